@@ -1,0 +1,29 @@
+import type { ErrorCode, ErrorDetail } from '@millrace/contract';
+
+/**
+ * The one error class of the product. Whatever a caller must be told about carries a stable code;
+ * `http/errors.ts` is the only place that turns a code into a status. Anything else that is thrown is a bug
+ * and answers 500 without its message.
+ */
+export class MillraceError extends Error {
+  override readonly name = 'MillraceError';
+
+  constructor(
+    readonly code: ErrorCode,
+    message: string,
+    readonly details?: readonly ErrorDetail[],
+    options?: ErrorOptions,
+  ) {
+    super(message, options);
+  }
+}
+
+export const invalidRequest = (message: string, details?: readonly ErrorDetail[]): MillraceError =>
+  new MillraceError('invalid_request', message, details);
+
+export const notFound = (what: string): MillraceError => new MillraceError('not_found', `${what} not found`);
+
+export const forbidden = (message: string): MillraceError => new MillraceError('forbidden', message);
+
+export const unavailable = (message: string, cause?: unknown): MillraceError =>
+  new MillraceError('unavailable', message, undefined, { cause });
