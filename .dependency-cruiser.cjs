@@ -1,0 +1,107 @@
+/**
+ * Imports point down: http | loops -> engine -> domain, store. A rule here is a sentence of docs/architecture.md;
+ * change both together or neither.
+ */
+const server = '^packages/server/src';
+const contract = '^packages/contract/';
+const npm = '^node_modules/';
+const core = 'core';
+
+/** `layer` may import itself, the contract, npm packages, Node's own modules and the layers named; nothing else of ours. */
+const layer = (name, below, extra = []) => ({
+  name: `layer-${name}`,
+  comment: `${name} may import ${['itself', 'contract', ...below].join(', ')} and nothing else of ours`,
+  severity: 'error',
+  from: { path: `${server}/${name}/` },
+  to: {
+    pathNot: [contract, npm, ...[name, ...below].map((each) => `${server}/${each}/`), ...extra],
+    dependencyTypesNot: [core],
+  },
+});
+
+module.exports = {
+  forbidden: [
+    {
+      name: 'no-cycles',
+      comment: 'files that import each other cannot be understood, tested or moved one at a time',
+      severity: 'error',
+      from: {},
+      to: { circular: true },
+    },
+    {
+      name: 'no-unresolvable',
+      severity: 'error',
+      from: {},
+      to: { couldNotResolve: true },
+    },
+    {
+      name: 'contract-stands-alone',
+      comment: 'clients will depend on the contract; it depends on no other package of ours',
+      severity: 'error',
+      from: { path: `${contract}src` },
+      to: { path: '^packages/(?!contract/)' },
+    },
+    {
+      name: 'domain-is-pure',
+      comment: 'rules do no I/O: no Node module, no driver; croner is arithmetic on dates and may stay',
+      severity: 'error',
+      from: { path: `${server}/domain/` },
+      to: { pathNot: [`${server}/domain/`, contract, `${npm}croner/`] },
+    },
+    layer('store', ['domain', 'telemetry'], [`${server}/engine/types\\.ts$`]),
+    {
+      name: 'store-sees-engine-types-only',
+      comment: 'the store knows the records of engine/types.ts, as types; it calls nothing above it',
+      severity: 'error',
+      from: { path: `${server}/store/` },
+      to: { path: `${server}/engine/`, dependencyTypesNot: ['type-only'] },
+    },
+    layer('engine', ['domain', 'store', 'telemetry']),
+    layer('http', ['engine', 'domain', 'telemetry']),
+    layer('loops', ['engine', 'domain', 'telemetry']),
+    layer('telemetry', []),
+    layer('embedded', ['telemetry']),
+    {
+      name: 'only-store-talks-to-the-driver',
+      severity: 'error',
+      from: { path: `${server}/`, pathNot: `${server}/store/` },
+      to: { path: [`${npm}pg/`, `${npm}@types/pg/`, `${npm}pg-`] },
+    },
+    {
+      name: 'composition-root-is-the-top',
+      comment: 'server.ts wires everything; only index.ts, the face of the package, may know it',
+      severity: 'error',
+      from: { path: `${server}/`, pathNot: `${server}/index\\.ts$` },
+      to: { path: `${server}/(server|index)\\.ts$` },
+    },
+    {
+      name: 'server-never-imports-cli',
+      severity: 'error',
+      from: { path: '^packages/(server|contract)/' },
+      to: { path: '^packages/cli/' },
+    },
+    {
+      name: 'packages-through-their-face',
+      comment: 'another package is imported by its name, never by a path into its sources',
+      severity: 'error',
+      from: { path: '^packages/([^/]+)/src' },
+      to: { path: '^packages/[^/]+/src', pathNot: '^packages/$1/' },
+    },
+    {
+      name: 'no-test-code-in-the-product',
+      severity: 'error',
+      from: { path: '^packages/[^/]+/src' },
+      to: { path: '^packages/[^/]+/test' },
+    },
+  ],
+  options: {
+    doNotFollow: { path: ['node_modules', '/dist/'] },
+    tsPreCompilationDeps: true,
+    tsConfig: { fileName: 'tsconfig.base.json' },
+    combinedDependencies: true,
+    enhancedResolveOptions: {
+      exportsFields: ['exports'],
+      conditionNames: ['import', 'require', 'node', 'default', 'types'],
+    },
+  },
+};

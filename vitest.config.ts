@@ -1,0 +1,27 @@
+import { fileURLToPath } from 'node:url';
+import { defineConfig } from 'vitest/config';
+
+const source = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
+
+export default defineConfig({
+  resolve: {
+    // Tests run the sources, so an edit is seen without a build. Only tests that spawn the binary use dist.
+    alias: {
+      '@millrace/contract': source('packages/contract/src/index.ts'),
+      '@millrace/server': source('packages/server/src/index.ts'),
+    },
+  },
+  test: {
+    include: ['packages/*/test/**/*.test.ts'],
+    globalSetup: ['packages/server/test/support/global-setup.ts'],
+    // Every worker drives PostgreSQL as well; more than two only take turns on a small machine.
+    pool: 'forks',
+    maxWorkers: 2,
+    testTimeout: 30_000,
+    hookTimeout: 60_000,
+    teardownTimeout: 30_000,
+    // Colours, time zone and locale of whoever runs the tests must not decide their outcome.
+    env: { TZ: 'America/New_York', MILLRACE_DEV: '' },
+    restoreMocks: true,
+  },
+});
