@@ -1,0 +1,206 @@
+import { parseArgs } from 'node:util';
+import {
+  anyText,
+  apiKeys,
+  bearerToken,
+  boolean,
+  characters,
+  databaseAddress,
+  decimal,
+  integer,
+  oneOf,
+  origins,
+  Refused,
+  secret,
+  type DatabaseAddress,
+  type Reader,
+} from './config-values.js';
+
+/** A mistake in how the program was called: one line for the operator, exit code 2, nothing opened. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError';
+  readonly exitCode = 2;
+}
+
+export interface Option<T> {
+  readonly flag: string;
+  readonly env: string;
+  /** What stands after the flag in the help text; a boolean flag stands alone. */
+  readonly value: string;
+  readonly help: string;
+  readonly read: Reader<T>;
+  readonly fallback: T;
+  /** The default in words, where the value itself says too little. */
+  readonly fallbackText?: string;
+  readonly isBoolean?: true;
+  /** Its text never appears in a message. */
+  readonly isSecret?: true;
+  /** An empty variable is a mistake, where elsewhere it counts as unset. */
+  readonly refuseEmpty?: true;
+}
+
+const option = <T>(
+  flag: string,
+  value: string,
+  read: Reader<T>,
+  fallback: NoInfer<T>,
+  help: string,
+  more: Partial<Option<T>> = {},
+): Option<T> => ({
+  flag,
+  env: `MILLRACE_${flag.toUpperCase().replaceAll('-', '_')}`,
+  value,
+  read,
+  fallback,
+  help,
+  ...more,
+});
+
+const optional = <T>(read: Reader<T>): Reader<T | null> => read;
+
+const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
+const SECRET = { isSecret: true, refuseEmpty: true } as const;
+const BOOLEAN = { isBoolean: true } as const;
+const PORT = integer(0, 65_535);
+const HUNDRED_YEARS_IN_HOURS = 876_000;
+
+/** Every option of the server, once: parsing, validation, precedence and --help all come from this table. */
+export const OPTIONS = {
+  mode: option('mode', 'all|api|worker', oneOf('all', 'api', 'worker'), 'all', 'what this process runs'),
+  apiPort: option('api-port', 'PORT', PORT, 8000, 'port of the REST API; 0 takes a free one'),
+  metricsPort: option('metrics-port', 'PORT', PORT, 9090, 'port of /metrics; 0 takes a free one'),
+  host: option('host', 'ADDRESS', characters(255), '0.0.0.0', 'address that both ports listen on'),
+  workers: option('workers', 'N', integer(1, 10_000), 10, 'jobs run at a time in this process, at least 1'),
+  defaultQueue: option('default-queue', 'NAME', characters(255), 'default', 'queue of jobs that name none'),
+  retentionHours: option(
+    'retention-hours',
+    'HOURS',
+    optional(
+      decimal(
+        (hours) => hours > 0 && hours <= HUNDRED_YEARS_IN_HOURS,
+        `must be a number above 0, at most ${HUNDRED_YEARS_IN_HOURS}`,
+      ),
+    ),
+    null,
+    'remove finished jobs this long after their end',
+    { fallbackText: 'kept forever' },
+  ),
+  dev: option('dev', '', boolean, false, 'development mode: any bearer token is tenant1; never in production', BOOLEAN),
+  corsOrigins: option('cors-origins', 'LIST', origins, null, 'comma list of origins that browsers may call from', {
+    fallbackText: 'every origin',
+  }),
+  apiKeys: option('api-keys', 'LIST', optional(apiKeys), null, 'comma list of <token>:<tenant>', SECRET),
+  jwtSecret: option(
+    'jwt-secret',
+    'SECRET',
+    optional(secret),
+    null,
+    'accept HS256 tokens signed with this secret',
+    SECRET,
+  ),
+  workerToken: option('worker-token', 'TOKEN', optional(bearerToken), null, 'bearer token of remote workers', SECRET),
+  databaseUrl: option<DatabaseAddress | null>(
+    'database-url',
+    'URL',
+    databaseAddress,
+    null,
+    'postgres://..., or embedded:DIR for a PostgreSQL of its own',
+    { env: 'DATABASE_URL', isSecret: true, fallbackText: 'embedded with --dev' },
+  ),
+  maxDbConnections: option(
+    'max-db-connections',
+    'N',
+    integer(4, 1000),
+    10,
+    'database connections this process may hold, at least 4',
+  ),
+  autoMigrate: option('auto-migrate', '', boolean, true, 'bring the schema up to date at start', BOOLEAN),
+  maxBodyBytes: option('max-body-bytes', 'BYTES', integer(1, 268_435_456), 16 * 1024 * 1024, 'largest request body'),
+  dataDir: option('data-dir', 'DIR', anyText, '.millrace', 'where the embedded PostgreSQL keeps its data'),
+  logLevel: option('log-level', 'LEVEL', oneOf(...LOG_LEVELS), 'info', LOG_LEVELS.join(', ')),
+  logFormat: option('log-format', 'json|pretty', optional(oneOf('json', 'pretty')), null, 'how log lines look', {
+    fallbackText: 'pretty on a terminal, else json',
+  }),
+  shutdownSecs: option(
+    'shutdown-secs',
+    'SECS',
+    decimal((secs) => secs <= 86_400, 'must be a number of seconds from 0 to 86400'),
+    30,
+    'how long a stop waits for what is in flight',
+  ),
+};
+
+export type Options = typeof OPTIONS;
+export type Values = { readonly [K in keyof Options]: Options[K] extends Option<infer T> ? T : never };
+
+type FlagToken = Extract<NonNullable<ReturnType<typeof parseArgs>['tokens']>[number], { kind: 'option' }>;
+type Source = readonly [name: string, text: string];
+
+/** Reads every option from its flag, else its variable, else its default. */
+export function readOptions(argv: readonly string[], env: NodeJS.ProcessEnv): Values {
+  const flags = readFlags(argv);
+  const values = Object.entries<Option<unknown>>(OPTIONS).map(([key, each]) => {
+    const source = flags.get(each.flag) ?? variable(each, env);
+    return [key, source === undefined ? each.fallback : readValue(each, source)];
+  });
+  return Object.fromEntries(values) as Values;
+}
+
+function readFlags(argv: readonly string[]): ReadonlyMap<string, Source> {
+  const known = new Map(Object.values<Option<unknown>>(OPTIONS).map((each) => [each.flag, each]));
+  const options = Object.fromEntries(
+    [...known.values()].map((each) => [
+      each.flag,
+      { type: each.isBoolean ? ('boolean' as const) : ('string' as const) },
+    ]),
+  );
+  // Not strict: its messages repeat what was typed, and that may be a misspelt flag with a secret behind it.
+  const { tokens } = parseArgs({ args: [...argv], options, strict: false, allowPositionals: true, tokens: true });
+
+  const flags = new Map<string, Source>();
+  let previous = '';
+  for (const token of tokens) {
+    if (token.kind !== 'option')
+      throw new UsageError(`unexpected argument${previous && ` after ${previous}`}; see --help`);
+    const each = known.get(token.name);
+    if (each === undefined || !token.rawName.startsWith('--')) {
+      throw new UsageError(`unknown flag ${token.rawName}; see --help`);
+    }
+    if (flags.has(each.flag)) throw new UsageError(`${token.rawName} is given more than once`);
+    flags.set(each.flag, [token.rawName, flagText(each, token)]);
+    previous = token.rawName;
+  }
+  return flags;
+}
+
+function flagText(each: Option<unknown>, token: Pick<FlagToken, 'rawName' | 'value' | 'inlineValue'>): string {
+  if (token.value === undefined) {
+    if (each.isBoolean) return 'true';
+    throw new UsageError(`${token.rawName} needs a value`);
+  }
+  // "--worker-token --dev" is a forgotten value far more often than a token that begins with a dash.
+  if (!token.inlineValue && token.value.startsWith('-')) {
+    throw new UsageError(`${token.rawName} needs a value; write ${token.rawName}=VALUE if it begins with a dash`);
+  }
+  return token.value;
+}
+
+function variable(each: Option<unknown>, env: NodeJS.ProcessEnv): Source | undefined {
+  const text = env[each.env];
+  if (text === undefined) return undefined;
+  // Compose files and shells pass on unset variables as empty ones. An empty credential is no such default: someone
+  // meant to protect something and the value got lost.
+  if (text.trim() === '' && !each.refuseEmpty) return undefined;
+  return [each.env, text];
+}
+
+function readValue(each: Option<unknown>, [name, text]: Source): unknown {
+  try {
+    if (text === '') throw new Refused('must not be empty');
+    return each.read(text);
+  } catch (error) {
+    if (!(error instanceof Refused)) throw error;
+    const given = each.isSecret || text === '' ? '' : `, not ${JSON.stringify(text.slice(0, 60))}`;
+    throw new UsageError(`${name} ${error.message}${given}`);
+  }
+}

@@ -1,0 +1,121 @@
+/**
+ * How the text of a flag or a variable becomes a value. A reader returns the value or throws Refused with the rest
+ * of the sentence "<name> ..."; it never repeats the text itself, since that may be a secret.
+ */
+export class Refused extends Error {}
+
+export type Reader<T> = (text: string) => T;
+
+export const anyText: Reader<string> = (text) => text;
+
+export function oneOf<const T extends string>(...choices: readonly T[]): Reader<T> {
+  return (text) => {
+    const found = choices.find((choice) => choice === text);
+    if (found === undefined) throw new Refused(`must be one of ${choices.join(', ')}`);
+    return found;
+  };
+}
+
+export function integer(min: number, max: number): Reader<number> {
+  return (text) => {
+    const value = /^-?\d{1,15}$/.test(text) ? Number(text) : NaN;
+    if (!(value >= min && value <= max)) throw new Refused(`must be a whole number from ${min} to ${max}`);
+    return value;
+  };
+}
+
+export function decimal(accepts: (value: number) => boolean, rule: string): Reader<number> {
+  return (text) => {
+    const value = /^\d{1,15}(\.\d{1,15})?$/.test(text) ? Number(text) : NaN;
+    if (!accepts(value)) throw new Refused(rule);
+    return value;
+  };
+}
+
+export const boolean: Reader<boolean> = (text) => {
+  switch (text.toLowerCase()) {
+    case 'true':
+    case '1':
+      return true;
+    case 'false':
+    case '0':
+      return false;
+    default:
+      throw new Refused('must be true or false');
+  }
+};
+
+export function characters(max: number): Reader<string> {
+  return (text) => {
+    // Code points, as PostgreSQL counts them, not UTF-16 units.
+    if (Array.from(text).length > max) throw new Refused(`must be at most ${max} characters`);
+    return text;
+  };
+}
+
+/** What can travel in "Authorization: Bearer ...": visible ASCII. Anything else could never match a request. */
+const bearer = /^[\x21-\x7e]+$/;
+
+export const bearerToken: Reader<string> = (text) => {
+  const token = text.trim(); // a secret read from a file often ends in a newline, which no header can carry
+  if (token === '') throw new Refused('must not be empty');
+  if (!bearer.test(token)) throw new Refused('must be visible ASCII characters without spaces');
+  return token;
+};
+
+export const secret: Reader<string> = (text) => {
+  if (text.trim() === '') throw new Refused('must not be empty');
+  return text;
+};
+
+/** "token:tenant,token:tenant". The tenant may contain colons, the token cannot: the first colon divides. */
+export const apiKeys: Reader<ReadonlyMap<string, string>> = (text) => {
+  if (text.trim() === '') throw new Refused('must not be empty');
+  const tenants = new Map<string, string>();
+  for (const [index, raw] of text.split(',').entries()) {
+    const entry = raw.trim();
+    const refuse = (why: string): Refused => new Refused(`entry ${index + 1} ${why}; entries are <token>:<tenant>`);
+    const colon = entry.indexOf(':');
+    if (entry === '') throw refuse('is empty');
+    if (colon === -1) throw refuse('has no colon');
+    const token = entry.slice(0, colon);
+    const tenant = entry.slice(colon + 1).trim();
+    if (token === '') throw refuse('has an empty token');
+    if (tenant === '') throw refuse('has an empty tenant');
+    if (!bearer.test(token)) throw refuse('has a token with spaces or characters that no header can carry');
+    const known = tenants.get(token);
+    if (known !== undefined && known !== tenant) throw refuse('maps a token that already belongs to another tenant');
+    tenants.set(token, tenant);
+  }
+  return tenants;
+};
+
+/** Null: every origin. Origins are compared as browsers send them: lower case, no path, no trailing slash. */
+export const origins: Reader<readonly string[] | null> = (text) => {
+  if (text.trim() === '*') return null;
+  return text.split(',').map((raw, index) => {
+    const origin = raw.trim().toLowerCase().replace(/\/$/, '');
+    if (!/^[a-z][a-z0-9+.-]*:\/\/[^\s/?#@]+$/.test(origin)) {
+      throw new Refused(`entry ${index + 1} must be an origin such as https://app.example.com`);
+    }
+    return origin;
+  });
+};
+
+export type DatabaseAddress =
+  { readonly kind: 'url'; readonly url: string } | { readonly kind: 'embedded'; readonly dir: string };
+
+export const databaseAddress: Reader<DatabaseAddress> = (text) => {
+  const url = text.trim();
+  if (url.startsWith('embedded:')) {
+    const dir = url.slice('embedded:'.length);
+    if (dir === '') throw new Refused('must name a directory after embedded:');
+    return { kind: 'embedded', dir };
+  }
+  if (!/^postgres(ql)?:\/\//.test(url)) throw new Refused('must begin with postgres://, postgresql:// or embedded:');
+  // libpq allows "user:password@/db?host=/socket/dir", which the URL standard does not; the rest must be a URL.
+  if (!URL.canParse(url.replace('@/', '@localhost/'))) {
+    throw new Refused('is not a valid URL; percent-encode special characters in the password');
+  }
+  return { kind: 'url', url };
+};

@@ -1,0 +1,119 @@
+import { resolve } from 'node:path';
+import { OPTIONS, readOptions, UsageError, type Option, type Values } from './config-options.js';
+import type { DatabaseAddress } from './config-values.js';
+
+export { UsageError } from './config-options.js';
+export type { DatabaseAddress } from './config-values.js';
+
+export interface Config {
+  readonly mode: Values['mode'];
+  readonly apiPort: number;
+  readonly metricsPort: number;
+  readonly host: string;
+  readonly workers: number;
+  readonly defaultQueue: string;
+  /** Null: kept forever. */
+  readonly retentionHours: number | null;
+  readonly dev: boolean;
+  /** Null: every origin. */
+  readonly corsOrigins: readonly string[] | null;
+  /** Token to tenant. */
+  readonly apiKeys: ReadonlyMap<string, string>;
+  readonly jwtSecret: string | null;
+  readonly workerToken: string | null;
+  readonly database: DatabaseAddress;
+  readonly maxDbConnections: number;
+  readonly autoMigrate: boolean;
+  readonly maxBodyBytes: number;
+  readonly dataDir: string;
+  readonly logLevel: Values['logLevel'];
+  readonly logFormat: 'json' | 'pretty';
+  readonly shutdownSecs: number;
+}
+
+export type LogConfig = Pick<Config, 'logLevel' | 'logFormat'>;
+export type DatabaseConfig = LogConfig & Pick<Config, 'database'>;
+
+export interface Terminal {
+  readonly isTTY: boolean;
+}
+
+/** The configuration of a serving process, or a UsageError. Reads nothing but its arguments, opens nothing. */
+export function parseConfig(argv: readonly string[], env: NodeJS.ProcessEnv, io: Terminal): Config {
+  const values = readOptions(argv, env);
+  const { databaseUrl: _, ...plain } = values;
+  const config: Config = {
+    ...plain,
+    ...credentials(values),
+    ...databaseConfig(values, io),
+    dataDir: resolve(values.dataDir),
+  };
+  checkPorts(config);
+  checkCredentials(config);
+  return config;
+}
+
+/** What a command needs that works on the database and serves nobody: the credentials of clients do not matter. */
+export function parseDatabaseConfig(argv: readonly string[], env: NodeJS.ProcessEnv, io: Terminal): DatabaseConfig {
+  return databaseConfig(readOptions(argv, env), io);
+}
+
+function databaseConfig(values: Values, io: Terminal): DatabaseConfig {
+  return {
+    database: database(values),
+    logLevel: values.logLevel,
+    logFormat: values.logFormat ?? (io.isTTY ? 'pretty' : 'json'),
+  };
+}
+
+function database({ databaseUrl, dev, dataDir }: Values): DatabaseAddress {
+  if (databaseUrl?.kind === 'embedded') return { kind: 'embedded', dir: resolve(databaseUrl.dir) };
+  if (databaseUrl !== null) return databaseUrl;
+  if (dev) return { kind: 'embedded', dir: resolve(dataDir) };
+  throw new UsageError(
+    'no database: set DATABASE_URL to postgres://..., or to embedded:DIR for an embedded one, or try --dev',
+  );
+}
+
+function credentials({
+  dev,
+  apiKeys,
+  jwtSecret,
+  workerToken,
+}: Values): Pick<Config, 'apiKeys' | 'jwtSecret' | 'workerToken'> {
+  // Development mode lets everybody in as one tenant; keys that seem to protect it would only deceive.
+  if (dev) return { apiKeys: new Map(), jwtSecret: null, workerToken: null };
+  return { apiKeys: apiKeys ?? new Map<string, string>(), jwtSecret, workerToken };
+}
+
+function checkPorts({ mode, apiPort, metricsPort }: Config): void {
+  if (mode !== 'worker' && apiPort === metricsPort && apiPort !== 0) {
+    throw new UsageError(`--api-port and --metrics-port must differ, both are ${apiPort}`);
+  }
+}
+
+/** Fails closed: a process that serves the API never starts without a way to tell its callers apart. */
+function checkCredentials({ mode, dev, apiKeys, jwtSecret, workerToken }: Config): void {
+  if (workerToken !== null && apiKeys.has(workerToken)) {
+    throw new UsageError('--worker-token is also a token of --api-keys; tenants and workers must not share one');
+  }
+  if (dev || mode === 'worker') return;
+  if (apiKeys.size === 0 && jwtSecret === null) {
+    throw new UsageError(`mode ${mode} needs --api-keys or --jwt-secret (or --dev on a developer's machine)`);
+  }
+  if (workerToken === null) {
+    throw new UsageError(`mode ${mode} needs --worker-token (or --dev on a developer's machine)`);
+  }
+}
+
+/** The flags for --help, one paragraph each, straight from the table. */
+export function describeOptions(): string {
+  return Object.values<Option<unknown>>(OPTIONS).map(describeOption).join('\n');
+}
+
+function describeOption(each: Option<unknown>): string {
+  const left = `--${each.flag}${each.value && ` ${each.value}`}`;
+  const fallback =
+    each.fallbackText ?? (each.fallback === null ? 'none' : JSON.stringify(each.fallback).replaceAll('"', ''));
+  return `  ${left.padEnd(28)} ${each.help}\n${' '.repeat(31)}${each.env}, default: ${fallback}`;
+}
