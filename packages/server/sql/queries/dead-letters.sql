@@ -1,0 +1,22 @@
+-- name: dead_letter
+SELECT * FROM millrace.dead_letters WHERE id = $1;
+
+-- name: replay
+-- Takes the entry if nobody has, and creates its fresh job, in one statement: under any number of callers one of them gets the
+-- row, the others wait for it and then find replayed_at set. Without the original job nothing happens at all.
+WITH clock AS MATERIALIZED (
+  SELECT now() AS now, (millrace.id_prefix(now()) || $2)::uuid AS id
+), taken AS (
+  UPDATE millrace.dead_letters d
+  SET replayed_at = clock.now, replay_job_id = clock.id
+  FROM clock, millrace.jobs j
+  WHERE d.id = $1 AND d.replayed_at IS NULL AND j.tenant = d.tenant AND j.id = d.job_id
+  RETURNING clock.now, clock.id, j.priority, j.tenant, j.queue, j.task, j.payload, j.config, j.metadata
+), stored AS (
+  INSERT INTO millrace.jobs (created_at, priority, id, tenant, queue, task, payload, config, metadata)
+  SELECT now, priority, id, tenant, queue, task, payload, config, metadata FROM taken
+), queued AS (
+  INSERT INTO millrace.ready (scheduled_at, priority, retry_count, delivery_count, id, tenant, queue)
+  SELECT now, priority, 0, 0, id, tenant, queue FROM taken
+)
+SELECT id, queue, priority FROM taken;

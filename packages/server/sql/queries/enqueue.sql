@@ -1,0 +1,50 @@
+-- name: register_tenant
+-- Before a tenant's first row: the way from an id back to its tenant (see the tenants table).
+INSERT INTO millrace.tenants (tenant, bucket) VALUES ($1, $2) ON CONFLICT (tenant) DO NOTHING;
+
+-- name: create_jobs
+-- Any number of jobs of any tenants in one statement: the group commit of single creates, a batch, a workflow's roots.
+-- Ids are the database's instant followed by a suffix that the server made, so the answer is the one prefix they share.
+WITH clock AS MATERIALIZED (
+  SELECT now() AS now, millrace.id_prefix(now()) AS prefix
+), input AS MATERIALIZED (
+  SELECT (clock.prefix || suffix)::uuid AS id, clock.now, given.*
+  FROM clock, unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::int[], $6::timestamptz[], $7::json[], $8::json[], $9::json[])
+    AS given (suffix, tenant, queue, task, priority, run_at, payload, config, metadata)
+), stored AS (
+  INSERT INTO millrace.jobs (created_at, run_at, priority, id, tenant, queue, task, payload, config, metadata)
+  SELECT now, run_at, priority, id, tenant, queue, task, payload, config, metadata FROM input
+), queued AS (
+  INSERT INTO millrace.ready (scheduled_at, priority, retry_count, delivery_count, id, tenant, queue)
+  SELECT coalesce(run_at, now), priority, 0, 0, id, tenant, queue FROM input
+)
+SELECT prefix FROM clock;
+
+-- name: create_keyed_jobs
+-- The same under idempotency keys. Whoever inserts the key inserts the job; the others read the winner's id afterwards, in
+-- a statement of their own, because this one's snapshot may be older than the winner's commit. Keys are taken in
+-- their order, so two such statements can wait for each other but never in a circle.
+WITH clock AS MATERIALIZED (
+  SELECT now() AS now, millrace.id_prefix(now()) AS prefix
+), input AS MATERIALIZED (
+  SELECT (clock.prefix || suffix)::uuid AS id, clock.now, given.*
+  FROM clock, unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::int[], $6::timestamptz[], $7::json[], $8::json[], $9::json[], $10::text[])
+    AS given (suffix, tenant, queue, task, priority, run_at, payload, config, metadata, key)
+), won AS (
+  INSERT INTO millrace.idempotency_keys (tenant, key, job_id)
+  SELECT tenant, key, id FROM input ORDER BY tenant, key
+  ON CONFLICT (tenant, key) DO NOTHING
+  RETURNING job_id
+), stored AS (
+  INSERT INTO millrace.jobs (created_at, run_at, priority, id, tenant, queue, task, payload, config, metadata, idempotency_key)
+  SELECT now, run_at, priority, id, tenant, queue, task, payload, config, metadata, key FROM input JOIN won ON won.job_id = input.id
+), queued AS (
+  INSERT INTO millrace.ready (scheduled_at, priority, retry_count, delivery_count, id, tenant, queue)
+  SELECT coalesce(run_at, now), priority, 0, 0, id, tenant, queue FROM input JOIN won ON won.job_id = input.id
+)
+SELECT job_id FROM won;
+
+-- name: jobs_of_keys
+SELECT asked.ordinal, k.job_id
+FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS asked (tenant, key, ordinal)
+JOIN millrace.idempotency_keys k ON k.tenant = asked.tenant AND k.key = asked.key;

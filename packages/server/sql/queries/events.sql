@@ -1,0 +1,32 @@
+-- name: watch
+-- From the commit of this row on, every statement that begins writes down what it does to the job.
+INSERT INTO millrace.watches (job_id, stream, expires_at) VALUES ($1, $2, now() + $3 * interval '1 second');
+
+-- name: watched_job
+-- A job and the last transition of it that was written down, as of one instant: what comes after the number comes after the state.
+SELECT rec.*, (SELECT coalesce(max(t.seq), 0) FROM millrace.transitions t WHERE t.job_id = $2)::float8 AS seq
+FROM millrace.job_records rec WHERE rec.tenant = $1 AND rec.id = $2;
+
+-- name: transitions_since
+-- News of the watched jobs of this process, each with its whole job. The cursor is kept a job, not overall: the transitions of one
+-- job commit in order, those of different jobs need not.
+SELECT t.seq::float8 AS seq, j.tenant, j.id, j.queue, j.task, j.payload, j.config, j.metadata, j.idempotency_key, j.workflow_id, j.step, j.created_at,
+       t.status, coalesce(t.scheduled_at, j.run_at, j.created_at) AS scheduled_at, t.started_at,
+       CASE WHEN t.status IN ('completed', 'failed', 'cancelled') THEN t.at END AS completed_at,
+       t.retry_count, t.delivery_count, t.error, t.result
+FROM unnest($1::text[], $2::uuid[], $3::bigint[]) AS watched (tenant, id, seen)
+JOIN millrace.transitions t ON t.job_id = watched.id AND t.seq > watched.seen
+JOIN millrace.jobs j ON j.tenant = watched.tenant AND j.id = watched.id
+ORDER BY t.seq;
+
+-- name: states_of
+-- Where the watched jobs stand, to find out whether anything was missed.
+SELECT rec.id, rec.status, rec.delivery_count
+FROM unnest($1::text[], $2::uuid[]) AS watched (tenant, id), LATERAL (
+  SELECT r.id, r.status, r.delivery_count FROM millrace.job_records r WHERE r.tenant = watched.tenant AND r.id = watched.id OFFSET 0
+) AS rec;
+
+-- name: unwatch
+WITH gone AS (DELETE FROM millrace.watches WHERE job_id = $1 AND stream = $2)
+DELETE FROM millrace.transitions t
+WHERE t.job_id = $1 AND NOT EXISTS (SELECT FROM millrace.watches w WHERE w.job_id = $1 AND w.stream <> $2);

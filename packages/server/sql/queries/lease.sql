@@ -1,0 +1,97 @@
+-- name: claim
+-- Takes the first due jobs of a queue, lane by lane (a lane is one priority, walked by scheduled_at from its floor), skipping
+-- what others are taking, and puts the k-th under the k-th token for the k-th number of seconds.
+-- One row comes back, because unpacking hundreds costs the server more than the claim itself: an array of arrays in
+-- claim order, caller JSON as text. RETURNING keeps no order, hence the numbering.
+-- Without floors ($2 null) the lanes are found here, one index probe a priority.
+WITH RECURSIVE found (priority) AS (
+  (SELECT r.priority FROM millrace.ready r WHERE r.queue = $1 AND $2::int[] IS NULL ORDER BY r.priority DESC LIMIT 1)
+  UNION ALL
+  SELECT (SELECT r.priority FROM millrace.ready r WHERE r.queue = $1 AND r.priority < found.priority ORDER BY r.priority DESC LIMIT 1)
+  FROM found WHERE found.priority IS NOT NULL
+), lane AS MATERIALIZED (
+  SELECT priority, '-infinity'::timestamptz AS floor FROM found WHERE priority IS NOT NULL
+  UNION ALL
+  SELECT * FROM unnest($2::int[], $3::timestamptz[]) AS given (priority, floor)
+), picked AS MATERIALIZED (
+  SELECT due.*
+  FROM (SELECT * FROM lane ORDER BY priority DESC) AS lane,
+  LATERAL (
+    SELECT r.ctid AS place, r.priority, r.scheduled_at, r.retry_count, r.delivery_count, r.id, r.tenant, r.workflow_id, r.error
+    FROM millrace.ready r
+    WHERE r.queue = $1 AND r.priority = lane.priority AND r.scheduled_at >= lane.floor AND r.scheduled_at <= now()
+    ORDER BY r.scheduled_at, r.id
+    LIMIT cardinality($4::uuid[])
+    FOR UPDATE SKIP LOCKED
+  ) AS due
+  LIMIT cardinality($4::uuid[])
+), gone AS (
+  DELETE FROM millrace.ready WHERE ctid = ANY (ARRAY(SELECT place FROM picked))
+), claimed AS MATERIALIZED (
+  SELECT ($4::uuid[])[n] AS token, ($5::int[])[n] AS secs, numbered.*
+  FROM (SELECT row_number() OVER (ORDER BY priority DESC, scheduled_at, id) AS n, picked.* FROM picked) AS numbered
+), held AS (
+  INSERT INTO millrace.leases (locked_until, started_at, scheduled_at, retry_count, delivery_count, id, token, tenant, workflow_id, error)
+  SELECT now() + secs * interval '1 second', now(), CASE WHEN retry_count > 0 THEN scheduled_at END,
+         retry_count, delivery_count + 1, id, token, tenant, workflow_id, error
+  FROM claimed
+), seen AS (
+  INSERT INTO millrace.transitions (at, scheduled_at, started_at, retry_count, delivery_count, status, job_id, error)
+  SELECT now(), CASE WHEN retry_count > 0 THEN scheduled_at END, now(), retry_count, delivery_count + 1, 'running', id, error
+  FROM claimed
+  WHERE (SELECT EXISTS (SELECT FROM millrace.watches)) AND EXISTS (SELECT FROM millrace.watches w WHERE w.job_id = claimed.id)
+  RETURNING 1
+)
+SELECT
+  (SELECT count(*) FROM seen)::int AS watched,
+  now()::text AS now,
+  (SELECT json_agg(json_build_array(
+      c.id, c.tenant, j.task, j.payload::text, j.config, j.metadata::text, c.priority, c.retry_count, c.delivery_count + 1,
+      j.created_at::text, c.scheduled_at::text, c.error, j.idempotency_key, j.workflow_id, j.step
+    ) ORDER BY c.n)
+   FROM claimed c JOIN millrace.jobs j ON j.tenant = c.tenant AND j.id = c.id)::text AS jobs;
+
+-- name: next_due
+-- How long until the next job of a queue falls due: what a waiting claim sets its alarm by.
+WITH RECURSIVE lane (priority) AS (
+  (SELECT r.priority FROM millrace.ready r WHERE r.queue = $1 ORDER BY r.priority DESC LIMIT 1)
+  UNION ALL
+  SELECT (SELECT r.priority FROM millrace.ready r WHERE r.queue = $1 AND r.priority < lane.priority ORDER BY r.priority DESC LIMIT 1)
+  FROM lane WHERE lane.priority IS NOT NULL
+)
+SELECT extract(epoch FROM min(first.scheduled_at) - now())::float8 AS secs
+FROM lane, LATERAL (
+  SELECT r.scheduled_at FROM millrace.ready r
+  WHERE r.queue = $1 AND r.priority = lane.priority
+  ORDER BY r.scheduled_at LIMIT 1
+) AS first;
+
+-- name: extend
+-- A heartbeat, for any number of leases: the new deadline counts from now and may be earlier than the old one.
+UPDATE millrace.leases l
+SET locked_until = now() + beat.secs * interval '1 second'
+FROM unnest($1::uuid[], $2::uuid[], $3::int[]) AS beat (id, token, secs)
+WHERE l.id = beat.id AND l.token = beat.token
+RETURNING l.token;
+
+-- name: standing
+-- Which of these leases still stand: how a process learns of a cancellation without writing anything.
+SELECT l.token
+FROM unnest($1::uuid[], $2::uuid[]) AS mine (id, token)
+JOIN millrace.leases l ON l.id = mine.id AND l.token = mine.token;
+
+-- name: lease_facts
+-- What the failure policy needs to know. It cannot change while the token stands, so the settlement that follows, fenced by
+-- the same token, may rely on it without a transaction around both.
+SELECT l.id, l.retry_count, j.config
+FROM unnest($1::uuid[], $2::uuid[]) AS mine (id, token)
+JOIN millrace.leases l ON l.id = mine.id AND l.token = mine.token
+JOIN millrace.jobs j ON j.tenant = l.tenant AND j.id = l.id;
+
+-- name: expired
+-- Leases past their deadline, oldest first. Only candidates: the settlement checks token and deadline again.
+SELECT l.id, l.token, l.retry_count, j.config
+FROM millrace.leases l JOIN millrace.jobs j ON j.tenant = l.tenant AND j.id = l.id
+WHERE l.locked_until < now()
+ORDER BY l.locked_until
+LIMIT $1;

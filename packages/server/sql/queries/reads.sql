@@ -1,0 +1,44 @@
+-- name: job_of_tenant
+SELECT * FROM millrace.job_records WHERE tenant = $1 AND id = $2;
+
+-- name: owner_of_job
+-- Whose job this is, by the id alone: what tells 403 from 404, and what a settlement that found no lease looks up.
+SELECT rec.tenant, rec.status
+FROM millrace.tenants t JOIN millrace.job_records rec ON rec.tenant = t.tenant
+WHERE t.bucket = $2 AND rec.id = $1;
+
+-- name: queue_depths
+SELECT queue,
+       sum(pending)::int AS pending, sum(scheduled)::int AS scheduled, sum(running)::int AS running,
+       max(oldest_age)::float8 AS oldest_pending_age_secs
+FROM (
+  SELECT r.queue,
+         count(*) FILTER (WHERE r.scheduled_at <= now()) AS pending,
+         count(*) FILTER (WHERE r.scheduled_at > now()) AS scheduled,
+         0 AS running,
+         extract(epoch FROM now() - min(r.scheduled_at) FILTER (WHERE r.scheduled_at <= now())) AS oldest_age
+  FROM millrace.ready r WHERE r.tenant = $1 GROUP BY r.queue
+  UNION ALL
+  SELECT j.queue, 0, 0, count(*), NULL
+  FROM millrace.leases l JOIN millrace.jobs j ON j.tenant = l.tenant AND j.id = l.id
+  WHERE l.tenant = $1 GROUP BY j.queue
+) AS counted
+GROUP BY queue ORDER BY queue;
+
+-- name: fleet_depths
+-- For the gauges: every tenant together.
+SELECT queue, status, sum(n)::int AS n, max(oldest_age)::float8 AS oldest_age
+FROM (
+  SELECT r.queue,
+         CASE WHEN r.retry_count > 0 THEN 'retrying' WHEN r.scheduled_at > now() THEN 'scheduled' ELSE 'pending' END AS status,
+         count(*) AS n,
+         extract(epoch FROM now() - min(r.scheduled_at) FILTER (WHERE r.scheduled_at <= now())) AS oldest_age
+  FROM millrace.ready r GROUP BY 1, 2
+  UNION ALL
+  SELECT j.queue, 'running', count(*), NULL
+  FROM millrace.leases l JOIN millrace.jobs j ON j.tenant = l.tenant AND j.id = l.id GROUP BY j.queue
+) AS counted
+GROUP BY queue, status;
+
+-- name: count_dead_letters
+SELECT count(*)::int AS n FROM millrace.dead_letters WHERE replayed_at IS NULL;

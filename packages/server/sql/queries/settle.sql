@@ -1,0 +1,83 @@
+-- name: settle
+-- The one way out of `running`, for any number of jobs: completed, failed, retrying, cancelled, or released (back to where it
+-- came from). A row is acted on only if its lease still stands under the given token (null: whatever the token, for a
+-- cancellation) and, where the caller says so, only if its deadline has passed. What is not in the answer was not touched.
+WITH given AS MATERIALIZED (
+  SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::text[], $4::json[], $5::text[], $6::millrace.dead_reason[], $7::float8[], $8::bool[])
+    AS given (id, token, outcome, result, error, reason, delay_secs, only_expired)
+), held AS (
+  DELETE FROM millrace.leases l
+  USING given
+  WHERE l.id = given.id AND (l.token = given.token OR given.token IS NULL)
+    AND (NOT given.only_expired OR l.locked_until < now())
+    AND (l.workflow_id IS NULL OR $9)
+  RETURNING l.id, l.token, l.tenant, l.workflow_id, l.started_at, l.scheduled_at, l.retry_count, l.delivery_count,
+            given.outcome, given.result, coalesce(given.error, l.error) AS error, given.reason,
+            now() + given.delay_secs * interval '1 second' AS retry_at
+), ended AS (
+  INSERT INTO millrace.done (completed_at, started_at, scheduled_at, retry_count, delivery_count, status, id, tenant, result, error)
+  SELECT now(), started_at, scheduled_at, retry_count, delivery_count, outcome::millrace.job_status, id, tenant, result, error
+  FROM held WHERE outcome IN ('completed', 'failed', 'cancelled')
+), again AS (
+  INSERT INTO millrace.ready (scheduled_at, started_at, priority, retry_count, delivery_count, id, tenant, queue, workflow_id, error)
+  SELECT CASE held.outcome WHEN 'retrying' THEN retry_at ELSE coalesce(held.scheduled_at, j.run_at, j.created_at) END,
+         CASE WHEN held.outcome = 'undelivered' AND held.delivery_count = 1 THEN NULL ELSE held.started_at END,
+         j.priority, held.retry_count + (held.outcome = 'retrying')::int,
+         held.delivery_count - (held.outcome = 'undelivered')::int,
+         held.id, held.tenant, j.queue, held.workflow_id, held.error
+  FROM held JOIN millrace.jobs j ON j.tenant = held.tenant AND j.id = held.id
+  WHERE held.outcome IN ('retrying', 'released', 'undelivered')
+  RETURNING id, queue, priority, scheduled_at
+), buried AS (
+  INSERT INTO millrace.dead_letters (created_at, job_id, reason, tenant, queue, task, error)
+  SELECT now(), held.id, held.reason, held.tenant, j.queue, j.task, held.error
+  FROM held JOIN millrace.jobs j ON j.tenant = held.tenant AND j.id = held.id
+  WHERE held.outcome = 'failed'
+), seen AS (
+  INSERT INTO millrace.transitions (at, scheduled_at, started_at, retry_count, delivery_count, status, job_id, error, result)
+  SELECT now(), CASE outcome WHEN 'retrying' THEN retry_at ELSE scheduled_at END, started_at,
+         retry_count + (outcome = 'retrying')::int, delivery_count - (outcome = 'undelivered')::int,
+         CASE WHEN outcome NOT IN ('released', 'undelivered') THEN outcome WHEN retry_count > 0 THEN 'retrying' ELSE 'pending' END::millrace.job_status,
+         id, error, result
+  FROM held
+  WHERE (SELECT EXISTS (SELECT FROM millrace.watches)) AND EXISTS (SELECT FROM millrace.watches w WHERE w.job_id = held.id)
+  RETURNING 1
+)
+SELECT held.id, held.token, held.tenant, held.outcome, held.reason, extract(epoch FROM now() - held.started_at)::float8 AS run_secs,
+       again.queue, again.priority, again.scheduled_at, (SELECT count(*) FROM seen)::int AS watched
+FROM held LEFT JOIN again ON again.id = held.id;
+
+-- name: settle_completed
+-- The same for the case that makes up nearly all settlements, with nothing to decide: a completion of a job outside any workflow.
+WITH held AS (
+  DELETE FROM millrace.leases l
+  USING unnest($1::uuid[], $2::uuid[], $3::json[]) AS given (id, token, result)
+  WHERE l.id = given.id AND l.token = given.token AND l.workflow_id IS NULL
+  RETURNING l.id, l.token, l.tenant, l.started_at, l.scheduled_at, l.retry_count, l.delivery_count, l.error, given.result
+), ended AS (
+  INSERT INTO millrace.done (completed_at, started_at, scheduled_at, retry_count, delivery_count, status, id, tenant, result, error)
+  SELECT now(), started_at, scheduled_at, retry_count, delivery_count, 'completed', id, tenant, result, error FROM held
+), seen AS (
+  INSERT INTO millrace.transitions (at, scheduled_at, started_at, retry_count, delivery_count, status, job_id, error, result)
+  SELECT now(), scheduled_at, started_at, retry_count, delivery_count, 'completed', id, error, result
+  FROM held
+  WHERE (SELECT EXISTS (SELECT FROM millrace.watches)) AND EXISTS (SELECT FROM millrace.watches w WHERE w.job_id = held.id)
+  RETURNING 1
+)
+SELECT token, tenant, extract(epoch FROM now() - started_at)::float8 AS run_secs, (SELECT count(*) FROM seen)::int AS watched FROM held;
+
+-- name: cancel_waiting
+-- Cancels one job that stands in `ready`. A running one is cancelled by `settle`.
+WITH gone AS (
+  DELETE FROM millrace.ready r WHERE r.tenant = $1 AND r.id = $2
+  RETURNING r.id, r.tenant, r.started_at, r.scheduled_at, r.retry_count, r.delivery_count, r.error
+), ended AS (
+  INSERT INTO millrace.done (completed_at, started_at, scheduled_at, retry_count, delivery_count, status, id, tenant, error)
+  SELECT now(), started_at, scheduled_at, retry_count, delivery_count, 'cancelled', id, tenant, error FROM gone
+), seen AS (
+  INSERT INTO millrace.transitions (at, scheduled_at, started_at, retry_count, delivery_count, status, job_id, error)
+  SELECT now(), scheduled_at, started_at, retry_count, delivery_count, 'cancelled', id, error
+  FROM gone WHERE EXISTS (SELECT FROM millrace.watches w WHERE w.job_id = gone.id)
+  RETURNING 1
+)
+SELECT id, (SELECT count(*) FROM seen)::int AS watched FROM gone;

@@ -1,0 +1,36 @@
+/**
+ * Ids are UUIDs of version 7 in two halves. The database makes the first 16 hex digits from its own clock (`millrace.id_prefix`), so that
+ * ids sort as creation instants do. The server makes the last 16:
+ *
+ *   variant (2 bits) | position in the statement (14) | tenant bucket (16) | randomness (32)
+ *
+ * The position keeps the order of a batch. The bucket leads from an id back to its tenant (see the tenants table).
+ */
+export const MAX_POSITION = 0x3fff;
+
+/** FNV-1a over the UTF-8 bytes, folded to 16 bits. It is stored: it must never change. */
+export function bucketOf(tenant: string): number {
+  let hash = 0x811c9dc5;
+  for (const byte of Buffer.from(tenant)) hash = Math.imul(hash ^ byte, 0x01000193) >>> 0;
+  return ((hash >>> 16) ^ hash) & 0xffff;
+}
+
+export function idSuffix(position: number, bucket: number, random32: number): string {
+  return hex(0x8000 | position, 4) + hex(bucket, 4) + hex(random32, 8);
+}
+
+export function joinId(prefix: string, suffix: string): string {
+  return `${prefix.slice(0, 8)}-${prefix.slice(8, 12)}-${prefix.slice(12)}-${suffix.slice(0, 4)}-${suffix.slice(4)}`;
+}
+
+export function bucketOfId(id: string): number {
+  return Number.parseInt(id.slice(24, 28), 16);
+}
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+
+export const isUuid = (text: string): boolean => UUID.test(text);
+
+function hex(value: number, digits: number): string {
+  return value.toString(16).padStart(digits, '0');
+}

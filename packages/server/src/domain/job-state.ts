@@ -1,0 +1,65 @@
+import type { JobStatus } from '@millrace/contract';
+
+/**
+ * The life of a job as data: which event leads from which state to which. Everything that changes a job's state is one of these events;
+ * a pair that is not here changes nothing. The SQL is held against this table by a test that drives every state through
+ * every event, and docs/state-machine.md is printed from it.
+ */
+export const JOB_EVENTS = [
+  'claim',
+  'complete',
+  'fail_with_budget',
+  'fail_without_budget',
+  'fail_permanently',
+  'handler_missing',
+  'expire_with_budget',
+  'expire_without_budget',
+  'release',
+  'cancel',
+] as const;
+
+export type JobEvent = (typeof JOB_EVENTS)[number];
+
+export interface Transition {
+  readonly to: JobStatus;
+  /** For the document: what else happens, in the same transaction. */
+  readonly also: string;
+}
+
+type Table = Readonly<Record<JobEvent, Readonly<Partial<Record<JobStatus, Transition>>>>>;
+
+const toRunning: Transition = { to: 'running', also: 'a new lease token; delivery_count + 1; started_at' };
+const toRetrying: Transition = { to: 'retrying', also: 'retry_count + 1; scheduled_at and next_retry_at at the backoff instant; error_message' };
+const exhausted: Transition = { to: 'failed', also: 'a dead letter, reason max_attempts_exceeded; completed_at' };
+const toCancelled: Transition = { to: 'cancelled', also: 'completed_at; no dead letter' };
+
+export const TRANSITIONS: Table = {
+  claim: { pending: toRunning, retrying: toRunning },
+  complete: { running: { to: 'completed', also: 'result; completed_at; the owning workflow advances' } },
+  fail_with_budget: { running: toRetrying },
+  fail_without_budget: { running: exhausted },
+  fail_permanently: { running: { to: 'failed', also: 'a dead letter, reason non_retryable; completed_at' } },
+  handler_missing: { running: { to: 'failed', also: 'a dead letter, reason handler_not_found; completed_at' } },
+  expire_with_budget: { running: toRetrying },
+  expire_without_budget: { running: exhausted },
+  release: { running: { to: 'pending', also: 'the claim is given back unstarted: retrying if retry_count is above 0, else pending; no budget consumed' } },
+  cancel: { pending: toCancelled, retrying: toCancelled, running: toCancelled },
+};
+
+export const TERMINAL: ReadonlySet<JobStatus> = new Set(['completed', 'failed', 'cancelled']);
+
+export const isTerminal = (status: JobStatus): boolean => TERMINAL.has(status);
+
+/** The state after the event, or null where the event changes nothing. */
+export function nextState(from: JobStatus, event: JobEvent): JobStatus | null {
+  return TRANSITIONS[event][from]?.to ?? null;
+}
+
+/**
+ * How far a job has come: states of one job grow in rank as it lives, so two of them tell whether something was missed in between.
+ * Waiting after d deliveries is 2d, running the d-th delivery 2d − 1.
+ */
+export function rank(state: { readonly status: JobStatus; readonly delivery_count: number }): number {
+  if (isTerminal(state.status)) return Number.POSITIVE_INFINITY;
+  return state.status === 'running' ? 2 * state.delivery_count - 1 : 2 * state.delivery_count;
+}

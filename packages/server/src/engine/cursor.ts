@@ -1,0 +1,41 @@
+import { invalidRequest } from '../domain/errors.js';
+import { isUuid } from '../domain/ids.js';
+
+/**
+ * Opaque to callers, and checked when it comes back: a cursor is where a page ended. Lists in order of id need the id alone; dead
+ * letters are ordered by their instant, to the microsecond, and then by their number.
+ */
+const INSTANT = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{1,6})?Z$/;
+
+export const encodeIdCursor = (id: string): string => encode([id]);
+
+export function decodeIdCursor(cursor: string): string {
+  const [id, ...rest] = decode(cursor);
+  if (typeof id !== 'string' || !isUuid(id) || rest.length > 0) throw badCursor();
+  return id;
+}
+
+export const encodeDeadLetterCursor = (createdAt: string, id: number): string => encode([createdAt, id]);
+
+export function decodeDeadLetterCursor(cursor: string): { readonly createdAt: string; readonly id: number } {
+  const [createdAt, id, ...rest] = decode(cursor);
+  if (typeof createdAt !== 'string' || !INSTANT.test(createdAt) || Number.isNaN(Date.parse(createdAt))) throw badCursor();
+  if (typeof id !== 'number' || !Number.isSafeInteger(id) || rest.length > 0) throw badCursor();
+  return { createdAt, id };
+}
+
+function encode(parts: readonly (string | number)[]): string {
+  return Buffer.from(JSON.stringify(parts)).toString('base64url');
+}
+
+function decode(cursor: string): readonly unknown[] {
+  try {
+    const parts: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString('utf8'));
+    if (Array.isArray(parts)) return parts;
+  } catch {
+    // Falls through: whatever is wrong with it, it is not one of ours.
+  }
+  throw badCursor();
+}
+
+const badCursor = () => invalidRequest('cursor is not one that this service gave out', [{ path: 'cursor', message: 'is not a valid cursor' }]);

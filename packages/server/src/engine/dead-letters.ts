@@ -1,0 +1,69 @@
+import { forbidden, MillraceError, notFound } from '../domain/errors.js';
+import { bucketOf, idSuffix } from '../domain/ids.js';
+import type { Database } from '../store/database.js';
+import { countDeadLetters, listDeadLetters, type DeadLetterFilter } from '../store/list-query.js';
+import { toDeadLetter, type DeadLetterRow } from '../store/rows.js';
+import { loadStatements } from '../store/sql.js';
+import { decodeDeadLetterCursor, encodeDeadLetterCursor } from './cursor.js';
+import { random32 } from './enqueue.js';
+import type { Hub } from './hub.js';
+import type { Ledger } from './ledger.js';
+import type { DeadLetterRecord, DeadLettersApi, ListQuery, Page } from './types.js';
+
+const sql = loadStatements('dead-letters.sql', ['dead_letter', 'replay']);
+
+export class DeadLetters implements DeadLettersApi {
+  constructor(
+    private readonly db: Database,
+    private readonly hub: Hub,
+    private readonly ledger: Ledger,
+  ) {}
+
+  async get(tenant: string, id: string): Promise<DeadLetterRecord> {
+    const [row] = isInt64(id) ? await this.db.run<DeadLetterRow>(sql.dead_letter, [id]) : [];
+    if (!row) throw notFound('dead letter');
+    if (row.tenant !== tenant) throw forbidden('this dead letter belongs to another tenant');
+    return toDeadLetter(row);
+  }
+
+  async list(tenant: string, query: ListQuery): Promise<Page<DeadLetterRecord>> {
+    const { createdAfter, createdBefore, ascending, limit } = query;
+    const filter: DeadLetterFilter = { tenant, createdAfter, createdBefore };
+    const after = query.cursor === null ? null : decodeDeadLetterCursor(query.cursor);
+    const offset = after === null ? query.offset : 0;
+    const page = listDeadLetters(filter, { ascending, after, offset, limit: limit + 1 });
+    const [rows, total] = await Promise.all([
+      this.db.read<DeadLetterRow>(page.statement, page.values),
+      query.includeTotal ? this.#count(filter) : null,
+    ]);
+    const items = rows.slice(0, limit).map(toDeadLetter);
+    const last = items.at(-1);
+    return { items, total, nextCursor: rows.length > limit && last ? encodeDeadLetterCursor(last.created_at, last.id) : null };
+  }
+
+  async replay(tenant: string, id: string): Promise<string> {
+    await this.get(tenant, id);
+    const suffix = idSuffix(0, bucketOf(tenant), random32());
+    const [created] = await this.db.run<{ id: string; queue: string; priority: number }>(sql.replay, [id, suffix]);
+    if (created) {
+      this.ledger.created(tenant, 1);
+      this.hub.announceWork(created.queue, created.priority, null);
+      return created.id;
+    }
+    // Nothing happened: either somebody was first, or there is nothing left to replay. Already replayed wins.
+    if ((await this.get(tenant, id)).replayed_at !== null) {
+      throw new MillraceError('already_replayed', 'this dead letter has been replayed already');
+    }
+    throw notFound('the job of this dead letter');
+  }
+
+  async #count(filter: DeadLetterFilter): Promise<number> {
+    const { statement, values } = countDeadLetters(filter);
+    const [row] = await this.db.read<{ total: number }>(statement, values);
+    return row?.total ?? 0;
+  }
+}
+
+const INT64_MAX = 9_223_372_036_854_775_807n;
+
+const isInt64 = (text: string): boolean => /^\d{1,19}$/.test(text) && BigInt(text) <= INT64_MAX;

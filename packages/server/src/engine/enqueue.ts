@@ -1,0 +1,145 @@
+import { randomFillSync } from 'node:crypto';
+import { bucketOf, idSuffix, joinId } from '../domain/ids.js';
+import { int4Array, jsonArray, plainArray, textArray } from '../store/arrays.js';
+import { Batcher } from '../store/batcher.js';
+import type { Database } from '../store/database.js';
+import { loadStatements } from '../store/sql.js';
+import type { Hub } from './hub.js';
+import type { Ledger } from './ledger.js';
+import type { JobSpec } from './types.js';
+
+/**
+ * Creating jobs: one implementation over arrays. Single creates are gathered (group commit); a batch is one statement, so it is all
+ * or nothing; keyed creates go through the key table and may turn out to be somebody else's job.
+ */
+const sql = loadStatements('enqueue.sql', ['register_tenant', 'create_jobs', 'create_keyed_jobs', 'jobs_of_keys']);
+
+export interface NewJob {
+  readonly tenant: string;
+  readonly spec: JobSpec;
+}
+
+export interface KeyedJob extends NewJob {
+  readonly key: string;
+}
+
+const BATCH = { maxItems: 1000, inFlight: 2, maxWaiting: 50_000 };
+const KEYED_BATCH = { ...BATCH, inFlight: 1 };
+
+export class Enqueuer {
+  readonly #tenants = new Set<string>();
+  readonly #singles = new Batcher<NewJob, string>((jobs) => this.insert(jobs), BATCH);
+  readonly #keyed = new Batcher<KeyedJob, string>((jobs) => this.#insertKeyed(jobs), KEYED_BATCH);
+
+  constructor(
+    private readonly db: Database,
+    private readonly hub: Hub,
+    private readonly ledger: Ledger,
+  ) {}
+
+  async create(tenant: string, spec: JobSpec, key: string | null): Promise<string> {
+    await this.#register(tenant);
+    return key === null ? this.#singles.submit({ tenant, spec }) : this.#keyed.submit({ tenant, spec, key });
+  }
+
+  async createBatch(tenant: string, specs: readonly JobSpec[]): Promise<string[]> {
+    await this.#register(tenant);
+    return this.insert(specs.map((spec) => ({ tenant, spec })));
+  }
+
+  /** The tenants must be registered. Ids come back in the order of the jobs. */
+  async insert(jobs: readonly NewJob[]): Promise<string[]> {
+    const suffixes = suffixesFor(jobs);
+    const [row] = await this.db.run<{ prefix: string }>(sql.create_jobs, columns(suffixes, jobs));
+    const prefix = row?.prefix ?? '';
+    this.#created(jobs);
+    return suffixes.map((suffix) => joinId(prefix, suffix));
+  }
+
+  async #insertKeyed(jobs: readonly KeyedJob[]): Promise<string[]> {
+    const suffixes = suffixesFor(jobs);
+    const values = [...columns(suffixes, jobs), textArray(jobs.map((job) => job.key))];
+    const won = await this.db.run<{ job_id: string }>(sql.create_keyed_jobs, values);
+    const idBySuffix = new Map(won.map(({ job_id }) => [suffixOf(job_id), job_id]));
+    this.#created(jobs.filter((_, index) => idBySuffix.has(suffixes[index] ?? '')));
+    const ids = suffixes.map((suffix) => idBySuffix.get(suffix) ?? null);
+    return ids.includes(null) ? this.#resolveLosers(jobs, ids) : (ids as string[]);
+  }
+
+  /** A key that was taken and is gone again belonged to a job that retention just removed: then it is free, and we try once more. */
+  async #resolveLosers(jobs: readonly KeyedJob[], ids: (string | null)[]): Promise<string[]> {
+    const losers = jobs.flatMap((job, index) => (ids[index] === null ? [{ job, index }] : []));
+    const found = await this.db.run<{ ordinal: string; job_id: string }>(sql.jobs_of_keys, [
+      textArray(losers.map(({ job }) => job.tenant)),
+      textArray(losers.map(({ job }) => job.key)),
+    ]);
+    for (const { ordinal, job_id } of found) {
+      const loser = losers[Number(ordinal) - 1];
+      if (loser) ids[loser.index] = job_id;
+    }
+    const gone = losers.filter(({ index }) => ids[index] === null);
+    if (gone.length > 0) {
+      const again = await this.#insertKeyed(gone.map(({ job }) => job));
+      gone.forEach(({ index }, n) => (ids[index] = again[n] ?? null));
+    }
+    return ids as string[];
+  }
+
+  async #register(tenant: string): Promise<void> {
+    if (this.#tenants.has(tenant)) return;
+    await this.db.run(sql.register_tenant, [tenant, bucketOf(tenant)]);
+    this.#tenants.add(tenant);
+  }
+
+  #created(jobs: readonly NewJob[]): void {
+    const perTenant = new Map<string, number>();
+    const announced = new Set<string>();
+    for (const { tenant, spec } of jobs) {
+      perTenant.set(tenant, (perTenant.get(tenant) ?? 0) + 1);
+      const priority = spec.config?.priority ?? 0;
+      const lane = `${priority} ${spec.queue}`;
+      if (spec.runAt === null && announced.has(lane)) continue;
+      announced.add(lane);
+      this.hub.announceWork(spec.queue, priority, spec.runAt === null ? null : Date.parse(spec.runAt));
+    }
+    for (const [tenant, n] of perTenant) this.ledger.created(tenant, n);
+  }
+}
+
+const RANDOM = new Uint32Array(4096);
+let randomAt = RANDOM.length;
+
+/** Random words in bulk: a system call for each would cost more than the rest of making an id. */
+export function random32(): number {
+  if (randomAt === RANDOM.length) {
+    randomFillSync(RANDOM);
+    randomAt = 0;
+  }
+  return RANDOM[randomAt++] ?? 0;
+}
+
+function suffixesFor(jobs: readonly NewJob[]): string[] {
+  let tenant: string | null = null;
+  let bucket = 0;
+  return jobs.map((job, position) => {
+    if (job.tenant !== tenant) [tenant, bucket] = [job.tenant, bucketOf(job.tenant)];
+    return idSuffix(position, bucket, random32());
+  });
+}
+
+const suffixOf = (id: string): string => id.slice(19).replace('-', '');
+
+function columns(suffixes: readonly string[], jobs: readonly NewJob[]): unknown[] {
+  const column = <T>(pick: (job: NewJob) => T): T[] => jobs.map(pick);
+  return [
+    textArray(suffixes),
+    textArray(column((job) => job.tenant)),
+    textArray(column((job) => job.spec.queue)),
+    textArray(column((job) => job.spec.task)),
+    int4Array(column((job) => job.spec.config?.priority ?? 0)),
+    plainArray(column((job) => job.spec.runAt)),
+    jsonArray(column((job) => job.spec.payload)),
+    jsonArray(column((job) => (job.spec.config === null ? null : JSON.stringify(job.spec.config)))),
+    jsonArray(column((job) => job.spec.metadata)),
+  ];
+}

@@ -1,0 +1,87 @@
+import { toConfig } from '../store/rows.js';
+import type { Database } from '../store/database.js';
+import { loadStatements } from '../store/sql.js';
+import type { Ledger } from './ledger.js';
+import type { Settler } from './settle.js';
+
+/** What the janitor and retention do, one run each. Any number of processes may do it at once. */
+const sql = loadStatements('maintenance.sql', ['take_turn', 'forget_streams', 'expire_jobs', 'expire_dead_letters']);
+const leaseSql = loadStatements('lease.sql', ['expired']);
+
+const SWEEP_BATCH = 1_000;
+const RETENTION_BATCH = 500;
+
+interface ExpiredLease {
+  readonly id: string;
+  readonly token: string;
+  readonly retry_count: number;
+  readonly config: string | null;
+}
+
+export class Maintenance {
+  constructor(
+    private readonly db: Database,
+    private readonly settler: Settler,
+    private readonly ledger: Ledger,
+  ) {}
+
+  /** True if this process is the one to do the work of this period. */
+  async takeTurn(loop: string, periodSecs: number): Promise<boolean> {
+    return (await this.db.run(sql.take_turn, [loop, periodSecs])).length > 0;
+  }
+
+  /** Sends every job whose lease ran out through the failure policy. Returns how many. */
+  async reclaimExpired(): Promise<number> {
+    const startedAt = performance.now();
+    let reclaimed = 0;
+    for (;;) {
+      const leases = await this.db.run<ExpiredLease>(leaseSql.expired, [SWEEP_BATCH]);
+      const acted = await Promise.all(leases.map((lease) => this.#reclaim(lease)));
+      const n = acted.filter(Boolean).length;
+      reclaimed += n;
+      // A batch of which nothing could be taken was taken by somebody else; asking again at once would only collide again.
+      if (leases.length < SWEEP_BATCH || n === 0) break;
+    }
+    this.ledger.metrics.expired(reclaimed);
+    this.ledger.metrics.swept((performance.now() - startedAt) / 1000);
+    return reclaimed;
+  }
+
+  async forgetStreams(): Promise<void> {
+    await this.db.run(sql.forget_streams);
+  }
+
+  /** Removes finished jobs that ended before the window, and dead letters from before twice the window, in small batches. */
+  async removeExpired(retentionHours: number): Promise<{ readonly jobs: number; readonly deadLetters: number }> {
+    const jobs = await this.#removeAll(async () => {
+      const [row] = await this.db.read<{ n: number }>(sql.expire_jobs, [retentionHours, RETENTION_BATCH]);
+      return row?.n ?? 0;
+    });
+    const deadLetters = await this.#removeAll(async () => {
+      const [row] = await this.db.read<{ n: number }>(sql.expire_dead_letters, [retentionHours * 2, RETENTION_BATCH]);
+      return row?.n ?? 0;
+    });
+    return { jobs, deadLetters };
+  }
+
+  #reclaim(lease: ExpiredLease): Promise<boolean> {
+    return this.settler.fail({
+      id: lease.id,
+      token: lease.token,
+      error: 'lease expired',
+      retryable: true,
+      retryCount: lease.retry_count,
+      config: toConfig(lease.config),
+      expired: true,
+    });
+  }
+
+  async #removeAll(removeSome: () => Promise<number>): Promise<number> {
+    let total = 0;
+    for (;;) {
+      const n = await removeSome();
+      total += n;
+      if (n < RETENTION_BATCH) return total;
+    }
+  }
+}

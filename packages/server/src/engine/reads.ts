@@ -1,0 +1,74 @@
+import type { JobStatus } from '@millrace/contract';
+import { forbidden, notFound } from '../domain/errors.js';
+import { bucketOfId, isUuid } from '../domain/ids.js';
+import type { Database } from '../store/database.js';
+import { countJobs, listJobs } from '../store/list-query.js';
+import { toJobRecord, type JobRow } from '../store/rows.js';
+import { loadStatements } from '../store/sql.js';
+import { decodeIdCursor, encodeIdCursor } from './cursor.js';
+import type { JobListQuery, JobRecord, Page, QueueDepth } from './types.js';
+
+const sql = loadStatements('reads.sql', ['job_of_tenant', 'owner_of_job', 'queue_depths', 'fleet_depths', 'count_dead_letters']);
+
+export interface Owner {
+  readonly tenant: string;
+  readonly status: JobStatus;
+}
+
+export interface FleetDepth {
+  readonly queue: string;
+  readonly status: string;
+  readonly n: number;
+  readonly oldest_age: number | null;
+}
+
+export class Reads {
+  constructor(private readonly db: Database) {}
+
+  async job(tenant: string, id: string): Promise<JobRecord> {
+    if (!isUuid(id)) throw notFound('job');
+    const [row] = await this.db.run<JobRow>(sql.job_of_tenant, [tenant, id]);
+    if (row) return toJobRecord(row);
+    throw (await this.owner(id)) ? forbidden('this job belongs to another tenant') : notFound('job');
+  }
+
+  /** Whose job it is and how it stands, by the id alone. */
+  async owner(id: string): Promise<Owner | null> {
+    const [row] = await this.db.run<Owner>(sql.owner_of_job, [id, bucketOfId(id)]);
+    return row ?? null;
+  }
+
+  async jobs(tenant: string, query: JobListQuery): Promise<Page<JobRecord>> {
+    const { status, queue, createdAfter, createdBefore, ascending, limit } = query;
+    const filter = { tenant, status, queue, createdAfter, createdBefore };
+    const after = query.cursor === null ? null : decodeIdCursor(query.cursor);
+    const offset = after === null ? query.offset : 0;
+    const page = listJobs(filter, { ascending, after, offset, limit: limit + 1 });
+    const [rows, total] = await Promise.all([
+      this.db.read<JobRow>(page.statement, page.values),
+      query.includeTotal ? this.#count(filter) : null,
+    ]);
+    const items = rows.slice(0, limit).map(toJobRecord);
+    const last = items.at(-1);
+    return { items, total, nextCursor: rows.length > limit && last ? encodeIdCursor(last.id) : null };
+  }
+
+  async queues(tenant: string): Promise<readonly QueueDepth[]> {
+    return this.db.read<QueueDepth>(sql.queue_depths, [tenant]);
+  }
+
+  async fleetDepths(): Promise<readonly FleetDepth[]> {
+    return this.db.read<FleetDepth>(sql.fleet_depths);
+  }
+
+  async deadLetterCount(): Promise<number> {
+    const [row] = await this.db.read<{ n: number }>(sql.count_dead_letters);
+    return row?.n ?? 0;
+  }
+
+  async #count(filter: Parameters<typeof countJobs>[0]): Promise<number> {
+    const { statement, values } = countJobs(filter);
+    const [row] = await this.db.read<{ total: number }>(statement, values);
+    return row?.total ?? 0;
+  }
+}

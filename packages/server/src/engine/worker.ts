@@ -1,0 +1,81 @@
+import type { JobStatus } from '@millrace/contract';
+import { MillraceError, notFound } from '../domain/errors.js';
+import { isUuid } from '../domain/ids.js';
+import { isTerminal } from '../domain/job-state.js';
+import { Batcher } from '../store/batcher.js';
+import type { LeaseKeeper } from './lease-keeper.js';
+import type { LeaseDesk } from './lease.js';
+import type { Ledger } from './ledger.js';
+import type { Reads } from './reads.js';
+import type { Settler } from './settle.js';
+import type { LeasedJob, LeaseRequest, WorkerApi } from './types.js';
+
+/** The protocol of remote workers, over the same claim and settlement as the pool. */
+interface Beat {
+  readonly id: string;
+  readonly token: string;
+  readonly extendSecs: number;
+}
+
+const BATCH = { maxItems: 1000, inFlight: 2, maxWaiting: 100_000 };
+
+export class WorkerDesk implements WorkerApi {
+  readonly #beats = new Batcher<Beat, boolean>((beats) => this.#extend(beats), BATCH);
+
+  constructor(
+    private readonly keeper: LeaseKeeper,
+    private readonly desk: LeaseDesk,
+    private readonly settler: Settler,
+    private readonly reads: Reads,
+    private readonly ledger: Ledger,
+  ) {}
+
+  lease(request: LeaseRequest, signal: AbortSignal): Promise<readonly LeasedJob[]> {
+    return this.desk.lease(request, signal);
+  }
+
+  async heartbeat(id: string, token: string, extendSecs: number): Promise<JobStatus> {
+    if (isLease(id, token) && (await this.#beats.submit({ id, token: token.toLowerCase(), extendSecs }))) return 'running';
+    const status = await this.#statusOf(id);
+    if (isTerminal(status)) return status;
+    throw this.#lost('heartbeat');
+  }
+
+  async complete(id: string, token: string, result: string): Promise<void> {
+    if (isLease(id, token) && (await this.settler.complete({ id, token: token.toLowerCase(), result }))) return;
+    await this.#tooLate(id, 'complete');
+  }
+
+  async fail(id: string, given: string, error: string, retryable: boolean): Promise<void> {
+    if (isLease(id, given)) {
+      const token = given.toLowerCase();
+      const facts = await this.settler.leaseFacts(id, token);
+      if (facts && (await this.settler.fail({ id, token, error, retryable, ...facts }))) return;
+    }
+    await this.#tooLate(id, 'fail');
+  }
+
+  /** A report on a finished job is taken without effect: it may be a repetition of the one that finished it. */
+  async #tooLate(id: string, operation: 'complete' | 'fail'): Promise<void> {
+    if (!isTerminal(await this.#statusOf(id))) throw this.#lost(operation);
+  }
+
+  async #statusOf(id: string): Promise<JobStatus> {
+    const owner = isUuid(id) ? await this.reads.owner(id) : null;
+    if (!owner) throw notFound('job');
+    return owner.status;
+  }
+
+  #lost(operation: 'heartbeat' | 'complete' | 'fail'): MillraceError {
+    this.ledger.metrics.stale(operation);
+    return new MillraceError('lease_lost', 'the lease is no longer held under this token; stop working on the job');
+  }
+
+  async #extend(beats: readonly Beat[]): Promise<boolean[]> {
+    const extended = await this.keeper.extend(beats, beats.map((beat) => beat.extendSecs));
+    return beats.map((beat) => extended.has(beat.token));
+  }
+}
+
+/** Whatever is not a UUID was never given out. Answers of the database are in lower case, and so must be what is held against them. */
+const isLease = (id: string, token: string): boolean => isUuid(id) && isUuid(token);

@@ -1,0 +1,21 @@
+import type { Logger } from 'pino';
+import type { Maintenance } from '../engine/maintenance.js';
+import { createLoop, type Loop } from './loop.js';
+
+/**
+ * Reclaims jobs whose lease ran out. It runs in every process and every mode: an api-only fleet with remote workers must reclaim by
+ * itself. Many at once are harmless, since each settlement is fenced; none waits for another to have its turn.
+ */
+export const SWEEP_MS = 5_000;
+
+export function createJanitor(maintenance: Maintenance, logger: Logger): Loop {
+  return createLoop(
+    'janitor',
+    SWEEP_MS,
+    async () => {
+      const n = await maintenance.reclaimExpired();
+      if (n > 0) logger.info({ jobs: n }, 'reclaimed jobs whose lease had expired');
+    },
+    logger,
+  );
+}

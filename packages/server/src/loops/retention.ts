@@ -1,0 +1,23 @@
+import type { Logger } from 'pino';
+import type { Maintenance } from '../engine/maintenance.js';
+import { createLoop, type Loop } from './loop.js';
+
+/** Once a minute, by one process of the fleet: removes what is older than the retention window, and forgets abandoned streams. */
+const PERIOD_MS = 60_000;
+/** A little less than the period, so that the same process finds its turn again. */
+const TURN_SECS = 55;
+
+export function createRetention(maintenance: Maintenance, retentionHours: number | null, logger: Logger): Loop {
+  return createLoop(
+    'retention',
+    PERIOD_MS,
+    async () => {
+      if (!(await maintenance.takeTurn('retention', TURN_SECS))) return;
+      await maintenance.forgetStreams();
+      if (retentionHours === null) return;
+      const removed = await maintenance.removeExpired(retentionHours);
+      if (removed.jobs + removed.deadLetters > 0) logger.info(removed, 'removed what was older than the retention window');
+    },
+    logger,
+  );
+}

@@ -1,0 +1,87 @@
+/**
+ * PostgreSQL's binary array format. The driver would turn a JavaScript array into text with every quote and backslash
+ * escaped, and PostgreSQL would undo it: for a thousand payloads that is most of the work of an insert. A Buffer is sent as it is.
+ */
+const OID = { bool: 16, int8: 20, int4: 23, text: 25, json: 114, float8: 701, uuid: 2950 } as const;
+
+const HEADER_BYTES = 20;
+
+function header(oid: number, length: number, hasNull: boolean, bodyBytes: number): Buffer {
+  const buffer = Buffer.allocUnsafe(length === 0 ? 12 : HEADER_BYTES + bodyBytes);
+  buffer.writeInt32BE(length === 0 ? 0 : 1, 0);
+  buffer.writeInt32BE(hasNull ? 1 : 0, 4);
+  buffer.writeInt32BE(oid, 8);
+  if (length > 0) {
+    buffer.writeInt32BE(length, 12);
+    buffer.writeInt32BE(1, 16);
+  }
+  return buffer;
+}
+
+function strings(oid: number, values: readonly (string | null)[]): Buffer {
+  let bytes = 0;
+  let hasNull = false;
+  for (const value of values) {
+    bytes += 4;
+    if (value === null) hasNull = true;
+    else bytes += Buffer.byteLength(value);
+  }
+  const buffer = header(oid, values.length, hasNull, bytes);
+  let at = HEADER_BYTES;
+  for (const value of values) {
+    if (value === null) {
+      at = buffer.writeInt32BE(-1, at);
+    } else {
+      const written = buffer.write(value, at + 4, 'utf8');
+      buffer.writeInt32BE(written, at);
+      at += 4 + written;
+    }
+  }
+  return buffer;
+}
+
+function fixed<T>(
+  oid: number,
+  size: number,
+  values: readonly (T | null)[],
+  write: (buffer: Buffer, value: T, at: number) => void,
+): Buffer {
+  let nulls = 0;
+  for (const value of values) if (value === null) nulls++;
+  const buffer = header(oid, values.length, nulls > 0, values.length * (4 + size) - nulls * size);
+  let at = HEADER_BYTES;
+  for (const value of values) {
+    if (value === null) {
+      at = buffer.writeInt32BE(-1, at);
+    } else {
+      buffer.writeInt32BE(size, at);
+      write(buffer, value, at + 4);
+      at += 4 + size;
+    }
+  }
+  return buffer;
+}
+
+export const textArray = (values: readonly (string | null)[]): Buffer => strings(OID.text, values);
+
+/** The texts must be valid JSON: PostgreSQL checks them, but one bad element fails the whole statement. */
+export const jsonArray = (values: readonly (string | null)[]): Buffer => strings(OID.json, values);
+
+export const int4Array = (values: readonly (number | null)[]): Buffer =>
+  fixed(OID.int4, 4, values, (buffer, value, at) => buffer.writeInt32BE(value, at));
+
+export const int8Array = (values: readonly (number | null)[]): Buffer =>
+  fixed(OID.int8, 8, values, (buffer, value, at) => buffer.writeBigInt64BE(BigInt(value), at));
+
+export const float8Array = (values: readonly (number | null)[]): Buffer =>
+  fixed(OID.float8, 8, values, (buffer, value, at) => buffer.writeDoubleBE(value, at));
+
+export const boolArray = (values: readonly (boolean | null)[]): Buffer =>
+  fixed(OID.bool, 1, values, (buffer, value, at) => buffer.writeUInt8(value ? 1 : 0, at));
+
+export const uuidArray = (values: readonly (string | null)[]): Buffer =>
+  fixed(OID.uuid, 16, values, (buffer, value, at) => buffer.write(value.replaceAll('-', ''), at, 'hex'));
+
+/** For the types whose binary form is not worth knowing (instants, enums). Elements must hold no quote, backslash or brace. */
+export const plainArray = (values: readonly (string | null)[]): string =>
+  `{${values.map((value) => (value === null ? 'NULL' : `"${value}"`)).join(',')}}`;

@@ -1,0 +1,47 @@
+import { MillraceError, unavailable } from '../domain/errors.js';
+
+/**
+ * What a database error means to the caller. Three kinds: the database is out of reach or cannot write (the caller gets 503 and may
+ * come back), two statements collided (repeat at once), and everything else, which is a bug of ours.
+ */
+export class DeadlineExceeded extends Error {
+  override readonly name = 'DeadlineExceeded';
+}
+
+interface CodedError extends Error {
+  readonly code?: string;
+}
+
+const UNREACHABLE = new Set([
+  'ECONNREFUSED', 'ECONNRESET', 'ECONNABORTED', 'EPIPE', 'ETIMEDOUT', 'EHOSTUNREACH', 'ENETUNREACH', 'ENOTFOUND', 'EAI_AGAIN', 'ENOENT', 'EACCES',
+]);
+
+/** SQLSTATE classes and codes under which no write can succeed now but may later. */
+const OUTAGE = /^(08|53|57P0[1-5]|57014|25006|58030|F0000|55000|28)/;
+
+const COLLISION = new Set(['40001', '40P01', '55P03']);
+
+/** Messages of the driver that carry no code. */
+const LOST = /Connection terminated|timeout exceeded when trying to connect|timeout expired|Client has encountered a connection error|Cannot use a pool after calling end|server closed the connection/i;
+
+export function isCollision(error: unknown): boolean {
+  return COLLISION.has((error as CodedError | null)?.code ?? '');
+}
+
+export function isOutage(error: unknown): boolean {
+  if (error instanceof DeadlineExceeded) return true;
+  if (error instanceof AggregateError) return error.errors.some(isOutage);
+  if (!(error instanceof Error)) return false;
+  const { code = '' } = error as CodedError;
+  return UNREACHABLE.has(code) || OUTAGE.test(code) || LOST.test(error.message);
+}
+
+/** True when the connection itself can't be trusted any more and must not go back to the pool. */
+export function breaksConnection(error: unknown): boolean {
+  return isOutage(error) && (error as CodedError).code !== '25006' && (error as CodedError).code !== '57014';
+}
+
+export function translate(error: unknown): unknown {
+  if (error instanceof MillraceError || !isOutage(error)) return error;
+  return unavailable('the database is out of reach; try again shortly', error);
+}

@@ -1,0 +1,136 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import pg from 'pg';
+import { translate } from './failures.js';
+
+/**
+ * Migrations are plain numbered SQL files, applied in order, each in a transaction of its own together with its entry in
+ * millrace.migrations, under one advisory lock: any number of processes may start at once, one of them migrates, the others
+ * wait and find the work done. There is no way down; a newer schema than the program knows is refused.
+ */
+export interface MigrationReport {
+  readonly applied: readonly string[];
+  readonly current: number;
+}
+
+export interface SchemaState {
+  readonly kind: 'current' | 'behind' | 'ahead';
+  readonly found: number;
+  readonly expected: number;
+}
+
+export class SchemaError extends Error {
+  override readonly name = 'SchemaError';
+}
+
+interface Migration {
+  readonly version: number;
+  readonly name: string;
+  readonly sql: string;
+}
+
+const DIRECTORY = new URL('../../sql/migrations/', import.meta.url);
+const OLDEST_POSTGRES = 130_000;
+/** Any constant that no other program on the same database uses: the bytes of "millrace". */
+const LOCK = '7883954128371540837';
+
+export function loadMigrations(): readonly Migration[] {
+  return readdirSync(DIRECTORY)
+    .filter((file) => /^\d{4}_\w+\.sql$/.test(file))
+    .sort()
+    .map((file) => ({
+      version: Number(file.slice(0, 4)),
+      name: file.slice(0, -4),
+      sql: readFileSync(new URL(file, DIRECTORY), 'utf8'),
+    }));
+}
+
+export async function migrate(url: string): Promise<MigrationReport> {
+  return withClient(url, async (client) => {
+    await refuseOldServer(client);
+    const migrations = loadMigrations();
+    const applied: string[] = [];
+    for (const migration of migrations) {
+      if (await applyOnce(client, migration, migrations.length)) applied.push(migration.name);
+    }
+    return { applied, current: migrations.length };
+  });
+}
+
+export async function schemaState(url: string): Promise<SchemaState> {
+  return withClient(url, async (client) => {
+    await refuseOldServer(client);
+    return compare(await appliedVersion(client));
+  });
+}
+
+/** The sentence for a start that must be refused, or null. */
+export function refusal(state: SchemaState): string | null {
+  switch (state.kind) {
+    case 'current':
+      return null;
+    case 'behind':
+      return `the database schema is at version ${state.found}, this program needs ${state.expected}: run \`millrace migrate\``;
+    case 'ahead':
+      return `the database schema is at version ${state.found}, newer than the ${state.expected} this program knows: run a newer millrace`;
+  }
+}
+
+export function compare(found: number): SchemaState {
+  const expected = loadMigrations().length;
+  return { kind: found === expected ? 'current' : found < expected ? 'behind' : 'ahead', found, expected };
+}
+
+async function applyOnce(client: pg.Client, migration: Migration, newest: number): Promise<boolean> {
+  await client.query('BEGIN');
+  try {
+    // Held to the end of the transaction, so it works through a transaction-pooling proxy too.
+    await client.query('SELECT pg_advisory_xact_lock($1::bigint)', [LOCK]);
+    const version = await appliedVersion(client);
+    const state = version > newest ? compare(version) : null;
+    if (state) throw new SchemaError(refusal(state) ?? '');
+    const missing = version < migration.version;
+    if (missing) {
+      if (version === 0) await prepareSchema(client);
+      await client.query(migration.sql);
+      await client.query('INSERT INTO millrace.migrations (version, name) VALUES ($1, $2)', [migration.version, migration.name]);
+    }
+    await client.query('COMMIT');
+    return missing;
+  } catch (error) {
+    await client.query('ROLLBACK');
+    throw error;
+  }
+}
+
+/** Only where it is missing: a role that may not create schemas can still migrate into one that was made for it. */
+async function prepareSchema(client: pg.Client): Promise<void> {
+  const { rowCount } = await client.query(`SELECT FROM pg_namespace WHERE nspname = 'millrace'`);
+  if (rowCount === 0) await client.query('CREATE SCHEMA millrace');
+  await client.query(`CREATE TABLE millrace.migrations (
+    version integer PRIMARY KEY, name text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())`);
+}
+
+async function appliedVersion(client: pg.Client): Promise<number> {
+  const { rows } = await client.query<{ known: boolean }>(`SELECT to_regclass('millrace.migrations') IS NOT NULL AS known`);
+  if (!rows[0]?.known) return 0;
+  const found = await client.query<{ version: number }>('SELECT coalesce(max(version), 0) AS version FROM millrace.migrations');
+  return found.rows[0]?.version ?? 0;
+}
+
+async function refuseOldServer(client: pg.Client): Promise<void> {
+  const { rows } = await client.query<{ version: string }>(`SELECT current_setting('server_version_num') AS version`);
+  const version = Number(rows[0]?.version);
+  if (version < OLDEST_POSTGRES) throw new SchemaError(`PostgreSQL 13 or newer is needed, this server is ${Math.floor(version / 10_000)}`);
+}
+
+async function withClient<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = new pg.Client({ connectionString: url, application_name: 'millrace-migrate', connectionTimeoutMillis: 5_000 });
+  try {
+    await client.connect();
+    return await work(client);
+  } catch (error) {
+    throw translate(error);
+  } finally {
+    await client.end().catch(() => undefined);
+  }
+}

@@ -1,0 +1,90 @@
+import { DEFAULT_JOB_CONFIG, type DeadLetterReason, type JobConfig, type JobStatus } from '@millrace/contract';
+import type { DeadLetterRecord, Instant, JobRecord, JsonText } from '../engine/types.js';
+
+/** Rows as PostgreSQL gives them ⇄ records as the engine shows them. */
+export interface JobRow {
+  readonly tenant: string;
+  readonly id: string;
+  readonly queue: string;
+  readonly task: string;
+  readonly payload: JsonText;
+  readonly config: JsonText | null;
+  readonly metadata: JsonText | null;
+  readonly idempotency_key: string | null;
+  readonly workflow_id: string | null;
+  readonly step: string | null;
+  readonly status: JobStatus;
+  readonly created_at: string;
+  readonly scheduled_at: string;
+  readonly started_at: string | null;
+  readonly completed_at: string | null;
+  readonly retry_count: number;
+  readonly delivery_count: number;
+  readonly error: string | null;
+  readonly result: JsonText | null;
+}
+
+export interface DeadLetterRow {
+  readonly id: string;
+  readonly tenant: string;
+  readonly job_id: string;
+  readonly queue: string;
+  readonly task: string;
+  readonly reason: DeadLetterReason;
+  readonly error: string | null;
+  readonly created_at: string;
+  readonly replayed_at: string | null;
+  readonly replay_job_id: string | null;
+}
+
+/** "2026-01-31 09:00:00.123456+00" → "2026-01-31T09:00:00.123456Z". The session's time zone is UTC, so the offset is always +00. */
+export function toInstant(text: string): Instant {
+  return `${text.slice(0, 10)}T${text.slice(11, -3)}Z`;
+}
+
+export const toInstantOrNull = (text: string | null): Instant | null => (text === null ? null : toInstant(text));
+
+export function toConfig(text: JsonText | null): JobConfig {
+  return text === null ? DEFAULT_JOB_CONFIG : (JSON.parse(text) as JobConfig);
+}
+
+export function toJobRecord(row: JobRow): JobRecord {
+  const scheduledAt = toInstant(row.scheduled_at);
+  return {
+    id: row.id,
+    tenant_id: row.tenant,
+    queue_name: row.queue,
+    task_name: row.task,
+    payload: row.payload,
+    config: toConfig(row.config),
+    metadata: row.metadata ?? '{}',
+    status: row.status,
+    result: row.result,
+    error_message: row.error,
+    retry_count: row.retry_count,
+    delivery_count: row.delivery_count,
+    created_at: toInstant(row.created_at),
+    scheduled_at: scheduledAt,
+    started_at: toInstantOrNull(row.started_at),
+    completed_at: toInstantOrNull(row.completed_at),
+    next_retry_at: row.status === 'retrying' ? scheduledAt : null,
+    idempotency_key: row.idempotency_key,
+    workflow_id: row.workflow_id,
+    workflow_step_id: row.step,
+  };
+}
+
+export function toDeadLetter(row: DeadLetterRow): DeadLetterRecord {
+  return {
+    id: Number(row.id),
+    tenant_id: row.tenant,
+    job_id: row.job_id,
+    queue_name: row.queue,
+    task_name: row.task,
+    reason: row.reason,
+    error_message: row.error,
+    created_at: toInstant(row.created_at),
+    replayed_at: toInstantOrNull(row.replayed_at),
+    replay_job_id: row.replay_job_id,
+  };
+}
