@@ -110,9 +110,9 @@ export const OPTIONS = {
   maxDbConnections: option(
     'max-db-connections',
     'N',
-    integer(4, 1000),
+    integer(3, 1000),
     10,
-    'database connections this process may hold, at least 4',
+    'database connections this process may hold, at least 3',
   ),
   autoMigrate: option('auto-migrate', '', boolean, true, 'bring the schema up to date at start', BOOLEAN),
   maxBodyBytes: option('max-body-bytes', 'BYTES', integer(1, 268_435_456), 16 * 1024 * 1024, 'largest request body'),

@@ -135,7 +135,7 @@ describe('values that are refused', () => {
     [['--retention-hours=-1'], '--retention-hours must be a number above 0, at most 876000, not "-1"'],
     [['--retention-hours=Infinity'], '--retention-hours must be a number above 0, at most 876000, not "Infinity"'],
     [['--max-body-bytes=16MiB'], '--max-body-bytes must be a whole number from 1 to 268435456, not "16MiB"'],
-    [['--max-db-connections=3'], '--max-db-connections must be a whole number from 4 to 1000, not "3"'],
+    [['--max-db-connections=2'], '--max-db-connections must be a whole number from 3 to 1000, not "2"'],
     [['--auto-migrate=maybe'], '--auto-migrate must be true or false, not "maybe"'],
     [['--log-level=loud'], '--log-level must be one of trace, debug, info, warn, error, fatal, silent, not "loud"'],
     [['--log-format=xml'], '--log-format must be one of json, pretty, not "xml"'],
@@ -175,7 +175,7 @@ describe('the command line', () => {
   it('treats an empty variable as unset, credentials excepted', () => {
     const empty = Object.values(OPTIONS)
       .filter((option) => option.env !== 'DATABASE_URL' && !/KEYS|SECRET|TOKEN/.test(option.env))
-      .map((option) => [option.env, '']);
+      .map((option) => [option.env, ''] as const);
     expect(parse(SERVING, Object.fromEntries(empty))).toEqual(parse(SERVING));
   });
 });

@@ -1,0 +1,78 @@
+import { mkdirSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { addMember, liveMembers, newMemberId, removeMember, type Member } from './members.js';
+
+/**
+ * One process at a time changes the state of an embedded database (initialise, start, stop).
+ *
+ * Node has no lock that the kernel lets go when its holder is killed, and a lock file that several waiters may judge
+ * stale at once is a race by itself. This is Lamport's bakery instead: everybody draws a number one above all they see and
+ * waits for those who drew a lower one. Every file belongs to one process for good (members.ts), so the ticket of a dead
+ * process is simply no ticket, and there is nothing to take over.
+ *
+ *   draw     add "choosing"; read all tickets; add a ticket one above the highest; remove "choosing"
+ *   wait     until nobody else is choosing, then until no live ticket comes before ours
+ *   release  remove the ticket
+ *
+ * Two may draw the same number; the member id then decides. Why the order of the two waits matters: once we have seen nobody
+ * choosing, whoever starts to choose later sees our ticket, and whoever finished before has one that we are about to see.
+ */
+const POLL_MS = 25;
+
+export interface LockOptions {
+  /** Called once when the lock is not free at once. */
+  readonly onWait?: () => void;
+}
+
+export async function withLock<T>(dir: string, body: () => Promise<T>, { onWait }: LockOptions = {}): Promise<T> {
+  mkdirSync(dir, { recursive: true, mode: 0o700 });
+  const ticket = draw(dir);
+  try {
+    await turn(dir, ticket, onWait);
+    return await body();
+  } finally {
+    removeMember(dir, ticket.name);
+  }
+}
+
+interface Ticket {
+  readonly name: string;
+  readonly number: number;
+}
+
+function draw(dir: string): Ticket {
+  const id = newMemberId();
+  const choosing = addMember(dir, id, 'choosing');
+  try {
+    const number = 1 + Math.max(0, ...tickets(dir).map((each) => each.number));
+    return { name: addMember(dir, id, `${number}`), number };
+  } finally {
+    removeMember(dir, choosing);
+  }
+}
+
+async function turn(dir: string, mine: Ticket, onWait: (() => void) | undefined): Promise<void> {
+  let waited = false;
+  const wait = async (): Promise<void> => {
+    if (!waited) onWait?.();
+    waited = true;
+    await sleep(POLL_MS);
+  };
+  // Those who were choosing when we drew; later ones will stand behind us and need not be waited for.
+  const choosing = new Set(
+    liveMembers(dir)
+      .filter(isChoosing)
+      .map((each) => each.name),
+  );
+  while (liveMembers(dir).some((each) => choosing.has(each.name))) await wait();
+  while (tickets(dir).some((each) => before(each, mine))) await wait();
+}
+
+const isChoosing = (member: Member): boolean => member.role === 'choosing';
+
+const tickets = (dir: string): readonly Ticket[] =>
+  liveMembers(dir)
+    .filter((each) => !isChoosing(each))
+    .map(({ name, role }) => ({ name, number: Number(role) }));
+
+const before = (a: Ticket, b: Ticket): boolean => a.number < b.number || (a.number === b.number && a.name < b.name);

@@ -1,0 +1,173 @@
+import { spawn } from 'node:child_process';
+import { closeSync, openSync, readFileSync, readlinkSync, realpathSync, renameSync, rmSync, statSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Account } from './account.js';
+import type { Binaries } from './binaries.js';
+import { pathForPrograms } from './data-directory.js';
+import { EmbeddedError } from './errors.js';
+import { identify, isAlive, type ProcessIdentity } from './processes.js';
+import { CLEAN_ENVIRONMENT } from './run.js';
+import { toArguments, type Settings } from './settings.js';
+
+/**
+ * The server process, known by the file that PostgreSQL keeps in its data directory. Its states:
+ *
+ *   absent    no file, or the file of a process that is gone: PostgreSQL recovers by itself when started
+ *   foreign   the process named there is some other program that got the number: the file is in the way
+ *   starting  recovering or opening; will become ready or exit
+ *   ready     accepts connections
+ *   stopping  will exit
+ *
+ * Changed only under the lock of the directory (lock.ts), read at any time.
+ */
+export type PostmasterState =
+  | { readonly kind: 'absent' }
+  | { readonly kind: 'foreign' }
+  | { readonly kind: 'starting' | 'ready' | 'stopping'; readonly process: ProcessIdentity };
+
+const POLL_MS = 20;
+/** Crash recovery replays at most max_wal_size twice over; minutes even on a slow disk mean that something is wrong. */
+const START_DEADLINE_MS = 300_000;
+const FAST_STOP_MS = 60_000;
+const IMMEDIATE_STOP_MS = 10_000;
+/** Children of a killed postmaster notice its death within moments; until then they hold its shared memory. */
+const ORPHANS_LEAVE_MS = 15_000;
+const LARGE_LOG_BYTES = 10 * 1024 * 1024;
+
+export function postmasterState(dataDir: string): PostmasterState {
+  const lines = readLines(join(dataDir, 'postmaster.pid'));
+  const process = identify(Number(lines[0]));
+  if (process === null) return { kind: 'absent' };
+  if (!isPostgresOf(process.pid, dataDir)) return { kind: 'foreign' };
+  switch (lines[7]?.trim()) {
+    case 'ready':
+      return { kind: 'ready', process };
+    case 'stopping':
+      return { kind: 'stopping', process };
+    default:
+      return { kind: 'starting', process };
+  }
+}
+
+export interface Launch {
+  readonly dataDir: string;
+  readonly logFile: string;
+  readonly binaries: Binaries;
+  readonly account: Account | null;
+  readonly settings: Settings;
+}
+
+/** Resolves once the server accepts connections, with true if it was started here. */
+export async function ensureRunning(launch: Launch): Promise<boolean> {
+  const deadline = Date.now() + START_DEADLINE_MS;
+  const patience = Date.now() + ORPHANS_LEAVE_MS;
+  let started: Attempt | null = null;
+  while (Date.now() < deadline) {
+    const state = postmasterState(launch.dataDir);
+    if (state.kind === 'ready') return started !== null;
+    if (state.kind === 'foreign') rmSync(join(launch.dataDir, 'postmaster.pid'), { force: true });
+    if (state.kind === 'absent' || state.kind === 'foreign') {
+      if (started?.hasExited() && (!started.metOrphans() || Date.now() > patience)) throw started.failure();
+      if (started === null || started.hasExited()) started = attempt(launch);
+    }
+    await sleep(POLL_MS);
+  }
+  throw new EmbeddedError(
+    `the embedded PostgreSQL is not ready after ${START_DEADLINE_MS / 60_000} minutes; see ${launch.logFile}`,
+  );
+}
+
+/** Fast shutdown: sessions are ended, everything is written. */
+export async function stopPostmaster(dataDir: string): Promise<void> {
+  const state = postmasterState(dataDir);
+  if (state.kind === 'absent' || state.kind === 'foreign') return;
+  signal(state.process, 'SIGINT');
+  if (await gone(state.process, FAST_STOP_MS)) return;
+  signal(state.process, 'SIGQUIT'); // as safe as a power cut: the next start replays the log
+  if (!(await gone(state.process, IMMEDIATE_STOP_MS)))
+    throw new EmbeddedError(`the embedded PostgreSQL (pid ${state.process.pid}) does not stop`);
+}
+
+interface Attempt {
+  hasExited(): boolean;
+  metOrphans(): boolean;
+  failure(): EmbeddedError;
+}
+
+function attempt({ dataDir, logFile, binaries, account, settings }: Launch): Attempt {
+  const log = openLog(logFile);
+  const from = statSync(logFile).size;
+  let exited = false;
+  let spawnError = '';
+  const child = spawn(binaries.postgres, ['-D', pathForPrograms(dataDir, account), ...toArguments(settings)], {
+    cwd: dataDir,
+    env: CLEAN_ENVIRONMENT,
+    stdio: ['ignore', log, log],
+    // A session of its own: Ctrl-C in the terminal reaches this program, which still needs the database to finish its work.
+    detached: true,
+    ...account,
+  });
+  closeSync(log);
+  child.on('exit', () => (exited = true));
+  child.on('error', (error) => {
+    exited = true;
+    spawnError = error.message;
+  });
+  child.unref();
+  const written = (): string => readFileSync(logFile).subarray(from).toString('utf8');
+  return {
+    hasExited: () => exited,
+    metOrphans: () => /shared memory block .* is still in use/.test(written()),
+    failure: () => {
+      const fatal = written()
+        .split('\n')
+        .filter((line) => /FATAL|PANIC|error while loading/.test(line));
+      return new EmbeddedError(
+        `the embedded PostgreSQL did not start: ${spawnError || (fatal.at(-1) ?? 'no reason given')}; see ${logFile}`,
+      );
+    },
+  };
+}
+
+function openLog(path: string): number {
+  const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+  if (size > LARGE_LOG_BYTES) renameSync(path, `${path}.1`);
+  return openSync(path, 'a', 0o600);
+}
+
+/** The server works inside its data directory; a shell may stand there too, but it is no postgres. */
+function isPostgresOf(pid: number, dataDir: string): boolean {
+  if (process.platform !== 'linux') return true; // PostgreSQL itself will judge
+  try {
+    const program = basename(readlinkSync(`/proc/${pid}/exe`));
+    return program.startsWith('postgres') && readlinkSync(`/proc/${pid}/cwd`) === realpathSync(dataDir);
+  } catch {
+    return false;
+  }
+}
+
+async function gone(process: ProcessIdentity, withinMs: number): Promise<boolean> {
+  const deadline = Date.now() + withinMs;
+  while (isAlive(process)) {
+    if (Date.now() > deadline) return false;
+    await sleep(POLL_MS);
+  }
+  return true;
+}
+
+function signal({ pid }: ProcessIdentity, name: NodeJS.Signals): void {
+  try {
+    process.kill(pid, name);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
+}
+
+function readLines(path: string): readonly string[] {
+  try {
+    return readFileSync(path, 'utf8').split('\n');
+  } catch {
+    return [];
+  }
+}

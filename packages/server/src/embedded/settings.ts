@@ -1,0 +1,48 @@
+/**
+ * How the embedded PostgreSQL runs, given on its command line so that an upgrade of this program changes them too.
+ * Durability is the product: fsync, full_page_writes and synchronous_commit stay at their safe defaults and are named here so
+ * that nobody has to look them up.
+ */
+export type Settings = Readonly<Record<string, string>>;
+
+export const PORT = '5432';
+export const SUPERUSER = 'millrace';
+export const DATABASE = 'millrace';
+
+export const SETTINGS: Settings = {
+  // A socket inside the data directory, which only its owner and root can enter: no port to collide on, nothing for other
+  // users of this machine to knock at. The path is relative to that directory, so its length does not matter here.
+  listen_addresses: '',
+  unix_socket_directories: '.',
+  unix_socket_permissions: '0700',
+  port: PORT,
+  cluster_name: 'millrace',
+  // Several processes of ten connections each, and room for a look with psql.
+  max_connections: '200',
+  shared_buffers: '128MB',
+  fsync: 'on',
+  full_page_writes: 'on',
+  synchronous_commit: 'on',
+  // Checkpoints seldom enough that a burst of jobs does not write every page twice.
+  max_wal_size: '2GB',
+  checkpoint_timeout: '15min',
+  // A queue's tables are small and change all the time: vacuum them early, at full speed.
+  autovacuum_naptime: '10s',
+  autovacuum_vacuum_cost_delay: '0',
+  random_page_cost: '1.1',
+  jit: 'off',
+  timezone: 'UTC',
+  log_timezone: 'UTC',
+  log_line_prefix: '%m [%p] ',
+  lc_messages: 'C',
+};
+
+export const toArguments = (settings: Settings): readonly string[] =>
+  Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
+
+/** Passwords even on the socket: a directory whose permissions somebody loosened is still no open door. */
+export const HBA = `# Written by Millrace when it made this directory.
+local all all scram-sha-256
+host all all 127.0.0.1/32 scram-sha-256
+host all all ::1/128 scram-sha-256
+`;

@@ -1,0 +1,39 @@
+import { pino, stdTimeFunctions, type DestinationStream, type Logger, type LoggerOptions } from 'pino';
+import { pretty } from './pretty.js';
+import { createScrubber, SECRET_KEYS } from './redaction.js';
+
+export type { Logger } from 'pino';
+
+export interface LogOptions {
+  readonly level: string;
+  readonly format: 'json' | 'pretty';
+  /** Values that must never appear in a line, wherever they come from; see redaction.ts. */
+  readonly secrets?: readonly string[];
+  /** Standard output when absent. */
+  readonly destination?: DestinationStream;
+}
+
+const CENSOR = '[redacted]';
+
+/**
+ * Two nets against leaks. Fields whose name says secret are censored where they usually stand; then the finished
+ * line is scrubbed of the secrets this process knows and of anything that looks like a password in a URL or a bearer
+ * token, because errors and libraries put those into sentences.
+ */
+export function createLogger({ level, format, secrets = [], destination }: LogOptions): Logger {
+  const options: LoggerOptions = {
+    level,
+    base: { pid: process.pid },
+    timestamp: stdTimeFunctions.isoTime,
+    formatters: { level: (label) => ({ level: label }) },
+    redact: { paths: redactPaths(), censor: CENSOR },
+    hooks: { streamWrite: createScrubber(secrets, CENSOR) },
+  };
+  // Synchronous: the last lines before an exit are the ones that matter, and nothing logs on the hot path.
+  const output = destination ?? pino.destination({ fd: 1, sync: true });
+  return pino(options, format === 'pretty' ? pretty(output) : output);
+}
+
+function redactPaths(): string[] {
+  return SECRET_KEYS.flatMap((key) => [`["${key}"]`, `*["${key}"]`, `*.*["${key}"]`]);
+}

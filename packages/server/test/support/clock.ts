@@ -1,0 +1,37 @@
+import type { TestDatabase } from './database.js';
+
+/**
+ * A clock that tests can move. The product takes every instant from its database, so it is the database whose clock is
+ * moved: a schema that stands before pg_catalog in the search path has a now() of its own, shifted by what the test says.
+ * It acts on connections opened afterwards, so take the clock before the server starts.
+ */
+export interface Clock {
+  /** Moves the database's now() forward, or back if negative. */
+  advance(seconds: number): Promise<void>;
+  now(): Promise<Date>;
+}
+
+const INSTALL = `
+  CREATE SCHEMA test_clock;
+  CREATE TABLE test_clock.shift (secs float8 NOT NULL);
+  INSERT INTO test_clock.shift VALUES (0);
+  CREATE FUNCTION test_clock.now() RETURNS timestamptz LANGUAGE sql STABLE PARALLEL SAFE
+    AS 'SELECT pg_catalog.now() + (SELECT secs FROM test_clock.shift) * interval ''1 second''';
+  CREATE FUNCTION test_clock.clock_timestamp() RETURNS timestamptz LANGUAGE sql VOLATILE PARALLEL SAFE
+    AS 'SELECT pg_catalog.clock_timestamp() + (SELECT secs FROM test_clock.shift) * interval ''1 second''';
+  DO $$ BEGIN
+    EXECUTE format('ALTER DATABASE %I SET search_path = test_clock, pg_catalog, public', current_database());
+  END $$`;
+
+export async function controlClock(database: TestDatabase): Promise<Clock> {
+  await database.query(INSTALL);
+  return {
+    advance: async (seconds) => {
+      await database.query('UPDATE test_clock.shift SET secs = secs + $1', [seconds]);
+    },
+    now: async () => {
+      const [row] = await database.query<{ now: Date }>('SELECT test_clock.now() AS now');
+      return row!.now;
+    },
+  };
+}

@@ -1,0 +1,48 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import pg from 'pg';
+import type { TestProject } from 'vitest/node';
+import { startEmbedded } from '../../src/embedded/index.js';
+import { migrate } from '../../src/store/migrate.js';
+import { createLogger } from '../../src/telemetry/logger.js';
+import { databaseUrl, TEMPLATE } from './database-url.js';
+
+declare module 'vitest' {
+  export interface ProvidedContext {
+    /** The PostgreSQL of this run, with the right to create databases. */
+    readonly adminUrl: string;
+  }
+}
+
+/** A crash of this server costs nothing but the run, so nothing waits for the disk. */
+const FAST = {
+  fsync: 'off',
+  full_page_writes: 'off',
+  synchronous_commit: 'off',
+  max_wal_size: '8GB',
+  autovacuum_naptime: '60s',
+};
+
+/** One PostgreSQL for the whole run, with a migrated template that every test file clones. */
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const dir = mkdtempSync(join(tmpdir(), 'millrace-test-'));
+  const log = createLogger({ level: 'warn', format: 'json' });
+  const embedded = await startEmbedded({ dir, log, settings: FAST });
+  const teardown = async (): Promise<void> => {
+    await embedded.stop();
+    rmSync(dir, { recursive: true, force: true });
+  };
+  try {
+    const admin = new pg.Client({ connectionString: embedded.url });
+    await admin.connect();
+    await admin.query(`CREATE DATABASE ${TEMPLATE}`);
+    await admin.end();
+    await migrate(databaseUrl(embedded.url, TEMPLATE));
+  } catch (error) {
+    await teardown();
+    throw error;
+  }
+  project.provide('adminUrl', embedded.url);
+  return teardown;
+}

@@ -1,0 +1,124 @@
+import { afterAll, expect } from 'vitest';
+import { parseConfig, type Config } from '../../src/config.js';
+import { startServer, type RunningServer, type ServerOptions } from '../../src/server.js';
+import { createLogger } from '../../src/telemetry/logger.js';
+import { createClient, type Client } from './client.js';
+import { cloneDatabase, type TestDatabase } from './database.js';
+import { until } from './until.js';
+
+export const TENANT_A = 'tenant-a';
+export const TENANT_B = 'tenant-b';
+export const KEY_A = 'key-of-tenant-a-5f1c';
+export const KEY_B = 'key-of-tenant-b-9d2e';
+export const WORKER_TOKEN = 'token-of-the-workers-71aa';
+export const JWT_SECRET = 'a-secret-for-hs256-tokens-of-some-length';
+const SECRETS = [KEY_A, KEY_B, WORKER_TOKEN, JWT_SECRET];
+
+export interface TestServerOptions extends Pick<ServerOptions, 'handlers'> {
+  /** Over the defaults below. */
+  readonly config?: Partial<Config>;
+  /** Its own clone when absent, dropped at the end. */
+  readonly database?: TestDatabase;
+}
+
+export interface TestServer {
+  readonly url: string;
+  readonly metricsUrl: string;
+  readonly database: TestDatabase;
+  readonly config: Config;
+  readonly a: Client;
+  readonly b: Client;
+  readonly worker: Client;
+  /** Sends no token. */
+  readonly nobody: Client;
+  as(token: string): Client;
+  /** Every line logged so far, parsed. */
+  log(): readonly Record<string, unknown>[];
+  stop(): Promise<void>;
+}
+
+/** The configuration of a test server: free ports on the loopback, two tenants, every credential. */
+export function testConfig(databaseUrl: string, overrides: Partial<Config> = {}): Config {
+  const flags = {
+    'api-port': '0',
+    'metrics-port': '0',
+    host: '127.0.0.1',
+    'api-keys': `${KEY_A}:${TENANT_A},${KEY_B}:${TENANT_B}`,
+    'jwt-secret': JWT_SECRET,
+    'worker-token': WORKER_TOKEN,
+    'database-url': databaseUrl,
+    'shutdown-secs': '5',
+  };
+  const argv = Object.entries(flags).map(([flag, value]) => `--${flag}=${value}`);
+  return { ...parseConfig(argv, {}, { isTTY: false }), ...overrides };
+}
+
+/** The service in this process. Stopping it checks that it left nothing behind and logged no secret. */
+export async function startTestServer({
+  config: overrides,
+  database,
+  handlers,
+}: TestServerOptions = {}): Promise<TestServer> {
+  const own = database ?? (await cloneDatabase());
+  const config = testConfig(own.url, overrides);
+  const lines: string[] = [];
+  const logger = createLogger({
+    level: 'debug',
+    format: 'json',
+    destination: { write: (line) => void lines.push(line) },
+  });
+  const before = openHandles();
+  const running = await startServer(config, { logger, ...(handlers && { handlers }) });
+  const url = running.apiUrl ?? 'http://no-api-in-worker-mode.invalid';
+  return {
+    url,
+    metricsUrl: running.metricsUrl,
+    database: own,
+    config,
+    a: createClient(url, KEY_A),
+    b: createClient(url, KEY_B),
+    worker: createClient(url, WORKER_TOKEN),
+    nobody: createClient(url, null),
+    as: (token) => createClient(url, token),
+    log: () => lines.map((line) => JSON.parse(line) as Record<string, unknown>),
+    stop: once(async () => {
+      await running.stop();
+      await expectReleased(before);
+      if (database === undefined) await own.drop();
+      for (const secret of SECRETS) expect(lines.filter((line) => line.includes(secret))).toEqual([]);
+    }),
+  };
+}
+
+/** For a test file that shares one server: stopped, and checked, after its last test. */
+export async function useTestServer(options?: TestServerOptions): Promise<TestServer> {
+  const server = await startTestServer(options);
+  afterAll(() => server.stop());
+  return server;
+}
+
+export type { RunningServer };
+
+const once = (body: () => Promise<void>): (() => Promise<void>) => {
+  let done: Promise<void> | undefined;
+  return () => (done ??= body());
+};
+
+/** Listeners, sockets and pipes that keep this process alive. */
+function openHandles(): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>();
+  for (const kind of process.getActiveResourcesInfo()) {
+    if (/Server|Socket|Pipe/.test(kind)) counts.set(kind, (counts.get(kind) ?? 0) + 1);
+  }
+  return counts;
+}
+
+async function expectReleased(before: ReadonlyMap<string, number>): Promise<void> {
+  await until(
+    () => {
+      const more = [...openHandles()].filter(([kind, count]) => count > (before.get(kind) ?? 0));
+      return more.length === 0 || `left open: ${more.map(([kind, count]) => `${count} ${kind}`).join(', ')}`;
+    },
+    { what: 'the stopped server to release its handles', withinMs: 5_000 },
+  );
+}
