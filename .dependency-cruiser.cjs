@@ -58,7 +58,8 @@ module.exports = {
     },
     layer('engine', ['domain', 'store', 'telemetry']),
     layer('http', ['engine', 'domain', 'telemetry']),
-    layer('loops', ['engine', 'domain', 'telemetry']),
+    layer('loops', ['engine', 'domain', 'handlers', 'telemetry']),
+    layer('handlers', ['telemetry']),
     layer('telemetry', []),
     layer('embedded', ['telemetry']),
     {

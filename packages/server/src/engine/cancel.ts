@@ -33,7 +33,15 @@ export class Canceller {
   }
 
   #running(id: string): Promise<boolean> {
-    return this.settler.settle({ id, token: null, outcome: 'cancelled', error: null, reason: null, delaySecs: null, onlyExpired: false });
+    return this.settler.settle({
+      id,
+      token: null,
+      outcome: 'cancelled',
+      error: null,
+      reason: null,
+      delaySecs: null,
+      onlyExpired: false,
+    });
   }
 
   async #waiting(tenant: string, id: string): Promise<boolean> {

@@ -108,7 +108,23 @@ export class Claimer {
 }
 
 function toRunningJob(queue: string, row: ClaimedRow, now: string): JobRecord {
-  const [id, tenant, task, payload, config, metadata, , retryCount, deliveryCount, createdAt, scheduledAt, error, key, workflowId, step] = row;
+  const [
+    id,
+    tenant,
+    task,
+    payload,
+    config,
+    metadata,
+    ,
+    retryCount,
+    deliveryCount,
+    createdAt,
+    scheduledAt,
+    error,
+    key,
+    workflowId,
+    step,
+  ] = row;
   return {
     id,
     tenant_id: tenant,

@@ -19,7 +19,8 @@ export const encodeDeadLetterCursor = (createdAt: string, id: number): string =>
 
 export function decodeDeadLetterCursor(cursor: string): { readonly createdAt: string; readonly id: number } {
   const [createdAt, id, ...rest] = decode(cursor);
-  if (typeof createdAt !== 'string' || !INSTANT.test(createdAt) || Number.isNaN(Date.parse(createdAt))) throw badCursor();
+  if (typeof createdAt !== 'string' || !INSTANT.test(createdAt) || Number.isNaN(Date.parse(createdAt)))
+    throw badCursor();
   if (typeof id !== 'number' || !Number.isSafeInteger(id) || rest.length > 0) throw badCursor();
   return { createdAt, id };
 }
@@ -38,4 +39,7 @@ function decode(cursor: string): readonly unknown[] {
   throw badCursor();
 }
 
-const badCursor = () => invalidRequest('cursor is not one that this service gave out', [{ path: 'cursor', message: 'is not a valid cursor' }]);
+const badCursor = () =>
+  invalidRequest('cursor is not one that this service gave out', [
+    { path: 'cursor', message: 'is not a valid cursor' },
+  ]);

@@ -38,7 +38,11 @@ export class DeadLetters implements DeadLettersApi {
     ]);
     const items = rows.slice(0, limit).map(toDeadLetter);
     const last = items.at(-1);
-    return { items, total, nextCursor: rows.length > limit && last ? encodeDeadLetterCursor(last.created_at, last.id) : null };
+    return {
+      items,
+      total,
+      nextCursor: rows.length > limit && last ? encodeDeadLetterCursor(last.created_at, last.id) : null,
+    };
   }
 
   async replay(tenant: string, id: string): Promise<string> {

@@ -66,5 +66,16 @@ export function createEngine({ db, metrics, tasks, ready, random = Math.random }
     deadLetters: new DeadLetters(db, hub, ledger),
     system: { ready, tasks: () => tasks, stats: (tenant) => ledger.of(tenant) },
   };
-  return { api, hub, ledger, claimer, settler, keeper, maintenance: new Maintenance(db, settler, ledger), reads, desk, watcher };
+  return {
+    api,
+    hub,
+    ledger,
+    claimer,
+    settler,
+    keeper,
+    maintenance: new Maintenance(db, settler, ledger),
+    reads,
+    desk,
+    watcher,
+  };
 }

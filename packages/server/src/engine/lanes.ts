@@ -37,7 +37,10 @@ export class Lanes {
     const lanes = this.#queues.get(queue);
     if (!lanes?.slow || lanes.floors.size === 0 || now - lanes.lastExactAt >= EXACT_EVERY_MS) return null;
     const sorted = [...lanes.floors].sort(([a], [b]) => b - a);
-    return { priorities: sorted.map(([priority]) => priority), since: sorted.map(([, floor]) => new Date(floor).toISOString()) };
+    return {
+      priorities: sorted.map(([priority]) => priority),
+      since: sorted.map(([, floor]) => new Date(floor).toISOString()),
+    };
   }
 
   exactClaimTook(queue: string, now: number, ms: number): void {

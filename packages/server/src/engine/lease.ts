@@ -25,7 +25,7 @@ interface Caller {
   readonly deadline: number;
   gone: boolean;
   answer(jobs: readonly LeasedJob[]): void;
-  refuse(error: unknown): void;
+  refuse(error: Error): void;
 }
 
 export interface UndeliveredSink {
@@ -106,7 +106,7 @@ class QueueDesk {
         deadline: performance.now() + request.waitSecs * 1000,
         gone: false,
         answer: (jobs) => (settled(), resolve(jobs)),
-        refuse: (error) => (settled(), reject(error as Error)),
+        refuse: (error) => (settled(), reject(error)),
       };
       signal.addEventListener('abort', leave, { once: true });
       this.#asking.push(caller);
@@ -158,7 +158,7 @@ class QueueDesk {
     try {
       jobs = await this.claimer.claim(this.queue, slots);
     } catch (error) {
-      for (const caller of callers) caller.refuse(error);
+      for (const caller of callers) caller.refuse(error as Error);
       return;
     }
     const orphans: LeasedJob[] = [];

@@ -19,7 +19,12 @@ export interface EngineMetrics {
 
 export type Settled =
   | { readonly outcome: 'completed' | 'retrying' | 'cancelled'; readonly tenant: string; readonly runSecs: number }
-  | { readonly outcome: 'failed'; readonly tenant: string; readonly runSecs: number; readonly reason: DeadLetterReason };
+  | {
+      readonly outcome: 'failed';
+      readonly tenant: string;
+      readonly runSecs: number;
+      readonly reason: DeadLetterReason;
+    };
 
 const NOTHING: TenantStats = {
   jobs_created: 0,

@@ -8,7 +8,13 @@ import { loadStatements } from '../store/sql.js';
 import { decodeIdCursor, encodeIdCursor } from './cursor.js';
 import type { JobListQuery, JobRecord, Page, QueueDepth } from './types.js';
 
-const sql = loadStatements('reads.sql', ['job_of_tenant', 'owner_of_job', 'queue_depths', 'fleet_depths', 'count_dead_letters']);
+const sql = loadStatements('reads.sql', [
+  'job_of_tenant',
+  'owner_of_job',
+  'queue_depths',
+  'fleet_depths',
+  'count_dead_letters',
+]);
 
 export interface Owner {
   readonly tenant: string;

@@ -67,7 +67,10 @@ const BATCH = { maxItems: 1000, inFlight: 2, maxWaiting: 100_000 };
 export class Settler {
   readonly #completions = new Batcher<Completion, boolean>((items) => this.#complete(items), BATCH);
   readonly #others = new Batcher<Settlement, boolean>((items) => this.#settle(items), BATCH);
-  readonly #facts = new Batcher<{ id: string; token: string }, LeaseFacts | null>((items) => this.#leaseFacts(items), BATCH);
+  readonly #facts = new Batcher<{ id: string; token: string }, LeaseFacts | null>(
+    (items) => this.#leaseFacts(items),
+    BATCH,
+  );
 
   constructor(
     private readonly db: Database,
@@ -103,7 +106,15 @@ export class Settler {
 
   /** Back to where it was claimed from, with no budget consumed. */
   giveBack({ job, leaseToken }: LeasedJob, outcome: 'released' | 'undelivered'): Promise<boolean> {
-    return this.settle({ id: job.id, token: leaseToken, outcome, error: null, reason: null, delaySecs: null, onlyExpired: false });
+    return this.settle({
+      id: job.id,
+      token: leaseToken,
+      outcome,
+      error: null,
+      reason: null,
+      delaySecs: null,
+      onlyExpired: false,
+    });
   }
 
   /** What the failure policy needs, for a caller that knows only the lease. Null: the lease does not stand. */
@@ -112,7 +123,10 @@ export class Settler {
   }
 
   async #leaseFacts(items: readonly { id: string; token: string }[]): Promise<(LeaseFacts | null)[]> {
-    const rows = await this.db.run<{ id: string; retry_count: number; config: string | null }>(leaseSql.lease_facts, leaseKeys(items));
+    const rows = await this.db.run<{ id: string; retry_count: number; config: string | null }>(
+      leaseSql.lease_facts,
+      leaseKeys(items),
+    );
     const facts = new Map(rows.map((row) => [row.id, { retryCount: row.retry_count, config: toConfig(row.config) }]));
     return items.map((item) => facts.get(item.id) ?? null);
   }

@@ -66,7 +66,16 @@ export class Watcher {
     try {
       const first = await this.#watched(tenant, before.id);
       if (!first) throw notFound('job');
-      const stream: Stream = { id: streamId, tenant, jobId: before.id, seen: first.seq, last: first.record, backlog: [first.record], wake: null, ended: false };
+      const stream: Stream = {
+        id: streamId,
+        tenant,
+        jobId: before.id,
+        seen: first.seq,
+        last: first.record,
+        backlog: [first.record],
+        wake: null,
+        ended: false,
+      };
       this.#streams.add(stream);
       this.#arm();
       return this.#follow(stream, signal);
@@ -202,7 +211,6 @@ function missedBetween(last: Position, next: JobRecord): JobRecord | null {
   };
 }
 
-// eslint-disable-next-line @typescript-eslint/require-await -- the interface is an async iterable; this one has nothing to wait for
 async function* once(record: JobRecord): AsyncGenerator<JobRecord> {
   yield record;
 }

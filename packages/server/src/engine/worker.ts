@@ -35,7 +35,8 @@ export class WorkerDesk implements WorkerApi {
   }
 
   async heartbeat(id: string, token: string, extendSecs: number): Promise<JobStatus> {
-    if (isLease(id, token) && (await this.#beats.submit({ id, token: token.toLowerCase(), extendSecs }))) return 'running';
+    if (isLease(id, token) && (await this.#beats.submit({ id, token: token.toLowerCase(), extendSecs })))
+      return 'running';
     const status = await this.#statusOf(id);
     if (isTerminal(status)) return status;
     throw this.#lost('heartbeat');
@@ -72,7 +73,10 @@ export class WorkerDesk implements WorkerApi {
   }
 
   async #extend(beats: readonly Beat[]): Promise<boolean[]> {
-    const extended = await this.keeper.extend(beats, beats.map((beat) => beat.extendSecs));
+    const extended = await this.keeper.extend(
+      beats,
+      beats.map((beat) => beat.extendSecs),
+    );
     return beats.map((beat) => extended.has(beat.token));
   }
 }

@@ -17,8 +17,8 @@ export const BUILTIN_HANDLERS: Handlers = {
   },
 
   fail: (payload) => {
-    const message = typeof payload['message'] === 'string' ? payload['message'] : 'intentional failure';
-    throw payload['permanent'] === true ? new PermanentError(message) : new Error(message);
+    const message = typeof payload.message === 'string' ? payload.message : 'intentional failure';
+    throw payload.permanent === true ? new PermanentError(message) : new Error(message);
   },
 };
 
@@ -26,9 +26,10 @@ export const BUILTIN_HANDLERS: Handlers = {
 const LONGEST_SECONDS = 2_000_000;
 
 function sleepSeconds(payload: JsonObject): number {
-  const given = payload['duration'] ?? payload['seconds'] ?? payload['duration_secs'];
-  const ms = payload['duration_ms'];
+  const given = payload.duration ?? payload.seconds ?? payload.duration_secs;
+  const ms = payload.duration_ms;
   const seconds = given ?? (typeof ms === 'number' ? ms / 1000 : (ms ?? 0));
-  if (typeof seconds !== 'number' || !(seconds >= 0)) throw new PermanentError('duration must be a number of seconds, not negative');
+  if (typeof seconds !== 'number' || !(seconds >= 0))
+    throw new PermanentError('duration must be a number of seconds, not negative');
   return Math.min(seconds, LONGEST_SECONDS);
 }

@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 
 /** What the author of a handler works with. */
 export type JsonValue = string | number | boolean | null | JsonValue[] | { [key: string]: JsonValue };
-export type JsonObject = { [key: string]: JsonValue };
+export type JsonObject = Record<string, JsonValue>;
 
 export interface HandlerJob {
   readonly id: string;

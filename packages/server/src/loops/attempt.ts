@@ -1,6 +1,14 @@
 import type { Logger } from 'pino';
 import type { LeasedJob } from '../engine/types.js';
-import { PermanentError, RawJson, type Handler, type HandlerContext, type HandlerJob, type HandlerResult, type JsonObject } from '../handlers/types.js';
+import {
+  PermanentError,
+  RawJson,
+  type Handler,
+  type HandlerContext,
+  type HandlerJob,
+  type HandlerResult,
+  type JsonObject,
+} from '../handlers/types.js';
 
 /** How one run of a handler ended. */
 export type AttemptEnd =
@@ -35,7 +43,11 @@ export class Attempt {
   checkTimeout(now: number): void {
     const secs = this.leased.job.config.timeout_secs;
     if (now - this.startedAt < secs * 1000) return;
-    this.#stop(new Error(`timed out after ${secs} s`), { kind: 'failed', error: `timed out after ${secs} s`, retryable: true });
+    this.#stop(new Error(`timed out after ${secs} s`), {
+      kind: 'failed',
+      error: `timed out after ${secs} s`,
+      retryable: true,
+    });
   }
 
   lose(): void {

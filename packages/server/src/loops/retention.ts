@@ -16,7 +16,8 @@ export function createRetention(maintenance: Maintenance, retentionHours: number
       await maintenance.forgetStreams();
       if (retentionHours === null) return;
       const removed = await maintenance.removeExpired(retentionHours);
-      if (removed.jobs + removed.deadLetters > 0) logger.info(removed, 'removed what was older than the retention window');
+      if (removed.jobs + removed.deadLetters > 0)
+        logger.info(removed, 'removed what was older than the retention window');
     },
     logger,
   );

@@ -7,7 +7,7 @@ import type { Settler } from '../engine/settle.js';
 import type { LeasedJob } from '../engine/types.js';
 import type { Handlers } from '../handlers/types.js';
 import { Attempt, type AttemptEnd } from './attempt.js';
-import { Holdings } from './holdings.js';
+import type { Holdings } from './holdings.js';
 
 /**
  * Runs the jobs of the default queue inside the server, `workers` at a time.
@@ -145,7 +145,9 @@ export class WorkerPool {
 
   #begin(leased: LeasedJob): void {
     const { job } = leased;
-    const handler = Object.hasOwn(this.options.handlers, job.task_name) ? this.options.handlers[job.task_name] : undefined;
+    const handler = Object.hasOwn(this.options.handlers, job.task_name)
+      ? this.options.handlers[job.task_name]
+      : undefined;
     if (!handler) return this.#hand(leased, this.#noHandler(leased));
     const attempt = new Attempt(leased, handler, this.options.logger);
     this.#running.add(attempt);
@@ -191,7 +193,9 @@ export class WorkerPool {
         return this.#persist(leased, () => settler.complete({ id, token, result: end.result }));
       case 'failed': {
         const error = cleanText(end.error, MAX_ERROR_LENGTH);
-        return this.#persist(leased, () => settler.fail({ id, token, error, retryable: end.retryable, retryCount, config }));
+        return this.#persist(leased, () =>
+          settler.fail({ id, token, error, retryable: end.retryable, retryCount, config }),
+        );
       }
       case 'interrupted':
         return this.#persist(leased, () => settler.giveBack(leased, 'released'));
@@ -205,11 +209,15 @@ export class WorkerPool {
     const giveUpAt = performance.now() + POOL_LEASE_SECS * 1000;
     for (;;) {
       try {
-        if (!(await settle())) this.options.logger.debug({ job_id: leased.job.id }, 'the lease was gone before the outcome could be stored');
+        if (!(await settle()))
+          this.options.logger.debug({ job_id: leased.job.id }, 'the lease was gone before the outcome could be stored');
         return;
       } catch (error) {
         if (this.#stopping || performance.now() > giveUpAt) {
-          this.options.logger.warn({ err: error, job_id: leased.job.id }, 'the outcome of a job could not be stored; it will run again');
+          this.options.logger.warn(
+            { err: error, job_id: leased.job.id },
+            'the outcome of a job could not be stored; it will run again',
+          );
           return;
         }
         await wait(RETRY_MS);
@@ -225,7 +233,11 @@ export class WorkerPool {
   #releaseBuffer(): void {
     const unstarted = this.#buffer;
     this.#buffer = [];
-    for (const leased of unstarted) this.#hand(leased, this.#persist(leased, () => this.options.settler.giveBack(leased, 'released')));
+    for (const leased of unstarted)
+      this.#hand(
+        leased,
+        this.#persist(leased, () => this.options.settler.giveBack(leased, 'released')),
+      );
   }
 
   #checkTimeouts(): void {
@@ -239,7 +251,9 @@ export class WorkerPool {
 
   /** When to look again if nobody calls: at the next job's instant, or to be safe. */
   async #setAlarm(failed: boolean): Promise<void> {
-    const nextMs = failed ? RETRY_MS : await this.options.claimer.nextDue(this.options.queue).then(dueMs, () => RETRY_MS);
+    const nextMs = failed
+      ? RETRY_MS
+      : await this.options.claimer.nextDue(this.options.queue).then(dueMs, () => RETRY_MS);
     if (this.#stopping) return;
     if (this.#timer) clearTimeout(this.#timer);
     this.#timer = setTimeout(() => this.#lookAgain(), Math.min(nextMs, SAFETY_POLL_MS));

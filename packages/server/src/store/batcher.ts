@@ -33,7 +33,8 @@ export class Batcher<In, Out> {
   ) {}
 
   submit(item: In): Promise<Out> {
-    if (this.#waiting.length >= this.options.maxWaiting) return Promise.reject(unavailable('the service is overloaded; try again shortly'));
+    if (this.#waiting.length >= this.options.maxWaiting)
+      return Promise.reject(unavailable('the service is overloaded; try again shortly'));
     return new Promise<Out>((resolve, reject) => {
       this.#waiting.push({ item, resolve, reject });
       this.#schedule();

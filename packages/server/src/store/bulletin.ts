@@ -73,7 +73,7 @@ export class Bulletin {
 
   publishWork(queue: string, priority: number, since: number | null): void {
     let lanes = this.#queues.get(queue);
-    if (!lanes) this.#queues.set(queue, (lanes = new Map()));
+    if (!lanes) this.#queues.set(queue, (lanes = new Map<number, number | null>()));
     const known = lanes.get(priority);
     if (known === undefined || (since !== null && (known === null || since < known))) lanes.set(priority, since);
     this.#arm();
@@ -131,7 +131,11 @@ export class Bulletin {
     const wire = JSON.parse(payload ?? '{}') as Wire;
     if (wire.from === this.#self) return;
     const queues = new Map<string, LaneNews[]>();
-    for (const [queue, ...lanes] of wire.q ?? []) queues.set(queue, lanes.map(([priority, since]) => ({ priority, since })));
+    for (const [queue, ...lanes] of wire.q ?? [])
+      queues.set(
+        queue,
+        lanes.map(([priority, since]) => ({ priority, since })),
+      );
     this.receive({ queues, events: wire.e === 1 });
   }
 

@@ -30,20 +30,34 @@ const READ_DEADLINE_MS = 20_000;
 const COLLISION_TRIES = 10;
 
 const COMMON_SETTINGS = [
-  'TimeZone=UTC', 'DateStyle=ISO', 'default_transaction_isolation=read\\ committed', 'jit=off',
-  'idle_in_transaction_session_timeout=30000', 'lock_timeout=0', 'standard_conforming_strings=on',
+  'TimeZone=UTC',
+  'DateStyle=ISO',
+  'default_transaction_isolation=read\\ committed',
+  'jit=off',
+  'idle_in_transaction_session_timeout=30000',
+  'lock_timeout=0',
+  'standard_conforming_strings=on',
 ];
 const HOT_SETTINGS = [
-  'plan_cache_mode=force_generic_plan', 'enable_seqscan=off', 'enable_hashjoin=off', 'enable_mergejoin=off', 'enable_bitmapscan=off',
-  'max_parallel_workers_per_gather=0', `statement_timeout=${HOT_DEADLINE_MS}`,
+  'plan_cache_mode=force_generic_plan',
+  'enable_seqscan=off',
+  'enable_hashjoin=off',
+  'enable_mergejoin=off',
+  'enable_bitmapscan=off',
+  'max_parallel_workers_per_gather=0',
+  `statement_timeout=${HOT_DEADLINE_MS}`,
 ];
 const READ_SETTINGS = [`statement_timeout=${READ_DEADLINE_MS}`, 'max_parallel_workers_per_gather=0'];
 
 /** Instants stay text: a Date would cut PostgreSQL's microseconds to milliseconds. json stays text: it is the caller's. */
-const TYPES = {
+const asText = (value: string): string => value;
+const TIMESTAMPTZ = 1184;
+const JSON_OID = 114;
+const isKeptAsText = (oid: number): boolean => oid === TIMESTAMPTZ || oid === JSON_OID;
+const TYPES: pg.CustomTypesConfig = {
   getTypeParser: (oid: number, format?: 'text' | 'binary') =>
-    oid === 1184 || oid === 114 ? (value: string) => value : pg.types.getTypeParser(oid, format as 'text'),
-} as pg.CustomTypesConfig;
+    isKeptAsText(oid) ? asText : (pg.types.getTypeParser(oid, format as 'text') as (value: string) => unknown),
+};
 
 export class Database {
   readonly #hot: pg.Pool;
@@ -60,7 +74,8 @@ export class Database {
   }
 
   /** A statement of the queue, in a transaction of its own. */
-  readonly run: Run = (statement, values = []) => this.#attempt(this.#hot, HOT_DEADLINE_MS, prepared(statement, values));
+  readonly run: Run = (statement, values = []) =>
+    this.#attempt(this.#hot, HOT_DEADLINE_MS, prepared(statement, values));
 
   /** A read with its own plan. */
   readonly read: Run = (statement, values = []) =>

@@ -13,7 +13,17 @@ interface CodedError extends Error {
 }
 
 const UNREACHABLE = new Set([
-  'ECONNREFUSED', 'ECONNRESET', 'ECONNABORTED', 'EPIPE', 'ETIMEDOUT', 'EHOSTUNREACH', 'ENETUNREACH', 'ENOTFOUND', 'EAI_AGAIN', 'ENOENT', 'EACCES',
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'ECONNABORTED',
+  'EPIPE',
+  'ETIMEDOUT',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'ENOENT',
+  'EACCES',
 ]);
 
 /** SQLSTATE classes and codes under which no write can succeed now but may later. */
@@ -22,7 +32,8 @@ const OUTAGE = /^(08|53|57P0[1-5]|57014|25006|58030|F0000|55000|28)/;
 const COLLISION = new Set(['40001', '40P01', '55P03']);
 
 /** Messages of the driver that carry no code. */
-const LOST = /Connection terminated|timeout exceeded when trying to connect|timeout expired|Client has encountered a connection error|Cannot use a pool after calling end|server closed the connection/i;
+const LOST =
+  /Connection terminated|timeout exceeded when trying to connect|timeout expired|Client has encountered a connection error|Cannot use a pool after calling end|server closed the connection/i;
 
 export function isCollision(error: unknown): boolean {
   return COLLISION.has((error as CodedError | null)?.code ?? '');

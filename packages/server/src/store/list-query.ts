@@ -43,7 +43,10 @@ const ALL = { from: 'millrace.jobs w', where: 'true' };
 const WITH_JOB = ' JOIN millrace.jobs q ON q.tenant = w.tenant AND q.id = w.id';
 
 export function listJobs(filter: ListFilter, window: ListWindow): Query {
-  const { walk, values } = walked(filter, window.after === null ? null : { id: window.after, ascending: window.ascending });
+  const { walk, values } = walked(
+    filter,
+    window.after === null ? null : { id: window.after, ascending: window.ascending },
+  );
   const order = window.ascending ? 'ASC' : 'DESC';
   values.push(window.limit, window.offset);
   const page = `SELECT w.tenant, w.id ${walk} ORDER BY w.id ${order} LIMIT $${values.length - 1} OFFSET $${values.length}`;
@@ -58,7 +61,10 @@ export function countJobs(filter: ListFilter): Query {
   return { statement: { name: 'count_jobs', text: `SELECT count(*)::float8 AS total ${walk}` }, values };
 }
 
-function walked(filter: ListFilter, cursor: { id: string; ascending: boolean } | null): { walk: string; values: unknown[] } {
+function walked(
+  filter: ListFilter,
+  cursor: { id: string; ascending: boolean } | null,
+): { walk: string; values: unknown[] } {
   const source = filter.status === null ? ALL : WALKED[filter.status];
   const values: unknown[] = [filter.tenant];
   const conditions = ['w.tenant = $1', source.where];

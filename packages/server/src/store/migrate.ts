@@ -92,7 +92,10 @@ async function applyOnce(client: pg.Client, migration: Migration, newest: number
     if (missing) {
       if (version === 0) await prepareSchema(client);
       await client.query(migration.sql);
-      await client.query('INSERT INTO millrace.migrations (version, name) VALUES ($1, $2)', [migration.version, migration.name]);
+      await client.query('INSERT INTO millrace.migrations (version, name) VALUES ($1, $2)', [
+        migration.version,
+        migration.name,
+      ]);
     }
     await client.query('COMMIT');
     return missing;
@@ -111,20 +114,29 @@ async function prepareSchema(client: pg.Client): Promise<void> {
 }
 
 async function appliedVersion(client: pg.Client): Promise<number> {
-  const { rows } = await client.query<{ known: boolean }>(`SELECT to_regclass('millrace.migrations') IS NOT NULL AS known`);
+  const { rows } = await client.query<{ known: boolean }>(
+    `SELECT to_regclass('millrace.migrations') IS NOT NULL AS known`,
+  );
   if (!rows[0]?.known) return 0;
-  const found = await client.query<{ version: number }>('SELECT coalesce(max(version), 0) AS version FROM millrace.migrations');
+  const found = await client.query<{ version: number }>(
+    'SELECT coalesce(max(version), 0) AS version FROM millrace.migrations',
+  );
   return found.rows[0]?.version ?? 0;
 }
 
 async function refuseOldServer(client: pg.Client): Promise<void> {
   const { rows } = await client.query<{ version: string }>(`SELECT current_setting('server_version_num') AS version`);
   const version = Number(rows[0]?.version);
-  if (version < OLDEST_POSTGRES) throw new SchemaError(`PostgreSQL 13 or newer is needed, this server is ${Math.floor(version / 10_000)}`);
+  if (version < OLDEST_POSTGRES)
+    throw new SchemaError(`PostgreSQL 13 or newer is needed, this server is ${Math.floor(version / 10_000)}`);
 }
 
 async function withClient<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
-  const client = new pg.Client({ connectionString: url, application_name: 'millrace-migrate', connectionTimeoutMillis: 5_000 });
+  const client = new pg.Client({
+    connectionString: url,
+    application_name: 'millrace-migrate',
+    connectionTimeoutMillis: 5_000,
+  });
   try {
     await client.connect();
     return await work(client);

@@ -27,7 +27,10 @@ function parseStatements(source: string): Map<string, string> {
   const statements = new Map<string, string>();
   for (const part of source.split(/^-- name: /m).slice(1)) {
     const [name = '', ...lines] = part.split('\n');
-    const text = lines.filter((line) => !line.startsWith('--')).join('\n').trim();
+    const text = lines
+      .filter((line) => !line.startsWith('--'))
+      .join('\n')
+      .trim();
     statements.set(name.trim(), text.replace(/;$/, ''));
   }
   return statements;

@@ -1,0 +1,20 @@
+/** What a program that embeds the service, and the command line, may use. Everything else is internal. */
+export { configSecrets, describeOptions, parseConfig, parseDatabaseConfig, UsageError, type Config } from './config.js';
+export { MillraceError } from './domain/errors.js';
+export { EmbeddedError, startEmbedded } from './embedded/index.js';
+export {
+  PermanentError,
+  RawJson,
+  type Handler,
+  type HandlerContext,
+  type HandlerJob,
+  type Handlers,
+  type JsonObject,
+  type JsonValue,
+} from './handlers/types.js';
+export { openApiDocument } from './http/openapi.js';
+export { startServer, type RunningServer, type ServerOptions } from './server.js';
+export { migrate, SchemaError, type MigrationReport } from './store/migrate.js';
+export { createLogger, type Logger } from './telemetry/logger.js';
+export { redactUrl } from './telemetry/redaction.js';
+export { VERSION } from './version.js';

@@ -1,0 +1,73 @@
+import type { EngineMetrics } from './engine/ledger.js';
+import type { EngineParts } from './engine/engine.js';
+import type { Database } from './store/database.js';
+import type { Metrics } from './telemetry/metrics.js';
+
+/** What the engine counts, as metrics. Series are looked up once: these are called for every job. */
+export function engineMetrics(metrics: Metrics): EngineMetrics {
+  const wait = metrics.jobWait.series();
+  const claim = metrics.claim.series();
+  const sweep = metrics.sweep.series();
+  const completed = metrics.jobRun.series('completed');
+  const retried = metrics.jobRun.series('retrying');
+  const failed = metrics.jobRun.series('failed');
+  return {
+    created: (n) => metrics.jobsCreated.inc(n),
+    claimed: (n, seconds) => {
+      metrics.jobsClaimed.inc(n);
+      claim.observe(seconds);
+    },
+    waited: (seconds) => wait.observe(seconds),
+    completed: (runSeconds) => {
+      metrics.jobsCompleted.inc();
+      completed.observe(runSeconds);
+    },
+    retried: (runSeconds) => {
+      metrics.jobsRetried.inc();
+      retried.observe(runSeconds);
+    },
+    failed: (reason, runSeconds) => {
+      metrics.jobsFailed.inc({ reason });
+      failed.observe(runSeconds);
+    },
+    cancelled: () => metrics.jobsCancelled.inc(),
+    expired: (n) => metrics.leasesExpired.inc(n),
+    stale: (operation) => metrics.staleTokens.inc({ operation }),
+    swept: (seconds) => sweep.observe(seconds),
+  };
+}
+
+/** Counting a million waiting jobs takes a moment; scrapers that come more often than this share one answer. */
+const FRESH_MS = 10_000;
+
+/** The gauges that only a question can answer: asked at a scrape, never in between. */
+export function gaugeCollector(db: Database, engine: EngineParts): (metrics: Metrics) => Promise<void> {
+  let asked: Promise<DatabaseGauges> | null = null;
+  let askedAt = 0;
+  return async (metrics) => {
+    metrics.longPolls.set(engine.desk.waiting);
+    metrics.eventStreams.set(engine.watcher.open);
+    for (const [state, n] of Object.entries(db.connections())) metrics.dbConnections.set({ state }, n);
+    if (asked === null || performance.now() - askedAt > FRESH_MS) {
+      askedAt = performance.now();
+      asked = askDatabase(engine);
+      // A failure is not kept: the next scrape asks again.
+      asked.catch(() => (asked = null));
+    }
+    const { depths, deadLetters } = await asked;
+    metrics.deadLetters.set(deadLetters);
+    for (const { queue, status, n, oldest_age } of depths) {
+      metrics.queueDepth.set({ queue, status }, n);
+      if (status === 'pending') metrics.oldestReadyAge.set({ queue }, oldest_age ?? 0);
+    }
+  };
+}
+
+interface DatabaseGauges {
+  readonly depths: Awaited<ReturnType<EngineParts['reads']['fleetDepths']>>;
+  readonly deadLetters: number;
+}
+
+async function askDatabase({ reads }: EngineParts): Promise<DatabaseGauges> {
+  return { depths: await reads.fleetDepths(), deadLetters: await reads.deadLetterCount() };
+}
