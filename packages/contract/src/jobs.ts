@@ -128,7 +128,7 @@ export const CreateJobBatch = Type.Object(
 export type CreateJobBatch = Static<typeof CreateJobBatch>;
 
 export const CreateJobHeaders = Type.Object({
-  'idempotency-key': Type.Optional(
+  'Idempotency-Key': Type.Optional(
     Type.String({
       description:
         'Creating again with the same key returns the first job, whatever the body says. Trimmed; empty means none; ' +

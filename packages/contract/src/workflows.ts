@@ -139,7 +139,7 @@ export const WorkflowSteps = Type.Object(
   { steps: Type.Array(ref(WorkflowStep), { description: 'In the order of their definition.' }) },
   { $id: 'WorkflowSteps' },
 );
-export type WorkflowSteps = { steps: WorkflowStep[] };
+export type WorkflowSteps = Static<typeof WorkflowSteps>;
 
 export const WorkflowDiagram = Type.Object(
   {

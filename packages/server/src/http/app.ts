@@ -1,0 +1,85 @@
+import cors from '@fastify/cors';
+import fastify, { LogController, type FastifyBaseLogger, type FastifyInstance } from 'fastify';
+import type { Logger } from 'pino';
+import type { Engine } from '../engine/types.js';
+import type { AuthFailure, Metrics } from '../telemetry/metrics.js';
+import { authHooks } from './auth.js';
+import { registerBodyParsers } from './body.js';
+import type { HttpContext } from './context.js';
+import { Credentials, type AuthSettings } from './credentials.js';
+import { handleClientError, handleError, handleUnknownRoute } from './errors.js';
+import { OpenCalls } from './open-calls.js';
+import { registerDocs, registerOpenApi } from './openapi.js';
+import { registerRequestHooks } from './request-hooks.js';
+import { requestIds } from './request-id.js';
+import { registerRoutes } from './routes/index.js';
+import './types.js';
+import { validatorOptions } from './validation.js';
+
+export interface AppDeps {
+  readonly engine: Engine;
+  readonly auth: AuthSettings;
+  /** Where jobs go that name no queue. */
+  readonly defaultQueue: string;
+  /** Null: every origin. */
+  readonly corsOrigins: readonly string[] | null;
+  readonly maxBodyBytes: number;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+  readonly version: string;
+  /** Once true: not ready, leases come back empty, connections close after their answer. */
+  readonly isShuttingDown: () => boolean;
+}
+
+/** Time a client has to send a whole request; waiting for the answer is not part of it. */
+const REQUEST_TIMEOUT_MS = 300_000;
+
+/** Longer than any path Node lets through: an absurd id is an unknown one, not a special case. */
+const MAX_PARAM_LENGTH = 65_536;
+
+/** The HTTP side of the service. Closing it first lets go of long polls and event streams, then waits for the rest. */
+export function createApp(deps: AppDeps): FastifyInstance {
+  const logger: FastifyBaseLogger = deps.logger;
+  const app = fastify({
+    loggerInstance: logger,
+    logController: new LogController({ disableRequestLogging: true }),
+    // A child logger a request costs more than many requests do; what is logged names its request by itself.
+    childLoggerFactory: (logger) => logger,
+    genReqId: requestIds(),
+    bodyLimit: deps.maxBodyBytes,
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
+    http: { requireHostHeader: false },
+    return503OnClosing: false,
+    ajv: validatorOptions,
+    frameworkErrors: handleError,
+    clientErrorHandler: handleClientError,
+  });
+  const context: HttpContext = { ...deps, openCalls: new OpenCalls() };
+  app.addHook('preClose', (done) => {
+    context.openCalls.endAll();
+    done();
+  });
+  app.decorateRequest('tenant', '').decorateRequest('rawBody', '');
+  app.setErrorHandler(handleError);
+  app.setNotFoundHandler(handleUnknownRoute);
+  registerBodyParsers(app);
+  registerRequestHooks(app, context);
+  registerCors(app, deps.corsOrigins);
+  registerOpenApi(app);
+  registerDocs(app);
+  const countFailure = (kind: AuthFailure): void => deps.metrics.authFailures.inc({ kind });
+  registerRoutes(app, context, authHooks(new Credentials(deps.auth), countFailure));
+  return app;
+}
+
+function registerCors(app: FastifyInstance, origins: readonly string[] | null): void {
+  void app.register(cors, {
+    origin: origins === null ? '*' : [...origins],
+    methods: ['GET', 'HEAD', 'POST', 'DELETE'],
+    allowedHeaders: ['Authorization', 'Content-Type', 'Idempotency-Key', 'X-Request-Id'],
+    exposedHeaders: ['Location', 'Retry-After', 'X-Request-Id'],
+    maxAge: 86_400,
+    strictPreflight: false,
+  });
+}

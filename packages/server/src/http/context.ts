@@ -1,0 +1,14 @@
+import type { Engine } from '../engine/types.js';
+import type { Metrics } from '../telemetry/metrics.js';
+import type { OpenCalls } from './open-calls.js';
+
+/** What every route may use. */
+export interface HttpContext {
+  readonly engine: Engine;
+  readonly metrics: Metrics;
+  /** Calls that wait: long polls and event streams. */
+  readonly openCalls: OpenCalls;
+  readonly defaultQueue: string;
+  readonly version: string;
+  readonly isShuttingDown: () => boolean;
+}

@@ -1,0 +1,85 @@
+import { JOB_STATUSES, ORDERS, PAGE_LIMITS, type JobStatus } from '@millrace/contract';
+import { invalidRequest } from '../domain/errors.js';
+import { parseQueryInstant } from '../domain/instant.js';
+import { isStorableText } from '../domain/text.js';
+import type { JobListQuery, ListQuery } from '../engine/types.js';
+
+/**
+ * Query strings are text. Each parameter is read by a rule that is written down here: numbers out of range are
+ * clamped, everything else that does not fit is refused, and parameters nobody asked for are ignored.
+ */
+export type Query = Readonly<Record<string, unknown>>;
+
+const WHOLE_NUMBER = /^-?\d+$/;
+
+export function listQuery(query: Query): ListQuery {
+  const cursor = textOf(query, 'cursor');
+  return {
+    limit: wholeNumber(query, 'limit', PAGE_LIMITS.default, PAGE_LIMITS.minimum, PAGE_LIMITS.maximum),
+    offset: cursor === null ? wholeNumber(query, 'offset', 0, 0, Number.MAX_SAFE_INTEGER) : 0,
+    ascending: isAscending(query),
+    includeTotal: truth(query, 'include_total'),
+    cursor,
+    createdAfter: instant(query, 'created_after'),
+    createdBefore: instant(query, 'created_before'),
+  };
+}
+
+export function jobListQuery(query: Query): JobListQuery {
+  return { ...listQuery(query), status: jobStatus(query), queue: textOf(query, 'queue') };
+}
+
+function textOf(query: Query, name: string): string | null {
+  const value = query[name];
+  if (value === undefined) return null;
+  if (typeof value !== 'string') throw bad(name, 'must be given once');
+  if (!isStorableText(value)) throw bad(name, 'must not contain NUL characters');
+  return value;
+}
+
+/** Digits beyond any number still clamp: what matters is on which side of the range they lie. */
+function wholeNumber(query: Query, name: string, absent: number, minimum: number, maximum: number): number {
+  const text = textOf(query, name);
+  if (text === null) return absent;
+  if (!WHOLE_NUMBER.test(text)) throw bad(name, 'must be an integer');
+  return Math.min(Math.max(Number(text), minimum), maximum);
+}
+
+function isAscending(query: Query): boolean {
+  const text = textOf(query, 'order_by');
+  if (text === null) return false;
+  if (!(ORDERS as readonly string[]).includes(text)) throw bad('order_by', `must be one of ${ORDERS.join(', ')}`);
+  return text === 'created_at ASC';
+}
+
+function truth(query: Query, name: string): boolean {
+  switch (textOf(query, name)) {
+    case null:
+    case 'false':
+    case '0':
+      return false;
+    case 'true':
+    case '1':
+      return true;
+    default:
+      throw bad(name, 'must be true or false');
+  }
+}
+
+function instant(query: Query, name: string): string | null {
+  const text = textOf(query, name);
+  if (text === null) return null;
+  const parsed = parseQueryInstant(text);
+  if (parsed === null) throw bad(name, 'must be an RFC 3339 instant with an offset or Z');
+  return parsed;
+}
+
+function jobStatus(query: Query): JobStatus | null {
+  const text = textOf(query, 'status');
+  if (text === null) return null;
+  const status = JOB_STATUSES.find((each) => each === text);
+  if (status === undefined) throw bad('status', `must be one of ${JOB_STATUSES.join(', ')}`);
+  return status;
+}
+
+const bad = (path: string, message: string): Error => invalidRequest(`${path} ${message}`, [{ path, message }]);

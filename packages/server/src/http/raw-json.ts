@@ -1,0 +1,124 @@
+/**
+ * Finds the exact source text of fields in a JSON document, so that what a caller sent is what is stored: numbers
+ * beyond 2^53, the spelling of escapes and the order of keys survive.
+ *
+ * The text must already have passed JSON.parse. That is what keeps the scanner small: it looks for boundaries and
+ * never has to doubt them.
+ */
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const COMMA = 0x2c;
+const OPEN_BRACE = 0x7b;
+const CLOSE_BRACE = 0x7d;
+const OPEN_BRACKET = 0x5b;
+const CLOSE_BRACKET = 0x5d;
+
+/**
+ * The texts of the named fields of a JSON object, in the order of `names`; undefined where a field is absent.
+ * Of duplicate keys the last one counts, as in JSON.parse.
+ */
+export function rawFields(text: string, names: readonly string[]): (string | undefined)[] {
+  const found = new Array<string | undefined>(names.length).fill(undefined);
+  let at = skipSpace(text, skipSpace(text, 0) + 1);
+  while (text.charCodeAt(at) !== CLOSE_BRACE) {
+    const keyEnd = endOfString(text, at);
+    const field = names.indexOf(keyOf(text, at, keyEnd));
+    const start = skipSpace(text, skipSpace(text, keyEnd) + 1);
+    const end = endOfValue(text, start);
+    if (field !== -1) found[field] = text.slice(start, end);
+    at = skipSpace(text, end);
+    if (text.charCodeAt(at) === COMMA) at = skipSpace(text, at + 1);
+  }
+  return found;
+}
+
+/** The texts of the items of a JSON array. */
+export function rawItems(text: string): string[] {
+  const items: string[] = [];
+  let at = skipSpace(text, skipSpace(text, 0) + 1);
+  while (text.charCodeAt(at) !== CLOSE_BRACKET) {
+    const end = endOfValue(text, at);
+    items.push(text.slice(at, end));
+    at = skipSpace(text, end);
+    if (text.charCodeAt(at) === COMMA) at = skipSpace(text, at + 1);
+  }
+  return items;
+}
+
+/** How deep arrays and objects are nested: 0 for a bare value, 1 for `{}`. */
+export function nestingDepth(text: string): number {
+  let depth = 0;
+  let deepest = 0;
+  for (let at = 0; at < text.length; at++) {
+    const unit = text.charCodeAt(at);
+    if (unit === QUOTE) at = endOfString(text, at) - 1;
+    else if (isOpening(unit)) deepest = Math.max(deepest, ++depth);
+    else if (isClosing(unit)) depth--;
+  }
+  return deepest;
+}
+
+/** Between the quotes, with escapes resolved: `"payload"` and `"\u0070ayload"` are the same key. */
+function keyOf(text: string, start: number, end: number): string {
+  const key = text.slice(start + 1, end - 1);
+  return key.includes('\\') ? (JSON.parse(text.slice(start, end)) as string) : key;
+}
+
+/** `at` stands on the opening quote; returns the position after the closing one. */
+function endOfString(text: string, at: number): number {
+  let end = at;
+  do end = text.indexOf('"', end + 1);
+  while (isEscaped(text, end));
+  return end + 1;
+}
+
+/** An odd number of backslashes before a quote escapes it. */
+function isEscaped(text: string, at: number): boolean {
+  let before = at - 1;
+  while (text.charCodeAt(before) === BACKSLASH) before--;
+  return (at - before) % 2 === 0;
+}
+
+function endOfValue(text: string, start: number): number {
+  const first = text.charCodeAt(start);
+  if (first === QUOTE) return endOfString(text, start);
+  return isOpening(first) ? endOfContainer(text, start) : endOfScalar(text, start);
+}
+
+function endOfContainer(text: string, start: number): number {
+  let depth = 0;
+  let at = start;
+  do {
+    const unit = text.charCodeAt(at);
+    if (unit === QUOTE) {
+      at = endOfString(text, at);
+      continue;
+    }
+    if (isOpening(unit)) depth++;
+    else if (isClosing(unit)) depth--;
+    at++;
+  } while (depth > 0);
+  return at;
+}
+
+/** A number, true, false or null ends where something follows that cannot belong to it. */
+function endOfScalar(text: string, start: number): number {
+  let at = start;
+  while (at < text.length) {
+    const unit = text.charCodeAt(at);
+    if (unit === COMMA || isClosing(unit) || isSpace(unit)) break;
+    at++;
+  }
+  return at;
+}
+
+function skipSpace(text: string, start: number): number {
+  let at = start;
+  while (isSpace(text.charCodeAt(at))) at++;
+  return at;
+}
+
+const isSpace = (unit: number): boolean => unit === 0x20 || unit === 0x0a || unit === 0x0d || unit === 0x09;
+const isOpening = (unit: number): boolean => unit === OPEN_BRACE || unit === OPEN_BRACKET;
+const isClosing = (unit: number): boolean => unit === CLOSE_BRACE || unit === CLOSE_BRACKET;

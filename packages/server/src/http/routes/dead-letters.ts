@@ -1,0 +1,81 @@
+import { DeadLetter, DeadLetterPage, DeadLetterParams, JobCreated, ListQuery, ref } from '@millrace/contract';
+import type { FastifyInstance } from 'fastify';
+import { notFound } from '../../domain/errors.js';
+import type { HttpContext } from '../context.js';
+import { listQuery, type Query } from '../list-query.js';
+import { sendJson } from '../reply.js';
+import { described, errors, TENANT } from '../route-docs.js';
+import { deadLetterJson, pageJson } from '../serialize.js';
+
+interface ById {
+  Params: { id: string };
+}
+
+const CANONICAL_INTEGER = /^(?:0|[1-9]\d{0,18})$/;
+const MAX_INT64 = 2n ** 63n - 1n;
+
+export function deadLetterRoutes(app: FastifyInstance, { engine }: HttpContext): void {
+  app.get<{ Querystring: Query }>('/dlq', { schema: listSchema }, async (request, reply) => {
+    const query = listQuery(request.query);
+    const page = await engine.deadLetters.list(request.tenant, query);
+    return sendJson(reply, 200, pageJson('dead_letters', page, query, deadLetterJson));
+  });
+
+  app.get<ById>('/dlq/:id', { schema: getSchema }, async (request, reply) =>
+    sendJson(reply, 200, deadLetterJson(await engine.deadLetters.get(request.tenant, deadLetterId(request.params.id)))),
+  );
+
+  app.post<ById>('/dlq/:id/replay', { schema: replaySchema }, async (request, reply) => {
+    const id = await engine.deadLetters.replay(request.tenant, deadLetterId(request.params.id));
+    reply.header('location', `/api/v1/jobs/${id}`);
+    return sendJson(reply, 201, `{"job_id":"${id}"}`);
+  });
+}
+
+/** What cannot be the id of any entry is simply not found. */
+function deadLetterId(text: string): string {
+  if (!CANONICAL_INTEGER.test(text) || BigInt(text) > MAX_INT64) throw notFound('dead letter');
+  return text;
+}
+
+const listSchema = {
+  operationId: 'listDeadLetters',
+  summary: 'List dead letters',
+  description: 'Newest first unless asked otherwise. `status` and `queue` do not apply.',
+  tags: ['dead letters'],
+  security: TENANT,
+  docs: {
+    querystring: ListQuery,
+    response: { 200: described(ref(DeadLetterPage), 'A page.'), ...errors(400, 401, 503) },
+  },
+};
+
+const getSchema = {
+  operationId: 'getDeadLetter',
+  summary: 'Get a dead letter',
+  tags: ['dead letters'],
+  security: TENANT,
+  docs: {
+    params: DeadLetterParams,
+    response: { 200: described(ref(DeadLetter), 'The dead letter.'), ...errors(401, 403, 404, 503) },
+  },
+};
+
+const replaySchema = {
+  operationId: 'replayDeadLetter',
+  summary: 'Replay a dead letter',
+  description:
+    'Creates a fresh job with the same task, payload, queue and config and a full retry budget. Works once per entry, ' +
+    'and only while the original job has not been removed by retention.',
+  tags: ['dead letters'],
+  security: TENANT,
+  docs: {
+    params: DeadLetterParams,
+    response: {
+      201: described(ref(JobCreated), 'The fresh job.', {
+        headers: { Location: { type: 'string', description: 'Path of the job.' } },
+      }),
+      ...errors(401, 403, 404, 409, 503),
+    },
+  },
+};

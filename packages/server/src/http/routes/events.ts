@@ -1,0 +1,53 @@
+import { IdParams } from '@millrace/contract';
+import type { FastifyInstance } from 'fastify';
+import type { HttpContext } from '../context.js';
+import { MAX_STREAM_MS, streamEvents } from '../event-stream.js';
+import { errors, TENANT } from '../route-docs.js';
+import { jobJsonLine } from '../serialize.js';
+
+export function eventRoutes(app: FastifyInstance, { engine, metrics, openCalls }: HttpContext): void {
+  // No HEAD beside it: asking for the headers of a stream would mean to open one.
+  app.get<{ Params: { id: string } }>(
+    '/jobs/:id/events',
+    { schema: eventsSchema, exposeHeadRoute: false },
+    async (request, reply) => {
+      const signal = openCalls.open(reply, MAX_STREAM_MS);
+      const states = await engine.jobs.watch(request.tenant, request.params.id, signal);
+      reply.hijack();
+      metrics.eventStreams.inc();
+      try {
+        await streamEvents(reply, states, signal, (job) => `event: status\ndata: ${jobJsonLine(job)}\n\n`);
+      } catch (error) {
+        request.log.warn({ err: error, reqId: request.id }, 'an event stream broke off');
+        reply.raw.destroy();
+      } finally {
+        metrics.eventStreams.dec();
+      }
+    },
+  );
+}
+
+const eventsSchema = {
+  operationId: 'watchJob',
+  summary: 'Follow a job',
+  description:
+    'A stream of server-sent events. Each is called `status` and carries the whole job as JSON: first its current ' +
+    'state, then every transition in order. The stream ends after a final state, or after 15 minutes. Comment lines ' +
+    'keep idle connections alive. Events carry no id: whoever connects again starts from the current state.',
+  tags: ['jobs'],
+  security: TENANT,
+  docs: {
+    params: IdParams,
+    response: {
+      200: {
+        description: 'The stream.',
+        content: {
+          'text/event-stream': {
+            schema: { type: 'string', examples: ['event: status\ndata: {"id":"019bd0e5-…","status":"running",…}\n\n'] },
+          },
+        },
+      },
+      ...errors(401, 403, 404, 503),
+    },
+  },
+};

@@ -1,0 +1,40 @@
+import type { FastifyInstance } from 'fastify';
+import type { AuthHooks } from '../auth.js';
+import type { HttpContext } from '../context.js';
+import { handleUnknownRoute } from '../errors.js';
+import { deadLetterRoutes } from './dead-letters.js';
+import { eventRoutes } from './events.js';
+import { jobRoutes } from './jobs.js';
+import { probeRoutes, systemRoutes } from './system.js';
+import { workerRoutes } from './worker.js';
+
+type Register = (app: FastifyInstance, context: HttpContext) => void;
+
+const PUBLIC_ROUTES: readonly Register[] = [probeRoutes];
+const TENANT_ROUTES: readonly Register[] = [systemRoutes, jobRoutes, eventRoutes, deadLetterRoutes];
+const WORKER_ROUTES: readonly Register[] = [workerRoutes];
+
+/**
+ * Tenant routes and worker routes live in scopes of their own, each behind its hook. Load shedding belongs into the
+ * same scopes, as a hook after the one that knows the caller.
+ */
+export function registerRoutes(app: FastifyInstance, context: HttpContext, auth: AuthHooks): void {
+  const scope =
+    (routes: readonly Register[], hook?: AuthHooks['tenant']) =>
+    (inner: FastifyInstance, _options: object, done: () => void): void => {
+      if (hook !== undefined) inner.addHook('onRequest', hook);
+      for (const register of routes) register(inner, context);
+      done();
+    };
+  void app.register(scope(PUBLIC_ROUTES));
+  void app.register(
+    (api, _options, done) => {
+      // A path that does not exist still asks for a credential first: all of /api/v1 does.
+      api.setNotFoundHandler({ preValidation: auth.anybody }, handleUnknownRoute);
+      void api.register(scope(TENANT_ROUTES, auth.tenant));
+      void api.register(scope(WORKER_ROUTES, auth.worker));
+      done();
+    },
+    { prefix: '/api/v1' },
+  );
+}

@@ -1,0 +1,127 @@
+import {
+  BATCH_LIMITS,
+  CreateJob,
+  CreateJobBatch,
+  CreateJobHeaders,
+  IdParams,
+  Job,
+  JobBatchCreated,
+  JobCreated,
+  JobListQuery,
+  JobPage,
+  ref,
+} from '@millrace/contract';
+import type { FastifyInstance, FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify';
+import { invalidRequest } from '../../domain/errors.js';
+import type { HttpContext } from '../context.js';
+import { idempotencyKey, jobSpec } from '../job-input.js';
+import { jobListQuery, type Query } from '../list-query.js';
+import { rawFields, rawItems } from '../raw-json.js';
+import { sendJson, sendNothing } from '../reply.js';
+import { bodyErrors, described, errors, nothing, TENANT } from '../route-docs.js';
+import { jobJson, pageJson } from '../serialize.js';
+
+interface ById {
+  Params: { id: string };
+}
+
+export function jobRoutes(app: FastifyInstance, { engine, defaultQueue }: HttpContext): void {
+  app.post<{ Body: CreateJob }>('/jobs', { schema: createSchema }, async (request, reply) => {
+    const key = idempotencyKey(request.headers['idempotency-key']);
+    const spec = jobSpec(request.body, request.rawBody, defaultQueue);
+    const id = await engine.jobs.create(request.tenant, spec, key);
+    reply.header('location', `/api/v1/jobs/${id}`);
+    return sendJson(reply, 201, `{"job_id":"${id}"}`);
+  });
+
+  app.post<{ Body: CreateJobBatch }>(
+    '/jobs/batch',
+    { schema: batchSchema, preValidation: boundBatch },
+    async (request, reply) => {
+      const [jobs = '[]'] = rawFields(request.rawBody, ['jobs']);
+      const raw = rawItems(jobs);
+      const specs = request.body.jobs.map((body, i) => jobSpec(body, raw[i] ?? '{}', defaultQueue, `jobs[${i}].`));
+      const ids = await engine.jobs.createBatch(request.tenant, specs);
+      return sendJson(reply, 201, JSON.stringify({ job_ids: ids, count: ids.length }));
+    },
+  );
+
+  app.get<{ Querystring: Query }>('/jobs', { schema: listSchema }, async (request, reply) => {
+    const query = jobListQuery(request.query);
+    const page = await engine.jobs.list(request.tenant, query);
+    return sendJson(reply, 200, pageJson('jobs', page, query, jobJson));
+  });
+
+  app.get<ById>('/jobs/:id', { schema: getSchema }, async (request, reply) =>
+    sendJson(reply, 200, jobJson(await engine.jobs.get(request.tenant, request.params.id))),
+  );
+
+  app.post<ById>('/jobs/:id/cancel', { schema: cancelSchema }, async (request, reply) => {
+    await engine.jobs.cancel(request.tenant, request.params.id);
+    return sendNothing(reply);
+  });
+}
+
+/** Before the validator looks at each item: it reports every problem, and this bounds how many there can be. */
+function boundBatch(request: FastifyRequest, _reply: FastifyReply, done: HookHandlerDoneFunction): void {
+  const { jobs } = (request.body ?? {}) as { jobs?: unknown };
+  if (!Array.isArray(jobs) || jobs.length <= BATCH_LIMITS.maximum) return done();
+  const message = `must have at most ${BATCH_LIMITS.maximum} items`;
+  done(invalidRequest(`jobs ${message}`, [{ path: 'jobs', message }]));
+}
+
+const createSchema = {
+  operationId: 'createJob',
+  summary: 'Create a job',
+  description:
+    'The job is stored durably before the answer. With an `Idempotency-Key` that was used before, the answer is the ' +
+    'id of the first job, whatever the body says.',
+  tags: ['jobs'],
+  security: TENANT,
+  body: ref(CreateJob),
+  docs: {
+    headers: CreateJobHeaders,
+    response: {
+      201: described(ref(JobCreated), 'Created, or found by its idempotency key.', {
+        headers: { Location: { type: 'string', description: 'Path of the job.' } },
+      }),
+      ...bodyErrors(),
+    },
+  },
+};
+
+const batchSchema = {
+  operationId: 'createJobBatch',
+  summary: 'Create up to 1000 jobs',
+  description: 'All of them or none, in one transaction.',
+  tags: ['jobs'],
+  security: TENANT,
+  body: ref(CreateJobBatch),
+  docs: { response: { 201: described(ref(JobBatchCreated), 'Created.'), ...bodyErrors() } },
+};
+
+const listSchema = {
+  operationId: 'listJobs',
+  summary: 'List jobs',
+  description: 'Ordered by created_at, then id. Follow `next_cursor`: pages never repeat or skip a job.',
+  tags: ['jobs'],
+  security: TENANT,
+  docs: { querystring: JobListQuery, response: { 200: described(ref(JobPage), 'A page.'), ...errors(400, 401, 503) } },
+};
+
+const getSchema = {
+  operationId: 'getJob',
+  summary: 'Get a job',
+  tags: ['jobs'],
+  security: TENANT,
+  docs: { params: IdParams, response: { 200: described(ref(Job), 'The job.'), ...errors(401, 403, 404, 503) } },
+};
+
+const cancelSchema = {
+  operationId: 'cancelJob',
+  summary: 'Cancel a job',
+  description: 'Takes effect at once. The worker of a running job learns of it at its next heartbeat.',
+  tags: ['jobs'],
+  security: TENANT,
+  docs: { params: IdParams, response: { 204: nothing('Cancelled.'), ...errors(401, 403, 404, 409, 503) } },
+};

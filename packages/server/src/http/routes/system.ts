@@ -1,0 +1,82 @@
+import { Health, Queues, Ready, ref, Stats, Tasks } from '@millrace/contract';
+import type { FastifyInstance } from 'fastify';
+import { unavailable } from '../../domain/errors.js';
+import type { HttpContext } from '../context.js';
+import { sendJson } from '../reply.js';
+import { described, errors, PUBLIC, TENANT } from '../route-docs.js';
+
+/** For whoever watches the process: no credential, and /health never asks the database. */
+export function probeRoutes(app: FastifyInstance, { engine, version, isShuttingDown }: HttpContext): void {
+  app.get('/health', { schema: healthSchema }, (_request, reply) =>
+    sendJson(reply, 200, JSON.stringify({ status: 'healthy', timestamp: new Date().toISOString(), version })),
+  );
+
+  app.get('/ready', { schema: readySchema }, async (_request, reply) => {
+    if (isShuttingDown()) throw unavailable('the server is stopping');
+    if (!(await engine.system.ready())) throw unavailable('the database is out of reach or its schema is not current');
+    return sendJson(reply, 200, '{"status":"ready"}');
+  });
+}
+
+export function systemRoutes(app: FastifyInstance, { engine }: HttpContext): void {
+  app.get('/stats', { schema: statsSchema }, (request, reply) =>
+    sendJson(reply, 200, JSON.stringify(engine.system.stats(request.tenant))),
+  );
+
+  app.get('/tasks', { schema: tasksSchema }, (_request, reply) =>
+    sendJson(reply, 200, JSON.stringify({ tasks: engine.system.tasks() })),
+  );
+
+  app.get('/queues', { schema: queuesSchema }, async (request, reply) =>
+    sendJson(reply, 200, JSON.stringify({ queues: await engine.jobs.queues(request.tenant) })),
+  );
+}
+
+const healthSchema = {
+  operationId: 'getHealth',
+  summary: 'Whether the process lives',
+  description: 'Answers as long as the process does. It never asks the database.',
+  tags: ['system'],
+  security: PUBLIC,
+  docs: { response: { 200: described(ref(Health), 'The process lives.') } },
+};
+
+const readySchema = {
+  operationId: 'getReady',
+  summary: 'Whether the server can do its work',
+  tags: ['system'],
+  security: PUBLIC,
+  docs: {
+    response: {
+      200: described(ref(Ready), 'The database answers and its schema is current.'),
+      ...errors(503),
+    },
+  },
+};
+
+const statsSchema = {
+  operationId: 'getStats',
+  summary: 'Counters of this process',
+  description: "For the caller's tenant, since the process started. Other processes count for themselves.",
+  tags: ['system'],
+  security: TENANT,
+  docs: { response: { 200: described(ref(Stats), 'The counters.'), ...errors(401) } },
+};
+
+const tasksSchema = {
+  operationId: 'listTasks',
+  summary: 'Handlers built into the server',
+  description: 'The same for every tenant. They run on the default queue.',
+  tags: ['system'],
+  security: TENANT,
+  docs: { response: { 200: described(ref(Tasks), 'Their names.'), ...errors(401) } },
+};
+
+const queuesSchema = {
+  operationId: 'listQueues',
+  summary: 'Queues and their depth',
+  description: "Queues that hold unfinished jobs of the caller's tenant.",
+  tags: ['system'],
+  security: TENANT,
+  docs: { response: { 200: described(ref(Queues), 'The queues.'), ...errors(401, 503) } },
+};

@@ -1,0 +1,153 @@
+import {
+  CompleteRequest,
+  ERROR_TEXT_MAX_LENGTH,
+  FailRequest,
+  HeartbeatRequest,
+  HeartbeatResponse,
+  IdParams,
+  LEASE_LIMITS,
+  LeaseRequest,
+  LeaseResponse,
+  QueueParams,
+  ref,
+} from '@millrace/contract';
+import type { FastifyInstance } from 'fastify';
+import { invalidRequest } from '../../domain/errors.js';
+import { characterCount, cleanText, isStorableText } from '../../domain/text.js';
+import type { LeasedJob, LeaseRequest as EngineLeaseRequest } from '../../engine/types.js';
+import type { HttpContext } from '../context.js';
+import { rawFields } from '../raw-json.js';
+import { sendJson, sendNothing } from '../reply.js';
+import { bodyErrors, described, nothing, WORKER } from '../route-docs.js';
+import { leaseJson } from '../serialize.js';
+
+interface ById<Body> {
+  Params: { id: string };
+  Body: Body;
+}
+
+const MAX_QUEUE_LENGTH = 255;
+
+export function workerRoutes(app: FastifyInstance, context: HttpContext): void {
+  const { worker } = context.engine;
+
+  app.post<{ Params: { queue: string }; Body: LeaseRequest | undefined }>(
+    '/queues/:queue/lease',
+    { schema: leaseSchema, preValidation: (request, _reply, done) => ((request.body ??= {}), done()) },
+    async (request, reply) => {
+      const lease = leaseRequest(request.params.queue, request.body ?? {});
+      const jobs = context.isShuttingDown() ? [] : await waitForJobs(context, lease, context.openCalls.open(reply));
+      return sendJson(reply, 200, leaseJson(jobs));
+    },
+  );
+
+  app.post<ById<HeartbeatRequest>>('/jobs/:id/heartbeat', { schema: heartbeatSchema }, async (request, reply) => {
+    const { lease_token: token, extend_secs: extend } = request.body;
+    const status = await worker.heartbeat(request.params.id, token, clamp(extend, LEASE_LIMITS.extend_secs));
+    return sendJson(reply, 200, `{"status":"${status}"}`);
+  });
+
+  app.post<ById<CompleteRequest>>('/jobs/:id/complete', { schema: completeSchema }, async (request, reply) => {
+    const { lease_token: token, result } = request.body;
+    const raw = result ? rawFields(request.rawBody, ['result'])[0] : undefined;
+    await worker.complete(request.params.id, token, raw ?? '{}');
+    return sendNothing(reply);
+  });
+
+  app.post<ById<FailRequest>>('/jobs/:id/fail', { schema: failSchema }, async (request, reply) => {
+    const { lease_token: token, error, retryable } = request.body;
+    await worker.fail(request.params.id, token, cleanText(error, ERROR_TEXT_MAX_LENGTH), retryable ?? true);
+    return sendNothing(reply);
+  });
+}
+
+/** A wait that is cut short, by the client's leaving or by shutdown, found nothing. */
+async function waitForJobs(
+  { engine, metrics }: HttpContext,
+  lease: EngineLeaseRequest,
+  signal: AbortSignal,
+): Promise<readonly LeasedJob[]> {
+  const waits = lease.waitSecs > 0;
+  if (waits) metrics.longPolls.inc();
+  try {
+    return await engine.worker.lease(lease, signal);
+  } catch (error) {
+    if (signal.aborted) return [];
+    throw error;
+  } finally {
+    if (waits) metrics.longPolls.dec();
+  }
+}
+
+function leaseRequest(queue: string, body: LeaseRequest): EngineLeaseRequest {
+  if (queue === '' || characterCount(queue) > MAX_QUEUE_LENGTH || !isStorableText(queue)) {
+    const message = `must have 1 to ${MAX_QUEUE_LENGTH} characters, none of them NUL`;
+    throw invalidRequest(`queue ${message}`, [{ path: 'queue', message }]);
+  }
+  return {
+    queue,
+    maxJobs: clamp(body.max_jobs, LEASE_LIMITS.max_jobs),
+    leaseSecs: clamp(body.lease_secs, LEASE_LIMITS.lease_secs),
+    waitSecs: clamp(body.wait_secs, LEASE_LIMITS.wait_secs),
+  };
+}
+
+function clamp(
+  value: number | null | undefined,
+  limit: { readonly minimum: number; readonly maximum: number; readonly default: number },
+): number {
+  return Math.min(Math.max(value ?? limit.default, limit.minimum), limit.maximum);
+}
+
+const leaseSchema = {
+  operationId: 'leaseJobs',
+  summary: 'Lease jobs from a queue',
+  description:
+    'Claims up to `max_jobs` jobs that are due, of every tenant, in order of priority (higher first), scheduled_at, ' +
+    'created_at. When there are none, waits up to `wait_secs` for some. Each job comes with a lease token; heartbeat ' +
+    'about every half of the lease, then complete or fail. A client that hangs up while it waits claims nothing.',
+  tags: ['worker'],
+  security: WORKER,
+  body: ref(LeaseRequest),
+  docs: {
+    params: QueueParams,
+    response: { 200: described(ref(LeaseResponse), 'The claimed jobs, possibly none.'), ...bodyErrors(403) },
+  },
+};
+
+const heartbeatSchema = {
+  operationId: 'heartbeatJob',
+  summary: 'Extend a lease',
+  description:
+    'Sets a new deadline, measured from now. A status other than `running` means that the lease was not extended: ' +
+    'stop, and report nothing.',
+  tags: ['worker'],
+  security: WORKER,
+  body: ref(HeartbeatRequest),
+  docs: {
+    params: IdParams,
+    response: { 200: described(ref(HeartbeatResponse), 'The state of the job.'), ...bodyErrors(403, 404, 409) },
+  },
+};
+
+const completeSchema = {
+  operationId: 'completeJob',
+  summary: 'Report success',
+  description: 'Repeating it on a job that is finished answers 204 and changes nothing.',
+  tags: ['worker'],
+  security: WORKER,
+  body: ref(CompleteRequest),
+  docs: { params: IdParams, response: { 204: nothing('Recorded.'), ...bodyErrors(403, 404, 409) } },
+};
+
+const failSchema = {
+  operationId: 'failJob',
+  summary: 'Report failure',
+  description:
+    'Schedules a retry if `retryable` and budget remain, otherwise fails the job for good and writes a dead letter. ' +
+    'Repeating it on a job that is finished answers 204 and changes nothing.',
+  tags: ['worker'],
+  security: WORKER,
+  body: ref(FailRequest),
+  docs: { params: IdParams, response: { 204: nothing('Recorded.'), ...bodyErrors(403, 404, 409) } },
+};

@@ -1,0 +1,25 @@
+import type { TSchema } from 'typebox';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The caller's tenant, once the tenant hook let the request through. */
+    tenant: string;
+    /** The body as it was sent; empty when there was none. */
+    rawBody: string;
+  }
+
+  interface FastifySchema {
+    /**
+     * What the API description tells and the framework must not act upon: query strings are text and are read by
+     * rules of their own, and answers are written as text without a serialiser.
+     */
+    docs?: RouteDocs;
+  }
+}
+
+export interface RouteDocs {
+  readonly params?: TSchema;
+  readonly querystring?: TSchema;
+  readonly headers?: TSchema;
+  readonly response: Readonly<Record<number, object>>;
+}

@@ -1,0 +1,117 @@
+import { Counter, Gauge, Registry } from 'prom-client';
+import { Histogram } from './histogram.js';
+import { ProcessMetrics } from './process-metrics.js';
+
+/** Why a request was not let in. */
+export type AuthFailure = 'missing' | 'invalid' | 'worker_on_tenant_route' | 'tenant_on_worker_route';
+
+export interface MetricsOptions {
+  /**
+   * Called at every scrape to set the gauges that only the database knows. They are cleared before, so that a queue
+   * that is gone disappears; when the callback fails or dawdles, the scrape goes on without them.
+   */
+  readonly collect?: (metrics: Metrics) => Promise<void>;
+  /** Milliseconds the callback may take. */
+  readonly collectTimeoutMs?: number;
+}
+
+const LATENCY_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
+const AGE_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1, 5, 15, 60, 300, 900, 3600, 21_600, 86_400];
+
+/**
+ * Every metric of the product. No label ever names a tenant: there can be any number of them, and the metrics page
+ * asks for no credential. Each server has a registry of its own, so that many can live in one process.
+ */
+export class Metrics {
+  readonly registry = new Registry();
+  readonly #process = new ProcessMetrics(this.registry);
+  readonly #options: MetricsOptions;
+  #collecting: Promise<void> | null = null;
+
+  readonly http = this.#histogram('http_request_duration_seconds', 'Time to answer a request.', LATENCY_BUCKETS, [
+    'method',
+    'route',
+    'status',
+  ]);
+  readonly authFailures = this.#counter('auth_failures_total', 'Requests that were not let in, by kind.', ['kind']);
+
+  readonly jobsCreated = this.#counter('jobs_created_total', 'Jobs created.');
+  readonly jobsClaimed = this.#counter('jobs_claimed_total', 'Claims of a job by a worker.');
+  readonly jobsCompleted = this.#counter('jobs_completed_total', 'Jobs that completed.');
+  readonly jobsRetried = this.#counter('jobs_retried_total', 'Failed attempts that were scheduled again.');
+  readonly jobsFailed = this.#counter('jobs_failed_total', 'Jobs that failed for good, by reason.', ['reason']);
+  readonly jobsCancelled = this.#counter('jobs_cancelled_total', 'Jobs that were cancelled.');
+  readonly leasesExpired = this.#counter('leases_expired_total', 'Leases that were reclaimed.');
+  readonly staleTokens = this.#counter('stale_tokens_total', 'Calls refused for a lease no longer held.', [
+    'operation',
+  ]);
+
+  readonly jobWait = this.#histogram('job_wait_seconds', 'From claimable to claimed.', AGE_BUCKETS);
+  readonly jobRun = this.#histogram('job_run_seconds', 'From claimed to reported, by outcome.', AGE_BUCKETS, [
+    'outcome',
+  ]);
+  readonly claim = this.#histogram('claim_seconds', 'Time of one claim statement.', LATENCY_BUCKETS);
+  readonly sweep = this.#histogram('sweep_seconds', 'Time of one sweep for expired leases.', LATENCY_BUCKETS);
+
+  readonly queueDepth = this.#gauge('queue_depth', 'Unfinished jobs, by queue and status.', ['queue', 'status']);
+  readonly oldestReadyAge = this.#gauge('oldest_ready_age_seconds', 'Age of the oldest claimable job.', ['queue']);
+  readonly deadLetters = this.#gauge('dead_letters', 'Dead letters that were not replayed.');
+  readonly dbConnections = this.#gauge('db_connections', 'Database connections, by state.', ['state']);
+  readonly longPolls = this.#gauge('long_polls', 'Lease calls that wait for work.');
+  readonly eventStreams = this.#gauge('event_streams', 'Open event streams.');
+  readonly collectFailures = this.#counter('collect_failures_total', 'Scrapes that could not ask the database.');
+
+  constructor(options: MetricsOptions = {}) {
+    this.#options = options;
+  }
+
+  /** The metrics page. */
+  async text(): Promise<string> {
+    await this.#collect();
+    return this.registry.metrics();
+  }
+
+  get contentType(): string {
+    return this.registry.contentType;
+  }
+
+  /** Stops the observers. The counters stay readable. */
+  close(): void {
+    this.#process.close();
+  }
+
+  /** Scrapes that overlap share one round of questions. */
+  #collect(): Promise<void> {
+    this.#collecting ??= this.#runCollector().finally(() => (this.#collecting = null));
+    return this.#collecting;
+  }
+
+  async #runCollector(): Promise<void> {
+    const { collect, collectTimeoutMs = 3000 } = this.#options;
+    if (collect === undefined) return;
+    for (const gauge of [this.queueDepth, this.oldestReadyAge, this.deadLetters, this.dbConnections]) gauge.reset();
+    let timer: NodeJS.Timeout | undefined;
+    const dawdled = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => reject(new Error('collecting metrics took too long')), collectTimeoutMs);
+    });
+    try {
+      await Promise.race([collect(this), dawdled]);
+    } catch {
+      this.collectFailures.inc();
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  #counter<L extends string = never>(name: string, help: string, labelNames: L[] = []): Counter<L> {
+    return new Counter({ name: `millrace_${name}`, help, labelNames, registers: [this.registry] });
+  }
+
+  #gauge<L extends string = never>(name: string, help: string, labelNames: L[] = []): Gauge<L> {
+    return new Gauge({ name: `millrace_${name}`, help, labelNames, registers: [this.registry] });
+  }
+
+  #histogram<L extends string = never>(name: string, help: string, buckets: number[], labels: L[] = []): Histogram<L> {
+    return new Histogram({ name: `millrace_${name}`, help, buckets, labels, registry: this.registry });
+  }
+}
