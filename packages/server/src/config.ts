@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import { OPTIONS, readOptions, UsageError, type Option, type Values } from './config-options.js';
 import type { DatabaseAddress } from './config-values.js';
+import { passwordOf } from './telemetry/redaction.js';
 
 export { UsageError } from './config-options.js';
 export type { DatabaseAddress } from './config-values.js';
@@ -104,6 +105,12 @@ function checkCredentials({ mode, dev, apiKeys, jwtSecret, workerToken }: Config
   if (workerToken === null) {
     throw new UsageError(`mode ${mode} needs --worker-token (or --dev on a developer's machine)`);
   }
+}
+
+/** Everything in a configuration that must never be shown or logged. */
+export function configSecrets({ apiKeys, jwtSecret, workerToken, database: address }: Config): readonly string[] {
+  const password = address.kind === 'url' ? passwordOf(address.url) : null;
+  return [...apiKeys.keys(), jwtSecret, workerToken, password].filter((secret) => secret !== null);
 }
 
 /** The flags for --help, one paragraph each, straight from the table. */

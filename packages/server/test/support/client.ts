@@ -35,7 +35,7 @@ export function createClient(baseUrl: string, token: string | null): Client {
         ...(body !== undefined && { 'content-type': 'application/json' }),
         ...headers,
       },
-      ...(body !== undefined && { body: raw ? (body as BodyInit) : JSON.stringify(body) }),
+      ...(body !== undefined && { body: raw ? body : JSON.stringify(body) }),
       ...(signal && { signal }),
     });
   };

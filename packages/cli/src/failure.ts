@@ -1,0 +1,39 @@
+import { EmbeddedError, MillraceError, SchemaError, UsageError } from '@millrace/server';
+
+/** One line for the operator: what failed and, where we know it, what to do. */
+export function explain(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  if (error instanceof UsageError || error instanceof EmbeddedError || error instanceof SchemaError)
+    return error.message;
+  if (error instanceof MillraceError) return oneLine([error.message, reason(error.cause)]);
+  return listenFailure(error) ?? oneLine([error.message || error.name, reason(error.cause)]);
+}
+
+const oneLine = (parts: readonly string[]): string =>
+  parts
+    .filter(Boolean)
+    .join(': ')
+    .replaceAll(/\s*\n\s*/g, ' ');
+
+/** Connection attempts to a name with several addresses fail together, and the sum has no message of its own. */
+function reason(cause: unknown): string {
+  if (cause instanceof AggregateError) return cause.errors.map(reason).join(', ');
+  return cause instanceof Error ? cause.message : '';
+}
+
+function listenFailure(error: NodeJS.ErrnoException & { address?: string; port?: number }): string | null {
+  if (error.syscall !== 'listen' && error.syscall !== 'bind' && error.syscall !== 'getaddrinfo') return null;
+  const where = error.port === undefined ? (error.address ?? 'that address') : `${error.address ?? ''}:${error.port}`;
+  switch (error.code) {
+    case 'EADDRINUSE':
+      return `port ${error.port} is already in use on ${error.address}; choose others with --api-port and --metrics-port`;
+    case 'EACCES':
+      return `not allowed to listen on ${where}`;
+    case 'EADDRNOTAVAIL':
+    case 'ENOTFOUND':
+    case 'EAI_AGAIN':
+      return `cannot listen on --host: this machine has no such address (${error.message})`;
+    default:
+      return null;
+  }
+}

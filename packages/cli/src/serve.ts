@@ -1,0 +1,70 @@
+import {
+  configSecrets,
+  createLogger,
+  parseConfig,
+  startServer,
+  type Config,
+  type Logger,
+  type RunningServer,
+} from '@millrace/server';
+import { banner } from './banner.js';
+import type { Invocation } from './invocation.js';
+import { onStopSignals } from './signals.js';
+
+/** Runs the service until it is asked to stop. */
+export async function serve({ argv, env, isTTY, underNpm, print }: Invocation): Promise<number> {
+  const config = parseConfig(argv, env, { isTTY });
+  const logger = createLogger({ level: config.logLevel, format: config.logFormat, secrets: configSecrets(config) });
+  exitOnBug(logger);
+  warnAbout(config, logger);
+
+  let serving = false;
+  const asked = new Promise<void>((resolve) => {
+    onStopSignals({
+      first: (signal) => {
+        logger.info({ signal }, 'stopping; a second signal ends at once');
+        // Until it serves there is nothing to finish, only an embedded database to leave in order.
+        if (!serving && config.database.kind === 'url') process.exit(0);
+        resolve();
+      },
+      again: (signal) => {
+        logger.warn({ signal }, 'ending at once');
+        process.exit(signal === 'SIGINT' ? 130 : 143);
+      },
+      ignoreEcho: underNpm,
+    });
+  });
+
+  const server = await startServer(config, { logger });
+  serving = true;
+  announce(config, server, logger, print);
+  await asked;
+  await server.stop();
+  logger.info('stopped');
+  return 0;
+}
+
+function announce(config: Config, server: RunningServer, logger: Logger, print: (text: string) => void): void {
+  logger.info({ mode: config.mode, api: server.apiUrl, metrics: server.metricsUrl }, 'listening');
+  if (config.dev && config.logLevel !== 'silent') print(banner(config, server));
+}
+
+function warnAbout(config: Config, logger: Logger): void {
+  if (config.dev) {
+    logger.warn(
+      { host: config.host },
+      'DEVELOPMENT MODE: any bearer token is accepted as tenant1, configured credentials are ignored. Never use it in production.',
+    );
+  }
+  if (config.jwtSecret !== null && Buffer.byteLength(config.jwtSecret) < 32) {
+    logger.warn('--jwt-secret is shorter than 32 bytes, which HS256 needs to be hard to guess');
+  }
+}
+
+/** A bug that nobody caught leaves the process in an unknown state: say it in the log, where secrets are scrubbed, and end. */
+function exitOnBug(logger: Logger): void {
+  process.on('uncaughtException', (error) => {
+    logger.fatal({ err: error }, 'unexpected failure, ending');
+    process.exit(1);
+  });
+}

@@ -1,0 +1,29 @@
+/**
+ * Signals that ask for the end. The first asks to finish what is in flight; the next one means now.
+ *
+ * Under npm one Ctrl-C arrives twice: the terminal sends it to every process in the foreground, and npm, one of them, passes its
+ * own on. Both come within milliseconds, sooner than a person can press again, so there an early repetition counts as an echo.
+ */
+const ECHO_MS = 500;
+const STOP_SIGNALS = ['SIGINT', 'SIGTERM'] as const;
+
+export interface StopHandlers {
+  readonly first: (signal: NodeJS.Signals) => void;
+  readonly again: (signal: NodeJS.Signals) => void;
+  readonly ignoreEcho: boolean;
+}
+
+export function onStopSignals({ first, again, ignoreEcho }: StopHandlers): void {
+  let firstAt: number | null = null;
+  const handle = (signal: NodeJS.Signals): void => {
+    const now = performance.now();
+    if (firstAt === null) {
+      firstAt = now;
+      first(signal);
+      return;
+    }
+    if (ignoreEcho && signal === 'SIGINT' && now - firstAt < ECHO_MS) return;
+    again(signal);
+  };
+  for (const signal of STOP_SIGNALS) process.on(signal, handle);
+}

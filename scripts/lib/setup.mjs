@@ -1,0 +1,111 @@
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { withLock } from './lock.mjs';
+import { root, runNpm, runTool } from './tools.mjs';
+
+const OLDEST_NODE = [20, 11];
+
+/** Makes a clone ready to run: packages installed, the given projects built. Costs a moment when it already is. */
+export async function ready({ build }) {
+  refuseOldNode();
+  if (isInstalled() && isBuilt(build)) return;
+  await withLock(root, async () => {
+    // Looked at again: whoever held the lock before us was most likely doing the very same.
+    if (!isInstalled()) await install();
+    if (!isBuilt(build)) await buildProjects(build);
+  });
+}
+
+function refuseOldNode() {
+  const [major, minor] = process.versions.node.split('.').map(Number);
+  if (major > OLDEST_NODE[0] || (major === OLDEST_NODE[0] && minor >= OLDEST_NODE[1])) return;
+  fail(`Node.js ${OLDEST_NODE.join('.')} or newer is needed, this is ${process.versions.node}`);
+}
+
+async function install() {
+  console.error('installing packages (npm ci) ...');
+  if ((await runNpm(['ci', '--include=dev', '--include=optional', '--no-audit', '--no-fund'])) !== 0) {
+    fail('npm ci failed; see above');
+  }
+}
+
+/**
+ * npm writes node_modules/.package-lock.json when everything else is in place. If it agrees with package-lock.json on
+ * everything that belongs on this machine, the installation is complete, whoever made it; a killed one never agrees.
+ */
+function isInstalled() {
+  const wanted = readPackages(join(root, 'package-lock.json'));
+  const found = readPackages(join(root, 'node_modules', '.package-lock.json'));
+  return Object.entries(wanted).every(([path, entry]) => {
+    if (path === '' || !path.includes('node_modules/') || entry.link || !isForThisMachine(entry)) return true;
+    return found[path]?.version === entry.version && existsSync(join(root, path, 'package.json'));
+  });
+}
+
+function readPackages(path) {
+  try {
+    return JSON.parse(readFileSync(path, 'utf8')).packages ?? {};
+  } catch {
+    return {};
+  }
+}
+
+/** Packages for another system stay out, and so do optional ones that npm judged by something else than system and processor. */
+function isForThisMachine({ os, cpu, libc, optional }) {
+  const fits = (list, value) => list === undefined || list.includes(value);
+  if (!fits(os, process.platform) || !fits(cpu, process.arch)) return false;
+  return !(optional && libc !== undefined);
+}
+
+const stampFile = join(root, '.cache', 'built');
+
+function isBuilt(projects) {
+  if (projects.length === 0) return true;
+  if (!existsSync(join(root, 'packages/cli/dist/main.js'))) return false;
+  try {
+    return readFileSync(stampFile, 'utf8') === fingerprint();
+  } catch {
+    return false;
+  }
+}
+
+async function buildProjects(projects) {
+  console.error('building ...');
+  const before = fingerprint();
+  if ((await runTool('typescript', 'tsc', ['-b', ...projects])) !== 0) fail('the build failed; see above');
+  mkdirSync(join(root, '.cache'), { recursive: true });
+  writeFileSync(stampFile, before);
+}
+
+/** Of everything the build reads. Contents, not times: a checkout changes times and a copy keeps them. */
+function fingerprint() {
+  const hash = createHash('sha256');
+  const packages = readdirSync(join(root, 'packages')).map((name) => join('packages', name));
+  const sources = packages.flatMap((dir) => [
+    join(dir, 'tsconfig.json'),
+    join(dir, 'package.json'),
+    ...list(join(dir, 'src')),
+  ]);
+  for (const path of ['package-lock.json', 'tsconfig.json', 'tsconfig.base.json', ...sources]) {
+    if (!existsSync(join(root, path))) continue;
+    hash
+      .update(`${path}\0`)
+      .update(readFileSync(join(root, path)))
+      .update('\0');
+  }
+  return hash.digest('hex');
+}
+
+function list(dir) {
+  if (!existsSync(join(root, dir))) return [];
+  return readdirSync(join(root, dir), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath ?? entry.path, entry.name).slice(root.length))
+    .sort();
+}
+
+function fail(message) {
+  console.error(`millrace: ${message}`);
+  process.exit(1);
+}

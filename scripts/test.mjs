@@ -1,0 +1,38 @@
+// `npm test`: everything that must hold, in the order in which a failure is cheapest to understand. Arguments go to vitest.
+import { performance } from 'node:perf_hooks';
+import { ready } from './lib/setup.mjs';
+import { root, runTool } from './lib/tools.mjs';
+
+const stages = [
+  ['types', () => runTool('typescript', 'tsc', ['-b'])],
+  ['lint', () => runTool('eslint', 'eslint', ['.', '--max-warnings', '0'])],
+  ['format', () => runTool('prettier', 'prettier', ['--check', '--log-level', 'warn', '.'])],
+  [
+    'imports',
+    () =>
+      runTool('dependency-cruiser', 'depcruise', [
+        'packages',
+        '--config',
+        '.dependency-cruiser.cjs',
+        '--output-type',
+        'err',
+      ]),
+  ],
+  ['tests', () => runTool('vitest', 'vitest', ['run', ...process.argv.slice(2)])],
+];
+
+process.chdir(root);
+await ready({ build: [] });
+
+const results = [];
+for (const [name, stage] of stages) {
+  console.log(`\n> ${name}`);
+  const started = performance.now();
+  const code = await stage();
+  results.push(`${name} ${((performance.now() - started) / 1000).toFixed(1)} s`);
+  if (code !== 0) {
+    console.error(`\nnpm test: ${name} failed (after ${results.join(', ')})`);
+    process.exit(1);
+  }
+}
+console.log(`\nnpm test: all passed (${results.join(', ')})`);
