@@ -1,7 +1,8 @@
 import type { FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify';
 import { forbidden, MillraceError } from '../domain/errors.js';
 import type { AuthFailure } from '../telemetry/metrics.js';
-import { bearerToken, type Credentials, type Principal } from './credentials.js';
+import { bearerToken, type Credentials } from './credentials.js';
+import type { Principal } from './principal.js';
 
 type Hook = (request: FastifyRequest, reply: FastifyReply, done: HookHandlerDoneFunction) => void;
 

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { invalidRequest, MillraceError } from '../domain/errors.js';
-import { nestingDepth } from './raw-json.js';
+import { nestingDepth } from '../domain/raw-json.js';
 import './types.js';
 
 /**

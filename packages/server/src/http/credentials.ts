@@ -1,11 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { JwtVerifier } from './jwt.js';
-
-/** Who is calling. A developer is whoever shows any token to a server in development mode. */
-export type Principal =
-  | { readonly kind: 'tenant'; readonly tenant: string }
-  | { readonly kind: 'worker' }
-  | { readonly kind: 'developer'; readonly tenant: string };
+import type { Principal } from './principal.js';
 
 export interface AuthSettings {
   readonly dev: boolean;

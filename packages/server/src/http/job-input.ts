@@ -3,7 +3,7 @@ import { invalidRequest } from '../domain/errors.js';
 import { parseInstant } from '../domain/instant.js';
 import { resolveJobConfig } from '../domain/job-config.js';
 import type { JobSpec } from '../engine/types.js';
-import { rawFields } from './raw-json.js';
+import { rawFields } from '../domain/raw-json.js';
 
 const CALLER_FIELDS = ['payload', 'metadata'] as const;
 

@@ -1,7 +1,7 @@
 import { webcrypto } from 'node:crypto';
 import { jwtVerify } from 'jose';
 import { characterCount, isStorableText } from '../domain/text.js';
-import type { Principal } from './credentials.js';
+import type { Principal } from './principal.js';
 
 type Tenant = Extract<Principal, { kind: 'tenant' }>;
 

@@ -5,7 +5,7 @@ import { MAX_STREAM_MS, streamEvents } from '../event-stream.js';
 import { errors, TENANT } from '../route-docs.js';
 import { jobJsonLine } from '../serialize.js';
 
-export function eventRoutes(app: FastifyInstance, { engine, metrics, openCalls }: HttpContext): void {
+export function eventRoutes(app: FastifyInstance, { engine, openCalls }: HttpContext): void {
   // No HEAD beside it: asking for the headers of a stream would mean to open one.
   app.get<{ Params: { id: string } }>(
     '/jobs/:id/events',
@@ -14,14 +14,11 @@ export function eventRoutes(app: FastifyInstance, { engine, metrics, openCalls }
       const signal = openCalls.open(reply, MAX_STREAM_MS);
       const states = await engine.jobs.watch(request.tenant, request.params.id, signal);
       reply.hijack();
-      metrics.eventStreams.inc();
       try {
         await streamEvents(reply, states, signal, (job) => `event: status\ndata: ${jobJsonLine(job)}\n\n`);
       } catch (error) {
         request.log.warn({ err: error, reqId: request.id }, 'an event stream broke off');
         reply.raw.destroy();
-      } finally {
-        metrics.eventStreams.dec();
       }
     },
   );

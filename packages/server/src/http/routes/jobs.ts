@@ -16,7 +16,7 @@ import { invalidRequest } from '../../domain/errors.js';
 import type { HttpContext } from '../context.js';
 import { idempotencyKey, jobSpec } from '../job-input.js';
 import { jobListQuery, type Query } from '../list-query.js';
-import { rawFields, rawItems } from '../raw-json.js';
+import { rawFields, rawItems } from '../../domain/raw-json.js';
 import { sendJson, sendNothing } from '../reply.js';
 import { bodyErrors, described, errors, nothing, TENANT } from '../route-docs.js';
 import { jobJson, pageJson } from '../serialize.js';

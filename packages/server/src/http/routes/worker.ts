@@ -16,7 +16,7 @@ import { invalidRequest } from '../../domain/errors.js';
 import { characterCount, cleanText, isStorableText } from '../../domain/text.js';
 import type { LeasedJob, LeaseRequest as EngineLeaseRequest } from '../../engine/types.js';
 import type { HttpContext } from '../context.js';
-import { rawFields } from '../raw-json.js';
+import { rawFields } from '../../domain/raw-json.js';
 import { sendJson, sendNothing } from '../reply.js';
 import { bodyErrors, described, nothing, WORKER } from '../route-docs.js';
 import { leaseJson } from '../serialize.js';
@@ -63,19 +63,15 @@ export function workerRoutes(app: FastifyInstance, context: HttpContext): void {
 
 /** A wait that is cut short, by the client's leaving or by shutdown, found nothing. */
 async function waitForJobs(
-  { engine, metrics }: HttpContext,
+  { engine }: HttpContext,
   lease: EngineLeaseRequest,
   signal: AbortSignal,
 ): Promise<readonly LeasedJob[]> {
-  const waits = lease.waitSecs > 0;
-  if (waits) metrics.longPolls.inc();
   try {
     return await engine.worker.lease(lease, signal);
   } catch (error) {
     if (signal.aborted) return [];
     throw error;
-  } finally {
-    if (waits) metrics.longPolls.dec();
   }
 }
 
