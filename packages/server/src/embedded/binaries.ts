@@ -28,6 +28,8 @@ import { run } from './run.js';
  * it can be used. What decides is whether the program runs, not what the permissions seem to say.
  */
 export interface Binaries {
+  /** Where they are, if that is not where they were installed. */
+  readonly copiedTo: string | null;
   readonly postgres: string;
   readonly initdb: string;
 }
@@ -40,7 +42,11 @@ export async function findBinaries(account: Account | null, dir: string): Promis
   const attempts: string[] = [];
   for (const root of [installed.root, ...copies(installed, account, dir)]) {
     if (root !== installed.root && !copyTo(installed.root, root)) continue;
-    const binaries = { postgres: join(root, 'bin', 'postgres'), initdb: join(root, 'bin', 'initdb') };
+    const binaries = {
+      copiedTo: root === installed.root ? null : root,
+      postgres: join(root, 'bin', 'postgres'),
+      initdb: join(root, 'bin', 'initdb'),
+    };
     const { ok, stderr } = await run(binaries.postgres, ['-V'], { account });
     // It answers even where it cannot find its own path, with a complaint; it will not serve there.
     if (ok && stderr === '') return binaries;

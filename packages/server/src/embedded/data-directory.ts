@@ -73,7 +73,9 @@ function sweep(dataDir: string): void {
   const parent = dirname(dataDir);
   const prefix = basename(partialPrefix(dataDir));
   for (const name of readdirSync(parent)) {
-    if (name.startsWith(prefix)) rmSync(join(parent, name), { recursive: true, force: true });
+    // With patience: the initdb of a killed process may still be writing there, until it notices that its directory is gone.
+    if (name.startsWith(prefix))
+      rmSync(join(parent, name), { recursive: true, force: true, maxRetries: 50, retryDelay: 50 });
   }
 }
 

@@ -8,7 +8,7 @@ import { ensureDataDirectory, readPassword } from './data-directory.js';
 import { EmbeddedError } from './errors.js';
 import { withLock } from './lock.js';
 import { addMember, liveMembers, newMemberId, removeMember } from './members.js';
-import { ensureRunning, stopPostmaster, type Launch } from './postmaster.js';
+import { ensureRunning, stopPostmaster, stopPostmasterUnattended, type Launch } from './postmaster.js';
 import { SETTINGS, type Settings } from './settings.js';
 import { supervise } from './supervisor.js';
 
@@ -19,8 +19,8 @@ export { EmbeddedError } from './errors.js';
  *
  * Any number of processes share one directory. Each registers as a user of it before it looks at the server and
  * takes itself off the list when it stops; the one that leaves the list empty stops the server. All of that happens under one
- * lock, so nobody joins a server that is being stopped. A killed process counts as gone by itself; if it was the last, the
- * server runs on until the next start finds it and uses it.
+ * lock, so nobody joins a server that is being stopped. A process that is killed counts as gone by itself; if it was the
+ * last, the server runs on until the next start finds it and uses it.
  *
  *   DIR/pgdata         the data directory, with the password and the socket in it
  *   DIR/postgres.log   what the server says
@@ -49,12 +49,18 @@ export async function startEmbedded({ dir, log, settings = {} }: EmbeddedOptions
   const joined = await withLock(place.lock, () => enter(place, { log, settings }), { onWait });
   const address = addressOf(place.data, readPassword(place.data));
   const supervisor = supervise(joined.launch, place.lock, log);
+  const abandon = (): void => {
+    address.release();
+    abandonServer(place, joined.member);
+  };
+  process.once('exit', abandon);
   let stopped: Promise<void> | undefined;
   return {
     url: address.url,
     owner: joined.owner,
     stop: () =>
       (stopped ??= (async () => {
+        process.off('exit', abandon);
         await supervisor.stop();
         address.release();
         await withLock(place.lock, () => leave(place, joined.member, log));
@@ -93,6 +99,7 @@ async function enter(place: Place, { log, settings }: Required<Omit<EmbeddedOpti
   try {
     const account = chooseAccount(place.data);
     const binaries = await findBinaries(account, join(place.data, '..'));
+    if (binaries.copiedTo) log.info({ dir: binaries.copiedTo }, 'embedded PostgreSQL runs from a copy of its programs');
     if (await ensureDataDirectory(place.data, binaries, account))
       log.info({ dir: place.data }, 'embedded PostgreSQL initialised');
     const launch: Launch = {
@@ -119,4 +126,13 @@ async function leave(place: Place, member: string, log: EmbeddedOptions['log']):
   }
   await stopPostmaster(place.data);
   log.info('embedded PostgreSQL stopped');
+}
+
+/**
+ * The same for a process that ends without stop(), in whatever time an exit leaves: no lock, no waiting. Should somebody join in
+ * that very moment, his supervisor starts the server again.
+ */
+function abandonServer(place: Place, member: string): void {
+  removeMember(place.users, member);
+  if (liveMembers(place.users).length === 0) stopPostmasterUnattended(place.data);
 }

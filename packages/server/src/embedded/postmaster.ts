@@ -1,5 +1,6 @@
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { closeSync, openSync, readFileSync, readlinkSync, realpathSync, renameSync, rmSync, statSync } from 'node:fs';
+import { connect } from 'node:net';
 import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Account } from './account.js';
@@ -8,13 +9,12 @@ import { pathForPrograms } from './data-directory.js';
 import { EmbeddedError } from './errors.js';
 import { identify, isAlive, type ProcessIdentity } from './processes.js';
 import { CLEAN_ENVIRONMENT } from './run.js';
-import { toArguments, type Settings } from './settings.js';
+import { PORT, toArguments, type Settings } from './settings.js';
 
 /**
  * The server process, known by the file that PostgreSQL keeps in its data directory. Its states:
  *
- *   absent    no file, or the file of a process that is gone: PostgreSQL recovers by itself when started
- *   foreign   the process named there is some other program that got the number: the file is in the way
+ *   absent    no file, or it names a process that is gone, or some other program that got its number since
  *   starting  recovering or opening; will become ready or exit
  *   ready     accepts connections
  *   stopping  will exit
@@ -22,9 +22,7 @@ import { toArguments, type Settings } from './settings.js';
  * Changed only under the lock of the directory (lock.ts), read at any time.
  */
 export type PostmasterState =
-  | { readonly kind: 'absent' }
-  | { readonly kind: 'foreign' }
-  | { readonly kind: 'starting' | 'ready' | 'stopping'; readonly process: ProcessIdentity };
+  { readonly kind: 'absent' } | { readonly kind: 'starting' | 'ready' | 'stopping'; readonly process: ProcessIdentity };
 
 const POLL_MS = 20;
 /** Crash recovery replays at most max_wal_size twice over; minutes even on a slow disk mean that something is wrong. */
@@ -38,8 +36,7 @@ const LARGE_LOG_BYTES = 10 * 1024 * 1024;
 export function postmasterState(dataDir: string): PostmasterState {
   const lines = readLines(join(dataDir, 'postmaster.pid'));
   const process = identify(Number(lines[0]));
-  if (process === null) return { kind: 'absent' };
-  if (!isPostgresOf(process.pid, dataDir)) return { kind: 'foreign' };
+  if (process === null || !isPostgresOf(process.pid, dataDir)) return { kind: 'absent' };
   switch (lines[7]?.trim()) {
     case 'ready':
       return { kind: 'ready', process };
@@ -66,10 +63,12 @@ export async function ensureRunning(launch: Launch): Promise<boolean> {
   while (Date.now() < deadline) {
     const state = postmasterState(launch.dataDir);
     if (state.kind === 'ready') return started !== null;
-    if (state.kind === 'foreign') rmSync(join(launch.dataDir, 'postmaster.pid'), { force: true });
-    if (state.kind === 'absent' || state.kind === 'foreign') {
+    if (state.kind === 'absent') {
       if (started?.hasExited() && (!started.metOrphans() || Date.now() > patience)) throw started.failure();
-      if (started === null || started.hasExited()) started = attempt(launch);
+      if (started === null || started.hasExited()) {
+        await clearRemains(launch.dataDir);
+        started = attempt(launch);
+      }
     }
     await sleep(POLL_MS);
   }
@@ -81,12 +80,45 @@ export async function ensureRunning(launch: Launch): Promise<boolean> {
 /** Fast shutdown: sessions are ended, everything is written. */
 export async function stopPostmaster(dataDir: string): Promise<void> {
   const state = postmasterState(dataDir);
-  if (state.kind === 'absent' || state.kind === 'foreign') return;
+  if (state.kind === 'absent') return;
   signal(state.process, 'SIGINT');
   if (await gone(state.process, FAST_STOP_MS)) return;
   signal(state.process, 'SIGQUIT'); // as safe as a power cut: the next start replays the log
   if (!(await gone(state.process, IMMEDIATE_STOP_MS)))
     throw new EmbeddedError(`the embedded PostgreSQL (pid ${state.process.pid}) does not stop`);
+}
+
+/** For the last moment of a process, when there is no time to wait: asks for a fast shutdown and looks no further. */
+export function stopPostmasterUnattended(dataDir: string): void {
+  const state = postmasterState(dataDir);
+  if (state.kind === 'ready' || state.kind === 'starting') signal(state.process, 'SIGINT');
+}
+
+/**
+ * Takes away the lock files of a server that died. PostgreSQL clears them itself only if nothing at all has that
+ * process number, but a zombie or a bystander may. Its check for children of the dead server that still use its memory is another
+ * one and stays. What neither can see is a server in another container on the same directory, so the socket is asked first.
+ */
+async function clearRemains(dataDir: string): Promise<void> {
+  const socket = join(dataDir, `.s.PGSQL.${PORT}`);
+  if (await accepts(socket)) {
+    throw new EmbeddedError(
+      `${dataDir} is in use by a server that cannot be seen from here, in another container perhaps`,
+    );
+  }
+  for (const file of [join(dataDir, 'postmaster.pid'), `${socket}.lock`]) rmSync(file, { force: true });
+}
+
+function accepts(socket: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const answer = (accepted: boolean): void => {
+      connection.destroy();
+      resolve(accepted);
+    };
+    const connection = connect(socket)
+      .on('connect', () => answer(true))
+      .on('error', () => answer(false));
+  });
 }
 
 interface Attempt {
@@ -138,8 +170,12 @@ function openLog(path: string): number {
 
 /** The server works inside its data directory; a shell may stand there too, but it is no postgres. */
 function isPostgresOf(pid: number, dataDir: string): boolean {
-  if (process.platform !== 'linux') return true; // PostgreSQL itself will judge
   try {
+    if (process.platform !== 'linux') {
+      return basename(execFileSync('ps', ['-o', 'comm=', '-p', String(pid)], { encoding: 'utf8' }).trim()).startsWith(
+        'postgres',
+      );
+    }
     const program = basename(readlinkSync(`/proc/${pid}/exe`));
     return program.startsWith('postgres') && readlinkSync(`/proc/${pid}/cwd`) === realpathSync(dataDir);
   } catch {

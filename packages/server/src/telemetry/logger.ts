@@ -26,12 +26,31 @@ export function createLogger({ level, format, secrets = [], destination }: LogOp
     base: { pid: process.pid },
     timestamp: stdTimeFunctions.isoTime,
     formatters: { level: (label) => ({ level: label }) },
+    serializers: { err: describeError },
     redact: { paths: redactPaths(), censor: CENSOR },
     hooks: { streamWrite: createScrubber(secrets, CENSOR) },
   };
   // Synchronous: the last lines before an exit are the ones that matter, and nothing logs on the hot path.
   const output = destination ?? pino.destination({ fd: 1, sync: true });
   return pino(options, format === 'pretty' ? pretty(output) : output);
+}
+
+/**
+ * What an error says, and nothing that libraries hang onto it: a driver's error may carry the whole connection, with
+ * everything that was used to open it.
+ */
+function describeError(error: unknown): unknown {
+  if (!(error instanceof Error)) return error;
+  const { name, message, stack, cause } = error;
+  const { code, detail } = error as { code?: unknown; detail?: unknown };
+  return {
+    type: name,
+    message,
+    ...(code !== undefined && { code }),
+    ...(detail !== undefined && { detail }),
+    stack,
+    ...(cause !== undefined && { cause: describeError(cause) }),
+  };
 }
 
 function redactPaths(): string[] {

@@ -21,7 +21,8 @@ const SHORTEST_SECRET = 4;
 
 const PASSWORD_IN_URL = /([a-z][a-z0-9+.-]*:\/\/[^\s:@/"'\\]*):[^\s@"']*@/gi;
 const PASSWORD_IN_QUERY = /([?&\s](?:password|sslpassword)=)[^&\s"']+/gi;
-const BEARER = /\b(bearer\s+)[^\s"'\\,]+/gi;
+/** The word "token" after it is prose, as in our own messages. */
+const BEARER = /\b(bearer\s+)(?!tokens?\b)[^\s"'\\,]+/gi;
 
 /** The address of a database as it may be shown: everything but the password. */
 export function redactUrl(url: string, censor = '***'): string {

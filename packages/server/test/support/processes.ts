@@ -14,6 +14,12 @@ export interface ProcessOptions {
   readonly cwd?: string;
   /** Another program than the binary, run by node. */
   readonly script?: string;
+  /** Run as another user; only root may. */
+  readonly account?: { readonly uid: number; readonly gid: number };
+  /** At the head of a process group of its own, so that a signal to `-pid` is what Ctrl-C in a terminal is. */
+  readonly detached?: boolean;
+  /** A program, with its arguments, that runs node for us. */
+  readonly via?: readonly string[];
 }
 
 export interface Exit {
@@ -39,11 +45,22 @@ process.once('exit', () => {
   for (const child of running) child.kill('SIGKILL');
 });
 
-export function spawnMillrace({ args = [], env = {}, cwd, script = MILLRACE }: ProcessOptions = {}): TestProcess {
-  const child = spawn(process.execPath, [script, ...args], {
+export function spawnMillrace({
+  args = [],
+  env = {},
+  cwd,
+  script = MILLRACE,
+  account,
+  detached = false,
+  via = [],
+}: ProcessOptions = {}): TestProcess {
+  const [program = '', ...rest] = [...via, process.execPath, script, ...args];
+  const child = spawn(program, rest, {
     cwd,
     env: { PATH: process.env.PATH, HOME: process.env.HOME, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
+    detached,
+    ...account,
   });
   running.add(child);
   let [stdout, stderr] = ['', ''];
