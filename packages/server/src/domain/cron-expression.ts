@@ -1,0 +1,92 @@
+import { CronDate, CronPattern, type CronOptions } from 'croner';
+import { readCronFields, type CronFields } from './cron-fields.js';
+
+/**
+ * When a crontab expression fires. The grammar is in cron-fields.ts; the walk over the calendar is croner's, in UTC by arithmetic (a fixed
+ * offset of zero), so that neither the TZ of the process nor any daylight saving comes into it.
+ *
+ * Instants are milliseconds since 1970; occurrences are whole seconds.
+ */
+export type ParsedCron =
+  { readonly ok: true; readonly fields: CronFields } | { readonly ok: false; readonly error: string };
+
+interface Compiled {
+  readonly pattern: CronPattern;
+  readonly options: CronOptions;
+}
+
+/** Whether the text is an expression that fires in some year, and if not, what is wrong with it. */
+export function parseCron(expr: string): ParsedCron {
+  const read = readCronFields(expr);
+  if (!read.ok || hasDay(read.fields)) return read;
+  return { ok: false, error: 'never fires: none of its days exists in any of its months' };
+}
+
+/** The first occurrence strictly after the instant, or null when there is none. The expression must have been parsed before. */
+export function nextAfter(expr: string, instantMs: number): number | null {
+  const { pattern, options } = compiledOf(expr);
+  return new CronDate(new Date(instantMs), 0).increment(pattern, options, false)?.getTime() ?? null;
+}
+
+/** Up to n occurrences after the instant. */
+export function nextN(expr: string, instantMs: number, n: number): number[] {
+  const found: number[] = [];
+  let at = nextAfter(expr, instantMs);
+  while (at !== null && found.push(at) < n) at = nextAfter(expr, at);
+  return found;
+}
+
+/**
+ * Compiling takes five times as long as asking, and schedules are many while expressions are few. Oldest out first: this is a shortcut, not a
+ * store.
+ */
+const KEPT = 2_000;
+const kept = new Map<string, Compiled>();
+
+function compiledOf(expr: string): Compiled {
+  const known = kept.get(expr);
+  if (known) return known;
+  const parsed = parseCron(expr);
+  if (!parsed.ok) throw new Error(`not a crontab expression: "${expr}" ${parsed.error}`);
+  const compiled = compile(parsed.fields);
+  for (const oldest of kept.keys()) {
+    if (kept.size < KEPT) break;
+    kept.delete(oldest);
+  }
+  kept.set(expr, compiled);
+  return compiled;
+}
+
+function compile(fields: CronFields): Compiled {
+  const pattern = new CronPattern(patternText(fields));
+  // Ten thousand flags for years that are not restricted, and never looked at then: most of what a pattern weighs.
+  if (fields.years === null) pattern.year = [];
+  return { pattern, options: { domAndDow: !fields.eitherDay } };
+}
+
+const DAYS_IN_MONTH = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+
+/**
+ * Whether any year has such a day. Left to the search, 30 February would be looked for in four hundred years before the answer is no, and a
+ * request could keep the process from its work for a while. Weekdays need no look: every date falls on each of them in some year.
+ */
+function hasDay({ days, months, eitherDay }: CronFields): boolean {
+  const first = days[0] ?? Infinity;
+  return eitherDay || months.some((month) => first <= (DAYS_IN_MONTH[month - 1] ?? 0));
+}
+
+/** What the library is given has been read already: plain lists, so nothing depends on how it would read the rest. */
+function patternText(fields: CronFields): string {
+  const { seconds, minutes, hours, days, months, weekdays, years, eitherDay } = fields;
+  const listOrStar = (list: readonly number[], all: number): string => (list.length === all ? '*' : list.join());
+  return [
+    listOrStar(seconds, 60),
+    listOrStar(minutes, 60),
+    listOrStar(hours, 24),
+    // A star takes a day field out of the question, which is right only where the other one must match as well.
+    eitherDay ? days.join() : listOrStar(days, 31),
+    listOrStar(months, 12),
+    eitherDay ? weekdays.join() : listOrStar(weekdays, 7),
+    years?.join() ?? '*',
+  ].join(' ');
+}
