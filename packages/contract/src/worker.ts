@@ -60,7 +60,6 @@ export const LeaseResponse = Type.Object(
 export type LeaseResponse = Static<typeof LeaseResponse>;
 
 const leaseToken = Type.String({
-  minLength: 1,
   description: 'The token that came with the job.',
   examples: ['5f0c1a52-6f4b-4b5e-9d6c-0b7f3d1d2a10'],
 });

@@ -5,9 +5,10 @@ import type { Engine } from '../engine/types.js';
 import type { AuthFailure, Metrics } from '../telemetry/metrics.js';
 import { authHooks } from './auth.js';
 import { registerBodyParsers } from './body.js';
+import { trackUnusedConnections } from './connections.js';
 import type { HttpContext } from './context.js';
 import { Credentials, type AuthSettings } from './credentials.js';
-import { handleClientError, handleError, handleUnknownRoute } from './errors.js';
+import { handleClientError, handleError, handleExpectation, handleUnknownRoute } from './errors.js';
 import { OpenCalls } from './open-calls.js';
 import { registerDocs, registerOpenApi } from './openapi.js';
 import { registerRequestHooks } from './request-hooks.js';
@@ -55,12 +56,18 @@ export function createApp(deps: AppDeps): FastifyInstance {
     frameworkErrors: handleError,
     clientErrorHandler: handleClientError,
   });
-  const context: HttpContext = { ...deps, openCalls: new OpenCalls() };
+  let closing = false;
+  const isShuttingDown = (): boolean => closing || deps.isShuttingDown();
+  const context: HttpContext = { ...deps, isShuttingDown, openCalls: new OpenCalls() };
+  const closeUnusedConnections = trackUnusedConnections(app.server);
   app.addHook('preClose', (done) => {
+    closing = true;
     context.openCalls.endAll();
+    closeUnusedConnections();
     done();
   });
   app.decorateRequest('tenant', '').decorateRequest('rawBody', '');
+  app.server.on('checkExpectation', handleExpectation);
   app.setErrorHandler(handleError);
   app.setNotFoundHandler(handleUnknownRoute);
   registerBodyParsers(app);

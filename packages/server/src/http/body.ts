@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { invalidRequest, MillraceError } from '../domain/errors.js';
 import { nestingDepth } from '../domain/raw-json.js';
 import './types.js';
@@ -14,6 +14,9 @@ import './types.js';
  * some way beyond and fail the whole statement.
  */
 const MAX_NESTING = 1000;
+
+/** How much of a body that is too large is still taken off the wire, to be thrown away. */
+const MAX_DISCARDED_BYTES = 64 * 1024 * 1024;
 
 const BYTE_ORDER_MARK = 0xfeff;
 
@@ -67,3 +70,17 @@ function textOf(bytes: Buffer): string {
 
 /** Each level takes two characters, so a short text needs no look. */
 const isTooDeep = (text: string): boolean => text.length > 2 * MAX_NESTING && nestingDepth(text) > MAX_NESTING;
+
+/**
+ * Takes the rest of a body that was refused for its size off the wire. Hanging up on a client that is still sending
+ * resets the connection, and the answer is lost on its way; past a bound that is what happens.
+ */
+export function discardBody({ raw }: FastifyRequest, reply: FastifyReply): void {
+  if (Number(raw.headers['content-length'] ?? 0) > MAX_DISCARDED_BYTES) return;
+  reply.removeHeader('connection');
+  let discarded = 0;
+  raw.on('data', (chunk: Buffer) => {
+    discarded += chunk.length;
+    if (discarded > MAX_DISCARDED_BYTES) raw.destroy();
+  });
+}

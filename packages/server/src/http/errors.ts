@@ -1,9 +1,10 @@
-import { STATUS_CODES } from 'node:http';
+import { STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { ErrorBody, ErrorCode, ErrorDetail } from '@millrace/contract';
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { MillraceError } from '../domain/errors.js';
-import { sendJson } from './reply.js';
+import { discardBody } from './body.js';
+import { JSON_TYPE, sendJson } from './reply.js';
 import { validationDetails } from './validation.js';
 
 /** The only place that knows which status a code answers with. */
@@ -50,6 +51,7 @@ export function handleError(error: FastifyError | Error, request: FastifyRequest
   }
   if (problem.code === 'unauthorized') reply.header('www-authenticate', 'Bearer');
   if (problem.code === 'unavailable') reply.header('retry-after', RETRY_AFTER_SECS);
+  if (problem.code === 'payload_too_large') discardBody(request, reply);
   sendJson(reply, problem.status, errorBody(problem.code, problem.message, problem.details));
 }
 
@@ -119,11 +121,18 @@ export function handleClientError(error: Error & { code?: string }, socket: Sock
   const body = errorBody('invalid_request', clientErrorMessage(status));
   if (socket.writable) {
     socket.write(
-      `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: application/json; charset=utf-8\r\n` +
+      `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: ${JSON_TYPE}\r\n` +
         `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
     );
   }
   socket.destroySoon();
+}
+
+/** An `Expect` header other than 100-continue, which Node would refuse without a body. */
+export function handleExpectation(_request: IncomingMessage, response: ServerResponse): void {
+  const body = errorBody('invalid_request', 'the only expectation this server meets is 100-continue');
+  response.writeHead(417, { 'content-type': JSON_TYPE, 'content-length': Buffer.byteLength(body) });
+  response.end(body);
 }
 
 function clientErrorStatus(code: string | undefined): 400 | 408 | 413 | 431 {

@@ -19,7 +19,7 @@ const HEADERS = {
   'x-accel-buffering': 'no',
 };
 
-/** Ends when the states do or when `signal` fires. */
+/** Ends when the states do or when `signal` fires. If it throws, the stream is left open for the caller to break off. */
 export async function streamEvents<T>(
   reply: FastifyReply,
   states: AsyncIterable<T>,
@@ -37,8 +37,8 @@ export async function streamEvents<T>(
     await pump(raw, states[Symbol.asyncIterator](), signal, format);
   } finally {
     clearInterval(keepAlive);
-    endOrCut(raw);
   }
+  endOrCut(raw);
 }
 
 async function pump<T>(

@@ -84,7 +84,14 @@ export function registerDocs(app: FastifyInstance): void {
   void app.register(swaggerUi, {
     routePrefix: '/docs',
     staticCSP: DOCS_CSP,
-    uiConfig: { url: '/openapi.json', deepLinking: true, docExpansion: 'list', displayRequestDuration: true },
+    uiConfig: {
+      url: '/openapi.json',
+      deepLinking: true,
+      docExpansion: 'list',
+      displayRequestDuration: true,
+      // The page would otherwise ask a service on the internet what it thinks of the document.
+      validatorUrl: null,
+    },
     theme: { title: 'Millrace API' },
   });
   let document: string | undefined;

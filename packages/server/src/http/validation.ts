@@ -17,9 +17,17 @@ export const validatorOptions: NonNullable<FastifyServerOptions['ajv']> = {
   },
 };
 
-/** What the validator found, in the words and paths of the API. */
+/**
+ * What the validator found, in the words and paths of the API. One problem a field: of a text where a number belongs,
+ * it is enough to say so once.
+ */
 export function validationDetails(problems: readonly FastifySchemaValidationError[]): ErrorDetail[] {
-  return problems.map((problem) => ({ path: pathOf(problem), message: messageOf(problem) }));
+  const details = new Map<string, ErrorDetail>();
+  for (const problem of problems) {
+    const path = pathOf(problem);
+    if (!details.has(path)) details.set(path, { path, message: messageOf(problem) });
+  }
+  return [...details.values()];
 }
 
 /** `/jobs/3/config/max_retries` becomes `jobs[3].config.max_retries`. */

@@ -5,7 +5,7 @@ import type { Metrics } from './metrics.js';
 /** The listener on the metrics port. It serves one page and needs no framework for it. */
 export interface MetricsServer {
   readonly port: number;
-  stop(): Promise<void>;
+  readonly stop: () => Promise<void>;
 }
 
 export async function startMetricsServer(

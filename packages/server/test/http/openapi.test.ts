@@ -1,0 +1,121 @@
+import { describe, expect, it } from 'vitest';
+import { openApiDocument } from '../../src/http/openapi.js';
+import { useApp } from './harness.js';
+
+interface Operation {
+  operationId: string;
+  summary: string;
+  tags: string[];
+  security: object[];
+  requestBody?: { required: boolean };
+  parameters?: { name: string; in: string; description?: string }[];
+  responses: Record<string, { description: string; content?: Record<string, { schema: { $ref?: string } }> }>;
+}
+interface Document {
+  openapi: string;
+  info: { version: string };
+  paths: Record<string, Record<string, Operation>>;
+  components: { schemas: Record<string, object>; securitySchemes: object };
+}
+
+describe('the API description', async () => {
+  const { nobody, app } = await useApp();
+  const document = (await openApiDocument()) as Document;
+  const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
+  );
+
+  it('is OpenAPI 3.1 of version 1.0.0', () => {
+    expect(document.openapi).toMatch(/^3\.1\./);
+    expect(document.info.version).toBe('1.0.0');
+  });
+
+  it('is what the server serves', async () => {
+    const reply = await nobody.get('/openapi.json');
+    expect(reply.headers.get('content-type')).toMatch(/^application\/json/);
+    expect(reply.body).toEqual(document);
+  });
+
+  it('covers every route that the server answers under /api/v1, and no other', () => {
+    const described = operations.map(({ path, method }) => `${method.toUpperCase()} ${path}`).sort();
+    expect(described).toEqual([
+      'GET /api/v1/dlq',
+      'GET /api/v1/dlq/{id}',
+      'GET /api/v1/jobs',
+      'GET /api/v1/jobs/{id}',
+      'GET /api/v1/jobs/{id}/events',
+      'GET /api/v1/queues',
+      'GET /api/v1/stats',
+      'GET /api/v1/tasks',
+      'GET /health',
+      'GET /ready',
+      'POST /api/v1/dlq/{id}/replay',
+      'POST /api/v1/jobs',
+      'POST /api/v1/jobs/batch',
+      'POST /api/v1/jobs/{id}/cancel',
+      'POST /api/v1/jobs/{id}/complete',
+      'POST /api/v1/jobs/{id}/fail',
+      'POST /api/v1/jobs/{id}/heartbeat',
+      'POST /api/v1/queues/{queue}/lease',
+    ]);
+    for (const { path, method } of operations) {
+      const url = path.replaceAll(/\{(\w+)\}/g, ':$1');
+      expect(app.hasRoute({ url, method: method.toUpperCase() })).toBe(true);
+    }
+  });
+
+  it('tells of each operation what it is, who may call it and how it fails', () => {
+    expect(new Set(operations.map(({ operation }) => operation.operationId)).size).toBe(operations.length);
+    for (const { path, operation } of operations) {
+      expect(operation.summary, path).toBeTruthy();
+      expect(operation.tags, path).toHaveLength(1);
+      expect(operation.security.length, path).toBe(path.startsWith('/api/v1') ? 1 : 0);
+      for (const parameter of operation.parameters ?? []) expect(parameter.description, path).toBeTruthy();
+      for (const [status, response] of Object.entries(operation.responses)) {
+        expect(response.description, `${path} ${status}`).not.toBe('Default Response');
+        if (Number(status) >= 400) {
+          expect(response.content?.['application/json']?.schema.$ref).toBe('#/components/schemas/Error');
+        }
+        if (Number(status) === 204) expect(response.content).toBeUndefined();
+      }
+      if (path.startsWith('/api/v1')) expect(Object.keys(operation.responses), path).toContain('401');
+    }
+  });
+
+  it('refers only to what it holds', () => {
+    for (const [, name] of JSON.stringify(document).matchAll(/"\$ref":"#\/components\/schemas\/([^"]+)"/g)) {
+      expect(document.components.schemas).toHaveProperty(name!);
+    }
+    expect(JSON.stringify(document)).not.toMatch(/"\$ref":"(?!#\/components\/schemas\/)/);
+  });
+
+  it('says that a lease needs no body', () => {
+    expect(document.paths['/api/v1/queues/{queue}/lease']?.post?.requestBody?.required).toBe(false);
+    expect(document.paths['/api/v1/jobs']?.post?.requestBody?.required).toBe(true);
+  });
+});
+
+describe('the documentation page', async () => {
+  const { nobody } = await useApp();
+
+  it('finds every asset on this server, and its policy lets them in', async () => {
+    const page = await nobody.get('/docs');
+    expect(page.headers.get('content-type')).toMatch(/^text\/html/);
+    const policy = page.headers.get('content-security-policy');
+    expect(policy).toContain("script-src 'self'");
+    expect(policy).not.toMatch(/https?:/);
+    const assets = [...page.text.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, url]) => url!);
+    expect(assets.length).toBeGreaterThan(3);
+    for (const asset of assets) {
+      expect(asset).not.toMatch(/^(?:https?:)?\/\//);
+      const { pathname } = new URL(asset, 'http://x/docs');
+      expect([pathname, (await nobody.get(pathname)).status]).toEqual([pathname, 200]);
+    }
+    expect(page.text).not.toMatch(/<script>|<script [^>]*>\s*[^<\s]/);
+  });
+
+  it('shows the document that the server serves', async () => {
+    expect((await nobody.get('/docs/static/swagger-initializer.js')).text).toContain('/openapi.json');
+    expect((await nobody.get('/docs/')).status).toBe(200);
+  });
+});
