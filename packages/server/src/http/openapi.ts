@@ -85,7 +85,8 @@ export function registerDocs(app: FastifyInstance): void {
     routePrefix: '/docs',
     staticCSP: DOCS_CSP,
     uiConfig: {
-      url: '/openapi.json',
+      // Without the plugin's own top bar and logo.
+      layout: 'BaseLayout',
       deepLinking: true,
       docExpansion: 'list',
       displayRequestDuration: true,
