@@ -103,6 +103,7 @@ describe('credentials', async () => {
 
   it('asks for a credential before it says that a path does not exist', async () => {
     expect((await nobody.get('/api/v1/nowhere')).status).toBe(401);
+    expect((await nobody.post('/api/v1/nowhere', '{"broken')).status).toBe(401);
     for (const client of [as(KEY_A), worker]) {
       expect((await client.get('/api/v1/nowhere')).body).toMatchObject({ code: 'not_found' });
     }

@@ -30,7 +30,11 @@ export function registerRoutes(app: FastifyInstance, context: HttpContext, auth:
   void app.register(
     (api, _options, done) => {
       // A path that does not exist still asks for a credential first: all of /api/v1 does.
-      api.setNotFoundHandler({ preValidation: auth.anybody }, handleUnknownRoute);
+      api.addHook('onRequest', (request, reply, next) => {
+        if (request.is404) auth.anybody(request, reply, next);
+        else next();
+      });
+      api.setNotFoundHandler(handleUnknownRoute);
       void api.register(scope(TENANT_ROUTES, auth.tenant));
       void api.register(scope(WORKER_ROUTES, auth.worker));
       done();
