@@ -19,7 +19,7 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   migrate: migrateCommand,
   openapi: async ({ argv, print }) => {
     if (argv.length > 0) throw new UsageError('openapi takes no flags; see --help');
-    print(JSON.stringify(openApiDocument(), null, 2));
+    print(JSON.stringify(await openApiDocument(), null, 2));
     return 0;
   },
 };

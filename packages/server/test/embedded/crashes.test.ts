@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { spawnMillrace } from '../support/processes.js';
+import { isRunning, spawnMillrace } from '../support/processes.js';
 import { until } from '../support/until.js';
-import { hold, isRunning, postmasterPid, query, scratch } from './support.js';
+import { hold, postmasterPid, query, scratch } from './support.js';
 
 describe('kill -9', () => {
   it('of the process leaves a server that the next start uses', async () => {

@@ -1,8 +1,9 @@
 import { mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { isRunning } from '../support/processes.js';
 import { until } from '../support/until.js';
-import { hold, isRunning, postmasterPid, postmasters, query, scratch } from './support.js';
+import { hold, postmasterPid, postmasters, query, scratch } from './support.js';
 
 describe('a first start', () => {
   it('makes a durable database in UTF-8, C and UTC, whatever the environment says', async () => {

@@ -17,7 +17,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { afterEach } from 'vitest';
-import { spawnMillrace, type ProcessOptions, type TestProcess } from '../support/processes.js';
+import { isRunning, spawnMillrace, type ProcessOptions, type TestProcess } from '../support/processes.js';
 import { until } from '../support/until.js';
 
 const DIST = fileURLToPath(new URL('../../dist/embedded', import.meta.url));
@@ -79,14 +79,6 @@ function isServerOf(pid: number, dataDir: string): boolean {
 
 export const postmasterPid = (dataDir: string): number =>
   Number(readFileSync(join(dataDir, 'postmaster.pid'), 'utf8').split('\n')[0]);
-
-export function isRunning(pid: number): boolean {
-  try {
-    return !readFileSync(`/proc/${pid}/stat`, 'utf8').includes(') Z ');
-  } catch {
-    return false;
-  }
-}
 
 export interface Holder extends TestProcess {
   /** Resolves once the database can be used. */

@@ -1,5 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { createClient, type Client } from './client.js';
 import { until } from './until.js';
@@ -116,4 +117,13 @@ export async function spawnServer({ args = [], ...options }: ProcessOptions = {}
     metricsUrl: line.metrics as string,
     as: (token) => createClient(apiUrl!, token),
   };
+}
+
+/** A killed process that nobody has buried yet is not running. */
+export function isRunning(pid: number): boolean {
+  try {
+    return !readFileSync(`/proc/${pid}/stat`, 'utf8').includes(') Z ');
+  } catch {
+    return false;
+  }
 }

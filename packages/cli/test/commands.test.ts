@@ -1,0 +1,158 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { cloneDatabase, emptyDatabase, type TestDatabase } from '../../server/test/support/database.js';
+import { spawnMillrace, type ProcessOptions } from '../../server/test/support/processes.js';
+
+interface Result {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+async function millrace(args: readonly string[], env: ProcessOptions['env'] = {}): Promise<Result> {
+  const process = spawnMillrace({ args, env });
+  const { code } = await process.exited;
+  return { code, stdout: process.stdout(), stderr: process.stderr() };
+}
+
+describe('--help', () => {
+  it.each([[['--help']], [['migrate', '-h']]])('%j prints every flag and command', async (args) => {
+    const { code, stdout, stderr } = await millrace(args);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    for (const word of [
+      'millrace migrate',
+      'millrace openapi',
+      '--api-port PORT',
+      'MILLRACE_API_PORT, default: 8000',
+      'DATABASE_URL',
+    ]) {
+      expect(stdout).toContain(word);
+    }
+  });
+});
+
+it('--version prints the version', async () => {
+  expect(await millrace(['--version'])).toEqual({ code: 0, stdout: 'millrace 0.2.0\n', stderr: '' });
+});
+
+describe('openapi', () => {
+  it('prints the description', async () => {
+    const { code, stdout } = await millrace(['openapi']);
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({
+      openapi: expect.stringMatching(/^3\.1/) as unknown,
+      info: { version: '1.0.0' },
+    });
+  });
+
+  it('takes no flags', async () => {
+    expect(await millrace(['openapi', '--dev'])).toEqual({
+      code: 2,
+      stdout: '',
+      stderr: 'millrace: openapi takes no flags; see --help\n',
+    });
+  });
+});
+
+describe('a wrong call', () => {
+  const KEYS = ['--api-keys=key-a:a', '--worker-token=w'];
+  const DATABASE_URL = 'postgres://nobody:hush-hush@127.0.0.1:1/none';
+
+  it.each([
+    [['constructor'], {}, 'unknown command; see --help'],
+    [['--frobnicate'], {}, 'unknown flag --frobnicate; see --help'],
+    [['--api-port=none'], {}, '--api-port must be a whole number from 0 to 65535, not "none"'],
+    [[], { DATABASE_URL }, "mode all needs --api-keys or --jwt-secret (or --dev on a developer's machine)"],
+    [
+      ['--mode=api', '--jwt-secret=s'],
+      { DATABASE_URL },
+      "mode api needs --worker-token (or --dev on a developer's machine)",
+    ],
+    [
+      ['--worker-token=w', '--api-keys=abc'],
+      { DATABASE_URL },
+      '--api-keys entry 1 has no colon; entries are <token>:<tenant>',
+    ],
+    [KEYS, { DATABASE_URL, MILLRACE_JWT_SECRET: '' }, 'MILLRACE_JWT_SECRET must not be empty'],
+    [
+      [],
+      { DATABASE_URL, MILLRACE_DEV: '0' },
+      "mode all needs --api-keys or --jwt-secret (or --dev on a developer's machine)",
+    ],
+    [
+      [],
+      { DATABASE_URL, MILLRACE_DEV: 'false' },
+      "mode all needs --api-keys or --jwt-secret (or --dev on a developer's machine)",
+    ],
+    [KEYS, {}, 'no database: set DATABASE_URL to postgres://..., or to embedded:DIR for an embedded one, or try --dev'],
+    [
+      ['migrate'],
+      {},
+      'no database: set DATABASE_URL to postgres://..., or to embedded:DIR for an embedded one, or try --dev',
+    ],
+  ])('%j with %j exits with 2 and one line', async (args, env, line) => {
+    expect(await millrace(args, env)).toEqual({ code: 2, stdout: '', stderr: `millrace: ${line}\n` });
+  });
+});
+
+describe('migrate', () => {
+  let database: TestDatabase;
+  beforeAll(async () => {
+    database = await emptyDatabase();
+  });
+  afterAll(() => database.drop());
+
+  it('brings an empty database up to date, once', async () => {
+    const first = await millrace(['migrate'], { DATABASE_URL: database.url });
+    expect(first).toMatchObject({ code: 0, stderr: '' });
+    expect(first.stdout).toMatch(/^applied 0001_\w+\n/);
+    const second = await millrace(['migrate', `--database-url=${database.url}`]);
+    expect(second).toMatchObject({ code: 0, stderr: '' });
+    expect(second.stdout).toMatch(/^the schema is at version \d+; there was nothing to do\n$/);
+  });
+
+  it('works on an embedded database, and stops it again', async () => {
+    const dir = mkdtempSync(join(tmpdir(), 'millrace-migrate-'));
+    const { code, stdout } = await millrace(['migrate', '--log-level=silent'], { DATABASE_URL: `embedded:${dir}` });
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^applied 0001_\w+\n/);
+    rmSync(dir, { recursive: true });
+  });
+
+  it('says in one line that the database does not answer, and not with which password', async () => {
+    const { code, stdout, stderr } = await millrace(['migrate'], {
+      DATABASE_URL: 'postgres://u:hush-hush@127.0.0.1:1/d',
+    });
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr).toMatch(/^millrace: [^\n]*ECONNREFUSED[^\n]*\n$/);
+    expect(stderr).not.toContain('hush');
+  });
+});
+
+describe('serve on a schema that does not fit', () => {
+  const SERVING = ['--mode=worker', '--metrics-port=0', '--log-level=silent'];
+
+  it('refuses one that is behind when it may not migrate', async () => {
+    const database = await emptyDatabase();
+    const { code, stderr } = await millrace([...SERVING, '--auto-migrate=false'], { DATABASE_URL: database.url });
+    expect(code).toBe(1);
+    expect(stderr).toMatch(
+      /^millrace: the database schema is at version 0, this program needs \d+: run `millrace migrate`\n$/,
+    );
+    expect(await database.query("SELECT 1 FROM pg_namespace WHERE nspname = 'millrace'")).toEqual([]);
+    await database.drop();
+  });
+
+  it('refuses one that is ahead of it', async () => {
+    const database = await cloneDatabase();
+    await database.query("INSERT INTO millrace.migrations (version, name) VALUES (9999, '9999_from_the_future')");
+    const { code, stderr } = await millrace(SERVING, { DATABASE_URL: database.url });
+    expect(code).toBe(1);
+    expect(stderr).toMatch(
+      /^millrace: the database schema is at version 9999, newer than the \d+ this program knows[^\n]*\n$/,
+    );
+    await database.drop();
+  });
+});

@@ -1,0 +1,260 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { connect, createServer, type AddressInfo, type Server } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { cloneDatabase, type TestDatabase } from '../../server/test/support/database.js';
+import { isRunning, spawnMillrace, spawnServer, type ServingProcess } from '../../server/test/support/processes.js';
+import { until } from '../../server/test/support/until.js';
+
+const KEY = 'the-key-of-acme';
+const WORKER = 'the-token-of-workers';
+const JWT_SECRET = 'the-secret-that-signs-the-tokens';
+const CREDENTIALS = [`--api-keys=${KEY}:acme`, `--worker-token=${WORKER}`, `--jwt-secret=${JWT_SECRET}`];
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await cloneDatabase();
+});
+afterAll(() => database.drop());
+
+const started: ServingProcess[] = [];
+afterEach(async () => {
+  for (const each of started.splice(0)) {
+    each.signal('SIGKILL');
+    await each.exited;
+  }
+});
+
+async function serve(args: readonly string[], env: Record<string, string> = {}): Promise<ServingProcess> {
+  const server = await spawnServer({ args, env: { DATABASE_URL: database.url, ...env } });
+  started.push(server);
+  return server;
+}
+
+async function stop(server: ServingProcess, signal: NodeJS.Signals = 'SIGTERM'): Promise<number | null> {
+  server.signal(signal);
+  return (await server.exited).code;
+}
+
+async function createJob(server: ServingProcess, token: string, body: object): Promise<string> {
+  const { status, body: answer } = await server.as(token).post('/api/v1/jobs', body);
+  expect(status).toBe(201);
+  return answer.job_id as string;
+}
+
+async function jobStatus(server: ServingProcess, token: string, id: string): Promise<string> {
+  return (await server.as(token).get(`/api/v1/jobs/${id}`)).body.status as string;
+}
+
+const refused = (url: string): Promise<boolean> =>
+  fetch(url).then(
+    () => false,
+    () => true,
+  );
+
+describe('development mode', () => {
+  it.each([
+    ['the flag', ['--dev'], {}],
+    ['the variable', [], { MILLRACE_DEV: '1' }],
+    ['the flag, over configured credentials', ['--dev', ...CREDENTIALS], {}],
+  ])('by %s lets any bearer in as tenant1, and warns', async (_, args, env) => {
+    const server = await serve(args, env);
+    const id = await createJob(server, 'anything', { task_name: 't', config: { queue: 'elsewhere' } });
+    expect((await server.as('another').get(`/api/v1/jobs/${id}`)).body).toMatchObject({ tenant_id: 'tenant1' });
+    expect((await server.as('another').post('/api/v1/queues/elsewhere/lease')).status).toBe(200);
+    expect((await server.as(null).get('/api/v1/jobs')).status).toBe(401);
+    expect(server.log()).toContainEqual(
+      expect.objectContaining({ level: 'warn', msg: expect.stringContaining('DEVELOPMENT MODE') as unknown }),
+    );
+    expect(await stop(server)).toBe(0);
+  });
+
+  it('prints where everything is, and a call that works', async () => {
+    const server = await serve(['--dev']);
+    const text = await until(() => (server.stdout().includes('curl ') ? { text: server.stdout() } : null), {
+      what: 'the banner',
+    });
+    for (const place of [`${server.apiUrl}/docs`, `${server.metricsUrl}/metrics`]) {
+      expect(text.text).toContain(place);
+      expect((await fetch(place)).status).toBe(200);
+    }
+    const curl = /^ *(curl .*)$/m.exec(text.text)![1]!;
+    const { job_id: id } = JSON.parse(execFileSync('sh', ['-c', curl], { encoding: 'utf8' })) as { job_id: string };
+    await until(async () => (await jobStatus(server, 'dev', id)) === 'completed', { what: 'the job to complete' });
+  });
+});
+
+describe('modes', () => {
+  it('worker needs no credentials, has no API, serves metrics and runs jobs', async () => {
+    const port = await freePort();
+    const worker = spawnMillrace({
+      args: ['--mode=worker', `--api-port=${port}`, '--metrics-port=0', '--host=127.0.0.1'],
+      env: { DATABASE_URL: database.url },
+    });
+    const { api, metrics } = await worker.logged((line) => line.msg === 'listening');
+    expect(api).toBeNull();
+    expect((await fetch(`${metrics as string}/metrics`)).status).toBe(200);
+    expect(await refused(`http://127.0.0.1:${port}/health`)).toBe(true);
+
+    const front = await serve(['--mode=api', ...CREDENTIALS]);
+    const id = await createJob(front, KEY, { task_name: 'echo', payload: { n: 1 } });
+    await until(async () => (await jobStatus(front, KEY, id)) === 'completed', { what: 'the worker to run the job' });
+    worker.signal('SIGTERM');
+    expect((await worker.exited).code).toBe(0);
+  });
+});
+
+describe('stopping', () => {
+  it.each(['SIGTERM', 'SIGINT'] as const)('%s lets the running job finish and exits with 0', async (signal) => {
+    const server = await serve(CREDENTIALS);
+    const id = await createJob(server, KEY, { task_name: 'sleep', payload: { duration_ms: 700 } });
+    await until(async () => (await jobStatus(server, KEY, id)) === 'running', { what: 'the job to run' });
+    expect(await stop(server, signal)).toBe(0);
+    expect(await finalStatus(id)).toBe('completed');
+  });
+
+  it.each([
+    ['SIGTERM', 143],
+    ['SIGINT', 130],
+  ] as const)('a second %s ends at once', async (signal, code) => {
+    const server = await serve(CREDENTIALS);
+    const id = await createJob(server, KEY, { task_name: 'sleep', payload: { duration: 60 } });
+    await until(async () => (await jobStatus(server, KEY, id)) === 'running', { what: 'the job to run' });
+    server.signal(signal);
+    await server.logged((line) => String(line.msg).startsWith('stopping'));
+    const asked = performance.now();
+    server.signal(signal);
+    expect((await server.exited).code).toBe(code);
+    expect(performance.now() - asked).toBeLessThan(2_000);
+  });
+});
+
+describe('a start that cannot succeed', () => {
+  it('names the port that is taken', async () => {
+    const [taken, port] = await listen();
+    for (const flag of ['--api-port', '--metrics-port']) {
+      const other = flag === '--api-port' ? '--metrics-port=0' : '--api-port=0';
+      const process = spawnMillrace({
+        args: [...CREDENTIALS, '--host=127.0.0.1', `${flag}=${port}`, other],
+        env: { DATABASE_URL: database.url },
+      });
+      expect((await process.exited).code).toBe(1);
+      expect(process.stderr()).toMatch(
+        new RegExp(`^millrace: port ${port} is already in use on 127\\.0\\.0\\.1;[^\\n]*\\n$`),
+      );
+    }
+    taken.close();
+  });
+
+  it('says that the host is not an address of this machine', async () => {
+    const process = spawnMillrace({
+      args: [...CREDENTIALS, '--host=192.0.2.77', '--api-port=0', '--metrics-port=0'],
+      env: { DATABASE_URL: database.url },
+    });
+    expect((await process.exited).code).toBe(1);
+    expect(process.stderr()).toMatch(/^millrace: cannot listen on --host: [^\n]*\n$/);
+  });
+});
+
+describe('a database that is not there yet', () => {
+  it('is waited for', async () => {
+    const port = await freePort();
+    const process = spawnMillrace({
+      args: ['--mode=worker', '--metrics-port=0', `--database-url=${viaPort(port)}`],
+    });
+    await process.logged((line) => String(line.msg).includes('does not answer'));
+    const proxy = await proxyToDatabase(port);
+    await process.logged((line) => line.msg === 'listening');
+    process.signal('SIGTERM');
+    expect((await process.exited).code).toBe(0);
+    proxy.close();
+  });
+
+  it('does not keep a signal waiting', async () => {
+    const process = spawnMillrace({
+      args: ['--mode=worker', '--metrics-port=0'],
+      env: { DATABASE_URL: 'postgres://u:hush-hush@127.0.0.1:1/d' },
+    });
+    await process.logged((line) => String(line.msg).includes('does not answer'));
+    process.signal('SIGINT');
+    expect((await process.exited).code).toBe(0);
+    expect(process.stdout()).not.toContain('hush');
+  });
+});
+
+it('keeps every secret out of what it prints', async () => {
+  const server = await serve([...CREDENTIALS, '--log-level=trace']);
+  const guess = 'a-token-that-somebody-guessed';
+  await server.as(guess).get('/api/v1/jobs');
+  const id = await createJob(server, KEY, { task_name: 't', config: { queue: 'q' } });
+  const leased = await server.as(WORKER).post('/api/v1/queues/q/lease');
+  const token = leased.body.jobs[0].lease_token as string;
+  await server.as(WORKER).post(`/api/v1/jobs/${id}/complete`, { lease_token: token });
+  await stop(server);
+  const output = server.stdout() + server.stderr();
+  const { password } = new URL(database.url);
+  for (const secret of [KEY, WORKER, JWT_SECRET, guess, token, password]) expect(output).not.toContain(secret);
+});
+
+describe('with the embedded database', () => {
+  it('keeps its jobs over a stop and over kill -9, and a second process joins', async () => {
+    const dir = mkdtempSync(join(tmpdir(), 'millrace-cli-'));
+    const start = (): Promise<ServingProcess> => serve(['--dev', `--data-dir=${dir}`], { DATABASE_URL: '' });
+    const job = { task_name: 'left alone', config: { queue: 'nobody-works-here' } };
+    const first = await start();
+    const ids = [await createJob(first, 'dev', job)];
+    expect(await stop(first, 'SIGINT')).toBe(0);
+
+    const second = await start();
+    ids.push(await createJob(second, 'dev', job));
+    second.signal('SIGKILL');
+    await second.exited;
+
+    const [third, fourth] = await Promise.all([start(), start()]);
+    expect(await stop(third)).toBe(0);
+    for (const id of ids) expect(await jobStatus(fourth, 'dev', id)).toBe('pending');
+    const postmaster = Number(readFileSync(join(dir, 'pgdata', 'postmaster.pid'), 'utf8').split('\n')[0]);
+    expect(await stop(fourth)).toBe(0);
+    expect(isRunning(postmaster)).toBe(false);
+    rmSync(dir, { recursive: true });
+  });
+});
+
+async function finalStatus(id: string): Promise<unknown> {
+  const [row] = await database.query('SELECT status FROM millrace.done WHERE id = $1', [id]);
+  return row?.status;
+}
+
+async function listen(): Promise<[Server, number]> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return [server, (server.address() as AddressInfo).port];
+}
+
+async function freePort(): Promise<number> {
+  const [server, port] = await listen();
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+function viaPort(port: number): string {
+  const { username, password, pathname } = new URL(database.url);
+  return `postgresql://${username}:${password}@127.0.0.1:${port}${pathname}`;
+}
+
+/** The test database's socket on a TCP port. */
+async function proxyToDatabase(port: number): Promise<Server> {
+  const socket = join(decodeURIComponent(new URL(database.url).hostname), '.s.PGSQL.5432');
+  const proxy = createServer((client) => {
+    const server = connect(socket);
+    client
+      .on('error', () => server.destroy())
+      .pipe(server)
+      .on('error', () => client.destroy());
+    server.pipe(client);
+  });
+  await new Promise<void>((resolve) => proxy.listen(port, '127.0.0.1', resolve));
+  return proxy;
+}
