@@ -8,6 +8,7 @@ export function engineMetrics(metrics: Metrics): EngineMetrics {
   const wait = metrics.jobWait.series();
   const claim = metrics.claim.series();
   const sweep = metrics.sweep.series();
+  const cronLag = metrics.cronLag.series();
   const completed = metrics.jobRun.series('completed');
   const retried = metrics.jobRun.series('retrying');
   const failed = metrics.jobRun.series('failed');
@@ -34,6 +35,11 @@ export function engineMetrics(metrics: Metrics): EngineMetrics {
     expired: (n) => metrics.leasesExpired.inc(n),
     stale: (operation) => metrics.staleTokens.inc({ operation }),
     swept: (seconds) => sweep.observe(seconds),
+    cronFired: (kind, lagSeconds) => {
+      metrics.cronFirings.inc({ kind });
+      cronLag.observe(lagSeconds);
+    },
+    workflowEnded: (outcome) => metrics.workflows.inc({ outcome }),
   };
 }
 

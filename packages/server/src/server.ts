@@ -7,6 +7,7 @@ import { startEmbedded } from './embedded/index.js';
 import { BUILTIN_HANDLERS } from './handlers/builtin.js';
 import type { Handlers } from './handlers/types.js';
 import { createApp } from './http/app.js';
+import { createCronScheduler } from './loops/cron-scheduler.js';
 import { Holdings } from './loops/holdings.js';
 import { createJanitor } from './loops/janitor.js';
 import type { Loop } from './loops/loop.js';
@@ -79,7 +80,13 @@ async function wire(
   const metrics = new Metrics({ collect: (m) => gauges.collect(m) });
   undo.push(async () => metrics.close());
   const ready = () => isReady(db, isShuttingDown);
-  const engine = createEngine({ db, metrics: engineMetrics(metrics), tasks: Object.keys(handlers).sort(), ready });
+  const engine = createEngine({
+    db,
+    metrics: engineMetrics(metrics),
+    tasks: Object.keys(handlers).sort(),
+    defaultQueue: config.defaultQueue,
+    ready,
+  });
   gauges.collect = gaugeCollector(db, engine);
 
   await startBulletin(db, engine, logger, undo);
@@ -160,10 +167,11 @@ async function startBulletin(db: Database, { hub }: EngineParts, logger: Logger,
   await bulletin.start();
 }
 
-function startLoops(config: Config, { maintenance }: EngineParts, logger: Logger, undo: Undo[]): void {
+function startLoops(config: Config, { maintenance, cronFirer }: EngineParts, logger: Logger, undo: Undo[]): void {
   const loops: Loop[] = [
     createJanitor(maintenance, logger),
     createRetention(maintenance, config.retentionHours, logger),
+    ...(config.mode === 'api' ? [] : [createCronScheduler(cronFirer, logger)]),
   ];
   for (const loop of loops) {
     loop.start();

@@ -6,11 +6,15 @@ SELECT * FROM millrace.dead_letters WHERE id = $1;
 -- row, the others wait for it and then find replayed_at set. Without the original job nothing happens at all.
 WITH clock AS MATERIALIZED (
   SELECT now() AS now, (millrace.id_prefix(now()) || $2)::uuid AS id
+), original AS MATERIALIZED (
+  SELECT j.* FROM millrace.dead_letters d,
+  LATERAL (SELECT * FROM millrace.jobs j WHERE j.tenant = d.tenant AND j.id = d.job_id OFFSET 0) AS j
+  WHERE d.id = $1
 ), taken AS (
   UPDATE millrace.dead_letters d
   SET replayed_at = clock.now, replay_job_id = clock.id
-  FROM clock, millrace.jobs j
-  WHERE d.id = $1 AND d.replayed_at IS NULL AND j.tenant = d.tenant AND j.id = d.job_id
+  FROM clock, original j
+  WHERE d.id = $1 AND d.replayed_at IS NULL
   RETURNING clock.now, clock.id, j.priority, j.tenant, j.queue, j.task, j.payload, j.config, j.metadata
 ), stored AS (
   INSERT INTO millrace.jobs (created_at, priority, id, tenant, queue, task, payload, config, metadata)

@@ -46,5 +46,6 @@ SELECT job_id FROM won;
 
 -- name: jobs_of_keys
 SELECT asked.ordinal, k.job_id
-FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS asked (tenant, key, ordinal)
-JOIN millrace.idempotency_keys k ON k.tenant = asked.tenant AND k.key = asked.key;
+FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS asked (tenant, key, ordinal), LATERAL (
+  SELECT k.job_id FROM millrace.idempotency_keys k WHERE k.tenant = asked.tenant AND k.key = asked.key OFFSET 0
+) AS k;

@@ -14,9 +14,9 @@ SELECT t.seq::float8 AS seq, j.tenant, j.id, j.queue, j.task, j.payload, j.confi
        t.status, coalesce(t.scheduled_at, j.run_at, j.created_at) AS scheduled_at, t.started_at,
        CASE WHEN t.status IN ('completed', 'failed', 'cancelled') THEN t.at END AS completed_at,
        t.retry_count, t.delivery_count, t.error, t.result
-FROM unnest($1::text[], $2::uuid[], $3::bigint[]) AS watched (tenant, id, seen)
-JOIN millrace.transitions t ON t.job_id = watched.id AND t.seq > watched.seen
-JOIN millrace.jobs j ON j.tenant = watched.tenant AND j.id = watched.id
+FROM unnest($1::text[], $2::uuid[], $3::bigint[]) AS watched (tenant, id, seen),
+LATERAL (SELECT * FROM millrace.transitions t WHERE t.job_id = watched.id AND t.seq > watched.seen OFFSET 0) AS t,
+LATERAL (SELECT * FROM millrace.jobs j WHERE j.tenant = watched.tenant AND j.id = watched.id OFFSET 0) AS j
 ORDER BY t.seq;
 
 -- name: states_of

@@ -1,3 +1,7 @@
+-- Plans. These statements run under one plan, made once, whatever the tables hold at that moment, so their shape must leave no choice: a row
+-- that is looked up by key stands in a LATERAL subquery with OFFSET 0 (which can only be a loop over an index), and a row that is changed is
+-- found by `= ANY (ids)` and then hashed against what was given. See HOT_SETTINGS in src/store/database.ts.
+
 -- name: claim
 -- Takes the first due jobs of a queue, lane by lane (a lane is one priority, walked by scheduled_at from its floor), skipping
 -- what others are taking, and puts the k-th under the k-th token for the k-th number of seconds.
@@ -49,7 +53,7 @@ SELECT
       c.id, c.tenant, j.task, j.payload::text, j.config, j.metadata::text, c.priority, c.retry_count, c.delivery_count + 1,
       j.created_at::text, c.scheduled_at::text, c.error, j.idempotency_key, j.workflow_id, j.step
     ) ORDER BY c.n)
-   FROM claimed c JOIN millrace.jobs j ON j.tenant = c.tenant AND j.id = c.id)::text AS jobs;
+   FROM claimed c, LATERAL (SELECT * FROM millrace.jobs j WHERE j.tenant = c.tenant AND j.id = c.id OFFSET 0) AS j)::text AS jobs;
 
 -- name: next_due
 -- How long until the next job of a queue falls due: what a waiting claim sets its alarm by.
@@ -71,27 +75,25 @@ FROM lane, LATERAL (
 UPDATE millrace.leases l
 SET locked_until = now() + beat.secs * interval '1 second'
 FROM unnest($1::uuid[], $2::uuid[], $3::int[]) AS beat (id, token, secs)
-WHERE l.id = beat.id AND l.token = beat.token
+WHERE l.id = ANY ($1::uuid[]) AND l.id = beat.id AND l.token = beat.token
 RETURNING l.token;
 
 -- name: standing
 -- Which of these leases still stand: how a process learns of a cancellation without writing anything.
 SELECT l.token
-FROM unnest($1::uuid[], $2::uuid[]) AS mine (id, token)
-JOIN millrace.leases l ON l.id = mine.id AND l.token = mine.token;
+FROM unnest($1::uuid[], $2::uuid[]) AS mine (id, token),
+LATERAL (SELECT l.token FROM millrace.leases l WHERE l.id = mine.id AND l.token = mine.token OFFSET 0) AS l;
 
 -- name: lease_facts
 -- What the failure policy needs to know. It cannot change while the token stands, so the settlement that follows, fenced by
 -- the same token, may rely on it without a transaction around both.
 SELECT l.id, l.retry_count, j.config
-FROM unnest($1::uuid[], $2::uuid[]) AS mine (id, token)
-JOIN millrace.leases l ON l.id = mine.id AND l.token = mine.token
-JOIN millrace.jobs j ON j.tenant = l.tenant AND j.id = l.id;
+FROM unnest($1::uuid[], $2::uuid[]) AS mine (id, token),
+LATERAL (SELECT * FROM millrace.leases l WHERE l.id = mine.id AND l.token = mine.token OFFSET 0) AS l,
+LATERAL (SELECT j.config FROM millrace.jobs j WHERE j.tenant = l.tenant AND j.id = l.id OFFSET 0) AS j;
 
 -- name: expired
 -- Leases past their deadline, oldest first. Only candidates: the settlement checks token and deadline again.
 SELECT l.id, l.token, l.retry_count, j.config
-FROM millrace.leases l JOIN millrace.jobs j ON j.tenant = l.tenant AND j.id = l.id
-WHERE l.locked_until < now()
-ORDER BY l.locked_until
-LIMIT $1;
+FROM (SELECT * FROM millrace.leases WHERE locked_until < now() ORDER BY locked_until LIMIT $1) AS l,
+LATERAL (SELECT j.config FROM millrace.jobs j WHERE j.tenant = l.tenant AND j.id = l.id OFFSET 0) AS j;

@@ -14,30 +14,33 @@ WHERE t.at < now() - interval '1 minute'
 
 -- name: expire_jobs
 -- Finished jobs outside the window, a batch at a time, with their keys. A job that ended before the cut was also created before it, and
--- ids sort by creation: the walk along (tenant, status, id) ends at the cut, and needs no index on completed_at. Jobs of a
--- workflow stay as long as the workflow does.
+-- ids sort by creation: the walk along (tenant, status, id) ends at the cut, and needs no index on completed_at. Jobs of a workflow stay
+-- as long as the workflow does. None of these rows is ever updated, so each is where it was seen.
 WITH cut AS (
   SELECT now() - $1::float8 * interval '1 hour' AS at
 ), old AS MATERIALIZED (
-  SELECT d.tenant, d.id
+  SELECT d.place, j.place AS job_place, j.tenant, j.idempotency_key
   FROM cut, millrace.tenants t,
+  LATERAL (SELECT unnest(ARRAY['completed', 'failed', 'cancelled']::millrace.job_status[]) AS status) AS ending,
   LATERAL (
-    SELECT d.tenant, d.id FROM millrace.done d JOIN millrace.jobs j ON j.tenant = d.tenant AND j.id = d.id
-    WHERE d.tenant = t.tenant AND d.status IN ('completed', 'failed', 'cancelled')
-      AND d.id < millrace.first_id(cut.at) AND d.completed_at < cut.at AND j.workflow_id IS NULL
-    LIMIT $2
-  ) AS d
+    SELECT d.ctid AS place, d.tenant, d.id FROM millrace.done d
+    WHERE d.tenant = t.tenant AND d.status = ending.status AND d.id < millrace.first_id(cut.at) AND d.completed_at < cut.at
+    ORDER BY d.id
+  ) AS d,
+  LATERAL (
+    SELECT j.ctid AS place, j.tenant, j.idempotency_key FROM millrace.jobs j
+    WHERE j.tenant = d.tenant AND j.id = d.id AND j.workflow_id IS NULL OFFSET 0
+  ) AS j
   LIMIT $2
 ), ended AS (
-  DELETE FROM millrace.done d USING old
-  WHERE d.tenant = old.tenant AND d.status IN ('completed', 'failed', 'cancelled') AND d.id = old.id
-  RETURNING d.tenant, d.id
+  DELETE FROM millrace.done WHERE ctid = ANY (ARRAY(SELECT place FROM old))
 ), removed AS (
-  DELETE FROM millrace.jobs j USING ended WHERE j.tenant = ended.tenant AND j.id = ended.id
-  RETURNING j.tenant, j.id, j.idempotency_key
+  DELETE FROM millrace.jobs WHERE ctid = ANY (ARRAY(SELECT job_place FROM old)) RETURNING 1
 ), freed AS (
-  DELETE FROM millrace.idempotency_keys k USING removed
-  WHERE k.tenant = removed.tenant AND k.key = removed.idempotency_key AND k.job_id = removed.id
+  DELETE FROM millrace.idempotency_keys WHERE ctid = ANY (ARRAY(
+    SELECT k.place FROM old,
+    LATERAL (SELECT k.ctid AS place FROM millrace.idempotency_keys k WHERE k.tenant = old.tenant AND k.key = old.idempotency_key OFFSET 0) AS k
+  ))
 )
 SELECT count(*)::int AS n FROM removed;
 
@@ -52,3 +55,38 @@ WITH gone AS (
   ) RETURNING 1
 )
 SELECT count(*)::int AS n FROM gone;
+
+-- name: expire_workflows
+-- Ended workflows outside the window, with the jobs of their steps.
+WITH cut AS (
+  SELECT now() - $1::float8 * interval '1 hour' AS at
+), old AS MATERIALIZED (
+  SELECT e.tenant, e.id, e.place
+  FROM cut, millrace.tenants t,
+  LATERAL (SELECT unnest(ARRAY['completed', 'failed', 'partially_failed', 'cancelled']::millrace.workflow_status[]) AS status) AS ending,
+  LATERAL (
+    SELECT e.ctid AS place, e.tenant, e.id FROM millrace.workflow_ends e
+    WHERE e.tenant = t.tenant AND e.status = ending.status AND e.id < millrace.first_id(cut.at) AND e.completed_at < cut.at
+    ORDER BY e.id
+  ) AS e
+  LIMIT $2
+), step AS MATERIALIZED (
+  SELECT j.place, j.tenant, j.id FROM old,
+  LATERAL (SELECT j.ctid AS place, j.tenant, j.id FROM millrace.jobs j WHERE j.workflow_id = old.id OFFSET 0) AS j
+), ended AS (
+  DELETE FROM millrace.workflow_ends WHERE ctid = ANY (ARRAY(SELECT place FROM old)) RETURNING 1
+), removed AS (
+  DELETE FROM millrace.workflows WHERE ctid = ANY (ARRAY(
+    SELECT w.place FROM old,
+    LATERAL (SELECT w.ctid AS place FROM millrace.workflows w WHERE w.tenant = old.tenant AND w.id = old.id OFFSET 0) AS w
+  ))
+), jobs AS (
+  DELETE FROM millrace.jobs WHERE ctid = ANY (ARRAY(SELECT place FROM step))
+), results AS (
+  DELETE FROM millrace.done WHERE ctid = ANY (ARRAY(
+    SELECT d.place FROM step,
+    LATERAL (SELECT unnest(ARRAY['completed', 'failed', 'cancelled']::millrace.job_status[]) AS status) AS ending,
+    LATERAL (SELECT d.ctid AS place FROM millrace.done d WHERE d.tenant = step.tenant AND d.status = ending.status AND d.id = step.id OFFSET 0) AS d
+  ))
+)
+SELECT count(*)::int AS n FROM ended;

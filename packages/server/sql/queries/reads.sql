@@ -4,8 +4,9 @@ SELECT * FROM millrace.job_records WHERE tenant = $1 AND id = $2;
 -- name: owner_of_job
 -- Whose job this is, by the id alone: what tells 403 from 404, and what a settlement that found no lease looks up.
 SELECT rec.tenant, rec.status
-FROM millrace.tenants t JOIN millrace.job_records rec ON rec.tenant = t.tenant
-WHERE t.bucket = $2 AND rec.id = $1;
+FROM millrace.tenants t,
+LATERAL (SELECT r.tenant, r.status FROM millrace.job_records r WHERE r.tenant = t.tenant AND r.id = $1 OFFSET 0) AS rec
+WHERE t.bucket = $2;
 
 -- name: queue_depths
 SELECT queue,

@@ -1,6 +1,6 @@
 -- name: settle
 -- The one way out of `running`, for any number of jobs: completed, failed, retrying, cancelled, or released (back to where it
--- came from). A row is acted on only if its lease still stands under the given token (null: whatever the token, for a
+-- came from). The end of a step is left alone unless $9 says that its workflow is locked. A row is acted on only if its lease still stands under the given token (null: whatever the token, for a
 -- cancellation) and, where the caller says so, only if its deadline has passed. What is not in the answer was not touched.
 WITH given AS MATERIALIZED (
   SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::text[], $4::json[], $5::text[], $6::millrace.dead_reason[], $7::float8[], $8::bool[])
@@ -8,9 +8,9 @@ WITH given AS MATERIALIZED (
 ), held AS (
   DELETE FROM millrace.leases l
   USING given
-  WHERE l.id = given.id AND (l.token = given.token OR given.token IS NULL)
+  WHERE l.id = ANY ($1::uuid[]) AND l.id = given.id AND (l.token = given.token OR given.token IS NULL)
     AND (NOT given.only_expired OR l.locked_until < now())
-    AND (l.workflow_id IS NULL OR $9)
+    AND (l.workflow_id IS NULL OR $9 OR given.outcome IN ('retrying', 'released', 'undelivered'))
   RETURNING l.id, l.token, l.tenant, l.workflow_id, l.started_at, l.scheduled_at, l.retry_count, l.delivery_count,
             given.outcome, given.result, coalesce(given.error, l.error) AS error, given.reason,
             now() + given.delay_secs * interval '1 second' AS retry_at
@@ -25,13 +25,13 @@ WITH given AS MATERIALIZED (
          j.priority, held.retry_count + (held.outcome = 'retrying')::int,
          held.delivery_count - (held.outcome = 'undelivered')::int,
          held.id, held.tenant, j.queue, held.workflow_id, held.error
-  FROM held JOIN millrace.jobs j ON j.tenant = held.tenant AND j.id = held.id
+  FROM held, LATERAL (SELECT * FROM millrace.jobs j WHERE j.tenant = held.tenant AND j.id = held.id OFFSET 0) AS j
   WHERE held.outcome IN ('retrying', 'released', 'undelivered')
   RETURNING id, queue, priority, scheduled_at
 ), buried AS (
   INSERT INTO millrace.dead_letters (created_at, job_id, reason, tenant, queue, task, error)
   SELECT now(), held.id, held.reason, held.tenant, j.queue, j.task, held.error
-  FROM held JOIN millrace.jobs j ON j.tenant = held.tenant AND j.id = held.id
+  FROM held, LATERAL (SELECT * FROM millrace.jobs j WHERE j.tenant = held.tenant AND j.id = held.id OFFSET 0) AS j
   WHERE held.outcome = 'failed'
 ), seen AS (
   INSERT INTO millrace.transitions (at, scheduled_at, started_at, retry_count, delivery_count, status, job_id, error, result)
@@ -52,7 +52,7 @@ FROM held LEFT JOIN again ON again.id = held.id;
 WITH held AS (
   DELETE FROM millrace.leases l
   USING unnest($1::uuid[], $2::uuid[], $3::json[]) AS given (id, token, result)
-  WHERE l.id = given.id AND l.token = given.token AND l.workflow_id IS NULL
+  WHERE l.id = ANY ($1::uuid[]) AND l.id = given.id AND l.token = given.token AND l.workflow_id IS NULL
   RETURNING l.id, l.token, l.tenant, l.started_at, l.scheduled_at, l.retry_count, l.delivery_count, l.error, given.result
 ), ended AS (
   INSERT INTO millrace.done (completed_at, started_at, scheduled_at, retry_count, delivery_count, status, id, tenant, result, error)
@@ -67,9 +67,14 @@ WITH held AS (
 SELECT token, tenant, extract(epoch FROM now() - started_at)::float8 AS run_secs, (SELECT count(*) FROM seen)::int AS watched FROM held;
 
 -- name: cancel_waiting
--- Cancels one job that stands in `ready`. A running one is cancelled by `settle`.
+-- Cancels jobs that stand in `ready`. Running ones are cancelled by `settle`. Rows of `ready` are never updated, so the place where one
+-- was seen is where it is, or it is gone.
 WITH gone AS (
-  DELETE FROM millrace.ready r WHERE r.tenant = $1 AND r.id = $2
+  DELETE FROM millrace.ready r
+  WHERE r.ctid = ANY (ARRAY(
+      SELECT w.place FROM unnest($1::text[], $2::uuid[]) AS given (tenant, id),
+      LATERAL (SELECT r.ctid AS place FROM millrace.ready r WHERE r.tenant = given.tenant AND r.id = given.id OFFSET 0) AS w
+    )) AND (r.workflow_id IS NULL OR $3)
   RETURNING r.id, r.tenant, r.started_at, r.scheduled_at, r.retry_count, r.delivery_count, r.error
 ), ended AS (
   INSERT INTO millrace.done (completed_at, started_at, scheduled_at, retry_count, delivery_count, status, id, tenant, error)

@@ -2,11 +2,14 @@
  * Ids are UUIDs of version 7 in two halves. The database makes the first 16 hex digits from its own clock (`millrace.id_prefix`), so that
  * ids sort as creation instants do. The server makes the last 16:
  *
- *   variant (2 bits) | position in the statement (14) | tenant bucket (16) | randomness (32)
+ *   variant (2 bits) | step of a workflow (1) | position in the statement (13) | tenant bucket (16) | randomness (32)
  *
- * The position keeps the order of a batch. The bucket leads from an id back to its tenant (see the tenants table).
+ * The position keeps the order of a batch. The bucket leads from an id back to its tenant (see the tenants table). The job of a workflow's
+ * step says so in its id, because it ends differently: its workflow must be locked first.
  */
-export const MAX_POSITION = 0x3fff;
+export const MAX_POSITION = 0x1fff;
+const VARIANT = 0x8000;
+const STEP = 0x2000;
 
 /** FNV-1a over the UTF-8 bytes, folded to 16 bits. It is stored: it must never change. */
 export function bucketOf(tenant: string): number {
@@ -15,8 +18,8 @@ export function bucketOf(tenant: string): number {
   return ((hash >>> 16) ^ hash) & 0xffff;
 }
 
-export function idSuffix(position: number, bucket: number, random32: number): string {
-  return hex(0x8000 | position, 4) + hex(bucket, 4) + hex(random32, 8);
+export function idSuffix(position: number, bucket: number, random32: number, isStep = false): string {
+  return hex(VARIANT | (isStep ? STEP : 0) | (position & MAX_POSITION), 4) + hex(bucket, 4) + hex(random32, 8);
 }
 
 export function joinId(prefix: string, suffix: string): string {
@@ -25,6 +28,10 @@ export function joinId(prefix: string, suffix: string): string {
 
 export function bucketOfId(id: string): number {
   return Number.parseInt(id.slice(24, 28), 16);
+}
+
+export function isStepId(id: string): boolean {
+  return (Number.parseInt(id.slice(19, 23), 16) & STEP) !== 0;
 }
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;

@@ -29,7 +29,10 @@ export interface Transition {
 type Table = Readonly<Record<JobEvent, Readonly<Partial<Record<JobStatus, Transition>>>>>;
 
 const toRunning: Transition = { to: 'running', also: 'a new lease token; delivery_count + 1; started_at' };
-const toRetrying: Transition = { to: 'retrying', also: 'retry_count + 1; scheduled_at and next_retry_at at the backoff instant; error_message' };
+const toRetrying: Transition = {
+  to: 'retrying',
+  also: 'retry_count + 1; scheduled_at and next_retry_at at the backoff instant; error_message',
+};
 const exhausted: Transition = { to: 'failed', also: 'a dead letter, reason max_attempts_exceeded; completed_at' };
 const toCancelled: Transition = { to: 'cancelled', also: 'completed_at; no dead letter' };
 
@@ -42,7 +45,12 @@ export const TRANSITIONS: Table = {
   handler_missing: { running: { to: 'failed', also: 'a dead letter, reason handler_not_found; completed_at' } },
   expire_with_budget: { running: toRetrying },
   expire_without_budget: { running: exhausted },
-  release: { running: { to: 'pending', also: 'the claim is given back unstarted: retrying if retry_count is above 0, else pending; no budget consumed' } },
+  release: {
+    running: {
+      to: 'pending',
+      also: 'the claim is given back unstarted: retrying if retry_count is above 0, else pending; no budget consumed',
+    },
+  },
   cancel: { pending: toCancelled, retrying: toCancelled, running: toCancelled },
 };
 

@@ -20,17 +20,38 @@ const CLOSE_BRACKET = 0x5d;
  */
 export function rawFields(text: string, names: readonly string[]): (string | undefined)[] {
   const found = new Array<string | undefined>(names.length).fill(undefined);
+  eachField(text, (key, start, end) => {
+    const field = names.indexOf(key);
+    if (field !== -1) found[field] = text.slice(start, end);
+  });
+  return found;
+}
+
+/** The fields of a JSON object and their texts, in order of first appearance. */
+export function rawEntries(text: string): Map<string, string> {
+  const entries = new Map<string, string>();
+  eachField(text, (key, start, end) => entries.set(key, text.slice(start, end)));
+  return entries;
+}
+
+/** A JSON object of fields whose texts are known. */
+export function objectText(entries: Iterable<readonly [key: string, text: string]>): string {
+  const fields: string[] = [];
+  for (const [key, text] of entries) fields.push(`${JSON.stringify(key)}:${text}`);
+  return `{${fields.join(',')}}`;
+}
+
+function eachField(text: string, visit: (key: string, start: number, end: number) => void): void {
   let at = skipSpace(text, skipSpace(text, 0) + 1);
   while (text.charCodeAt(at) !== CLOSE_BRACE) {
     const keyEnd = endOfString(text, at);
-    const field = names.indexOf(keyOf(text, at, keyEnd));
+    const key = keyOf(text, at, keyEnd);
     const start = skipSpace(text, skipSpace(text, keyEnd) + 1);
     const end = endOfValue(text, start);
-    if (field !== -1) found[field] = text.slice(start, end);
+    visit(key, start, end);
     at = skipSpace(text, end);
     if (text.charCodeAt(at) === COMMA) at = skipSpace(text, at + 1);
   }
-  return found;
 }
 
 /** The texts of the items of a JSON array. */

@@ -2,8 +2,7 @@ import type { DeadLetterReason, JobConfig } from '@millrace/contract';
 
 /** What happens to an attempt that failed. */
 export type FailureVerdict =
-  | { readonly kind: 'retry'; readonly delaySecs: number }
-  | { readonly kind: 'dead'; readonly reason: DeadLetterReason };
+  { readonly kind: 'retry'; readonly delaySecs: number } | { readonly kind: 'dead'; readonly reason: DeadLetterReason };
 
 export interface FailedAttempt {
   /** Retries consumed before this failure. */

@@ -1,13 +1,13 @@
 import { MillraceError } from '../domain/errors.js';
 import { isTerminal } from '../domain/job-state.js';
 import type { Database } from '../store/database.js';
-import { loadStatements } from '../store/sql.js';
 import type { Hub } from './hub.js';
 import type { Ledger } from './ledger.js';
 import type { Reads } from './reads.js';
 import type { Settler } from './settle.js';
-
-const sql = loadStatements('settle.sql', ['cancel_waiting']);
+import { cancelWaiting, plainSettlement } from './settlement.js';
+import type { StepSettler } from './step-settler.js';
+import type { JobRecord } from './types.js';
 
 /**
  * Cancelling takes a job out of whichever table it stands in. Between looking and acting it may move (claimed, retried, finished), so
@@ -21,31 +21,27 @@ export class Canceller {
     private readonly ledger: Ledger,
     private readonly reads: Reads,
     private readonly settler: Settler,
+    private readonly steps: StepSettler,
   ) {}
 
   async cancel(tenant: string, id: string): Promise<void> {
     for (;;) {
       const job = await this.reads.job(tenant, id);
       if (isTerminal(job.status)) throw new MillraceError('already_finished', `the job is ${job.status} already`);
-      const acted = job.status === 'running' ? await this.#running(job.id) : await this.#waiting(tenant, job.id);
-      if (acted) return;
+      if (await this.#try(job)) return;
     }
   }
 
-  #running(id: string): Promise<boolean> {
-    return this.settler.settle({
-      id,
-      token: null,
-      outcome: 'cancelled',
-      error: null,
-      reason: null,
-      delaySecs: null,
-      onlyExpired: false,
-    });
+  #try(job: JobRecord): Promise<boolean> {
+    const { id, tenant_id: tenant, workflow_id: workflowId, workflow_step_id: step } = job;
+    if (workflowId !== null && step !== null) return this.steps.cancelStep({ tenant, id: workflowId }, step, id);
+    return job.status === 'running'
+      ? this.settler.settle(plainSettlement(id, null, 'cancelled'))
+      : this.#waiting(tenant, id);
   }
 
   async #waiting(tenant: string, id: string): Promise<boolean> {
-    const [gone] = await this.db.run<{ watched: number }>(sql.cancel_waiting, [tenant, id]);
+    const [gone] = await cancelWaiting(this.db.run, tenant, [id], false);
     if (!gone) return false;
     this.ledger.cancelled(tenant);
     if (gone.watched > 0) this.hub.announceEvents();

@@ -1,5 +1,5 @@
 import { DEFAULT_JOB_CONFIG, type JobConfig } from '@millrace/contract';
-import { int4Array, plainArray, uuidArray } from '../store/arrays.js';
+import { int4Array, plainArray, textArray, uuidArray } from '../store/arrays.js';
 import type { Database } from '../store/database.js';
 import { toInstant } from '../store/rows.js';
 import { loadStatements } from '../store/sql.js';
@@ -10,6 +10,7 @@ import type { JobRecord, LeasedJob } from './types.js';
 
 /** Claiming: the one way into `running`, for the pool and for remote workers alike. */
 const sql = loadStatements('lease.sql', ['claim', 'next_due']);
+const workflowSql = loadStatements('workflows.sql', ['mark_started']);
 
 /** The k-th job claimed stands under the k-th slot's token, for that many seconds. */
 export interface Slot {
@@ -91,8 +92,19 @@ export class Claimer {
     const rows = JSON.parse(answer.jobs) as ClaimedRow[];
     if (answer.watched > 0) this.hub.announceEvents();
     this.#note(queue, rows, answer.now, (performance.now() - startedAt) / 1000);
+    await this.#markStarted(rows);
     const now = toInstant(answer.now);
     return rows.map((row, index) => ({ job: toRunningJob(queue, row, now), leaseToken: slots[index]?.token ?? '' }));
+  }
+
+  /** Not part of the claim: a claim must never wait for the lock of a workflow. What fails here is put right when the first step ends. */
+  async #markStarted(rows: readonly ClaimedRow[]): Promise<void> {
+    const firsts = rows.filter(
+      ([, , , , , , , , deliveryCount, , , , , workflowId]) => workflowId !== null && deliveryCount === 1,
+    );
+    if (firsts.length === 0) return;
+    const values = [textArray(firsts.map(([, tenant]) => tenant)), uuidArray(firsts.map((row) => row[13]))];
+    await this.db.run(workflowSql.mark_started, values).catch(() => undefined);
   }
 
   #note(queue: string, rows: readonly ClaimedRow[], now: string, seconds: number): void {

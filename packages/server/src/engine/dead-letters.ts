@@ -5,9 +5,9 @@ import { countDeadLetters, listDeadLetters, type DeadLetterFilter } from '../sto
 import { toDeadLetter, type DeadLetterRow } from '../store/rows.js';
 import { loadStatements } from '../store/sql.js';
 import { decodeDeadLetterCursor, encodeDeadLetterCursor } from './cursor.js';
-import { random32 } from './enqueue.js';
 import type { Hub } from './hub.js';
 import type { Ledger } from './ledger.js';
+import { random32 } from './random.js';
 import type { DeadLetterRecord, DeadLettersApi, ListQuery, Page } from './types.js';
 
 const sql = loadStatements('dead-letters.sql', ['dead_letter', 'replay']);

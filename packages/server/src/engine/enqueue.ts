@@ -1,4 +1,3 @@
-import { randomFillSync } from 'node:crypto';
 import { bucketOf, idSuffix, joinId } from '../domain/ids.js';
 import { int4Array, jsonArray, plainArray, textArray } from '../store/arrays.js';
 import { Batcher } from '../store/batcher.js';
@@ -6,13 +5,15 @@ import type { Database } from '../store/database.js';
 import { loadStatements } from '../store/sql.js';
 import type { Hub } from './hub.js';
 import type { Ledger } from './ledger.js';
+import { random32 } from './random.js';
+import type { Tenants } from './tenants.js';
 import type { JobSpec } from './types.js';
 
 /**
  * Creating jobs: one implementation over arrays. Single creates are gathered (group commit); a batch is one statement, so it is all
  * or nothing; keyed creates go through the key table and may turn out to be somebody else's job.
  */
-const sql = loadStatements('enqueue.sql', ['register_tenant', 'create_jobs', 'create_keyed_jobs', 'jobs_of_keys']);
+const sql = loadStatements('enqueue.sql', ['create_jobs', 'create_keyed_jobs', 'jobs_of_keys']);
 
 export interface NewJob {
   readonly tenant: string;
@@ -27,7 +28,6 @@ const BATCH = { maxItems: 1000, inFlight: 2, maxWaiting: 50_000 };
 const KEYED_BATCH = { ...BATCH, inFlight: 1 };
 
 export class Enqueuer {
-  readonly #tenants = new Set<string>();
   readonly #singles = new Batcher<NewJob, string>((jobs) => this.insert(jobs), BATCH);
   readonly #keyed = new Batcher<KeyedJob, string>((jobs) => this.#insertKeyed(jobs), KEYED_BATCH);
 
@@ -35,15 +35,16 @@ export class Enqueuer {
     private readonly db: Database,
     private readonly hub: Hub,
     private readonly ledger: Ledger,
+    private readonly tenants: Tenants,
   ) {}
 
   async create(tenant: string, spec: JobSpec, key: string | null): Promise<string> {
-    await this.#register(tenant);
+    await this.tenants.register(tenant);
     return key === null ? this.#singles.submit({ tenant, spec }) : this.#keyed.submit({ tenant, spec, key });
   }
 
   async createBatch(tenant: string, specs: readonly JobSpec[]): Promise<string[]> {
-    await this.#register(tenant);
+    await this.tenants.register(tenant);
     return this.insert(specs.map((spec) => ({ tenant, spec })));
   }
 
@@ -85,12 +86,6 @@ export class Enqueuer {
     return ids as string[];
   }
 
-  async #register(tenant: string): Promise<void> {
-    if (this.#tenants.has(tenant)) return;
-    await this.db.run(sql.register_tenant, [tenant, bucketOf(tenant)]);
-    this.#tenants.add(tenant);
-  }
-
   #created(jobs: readonly NewJob[]): void {
     const perTenant = new Map<string, number>();
     const announced = new Set<string>();
@@ -104,18 +99,6 @@ export class Enqueuer {
     }
     for (const [tenant, n] of perTenant) this.ledger.created(tenant, n);
   }
-}
-
-const RANDOM = new Uint32Array(4096);
-let randomAt = RANDOM.length;
-
-/** Random words in bulk: a system call for each would cost more than the rest of making an id. */
-export function random32(): number {
-  if (randomAt === RANDOM.length) {
-    randomFillSync(RANDOM);
-    randomAt = 0;
-  }
-  return RANDOM[randomAt++] ?? 0;
 }
 
 function suffixesFor(jobs: readonly NewJob[]): string[] {

@@ -1,4 +1,5 @@
-import type { DeadLetterReason } from '@millrace/contract';
+import type { CronFiringKind, DeadLetterReason } from '@millrace/contract';
+import type { WorkflowEnd } from '../domain/dag.js';
 import type { TenantStats } from './types.js';
 
 /**
@@ -15,6 +16,8 @@ export interface EngineMetrics {
   expired(n: number): void;
   stale(operation: 'heartbeat' | 'complete' | 'fail'): void;
   swept(seconds: number): void;
+  cronFired(kind: CronFiringKind, lagSeconds: number): void;
+  workflowEnded(end: WorkflowEnd): void;
 }
 
 export type Settled =
@@ -55,6 +58,18 @@ export class Ledger {
   cancelled(tenant: string): void {
     this.#stats(tenant).jobs_cancelled++;
     this.metrics.cancelled();
+  }
+
+  workflowCreated(tenant: string): void {
+    this.#stats(tenant).workflows_created++;
+  }
+
+  /** One that ended with failed or skipped steps counts among the failed. */
+  workflowEnded(tenant: string, end: WorkflowEnd): void {
+    const stats = this.#stats(tenant);
+    if (end === 'completed') stats.workflows_completed++;
+    else if (end !== 'cancelled') stats.workflows_failed++;
+    this.metrics.workflowEnded(end);
   }
 
   settled(event: Settled): void {

@@ -1,15 +1,23 @@
 import { toConfig } from '../store/rows.js';
 import type { Database } from '../store/database.js';
-import { loadStatements } from '../store/sql.js';
+import { loadStatements, type Statement } from '../store/sql.js';
 import type { Ledger } from './ledger.js';
 import type { Settler } from './settle.js';
 
 /** What the janitor and retention do, one run each. Any number of processes may do it at once. */
-const sql = loadStatements('maintenance.sql', ['take_turn', 'forget_streams', 'expire_jobs', 'expire_dead_letters']);
+const sql = loadStatements('maintenance.sql', [
+  'take_turn',
+  'forget_streams',
+  'expire_jobs',
+  'expire_workflows',
+  'expire_dead_letters',
+]);
 const leaseSql = loadStatements('lease.sql', ['expired']);
 
 const SWEEP_BATCH = 1_000;
 const RETENTION_BATCH = 500;
+/** Each may bring a thousand jobs along. */
+const WORKFLOW_BATCH = 20;
 
 interface ExpiredLease {
   readonly id: string;
@@ -35,7 +43,7 @@ export class Maintenance {
     const startedAt = performance.now();
     let reclaimed = 0;
     for (;;) {
-      const leases = await this.db.run<ExpiredLease>(leaseSql.expired, [SWEEP_BATCH]);
+      const leases = await this.db.read<ExpiredLease>(leaseSql.expired, [SWEEP_BATCH]);
       const acted = await Promise.all(leases.map((lease) => this.#reclaim(lease)));
       const n = acted.filter(Boolean).length;
       reclaimed += n;
@@ -51,17 +59,15 @@ export class Maintenance {
     await this.db.run(sql.forget_streams);
   }
 
-  /** Removes finished jobs that ended before the window, and dead letters from before twice the window, in small batches. */
-  async removeExpired(retentionHours: number): Promise<{ readonly jobs: number; readonly deadLetters: number }> {
-    const jobs = await this.#removeAll(async () => {
-      const [row] = await this.db.read<{ n: number }>(sql.expire_jobs, [retentionHours, RETENTION_BATCH]);
-      return row?.n ?? 0;
-    });
-    const deadLetters = await this.#removeAll(async () => {
-      const [row] = await this.db.read<{ n: number }>(sql.expire_dead_letters, [retentionHours * 2, RETENTION_BATCH]);
-      return row?.n ?? 0;
-    });
-    return { jobs, deadLetters };
+  /** Removes what ended before the window, and dead letters from before twice the window, in small batches. */
+  async removeExpired(
+    retentionHours: number,
+  ): Promise<{ readonly jobs: number; readonly workflows: number; readonly deadLetters: number }> {
+    return {
+      workflows: await this.#removeAll(sql.expire_workflows, retentionHours, WORKFLOW_BATCH),
+      jobs: await this.#removeAll(sql.expire_jobs, retentionHours, RETENTION_BATCH),
+      deadLetters: await this.#removeAll(sql.expire_dead_letters, retentionHours * 2, RETENTION_BATCH),
+    };
   }
 
   #reclaim(lease: ExpiredLease): Promise<boolean> {
@@ -76,12 +82,11 @@ export class Maintenance {
     });
   }
 
-  async #removeAll(removeSome: () => Promise<number>): Promise<number> {
-    let total = 0;
-    for (;;) {
-      const n = await removeSome();
-      total += n;
-      if (n < RETENTION_BATCH) return total;
+  async #removeAll(statement: Statement, hours: number, batch: number): Promise<number> {
+    for (let total = 0; ;) {
+      const [row] = await this.db.run<{ n: number }>(statement, [hours, batch]);
+      total += row?.n ?? 0;
+      if ((row?.n ?? 0) < batch) return total;
     }
   }
 }

@@ -1,12 +1,16 @@
-import type { DeadLetterReason, JobConfig } from '@millrace/contract';
-import { boolArray, float8Array, jsonArray, plainArray, textArray, uuidArray } from '../store/arrays.js';
+import type { JobConfig } from '@millrace/contract';
+import { isStepId } from '../domain/ids.js';
+import { jsonArray, uuidArray } from '../store/arrays.js';
 import { Batcher } from '../store/batcher.js';
-import type { Database, Run } from '../store/database.js';
-import { toConfig, toInstant } from '../store/rows.js';
+import type { Database } from '../store/database.js';
+import { toConfig } from '../store/rows.js';
 import { loadStatements } from '../store/sql.js';
 import { judgeFailure } from '../domain/retry.js';
+import { Aftermath } from './aftermath.js';
 import type { Hub } from './hub.js';
 import type { Ledger } from './ledger.js';
+import { endsJob, plainSettlement, runSettle, type Settlement } from './settlement.js';
+import type { StepSettler } from './step-settler.js';
 import type { JsonText, LeasedJob } from './types.js';
 
 /**
@@ -15,7 +19,7 @@ import type { JsonText, LeasedJob } from './types.js';
  * Invariant: a settlement acts only on the lease it names, by id and token, in the statement that acts. Acted on or not is the
  * whole answer; why not is for the caller to look up, since by then the world may have moved on again.
  */
-const sql = loadStatements('settle.sql', ['settle', 'settle_completed']);
+const sql = loadStatements('settle.sql', ['settle_completed']);
 const leaseSql = loadStatements('lease.sql', ['lease_facts']);
 
 export interface Completion {
@@ -35,32 +39,12 @@ export interface Failure {
   readonly expired?: boolean;
 }
 
-export interface Settlement {
-  readonly id: string;
-  /** null: whatever the token. */
-  readonly token: string | null;
-  /** `released`: given back unstarted. `undelivered`: the same, and its delivery never counted. */
-  readonly outcome: 'failed' | 'retrying' | 'cancelled' | 'released' | 'undelivered';
-  readonly error: string | null;
-  readonly reason: DeadLetterReason | null;
-  readonly delaySecs: number | null;
-  readonly onlyExpired: boolean;
-}
-
-interface SettledRow {
-  readonly id: string;
+interface CompletedRow {
   readonly token: string;
   readonly tenant: string;
-  readonly outcome: Settlement['outcome'];
-  readonly reason: DeadLetterReason | null;
   readonly run_secs: number;
-  readonly queue: string | null;
-  readonly priority: number | null;
-  readonly scheduled_at: string | null;
   readonly watched: number;
 }
-
-type CompletedRow = Pick<SettledRow, 'token' | 'tenant' | 'run_secs' | 'watched'>;
 
 const BATCH = { maxItems: 1000, inFlight: 2, maxWaiting: 100_000 };
 
@@ -76,15 +60,19 @@ export class Settler {
     private readonly db: Database,
     private readonly hub: Hub,
     private readonly ledger: Ledger,
+    private readonly steps: StepSettler,
     private readonly random: () => number,
   ) {}
 
   /** True if the lease stood and the job is now completed. */
-  complete(completion: Completion): Promise<boolean> {
-    return this.#completions.submit(completion);
+  complete({ id, token, result }: Completion): Promise<boolean> {
+    if (isStepId(id)) return this.steps.settle({ ...plainSettlement(id, token, 'completed'), result });
+    return this.#completions.submit({ id, token, result });
   }
 
+  /** The end of a step's job takes its workflow along; everything else ends alone. */
   settle(settlement: Settlement): Promise<boolean> {
+    if (isStepId(settlement.id) && endsJob(settlement)) return this.steps.settle(settlement);
     return this.#others.submit(settlement);
   }
 
@@ -94,10 +82,8 @@ export class Settler {
     const { id, token, error, expired = false } = failure;
     const retry = verdict.kind === 'retry';
     return this.settle({
-      id,
-      token,
+      ...plainSettlement(id, token, retry ? 'retrying' : 'failed'),
       error,
-      outcome: retry ? 'retrying' : 'failed',
       reason: retry ? null : verdict.reason,
       delaySecs: retry ? verdict.delaySecs : null,
       onlyExpired: expired,
@@ -106,15 +92,7 @@ export class Settler {
 
   /** Back to where it was claimed from, with no budget consumed. */
   giveBack({ job, leaseToken }: LeasedJob, outcome: 'released' | 'undelivered'): Promise<boolean> {
-    return this.settle({
-      id: job.id,
-      token: leaseToken,
-      outcome,
-      error: null,
-      reason: null,
-      delaySecs: null,
-      onlyExpired: false,
-    });
+    return this.settle(plainSettlement(job.id, leaseToken, outcome));
   }
 
   /** What the failure policy needs, for a caller that knows only the lease. Null: the lease does not stand. */
@@ -141,20 +119,12 @@ export class Settler {
   }
 
   async #settle(items: readonly Settlement[]): Promise<boolean[]> {
-    const rows = await runSettle(this.db.run, items);
-    for (const row of rows) this.#note(row);
-    if (rows[0] && rows[0].watched > 0) this.hub.announceEvents();
+    const rows = await runSettle(this.db.run, items, false);
+    const aftermath = new Aftermath();
+    for (const row of rows) aftermath.settled(row);
+    aftermath.apply(this.hub, this.ledger);
     const acted = new Set(rows.flatMap((row) => [row.token, row.id]));
     return items.map((item) => acted.has(item.token ?? item.id));
-  }
-
-  #note(row: SettledRow): void {
-    const { tenant, run_secs: runSecs, outcome } = row;
-    if (outcome === 'failed') this.ledger.settled({ outcome, tenant, runSecs, reason: row.reason ?? 'non_retryable' });
-    else if (outcome === 'retrying' || outcome === 'cancelled') this.ledger.settled({ outcome, tenant, runSecs });
-    if (row.queue !== null && row.scheduled_at !== null) {
-      this.hub.announceWork(row.queue, row.priority ?? 0, Date.parse(toInstant(row.scheduled_at)));
-    }
   }
 }
 
@@ -167,17 +137,3 @@ const leaseKeys = (items: readonly { readonly id: string; readonly token: string
   uuidArray(items.map((item) => item.id)),
   uuidArray(items.map((item) => item.token)),
 ];
-
-function runSettle(run: Run, items: readonly Settlement[]): Promise<SettledRow[]> {
-  return run<SettledRow>(sql.settle, [
-    uuidArray(items.map((item) => item.id)),
-    uuidArray(items.map((item) => item.token)),
-    textArray(items.map((item) => item.outcome)),
-    jsonArray(items.map(() => null)),
-    textArray(items.map((item) => item.error)),
-    plainArray(items.map((item) => item.reason)),
-    float8Array(items.map((item) => item.delaySecs)),
-    boolArray(items.map((item) => item.onlyExpired)),
-    false,
-  ]);
-}

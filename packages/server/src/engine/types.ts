@@ -1,4 +1,12 @@
-import type { JobConfig, JobStatus, DeadLetterReason } from '@millrace/contract';
+import type {
+  CronFiringKind,
+  DeadLetterReason,
+  JobConfig,
+  JobStatus,
+  OnFailure,
+  StepStatus,
+  WorkflowStatus,
+} from '@millrace/contract';
 
 /**
  * What the layers above the engine see of it: plain records in, plain records out.
@@ -98,6 +106,83 @@ export interface QueueDepth {
   readonly oldest_pending_age_secs: number | null;
 }
 
+export interface StepSpec {
+  readonly name: string;
+  readonly task: string;
+  readonly payload: JsonText;
+  readonly dependsOn: readonly string[];
+  /** null: every default. */
+  readonly config: JobConfig | null;
+  readonly onFailure: OnFailure;
+  readonly metadata: JsonText | null;
+}
+
+export interface WorkflowSpec {
+  readonly name: string;
+  readonly steps: readonly StepSpec[];
+  readonly context: JsonText;
+  readonly metadata: JsonText | null;
+}
+
+export interface WorkflowRecord {
+  readonly id: string;
+  readonly tenant_id: string;
+  readonly name: string;
+  readonly status: WorkflowStatus;
+  /** The steps as they were defined: the text of a JSON array, ready to be shown. */
+  readonly steps: JsonText;
+  readonly context: JsonText;
+  readonly metadata: JsonText;
+  readonly created_at: Instant;
+  readonly started_at: Instant | null;
+  readonly completed_at: Instant | null;
+}
+
+export interface WorkflowStepRecord {
+  readonly name: string;
+  readonly status: StepStatus;
+  readonly job_id: string | null;
+}
+
+export interface WorkflowListQuery extends ListQuery {
+  readonly status: WorkflowStatus | null;
+}
+
+export interface CronSpec {
+  readonly name: string;
+  readonly expr: string;
+  readonly task: string;
+  readonly queue: string;
+  readonly payload: JsonText;
+  /** As it was given, in stored field names: what the API shows. */
+  readonly config: JsonText;
+  /** What it makes of a job. null: every default. */
+  readonly jobConfig: JobConfig | null;
+}
+
+export interface CronRecord {
+  readonly id: string;
+  readonly tenant_id: string;
+  readonly name: string;
+  readonly cron_expr: string;
+  readonly task_name: string;
+  readonly payload: JsonText;
+  readonly queue_name: string;
+  readonly config: JsonText;
+  readonly enabled: boolean;
+  /** null after the last occurrence. */
+  readonly next_run_at: Instant | null;
+  readonly last_enqueued_at: Instant | null;
+  readonly created_at: Instant;
+}
+
+export interface CronFiringRecord {
+  readonly occurrence: Instant;
+  readonly fired_at: Instant;
+  readonly kind: CronFiringKind;
+  readonly job_id: string;
+}
+
 /** Counters of this process for one tenant, since start: the body of GET /api/v1/stats. */
 export interface TenantStats {
   jobs_created: number;
@@ -140,6 +225,30 @@ export interface DeadLettersApi {
   replay(tenant: string, id: string): Promise<string>;
 }
 
+export interface WorkflowsApi {
+  create(tenant: string, spec: WorkflowSpec): Promise<string>;
+  get(tenant: string, id: string): Promise<WorkflowRecord>;
+  list(tenant: string, query: WorkflowListQuery): Promise<Page<WorkflowRecord>>;
+  cancel(tenant: string, id: string): Promise<void>;
+  /** In the order of their definition. */
+  steps(tenant: string, id: string): Promise<readonly WorkflowStepRecord[]>;
+  /** Mermaid text. */
+  diagram(tenant: string, id: string): Promise<string>;
+}
+
+export interface CronsApi {
+  create(tenant: string, spec: CronSpec): Promise<string>;
+  get(tenant: string, id: string): Promise<CronRecord>;
+  list(tenant: string, query: ListQuery): Promise<Page<CronRecord>>;
+  remove(tenant: string, id: string): Promise<void>;
+  pause(tenant: string, id: string): Promise<void>;
+  resume(tenant: string, id: string): Promise<void>;
+  /** The newest firings that are remembered; the time range applies to fired_at. */
+  firings(tenant: string, id: string, query: ListQuery): Promise<Page<CronFiringRecord>>;
+  /** Occurrences from now on; of a paused schedule those it would have if it were resumed. */
+  nextRuns(tenant: string, id: string, count: number): Promise<readonly Instant[]>;
+}
+
 export interface SystemApi {
   /** True when the database answers and its schema is the one this build expects. */
   ready(): Promise<boolean>;
@@ -151,5 +260,7 @@ export interface Engine {
   readonly jobs: JobsApi;
   readonly worker: WorkerApi;
   readonly deadLetters: DeadLettersApi;
+  readonly workflows: WorkflowsApi;
+  readonly crons: CronsApi;
   readonly system: SystemApi;
 }

@@ -16,7 +16,7 @@ export function createRetention(maintenance: Maintenance, retentionHours: number
       await maintenance.forgetStreams();
       if (retentionHours === null) return;
       const removed = await maintenance.removeExpired(retentionHours);
-      if (removed.jobs + removed.deadLetters > 0)
+      if (Object.values(removed).some((n) => n > 0))
         logger.info(removed, 'removed what was older than the retention window');
     },
     logger,

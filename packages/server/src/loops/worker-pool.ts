@@ -1,9 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
+import { MillraceError } from '../domain/errors.js';
 import { cleanText } from '../domain/text.js';
 import type { Claimer } from '../engine/claim.js';
 import type { Hub } from '../engine/hub.js';
 import type { Settler } from '../engine/settle.js';
+import { plainSettlement } from '../engine/settlement.js';
 import type { LeasedJob } from '../engine/types.js';
 import type { Handlers } from '../handlers/types.js';
 import { Attempt, type AttemptEnd } from './attempt.js';
@@ -173,13 +175,9 @@ export class WorkerPool {
     const error = `no handler is registered for task "${leased.job.task_name}"`;
     return this.#persist(leased, () =>
       this.options.settler.settle({
-        id: leased.job.id,
-        token: leased.leaseToken,
-        outcome: 'failed',
+        ...plainSettlement(leased.job.id, leased.leaseToken, 'failed'),
         error: cleanText(error, MAX_ERROR_LENGTH),
         reason: 'handler_not_found',
-        delaySecs: null,
-        onlyExpired: false,
       }),
     );
   }
@@ -213,7 +211,8 @@ export class WorkerPool {
           this.options.logger.debug({ job_id: leased.job.id }, 'the lease was gone before the outcome could be stored');
         return;
       } catch (error) {
-        if (this.#stopping || performance.now() > giveUpAt) {
+        const outage = error instanceof MillraceError && error.code === 'unavailable';
+        if (!outage || this.#stopping || performance.now() > giveUpAt) {
           this.options.logger.warn(
             { err: error, job_id: leased.job.id },
             'the outcome of a job could not be stored; it will run again',

@@ -6,8 +6,9 @@ import type { Statement } from './sql.js';
 /**
  * Two pools on one database, because they want opposite things of the planner.
  *
- * hot    the short statements of the queue, prepared once a connection, with a pinned generic plan: a plan made while the tables
- *        were empty would otherwise flip to a sequential scan, and one made anew each time costs more than it runs.
+ * hot    the short statements of the queue, prepared once a connection, under one generic plan: planning anew costs more than running. The
+ *        plan may have been made while the tables were empty, so what would be wise then and ruinous later is switched off here, and
+ *        the statements are written so that the right plan is the only one left (see the head of sql/queries/lease.sql).
  * reads  lists and counts, planned for their actual filters.
  *
  * Invariants: every statement has a deadline on this side of the wire, so a database that stops answering can't hold a request;
@@ -41,7 +42,7 @@ const COMMON_SETTINGS = [
 const HOT_SETTINGS = [
   'plan_cache_mode=force_generic_plan',
   'enable_seqscan=off',
-  'enable_hashjoin=off',
+  'enable_nestloop=off',
   'enable_mergejoin=off',
   'enable_bitmapscan=off',
   'max_parallel_workers_per_gather=0',
@@ -56,7 +57,7 @@ const JSON_OID = 114;
 const isKeptAsText = (oid: number): boolean => oid === TIMESTAMPTZ || oid === JSON_OID;
 const TYPES: pg.CustomTypesConfig = {
   getTypeParser: (oid: number, format?: 'text' | 'binary') =>
-    isKeptAsText(oid) ? asText : (pg.types.getTypeParser(oid, format as 'text') as (value: string) => unknown),
+    isKeptAsText(oid) ? asText : (pg.types.getTypeParser(oid, format) as (value: string) => unknown),
 };
 
 export class Database {

@@ -1,4 +1,4 @@
-import type { JobStatus } from '@millrace/contract';
+import type { JobStatus, WorkflowStatus } from '@millrace/contract';
 import type { Statement } from './sql.js';
 
 /**
@@ -43,17 +43,7 @@ const ALL = { from: 'millrace.jobs w', where: 'true' };
 const WITH_JOB = ' JOIN millrace.jobs q ON q.tenant = w.tenant AND q.id = w.id';
 
 export function listJobs(filter: ListFilter, window: ListWindow): Query {
-  const { walk, values } = walked(
-    filter,
-    window.after === null ? null : { id: window.after, ascending: window.ascending },
-  );
-  const order = window.ascending ? 'ASC' : 'DESC';
-  values.push(window.limit, window.offset);
-  const page = `SELECT w.tenant, w.id ${walk} ORDER BY w.id ${order} LIMIT $${values.length - 1} OFFSET $${values.length}`;
-  const text = `SELECT rec.* FROM (${page}) AS page, LATERAL (
-    SELECT * FROM millrace.job_records r WHERE r.tenant = page.tenant AND r.id = page.id OFFSET 0
-  ) AS rec ORDER BY page.id ${order}`;
-  return { statement: { name: 'list_jobs', text }, values };
+  return pageOf('millrace.job_records', 'list_jobs', walked(filter, cursorOf(window)), window);
 }
 
 export function countJobs(filter: ListFilter): Query {
@@ -61,27 +51,138 @@ export function countJobs(filter: ListFilter): Query {
   return { statement: { name: 'count_jobs', text: `SELECT count(*)::float8 AS total ${walk}` }, values };
 }
 
-function walked(
-  filter: ListFilter,
-  cursor: { id: string; ascending: boolean } | null,
-): { walk: string; values: unknown[] } {
+interface Walk {
+  readonly from: string;
+  readonly conditions: readonly string[];
+  readonly values: unknown[];
+}
+
+function walked(filter: ListFilter, cursor: Cursor | null): { walk: string; values: unknown[] } {
   const source = filter.status === null ? ALL : WALKED[filter.status];
-  const values: unknown[] = [filter.tenant];
-  const conditions = ['w.tenant = $1', source.where];
-  const add = (condition: (placeholder: string) => string, value: unknown) => {
-    values.push(value);
-    conditions.push(condition(`$${values.length}`));
-  };
-  let from = source.from;
-  if (filter.queue !== null) {
-    const inPlace = source === ALL || source.from === READY;
-    if (!inPlace) from += WITH_JOB;
-    add((p) => `${inPlace ? 'w' : 'q'}.queue = ${p}`, filter.queue);
-  }
-  if (filter.createdAfter !== null) add((p) => `w.id >= millrace.first_id(${p}::timestamptz)`, filter.createdAfter);
-  if (filter.createdBefore !== null) add((p) => `w.id < millrace.first_id(${p}::timestamptz)`, filter.createdBefore);
-  if (cursor) add((p) => `w.id ${cursor.ascending ? '>' : '<'} ${p}::uuid`, cursor.id);
-  return { walk: `FROM ${from} WHERE ${conditions.join(' AND ')}`, values };
+  const walk: Walk = { from: source.from, conditions: [source.where], values: [filter.tenant] };
+  if (filter.queue === null) return inOrderOfId(walk, filter, cursor);
+  const inPlace = source === ALL || source.from === READY;
+  walk.values.push(filter.queue);
+  const onQueue = `${inPlace ? 'w' : 'q'}.queue = $${walk.values.length}`;
+  const from = inPlace ? walk.from : walk.from + WITH_JOB;
+  return inOrderOfId({ ...walk, from, conditions: [source.where, onQueue] }, filter, cursor);
+}
+
+interface Cursor {
+  readonly id: string;
+  readonly ascending: boolean;
+}
+
+/** The part that all lists in order of id share: the tenant, the time range, where the last page ended. */
+function inOrderOfId(
+  { from, conditions, values }: Walk,
+  { createdAfter, createdBefore }: Pick<ListFilter, 'createdAfter' | 'createdBefore'>,
+  cursor: Cursor | null,
+): { walk: string; values: unknown[] } {
+  const all = ['w.tenant = $1', ...conditions];
+  if (createdAfter !== null) all.push(`w.id >= millrace.first_id($${values.push(createdAfter)}::timestamptz)`);
+  if (createdBefore !== null) all.push(`w.id < millrace.first_id($${values.push(createdBefore)}::timestamptz)`);
+  if (cursor) all.push(`w.id ${cursor.ascending ? '>' : '<'} $${values.push(cursor.id)}::uuid`);
+  return { walk: `FROM ${from} WHERE ${all.join(' AND ')}`, values };
+}
+
+const cursorOf = ({ after, ascending }: ListWindow): Cursor | null =>
+  after === null ? null : { id: after, ascending };
+
+/** A page of whole records of a view, in order of id. */
+function pageOf(
+  view: string,
+  name: string,
+  { walk, values }: { walk: string; values: unknown[] },
+  window: ListWindow,
+): Query {
+  const order = window.ascending ? 'ASC' : 'DESC';
+  values.push(window.limit, window.offset);
+  const page = `SELECT w.tenant, w.id ${walk} ORDER BY w.id ${order} LIMIT $${values.length - 1} OFFSET $${values.length}`;
+  const text = `SELECT rec.* FROM (${page}) AS page, LATERAL (
+    SELECT * FROM ${view} r WHERE r.tenant = page.tenant AND r.id = page.id OFFSET 0
+  ) AS rec ORDER BY page.id ${order}`;
+  return { statement: { name, text }, values };
+}
+
+export interface WorkflowFilter extends Pick<ListFilter, 'tenant' | 'createdAfter' | 'createdBefore'> {
+  readonly status: WorkflowStatus | null;
+}
+
+const RUNS = 'millrace.workflow_runs w';
+const ENDS = 'millrace.workflow_ends w';
+const WORKFLOWS: Record<WorkflowStatus, { readonly from: string; readonly where: string }> = {
+  created: { from: RUNS, where: `w.status = 'created'` },
+  running: { from: RUNS, where: `w.status = 'running'` },
+  completed: { from: ENDS, where: `w.status = 'completed'` },
+  failed: { from: ENDS, where: `w.status = 'failed'` },
+  partially_failed: { from: ENDS, where: `w.status = 'partially_failed'` },
+  cancelled: { from: ENDS, where: `w.status = 'cancelled'` },
+};
+const ALL_WORKFLOWS = { from: 'millrace.workflows w', where: 'true' };
+
+export function listWorkflows(filter: WorkflowFilter, window: ListWindow): Query {
+  return pageOf('millrace.workflow_records', 'list_workflows', walkedWorkflows(filter, cursorOf(window)), window);
+}
+
+export function countWorkflows(filter: WorkflowFilter): Query {
+  const { walk, values } = walkedWorkflows(filter, null);
+  return { statement: { name: 'count_workflows', text: `SELECT count(*)::float8 AS total ${walk}` }, values };
+}
+
+function walkedWorkflows(filter: WorkflowFilter, cursor: Cursor | null): { walk: string; values: unknown[] } {
+  const { from, where } = filter.status === null ? ALL_WORKFLOWS : WORKFLOWS[filter.status];
+  return inOrderOfId({ from, conditions: [where], values: [filter.tenant] }, filter, cursor);
+}
+
+export type CronFilter = Pick<ListFilter, 'tenant' | 'createdAfter' | 'createdBefore'>;
+
+export function listCrons(filter: CronFilter, window: ListWindow): Query {
+  return pageOf('millrace.crons', 'list_crons', walkedCrons(filter, cursorOf(window)), window);
+}
+
+export function countCrons(filter: CronFilter): Query {
+  const { walk, values } = walkedCrons(filter, null);
+  return { statement: { name: 'count_crons', text: `SELECT count(*)::float8 AS total ${walk}` }, values };
+}
+
+function walkedCrons(filter: CronFilter, cursor: Cursor | null): { walk: string; values: unknown[] } {
+  return inOrderOfId({ from: 'millrace.crons w', conditions: [], values: [filter.tenant] }, filter, cursor);
+}
+
+export interface FiringFilter extends CronFilter {
+  readonly cronId: string;
+}
+
+export interface FiringWindow extends Omit<ListWindow, 'after'> {
+  /** The number of the firing that the last page ended with. */
+  readonly after: number | null;
+}
+
+/** A schedule remembers so few firings that they are simply sorted. */
+export function listFirings(filter: FiringFilter, window: FiringWindow): Query {
+  const { where, values } = firingsWhere(filter);
+  const order = window.ascending ? 'ASC' : 'DESC';
+  let text = `SELECT * FROM millrace.cron_firings WHERE ${where}`;
+  if (window.after !== null)
+    text += ` AND number ${window.ascending ? '>' : '<'} $${values.push(window.after)}::bigint`;
+  values.push(window.limit, window.offset);
+  text += ` ORDER BY number ${order} LIMIT $${values.length - 1} OFFSET $${values.length}`;
+  return { statement: { name: 'list_firings', text }, values };
+}
+
+export function countFirings(filter: FiringFilter): Query {
+  const { where, values } = firingsWhere(filter);
+  const text = `SELECT count(*)::float8 AS total FROM millrace.cron_firings WHERE ${where}`;
+  return { statement: { name: 'count_firings', text }, values };
+}
+
+function firingsWhere(filter: FiringFilter): { where: string; values: unknown[] } {
+  const values: unknown[] = [filter.tenant, filter.cronId];
+  const conditions = ['tenant = $1', 'cron_id = $2'];
+  if (filter.createdAfter !== null) conditions.push(`fired_at >= $${values.push(filter.createdAfter)}::timestamptz`);
+  if (filter.createdBefore !== null) conditions.push(`fired_at < $${values.push(filter.createdBefore)}::timestamptz`);
+  return { where: conditions.join(' AND '), values };
 }
 
 export type DeadLetterFilter = Pick<ListFilter, 'tenant' | 'createdAfter' | 'createdBefore'>;

@@ -47,12 +47,11 @@ export function loadMigrations(): readonly Migration[] {
 export async function migrate(url: string): Promise<MigrationReport> {
   return withClient(url, async (client) => {
     await refuseOldServer(client);
-    const migrations = loadMigrations();
     const applied: string[] = [];
-    for (const migration of migrations) {
-      if (await applyOnce(client, migration, migrations.length)) applied.push(migration.name);
+    for (const migration of loadMigrations()) {
+      if (await applyOnce(client, migration)) applied.push(migration.name);
     }
-    return { applied, current: migrations.length };
+    return { applied, current: newestVersion() };
   });
 }
 
@@ -76,18 +75,20 @@ export function refusal(state: SchemaState): string | null {
 }
 
 export function compare(found: number): SchemaState {
-  const expected = loadMigrations().length;
+  const expected = newestVersion();
   return { kind: found === expected ? 'current' : found < expected ? 'behind' : 'ahead', found, expected };
 }
 
-async function applyOnce(client: pg.Client, migration: Migration, newest: number): Promise<boolean> {
+const newestVersion = (): number => loadMigrations().at(-1)?.version ?? 0;
+
+async function applyOnce(client: pg.Client, migration: Migration): Promise<boolean> {
   await client.query('BEGIN');
   try {
     // Held to the end of the transaction, so it works through a transaction-pooling proxy too.
     await client.query('SELECT pg_advisory_xact_lock($1::bigint)', [LOCK]);
     const version = await appliedVersion(client);
-    const state = version > newest ? compare(version) : null;
-    if (state) throw new SchemaError(refusal(state) ?? '');
+    const state = compare(version);
+    if (state.kind === 'ahead') throw new SchemaError(refusal(state) ?? '');
     const missing = version < migration.version;
     if (missing) {
       if (version === 0) await prepareSchema(client);

@@ -1,4 +1,10 @@
-import { DEFAULT_JOB_CONFIG, type DeadLetterReason, type JobConfig, type JobStatus } from '@millrace/contract';
+import {
+  DEFAULT_JOB_CONFIG,
+  type DeadLetterReason,
+  type JobConfig,
+  type JobStatus,
+  type WorkflowStatus,
+} from '@millrace/contract';
 import type { DeadLetterRecord, Instant, JobRecord, JsonText } from '../engine/types.js';
 
 /** Rows as PostgreSQL gives them ⇄ records as the engine shows them. */
@@ -35,6 +41,21 @@ export interface DeadLetterRow {
   readonly created_at: string;
   readonly replayed_at: string | null;
   readonly replay_job_id: string | null;
+}
+
+export interface WorkflowRow {
+  readonly tenant: string;
+  readonly id: string;
+  readonly name: string;
+  readonly definition: JsonText;
+  readonly metadata: JsonText | null;
+  readonly created_at: string;
+  readonly status: WorkflowStatus;
+  readonly started_at: string | null;
+  readonly completed_at: string | null;
+  readonly state: string;
+  readonly context: JsonText;
+  readonly unmerged: readonly number[];
 }
 
 /** "2026-01-31 09:00:00.123456+00" → "2026-01-31T09:00:00.123456Z". The session's time zone is UTC, so the offset is always +00. */

@@ -46,6 +46,11 @@ export class Metrics {
     'operation',
   ]);
 
+  readonly workflows = this.#counter('workflows_total', 'Workflows that ended, by outcome.', ['outcome']);
+
+  readonly cronFirings = this.#counter('cron_firings_total', 'Firings of cron schedules, by kind.', ['kind']);
+  readonly cronLag = this.#histogram('cron_lag_seconds', 'From an occurrence to its firing.', AGE_BUCKETS);
+
   readonly jobWait = this.#histogram('job_wait_seconds', 'From claimable to claimed.', AGE_BUCKETS);
   readonly jobRun = this.#histogram('job_run_seconds', 'From claimed to reported, by outcome.', AGE_BUCKETS, [
     'outcome',

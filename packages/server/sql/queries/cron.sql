@@ -1,0 +1,104 @@
+-- name: cron_clock
+-- The database's instant, in milliseconds since 1970: what the next occurrence is computed from.
+SELECT (extract(epoch FROM now()) * 1000)::float8 AS now_ms;
+
+-- name: create_cron
+-- $2 is the first occurrence after the instant that was read before. Should it have passed meanwhile, nothing is stored and the caller
+-- computes again: a schedule begins after its creation. No id and `ahead` true: the name is taken.
+WITH clock AS MATERIALIZED (
+  SELECT now() AS now, (millrace.id_prefix(now()) || $1::text)::uuid AS id, to_timestamp($2::float8 / 1000) AS first
+), created AS (
+  INSERT INTO millrace.crons (created_at, next_run_at, priority, id, tenant, name, expr, task, queue, payload, config, job_config)
+  SELECT now, first, $3, id, $4, $5, $6, $7, $8, $9::json, $10::json, $11::json FROM clock WHERE first > now
+  ON CONFLICT (tenant, name) DO NOTHING
+  RETURNING id
+)
+SELECT clock.first > clock.now AS ahead, created.id FROM clock LEFT JOIN created ON true;
+
+-- name: cron_of_tenant
+SELECT c.*, (extract(epoch FROM now()) * 1000)::float8 AS now_ms FROM millrace.crons c WHERE c.tenant = $1 AND c.id = $2;
+
+-- name: owner_of_cron
+-- Whose schedule this is, by the id alone: what tells 403 from 404.
+SELECT found.tenant
+FROM millrace.tenants t,
+LATERAL (SELECT c.tenant FROM millrace.crons c WHERE c.tenant = t.tenant AND c.id = $1 OFFSET 0) AS found
+WHERE t.bucket = $2;
+
+-- name: pause_cron
+UPDATE millrace.crons SET enabled = false WHERE tenant = $1 AND id = $2 RETURNING id;
+
+-- name: resume_cron
+-- $3 is the first occurrence after the instant at which the schedule was read as paused; what passed before is not caught up.
+UPDATE millrace.crons SET enabled = true, next_run_at = to_timestamp($3::float8 / 1000)
+WHERE tenant = $1 AND id = $2 AND NOT enabled AND to_timestamp($3::float8 / 1000) > now()
+RETURNING id;
+
+-- name: delete_cron
+-- The record of its firings goes with it; its jobs stay.
+DELETE FROM millrace.crons WHERE tenant = $1 AND id = $2 RETURNING id;
+
+-- name: cron_agenda
+-- What is due, earliest first, and how long it is until the next schedule is: all that an idle scheduler asks. Nothing is locked; the
+-- firing checks again. One row, whatever the number of schedules: an index probe when nothing is due.
+SELECT
+  (extract(epoch FROM now()) * 1000)::float8 AS now_ms,
+  (SELECT extract(epoch FROM c.next_run_at - now()) * 1000 FROM millrace.crons c
+   WHERE c.enabled ORDER BY c.next_run_at LIMIT 1)::float8 AS wait_ms,
+  (SELECT json_agg(json_build_array(due.tenant, due.id, due.expr, extract(epoch FROM due.next_run_at) * 1000))
+   FROM (
+     SELECT c.tenant, c.id, c.expr, c.next_run_at FROM millrace.crons c
+     WHERE c.enabled AND c.next_run_at <= now()
+     ORDER BY c.next_run_at LIMIT $1
+   ) AS due)::text AS due;
+
+-- name: fire_crons
+-- Fires any number of schedules, each by a compare-and-swap: a row is acted on only if it is enabled and still stands at the occurrence
+-- that the caller decided about, and only soon after the decision ($7, when it was taken; $8, for how long it holds). Who gets
+-- here second finds another occurrence there, or the row locked, and leaves it. Advancing the schedule, taking the key of the occurrence, the
+-- job, and the record are one statement: no crash can come between them. A key that exists already means that the occurrence has its job
+-- (the schedule was set back, by hand or by a restored backup): then the schedule advances and that is all. The occurrence is compared as a
+-- number lest a plan find the rows by it: thousands of schedules share one.
+WITH given AS MATERIALIZED (
+  SELECT * FROM unnest($1::text[], $2::uuid[], $3::float8[], $4::float8[], $5::millrace.firing_kind[], $6::text[])
+    AS given (tenant, id, occurrence_ms, following_ms, kind, suffix)
+), taken AS MATERIALIZED (
+  SELECT c.tenant, c.id, c.name, c.task, c.queue, c.priority, c.payload, c.job_config,
+         c.next_run_at AS occurrence, c.fired + 1 AS number, given.kind,
+         to_timestamp(given.following_ms / 1000) AS following,
+         (millrace.id_prefix(now()) || given.suffix)::uuid AS job_id,
+         'millrace:cron:' || c.id || ':' || to_char(c.next_run_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') AS key
+  FROM given JOIN millrace.crons c ON c.tenant = given.tenant AND c.id = given.id
+  WHERE c.enabled AND (extract(epoch FROM c.next_run_at) * 1000)::float8 = given.occurrence_ms
+    AND now() <= to_timestamp($7::float8 / 1000) + $8::float8 * interval '1 millisecond'
+  ORDER BY c.id
+  FOR UPDATE OF c SKIP LOCKED
+), won AS (
+  INSERT INTO millrace.idempotency_keys (tenant, key, job_id)
+  SELECT tenant, key, job_id FROM taken
+  ON CONFLICT (tenant, key) DO NOTHING
+  RETURNING job_id
+), outcome AS MATERIALIZED (
+  SELECT taken.*, taken.job_id IN (SELECT won.job_id FROM won) AS enqueued FROM taken
+), advanced AS (
+  UPDATE millrace.crons c
+  SET next_run_at = o.following, enabled = o.following IS NOT NULL,
+      last_enqueued_at = CASE WHEN o.enqueued THEN now() ELSE c.last_enqueued_at END,
+      fired = c.fired + o.enqueued::int
+  FROM outcome o
+  WHERE c.tenant = o.tenant AND c.id = o.id
+), stored AS (
+  INSERT INTO millrace.jobs (created_at, priority, id, tenant, queue, task, payload, config, metadata, idempotency_key)
+  SELECT now(), priority, job_id, tenant, queue, task, payload, job_config,
+         json_build_object('cron_id', id, 'cron_name', name), key
+  FROM outcome WHERE enqueued
+), queued AS (
+  INSERT INTO millrace.ready (scheduled_at, priority, retry_count, delivery_count, id, tenant, queue)
+  SELECT now(), priority, 0, 0, job_id, tenant, queue FROM outcome WHERE enqueued
+), recorded AS (
+  INSERT INTO millrace.cron_firings (occurrence, fired_at, number, slot, kind, job_id, cron_id, tenant)
+  SELECT occurrence, now(), number, number % $9::int, kind, job_id, id, tenant FROM outcome WHERE enqueued
+  ON CONFLICT (tenant, cron_id, slot) DO UPDATE
+  SET occurrence = excluded.occurrence, fired_at = excluded.fired_at, number = excluded.number, kind = excluded.kind, job_id = excluded.job_id
+)
+SELECT tenant, queue, priority, kind, enqueued, extract(epoch FROM now() - occurrence)::float8 AS lag_secs FROM outcome;

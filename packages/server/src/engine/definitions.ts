@@ -1,0 +1,121 @@
+import { buildGraph, type Graph } from '../domain/dag.js';
+import type { JobConfig, OnFailure } from '@millrace/contract';
+import { resolveJobConfig } from '../domain/job-config.js';
+import { objectText, rawFields, rawItems } from '../domain/raw-json.js';
+import { textArray, uuidArray } from '../store/arrays.js';
+import type { Run } from '../store/database.js';
+import { loadStatements } from '../store/sql.js';
+import type { JsonText, StepSpec } from './types.js';
+
+/**
+ * What a workflow is made of. The definition never changes, so a process reads and parses it once and keeps it: advancing a
+ * workflow of a thousand steps a thousand times must not cost a million.
+ */
+const sql = loadStatements('workflows.sql', ['definitions_of']);
+
+export interface Definition {
+  readonly graph: Graph;
+  readonly steps: readonly StepSpec[];
+  readonly indexOf: ReadonlyMap<string, number>;
+}
+
+export interface WorkflowKey {
+  readonly tenant: string;
+  readonly id: string;
+}
+
+/** Steps, not workflows, are what takes memory. */
+const MAX_STEPS_KEPT = 100_000;
+
+export class Definitions {
+  readonly #kept = new Map<string, Definition>();
+  #stepsKept = 0;
+
+  /** In the transaction of the caller, if what is missing must be read. */
+  async of(keys: readonly WorkflowKey[], run: Run): Promise<ReadonlyMap<string, Definition>> {
+    const found = new Map<string, Definition>();
+    const missing: WorkflowKey[] = [];
+    for (const key of keys) {
+      const kept = this.#kept.get(key.id);
+      if (kept) found.set(key.id, kept);
+      else missing.push(key);
+    }
+    if (missing.length > 0) {
+      const values = [textArray(missing.map((key) => key.tenant)), uuidArray(missing.map((key) => key.id))];
+      for (const { id, definition } of await run<{ id: string; definition: JsonText }>(sql.definitions_of, values)) {
+        const parsed = define(parseSteps(definition));
+        this.keep(id, parsed);
+        found.set(id, parsed);
+      }
+    }
+    return found;
+  }
+
+  keep(id: string, definition: Definition): void {
+    if (this.#kept.has(id)) return;
+    this.#kept.set(id, definition);
+    this.#stepsKept += definition.steps.length;
+    for (const [oldest, { steps }] of this.#kept) {
+      if (this.#stepsKept <= MAX_STEPS_KEPT) break;
+      this.#kept.delete(oldest);
+      this.#stepsKept -= steps.length;
+    }
+  }
+
+  forget(id: string): void {
+    const kept = this.#kept.get(id);
+    if (!kept) return;
+    this.#kept.delete(id);
+    this.#stepsKept -= kept.steps.length;
+  }
+}
+
+/** The steps must form a graph: what is stored has been checked before. */
+export function define(steps: readonly StepSpec[]): Definition {
+  const built = buildGraph(steps);
+  if ('problem' in built) throw new Error(`a stored workflow is not a graph: ${built.problem.message}`);
+  return { graph: built.graph, steps, indexOf: new Map(steps.map((step, index) => [step.name, index])) };
+}
+
+/** The definition as it is stored and shown. */
+export function stepsText(steps: readonly StepSpec[]): JsonText {
+  return `[${steps.map(stepText).join(',')}]`;
+}
+
+function stepText(step: StepSpec): JsonText {
+  return objectText([
+    ['name', JSON.stringify(step.name)],
+    ['task_name', JSON.stringify(step.task)],
+    ['payload', step.payload],
+    ['depends_on', JSON.stringify(step.dependsOn)],
+    ['config', JSON.stringify(step.config ?? {})],
+    ['on_failure', JSON.stringify(step.onFailure)],
+    ['on_success', '"continue"'],
+    ['metadata', step.metadata ?? '{}'],
+  ]);
+}
+
+interface StoredStep {
+  readonly name: string;
+  readonly task_name: string;
+  readonly depends_on: readonly string[];
+  readonly config: Partial<JobConfig>;
+  readonly on_failure: OnFailure;
+}
+
+function parseSteps(definition: JsonText): StepSpec[] {
+  const parsed = JSON.parse(definition) as readonly StoredStep[];
+  return rawItems(definition).map((text, index) => {
+    const step = parsed[index]!;
+    const [payload = '{}', metadata = null] = rawFields(text, ['payload', 'metadata']);
+    return {
+      name: step.name,
+      task: step.task_name,
+      payload,
+      dependsOn: step.depends_on,
+      config: resolveJobConfig(step.config),
+      onFailure: step.on_failure,
+      metadata,
+    };
+  });
+}

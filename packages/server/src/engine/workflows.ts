@@ -1,0 +1,218 @@
+import type { StepStatus } from '@millrace/contract';
+import { begin, buildGraph, STEP, type StepLetter } from '../domain/dag.js';
+import { mergeResults, withContext } from '../domain/context.js';
+import { forbidden, invalidRequest, MillraceError, notFound } from '../domain/errors.js';
+import { bucketOf, bucketOfId, idSuffix, isUuid, joinId } from '../domain/ids.js';
+import { mermaid } from '../domain/mermaid.js';
+import { int4Array, jsonArray, textArray } from '../store/arrays.js';
+import { Batcher } from '../store/batcher.js';
+import type { Database } from '../store/database.js';
+import { countWorkflows, listWorkflows, type WorkflowFilter } from '../store/list-query.js';
+import { toInstant, toInstantOrNull, type WorkflowRow } from '../store/rows.js';
+import { loadStatements } from '../store/sql.js';
+import { decodeIdCursor, encodeIdCursor } from './cursor.js';
+import { define, stepsText, type Definition, type Definitions } from './definitions.js';
+import type { Hub } from './hub.js';
+import type { Ledger } from './ledger.js';
+import { random32 } from './random.js';
+import { resultsOfSteps, stepColumns, stepSuffixes, wasMerged, type StepJob } from './run-writer.js';
+import type { StepSettler } from './step-settler.js';
+import type { Tenants } from './tenants.js';
+import type {
+  Page,
+  WorkflowListQuery,
+  WorkflowRecord,
+  WorkflowsApi,
+  WorkflowSpec,
+  WorkflowStepRecord,
+} from './types.js';
+
+const sql = loadStatements('workflows.sql', [
+  'create_workflows',
+  'workflow_of_tenant',
+  'owner_of_workflow',
+  'step_jobs',
+]);
+
+interface NewWorkflow {
+  readonly tenant: string;
+  readonly spec: WorkflowSpec;
+  readonly definition: Definition;
+}
+
+const BATCH = { maxItems: 200, inFlight: 2, maxWaiting: 20_000 };
+
+export interface WorkflowsDeps {
+  readonly db: Database;
+  readonly hub: Hub;
+  readonly ledger: Ledger;
+  readonly tenants: Tenants;
+  readonly definitions: Definitions;
+  readonly stepSettler: StepSettler;
+  readonly defaultQueue: string;
+}
+
+export class Workflows implements WorkflowsApi {
+  readonly #creates = new Batcher<NewWorkflow, string>((items) => this.#insert(items), BATCH);
+
+  constructor(private readonly deps: WorkflowsDeps) {}
+
+  async create(tenant: string, spec: WorkflowSpec): Promise<string> {
+    const built = buildGraph(spec.steps);
+    if ('problem' in built) {
+      const { step, message } = built.problem;
+      throw invalidRequest(message, [{ path: `steps[${step}]`, message }]);
+    }
+    await this.deps.tenants.register(tenant);
+    return this.#creates.submit({ tenant, spec, definition: define(spec.steps) });
+  }
+
+  async get(tenant: string, id: string): Promise<WorkflowRecord> {
+    return this.#toRecord(await this.#row(tenant, id));
+  }
+
+  async list(tenant: string, query: WorkflowListQuery): Promise<Page<WorkflowRecord>> {
+    const { status, createdAfter, createdBefore, ascending, limit } = query;
+    const filter: WorkflowFilter = { tenant, status, createdAfter, createdBefore };
+    const after = query.cursor === null ? null : decodeIdCursor(query.cursor);
+    const page = listWorkflows(filter, {
+      ascending,
+      after,
+      limit: limit + 1,
+      offset: after === null ? query.offset : 0,
+    });
+    const [rows, total] = await Promise.all([
+      this.deps.db.read<WorkflowRow>(page.statement, page.values),
+      query.includeTotal ? this.#count(filter) : null,
+    ]);
+    const items = await Promise.all(rows.slice(0, limit).map((row) => this.#toRecord(row)));
+    const last = items.at(-1);
+    return { items, total, nextCursor: rows.length > limit && last ? encodeIdCursor(last.id) : null };
+  }
+
+  async cancel(tenant: string, id: string): Promise<void> {
+    const row = await this.#row(tenant, id);
+    if (row.completed_at === null && (await this.deps.stepSettler.cancelWorkflow(row))) return;
+    throw new MillraceError('already_finished', 'the workflow has ended already');
+  }
+
+  async steps(tenant: string, id: string): Promise<readonly WorkflowStepRecord[]> {
+    const row = await this.#row(tenant, id);
+    const definition = await this.#definition(row);
+    const rows = await this.deps.db.run<{ step: string; id: string; status: string }>(sql.step_jobs, [row.id]);
+    const jobs = new Map(rows.map((job) => [job.step, job]));
+    return definition.steps.map(({ name }, step) => {
+      const job = jobs.get(name);
+      return { name, job_id: job?.id ?? null, status: stepStatus(row.state[step] as StepLetter, job?.status) };
+    });
+  }
+
+  async diagram(tenant: string, id: string): Promise<string> {
+    const row = await this.#row(tenant, id);
+    const { graph } = await this.#definition(row);
+    const statuses = (await this.steps(tenant, id)).map((step) => step.status);
+    return mermaid(graph, statuses);
+  }
+
+  async #insert(items: readonly NewWorkflow[]): Promise<string[]> {
+    const begun = items.map((item) => begin(item.definition.graph));
+    const suffixes = items.map(({ tenant }, n) => idSuffix(n, bucketOf(tenant), random32()));
+    const roots = items.flatMap(({ tenant, spec }, n) =>
+      begun[n]!.enqueue.map((step) => {
+        const root = spec.steps[step]!;
+        return { n: n + 1, tenant, workflowId: '', spec: root, payload: withContext(root.payload, spec.context) };
+      }),
+    );
+    const [row] = await this.deps.db.run<{ prefix: string }>(sql.create_workflows, [
+      textArray(suffixes),
+      textArray(items.map((item) => item.tenant)),
+      textArray(items.map((item) => item.spec.name)),
+      jsonArray(items.map((item) => stepsText(item.spec.steps))),
+      jsonArray(items.map((item) => item.spec.context)),
+      jsonArray(items.map((item) => item.spec.metadata)),
+      textArray(begun.map(({ state }) => state)),
+      int4Array(roots.map((root) => root.n)),
+      textArray(stepSuffixes(roots, items.length)),
+      ...stepColumns(roots, this.deps.defaultQueue),
+    ]);
+    const ids = suffixes.map((suffix) => joinId(row!.prefix, suffix));
+    items.forEach((item, n) => this.deps.definitions.keep(ids[n]!, item.definition));
+    this.#created(items, roots);
+    return ids;
+  }
+
+  #created(items: readonly NewWorkflow[], roots: readonly StepJob[]): void {
+    const { hub, ledger, defaultQueue } = this.deps;
+    for (const { tenant } of items) ledger.workflowCreated(tenant);
+    for (const { tenant, spec } of roots) {
+      ledger.created(tenant, 1);
+      hub.announceWork(defaultQueue, spec.config?.priority ?? 0, null);
+    }
+  }
+
+  async #row(tenant: string, id: string): Promise<WorkflowRow> {
+    const { db } = this.deps;
+    if (!isUuid(id)) throw notFound('workflow');
+    const [row] = await db.run<WorkflowRow>(sql.workflow_of_tenant, [tenant, id]);
+    if (row) return row;
+    const [owner] = await db.run(sql.owner_of_workflow, [id, bucketOfId(id)]);
+    throw owner ? forbidden('this workflow belongs to another tenant') : notFound('workflow');
+  }
+
+  async #definition(row: WorkflowRow): Promise<Definition> {
+    const found = (await this.deps.definitions.of([row], this.deps.db.run)).get(row.id);
+    if (!found) throw notFound('workflow');
+    return found;
+  }
+
+  async #toRecord(row: WorkflowRow): Promise<WorkflowRecord> {
+    return {
+      id: row.id,
+      tenant_id: row.tenant,
+      name: row.name,
+      status: row.status,
+      steps: row.definition,
+      context: await this.#context(row),
+      metadata: row.metadata ?? '{}',
+      created_at: toInstant(row.created_at),
+      started_at: toInstantOrNull(row.started_at),
+      completed_at: toInstantOrNull(row.completed_at),
+    };
+  }
+
+  /** What a step that started now would receive. */
+  async #context(row: WorkflowRow): Promise<string> {
+    if (row.unmerged.length === 0) return row.context;
+    const definition = await this.#definition(row);
+    const names = row.unmerged.map((step) => definition.steps[step]!.name);
+    return mergeResults(
+      row.context,
+      await resultsOfSteps(this.deps.db.run, row.id, names),
+      wasMerged({ ...row, definition }),
+    );
+  }
+
+  async #count(filter: WorkflowFilter): Promise<number> {
+    const { statement, values } = countWorkflows(filter);
+    const [row] = await this.deps.db.read<{ total: number }>(statement, values);
+    return row?.total ?? 0;
+  }
+}
+
+/** An enqueued step is what its job is: running includes the wait between two attempts. */
+function stepStatus(letter: StepLetter, jobStatus: string | undefined): StepStatus {
+  switch (letter) {
+    case STEP.blocked:
+      return 'pending';
+    case STEP.enqueued:
+      return jobStatus === 'running' || jobStatus === 'retrying' ? 'running' : 'pending';
+    case STEP.completed:
+      return 'completed';
+    case STEP.failed:
+      return 'failed';
+    case STEP.cancelled:
+      return 'cancelled';
+    case STEP.skipped:
+      return 'skipped';
+  }
+}

@@ -1,0 +1,53 @@
+import type { CronFiringKind } from '@millrace/contract';
+import type { CronFiringRecord, CronRecord, JsonText } from '../engine/types.js';
+import { toInstant, toInstantOrNull } from './rows.js';
+
+/** Schedules and firings as PostgreSQL gives them ⇄ records as the engine shows them. */
+export interface CronRow {
+  readonly tenant: string;
+  readonly id: string;
+  readonly name: string;
+  readonly expr: string;
+  readonly task: string;
+  readonly queue: string;
+  readonly payload: JsonText;
+  readonly config: JsonText;
+  readonly enabled: boolean;
+  readonly next_run_at: string | null;
+  readonly last_enqueued_at: string | null;
+  readonly created_at: string;
+}
+
+export interface CronFiringRow {
+  readonly number: string;
+  readonly occurrence: string;
+  readonly fired_at: string;
+  readonly kind: CronFiringKind;
+  readonly job_id: string;
+}
+
+export function toCron(row: CronRow): CronRecord {
+  return {
+    id: row.id,
+    tenant_id: row.tenant,
+    name: row.name,
+    cron_expr: row.expr,
+    task_name: row.task,
+    payload: row.payload,
+    queue_name: row.queue,
+    config: row.config,
+    enabled: row.enabled,
+    next_run_at: toInstantOrNull(row.next_run_at),
+    last_enqueued_at: toInstantOrNull(row.last_enqueued_at),
+    created_at: toInstant(row.created_at),
+  };
+}
+
+export function toCronFiring(row: CronFiringRow): CronFiringRecord {
+  return {
+    occurrence: toInstant(row.occurrence),
+    fired_at: toInstant(row.fired_at),
+    kind: row.kind,
+    job_id: row.job_id,
+  };
+}
