@@ -1,6 +1,20 @@
 // `npm start`: installs and builds what is missing, then is the service, in this very process, so that signals reach it.
 import { ready } from './lib/setup.mjs';
 
+const underNpm = process.env.npm_lifecycle_event !== undefined;
+if (underNpm) stopWhenOrphaned();
+
 await ready({ build: ['packages/cli'] });
 const { run } = await import('../packages/cli/dist/main.js');
-await run({ underNpm: process.env.npm_lifecycle_event !== undefined });
+await run({ underNpm });
+
+/** npm runs us through a shell. A SIGTERM for npm ends both and never gets here: being an orphan is how we learn of it. */
+function stopWhenOrphaned() {
+  const parent = process.ppid;
+  const watch = setInterval(() => {
+    if (process.ppid === parent) return;
+    clearInterval(watch);
+    process.kill(process.pid, 'SIGTERM');
+  }, 200);
+  watch.unref();
+}

@@ -1,3 +1,4 @@
+import { constants } from 'node:os';
 import {
   configSecrets,
   createLogger,
@@ -29,7 +30,7 @@ export async function serve({ argv, env, isTTY, underNpm, print }: Invocation): 
       },
       again: (signal) => {
         logger.warn({ signal }, 'ending at once');
-        process.exit(signal === 'SIGINT' ? 130 : 143);
+        process.exit(128 + constants.signals[signal]);
       },
       ignoreEcho: underNpm,
     });

@@ -5,7 +5,8 @@
  * own on. Both come within milliseconds, sooner than a person can press again, so there an early repetition counts as an echo.
  */
 const ECHO_MS = 500;
-const STOP_SIGNALS = ['SIGINT', 'SIGTERM'] as const;
+/** SIGHUP: the terminal was closed, which without us would end the process in the middle of its work. */
+const STOP_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 export interface StopHandlers {
   readonly first: (signal: NodeJS.Signals) => void;

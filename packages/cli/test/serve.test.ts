@@ -107,13 +107,16 @@ describe('modes', () => {
 });
 
 describe('stopping', () => {
-  it.each(['SIGTERM', 'SIGINT'] as const)('%s lets the running job finish and exits with 0', async (signal) => {
-    const server = await serve(CREDENTIALS);
-    const id = await createJob(server, KEY, { task_name: 'sleep', payload: { duration_ms: 700 } });
-    await until(async () => (await jobStatus(server, KEY, id)) === 'running', { what: 'the job to run' });
-    expect(await stop(server, signal)).toBe(0);
-    expect(await finalStatus(id)).toBe('completed');
-  });
+  it.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)(
+    '%s lets the running job finish and exits with 0',
+    async (signal) => {
+      const server = await serve(CREDENTIALS);
+      const id = await createJob(server, KEY, { task_name: 'sleep', payload: { duration_ms: 700 } });
+      await until(async () => (await jobStatus(server, KEY, id)) === 'running', { what: 'the job to run' });
+      expect(await stop(server, signal)).toBe(0);
+      expect(await finalStatus(id)).toBe('completed');
+    },
+  );
 
   it.each([
     ['SIGTERM', 143],

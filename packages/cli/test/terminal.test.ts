@@ -1,9 +1,11 @@
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
+import { isRunning } from '../../server/test/support/processes.js';
+import { until } from '../../server/test/support/until.js';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const SCRIPT = fileURLToPath(new URL('terminal.py', import.meta.url));
@@ -27,4 +29,21 @@ describe.runIf(hasPython)('Ctrl-C in a terminal', () => {
     expect(readdirSync(join(dir, 'users'))).toEqual([]);
     rmSync(dir, { recursive: true });
   });
+});
+
+it('SIGTERM for npm reaches the service behind its shell', async () => {
+  const dir = mkdtempSync(join(tmpdir(), 'millrace-npm-'));
+  const flags = ['--dev', '--api-port=0', '--metrics-port=0', '--host=127.0.0.1', `--data-dir=${dir}`];
+  const npm = spawn('npm', ['start', '--silent', '--', ...flags], { cwd: ROOT, stdio: ['ignore', 'pipe', 'inherit'] });
+  let stdout = '';
+  npm.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text));
+  const line = await until(() => /^.*"msg":"listening".*$/m.exec(stdout), {
+    what: 'the service to listen',
+    withinMs: 25_000,
+  });
+  const { pid } = JSON.parse(line[0]) as { pid: number };
+  npm.kill('SIGTERM');
+  await until(() => !isRunning(pid), { what: 'the service to end' });
+  expect(stdout).toMatch(/embedded PostgreSQL stopped[^]*"stopped"/);
+  rmSync(dir, { recursive: true });
 });
