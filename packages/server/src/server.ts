@@ -2,30 +2,26 @@ import type { AddressInfo } from 'node:net';
 import type { Logger } from 'pino';
 import type { Config } from './config.js';
 import { createEngine, type EngineParts } from './engine/engine.js';
-import { MillraceError } from './domain/errors.js';
-import { startEmbedded } from './embedded/index.js';
 import { BUILTIN_HANDLERS } from './handlers/builtin.js';
 import type { Handlers } from './handlers/types.js';
 import { createApp } from './http/app.js';
+import { Lifecycle } from './lifecycle.js';
 import { createCronScheduler } from './loops/cron-scheduler.js';
 import { Holdings } from './loops/holdings.js';
 import { createJanitor } from './loops/janitor.js';
 import type { Loop } from './loops/loop.js';
 import { createRetention } from './loops/retention.js';
 import { POOL_LEASE_SECS, WorkerPool } from './loops/worker-pool.js';
+import { engineMetrics, gaugeCollector } from './measures.js';
+import { openDatabase } from './open-database.js';
 import { Bulletin } from './store/bulletin.js';
 import { Database } from './store/database.js';
-import { migrate, refusal, SchemaError, schemaState } from './store/migrate.js';
 import { currentSchema } from './store/schema-check.js';
-import { engineMetrics, gaugeCollector } from './measures.js';
 import { startMetricsServer } from './telemetry/metrics-server.js';
 import { Metrics } from './telemetry/metrics.js';
 import { VERSION } from './version.js';
 
-/**
- * The composition root: wire, start, drain, stop. Start goes from the database upwards, stop the other way, and whatever was started
- * before a start failed is stopped again.
- */
+/** The composition root: wire, start, drain, stop. */
 export interface ServerOptions {
   readonly logger: Logger;
   /** In-process handlers beside the built-in ones; a name of theirs may be taken over. */
@@ -39,113 +35,62 @@ export interface RunningServer {
   stop(): Promise<void>;
 }
 
-type Undo = () => Promise<void>;
-
-/** How long a start waits for a database that does not answer yet, as after a reboot of both. */
-const DATABASE_PATIENCE_MS = 30_000;
-const DATABASE_RETRY_MS = 500;
 /** A probe must answer; a database that dawdles this long is as good as gone. */
 const READY_MS = 2_000;
 
 export async function startServer(config: Config, options: ServerOptions): Promise<RunningServer> {
-  const undo: Undo[] = [];
-  const unwind = async () => {
-    for (const stop of undo.splice(0).reverse()) await stop();
-  };
+  const lifecycle = new Lifecycle();
   try {
-    return await wire(config, options, undo, unwind);
+    return await start(config, options, lifecycle);
   } catch (error) {
-    await unwind();
+    await lifecycle.stop(0);
     throw error;
   }
 }
 
-async function wire(
-  config: Config,
-  options: ServerOptions,
-  undo: Undo[],
-  unwind: () => Promise<void>,
-): Promise<RunningServer> {
+async function start(config: Config, options: ServerOptions, lifecycle: Lifecycle): Promise<RunningServer> {
   const { logger } = options;
-  const url = await openDatabase(config, logger, undo);
-  await prepareSchema(url, config.autoMigrate, logger);
-
+  const url = await openDatabase(config, logger, lifecycle);
   const db = new Database({ url, maxConnections: config.maxDbConnections, logger });
-  undo.push(() => db.close());
+  lifecycle.onStop(() => db.close());
 
-  let stopping = false;
-  const isShuttingDown = () => stopping;
   const handlers: Handlers = { ...BUILTIN_HANDLERS, ...options.handlers };
-  const gauges: { collect: (metrics: Metrics) => Promise<void> } = { collect: async () => undefined };
-  const metrics = new Metrics({ collect: (m) => gauges.collect(m) });
-  undo.push(async () => metrics.close());
-  const ready = () => isReady(db, isShuttingDown);
+  const metrics: Metrics = new Metrics({ collect: () => collectGauges(metrics) });
+  lifecycle.onStop(() => metrics.close());
   const engine = createEngine({
     db,
     metrics: engineMetrics(metrics),
     tasks: Object.keys(handlers).sort(),
     defaultQueue: config.defaultQueue,
-    ready,
+    ready: () => isReady(db, lifecycle),
   });
-  gauges.collect = gaugeCollector(db, engine);
+  const collectGauges = gaugeCollector(db, engine);
 
-  await startBulletin(db, engine, logger, undo);
+  const parts: Parts = { config, engine, metrics, handlers, logger, lifecycle };
+  await startBulletin(db, parts);
   const metricsServer = await startMetricsServer(metrics, { host: config.host, port: config.metricsPort });
-  undo.push(() => metricsServer.stop());
-  startLoops(config, engine, logger, undo);
-  if (config.mode !== 'api') startPool(config, engine, handlers, logger, undo);
-  const apiUrl =
-    config.mode === 'worker' ? null : await startApi(config, { engine, metrics, logger, isShuttingDown }, undo);
-
-  let stopped: Promise<void> | null = null;
+  lifecycle.onStop(() => metricsServer.stop());
+  startLoops(parts);
+  if (config.mode !== 'api') startPool(parts);
+  const apiUrl = config.mode === 'worker' ? null : await startApi(parts);
   return {
     apiUrl,
     metricsUrl: urlOf(config.host, metricsServer.port),
-    stop: () => {
-      stopping = true;
-      return (stopped ??= unwind());
-    },
+    stop: () => lifecycle.stop(config.shutdownSecs * 1000),
   };
 }
 
-async function openDatabase(config: Config, logger: Logger, undo: Undo[]): Promise<string> {
-  if (config.database.kind === 'url') return config.database.url;
-  const embedded = await startEmbedded({ dir: config.database.dir, log: logger });
-  undo.push(() => embedded.stop());
-  return embedded.url;
+interface Parts {
+  readonly config: Config;
+  readonly engine: EngineParts;
+  readonly metrics: Metrics;
+  readonly handlers: Handlers;
+  readonly logger: Logger;
+  readonly lifecycle: Lifecycle;
 }
 
-async function prepareSchema(url: string, autoMigrate: boolean, logger: Logger): Promise<void> {
-  const state = await patiently(() => schemaState(url), logger);
-  if (state.kind === 'behind' && autoMigrate) {
-    const { applied } = await migrate(url);
-    if (applied.length > 0) logger.info({ applied }, 'migrated the database schema');
-    return;
-  }
-  const refused = refusal(state);
-  if (refused) throw new SchemaError(refused);
-}
-
-async function patiently<T>(work: () => Promise<T>, logger: Logger): Promise<T> {
-  const giveUpAt = performance.now() + DATABASE_PATIENCE_MS;
-  for (let told = false; ; told = true) {
-    try {
-      return await work();
-    } catch (error) {
-      const outage = error instanceof MillraceError && error.code === 'unavailable';
-      if (!outage || performance.now() > giveUpAt) throw error;
-      if (!told)
-        logger.warn(
-          { err: error.cause },
-          `the database does not answer; waiting up to ${DATABASE_PATIENCE_MS / 1000} s for it`,
-        );
-      await new Promise((resolve) => setTimeout(resolve, DATABASE_RETRY_MS));
-    }
-  }
-}
-
-async function isReady(db: Database, isShuttingDown: () => boolean): Promise<boolean> {
-  if (isShuttingDown()) return false;
+async function isReady(db: Database, lifecycle: Lifecycle): Promise<boolean> {
+  if (lifecycle.stopping) return false;
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<boolean>((resolve) => (timer = setTimeout(() => resolve(false), READY_MS)));
   const current = currentSchema(db).then(
@@ -155,7 +100,7 @@ async function isReady(db: Database, isShuttingDown: () => boolean): Promise<boo
   return Promise.race([current, late]).finally(() => clearTimeout(timer));
 }
 
-async function startBulletin(db: Database, { hub }: EngineParts, logger: Logger, undo: Undo[]): Promise<void> {
+async function startBulletin(db: Database, { engine: { hub }, logger, lifecycle }: Parts): Promise<void> {
   const bulletin = new Bulletin(
     db,
     logger,
@@ -163,11 +108,11 @@ async function startBulletin(db: Database, { hub }: EngineParts, logger: Logger,
     () => hub.wakeAll(),
   );
   hub.connect(bulletin);
-  undo.push(() => bulletin.stop());
+  lifecycle.onStop(() => bulletin.stop());
   await bulletin.start();
 }
 
-function startLoops(config: Config, { maintenance, cronFirer }: EngineParts, logger: Logger, undo: Undo[]): void {
+function startLoops({ config, engine: { maintenance, cronFirer }, logger, lifecycle }: Parts): void {
   const loops: Loop[] = [
     createJanitor(maintenance, logger),
     createRetention(maintenance, config.retentionHours, logger),
@@ -175,39 +120,20 @@ function startLoops(config: Config, { maintenance, cronFirer }: EngineParts, log
   ];
   for (const loop of loops) {
     loop.start();
-    undo.push(() => loop.stop());
+    lifecycle.onStop(() => loop.stop());
   }
 }
 
-function startPool(config: Config, engine: EngineParts, handlers: Handlers, logger: Logger, undo: Undo[]): void {
+function startPool({ config, engine, handlers, logger, lifecycle }: Parts): void {
   const { claimer, settler, hub, keeper } = engine;
   const holdings = new Holdings(keeper, POOL_LEASE_SECS, logger);
-  const pool = new WorkerPool({
-    queue: config.defaultQueue,
-    workers: config.workers,
-    handlers,
-    claimer,
-    settler,
-    hub,
-    holdings,
-    logger,
-  });
+  const { defaultQueue: queue, workers } = config;
+  const pool = new WorkerPool({ queue, workers, handlers, claimer, settler, hub, holdings, logger });
   pool.start();
-  undo.push(() => pool.stop(config.shutdownSecs * 1000));
+  lifecycle.onDrain((graceMs) => pool.stop(graceMs));
 }
 
-interface ApiParts {
-  readonly engine: EngineParts;
-  readonly metrics: Metrics;
-  readonly logger: Logger;
-  readonly isShuttingDown: () => boolean;
-}
-
-async function startApi(
-  config: Config,
-  { engine, metrics, logger, isShuttingDown }: ApiParts,
-  undo: Undo[],
-): Promise<string> {
+async function startApi({ config, engine, metrics, logger, lifecycle }: Parts): Promise<string> {
   const { dev, apiKeys, jwtSecret, workerToken, defaultQueue, corsOrigins, maxBodyBytes } = config;
   const app = createApp({
     engine: engine.api,
@@ -218,11 +144,14 @@ async function startApi(
     logger,
     metrics,
     version: VERSION,
-    isShuttingDown,
+    isShuttingDown: () => lifecycle.stopping,
   });
-  undo.push(async () => {
+  lifecycle.onDrain(async (graceMs) => {
     engine.desk.close();
+    // A client that dawdles over its request may not hold up the exit.
+    const timer = setTimeout(() => app.server.closeAllConnections(), graceMs);
     await app.close();
+    clearTimeout(timer);
   });
   await app.listen({ host: config.host, port: config.apiPort });
   return urlOf(config.host, (app.server.address() as AddressInfo).port);

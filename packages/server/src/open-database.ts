@@ -1,0 +1,48 @@
+import type { Logger } from 'pino';
+import type { Config } from './config.js';
+import { MillraceError } from './domain/errors.js';
+import { startEmbedded } from './embedded/index.js';
+import type { Lifecycle } from './lifecycle.js';
+import { migrate, refusal, SchemaError, schemaState } from './store/migrate.js';
+
+/** How long a start waits for a database that does not answer yet, as after a reboot of both. */
+const PATIENCE_MS = 30_000;
+const RETRY_MS = 500;
+
+/** The address of a database whose schema is the one this program knows. */
+export async function openDatabase(config: Config, logger: Logger, lifecycle: Lifecycle): Promise<string> {
+  const url = await addressOf(config, logger, lifecycle);
+  const state = await patiently(() => schemaState(url), logger);
+  if (state.kind === 'behind' && config.autoMigrate) {
+    const { applied } = await migrate(url);
+    if (applied.length > 0) logger.info({ applied }, 'migrated the database schema');
+    return url;
+  }
+  const refused = refusal(state);
+  if (refused) throw new SchemaError(refused);
+  return url;
+}
+
+async function addressOf({ database }: Config, logger: Logger, lifecycle: Lifecycle): Promise<string> {
+  if (database.kind === 'url') return database.url;
+  const embedded = await startEmbedded({ dir: database.dir, log: logger });
+  lifecycle.onStop(() => embedded.stop());
+  return embedded.url;
+}
+
+async function patiently<T>(work: () => Promise<T>, logger: Logger): Promise<T> {
+  const giveUpAt = performance.now() + PATIENCE_MS;
+  for (let told = false; ; told = true) {
+    try {
+      return await work();
+    } catch (error) {
+      const outage = error instanceof MillraceError && error.code === 'unavailable';
+      if (!outage || performance.now() > giveUpAt) throw error;
+      if (!told) {
+        const message = `the database does not answer; waiting up to ${PATIENCE_MS / 1000} s for it`;
+        logger.warn({ err: error.cause }, message);
+      }
+      await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+    }
+  }
+}
