@@ -4,7 +4,7 @@ import { ready } from './lib/setup.mjs';
 const underNpm = process.env.npm_lifecycle_event !== undefined;
 if (underNpm) stopWhenOrphaned();
 
-await ready({ build: ['packages/cli'] });
+await ready();
 const { run } = await import('../packages/cli/dist/main.js');
 await run({ underNpm });
 

@@ -1,10 +1,10 @@
 // `npm test`: everything that must hold, in the order in which a failure is cheapest to understand. Arguments go to vitest.
 import { performance } from 'node:perf_hooks';
-import { ready } from './lib/setup.mjs';
+import { buildAll, installed } from './lib/setup.mjs';
 import { root, runTool } from './lib/tools.mjs';
 
 const stages = [
-  ['types', () => runTool('typescript', 'tsc', ['-b'])],
+  ['types', buildAll],
   ['lint', () => runTool('eslint', 'eslint', ['.', '--max-warnings', '0'])],
   ['format', () => runTool('prettier', 'prettier', ['--check', '--log-level', 'warn', '.'])],
   [
@@ -22,7 +22,7 @@ const stages = [
 ];
 
 process.chdir(root);
-await ready({ build: [] });
+await installed();
 
 const results = [];
 for (const [name, stage] of stages) {

@@ -6,16 +6,27 @@ import { root, runNpm, runTool } from './tools.mjs';
 
 const OLDEST_NODE = [20, 11];
 
-/** Makes a clone ready to run: packages installed, the given projects built. Costs a moment when it already is. */
-export async function ready({ build }) {
+/** Makes a clone ready to run: packages installed, the command line built. Costs a moment when it already is. */
+export async function ready() {
   refuseOldNode();
-  if (isInstalled() && isBuilt(build)) return;
+  if (isInstalled() && isBuilt()) return;
   await withLock(root, async () => {
     // Looked at again: whoever held the lock before us was most likely doing the very same.
     if (!isInstalled()) await install();
-    if (!isBuilt(build)) await buildProjects(build);
+    if (isBuilt()) return;
+    console.error('building ...');
+    if ((await build(['packages/cli'])) !== 0) fail('the build failed; see above');
   });
 }
+
+/** Only the packages, for those who build by themselves. */
+export async function installed() {
+  refuseOldNode();
+  if (!isInstalled()) await withLock(root, async () => isInstalled() || install());
+}
+
+/** Everything, tests included; resolves to the exit code. */
+export const buildAll = () => withLock(root, () => build([]));
 
 function refuseOldNode() {
   const [major, minor] = process.versions.node.split('.').map(Number);
@@ -60,22 +71,24 @@ function isForThisMachine({ os, cpu, libc, optional }) {
 
 const stampFile = join(root, '.cache', 'built');
 
-function isBuilt(projects) {
-  if (projects.length === 0) return true;
-  if (!existsSync(join(root, 'packages/cli/dist/main.js'))) return false;
+function isBuilt() {
   try {
-    return readFileSync(stampFile, 'utf8') === fingerprint();
+    return existsSync(join(root, 'packages/cli/dist/main.js')) && readFileSync(stampFile, 'utf8') === fingerprint();
   } catch {
     return false;
   }
 }
 
-async function buildProjects(projects) {
-  console.error('building ...');
+async function build(projects) {
   const before = fingerprint();
-  if ((await runTool('typescript', 'tsc', ['-b', ...projects])) !== 0) fail('the build failed; see above');
-  mkdirSync(join(root, '.cache'), { recursive: true });
-  writeFileSync(stampFile, before);
+  // tsc goes by the times of files, and a copy laid over a built clone brings old times with new contents.
+  const force = isBuilt() ? [] : ['--force'];
+  const code = await runTool('typescript', 'tsc', ['-b', ...projects, ...force]);
+  if (code === 0) {
+    mkdirSync(join(root, '.cache'), { recursive: true });
+    writeFileSync(stampFile, before);
+  }
+  return code;
 }
 
 /** Of everything the build reads. Contents, not times: a checkout changes times and a copy keeps them. */

@@ -3,7 +3,6 @@ export interface Reply {
   readonly headers: Headers;
   readonly text: string;
   /** The parsed JSON, or undefined for an empty or other body. Tests read it freely, so it is not typed. */
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any
   readonly body: any;
 }
 
