@@ -42,8 +42,11 @@ interface ClaimAnswer {
   readonly jobs: string | null;
 }
 
+const MAX_STARTED_KEPT = 50_000;
+
 export class Claimer {
   readonly #lanes = new Lanes();
+  readonly #started = new Set<string>();
 
   constructor(
     private readonly db: Database,
@@ -97,13 +100,19 @@ export class Claimer {
     return rows.map((row, index) => ({ job: toRunningJob(queue, row, now), leaseToken: slots[index]?.token ?? '' }));
   }
 
-  /** Not part of the claim: a claim must never wait for the lock of a workflow. What fails here is put right when the first step ends. */
+  /**
+   * Not part of the claim: a claim must never wait for the lock of a workflow. What fails here is put right when the first step ends. Later
+   * steps of a workflow this process has marked need no statement.
+   */
   async #markStarted(rows: readonly ClaimedRow[]): Promise<void> {
-    const firsts = rows.filter(
-      ([, , , , , , , , deliveryCount, , , , , workflowId]) => workflowId !== null && deliveryCount === 1,
-    );
-    if (firsts.length === 0) return;
-    const values = [textArray(firsts.map(([, tenant]) => tenant)), uuidArray(firsts.map((row) => row[13]))];
+    const fresh = new Map<string, string>();
+    for (const [, tenant, , , , , , , deliveryCount, , , , , workflowId] of rows) {
+      if (workflowId !== null && deliveryCount === 1 && !this.#started.has(workflowId)) fresh.set(workflowId, tenant);
+    }
+    if (fresh.size === 0) return;
+    if (this.#started.size > MAX_STARTED_KEPT) this.#started.clear();
+    for (const id of fresh.keys()) this.#started.add(id);
+    const values = [textArray([...fresh.values()]), uuidArray([...fresh.keys()])];
     await this.db.run(workflowSql.mark_started, values).catch(() => undefined);
   }
 
