@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import type { Config } from './config.js';
-import { MillraceError } from './domain/errors.js';
+import { isUnavailable } from './domain/errors.js';
 import { startEmbedded } from './embedded/index.js';
 import type { Lifecycle } from './lifecycle.js';
 import { migrate, refusal, SchemaError, schemaState } from './store/migrate.js';
@@ -36,11 +36,10 @@ async function patiently<T>(work: () => Promise<T>, logger: Logger): Promise<T> 
     try {
       return await work();
     } catch (error) {
-      const outage = error instanceof MillraceError && error.code === 'unavailable';
-      if (!outage || performance.now() > giveUpAt) throw error;
+      if (!isUnavailable(error) || performance.now() > giveUpAt) throw error;
       if (!told) {
         const message = `the database does not answer; waiting up to ${PATIENCE_MS / 1000} s for it`;
-        logger.warn({ err: error.cause }, message);
+        logger.warn({ err: (error as Error).cause }, message);
       }
       await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
     }

@@ -3,6 +3,9 @@ import { objectText, rawEntries } from './raw-json.js';
 /**
  * The context of a workflow, as JSON text throughout. When a step completes, the keys of its result are merged, later completions winning,
  * and the whole result stands under the step's own name. Names of completed steps win over keys, whichever came first.
+ *
+ * `_context` in a result never enters, neither as a key nor within the result under its step's name: a handler that hands its payload back
+ * would otherwise put the context into itself, and a chain of such steps would double it each time.
  */
 export interface StepResult {
   readonly name: string;
@@ -23,10 +26,10 @@ export function mergeResults(
   const merged = rawEntries(context);
   const named = new Set<string>();
   for (const { name, result } of results) {
-    for (const [key, text] of rawEntries(result)) {
-      if (key !== RESERVED && !named.has(key) && !isCompletedStep(key)) merged.set(key, text);
-    }
-    merged.set(name, result);
+    const entries = rawEntries(result);
+    const own = entries.delete(RESERVED) ? objectText(entries) : result;
+    for (const [key, text] of entries) if (!named.has(key) && !isCompletedStep(key)) merged.set(key, text);
+    merged.set(name, own);
     named.add(name);
   }
   return objectText(merged);

@@ -37,10 +37,10 @@ export function nextN(expr: string, instantMs: number, n: number): number[] {
 }
 
 /**
- * Compiling takes five times as long as asking, and schedules are many while expressions are few. Oldest out first: this is a shortcut, not a
- * store.
+ * Compiling takes several times as long as asking, and a scheduler asks for the same expressions again and again. At most some 25 MB;
+ * oldest out first.
  */
-const KEPT = 2_000;
+const KEPT = 10_000;
 const kept = new Map<string, Compiled>();
 
 function compiledOf(expr: string): Compiled {

@@ -1,23 +1,45 @@
+import type { CronFiringKind } from '@millrace/contract';
 import { nextAfter } from './cron-expression.js';
-
-export type FiringKind = 'on_time' | 'catch_up';
 
 /** What to do about an occurrence that is due: under which name to fire it, and which occurrence comes after it. */
 export interface FiringDecision {
-  readonly kind: FiringKind;
+  readonly kind: CronFiringKind;
   /** Null: this was the last one. */
   readonly next: number | null;
 }
 
+/** One look of a scheduler at what is due. */
+export interface Look {
+  readonly nowMs: number;
+  /** Since when the same scheduler has been looking without a break. */
+  readonly watchedSinceMs: number;
+}
+
 /**
- * Up to here an occurrence is late, beyond it was missed. A scheduler that is busy, or a fleet that changes hands, is late by less than a second;
- * it has missed nothing, and every occurrence gets its job, even of a schedule that fires every second. Nobody is away and back
- * again within two seconds.
+ * An occurrence can be late or missed. Late: a busy scheduler comes to it after its instant; it has missed nothing, and every occurrence gets its
+ * job, even of a schedule that fires every second. Missed: nobody was there.
+ *
+ * Within this time it was late, whoever finds it: no fleet is away and back again in two seconds.
  */
 export const LATE_MS = 2_000;
+/**
+ * And within this time if the scheduler that finds it has been looking since before it was due: thousands of schedules on the hour make a
+ * backlog, not an absence. Beyond it the fleet cannot keep up, and to collapse what has piled up is the way out.
+ */
+export const BACKLOG_MS = 30_000;
+
+/** A scheduler that looked less than LATE_MS ago has been there all the time; otherwise its watch begins anew. */
+export function look(previous: Look | null, nowMs: number): Look {
+  const unbroken = previous !== null && nowMs - previous.nowMs <= LATE_MS;
+  return { nowMs, watchedSinceMs: unbroken ? previous.watchedSinceMs : nowMs };
+}
 
 /** Missed occurrences collapse: the first of them fires as the catch-up of all, and the cadence goes on after now. */
-export function decideFiring(expr: string, occurrenceMs: number, nowMs: number): FiringDecision {
-  if (nowMs - occurrenceMs <= LATE_MS) return { kind: 'on_time', next: nextAfter(expr, occurrenceMs) };
-  return { kind: 'catch_up', next: nextAfter(expr, nowMs) };
+export function decideFiring(expr: string, occurrenceMs: number, seen: Look): FiringDecision {
+  if (isMissed(occurrenceMs, seen)) return { kind: 'catch_up', next: nextAfter(expr, seen.nowMs) };
+  return { kind: 'on_time', next: nextAfter(expr, occurrenceMs) };
+}
+
+function isMissed(occurrenceMs: number, { nowMs, watchedSinceMs }: Look): boolean {
+  return nowMs - occurrenceMs > (occurrenceMs >= watchedSinceMs ? BACKLOG_MS : LATE_MS);
 }

@@ -37,6 +37,7 @@ export interface StepDefinition {
 
 export interface GraphProblem {
   readonly step: number;
+  readonly field: 'name' | 'depends_on';
   readonly message: string;
 }
 
@@ -46,7 +47,7 @@ export type BuiltGraph = { readonly graph: Graph } | { readonly problem: GraphPr
 export function buildGraph(definitions: readonly StepDefinition[]): BuiltGraph {
   const indexOf = new Map<string, number>();
   for (const [step, { name }] of definitions.entries()) {
-    if (indexOf.has(name)) return { problem: { step, message: `duplicate step name ${quote(name)}` } };
+    if (indexOf.has(name)) return { problem: { step, field: 'name', message: `duplicate step name ${quote(name)}` } };
     indexOf.set(name, step);
   }
   const dependents = definitions.map((): number[] => []);
@@ -56,11 +57,12 @@ export function buildGraph(definitions: readonly StepDefinition[]): BuiltGraph {
     for (const name of new Set(definition.dependsOn)) {
       const dependency = indexOf.get(name);
       if (dependency === undefined) {
-        return {
-          problem: { step, message: `step ${quote(definition.name)} depends on ${quote(name)}, which is not a step` },
-        };
+        const message = `step ${quote(definition.name)} depends on ${quote(name)}, which is not a step`;
+        return { problem: { step, field: 'depends_on', message } };
       }
-      if (dependency === step) return { problem: { step, message: `step ${quote(name)} depends on itself` } };
+      if (dependency === step) {
+        return { problem: { step, field: 'depends_on', message: `step ${quote(name)} depends on itself` } };
+      }
       own.push(dependency);
       dependents[dependency]?.push(step);
     }
@@ -75,7 +77,8 @@ export function buildGraph(definitions: readonly StepDefinition[]): BuiltGraph {
   const cycle = findCycle(graph);
   if (cycle) {
     const names = [...cycle, cycle[0] ?? 0].map((step) => quote(graph[step]?.name ?? ''));
-    return { problem: { step: cycle[0] ?? 0, message: `the steps form a cycle: ${names.join(' -> ')}` } };
+    const message = `the steps form a cycle: ${names.join(' -> ')}`;
+    return { problem: { step: cycle[0] ?? 0, field: 'depends_on', message } };
   }
   return { graph };
 }

@@ -25,5 +25,9 @@ export const notFound = (what: string): MillraceError => new MillraceError('not_
 
 export const forbidden = (message: string): MillraceError => new MillraceError('forbidden', message);
 
+/** The database is away. Whoever keeps its connections has said so already; nobody else need repeat it. */
+export const isUnavailable = (error: unknown): boolean =>
+  error instanceof MillraceError && error.code === 'unavailable';
+
 export const unavailable = (message: string, cause?: unknown): MillraceError =>
   new MillraceError('unavailable', message, undefined, { cause });

@@ -2,8 +2,9 @@ import type { StepStatus } from '@millrace/contract';
 import type { Graph } from './dag.js';
 
 /**
- * A workflow as a Mermaid diagram. Nodes are called s0, s1, … so that no step name can be taken for syntax; the name is the label, in
- * quotes, with everything that means something to Mermaid or to HTML written as an entity.
+ * A workflow as a Mermaid diagram. A step whose name is a plain word is a node of that name, so that the text reads by itself; any other is
+ * called s0, s1, … by its place. The label of a node is the step's name in quotes, with everything that means something to
+ * Mermaid, to its Markdown or to HTML written as an entity: no name can be taken for syntax.
  */
 const COLOURS: Record<StepStatus, string> = {
   pending: 'fill:#e5e7eb,stroke:#6b7280,color:#111827',
@@ -15,17 +16,41 @@ const COLOURS: Record<StepStatus, string> = {
 };
 
 export function mermaid(graph: Graph, statuses: readonly StepStatus[]): string {
-  const nodes = graph.map((step, index) => `  s${index}["${label(step.name)}"]:::${statuses[index] ?? 'pending'}`);
-  const edges = graph.flatMap((step, index) => step.dependsOn.map((dependency) => `  s${dependency} --> s${index}`));
+  const ids = graph.map((step, index) => nodeId(step.name, index));
+  const nodes = graph.map((step, index) => `  ${ids[index]}["${label(step.name)}"]:::${statuses[index] ?? 'pending'}`);
+  const edges = graph.flatMap((step, index) => step.dependsOn.map((before) => `  ${ids[before]} --> ${ids[index]}`));
   const used = [...new Set(statuses)].sort();
   const classes = used.map((status) => `  classDef ${status} ${COLOURS[status]}`);
   return ['graph TD', ...nodes, ...edges, ...classes].join('\n');
 }
 
-/** Letters, digits and the marks that mean nothing anywhere stay; everything else becomes a numbered entity. */
+const PLAIN_WORD = /^[A-Za-z][A-Za-z0-9]*(?:[_-][A-Za-z0-9]+)*$/;
+const MADE_UP = /^s\d+$/;
+const MAX_ID_LENGTH = 64;
+
+/** Mermaid takes these for its own even where a node is expected, and a hyphen ends a word for it. */
+const RESERVED = new Set([
+  ...['end', 'graph', 'flowchart', 'subgraph', 'direction', 'style', 'linkstyle', 'classdef', 'class', 'default'],
+  ...['click', 'href', 'call', 'interpolate', 'acctitle', 'accdescr'],
+]);
+
+function nodeId(name: string, index: number): string {
+  const isUsable = name.length <= MAX_ID_LENGTH && PLAIN_WORD.test(name) && !MADE_UP.test(name);
+  const words = isUsable ? name.toLowerCase().split('-') : [];
+  return isUsable && !words.some((word) => RESERVED.has(word)) ? name : `s${index}`;
+}
+
+const WORD = /[\p{L}\p{N}]/u;
+/** Harmless between two letters; at the edge of a word they may begin a list, an emphasis or a code block. */
+const JOINT = /[ _.,-]/;
+
 function label(name: string): string {
-  let text = '';
-  for (const character of name)
-    text += /[\p{L}\p{N} _.,-]/u.test(character) ? character : `#${character.codePointAt(0)};`;
-  return text;
+  const characters = [...name];
+  const isWord = (at: number): boolean => WORD.test(characters[at] ?? '');
+  return characters
+    .map((character, at) => {
+      const stays = isWord(at) || (JOINT.test(character) && isWord(at - 1) && isWord(at + 1));
+      return stays ? character : `#${character.codePointAt(0)};`;
+    })
+    .join('');
 }

@@ -46,7 +46,7 @@ export function errorBody(code: ErrorCode, message: string, details?: readonly E
 export function handleError(error: FastifyError | Error, request: FastifyRequest, reply: FastifyReply): void {
   const problem = problemOf(error);
   if (problem.status >= 500) {
-    const level = problem.code === 'unavailable' ? 'warn' : 'error';
+    const level = problem.code === 'unavailable' ? 'debug' : 'error';
     request.log[level]({ err: error, reqId: request.id, method: request.method, route: request.routeOptions.url });
   }
   if (problem.code === 'unauthorized') reply.header('www-authenticate', 'Bearer');

@@ -1,4 +1,4 @@
-import { JOB_STATUSES, ORDERS, PAGE_LIMITS, type JobStatus } from '@millrace/contract';
+import { JOB_STATUSES, NEXT_RUNS_LIMITS, ORDERS, PAGE_LIMITS, type JobStatus } from '@millrace/contract';
 import { invalidRequest } from '../domain/errors.js';
 import { parseQueryInstant } from '../domain/instant.js';
 import { isStorableText } from '../domain/text.js';
@@ -28,6 +28,9 @@ export function listQuery(query: Query): ListQuery {
 export function jobListQuery(query: Query): JobListQuery {
   return { ...listQuery(query), status: jobStatus(query), queue: textOf(query, 'queue') };
 }
+
+export const nextRunsCount = (query: Query): number =>
+  wholeNumber(query, 'count', NEXT_RUNS_LIMITS.default, NEXT_RUNS_LIMITS.minimum, NEXT_RUNS_LIMITS.maximum);
 
 function textOf(query: Query, name: string): string | null {
   const value = query[name];

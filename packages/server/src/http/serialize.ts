@@ -1,5 +1,5 @@
 import { DEFAULT_JOB_CONFIG, type JobConfig } from '@millrace/contract';
-import type { DeadLetterRecord, Instant, JobRecord, LeasedJob, Page } from '../engine/types.js';
+import type { CronRecord, DeadLetterRecord, Instant, JobRecord, LeasedJob, Page } from '../engine/types.js';
 
 /**
  * Records to JSON text, by assembly. Payload, result and metadata are JSON already and pass through untouched: they
@@ -61,6 +61,16 @@ export function deadLetterJson(letter: DeadLetterRecord): string {
     replay_job_id,
     tenant_id,
   });
+}
+
+export function cronJson(cron: CronRecord): string {
+  return (
+    `{"id":"${cron.id}","name":${text(cron.name)},"cron_expr":${text(cron.cron_expr)}` +
+    `,"task_name":${text(cron.task_name)},"payload":${cron.payload},"queue_name":${text(cron.queue_name)}` +
+    `,"config":${cron.config},"enabled":${cron.enabled},"next_run_at":${plainOrNull(cron.next_run_at)}` +
+    `,"last_enqueued_at":${plainOrNull(cron.last_enqueued_at)},"created_at":"${cron.created_at}"` +
+    `,"tenant_id":${text(cron.tenant_id)}}`
+  );
 }
 
 /** A page whose items stand under `key`. */

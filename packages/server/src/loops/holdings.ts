@@ -58,7 +58,7 @@ export class Holdings {
       for (const { token } of asked) if (!standing.has(token) && this.#held.has(token)) this.#lose(token);
     } catch (error) {
       // The leases may run out before the database is back; then their jobs run again elsewhere, as they must.
-      this.logger.warn({ err: error }, 'cannot reach the database to keep leases alive');
+      this.logger.debug({ err: error }, 'cannot keep leases alive');
       if (extend) this.#extendedAt = 0;
     }
   }

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
-import { MillraceError } from '../domain/errors.js';
+import { isUnavailable } from '../domain/errors.js';
 import { cleanText } from '../domain/text.js';
 import type { Claimer } from '../engine/claim.js';
 import type { Hub } from '../engine/hub.js';
@@ -117,7 +117,8 @@ export class WorkerPool {
       const slots = Array.from({ length: n }, () => ({ token: randomUUID(), leaseSecs: POOL_LEASE_SECS }));
       claimed = await this.options.claimer.claim(this.options.queue, slots);
     } catch (error) {
-      this.options.logger.warn({ err: error }, 'cannot claim jobs; trying again');
+      const level = isUnavailable(error) ? 'debug' : 'warn';
+      this.options.logger[level]({ err: error }, 'cannot claim jobs; trying again');
     }
     this.#claiming--;
     this.#claimingSlots -= n;
@@ -211,8 +212,7 @@ export class WorkerPool {
           this.options.logger.debug({ job_id: leased.job.id }, 'the lease was gone before the outcome could be stored');
         return;
       } catch (error) {
-        const outage = error instanceof MillraceError && error.code === 'unavailable';
-        if (!outage || this.#stopping || performance.now() > giveUpAt) {
+        if (!isUnavailable(error) || this.#stopping || performance.now() > giveUpAt) {
           this.options.logger.warn(
             { err: error, job_id: leased.job.id },
             'the outcome of a job could not be stored; it will run again',

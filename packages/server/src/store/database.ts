@@ -1,6 +1,6 @@
 import pg from 'pg';
 import type { Logger } from 'pino';
-import { breaksConnection, DeadlineExceeded, isCollision, translate } from './failures.js';
+import { breaksConnection, DeadlineExceeded, isCollision, isOutage, translate } from './failures.js';
 import type { Statement } from './sql.js';
 
 /**
@@ -64,6 +64,7 @@ export class Database {
   readonly #hot: pg.Pool;
   readonly #reads: pg.Pool;
   readonly #listenConfig: pg.ClientConfig;
+  #away = false;
 
   constructor(private readonly options: DatabaseOptions) {
     // One connection listens; of the rest, the queue's own statements get the larger part.
@@ -122,8 +123,10 @@ export class Database {
 
   #pool(max: number, settings: readonly string[]): pg.Pool {
     const pool = new pg.Pool({ ...this.#connection(settings), max, idleTimeoutMillis: 60_000 });
-    // An idle connection that dies is replaced at the next use; without a listener the process would die with it.
-    pool.on('error', (error) => this.options.logger.warn({ err: error }, 'an idle database connection was lost'));
+    // Without these listeners the process would die with any of its connections. An idle one that is lost is replaced at the next use;
+    // one in use fails its statement, which says all there is to say.
+    pool.on('error', (error) => this.options.logger.debug({ err: error }, 'an idle database connection was lost'));
+    pool.on('connect', (client) => client.on('error', () => undefined));
     return pool;
   }
 
@@ -157,12 +160,27 @@ export class Database {
     }
   }
 
+  /** An outage makes one line when it begins and one when it ends, however many statements fail in between. */
+  #note(outage: unknown): void {
+    if (outage !== null && !this.#away) {
+      this.#away = true;
+      this.options.logger.warn({ err: outage }, 'the database is out of reach');
+    } else if (outage === null && this.#away) {
+      this.#away = false;
+      this.options.logger.info('the database answers again');
+    }
+  }
+
   async #retrying<T>(work: () => Promise<T>): Promise<T> {
     for (let tries = 1; ; tries++) {
       try {
-        return await work();
+        const result = await work();
+        this.#note(null);
+        return result;
       } catch (error) {
-        if (!isCollision(error) || tries === COLLISION_TRIES) throw translate(error);
+        if (isCollision(error) && tries < COLLISION_TRIES) continue;
+        if (isOutage(error)) this.#note(error);
+        throw translate(error);
       }
     }
   }

@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import type { AuthHooks } from '../auth.js';
 import type { HttpContext } from '../context.js';
 import { handleUnknownRoute } from '../errors.js';
+import { cronRoutes } from './crons.js';
 import { deadLetterRoutes } from './dead-letters.js';
 import { eventRoutes } from './events.js';
 import { jobRoutes } from './jobs.js';
@@ -11,7 +12,7 @@ import { workerRoutes } from './worker.js';
 type Register = (app: FastifyInstance, context: HttpContext) => void;
 
 const PUBLIC_ROUTES: readonly Register[] = [probeRoutes];
-const TENANT_ROUTES: readonly Register[] = [systemRoutes, jobRoutes, eventRoutes, deadLetterRoutes];
+const TENANT_ROUTES: readonly Register[] = [systemRoutes, jobRoutes, eventRoutes, deadLetterRoutes, cronRoutes];
 const WORKER_ROUTES: readonly Register[] = [workerRoutes];
 
 /**
