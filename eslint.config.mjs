@@ -39,6 +39,7 @@ export default tseslint.config(
   },
   {
     files: testFiles,
+    linterOptions: { reportUnusedDisableDirectives: 'off' },
     rules: {
       '@typescript-eslint/no-explicit-any': 'off',
       '@typescript-eslint/no-non-null-assertion': 'off',
