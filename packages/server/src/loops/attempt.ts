@@ -25,7 +25,8 @@ export type AttemptEnd =
  */
 export class Attempt {
   readonly startedAt = performance.now();
-  readonly #controller = new AbortController();
+  #controller: AbortController | null = null;
+  #stopReason: Error | null = null;
   #finish!: (end: AttemptEnd) => void;
   readonly ended: Promise<AttemptEnd>;
 
@@ -35,8 +36,7 @@ export class Attempt {
     log: Logger,
   ) {
     this.ended = new Promise((resolve) => (this.#finish = resolve));
-    const context: HandlerContext = { job: handlerJob(leased), log, signal: this.#controller.signal };
-    void this.#run(handler, context);
+    void this.#run(handler, this.#context(log));
   }
 
   /** Called from time to time: ends the attempt if its time is over. */
@@ -61,7 +61,24 @@ export class Attempt {
   #stop(reason: Error, end: AttemptEnd): void {
     // In this order: a handler that fails in answer to the signal must not count as having failed by itself.
     this.#finish(end);
-    this.#controller.abort(reason);
+    this.#stopReason = reason;
+    this.#controller?.abort(reason);
+  }
+
+  /** Most handlers never look at their signal, and one costs more than running them: it is made when it is asked for. */
+  #context(log: Logger): HandlerContext {
+    const signal = (): AbortSignal => {
+      this.#controller ??= new AbortController();
+      if (this.#stopReason) this.#controller.abort(this.#stopReason);
+      return this.#controller.signal;
+    };
+    return {
+      job: handlerJob(this.leased),
+      log,
+      get signal() {
+        return signal();
+      },
+    };
   }
 
   async #run(handler: Handler, context: HandlerContext): Promise<void> {
