@@ -1,0 +1,304 @@
+-- The schema as the migrations leave it. Nothing applies this file: it shows in a review what a migration changes.
+-- Written by `npm run schema`; a test compares.
+
+CREATE TYPE millrace.job_status AS ENUM (
+  'pending',
+  'running',
+  'retrying',
+  'completed',
+  'failed',
+  'cancelled'
+);
+
+CREATE TYPE millrace.dead_reason AS ENUM (
+  'max_attempts_exceeded',
+  'non_retryable',
+  'handler_not_found'
+);
+
+CREATE TYPE millrace.firing_kind AS ENUM (
+  'on_time',
+  'catch_up'
+);
+
+CREATE TYPE millrace.workflow_status AS ENUM (
+  'created',
+  'running',
+  'completed',
+  'failed',
+  'partially_failed',
+  'cancelled'
+);
+
+CREATE OR REPLACE FUNCTION millrace.id_prefix(at timestamp with time zone)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+AS $function$
+  SELECT lpad(to_hex(us / 1000), 12, '0') || '7' || lpad(to_hex((us % 1000) * 4096 / 1000), 3, '0')
+  FROM (SELECT (extract(epoch FROM at) * 1000000)::bigint AS us) AS instant
+$function$;
+
+CREATE OR REPLACE FUNCTION millrace.first_id(at timestamp with time zone)
+ RETURNS uuid
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+AS $function$ SELECT (millrace.id_prefix(at) || '0000000000000000')::uuid $function$;
+
+CREATE TABLE millrace.migrations (
+  version integer NOT NULL,
+  name text NOT NULL,
+  applied_at timestamp with time zone DEFAULT now() NOT NULL,
+  CONSTRAINT migrations_pkey PRIMARY KEY (version)
+);
+
+CREATE TABLE millrace.tenants (
+  tenant text COLLATE "C" NOT NULL,
+  bucket integer NOT NULL,
+  CONSTRAINT tenants_pkey PRIMARY KEY (tenant)
+);
+
+CREATE TABLE millrace.jobs (
+  created_at timestamp with time zone NOT NULL,
+  run_at timestamp with time zone,
+  priority integer NOT NULL,
+  id uuid NOT NULL,
+  tenant text COLLATE "C" NOT NULL,
+  queue text COLLATE "C" NOT NULL,
+  task text NOT NULL,
+  payload json NOT NULL,
+  config json,
+  metadata json,
+  idempotency_key text COLLATE "C",
+  workflow_id uuid,
+  step text,
+  CONSTRAINT jobs_pkey PRIMARY KEY (tenant, id)
+);
+
+CREATE TABLE millrace.ready (
+  scheduled_at timestamp with time zone NOT NULL,
+  started_at timestamp with time zone,
+  priority integer NOT NULL,
+  retry_count integer NOT NULL,
+  delivery_count integer NOT NULL,
+  id uuid NOT NULL,
+  tenant text COLLATE "C" NOT NULL,
+  queue text COLLATE "C" NOT NULL,
+  workflow_id uuid,
+  error text,
+  CONSTRAINT ready_pkey PRIMARY KEY (tenant, id)
+) WITH (autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=2000, autovacuum_vacuum_cost_delay=0, autovacuum_analyze_scale_factor=0.2);
+
+CREATE TABLE millrace.leases (
+  locked_until timestamp with time zone NOT NULL,
+  started_at timestamp with time zone NOT NULL,
+  scheduled_at timestamp with time zone,
+  retry_count integer NOT NULL,
+  delivery_count integer NOT NULL,
+  id uuid NOT NULL,
+  token uuid NOT NULL,
+  tenant text COLLATE "C" NOT NULL,
+  workflow_id uuid,
+  error text,
+  CONSTRAINT leases_pkey PRIMARY KEY (id)
+) WITH (autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=2000, autovacuum_vacuum_cost_delay=0, autovacuum_analyze_scale_factor=0.2, fillfactor=80);
+
+CREATE TABLE millrace.done (
+  completed_at timestamp with time zone NOT NULL,
+  started_at timestamp with time zone,
+  scheduled_at timestamp with time zone,
+  retry_count integer NOT NULL,
+  delivery_count integer NOT NULL,
+  status millrace.job_status NOT NULL,
+  id uuid NOT NULL,
+  tenant text COLLATE "C" NOT NULL,
+  result json,
+  error text,
+  CONSTRAINT done_pkey PRIMARY KEY (tenant, status, id),
+  CONSTRAINT done_check CHECK (((result IS NOT NULL) = (status = 'completed'::millrace.job_status))),
+  CONSTRAINT done_status_check CHECK ((status = ANY (ARRAY['completed'::millrace.job_status, 'failed'::millrace.job_status, 'cancelled'::millrace.job_status])))
+);
+
+CREATE TABLE millrace.idempotency_keys (
+  tenant text COLLATE "C" NOT NULL,
+  key text COLLATE "C" NOT NULL,
+  job_id uuid NOT NULL,
+  CONSTRAINT idempotency_keys_pkey PRIMARY KEY (tenant, key)
+);
+
+CREATE TABLE millrace.dead_letters (
+  id bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
+  created_at timestamp with time zone NOT NULL,
+  replayed_at timestamp with time zone,
+  job_id uuid NOT NULL,
+  replay_job_id uuid,
+  reason millrace.dead_reason NOT NULL,
+  tenant text COLLATE "C" NOT NULL,
+  queue text COLLATE "C" NOT NULL,
+  task text NOT NULL,
+  error text,
+  CONSTRAINT dead_letters_pkey PRIMARY KEY (id),
+  CONSTRAINT dead_letters_job_id_key UNIQUE (job_id),
+  CONSTRAINT dead_letters_check CHECK (((replayed_at IS NULL) = (replay_job_id IS NULL)))
+);
+
+CREATE TABLE millrace.watches (
+  job_id uuid NOT NULL,
+  stream uuid NOT NULL,
+  expires_at timestamp with time zone NOT NULL,
+  CONSTRAINT watches_pkey PRIMARY KEY (job_id, stream)
+);
+
+CREATE TABLE millrace.transitions (
+  seq bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
+  at timestamp with time zone NOT NULL,
+  scheduled_at timestamp with time zone,
+  started_at timestamp with time zone,
+  retry_count integer NOT NULL,
+  delivery_count integer NOT NULL,
+  status millrace.job_status NOT NULL,
+  job_id uuid NOT NULL,
+  error text,
+  result json,
+  CONSTRAINT transitions_pkey PRIMARY KEY (seq)
+);
+
+CREATE TABLE millrace.loops (
+  name text NOT NULL,
+  last_run_at timestamp with time zone NOT NULL,
+  CONSTRAINT loops_pkey PRIMARY KEY (name)
+);
+
+CREATE TABLE millrace.crons (
+  created_at timestamp with time zone NOT NULL,
+  next_run_at timestamp with time zone,
+  last_enqueued_at timestamp with time zone,
+  fired bigint DEFAULT 0 NOT NULL,
+  priority integer NOT NULL,
+  enabled boolean DEFAULT true NOT NULL,
+  id uuid NOT NULL,
+  tenant text COLLATE "C" NOT NULL,
+  name text COLLATE "C" NOT NULL,
+  expr text NOT NULL,
+  task text NOT NULL,
+  queue text COLLATE "C" NOT NULL,
+  payload json NOT NULL,
+  config json NOT NULL,
+  job_config json,
+  CONSTRAINT crons_pkey PRIMARY KEY (tenant, id),
+  CONSTRAINT crons_name_tenant_key UNIQUE (name, tenant),
+  CONSTRAINT crons_check CHECK (((next_run_at IS NOT NULL) OR (NOT enabled)))
+) WITH (fillfactor=80);
+
+CREATE TABLE millrace.cron_firings (
+  occurrence timestamp with time zone NOT NULL,
+  fired_at timestamp with time zone NOT NULL,
+  number bigint NOT NULL,
+  slot smallint NOT NULL,
+  kind millrace.firing_kind NOT NULL,
+  job_id uuid NOT NULL,
+  cron_id uuid NOT NULL,
+  tenant text COLLATE "C" NOT NULL,
+  CONSTRAINT cron_firings_pkey PRIMARY KEY (tenant, cron_id, slot)
+) WITH (fillfactor=80);
+
+CREATE TABLE millrace.workflows (
+  created_at timestamp with time zone NOT NULL,
+  id uuid NOT NULL,
+  tenant text COLLATE "C" NOT NULL,
+  name text NOT NULL,
+  definition json NOT NULL,
+  metadata json,
+  CONSTRAINT workflows_pkey PRIMARY KEY (tenant, id)
+);
+
+CREATE TABLE millrace.workflow_runs (
+  started_at timestamp with time zone,
+  status millrace.workflow_status NOT NULL,
+  id uuid NOT NULL,
+  tenant text COLLATE "C" NOT NULL,
+  state text NOT NULL,
+  unmerged integer[] DEFAULT '{}'::integer[] NOT NULL,
+  context json NOT NULL,
+  CONSTRAINT workflow_runs_pkey PRIMARY KEY (tenant, id),
+  CONSTRAINT workflow_runs_status_check CHECK ((status = ANY (ARRAY['created'::millrace.workflow_status, 'running'::millrace.workflow_status])))
+) WITH (fillfactor=70, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=2000, autovacuum_vacuum_cost_delay=0);
+
+CREATE TABLE millrace.workflow_ends (
+  completed_at timestamp with time zone NOT NULL,
+  started_at timestamp with time zone,
+  status millrace.workflow_status NOT NULL,
+  id uuid NOT NULL,
+  tenant text COLLATE "C" NOT NULL,
+  state text NOT NULL,
+  context json NOT NULL,
+  CONSTRAINT workflow_ends_pkey PRIMARY KEY (tenant, status, id),
+  CONSTRAINT workflow_ends_status_check CHECK ((status <> ALL (ARRAY['created'::millrace.workflow_status, 'running'::millrace.workflow_status])))
+);
+
+ALTER TABLE millrace.cron_firings ADD CONSTRAINT cron_firings_tenant_cron_id_fkey FOREIGN KEY (tenant, cron_id) REFERENCES millrace.crons(tenant, id) ON DELETE CASCADE;
+
+CREATE INDEX tenants_by_bucket ON millrace.tenants USING btree (bucket);
+
+CREATE INDEX jobs_by_queue ON millrace.jobs USING btree (tenant, queue, id);
+
+CREATE UNIQUE INDEX jobs_of_workflow ON millrace.jobs USING btree (workflow_id, step) WHERE (workflow_id IS NOT NULL);
+
+CREATE UNIQUE INDEX ready_in_claim_order ON millrace.ready USING btree (queue, priority DESC, scheduled_at, id);
+
+CREATE INDEX ready_retrying ON millrace.ready USING btree (tenant, id) WHERE (retry_count > 0);
+
+CREATE INDEX dead_letters_by_creation ON millrace.dead_letters USING btree (tenant, created_at, id);
+
+CREATE INDEX transitions_by_job ON millrace.transitions USING btree (job_id, seq);
+
+CREATE INDEX crons_by_next_run ON millrace.crons USING btree (next_run_at) WHERE enabled;
+
+CREATE VIEW millrace.job_records AS
+ SELECT j.tenant,
+    j.id,
+    j.queue,
+    j.task,
+    j.priority,
+    j.payload,
+    j.config,
+    j.metadata,
+    j.idempotency_key,
+    j.workflow_id,
+    j.step,
+    j.created_at,
+    COALESCE(d.status, (
+        CASE
+            WHEN (l.id IS NOT NULL) THEN 'running'::text
+            WHEN (r.retry_count > 0) THEN 'retrying'::text
+            WHEN (r.id IS NOT NULL) THEN 'pending'::text
+            ELSE NULL::text
+        END)::millrace.job_status) AS status,
+    COALESCE(r.scheduled_at, l.scheduled_at, d.scheduled_at, j.run_at, j.created_at) AS scheduled_at,
+    COALESCE(r.started_at, l.started_at, d.started_at) AS started_at,
+    d.completed_at,
+    COALESCE(r.retry_count, l.retry_count, d.retry_count) AS retry_count,
+    COALESCE(r.delivery_count, l.delivery_count, d.delivery_count) AS delivery_count,
+    COALESCE(r.error, l.error, d.error) AS error,
+    d.result
+   FROM (((millrace.jobs j
+     LEFT JOIN millrace.ready r ON (((r.tenant = j.tenant) AND (r.id = j.id))))
+     LEFT JOIN millrace.leases l ON ((l.id = j.id)))
+     LEFT JOIN millrace.done d ON (((d.tenant = j.tenant) AND (d.status = ANY (ARRAY['completed'::millrace.job_status, 'failed'::millrace.job_status, 'cancelled'::millrace.job_status])) AND (d.id = j.id))));
+
+CREATE VIEW millrace.workflow_records AS
+ SELECT w.tenant,
+    w.id,
+    w.name,
+    w.definition,
+    w.metadata,
+    w.created_at,
+    COALESCE(r.status, e.status) AS status,
+    COALESCE(r.started_at, e.started_at) AS started_at,
+    e.completed_at,
+    COALESCE(r.state, e.state) AS state,
+    COALESCE(r.context, e.context) AS context,
+    COALESCE(r.unmerged, '{}'::integer[]) AS unmerged
+   FROM ((millrace.workflows w
+     LEFT JOIN millrace.workflow_runs r ON (((r.tenant = w.tenant) AND (r.id = w.id))))
+     LEFT JOIN millrace.workflow_ends e ON (((e.tenant = w.tenant) AND (e.status = ANY (ARRAY['completed'::millrace.workflow_status, 'failed'::millrace.workflow_status, 'partially_failed'::millrace.workflow_status, 'cancelled'::millrace.workflow_status])) AND (e.id = w.id))));

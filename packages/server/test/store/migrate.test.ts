@@ -1,0 +1,167 @@
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { startServer } from '../../src/server.js';
+import { compare, loadMigrations, migrate, refusal, SchemaError, schemaState } from '../../src/store/migrate.js';
+import { createLogger } from '../../src/telemetry/logger.js';
+import { emptyDatabase, type TestDatabase } from '../support/database.js';
+import { startTestServer, testConfig } from '../support/server.js';
+import { schemaText } from './schema-text.js';
+
+const MIGRATIONS = loadMigrations();
+const NAMES = MIGRATIONS.map(({ name }) => name);
+const NEWEST = MIGRATIONS.at(-1)!.version;
+
+async function database(): Promise<TestDatabase> {
+  const empty = await emptyDatabase();
+  onTestFinished(() => empty.drop());
+  return empty;
+}
+
+/** As an older program left it: the first `n` migrations and their entries. */
+async function migratedTo(n: number): Promise<TestDatabase> {
+  const old = await database();
+  await old.query('CREATE SCHEMA millrace');
+  await old.query(
+    'CREATE TABLE millrace.migrations (version integer PRIMARY KEY, name text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())',
+  );
+  for (const { version, name, sql } of MIGRATIONS.slice(0, n)) {
+    await old.query(sql);
+    await old.query('INSERT INTO millrace.migrations (version, name) VALUES ($1, $2)', [version, name]);
+  }
+  return old;
+}
+
+const recorded = async (db: TestDatabase): Promise<string[]> =>
+  (await db.query<{ name: string }>('SELECT name FROM millrace.migrations ORDER BY version')).map(({ name }) => name);
+
+const setVersion = (db: TestDatabase, version: number): Promise<unknown> =>
+  db.query('INSERT INTO millrace.migrations (version, name) VALUES ($1, $2)', [version, 'from_the_future']);
+
+/** What starting the service on this database ends with; never a service. */
+async function refusedStart(db: TestDatabase, autoMigrate: boolean): Promise<unknown> {
+  const logger = createLogger({ level: 'silent', format: 'json' });
+  const started = startServer(testConfig(db.url, { autoMigrate }), { logger });
+  return started.then(
+    async (server) => {
+      await server.stop();
+      return 'it started';
+    },
+    (error: unknown) => error,
+  );
+}
+
+describe('migrations', () => {
+  it('are numbered from 1 without a gap', () => {
+    expect(MIGRATIONS.map(({ version }) => version)).toEqual(MIGRATIONS.map((_, index) => index + 1));
+  });
+
+  it('are applied once each by ten processes that start at once on an empty database', async () => {
+    const db = await database();
+    const reports = await Promise.all(Array.from({ length: 10 }, () => migrate(db.url)));
+    expect(reports.flatMap(({ applied }) => applied).sort()).toEqual(NAMES);
+    expect(new Set(reports.map(({ current }) => current))).toEqual(new Set([NEWEST]));
+    expect(await recorded(db)).toEqual(NAMES);
+    expect(await schemaState(db.url)).toEqual({ kind: 'current', found: NEWEST, expected: NEWEST });
+  });
+
+  it('find nothing to do a second time', async () => {
+    const db = await database();
+    await migrate(db.url);
+    const before = await schemaText(db);
+    expect(await migrate(db.url)).toEqual({ applied: [], current: NEWEST });
+    expect(await schemaText(db)).toBe(before);
+  });
+
+  it('bring an old schema up to date and keep what it holds', async () => {
+    const db = await migratedTo(1);
+    await db.query(`INSERT INTO millrace.tenants VALUES ('kept', 1)`);
+    expect(await schemaState(db.url)).toEqual({ kind: 'behind', found: 1, expected: NEWEST });
+    expect(await migrate(db.url)).toEqual({ applied: NAMES.slice(1), current: NEWEST });
+    expect(await db.query('SELECT tenant FROM millrace.tenants')).toEqual([{ tenant: 'kept' }]);
+  });
+
+  it('leave nothing behind where they fail, and go on from there', async () => {
+    const db = await migratedTo(NEWEST - 1);
+    const before = await schemaText(db);
+    // Its entry is the last thing a migration writes; everything before it must be undone.
+    await db.query(`ALTER TABLE millrace.migrations ADD CONSTRAINT full_house CHECK (version < ${NEWEST})`);
+    await expect(migrate(db.url)).rejects.toThrow('full_house');
+    await db.query('ALTER TABLE millrace.migrations DROP CONSTRAINT full_house');
+    expect(await schemaText(db)).toBe(before);
+    expect(await migrate(db.url)).toEqual({ applied: NAMES.slice(-1), current: NEWEST });
+  });
+
+  it('need no right to create schemas where the schema was made for them', async () => {
+    const db = await database();
+    const role = `role_${Math.random().toString(36).slice(2)}`;
+    await db.query(`CREATE ROLE ${role} LOGIN PASSWORD 'p'`);
+    onTestFinished(async () => {
+      await db.query(`DROP OWNED BY ${role}`);
+      await db.query(`DROP ROLE ${role}`);
+    });
+    const url = new URL(db.url);
+    [url.username, url.password] = [role, 'p'];
+    await expect(migrate(url.href)).rejects.toThrow('permission denied');
+    await db.query(`CREATE SCHEMA millrace AUTHORIZATION ${role}`);
+    expect(await migrate(url.href)).toEqual({ applied: NAMES, current: NEWEST });
+  });
+});
+
+describe('a schema that is ahead of the program', () => {
+  const SENTENCE = `the database schema is at version 9999, newer than the ${NEWEST} this program knows: run a newer millrace`;
+
+  it('is refused by the migrations, which change nothing', async () => {
+    const db = await migratedTo(1);
+    await setVersion(db, 9999);
+    const before = await schemaText(db);
+    await expect(migrate(db.url)).rejects.toThrow(new SchemaError(SENTENCE));
+    expect(await schemaText(db)).toBe(before);
+  });
+
+  it.each([true, false])('is refused at the start of the service, auto-migrate %s', async (autoMigrate) => {
+    const db = await database();
+    await migrate(db.url);
+    await setVersion(db, 9999);
+    expect(await refusedStart(db, autoMigrate)).toEqual(new SchemaError(SENTENCE));
+  });
+
+  it('takes a running service out of rotation', async () => {
+    const server = await startTestServer();
+    onTestFinished(() => server.stop());
+    expect((await server.nobody.get('/ready')).status).toBe(200);
+    await setVersion(server.database, 9999);
+    expect((await server.nobody.get('/ready')).status).toBe(503);
+    expect((await server.nobody.get('/health')).status).toBe(200);
+  });
+});
+
+describe('a schema that is behind the program', () => {
+  it('is migrated at the start of the service', async () => {
+    const db = await migratedTo(1);
+    const server = await startTestServer({ database: db });
+    onTestFinished(() => server.stop());
+    expect(await recorded(db)).toEqual(NAMES);
+    expect(server.log()).toContainEqual(expect.objectContaining({ applied: NAMES.slice(1) }));
+  });
+
+  it('is refused with --auto-migrate=false, and left alone', async () => {
+    const db = await migratedTo(1);
+    expect(await refusedStart(db, false)).toEqual(
+      new SchemaError(`the database schema is at version 1, this program needs ${NEWEST}: run \`millrace migrate\``),
+    );
+    expect(await recorded(db)).toEqual(NAMES.slice(0, 1));
+  });
+
+  it('is refused with --auto-migrate=false when it is not there at all', async () => {
+    const db = await database();
+    expect(await refusedStart(db, false)).toBeInstanceOf(SchemaError);
+    expect(await db.query(`SELECT FROM pg_namespace WHERE nspname = 'millrace'`)).toEqual([]);
+  });
+});
+
+describe('the sentence of a refusal', () => {
+  it('exists for every state but the current one', () => {
+    expect(refusal(compare(NEWEST))).toBeNull();
+    expect(refusal(compare(0))).toContain('millrace migrate');
+    expect(refusal(compare(NEWEST + 1))).toContain('run a newer millrace');
+  });
+});
