@@ -17,10 +17,11 @@ AS $$
   FROM (SELECT (extract(epoch FROM at) * 1000000)::bigint AS us) AS instant
 $$;
 
--- The smallest id that a row created at the instant can have: turns a filter on created_at into one on id.
+-- The smallest id that a row created at the instant can have: turns a filter on created_at into one on id. Ids begin in 1970, so every
+-- instant before comes before all of them.
 CREATE FUNCTION millrace.first_id(at timestamptz) RETURNS uuid
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-AS $$ SELECT (millrace.id_prefix(at) || '0000000000000000')::uuid $$;
+AS $$ SELECT (millrace.id_prefix(greatest(at, timestamptz 'epoch')) || '0000000000000000')::uuid $$;
 
 CREATE TYPE millrace.job_status AS ENUM ('pending', 'running', 'retrying', 'completed', 'failed', 'cancelled');
 CREATE TYPE millrace.dead_reason AS ENUM ('max_attempts_exceeded', 'non_retryable', 'handler_not_found');

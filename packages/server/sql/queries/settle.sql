@@ -1,17 +1,18 @@
 -- name: settle
 -- The one way out of `running`, for any number of jobs: completed, failed, retrying, cancelled, or released (back to where it
--- came from). The end of a step is left alone unless $9 says that its workflow is locked. A row is acted on only if its lease still stands under the given token (null: whatever the token, for a
--- cancellation) and, where the caller says so, only if its deadline has passed. What is not in the answer was not touched.
+-- came from). The end of a step is left alone unless $9 says that its workflow is locked. A row is acted on only if its lease still stands
+-- under the given token (null: whatever the token, for a cancellation) and, where the caller says so, only if its deadline has passed.
+-- Of several that name one lease, one acts. The answer says by number which were acted on; what is not in it was not touched.
 WITH given AS MATERIALIZED (
   SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::text[], $4::json[], $5::text[], $6::millrace.dead_reason[], $7::float8[], $8::bool[])
-    AS given (id, token, outcome, result, error, reason, delay_secs, only_expired)
+    WITH ORDINALITY AS given (id, token, outcome, result, error, reason, delay_secs, only_expired, n)
 ), held AS (
   DELETE FROM millrace.leases l
   USING given
   WHERE l.id = ANY ($1::uuid[]) AND l.id = given.id AND (l.token = given.token OR given.token IS NULL)
     AND (NOT given.only_expired OR l.locked_until < now())
     AND (l.workflow_id IS NULL OR $9 OR given.outcome IN ('retrying', 'released', 'undelivered'))
-  RETURNING l.id, l.token, l.tenant, l.workflow_id, l.started_at, l.scheduled_at, l.retry_count, l.delivery_count,
+  RETURNING given.n, l.id, l.token, l.tenant, l.workflow_id, l.started_at, l.scheduled_at, l.retry_count, l.delivery_count,
             given.outcome, given.result, coalesce(given.error, l.error) AS error, given.reason,
             now() + given.delay_secs * interval '1 second' AS retry_at
 ), ended AS (
@@ -43,7 +44,7 @@ WITH given AS MATERIALIZED (
   WHERE (SELECT EXISTS (SELECT FROM millrace.watches)) AND EXISTS (SELECT FROM millrace.watches w WHERE w.job_id = held.id)
   RETURNING 1
 )
-SELECT held.id, held.token, held.tenant, held.outcome, held.reason, extract(epoch FROM now() - held.started_at)::float8 AS run_secs,
+SELECT held.n::int, held.id, held.token, held.tenant, held.outcome, held.reason, extract(epoch FROM now() - held.started_at)::float8 AS run_secs,
        again.queue, again.priority, again.scheduled_at, (SELECT count(*) FROM seen)::int AS watched
 FROM held LEFT JOIN again ON again.id = held.id;
 

@@ -123,8 +123,8 @@ export class Settler {
     const aftermath = new Aftermath();
     for (const row of rows) aftermath.settled(row);
     aftermath.apply(this.hub, this.ledger);
-    const acted = new Set(rows.flatMap((row) => [row.token, row.id]));
-    return items.map((item) => acted.has(item.token ?? item.id));
+    const acted = new Set(rows.map((row) => row.n));
+    return items.map((_, index) => acted.has(index + 1));
   }
 }
 

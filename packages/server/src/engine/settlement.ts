@@ -22,6 +22,8 @@ export interface Settlement {
 }
 
 export interface SettledRow {
+  /** Which of the given settlements it was, from 1. */
+  readonly n: number;
   readonly id: string;
   readonly token: string;
   readonly tenant: string;

@@ -1,0 +1,120 @@
+import { randomUUID } from 'node:crypto';
+import type { DeadLetter, Job, JobStatus } from '@millrace/contract';
+import { expect } from 'vitest';
+import type { Client, Reply } from '../support/client.js';
+import { until } from '../support/until.js';
+
+/** Small words for what every test of the engine does, all of it through HTTP. */
+export interface Leased {
+  readonly job: Job;
+  readonly lease_token: string;
+}
+
+export interface LeaseOptions {
+  readonly max_jobs?: number;
+  readonly lease_secs?: number;
+  readonly wait_secs?: number;
+}
+
+/** A queue that no other test touches. */
+export const newQueue = (): string => `q-${randomUUID().slice(0, 8)}`;
+
+export const inSeconds = (seconds: number): string => new Date(Date.now() + seconds * 1000).toISOString();
+
+export const idsOf = (leased: readonly Leased[]): string[] => leased.map(({ job }) => job.id);
+
+/** `fields` beside the task; the configuration names the queue. */
+export async function createJob(
+  client: Client,
+  queue: string,
+  { config = {}, ...fields }: { readonly config?: object } & Record<string, unknown> = {},
+): Promise<string> {
+  const reply = await client.post('/api/v1/jobs', { task_name: 'task', ...fields, config: { queue, ...config } });
+  expect(reply.status, reply.text).toBe(201);
+  return reply.body.job_id as string;
+}
+
+/** `count` jobs on a queue, by as few calls as possible, in order. */
+export async function createJobs(client: Client, queue: string, count: number, config: object = {}): Promise<string[]> {
+  const ids: string[] = [];
+  while (ids.length < count) {
+    const n = Math.min(1000, count - ids.length);
+    const jobs = Array.from({ length: n }, (_, i) => ({
+      task_name: 'task',
+      payload: { n: ids.length + i },
+      config: { queue, ...config },
+    }));
+    const reply = await client.post('/api/v1/jobs/batch', { jobs });
+    expect(reply.status, reply.text).toBe(201);
+    ids.push(...(reply.body.job_ids as string[]));
+  }
+  return ids;
+}
+
+export async function getJob(client: Client, id: string): Promise<Job> {
+  const reply = await client.get(`/api/v1/jobs/${id}`);
+  expect(reply.status, reply.text).toBe(200);
+  return reply.body as Job;
+}
+
+export async function lease(worker: Client, queue: string, options: LeaseOptions = {}): Promise<Leased[]> {
+  const reply = await worker.post(`/api/v1/queues/${encodeURIComponent(queue)}/lease`, options);
+  expect(reply.status, reply.text).toBe(200);
+  return reply.body.jobs as Leased[];
+}
+
+export async function leaseOne(worker: Client, queue: string, options: LeaseOptions = {}): Promise<Leased> {
+  const [leased] = await lease(worker, queue, options);
+  expect(leased, `a job on ${queue}`).toBeDefined();
+  return leased!;
+}
+
+export const report = (worker: Client, what: string, { job, lease_token }: Leased, fields = {}): Promise<Reply> =>
+  worker.post(`/api/v1/jobs/${job.id}/${what}`, { lease_token, ...fields });
+
+export const complete = (worker: Client, leased: Leased, result: object = {}): Promise<Reply> =>
+  report(worker, 'complete', leased, { result });
+
+export const fail = (worker: Client, leased: Leased, fields: object = {}): Promise<Reply> =>
+  report(worker, 'fail', leased, { error: 'broken', ...fields });
+
+export const heartbeat = (worker: Client, leased: Leased, extend_secs = 30): Promise<Reply> =>
+  report(worker, 'heartbeat', leased, { extend_secs });
+
+export const cancel = (client: Client, id: string): Promise<Reply> => client.post(`/api/v1/jobs/${id}/cancel`);
+
+/** Every dead letter of a job; more than one would be a fault. */
+export async function deadLettersOf(client: Client, jobId: string): Promise<DeadLetter[]> {
+  const found: DeadLetter[] = [];
+  for (let cursor = ''; ;) {
+    const { body } = await client.get(`/api/v1/dlq?limit=100${cursor}`);
+    found.push(...(body.dead_letters as DeadLetter[]).filter((letter) => letter.job_id === jobId));
+    if (!body.has_more) return found;
+    cursor = `&cursor=${body.next_cursor}`;
+  }
+}
+
+export const waitFor = (client: Client, id: string, status: JobStatus, withinMs = 10_000): Promise<Job> =>
+  until(
+    async () => {
+      const job = await getJob(client, id);
+      return job.status === status ? job : `it is ${job.status}`;
+    },
+    { what: `job ${id} to be ${status}`, withinMs },
+  );
+
+/** Every job of a listing, page by page. */
+export async function listAll(client: Client, query: string): Promise<Job[]> {
+  const jobs: Job[] = [];
+  for (let cursor = ''; ;) {
+    const { body } = await client.get(`/api/v1/jobs?${query}${cursor}`);
+    jobs.push(...(body.jobs as Job[]));
+    if (!body.has_more) return jobs;
+    cursor = `&cursor=${body.next_cursor}`;
+  }
+}
+
+/** The counters of GET /api/v1/stats. */
+export async function stats(client: Client): Promise<Record<string, number>> {
+  return (await client.get('/api/v1/stats')).body as Record<string, number>;
+}
