@@ -43,7 +43,7 @@ CREATE OR REPLACE FUNCTION millrace.first_id(at timestamp with time zone)
  RETURNS uuid
  LANGUAGE sql
  IMMUTABLE PARALLEL SAFE
-AS $function$ SELECT (millrace.id_prefix(at) || '0000000000000000')::uuid $function$;
+AS $function$ SELECT (millrace.id_prefix(greatest(at, timestamptz 'epoch')) || '0000000000000000')::uuid $function$;
 
 CREATE TABLE millrace.migrations (
   version integer NOT NULL,
