@@ -1,0 +1,94 @@
+-- The invariants, as questions whose right answer is no row. All of them are asked in one read-only snapshot, so a database in full use can
+-- be examined: a job on its way from one table to the next is never seen in both or in neither. Each gives the key of what is wrong and a
+-- word on how.
+
+-- name: job_stands_in_one_place
+SELECT j.tenant || '/' || j.id AS subject,
+       format('stands in %s tables: ready %s, leases %s, done %s', places.n, r.n, l.n, d.n) AS finding
+FROM millrace.jobs j
+LEFT JOIN (SELECT tenant, id, count(*) AS n FROM millrace.ready GROUP BY tenant, id) r ON r.tenant = j.tenant AND r.id = j.id
+LEFT JOIN (SELECT tenant, id, count(*) AS n FROM millrace.leases GROUP BY tenant, id) l ON l.tenant = j.tenant AND l.id = j.id
+LEFT JOIN (SELECT tenant, id, count(*) AS n FROM millrace.done GROUP BY tenant, id) d ON d.tenant = j.tenant AND d.id = j.id,
+LATERAL (SELECT coalesce(r.n, 0) + coalesce(l.n, 0) + coalesce(d.n, 0) AS n) AS places
+WHERE places.n <> 1;
+
+-- name: state_has_its_job
+SELECT s.tenant || '/' || s.id AS subject, 'a row in ' || s.place || ' without its job' AS finding
+FROM (
+  SELECT tenant, id, 'ready' AS place FROM millrace.ready
+  UNION ALL SELECT tenant, id, 'leases' FROM millrace.leases
+  UNION ALL SELECT tenant, id, 'done' FROM millrace.done
+) AS s
+WHERE NOT EXISTS (SELECT FROM millrace.jobs j WHERE j.tenant = s.tenant AND j.id = s.id);
+
+-- name: failed_job_has_its_dead_letter
+SELECT d.tenant || '/' || d.id AS subject, 'failed without a dead letter' AS finding
+FROM millrace.done d
+WHERE d.status = 'failed' AND NOT EXISTS (SELECT FROM millrace.dead_letters x WHERE x.job_id = d.id);
+
+-- name: dead_letter_belongs_to_a_failed_job
+SELECT 'dead letter ' || x.id AS subject, 'its job ' || x.job_id || ' has not failed' AS finding
+FROM millrace.dead_letters x
+JOIN millrace.jobs j ON j.tenant = x.tenant AND j.id = x.job_id
+WHERE NOT EXISTS (SELECT FROM millrace.done d WHERE d.tenant = x.tenant AND d.status = 'failed' AND d.id = x.job_id);
+
+-- name: retries_stay_within_budget
+SELECT rec.tenant || '/' || rec.id AS subject,
+       format('retry_count %s, delivery_count %s, max_retries %s, %s', rec.retry_count, rec.delivery_count, budget.n, rec.status) AS finding
+FROM millrace.job_records rec, LATERAL (SELECT coalesce((rec.config ->> 'max_retries')::int, 3) AS n) AS budget
+WHERE rec.retry_count > budget.n
+   OR rec.delivery_count < rec.retry_count + (rec.status IN ('running', 'completed', 'failed'))::int;
+
+-- name: no_lease_is_long_overdue
+-- The janitor comes every five seconds; two more are for a busy machine.
+SELECT l.tenant || '/' || l.id AS subject, format('overdue by %s', now() - l.locked_until) AS finding
+FROM millrace.leases l WHERE l.locked_until < now() - interval '7 seconds';
+
+-- name: id_agrees_with_its_row
+SELECT j.tenant || '/' || j.id AS subject, 'the id does not carry created_at, or the tenant is not registered under its bucket' AS finding
+FROM millrace.jobs j LEFT JOIN millrace.tenants t ON t.tenant = j.tenant
+WHERE replace(left(j.id::text, 18), '-', '') <> millrace.id_prefix(j.created_at)
+   OR t.bucket IS NULL OR lpad(to_hex(t.bucket), 4, '0') <> substr(j.id::text, 25, 4);
+
+-- name: key_leads_to_its_job
+SELECT k.tenant || '/' || k.key AS subject, 'names a job that does not carry the key' AS finding
+FROM millrace.idempotency_keys k
+WHERE NOT EXISTS (SELECT FROM millrace.jobs j WHERE j.tenant = k.tenant AND j.id = k.job_id AND j.idempotency_key = k.key);
+
+-- name: occurrence_has_one_job
+SELECT j.tenant || '/' || j.idempotency_key AS subject, count(*) || ' jobs' AS finding
+FROM millrace.jobs j WHERE j.idempotency_key IS NOT NULL
+GROUP BY j.tenant, j.idempotency_key HAVING count(*) > 1;
+
+-- name: workflow_stands_in_one_place
+SELECT w.tenant || '/' || w.id AS subject, format('runs %s, ends %s', r.n, e.n) AS finding
+FROM millrace.workflows w,
+LATERAL (SELECT count(*) AS n FROM millrace.workflow_runs r WHERE r.tenant = w.tenant AND r.id = w.id) AS r,
+LATERAL (SELECT count(*) AS n FROM millrace.workflow_ends e
+         WHERE e.tenant = w.tenant AND e.status IN ('completed', 'failed', 'partially_failed', 'cancelled') AND e.id = w.id) AS e
+WHERE r.n + e.n <> 1;
+
+-- name: ended_workflow_has_no_live_step
+SELECT e.tenant || '/' || e.id AS subject, 'ended, but step ' || j.step || ' has not' AS finding
+FROM millrace.workflow_ends e JOIN millrace.jobs j ON j.workflow_id = e.id
+WHERE EXISTS (SELECT FROM millrace.ready r WHERE r.tenant = j.tenant AND r.id = j.id)
+   OR EXISTS (SELECT FROM millrace.leases l WHERE l.id = j.id)
+UNION ALL
+SELECT e.tenant || '/' || e.id, 'ended with unfinished steps: ' || e.state
+FROM millrace.workflow_ends e WHERE e.state ~ '[bq]';
+
+-- name: running_workflow_goes_on
+-- A run waits for its enqueued steps and for nothing else: with none of them live it would wait for ever.
+SELECT r.tenant || '/' || r.id AS subject,
+       format('%s steps enqueued, %s of their jobs live', counted.enqueued, counted.live) AS finding
+FROM millrace.workflow_runs r, LATERAL (
+  SELECT length(r.state) - length(replace(r.state, 'q', '')) AS enqueued,
+         (SELECT count(*) FROM millrace.jobs j WHERE j.workflow_id = r.id
+            AND (EXISTS (SELECT FROM millrace.ready x WHERE x.tenant = j.tenant AND x.id = j.id)
+              OR EXISTS (SELECT FROM millrace.leases x WHERE x.id = j.id))) AS live
+) AS counted
+WHERE counted.enqueued = 0 OR counted.enqueued <> counted.live;
+
+-- name: paused_or_next
+SELECT c.tenant || '/' || c.id AS subject, 'enabled without a next firing' AS finding
+FROM millrace.crons c WHERE c.enabled AND c.next_run_at IS NULL;

@@ -1,0 +1,81 @@
+import pg from 'pg';
+import { translate } from './failures.js';
+import { compare, type SchemaState } from './migrate.js';
+import { loadStatements } from './sql.js';
+
+/** Asks every question of sql/queries/doctor.sql in one read-only snapshot. */
+export const CHECKS = [
+  'job_stands_in_one_place',
+  'state_has_its_job',
+  'failed_job_has_its_dead_letter',
+  'dead_letter_belongs_to_a_failed_job',
+  'retries_stay_within_budget',
+  'no_lease_is_long_overdue',
+  'id_agrees_with_its_row',
+  'key_leads_to_its_job',
+  'occurrence_has_one_job',
+  'workflow_stands_in_one_place',
+  'ended_workflow_has_no_live_step',
+  'running_workflow_goes_on',
+  'paused_or_next',
+] as const;
+
+export type CheckName = (typeof CHECKS)[number];
+
+export interface Finding {
+  readonly subject: string;
+  readonly finding: string;
+}
+
+export interface CheckResult {
+  readonly check: CheckName;
+  readonly violations: number;
+  /** The first few. */
+  readonly examples: readonly Finding[];
+}
+
+export interface Inspection {
+  readonly schema: SchemaState;
+  /** Empty where the schema is not the one this program knows. */
+  readonly checks: readonly CheckResult[];
+}
+
+const sql = loadStatements('doctor.sql', CHECKS);
+const EXAMPLES = 5;
+
+export async function inspect(url: string): Promise<Inspection> {
+  const client = new pg.Client({
+    connectionString: url,
+    application_name: 'millrace-doctor',
+    connectionTimeoutMillis: 5_000,
+  });
+  try {
+    await client.connect();
+    await client.query('BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY');
+    const schema = await schemaOf(client);
+    const checks: CheckResult[] = [];
+    if (schema.kind === 'current') for (const check of CHECKS) checks.push(await ask(client, check));
+    return { schema, checks };
+  } catch (error) {
+    throw translate(error);
+  } finally {
+    await client.end().catch(() => undefined);
+  }
+}
+
+async function ask(client: pg.Client, check: CheckName): Promise<CheckResult> {
+  const text = `SELECT subject, finding, count(*) OVER ()::int AS n FROM (${sql[check].text}) AS found LIMIT ${EXAMPLES}`;
+  const { rows } = await client.query<Finding & { n: number }>(text);
+  return { check, violations: rows[0]?.n ?? 0, examples: rows.map(({ subject, finding }) => ({ subject, finding })) };
+}
+
+async function schemaOf(client: pg.Client): Promise<SchemaState> {
+  const known = await client.query<{ known: boolean }>(
+    `SELECT to_regclass('millrace.migrations') IS NOT NULL AS known`,
+  );
+  if (!known.rows[0]?.known) return compare(0);
+  const { rows } = await client.query<{ version: number }>(
+    'SELECT coalesce(max(version), 0)::int AS version FROM millrace.migrations',
+  );
+  return compare(rows[0]?.version ?? 0);
+}
