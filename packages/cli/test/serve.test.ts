@@ -3,7 +3,8 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { connect, createServer, type AddressInfo, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { createLogger, startEmbedded } from '@millrace/server';
+import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { cloneDatabase, type TestDatabase } from '../../server/test/support/database.js';
 import { isRunning, spawnMillrace, spawnServer, type ServingProcess } from '../../server/test/support/processes.js';
 import { until } from '../../server/test/support/until.js';
@@ -26,6 +27,19 @@ afterEach(async () => {
     await each.exited;
   }
 });
+
+/** Cleared after the test, with the server that killed processes may have left there: the last orderly user stops it. */
+function embeddedDirectory(): string {
+  const dir = mkdtempSync(join(tmpdir(), 'millrace-cli-'));
+  onTestFinished(async () => {
+    for (const each of started) each.signal('SIGKILL');
+    await Promise.all(started.map((each) => each.exited));
+    const log = createLogger({ level: 'silent', format: 'json' });
+    await (await startEmbedded({ dir, log })).stop();
+    rmSync(dir, { recursive: true });
+  });
+  return dir;
+}
 
 async function serve(args: readonly string[], env: Record<string, string> = {}): Promise<ServingProcess> {
   const server = await spawnServer({ args, env: { DATABASE_URL: database.url, ...env } });
@@ -203,7 +217,7 @@ it('keeps every secret out of what it prints', async () => {
 
 describe('with the embedded database', () => {
   it('keeps its jobs over a stop and over kill -9, and a second process joins', async () => {
-    const dir = mkdtempSync(join(tmpdir(), 'millrace-cli-'));
+    const dir = embeddedDirectory();
     const start = (): Promise<ServingProcess> => serve(['--dev', `--data-dir=${dir}`], { DATABASE_URL: '' });
     const job = { task_name: 'left alone', config: { queue: 'nobody-works-here' } };
     const first = await start();
@@ -221,7 +235,6 @@ describe('with the embedded database', () => {
     const postmaster = Number(readFileSync(join(dir, 'pgdata', 'postmaster.pid'), 'utf8').split('\n')[0]);
     expect(await stop(fourth)).toBe(0);
     expect(isRunning(postmaster)).toBe(false);
-    rmSync(dir, { recursive: true });
   });
 });
 
