@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { isRunning } from '../../server/test/support/processes.js';
 import { until } from '../../server/test/support/until.js';
 
@@ -35,6 +35,7 @@ it('SIGTERM for npm reaches the service behind its shell', async () => {
   const dir = mkdtempSync(join(tmpdir(), 'millrace-npm-'));
   const flags = ['--dev', '--api-port=0', '--metrics-port=0', '--host=127.0.0.1', `--data-dir=${dir}`];
   const npm = spawn('npm', ['start', '--silent', '--', ...flags], { cwd: ROOT, stdio: ['ignore', 'pipe', 'inherit'] });
+  onTestFinished(() => void npm.kill());
   let stdout = '';
   npm.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text));
   const line = await until(() => /^.*"msg":"listening".*$/m.exec(stdout), {
