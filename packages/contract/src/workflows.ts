@@ -22,7 +22,9 @@ export type OnFailure = (typeof ON_FAILURE_POLICIES)[number];
 export const ON_SUCCESS_POLICIES = ['continue'] as const;
 export type OnSuccess = (typeof ON_SUCCESS_POLICIES)[number];
 
+/** Of steps in a workflow, and of names in one `depends_on`. */
 export const WORKFLOW_STEP_LIMITS = { minimum: 1, maximum: 1000 } as const;
+export const STEP_NAME_MAX_LENGTH = 255;
 
 const onFailure = oneOf(ON_FAILURE_POLICIES, {
   default: 'halt',
@@ -34,13 +36,18 @@ const onSuccess = oneOf(ON_SUCCESS_POLICIES, { default: 'continue', description:
 
 export const WorkflowStepInput = Type.Object(
   {
-    name: nameText({ description: 'Unique within the workflow.', examples: ['charge'] }),
+    name: nameText({
+      maxLength: STEP_NAME_MAX_LENGTH,
+      description: 'Unique within the workflow; any characters.',
+      examples: ['charge'],
+    }),
     task_name: nameText({ description: 'Handler of the step.', examples: ['charge_card'] }),
     payload: optional(callerObject({ description: 'At run time the step also receives the key `_context`.' })),
     depends_on: optional(
-      Type.Array(Type.String(), {
+      Type.Array(Type.String({ maxLength: STEP_NAME_MAX_LENGTH }), {
         maxItems: WORKFLOW_STEP_LIMITS.maximum,
-        description: 'Names of the steps that must complete first.',
+        description: 'Names of the steps that must complete first. A name given twice counts once.',
+        examples: [['reserve']],
       }),
     ),
     config: optional(PartialJobConfig),
@@ -48,7 +55,10 @@ export const WorkflowStepInput = Type.Object(
     on_success: optional(onSuccess),
     metadata: optional(callerObject({ description: "Copied to the step's job." })),
   },
-  { $id: 'WorkflowStepInput', description: 'One step. Steps always run on the default queue.' },
+  {
+    $id: 'WorkflowStepInput',
+    description: 'One step. Steps always run on the default queue; a `queue` inside `config` is ignored.',
+  },
 );
 export type WorkflowStepInput = Static<typeof WorkflowStepInput>;
 
@@ -60,7 +70,12 @@ export const CreateWorkflow = Type.Object(
       maxItems: WORKFLOW_STEP_LIMITS.maximum,
       description: 'A graph without cycles.',
     }),
-    context: optional(callerObject({ description: 'The context the first steps receive; `{}` when left out.' })),
+    context: optional(
+      callerObject({
+        description: 'The context the first steps receive; `{}` when left out.',
+        examples: [{ order_id: 'o-42' }],
+      }),
+    ),
     metadata: optional(callerObject({ description: 'Notes of your own, stored and returned as sent.' })),
   },
   {
@@ -79,7 +94,10 @@ export const CreateWorkflow = Type.Object(
 );
 export type CreateWorkflow = Static<typeof CreateWorkflow>;
 
-export const WorkflowCreated = Type.Object({ workflow_id: uuid() }, { $id: 'WorkflowCreated' });
+export const WorkflowCreated = Type.Object(
+  { workflow_id: uuid({ description: 'Identifier of the workflow.' }) },
+  { $id: 'WorkflowCreated' },
+);
 export type WorkflowCreated = Static<typeof WorkflowCreated>;
 
 export const WorkflowStepDefinition = Type.Object(
@@ -93,7 +111,7 @@ export const WorkflowStepDefinition = Type.Object(
     on_success: onSuccess,
     metadata: callerObject(),
   },
-  { $id: 'WorkflowStepDefinition', description: 'A step as it was defined.' },
+  { $id: 'WorkflowStepDefinition', description: 'A step as it was defined, with `timeout` under its stored name.' },
 );
 export type WorkflowStepDefinition = Static<typeof WorkflowStepDefinition>;
 
@@ -103,14 +121,56 @@ export const Workflow = Type.Object(
     name: Type.String({ description: 'Name given at creation.' }),
     status: oneOf(WORKFLOW_STATUSES, { description: '`created` and `running` are the states that are not final.' }),
     steps: Type.Array(ref(WorkflowStepDefinition), { description: 'The steps as they were defined.' }),
-    context: callerObject({ description: 'Results of the completed steps, merged.' }),
+    context: callerObject({
+      description:
+        'The initial context and the results of the completed steps: their keys merged, and each whole result under the ' +
+        'name of its step. What a step that started now would receive as `_context`.',
+    }),
     metadata: callerObject({ description: 'Notes of the caller.' }),
-    created_at: instant(),
+    created_at: instant({ description: 'Creation instant.' }),
     started_at: nullable(instant({ description: 'When the first step started.' })),
     completed_at: nullable(instant({ description: 'When the workflow reached a final state.' })),
     tenant_id: Type.String({ description: 'The tenant that owns the workflow.' }),
   },
-  { $id: 'Workflow', description: 'A static graph of steps.' },
+  {
+    $id: 'Workflow',
+    description: 'A static graph of steps.',
+    examples: [
+      {
+        id: '019bd0e5-7c58-7a5f-8000-2f9f6a0f8f10',
+        name: 'order',
+        status: 'running',
+        steps: [
+          {
+            name: 'reserve',
+            task_name: 'reserve_stock',
+            payload: { sku: 'a-1' },
+            depends_on: [],
+            config: {},
+            on_failure: 'halt',
+            on_success: 'continue',
+            metadata: {},
+          },
+          {
+            name: 'charge',
+            task_name: 'charge_card',
+            payload: {},
+            depends_on: ['reserve'],
+            config: { max_retries: 5, timeout_secs: 30 },
+            on_failure: 'halt',
+            on_success: 'continue',
+            metadata: {},
+          },
+        ],
+        context: { order_id: 'o-42', reservation: 'r-7', reserve: { reservation: 'r-7' } },
+        metadata: {},
+        created_at: '2026-01-31T09:00:00.123456Z',
+        started_at: '2026-01-31T09:00:00.130201Z',
+        completed_at: null,
+        tenant_id: 'acme',
+      },
+    ],
+  },
 );
 export type Workflow = Static<typeof Workflow>;
 
@@ -131,7 +191,10 @@ export const WorkflowStep = Type.Object(
     status: oneOf(STEP_STATUSES, { description: '`running` while its job is running or retrying.' }),
     job_id: nullable(uuid({ description: 'Its job; null until its dependencies have completed.' })),
   },
-  { $id: 'WorkflowStep' },
+  {
+    $id: 'WorkflowStep',
+    examples: [{ name: 'charge', status: 'running', job_id: '019bd0e5-7c58-7a5f-a000-2f9f6a0f8f10' }],
+  },
 );
 export type WorkflowStep = Static<typeof WorkflowStep>;
 
@@ -144,8 +207,18 @@ export type WorkflowSteps = Static<typeof WorkflowSteps>;
 export const WorkflowDiagram = Type.Object(
   {
     format: Type.Literal('mermaid'),
-    diagram: Type.String({ description: 'Mermaid text, nodes coloured by status.' }),
+    diagram: Type.String({
+      description: 'Mermaid text: a node a step, coloured by its status, and an arrow a dependency.',
+    }),
   },
-  { $id: 'WorkflowDiagram' },
+  {
+    $id: 'WorkflowDiagram',
+    examples: [
+      {
+        format: 'mermaid',
+        diagram: 'graph TD\n  reserve["reserve"]:::completed\n  charge["charge"]:::running\n  reserve --> charge',
+      },
+    ],
+  },
 );
 export type WorkflowDiagram = Static<typeof WorkflowDiagram>;

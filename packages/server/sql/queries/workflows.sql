@@ -28,33 +28,42 @@ WITH clock AS MATERIALIZED (
 SELECT prefix FROM clock;
 
 -- name: mark_started
--- For people who look: a workflow is running once a step of it was claimed.
+-- For people who look: a workflow is running once a step of it was claimed. One that somebody holds is passed over: a claim never waits for
+-- a workflow, and whoever holds it marks it too.
 UPDATE millrace.workflow_runs r
 SET status = 'running', started_at = now()
 WHERE r.ctid = ANY (ARRAY(
     SELECT w.place FROM unnest($1::text[], $2::uuid[]) AS claimed (tenant, id),
     LATERAL (SELECT r.ctid AS place FROM millrace.workflow_runs r
-             WHERE r.tenant = claimed.tenant AND r.id = claimed.id AND r.status = 'created' OFFSET 0) AS w
+             WHERE r.tenant = claimed.tenant AND r.id = claimed.id AND r.status = 'created' FOR NO KEY UPDATE SKIP LOCKED) AS w
   )) AND r.status = 'created';
 
 -- name: lock_runs_of_leases
 -- Before the job of a step ends, its workflow is locked: whoever comes second sees what the first one did. Locks are taken in order of
--- id, so that batches that share workflows queue up and never wait in a circle.
-SELECT mine.id AS job_id, mine.step, r.tenant, r.id, r.state, r.unmerged, r.context
+-- id, so that batches that share workflows queue up and never wait in a circle. One row a workflow, however many of its steps end.
+-- A long context stays behind until somebody needs it (contexts_of): most endings of a wide fan-in do not.
+SELECT mine.job_ids, mine.steps, r.*
 FROM (
-  SELECT mine.id, l.tenant, l.workflow_id, j.step
+  SELECT l.tenant, l.workflow_id, array_agg(mine.id) AS job_ids, array_agg(j.step) AS steps
   FROM unnest($1::uuid[], $2::uuid[]) AS mine (id, token),
   LATERAL (SELECT * FROM millrace.leases l WHERE l.id = mine.id AND (l.token = mine.token OR mine.token IS NULL) OFFSET 0) AS l,
   LATERAL (SELECT j.step FROM millrace.jobs j WHERE j.tenant = l.tenant AND j.id = l.id OFFSET 0) AS j
+  GROUP BY l.tenant, l.workflow_id
   ORDER BY l.workflow_id
 ) AS mine, LATERAL (
-  SELECT * FROM millrace.workflow_runs r WHERE r.tenant = mine.tenant AND r.id = mine.workflow_id FOR UPDATE
+  SELECT r.tenant, r.id, r.state, r.unmerged, CASE WHEN pg_column_size(r.context) < 4000 THEN r.context END AS context
+  FROM millrace.workflow_runs r WHERE r.tenant = mine.tenant AND r.id = mine.workflow_id FOR UPDATE
 ) AS r;
 
 -- name: lock_run
 SELECT r.tenant, r.id, r.state, r.unmerged, r.context
 FROM millrace.workflow_runs r WHERE r.tenant = $1 AND r.id = $2
 FOR UPDATE;
+
+-- name: contexts_of
+SELECT r.id, r.context
+FROM unnest($1::text[], $2::uuid[]) AS asked (tenant, id),
+LATERAL (SELECT * FROM millrace.workflow_runs r WHERE r.tenant = asked.tenant AND r.id = asked.id OFFSET 0) AS r;
 
 -- name: definitions_of
 SELECT w.id, w.definition
@@ -85,7 +94,9 @@ WITH clock AS MATERIALIZED (
 ), gone AS (
   DELETE FROM millrace.workflow_runs r USING given
   WHERE r.ctid = ANY (ARRAY(SELECT place FROM given WHERE ending IS NOT NULL)) AND r.id = given.id
-  RETURNING r.tenant, r.id, r.started_at, given.state, given.ending, coalesce(given.context, r.context) AS context
+  -- A step that completed or failed had started, even if nobody marked it.
+  RETURNING r.tenant, r.id, CASE WHEN given.state ~ '[cf]' THEN coalesce(r.started_at, now()) ELSE r.started_at END AS started_at,
+            given.state, given.ending, coalesce(given.context, r.context) AS context
 ), ended AS (
   INSERT INTO millrace.workflow_ends (completed_at, started_at, status, id, tenant, state, context)
   SELECT now(), started_at, ending, id, tenant, state, context FROM gone
@@ -113,9 +124,11 @@ SELECT w.tenant FROM millrace.tenants t,
 LATERAL (SELECT w.tenant FROM millrace.workflows w WHERE w.tenant = t.tenant AND w.id = $1 OFFSET 0) AS w
 WHERE t.bucket = $2;
 
--- name: step_jobs
-SELECT j.step, j.id, rec.status
-FROM millrace.jobs j, LATERAL (
-  SELECT r.status FROM millrace.job_records r WHERE r.tenant = j.tenant AND r.id = j.id OFFSET 0
-) AS rec
-WHERE j.workflow_id = $1;
+-- name: workflow_and_jobs
+-- A workflow and the jobs of its steps as of one instant: [step, id, status] each.
+SELECT w.*, (
+  SELECT json_agg(json_build_array(j.step, j.id, rec.status))
+  FROM (SELECT j.step, j.id, j.tenant FROM millrace.jobs j WHERE j.workflow_id = $2 OFFSET 0) AS j,
+  LATERAL (SELECT r.status FROM millrace.job_records r WHERE r.tenant = j.tenant AND r.id = j.id OFFSET 0) AS rec
+) AS jobs
+FROM millrace.workflow_records w WHERE w.tenant = $1 AND w.id = $2;

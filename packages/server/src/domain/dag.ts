@@ -83,7 +83,7 @@ export function buildGraph(definitions: readonly StepDefinition[]): BuiltGraph {
   return { graph };
 }
 
-/** Steps on a cycle, each depending on the one before it; null when there is none. */
+/** Steps on a cycle, each depending on the one before it, from the one that was defined first; null when there is none. */
 function findCycle(graph: Graph): number[] | null {
   const open = graph.map((step) => step.dependsOn.length);
   const free = open.flatMap((n, step) => (n === 0 ? [step] : []));
@@ -105,7 +105,9 @@ function findCycle(graph: Graph): number[] | null {
     path.push(step);
     step = graph[step]?.dependsOn.find((dependency) => (open[dependency] ?? 0) > 0) ?? step;
   }
-  return path.slice(seen.get(step)).reverse();
+  const cycle = path.slice(seen.get(step)).reverse();
+  const first = cycle.indexOf(Math.min(...cycle));
+  return [...cycle.slice(first), ...cycle.slice(0, first)];
 }
 
 const quote = (name: string): string => JSON.stringify(name);

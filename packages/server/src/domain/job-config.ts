@@ -20,6 +20,21 @@ export function resolveJobConfig(given: PartialJobConfig | null | undefined, pat
   return isDefault(config) ? null : config;
 }
 
+/** What was given and nothing else, under the names that are stored: what a definition shows of itself. */
+export function givenJobConfig(given: PartialJobConfig | null | undefined): PartialJobConfig {
+  const { timeout, timeout_secs: timeoutSecs, ...rest } = given ?? {};
+  const fields: Record<keyof JobConfig, unknown> = {
+    priority: rest.priority,
+    max_retries: rest.max_retries,
+    timeout_secs: timeout ?? timeoutSecs,
+    retry_backoff: rest.retry_backoff,
+    retry_delay_secs: rest.retry_delay_secs,
+    retry_max_delay_secs: rest.retry_max_delay_secs,
+    jitter_factor: rest.jitter_factor,
+  };
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined && value !== null));
+}
+
 /** `timeout` in create requests, `timeout_secs` in what is stored: one field, and two values for it are a mistake. */
 function timeoutOf(given: PartialJobConfig, path: string): number | null {
   const timeout = given.timeout ?? given.timeout_secs ?? null;

@@ -1,36 +1,35 @@
+import { unavailable } from '../domain/errors.js';
 import type { Run } from '../store/database.js';
 import type { Aftermath } from './aftermath.js';
 import { cancelWaiting, plainSettlement, runSettle } from './settlement.js';
 
-/** A job can be claimed or given back between two statements, but no oftener than somebody claims it. */
+/** Each round misses a job only if it moved between two statements; no worker keeps that up. */
 const ROUNDS = 100;
 
 /**
- * Cancels jobs of steps wherever they stand, under their workflow's lock: nothing else can end them, but a claim may move them while we look, so
- * it looks again. False: some had ended before.
+ * Cancels jobs of steps that have not ended, wherever they stand. The caller holds their workflow's lock, so nobody else can end them; but a
+ * claim, a retry or a release may move them while we look, so it looks until it has found every one.
  */
-export async function cancelAll(
-  run: Run,
-  tenant: string,
-  ids: readonly string[],
-  aftermath: Aftermath,
-): Promise<boolean> {
+export async function cancelAll(run: Run, tenant: string, ids: readonly string[], aftermath: Aftermath): Promise<void> {
   let left = ids;
-  for (let round = 0; left.length > 0 && round < ROUNDS; round++) {
+  for (let round = 0; left.length > 0; round++) {
+    if (round === ROUNDS)
+      throw unavailable('the jobs of the workflow move too fast to be cancelled; try again shortly');
     const waiting = await cancelWaiting(run, tenant, left, true);
     for (const { watched } of waiting) aftermath.cancelledWaiting(tenant, watched > 0);
-    const gone = new Set(waiting.map((row) => row.id));
-    left = left.filter((id) => !gone.has(id));
-    if (left.length === 0) break;
+    left = without(left, waiting);
+    if (left.length === 0) return;
     const running = await runSettle(
       run,
       left.map((id) => plainSettlement(id, null, 'cancelled')),
       true,
     );
     for (const row of running) aftermath.settled(row);
-    for (const { id } of running) gone.add(id);
-    if (gone.size === 0 && round > 2) return false;
-    left = left.filter((id) => !gone.has(id));
+    left = without(left, running);
   }
-  return left.length === 0;
+}
+
+function without(ids: readonly string[], rows: readonly { readonly id: string }[]): readonly string[] {
+  const gone = new Set(rows.map((row) => row.id));
+  return ids.filter((id) => !gone.has(id));
 }

@@ -1,5 +1,5 @@
-import { buildGraph, type Graph } from '../domain/dag.js';
-import type { JobConfig, OnFailure } from '@millrace/contract';
+import type { OnFailure, PartialJobConfig } from '@millrace/contract';
+import { buildGraph, type Graph, type GraphProblem } from '../domain/dag.js';
 import { resolveJobConfig } from '../domain/job-config.js';
 import { objectText, rawFields, rawItems } from '../domain/raw-json.js';
 import { textArray, uuidArray } from '../store/arrays.js';
@@ -24,12 +24,13 @@ export interface WorkflowKey {
   readonly id: string;
 }
 
-/** Steps, not workflows, are what takes memory. */
-const MAX_STEPS_KEPT = 100_000;
+/** In characters of caller JSON: payloads, not steps, are what takes memory. */
+const MAX_KEPT = 64 * 1024 * 1024;
+const STEP_OVERHEAD = 500;
 
 export class Definitions {
   readonly #kept = new Map<string, Definition>();
-  #stepsKept = 0;
+  #weight = 0;
 
   /** In the transaction of the caller, if what is missing must be read. */
   async of(keys: readonly WorkflowKey[], run: Run): Promise<ReadonlyMap<string, Definition>> {
@@ -43,22 +44,28 @@ export class Definitions {
     if (missing.length > 0) {
       const values = [textArray(missing.map((key) => key.tenant)), uuidArray(missing.map((key) => key.id))];
       for (const { id, definition } of await run<{ id: string; definition: JsonText }>(sql.definitions_of, values)) {
-        const parsed = define(parseSteps(definition));
-        this.keep(id, parsed);
-        found.set(id, parsed);
+        found.set(id, this.parsed(id, definition));
       }
     }
     return found;
   }
 
+  /** For a caller that has read the text. */
+  parsed(id: string, text: JsonText): Definition {
+    const kept = this.#kept.get(id);
+    if (kept) return kept;
+    const definition = parse(text);
+    this.keep(id, definition);
+    return definition;
+  }
+
   keep(id: string, definition: Definition): void {
     if (this.#kept.has(id)) return;
     this.#kept.set(id, definition);
-    this.#stepsKept += definition.steps.length;
-    for (const [oldest, { steps }] of this.#kept) {
-      if (this.#stepsKept <= MAX_STEPS_KEPT) break;
-      this.#kept.delete(oldest);
-      this.#stepsKept -= steps.length;
+    this.#weight += weigh(definition);
+    for (const oldest of this.#kept.keys()) {
+      if (this.#weight <= MAX_KEPT) break;
+      this.forget(oldest);
     }
   }
 
@@ -66,15 +73,28 @@ export class Definitions {
     const kept = this.#kept.get(id);
     if (!kept) return;
     this.#kept.delete(id);
-    this.#stepsKept -= kept.steps.length;
+    this.#weight -= weigh(kept);
   }
 }
 
-/** The steps must form a graph: what is stored has been checked before. */
-export function define(steps: readonly StepSpec[]): Definition {
+const weigh = ({ steps }: Definition): number =>
+  steps.reduce((sum, { payload, metadata }) => sum + STEP_OVERHEAD + payload.length + (metadata?.length ?? 0), 0);
+
+/** The definition of these steps, or why they are none. */
+export function define(
+  steps: readonly StepSpec[],
+): { readonly definition: Definition } | { readonly problem: GraphProblem } {
   const built = buildGraph(steps);
-  if ('problem' in built) throw new Error(`a stored workflow is not a graph: ${built.problem.message}`);
-  return { graph: built.graph, steps, indexOf: new Map(steps.map((step, index) => [step.name, index])) };
+  if ('problem' in built) return built;
+  return {
+    definition: { graph: built.graph, steps, indexOf: new Map(steps.map((step, index) => [step.name, index])) },
+  };
+}
+
+function parse(text: JsonText): Definition {
+  const defined = define(parseSteps(text));
+  if ('problem' in defined) throw new Error(`a stored workflow is not a graph: ${defined.problem.message}`);
+  return defined.definition;
 }
 
 /** The definition as it is stored and shown. */
@@ -88,7 +108,7 @@ function stepText(step: StepSpec): JsonText {
     ['task_name', JSON.stringify(step.task)],
     ['payload', step.payload],
     ['depends_on', JSON.stringify(step.dependsOn)],
-    ['config', JSON.stringify(step.config ?? {})],
+    ['config', step.config],
     ['on_failure', JSON.stringify(step.onFailure)],
     ['on_success', '"continue"'],
     ['metadata', step.metadata ?? '{}'],
@@ -99,7 +119,7 @@ interface StoredStep {
   readonly name: string;
   readonly task_name: string;
   readonly depends_on: readonly string[];
-  readonly config: Partial<JobConfig>;
+  readonly config: PartialJobConfig;
   readonly on_failure: OnFailure;
 }
 
@@ -113,7 +133,8 @@ function parseSteps(definition: JsonText): StepSpec[] {
       task: step.task_name,
       payload,
       dependsOn: step.depends_on,
-      config: resolveJobConfig(step.config),
+      config: JSON.stringify(step.config),
+      jobConfig: resolveJobConfig(step.config),
       onFailure: step.on_failure,
       metadata,
     };

@@ -1,4 +1,4 @@
-import { advance, cancelRun, type StepOutcome } from '../domain/dag.js';
+import { advance, cancelRun, STEP, type StepOutcome } from '../domain/dag.js';
 import { uuidArray } from '../store/arrays.js';
 import { Batcher } from '../store/batcher.js';
 import type { Database, Run } from '../store/database.js';
@@ -22,9 +22,15 @@ const sql = loadStatements('workflows.sql', ['lock_runs_of_leases', 'lock_run'])
 
 type RunRow = Omit<LockedRun, 'definition'>;
 
-interface LeaseRow extends RunRow {
-  readonly job_id: string;
-  readonly step: string;
+/** A run and those of its jobs that are about to end, each with the name of its step. */
+interface LeasesRow extends RunRow {
+  readonly job_ids: readonly string[];
+  readonly steps: readonly string[];
+}
+
+interface Held {
+  readonly locked: LockedRun;
+  readonly step: number;
 }
 
 const BATCH = { maxItems: 500, inFlight: 2, maxWaiting: 100_000 };
@@ -49,12 +55,13 @@ export class StepSettler {
   }
 
   /** Cancels the job of one step. False: it has ended already. */
-  cancelStep(workflow: WorkflowKey, step: string, jobId: string): Promise<boolean> {
+  cancelStep(workflow: WorkflowKey, name: string, jobId: string): Promise<boolean> {
     return this.#transaction(async (run, aftermath) => {
       const locked = await this.#lock(run, workflow);
-      if (!locked || !(await cancelAll(run, workflow.tenant, [jobId], aftermath))) return false;
-      const ended: StepOutcome = { step: stepOf(locked, step), outcome: 'cancelled' };
-      const change = advance(locked.definition.graph, locked.state, [ended]);
+      const step = locked ? stepOf(locked, name) : -1;
+      if (locked?.state[step] !== STEP.enqueued) return false;
+      await cancelAll(run, workflow.tenant, [jobId], aftermath);
+      const change = advance(locked.definition.graph, locked.state, [{ step, outcome: 'cancelled' }]);
       await this.#follow(run, [{ locked, change, completed: [] }], aftermath);
       return true;
     });
@@ -71,26 +78,20 @@ export class StepSettler {
   }
 
   async #settle(run: Run, items: readonly Settlement[], aftermath: Aftermath): Promise<boolean[]> {
-    const keys = [uuidArray(items.map((item) => item.id)), uuidArray(items.map((item) => item.token))];
-    const leases = new Map((await run<LeaseRow>(sql.lock_runs_of_leases, keys)).map((row) => [row.job_id, row]));
-    const settled = await runSettle(
-      run,
-      items.filter((item) => leases.has(item.id)),
-      true,
-    );
-    for (const row of settled) aftermath.settled(row);
-
-    const runs = await this.#define(run, [...leases.values()]);
-    const results = new Map(items.map((item) => [item.id, item.result ?? '{}']));
+    const held = await this.#lockRunsOf(run, items);
+    const standing = items.filter((item) => held.has(item.id));
+    const settled = await runSettle(run, standing, true);
+    // In the order of the reports: of two results that were reported together, the later one's keys win.
+    settled.sort((a, b) => a.n - b.n);
+    const acted = new Set<Settlement>();
     const ends = new Map<LockedRun, Ended[]>();
-    for (const { id, outcome } of settled) {
-      const lease = leases.get(id)!;
-      const locked = runs.get(lease.id)!;
-      const ended = {
-        step: stepOf(locked, lease.step),
-        outcome: outcome as StepOutcome['outcome'],
-        result: results.get(id)!,
-      };
+    for (const row of settled) {
+      aftermath.settled(row);
+      // The end of one job can be reported twice at once. The context takes the result that the job took.
+      const item = standing[row.n - 1]!;
+      acted.add(item);
+      const { locked, step } = held.get(item.id)!;
+      const ended = { step, outcome: item.outcome as StepOutcome['outcome'], result: item.result ?? '{}' };
       const others = ends.get(locked);
       if (others) others.push(ended);
       else ends.set(locked, [ended]);
@@ -100,9 +101,7 @@ export class StepSettler {
       [...ends].map(([locked, ended]) => changeBy(locked, ended)),
       aftermath,
     );
-
-    const acted = new Set(settled.map((row) => row.token));
-    return items.map((item) => item.token !== null && acted.has(item.token));
+    return items.map((item) => acted.has(item));
   }
 
   async #follow(run: Run, changes: readonly Change[], aftermath: Aftermath): Promise<void> {
@@ -120,6 +119,19 @@ export class StepSettler {
   async #lock(run: Run, { tenant, id }: WorkflowKey): Promise<LockedRun | null> {
     const rows = await run<RunRow>(sql.lock_run, [tenant, id]);
     return (await this.#define(run, rows)).get(id) ?? null;
+  }
+
+  /** By id of job: those whose lease stands, with their workflow, which is locked now. */
+  async #lockRunsOf(run: Run, items: readonly Settlement[]): Promise<Map<string, Held>> {
+    const keys = [uuidArray(items.map((item) => item.id)), uuidArray(items.map((item) => item.token))];
+    const rows = await run<LeasesRow>(sql.lock_runs_of_leases, keys);
+    const runs = await this.#define(run, rows);
+    const held = new Map<string, Held>();
+    for (const { id, job_ids: jobIds, steps } of rows) {
+      const locked = runs.get(id)!;
+      jobIds.forEach((jobId, n) => held.set(jobId, { locked, step: stepOf(locked, steps[n] ?? '') }));
+    }
+    return held;
   }
 
   async #define(run: Run, rows: readonly RunRow[]): Promise<Map<string, LockedRun>> {

@@ -111,8 +111,10 @@ export interface StepSpec {
   readonly task: string;
   readonly payload: JsonText;
   readonly dependsOn: readonly string[];
-  /** null: every default. */
-  readonly config: JobConfig | null;
+  /** As it was given, in stored field names: what the API shows. */
+  readonly config: JsonText;
+  /** What it makes of the step's job. null: every default. */
+  readonly jobConfig: JobConfig | null;
   readonly onFailure: OnFailure;
   readonly metadata: JsonText | null;
 }

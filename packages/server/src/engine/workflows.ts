@@ -1,6 +1,6 @@
-import type { StepStatus } from '@millrace/contract';
-import { begin, buildGraph, STEP, type StepLetter } from '../domain/dag.js';
-import { mergeResults, withContext } from '../domain/context.js';
+import type { JobStatus, StepStatus } from '@millrace/contract';
+import { withContext } from '../domain/context.js';
+import { begin, STEP, type StepLetter } from '../domain/dag.js';
 import { forbidden, invalidRequest, MillraceError, notFound } from '../domain/errors.js';
 import { bucketOf, bucketOfId, idSuffix, isUuid, joinId } from '../domain/ids.js';
 import { mermaid } from '../domain/mermaid.js';
@@ -9,16 +9,18 @@ import { Batcher } from '../store/batcher.js';
 import type { Database } from '../store/database.js';
 import { countWorkflows, listWorkflows, type WorkflowFilter } from '../store/list-query.js';
 import { toInstant, toInstantOrNull, type WorkflowRow } from '../store/rows.js';
-import { loadStatements } from '../store/sql.js';
+import { loadStatements, type Statement } from '../store/sql.js';
 import { decodeIdCursor, encodeIdCursor } from './cursor.js';
 import { define, stepsText, type Definition, type Definitions } from './definitions.js';
 import type { Hub } from './hub.js';
 import type { Ledger } from './ledger.js';
 import { random32 } from './random.js';
-import { resultsOfSteps, stepColumns, stepSuffixes, wasMerged, type StepJob } from './run-writer.js';
+import { currentContexts } from './run-context.js';
+import { stepColumns, stepSuffixes, type StepJob } from './run-writer.js';
 import type { StepSettler } from './step-settler.js';
 import type { Tenants } from './tenants.js';
 import type {
+  JsonText,
   Page,
   WorkflowListQuery,
   WorkflowRecord,
@@ -30,9 +32,16 @@ import type {
 const sql = loadStatements('workflows.sql', [
   'create_workflows',
   'workflow_of_tenant',
+  'workflow_and_jobs',
   'owner_of_workflow',
-  'step_jobs',
 ]);
+
+interface RowAndJobs extends WorkflowRow {
+  /** The text of an array of [step, id, status]; null when there is no job. */
+  readonly jobs: string | null;
+}
+
+type JobOfStep = readonly [step: string, id: string, status: JobStatus];
 
 interface NewWorkflow {
   readonly tenant: string;
@@ -58,17 +67,18 @@ export class Workflows implements WorkflowsApi {
   constructor(private readonly deps: WorkflowsDeps) {}
 
   async create(tenant: string, spec: WorkflowSpec): Promise<string> {
-    const built = buildGraph(spec.steps);
-    if ('problem' in built) {
-      const { step, message } = built.problem;
-      throw invalidRequest(message, [{ path: `steps[${step}]`, message }]);
+    const defined = define(spec.steps);
+    if ('problem' in defined) {
+      const { step, field, message } = defined.problem;
+      throw invalidRequest(message, [{ path: `steps[${step}].${field}`, message }]);
     }
     await this.deps.tenants.register(tenant);
-    return this.#creates.submit({ tenant, spec, definition: define(spec.steps) });
+    return this.#creates.submit({ tenant, spec, definition: defined.definition });
   }
 
   async get(tenant: string, id: string): Promise<WorkflowRecord> {
-    return this.#toRecord(await this.#row(tenant, id));
+    const [record] = await this.#toRecords([await this.#row(tenant, id)]);
+    return record!;
   }
 
   async list(tenant: string, query: WorkflowListQuery): Promise<Page<WorkflowRecord>> {
@@ -85,7 +95,7 @@ export class Workflows implements WorkflowsApi {
       this.deps.db.read<WorkflowRow>(page.statement, page.values),
       query.includeTotal ? this.#count(filter) : null,
     ]);
-    const items = await Promise.all(rows.slice(0, limit).map((row) => this.#toRecord(row)));
+    const items = await this.#toRecords(rows.slice(0, limit));
     const last = items.at(-1);
     return { items, total, nextCursor: rows.length > limit && last ? encodeIdCursor(last.id) : null };
   }
@@ -97,21 +107,26 @@ export class Workflows implements WorkflowsApi {
   }
 
   async steps(tenant: string, id: string): Promise<readonly WorkflowStepRecord[]> {
-    const row = await this.#row(tenant, id);
-    const definition = await this.#definition(row);
-    const rows = await this.deps.db.run<{ step: string; id: string; status: string }>(sql.step_jobs, [row.id]);
-    const jobs = new Map(rows.map((job) => [job.step, job]));
-    return definition.steps.map(({ name }, step) => {
-      const job = jobs.get(name);
-      return { name, job_id: job?.id ?? null, status: stepStatus(row.state[step] as StepLetter, job?.status) };
-    });
+    return (await this.#steps(tenant, id)).steps;
   }
 
   async diagram(tenant: string, id: string): Promise<string> {
-    const row = await this.#row(tenant, id);
-    const { graph } = await this.#definition(row);
-    const statuses = (await this.steps(tenant, id)).map((step) => step.status);
-    return mermaid(graph, statuses);
+    const { definition, steps } = await this.#steps(tenant, id);
+    return mermaid(
+      definition.graph,
+      steps.map((step) => step.status),
+    );
+  }
+
+  async #steps(tenant: string, id: string): Promise<{ definition: Definition; steps: WorkflowStepRecord[] }> {
+    const row = await this.#row<RowAndJobs>(tenant, id, sql.workflow_and_jobs);
+    const definition = this.deps.definitions.parsed(row.id, row.definition);
+    const jobs = new Map((JSON.parse(row.jobs ?? '[]') as JobOfStep[]).map((job) => [job[0], job]));
+    const steps = definition.steps.map(({ name }, step) => {
+      const [, jobId = null, jobStatus = null] = jobs.get(name) ?? [];
+      return { name, status: stepStatus(row.state[step] as StepLetter, jobStatus), job_id: jobId };
+    });
+    return { definition, steps };
   }
 
   async #insert(items: readonly NewWorkflow[]): Promise<string[]> {
@@ -146,50 +161,32 @@ export class Workflows implements WorkflowsApi {
     for (const { tenant } of items) ledger.workflowCreated(tenant);
     for (const { tenant, spec } of roots) {
       ledger.created(tenant, 1);
-      hub.announceWork(defaultQueue, spec.config?.priority ?? 0, null);
+      hub.announceWork(defaultQueue, spec.jobConfig?.priority ?? 0, null);
     }
   }
 
-  async #row(tenant: string, id: string): Promise<WorkflowRow> {
+  async #row<R extends WorkflowRow = WorkflowRow>(
+    tenant: string,
+    id: string,
+    statement: Statement = sql.workflow_of_tenant,
+  ): Promise<R> {
     const { db } = this.deps;
     if (!isUuid(id)) throw notFound('workflow');
-    const [row] = await db.run<WorkflowRow>(sql.workflow_of_tenant, [tenant, id]);
+    const [row] = await db.run<R>(statement, [tenant, id]);
     if (row) return row;
     const [owner] = await db.run(sql.owner_of_workflow, [id, bucketOfId(id)]);
     throw owner ? forbidden('this workflow belongs to another tenant') : notFound('workflow');
   }
 
-  async #definition(row: WorkflowRow): Promise<Definition> {
-    const found = (await this.deps.definitions.of([row], this.deps.db.run)).get(row.id);
-    if (!found) throw notFound('workflow');
-    return found;
-  }
-
-  async #toRecord(row: WorkflowRow): Promise<WorkflowRecord> {
-    return {
-      id: row.id,
-      tenant_id: row.tenant,
-      name: row.name,
-      status: row.status,
-      steps: row.definition,
-      context: await this.#context(row),
-      metadata: row.metadata ?? '{}',
-      created_at: toInstant(row.created_at),
-      started_at: toInstantOrNull(row.started_at),
-      completed_at: toInstantOrNull(row.completed_at),
-    };
-  }
-
-  /** What a step that started now would receive. */
-  async #context(row: WorkflowRow): Promise<string> {
-    if (row.unmerged.length === 0) return row.context;
-    const definition = await this.#definition(row);
-    const names = row.unmerged.map((step) => definition.steps[step]!.name);
-    return mergeResults(
-      row.context,
-      await resultsOfSteps(this.deps.db.run, row.id, names),
-      wasMerged({ ...row, definition }),
+  async #toRecords(rows: readonly WorkflowRow[]): Promise<WorkflowRecord[]> {
+    const { db, definitions } = this.deps;
+    const contexts = await currentContexts(
+      db.run,
+      rows
+        .filter((row) => row.unmerged.length > 0)
+        .map((row) => ({ run: { ...row, definition: definitions.parsed(row.id, row.definition) }, completed: [] })),
     );
+    return rows.map((row) => toRecord(row, contexts.get(row.id) ?? row.context));
   }
 
   async #count(filter: WorkflowFilter): Promise<number> {
@@ -199,8 +196,22 @@ export class Workflows implements WorkflowsApi {
   }
 }
 
+/** `context`: what a step that started now would receive. */
+const toRecord = (row: WorkflowRow, context: JsonText): WorkflowRecord => ({
+  id: row.id,
+  tenant_id: row.tenant,
+  name: row.name,
+  status: row.status,
+  steps: row.definition,
+  context,
+  metadata: row.metadata ?? '{}',
+  created_at: toInstant(row.created_at),
+  started_at: toInstantOrNull(row.started_at),
+  completed_at: toInstantOrNull(row.completed_at),
+});
+
 /** An enqueued step is what its job is: running includes the wait between two attempts. */
-function stepStatus(letter: StepLetter, jobStatus: string | undefined): StepStatus {
+function stepStatus(letter: StepLetter, jobStatus: JobStatus | null): StepStatus {
   switch (letter) {
     case STEP.blocked:
       return 'pending';

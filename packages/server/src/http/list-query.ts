@@ -1,8 +1,8 @@
-import { JOB_STATUSES, NEXT_RUNS_LIMITS, ORDERS, PAGE_LIMITS, type JobStatus } from '@millrace/contract';
+import { JOB_STATUSES, NEXT_RUNS_LIMITS, ORDERS, PAGE_LIMITS, WORKFLOW_STATUSES } from '@millrace/contract';
 import { invalidRequest } from '../domain/errors.js';
 import { parseQueryInstant } from '../domain/instant.js';
 import { isStorableText } from '../domain/text.js';
-import type { JobListQuery, ListQuery } from '../engine/types.js';
+import type { JobListQuery, ListQuery, WorkflowListQuery } from '../engine/types.js';
 
 /**
  * Query strings are text. Each parameter is read by a rule that is written down here: numbers out of range are
@@ -26,7 +26,11 @@ export function listQuery(query: Query): ListQuery {
 }
 
 export function jobListQuery(query: Query): JobListQuery {
-  return { ...listQuery(query), status: jobStatus(query), queue: textOf(query, 'queue') };
+  return { ...listQuery(query), status: oneOf(query, 'status', JOB_STATUSES), queue: textOf(query, 'queue') };
+}
+
+export function workflowListQuery(query: Query): WorkflowListQuery {
+  return { ...listQuery(query), status: oneOf(query, 'status', WORKFLOW_STATUSES) };
 }
 
 export const nextRunsCount = (query: Query): number =>
@@ -49,10 +53,7 @@ function wholeNumber(query: Query, name: string, absent: number, minimum: number
 }
 
 function isAscending(query: Query): boolean {
-  const text = textOf(query, 'order_by');
-  if (text === null) return false;
-  if (!(ORDERS as readonly string[]).includes(text)) throw bad('order_by', `must be one of ${ORDERS.join(', ')}`);
-  return text === 'created_at ASC';
+  return oneOf(query, 'order_by', ORDERS) === 'created_at ASC';
 }
 
 function truth(query: Query, name: string): boolean {
@@ -77,12 +78,12 @@ function instant(query: Query, name: string): string | null {
   return parsed;
 }
 
-function jobStatus(query: Query): JobStatus | null {
-  const text = textOf(query, 'status');
+function oneOf<T extends string>(query: Query, name: string, words: readonly T[]): T | null {
+  const text = textOf(query, name);
   if (text === null) return null;
-  const status = JOB_STATUSES.find((each) => each === text);
-  if (status === undefined) throw bad('status', `must be one of ${JOB_STATUSES.join(', ')}`);
-  return status;
+  const word = words.find((each) => each === text);
+  if (word === undefined) throw bad(name, `must be one of ${words.join(', ')}`);
+  return word;
 }
 
 const bad = (path: string, message: string): Error => invalidRequest(`${path} ${message}`, [{ path, message }]);

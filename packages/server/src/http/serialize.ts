@@ -1,5 +1,13 @@
 import { DEFAULT_JOB_CONFIG, type JobConfig } from '@millrace/contract';
-import type { CronRecord, DeadLetterRecord, Instant, JobRecord, LeasedJob, Page } from '../engine/types.js';
+import type {
+  CronRecord,
+  DeadLetterRecord,
+  Instant,
+  JobRecord,
+  LeasedJob,
+  Page,
+  WorkflowRecord,
+} from '../engine/types.js';
 
 /**
  * Records to JSON text, by assembly. Payload, result and metadata are JSON already and pass through untouched: they
@@ -61,6 +69,16 @@ export function deadLetterJson(letter: DeadLetterRecord): string {
     replay_job_id,
     tenant_id,
   });
+}
+
+/** Steps, context and metadata are JSON already. */
+export function workflowJson(workflow: WorkflowRecord): string {
+  return (
+    `{"id":"${workflow.id}","name":${text(workflow.name)},"status":"${workflow.status}","steps":${workflow.steps}` +
+    `,"context":${workflow.context},"metadata":${workflow.metadata},"created_at":"${workflow.created_at}"` +
+    `,"started_at":${plainOrNull(workflow.started_at)},"completed_at":${plainOrNull(workflow.completed_at)}` +
+    `,"tenant_id":${text(workflow.tenant_id)}}`
+  );
 }
 
 export function cronJson(cron: CronRecord): string {

@@ -8,11 +8,19 @@ import { eventRoutes } from './events.js';
 import { jobRoutes } from './jobs.js';
 import { probeRoutes, systemRoutes } from './system.js';
 import { workerRoutes } from './worker.js';
+import { workflowRoutes } from './workflows.js';
 
 type Register = (app: FastifyInstance, context: HttpContext) => void;
 
 const PUBLIC_ROUTES: readonly Register[] = [probeRoutes];
-const TENANT_ROUTES: readonly Register[] = [systemRoutes, jobRoutes, eventRoutes, deadLetterRoutes, cronRoutes];
+const TENANT_ROUTES: readonly Register[] = [
+  systemRoutes,
+  jobRoutes,
+  eventRoutes,
+  workflowRoutes,
+  cronRoutes,
+  deadLetterRoutes,
+];
 const WORKER_ROUTES: readonly Register[] = [workerRoutes];
 
 /**

@@ -1,0 +1,130 @@
+import {
+  CreateWorkflow,
+  IdParams,
+  ref,
+  Workflow,
+  WorkflowCreated,
+  WorkflowDiagram,
+  WorkflowListQuery,
+  WorkflowPage,
+  WorkflowSteps,
+} from '@millrace/contract';
+import type { FastifyInstance } from 'fastify';
+import type { HttpContext } from '../context.js';
+import { workflowListQuery, type Query } from '../list-query.js';
+import { sendJson, sendNothing } from '../reply.js';
+import { bodyErrors, described, errors, nothing, TENANT } from '../route-docs.js';
+import { pageJson, workflowJson } from '../serialize.js';
+import { boundSteps, workflowSpec } from '../workflow-input.js';
+
+interface ById {
+  Params: { id: string };
+}
+
+export function workflowRoutes(app: FastifyInstance, { engine: { workflows } }: HttpContext): void {
+  app.post<{ Body: CreateWorkflow }>(
+    '/workflows',
+    { schema: createSchema, preValidation: boundSteps },
+    async (request, reply) => {
+      const id = await workflows.create(request.tenant, workflowSpec(request.body, request.rawBody));
+      reply.header('location', `/api/v1/workflows/${id}`);
+      return sendJson(reply, 201, `{"workflow_id":"${id}"}`);
+    },
+  );
+
+  app.get<{ Querystring: Query }>('/workflows', { schema: listSchema }, async (request, reply) => {
+    const query = workflowListQuery(request.query);
+    const page = await workflows.list(request.tenant, query);
+    return sendJson(reply, 200, pageJson('workflows', page, query, workflowJson));
+  });
+
+  app.get<ById>('/workflows/:id', { schema: getSchema }, async (request, reply) =>
+    sendJson(reply, 200, workflowJson(await workflows.get(request.tenant, request.params.id))),
+  );
+
+  app.post<ById>('/workflows/:id/cancel', { schema: cancelSchema }, async (request, reply) => {
+    await workflows.cancel(request.tenant, request.params.id);
+    return sendNothing(reply);
+  });
+
+  app.get<ById>('/workflows/:id/steps', { schema: stepsSchema }, async (request, reply) => {
+    const steps = await workflows.steps(request.tenant, request.params.id);
+    return sendJson(reply, 200, JSON.stringify({ steps }));
+  });
+
+  app.get<ById>('/workflows/:id/diagram', { schema: diagramSchema }, async (request, reply) => {
+    const diagram = await workflows.diagram(request.tenant, request.params.id);
+    return sendJson(reply, 200, JSON.stringify({ format: 'mermaid', diagram }));
+  });
+}
+
+const SHARED = { tags: ['workflows'], security: TENANT };
+
+const createSchema = {
+  ...SHARED,
+  operationId: 'createWorkflow',
+  summary: 'Create a workflow',
+  description:
+    'Steps that depend on no other are enqueued at once, on the default queue; the others when what they depend on has ' +
+    'completed. A graph with a cycle is refused, and the message names the steps on it.',
+  body: ref(CreateWorkflow),
+  docs: {
+    response: {
+      201: described(ref(WorkflowCreated), 'Created.', {
+        headers: { Location: { type: 'string', description: 'Path of the workflow.' } },
+      }),
+      ...bodyErrors(),
+    },
+  },
+};
+
+const listSchema = {
+  ...SHARED,
+  operationId: 'listWorkflows',
+  summary: 'List workflows',
+  description: 'Ordered by created_at, then id. Follow `next_cursor`: pages never repeat or skip a workflow.',
+  docs: {
+    querystring: WorkflowListQuery,
+    response: { 200: described(ref(WorkflowPage), 'A page.'), ...errors(400, 401, 503) },
+  },
+};
+
+const getSchema = {
+  ...SHARED,
+  operationId: 'getWorkflow',
+  summary: 'Get a workflow',
+  docs: {
+    params: IdParams,
+    response: { 200: described(ref(Workflow), 'The workflow.'), ...errors(401, 403, 404, 503) },
+  },
+};
+
+const cancelSchema = {
+  ...SHARED,
+  operationId: 'cancelWorkflow',
+  summary: 'Cancel a workflow',
+  description:
+    'Every unfinished step is cancelled at once, and so is its job. The worker of a running one learns of it at its ' +
+    'next heartbeat. No step is enqueued afterwards.',
+  docs: { params: IdParams, response: { 204: nothing('Cancelled.'), ...errors(401, 403, 404, 409, 503) } },
+};
+
+const stepsSchema = {
+  ...SHARED,
+  operationId: 'listWorkflowSteps',
+  summary: 'List the steps of a workflow',
+  docs: {
+    params: IdParams,
+    response: { 200: described(ref(WorkflowSteps), 'The steps.'), ...errors(401, 403, 404, 503) },
+  },
+};
+
+const diagramSchema = {
+  ...SHARED,
+  operationId: 'getWorkflowDiagram',
+  summary: 'Draw a workflow',
+  docs: {
+    params: IdParams,
+    response: { 200: described(ref(WorkflowDiagram), 'The diagram.'), ...errors(401, 403, 404, 503) },
+  },
+};
