@@ -1,7 +1,7 @@
 import { Type, type Static } from 'typebox';
 import { page } from './common.js';
 import { PartialJobConfig } from './job-config.js';
-import { callerObject, instant, nameText, nullable, optional, ref, uuid } from './schema.js';
+import { callerObject, instant, nameText, nullable, oneOf, optional, ref, uuid } from './schema.js';
 
 export const CreateCron = Type.Object(
   {
@@ -13,7 +13,7 @@ export const CreateCron = Type.Object(
       maxLength: 255,
       description:
         'Crontab expression, evaluated in UTC: 5 fields, 6 with leading seconds, 7 with seconds first and the year ' +
-        'last, or a nickname such as `@hourly`.',
+        'last, or a nickname such as `@hourly`. When day of month and day of week are both restricted, either matches.',
       examples: ['0 9 * * 1-5'],
     }),
     task_name: nameText({ description: 'Handler enqueued on each firing.', examples: ['build_report'] }),
@@ -31,12 +31,16 @@ export const CreateCron = Type.Object(
   },
   {
     $id: 'CreateCron',
+    description: 'A schedule to create. A `queue` inside `config` is ignored.',
     examples: [{ name: 'nightly-report', cron_expr: '0 3 * * *', task_name: 'build_report', payload: { day: 'prev' } }],
   },
 );
 export type CreateCron = Static<typeof CreateCron>;
 
-export const CronCreated = Type.Object({ cron_id: uuid() }, { $id: 'CronCreated' });
+export const CronCreated = Type.Object(
+  { cron_id: uuid({ description: 'Identifier of the schedule.' }) },
+  { $id: 'CronCreated' },
+);
 export type CronCreated = Static<typeof CronCreated>;
 
 export const Cron = Type.Object(
@@ -49,14 +53,95 @@ export const Cron = Type.Object(
     queue_name: Type.String({ description: 'Destination queue.' }),
     config: PartialJobConfig,
     enabled: Type.Boolean({ description: 'False while paused, and after the last occurrence.' }),
-    next_run_at: nullable(instant({ description: 'Next firing; null after the last occurrence.' })),
+    next_run_at: nullable(
+      instant({
+        description:
+          'Next firing; null after the last occurrence. Of a paused schedule it is the one it was paused before; ' +
+          'resuming moves it ahead of now.',
+      }),
+    ),
     last_enqueued_at: nullable(instant({ description: 'Last firing that enqueued a job.' })),
-    created_at: instant(),
+    created_at: instant({ description: 'Creation instant.' }),
     tenant_id: Type.String({ description: 'The tenant that owns the schedule.' }),
   },
-  { $id: 'Cron', description: 'A recurring timetable that enqueues jobs.' },
+  {
+    $id: 'Cron',
+    description: 'A recurring timetable that enqueues jobs.',
+    examples: [
+      {
+        id: '019bd0e5-7c58-7a5f-9c0e-2f9f6a0f8f10',
+        name: 'nightly-report',
+        cron_expr: '0 3 * * *',
+        task_name: 'build_report',
+        payload: { day: 'prev' },
+        queue_name: 'default',
+        config: { max_retries: 5, timeout_secs: 60 },
+        enabled: true,
+        next_run_at: '2026-02-01T03:00:00Z',
+        last_enqueued_at: '2026-01-31T03:00:00.004211Z',
+        created_at: '2026-01-30T09:12:00.123456Z',
+        tenant_id: 'acme',
+      },
+    ],
+  },
 );
 export type Cron = Static<typeof Cron>;
 
 export const CronPage = page('crons', ref(Cron), { $id: 'CronPage', description: 'One page of schedules.' });
 export type CronPage = Static<typeof CronPage>;
+
+export const CRON_FIRING_KINDS = ['on_time', 'catch_up'] as const;
+export type CronFiringKind = (typeof CRON_FIRING_KINDS)[number];
+
+export const CronFiring = Type.Object(
+  {
+    occurrence: instant({ description: 'The instant the schedule called for.' }),
+    fired_at: instant({ description: 'When the job was enqueued.' }),
+    kind: oneOf(CRON_FIRING_KINDS, {
+      description:
+        '`catch_up` when nobody was there to fire it in time: it stands for every occurrence missed until `fired_at`.',
+    }),
+    job_id: uuid({ description: 'The job that was enqueued. It may be gone after retention.' }),
+  },
+  {
+    $id: 'CronFiring',
+    description: 'One firing of a schedule.',
+    examples: [
+      {
+        occurrence: '2026-01-31T03:00:00Z',
+        fired_at: '2026-01-31T03:00:00.004211Z',
+        kind: 'on_time',
+        job_id: '019bd0e5-7c58-7a5f-9c0e-2f9f6a0f8f10',
+      },
+    ],
+  },
+);
+export type CronFiring = Static<typeof CronFiring>;
+
+export const CronFiringPage = page('firings', ref(CronFiring), {
+  $id: 'CronFiringPage',
+  description: 'One page of the firings that are remembered: the newest hundred of a schedule.',
+});
+export type CronFiringPage = Static<typeof CronFiringPage>;
+
+export const NEXT_RUNS_LIMITS = { minimum: 1, maximum: 100, default: 10 } as const;
+
+export const NextRunsQuery = Type.Object({
+  count: Type.Optional(
+    Type.Integer({ ...NEXT_RUNS_LIMITS, description: 'How many. Numbers outside the range are clamped into it.' }),
+  ),
+});
+
+export const NextRuns = Type.Object(
+  {
+    next_run_at: Type.Array(instant(), {
+      description: 'Earliest first; fewer than asked for when the expression ends before.',
+    }),
+  },
+  {
+    $id: 'NextRuns',
+    description: 'Occurrences to come; of a paused schedule, those it would have if it were resumed now.',
+    examples: [{ next_run_at: ['2026-02-01T03:00:00Z', '2026-02-02T03:00:00Z'] }],
+  },
+);
+export type NextRuns = Static<typeof NextRuns>;

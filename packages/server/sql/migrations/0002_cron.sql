@@ -20,7 +20,7 @@ CREATE TABLE millrace.crons (
   config json NOT NULL,                     -- as it was given, in stored field names
   job_config json,                          -- what it makes of a job; null: every default
   PRIMARY KEY (tenant, id),
-  UNIQUE (tenant, name),
+  UNIQUE (name, tenant),                    -- in this order, lest a plan made on an empty table look ids up by the tenant alone
   CHECK (next_run_at IS NOT NULL OR NOT enabled)
 ) WITH (fillfactor = 80);
 CREATE INDEX crons_by_next_run ON millrace.crons (next_run_at) WHERE enabled;

@@ -10,7 +10,7 @@ WITH clock AS MATERIALIZED (
 ), created AS (
   INSERT INTO millrace.crons (created_at, next_run_at, priority, id, tenant, name, expr, task, queue, payload, config, job_config)
   SELECT now, first, $3, id, $4, $5, $6, $7, $8, $9::json, $10::json, $11::json FROM clock WHERE first > now
-  ON CONFLICT (tenant, name) DO NOTHING
+  ON CONFLICT (name, tenant) DO NOTHING
   RETURNING id
 )
 SELECT clock.first > clock.now AS ahead, created.id FROM clock LEFT JOIN created ON true;
@@ -54,11 +54,11 @@ SELECT
 
 -- name: fire_crons
 -- Fires any number of schedules, each by a compare-and-swap: a row is acted on only if it is enabled and still stands at the occurrence
--- that the caller decided about, and only soon after the decision ($7, when it was taken; $8, for how long it holds). Who gets
--- here second finds another occurrence there, or the row locked, and leaves it. Advancing the schedule, taking the key of the occurrence, the
--- job, and the record are one statement: no crash can come between them. A key that exists already means that the occurrence has its job
--- (the schedule was set back, by hand or by a restored backup): then the schedule advances and that is all. The occurrence is compared as a
--- number lest a plan find the rows by it: thousands of schedules share one.
+-- that the caller decided about, and only soon after the decision ($7, when it was taken; $8, for how long it holds). The condition is
+-- applied to the row as it is once it is locked: who gets here second finds another occurrence there, or finds the row locked and leaves
+-- it. Nobody waits. Advancing the schedule, taking the key of the occurrence, the job, and the record are one statement: no crash can come
+-- between them. A key that exists already means that the occurrence has its job (the schedule was set back, by hand or by a restored
+-- backup): then the schedule advances, and that is all.
 WITH given AS MATERIALIZED (
   SELECT * FROM unnest($1::text[], $2::uuid[], $3::float8[], $4::float8[], $5::millrace.firing_kind[], $6::text[])
     AS given (tenant, id, occurrence_ms, following_ms, kind, suffix)
@@ -68,11 +68,11 @@ WITH given AS MATERIALIZED (
          to_timestamp(given.following_ms / 1000) AS following,
          (millrace.id_prefix(now()) || given.suffix)::uuid AS job_id,
          'millrace:cron:' || c.id || ':' || to_char(c.next_run_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') AS key
-  FROM given JOIN millrace.crons c ON c.tenant = given.tenant AND c.id = given.id
-  WHERE c.enabled AND (extract(epoch FROM c.next_run_at) * 1000)::float8 = given.occurrence_ms
+  FROM given, LATERAL (
+    SELECT * FROM millrace.crons r WHERE r.tenant = given.tenant AND r.id = given.id OFFSET 0 FOR UPDATE SKIP LOCKED
+  ) AS c
+  WHERE c.enabled AND c.next_run_at = to_timestamp(given.occurrence_ms / 1000)
     AND now() <= to_timestamp($7::float8 / 1000) + $8::float8 * interval '1 millisecond'
-  ORDER BY c.id
-  FOR UPDATE OF c SKIP LOCKED
 ), won AS (
   INSERT INTO millrace.idempotency_keys (tenant, key, job_id)
   SELECT tenant, key, job_id FROM taken

@@ -2,8 +2,8 @@ import { invalidRequest } from '../domain/errors.js';
 import { isUuid } from '../domain/ids.js';
 
 /**
- * Opaque to callers, and checked when it comes back: a cursor is where a page ended. Lists in order of id need the id alone; dead
- * letters are ordered by their instant, to the microsecond, and then by their number.
+ * Opaque to callers, and checked when it comes back: a cursor is where a page ended. Lists in order of id need the id alone, the
+ * firings of a schedule their number; dead letters are ordered by their instant, to the microsecond, and then by their number.
  */
 const INSTANT = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{1,6})?Z$/;
 
@@ -13,6 +13,14 @@ export function decodeIdCursor(cursor: string): string {
   const [id, ...rest] = decode(cursor);
   if (typeof id !== 'string' || !isUuid(id) || rest.length > 0) throw badCursor();
   return id;
+}
+
+export const encodeNumberCursor = (number: number): string => encode([number]);
+
+export function decodeNumberCursor(cursor: string): number {
+  const [number, ...rest] = decode(cursor);
+  if (typeof number !== 'number' || !Number.isSafeInteger(number) || rest.length > 0) throw badCursor();
+  return number;
 }
 
 export const encodeDeadLetterCursor = (createdAt: string, id: number): string => encode([createdAt, id]);

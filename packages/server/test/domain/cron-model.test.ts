@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { nextN, parseCron } from '../../src/domain/cron-expression.js';
-import { decideFiring, LATE_MS } from '../../src/domain/cron-firing.js';
+import { BACKLOG_MS, decideFiring, LATE_MS, look } from '../../src/domain/cron-firing.js';
 
 /**
  * Expressions against a model that shares nothing with them: the generator makes each field as text and, beside it, as the set of numbers it
@@ -120,7 +120,7 @@ const instant = fc.oneof(
 );
 
 /** A step over the star of a year counts from 1970 in the product; the generator's years begin later, so it leaves those out. */
-const sameYears = (expr: Expression): boolean => !/\*\//.test(expr.year?.text ?? '');
+const sameYears = (expr: Expression): boolean => !(expr.year?.text ?? '').includes('*/');
 
 it('agrees with the model on the next three occurrences of any expression', () => {
   fc.assert(
@@ -135,23 +135,32 @@ it('agrees with the model on the next three occurrences of any expression', () =
 });
 
 it('fires what is late one by one, and what was missed once', () => {
-  fc.assert(
-    fc.property(
-      expression.filter(sameYears),
-      instant,
-      fc.integer({ min: 0, max: 4 * LATE_MS }),
-      (expr, from, lateMs) => {
-        const occurrences = take(modelOccurrences(expr, from), 2);
-        const [occurrence, following = null] = occurrences;
-        fc.pre(occurrence !== undefined && parseCron(expr.text).ok);
-        const now = occurrence + lateMs;
-        const expected =
-          lateMs <= LATE_MS
-            ? { kind: 'on_time', next: following }
-            : { kind: 'catch_up', next: take(modelOccurrences(expr, now), 1)[0] ?? null };
-        expect(decideFiring(expr.text, occurrence, now)).toEqual(expected);
-      },
-    ),
-    { numRuns: 200 },
+  const lateness = fc.oneof(
+    fc.integer({ min: 0, max: 4 * LATE_MS }),
+    fc.integer({ min: 0, max: 2 * BACKLOG_MS }),
+    fc.constantFrom(LATE_MS, LATE_MS + 1, BACKLOG_MS, BACKLOG_MS + 1),
   );
+  fc.assert(
+    fc.property(expression.filter(sameYears), instant, lateness, fc.boolean(), (expr, from, lateMs, wasThere) => {
+      const occurrences = take(modelOccurrences(expr, from), 2);
+      const [occurrence, following = null] = occurrences;
+      fc.pre(occurrence !== undefined && parseCron(expr.text).ok);
+      const nowMs = occurrence + lateMs;
+      const expected =
+        lateMs <= (wasThere ? BACKLOG_MS : LATE_MS)
+          ? { kind: 'on_time', next: following }
+          : { kind: 'catch_up', next: take(modelOccurrences(expr, nowMs), 1)[0] ?? null };
+      const watchedSinceMs = wasThere ? occurrence : occurrence + 1;
+      expect(decideFiring(expr.text, occurrence, { nowMs, watchedSinceMs })).toEqual(expected);
+    }),
+    { numRuns: 300 },
+  );
+});
+
+it('counts a scheduler as there while it looks at least every two seconds', () => {
+  const first = look(null, 1_000_000);
+  expect(first).toEqual({ nowMs: 1_000_000, watchedSinceMs: 1_000_000 });
+  const second = look(first, 1_000_000 + LATE_MS);
+  expect(second).toEqual({ nowMs: 1_002_000, watchedSinceMs: 1_000_000 });
+  expect(look(second, 1_002_000 + LATE_MS + 1)).toEqual({ nowMs: 1_004_001, watchedSinceMs: 1_004_001 });
 });

@@ -1,0 +1,161 @@
+import {
+  CreateCron,
+  Cron,
+  CronCreated,
+  CronFiringPage,
+  CronPage,
+  IdParams,
+  ListQuery,
+  NextRuns,
+  NextRunsQuery,
+  ref,
+} from '@millrace/contract';
+import type { FastifyInstance } from 'fastify';
+import type { HttpContext } from '../context.js';
+import { cronSpec } from '../cron-input.js';
+import { listQuery, nextRunsCount, type Query } from '../list-query.js';
+import { sendJson, sendNothing } from '../reply.js';
+import { bodyErrors, described, errors, nothing, TENANT } from '../route-docs.js';
+import { cronJson, pageJson } from '../serialize.js';
+
+interface ById {
+  Params: { id: string };
+}
+
+interface ByIdWithQuery extends ById {
+  Querystring: Query;
+}
+
+export function cronRoutes(app: FastifyInstance, { engine, defaultQueue }: HttpContext): void {
+  app.get<{ Querystring: Query }>('/cron', { schema: listSchema }, async (request, reply) => {
+    const query = listQuery(request.query);
+    const page = await engine.crons.list(request.tenant, query);
+    return sendJson(reply, 200, pageJson('crons', page, query, cronJson));
+  });
+
+  app.post<{ Body: CreateCron }>('/cron', { schema: createSchema }, async (request, reply) => {
+    const id = await engine.crons.create(request.tenant, cronSpec(request.body, request.rawBody, defaultQueue));
+    reply.header('location', `/api/v1/cron/${id}`);
+    return sendJson(reply, 201, `{"cron_id":"${id}"}`);
+  });
+
+  app.get<ById>('/cron/:id', { schema: getSchema }, async (request, reply) =>
+    sendJson(reply, 200, cronJson(await engine.crons.get(request.tenant, request.params.id))),
+  );
+
+  app.delete<ById>('/cron/:id', { schema: deleteSchema }, async (request, reply) => {
+    await engine.crons.remove(request.tenant, request.params.id);
+    return sendNothing(reply);
+  });
+
+  app.post<ById>('/cron/:id/pause', { schema: pauseSchema }, async (request, reply) => {
+    await engine.crons.pause(request.tenant, request.params.id);
+    return sendNothing(reply);
+  });
+
+  app.post<ById>('/cron/:id/resume', { schema: resumeSchema }, async (request, reply) => {
+    await engine.crons.resume(request.tenant, request.params.id);
+    return sendNothing(reply);
+  });
+
+  app.get<ByIdWithQuery>('/cron/:id/firings', { schema: firingsSchema }, async (request, reply) => {
+    const query = listQuery(request.query);
+    const page = await engine.crons.firings(request.tenant, request.params.id, query);
+    return sendJson(
+      reply,
+      200,
+      pageJson('firings', page, query, (firing) => JSON.stringify(firing)),
+    );
+  });
+
+  app.get<ByIdWithQuery>('/cron/:id/next', { schema: nextSchema }, async (request, reply) => {
+    const runs = await engine.crons.nextRuns(request.tenant, request.params.id, nextRunsCount(request.query));
+    return sendJson(reply, 200, JSON.stringify({ next_run_at: runs }));
+  });
+}
+
+const SHARED = { tags: ['cron'], security: TENANT };
+
+const listSchema = {
+  ...SHARED,
+  operationId: 'listCrons',
+  summary: 'List schedules',
+  description: 'Ordered by created_at, then id. `status` and `queue` do not apply.',
+  docs: { querystring: ListQuery, response: { 200: described(ref(CronPage), 'A page.'), ...errors(400, 401, 503) } },
+};
+
+const createSchema = {
+  ...SHARED,
+  operationId: 'createCron',
+  summary: 'Create a schedule',
+  description:
+    'It fires first at the next occurrence after its creation. Each occurrence enqueues exactly one job, whatever the ' +
+    'number of servers. Occurrences missed while no server ran collapse into one catch-up.',
+  body: ref(CreateCron),
+  docs: {
+    response: {
+      201: described(ref(CronCreated), 'Created.', {
+        headers: { Location: { type: 'string', description: 'Path of the schedule.' } },
+      }),
+      ...bodyErrors(409),
+    },
+  },
+};
+
+const getSchema = {
+  ...SHARED,
+  operationId: 'getCron',
+  summary: 'Get a schedule',
+  docs: { params: IdParams, response: { 200: described(ref(Cron), 'The schedule.'), ...errors(401, 403, 404, 503) } },
+};
+
+const deleteSchema = {
+  ...SHARED,
+  operationId: 'deleteCron',
+  summary: 'Delete a schedule',
+  description: 'Jobs that it enqueued stay as they are; the record of its firings goes with it.',
+  docs: { params: IdParams, response: { 204: nothing('Deleted.'), ...errors(401, 403, 404, 503) } },
+};
+
+const pauseSchema = {
+  ...SHARED,
+  operationId: 'pauseCron',
+  summary: 'Pause a schedule',
+  description: 'No firing until it is resumed. Pausing again changes nothing.',
+  docs: { params: IdParams, response: { 204: nothing('Paused.'), ...errors(401, 403, 404, 503) } },
+};
+
+const resumeSchema = {
+  ...SHARED,
+  operationId: 'resumeCron',
+  summary: 'Resume a schedule',
+  description:
+    'It fires at its next future occurrence; what was missed while it was paused is not caught up. Resuming one that ' +
+    'is not paused, or one whose last occurrence has passed, changes nothing.',
+  docs: { params: IdParams, response: { 204: nothing('Resumed.'), ...errors(401, 403, 404, 503) } },
+};
+
+const firingsSchema = {
+  ...SHARED,
+  operationId: 'listCronFirings',
+  summary: 'List the firings of a schedule',
+  description:
+    'Newest first unless asked otherwise; the newest hundred are remembered. `created_after` and `created_before` apply ' +
+    'to `fired_at`.',
+  docs: {
+    params: IdParams,
+    querystring: ListQuery,
+    response: { 200: described(ref(CronFiringPage), 'A page.'), ...errors(400, 401, 403, 404, 503) },
+  },
+};
+
+const nextSchema = {
+  ...SHARED,
+  operationId: 'listNextRuns',
+  summary: 'The next occurrences of a schedule',
+  docs: {
+    params: IdParams,
+    querystring: NextRunsQuery,
+    response: { 200: described(ref(NextRuns), 'The occurrences.'), ...errors(400, 401, 403, 404, 503) },
+  },
+};
