@@ -1,8 +1,8 @@
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { until } from '../support/until.js';
-import { startWorker, WORKER_NAMES, type Finally } from './workers.js';
+import { canRun, startWorker, WORKER_NAMES, type Finally } from './workers.js';
 
 /** The example workers against a service that does what a real one does only in bad moments, exactly when the test wants it. */
 const ID = '019bd0e5-7c58-7a5f-9c0e-2f9f6a0f8f10';
@@ -59,6 +59,8 @@ async function readBody(request: IncomingMessage): Promise<string> {
 }
 
 describe.concurrent.each(WORKER_NAMES)('%s', (name) => {
+  const it = test.runIf(canRun(name));
+
   /** Runs the worker through the script until it asks for another job; what it called in between. */
   async function callsOn(script: Script, finallyDo: Finally, leaseSecs = 30): Promise<readonly Call[]> {
     const { url, calls } = await scripted(script, finallyDo);

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { useTestServer } from '../support/server.js';
 import { until } from '../support/until.js';
-import { startWorker, WORKER_NAMES, type Finally, type WorkerName } from './workers.js';
+import { canRun, startWorker, WORKER_NAMES, type Finally, type WorkerName } from './workers.js';
 
 /** Valid JSON with line breaks in it, and with everything that a careless parser would take for the envelope. */
 const ODD_PAYLOAD = [
@@ -49,6 +49,8 @@ describe.concurrent('the example workers', async () => {
   }
 
   describe.each(WORKER_NAMES)('%s', (name) => {
+    const it = test.runIf(canRun(name));
+
     it('completes a job, whatever else its payload holds', async ({ onTestFinished }) => {
       const { queue, start } = begin(name, onTestFinished);
       const body = `{"task_name":"greet","payload":${ODD_PAYLOAD},"config":{"queue":${JSON.stringify(queue)}}}`;
@@ -108,42 +110,40 @@ describe.concurrent('the example workers', async () => {
       expect(await read(long)).toMatchObject({ status: 'completed', result: { waited: 2 } });
       expect(await read(next)).toMatchObject({ status: 'pending', delivery_count: 0 });
     });
-  });
 
-  it('keep the lease of a job that takes much longer', async ({ onTestFinished }) => {
-    const seconds = 9; // a lease of 2 s and a sweep every 5 s would have taken it away by then
-    const ids = WORKER_NAMES.map(async (name) => {
+    it('keeps the lease of a job that takes much longer', async ({ onTestFinished }) => {
+      const seconds = 9; // a lease of 2 s and a sweep every 5 s would have taken it away by then
       const { queue, start } = begin(name, onTestFinished, 2);
       const id = await create(queue, 'wait', { seconds });
       start();
-      return id;
-    });
-    for (const id of await Promise.all(ids)) {
       const job = await inState(id, 'completed', 25_000);
       expect(job).toMatchObject({ delivery_count: 1, retry_count: 0, result: { waited: seconds } });
-    }
+    });
   });
 
-  it('report nothing on a job that was taken away while they were stopped', async ({ onTestFinished }) => {
-    const { queue, start } = begin('worker.py', onTestFinished, 2);
-    const id = await create(queue, 'wait', { seconds: 600 }, { retry_delay_secs: 0 });
-    const zombie = start();
-    await inState(id, 'running');
-    zombie.signal('SIGSTOP');
-    await inState(id, 'retrying', 15_000);
-    const leased = await worker.post(`/api/v1/queues/${encodeURIComponent(queue)}/lease`, { lease_secs: 60 });
-    expect(leased.body.jobs).toHaveLength(1);
-    zombie.signal('SIGCONT');
-    await until(async () => (await staleCalls('heartbeat')) > 0, { what: 'the zombie to learn of its loss' });
+  test.runIf(canRun('worker.py'))(
+    'worker.py reports nothing on a job that was taken away while it was stopped',
+    async ({ onTestFinished }) => {
+      const { queue, start } = begin('worker.py', onTestFinished, 2);
+      const id = await create(queue, 'wait', { seconds: 600 }, { retry_delay_secs: 0 });
+      const zombie = start();
+      await inState(id, 'running');
+      zombie.signal('SIGSTOP');
+      await inState(id, 'retrying', 15_000);
+      const leased = await worker.post(`/api/v1/queues/${encodeURIComponent(queue)}/lease`, { lease_secs: 60 });
+      expect(leased.body.jobs).toHaveLength(1);
+      zombie.signal('SIGCONT');
+      await until(async () => (await staleCalls('heartbeat')) > 0, { what: 'the zombie to learn of its loss' });
 
-    const [{ lease_token }] = leased.body.jobs as [{ lease_token: string }];
-    const settled = await worker.post(`/api/v1/jobs/${id}/complete`, { lease_token, result: { by: 'the other' } });
-    expect(settled.status).toBe(204);
-    zombie.signal('SIGTERM');
-    expect(await zombie.exited).toBe(0);
-    expect(await read(id)).toMatchObject({ delivery_count: 2, result: { by: 'the other' } });
-    expect(await staleCalls('complete')).toBe(0);
-  });
+      const [{ lease_token }] = leased.body.jobs as [{ lease_token: string }];
+      const settled = await worker.post(`/api/v1/jobs/${id}/complete`, { lease_token, result: { by: 'the other' } });
+      expect(settled.status).toBe(204);
+      zombie.signal('SIGTERM');
+      expect(await zombie.exited).toBe(0);
+      expect(await read(id)).toMatchObject({ delivery_count: 2, result: { by: 'the other' } });
+      expect(await staleCalls('complete')).toBe(0);
+    },
+  );
 
   async function staleCalls(operation: string): Promise<number> {
     const page = await (await fetch(`${server.metricsUrl}/metrics`)).text();

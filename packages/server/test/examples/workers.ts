@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { WORKER_TOKEN } from '../support/server.js';
@@ -12,6 +12,12 @@ export const WORKERS = {
 } as const;
 export type WorkerName = keyof typeof WORKERS;
 export const WORKER_NAMES = Object.keys(WORKERS) as WorkerName[];
+
+/** What the worker needs is on this machine; where it is not, its tests are shown as skipped. */
+export function canRun(name: WorkerName): boolean {
+  const [program, ...args] = name === 'worker.py' ? ['python3', '--version'] : ['curl', '--version'];
+  return spawnSync(program, args).status === 0;
+}
 
 const COMMAND: Readonly<Record<WorkerName, readonly string[]>> = {
   'worker.py': [],
