@@ -5,6 +5,7 @@ export const HELP = `millrace ${VERSION}: durable job queue and workflow service
 Usage:
   millrace [serve] [flags]   run the service
   millrace migrate [flags]   bring the database schema up to date and end
+  millrace doctor [flags]    hold a database against the invariants, read-only (--json for machines)
   millrace openapi           print the OpenAPI description
   millrace --help            print this
   millrace --version         print the version

@@ -1,4 +1,5 @@
 import { openApiDocument, redactUrl, UsageError, VERSION } from '@millrace/server';
+import { doctor } from './doctor.js';
 import { explain } from './failure.js';
 import { HELP } from './help.js';
 import type { Invocation } from './invocation.js';
@@ -17,6 +18,7 @@ type Command = (invocation: Invocation) => Promise<number>;
 const COMMANDS: Readonly<Record<string, Command>> = {
   serve,
   migrate: migrateCommand,
+  doctor,
   openapi: async ({ argv, print }) => {
     if (argv.length > 0) throw new UsageError('openapi takes no flags; see --help');
     print(JSON.stringify(await openApiDocument(), null, 2));

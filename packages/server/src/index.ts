@@ -14,6 +14,7 @@ export {
 } from './handlers/types.js';
 export { openApiDocument } from './http/openapi.js';
 export { startServer, type RunningServer, type ServerOptions } from './server.js';
+export { inspect, type CheckResult, type Inspection } from './store/inspect.js';
 export { migrate, SchemaError, type MigrationReport } from './store/migrate.js';
 export { createLogger, type Logger } from './telemetry/logger.js';
 export { redactUrl } from './telemetry/redaction.js';

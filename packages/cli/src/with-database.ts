@@ -1,0 +1,20 @@
+import { createLogger, parseDatabaseConfig, startEmbedded } from '@millrace/server';
+import type { Invocation } from './invocation.js';
+
+/** Work on the configured database without serving anybody; an embedded one is started for it, or joined. */
+export async function withDatabase<T>(
+  { argv, env, isTTY }: Invocation,
+  work: (url: string) => Promise<T>,
+): Promise<T> {
+  const { database, logLevel, logFormat } = parseDatabaseConfig(argv, env, { isTTY });
+  if (database.kind === 'url') return work(database.url);
+  const embedded = await startEmbedded({
+    dir: database.dir,
+    log: createLogger({ level: logLevel, format: logFormat }),
+  });
+  try {
+    return await work(embedded.url);
+  } finally {
+    await embedded.stop();
+  }
+}

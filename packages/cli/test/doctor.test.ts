@@ -1,0 +1,60 @@
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { cloneDatabase, emptyDatabase, type TestDatabase } from '../../server/test/support/database.js';
+import { spawnMillrace } from '../../server/test/support/processes.js';
+
+async function doctor(url: string, ...flags: readonly string[]): Promise<{ code: number | null; stdout: string }> {
+  const process = spawnMillrace({ args: ['doctor', ...flags], env: { DATABASE_URL: url } });
+  const { code } = await process.exited;
+  return { code, stdout: process.stdout() };
+}
+
+describe('doctor', () => {
+  let database: TestDatabase;
+  let client: pg.Client;
+
+  beforeAll(async () => {
+    database = await cloneDatabase();
+    client = new pg.Client({ connectionString: database.url });
+    await client.connect();
+  });
+
+  afterAll(async () => {
+    await client.end();
+    await database.drop();
+  });
+
+  it('finds a sound database sound, and changes nothing in it', async () => {
+    const { code, stdout } = await doctor(database.url);
+    expect(stdout).toContain('every invariant holds');
+    expect(code).toBe(0);
+  });
+
+  it('finds a job that is lost and a failure without its dead letter, and ends with 1', async () => {
+    await client.query(`INSERT INTO millrace.tenants VALUES ('t', 0)`);
+    await client.query(`
+      INSERT INTO millrace.jobs (created_at, priority, id, tenant, queue, task, payload)
+      SELECT now(), 0, (millrace.id_prefix(now()) || '800' || n || '000000000000')::uuid, 't', 'q', 'x', '{}'
+      FROM generate_series(1, 2) AS n`);
+    await client.query(`
+      INSERT INTO millrace.done (completed_at, retry_count, delivery_count, status, id, tenant)
+      SELECT now(), 0, 1, 'failed', id, tenant FROM millrace.jobs ORDER BY id LIMIT 1`);
+    const { code, stdout } = await doctor(database.url, '--json');
+    expect(code).toBe(1);
+    const { checks } = JSON.parse(stdout) as { checks: { check: string; violations: number }[] };
+    const broken = checks.filter(({ violations }) => violations > 0).map(({ check }) => check);
+    expect(broken).toEqual(['job_stands_in_one_place', 'failed_job_has_its_dead_letter']);
+    expect((await doctor(database.url)).stdout).toContain('FAIL job stands in one place: 1');
+  });
+
+  it('examines nothing where the schema is not the one it knows', async () => {
+    const empty = await emptyDatabase();
+    try {
+      const { code, stdout } = await doctor(empty.url);
+      expect(code).toBe(1);
+      expect(stdout).toContain('nothing was examined');
+    } finally {
+      await empty.drop();
+    }
+  });
+});
