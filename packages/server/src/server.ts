@@ -152,6 +152,7 @@ async function startApi({ config, engine, metrics, logger, lifecycle }: Parts): 
     const timer = setTimeout(() => app.server.closeAllConnections(), graceMs);
     await app.close();
     clearTimeout(timer);
+    await engine.desk.drained();
   });
   await app.listen({ host: config.host, port: config.apiPort });
   return urlOf(config.host, (app.server.address() as AddressInfo).port);

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
 import { unavailable } from '../domain/errors.js';
 import type { Claimer, Slot } from './claim.js';
 import type { Hub } from './hub.js';
@@ -11,7 +12,8 @@ import type { LeasedJob, LeaseRequest } from './types.js';
  * A caller is: asking (in the claim that is in flight or the next one) → waiting (its queue came up short and it has time left) →
  * asking again when work is announced, a job falls due, or the safety poll comes → answered, or gone (its client hung up).
  *
- * Invariant: a job claimed for a caller that is gone by the time the claim returns goes back as if it never had been claimed.
+ * Invariants: a job claimed for a caller that is gone by the time the claim returns goes back as if it never had been claimed; a desk
+ * with nobody at it is put away.
  */
 const SAFETY_POLL_MS = 5_000;
 const MAX_SLOTS = 1_000;
@@ -19,6 +21,9 @@ const MAX_SLOTS = 1_000;
 const DUE_SLACK_MS = 2;
 /** A job that is due and still was not claimed is just being claimed by somebody else. */
 const BUSY_MS = 20;
+/** How often, and how long apart, it is tried to put a job back whose caller is gone. After that its lease has to run out. */
+const GIVE_BACK_TRIES = 5;
+const GIVE_BACK_WAIT_MS = 1_000;
 
 interface Caller {
   readonly request: LeaseRequest;
@@ -35,6 +40,7 @@ export interface UndeliveredSink {
 
 export class LeaseDesk {
   readonly #queues = new Map<string, QueueDesk>();
+  readonly #underWay = new Set<Promise<void>>();
   #closed = false;
 
   constructor(
@@ -62,14 +68,48 @@ export class LeaseDesk {
     for (const desk of this.#queues.values()) desk.close();
   }
 
+  /** Resolves when no claim is in flight and everything that nobody was there to receive is back on its queue. */
+  async drained(): Promise<void> {
+    while (this.#underWay.size > 0) await Promise.all(this.#underWay);
+  }
+
   #desk(queue: string): QueueDesk {
-    let desk = this.#queues.get(queue);
-    if (!desk) {
-      desk = new QueueDesk(queue, this.claimer, this.hub, this.sink, () => this.#queues.delete(queue));
-      this.#queues.set(queue, desk);
-    }
+    const known = this.#queues.get(queue);
+    if (known) return known;
+    const desk: QueueDesk = new QueueDesk(queue, this.claimer, this.hub, {
+      track: (work) => this.#track(work),
+      giveBack: (jobs) => this.#giveBack(jobs),
+      putAway: () => {
+        if (this.#queues.get(queue) === desk) this.#queues.delete(queue);
+      },
+    });
+    this.#queues.set(queue, desk);
     return desk;
   }
+
+  #track(work: Promise<void>): void {
+    const tracked = work.finally(() => this.#underWay.delete(tracked));
+    this.#underWay.add(tracked);
+  }
+
+  async #giveBack(jobs: readonly LeasedJob[]): Promise<void> {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await this.sink.undeliver(jobs);
+      } catch {
+        if (tries === GIVE_BACK_TRIES || this.#closed) return;
+        await delay(GIVE_BACK_WAIT_MS, undefined, { ref: false });
+      }
+    }
+  }
+}
+
+/** What a desk asks of the office it stands in. */
+interface Office {
+  /** The office does not close before this is done. It must not fail. */
+  track(work: Promise<void>): void;
+  giveBack(jobs: readonly LeasedJob[]): Promise<void>;
+  putAway(): void;
 }
 
 class QueueDesk {
@@ -83,8 +123,7 @@ class QueueDesk {
     private readonly queue: string,
     private readonly claimer: Claimer,
     hub: Hub,
-    private readonly sink: UndeliveredSink,
-    private readonly onEmpty: () => void,
+    private readonly office: Office,
   ) {
     this.#unsubscribe = hub.onWork(queue, () => this.#askAgain());
   }
@@ -98,6 +137,7 @@ class QueueDesk {
       const leave = () => {
         caller.gone = true;
         this.#waiting.delete(caller);
+        this.#restIfIdle();
         resolve([]);
       };
       const settled = () => signal.removeEventListener('abort', leave);
@@ -118,7 +158,7 @@ class QueueDesk {
     for (const caller of this.#waiting) caller.answer([]);
     this.#waiting.clear();
     for (const caller of this.#asking) Object.assign(caller, { deadline: 0 });
-    this.#rest();
+    this.#restIfIdle();
   }
 
   #askAgain(): void {
@@ -131,13 +171,14 @@ class QueueDesk {
   #pump(): void {
     if (this.#claiming) return;
     this.#claiming = true;
-    setImmediate(() => void this.#run());
+    this.office.track(new Promise(setImmediate).then(() => this.#run()));
   }
 
   async #run(): Promise<void> {
     while (this.#asking.length > 0) await this.#claimOnce(this.#takeCallers());
     this.#claiming = false;
     await this.#setAlarm();
+    this.#restIfIdle();
   }
 
   #takeCallers(): Caller[] {
@@ -167,17 +208,17 @@ class QueueDesk {
       if (caller.gone) orphans.push(...share);
       else this.#answer(caller, share);
     }
-    if (orphans.length > 0) await this.sink.undeliver(orphans);
+    if (orphans.length > 0) this.office.track(this.office.giveBack(orphans));
   }
 
-  #answer(caller: Caller, share: readonly LeasedJob[]): void {
-    if (share.length > 0 || caller.deadline <= performance.now()) caller.answer(share);
+  #answer(caller: Caller, share: LeasedJob[]): void {
+    if (share.length > 0 || caller.deadline <= performance.now()) caller.answer(share.sort(byClaimOrder));
     else this.#waiting.add(caller);
   }
 
   /** The next moment at which somebody who waits must look again: a job falls due, a wait ends, or it is time to be safe. */
   async #setAlarm(): Promise<void> {
-    if (this.#waiting.size === 0) return this.#rest();
+    if (this.#waiting.size === 0) return;
     const dueMs = await this.claimer.nextDue(this.queue).then(
       (secs) => (secs === null ? Infinity : Math.max(BUSY_MS, secs * 1000 + DUE_SLACK_MS)),
       () => Infinity,
@@ -189,15 +230,23 @@ class QueueDesk {
     this.#timer = setTimeout(() => this.#askAgain(), Math.max(1, Math.min(dueMs, endMs, SAFETY_POLL_MS)));
   }
 
-  #rest(): void {
+  #restIfIdle(): void {
+    if (this.#asking.length > 0 || this.#waiting.size > 0 || this.#claiming) return;
     if (this.#timer) clearTimeout(this.#timer);
     this.#timer = null;
-    if (this.#asking.length > 0 || this.#waiting.size > 0 || this.#claiming) return;
     this.#unsubscribe();
-    this.onEmpty();
+    this.office.putAway();
   }
 }
 
 function slotsFor({ maxJobs, leaseSecs }: LeaseRequest): Slot[] {
   return Array.from({ length: maxJobs }, () => ({ token: randomUUID(), leaseSecs }));
 }
+
+/** One claim may come in two parts (see Claimer.claim), and a share must be in order as a whole. */
+function byClaimOrder({ job: a }: LeasedJob, { job: b }: LeasedJob): number {
+  return b.config.priority - a.config.priority || compare(a.scheduled_at, b.scheduled_at) || compare(a.id, b.id);
+}
+
+/** Instants without their Z compare as text does, however many digits of a second they have. */
+const compare = (a: string, b: string): number => (a.replace('Z', '') < b.replace('Z', '') ? -1 : a === b ? 0 : 1);

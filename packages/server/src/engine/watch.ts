@@ -27,7 +27,10 @@ const WATCH_SECS = 1_000;
 /** A stream that lags behind by this much is not read from: better to end it than to hold its whole backlog in memory. */
 const MAX_BACKLOG = 10_000;
 
-type Position = Pick<JobRecord, 'status' | 'delivery_count' | 'error_message' | 'scheduled_at'>;
+type Position = Pick<
+  JobRecord,
+  'status' | 'delivery_count' | 'retry_count' | 'error_message' | 'scheduled_at' | 'started_at'
+>;
 
 interface Stream {
   readonly id: string;
@@ -195,21 +198,32 @@ function end(stream: Stream): void {
   stream.wake?.();
 }
 
-/** A job that waited and now waits again or has ended after one more delivery must have run in between. */
+/**
+ * A state that must lie between two others: a job that waited, and waits again or has ended after one more delivery, ran in between; one that
+ * ran, and runs again or was cancelled with one more retry behind it, waited in between.
+ */
 function missedBetween(last: Position, next: JobRecord): JobRecord | null {
-  const ran = last.status !== 'running' && next.status !== 'running' && next.delivery_count === last.delivery_count + 1;
-  if (!ran || next.started_at === null) return null;
+  const shared = { ...next, result: null, completed_at: null };
+  if (last.status !== 'running' && next.status !== 'running') {
+    if (next.delivery_count !== last.delivery_count + 1 || next.started_at === null) return null;
+    const { error_message, scheduled_at } = last;
+    const retry_count = next.status === 'retrying' ? next.retry_count - 1 : next.retry_count;
+    return { ...shared, status: 'running', next_retry_at: null, error_message, scheduled_at, retry_count };
+  }
+  const waited = last.status === 'running' && (next.status === 'running' || wasCancelledWaiting(last, next));
+  if (!waited) return null;
+  const isRetry = next.retry_count > 0;
   return {
-    ...next,
-    status: 'running',
-    result: null,
-    completed_at: null,
-    next_retry_at: null,
-    error_message: last.error_message,
-    scheduled_at: last.scheduled_at,
-    retry_count: next.status === 'retrying' ? next.retry_count - 1 : next.retry_count,
+    ...shared,
+    status: isRetry ? 'retrying' : 'pending',
+    delivery_count: next.delivery_count - (next.status === 'running' ? 1 : 0),
+    started_at: last.started_at,
+    next_retry_at: isRetry ? next.scheduled_at : null,
   };
 }
+
+const wasCancelledWaiting = (last: Position, next: JobRecord): boolean =>
+  next.status === 'cancelled' && next.retry_count > last.retry_count;
 
 async function* once(record: JobRecord): AsyncGenerator<JobRecord> {
   yield record;

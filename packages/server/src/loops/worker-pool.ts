@@ -123,6 +123,7 @@ export class WorkerPool {
     this.#claiming--;
     this.#claimingSlots -= n;
     if (claimed) this.#accept(claimed);
+    this.#signalIfQuiet();
     if (claimed?.length === n || (claimed && this.#news)) return this.#refill();
     this.#dry = true;
     await this.#setAlarm(claimed === null);
@@ -226,7 +227,10 @@ export class WorkerPool {
 
   #lose(token: string): void {
     for (const attempt of this.#running) if (attempt.leased.leaseToken === token) attempt.lose();
-    this.#buffer = this.#buffer.filter((leased) => leased.leaseToken !== token);
+    const lost = this.#buffer.find((leased) => leased.leaseToken === token);
+    if (!lost) return;
+    this.#buffer = this.#buffer.filter((leased) => leased !== lost);
+    this.options.holdings.remove(lost);
   }
 
   #releaseBuffer(): void {
@@ -270,12 +274,16 @@ export class WorkerPool {
   }
 
   #signalIfQuiet(): void {
-    if (this.#running.size === 0 && this.#settling.size === 0) this.#idle?.();
+    if (this.#isQuiet()) this.#idle?.();
   }
 
   #quiet(): Promise<void> {
-    if (this.#running.size === 0 && this.#settling.size === 0 && this.#claiming === 0) return Promise.resolve();
-    return new Promise((resolve) => (this.#idle = resolve));
+    return this.#isQuiet() ? Promise.resolve() : new Promise((resolve) => (this.#idle = resolve));
+  }
+
+  /** Nothing in hand and nothing on its way here: a claim in flight may still bring jobs that have to be given back. */
+  #isQuiet(): boolean {
+    return this.#running.size === 0 && this.#settling.size === 0 && this.#claiming === 0;
   }
 }
 

@@ -128,15 +128,8 @@ export class Bulletin {
   }
 
   #hear(payload: string | undefined): void {
-    const wire = JSON.parse(payload ?? '{}') as Wire;
-    if (wire.from === this.#self) return;
-    const queues = new Map<string, LaneNews[]>();
-    for (const [queue, ...lanes] of wire.q ?? [])
-      queues.set(
-        queue,
-        lanes.map(([priority, since]) => ({ priority, since })),
-      );
-    this.receive({ queues, events: wire.e === 1 });
+    const heard = decode(payload);
+    if (heard && heard.from !== this.#self) this.receive(heard.news);
   }
 
   async #connect(attempt: number): Promise<void> {
@@ -177,5 +170,18 @@ export class Bulletin {
     if (this.#ping) clearTimeout(this.#ping);
     (client as unknown as { connection: { stream: { destroy(): void } } }).connection.stream.destroy();
     if (!this.#stopped) void this.#connect(0);
+  }
+}
+
+/** Null for what is not ours: anybody who may connect to the database may send anything on any channel. */
+function decode(payload: string | undefined): { readonly from: string; readonly news: News } | null {
+  try {
+    const { from, q = [], e } = JSON.parse(payload ?? '') as Wire;
+    const queues = q.map(([queue, ...lanes]) => {
+      return [queue, lanes.map(([priority, since]) => ({ priority, since }))] as const;
+    });
+    return { from, news: { queues: new Map(queues), events: e === 1 } };
+  } catch {
+    return null;
   }
 }

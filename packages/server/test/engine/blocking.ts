@@ -1,0 +1,50 @@
+import pg from 'pg';
+import type { TestDatabase } from '../support/database.js';
+import { until } from '../support/until.js';
+
+/**
+ * Holds up the statements of the server at a place of the test's choosing, by locks: races become a matter of order, not of luck.
+ */
+export interface Block {
+  /** Resolves when as many statements of the server wait for a lock. */
+  held(statements?: number): Promise<void>;
+  release(): Promise<void>;
+}
+
+/** Every claim of the job gets as far as taking its lease, and waits there: this session has put one under the same id, uncommitted. */
+export const blockClaimOf = (database: TestDatabase, jobId: string): Promise<Block> =>
+  block(
+    database,
+    `INSERT INTO millrace.leases (locked_until, started_at, retry_count, delivery_count, id, token, tenant)
+     VALUES (now(), now(), 0, 0, $1, gen_random_uuid(), '')`,
+    [jobId],
+  );
+
+/** Whatever ends or extends the job's lease waits. */
+export const blockLeaseOf = (database: TestDatabase, jobId: string): Promise<Block> =>
+  block(database, 'SELECT FROM millrace.leases WHERE id = $1 FOR UPDATE', [jobId]);
+
+async function block(database: TestDatabase, text: string, values: unknown[]): Promise<Block> {
+  const client = new pg.Client({ connectionString: database.url, application_name: 'test kit' });
+  await client.connect();
+  await client.query('BEGIN');
+  await client.query(text, values);
+  return {
+    held: async (statements = 1) => {
+      await until(
+        async () => {
+          const [row] = await database.query<{ n: number }>(
+            `SELECT count(*)::int AS n FROM pg_stat_activity
+             WHERE datname = current_database() AND application_name = 'millrace' AND wait_event_type = 'Lock'`,
+          );
+          return row!.n >= statements;
+        },
+        { what: `${statements} statements to wait for a lock` },
+      );
+    },
+    release: async () => {
+      await client.query('ROLLBACK');
+      await client.end();
+    },
+  };
+}
