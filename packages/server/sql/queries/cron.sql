@@ -101,4 +101,4 @@ WITH given AS MATERIALIZED (
   ON CONFLICT (tenant, cron_id, slot) DO UPDATE
   SET occurrence = excluded.occurrence, fired_at = excluded.fired_at, number = excluded.number, kind = excluded.kind, job_id = excluded.job_id
 )
-SELECT tenant, queue, priority, kind, enqueued, extract(epoch FROM now() - occurrence)::float8 AS lag_secs FROM outcome;
+SELECT id, tenant, queue, priority, kind, enqueued, extract(epoch FROM now() - occurrence)::float8 AS lag_secs FROM outcome;

@@ -15,6 +15,11 @@ interface Compiled {
   readonly options: CronOptions;
 }
 
+/** Asked about an expression that parseCron refuses. */
+export class UnreadableCron extends Error {
+  override readonly name = 'UnreadableCron';
+}
+
 /** Whether the text is an expression that fires in some year, and if not, what is wrong with it. */
 export function parseCron(expr: string): ParsedCron {
   const read = readCronFields(expr);
@@ -47,7 +52,7 @@ function compiledOf(expr: string): Compiled {
   const known = kept.get(expr);
   if (known) return known;
   const parsed = parseCron(expr);
-  if (!parsed.ok) throw new Error(`not a crontab expression: "${expr}" ${parsed.error}`);
+  if (!parsed.ok) throw new UnreadableCron(`not a crontab expression: "${expr}" ${parsed.error}`);
   const compiled = compile(parsed.fields);
   for (const oldest of kept.keys()) {
     if (kept.size < KEPT) break;

@@ -16,12 +16,22 @@ export const MAX_SLEEP_MS = 800;
 const CONTENDED_MS = 25;
 
 export function createCronScheduler(firer: Pick<CronFirer, 'fireDue'>, logger: Logger): Loop {
-  return createLoop('cron scheduler', MAX_SLEEP_MS, async () => sleepAfter(await firer.fireDue()), logger);
+  const run = async (): Promise<number> => {
+    const round = await firer.fireDue();
+    for (const { id, error, paused } of round.broken)
+      logger.error(
+        { err: error, cron: id },
+        `a schedule could not be fired; it ${paused ? 'was paused' : 'stays due'}`,
+      );
+    return sleepAfter(round);
+  };
+  return createLoop('cron scheduler', MAX_SLEEP_MS, run, logger);
 }
 
 /** After a round that fired something there may be more: the next occurrence of what was late, or what the round had no room for. */
-export function sleepAfter({ due, fired, waitMs }: Round): number {
+export function sleepAfter({ due, fired, broken, waitMs }: Round): number {
   if (fired > 0) return 0;
+  if (broken.length > 0) return MAX_SLEEP_MS;
   if (due > 0) return CONTENDED_MS;
   // A timer counts whole milliseconds; one too many is late by one, one too few is a look in vain.
   return Math.min(Math.ceil(Math.max(waitMs ?? MAX_SLEEP_MS, 0)) + 1, MAX_SLEEP_MS);

@@ -130,6 +130,38 @@ describe('the firing statement', async () => {
     expect(await desk.jobs(id)).toEqual([]);
   });
 
+  it('pauses what cannot be read, and fires the rest', async () => {
+    await alone();
+    const ids = await Promise.all(
+      Array.from({ length: 9 }, () => desk.create({ cron_expr: '@hourly', queue: 'rest' })),
+    );
+    // No request can store such an expression; a hand in the database or another version of the program could.
+    await database.query(`UPDATE millrace.crons SET expr = 'nonsense' WHERE id = $1`, [ids[4]]);
+    await advanceTo(clock, (await desk.get(ids[0]!)).next_run_at);
+    expect(await plain.fireDue()).toMatchObject({ due: 9, fired: 8, broken: [{ id: ids[4], paused: true }] });
+    expect(await plain.fireDue()).toMatchObject({ due: 0, fired: 0, broken: [] });
+    expect((await desk.get(ids[4]!)).enabled).toBe(false);
+    for (const id of ids) expect(await desk.jobs(id)).toHaveLength(id === ids[4] ? 0 : 1);
+  });
+
+  it('fires the rest when the database refuses one, and that one when it no longer does', async () => {
+    await alone();
+    const ids = await Promise.all(
+      Array.from({ length: 9 }, () => desk.create({ cron_expr: '@hourly', queue: 'rest' })),
+    );
+    const refused = await desk.create({ cron_expr: '@hourly', queue: 'refused' });
+    await database.query(`ALTER TABLE millrace.ready ADD CONSTRAINT refuse CHECK (queue <> 'refused')`);
+    await advanceTo(clock, (await desk.get(refused)).next_run_at);
+    const broken = [{ id: refused, paused: false }];
+    expect(await plain.fireDue()).toMatchObject({ due: 10, fired: 9, broken });
+    expect(await plain.fireDue()).toMatchObject({ due: 1, fired: 0, broken });
+    expect(await desk.jobs(refused)).toEqual([]);
+    for (const id of ids) expect(await desk.jobs(id)).toHaveLength(1);
+    await database.query('ALTER TABLE millrace.ready DROP CONSTRAINT refuse');
+    expect(await plain.fireDue()).toMatchObject({ due: 1, fired: 1, broken: [] });
+    expect(await desk.jobs(refused)).toHaveLength(1);
+  });
+
   it('fires each of two occurrences that are late, and remembers a hundred', async () => {
     await alone();
     const id = await desk.create({ cron_expr: '* * * * * *', queue: 'busy' });

@@ -3,15 +3,17 @@ import { describe, expect, it, vi } from 'vitest';
 import type { Round } from '../../src/engine/cron-firer.js';
 import { createCronScheduler, MAX_SLEEP_MS, sleepAfter } from '../../src/loops/cron-scheduler.js';
 
-const IDLE: Round = { due: 0, fired: 0, waitMs: null };
+const IDLE: Round = { due: 0, fired: 0, broken: [], waitMs: null };
+const BROKEN = { id: 'x', error: new Error('no'), paused: false };
 
 describe('how long it sleeps', () => {
   it.each([
-    ['not at all after it fired, since there may be more', { due: 1, fired: 1, waitMs: -5 }, 0],
-    ['briefly when others are at it', { due: 1, fired: 0, waitMs: -5 }, 25],
-    ['until the next schedule is due, and not a millisecond less', { due: 0, fired: 0, waitMs: 300.2 }, 302],
-    ['no longer than it takes to notice another process’s new schedule', { due: 0, fired: 0, waitMs: 86_400_000 }, 800],
+    ['not at all after it fired, since there may be more', { ...IDLE, due: 1, fired: 1, waitMs: -5 }, 0],
+    ['briefly when others are at it', { ...IDLE, due: 1, waitMs: -5 }, 25],
+    ['until the next schedule is due, and not a millisecond less', { ...IDLE, waitMs: 300.2 }, 302],
+    ['no longer than it takes to notice another process’s new schedule', { ...IDLE, waitMs: 86_400_000 }, 800],
     ['as long when there is no schedule', IDLE, MAX_SLEEP_MS],
+    ['as long when all that is due is broken', { ...IDLE, due: 1, broken: [BROKEN], waitMs: -5 }, MAX_SLEEP_MS],
   ])('%s', (_, round, ms) => expect(sleepAfter(round)).toBe(ms));
 
   it('leaves a margin to fire within a second', () => expect(MAX_SLEEP_MS).toBeLessThanOrEqual(900));
@@ -21,10 +23,10 @@ describe('the loop', () => {
   it('wakes for each round as the one before says, goes on after a failure, and stops', async () => {
     vi.useFakeTimers();
     const rounds: (Round | Error)[] = [
-      { due: 2, fired: 2, waitMs: -1 },
-      { due: 1, fired: 0, waitMs: -1 },
+      { ...IDLE, due: 2, fired: 2, waitMs: -1 },
+      { ...IDLE, due: 1, waitMs: -1 },
       new Error('the database is away'),
-      { due: 0, fired: 0, waitMs: 100 },
+      { ...IDLE, waitMs: 100 },
     ];
     const wokeAt: number[] = [];
     const startedAt = Date.now();
