@@ -3,9 +3,10 @@ import { forbidden, invalidRequest, MillraceError, notFound } from '../domain/er
 import { bucketOf, bucketOfId, idSuffix, isUuid } from '../domain/ids.js';
 import { toCron, toCronFiring, type CronFiringRow, type CronRow } from '../store/cron-rows.js';
 import type { Database } from '../store/database.js';
-import { countCrons, countFirings, listCrons, listFirings, type CronFilter, type Query } from '../store/list-query.js';
+import { countCrons, countFirings, listCrons, listFirings, type CronFilter } from '../store/list-query.js';
 import { loadStatements } from '../store/sql.js';
-import { decodeIdCursor, decodeNumberCursor, encodeIdCursor, encodeNumberCursor } from './cursor.js';
+import { decodeNumberCursor, encodeNumberCursor, ID_CURSOR } from './cursor.js';
+import { readPage } from './page.js';
 import { random32 } from './random.js';
 import type { Tenants } from './tenants.js';
 import type { CronFiringRecord, CronRecord, CronsApi, CronSpec, Instant, ListQuery, Page } from './types.js';
@@ -54,17 +55,14 @@ export class Crons implements CronsApi {
   }
 
   async list(tenant: string, query: ListQuery): Promise<Page<CronRecord>> {
-    const { createdAfter, createdBefore, ascending, limit } = query;
+    const { createdAfter, createdBefore } = query;
     const filter: CronFilter = { tenant, createdAfter, createdBefore };
-    const after = query.cursor === null ? null : decodeIdCursor(query.cursor);
-    const page = listCrons(filter, { ascending, after, offset: after === null ? query.offset : 0, limit: limit + 1 });
-    const [rows, total] = await Promise.all([
-      this.db.read<CronRow>(page.statement, page.values),
-      query.includeTotal ? this.#count(countCrons(filter)) : null,
-    ]);
-    const items = rows.slice(0, limit).map(toCron);
-    const last = items.at(-1);
-    return { items, total, nextCursor: rows.length > limit && last ? encodeIdCursor(last.id) : null };
+    const page = await readPage<CronRow, string>(this.db, query, {
+      list: (window) => listCrons(filter, window),
+      count: () => countCrons(filter),
+      ...ID_CURSOR,
+    });
+    return { ...page, items: page.items.map(toCron) };
   }
 
   async remove(tenant: string, id: string): Promise<void> {
@@ -90,21 +88,15 @@ export class Crons implements CronsApi {
 
   async firings(tenant: string, id: string, query: ListQuery): Promise<Page<CronFiringRecord>> {
     const { id: cronId } = await this.#row(tenant, id);
-    const { createdAfter, createdBefore, ascending, limit } = query;
+    const { createdAfter, createdBefore } = query;
     const filter = { tenant, cronId, createdAfter, createdBefore };
-    const after = query.cursor === null ? null : decodeNumberCursor(query.cursor);
-    const page = listFirings(filter, { ascending, after, offset: after === null ? query.offset : 0, limit: limit + 1 });
-    const [rows, total] = await Promise.all([
-      this.db.read<CronFiringRow>(page.statement, page.values),
-      query.includeTotal ? this.#count(countFirings(filter)) : null,
-    ]);
-    const shown = rows.slice(0, limit);
-    const last = shown.at(-1);
-    return {
-      items: shown.map(toCronFiring),
-      total,
-      nextCursor: rows.length > limit && last ? encodeNumberCursor(Number(last.number)) : null,
-    };
+    const page = await readPage<CronFiringRow, number>(this.db, query, {
+      list: (window) => listFirings(filter, window),
+      count: () => countFirings(filter),
+      decodeCursor: decodeNumberCursor,
+      encodeCursor: (last) => encodeNumberCursor(Number(last.number)),
+    });
+    return { ...page, items: page.items.map(toCronFiring) };
   }
 
   async nextRuns(tenant: string, id: string, count: number): Promise<readonly Instant[]> {
@@ -121,11 +113,6 @@ export class Crons implements CronsApi {
   async #absent(id: string): Promise<MillraceError> {
     const [owner] = isUuid(id) ? await this.db.run(sql.owner_of_cron, [id, bucketOfId(id)]) : [];
     return owner ? forbidden('this schedule belongs to another tenant') : notFound('schedule');
-  }
-
-  async #count({ statement, values }: Query): Promise<number> {
-    const [row] = await this.db.read<{ total: number }>(statement, values);
-    return row?.total ?? 0;
   }
 }
 

@@ -7,13 +7,15 @@ import { isUuid } from '../domain/ids.js';
  */
 const INSTANT = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{1,6})?Z$/;
 
-export const encodeIdCursor = (id: string): string => encode([id]);
-
-export function decodeIdCursor(cursor: string): string {
-  const [id, ...rest] = decode(cursor);
-  if (typeof id !== 'string' || !isUuid(id) || rest.length > 0) throw badCursor();
-  return id;
-}
+/** For lists in order of id. */
+export const ID_CURSOR = {
+  encodeCursor: ({ id }: { readonly id: string }): string => encode([id]),
+  decodeCursor: (cursor: string): string => {
+    const [id, ...rest] = decode(cursor);
+    if (typeof id !== 'string' || !isUuid(id) || rest.length > 0) throw badCursor();
+    return id;
+  },
+};
 
 export const encodeNumberCursor = (number: number): string => encode([number]);
 
@@ -23,9 +25,14 @@ export function decodeNumberCursor(cursor: string): number {
   return number;
 }
 
-export const encodeDeadLetterCursor = (createdAt: string, id: number): string => encode([createdAt, id]);
+export interface DeadLetterPlace {
+  readonly createdAt: string;
+  readonly id: number;
+}
 
-export function decodeDeadLetterCursor(cursor: string): { readonly createdAt: string; readonly id: number } {
+export const encodeDeadLetterCursor = ({ createdAt, id }: DeadLetterPlace): string => encode([createdAt, id]);
+
+export function decodeDeadLetterCursor(cursor: string): DeadLetterPlace {
   const [createdAt, id, ...rest] = decode(cursor);
   if (typeof createdAt !== 'string' || !INSTANT.test(createdAt) || Number.isNaN(Date.parse(createdAt)))
     throw badCursor();

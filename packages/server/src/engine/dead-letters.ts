@@ -2,11 +2,12 @@ import { forbidden, MillraceError, notFound } from '../domain/errors.js';
 import { bucketOf, idSuffix } from '../domain/ids.js';
 import type { Database } from '../store/database.js';
 import { countDeadLetters, listDeadLetters, type DeadLetterFilter } from '../store/list-query.js';
-import { toDeadLetter, type DeadLetterRow } from '../store/rows.js';
+import { toDeadLetter, toInstant, type DeadLetterRow } from '../store/rows.js';
 import { loadStatements } from '../store/sql.js';
-import { decodeDeadLetterCursor, encodeDeadLetterCursor } from './cursor.js';
+import { decodeDeadLetterCursor, encodeDeadLetterCursor, type DeadLetterPlace } from './cursor.js';
 import type { Hub } from './hub.js';
 import type { Ledger } from './ledger.js';
+import { readPage } from './page.js';
 import { random32 } from './random.js';
 import type { DeadLetterRecord, DeadLettersApi, ListQuery, Page } from './types.js';
 
@@ -27,22 +28,15 @@ export class DeadLetters implements DeadLettersApi {
   }
 
   async list(tenant: string, query: ListQuery): Promise<Page<DeadLetterRecord>> {
-    const { createdAfter, createdBefore, ascending, limit } = query;
+    const { createdAfter, createdBefore } = query;
     const filter: DeadLetterFilter = { tenant, createdAfter, createdBefore };
-    const after = query.cursor === null ? null : decodeDeadLetterCursor(query.cursor);
-    const offset = after === null ? query.offset : 0;
-    const page = listDeadLetters(filter, { ascending, after, offset, limit: limit + 1 });
-    const [rows, total] = await Promise.all([
-      this.db.read<DeadLetterRow>(page.statement, page.values),
-      query.includeTotal ? this.#count(filter) : null,
-    ]);
-    const items = rows.slice(0, limit).map(toDeadLetter);
-    const last = items.at(-1);
-    return {
-      items,
-      total,
-      nextCursor: rows.length > limit && last ? encodeDeadLetterCursor(last.created_at, last.id) : null,
-    };
+    const page = await readPage<DeadLetterRow, DeadLetterPlace>(this.db, query, {
+      list: (window) => listDeadLetters(filter, window),
+      count: () => countDeadLetters(filter),
+      decodeCursor: decodeDeadLetterCursor,
+      encodeCursor: (last) => encodeDeadLetterCursor({ createdAt: toInstant(last.created_at), id: Number(last.id) }),
+    });
+    return { ...page, items: page.items.map(toDeadLetter) };
   }
 
   async replay(tenant: string, id: string): Promise<string> {
@@ -59,12 +53,6 @@ export class DeadLetters implements DeadLettersApi {
       throw new MillraceError('already_replayed', 'this dead letter has been replayed already');
     }
     throw notFound('the job of this dead letter');
-  }
-
-  async #count(filter: DeadLetterFilter): Promise<number> {
-    const { statement, values } = countDeadLetters(filter);
-    const [row] = await this.db.read<{ total: number }>(statement, values);
-    return row?.total ?? 0;
   }
 }
 

@@ -5,7 +5,8 @@ import type { Database } from '../store/database.js';
 import { countJobs, listJobs } from '../store/list-query.js';
 import { toJobRecord, type JobRow } from '../store/rows.js';
 import { loadStatements } from '../store/sql.js';
-import { decodeIdCursor, encodeIdCursor } from './cursor.js';
+import { ID_CURSOR } from './cursor.js';
+import { readPage } from './page.js';
 import type { JobListQuery, JobRecord, Page, QueueDepth } from './types.js';
 
 const sql = loadStatements('reads.sql', [
@@ -45,18 +46,14 @@ export class Reads {
   }
 
   async jobs(tenant: string, query: JobListQuery): Promise<Page<JobRecord>> {
-    const { status, queue, createdAfter, createdBefore, ascending, limit } = query;
+    const { status, queue, createdAfter, createdBefore } = query;
     const filter = { tenant, status, queue, createdAfter, createdBefore };
-    const after = query.cursor === null ? null : decodeIdCursor(query.cursor);
-    const offset = after === null ? query.offset : 0;
-    const page = listJobs(filter, { ascending, after, offset, limit: limit + 1 });
-    const [rows, total] = await Promise.all([
-      this.db.read<JobRow>(page.statement, page.values),
-      query.includeTotal ? this.#count(filter) : null,
-    ]);
-    const items = rows.slice(0, limit).map(toJobRecord);
-    const last = items.at(-1);
-    return { items, total, nextCursor: rows.length > limit && last ? encodeIdCursor(last.id) : null };
+    const page = await readPage<JobRow, string>(this.db, query, {
+      list: (window) => listJobs(filter, window),
+      count: () => countJobs(filter),
+      ...ID_CURSOR,
+    });
+    return { ...page, items: page.items.map(toJobRecord) };
   }
 
   async queues(tenant: string): Promise<readonly QueueDepth[]> {
@@ -70,11 +67,5 @@ export class Reads {
   async deadLetterCount(): Promise<number> {
     const [row] = await this.db.read<{ n: number }>(sql.count_dead_letters);
     return row?.n ?? 0;
-  }
-
-  async #count(filter: Parameters<typeof countJobs>[0]): Promise<number> {
-    const { statement, values } = countJobs(filter);
-    const [row] = await this.db.read<{ total: number }>(statement, values);
-    return row?.total ?? 0;
   }
 }

@@ -10,10 +10,11 @@ import type { Database } from '../store/database.js';
 import { countWorkflows, listWorkflows, type WorkflowFilter } from '../store/list-query.js';
 import { toInstant, toInstantOrNull, type WorkflowRow } from '../store/rows.js';
 import { loadStatements, type Statement } from '../store/sql.js';
-import { decodeIdCursor, encodeIdCursor } from './cursor.js';
+import { ID_CURSOR } from './cursor.js';
 import { define, stepsText, type Definition, type Definitions } from './definitions.js';
 import type { Hub } from './hub.js';
 import type { Ledger } from './ledger.js';
+import { readPage } from './page.js';
 import { random32 } from './random.js';
 import { currentContexts } from './run-context.js';
 import { stepColumns, stepSuffixes, type StepJob } from './run-writer.js';
@@ -82,22 +83,14 @@ export class Workflows implements WorkflowsApi {
   }
 
   async list(tenant: string, query: WorkflowListQuery): Promise<Page<WorkflowRecord>> {
-    const { status, createdAfter, createdBefore, ascending, limit } = query;
+    const { status, createdAfter, createdBefore } = query;
     const filter: WorkflowFilter = { tenant, status, createdAfter, createdBefore };
-    const after = query.cursor === null ? null : decodeIdCursor(query.cursor);
-    const page = listWorkflows(filter, {
-      ascending,
-      after,
-      limit: limit + 1,
-      offset: after === null ? query.offset : 0,
+    const page = await readPage<WorkflowRow, string>(this.deps.db, query, {
+      list: (window) => listWorkflows(filter, window),
+      count: () => countWorkflows(filter),
+      ...ID_CURSOR,
     });
-    const [rows, total] = await Promise.all([
-      this.deps.db.read<WorkflowRow>(page.statement, page.values),
-      query.includeTotal ? this.#count(filter) : null,
-    ]);
-    const items = await this.#toRecords(rows.slice(0, limit));
-    const last = items.at(-1);
-    return { items, total, nextCursor: rows.length > limit && last ? encodeIdCursor(last.id) : null };
+    return { ...page, items: await this.#toRecords(page.items) };
   }
 
   async cancel(tenant: string, id: string): Promise<void> {
@@ -187,12 +180,6 @@ export class Workflows implements WorkflowsApi {
         .map((row) => ({ run: { ...row, definition: definitions.parsed(row.id, row.definition) }, completed: [] })),
     );
     return rows.map((row) => toRecord(row, contexts.get(row.id) ?? row.context));
-  }
-
-  async #count(filter: WorkflowFilter): Promise<number> {
-    const { statement, values } = countWorkflows(filter);
-    const [row] = await this.deps.db.read<{ total: number }>(statement, values);
-    return row?.total ?? 0;
   }
 }
 

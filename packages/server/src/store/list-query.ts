@@ -16,10 +16,10 @@ export interface ListFilter {
   readonly createdBefore: string | null;
 }
 
-export interface ListWindow {
+export interface ListWindow<At = string> {
   readonly ascending: boolean;
-  /** The id the last page ended with. */
-  readonly after: string | null;
+  /** Where the last page ended: its last id, where nothing else is said. */
+  readonly after: At | null;
   readonly limit: number;
   readonly offset: number;
 }
@@ -154,10 +154,8 @@ export interface FiringFilter extends CronFilter {
   readonly cronId: string;
 }
 
-export interface FiringWindow extends Omit<ListWindow, 'after'> {
-  /** The number of the firing that the last page ended with. */
-  readonly after: number | null;
-}
+/** A page ends with the number of a firing. */
+export type FiringWindow = ListWindow<number>;
 
 /** A schedule remembers so few firings that they are simply sorted. */
 export function listFirings(filter: FiringFilter, window: FiringWindow): Query {
@@ -187,9 +185,7 @@ function firingsWhere(filter: FiringFilter): { where: string; values: unknown[] 
 
 export type DeadLetterFilter = Pick<ListFilter, 'tenant' | 'createdAfter' | 'createdBefore'>;
 
-export interface DeadLetterWindow extends Omit<ListWindow, 'after'> {
-  readonly after: { readonly createdAt: string; readonly id: number } | null;
-}
+export type DeadLetterWindow = ListWindow<{ readonly createdAt: string; readonly id: number }>;
 
 export function listDeadLetters(filter: DeadLetterFilter, window: DeadLetterWindow): Query {
   const { where, values } = deadLettersWhere(filter);
