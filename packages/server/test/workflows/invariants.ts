@@ -38,7 +38,7 @@ export async function expectLegal(database: TestDatabase, { ended = false } = {}
   )) {
     const isTerminal = status !== 'created' && status !== 'running';
     if (isTerminal && /[bq]/.test(state)) problems.push(`${id} is ${status} with unfinished steps: ${state}`);
-    if (!isTerminal && !/q/.test(state)) problems.push(`${id} hangs: ${status} with nothing to wait for: ${state}`);
+    if (!isTerminal && !state.includes('q')) problems.push(`${id} hangs: ${status} with nothing to wait for: ${state}`);
     if (ended && !isTerminal) problems.push(`${id} is ${status}: ${state}`);
     for (const [index, { name }] of definition.entries()) {
       const statuses = jobs?.[name] ?? [null];
