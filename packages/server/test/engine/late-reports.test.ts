@@ -8,9 +8,10 @@ import { complete, createJob, fail, getJob, heartbeat, leaseOne, newQueue } from
 describe('a lease past its deadline that nobody swept yet', async () => {
   const database = await cloneDatabase();
   const clock = await controlClock(database);
-  const { a, worker, stop } = await startTestServer({ database, config: { mode: 'api' } });
+  const server = await startTestServer({ database, config: { mode: 'api' } });
+  const { a, worker } = server;
   afterAll(async () => {
-    await stop();
+    await server.stop();
     await database.drop();
   });
 

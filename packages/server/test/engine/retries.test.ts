@@ -7,9 +7,10 @@ import { complete, createJob, deadLettersOf, fail, getJob, lease, leaseOne, newQ
 describe('retries', async () => {
   const database = await cloneDatabase();
   const clock = await controlClock(database);
-  const { a, worker, stop } = await startTestServer({ database, config: { mode: 'api' } });
+  const server = await startTestServer({ database, config: { mode: 'api' } });
+  const { a, worker } = server;
   afterAll(async () => {
-    await stop();
+    await server.stop();
     await database.drop();
   });
 

@@ -1,0 +1,19 @@
+import type { Config } from '../../src/config.js';
+import { startServer, type RunningServer } from '../../src/server.js';
+import type { Handlers } from '../../src/index.js';
+import { createLogger } from '../../src/telemetry/logger.js';
+import type { TestDatabase } from '../support/database.js';
+import { testConfig } from '../support/server.js';
+
+/**
+ * One more server on a database that others use already. It is not checked for what it leaves open: in one process that cannot be told
+ * from what the others open meanwhile.
+ */
+export function joinFleet(
+  database: TestDatabase,
+  config: Partial<Config>,
+  handlers: Handlers = {},
+): Promise<RunningServer> {
+  const logger = createLogger({ level: 'silent', format: 'json' });
+  return startServer(testConfig(database.url, config), { logger, handlers });
+}
