@@ -1,5 +1,6 @@
 import type { EngineMetrics } from './engine/ledger.js';
 import type { EngineParts } from './engine/engine.js';
+import type { WorkerPool } from './loops/worker-pool.js';
 import type { Database } from './store/database.js';
 import type { Metrics } from './telemetry/metrics.js';
 
@@ -47,13 +48,19 @@ export function engineMetrics(metrics: Metrics): EngineMetrics {
 const FRESH_MS = 10_000;
 
 /** The gauges that only a question can answer: asked at a scrape, never in between. */
-export function gaugeCollector(db: Database, engine: EngineParts): (metrics: Metrics) => Promise<void> {
+export function gaugeCollector(
+  db: Database,
+  engine: EngineParts,
+  pool: Pick<WorkerPool, 'busy' | 'size'> | null,
+): (metrics: Metrics) => Promise<void> {
   let asked: Promise<DatabaseGauges> | null = null;
   let askedAt = 0;
   return async (metrics) => {
     metrics.longPolls.set(engine.desk.waiting);
     metrics.eventStreams.set(engine.watcher.open);
     for (const [state, n] of Object.entries(db.connections())) metrics.dbConnections.set({ state }, n);
+    metrics.poolWorkers.set({ state: 'busy' }, pool?.busy ?? 0);
+    metrics.poolWorkers.set({ state: 'idle' }, pool ? pool.size - pool.busy : 0);
     if (asked === null || performance.now() - askedAt > FRESH_MS) {
       askedAt = performance.now();
       asked = askDatabase(engine);
@@ -62,11 +69,16 @@ export function gaugeCollector(db: Database, engine: EngineParts): (metrics: Met
     }
     const { depths, deadLetters } = await asked;
     metrics.deadLetters.set(deadLetters);
-    for (const { queue, status, n, oldest_age } of depths) {
-      metrics.queueDepth.set({ queue, status }, n);
-      if (status === 'pending') metrics.oldestReadyAge.set({ queue }, oldest_age ?? 0);
-    }
+    for (const { queue, status, n } of depths) metrics.queueDepth.set({ queue, status }, n);
+    for (const [queue, age] of oldestReady(depths)) metrics.oldestReadyAge.set({ queue }, age);
   };
+}
+
+/** By queue: a retry that came due waits like anything else. */
+function oldestReady(depths: DatabaseGauges['depths']): ReadonlyMap<string, number> {
+  const ages = new Map<string, number>();
+  for (const { queue, oldest_age } of depths) ages.set(queue, Math.max(ages.get(queue) ?? 0, oldest_age ?? 0));
+  return ages;
 }
 
 interface DatabaseGauges {

@@ -64,14 +64,16 @@ async function start(config: Config, options: ServerOptions, lifecycle: Lifecycl
     defaultQueue: config.defaultQueue,
     ready: () => isReady(db, lifecycle),
   });
-  const collectGauges = gaugeCollector(db, engine);
+  const pool = config.mode === 'api' ? null : createPool(config, engine, handlers, logger);
+  const collectGauges = gaugeCollector(db, engine, pool);
 
-  const parts: Parts = { config, engine, metrics, handlers, logger, lifecycle };
+  const parts: Parts = { config, engine, metrics, logger, lifecycle };
   await startBulletin(db, parts);
   const metricsServer = await startMetricsServer(metrics, { host: config.host, port: config.metricsPort });
   lifecycle.onStop(() => metricsServer.stop());
   startLoops(parts);
-  if (config.mode !== 'api') startPool(parts);
+  pool?.start();
+  if (pool) lifecycle.onDrain((graceMs) => pool.stop(graceMs));
   const apiUrl = config.mode === 'worker' ? null : await startApi(parts);
   return {
     apiUrl,
@@ -84,7 +86,6 @@ interface Parts {
   readonly config: Config;
   readonly engine: EngineParts;
   readonly metrics: Metrics;
-  readonly handlers: Handlers;
   readonly logger: Logger;
   readonly lifecycle: Lifecycle;
 }
@@ -124,13 +125,11 @@ function startLoops({ config, engine: { maintenance, cronFirer }, logger, lifecy
   }
 }
 
-function startPool({ config, engine, handlers, logger, lifecycle }: Parts): void {
+function createPool(config: Config, engine: EngineParts, handlers: Handlers, logger: Logger): WorkerPool {
   const { claimer, settler, hub, keeper } = engine;
   const holdings = new Holdings(keeper, POOL_LEASE_SECS, logger);
   const { defaultQueue: queue, workers } = config;
-  const pool = new WorkerPool({ queue, workers, handlers, claimer, settler, hub, holdings, logger });
-  pool.start();
-  lifecycle.onDrain((graceMs) => pool.stop(graceMs));
+  return new WorkerPool({ queue, workers, handlers, claimer, settler, hub, holdings, logger });
 }
 
 async function startApi({ config, engine, metrics, logger, lifecycle }: Parts): Promise<string> {

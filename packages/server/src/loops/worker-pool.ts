@@ -87,6 +87,10 @@ export class WorkerPool {
     return this.#running.size;
   }
 
+  get size(): number {
+    return this.options.workers;
+  }
+
   #wake(): void {
     this.#news = true;
     this.#lookAgain();

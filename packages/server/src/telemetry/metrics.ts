@@ -62,6 +62,7 @@ export class Metrics {
   readonly oldestReadyAge = this.#gauge('oldest_ready_age_seconds', 'Age of the oldest claimable job.', ['queue']);
   readonly deadLetters = this.#gauge('dead_letters', 'Dead letters that were not replayed.');
   readonly dbConnections = this.#gauge('db_connections', 'Database connections, by state.', ['state']);
+  readonly poolWorkers = this.#gauge('pool_workers', 'In-process workers, busy and idle.', ['state']);
   readonly longPolls = this.#gauge('long_polls', 'Lease calls that wait for work.');
   readonly eventStreams = this.#gauge('event_streams', 'Open event streams.');
   readonly collectFailures = this.#counter('collect_failures_total', 'Scrapes that could not ask the database.');

@@ -32,6 +32,7 @@ const NAMES = [
   'millrace_long_polls gauge',
   'millrace_event_streams gauge',
   'millrace_db_connections gauge',
+  'millrace_pool_workers gauge',
   'millrace_event_loop_lag_seconds gauge',
   'process_cpu_seconds_total counter',
   'process_resident_memory_bytes gauge',
