@@ -14,11 +14,27 @@ export const JOB_EVENTS = [
   'handler_missing',
   'expire_with_budget',
   'expire_without_budget',
-  'release',
+  'release_first',
+  'release_retry',
   'cancel',
 ] as const;
 
 export type JobEvent = (typeof JOB_EVENTS)[number];
+
+/** For the document: what each event is. */
+export const EVENT_MEANINGS: Readonly<Record<JobEvent, string>> = {
+  claim: 'a worker leases it, once scheduled_at has passed',
+  complete: 'its worker reports success under the lease token',
+  fail_with_budget: 'its worker reports a retryable failure, or runs into the timeout, and retries are left',
+  fail_without_budget: 'the same, and no retry is left',
+  fail_permanently: 'its worker reports a failure that is not retryable',
+  handler_missing: 'the in-process pool claimed it and knows no handler for its task',
+  expire_with_budget: 'its lease ran out and the janitor reclaimed it, and retries are left',
+  expire_without_budget: 'the same, and no retry is left',
+  release_first: 'its worker gave it back unfinished (shutdown, or a client that hung up), and it never failed before',
+  release_retry: 'the same, and it failed before',
+  cancel: 'its tenant cancels it',
+};
 
 export interface Transition {
   readonly to: JobStatus;
@@ -34,6 +50,8 @@ const toRetrying: Transition = {
   also: 'retry_count + 1; scheduled_at and next_retry_at at the backoff instant; error_message',
 };
 const exhausted: Transition = { to: 'failed', also: 'a dead letter, reason max_attempts_exceeded; completed_at' };
+const released =
+  'back as it was: same scheduled_at, no budget consumed; a claim whose client had hung up is not even counted as a delivery';
 const toCancelled: Transition = { to: 'cancelled', also: 'completed_at; no dead letter' };
 
 export const TRANSITIONS: Table = {
@@ -45,12 +63,8 @@ export const TRANSITIONS: Table = {
   handler_missing: { running: { to: 'failed', also: 'a dead letter, reason handler_not_found; completed_at' } },
   expire_with_budget: { running: toRetrying },
   expire_without_budget: { running: exhausted },
-  release: {
-    running: {
-      to: 'pending',
-      also: 'the claim is given back unstarted: retrying if retry_count is above 0, else pending; no budget consumed',
-    },
-  },
+  release_first: { running: { to: 'pending', also: released } },
+  release_retry: { running: { to: 'retrying', also: released } },
   cancel: { pending: toCancelled, retrying: toCancelled, running: toCancelled },
 };
 
