@@ -1,0 +1,31 @@
+import type { Case } from '../bench.js';
+import type { Scale } from '../scale.js';
+import { events } from './events.js';
+import { history } from './history.js';
+import { idle } from './idle.js';
+import { latency } from './latency.js';
+import type { CaseName } from './names.js';
+import { remote } from './remote.js';
+import { single } from './single.js';
+import { snapshot } from './snapshot.js';
+import { throughput } from './throughput.js';
+import { wal } from './wal.js';
+import { workflows } from './workflows.js';
+
+export const CASES: Readonly<Record<CaseName, Case>> = {
+  throughput,
+  single,
+  remote,
+  latency,
+  workflows,
+  events,
+  wal,
+  idle,
+  snapshot,
+  history,
+};
+
+const HEAVY: readonly CaseName[] = ['idle', 'snapshot', 'history', 'wal'];
+
+export const roundsOf = (name: CaseName, scale: Scale): number =>
+  HEAVY.includes(name) ? scale.heavyRounds : scale.rounds;

@@ -1,0 +1,15 @@
+/** What `--only` takes, in the order in which the cases run. */
+export const CASE_NAMES = [
+  'throughput',
+  'single',
+  'remote',
+  'latency',
+  'workflows',
+  'events',
+  'wal',
+  'idle',
+  'snapshot',
+  'history',
+] as const;
+
+export type CaseName = (typeof CASE_NAMES)[number];

@@ -1,0 +1,41 @@
+import { perRound, type Scope } from '../bench.js';
+import type { RawMethods } from '../contenders/raw.js';
+import type { RoutesMethods } from '../servers/routes.js';
+
+/**
+ * Single enqueue over HTTP, durable before the answer, at several numbers of connections; against the same route over an engine that
+ * answers at once, and, for one connection, against the two things that have to happen: an insert and a request.
+ */
+export const CONNECTIONS = [1, 64, 256] as const;
+
+export const single = perRound(async (scope) => {
+  const { bench } = scope;
+  const { windowMs, warmupMs } = bench.scale;
+  const database = await scope.database('millrace');
+  const server = await scope.millrace(database, 'api');
+  const routes = await scope.child<RoutesMethods>('servers/routes.js').call('start');
+  const load = scope.load();
+  const measure = async (key: string, port: number, connections: number): Promise<void> => {
+    const target = { port, connections, what: 'single' as const };
+    const { perSecond, p50, p99 } = await load.call('rate', { ...target, windowMs, warmupMs });
+    bench.results.record(`single.${key}.${connections}`, perSecond);
+    bench.results.record(`single-p50.${key}.${connections}`, p50);
+    bench.results.record(`single-p99.${key}.${connections}`, p99);
+  };
+  await rawInserts(scope, database.url);
+  for (const connections of CONNECTIONS) {
+    await measure('millrace', server.port, connections);
+    await measure('route', routes.route, connections);
+  }
+  await measure('empty', routes.empty, 1);
+  await measure('empty', routes.empty, 64);
+});
+
+async function rawInserts(scope: Scope, databaseUrl: string): Promise<void> {
+  const raw = scope.child<RawMethods>('contenders/raw.js');
+  await raw.call('open', { databaseUrl, redisPort: null });
+  const { p50, p99 } = await raw.call('insertSingly', scope.bench.scale.latencySamples * 2);
+  scope.bench.results.record('single-p50.raw.1', p50);
+  scope.bench.results.record('single-p99.raw.1', p99);
+  await raw.stop();
+}

@@ -1,0 +1,87 @@
+import { perRound, scoped, type Bench, type Scope } from '../bench.js';
+import type { ContenderMethods } from '../contenders/contender.js';
+import { treeCpuSeconds } from '../env/processes.js';
+import type { DrainReport } from '../progress.js';
+import type { EmbeddingMethods } from '../servers/embedding.js';
+import { BATCH, CALLS_IN_FLIGHT } from '../work.js';
+
+/**
+ * Batch enqueue and drain: the same jobs, first added in batches of a thousand, then run by a handler that does nothing. Millrace is
+ * asked over HTTP and keeps every result; the others are called as libraries, by their own best means.
+ */
+const WARM_JOBS = 5 * BATCH;
+
+interface Contender {
+  readonly script: string;
+  readonly jobs: number;
+  /** What its rates are filed under. Null: measured elsewhere. */
+  readonly enqueueKey: string | null;
+  readonly drainKey: string;
+  readonly drain: 'drain' | 'drainTuned';
+  readonly schema: 'millrace' | 'empty';
+}
+
+const contender = (name: string, jobs: number, differently: Partial<Contender> = {}): Contender => ({
+  script: `contenders/${name}.js`,
+  jobs,
+  enqueueKey: name,
+  drainKey: name,
+  drain: 'drain',
+  schema: 'empty',
+  ...differently,
+});
+
+export const throughput = perRound(async ({ bench }) => {
+  const { jobs } = bench.scale;
+  await contend(bench, contender('raw', jobs.raw, { schema: 'millrace' }));
+  await millrace(bench);
+  const tuned = { drain: 'drainTuned', drainKey: 'graphile-tuned' } as const;
+  await contend(bench, contender('graphile', jobs.graphileTuned, tuned));
+  const plain = { enqueueKey: null, drainKey: 'graphile-plain' };
+  await contend(bench, contender('graphile', jobs.graphilePlain, plain));
+  await contend(bench, contender('pg-boss', jobs.pgBoss));
+  const large = { enqueueKey: null, drain: 'drainTuned', drainKey: 'pg-boss-large' } as const;
+  await contend(bench, contender('pg-boss', jobs.pgBoss, large));
+  if (bench.redis !== null) await contend(bench, contender('bullmq', jobs.bullmq));
+});
+
+function contend(bench: Bench, { script, jobs, enqueueKey, drainKey, drain, schema }: Contender): Promise<void> {
+  return scoped(bench, async (scope) => {
+    const database = await scope.database(schema);
+    const child = scope.child<ContenderMethods & { drainTuned: ContenderMethods['drain'] }>(script);
+    await child.call('open', { databaseUrl: database.url, redisPort: bench.redis?.port ?? null });
+    await child.call('enqueue', WARM_JOBS);
+    await bench.postgres.settle(database);
+    const ms = await child.call('enqueue', jobs);
+    if (enqueueKey !== null) bench.results.record(`enqueue.${enqueueKey}`, (jobs / ms) * 1000);
+    await bench.postgres.settle(database);
+    await recordDrain(scope, drainKey, () => child.call(drain, jobs + WARM_JOBS));
+  });
+}
+
+function millrace(bench: Bench): Promise<void> {
+  return scoped(bench, async (scope) => {
+    const jobs = bench.scale.jobs.millrace;
+    const database = await scope.database('millrace');
+    const server = await scope.millrace(database, 'api');
+    const load = scope.load();
+    const target = { port: server.port, connections: CALLS_IN_FLIGHT, what: 'batch' as const };
+    await load.call('count', { ...target, count: WARM_JOBS / BATCH });
+    await bench.postgres.settle(database);
+    const ms = await load.call('count', { ...target, count: jobs / BATCH });
+    bench.results.record('enqueue.millrace', (jobs / ms) * 1000);
+    await server.stop();
+    await bench.postgres.settle(database);
+    const embedding = scope.child<EmbeddingMethods>('servers/embedding.js');
+    await recordDrain(scope, 'millrace', () => embedding.call('drain', { url: database.url, jobs: jobs + WARM_JOBS }));
+  });
+}
+
+async function recordDrain({ bench }: Scope, key: string, drain: () => Promise<DrainReport>): Promise<void> {
+  const cpuBefore = treeCpuSeconds(bench.postgres.pid);
+  const report = await drain();
+  const postgresSeconds = treeCpuSeconds(bench.postgres.pid) - cpuBefore;
+  bench.results.record(`drain.${key}`, report.perSecond);
+  bench.results.record(`drain-node-cpu.${key}`, report.nodeMicrosPerJob);
+  if (key !== 'bullmq') bench.results.record(`drain-postgres-cpu.${key}`, (postgresSeconds / report.jobs) * 1e6);
+}

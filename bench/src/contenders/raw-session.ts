@@ -1,0 +1,104 @@
+import { randomInt, randomUUID } from 'node:crypto';
+import pg from 'pg';
+import {
+  bucketOf,
+  createLogger,
+  Database,
+  idSuffix,
+  int4Array,
+  joinId,
+  jsonArray,
+  loadStatements,
+  plainArray,
+  textArray,
+  uuidArray,
+} from '../product.js';
+import { PAYLOAD_TEXT, RESULT_TEXT, TASK, TENANT } from '../work.js';
+
+/** One connection that runs the product's statements, with the product's settings, and nothing else. */
+const { create_jobs, register_tenant } = loadStatements('enqueue.sql', ['create_jobs', 'register_tenant']);
+const { claim } = loadStatements('lease.sql', ['claim']);
+const { settle_completed } = loadStatements('settle.sql', ['settle_completed']);
+
+const LEASE_SECS = 300;
+
+/** Parameters of one insert. It may run any number of times: the ids differ by the instant of the statement. */
+export interface PreparedInsert {
+  readonly values: readonly unknown[];
+  idsAt(prefix: string): string[];
+}
+
+/** Parameters of a claim that will bring just these jobs, and of the settlement that ends them. */
+export interface PreparedClaim {
+  readonly jobs: number;
+  readonly claim: readonly unknown[];
+  readonly settle: readonly unknown[];
+}
+
+export class RawSession {
+  private constructor(private readonly client: pg.Client) {}
+
+  static async open(url: string): Promise<RawSession> {
+    const client = new pg.Client({ connectionString: url, options: await hotOptions(url) });
+    await client.connect();
+    await client.query(register_tenant.text, [TENANT, bucketOf(TENANT)]);
+    return new RawSession(client);
+  }
+
+  /** The prefix that the ids share. */
+  async insert(prepared: PreparedInsert): Promise<string> {
+    const { rows } = await this.client.query<{ prefix: string }>({ ...create_jobs, values: [...prepared.values] });
+    return rows[0]?.prefix ?? '';
+  }
+
+  async claimAndSettle(prepared: PreparedClaim): Promise<void> {
+    await this.client.query({ ...claim, values: [...prepared.claim] });
+    const { rowCount } = await this.client.query({ ...settle_completed, values: [...prepared.settle] });
+    if (rowCount !== prepared.jobs) throw new Error(`a claim brought other jobs than the ${prepared.jobs} expected`);
+  }
+
+  close(): Promise<void> {
+    return this.client.end();
+  }
+}
+
+export function prepareInsert(queue: string, jobs: number): PreparedInsert {
+  const all = <T>(value: T): T[] => Array<T>(jobs).fill(value);
+  const bucket = bucketOf(TENANT);
+  const suffixes = Array.from({ length: jobs }, (_, position) => idSuffix(position, bucket, randomInt(2 ** 32)));
+  return {
+    values: [
+      textArray(suffixes),
+      textArray(all(TENANT)),
+      textArray(all(queue)),
+      textArray(all(TASK)),
+      int4Array(all(0)),
+      plainArray(all(null)),
+      jsonArray(all(PAYLOAD_TEXT)),
+      jsonArray(all(null)),
+      jsonArray(all(null)),
+    ],
+    idsAt: (prefix) => suffixes.map((suffix) => joinId(prefix, suffix)),
+  };
+}
+
+export function prepareClaim(queue: string, ids: readonly string[]): PreparedClaim {
+  const tokens = uuidArray(ids.map(() => randomUUID()));
+  return {
+    jobs: ids.length,
+    claim: [queue, null, null, tokens, int4Array(ids.map(() => LEASE_SECS))],
+    settle: [uuidArray(ids), tokens, jsonArray(ids.map(() => RESULT_TEXT))],
+  };
+}
+
+/** Asked of a connection of the product itself, so that they are the same today and tomorrow. */
+async function hotOptions(url: string): Promise<string> {
+  const logger = createLogger({ level: 'warn', format: 'json' });
+  const db = new Database({ url, maxConnections: 3, logger });
+  const settings = await db.run<{ name: string; setting: string }>({
+    name: 'settings_of_client',
+    text: `SELECT name, setting FROM pg_settings WHERE source = 'client' AND name <> 'statement_timeout'`,
+  });
+  await db.close();
+  return settings.map(({ name, setting }) => `-c ${name}=${setting.replaceAll(' ', '\\ ')}`).join(' ');
+}

@@ -1,0 +1,16 @@
+/** The work that every contender gets: the same small payload, the same handler that does nothing, the same answer. */
+export const TASK = 'noop';
+export const PAYLOAD = { user: 1234567, kind: 'mail' };
+export const PAYLOAD_TEXT = JSON.stringify(PAYLOAD);
+export const RESULT = { ok: true };
+export const RESULT_TEXT = JSON.stringify(RESULT);
+
+export const TENANT = 'bench';
+export const TENANT_KEY = 'key-of-the-benchmark-tenant-4c1f';
+export const WORKER_TOKEN = 'token-of-the-benchmark-workers-9e02';
+export const QUEUE = 'default';
+
+/** How many jobs go into one call or statement, for whoever can take more than one. */
+export const BATCH = 1_000;
+/** Calls that each contender has in flight while it enqueues. */
+export const CALLS_IN_FLIGHT = 4;
