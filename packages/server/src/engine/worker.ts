@@ -35,24 +35,23 @@ export class WorkerDesk implements WorkerApi {
   }
 
   async heartbeat(id: string, token: string, extendSecs: number): Promise<JobStatus> {
-    if (isLease(id, token) && (await this.#beats.submit({ id, token: token.toLowerCase(), extendSecs })))
-      return 'running';
+    const lease = leaseOf(id, token);
+    if (lease && (await this.#beats.submit({ ...lease, extendSecs }))) return 'running';
     const status = await this.#statusOf(id);
     if (isTerminal(status)) return status;
     throw this.#lost('heartbeat');
   }
 
   async complete(id: string, token: string, result: string): Promise<void> {
-    if (isLease(id, token) && (await this.settler.complete({ id, token: token.toLowerCase(), result }))) return;
+    const lease = leaseOf(id, token);
+    if (lease && (await this.settler.complete({ ...lease, result }))) return;
     await this.#tooLate(id, 'complete');
   }
 
-  async fail(id: string, given: string, error: string, retryable: boolean): Promise<void> {
-    if (isLease(id, given)) {
-      const token = given.toLowerCase();
-      const facts = await this.settler.leaseFacts(id, token);
-      if (facts && (await this.settler.fail({ id, token, error, retryable, ...facts }))) return;
-    }
+  async fail(id: string, token: string, error: string, retryable: boolean): Promise<void> {
+    const lease = leaseOf(id, token);
+    const facts = lease && (await this.settler.leaseFacts(lease.id, lease.token));
+    if (facts && (await this.settler.fail({ ...lease, error, retryable, ...facts }))) return;
     await this.#tooLate(id, 'fail');
   }
 
@@ -82,4 +81,5 @@ export class WorkerDesk implements WorkerApi {
 }
 
 /** Whatever is not a UUID was never given out. Answers of the database are in lower case, and so must be what is held against them. */
-const isLease = (id: string, token: string): boolean => isUuid(id) && isUuid(token);
+const leaseOf = (id: string, token: string): { readonly id: string; readonly token: string } | null =>
+  isUuid(id) && isUuid(token) ? { id: id.toLowerCase(), token: token.toLowerCase() } : null;

@@ -173,6 +173,16 @@ describe('64: a failure that is not the end', () => {
   });
 });
 
+describe('the end of a step', () => {
+  it.each(['complete', 'fail'])('is reported by %s under an id in capitals as well', async (what) => {
+    const id = await mine.create(chain('x', 'y'));
+    const { job, lease_token } = await remote.take(id, 'x');
+    const body = { lease_token: lease_token.toUpperCase(), error: 'no', retryable: false };
+    expect((await worker.post(`/api/v1/jobs/${job.id.toUpperCase()}/${what}`, body)).status).toBe(204);
+    expect(await mine.statuses(id)).toMatchObject({ x: what === 'fail' ? 'failed' : 'completed' });
+  });
+});
+
 describe('statuses', () => {
   it('follow the first claim, each ending and the end', async () => {
     const id = await mine.create(chain('x', 'y'));
