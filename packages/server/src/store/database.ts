@@ -1,6 +1,7 @@
 import pg from 'pg';
 import type { Logger } from 'pino';
 import { breaksConnection, DeadlineExceeded, isCollision, isOutage, translate } from './failures.js';
+import { withSettings } from './session.js';
 import type { Statement } from './sql.js';
 
 /**
@@ -111,9 +112,8 @@ export class Database {
 
   #connection(settings: readonly string[]): pg.PoolConfig {
     return {
-      connectionString: this.options.url,
+      ...withSettings(this.options.url, [...COMMON_SETTINGS, ...settings]),
       application_name: 'millrace',
-      options: [...COMMON_SETTINGS, ...settings].map((setting) => `-c ${setting}`).join(' '),
       connectionTimeoutMillis: CONNECT_MS,
       keepAlive: true,
       keepAliveInitialDelayMillis: 10_000,
