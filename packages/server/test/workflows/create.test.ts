@@ -210,6 +210,22 @@ describe('creating a workflow', () => {
   });
 });
 
+it('is described with everything else', async () => {
+  const { paths, components } = (await server.nobody.get('/openapi.json')).body;
+  const operations = Object.entries<object>(paths)
+    .filter(([path]) => path.startsWith('/api/v1/workflows'))
+    .flatMap(([path, methods]) => Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`));
+  expect(operations.sort()).toEqual([
+    'GET /api/v1/workflows',
+    'GET /api/v1/workflows/{id}',
+    'GET /api/v1/workflows/{id}/diagram',
+    'GET /api/v1/workflows/{id}/steps',
+    'POST /api/v1/workflows',
+    'POST /api/v1/workflows/{id}/cancel',
+  ]);
+  expect(components.schemas.WorkflowStepInput.properties.on_failure.enum).toEqual(['halt', 'skip', 'continue', null]);
+});
+
 describe('61: refused', () => {
   const valid = { name: 'w', steps: chain('x', 'y') };
   const withStep = (more: object): object => ({ name: 'w', steps: [step('x'), { ...step('y', ['x']), ...more }] });

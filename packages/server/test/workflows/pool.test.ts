@@ -7,15 +7,21 @@ import { desk, step, TERMINAL } from './kit.js';
 /** Workflows whose steps run inside the server. */
 describe('in-process handlers', async () => {
   const seen: { step: string | null; attempt: number }[] = [];
-  const { a, database } = await useTestServer({
+  const stopped: (string | null)[] = [];
+  const { a, nobody, metricsUrl, database } = await useTestServer({
     handlers: {
       flaky: (_payload, { job }) => {
         seen.push({ step: job.workflowStep, attempt: job.attempt });
         if (job.attempt < 3) throw new Error(`attempt ${job.attempt}`);
         return { tries: job.attempt };
       },
-      forever: (_payload, { signal }) =>
-        new Promise((_, reject) => signal.addEventListener('abort', () => reject(new Error('stopped')))),
+      forever: (_payload, { signal, job }) =>
+        new Promise((_, reject) => {
+          signal.addEventListener('abort', () => {
+            stopped.push(job.workflowId);
+            reject(new Error('stopped'));
+          });
+        }),
     },
   });
   const mine = desk(a);
@@ -94,12 +100,19 @@ describe('in-process handlers', async () => {
     await until(async () => (await mine.statuses(id)).stuck === 'running');
     await mine.cancel(id);
     expect(await mine.statuses(id)).toEqual({ stuck: 'cancelled', next: 'cancelled' });
-    const { body } = await a.get('/api/v1/stats');
-    expect(body.jobs_cancelled).toBeGreaterThan(0);
+    await until(() => stopped.includes(id), { what: 'the handler to be told' });
+    expect(await mine.status(id)).toBe('cancelled');
   });
 
   it('count workflows by how they ended', async () => {
-    const before = (await a.get('/api/v1/stats')).body;
+    const measured = async (): Promise<Record<string, number>> => {
+      const { text } = await nobody.get(`${metricsUrl}/metrics`);
+      const lines = text.matchAll(/^millrace_workflows_total\{outcome="(\w+)"\} (\d+)$/gm);
+      return Object.fromEntries([...lines].map(([, outcome = '', count]) => [outcome, Number(count)]));
+    };
+    const cancelled = await mine.create([task('x', 'forever')]);
+    await mine.cancel(cancelled);
+    const [before, outcomes] = [(await a.get('/api/v1/stats')).body, await measured()];
     await run([task('x', 'echo')]);
     await run([task('x', 'fail', [], { payload: { permanent: true } })]);
     await run([task('x', 'fail', [], { payload: { permanent: true }, on_failure: 'skip' })]);
@@ -107,6 +120,14 @@ describe('in-process handlers', async () => {
     expect(after.workflows_created - before.workflows_created).toBe(3);
     expect(after.workflows_completed - before.workflows_completed).toBe(1);
     expect(after.workflows_failed - before.workflows_failed).toBe(2);
+    expect(outcomes.cancelled).toBeGreaterThan(0);
+    const { completed = 0, failed = 0, partially_failed: partial = 0 } = outcomes;
+    expect(await measured()).toMatchObject({
+      completed: completed + 1,
+      failed: failed + 1,
+      partially_failed: partial + 1,
+      cancelled: outcomes.cancelled,
+    });
   });
 
   it('finish a hundred workflows at once, each by its own rules', async () => {
