@@ -2,10 +2,7 @@ import { createLogger, parseDatabaseConfig, startEmbedded } from '@millrace/serv
 import type { Invocation } from './invocation.js';
 
 /** Work on the configured database without serving anybody; an embedded one is started for it, or joined. */
-export async function withDatabase<T>(
-  { argv, env, isTTY }: Invocation,
-  work: (url: string) => Promise<T>,
-): Promise<T> {
+export async function withDatabase<T>({ argv, env, isTTY }: Invocation, work: (url: string) => Promise<T>): Promise<T> {
   const { database, logLevel, logFormat } = parseDatabaseConfig(argv, env, { isTTY });
   if (database.kind === 'url') return work(database.url);
   const embedded = await startEmbedded({

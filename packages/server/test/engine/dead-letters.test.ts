@@ -15,7 +15,10 @@ describe('dead letters', async () => {
     await database.drop();
   });
 
-  const failed = async (queue: string, fields: Record<string, unknown> = {}): Promise<{ id: string; letter: number }> => {
+  const failed = async (
+    queue: string,
+    fields: Record<string, unknown> = {},
+  ): Promise<{ id: string; letter: number }> => {
     const id = await createJob(a, queue, fields);
     await fail(worker, await leaseOne(worker, queue), { error: 'gave up', retryable: false });
     const [letter] = await deadLettersOf(a, id);
