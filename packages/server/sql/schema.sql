@@ -186,7 +186,6 @@ CREATE TABLE millrace.crons (
   config json NOT NULL,
   job_config json,
   CONSTRAINT crons_pkey PRIMARY KEY (tenant, id),
-  CONSTRAINT crons_name_tenant_key UNIQUE (name, tenant),
   CONSTRAINT crons_check CHECK (((next_run_at IS NOT NULL) OR (NOT enabled)))
 ) WITH (fillfactor=80);
 
@@ -240,17 +239,19 @@ ALTER TABLE millrace.cron_firings ADD CONSTRAINT cron_firings_tenant_cron_id_fke
 
 CREATE INDEX tenants_by_bucket ON millrace.tenants USING btree (bucket);
 
-CREATE INDEX jobs_by_queue ON millrace.jobs USING btree (tenant, queue, id);
+CREATE INDEX jobs_by_queue ON millrace.jobs USING btree (tenant, queue, id) WHERE (queue IS NOT NULL);
 
 CREATE UNIQUE INDEX jobs_of_workflow ON millrace.jobs USING btree (workflow_id, step) WHERE (workflow_id IS NOT NULL);
 
-CREATE UNIQUE INDEX ready_in_claim_order ON millrace.ready USING btree (queue, priority DESC, scheduled_at, id);
+CREATE UNIQUE INDEX ready_in_claim_order ON millrace.ready USING btree (queue, priority DESC, scheduled_at, id) WHERE (queue IS NOT NULL);
 
 CREATE INDEX ready_retrying ON millrace.ready USING btree (tenant, id) WHERE (retry_count > 0);
 
-CREATE INDEX dead_letters_by_creation ON millrace.dead_letters USING btree (tenant, created_at, id);
+CREATE INDEX dead_letters_by_creation ON millrace.dead_letters USING btree (tenant, created_at, id) WHERE (tenant IS NOT NULL);
 
 CREATE INDEX transitions_by_job ON millrace.transitions USING btree (job_id, seq);
+
+CREATE UNIQUE INDEX crons_by_name ON millrace.crons USING btree (tenant, name) WHERE (name IS NOT NULL);
 
 CREATE INDEX crons_by_next_run ON millrace.crons USING btree (next_run_at) WHERE enabled;
 

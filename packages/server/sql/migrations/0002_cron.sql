@@ -20,9 +20,10 @@ CREATE TABLE millrace.crons (
   config json NOT NULL,                     -- as it was given, in stored field names
   job_config json,                          -- what it makes of a job; null: every default
   PRIMARY KEY (tenant, id),
-  UNIQUE (name, tenant),                    -- in this order, lest a plan made on an empty table look ids up by the tenant alone
   CHECK (next_run_at IS NOT NULL OR NOT enabled)
 ) WITH (fillfactor = 80);
+-- The predicate keeps lookups by id away from it (see jobs_by_queue).
+CREATE UNIQUE INDEX crons_by_name ON millrace.crons (tenant, name) WHERE name IS NOT NULL;
 CREATE INDEX crons_by_next_run ON millrace.crons (next_run_at) WHERE enabled;
 
 CREATE TYPE millrace.firing_kind AS ENUM ('on_time', 'catch_up');

@@ -10,7 +10,7 @@ WITH clock AS MATERIALIZED (
 ), created AS (
   INSERT INTO millrace.crons (created_at, next_run_at, priority, id, tenant, name, expr, task, queue, payload, config, job_config)
   SELECT now, first, $3, id, $4, $5, $6, $7, $8, $9::json, $10::json, $11::json FROM clock WHERE first > now
-  ON CONFLICT (name, tenant) DO NOTHING
+  ON CONFLICT (tenant, name) WHERE name IS NOT NULL DO NOTHING
   RETURNING id
 )
 SELECT clock.first > clock.now AS ahead, created.id FROM clock LEFT JOIN created ON true;

@@ -45,14 +45,15 @@ WITH cut AS (
 SELECT count(*)::int AS n FROM removed;
 
 -- name: expire_dead_letters
+-- One that is replayed at this very moment may stay until the next time.
 WITH gone AS (
-  DELETE FROM millrace.dead_letters WHERE id IN (
-    SELECT d.id FROM millrace.tenants t, LATERAL (
-      SELECT d.id FROM millrace.dead_letters d
+  DELETE FROM millrace.dead_letters WHERE ctid = ANY (ARRAY(
+    SELECT d.place FROM millrace.tenants t, LATERAL (
+      SELECT d.ctid AS place FROM millrace.dead_letters d
       WHERE d.tenant = t.tenant AND d.created_at < now() - $1::float8 * interval '1 hour'
       ORDER BY d.created_at LIMIT $2
     ) AS d LIMIT $2
-  ) RETURNING 1
+  )) RETURNING 1
 )
 SELECT count(*)::int AS n FROM gone;
 

@@ -10,7 +10,8 @@ import type { Statement } from './sql.js';
  * hot    the short statements of the queue, prepared once a connection, under one generic plan: planning anew costs more than running. The
  *        plan may have been made while the tables were empty, so what would be wise then and ruinous later is switched off here, and
  *        the statements are written so that the right plan is the only one left (see the head of sql/queries/lease.sql).
- * reads  lists and counts, planned for their actual filters.
+ * reads  lists and counts, planned for their actual filters. Without hash joins: those have no order, so a page of a list that is filtered
+ *        through two tables would be sorted out of all that matches instead of being walked to its end.
  *
  * Invariants: every statement has a deadline on this side of the wire, so a database that stops answering can't hold a request;
  * a connection that missed its deadline is destroyed, never reused; a collision (deadlock, serialization) is repeated
@@ -49,7 +50,11 @@ const HOT_SETTINGS = [
   'max_parallel_workers_per_gather=0',
   `statement_timeout=${HOT_DEADLINE_MS}`,
 ];
-const READ_SETTINGS = [`statement_timeout=${READ_DEADLINE_MS}`, 'max_parallel_workers_per_gather=0'];
+const READ_SETTINGS = [
+  `statement_timeout=${READ_DEADLINE_MS}`,
+  'max_parallel_workers_per_gather=0',
+  'enable_hashjoin=off',
+];
 
 /** Instants stay text: a Date would cut PostgreSQL's microseconds to milliseconds. json stays text: it is the caller's. */
 const asText = (value: string): string => value;
