@@ -16,6 +16,8 @@ export interface Scale {
     readonly workflows: number;
     readonly wal: number;
     readonly snapshot: number;
+    /** Drained with and without a history. */
+    readonly history: number;
     /** Finished jobs in the table when lists and drains are measured: some, and many. */
     readonly historySome: number;
     readonly historyMany: number;
@@ -45,6 +47,7 @@ export const FULL: Scale = {
     workflows: 8_000,
     wal: 100_000,
     snapshot: 500_000,
+    history: 200_000,
     historySome: 1_000_000,
     historyMany: 5_000_000,
   },
@@ -61,23 +64,24 @@ export const QUICK: Scale = {
   rounds: 1,
   heavyRounds: 1,
   jobs: {
-    millrace: 30_000,
-    raw: 30_000,
+    millrace: 20_000,
+    raw: 20_000,
     graphilePlain: 2_000,
-    graphileTuned: 15_000,
-    pgBoss: 10_000,
+    graphileTuned: 10_000,
+    pgBoss: 8_000,
     bullmq: 6_000,
-    remote: 8_000,
+    remote: 5_000,
     workflows: 1_000,
-    wal: 10_000,
-    snapshot: 30_000,
+    wal: 5_000,
+    snapshot: 10_000,
+    history: 10_000,
     historySome: 50_000,
-    historyMany: 200_000,
+    historyMany: 150_000,
   },
-  windowMs: 1_000,
-  warmupMs: 500,
+  windowMs: 800,
+  warmupMs: 400,
   latencySamples: 100,
   streams: 300,
-  pages: 20,
+  pages: 10,
   idleSecs: 6,
 };

@@ -74,7 +74,7 @@ async function measureRare(bench: Bench, load: Child<LoadMethods>, port: number,
 function measureDrain(bench: Bench, full: BenchDatabase | null): Promise<void> {
   return scoped(bench, async (scope) => {
     const database = full ?? (await scope.database('millrace'));
-    const jobs = bench.scale.jobs.millrace;
+    const jobs = bench.scale.jobs.history;
     await preload(scope, database, jobs);
     const report = await drain(scope, database, jobs);
     bench.results.record(full ? 'history.many' : 'history.empty', report.perSecond);

@@ -3,7 +3,7 @@ import { perRound } from '../bench.js';
 import { cpuSeconds, residentMiB } from '../env/processes.js';
 
 /** A server with nothing to do. What PostgreSQL does in a database by itself (vacuum, statistics) is measured before and subtracted. */
-const SETTLE_MS = 5_000;
+const SETTLE_MS = 3_000;
 
 export const idle = perRound(async (scope) => {
   const { postgres, scale, results } = scope.bench;

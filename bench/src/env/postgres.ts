@@ -85,7 +85,10 @@ export class Postgres {
 
   /** Before a measurement: what is dirty belongs to somebody else and is written now, not while we look at the clock. */
   async settle(database: BenchDatabase): Promise<void> {
-    await database.query('VACUUM (ANALYZE)');
+    const tables = await database.query<{ name: string }>(
+      `SELECT format('%I.%I', schemaname, relname) AS name FROM pg_stat_user_tables WHERE schemaname <> 'pg_toast'`,
+    );
+    if (tables.length > 0) await database.query(`VACUUM (ANALYZE) ${tables.map((table) => table.name).join(', ')}`);
     await this.admin.query('CHECKPOINT');
   }
 

@@ -19,7 +19,7 @@ export interface Group {
 const metric = (name: string, title: string, unit: string): Metric => ({ name, title, unit });
 
 export const DRAINED = {
-  raw: 'limit: claim and settle in a loop, no client work',
+  raw: 'limit: claim, settle; no client work',
   millrace: 'Millrace, results kept',
   'graphile-tuned': 'graphile-worker, tuned',
   'graphile-plain': 'graphile-worker, plain',
@@ -29,7 +29,7 @@ export const DRAINED = {
 } as const;
 
 export const ENQUEUED = {
-  raw: 'limit: insert in a loop, no client work',
+  raw: 'limit: insert; no client work',
   millrace: 'Millrace, over HTTP',
   graphile: 'graphile-worker, addJobs',
   'pg-boss': 'pg-boss, insert',

@@ -41,6 +41,7 @@ const spread = ({ min, max, values }: Measured): string => (values.length > 1 ? 
 /** Three digits that count. */
 export function number(value: number): string {
   if (!Number.isFinite(value)) return '?';
+  if (value === 0) return '0';
   const magnitude = Math.abs(value);
   if (magnitude >= 1_000) return Number(value.toPrecision(3)).toLocaleString('en-GB');
   return magnitude >= 100 ? value.toFixed(0) : magnitude >= 10 ? value.toFixed(1) : value.toFixed(2);
