@@ -2,7 +2,18 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { cloneDatabase } from '../support/database.js';
 import { startTestServer } from '../support/server.js';
 import { until } from '../support/until.js';
-import { cancel, complete, createJob, deadLettersOf, fail, getJob, lease, leaseOne, newQueue } from './kit.js';
+import {
+  cancel,
+  comparable,
+  complete,
+  createJob,
+  deadLettersOf,
+  fail,
+  getJob,
+  lease,
+  leaseOne,
+  newQueue,
+} from './kit.js';
 
 describe('dead letters', async () => {
   const database = await cloneDatabase();
@@ -120,7 +131,7 @@ describe('dead letters', async () => {
       workflow_id: null,
       workflow_step_id: null,
     });
-    expect(fresh.created_at > original.created_at).toBe(true);
+    expect(comparable(fresh.created_at) > comparable(original.created_at)).toBe(true);
     expect((await a.get(`/api/v1/dlq/${letter!.id}`)).body).toMatchObject({
       replayed_at: fresh.created_at,
       replay_job_id: fresh.id,

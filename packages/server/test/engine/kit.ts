@@ -118,3 +118,7 @@ export async function listAll(client: Client, query: string): Promise<Job[]> {
 export async function stats(client: Client): Promise<Record<string, number>> {
   return (await client.get('/api/v1/stats')).body as Record<string, number>;
 }
+
+/** Instants as text that compares as they do: those of the service have as many digits of a second as they need. */
+export const comparable = (instant: string | null): string =>
+  (instant ?? '').replace(/(?:\.(\d+))?Z$/, (_, fraction = '') => `.${String(fraction).padEnd(6, '0')}Z`);

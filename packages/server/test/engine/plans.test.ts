@@ -48,7 +48,7 @@ async function indexesOf(database: TestDatabase): Promise<ReadonlyMap<string, In
 function faults(name: string, plan: PlanNode, indexes: ReadonlyMap<string, Index>): string[] {
   return [...walk(plan)].flatMap(({ node, above }) => {
     const { 'Node Type': type, 'Relation Name': table = '', 'Index Name': indexName = '' } = node;
-    if (!LARGE.includes(table) || !type.endsWith("Scan") || type === 'Tid Scan') return [];
+    if (!LARGE.includes(table) || !type.endsWith('Scan') || type === 'Tid Scan') return [];
     if (!type.startsWith('Index') || !indexes.has(indexName)) return [`${type} of ${table}`];
     if (MEANT[name] === indexName && node['Index Cond'] === undefined) return [];
     const { columns, isUnique } = indexes.get(indexName)!;
