@@ -87,5 +87,5 @@ try {
 } catch (error) {
   if (!(error instanceof UsageError)) throw error;
   say(error.message);
-  process.exitCode = 2;
+  process.exitCode = error.exitCode;
 }

@@ -11,7 +11,15 @@ export interface Options {
   readonly publish: boolean;
 }
 
-export class UsageError extends Error {}
+/** Something to tell the caller instead of running. Asking for help is no mistake. */
+export class UsageError extends Error {
+  constructor(
+    message: string,
+    readonly exitCode: 0 | 2 = 2,
+  ) {
+    super(message);
+  }
+}
 
 export const USAGE = `npm run bench -- [flags]
 
@@ -26,21 +34,20 @@ export const USAGE = `npm run bench -- [flags]
 /** Tiny counts while developing: as --quick and shorter still. Not in the help text, because the numbers mean nothing at all. */
 const TINY_DIVISOR = 20;
 
+const FLAGS = {
+  quick: { type: 'boolean', default: false },
+  tiny: { type: 'boolean', default: false },
+  only: { type: 'string' },
+  rounds: { type: 'string' },
+  json: { type: 'boolean', default: false },
+  publish: { type: 'boolean' },
+  'no-publish': { type: 'boolean' },
+  help: { type: 'boolean', default: false },
+} as const;
+
 export function parseOptions(argv: readonly string[]): Options {
-  const { values } = parseArgs({
-    args: [...argv],
-    options: {
-      quick: { type: 'boolean', default: false },
-      tiny: { type: 'boolean', default: false },
-      only: { type: 'string' },
-      rounds: { type: 'string' },
-      json: { type: 'boolean', default: false },
-      publish: { type: 'boolean' },
-      'no-publish': { type: 'boolean' },
-      help: { type: 'boolean', default: false },
-    },
-  });
-  if (values.help) throw new UsageError(USAGE);
+  const values = readFlags(argv);
+  if (values.help) throw new UsageError(USAGE, 0);
   const base = values.quick || values.tiny ? QUICK : FULL;
   const rounds = values.rounds === undefined ? base.rounds : readRounds(values.rounds);
   const isWhole = base === FULL && values.only === undefined;
@@ -51,6 +58,14 @@ export function parseOptions(argv: readonly string[]): Options {
     json: values.json,
     publish: values.publish ?? (isWhole && values['no-publish'] !== true),
   };
+}
+
+function readFlags(argv: readonly string[]) {
+  try {
+    return parseArgs({ args: [...argv], options: FLAGS }).values;
+  } catch (error) {
+    throw new UsageError(error instanceof Error ? error.message : String(error));
+  }
 }
 
 function readRounds(text: string): number {
