@@ -24,7 +24,8 @@ export interface KeyedJob extends NewJob {
   readonly key: string;
 }
 
-const BATCH = { maxItems: 1000, inFlight: 2, maxWaiting: 50_000 };
+const weigh = ({ spec }: NewJob): number => spec.payload.length + (spec.metadata?.length ?? 0);
+const BATCH = { maxItems: 1000, inFlight: 2, maxWaiting: 50_000, weigh };
 const KEYED_BATCH = { ...BATCH, inFlight: 1 };
 
 export class Enqueuer {

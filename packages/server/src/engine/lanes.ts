@@ -21,21 +21,21 @@ export interface Floors {
   readonly since: readonly string[];
 }
 
-interface QueueLanes {
+/** Kept only for queues whose exact claims are slow: for all others there is nothing to remember. */
+interface SlowQueue {
   readonly floors: Map<number, number>;
   lastExactAt: number;
-  slow: boolean;
 }
 
 const LOWEST = 0;
 
 export class Lanes {
-  readonly #queues = new Map<string, QueueLanes>();
+  readonly #slow = new Map<string, SlowQueue>();
 
   /** `now` is any monotonic clock in milliseconds. Null: claim exactly. */
   floorsFor(queue: string, now: number): Floors | null {
-    const lanes = this.#queues.get(queue);
-    if (!lanes?.slow || lanes.floors.size === 0 || now - lanes.lastExactAt >= EXACT_EVERY_MS) return null;
+    const lanes = this.#slow.get(queue);
+    if (!lanes || lanes.floors.size === 0 || now - lanes.lastExactAt >= EXACT_EVERY_MS) return null;
     const sorted = [...lanes.floors].sort(([a], [b]) => b - a);
     return {
       priorities: sorted.map(([priority]) => priority),
@@ -44,33 +44,27 @@ export class Lanes {
   }
 
   exactClaimTook(queue: string, now: number, ms: number): void {
-    const lanes = this.#of(queue);
-    lanes.lastExactAt = now;
-    lanes.slow = ms > SLOW_MS;
-    if (!lanes.slow) lanes.floors.clear();
+    const lanes = this.#slow.get(queue);
+    if (ms <= SLOW_MS) this.#slow.delete(queue);
+    else if (lanes) lanes.lastExactAt = now;
+    else this.#slow.set(queue, { floors: new Map(), lastExactAt: now });
   }
 
   /** The last job claimed from a lane was scheduled at this instant (milliseconds since 1970). */
   claimedUpTo(queue: string, priority: number, scheduledAt: number): void {
-    const { floors, slow } = this.#of(queue);
-    if (slow) floors.set(priority, Math.max(floors.get(priority) ?? LOWEST, scheduledAt - MARGIN_MS));
+    const floors = this.#slow.get(queue)?.floors;
+    floors?.set(priority, Math.max(floors.get(priority) ?? LOWEST, scheduledAt - MARGIN_MS));
   }
 
   heard(queue: string, news: readonly LaneNews[]): void {
-    const lanes = this.#queues.get(queue);
-    if (!lanes?.slow) return;
+    const floors = this.#slow.get(queue)?.floors;
+    if (!floors) return;
     // Without lanes the news did not fit its message: look everywhere.
-    if (news.length === 0) lanes.slow = false;
+    if (news.length === 0) this.#slow.delete(queue);
     for (const { priority, since } of news) {
-      const floor = lanes.floors.get(priority);
-      if (floor === undefined) lanes.floors.set(priority, LOWEST);
-      else if (since !== null && since < floor) lanes.floors.set(priority, since);
+      const floor = floors.get(priority);
+      if (floor === undefined) floors.set(priority, LOWEST);
+      else if (since !== null && since < floor) floors.set(priority, since);
     }
-  }
-
-  #of(queue: string): QueueLanes {
-    let lanes = this.#queues.get(queue);
-    if (!lanes) this.#queues.set(queue, (lanes = { floors: new Map(), lastExactAt: 0, slow: false }));
-    return lanes;
   }
 }

@@ -49,8 +49,14 @@ interface CompletedRow {
 const BATCH = { maxItems: 1000, inFlight: 2, maxWaiting: 100_000 };
 
 export class Settler {
-  readonly #completions = new Batcher<Completion, boolean>((items) => this.#complete(items), BATCH);
-  readonly #others = new Batcher<Settlement, boolean>((items) => this.#settle(items), BATCH);
+  readonly #completions = new Batcher<Completion, boolean>((items) => this.#complete(items), {
+    ...BATCH,
+    weigh: ({ result }) => result.length,
+  });
+  readonly #others = new Batcher<Settlement, boolean>((items) => this.#settle(items), {
+    ...BATCH,
+    weigh: ({ error }) => error?.length ?? 0,
+  });
   readonly #facts = new Batcher<{ id: string; token: string }, LeaseFacts | null>(
     (items) => this.#leaseFacts(items),
     BATCH,

@@ -33,7 +33,8 @@ interface Held {
   readonly step: number;
 }
 
-const BATCH = { maxItems: 500, inFlight: 2, maxWaiting: 100_000 };
+const weigh = ({ result, error }: Settlement): number => (result?.length ?? 0) + (error?.length ?? 0);
+const BATCH = { maxItems: 500, inFlight: 2, maxWaiting: 100_000, weigh };
 
 export class StepSettler {
   readonly #batch = new Batcher<Settlement, boolean>(

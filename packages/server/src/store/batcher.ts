@@ -9,12 +9,17 @@ import { MillraceError } from '../domain/errors.js';
  * Invariants: an item is answered after its statement committed, never before; at most `inFlight` statements at a time; a
  * failure that is one item's own fault is that item's alone (its neighbours are run again without it).
  */
-export interface BatcherOptions {
+export interface BatcherOptions<In> {
   readonly maxItems: number;
+  /** How much of a statement an item makes up, in characters. One statement holds what MAX_WEIGHT allows, or a single item. */
+  readonly weigh?: (item: In) => number;
   readonly inFlight: number;
   /** Beyond this many waiting, new ones are refused: latency stays bounded, and so does memory. */
   readonly maxWaiting: number;
 }
+
+/** PostgreSQL takes no message of a gigabyte, and nothing gets better by coming near. */
+const MAX_WEIGHT = 32 * 1024 * 1024;
 
 interface Entry<In, Out> {
   readonly item: In;
@@ -29,7 +34,7 @@ export class Batcher<In, Out> {
 
   constructor(
     private readonly flush: (items: readonly In[]) => Promise<readonly Out[]>,
-    private readonly options: BatcherOptions,
+    private readonly options: BatcherOptions<In>,
   ) {}
 
   submit(item: In): Promise<Out> {
@@ -51,12 +56,24 @@ export class Batcher<In, Out> {
   }
 
   #launch(): void {
-    const entries = this.#waiting.splice(0, this.options.maxItems);
+    const entries = this.#waiting.splice(0, this.#nextCount());
     this.#flying++;
     void this.#deliver(entries).finally(() => {
       this.#flying--;
       this.#schedule();
     });
+  }
+
+  #nextCount(): number {
+    const { maxItems, weigh } = this.options;
+    const most = Math.min(maxItems, this.#waiting.length);
+    if (!weigh) return most;
+    let weight = 0;
+    for (let n = 0; n < most; n++) {
+      weight += weigh(this.#waiting[n]!.item);
+      if (weight > MAX_WEIGHT) return Math.max(1, n);
+    }
+    return most;
   }
 
   async #deliver(entries: readonly Entry<In, Out>[]): Promise<void> {
