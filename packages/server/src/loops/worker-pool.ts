@@ -126,11 +126,12 @@ export class WorkerPool {
     }
     this.#claiming--;
     this.#claimingSlots -= n;
+    // Before the jobs are taken in: starting them asks for more at once, and there is no more.
+    this.#dry = claimed === null || (claimed.length < n && !this.#news);
     if (claimed) this.#accept(claimed);
     this.#signalIfQuiet();
-    if (claimed?.length === n || (claimed && this.#news)) return this.#refill();
-    this.#dry = true;
-    await this.#setAlarm(claimed === null);
+    if (this.#dry) await this.#setAlarm(claimed === null);
+    else this.#refill();
   }
 
   #accept(jobs: readonly LeasedJob[]): void {
