@@ -6,7 +6,7 @@ import { connect, type Socket } from 'node:net';
  * are a status and the bytes of a body whose length was announced.
  *
  * Of our own, because on a machine with two cores the generator takes its time from what it measures: a general client (node:http,
- * undici, autocannon) costs three to ten times as much a request as the write and the read that it comes down to here.
+ * undici, autocannon) costs more a request than the write and the read that it comes down to here.
  */
 export interface Reply {
   readonly status: number;
