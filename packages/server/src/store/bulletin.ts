@@ -43,6 +43,7 @@ export class Bulletin {
   #queues = new Map<string, Map<number, number | null>>();
   #events = false;
   #timer: NodeJS.Timeout | null = null;
+  #sentAt = 0;
   #client: pg.Client | null = null;
   #stopped = false;
   #reconnect: NodeJS.Timeout | null = null;
@@ -86,10 +87,13 @@ export class Bulletin {
 
   #arm(): void {
     if (this.#timer || this.#stopped) return;
+    // The first after a pause goes out at once; only what follows closely is gathered.
+    const waitMs = Math.max(0, this.#sentAt + GATHER_MS - performance.now());
     this.#timer = setTimeout(() => {
       this.#timer = null;
+      this.#sentAt = performance.now();
       void this.#send();
-    }, GATHER_MS);
+    }, waitMs);
   }
 
   async #send(): Promise<void> {
