@@ -7,9 +7,11 @@ import { startTestServer } from '../support/server.js';
 import * as kit from './kit.js';
 import { connectLike, describePlan, explain, fill, walk, type PlanNode } from './plan-kit.js';
 
-const JOBS = 200_000;
+const JOBS = 120_000;
 /** What is running at one moment is a small table, and the only one that may be read as a whole. */
 const SMALL = 'leases';
+/** As many as a few pages: where no more match, sorting them is as good as walking past the others. */
+const FEW = 1_000;
 
 describe('with some hundred thousand jobs', () => {
   let database: TestDatabase;
@@ -21,7 +23,7 @@ describe('with some hundred thousand jobs', () => {
     await fill(database, JOBS);
     client = await connectLike(database, 'read');
     const { rows } = await client.query<{ id: string; at: string }>(
-      `SELECT id, created_at::text AS at FROM millrace.jobs WHERE tenant = 'tenant-1' ORDER BY id OFFSET 50000 LIMIT 1`,
+      `SELECT id, created_at::text AS at FROM millrace.jobs WHERE tenant = 'tenant-1' ORDER BY id OFFSET 30000 LIMIT 1`,
     );
     middle = rows[0]!;
   }, 120_000);
@@ -37,7 +39,7 @@ describe('with some hundred thousand jobs', () => {
       if (type === 'Seq Scan') return table === SMALL ? [] : [`reads all of ${table}`];
       const sorts = type === 'Sort' || type === 'Incremental Sort';
       const tables = [...walk(node)].map((each) => each.node['Relation Name']).filter((name) => name !== undefined);
-      return sorts && !tables.includes(SMALL) ? [`sorts ${tables.join(' and ')}`] : [];
+      return sorts && node['Plan Rows'] > FEW && !tables.includes(SMALL) ? [`sorts ${tables.join(' and ')}`] : [];
     });
 
   const indexOf = (plan: PlanNode): string[] =>
@@ -72,7 +74,6 @@ describe('with some hundred thousand jobs', () => {
     ['failed', null, 'done_pkey'],
     ['cancelled', null, 'done_pkey'],
     ['failed', 'queue-3', 'done_pkey'],
-    ['failed', 'queue-3', 'jobs_by_queue'],
   ])('a page of state %s on queue %s walks %s', async (status, queue, index) => {
     const filter = { tenant: 'tenant-1', status, queue, createdAfter: null, createdBefore: null };
     const { statement, values } = listJobs(filter, { ascending: false, after: null, limit: 101, offset: 0 });

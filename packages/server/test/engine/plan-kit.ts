@@ -12,6 +12,7 @@ export interface PlanNode {
   readonly 'Index Name'?: string;
   readonly 'Index Cond'?: string;
   readonly Filter?: string;
+  readonly 'Plan Rows': number;
   readonly Plans?: readonly PlanNode[];
 }
 
