@@ -29,8 +29,29 @@ export function parseCron(expr: string): ParsedCron {
 
 /** The first occurrence strictly after the instant, or null when there is none. The expression must have been parsed before. */
 export function nextAfter(expr: string, instantMs: number): number | null {
-  const { pattern, options } = compiledOf(expr);
+  const compiled = compiledOf(expr);
+  let from = instantMs;
+  for (;;) {
+    const found = walkFrom(compiled, from);
+    const march = firstOfMarchAfter(from);
+    if (found === null || found < march) return found;
+    from = march - 1000;
+  }
+}
+
+function walkFrom({ pattern, options }: Compiled, instantMs: number): number | null {
   return new CronDate(new Date(instantMs), 0).increment(pattern, options, false)?.getTime() ?? null;
+}
+
+/**
+ * The library looks for a 30th or 31st of February and ends up on the second or third of March, past an occurrence before that. No other
+ * month is short by more than a day. So no walk is trusted across the beginning of a March; the next one begins right there.
+ */
+function firstOfMarchAfter(instantMs: number): number {
+  const next = instantMs + 1000;
+  const year = new Date(next).getUTCFullYear();
+  const march = Date.UTC(year, 2, 1);
+  return march > next ? march : Date.UTC(year + 1, 2, 1);
 }
 
 /** Up to n occurrences after the instant. */
