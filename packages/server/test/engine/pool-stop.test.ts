@@ -58,15 +58,20 @@ describe('the pool, stopped', async () => {
 
   /** Makes a pool of two workers hold more jobs than it runs; the ids of them all. Fast jobs before them teach it to claim ahead. */
   async function claimAhead(queue: string): Promise<string[]> {
-    const leases = `SELECT count(*)::int AS n FROM millrace.leases l JOIN millrace.jobs j USING (tenant, id) WHERE j.queue = $1 AND j.task = 'hold'`;
+    const standing = `
+      SELECT count(*) FILTER (WHERE j.task = 'hold' AND l.id IS NOT NULL)::int AS held,
+             count(*) FILTER (WHERE j.task = 'echo')::int AS echoes
+      FROM millrace.jobs j LEFT JOIN millrace.leases l ON l.id = j.id
+      WHERE j.queue = $1 AND NOT EXISTS (SELECT FROM millrace.done d WHERE d.tenant = j.tenant AND d.id = j.id)`;
     for (let round = 0; round < 30; round++) {
       const echoes = Array.from({ length: 400 }, () => ({ task_name: 'echo', config: { queue, priority: 1 } }));
       const holds = Array.from({ length: 20 }, () => ({ task_name: 'hold', config: { queue } }));
       const { body } = await a.post('/api/v1/jobs/batch', { jobs: [...echoes, ...holds] });
       const held = (body.job_ids as string[]).slice(400);
       await until(() => held.filter((id) => started.has(id)).length === 2);
-      const [row] = await database.query<{ n: number }>(leases, [queue]);
-      if (row!.n > 4) return held;
+      const [row] = await database.query<{ held: number; echoes: number }>(standing, [queue]);
+      // Two claims may be under way at once, and the later one come back first: then fast jobs are still in hand.
+      if (row!.held > 4 && row!.echoes === 0) return held;
       // Not this time: let them all run through.
       await until(async () => {
         for (const id of held) letGo.get(id)?.();
