@@ -40,11 +40,16 @@ describe('the lock of an embedded database', () => {
 
   it('is free again when its holder fails, and says when it has to wait', async () => {
     let waited = 0;
-    const failing = withLock(dir, async () => {
-      await new Promise((resolve) => setTimeout(resolve, 30));
-      throw new Error('broken');
+    let onWait!: () => void;
+    const waiting = new Promise<void>((resolve) => {
+      onWait = () => {
+        waited++;
+        resolve();
+      };
     });
-    const next = withLock(dir, async () => 'in', { onWait: () => waited++ });
+    // The holder fails once the other one has said that it waits, and not before.
+    const failing = withLock(dir, () => waiting.then(() => Promise.reject(new Error('broken'))));
+    const next = withLock(dir, async () => 'in', { onWait });
     await expect(failing).rejects.toThrow('broken');
     expect(await next).toBe('in');
     expect(waited).toBe(1);
