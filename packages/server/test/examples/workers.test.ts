@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
 import { useTestServer } from '../support/server.js';
 import { until } from '../support/until.js';
-import { canRun, startWorker, WORKER_NAMES, type Finally, type WorkerName } from './workers.js';
+import { canRun, startWorker, WORKER_NAMES, WORKERS, type Finally, type WorkerName } from './workers.js';
 
 /** Valid JSON with line breaks in it, and with everything that a careless parser would take for the envelope. */
 const ODD_PAYLOAD = [
@@ -144,6 +145,12 @@ describe.concurrent('the example workers', async () => {
       expect(await staleCalls('complete')).toBe(0);
     },
   );
+
+  test('worker.py is the 40 lines of code that its description says', async () => {
+    const lines = (await readFile(WORKERS['worker.py'][1], 'utf8')).split('\n');
+    expect(lines.filter((line) => !/^\s*(#|$)/.test(line))).toHaveLength(40);
+    expect(lines.filter((line) => line.length > 110)).toEqual([]);
+  });
 
   async function staleCalls(operation: string): Promise<number> {
     const page = await (await fetch(`${server.metricsUrl}/metrics`)).text();
