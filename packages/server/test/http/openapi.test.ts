@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { openApiDocument } from '../../src/http/openapi.js';
-import { useApp } from './harness.js';
+import { JOB_ID, useApp } from './harness.js';
 
 interface Operation {
   operationId: string;
@@ -19,7 +19,7 @@ interface Document {
 }
 
 describe('the API description', async () => {
-  const { nobody, app } = await useApp();
+  const { nobody, a, app } = await useApp();
   const document = (await openApiDocument()) as Document;
   const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
@@ -88,6 +88,19 @@ describe('the API description', async () => {
       expect(document.components.schemas).toHaveProperty(name!);
     }
     expect(JSON.stringify(document)).not.toMatch(/"\$ref":"(?!#\/components\/schemas\/)/);
+  });
+
+  it('says of everything but a read that a broken body is refused, asked for or not', async () => {
+    const path = `/api/v1/jobs/${JOB_ID}/cancel`;
+    const refused = await a.send('POST', path, { body: '{', headers: { 'content-type': 'application/json' } });
+    expect(refused.status).toBe(400);
+    const others = operations.filter(({ method }) => method !== 'get');
+    expect(others.map(({ operation }) => operation.operationId)).toContain('cancelJob');
+    for (const { operation } of others) {
+      expect(Object.keys(operation.responses), operation.operationId).toEqual(
+        expect.arrayContaining(['400', '413', '415']),
+      );
+    }
   });
 
   it('says that a lease needs no body', () => {

@@ -114,7 +114,7 @@ const deleteSchema = {
   operationId: 'deleteCron',
   summary: 'Delete a schedule',
   description: 'Jobs that it enqueued stay as they are; the record of its firings goes with it.',
-  docs: { params: IdParams, response: { 204: nothing('Deleted.'), ...errors(401, 403, 404, 503) } },
+  docs: { params: IdParams, response: { 204: nothing('Deleted.'), ...bodyErrors(403, 404) } },
 };
 
 const pauseSchema = {
@@ -122,7 +122,7 @@ const pauseSchema = {
   operationId: 'pauseCron',
   summary: 'Pause a schedule',
   description: 'No firing until it is resumed. Pausing again changes nothing.',
-  docs: { params: IdParams, response: { 204: nothing('Paused.'), ...errors(401, 403, 404, 503) } },
+  docs: { params: IdParams, response: { 204: nothing('Paused.'), ...bodyErrors(403, 404) } },
 };
 
 const resumeSchema = {
@@ -132,7 +132,7 @@ const resumeSchema = {
   description:
     'It fires at its next future occurrence; what was missed while it was paused is not caught up. Resuming one that ' +
     'is not paused, or one whose last occurrence has passed, changes nothing.',
-  docs: { params: IdParams, response: { 204: nothing('Resumed.'), ...errors(401, 403, 404, 503) } },
+  docs: { params: IdParams, response: { 204: nothing('Resumed.'), ...bodyErrors(403, 404) } },
 };
 
 const firingsSchema = {

@@ -4,7 +4,7 @@ import { notFound } from '../../domain/errors.js';
 import type { HttpContext } from '../context.js';
 import { listQuery, type Query } from '../list-query.js';
 import { sendJson } from '../reply.js';
-import { described, errors, TENANT } from '../route-docs.js';
+import { bodyErrors, described, errors, TENANT } from '../route-docs.js';
 import { deadLetterJson, pageJson } from '../serialize.js';
 
 interface ById {
@@ -75,7 +75,7 @@ const replaySchema = {
       201: described(ref(JobCreated), 'The fresh job.', {
         headers: { Location: { type: 'string', description: 'Path of the job.' } },
       }),
-      ...errors(401, 403, 404, 409, 503),
+      ...bodyErrors(403, 404, 409),
     },
   },
 };

@@ -123,5 +123,5 @@ const cancelSchema = {
   description: 'Takes effect at once. The worker of a running job learns of it at its next heartbeat.',
   tags: ['jobs'],
   security: TENANT,
-  docs: { params: IdParams, response: { 204: nothing('Cancelled.'), ...errors(401, 403, 404, 409, 503) } },
+  docs: { params: IdParams, response: { 204: nothing('Cancelled.'), ...bodyErrors(403, 404, 409) } },
 };

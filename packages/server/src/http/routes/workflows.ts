@@ -106,7 +106,7 @@ const cancelSchema = {
   description:
     'Every unfinished step is cancelled at once, and so is its job. The worker of a running one learns of it at its ' +
     'next heartbeat. No step is enqueued afterwards.',
-  docs: { params: IdParams, response: { 204: nothing('Cancelled.'), ...errors(401, 403, 404, 409, 503) } },
+  docs: { params: IdParams, response: { 204: nothing('Cancelled.'), ...bodyErrors(403, 404, 409) } },
 };
 
 const stepsSchema = {

@@ -1,0 +1,25 @@
+import { randomInt } from 'node:crypto';
+import { parseOptions, UsageError } from './options.js';
+import { asJson, inWords, isClean, saveFailures } from './report.js';
+import { run } from './run.js';
+
+const say = (text: string): void => void process.stderr.write(`${text}\n`);
+
+async function main(): Promise<void> {
+  // The server is ended by what listens to 'exit', which a signal by itself does not bring about.
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
+  const options = parseOptions(process.argv.slice(2), randomInt(2 ** 32));
+  say(`seed ${options.seed}`);
+  const result = await run({ ...options, say });
+  process.stdout.write(`${options.json ? asJson(result) : inWords(result)}\n`);
+  if (options.save !== null) saveFailures(options.save, result);
+  if (!isClean(result)) process.exitCode = 1;
+}
+
+try {
+  await main();
+} catch (error) {
+  if (!(error instanceof UsageError)) throw error;
+  say(error.message);
+  process.exitCode = error.exitCode;
+}

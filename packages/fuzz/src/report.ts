@@ -1,0 +1,71 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Failure } from './campaign.js';
+import { encode } from './draft.js';
+import type { RunResult } from './run.js';
+
+const MAX_BYTES_SHOWN = 3_000;
+
+export const isClean = ({ tally, findings }: RunResult): boolean =>
+  Object.keys(tally.byRule).length === 0 && findings.length === 0;
+
+const bytesOf = ({ case: each }: Failure): Buffer => each.raw ?? encode(each.draft);
+
+export function inWords(result: RunResult): string {
+  const { tally, findings, memory, seed, seconds } = result;
+  const lines = [
+    `seed ${seed}: ${tally.sent} requests in ${seconds} s`,
+    `answers: ${counts(tally.byStatus)}`,
+    `requests: ${counts(tally.byKind)}`,
+    `slow clients: ${result.slowClients}`,
+    memory === null
+      ? 'memory: too few requests to say'
+      : `memory: ${megabytes(memory.afterWarmUp)} after the warm-up, ${megabytes(memory.atEnd)} at the end, ratio ${memory.ratio.toFixed(2)}`,
+    ...tally.failures.flatMap((failure) => failureLines(seed, failure)),
+    ...findings.map(({ rule, detail }) => `FAIL ${rule}: ${detail}`),
+    isClean(result)
+      ? 'no violation'
+      : `violations: ${counts(tally.byRule)}${findings.length > 0 ? `, others ${findings.length}` : ''}`,
+  ];
+  return lines.join('\n');
+}
+
+/** Everything that is needed to send it again: by seed and number, or by hand. */
+function failureLines(seed: number, failure: Failure): string[] {
+  const { rule, detail, index, kind, operation } = failure;
+  const bytes = bytesOf(failure);
+  const cut = bytes.length > MAX_BYTES_SHOWN ? ` (the first ${MAX_BYTES_SHOWN} of ${bytes.length} bytes)` : '';
+  return [
+    `FAIL ${rule}: ${detail}`,
+    `     ${operation}, ${kind}; again: npm run fuzz -- --seed ${seed} --from ${index} --count 1 --no-slow`,
+    `     ${JSON.stringify(bytes.toString('latin1', 0, MAX_BYTES_SHOWN))}${cut}`,
+  ];
+}
+
+const megabytes = (bytes: number): string => `${(bytes / 1024 / 1024).toFixed(0)} MiB`;
+
+const counts = (table: Readonly<Record<string, number>>): string =>
+  Object.entries(table)
+    .sort(([a], [b]) => a.localeCompare(b))
+    .map(([name, count]) => `${name} ${count}`)
+    .join(', ');
+
+export function asJson(result: RunResult): string {
+  const { failures, ...tally } = result.tally;
+  const shown = failures.map((failure) => ({
+    rule: failure.rule,
+    detail: failure.detail,
+    index: failure.index,
+    kind: failure.kind,
+    operation: failure.operation,
+    bytes: bytesOf(failure).toString('base64'),
+  }));
+  return JSON.stringify({ ...result, clean: isClean(result), tally: { ...tally, failures: shown } }, null, 2);
+}
+
+export function saveFailures(directory: string, { seed, tally }: RunResult): void {
+  mkdirSync(directory, { recursive: true });
+  for (const failure of tally.failures) {
+    writeFileSync(join(directory, `${seed}-${failure.index}-${failure.rule}.bin`), bytesOf(failure));
+  }
+}

@@ -1,0 +1,116 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { runCampaign, type Tally } from './campaign.js';
+import { MemoryWatch, type MemoryReading } from './memory-watch.js';
+import { validJwt } from './mutations/auth.js';
+import { operationsOf, type Document } from './openapi.js';
+import type { Violation } from './oracle.js';
+import { Random } from './random.js';
+import { SchemaChecker } from './schema.js';
+import { dawdle, slowClients } from './slow.js';
+import { examine, startTarget, type Target } from './target.js';
+import { Memory, type Callers, type Tenant } from './tenants.js';
+import type { World } from './valid.js';
+
+export interface RunOptions {
+  readonly seed: number;
+  readonly from: number;
+  readonly count: number;
+  /** Whether to wait for the server to cut off slow clients, which takes minutes. */
+  readonly slow: boolean;
+  /** An embedded one in a temporary directory when absent. */
+  readonly databaseUrl?: string;
+  readonly say: (line: string) => void;
+}
+
+export interface RunResult {
+  readonly seed: number;
+  readonly tally: Tally;
+  /** What does not belong to one request: the process, its memory, its log, its data. */
+  readonly findings: readonly Violation[];
+  readonly memory: MemoryReading | null;
+  readonly slowClients: number;
+  readonly seconds: number;
+}
+
+/** Small enough that going beyond it is cheap. */
+const MAX_BODY_BYTES = 1024 * 1024;
+const LANES = 8;
+
+export async function run(options: RunOptions): Promise<RunResult> {
+  const dir = options.databaseUrl === undefined ? await mkdtemp(join(tmpdir(), 'millrace-fuzz-')) : null;
+  const databaseUrl = options.databaseUrl ?? `embedded:${dir}`;
+  const callers = makeCallers(new Random(options.seed));
+  try {
+    const target = await startTarget({ databaseUrl, callers, maxBodyBytes: MAX_BODY_BYTES });
+    try {
+      return await attack(target, callers, databaseUrl, options);
+    } finally {
+      await target.stop();
+    }
+  } finally {
+    if (dir !== null) await rm(dir, { recursive: true, force: true });
+  }
+}
+
+/** Two tenants by key, one by signed token. Their marks are what must never be seen by another. */
+function makeCallers(random: Random): Callers {
+  const jwtSecret = `secret-${random.word(40)}`;
+  const tenant = (name: string): Tenant => ({ name, token: `key-${random.word(32)}`, mark: `mark-${random.word(20)}` });
+  const signed = tenant('tenant-c');
+  return {
+    tenants: [tenant('tenant-a'), tenant('tenant-b'), { ...signed, token: validJwt(jwtSecret, signed.name) }],
+    workerToken: `worker-${random.word(32)}`,
+    jwtSecret,
+  };
+}
+
+async function attack(target: Target, callers: Callers, databaseUrl: string, options: RunOptions): Promise<RunResult> {
+  const started = performance.now();
+  const world = await worldOf(target, callers);
+  const slow = options.slow ? slowClients(callers.tenants[0]?.token ?? '') : [];
+  const dawdlers = Promise.all(slow.map((each) => dawdle(target.port, each)));
+  const watch = new MemoryWatch(target, options.count);
+  const tally = await runCampaign(world, {
+    ...options,
+    lanes: LANES,
+    port: target.port,
+    onProgress: (sent) => {
+      watch.sample(sent);
+      if (sent % 5000 === 0) options.say(`${sent} of ${options.count}`);
+      return target.isAlive();
+    },
+  });
+  const memory = watch.reading();
+  if (slow.length > 0) options.say('waiting for the server to cut off the slow clients');
+  const uncut = (await dawdlers).filter((each) => each !== null);
+  const findings = [...uncut, ...(await afterwards(target, databaseUrl)), ...watch.findings()];
+  const seconds = Math.round((performance.now() - started) / 1000);
+  return { seed: options.seed, tally, findings, memory, slowClients: slow.length, seconds };
+}
+
+async function worldOf({ apiUrl, port }: Target, callers: Callers): Promise<World> {
+  const response = await fetch(new URL('/openapi.json', apiUrl));
+  const document = (await response.json()) as Document;
+  return {
+    operations: operationsOf(document),
+    checker: new SchemaChecker(document.components.schemas),
+    callers,
+    memory: new Memory(),
+    host: `127.0.0.1:${port}`,
+    maxBodyBytes: MAX_BODY_BYTES,
+  };
+}
+
+async function afterwards(target: Target, databaseUrl: string): Promise<Violation[]> {
+  if (!target.isAlive()) return [{ rule: 'process', detail: 'the server is gone' }];
+  const found: Violation[] = target.errors().map((line) => ({ rule: 'log', detail: line }));
+  for (const path of ['/health', '/ready']) {
+    const { status } = await fetch(new URL(path, target.apiUrl));
+    if (status !== 200) found.push({ rule: 'process', detail: `${path} answers ${status}` });
+  }
+  const ill = await examine(databaseUrl);
+  if (ill !== null) found.push({ rule: 'doctor', detail: ill });
+  return found;
+}

@@ -1,0 +1,105 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import type { Callers } from './tenants.js';
+
+/** The server under test: a process of its own, as it would run in production. */
+export interface Target {
+  readonly apiUrl: string;
+  readonly port: number;
+  /** Bytes that the process holds in memory, or null where that cannot be told. */
+  memory(): number | null;
+  isAlive(): boolean;
+  /** Lines of its log at the level of an error or above. */
+  errors(): readonly string[];
+  stop(): Promise<number | null>;
+}
+
+const MILLRACE = fileURLToPath(new URL('../../cli/bin/millrace.mjs', import.meta.url));
+const ERROR_LEVEL = 50;
+const MAX_ERRORS_KEPT = 20;
+
+export interface TargetOptions {
+  readonly databaseUrl: string;
+  readonly callers: Callers;
+  readonly maxBodyBytes: number;
+}
+
+const environment = (databaseUrl: string): NodeJS.ProcessEnv => ({
+  PATH: process.env.PATH,
+  HOME: process.env.HOME,
+  DATABASE_URL: databaseUrl,
+});
+
+export async function startTarget({ databaseUrl, callers, maxBodyBytes }: TargetOptions): Promise<Target> {
+  const keys = callers.tenants.map(({ name, token }) => `${token}:${name}`).join(',');
+  const flags = ['--host=127.0.0.1', '--api-port=0', '--metrics-port=0', '--log-format=json', '--shutdown-secs=2'];
+  const child = spawn(process.execPath, [MILLRACE, ...flags, `--max-body-bytes=${maxBodyBytes}`], {
+    env: {
+      ...environment(databaseUrl),
+      MILLRACE_API_KEYS: keys,
+      MILLRACE_JWT_SECRET: callers.jwtSecret,
+      MILLRACE_WORKER_TOKEN: callers.workerToken,
+    },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const end = (): void => void child.kill('SIGKILL');
+  process.once('exit', end);
+  const exited = once(child, 'close').finally(() => process.off('exit', end));
+  const errors: string[] = [];
+  const apiUrl = await watchLog(child, errors);
+  return {
+    apiUrl,
+    port: Number(new URL(apiUrl).port),
+    memory: () => residentBytes(child.pid ?? 0),
+    isAlive: () => child.exitCode === null && child.signalCode === null,
+    errors: () => errors,
+    stop: async () => {
+      child.kill('SIGTERM');
+      await exited;
+      return child.exitCode;
+    },
+  };
+}
+
+/** Resolves to the address once the server serves; goes on reading, or the pipe would fill up and stop the server. */
+function watchLog({ stdout }: ChildProcess, errors: string[]): Promise<string> {
+  if (stdout === null) throw new Error('the server has no log to read');
+  return new Promise((resolve, reject) => {
+    const lines = createInterface({ input: stdout });
+    lines.on('line', (line) => {
+      if (!line.startsWith('{')) return;
+      const { level, msg, api } = JSON.parse(line) as { level?: number | string; msg?: string; api?: string };
+      if (msg === 'listening' && api !== undefined) resolve(api);
+      if (isError(level) && errors.length < MAX_ERRORS_KEPT) errors.push(line.slice(0, 2000));
+    });
+    lines.on('close', () => reject(new Error('the server ended before it served')));
+  });
+}
+
+const isError = (level: number | string | undefined): boolean =>
+  typeof level === 'number' ? level >= ERROR_LEVEL : level === 'error' || level === 'fatal';
+
+function residentBytes(pid: number): number | null {
+  try {
+    const [, kilobytes] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
+    return kilobytes === undefined ? null : Number(kilobytes) * 1024;
+  } catch {
+    return null;
+  }
+}
+
+/** `millrace doctor`: what it says when an invariant does not hold, or null. */
+export async function examine(databaseUrl: string): Promise<string | null> {
+  const child = spawn(process.execPath, [MILLRACE, 'doctor'], {
+    env: environment(databaseUrl),
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding('utf8').on('data', (text: string) => (output += text));
+  const [code] = (await once(child, 'close')) as [number | null];
+  return code === 0 ? null : output;
+}

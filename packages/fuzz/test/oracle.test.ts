@@ -1,0 +1,109 @@
+import { describe, expect, it } from 'vitest';
+import { openApiDocument } from '@millrace/server';
+import type { Answer } from '../src/answer.js';
+import type { Case } from '../src/draft.js';
+import { learn } from '../src/learn.js';
+import { operationsOf, type Document } from '../src/openapi.js';
+import { judge } from '../src/oracle.js';
+import { SchemaChecker } from '../src/schema.js';
+import { Memory, type Tenant } from '../src/tenants.js';
+import type { World } from '../src/valid.js';
+import type { Outcome } from '../src/wire.js';
+
+const A: Tenant = { name: 'tenant-a', token: 'key-a', mark: 'mark-of-a' };
+const B: Tenant = { name: 'tenant-b', token: 'key-b', mark: 'mark-of-b' };
+const ID = '019bd0e5-7c58-7a5f-9c0e-2f9f6a0f8f10';
+
+const document = (await openApiDocument()) as Document;
+
+const world = (): World => ({
+  operations: operationsOf(document),
+  checker: new SchemaChecker(document.components.schemas),
+  callers: { tenants: [A, B], workerToken: 'worker', jwtSecret: 'secret' },
+  memory: new Memory(),
+  host: 'localhost',
+  maxBodyBytes: 1000,
+});
+
+function request(id: string, { body, ...more }: Partial<Omit<Case, 'operation'>> & { body?: string } = {}): Case {
+  const operation = world().operations.find((each) => each.id === id)!;
+  const bytes = body === undefined ? null : Buffer.from(body);
+  const draft = { method: operation.method, target: operation.path, version: '1.1', headers: [], body: bytes } as const;
+  return { operation, caller: A, kind: 'none', draft, isRouted: true, ...more };
+}
+
+function answered(status: number, body: unknown = '', type = 'application/json; charset=utf-8'): Outcome {
+  const text = typeof body === 'string' ? body : JSON.stringify(body);
+  const answer: Answer = { status, headers: new Map([['content-type', type]]), body: Buffer.from(text), isOpen: false };
+  return { kind: 'answered', answers: [answer] };
+}
+
+const problem = (code: string): object => ({ error: 'no', code, timestamp: '2026-01-31T09:00:00.000Z' });
+const JOB = '{"task_name":"echo"}';
+
+const rules = (each: Case, outcome: Outcome): string[] => judge(world(), each, outcome).map(({ rule }) => rule);
+
+describe('a sound answer raises nothing', () => {
+  it.each<[string, Case, Outcome]>([
+    ['a creation', request('createJob', { body: JOB }), answered(201, { job_id: ID })],
+    ['nothing to say', request('cancelJob'), answered(204)],
+    ['a refusal', request('createJob', { kind: 'json.drop', body: '{}' }), answered(400, problem('invalid_request'))],
+    [
+      'a caller who sees what is theirs',
+      request('createJob', { kind: 'x' }),
+      answered(400, { ...problem('invalid_request'), error: A.mark }),
+    ],
+    ['a worker, who sees everything', request('leaseJobs', { caller: 'worker' }), answered(200, { jobs: [] })],
+    [
+      'broken framing that is hung up on',
+      request('createJob', { kind: 'framing.cut', isRouted: false }),
+      { kind: 'closed' },
+    ],
+    ['a poll that was asked to wait', request('leaseJobs', { body: '{"wait_secs":5}' }), { kind: 'hung' }],
+  ])('%s', (_what, each, outcome) => {
+    expect(rules(each, outcome)).toEqual([]);
+  });
+});
+
+describe('every rule can be broken', () => {
+  it.each<[string, Case, Outcome]>([
+    ['server-error', request('listJobs'), answered(500, problem('internal'))],
+    ['server-error', request('listJobs'), answered(503, problem('unavailable'))],
+    ['no-answer', request('getHealth'), { kind: 'hung' }],
+    ['no-answer', request('leaseJobs', { body: '{"wait_secs":0}' }), { kind: 'hung' }],
+    ['no-answer', request('createJob', { body: JOB }), { kind: 'closed' }],
+    ['malformed-answer', request('getHealth'), { kind: 'malformed', why: 'x' }],
+    ['error-shape', request('getJob'), answered(404, problem('nowhere'))],
+    ['error-shape', request('getJob'), answered(404, { error: 'no' })],
+    ['error-shape', request('getJob'), answered(404, 'Not Found', 'text/plain')],
+    ['error-shape', request('getJob'), answered(404, '{"error":')],
+    ['schema', request('createJob', { body: JOB }), answered(201, { job_id: 7 })],
+    ['schema', request('listJobs'), answered(200, { jobs: [{ id: ID }] })],
+    ['schema', request('cancelJob'), answered(204, 'x')],
+    ['schema', request('watchJob'), answered(200, 'event: status\ndata: {}\n\n', 'text/event-stream')],
+    ['undocumented-status', request('getJob', { kind: 'path.x' }), answered(409, problem('conflict'))],
+    ['refused-valid', request('createJob', { body: JOB }), answered(400, problem('invalid_request'))],
+    ['status', request('getJob', { onlyStatuses: [401] }), answered(404, problem('not_found'))],
+    ['leak', request('getJob'), answered(403, { ...problem('forbidden'), error: `belongs to ${B.mark}` })],
+    ['leak', request('getJob', { caller: 'nobody' }), answered(401, { ...problem('unauthorized'), error: A.mark })],
+    ['accepted-invalid', request('createJob', { body: '{}' }), answered(201, { job_id: ID })],
+    ['accepted-invalid', request('createJob', { body: '{"task_name":"echo"' }), answered(201, { job_id: ID })],
+    ['accepted-invalid', request('createJob', { body: '{"task_name":"a\\u0000"}' }), answered(201, { job_id: ID })],
+  ])('%s', (rule, each, outcome) => {
+    expect(rules(each, outcome)).toContain(rule);
+  });
+});
+
+it('an id that was given to two tenants is noticed', () => {
+  const same = world();
+  const creation = request('createJob', { body: JOB });
+  const answer = answered(201, { job_id: ID });
+  expect(learn(same, creation, answer)).toEqual([]);
+  expect(learn(same, { ...creation, caller: B }, answer)).toEqual([
+    { rule: 'crossing', detail: `jobs ${ID} belongs to somebody else` },
+  ]);
+});
+
+it('a keyword of the API description that nobody checks is refused, not passed over', () => {
+  expect(() => world().checker.problems({ type: 'number', multipleOf: 2 }, 3)).toThrow('multipleOf');
+});
