@@ -8,6 +8,7 @@ export default defineConfig({
     // Tests run the sources, so an edit is seen without a build. Only tests that spawn the binary use dist.
     alias: {
       '@millrace/contract': source('packages/contract/src/index.ts'),
+      '@millrace/server/testing': source('packages/server/src/testing.ts'),
       '@millrace/server': source('packages/server/src/index.ts'),
     },
   },

@@ -28,6 +28,9 @@ export async function installed() {
 /** Everything, tests included; resolves to the exit code. */
 export const buildAll = () => withLock(root, () => build([]));
 
+/** One package, with all it rests on; resolves to the exit code. */
+export const buildPackage = (path) => withLock(root, () => build([path]));
+
 function refuseOldNode() {
   const [major, minor] = process.versions.node.split('.').map(Number);
   if (major > OLDEST_NODE[0] || (major === OLDEST_NODE[0] && minor >= OLDEST_NODE[1])) return;

@@ -1,0 +1,27 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ChaosClient, type Reply } from '../history/client.js';
+import { fileJournal } from '../history/history.js';
+import { readSettings } from '../stage/actors.js';
+import { rotating } from './rotating.js';
+
+/** Creates jobs until it has made as many as it was told, or until SIGTERM. A create without an answer is not repeated: it may have happened. */
+const settings = readSettings();
+const urls = rotating(settings.urls);
+const journal = fileJournal(settings.journal);
+const client = new ChaosClient({ ...settings, url: urls.current, journal });
+
+let stopping = false;
+process.once('SIGTERM', () => (stopping = true));
+
+for (let made = 0; !stopping && (settings.jobs === 0 || made < settings.jobs); made += settings.batch) {
+  const { status } = await create();
+  if (status === null || status >= 500) urls.advance();
+  await sleep(settings.pauseMs);
+}
+journal.close();
+
+function create(): Promise<Reply> {
+  const job = { payload: {}, config: { queue: settings.queue, ...settings.config } };
+  if (settings.batch === 1) return client.create(settings.task, job);
+  return client.batch(Array.from({ length: settings.batch }, () => ({ task_name: settings.task, ...job })));
+}

@@ -1,0 +1,47 @@
+import type { Fault } from '../fault.js';
+import type { Stage } from '../stage/stage.js';
+
+const LEASE_SECS = 2;
+/** The janitor comes every five seconds; two more are for a busy machine. */
+const RECLAIMED_WITHIN_MS = LEASE_SECS * 1_000 + 7_000;
+const AT_A_TIME = 4;
+
+/** Workers die with jobs in hand. Each of those jobs must be claimed again soon after its lease has run out. */
+export const killWorkers: Fault = {
+  row: 2,
+  name: 'kill -9 remote workers',
+  check: 'reclaimed within lease + 7 s',
+  unit: 'kills',
+  full: 500,
+  everyday: 8,
+  async run(stage, count) {
+    const database = await stage.database();
+    const server = await stage.server({ database, mode: 'api' });
+    const urls = [server.url];
+    for (let killed = 0; killed < count; killed += AT_A_TIME) {
+      const victims = Array.from({ length: Math.min(AT_A_TIME, count - killed) }, () =>
+        stage.worker({ urls, leaseSecs: LEASE_SECS, maxJobs: 3, workMs: [20, 1_500] }),
+      );
+      await stage.producer({ urls, jobs: 40, batch: 20 }).exited;
+      await Promise.all(
+        victims.map(async (victim) => {
+          await stage.sleep(stage.random.between(400, 1_200));
+          await victim.kill();
+        }),
+      );
+      await reclaimed(stage, urls);
+    }
+    await stage.drained(database);
+  },
+};
+
+/** A survivor takes everything over; nothing may be left in the hands of the dead. */
+async function reclaimed(stage: Stage, urls: readonly string[]): Promise<void> {
+  const [database] = stage.databases;
+  const survivor = stage.worker({ urls, leaseSecs: 30, maxJobs: 50, workMs: [1, 5] });
+  const startedAt = performance.now();
+  if (database) await stage.drained(database);
+  const tookMs = performance.now() - startedAt;
+  stage.expect(tookMs <= RECLAIMED_WITHIN_MS, `jobs of dead workers came back only after ${Math.round(tookMs)} ms`);
+  await survivor.terminate();
+}

@@ -1,0 +1,70 @@
+import { closeSync, existsSync, openSync, readFileSync, writeSync } from 'node:fs';
+import { monotonicMs, type Answer, type Call } from './calls.js';
+
+/** Where calls and answers go: memory in the suite, a file in a process that may be killed. */
+export interface Journal {
+  call(call: Call): void;
+  answer(answer: Answer): void;
+}
+
+export interface Entry {
+  readonly call: Call;
+  readonly answer: Answer | null;
+}
+
+interface Span {
+  readonly from: number;
+  to: number;
+}
+
+export class History implements Journal {
+  readonly #calls = new Map<string, Call>();
+  readonly #answers = new Map<string, Answer>();
+  readonly #outages: Span[] = [];
+
+  call(call: Call): void {
+    this.#calls.set(call.id, call);
+  }
+
+  answer(answer: Answer): void {
+    this.#answers.set(answer.id, answer);
+  }
+
+  /** Adds what another process wrote; its last line may have been cut short with it. */
+  load(path: string): void {
+    if (!existsSync(path)) return;
+    for (const line of readFileSync(path, 'utf8').split('\n').slice(0, -1)) {
+      const { call, answer } = JSON.parse(line) as { call?: Call; answer?: Answer };
+      if (call) this.call(call);
+      if (answer) this.answer(answer);
+    }
+  }
+
+  /** From now until the returned function is called the database may be out of reach, and 503 is a fair answer. */
+  beginOutage(): () => void {
+    const span: Span = { from: monotonicMs(), to: Number.POSITIVE_INFINITY };
+    this.#outages.push(span);
+    return () => (span.to = Math.min(span.to, monotonicMs()));
+  }
+
+  /** Whether any part of the call fell into a declared outage. */
+  duringOutage({ call, answer }: Entry): boolean {
+    const end = answer?.endedAt ?? Number.POSITIVE_INFINITY;
+    return this.#outages.some(({ from, to }) => call.startedAt <= to && end >= from);
+  }
+
+  entries(): readonly Entry[] {
+    return [...this.#calls.values()].map((call) => ({ call, answer: this.#answers.get(call.id) ?? null }));
+  }
+}
+
+/** Each line is written before the call goes on, so it outlives a kill. */
+export function fileJournal(path: string): Journal & { close(): void } {
+  const file = openSync(path, 'a');
+  const write = (line: object): void => void writeSync(file, `${JSON.stringify(line)}\n`);
+  return {
+    call: (call) => write({ call }),
+    answer: (answer) => write({ answer }),
+    close: () => closeSync(file),
+  };
+}

@@ -1,0 +1,47 @@
+import type { Outcome } from './fault.js';
+
+const HEAD = ['#', 'fault', 'count', 'jobs', 'violations', 'seconds'] as const;
+
+/** The table as it stands in docs/reliability.md. */
+export function asMarkdown(outcomes: readonly Outcome[]): string {
+  const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`;
+  return [line(HEAD), '|---|---|---|---|---|---|', ...outcomes.map((each) => line(cellsOf(each)))].join('\n');
+}
+
+/** The table on a terminal. */
+export function asText(outcomes: readonly Outcome[]): string {
+  const rows = [HEAD, ...outcomes.map(cellsOf)];
+  const widths = HEAD.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
+  return rows
+    .map((row) =>
+      row
+        .map((cell, column) => pad(cell, widths[column] ?? 0, column))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n');
+}
+
+const pad = (cell: string, width: number, column: number): string =>
+  column === 1 ? cell.padEnd(width) : cell.padStart(width);
+
+function cellsOf({ row, name, unit, count, jobs, violations, seconds, notRun }: Outcome): readonly string[] {
+  if (notRun !== null) return [String(row), name, 'not run', '', '', ''];
+  const cells = [
+    `${count.toLocaleString('en')} ${unit}`,
+    jobs.toLocaleString('en'),
+    String(violations.length),
+    seconds.toFixed(1),
+  ];
+  return [String(row), name, ...cells];
+}
+
+/** What went wrong and what was not run, a line each. */
+export function remarks(outcomes: readonly Outcome[]): readonly string[] {
+  const MOST = 10;
+  return outcomes.flatMap(({ row, violations, notRun }) => [
+    ...(notRun === null ? [] : [`row ${row} was not run: ${notRun}`]),
+    ...violations.slice(0, MOST).map((violation) => `row ${row}: ${violation}`),
+    ...(violations.length > MOST ? [`row ${row}: and ${violations.length - MOST} more`] : []),
+  ]);
+}

@@ -1,0 +1,91 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Fault, Outcome } from './fault.js';
+import { doctor } from './oracle/doctor.js';
+import type { JobRecord } from './oracle/model.js';
+import { judge } from './oracle/oracle.js';
+import { Cluster } from './stage/cluster.js';
+import { onExit } from './stage/exit.js';
+import { seededRandom } from './stage/random.js';
+import { BUILT_MILLRACE, Stage } from './stage/stage.js';
+
+export interface RunOptions {
+  readonly seed: number;
+  /** A fraction of the full count; null for the everyday count. */
+  readonly scale: number | null;
+  /** The command line under test: the build, or a mutant of it. */
+  readonly millrace?: string;
+  onOutcome?(outcome: Outcome): void;
+}
+
+/** How many rows that mostly wait may do so side by side. */
+const SIDE_BY_SIDE = 4;
+
+/** Runs rows on one PostgreSQL that is cleared away at the end. Directories of rows that went wrong are left to be looked at. */
+export async function runFaults(faults: readonly Fault[], options: RunOptions): Promise<readonly Outcome[]> {
+  const home = mkdtempSync(join(tmpdir(), 'millrace-chaos-'));
+  const forget = onExit(() => rmSync(home, { recursive: true, force: true }));
+  let shared: Promise<Cluster> | null = null;
+  const sharedCluster = (): Promise<Cluster> => (shared ??= Cluster.create(join(home, 'shared')));
+  const outcomes: Outcome[] = [];
+  const runOne = async (fault: Fault): Promise<void> => {
+    const outcome = await runFault(fault, options, { home, sharedCluster });
+    outcomes.push(outcome);
+    options.onOutcome?.(outcome);
+  };
+  try {
+    for (const fault of faults.filter((each) => each.alone)) await runOne(fault);
+    const rest = faults.filter((each) => !each.alone);
+    const lane = async (): Promise<void> => {
+      for (let fault = rest.shift(); fault; fault = rest.shift()) await runOne(fault);
+    };
+    await Promise.all(Array.from({ length: SIDE_BY_SIDE }, lane));
+  } finally {
+    if (shared !== null) await (await (shared as Promise<Cluster>)).dispose();
+    forget();
+    if (outcomes.every(({ violations }) => violations.length === 0)) rmSync(home, { recursive: true, force: true });
+  }
+  return outcomes.sort((a, b) => a.row - b.row);
+}
+
+interface Place {
+  readonly home: string;
+  readonly sharedCluster: () => Promise<Cluster>;
+}
+
+async function runFault(fault: Fault, options: RunOptions, { home, sharedCluster }: Place): Promise<Outcome> {
+  const count = options.scale === null ? fault.everyday : Math.max(1, Math.round(fault.full * options.scale));
+  const common = { row: fault.row, name: fault.name, unit: fault.unit, count };
+  const notRun = (await fault.unavailable?.()) ?? null;
+  if (notRun !== null) return { ...common, count: 0, jobs: 0, seconds: 0, violations: [], notRun };
+  const startedAt = performance.now();
+  const { millrace = BUILT_MILLRACE } = options;
+  const dir = join(home, `row-${fault.row}`);
+  const stage = new Stage({ dir, millrace, sharedCluster, random: seededRandom(options.seed).fork(fault.name) });
+  let jobs = 0;
+  try {
+    await fault.run(stage, count);
+    jobs = await examine(stage);
+  } catch (error) {
+    stage.violation(`the row could not be run to its end: ${(error as Error).stack ?? String(error)}`);
+  } finally {
+    await stage.dispose();
+  }
+  const seconds = (performance.now() - startedAt) / 1_000;
+  const left = stage.violations.length === 0 ? [] : [`logs and journals are in ${dir}`];
+  return { ...common, jobs, seconds, violations: [...stage.violations, ...left], notRun: null };
+}
+
+/** Everything holds that must hold after any fault. Resolves to the number of jobs there were. */
+async function examine(stage: Stage): Promise<number> {
+  // Doctor first, while the servers still run: a stopped fleet would let leases become overdue.
+  for (const { url } of stage.databases)
+    for (const finding of await doctor(BUILT_MILLRACE, url)) stage.violation(finding);
+  await stage.stopProcesses();
+  const records = new Map<string, JobRecord>();
+  for (const database of stage.databases) for (const [id, record] of await database.records()) records.set(id, record);
+  const { history, poolQueues } = stage;
+  for (const finding of judge({ history, records, poolQueues })) stage.violation(finding);
+  return records.size;
+}

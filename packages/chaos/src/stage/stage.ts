@@ -1,0 +1,193 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import type { Settings } from '@millrace/server/testing';
+import { ChaosClient } from '../history/client.js';
+import { History } from '../history/history.js';
+import { ACTOR_DEFAULTS, CREDENTIALS, startActor, type ActorOptions } from './actors.js';
+import { Cluster } from './cluster.js';
+import type { Database, Host } from './database.js';
+import type { ManagedProcess } from './processes.js';
+import { startProxy, type Proxy } from './proxy.js';
+import type { Random } from './random.js';
+import { ServerProcess, type ServerOptions } from './server.js';
+import { until, type UntilOptions } from './until.js';
+
+export interface StageOptions {
+  readonly dir: string;
+  readonly random: Random;
+  /** The command line under test. */
+  readonly millrace: string;
+  readonly sharedCluster: () => Promise<Cluster>;
+}
+
+/** Everything a row works with. Whatever is made here is cleared away at its end, however it ends. */
+export class Stage {
+  readonly history = new History();
+  readonly random: Random;
+  readonly violations: string[] = [];
+  /** Queues on which the pool of a server works: there jobs also end without any call. */
+  readonly poolQueues = new Set<string>();
+  readonly databases: Database[] = [];
+  readonly #clusters: Cluster[] = [];
+  readonly #processes: ManagedProcess[] = [];
+  readonly #servers: ServerProcess[] = [];
+  readonly #proxies: Proxy[] = [];
+  readonly #journals: string[] = [];
+  #named = 0;
+
+  constructor(private readonly options: StageOptions) {
+    this.random = options.random;
+    mkdirSync(options.dir, { recursive: true });
+  }
+
+  /** Something is wrong that the invariants do not see. */
+  violation(message: string): void {
+    this.violations.push(message);
+  }
+
+  /** The same, if the condition does not hold. */
+  expect(holds: boolean, message: string): void {
+    if (!holds) this.violation(message);
+  }
+
+  /** A PostgreSQL that this row alone uses and may crash. */
+  async cluster(settings: Settings = {}): Promise<Cluster> {
+    const cluster = await Cluster.create(join(this.options.dir, `pg${this.#clusters.length + 1}`), settings);
+    this.#clusters.push(cluster);
+    return cluster;
+  }
+
+  /** A migrated database on the cluster given, else on the one that all rows share. */
+  async database({ on, empty = false }: { on?: Cluster; empty?: boolean } = {}): Promise<Database> {
+    const database = await (on ?? (await this.options.sharedCluster())).createDatabase({ empty });
+    this.databases.push(database);
+    return database;
+  }
+
+  /** A server that serves. `all` and `worker` also work on their default queue, which is `default` unless the arguments say otherwise. */
+  async server(options: ServerOptions): Promise<ServerProcess> {
+    return this.prepareServer(options).start();
+  }
+
+  /** The same, not yet started. */
+  prepareServer(options: ServerOptions): ServerProcess {
+    const { mode = 'all', args = [] } = options;
+    const name = options.name ?? this.#name(`server-${mode}`);
+    const queue = args.find((each) => each.startsWith('--default-queue='))?.split('=')[1] ?? 'default';
+    if (mode !== 'api') this.poolQueues.add(queue);
+    const { dir, millrace } = this.options;
+    const server = new ServerProcess(name, options, {
+      dir,
+      millrace,
+      onUnexpectedExit: (text) => this.violation(text),
+    });
+    this.#servers.push(server);
+    return server;
+  }
+
+  /** Stands between servers and the database; `url` of it is what a server is given. */
+  async proxy(database: Database): Promise<Proxy> {
+    const proxy = await startProxy(database.url);
+    this.#proxies.push(proxy);
+    return proxy;
+  }
+
+  /** A client in this process: tenant and worker at once. `url` may be a function, for a target that changes. */
+  client(target: ServerProcess | (() => string), { timeoutMs }: { timeoutMs?: number } = {}): ChaosClient {
+    const url = typeof target === 'function' ? target : () => target.url;
+    const journal = this.history;
+    return new ChaosClient({
+      name: this.#name('client'),
+      url,
+      journal,
+      ...CREDENTIALS,
+      ...(timeoutMs !== undefined && { timeoutMs }),
+    });
+  }
+
+  /** A remote worker in a process of its own. */
+  worker(options: ActorOptions): ManagedProcess {
+    return this.#actor('worker', options);
+  }
+
+  /** A process that creates jobs. */
+  producer(options: ActorOptions): ManagedProcess {
+    return this.#actor('producer', options);
+  }
+
+  /** What the actors have written so far becomes part of the history; again as often as wanted. */
+  readJournals(): void {
+    for (const journal of this.#journals) this.history.load(journal);
+  }
+
+  /** Arguments for node that give a server a wrong clock: [after so many ms, off by so many ms]. */
+  clock(plan: readonly (readonly [number, number])[]): Required<Pick<ServerOptions, 'nodeArgs' | 'env'>> {
+    const preload = new URL('../preload/clock.js', import.meta.url).href;
+    return { nodeArgs: ['--import', preload], env: { CHAOS_CLOCK: JSON.stringify(plan) } };
+  }
+
+  /** During `body` the database may be out of reach: 503 is then a fair answer. */
+  async outage<T>(body: () => Promise<T>): Promise<T> {
+    const end = this.history.beginOutage();
+    try {
+      return await body();
+    } finally {
+      end();
+    }
+  }
+
+  /** Waits for every job to end: what a row does before it is judged, unless it wants some left. */
+  async drained(database: Database, withinMs = 60_000): Promise<void> {
+    const probe = async (): Promise<true | string> => {
+      const live = await database.liveJobs();
+      return live === 0 || `${live} jobs are left`;
+    };
+    await this.until(probe, { what: 'every job to end', withinMs, everyMs: 100 });
+  }
+
+  until<T>(probe: () => Promise<T> | T, options?: UntilOptions): ReturnType<typeof until<T>> {
+    return until(probe, options);
+  }
+
+  sleep(ms: number): Promise<void> {
+    return sleep(ms);
+  }
+
+  /** Everything that runs ends now; databases stay, to be looked at. */
+  async stopProcesses(): Promise<void> {
+    const servers = this.#servers.filter((server) => server.isAlive).map((server) => server.process);
+    await Promise.all([...servers, ...this.#processes].filter((each) => each.isAlive).map((each) => each.kill()));
+    await Promise.all(this.#proxies.splice(0).map((proxy) => proxy.close()));
+    this.readJournals();
+  }
+
+  async dispose(): Promise<void> {
+    await this.stopProcesses();
+    const own = new Set<Host>(this.#clusters);
+    for (const database of this.databases) if (!own.has(database.host)) await database.drop();
+    await Promise.all(this.#clusters.map((cluster) => cluster.dispose()));
+  }
+
+  #actor(kind: 'worker' | 'producer', options: ActorOptions): ManagedProcess {
+    const name = this.#name(kind);
+    const journal = join(this.options.dir, `${name}.journal`);
+    this.#journals.push(journal);
+    const settings = { ...ACTOR_DEFAULTS, ...CREDENTIALS, queue: 'remote', ...options };
+    const process = startActor(
+      kind,
+      { ...settings, name, journal, seed: this.random.fork(name).integer(0, 0xffff_ffff) },
+      (text) => this.violation(text),
+    );
+    this.#processes.push(process);
+    return process;
+  }
+
+  #name(kind: string): string {
+    this.#named += 1;
+    return `${kind}-${this.#named}`;
+  }
+}
+
+export const BUILT_MILLRACE = fileURLToPath(new URL('../../../cli/bin/millrace.mjs', import.meta.url));
