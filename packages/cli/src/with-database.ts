@@ -3,8 +3,8 @@ import type { Invocation } from './invocation.js';
 
 /** Work on the configured database without serving anybody; an embedded one is started for it, or joined. */
 export async function withDatabase<T>({ argv, env, isTTY }: Invocation, work: (url: string) => Promise<T>): Promise<T> {
-  const { database, logLevel, logFormat } = parseDatabaseConfig(argv, env, { isTTY });
-  if (database.kind === 'url') return work(database.url);
+  const { database, directDatabaseUrl, logLevel, logFormat } = parseDatabaseConfig(argv, env, { isTTY });
+  if (database.kind === 'url') return work(directDatabaseUrl ?? database.url);
   const embedded = await startEmbedded({
     dir: database.dir,
     log: createLogger({ level: logLevel, format: logFormat }),

@@ -112,10 +112,22 @@ export const databaseAddress: Reader<DatabaseAddress> = (text) => {
     if (dir === '') throw new Refused('must name a directory after embedded:');
     return { kind: 'embedded', dir };
   }
-  if (!/^postgres(ql)?:\/\//.test(url)) throw new Refused('must begin with postgres://, postgresql:// or embedded:');
+  if (!POSTGRES.test(url)) throw new Refused('must begin with postgres://, postgresql:// or embedded:');
+  return { kind: 'url', url: wellFormed(url) };
+};
+
+export const postgresUrl: Reader<string> = (text) => {
+  const url = text.trim();
+  if (!POSTGRES.test(url)) throw new Refused('must begin with postgres:// or postgresql://');
+  return wellFormed(url);
+};
+
+const POSTGRES = /^postgres(ql)?:\/\//;
+
+function wellFormed(url: string): string {
   // libpq allows "user:password@/db?host=/socket/dir", which the URL standard does not; the rest must be a URL.
   if (!URL.canParse(url.replace('@/', '@localhost/'))) {
     throw new Refused('is not a valid URL; percent-encode special characters in the password');
   }
-  return { kind: 'url', url };
-};
+  return url;
+}

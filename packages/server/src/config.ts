@@ -23,6 +23,9 @@ export interface Config {
   readonly jwtSecret: string | null;
   readonly workerToken: string | null;
   readonly database: DatabaseAddress;
+  readonly pooler: Values['pooler'];
+  /** Null: there is no way around the pooler, or no pooler. */
+  readonly directDatabaseUrl: string | null;
   readonly maxDbConnections: number;
   readonly autoMigrate: boolean;
   readonly maxBodyBytes: number;
@@ -33,7 +36,7 @@ export interface Config {
 }
 
 export type LogConfig = Pick<Config, 'logLevel' | 'logFormat'>;
-export type DatabaseConfig = LogConfig & Pick<Config, 'database'>;
+export type DatabaseConfig = LogConfig & Pick<Config, 'database' | 'pooler' | 'directDatabaseUrl'>;
 
 export interface Terminal {
   readonly isTTY: boolean;
@@ -61,10 +64,22 @@ export function parseDatabaseConfig(argv: readonly string[], env: NodeJS.Process
 
 function databaseConfig(values: Values, io: Terminal): DatabaseConfig {
   return {
-    database: database(values),
+    ...address(values),
     logLevel: values.logLevel,
     logFormat: values.logFormat ?? (io.isTTY ? 'pretty' : 'json'),
   };
+}
+
+function address(values: Values): Pick<Config, 'database' | 'pooler' | 'directDatabaseUrl'> {
+  const { pooler, directDatabaseUrl } = values;
+  const address = { database: database(values), pooler, directDatabaseUrl };
+  if (pooler === 'none') {
+    if (directDatabaseUrl !== null)
+      throw new UsageError('--direct-database-url is of use with --pooler transaction only');
+    return address;
+  }
+  if (address.database.kind === 'url') return address;
+  throw new UsageError('--pooler is for a database with a URL; the embedded one is always reached directly');
 }
 
 function database({ databaseUrl, dev, dataDir }: Values): DatabaseAddress {
@@ -108,9 +123,11 @@ function checkCredentials({ mode, dev, apiKeys, jwtSecret, workerToken }: Config
 }
 
 /** Everything in a configuration that must never be shown or logged. */
-export function configSecrets({ apiKeys, jwtSecret, workerToken, database: address }: Config): readonly string[] {
-  const password = address.kind === 'url' ? passwordOf(address.url) : null;
-  return [...apiKeys.keys(), jwtSecret, workerToken, password].filter((secret) => secret !== null);
+export function configSecrets(config: Config): readonly string[] {
+  const { apiKeys, jwtSecret, workerToken, database: address, directDatabaseUrl } = config;
+  const urls = [address.kind === 'url' ? address.url : null, directDatabaseUrl];
+  const passwords = urls.map((url) => (url === null ? null : passwordOf(url)));
+  return [...apiKeys.keys(), jwtSecret, workerToken, ...passwords].filter((secret) => secret !== null);
 }
 
 /** The flags for --help, one paragraph each, straight from the table. */

@@ -3,24 +3,32 @@ import type { Config } from './config.js';
 import { isUnavailable } from './domain/errors.js';
 import { startEmbedded } from './embedded/index.js';
 import type { Lifecycle } from './lifecycle.js';
+import { Database } from './store/database.js';
 import { migrate, refusal, SchemaError, schemaState } from './store/migrate.js';
+import { checkSessions } from './store/session-check.js';
 
 /** How long a start waits for a database that does not answer yet, as after a reboot of both. */
 const PATIENCE_MS = 30_000;
 const RETRY_MS = 500;
 
-/** The address of a database whose schema is the one this program knows. */
-export async function openDatabase(config: Config, logger: Logger, lifecycle: Lifecycle): Promise<string> {
+/** A database whose schema is the one this program knows, over connections that are what they are taken for. */
+export async function openDatabase(config: Config, logger: Logger, lifecycle: Lifecycle): Promise<Database> {
   const url = await addressOf(config, logger, lifecycle);
-  const state = await patiently(() => schemaState(url), logger);
+  const { pooler, directDatabaseUrl, maxDbConnections: maxConnections } = config;
+  const schemaUrl = directDatabaseUrl ?? url;
+  const state = await patiently(() => schemaState(schemaUrl), logger);
+  const db = new Database({ url, pooler, directUrl: directDatabaseUrl, maxConnections, logger });
+  lifecycle.onStop(() => db.close());
+  // Before anything is written: with two addresses it might be the wrong database.
+  await patiently(() => checkSessions(db), logger);
   if (state.kind === 'behind' && config.autoMigrate) {
-    const { applied } = await migrate(url);
+    const { applied } = await migrate(schemaUrl);
     if (applied.length > 0) logger.info({ applied }, 'migrated the database schema');
-    return url;
+    return db;
   }
   const refused = refusal(state);
   if (refused) throw new SchemaError(refused);
-  return url;
+  return db;
 }
 
 async function addressOf({ database }: Config, logger: Logger, lifecycle: Lifecycle): Promise<string> {

@@ -15,7 +15,7 @@ import { POOL_LEASE_SECS, WorkerPool } from './loops/worker-pool.js';
 import { engineMetrics, gaugeCollector } from './measures.js';
 import { openDatabase } from './open-database.js';
 import { Bulletin } from './store/bulletin.js';
-import { Database } from './store/database.js';
+import type { Database } from './store/database.js';
 import { currentSchema } from './store/schema-check.js';
 import { startMetricsServer } from './telemetry/metrics-server.js';
 import { Metrics } from './telemetry/metrics.js';
@@ -50,9 +50,7 @@ export async function startServer(config: Config, options: ServerOptions): Promi
 
 async function start(config: Config, options: ServerOptions, lifecycle: Lifecycle): Promise<RunningServer> {
   const { logger } = options;
-  const url = await openDatabase(config, logger, lifecycle);
-  const db = new Database({ url, maxConnections: config.maxDbConnections, logger });
-  lifecycle.onStop(() => db.close());
+  const db = await openDatabase(config, logger, lifecycle);
 
   const handlers: Handlers = { ...BUILTIN_HANDLERS, ...options.handlers };
   const metrics: Metrics = new Metrics({ collect: () => collectGauges(metrics) });
@@ -110,14 +108,15 @@ async function startBulletin(db: Database, { engine: { hub }, logger, lifecycle 
   );
   hub.connect(bulletin);
   lifecycle.onStop(() => bulletin.stop());
-  await bulletin.start();
+  if (db.canListen) return bulletin.start();
+  logger.info('no --direct-database-url to listen on: work of other processes is found by looking, within 5 s');
 }
 
-function startLoops({ config, engine: { maintenance, cronFirer }, logger, lifecycle }: Parts): void {
+function startLoops({ config, engine: { maintenance, cronFirer, hub }, logger, lifecycle }: Parts): void {
   const loops: Loop[] = [
     createJanitor(maintenance, logger),
     createRetention(maintenance, config.retentionHours, logger),
-    ...(config.mode === 'api' ? [] : [createCronScheduler(cronFirer, logger)]),
+    ...(config.mode === 'api' ? [] : [createCronScheduler(cronFirer, hub, logger)]),
   ];
   for (const loop of loops) {
     loop.start();

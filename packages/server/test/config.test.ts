@@ -1,6 +1,13 @@
 import { resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { describeOptions, parseConfig, parseDatabaseConfig, UsageError, type Config } from '../src/config.js';
+import {
+  configSecrets,
+  describeOptions,
+  parseConfig,
+  parseDatabaseConfig,
+  UsageError,
+  type Config,
+} from '../src/config.js';
 import { OPTIONS } from '../src/config-options.js';
 
 const TERMINAL = { isTTY: true };
@@ -40,6 +47,8 @@ describe('defaults', () => {
       jwtSecret: null,
       workerToken: 'w',
       database: { kind: 'url', url: 'postgres://localhost/x' },
+      pooler: 'none',
+      directDatabaseUrl: null,
       maxDbConnections: 10,
       autoMigrate: true,
       maxBodyBytes: 16_777_216,
@@ -82,6 +91,14 @@ const SAMPLES: readonly (readonly [keyof Config, string, string, string, unknown
     'postgresql://u:p@h:1/d',
     { kind: 'url', url: 'postgresql://u:p@h:1/d' },
   ],
+  ['pooler', '--pooler', 'MILLRACE_POOLER', 'none', 'none'],
+  [
+    'directDatabaseUrl',
+    '--direct-database-url',
+    'MILLRACE_DIRECT_DATABASE_URL',
+    'postgres://u@h:2/d\n',
+    'postgres://u@h:2/d',
+  ],
   ['maxDbConnections', '--max-db-connections', 'MILLRACE_MAX_DB_CONNECTIONS', '25', 25],
   ['autoMigrate', '--auto-migrate', 'MILLRACE_AUTO_MIGRATE', 'false', false],
   ['maxBodyBytes', '--max-body-bytes', 'MILLRACE_MAX_BODY_BYTES', '1', 1],
@@ -95,6 +112,7 @@ const REQUIRED: NodeJS.ProcessEnv = {
   MILLRACE_API_KEYS: 'key-a:a',
   MILLRACE_WORKER_TOKEN: 'w',
   DATABASE_URL: 'postgres://localhost/x',
+  MILLRACE_POOLER: 'transaction',
 };
 
 describe.each(SAMPLES)('%s', (key, flag, variable, text, value) => {
@@ -297,6 +315,7 @@ describe('fail-closed start', () => {
       refusal(['--api-keys=k:t', '--worker-token=hush hush'], DATABASE),
       refusal([...SERVING.slice(0, 2), '--database-url=mysql://u:hush@h/d']),
       refusal([...SERVING.slice(0, 2), '--database-url=postgres://u:hush#x@h/d']),
+      refusal([...SERVING, '--pooler=transaction', '--direct-database-url=mysql://u:hush@h/d']),
       refusal(['--api-keys', 'k:t', 'hush']),
       refusal(['--jwt-secert=hush']),
     ];
@@ -335,9 +354,37 @@ describe('the database address', () => {
   it('is all that a command on the database needs', () => {
     expect(parseDatabaseConfig([], { DATABASE_URL: 'postgres://h/d' }, PIPE)).toEqual({
       database: { kind: 'url', url: 'postgres://h/d' },
+      pooler: 'none',
+      directDatabaseUrl: null,
       logLevel: 'info',
       logFormat: 'json',
     });
+  });
+});
+
+describe('a pooler', () => {
+  it('may have a way around it, whose password is a secret too', () => {
+    const config = parse([...SERVING, '--pooler=transaction', '--direct-database-url=postgres://u:hush@h/d']);
+    expect(config).toMatchObject({ pooler: 'transaction', directDatabaseUrl: 'postgres://u:hush@h/d' });
+    expect(configSecrets(config)).toContain('hush');
+  });
+
+  it.each([
+    [
+      [...SERVING, '--direct-database-url=postgres://h/d'],
+      '--direct-database-url is of use with --pooler transaction only',
+    ],
+    [
+      ['--dev', '--pooler=transaction'],
+      '--pooler is for a database with a URL; the embedded one is always reached directly',
+    ],
+    [
+      [...SERVING, '--pooler=transaction', '--direct-database-url=embedded:x'],
+      '--direct-database-url must begin with postgres:// or postgresql://',
+    ],
+    [[...SERVING, '--pooler=session'], '--pooler must be one of none, transaction, not "session"'],
+  ])('%j is refused', (argv, line) => {
+    expect(refusal(argv)).toBe(line);
   });
 });
 

@@ -1,7 +1,17 @@
 import pg from 'pg';
 import type { Logger } from 'pino';
 import { breaksConnection, DeadlineExceeded, isCollision, isOutage, translate } from './failures.js';
-import { withSettings } from './session.js';
+import { pooledRun } from './pooled-query.js';
+import {
+  beginWith,
+  COMMON_SETTINGS,
+  HOT_DEADLINE_MS,
+  HOT_SETTINGS,
+  READ_DEADLINE_MS,
+  READ_SETTINGS,
+  withSettings,
+  type Settings,
+} from './session.js';
 import type { Statement } from './sql.js';
 
 /**
@@ -13,6 +23,8 @@ import type { Statement } from './sql.js';
  * reads  lists and counts, planned for their actual filters. Without hash joins: those have no order, so a page of a list that is filtered
  *        through two tables would be sorted out of all that matches instead of being walked to its end.
  *
+ * Behind a pooler in transaction mode nothing is kept on a connection: each transaction brings its settings along, and nothing is prepared.
+ *
  * Invariants: every statement has a deadline on this side of the wire, so a database that stops answering can't hold a request;
  * a connection that missed its deadline is destroyed, never reused; a collision (deadlock, serialization) is repeated
  * here, since every statement of the hot path is a transaction of its own.
@@ -22,39 +34,18 @@ export interface DatabaseOptions {
   /** All connections of this process together, the listening one included. */
   readonly maxConnections: number;
   readonly logger: Logger;
+  readonly pooler?: Pooler;
+  /** The way around the pooler, for what needs a connection of its own. */
+  readonly directUrl?: string | null;
 }
 
+/** What stands between us and PostgreSQL: `transaction` is a pooler that lends a server connection for one transaction at a time. */
+export type Pooler = 'none' | 'transaction';
 export type Row = Record<string, unknown>;
 export type Run = <R extends object = Row>(statement: Statement, values?: readonly unknown[]) => Promise<R[]>;
 
 const CONNECT_MS = 5_000;
-const HOT_DEADLINE_MS = 10_000;
-const READ_DEADLINE_MS = 20_000;
 const COLLISION_TRIES = 10;
-
-const COMMON_SETTINGS = [
-  'TimeZone=UTC',
-  'DateStyle=ISO',
-  'default_transaction_isolation=read\\ committed',
-  'jit=off',
-  'idle_in_transaction_session_timeout=30000',
-  'lock_timeout=0',
-  'standard_conforming_strings=on',
-];
-const HOT_SETTINGS = [
-  'plan_cache_mode=force_generic_plan',
-  'enable_seqscan=off',
-  'enable_nestloop=off',
-  'enable_mergejoin=off',
-  'enable_bitmapscan=off',
-  'max_parallel_workers_per_gather=0',
-  `statement_timeout=${HOT_DEADLINE_MS}`,
-];
-const READ_SETTINGS = [
-  `statement_timeout=${READ_DEADLINE_MS}`,
-  'max_parallel_workers_per_gather=0',
-  'enable_hashjoin=off',
-];
 
 /** Instants stay text: a Date would cut PostgreSQL's microseconds to milliseconds. json stays text: it is the caller's. */
 const asText = (value: string): string => value;
@@ -66,37 +57,59 @@ const TYPES: pg.CustomTypesConfig = {
     isKeptAsText(oid) ? asText : (pg.types.getTypeParser(oid, format) as (value: string) => unknown),
 };
 
+/** Runs one statement, which is a transaction, on a connection that was taken for it. */
+type Execute = <R extends object>(client: pg.ClientBase, query: pg.QueryConfig) => Promise<pg.QueryResult<R>>;
+
+const plainly: Execute = (client, query) => client.query(query);
+
 export class Database {
   readonly #hot: pg.Pool;
   readonly #reads: pg.Pool;
-  readonly #listenConfig: pg.ClientConfig;
+  readonly #listenUrl: string | null;
+  readonly #pooled: boolean;
+  readonly #runHot: Execute;
+  readonly #runRead: Execute;
   #away = false;
 
   constructor(private readonly options: DatabaseOptions) {
+    const { url, pooler = 'none', directUrl = null } = options;
+    this.#pooled = pooler === 'transaction';
+    this.#listenUrl = this.#pooled ? directUrl : url;
+    this.#runHot = this.#pooled ? pooledRun(HOT_SETTINGS) : plainly;
+    this.#runRead = this.#pooled ? pooledRun(READ_SETTINGS) : plainly;
     // One connection listens; of the rest, the queue's own statements get the larger part.
-    const shared = Math.max(2, options.maxConnections - 1);
+    const shared = Math.max(2, options.maxConnections - (this.canListen ? 1 : 0));
     const hot = Math.max(1, Math.ceil(shared * 0.6));
     this.#hot = this.#pool(hot, HOT_SETTINGS);
     this.#reads = this.#pool(Math.max(1, shared - hot), READ_SETTINGS);
-    this.#listenConfig = this.#connection([]);
   }
 
   /** A statement of the queue, in a transaction of its own. */
   readonly run: Run = (statement, values = []) =>
-    this.#attempt(this.#hot, HOT_DEADLINE_MS, prepared(statement, values));
+    this.#attempt(this.#hot, HOT_DEADLINE_MS, this.#runHot, this.#statement(statement, values));
 
   /** A read with its own plan. */
   readonly read: Run = (statement, values = []) =>
-    this.#attempt(this.#reads, READ_DEADLINE_MS, { text: statement.text, values: [...values] });
+    this.#attempt(this.#reads, READ_DEADLINE_MS, this.#runRead, { text: statement.text, values: [...values] });
 
   /** Several statements of the queue in one transaction. The body may run more than once: it must have no effect but through `run`. */
   async transaction<T>(body: (run: Run) => Promise<T>): Promise<T> {
     return this.#retrying(() => this.#transactionOnce(body));
   }
 
+  get pooler(): Pooler {
+    return this.options.pooler ?? 'none';
+  }
+
+  /** False: behind a pooler, with no way around it. */
+  get canListen(): boolean {
+    return this.#listenUrl !== null;
+  }
+
   /** A connection of its own, outside both pools, for LISTEN. */
   async openListener(): Promise<pg.Client> {
-    const client = new pg.Client(this.#listenConfig);
+    if (this.#listenUrl === null) throw new Error('there is no connection to listen on');
+    const client = new pg.Client(this.#connection(withSettings(this.#listenUrl, COMMON_SETTINGS)));
     try {
       await client.connect();
     } catch (error) {
@@ -115,9 +128,14 @@ export class Database {
     await Promise.all([this.#hot.end(), this.#reads.end()]);
   }
 
-  #connection(settings: readonly string[]): pg.PoolConfig {
+  /** By name, so that a connection plans it once; without one where the next statement may meet another server connection. */
+  #statement({ name, text }: Statement, values: readonly unknown[]): pg.QueryConfig {
+    return this.#pooled ? { text, values: [...values] } : { name, text, values: [...values] };
+  }
+
+  #connection(address: pg.ClientConfig): pg.PoolConfig {
     return {
-      ...withSettings(this.options.url, [...COMMON_SETTINGS, ...settings]),
+      ...address,
       application_name: 'millrace',
       connectionTimeoutMillis: CONNECT_MS,
       keepAlive: true,
@@ -126,8 +144,10 @@ export class Database {
     };
   }
 
-  #pool(max: number, settings: readonly string[]): pg.Pool {
-    const pool = new pg.Pool({ ...this.#connection(settings), max, idleTimeoutMillis: 60_000 });
+  #pool(max: number, settings: Settings): pg.Pool {
+    const { url } = this.options;
+    const address = this.#pooled ? { connectionString: url } : withSettings(url, settings);
+    const pool = new pg.Pool({ ...this.#connection(address), max, idleTimeoutMillis: 60_000 });
     // Without these listeners the process would die with any of its connections. An idle one that is lost is replaced at the next use;
     // one in use fails its statement, which says all there is to say.
     pool.on('error', (error) => this.options.logger.debug({ err: error }, 'an idle database connection was lost'));
@@ -135,11 +155,11 @@ export class Database {
     return pool;
   }
 
-  #attempt<R extends object>(pool: pg.Pool, deadlineMs: number, query: pg.QueryConfig): Promise<R[]> {
+  #attempt<R extends object>(pool: pg.Pool, deadlineMs: number, execute: Execute, query: pg.QueryConfig): Promise<R[]> {
     return this.#retrying(async () => {
       const client = await pool.connect();
       try {
-        const rows = await withDeadline<R>(client, query, deadlineMs);
+        const rows = await withDeadline<R>(client, deadlineMs, execute(client, query));
         client.release();
         return rows;
       } catch (error) {
@@ -151,11 +171,12 @@ export class Database {
 
   async #transactionOnce<T>(body: (run: Run) => Promise<T>): Promise<T> {
     const client = await this.#hot.connect();
-    const run: Run = (statement, values = []) => withDeadline(client, prepared(statement, values), HOT_DEADLINE_MS);
+    const query = (config: pg.QueryConfig): Promise<never[]> =>
+      withDeadline(client, HOT_DEADLINE_MS, client.query(config));
     try {
-      await withDeadline(client, { text: 'BEGIN' }, HOT_DEADLINE_MS);
-      const result = await body(run);
-      await withDeadline(client, { text: 'COMMIT' }, HOT_DEADLINE_MS);
+      await query({ text: this.#pooled ? beginWith(HOT_SETTINGS) : 'BEGIN' });
+      const result = await body((statement, values = []) => query(this.#statement(statement, values)));
+      await query({ text: 'COMMIT' });
       client.release();
       return result;
     } catch (error) {
@@ -191,20 +212,20 @@ export class Database {
   }
 }
 
-function prepared(statement: Statement, values: readonly unknown[]): pg.QueryConfig {
-  return { name: statement.name, text: statement.text, values: [...values] };
-}
-
 async function rollback(client: pg.PoolClient): Promise<boolean> {
   try {
-    await withDeadline(client, { text: 'ROLLBACK' }, HOT_DEADLINE_MS);
+    await withDeadline(client, HOT_DEADLINE_MS, client.query('ROLLBACK'));
     return true;
   } catch {
     return false;
   }
 }
 
-async function withDeadline<R extends object>(client: pg.PoolClient, query: pg.QueryConfig, ms: number): Promise<R[]> {
+async function withDeadline<R extends object>(
+  client: pg.PoolClient,
+  ms: number,
+  answer: Promise<pg.QueryResult<R>>,
+): Promise<R[]> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => {
@@ -214,7 +235,7 @@ async function withDeadline<R extends object>(client: pg.PoolClient, query: pg.Q
     }, ms);
   });
   try {
-    const result = await Promise.race([client.query<R>(query), late]);
+    const result = await Promise.race([answer, late]);
     return result.rows;
   } finally {
     clearTimeout(timer);

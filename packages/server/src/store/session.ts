@@ -1,9 +1,52 @@
 /**
- * Session settings travel in the `options` parameter of a connection. The driver would let one in the URL replace ours altogether, time zone and
+ * The settings that the statements rely on, and the two ways they reach PostgreSQL.
+ *
+ * On a connection of our own they come with its start-up packet and hold for its life. A pooler in transaction mode gives us another
+ * server connection for every transaction, so there they go in front of each statement, for the length of its transaction
+ * (docs/adr/0011-transaction-pooler.md).
+ */
+export type Settings = readonly (readonly [name: string, value: string])[];
+
+export const HOT_DEADLINE_MS = 10_000;
+export const READ_DEADLINE_MS = 20_000;
+
+export const COMMON_SETTINGS: Settings = [
+  ['TimeZone', 'UTC'],
+  ['DateStyle', 'ISO'],
+  ['jit', 'off'],
+  ['idle_in_transaction_session_timeout', '30000'],
+  ['lock_timeout', '0'],
+  ['standard_conforming_strings', 'on'],
+];
+
+export const HOT_SETTINGS: Settings = [
+  ...COMMON_SETTINGS,
+  ['plan_cache_mode', 'force_generic_plan'],
+  ['enable_seqscan', 'off'],
+  ['enable_nestloop', 'off'],
+  ['enable_mergejoin', 'off'],
+  ['enable_bitmapscan', 'off'],
+  ['max_parallel_workers_per_gather', '0'],
+  ['statement_timeout', String(HOT_DEADLINE_MS)],
+];
+
+export const READ_SETTINGS: Settings = [
+  ...COMMON_SETTINGS,
+  ['statement_timeout', String(READ_DEADLINE_MS)],
+  ['max_parallel_workers_per_gather', '0'],
+  ['enable_hashjoin', 'off'],
+];
+
+const ISOLATION = 'read committed';
+
+/**
+ * For a connection of our own: in its `options` parameter. The driver would let one in the URL replace ours altogether, time zone and
  * plans included; so the operator's are taken out of the URL and come first, and ours, on which the statements rely, last.
  */
-export function withSettings(url: string, settings: readonly string[]): { connectionString: string; options: string } {
-  const ours = settings.map((setting) => `-c ${setting}`);
+export function withSettings(url: string, settings: Settings): { connectionString: string; options: string } {
+  const ours = [...settings, ['default_transaction_isolation', ISOLATION] as const].map(
+    ([name, value]) => `-c ${name}=${value.replaceAll(' ', '\\ ')}`,
+  );
   const start = url.indexOf('?');
   if (start === -1) return { connectionString: url, options: ours.join(' ') };
   const parameters = url.slice(start + 1).split('&');
@@ -15,3 +58,17 @@ export function withSettings(url: string, settings: readonly string[]): { connec
   const query = others.length === 0 ? '' : `?${others.join('&')}`;
   return { connectionString: url.slice(0, start) + query, options: [...theirs, ...ours].join(' ') };
 }
+
+/**
+ * For one transaction: a statement that puts them in force to its end and returns no row. The isolation of a transaction that is
+ * under way can't be changed any more, only confirmed: where the default of the database is another one, this fails and so does
+ * everything behind it, rather than run under rules that the statements were not written for.
+ */
+export function settingStatement(settings: Settings): string {
+  const all = [['transaction_isolation', ISOLATION] as const, ...settings];
+  return `SELECT WHERE concat(${all.map(([name, value]) => `set_config('${name}', '${value}', true)`).join(', ')}) = ''`;
+}
+
+/** The same for a transaction of several statements, which can choose its isolation. */
+export const beginWith = (settings: Settings): string =>
+  `BEGIN ISOLATION LEVEL ${ISOLATION.toUpperCase()}; ${settingStatement(settings)}`;

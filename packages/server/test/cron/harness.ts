@@ -7,6 +7,7 @@ import { createLogger } from '../../src/telemetry/logger.js';
 import type { Client } from '../support/client.js';
 import type { Clock } from '../support/clock.js';
 import type { TestDatabase } from '../support/database.js';
+import { connectionOf } from '../support/pooled.js';
 
 /** A schedule as the API shows it. */
 export interface ShownCron {
@@ -81,7 +82,7 @@ export function createFirer(
   beforeFiring: () => Promise<void> = async () => undefined,
 ): TestFirer {
   const logger = createLogger({ level: 'silent', format: 'json' });
-  const db = new Database({ url: database.url, maxConnections: 3, logger });
+  const db = new Database({ ...connectionOf(database.url), maxConnections: 3, logger });
   const fired: { kind: string; lagSeconds: number }[] = [];
   const metrics = {
     created: () => undefined,

@@ -11,6 +11,7 @@ import { Database } from '../../src/store/database.js';
 import { Metrics } from '../../src/telemetry/metrics.js';
 import { controlClock } from '../support/clock.js';
 import { cloneDatabase } from '../support/database.js';
+import { connectionOf } from '../support/pooled.js';
 import { newQueue } from './kit.js';
 
 const TENANT = 'tenant';
@@ -28,7 +29,7 @@ describe('the state machine of a job', async () => {
   const database = await cloneDatabase();
   const clock = await controlClock(database);
   const metrics = new Metrics();
-  const db = new Database({ url: database.url, maxConnections: 4, logger: pino({ level: 'silent' }) });
+  const db = new Database({ ...connectionOf(database.url), maxConnections: 4, logger: pino({ level: 'silent' }) });
   const { api, settler, maintenance } = createEngine({
     db,
     metrics: engineMetrics(metrics),

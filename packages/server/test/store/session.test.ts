@@ -1,8 +1,12 @@
 import { afterAll, describe, expect, it } from 'vitest';
+import pg from 'pg';
 import { pino } from 'pino';
 import { Database } from '../../src/store/database.js';
-import { withSettings } from '../../src/store/session.js';
+import { settingStatement, withSettings } from '../../src/store/session.js';
 import { cloneDatabase } from '../support/database.js';
+
+const SETTINGS = `SELECT current_setting('TimeZone') AS zone, current_setting('work_mem') AS memory,
+  current_setting('transaction_isolation') AS isolation`;
 
 describe('session settings', async () => {
   const database = await cloneDatabase();
@@ -10,23 +14,44 @@ describe('session settings', async () => {
 
   it("keep the operator's options and put ours after them", () => {
     const url = 'postgres://u:p@h/d?sslmode=require&options=-c%20work_mem%3D64MB&x=1';
-    expect(withSettings(url, ['TimeZone=UTC'])).toEqual({
+    expect(withSettings(url, [['TimeZone', 'UTC']])).toEqual({
       connectionString: 'postgres://u:p@h/d?sslmode=require&x=1',
-      options: '-c work_mem=64MB -c TimeZone=UTC',
+      options: '-c work_mem=64MB -c TimeZone=UTC -c default_transaction_isolation=read\\ committed',
     });
   });
 
   it('leave a URL without parameters as it is', () => {
-    expect(withSettings('postgres://h/d', ['a=b'])).toEqual({ connectionString: 'postgres://h/d', options: '-c a=b' });
+    expect(withSettings('postgres://h/d', [['a', 'b c']])).toEqual({
+      connectionString: 'postgres://h/d',
+      options: '-c a=b\\ c -c default_transaction_isolation=read\\ committed',
+    });
   });
 
   it('hold on a real connection, whatever the URL says', async () => {
     const glue = database.url.includes('?') ? '&' : '?';
-    const url = `${database.url}${glue}options=${encodeURIComponent('-c TimeZone=America/New_York -c work_mem=7MB')}`;
+    const others = '-c TimeZone=America/New_York -c work_mem=7MB -c default_transaction_isolation=serializable';
+    const url = `${database.url}${glue}options=${encodeURIComponent(others)}`;
     const db = new Database({ url, maxConnections: 3, logger: pino({ enabled: false }) });
-    const text = `SELECT current_setting('TimeZone') AS zone, current_setting('work_mem') AS memory`;
-    const [row] = await db.read({ name: 'settings', text });
+    const [row] = await db.read({ name: 'settings', text: SETTINGS });
     await db.close();
-    expect(row).toEqual({ zone: 'UTC', memory: '7MB' });
+    expect(row).toEqual({ zone: 'UTC', memory: '7MB', isolation: 'read committed' });
+  });
+
+  it('make a statement that returns nothing and sets everything, for a transaction', async () => {
+    const text = settingStatement([
+      ['TimeZone', 'Asia/Tokyo'],
+      ['work_mem', '9MB'],
+    ]);
+    const client = new pg.Client({ connectionString: database.url });
+    await client.connect();
+    const before = (await client.query(SETTINGS)).rows;
+    await client.query('BEGIN');
+    expect((await client.query(text)).rows).toEqual([]);
+    const inside = (await client.query(SETTINGS)).rows;
+    await client.query('COMMIT');
+    const after = (await client.query(SETTINGS)).rows;
+    await client.end();
+    expect(inside).toEqual([{ zone: 'Asia/Tokyo', memory: '9MB', isolation: 'read committed' }]);
+    expect(after).toEqual(before);
   });
 });

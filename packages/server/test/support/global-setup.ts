@@ -7,11 +7,14 @@ import { startEmbedded } from '../../src/embedded/index.js';
 import { migrate } from '../../src/store/migrate.js';
 import { createLogger } from '../../src/telemetry/logger.js';
 import { databaseUrl, TEMPLATE } from './database-url.js';
+import { startPgBouncer, type PgBouncer } from './pgbouncer.js';
 
 declare module 'vitest' {
   export interface ProvidedContext {
     /** The PostgreSQL of this run, with the right to create databases. */
     readonly adminUrl: string;
+    /** Of a PgBouncer in front of it, where the run is to go through one. */
+    readonly poolerPort: number | null;
   }
 }
 
@@ -29,7 +32,9 @@ export default async function setup(project: TestProject): Promise<() => Promise
   const dir = mkdtempSync(join(tmpdir(), 'millrace-test-'));
   const log = createLogger({ level: 'warn', format: 'json' });
   const embedded = await startEmbedded({ dir, log, settings: FAST });
+  let pooler: PgBouncer | null = null;
   const teardown = async (): Promise<void> => {
+    await pooler?.stop();
     await embedded.stop();
     rmSync(dir, { recursive: true, force: true });
   };
@@ -39,10 +44,12 @@ export default async function setup(project: TestProject): Promise<() => Promise
     await admin.query(`CREATE DATABASE ${TEMPLATE}`);
     await admin.end();
     await migrate(databaseUrl(embedded.url, TEMPLATE));
+    if (process.env.MILLRACE_TEST_POOLER === 'pgbouncer') pooler = await startPgBouncer(embedded.url);
   } catch (error) {
     await teardown();
     throw error;
   }
   project.provide('adminUrl', embedded.url);
+  project.provide('poolerPort', pooler?.port ?? null);
   return teardown;
 }

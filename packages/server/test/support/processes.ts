@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { createClient, type Client } from './client.js';
+import { environmentOf } from './pooled.js';
 import { until } from './until.js';
 
 /** The built binary; tests that use it need a build first, which `npm test` makes. */
@@ -58,7 +59,7 @@ export function spawnMillrace({
   const [program = '', ...rest] = [...via, process.execPath, script, ...args];
   const child = spawn(program, rest, {
     cwd,
-    env: { PATH: process.env.PATH, HOME: process.env.HOME, ...env },
+    env: { PATH: process.env.PATH, HOME: process.env.HOME, ...environmentOf(env) },
     stdio: ['ignore', 'pipe', 'pipe'],
     detached,
     ...account,

@@ -6,12 +6,13 @@ import type { LeasedJob, StepSpec } from '../../src/engine/types.js';
 import { Database, type Run } from '../../src/store/database.js';
 import { createLogger } from '../../src/telemetry/logger.js';
 import { cloneDatabase } from '../support/database.js';
+import { connectionOf } from '../support/pooled.js';
 
 /** How many statements endings take, and how much comes back: what must not grow with the square of a workflow's size. */
 describe('the cost of endings', async () => {
   const database = await cloneDatabase();
   const db = new Database({
-    url: database.url,
+    ...connectionOf(database.url),
     maxConnections: 4,
     logger: createLogger({ level: 'silent', format: 'json' }),
   });

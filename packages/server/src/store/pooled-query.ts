@@ -1,0 +1,60 @@
+import pg from 'pg';
+import { settingStatement, type Settings } from './session.js';
+
+/**
+ * A statement as it goes through a pooler in transaction mode: its settings, then itself, then one Sync. Everything up to a Sync is
+ * one transaction for PostgreSQL, and one unit for the pooler, which passes all of it to the same server connection. So the
+ * settings hold for this statement and nothing after it, without BEGIN and COMMIT, in one round trip. PostgreSQL plans a statement
+ * when its values are bound, which is after the settings were made. Nothing has a name: a name lives on a server connection, and the
+ * next statement may get another one.
+ */
+interface Wire {
+  parse(message: { text: string }): void;
+  bind(message: object): void;
+  execute(message: object): void;
+}
+
+interface DriverQuery extends pg.Submittable {
+  callback: (error: Error | null | undefined, result: pg.QueryResult) => void;
+  prepare(wire: Wire): void;
+  handleCommandComplete(message: unknown, wire: Wire): void;
+}
+
+/** The driver's own query, of which its types show only a part. */
+const DriverQuery = pg.Query as unknown as new (config: pg.QueryConfig & { queryMode: 'extended' }) => DriverQuery;
+
+class PooledQuery extends DriverQuery {
+  #hasSettings = false;
+
+  constructor(
+    config: pg.QueryConfig,
+    private readonly settings: string,
+  ) {
+    super({ ...config, queryMode: 'extended' });
+  }
+
+  override prepare(wire: Wire): void {
+    wire.parse({ text: this.settings });
+    wire.bind({});
+    wire.execute({});
+    super.prepare(wire);
+  }
+
+  /** The first of two completions is that of the settings. */
+  override handleCommandComplete(message: unknown, wire: Wire): void {
+    if (this.#hasSettings) super.handleCommandComplete(message, wire);
+    else this.#hasSettings = true;
+  }
+}
+
+export type PooledRun = <R extends object>(client: pg.ClientBase, config: pg.QueryConfig) => Promise<pg.QueryResult<R>>;
+
+export function pooledRun(settings: Settings): PooledRun {
+  const text = settingStatement(settings);
+  return (client, config) =>
+    new Promise((resolve, reject) => {
+      const query = new PooledQuery(config, text);
+      query.callback = (error, result) => (error ? reject(error) : resolve(result as never));
+      client.query(query);
+    });
+}

@@ -1,0 +1,95 @@
+import { randomUUID } from 'node:crypto';
+import type pg from 'pg';
+import type { Database } from './database.js';
+import { HOT_DEADLINE_MS, READ_DEADLINE_MS } from './session.js';
+
+/**
+ * Whether the connections are what the service takes them for, asked once at the start. A pooler in transaction mode that nobody
+ * told us of would let statements run without their plans and deadlines, or under names that belong to another connection: now and
+ * then, under load. So it is found out here, and the start refused.
+ */
+export class SessionError extends Error {
+  override readonly name = 'SessionError';
+}
+
+const TOLD = '--pooler transaction (docs/operations.md, "Poolers")';
+const ECHO_MS = 5_000;
+/** What poolers and proxies say to session settings in the start-up packet. */
+const REFUSED = /startup parameter|command-line options/i;
+/** The settings of a transaction came too late for its isolation, since its default is another one. */
+const WRONG_ISOLATION = '25001';
+
+const PROBE = {
+  name: 'session_probe',
+  text: `SELECT pg_backend_pid() AS pid, setting::int AS deadline FROM pg_settings WHERE name = 'statement_timeout'`,
+};
+interface Probe {
+  readonly pid: number;
+  readonly deadline: number;
+}
+
+export async function checkSessions(db: Database): Promise<void> {
+  const [hot, read] = await probe(db);
+  if (hot.deadline !== HOT_DEADLINE_MS || read.deadline !== READ_DEADLINE_MS)
+    throw new SessionError(`what stands between this process and PostgreSQL drops session settings: set ${TOLD}`);
+  // Two connections that are open at the same time can't have one backend, unless somebody lends it to both.
+  if (db.pooler === 'none' && hot.pid === read.pid)
+    throw new SessionError(`the database URL leads to a pooler in transaction mode: set ${TOLD}`);
+  if (db.pooler === 'transaction' && db.canListen) await checkEcho(db);
+}
+
+async function probe(db: Database): Promise<[hot: Probe, read: Probe]> {
+  try {
+    const [hot] = await db.run<Probe>(PROBE);
+    const [read] = await db.read<Probe>(PROBE);
+    return [hot!, read!];
+  } catch (error) {
+    throw refusalOf(error) ?? error;
+  }
+}
+
+function refusalOf(error: unknown): SessionError | null {
+  const cause = (error as Error).cause ?? error;
+  const { message, code } = cause as Error & { code?: string };
+  if (REFUSED.test(message)) {
+    const advice = `set ${TOLD}, or connect directly`;
+    return new SessionError(`a pooler or proxy refuses session settings (${message}): ${advice}`);
+  }
+  if (code !== WRONG_ISOLATION) return null;
+  const fix = `ALTER ROLE ... SET default_transaction_isolation = 'read committed'`;
+  return new SessionError(`behind a pooler the default isolation must be read committed: ${fix}`);
+}
+
+/** What is said through the pooler must be heard beside it: on the same database, and on a connection that stays ours. */
+async function checkEcho(db: Database): Promise<void> {
+  const channel = `millrace_echo_${randomUUID().replaceAll('-', '')}`;
+  const client = await openListener(db);
+  try {
+    const heard = new Promise<boolean>((resolve) => {
+      client.once('notification', () => resolve(true));
+      client.once('end', () => resolve(false));
+      setTimeout(() => resolve(false), ECHO_MS).unref();
+    });
+    await client.query(`LISTEN ${channel}`);
+    await db.run({ name: 'echo', text: `SELECT pg_notify('${channel}', '')` });
+    if (!(await heard)) throw new SessionError(DEAF);
+  } finally {
+    await client.end().catch(() => undefined);
+  }
+}
+
+const DEAF =
+  'a notification sent through the database URL is not heard on --direct-database-url: ' +
+  'both must lead to the same database, the second one around the pooler';
+
+async function openListener(db: Database): Promise<pg.Client> {
+  try {
+    const client = await db.openListener();
+    client.on('error', () => undefined);
+    return client;
+  } catch (error) {
+    const cause = (error as Error).cause;
+    if (!(cause instanceof Error && REFUSED.test(cause.message))) throw error;
+    throw new SessionError(`--direct-database-url leads to a pooler as well (${cause.message})`);
+  }
+}
