@@ -28,6 +28,7 @@ export interface Outcome {
   readonly jobs: number;
   readonly seconds: number;
   readonly violations: readonly string[];
+  readonly notes: readonly string[];
   /** Why it was not run, or null. */
   readonly notRun: string | null;
 }

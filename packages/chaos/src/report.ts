@@ -39,7 +39,8 @@ function cellsOf({ row, name, unit, count, jobs, violations, seconds, notRun }: 
 /** What went wrong and what was not run, a line each. */
 export function remarks(outcomes: readonly Outcome[]): readonly string[] {
   const MOST = 10;
-  return outcomes.flatMap(({ row, violations, notRun }) => [
+  return outcomes.flatMap(({ row, violations, notes, notRun }) => [
+    ...notes.map((note) => `row ${row}: ${note}`),
     ...(notRun === null ? [] : [`row ${row} was not run: ${notRun}`]),
     ...violations.slice(0, MOST).map((violation) => `row ${row}: ${violation}`),
     ...(violations.length > MOST ? [`row ${row}: and ${violations.length - MOST} more`] : []),

@@ -58,7 +58,7 @@ async function runFault(fault: Fault, options: RunOptions, { home, sharedCluster
   const count = options.scale === null ? fault.everyday : Math.max(1, Math.round(fault.full * options.scale));
   const common = { row: fault.row, name: fault.name, unit: fault.unit, count };
   const notRun = (await fault.unavailable?.()) ?? null;
-  if (notRun !== null) return { ...common, count: 0, jobs: 0, seconds: 0, violations: [], notRun };
+  if (notRun !== null) return { ...common, count: 0, jobs: 0, seconds: 0, violations: [], notes: [], notRun };
   const startedAt = performance.now();
   const { millrace = BUILT_MILLRACE } = options;
   const dir = join(home, `row-${fault.row}`);
@@ -74,7 +74,7 @@ async function runFault(fault: Fault, options: RunOptions, { home, sharedCluster
   }
   const seconds = (performance.now() - startedAt) / 1_000;
   const left = stage.violations.length === 0 ? [] : [`logs and journals are in ${dir}`];
-  return { ...common, jobs, seconds, violations: [...stage.violations, ...left], notRun: null };
+  return { ...common, jobs, seconds, violations: [...stage.violations, ...left], notes: stage.notes, notRun: null };
 }
 
 /** Everything holds that must hold after any fault. Resolves to the number of jobs there were. */

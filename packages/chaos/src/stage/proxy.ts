@@ -9,8 +9,8 @@ export interface Proxy {
   cut(): Promise<void>;
   /** Takes connections and passes nothing on, in either direction: a peer that is gone without a word. */
   freeze(): void;
-  /** Holds back everything that passes, in both directions, by this many milliseconds; 0 is as fast as it goes. */
-  slow(delayMs: number): void;
+  /** Holds back everything that passes, each way, by as many milliseconds as the function says; for connections that begin from now on. */
+  slow(delayMs: () => number): void;
   /** Back to normal, for connections that begin from now on; frozen ones stay as dead as they were. */
   restore(): Promise<void>;
   close(): Promise<void>;
@@ -19,18 +19,17 @@ export interface Proxy {
 interface Pair {
   readonly client: Socket;
   readonly upstream: Socket;
-  /** What stands between them, one each way. */
-  readonly toUpstream: Transform;
-  readonly toClient: Transform;
+  /** What stands between them on a slow line, there and back. */
+  readonly lines: readonly Transform[];
 }
 
 export async function startProxy(databaseUrl: string): Promise<Proxy> {
   const target = new URL(databaseUrl);
   const pairs = new Set<Pair>();
   let frozen = false;
-  let delayMs = 0;
+  let delayMs: (() => number) | null = null;
   const server = createServer((client) => {
-    const pair = connect(client, target, pairs, () => delayMs);
+    const pair = connect(client, target, pairs, delayMs);
     if (frozen) freeze(pair);
   });
   await listen(server, 0);
@@ -51,21 +50,22 @@ export async function startProxy(databaseUrl: string): Promise<Proxy> {
     },
     restore: () => {
       frozen = false;
-      delayMs = 0;
+      delayMs = null;
       return server.listening ? Promise.resolve() : listen(server, port);
     },
     close: cut,
   };
 }
 
-function connect(client: Socket, target: URL, pairs: Set<Pair>, delayMs: () => number): Pair {
+function connect(client: Socket, target: URL, pairs: Set<Pair>, delayMs: (() => number) | null): Pair {
   // A directory in place of a host means the socket in it.
   const host = decodeURIComponent(target.hostname);
   const port = Number(target.port || '5432');
   const upstream = host.startsWith('/')
     ? createConnection({ path: `${host}/.s.PGSQL.${port}` })
     : createConnection({ host, port });
-  const pair = { client, upstream, toUpstream: delayLine(delayMs), toClient: delayLine(delayMs) };
+  const lines = delayMs === null ? [] : [delayLine(delayMs), delayLine(delayMs)];
+  const pair = { client, upstream, lines };
   pairs.add(pair);
   for (const socket of [client, upstream]) {
     socket.on('error', () => destroy(pair));
@@ -74,8 +74,9 @@ function connect(client: Socket, target: URL, pairs: Set<Pair>, delayMs: () => n
       pairs.delete(pair);
     });
   }
-  client.pipe(pair.toUpstream).pipe(upstream);
-  upstream.pipe(pair.toClient).pipe(client);
+  const [there, back] = lines;
+  (there ? client.pipe(there) : client).pipe(upstream);
+  (back ? upstream.pipe(back) : upstream).pipe(client);
   return pair;
 }
 
@@ -105,15 +106,12 @@ function delayLine(delayMs: () => number): Transform {
   });
 }
 
-function freeze({ client, upstream, toUpstream, toClient }: Pair): void {
-  client.unpipe(toUpstream).pause();
-  toUpstream.unpipe(upstream).pause();
-  upstream.unpipe(toClient).pause();
-  toClient.unpipe(client).pause();
+function freeze({ client, upstream, lines }: Pair): void {
+  for (const stream of [client, upstream, ...lines]) stream.unpipe().pause();
 }
 
-function destroy({ client, upstream, toUpstream, toClient }: Pair): void {
-  for (const stream of [client, upstream, toUpstream, toClient]) stream.destroy();
+function destroy({ client, upstream, lines }: Pair): void {
+  for (const stream of [client, upstream, ...lines]) stream.destroy();
 }
 
 function listen(server: Server, port: number): Promise<void> {

@@ -7,6 +7,7 @@ import { ChaosClient } from '../history/client.js';
 import { History } from '../history/history.js';
 import { ACTOR_DEFAULTS, CREDENTIALS, startActor, type ActorOptions } from './actors.js';
 import { Cluster } from './cluster.js';
+import { contention } from './contention.js';
 import type { Database, Host } from './database.js';
 import type { ManagedProcess } from './processes.js';
 import { startProxy, type Proxy } from './proxy.js';
@@ -27,6 +28,8 @@ export class Stage {
   readonly history = new History();
   readonly random: Random;
   readonly violations: string[] = [];
+  /** What a reader of the outcome may want to know. */
+  readonly notes: string[] = [];
   /** Queues on which the pool of a server works: there jobs also end without any call. */
   readonly poolQueues = new Set<string>();
   readonly databases: Database[] = [];
@@ -47,9 +50,23 @@ export class Stage {
     this.violations.push(message);
   }
 
+  note(text: string): void {
+    this.notes.push(text);
+  }
+
   /** The same, if the condition does not hold. */
   expect(holds: boolean, message: string): void {
     if (!holds) this.violation(message);
+  }
+
+  /** The same for a promise in milliseconds, stretched where the machine is busy with something else. */
+  expectWithin(limitMs: number, tookMs: number, what: string): void {
+    const stretched = limitMs * Math.max(contention(), contention(), contention());
+    if (tookMs > stretched) {
+      this.violation(
+        `${what}: ${Math.round(tookMs)} ms, at most ${limitMs} (${Math.round(stretched)} on this busy machine)`,
+      );
+    }
   }
 
   /** A PostgreSQL that this row alone uses and may crash. */
