@@ -31,10 +31,10 @@ export function parseAnswer(bytes: Buffer, method: string, isEnd: boolean): Pars
     rest,
   });
   if (method === 'HEAD' || status === 204 || status === 304) return whole(Buffer.alloc(0), after);
+  const isStream = headers.get('content-type')?.startsWith('text/event-stream') === true;
   if (headers.get('transfer-encoding') === 'chunked') {
     const { body, rest } = unchunked(after);
     if (rest !== null) return whole(body, rest);
-    const isStream = headers.get('content-type')?.startsWith('text/event-stream') === true;
     if (isStream && body.includes('\n\n')) return whole(body, Buffer.alloc(0), true);
   } else if (headers.has('content-length')) {
     const length = Number(headers.get('content-length'));
@@ -42,6 +42,8 @@ export function parseAnswer(bytes: Buffer, method: string, isEnd: boolean): Pars
     if (after.length >= length) return whole(after.subarray(0, length), after.subarray(length));
   } else if (isEnd) {
     return whole(after, Buffer.alloc(0));
+  } else if (isStream && after.includes('\n\n')) {
+    return whole(after, Buffer.alloc(0), true);
   }
   if (isEnd) throw new MalformedAnswer('the connection ended within the body of an answer');
   return null;

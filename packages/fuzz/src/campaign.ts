@@ -21,6 +21,8 @@ export interface Tally {
   readonly byKind: Record<string, number>;
   readonly byRule: Record<string, number>;
   readonly failures: Failure[];
+  /** Of the failures that were kept, shrinking ones included. */
+  readonly sorts: Set<string>;
 }
 
 export interface Plan {
@@ -37,7 +39,7 @@ const MAX_FAILURES_KEPT = 25;
 const PROGRESS_EVERY = 250;
 
 export async function runCampaign(world: World, plan: Plan): Promise<Tally> {
-  const tally: Tally = { sent: 0, byStatus: {}, byKind: {}, byRule: {}, failures: [] };
+  const tally: Tally = { sent: 0, byStatus: {}, byKind: {}, byRule: {}, failures: [], sorts: new Set() };
   let next = plan.from;
   let goesOn = true;
   const lane = async (): Promise<void> => {
@@ -62,7 +64,7 @@ async function runOne(world: World, { seed, port }: Plan, wire: Wire, index: num
   const violations = [...judge(world, each, outcome), ...learn(world, each, outcome)];
   for (const { rule, detail } of violations) {
     add(tally.byRule, rule);
-    if (!isNew(tally, rule, each)) continue;
+    if (!isNew(tally, `${rule} ${each.kind} ${each.operation.id}`)) continue;
     const smallest = await shrink(each, (candidate) => failsAlike(world, port, candidate, { rule, detail }));
     tally.failures.push({ rule, detail, index, kind: each.kind, operation: each.operation.id, case: smallest });
   }
@@ -74,9 +76,11 @@ const statusesOf = (outcome: Outcome): string[] =>
   outcome.kind === 'answered' ? outcome.answers.map(({ status }) => String(status)) : [outcome.kind];
 
 /** One of each sort is enough to look at. */
-const isNew = ({ failures }: Tally, rule: string, { kind, operation }: Case): boolean =>
-  failures.length < MAX_FAILURES_KEPT &&
-  !failures.some((each) => each.rule === rule && each.kind === kind && each.operation === operation.id);
+function isNew({ sorts }: Tally, sort: string): boolean {
+  if (sorts.has(sort) || sorts.size >= MAX_FAILURES_KEPT) return false;
+  sorts.add(sort);
+  return true;
+}
 
 async function failsAlike(world: World, port: number, candidate: Case, known: Violation): Promise<boolean> {
   const wire = new Wire(port);

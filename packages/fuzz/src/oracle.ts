@@ -37,6 +37,8 @@ const mustBeAnswered = ({ isRouted, kind }: Case): boolean =>
 function judgeAnswer(world: World, each: Case, answer: Answer): Violation[] {
   const { status } = answer;
   const findings: Violation[] = [...leaks(world, each, answer), ...wrongStatus(each, answer)];
+  if (answer.headers.get('x-content-type-options') !== 'nosniff')
+    findings.push(violation('headers', `${status} without nosniff`));
   if (status >= 500) findings.push(violation('server-error', `${status} ${text(answer, 300)}`));
   if (status >= 400) findings.push(...wrongError(world, each, answer));
   if (status < 400 && each.isRouted) findings.push(...wrongSuccess(world, each, answer), ...undeserved(world, each));

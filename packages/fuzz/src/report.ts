@@ -51,7 +51,7 @@ const counts = (table: Readonly<Record<string, number>>): string =>
     .join(', ');
 
 export function asJson(result: RunResult): string {
-  const { failures, ...tally } = result.tally;
+  const { failures, sorts: _, ...tally } = result.tally;
   const shown = failures.map((failure) => ({
     rule: failure.rule,
     detail: failure.detail,

@@ -22,6 +22,16 @@ describe('answers', () => {
     expect(parse(text)?.answer.body.toString()).toBe(body);
   });
 
+  it.each(['', 'Transfer-Encoding: chunked\r\n'])(
+    'that are streams are there with their first event: %j',
+    (encoding) => {
+      const head = `HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n${encoding}\r\n`;
+      const event = encoding === '' ? 'data: x\n\n' : '9\r\ndata: x\n\n\r\n';
+      expect(parse(head, 'GET', false)).toBeNull();
+      expect(parse(head + event, 'GET', false)?.answer).toMatchObject({ isOpen: true, status: 200 });
+    },
+  );
+
   it('have no body when only the head was asked for', () => {
     expect(parse('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n', 'HEAD')?.answer.body.length).toBe(0);
   });

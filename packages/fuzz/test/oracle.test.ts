@@ -34,10 +34,16 @@ function request(id: string, { body, ...more }: Partial<Omit<Case, 'operation'>>
 
 function answered(status: number, body: unknown = '', type = 'application/json; charset=utf-8'): Outcome {
   const text = typeof body === 'string' ? body : JSON.stringify(body);
-  const answer: Answer = { status, headers: new Map([['content-type', type]]), body: Buffer.from(text), isOpen: false };
+  const answer: Answer = {
+    status,
+    headers: new Map([['content-type', type], ...(type === 'bare' ? [] : NOSNIFF)]),
+    body: Buffer.from(text),
+    isOpen: false,
+  };
   return { kind: 'answered', answers: [answer] };
 }
 
+const NOSNIFF = [['x-content-type-options', 'nosniff']] as const;
 const problem = (code: string): object => ({ error: 'no', code, timestamp: '2026-01-31T09:00:00.000Z' });
 const JOB = '{"task_name":"echo"}';
 
@@ -73,6 +79,7 @@ describe('every rule can be broken', () => {
     ['no-answer', request('leaseJobs', { body: '{"wait_secs":0}' }), { kind: 'hung' }],
     ['no-answer', request('createJob', { body: JOB }), { kind: 'closed' }],
     ['malformed-answer', request('getHealth'), { kind: 'malformed', why: 'x' }],
+    ['headers', request('cancelJob'), answered(204, '', 'bare')],
     ['error-shape', request('getJob'), answered(404, problem('nowhere'))],
     ['error-shape', request('getJob'), answered(404, { error: 'no' })],
     ['error-shape', request('getJob'), answered(404, 'Not Found', 'text/plain')],

@@ -3,6 +3,7 @@ import type { EngineParts } from './engine/engine.js';
 import type { WorkerPool } from './loops/worker-pool.js';
 import type { Database } from './store/database.js';
 import type { Metrics } from './telemetry/metrics.js';
+import { boundQueues, type Depth } from './telemetry/queue-labels.js';
 
 /** What the engine counts, as metrics. Series are looked up once: these are called for every job. */
 export function engineMetrics(metrics: Metrics): EngineMetrics {
@@ -82,10 +83,10 @@ function oldestReady(depths: DatabaseGauges['depths']): ReadonlyMap<string, numb
 }
 
 interface DatabaseGauges {
-  readonly depths: Awaited<ReturnType<EngineParts['reads']['fleetDepths']>>;
+  readonly depths: readonly Depth[];
   readonly deadLetters: number;
 }
 
 async function askDatabase({ reads }: EngineParts): Promise<DatabaseGauges> {
-  return { depths: await reads.fleetDepths(), deadLetters: await reads.deadLetterCount() };
+  return { depths: boundQueues(await reads.fleetDepths()), deadLetters: await reads.deadLetterCount() };
 }

@@ -8,7 +8,13 @@ import { registerBodyParsers } from './body.js';
 import { trackUnusedConnections } from './connections.js';
 import type { HttpContext } from './context.js';
 import { Credentials, type AuthSettings } from './credentials.js';
-import { handleClientError, handleError, handleExpectation, handleUnknownRoute } from './errors.js';
+import {
+  handleClientError,
+  handleError,
+  handleExpectation,
+  handleFrameworkError,
+  handleUnknownRoute,
+} from './errors.js';
 import { OpenCalls } from './open-calls.js';
 import { registerDocs, registerOpenApi } from './openapi.js';
 import { registerRequestHooks } from './request-hooks.js';
@@ -53,7 +59,7 @@ export function createApp(deps: AppDeps): FastifyInstance {
     http: { requireHostHeader: false },
     return503OnClosing: false,
     ajv: validatorOptions,
-    frameworkErrors: handleError,
+    frameworkErrors: handleFrameworkError,
     clientErrorHandler: handleClientError,
   });
   let closing = false;

@@ -4,7 +4,7 @@ import type { ErrorBody, ErrorCode, ErrorDetail } from '@millrace/contract';
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { MillraceError } from '../domain/errors.js';
 import { discardBody } from './body.js';
-import { JSON_TYPE, sendJson } from './reply.js';
+import { JSON_TYPE, SAFETY_HEADERS, sendJson, setCommonHeaders } from './reply.js';
 import { validationDetails } from './validation.js';
 
 /** The only place that knows which status a code answers with. */
@@ -114,6 +114,16 @@ function frameworkMessage(error: FastifyError | Error): string {
   }
 }
 
+/** Refusals of the router, made before any hook ran. */
+export function handleFrameworkError(error: FastifyError, request: FastifyRequest, reply: FastifyReply): void {
+  setCommonHeaders(request, reply);
+  handleError(error, request, reply);
+}
+
+const SAFETY_LINES = Object.entries(SAFETY_HEADERS)
+  .map(([name, value]) => `${name}: ${value}\r\n`)
+  .join('');
+
 /** Refusals of Node's parser, made before there is a request at all. */
 export function handleClientError(error: Error & { code?: string }, socket: Socket): void {
   if (error.code === 'ECONNRESET' || socket.destroyed) return;
@@ -122,7 +132,7 @@ export function handleClientError(error: Error & { code?: string }, socket: Sock
   if (socket.writable) {
     socket.write(
       `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: ${JSON_TYPE}\r\n` +
-        `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
+        `Content-Length: ${Buffer.byteLength(body)}\r\n${SAFETY_LINES}Connection: close\r\n\r\n${body}`,
     );
   }
   socket.destroySoon();
@@ -131,7 +141,11 @@ export function handleClientError(error: Error & { code?: string }, socket: Sock
 /** An `Expect` header other than 100-continue, which Node would refuse without a body. */
 export function handleExpectation(_request: IncomingMessage, response: ServerResponse): void {
   const body = errorBody('invalid_request', 'the only expectation this server meets is 100-continue');
-  response.writeHead(417, { 'content-type': JSON_TYPE, 'content-length': Buffer.byteLength(body) });
+  response.writeHead(417, {
+    'content-type': JSON_TYPE,
+    'content-length': Buffer.byteLength(body),
+    ...SAFETY_HEADERS,
+  });
   response.end(body);
 }
 

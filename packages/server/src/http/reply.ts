@@ -1,6 +1,17 @@
-import type { FastifyReply } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 
 export const JSON_TYPE = 'application/json; charset=utf-8';
+
+/** On every answer: nothing here is a page, to be guessed at, kept by a cache or put into a frame. */
+export const SAFETY_HEADERS = {
+  'x-content-type-options': 'nosniff',
+  'cache-control': 'no-store',
+  'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+} as const;
+
+export function setCommonHeaders(request: FastifyRequest, reply: FastifyReply): void {
+  reply.header('x-request-id', request.id).headers(SAFETY_HEADERS);
+}
 
 /**
  * Sends JSON that is text already. Every route goes through here: no generic serialiser ever walks a job, and what a

@@ -3,17 +3,14 @@ import { invalidRequest } from '../domain/errors.js';
 import type { Series } from '../telemetry/histogram.js';
 import type { Metrics } from '../telemetry/metrics.js';
 import type { HttpContext } from './context.js';
+import { setCommonHeaders } from './reply.js';
 
 /** What happens on every request, whatever the route: headers on the way in, a measurement on the way out. */
 export function registerRequestHooks(app: FastifyInstance, { metrics, isShuttingDown }: HttpContext): void {
   measureRoutes(app, metrics);
 
   app.addHook('onRequest', (request, reply, done) => {
-    reply
-      .header('x-request-id', request.id)
-      .header('x-content-type-options', 'nosniff')
-      .header('cache-control', 'no-store')
-      .header('content-security-policy', "default-src 'none'; frame-ancestors 'none'");
+    setCommonHeaders(request, reply);
     // Node would refuse this by itself, but without a body.
     if (request.headers.host === undefined && request.raw.httpVersion === '1.1') {
       return done(invalidRequest('the Host header is missing'));

@@ -101,3 +101,19 @@ describe('the metrics of the engine', async () => {
     await kit.cancel(a, busy);
   });
 });
+
+it('however many queues tenants make up, the page stays bounded and loses no job', async () => {
+  const { a, metricsUrl } = await useTestServer({ config: { mode: 'api' } });
+  const deep = newQueue();
+  const jobs = Array.from({ length: 700 }, (_, i) => ({ task_name: 't', config: { queue: `made-up-${i}` } }));
+  const more = Array.from({ length: 300 }, () => ({ task_name: 't', config: { queue: deep } }));
+  expect((await a.post('/api/v1/jobs/batch', { jobs: [...jobs, ...more] })).status).toBe(201);
+  const page = await (await fetch(`${metricsUrl}/metrics`)).text();
+  const depths = [...page.matchAll(/^millrace_queue_depth\{(.*)\} (\d+)$/gm)];
+  expect(depths.length).toBeGreaterThan(400);
+  expect(depths.length).toBeLessThanOrEqual(501);
+  expect(depths.map(([, labels]) => labels)).toContain(`queue="${deep}",status="pending"`);
+  expect(depths.find(([, labels]) => labels === 'queue="",status="pending"')?.[2]).toBe('201');
+  expect(depths.reduce((sum, [, , n]) => sum + Number(n), 0)).toBe(1000);
+  expect(page).toMatch(/^millrace_oldest_ready_age_seconds\{queue=""\} [\d.]+$/m);
+});

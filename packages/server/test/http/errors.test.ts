@@ -128,6 +128,7 @@ describe('requests that lead nowhere', async () => {
   it.each([
     ['headers beyond the limit', 431, `GET /health HTTP/1.1\r\n${head}X-Big: ${'x'.repeat(20_000)}\r\n\r\n`],
     ['a request line beyond the limit', 431, `GET /${'x'.repeat(20_000)} HTTP/1.1\r\n${head}\r\n`],
+    ['a path that is no UTF-8', 400, `GET /api/v1/%c0%af HTTP/1.1\r\n${head}Connection: close\r\n\r\n`],
     ['no HTTP at all', 400, 'hello there\r\n\r\n'],
     ['an unknown method', 400, `FETCH /health HTTP/1.1\r\n${head}\r\n`],
     ['a header that is none', 400, `GET /health HTTP/1.1\r\n${head}Broken Header\r\n\r\n`],
@@ -143,7 +144,13 @@ describe('requests that lead nowhere', async () => {
   ])('%s: the body is the usual one', async (_what, status, request) => {
     const answer = await exchange(port, request);
     expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
-    expect(answer.toLowerCase()).toContain('content-type: application/json');
+    for (const header of [
+      'content-type: application/json',
+      'x-content-type-options: nosniff',
+      'cache-control: no-store',
+    ]) {
+      expect(answer.toLowerCase()).toContain(header);
+    }
     expect(bodyOf(answer)).toEqual({
       error: expect.any(String),
       code: 'invalid_request',
