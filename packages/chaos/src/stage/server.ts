@@ -85,14 +85,15 @@ export class ServerProcess {
         `--metrics-port=${this.#ports.metrics}`,
         '--host=127.0.0.1',
         '--log-format=json',
-        '--max-db-connections=6',
-        '--shutdown-secs=10',
         ...args,
       ],
       env: {
         DATABASE_URL: databaseUrl,
         MILLRACE_API_KEYS: `${TENANT_KEY}:chaos`,
         MILLRACE_WORKER_TOKEN: WORKER_TOKEN,
+        // By variable, so that a row may say otherwise by flag.
+        MILLRACE_MAX_DB_CONNECTIONS: '6',
+        MILLRACE_SHUTDOWN_SECS: '10',
         ...env,
       },
       logFile: `${this.home.dir}/${this.name}-${this.#starts}.log`,
