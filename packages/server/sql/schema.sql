@@ -235,8 +235,6 @@ CREATE TABLE millrace.workflow_ends (
   CONSTRAINT workflow_ends_status_check CHECK ((status <> ALL (ARRAY['created'::millrace.workflow_status, 'running'::millrace.workflow_status])))
 );
 
-ALTER TABLE millrace.cron_firings ADD CONSTRAINT cron_firings_tenant_cron_id_fkey FOREIGN KEY (tenant, cron_id) REFERENCES millrace.crons(tenant, id) ON DELETE CASCADE;
-
 CREATE INDEX tenants_by_bucket ON millrace.tenants USING btree (bucket);
 
 CREATE INDEX jobs_by_queue ON millrace.jobs USING btree (tenant, queue, id) WHERE (queue IS NOT NULL);

@@ -29,8 +29,8 @@ CREATE INDEX crons_by_next_run ON millrace.crons (next_run_at) WHERE enabled;
 CREATE TYPE millrace.firing_kind AS ENUM ('on_time', 'catch_up');
 
 -- The newest firings of each schedule, in a ring: firing number n stands in slot n modulo the size of the ring and takes the place of an
--- older one. Bounded by construction, with nothing to prune. The key is cascaded rather than deleted by hand, because only a trigger
--- sees the firing that was committed while the deletion of its schedule waited for it.
+-- older one. Bounded by construction, with nothing to prune. No foreign key: to look up the schedule, locked a moment before by the same
+-- statement, made up a tenth of a firing.
 CREATE TABLE millrace.cron_firings (
   occurrence timestamptz NOT NULL,
   fired_at timestamptz NOT NULL,
@@ -40,6 +40,5 @@ CREATE TABLE millrace.cron_firings (
   job_id uuid NOT NULL,                     -- may be gone after retention
   cron_id uuid NOT NULL,
   tenant text COLLATE "C" NOT NULL,
-  PRIMARY KEY (tenant, cron_id, slot),
-  FOREIGN KEY (tenant, cron_id) REFERENCES millrace.crons (tenant, id) ON DELETE CASCADE
+  PRIMARY KEY (tenant, cron_id, slot)
 ) WITH (fillfactor = 80);

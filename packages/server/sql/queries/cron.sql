@@ -4,7 +4,8 @@ SELECT (extract(epoch FROM now()) * 1000)::float8 AS now_ms;
 
 -- name: create_cron
 -- $2 is the first occurrence after the instant that was read before. Should it have passed meanwhile, nothing is stored and the caller
--- computes again: a schedule begins after its creation. No id and `ahead` true: the name is taken.
+-- computes again: a schedule begins after its creation. No id and `ahead` true: the name is taken. The news for the schedulers, which may be
+-- asleep until later than that, is part of the commit: no crash can come between the two.
 WITH clock AS MATERIALIZED (
   SELECT now() AS now, (millrace.id_prefix(now()) || $1::text)::uuid AS id, to_timestamp($2::float8 / 1000) AS first
 ), created AS (
@@ -13,7 +14,9 @@ WITH clock AS MATERIALIZED (
   ON CONFLICT (tenant, name) WHERE name IS NOT NULL DO NOTHING
   RETURNING id
 )
-SELECT clock.first > clock.now AS ahead, created.id FROM clock LEFT JOIN created ON true;
+SELECT clock.first > clock.now AS ahead, created.id,
+       CASE WHEN created.id IS NOT NULL THEN pg_notify('millrace', json_build_object('c', $2::float8)::text) END AS told
+FROM clock LEFT JOIN created ON true;
 
 -- name: cron_of_tenant
 SELECT c.*, (extract(epoch FROM now()) * 1000)::float8 AS now_ms FROM millrace.crons c WHERE c.tenant = $1 AND c.id = $2;
@@ -32,73 +35,80 @@ UPDATE millrace.crons SET enabled = false WHERE tenant = $1 AND id = $2 RETURNIN
 -- $3 is the first occurrence after the instant at which the schedule was read as paused; what passed before is not caught up.
 UPDATE millrace.crons SET enabled = true, next_run_at = to_timestamp($3::float8 / 1000)
 WHERE tenant = $1 AND id = $2 AND NOT enabled AND to_timestamp($3::float8 / 1000) > now()
-RETURNING id;
+RETURNING id, pg_notify('millrace', json_build_object('c', $3::float8)::text) AS told;
 
 -- name: delete_cron
--- The record of its firings goes with it; its jobs stay.
+-- Its jobs stay.
 DELETE FROM millrace.crons WHERE tenant = $1 AND id = $2 RETURNING id;
 
+-- name: delete_firings
+-- The record goes with its schedule, in the same transaction and after it: only a later statement sees the firing that was committed while the
+-- deletion of the schedule waited for it.
+DELETE FROM millrace.cron_firings WHERE tenant = $1 AND cron_id = $2;
+
 -- name: cron_agenda
--- What is due, earliest first, and how long it is until the next schedule is: all that an idle scheduler asks. Nothing is locked; the
--- firing checks again. One row, whatever the number of schedules: an index probe when nothing is due.
+-- What is due within the next $1 milliseconds, earliest first, at most $2 schedules, and how long it is until the first that is not due yet:
+-- all that a scheduler asks. Nothing is locked; the firing checks again. One row, whatever the number of schedules: two index probes when
+-- nothing is near.
 SELECT
   (extract(epoch FROM now()) * 1000)::float8 AS now_ms,
   (SELECT extract(epoch FROM c.next_run_at - now()) * 1000 FROM millrace.crons c
-   WHERE c.enabled ORDER BY c.next_run_at LIMIT 1)::float8 AS wait_ms,
-  (SELECT json_agg(json_build_array(due.tenant, due.id, due.expr, extract(epoch FROM due.next_run_at) * 1000))
+   WHERE c.enabled AND c.next_run_at > now() ORDER BY c.next_run_at LIMIT 1)::float8 AS wait_ms,
+  (SELECT json_agg(json_build_array(near.tenant, near.id, near.expr, extract(epoch FROM near.next_run_at) * 1000))
    FROM (
      SELECT c.tenant, c.id, c.expr, c.next_run_at FROM millrace.crons c
-     WHERE c.enabled AND c.next_run_at <= now()
-     ORDER BY c.next_run_at LIMIT $1
-   ) AS due)::text AS due;
+     WHERE c.enabled AND c.next_run_at <= now() + $1::float8 * interval '1 millisecond'
+     ORDER BY c.next_run_at LIMIT $2
+   ) AS near)::text AS near;
 
 -- name: fire_crons
--- Fires any number of schedules, each by a compare-and-swap: a row is acted on only if it is enabled and still stands at the occurrence
+-- Fires any number of schedules, each by a compare-and-swap: a row is acted on only if it is due, enabled and still stands at the occurrence
 -- that the caller decided about, and only soon after the decision ($7, when it was taken; $8, for how long it holds). The condition is
 -- applied to the row as it is once it is locked: who gets here second finds another occurrence there, or finds the row locked and leaves
 -- it. Nobody waits. Advancing the schedule, taking the key of the occurrence, the job, and the record are one statement: no crash can come
--- between them. A key that exists already means that the occurrence has its job (the schedule was set back, by hand or by a restored
--- backup): then the schedule advances, and that is all.
+-- between them, and all of them act on what was advanced and on nothing else. A key that exists already means that the occurrence has its
+-- job (the schedule was set back, by hand or by a restored backup): then the schedule advances, and that is all.
 WITH given AS MATERIALIZED (
-  SELECT * FROM unnest($1::text[], $2::uuid[], $3::float8[], $4::float8[], $5::millrace.firing_kind[], $6::text[])
+  SELECT tenant, id, to_timestamp(occurrence_ms / 1000) AS occurrence, to_timestamp(following_ms / 1000) AS following, kind, suffix
+  FROM unnest($1::text[], $2::uuid[], $3::float8[], $4::float8[], $5::millrace.firing_kind[], $6::text[])
     AS given (tenant, id, occurrence_ms, following_ms, kind, suffix)
 ), taken AS MATERIALIZED (
-  SELECT c.tenant, c.id, c.name, c.task, c.queue, c.priority, c.payload, c.job_config,
-         c.next_run_at AS occurrence, c.fired + 1 AS number, given.kind,
-         to_timestamp(given.following_ms / 1000) AS following,
-         (millrace.id_prefix(now()) || given.suffix)::uuid AS job_id,
-         'millrace:cron:' || c.id || ':' || to_char(c.next_run_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') AS key
+  SELECT c.place, given.tenant, given.id, given.occurrence, given.following, given.kind, given.suffix,
+         'millrace:cron:' || given.id || ':' || to_char(given.occurrence AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') AS key
   FROM given, LATERAL (
-    SELECT * FROM millrace.crons r WHERE r.tenant = given.tenant AND r.id = given.id OFFSET 0 FOR UPDATE SKIP LOCKED
+    SELECT r.ctid AS place, r.enabled, r.next_run_at FROM millrace.crons r
+    WHERE r.tenant = given.tenant AND r.id = given.id OFFSET 0 FOR NO KEY UPDATE SKIP LOCKED
   ) AS c
-  WHERE c.enabled AND c.next_run_at = to_timestamp(given.occurrence_ms / 1000)
+  WHERE c.enabled AND c.next_run_at = given.occurrence AND c.next_run_at <= now()
     AND now() <= to_timestamp($7::float8 / 1000) + $8::float8 * interval '1 millisecond'
-), won AS (
-  INSERT INTO millrace.idempotency_keys (tenant, key, job_id)
-  SELECT tenant, key, job_id FROM taken
-  ON CONFLICT (tenant, key) DO NOTHING
-  RETURNING job_id
-), outcome AS MATERIALIZED (
-  SELECT taken.*, taken.job_id IN (SELECT won.job_id FROM won) AS enqueued FROM taken
+), sorted AS MATERIALIZED (
+  SELECT taken.*, known.key IS NULL AS fresh
+  FROM taken LEFT JOIN LATERAL (
+    SELECT k.key FROM millrace.idempotency_keys k WHERE k.tenant = taken.tenant AND k.key = taken.key OFFSET 0
+  ) AS known ON true
 ), advanced AS (
   UPDATE millrace.crons c
-  SET next_run_at = o.following, enabled = o.following IS NOT NULL,
-      last_enqueued_at = CASE WHEN o.enqueued THEN now() ELSE c.last_enqueued_at END,
-      fired = c.fired + o.enqueued::int
-  FROM outcome o
-  WHERE c.tenant = o.tenant AND c.id = o.id
+  SET next_run_at = s.following, enabled = s.following IS NOT NULL,
+      last_enqueued_at = CASE WHEN s.fresh THEN now() ELSE c.last_enqueued_at END,
+      fired = c.fired + s.fresh::int
+  FROM sorted s
+  WHERE c.ctid = ANY (ARRAY(SELECT place FROM taken)) AND c.ctid = s.place
+  RETURNING c.tenant, c.id, c.name, c.task, c.queue, c.priority, c.payload, c.job_config, c.fired AS number,
+            s.occurrence, s.kind, s.key, s.fresh, ((SELECT millrace.id_prefix(now())) || s.suffix)::uuid AS job_id
+), keyed AS (
+  INSERT INTO millrace.idempotency_keys (tenant, key, job_id) SELECT tenant, key, job_id FROM advanced WHERE fresh
 ), stored AS (
   INSERT INTO millrace.jobs (created_at, priority, id, tenant, queue, task, payload, config, metadata, idempotency_key)
   SELECT now(), priority, job_id, tenant, queue, task, payload, job_config,
          json_build_object('cron_id', id, 'cron_name', name), key
-  FROM outcome WHERE enqueued
+  FROM advanced WHERE fresh
 ), queued AS (
   INSERT INTO millrace.ready (scheduled_at, priority, retry_count, delivery_count, id, tenant, queue)
-  SELECT now(), priority, 0, 0, job_id, tenant, queue FROM outcome WHERE enqueued
+  SELECT now(), priority, 0, 0, job_id, tenant, queue FROM advanced WHERE fresh
 ), recorded AS (
   INSERT INTO millrace.cron_firings (occurrence, fired_at, number, slot, kind, job_id, cron_id, tenant)
-  SELECT occurrence, now(), number, number % $9::int, kind, job_id, id, tenant FROM outcome WHERE enqueued
+  SELECT occurrence, now(), number, number % $9::int, kind, job_id, id, tenant FROM advanced WHERE fresh
   ON CONFLICT (tenant, cron_id, slot) DO UPDATE
   SET occurrence = excluded.occurrence, fired_at = excluded.fired_at, number = excluded.number, kind = excluded.kind, job_id = excluded.job_id
 )
-SELECT id, tenant, queue, priority, kind, enqueued, extract(epoch FROM now() - occurrence)::float8 AS lag_secs FROM outcome;
+SELECT id, tenant, queue, priority, kind, fresh AS enqueued, extract(epoch FROM now() - occurrence)::float8 AS lag_secs FROM advanced;

@@ -11,7 +11,7 @@ export interface FiringDecision {
 /** One look of a scheduler at what is due. */
 export interface Look {
   readonly nowMs: number;
-  /** Since when the same scheduler has been looking without a break. */
+  /** Since when the same scheduler has been there without a break. */
   readonly watchedSinceMs: number;
 }
 
@@ -23,14 +23,17 @@ export interface Look {
  */
 export const LATE_MS = 2_000;
 /**
- * And within this time if the scheduler that finds it has been looking since before it was due: thousands of schedules on the hour make a
+ * And within this time if the scheduler that finds it has been there since before it was due: thousands of schedules on the hour make a
  * backlog, not an absence. Beyond it the fleet cannot keep up, and to collapse what has piled up is the way out.
  */
 export const BACKLOG_MS = 30_000;
 
-/** A scheduler that looked less than LATE_MS ago has been there all the time; otherwise its watch begins anew. */
-export function look(previous: Look | null, nowMs: number): Look {
-  const unbroken = previous !== null && nowMs - previous.nowMs <= LATE_MS;
+/**
+ * `overdueMs`: by how much the scheduler comes later than it meant to, when it went to sleep or sent its last statement. Up to LATE_MS it has
+ * been there all the time; otherwise it was stopped, or cut off, and its watch begins anew.
+ */
+export function look(previous: Look | null, nowMs: number, overdueMs: number): Look {
+  const unbroken = previous !== null && overdueMs <= LATE_MS;
   return { nowMs, watchedSinceMs: unbroken ? previous.watchedSinceMs : nowMs };
 }
 

@@ -2,7 +2,7 @@ import { nextAfter, nextN, parseCron } from '../domain/cron-expression.js';
 import { forbidden, invalidRequest, MillraceError, notFound } from '../domain/errors.js';
 import { bucketOf, bucketOfId, idSuffix, isUuid } from '../domain/ids.js';
 import { toCron, toCronFiring, type CronFiringRow, type CronRow } from '../store/cron-rows.js';
-import type { Database } from '../store/database.js';
+import type { Database, Run } from '../store/database.js';
 import { countCrons, countFirings, listCrons, listFirings, type CronFilter } from '../store/list-query.js';
 import { loadStatements } from '../store/sql.js';
 import { decodeNumberCursor, encodeNumberCursor, ID_CURSOR } from './cursor.js';
@@ -23,6 +23,7 @@ const sql = loadStatements('cron.sql', [
   'pause_cron',
   'resume_cron',
   'delete_cron',
+  'delete_firings',
 ]);
 
 type CronRowNow = CronRow & { readonly now_ms: number };
@@ -66,7 +67,7 @@ export class Crons implements CronsApi {
   }
 
   async remove(tenant: string, id: string): Promise<void> {
-    const [gone] = isUuid(id) ? await this.db.run(sql.delete_cron, [tenant, id]) : [];
+    const gone = isUuid(id) && (await this.db.transaction((run) => deleteCron(run, tenant, id)));
     if (!gone) throw await this.#absent(id);
   }
 
@@ -114,6 +115,12 @@ export class Crons implements CronsApi {
     const [owner] = isUuid(id) ? await this.db.run(sql.owner_of_cron, [id, bucketOfId(id)]) : [];
     return owner ? forbidden('this schedule belongs to another tenant') : notFound('schedule');
   }
+}
+
+async function deleteCron(run: Run, tenant: string, id: string): Promise<boolean> {
+  const [gone] = await run(sql.delete_cron, [tenant, id]);
+  if (gone) await run(sql.delete_firings, [tenant, id]);
+  return gone !== undefined;
 }
 
 function insertValues(tenant: string, spec: CronSpec, firstMs: number): unknown[] {

@@ -5,22 +5,31 @@ import type { LaneNews, News } from '../store/bulletin.js';
  * hears of them. Nothing here is durable; every listener also looks for itself from time to time.
  */
 export interface Outlet {
+  /** Whether news of others arrives at present. */
+  readonly listening: boolean;
   publishWork(queue: string, priority: number, since: number | null): void;
   publishEvents(): void;
 }
 
 type WorkListener = () => void;
 type LaneListener = (queue: string, lanes: readonly LaneNews[]) => void;
+/** Hears of the occurrence for which a schedule was set, or of null: some may have been set unheard. */
+type CronListener = (occurrenceMs: number | null) => void;
 
 export class Hub {
   readonly #work = new Map<string, Set<WorkListener>>();
   readonly #lanes = new Set<LaneListener>();
   readonly #events = new Set<() => void>();
+  readonly #crons = new Set<CronListener>();
   #outlet: Outlet | null = null;
 
   /** Where news of this process leaves for the others. */
   connect(outlet: Outlet): void {
     this.#outlet = outlet;
+  }
+
+  get listening(): boolean {
+    return this.#outlet?.listening ?? false;
   }
 
   /** Jobs were put on a queue by this process. `since`: the job's instant where it stands earlier than now, else null. */
@@ -41,12 +50,14 @@ export class Hub {
       this.#wake(queue);
     }
     if (news.events) this.#emitEvents();
+    if (news.crons !== null) this.#emitCrons(news.crons);
   }
 
   /** News may have been missed: everybody looks. */
   wakeAll(): void {
     for (const queue of this.#work.keys()) this.#wake(queue);
     this.#emitEvents();
+    this.#emitCrons(null);
   }
 
   onWork(queue: string, listener: WorkListener): () => void {
@@ -68,8 +79,17 @@ export class Hub {
     return () => this.#events.delete(listener);
   }
 
+  onCrons(listener: CronListener): () => void {
+    this.#crons.add(listener);
+    return () => this.#crons.delete(listener);
+  }
+
   #wake(queue: string): void {
     for (const listener of this.#work.get(queue) ?? []) listener();
+  }
+
+  #emitCrons(occurrenceMs: number | null): void {
+    for (const listener of this.#crons) listener(occurrenceMs);
   }
 
   #emitEvents(): void {

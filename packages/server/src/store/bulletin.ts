@@ -21,6 +21,8 @@ export interface News {
   readonly queues: ReadonlyMap<string, readonly LaneNews[]>;
   /** Transitions of watched jobs were written. */
   readonly events: boolean;
+  /** The earliest occurrence of a schedule that was created or resumed, in milliseconds since 1970. Sent by the statement that did it. */
+  readonly crons: number | null;
 }
 
 const CHANNEL = 'millrace';
@@ -31,9 +33,11 @@ const PING_MS = 10_000;
 const MAX_BYTES = 7_000;
 
 interface Wire {
-  readonly from: string;
+  /** Absent where the news came with a statement: then it is news for the sender as well. */
+  readonly from?: string;
   readonly q?: readonly (readonly [queue: string, ...lanes: (readonly [number, number | null])[]])[];
   readonly e?: 1;
+  readonly c?: number;
 }
 
 const NOTIFY = { name: 'notify', text: `SELECT pg_notify('${CHANNEL}', $1)` };
@@ -178,13 +182,13 @@ export class Bulletin {
 }
 
 /** Null for what is not ours: anybody who may connect to the database may send anything on any channel. */
-function decode(payload: string | undefined): { readonly from: string; readonly news: News } | null {
+function decode(payload: string | undefined): { readonly from: string | undefined; readonly news: News } | null {
   try {
-    const { from, q = [], e } = JSON.parse(payload ?? '') as Wire;
+    const { from, q = [], e, c } = JSON.parse(payload ?? '') as Wire;
     const queues = q.map(([queue, ...lanes]) => {
       return [queue, lanes.map(([priority, since]) => ({ priority, since }))] as const;
     });
-    return { from, news: { queues: new Map(queues), events: e === 1 } };
+    return { from, news: { queues: new Map(queues), events: e === 1, crons: typeof c === 'number' ? c : null } };
   } catch {
     return null;
   }

@@ -70,6 +70,8 @@ export async function advanceTo(clock: Clock, instant: string | null): Promise<v
 export interface TestFirer {
   readonly firer: CronFirer;
   readonly fired: { readonly kind: string; readonly lagSeconds: number }[];
+  /** How many times each statement was run so far. */
+  readonly statements: Record<string, number>;
   close(): Promise<void>;
 }
 
@@ -88,13 +90,15 @@ export function createFirer(
     created: () => undefined,
     cronFired: (kind: string, lagSeconds: number) => void fired.push({ kind, lagSeconds }),
   };
+  const statements: Record<string, number> = {};
   const stoppable = {
     run: async (...[statement, values]: Parameters<Database['run']>) => {
+      statements[statement.name] = (statements[statement.name] ?? 0) + 1;
       if (statement.name === 'fire_crons') await beforeFiring();
       return db.run(statement, values);
     },
   };
   const ledger = new Ledger(metrics as unknown as EngineMetrics);
   const firer = new CronFirer(stoppable as unknown as Database, new Hub(), ledger);
-  return { firer, fired, close: () => db.close() };
+  return { firer, fired, statements, close: () => db.close() };
 }

@@ -23,10 +23,6 @@ const MEANT: Readonly<Record<string, readonly string[]>> = {
   settle_completed: ['watches_pkey'],
   cancel_waiting: ['watches_pkey'],
   forget_streams: ['watches', 'watches_pkey', 'transitions_by_job'],
-  // In order of the index, to its first entry.
-  cron_agenda: ['crons_by_next_run'],
-  // There are thousands of schedules at most.
-  fire_crons: ['crons_pkey'],
   // Once a minute, in one process: tenants, and letters that are to be removed.
   expire_jobs: ['tenants_pkey'],
   expire_workflows: ['tenants_pkey'],
