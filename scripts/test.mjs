@@ -1,7 +1,8 @@
 // `npm test`: everything that must hold, in the order in which a failure is cheapest to understand. Arguments go to vitest.
+import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { buildAll, installed } from './lib/setup.mjs';
-import { root, runTool } from './lib/tools.mjs';
+import { root, run, runTool } from './lib/tools.mjs';
 
 const stages = [
   ['types', buildAll],
@@ -19,6 +20,8 @@ const stages = [
       ]),
   ],
   ['tests', () => runTool('vitest', 'vitest', ['run', ...process.argv.slice(2)])],
+  // Last and alone: it measures how fast the service comes back, and is not to be disturbed by other tests.
+  ['faults', () => run(process.execPath, [join(root, 'packages/chaos/dist/main.js')])],
 ];
 
 process.chdir(root);

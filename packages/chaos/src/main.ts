@@ -1,6 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { readArguments, USAGE, type Arguments } from './arguments.js';
 import { FAULTS } from './faults/index.js';
+import { runMutants } from './mutants/run.js';
+import { publish } from './publish.js';
 import { asText, remarks } from './report.js';
 import { runFaults } from './runner.js';
 import { exitOnSignals } from './stage/exit.js';
@@ -8,8 +10,7 @@ import { exitOnSignals } from './stage/exit.js';
 /** `npm run chaos`: ends with 0 only if nothing was violated. */
 const print = (text: string): void => void process.stdout.write(`${text}\n`);
 
-async function main({ seed, only, scale, json }: Arguments): Promise<number> {
-  print(`seed ${seed}`);
+async function main({ seed, only, scale, json, publish: publishes }: Arguments): Promise<number> {
   const faults = FAULTS.filter(({ row }) => only?.includes(row) ?? true);
   if (faults.length === 0) throw new Error('no such row');
   const outcomes = await runFaults(faults, {
@@ -22,6 +23,7 @@ async function main({ seed, only, scale, json }: Arguments): Promise<number> {
   });
   print(`\n${asText(outcomes)}\n`);
   for (const remark of remarks(outcomes)) print(remark);
+  if (publishes) publish({ seed, scale, outcomes });
   if (json !== null) writeFileSync(json, `${JSON.stringify({ seed, scale, outcomes }, null, 2)}\n`);
   const violated = outcomes.filter(({ violations }) => violations.length > 0).length;
   print(
@@ -32,10 +34,31 @@ async function main({ seed, only, scale, json }: Arguments): Promise<number> {
   return violated === 0 ? 0 : 1;
 }
 
-exitOnSignals();
-try {
-  process.exitCode = await main(readArguments(process.argv.slice(2)));
-} catch (error) {
-  process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n\n${USAGE}\n`);
-  process.exitCode = 2;
+/** Ends with 0 only if every mutant was caught. */
+async function tryMutants({ seed, only }: Arguments): Promise<number> {
+  const outcomes = await runMutants(seed, only, ({ name, caughtBy, said, seconds }) => {
+    print(`${caughtBy === null ? 'ESCAPED' : 'caught '}  ${name} (${seconds.toFixed(1)} s)`);
+    for (const line of caughtBy === null ? said : [caughtBy]) print(`         ${line}`);
+  });
+  const escaped = outcomes.filter(({ caughtBy }) => caughtBy === null).length;
+  print(
+    escaped === 0 ? `all ${outcomes.length} mutants were caught` : `${escaped} of ${outcomes.length} mutants escaped`,
+  );
+  return escaped === 0 ? 0 : 1;
 }
+
+/** A mistake in the arguments gets the usage, anything else its stack. */
+async function run(): Promise<number> {
+  let args: Arguments;
+  try {
+    args = readArguments(process.argv.slice(2));
+  } catch (error) {
+    process.stderr.write(`${(error as Error).message}\n\n${USAGE}\n`);
+    return 2;
+  }
+  print(`seed ${args.seed}`);
+  return args.mutants ? tryMutants(args) : main(args);
+}
+
+exitOnSignals();
+process.exitCode = await run();

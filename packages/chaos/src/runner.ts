@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { Fault, Outcome } from './fault.js';
 import { doctor } from './oracle/doctor.js';
 import type { JobRecord } from './oracle/model.js';
+import { halfBatches } from './oracle/batches.js';
 import { judge } from './oracle/oracle.js';
 import { Cluster } from './stage/cluster.js';
 import { onExit } from './stage/exit.js';
@@ -16,13 +17,15 @@ export interface RunOptions {
   readonly scale: number | null;
   /** The command line under test: the build, or a mutant of it. */
   readonly millrace?: string;
+  /** Whether the directories of rows that went wrong are left to be looked at. */
+  readonly keepFailures?: boolean;
   onOutcome?(outcome: Outcome): void;
 }
 
 /** How many rows that mostly wait may do so side by side. */
 const SIDE_BY_SIDE = 4;
 
-/** Runs rows on one PostgreSQL that is cleared away at the end. Directories of rows that went wrong are left to be looked at. */
+/** Runs rows on one PostgreSQL that is cleared away at the end. */
 export async function runFaults(faults: readonly Fault[], options: RunOptions): Promise<readonly Outcome[]> {
   const home = mkdtempSync(join(tmpdir(), 'millrace-chaos-'));
   const forget = onExit(() => rmSync(home, { recursive: true, force: true }));
@@ -44,7 +47,8 @@ export async function runFaults(faults: readonly Fault[], options: RunOptions): 
   } finally {
     if (shared !== null) await (await (shared as Promise<Cluster>)).dispose();
     forget();
-    if (outcomes.every(({ violations }) => violations.length === 0)) rmSync(home, { recursive: true, force: true });
+    const held = outcomes.every(({ violations }) => violations.length === 0);
+    if (held || options.keepFailures === false) rmSync(home, { recursive: true, force: true });
   }
   return outcomes.sort((a, b) => a.row - b.row);
 }
@@ -82,6 +86,7 @@ async function examine(stage: Stage): Promise<number> {
   // Doctor first, while the servers still run: a stopped fleet would let leases become overdue.
   for (const { url } of stage.databases)
     for (const finding of await doctor(BUILT_MILLRACE, url)) stage.violation(finding);
+  for (const database of stage.databases) for (const finding of await halfBatches(database)) stage.violation(finding);
   await stage.stopProcesses();
   const records = new Map<string, JobRecord>();
   for (const database of stage.databases) for (const [id, record] of await database.records()) records.set(id, record);

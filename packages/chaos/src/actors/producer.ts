@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ChaosClient, type Reply } from '../history/client.js';
 import { fileJournal } from '../history/history.js';
+import { inBatch } from '../oracle/batches.js';
 import { readSettings } from '../stage/actors.js';
 import { rotating } from './rotating.js';
 
@@ -14,14 +15,18 @@ let stopping = false;
 process.once('SIGTERM', () => (stopping = true));
 
 for (let made = 0; !stopping && (settings.jobs === 0 || made < settings.jobs); made += settings.batch) {
-  const { status } = await create();
+  const { status } = await create(made);
   if (status === null || status >= 500) urls.advance();
   await sleep(settings.pauseMs);
 }
 journal.close();
 
-function create(): Promise<Reply> {
-  const job = { payload: {}, config: { queue: settings.queue, ...settings.config } };
-  if (settings.batch === 1) return client.create(settings.task, job);
-  return client.batch(Array.from({ length: settings.batch }, () => ({ task_name: settings.task, ...job })));
+function create(made: number): Promise<Reply> {
+  const { name, batch } = settings;
+  const job = {
+    payload: batch === 1 ? {} : inBatch(`${name}:${made}`, batch),
+    config: { queue: settings.queue, ...settings.config },
+  };
+  if (batch === 1) return client.create(settings.task, job);
+  return client.batch(Array.from({ length: batch }, () => ({ task_name: settings.task, ...job })));
 }
