@@ -86,7 +86,7 @@ export function prepareClaim(queue: string, ids: readonly string[]): PreparedCla
   const tokens = uuidArray(ids.map(() => randomUUID()));
   return {
     jobs: ids.length,
-    claim: [queue, null, null, tokens, int4Array(ids.map(() => LEASE_SECS))],
+    claim: [queue, null, null, tokens, int4Array(ids.map(() => LEASE_SECS)), null],
     settle: [uuidArray(ids), tokens, jsonArray(ids.map(() => RESULT_TEXT))],
   };
 }

@@ -103,6 +103,21 @@ CREATE TABLE millrace.leases (
   CONSTRAINT leases_pkey PRIMARY KEY (id)
 ) WITH (autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=2000, autovacuum_vacuum_cost_delay=0, autovacuum_analyze_scale_factor=0.2, fillfactor=80);
 
+CREATE TABLE millrace.bundles (
+  locked_until timestamp with time zone NOT NULL,
+  started_at timestamp with time zone NOT NULL,
+  first_id uuid NOT NULL,
+  last_id uuid NOT NULL,
+  token uuid NOT NULL,
+  tenant text COLLATE "C" NOT NULL,
+  queue text COLLATE "C" NOT NULL,
+  open bit varying NOT NULL,
+  taken bit varying NOT NULL,
+  ids uuid[] NOT NULL,
+  CONSTRAINT bundles_pkey PRIMARY KEY (token, tenant),
+  CONSTRAINT bundles_check CHECK ((cardinality(ids) = length((open)::"bit")))
+) WITH (autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=200, autovacuum_vacuum_cost_delay=0, autovacuum_analyze_scale_factor=0.2, fillfactor=50);
+
 CREATE TABLE millrace.done (
   completed_at timestamp with time zone NOT NULL,
   started_at timestamp with time zone,
@@ -253,6 +268,35 @@ CREATE UNIQUE INDEX crons_by_name ON millrace.crons USING btree (tenant, name) W
 
 CREATE INDEX crons_by_next_run ON millrace.crons USING btree (next_run_at) WHERE enabled;
 
+CREATE VIEW millrace.running AS
+ SELECT l.tenant,
+    l.id,
+    l.token,
+    l.locked_until,
+    l.started_at,
+    l.scheduled_at,
+    l.retry_count,
+    l.delivery_count,
+    l.workflow_id,
+    l.error,
+    false AS bundled
+   FROM millrace.leases l
+UNION ALL
+ SELECT b.tenant,
+    member.id,
+    b.token,
+    b.locked_until,
+    b.started_at,
+    NULL::timestamp with time zone AS scheduled_at,
+    0 AS retry_count,
+    1 AS delivery_count,
+    NULL::uuid AS workflow_id,
+    NULL::text AS error,
+    true AS bundled
+   FROM millrace.bundles b,
+    LATERAL unnest(b.ids) WITH ORDINALITY member(id, n)
+  WHERE (get_bit((b.open)::"bit", ((member.n)::integer - 1)) = 1);
+
 CREATE VIEW millrace.job_records AS
  SELECT j.tenant,
     j.id,
@@ -268,22 +312,33 @@ CREATE VIEW millrace.job_records AS
     j.created_at,
     COALESCE(d.status, (
         CASE
-            WHEN (l.id IS NOT NULL) THEN 'running'::text
+            WHEN (COALESCE(l.started_at, b.started_at) IS NOT NULL) THEN 'running'::text
             WHEN (r.retry_count > 0) THEN 'retrying'::text
             WHEN (r.id IS NOT NULL) THEN 'pending'::text
             ELSE NULL::text
         END)::millrace.job_status) AS status,
     COALESCE(r.scheduled_at, l.scheduled_at, d.scheduled_at, j.run_at, j.created_at) AS scheduled_at,
-    COALESCE(r.started_at, l.started_at, d.started_at) AS started_at,
+    COALESCE(r.started_at, l.started_at, d.started_at, b.started_at) AS started_at,
     d.completed_at,
-    COALESCE(r.retry_count, l.retry_count, d.retry_count) AS retry_count,
-    COALESCE(r.delivery_count, l.delivery_count, d.delivery_count) AS delivery_count,
+    COALESCE(r.retry_count, l.retry_count, d.retry_count,
+        CASE
+            WHEN (b.started_at IS NOT NULL) THEN 0
+            ELSE NULL::integer
+        END) AS retry_count,
+    COALESCE(r.delivery_count, l.delivery_count, d.delivery_count,
+        CASE
+            WHEN (b.started_at IS NOT NULL) THEN 1
+            ELSE NULL::integer
+        END) AS delivery_count,
     COALESCE(r.error, l.error, d.error) AS error,
     d.result
-   FROM (((millrace.jobs j
+   FROM ((((millrace.jobs j
      LEFT JOIN millrace.ready r ON (((r.tenant = j.tenant) AND (r.id = j.id))))
      LEFT JOIN millrace.leases l ON ((l.id = j.id)))
-     LEFT JOIN millrace.done d ON (((d.tenant = j.tenant) AND (d.status = ANY (ARRAY['completed'::millrace.job_status, 'failed'::millrace.job_status, 'cancelled'::millrace.job_status])) AND (d.id = j.id))));
+     LEFT JOIN millrace.done d ON (((d.tenant = j.tenant) AND (d.status = ANY (ARRAY['completed'::millrace.job_status, 'failed'::millrace.job_status, 'cancelled'::millrace.job_status])) AND (d.id = j.id))))
+     LEFT JOIN LATERAL ( SELECT b_1.started_at
+           FROM millrace.bundles b_1
+          WHERE ((r.id IS NULL) AND (l.id IS NULL) AND (d.id IS NULL) AND (b_1.tenant = j.tenant) AND ((j.id >= b_1.first_id) AND (j.id <= b_1.last_id)) AND (get_bit((b_1.open)::"bit", (array_position(b_1.ids, j.id) - 1)) = 1))) b ON (true));
 
 CREATE VIEW millrace.workflow_records AS
  SELECT w.tenant,

@@ -2,6 +2,7 @@
 --
 --   ready    pending (never failed) or retrying (failed before): waiting for its instant or for a worker
 --   leases   running: held by one worker under one unguessable token
+--   bundles  running, many to a row: what the pool of one server claimed at once, under one token
 --   done     completed, failed or cancelled: the end
 --
 -- `jobs` holds what never changes about a job and is never updated. A transition deletes a narrow row from one table and
@@ -85,6 +86,28 @@ CREATE TABLE millrace.leases (
   error text
 );
 
+-- Jobs of one tenant that a server's own pool claimed together, each for the first time and outside any workflow: what `leases` would say of them
+-- is the same for all, so it is said once. `open` has a bit for each of `ids`: 1 while it stands here. Whoever clears a bit has taken the job
+-- over; the bits of the row are the only truth, so a statement that had to wait for the row decides by what it then finds. Only completions
+-- act on a bundle. Everything else (failure, release, cancellation, reclaim) first moves the job to a lease of its own, under
+-- the same token and deadline, and goes on from there. See docs/adr/0012-bundles.md.
+CREATE TABLE millrace.bundles (
+  locked_until timestamptz NOT NULL,
+  started_at timestamptz NOT NULL,
+  first_id uuid NOT NULL,
+  last_id uuid NOT NULL,
+  token uuid NOT NULL,
+  tenant text COLLATE "C" NOT NULL,
+  queue text COLLATE "C" NOT NULL,
+  open bit varying NOT NULL,
+  taken bit varying NOT NULL,               -- what the last statement took
+  ids uuid[] NOT NULL,                      -- in order
+  PRIMARY KEY (token, tenant),
+  CHECK (cardinality(ids) = length(open))
+);
+-- Random bytes: there is nothing to compress.
+ALTER TABLE millrace.bundles ALTER COLUMN ids SET STORAGE EXTERNAL;
+
 CREATE TABLE millrace.done (
   completed_at timestamptz NOT NULL,
   started_at timestamptz,                   -- null: cancelled before the first attempt
@@ -156,20 +179,36 @@ CREATE TABLE millrace.loops (
 -- after a fifth of the table is dead and then take its time.
 ALTER TABLE millrace.ready SET (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 2000, autovacuum_vacuum_cost_delay = 0, autovacuum_analyze_scale_factor = 0.2);
 ALTER TABLE millrace.leases SET (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 2000, autovacuum_vacuum_cost_delay = 0, autovacuum_analyze_scale_factor = 0.2, fillfactor = 80);
+ALTER TABLE millrace.bundles SET (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 200, autovacuum_vacuum_cost_delay = 0, autovacuum_analyze_scale_factor = 0.2, fillfactor = 50);
+
+-- Every running job, whichever way it is held.
+CREATE VIEW millrace.running AS
+SELECT l.tenant, l.id, l.token, l.locked_until, l.started_at, l.scheduled_at, l.retry_count, l.delivery_count, l.workflow_id, l.error, false AS bundled
+FROM millrace.leases l
+UNION ALL
+SELECT b.tenant, member.id, b.token, b.locked_until, b.started_at, NULL, 0, 1, NULL, NULL, true
+FROM millrace.bundles b, unnest(b.ids) WITH ORDINALITY AS member (id, n)
+WHERE get_bit(b.open, member.n::int - 1) = 1;
 
 -- Everything the readers need of a job, whatever table it stands in.
 CREATE VIEW millrace.job_records AS
 SELECT
   j.tenant, j.id, j.queue, j.task, j.priority, j.payload, j.config, j.metadata, j.idempotency_key, j.workflow_id, j.step, j.created_at,
-  coalesce(d.status, CASE WHEN l.id IS NOT NULL THEN 'running' WHEN r.retry_count > 0 THEN 'retrying' WHEN r.id IS NOT NULL THEN 'pending' END::millrace.job_status) AS status,
+  coalesce(d.status, CASE WHEN coalesce(l.started_at, b.started_at) IS NOT NULL THEN 'running' WHEN r.retry_count > 0 THEN 'retrying' WHEN r.id IS NOT NULL THEN 'pending' END::millrace.job_status) AS status,
   coalesce(r.scheduled_at, l.scheduled_at, d.scheduled_at, j.run_at, j.created_at) AS scheduled_at,
-  coalesce(r.started_at, l.started_at, d.started_at) AS started_at,
+  coalesce(r.started_at, l.started_at, d.started_at, b.started_at) AS started_at,
   d.completed_at,
-  coalesce(r.retry_count, l.retry_count, d.retry_count) AS retry_count,
-  coalesce(r.delivery_count, l.delivery_count, d.delivery_count) AS delivery_count,
+  coalesce(r.retry_count, l.retry_count, d.retry_count, CASE WHEN b.started_at IS NOT NULL THEN 0 END) AS retry_count,
+  coalesce(r.delivery_count, l.delivery_count, d.delivery_count, CASE WHEN b.started_at IS NOT NULL THEN 1 END) AS delivery_count,
   coalesce(r.error, l.error, d.error) AS error,
   d.result
 FROM millrace.jobs j
 LEFT JOIN millrace.ready r ON r.tenant = j.tenant AND r.id = j.id
 LEFT JOIN millrace.leases l ON l.id = j.id
-LEFT JOIN millrace.done d ON d.tenant = j.tenant AND d.status IN ('completed', 'failed', 'cancelled') AND d.id = j.id;
+LEFT JOIN millrace.done d ON d.tenant = j.tenant AND d.status IN ('completed', 'failed', 'cancelled') AND d.id = j.id
+-- Bundles are few, and looked through only for a job that stands nowhere else.
+LEFT JOIN LATERAL (
+  SELECT b.started_at FROM millrace.bundles b
+  WHERE r.id IS NULL AND l.id IS NULL AND d.id IS NULL
+    AND b.tenant = j.tenant AND j.id BETWEEN b.first_id AND b.last_id AND get_bit(b.open, array_position(b.ids, j.id) - 1) = 1
+) AS b ON true;

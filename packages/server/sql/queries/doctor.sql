@@ -4,10 +4,10 @@
 
 -- name: job_stands_in_one_place
 SELECT j.tenant || '/' || j.id AS subject,
-       format('stands in %s tables: ready %s, leases %s, done %s', places.n, r.n, l.n, d.n) AS finding
+       format('stands in %s tables: ready %s, running %s, done %s', places.n, r.n, l.n, d.n) AS finding
 FROM millrace.jobs j
 LEFT JOIN (SELECT tenant, id, count(*) AS n FROM millrace.ready GROUP BY tenant, id) r ON r.tenant = j.tenant AND r.id = j.id
-LEFT JOIN (SELECT tenant, id, count(*) AS n FROM millrace.leases GROUP BY tenant, id) l ON l.tenant = j.tenant AND l.id = j.id
+LEFT JOIN (SELECT tenant, id, count(*) AS n FROM millrace.running GROUP BY tenant, id) l ON l.tenant = j.tenant AND l.id = j.id
 LEFT JOIN (SELECT tenant, id, count(*) AS n FROM millrace.done GROUP BY tenant, id) d ON d.tenant = j.tenant AND d.id = j.id,
 LATERAL (SELECT coalesce(r.n, 0) + coalesce(l.n, 0) + coalesce(d.n, 0) AS n) AS places
 WHERE places.n <> 1;
@@ -17,6 +17,7 @@ SELECT s.tenant || '/' || s.id AS subject, 'a row in ' || s.place || ' without i
 FROM (
   SELECT tenant, id, 'ready' AS place FROM millrace.ready
   UNION ALL SELECT tenant, id, 'leases' FROM millrace.leases
+  UNION ALL SELECT b.tenant, unnest(b.ids), 'bundles' FROM millrace.bundles b WHERE position('1' IN b.open::text) > 0
   UNION ALL SELECT tenant, id, 'done' FROM millrace.done
 ) AS s
 WHERE NOT EXISTS (SELECT FROM millrace.jobs j WHERE j.tenant = s.tenant AND j.id = s.id);
@@ -42,7 +43,7 @@ WHERE rec.retry_count > budget.n
 -- name: no_lease_is_long_overdue
 -- The janitor comes every five seconds; two more are for a busy machine.
 SELECT l.tenant || '/' || l.id AS subject, format('overdue by %s', now() - l.locked_until) AS finding
-FROM millrace.leases l WHERE l.locked_until < now() - interval '7 seconds';
+FROM millrace.running l WHERE l.locked_until < now() - interval '7 seconds';
 
 -- name: id_agrees_with_its_row
 SELECT j.tenant || '/' || j.id AS subject, 'the id does not carry created_at, or the tenant is not registered under its bucket' AS finding

@@ -12,6 +12,10 @@ DELETE FROM millrace.transitions t
 WHERE t.at < now() - interval '1 minute'
   AND NOT EXISTS (SELECT FROM millrace.watches w WHERE w.job_id = t.job_id AND w.expires_at >= now());
 
+-- name: forget_bundles
+-- Rows of which every job was taken out one by one.
+DELETE FROM millrace.bundles WHERE position('1' IN open::text) = 0;
+
 -- name: expire_jobs
 -- Finished jobs outside the window, a batch at a time, with their keys. A job that ended before the cut was also created before it, and
 -- ids sort by creation: the walk along (tenant, status, id) ends at the cut, and needs no index on completed_at. Jobs of a workflow stay

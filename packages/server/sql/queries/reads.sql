@@ -21,7 +21,7 @@ FROM (
   FROM millrace.ready r WHERE r.tenant = $1 GROUP BY r.queue
   UNION ALL
   SELECT j.queue, 0, 0, count(*), NULL
-  FROM millrace.leases l JOIN millrace.jobs j ON j.tenant = l.tenant AND j.id = l.id
+  FROM millrace.running l JOIN millrace.jobs j ON j.tenant = l.tenant AND j.id = l.id
   WHERE l.tenant = $1 GROUP BY j.queue
 ) AS counted
 GROUP BY queue ORDER BY queue;
@@ -37,7 +37,7 @@ FROM (
   FROM millrace.ready r GROUP BY 1, 2
   UNION ALL
   SELECT j.queue, 'running', count(*), NULL
-  FROM millrace.leases l JOIN millrace.jobs j ON j.tenant = l.tenant AND j.id = l.id GROUP BY j.queue
+  FROM millrace.running l JOIN millrace.jobs j ON j.tenant = l.tenant AND j.id = l.id GROUP BY j.queue
 ) AS counted
 GROUP BY queue, status;
 

@@ -65,7 +65,49 @@ WITH held AS (
   WHERE (SELECT EXISTS (SELECT FROM millrace.watches)) AND EXISTS (SELECT FROM millrace.watches w WHERE w.job_id = held.id)
   RETURNING 1
 )
-SELECT token, tenant, extract(epoch FROM now() - started_at)::float8 AS run_secs, (SELECT count(*) FROM seen)::int AS watched FROM held;
+SELECT id, token, tenant, extract(epoch FROM now() - started_at)::float8 AS run_secs, (SELECT count(*) FROM seen)::int AS watched FROM held;
+
+-- name: settle_bundled
+-- Completions of jobs that stand in bundles. $1 to $4: which bundles, which of their jobs (a mask) and whether none will be left. $5 to $7: the
+-- jobs, by the number of their bundle and their place in it. The bits that came with the lock on the row say which still stood there; the
+-- answer says which those were. What is not among them may stand under a lease of its own by now. $8: bundles that should be empty, and go if they are.
+WITH asked AS MATERIALIZED (
+  SELECT token, tenant, mask::varbit AS mask, last, n::int AS n
+  FROM unnest($1::uuid[], $2::text[], $3::text[], $4::bool[]) WITH ORDINALITY AS asked (token, tenant, mask, last, n)
+), partly AS (
+  UPDATE millrace.bundles b
+  SET taken = b.open & asked.mask, open = b.open & ~asked.mask
+  FROM asked
+  WHERE b.token = ANY ($1::uuid[]) AND b.token = asked.token AND b.tenant = asked.tenant AND NOT asked.last
+  RETURNING asked.n, b.tenant, b.started_at, b.taken, b.ids
+), wholly AS (
+  DELETE FROM millrace.bundles b
+  USING asked
+  WHERE b.token = ANY ($1::uuid[]) AND b.token = asked.token AND b.tenant = asked.tenant AND asked.last
+    AND position('1' IN (b.open & ~asked.mask)::text) = 0
+  RETURNING asked.n, b.tenant, b.started_at, b.open & asked.mask AS taken, b.ids
+), swept AS (
+  DELETE FROM millrace.bundles b WHERE b.token = ANY ($8::uuid[]) AND b.token <> ALL ($1::uuid[]) AND position('1' IN b.open::text) = 0
+), bundle AS MATERIALIZED (
+  SELECT * FROM partly UNION ALL SELECT * FROM wholly
+), member AS MATERIALIZED (
+  SELECT bundle.n, bundle.tenant, bundle.started_at, m.place::int AS place, m.id
+  FROM bundle, unnest(bundle.ids) WITH ORDINALITY AS m (id, place)
+  WHERE get_bit(bundle.taken, m.place::int - 1) = 1
+), given AS MATERIALIZED (
+  SELECT * FROM unnest($5::int[], $6::int[], $7::json[]) AS given (n, place, result)
+), ended AS (
+  INSERT INTO millrace.done (completed_at, started_at, retry_count, delivery_count, status, id, tenant, result)
+  SELECT now(), member.started_at, 0, 1, 'completed', member.id, member.tenant, given.result
+  FROM given JOIN member ON member.n = given.n AND member.place = given.place
+), seen AS (
+  INSERT INTO millrace.transitions (at, started_at, retry_count, delivery_count, status, job_id, result)
+  SELECT now(), member.started_at, 0, 1, 'completed', member.id, given.result
+  FROM given JOIN member ON member.n = given.n AND member.place = given.place
+  WHERE (SELECT EXISTS (SELECT FROM millrace.watches)) AND EXISTS (SELECT FROM millrace.watches w WHERE w.job_id = member.id)
+  RETURNING 1
+)
+SELECT n, taken::text, extract(epoch FROM now() - started_at)::float8 AS run_secs, (SELECT count(*) FROM seen)::int AS watched FROM bundle;
 
 -- name: cancel_waiting
 -- Cancels jobs that stand in `ready`. Running ones are cancelled by `settle`. Rows of `ready` are never updated, so the place where one

@@ -34,6 +34,19 @@ export function isStepId(id: string): boolean {
   return (Number.parseInt(id.slice(19, 23), 16) & STEP) !== 0;
 }
 
+/** The instant of creation, which every id of a job carries, in milliseconds since 1970. */
+export function createdMsOf(id: string): number {
+  return Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16);
+}
+
+/** The same to the microsecond, as RFC 3339 without trailing zeros: what the database says of the row. */
+export function createdAtOf(id: string): string {
+  const micros = Math.ceil((Number.parseInt(id.slice(15, 18), 16) * 1000) / 4096);
+  const digits = (String(createdMsOf(id) % 1000).padStart(3, '0') + String(micros).padStart(3, '0')).replace(/0+$/, '');
+  const seconds = new Date(createdMsOf(id)).toISOString().slice(0, 19);
+  return digits === '' ? `${seconds}Z` : `${seconds}.${digits}Z`;
+}
+
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
 export const isUuid = (text: string): boolean => UUID.test(text);

@@ -35,9 +35,13 @@ export class Canceller {
   #try(job: JobRecord): Promise<boolean> {
     const { id, tenant_id: tenant, workflow_id: workflowId, workflow_step_id: step } = job;
     if (workflowId !== null && step !== null) return this.steps.cancelStep({ tenant, id: workflowId }, step, id);
-    return job.status === 'running'
-      ? this.settler.settle(plainSettlement(id, null, 'cancelled'))
-      : this.#waiting(tenant, id);
+    return job.status === 'running' ? this.#running(tenant, id) : this.#waiting(tenant, id);
+  }
+
+  async #running(tenant: string, id: string): Promise<boolean> {
+    const cancelled = plainSettlement(id, null, 'cancelled');
+    if (await this.settler.settle(cancelled)) return true;
+    return (await this.settler.unbundle({ tenant, id, token: null })) && this.settler.settle(cancelled);
   }
 
   async #waiting(tenant: string, id: string): Promise<boolean> {

@@ -1,45 +1,29 @@
-import { DEFAULT_JOB_CONFIG, type JobConfig } from '@millrace/contract';
 import { int4Array, plainArray, textArray, uuidArray } from '../store/arrays.js';
 import type { Database } from '../store/database.js';
 import { toInstant } from '../store/rows.js';
 import { loadStatements } from '../store/sql.js';
+import { formBundles, type HeldJob } from './bundle.js';
+import { ClaimedJob, type Particulars } from './claimed-job.js';
 import type { Hub } from './hub.js';
 import { Lanes, type Floors } from './lanes.js';
 import type { Ledger } from './ledger.js';
-import type { JobRecord, LeasedJob } from './types.js';
+import type { Slots } from './slots.js';
+import type { JobRecord } from './types.js';
 
 /** Claiming: the one way into `running`, for the pool and for remote workers alike. */
 const sql = loadStatements('lease.sql', ['claim', 'next_due']);
 const workflowSql = loadStatements('workflows.sql', ['mark_started']);
 
-/** The k-th job claimed stands under the k-th slot's token, for that many seconds. */
-export interface Slot {
-  readonly token: string;
-  readonly leaseSecs: number;
-}
-
-type ClaimedRow = [
-  id: string,
-  tenant: string,
-  task: string,
-  payload: string,
-  config: JobConfig | null,
-  metadata: string | null,
-  priority: number,
-  retryCount: number,
-  deliveryCount: number,
-  createdAt: string,
-  scheduledAt: string,
-  error: string | null,
-  key: string | null,
-  workflowId: string | null,
-  step: string | null,
-];
-
+/** Arrays in JSON, one a column. */
 interface ClaimAnswer {
   readonly watched: number;
   readonly now: string;
-  readonly jobs: string | null;
+  readonly alone: string | null;
+  readonly ids: string | null;
+  readonly tenants: string;
+  readonly tasks: string;
+  readonly payloads: string;
+  readonly particulars: string | null;
 }
 
 const MAX_STARTED_KEPT = 50_000;
@@ -57,13 +41,13 @@ export class Claimer {
   }
 
   /** In claim order, at most one a slot. */
-  async claim(queue: string, slots: readonly Slot[]): Promise<LeasedJob[]> {
+  async claim(queue: string, slots: Slots): Promise<HeldJob[]> {
     const startedAt = performance.now();
     const floors = this.#lanes.floorsFor(queue, startedAt);
     const claimed = await this.#claimFrom(queue, slots, floors);
     // Short of what was asked: the floors may be hiding something.
-    if (floors && claimed.length < slots.length) {
-      return [...claimed, ...(await this.#claimExactly(queue, slots.slice(claimed.length)))];
+    if (floors && claimed.length < slots.count) {
+      return [...claimed, ...(await this.#claimExactly(queue, slots.after(claimed.length)))];
     }
     if (!floors) this.#lanes.exactClaimTook(queue, performance.now(), performance.now() - startedAt);
     return claimed;
@@ -75,39 +59,39 @@ export class Claimer {
     return row?.secs ?? null;
   }
 
-  async #claimExactly(queue: string, slots: readonly Slot[]): Promise<LeasedJob[]> {
+  async #claimExactly(queue: string, slots: Slots): Promise<HeldJob[]> {
     const startedAt = performance.now();
     const claimed = await this.#claimFrom(queue, slots, null);
     this.#lanes.exactClaimTook(queue, performance.now(), performance.now() - startedAt);
     return claimed;
   }
 
-  async #claimFrom(queue: string, slots: readonly Slot[], floors: Floors | null): Promise<LeasedJob[]> {
+  async #claimFrom(queue: string, slots: Slots, floors: Floors | null): Promise<HeldJob[]> {
     const startedAt = performance.now();
     const [answer] = await this.db.run<ClaimAnswer>(sql.claim, [
       queue,
       floors && int4Array(floors.priorities),
       floors && plainArray(floors.since),
-      uuidArray(slots.map((slot) => slot.token)),
-      int4Array(slots.map((slot) => slot.leaseSecs)),
+      slots.tokens,
+      slots.secs,
+      slots.bundle,
     ]);
-    if (!answer?.jobs) return [];
-    const rows = JSON.parse(answer.jobs) as ClaimedRow[];
+    if (!answer?.ids) return [];
     if (answer.watched > 0) this.hub.announceEvents();
-    this.#note(queue, rows, answer.now, (performance.now() - startedAt) / 1000);
-    await this.#markStarted(rows);
-    const now = toInstant(answer.now);
-    return rows.map((row, index) => ({ job: toRunningJob(queue, row, now), leaseToken: slots[index]?.token ?? '' }));
+    const jobs = toJobs(queue, answer);
+    this.#note(queue, jobs, answer.now, (performance.now() - startedAt) / 1000);
+    await this.#markStarted(jobs);
+    return leased(jobs, slots, parse<number>(answer.alone));
   }
 
   /**
    * Not part of the claim: a claim must never wait for the lock of a workflow. What fails here is put right when the first step ends. Later
    * steps of a workflow this process has marked need no statement.
    */
-  async #markStarted(rows: readonly ClaimedRow[]): Promise<void> {
+  async #markStarted(jobs: readonly JobRecord[]): Promise<void> {
     const fresh = new Map<string, string>();
-    for (const [, tenant, , , , , , , deliveryCount, , , , , workflowId] of rows) {
-      if (workflowId !== null && deliveryCount === 1 && !this.#started.has(workflowId)) fresh.set(workflowId, tenant);
+    for (const { workflow_id: id, tenant_id: tenant, delivery_count: deliveries } of jobs) {
+      if (id !== null && deliveries === 1 && !this.#started.has(id)) fresh.set(id, tenant);
     }
     if (fresh.size === 0) return;
     if (this.#started.size > MAX_STARTED_KEPT) this.#started.clear();
@@ -116,56 +100,40 @@ export class Claimer {
     await this.db.run(workflowSql.mark_started, values).catch(() => undefined);
   }
 
-  #note(queue: string, rows: readonly ClaimedRow[], now: string, seconds: number): void {
+  #note(queue: string, jobs: readonly ClaimedJob[], now: string, seconds: number): void {
     const { metrics } = this.ledger;
-    metrics.claimed(rows.length, seconds);
+    metrics.claimed(jobs.length, seconds);
     const nowMs = Date.parse(toInstant(now));
-    for (const [, , , , , , priority, , , , scheduledAt] of rows) {
-      const scheduledMs = Date.parse(toInstant(scheduledAt));
+    for (const { config, scheduledMs } of jobs) {
       metrics.waited(Math.max(0, (nowMs - scheduledMs) / 1000));
-      this.#lanes.claimedUpTo(queue, priority, scheduledMs);
+      this.#lanes.claimedUpTo(queue, config.priority, scheduledMs);
     }
   }
 }
 
-function toRunningJob(queue: string, row: ClaimedRow, now: string): JobRecord {
-  const [
-    id,
-    tenant,
-    task,
-    payload,
-    config,
-    metadata,
-    ,
-    retryCount,
-    deliveryCount,
-    createdAt,
-    scheduledAt,
-    error,
-    key,
-    workflowId,
-    step,
-  ] = row;
-  return {
-    id,
-    tenant_id: tenant,
-    queue_name: queue,
-    task_name: task,
-    payload,
-    config: config ?? DEFAULT_JOB_CONFIG,
-    metadata: metadata ?? '{}',
-    status: 'running',
-    result: null,
-    error_message: error,
-    retry_count: retryCount,
-    delivery_count: deliveryCount,
-    created_at: toInstant(createdAt),
-    scheduled_at: toInstant(scheduledAt),
-    started_at: now,
-    completed_at: null,
-    next_retry_at: null,
-    idempotency_key: key,
-    workflow_id: workflowId,
-    workflow_step_id: step,
-  };
+const parse = <T>(text: string | null): T[] => (text === null ? [] : (JSON.parse(text) as T[]));
+
+function toJobs(queue: string, answer: ClaimAnswer): ClaimedJob[] {
+  const ids = parse<string>(answer.ids);
+  const tenants = parse<string>(answer.tenants);
+  const tasks = parse<string>(answer.tasks);
+  const payloads = parse<string>(answer.payloads);
+  const particulars = new Map(parse<Particulars>(answer.particulars).map((each) => [each[0], each]));
+  const now = toInstant(answer.now);
+  return ids.map(
+    (id, n) => new ClaimedJob(id, tenants[n]!, queue, tasks[n]!, payloads[n]!, now, particulars.get(n + 1)),
+  );
+}
+
+/** `alone` are the numbers, from 1, of those that are held each for itself though the slots have a bundle. */
+function leased(jobs: readonly JobRecord[], slots: Slots, alone: readonly number[]): HeldJob[] {
+  const { bundle: token } = slots;
+  if (token === null) return jobs.map((job, k) => ({ job, leaseToken: slots.tokenOf(k), bundle: null, place: 0 }));
+  const numbers = new Set(alone);
+  const all = jobs.map((job, k) => {
+    const leaseToken = numbers.has(k + 1) ? slots.tokenOf(k) : token;
+    return { job, leaseToken, bundle: null, place: 0 };
+  });
+  formBundles(token, numbers.size === 0 ? all : all.filter((_, k) => !numbers.has(k + 1)));
+  return all;
 }

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { unavailable } from '../domain/errors.js';
-import type { Claimer, Slot } from './claim.js';
+import type { Claimer } from './claim.js';
 import type { Hub } from './hub.js';
+import { separateSlots, type Slot } from './slots.js';
 import type { LeasedJob, LeaseRequest } from './types.js';
 
 /**
@@ -197,7 +198,7 @@ class QueueDesk {
     const slots = callers.flatMap(({ request }) => slotsFor(request));
     let jobs: LeasedJob[];
     try {
-      jobs = await this.claimer.claim(this.queue, slots);
+      jobs = await this.claimer.claim(this.queue, separateSlots(slots));
     } catch (error) {
       for (const caller of callers) caller.refuse(error as Error);
       return;

@@ -8,6 +8,7 @@ import type { Settler } from './settle.js';
 const sql = loadStatements('maintenance.sql', [
   'take_turn',
   'forget_streams',
+  'forget_bundles',
   'expire_jobs',
   'expire_workflows',
   'expire_dead_letters',
@@ -20,8 +21,10 @@ const RETENTION_BATCH = 500;
 const WORKFLOW_BATCH = 20;
 
 interface ExpiredLease {
+  readonly tenant: string;
   readonly id: string;
   readonly token: string;
+  readonly bundled: boolean;
   readonly retry_count: number;
   readonly config: string | null;
 }
@@ -55,8 +58,10 @@ export class Maintenance {
     return reclaimed;
   }
 
-  async forgetStreams(): Promise<void> {
+  /** What streams and bundles leave behind. */
+  async forgetTraces(): Promise<void> {
     await this.db.run(sql.forget_streams);
+    await this.db.run(sql.forget_bundles);
   }
 
   /** Removes what ended before the window, and dead letters from before twice the window, in small batches. */
@@ -70,7 +75,8 @@ export class Maintenance {
     };
   }
 
-  #reclaim(lease: ExpiredLease): Promise<boolean> {
+  async #reclaim(lease: ExpiredLease): Promise<boolean> {
+    if (lease.bundled) await this.settler.unbundle(lease);
     return this.settler.fail({
       id: lease.id,
       token: lease.token,

@@ -1,12 +1,13 @@
 import type { JobConfig } from '@millrace/contract';
 import { isStepId } from '../domain/ids.js';
-import { jsonArray, uuidArray } from '../store/arrays.js';
+import { boolArray, int4Array, jsonArray, textArray, uuidArray } from '../store/arrays.js';
 import { Batcher } from '../store/batcher.js';
 import type { Database } from '../store/database.js';
 import { toConfig } from '../store/rows.js';
 import { loadStatements } from '../store/sql.js';
 import { judgeFailure } from '../domain/retry.js';
 import { Aftermath } from './aftermath.js';
+import type { Bundle, HeldJob } from './bundle.js';
 import type { Hub } from './hub.js';
 import type { Ledger } from './ledger.js';
 import { endsJob, plainSettlement, runSettle, type Settlement } from './settlement.js';
@@ -19,13 +20,27 @@ import type { JsonText, LeasedJob } from './types.js';
  * Invariant: a settlement acts only on the lease it names, by id and token, in the statement that acts. Acted on or not is the
  * whole answer; why not is for the caller to look up, since by then the world may have moved on again.
  */
-const sql = loadStatements('settle.sql', ['settle_completed']);
-const leaseSql = loadStatements('lease.sql', ['lease_facts']);
+const sql = loadStatements('settle.sql', ['settle_completed', 'settle_bundled']);
+const leaseSql = loadStatements('lease.sql', ['lease_facts', 'unbundle']);
 
 export interface Completion {
   readonly id: string;
   readonly token: string;
   readonly result: JsonText;
+}
+
+/** A completion of a job that stands in a bundle. */
+export interface BundledCompletion {
+  readonly leased: HeldJob;
+  readonly bundle: Bundle;
+  readonly result: JsonText;
+}
+
+/** A job that may stand in a bundle. A null token: whichever. */
+export interface Bundled {
+  readonly tenant: string;
+  readonly id: string;
+  readonly token: string | null;
 }
 
 export interface Failure {
@@ -40,8 +55,16 @@ export interface Failure {
 }
 
 interface CompletedRow {
+  readonly id: string;
   readonly token: string;
   readonly tenant: string;
+  readonly run_secs: number;
+  readonly watched: number;
+}
+
+interface BundleRow {
+  readonly n: number;
+  readonly taken: string;
   readonly run_secs: number;
   readonly watched: number;
 }
@@ -62,6 +85,10 @@ export class Settler {
     BATCH,
   );
 
+  /** Bundles that lost their last job to one of two statements at once, and may still stand as empty rows. */
+  #empty: string[] = [];
+  readonly #unbundlings = new Batcher<Bundled, boolean>((items) => this.#unbundle(items), BATCH);
+
   constructor(
     private readonly db: Database,
     private readonly hub: Hub,
@@ -74,6 +101,29 @@ export class Settler {
   complete({ id, token, result }: Completion): Promise<boolean> {
     if (isStepId(id)) return this.steps.settle({ ...plainSettlement(id, token, 'completed'), result });
     return this.#completions.submit({ id, token, result });
+  }
+
+  /** Those that did not stand in their bundle any more. In one statement: the caller sees to it that there are not too many. */
+  async completeBundled(completions: readonly BundledCompletion[]): Promise<BundledCompletion[]> {
+    const shares = sharesOf(completions);
+    const empty = this.#empty;
+    this.#empty = [];
+    try {
+      const rows = await this.db.run<BundleRow>(sql.settle_bundled, bundledValues(shares, empty));
+      if (rows[0] && rows[0].watched > 0) this.hub.announceEvents();
+      const taken = new Map(rows.map((row) => [row.n, row]));
+      return shares.flatMap((share, index) => this.#count(share, taken.get(index + 1)));
+    } finally {
+      for (const { bundle, last } of shares) {
+        bundle.flying--;
+        if (!last && bundle.isEmpty && bundle.flying === 0) this.#empty.push(bundle.token);
+      }
+    }
+  }
+
+  /** From now on under a lease of its own, if it stood in a bundle: the way to every end but completion. */
+  unbundle(job: Bundled): Promise<boolean> {
+    return this.#unbundlings.submit(job);
   }
 
   /** The end of a step's job takes its workflow along; everything else ends alone. */
@@ -120,8 +170,33 @@ export class Settler {
     const rows = await this.db.run<CompletedRow>(sql.settle_completed, values);
     for (const row of rows) this.ledger.settled({ outcome: 'completed', tenant: row.tenant, runSecs: row.run_secs });
     if (rows[0] && rows[0].watched > 0) this.hub.announceEvents();
-    const acted = new Set(rows.map((row) => row.token));
-    return items.map((item) => acted.has(item.token));
+    const acted = new Map(rows.map((row) => [row.id, row.token]));
+    return items.map((item) => acted.get(item.id) === item.token);
+  }
+
+  /** Counts what was completed; the others come back. */
+  #count({ bundle, completions }: Share, row: BundleRow | undefined): BundledCompletion[] {
+    const missed: BundledCompletion[] = [];
+    for (const completion of completions) {
+      const { place } = completion.leased;
+      if (row?.taken[place - 1] !== '1') {
+        missed.push(completion);
+        continue;
+      }
+      bundle.take(place);
+      this.ledger.settled({ outcome: 'completed', tenant: bundle.tenant, runSecs: row.run_secs });
+    }
+    return missed;
+  }
+
+  async #unbundle(items: readonly Bundled[]): Promise<boolean[]> {
+    const rows = await this.db.run<{ id: string }>(leaseSql.unbundle, [
+      textArray(items.map((item) => item.tenant)),
+      uuidArray(items.map((item) => item.id)),
+      uuidArray(items.map((item) => item.token)),
+    ]);
+    const moved = new Set(rows.map((row) => row.id));
+    return items.map((item) => moved.has(item.id));
   }
 
   async #settle(items: readonly Settlement[]): Promise<boolean[]> {
@@ -138,6 +213,49 @@ export interface LeaseFacts {
   readonly retryCount: number;
   readonly config: JobConfig;
 }
+
+/** What one statement does to one bundle, and whether that is the last that will be done to it. */
+interface Share {
+  readonly bundle: Bundle;
+  readonly completions: readonly BundledCompletion[];
+  readonly last: boolean;
+}
+
+function sharesOf(completions: readonly BundledCompletion[]): Share[] {
+  const byBundle = new Map<Bundle, BundledCompletion[]>();
+  for (const completion of completions) {
+    const of = byBundle.get(completion.bundle);
+    if (of) of.push(completion);
+    else byBundle.set(completion.bundle, [completion]);
+  }
+  return [...byBundle].map(([bundle, of]) => {
+    bundle.flying++;
+    return { bundle, completions: of, last: bundle.endsWith(of.length) };
+  });
+}
+
+function bundledValues(shares: readonly Share[], empty: readonly string[]): unknown[] {
+  const inOrder = shares.flatMap((share) => share.completions);
+  const numbers = shares.flatMap((share, index) => share.completions.map(() => index + 1));
+  return [
+    uuidArray(shares.map(({ bundle }) => bundle.token)),
+    textArray(shares.map(({ bundle }) => bundle.tenant)),
+    textArray(shares.map(({ bundle, completions: of }) => maskOf(bundle.size, of))),
+    boolArray(shares.map(({ last }) => last)),
+    int4Array(numbers),
+    int4Array(inOrder.map(({ leased }) => leased.place)),
+    jsonArray(inOrder.map(({ result }) => result)),
+    uuidArray(empty),
+  ];
+}
+
+function maskOf(size: number, completions: readonly BundledCompletion[]): string {
+  const mask = Buffer.alloc(size, '0');
+  for (const { leased } of completions) mask[leased.place - 1] = ONE;
+  return mask.toString('latin1');
+}
+
+const ONE = 0x31;
 
 const leaseKeys = (items: readonly { readonly id: string; readonly token: string }[]): unknown[] => [
   uuidArray(items.map((item) => item.id)),

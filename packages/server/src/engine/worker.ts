@@ -72,11 +72,11 @@ export class WorkerDesk implements WorkerApi {
   }
 
   async #extend(beats: readonly Beat[]): Promise<boolean[]> {
-    const extended = await this.keeper.extend(
+    const stands = await this.keeper.extend(
       beats,
       beats.map((beat) => beat.extendSecs),
     );
-    return beats.map((beat) => extended.has(beat.token));
+    return beats.map(stands);
   }
 }
 

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import type { LeasedJob } from '../engine/types.js';
+import type { HeldJob } from '../engine/bundle.js';
 import {
   PermanentError,
   RawJson,
@@ -21,22 +21,32 @@ export type AttemptEnd =
 
 /**
  * One run of a handler, from start to whichever comes first: its end, its timeout, or a reason to stop it. A handler that ignores its
- * signal keeps running, but nobody waits for it any more.
+ * signal keeps running, but nobody waits for it any more. `onEnd` is called once, possibly before `start` returns.
  */
 export class Attempt {
   readonly startedAt = performance.now();
   #controller: AbortController | null = null;
   #stopReason: Error | null = null;
-  #finish!: (end: AttemptEnd) => void;
-  readonly ended: Promise<AttemptEnd>;
+  #ended = false;
 
   constructor(
-    readonly leased: LeasedJob,
-    handler: Handler,
-    log: Logger,
-  ) {
-    this.ended = new Promise((resolve) => (this.#finish = resolve));
-    void this.#run(handler, this.#context(log));
+    readonly leased: HeldJob,
+    private readonly onEnd: (attempt: Attempt, end: AttemptEnd) => void,
+  ) {}
+
+  /** A handler that returns no promise has ended when this returns: most of what a fast job costs is waiting for promises. */
+  start(handler: Handler, log: Logger): void {
+    try {
+      const payload = JSON.parse(this.leased.job.payload) as JsonObject;
+      const result = handler(payload, new AttemptContext(this, log));
+      if (!isPromise(result)) return this.#complete(result);
+      result.then(
+        (value) => this.#complete(value),
+        (error: unknown) => this.#fail(error),
+      );
+    } catch (error) {
+      this.#fail(error);
+    }
   }
 
   /** Called from time to time: ends the attempt if its time is over. */
@@ -58,6 +68,27 @@ export class Attempt {
     this.#stop(new Error('the server is shutting down'), { kind: 'interrupted' });
   }
 
+  /** Most handlers never look at their signal, and one costs more than running them: it is made when it is asked for. */
+  get signal(): AbortSignal {
+    this.#controller ??= new AbortController();
+    if (this.#stopReason) this.#controller.abort(this.#stopReason);
+    return this.#controller.signal;
+  }
+
+  #complete(result: HandlerResult): void {
+    let text: string;
+    try {
+      text = resultText(result);
+    } catch (error) {
+      return this.#fail(error);
+    }
+    this.#finish({ kind: 'completed', result: text });
+  }
+
+  #fail(error: unknown): void {
+    this.#finish({ kind: 'failed', error: messageOf(error), retryable: !(error instanceof PermanentError) });
+  }
+
   #stop(reason: Error, end: AttemptEnd): void {
     // In this order: a handler that fails in answer to the signal must not count as having failed by itself.
     this.#finish(end);
@@ -65,33 +96,35 @@ export class Attempt {
     this.#controller?.abort(reason);
   }
 
-  /** Most handlers never look at their signal, and one costs more than running them: it is made when it is asked for. */
-  #context(log: Logger): HandlerContext {
-    const signal = (): AbortSignal => {
-      this.#controller ??= new AbortController();
-      if (this.#stopReason) this.#controller.abort(this.#stopReason);
-      return this.#controller.signal;
-    };
-    return {
-      job: handlerJob(this.leased),
-      log,
-      get signal() {
-        return signal();
-      },
-    };
-  }
-
-  async #run(handler: Handler, context: HandlerContext): Promise<void> {
-    try {
-      const payload = JSON.parse(this.leased.job.payload) as JsonObject;
-      this.#finish({ kind: 'completed', result: resultText(await handler(payload, context)) });
-    } catch (error) {
-      this.#finish({ kind: 'failed', error: messageOf(error), retryable: !(error instanceof PermanentError) });
-    }
+  #finish(end: AttemptEnd): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.onEnd(this, end);
   }
 }
 
-function handlerJob({ job }: LeasedJob): HandlerJob {
+class AttemptContext implements HandlerContext {
+  #job: HandlerJob | null = null;
+
+  constructor(
+    private readonly attempt: Attempt,
+    readonly log: Logger,
+  ) {}
+
+  get job(): HandlerJob {
+    return (this.#job ??= handlerJob(this.attempt.leased));
+  }
+
+  get signal(): AbortSignal {
+    return this.attempt.signal;
+  }
+}
+
+/** Not only those of our own making: a handler may use a library with promises of its own. */
+const isPromise = (result: HandlerResult | Promise<HandlerResult>): result is Promise<HandlerResult> =>
+  typeof (result as { then?: unknown } | undefined)?.then === 'function';
+
+function handlerJob({ job }: HeldJob): HandlerJob {
   return {
     id: job.id,
     task: job.task_name,

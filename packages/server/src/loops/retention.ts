@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import type { Maintenance } from '../engine/maintenance.js';
 import { createLoop, type Loop } from './loop.js';
 
-/** Once a minute, by one process of the fleet: removes what is older than the retention window, and forgets abandoned streams. */
+/** Once a minute, by one process of the fleet: removes what is older than the retention window, and what streams and bundles left behind. */
 const PERIOD_MS = 60_000;
 /** A little less than the period, so that the same process finds its turn again. */
 const TURN_SECS = 55;
@@ -13,7 +13,7 @@ export function createRetention(maintenance: Maintenance, retentionHours: number
     PERIOD_MS,
     async () => {
       if (!(await maintenance.takeTurn('retention', TURN_SECS))) return;
-      await maintenance.forgetStreams();
+      await maintenance.forgetTraces();
       if (retentionHours === null) return;
       const removed = await maintenance.removeExpired(retentionHours);
       if (Object.values(removed).some((n) => n > 0))

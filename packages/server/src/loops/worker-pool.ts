@@ -1,14 +1,13 @@
-import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
 import { isUnavailable } from '../domain/errors.js';
-import { cleanText } from '../domain/text.js';
+import type { HeldJob } from '../engine/bundle.js';
 import type { Claimer } from '../engine/claim.js';
 import type { Hub } from '../engine/hub.js';
 import type { Settler } from '../engine/settle.js';
-import { plainSettlement } from '../engine/settlement.js';
-import type { LeasedJob } from '../engine/types.js';
+import { pooledSlots } from '../engine/slots.js';
 import type { Handlers } from '../handlers/types.js';
 import { Attempt, type AttemptEnd } from './attempt.js';
+import { Endings } from './endings.js';
 import type { Holdings } from './holdings.js';
 
 /**
@@ -40,16 +39,18 @@ const SAFETY_POLL_MS = 5_000;
 const TICK_MS = 50;
 const RETRY_MS = 1_000;
 const BUSY_MS = 20;
+/** For so long handlers that never wait may keep everything else waiting. */
+const SLICE_MS = 10;
 /** After the signal, how long a handler may take to come back before the process goes on without it. */
 const GRACE_MS = 1_000;
-const MAX_ERROR_LENGTH = 65_536;
 
 export class WorkerPool {
-  #buffer: LeasedJob[] = [];
+  #buffer: HeldJob[] = [];
   readonly #running = new Set<Attempt>();
-  readonly #settling = new Set<Promise<void>>();
+  readonly #endings: Endings;
   #claiming = 0;
   #claimingSlots = 0;
+  #dispatching = false;
   #stopping = false;
   #news = false;
   /** The last claim came short and nothing has been heard since: asking again would find nothing. */
@@ -62,17 +63,23 @@ export class WorkerPool {
   #finished = 0;
   #measuredAt = performance.now();
 
-  constructor(private readonly options: WorkerPoolOptions) {}
+  constructor(private readonly options: WorkerPoolOptions) {
+    const { settler, holdings, logger } = options;
+    this.#endings = new Endings({ settler, holdings, logger, triesMs: POOL_LEASE_SECS * 1000 }, () =>
+      this.#signalIfQuiet(),
+    );
+  }
 
   start(): void {
     this.#unsubscribe = this.options.hub.onWork(this.options.queue, () => this.#wake());
-    this.options.holdings.start((token) => this.#lose(token));
+    this.options.holdings.start((leased) => this.#lose(leased));
     this.#refill();
   }
 
   /** Gives back what has not started, waits for what has, and past the deadline interrupts that too. */
   async stop(deadlineMs: number): Promise<void> {
     this.#stopping = true;
+    this.#endings.hurry();
     this.#unsubscribe?.();
     if (this.#timer) clearTimeout(this.#timer);
     this.#releaseBuffer();
@@ -116,10 +123,9 @@ export class WorkerPool {
     this.#claiming++;
     this.#claimingSlots += n;
     this.#news = false;
-    let claimed: LeasedJob[] | null = null;
+    let claimed: HeldJob[] | null = null;
     try {
-      const slots = Array.from({ length: n }, () => ({ token: randomUUID(), leaseSecs: POOL_LEASE_SECS }));
-      claimed = await this.options.claimer.claim(this.options.queue, slots);
+      claimed = await this.options.claimer.claim(this.options.queue, pooledSlots(n, POOL_LEASE_SECS));
     } catch (error) {
       const level = isUnavailable(error) ? 'debug' : 'warn';
       this.options.logger[level]({ err: error }, 'cannot claim jobs; trying again');
@@ -134,118 +140,61 @@ export class WorkerPool {
     else this.#refill();
   }
 
-  #accept(jobs: readonly LeasedJob[]): void {
+  #accept(jobs: readonly HeldJob[]): void {
     for (const leased of jobs) this.options.holdings.add(leased);
     this.#buffer = this.#buffer.length === 0 ? [...jobs] : this.#buffer.concat(jobs);
     if (this.#stopping) this.#releaseBuffer();
     this.#dispatch();
   }
 
+  /** Starts what there are workers for. A handler that does not wait ends within its start, so this may go through all there is. */
   #dispatch(): void {
+    if (this.#dispatching) return;
+    this.#dispatching = true;
+    const until = performance.now() + SLICE_MS;
     let next = 0;
     while (this.#running.size < this.options.workers && next < this.#buffer.length) {
       const leased = this.#buffer[next++];
       if (leased) this.#begin(leased);
+      if (performance.now() > until) {
+        setImmediate(() => this.#dispatch());
+        break;
+      }
     }
     if (next > 0) this.#buffer = this.#buffer.slice(next);
+    this.#dispatching = false;
     if (this.#running.size > 0) this.#tick ??= setInterval(() => this.#checkTimeouts(), TICK_MS);
     this.#refill();
   }
 
-  #begin(leased: LeasedJob): void {
+  #begin(leased: HeldJob): void {
     const { job } = leased;
     const handler = Object.hasOwn(this.options.handlers, job.task_name)
       ? this.options.handlers[job.task_name]
       : undefined;
-    if (!handler) return this.#hand(leased, this.#noHandler(leased));
-    const attempt = new Attempt(leased, handler, this.options.logger);
+    if (!handler) return this.#endings.noHandler(leased);
+    const attempt = new Attempt(leased, this.#onEnd);
     this.#running.add(attempt);
-    void attempt.ended.then((end) => {
-      this.#running.delete(attempt);
-      this.#finished++;
-      this.#hand(leased, this.#settle(leased, end));
-      this.#dispatch();
-    });
+    attempt.start(handler, this.options.logger);
   }
 
-  /** Off the worker's hands: the slot is free while the end is on its way to the database. */
-  #hand(leased: LeasedJob, settlement: Promise<void>): void {
-    const settling = settlement.finally(() => {
-      this.#settling.delete(settling);
-      this.options.holdings.remove(leased);
-      this.#signalIfQuiet();
-    });
-    this.#settling.add(settling);
-  }
+  readonly #onEnd = (attempt: Attempt, end: AttemptEnd): void => {
+    this.#running.delete(attempt);
+    this.#finished++;
+    this.#endings.store(attempt.leased, end);
+    this.#dispatch();
+  };
 
-  #noHandler(leased: LeasedJob): Promise<void> {
-    const error = `no handler is registered for task "${leased.job.task_name}"`;
-    return this.#persist(leased, () =>
-      this.options.settler.settle({
-        ...plainSettlement(leased.job.id, leased.leaseToken, 'failed'),
-        error: cleanText(error, MAX_ERROR_LENGTH),
-        reason: 'handler_not_found',
-      }),
-    );
-  }
-
-  async #settle(leased: LeasedJob, end: AttemptEnd): Promise<void> {
-    const { settler } = this.options;
-    const { id, retry_count: retryCount, config } = leased.job;
-    const token = leased.leaseToken;
-    switch (end.kind) {
-      case 'completed':
-        return this.#persist(leased, () => settler.complete({ id, token, result: end.result }));
-      case 'failed': {
-        const error = cleanText(end.error, MAX_ERROR_LENGTH);
-        return this.#persist(leased, () =>
-          settler.fail({ id, token, error, retryable: end.retryable, retryCount, config }),
-        );
-      }
-      case 'interrupted':
-        return this.#persist(leased, () => settler.giveBack(leased, 'released'));
-      case 'lost':
-        return;
-    }
-  }
-
-  /** The work is done; losing its outcome to a short outage would mean doing it twice. Tries for as long as the lease can last. */
-  async #persist(leased: LeasedJob, settle: () => Promise<boolean>): Promise<void> {
-    const giveUpAt = performance.now() + POOL_LEASE_SECS * 1000;
-    for (;;) {
-      try {
-        if (!(await settle()))
-          this.options.logger.debug({ job_id: leased.job.id }, 'the lease was gone before the outcome could be stored');
-        return;
-      } catch (error) {
-        if (!isUnavailable(error) || this.#stopping || performance.now() > giveUpAt) {
-          this.options.logger.warn(
-            { err: error, job_id: leased.job.id },
-            'the outcome of a job could not be stored; it will run again',
-          );
-          return;
-        }
-        await wait(RETRY_MS);
-      }
-    }
-  }
-
-  #lose(token: string): void {
-    for (const attempt of this.#running) if (attempt.leased.leaseToken === token) attempt.lose();
-    const lost = this.#buffer.find((leased) => leased.leaseToken === token);
-    if (!lost) return;
-    this.#buffer = this.#buffer.filter((leased) => leased !== lost);
-    this.options.holdings.remove(lost);
+  #lose(leased: HeldJob): void {
+    for (const attempt of this.#running) if (attempt.leased === leased) attempt.lose();
+    this.#buffer = this.#buffer.filter((each) => each !== leased);
+    this.options.holdings.remove(leased);
   }
 
   #releaseBuffer(): void {
     const unstarted = this.#buffer;
     this.#buffer = [];
-    for (const leased of unstarted)
-      this.#hand(
-        leased,
-        this.#persist(leased, () => this.options.settler.giveBack(leased, 'released')),
-      );
+    for (const leased of unstarted) this.#endings.store(leased, { kind: 'interrupted' });
   }
 
   #checkTimeouts(): void {
@@ -288,7 +237,7 @@ export class WorkerPool {
 
   /** Nothing in hand and nothing on its way here: a claim in flight may still bring jobs that have to be given back. */
   #isQuiet(): boolean {
-    return this.#running.size === 0 && this.#settling.size === 0 && this.#claiming === 0;
+    return this.#running.size === 0 && this.#endings.size === 0 && this.#claiming === 0;
   }
 }
 

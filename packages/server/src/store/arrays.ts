@@ -79,8 +79,12 @@ export const float8Array = (values: readonly (number | null)[]): Buffer =>
 export const boolArray = (values: readonly (boolean | null)[]): Buffer =>
   fixed(OID.bool, 1, values, (buffer, value, at) => buffer.writeUInt8(value ? 1 : 0, at));
 
-export const uuidArray = (values: readonly (string | null)[]): Buffer =>
-  fixed(OID.uuid, 16, values, (buffer, value, at) => buffer.write(value.replaceAll('-', ''), at, 'hex'));
+/** As text or as the sixteen bytes. */
+export const uuidArray = (values: readonly (string | Buffer | null)[]): Buffer =>
+  fixed(OID.uuid, 16, values, (buffer, value, at) => {
+    if (typeof value === 'string') buffer.write(value.replaceAll('-', ''), at, 'hex');
+    else value.copy(buffer, at);
+  });
 
 /** For the types whose binary form is not worth knowing (instants, enums). Elements must hold no quote, backslash or brace. */
 export const plainArray = (values: readonly (string | null)[]): string =>

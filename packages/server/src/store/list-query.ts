@@ -33,7 +33,7 @@ const READY = 'millrace.ready w';
 const WALKED: Record<JobStatus, { readonly from: string; readonly where: string }> = {
   pending: { from: READY, where: 'w.retry_count = 0' },
   retrying: { from: READY, where: 'w.retry_count > 0' },
-  running: { from: 'millrace.leases w', where: 'true' },
+  running: { from: 'millrace.running w', where: 'true' },
   completed: { from: 'millrace.done w', where: `w.status = 'completed'` },
   failed: { from: 'millrace.done w', where: `w.status = 'failed'` },
   cancelled: { from: 'millrace.done w', where: `w.status = 'cancelled'` },

@@ -13,7 +13,7 @@ const STANDS_IN: Readonly<Record<JobStatus, string>> = {
 const TABLES: Readonly<Record<JobStatus, string>> = {
   pending: 'ready',
   retrying: 'ready',
-  running: 'leases',
+  running: 'leases` or `bundles',
   completed: 'done',
   failed: 'done',
   cancelled: 'done',

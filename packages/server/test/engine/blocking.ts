@@ -24,6 +24,10 @@ export const blockClaimOf = (database: TestDatabase, jobId: string): Promise<Blo
 export const blockLeaseOf = (database: TestDatabase, jobId: string): Promise<Block> =>
   block(database, 'SELECT FROM millrace.leases WHERE id = $1 FOR UPDATE', [jobId]);
 
+/** Whatever takes a job out of the job's bundle waits. */
+export const blockBundleOf = (database: TestDatabase, jobId: string): Promise<Block> =>
+  block(database, 'SELECT FROM millrace.bundles WHERE $1 = ANY (ids) FOR UPDATE', [jobId]);
+
 async function block(database: TestDatabase, text: string, values: unknown[]): Promise<Block> {
   const client = new pg.Client({ connectionString: database.url, application_name: 'test kit' });
   await client.connect();

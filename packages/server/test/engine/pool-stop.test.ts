@@ -61,7 +61,7 @@ describe('the pool, stopped', async () => {
     const standing = `
       SELECT count(*) FILTER (WHERE j.task = 'hold' AND l.id IS NOT NULL)::int AS held,
              count(*) FILTER (WHERE j.task = 'echo')::int AS echoes
-      FROM millrace.jobs j LEFT JOIN millrace.leases l ON l.id = j.id
+      FROM millrace.jobs j LEFT JOIN millrace.running l ON l.id = j.id
       WHERE j.queue = $1 AND NOT EXISTS (SELECT FROM millrace.done d WHERE d.tenant = j.tenant AND d.id = j.id)`;
     for (let round = 0; round < 30; round++) {
       const echoes = Array.from({ length: 400 }, () => ({ task_name: 'echo', config: { queue, priority: 1 } }));

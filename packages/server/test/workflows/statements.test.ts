@@ -5,6 +5,7 @@ import type { EngineMetrics } from '../../src/engine/ledger.js';
 import type { LeasedJob, StepSpec } from '../../src/engine/types.js';
 import { Database, type Run } from '../../src/store/database.js';
 import { createLogger } from '../../src/telemetry/logger.js';
+import { separateSlots } from '../../src/engine/slots.js';
 import { cloneDatabase } from '../support/database.js';
 import { connectionOf } from '../support/pooled.js';
 
@@ -52,7 +53,7 @@ describe('the cost of endings', async () => {
     const all: LeasedJob[] = [];
     for (;;) {
       const slots = Array.from({ length: 500 }, () => ({ token: randomUUID(), leaseSecs: 600 }));
-      const claimed = await first.claimer.claim('default', slots);
+      const claimed = await first.claimer.claim('default', separateSlots(slots));
       all.push(...claimed);
       if (claimed.length < 500) return all;
     }
