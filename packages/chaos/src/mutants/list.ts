@@ -45,13 +45,14 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'a firing advances its schedule first and stores its job afterwards',
     patches: [
-      { file: CRON_SQL, find: /(FROM outcome) WHERE enqueued(\s*\), queued)/, replace: '$1 WHERE false$2' },
-      { file: CRON_SQL, find: /(job_id, tenant, queue FROM outcome) WHERE enqueued/, replace: '$1 WHERE false' },
+      // The job and its place in the queue are left out of the statement ...
       {
         file: CRON_SQL,
-        find: /SELECT id, tenant, queue, priority, kind, enqueued,/,
-        replace: 'SELECT job_id, id, tenant, queue, priority, kind, enqueued,',
+        find: /(\), stored AS \([\s\S]*?FROM \w+ WHERE )\w+(\s*\), queued AS \([\s\S]*?FROM \w+ WHERE )\w+/,
+        replace: '$1false$2false',
       },
+      { file: CRON_SQL, find: /SELECT (id, tenant, queue, priority, kind,)/, replace: 'SELECT job_id, $1' },
+      // ... and come in one of their own.
       {
         file: CRON_SQL,
         find: /$/,
