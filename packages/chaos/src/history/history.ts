@@ -21,6 +21,8 @@ export class History implements Journal {
   readonly #calls = new Map<string, Call>();
   readonly #answers = new Map<string, Answer>();
   readonly #outages: Span[] = [];
+  /** How much of each file has been read, in bytes. */
+  readonly #loaded = new Map<string, number>();
 
   call(call: Call): void {
     this.#calls.set(call.id, call);
@@ -30,10 +32,14 @@ export class History implements Journal {
     this.#answers.set(answer.id, answer);
   }
 
-  /** Adds what another process wrote; its last line may have been cut short with it. */
+  /** Adds what another process has written since the last time. Its last line may be cut short, if it was killed over it. */
   load(path: string): void {
     if (!existsSync(path)) return;
-    for (const line of readFileSync(path, 'utf8').split('\n').slice(0, -1)) {
+    const from = this.#loaded.get(path) ?? 0;
+    const unread = readFileSync(path).subarray(from);
+    const whole = unread.subarray(0, unread.lastIndexOf('\n') + 1);
+    this.#loaded.set(path, from + whole.length);
+    for (const line of whole.toString('utf8').split('\n').slice(0, -1)) {
       const { call, answer } = JSON.parse(line) as { call?: Call; answer?: Answer };
       if (call) this.call(call);
       if (answer) this.answer(answer);
