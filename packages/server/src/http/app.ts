@@ -3,9 +3,10 @@ import fastify, { LogController, type FastifyBaseLogger, type FastifyInstance } 
 import type { Logger } from 'pino';
 import type { Engine } from '../engine/types.js';
 import type { AuthFailure, Metrics } from '../telemetry/metrics.js';
+import { Admission } from './admission.js';
 import { authHooks } from './auth.js';
 import { registerBodyParsers } from './body.js';
-import { trackUnusedConnections } from './connections.js';
+import { guardConnections } from './connections.js';
 import type { HttpContext } from './context.js';
 import { Credentials, type AuthSettings } from './credentials.js';
 import {
@@ -31,6 +32,10 @@ export interface AppDeps {
   /** Null: every origin. */
   readonly corsOrigins: readonly string[] | null;
   readonly maxBodyBytes: number;
+  /** How much new work may be under way, in requests (see admission.ts). */
+  readonly maxInFlight: number;
+  /** Further connections are closed as they come. */
+  readonly maxConnections: number;
   readonly logger: Logger;
   readonly metrics: Metrics;
   readonly version: string;
@@ -64,16 +69,21 @@ export function createApp(deps: AppDeps): FastifyInstance {
   });
   let closing = false;
   const isShuttingDown = (): boolean => closing || deps.isShuttingDown();
-  const context: HttpContext = { ...deps, isShuttingDown, openCalls: new OpenCalls() };
-  const closeUnusedConnections = trackUnusedConnections(app.server);
-  app.addHook('preClose', (done) => {
+  const admission = new Admission(deps.maxInFlight);
+  deps.metrics.watchInFlight(() => admission.inFlight);
+  const context: HttpContext = { ...deps, isShuttingDown, openCalls: new OpenCalls(), admission };
+  const gate = guardConnections(app.server);
+  app.addHook('preClose', async () => {
     closing = true;
     context.openCalls.endAll();
-    closeUnusedConnections();
-    done();
+    gate.closeUnused();
+    // What follows at once is the end of the listener.
+    await gate.quiet();
   });
-  app.decorateRequest('tenant', '').decorateRequest('rawBody', '');
+  app.decorateRequest('tenant', '').decorateRequest('rawBody', '').decorateRequest('admitted', 0);
   app.server.on('checkExpectation', handleExpectation);
+  app.server.maxConnections = deps.maxConnections;
+  app.server.on('drop', () => deps.metrics.connectionsDropped.inc());
   app.setErrorHandler(handleError);
   app.setNotFoundHandler(handleUnknownRoute);
   registerBodyParsers(app);

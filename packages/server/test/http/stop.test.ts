@@ -1,0 +1,48 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { expect, it } from 'vitest';
+import { startTestServer } from '../support/server.js';
+
+/** What a server that is about to stop owes to those who are on their way to it. */
+const REQUEST = 'GET /health HTTP/1.1\r\nhost: x\r\n\r\n';
+
+function open(url: string): Socket {
+  const { hostname, port } = new URL(url);
+  return connect(Number(port), hostname).setEncoding('utf8');
+}
+
+/** Everything that comes until the connection ends, or how it broke. */
+async function answerOn(socket: Socket): Promise<string> {
+  let text = '';
+  socket.on('data', (chunk: string) => (text += chunk));
+  const broken = once(socket, 'error').then(([error]) => (error as NodeJS.ErrnoException).code ?? 'error');
+  return Promise.race([once(socket, 'close').then(() => text), broken]);
+}
+
+it('a connection that reached the machine before the stop is served', async () => {
+  const server = await startTestServer();
+  // The kernel has made these connections when `connect` returns; the server has had no turn to take them.
+  const sockets = Array.from({ length: 20 }, () => open(server.url));
+  for (const socket of sockets) socket.write(REQUEST);
+  const stopped = server.stop();
+  const answers = await Promise.all(sockets.map(answerOn));
+  expect(answers.map((answer) => answer.split('\r\n')[0])).toEqual(sockets.map(() => 'HTTP/1.1 200 OK'));
+  expect(answers[0]).toMatch(/connection: close/i);
+  await stopped;
+});
+
+it('a connection that was opened in advance may still send its first request, and does not hold up the stop', async () => {
+  const server = await startTestServer();
+  const [early, silent] = [open(server.url), open(server.url)];
+  await Promise.all([once(early, 'connect'), once(silent, 'connect')]);
+  // Both were accepted once a request that came after them is answered.
+  await server.nobody.get('/health');
+  const startedAt = performance.now();
+  const stopped = server.stop();
+  early.write(REQUEST);
+  const [served, unserved] = await Promise.all([answerOn(early), answerOn(silent)]);
+  expect(served).toContain('HTTP/1.1 200 OK');
+  expect(unserved).toBe('');
+  await stopped;
+  expect(performance.now() - startedAt).toBeLessThan(4_000);
+});
