@@ -7,9 +7,24 @@ import { crashPostgres } from './05-crash-postgres.js';
 import { terminatedBackends } from './06-terminated-backends.js';
 import { wrongClock } from './07-wrong-clock.js';
 import { blackHole } from './08-black-hole.js';
+import { lostAnswers } from './09-lost-answers.js';
 import { slowLink } from './10-slow-link.js';
+import { manyWaiting } from './11-many-waiting.js';
+import { pgbouncer } from './12-pgbouncer.js';
 import { splitFleet } from './13-split-fleet.js';
+import { rollingRestart } from './14-rolling-restart.js';
+import { startTogether } from './15-start-together.js';
 import { cronSchedulers } from './16-cron-schedulers.js';
+import { settleRaces } from './17-settle-races.js';
+import { cancelRaces } from './18-cancel-races.js';
+import { replayRaces } from './19-replay-races.js';
+import { fanIn } from './20-fan-in.js';
+import { oneKey } from './21-one-key.js';
+import { manyLessees } from './22-many-lessees.js';
+import { collisions } from './23-collisions.js';
+import { idleTransaction } from './24-idle-transaction.js';
+import { failover } from './26-failover.js';
+import { soak } from './25-soak.js';
 
 /** Every row of the table, one line each; those that take longest stand where they start early. */
 // prettier-ignore
@@ -22,7 +37,22 @@ export const FAULTS: readonly Fault[] = [
   terminatedBackends,
   wrongClock,
   blackHole,
+  lostAnswers,
   slowLink,
+  manyWaiting,
   splitFleet,
   cronSchedulers,
+  settleRaces,
+  cancelRaces,
+  replayRaces,
+  fanIn,
+  oneKey,
+  manyLessees,
+  pgbouncer,
+  rollingRestart,
+  startTogether,
+  collisions,
+  idleTransaction,
+  failover,
+  soak,
 ];

@@ -1,0 +1,51 @@
+import type { Fault } from '../fault.js';
+import type { Stage } from '../stage/stage.js';
+import { startBalancer } from './14-balancer.js';
+
+/** Servers behind a balancer are restarted one after another, as in a deployment, while everybody goes on working. */
+export const rollingRestart: Fault = {
+  row: 14,
+  name: 'rolling SIGTERM under load',
+  check: 'no failed request through a balancer, no expired lease',
+  unit: 'restarts',
+  full: 50,
+  everyday: 3,
+  alone: true,
+  async run(stage, count) {
+    const database = await stage.database();
+    const servers = await Promise.all([1, 2, 3].map(() => stage.server({ database })));
+    const balancer = await startBalancer(servers);
+    try {
+      const urls = [balancer.url];
+      const producers = [
+        stage.producer({ urls, pauseMs: 5 }),
+        stage.producer({ urls, pauseMs: 20, batch: 10 }),
+        stage.producer({ urls, pauseMs: 10, queue: 'default', task: 'echo' }),
+      ];
+      const workers = [1, 2].map(() => stage.worker({ urls, leaseSecs: 10, workMs: [5, 100], waitSecs: 2 }));
+      for (let restart = 0; restart < count; restart++) {
+        await stage.sleep(stage.random.between(100, 800));
+        const server = servers[restart % servers.length]!;
+        await server.process.terminate();
+        await server.start();
+      }
+      await Promise.all(producers.map((producer) => producer.terminate()));
+      await stage.drained(database);
+      await Promise.all(workers.map((worker) => worker.terminate()));
+      expectNoFailures(stage);
+      // Nothing was told to fail, so whatever was tried twice had lost its lease.
+      const expired = await database.count('millrace.job_records WHERE retry_count > 0');
+      stage.expect(expired === 0, `${expired} jobs lost their lease`);
+    } finally {
+      await balancer.close();
+    }
+  },
+};
+
+function expectNoFailures(stage: Stage): void {
+  stage.readJournals();
+  const failed = stage.history.entries().filter(({ answer }) => (answer?.status ?? 999) >= 300);
+  for (const { call, answer } of failed.slice(0, 10))
+    stage.violation(`${call.method} ${call.path} failed: ${answer?.status ?? answer?.lost ?? 'no answer'}`);
+  stage.expect(failed.length === 0, `${failed.length} requests failed`);
+}
