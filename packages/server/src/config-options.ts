@@ -132,6 +132,20 @@ export const OPTIONS = {
   ),
   autoMigrate: option('auto-migrate', '', boolean, true, 'bring the schema up to date at start', BOOLEAN),
   maxBodyBytes: option('max-body-bytes', 'BYTES', integer(1, 268_435_456), 16 * 1024 * 1024, 'largest request body'),
+  maxInFlight: option(
+    'max-in-flight',
+    'N',
+    integer(1, 1_000_000),
+    1024,
+    'new requests under way, 16 KiB of body counting as one more; beyond, 503',
+  ),
+  maxConnections: option(
+    'max-connections',
+    'N',
+    integer(1, 1_000_000),
+    10_000,
+    'connections to the API at a time; further ones are closed',
+  ),
   dataDir: option('data-dir', 'DIR', anyText, '.millrace', 'where the embedded PostgreSQL keeps its data'),
   logLevel: option('log-level', 'LEVEL', oneOf(...LOG_LEVELS), 'info', LOG_LEVELS.join(', ')),
   logFormat: option('log-format', 'json|pretty', optional(oneOf('json', 'pretty')), null, 'how log lines look', {

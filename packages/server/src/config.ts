@@ -29,6 +29,8 @@ export interface Config {
   readonly maxDbConnections: number;
   readonly autoMigrate: boolean;
   readonly maxBodyBytes: number;
+  readonly maxInFlight: number;
+  readonly maxConnections: number;
   readonly dataDir: string;
   readonly logLevel: Values['logLevel'];
   readonly logFormat: 'json' | 'pretty';

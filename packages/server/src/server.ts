@@ -132,13 +132,16 @@ function createPool(config: Config, engine: EngineParts, handlers: Handlers, log
 }
 
 async function startApi({ config, engine, metrics, logger, lifecycle }: Parts): Promise<string> {
-  const { dev, apiKeys, jwtSecret, workerToken, defaultQueue, corsOrigins, maxBodyBytes } = config;
+  const { dev, apiKeys, jwtSecret, workerToken, defaultQueue, corsOrigins } = config;
+  const { maxBodyBytes, maxInFlight, maxConnections } = config;
   const app = createApp({
     engine: engine.api,
     auth: { dev, apiKeys, jwtSecret, workerToken },
     defaultQueue,
     corsOrigins,
     maxBodyBytes,
+    maxInFlight,
+    maxConnections,
     logger,
     metrics,
     version: VERSION,

@@ -1,5 +1,6 @@
 import type { Engine } from '../engine/types.js';
 import type { Metrics } from '../telemetry/metrics.js';
+import type { Admission } from './admission.js';
 import type { OpenCalls } from './open-calls.js';
 
 /** What every route may use. */
@@ -8,6 +9,7 @@ export interface HttpContext {
   readonly metrics: Metrics;
   /** Calls that wait: long polls and event streams. */
   readonly openCalls: OpenCalls;
+  readonly admission: Admission;
   readonly defaultQueue: string;
   readonly version: string;
   readonly isShuttingDown: () => boolean;

@@ -37,3 +37,9 @@ export const nothing = (description: string): object => ({ type: 'null', descrip
 export const TENANT = [{ tenantToken: [] }];
 export const WORKER = [{ workerToken: [] }];
 export const PUBLIC: [] = [];
+
+/** A route that ends work which is under way, and is shed last for that. */
+export const vital = <Schema extends object>(schema: Schema): { schema: Schema; config: { load: 'vital' } } => ({
+  schema,
+  config: { load: 'vital' },
+});

@@ -1,4 +1,5 @@
 import type { TSchema } from 'typebox';
+import type { Load } from './admission.js';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -6,6 +7,13 @@ declare module 'fastify' {
     tenant: string;
     /** The body as it was sent; empty when there was none. */
     rawBody: string;
+    /** The units it holds until its handler begins (see admission.ts). */
+    admitted: number;
+  }
+
+  interface FastifyContextConfig {
+    /** What becomes of the route under overload; `new` where nothing is said. */
+    load?: Load;
   }
 
   interface FastifySchema {

@@ -27,12 +27,18 @@ export class Metrics {
   readonly #process = new ProcessMetrics(this.registry);
   readonly #options: MetricsOptions;
   #collecting: Promise<void> | null = null;
+  #inFlight: () => Readonly<Record<string, number>> = () => ({});
 
   readonly http = this.#histogram('http_request_duration_seconds', 'Time to answer a request.', LATENCY_BUCKETS, [
     'method',
     'route',
     'status',
   ]);
+  readonly requestsShed = this.#counter('requests_shed_total', 'Requests refused because of overload, by load.', [
+    'load',
+  ]);
+  readonly connectionsDropped = this.#counter('connections_dropped_total', 'Connections closed for being too many.');
+  readonly requestsInFlight = this.#gauge('requests_in_flight', 'What requests under way hold, by load.', ['load']);
   readonly authFailures = this.#counter('auth_failures_total', 'Requests that were not let in, by kind.', ['kind']);
 
   readonly jobsCreated = this.#counter('jobs_created_total', 'Jobs created.');
@@ -71,8 +77,14 @@ export class Metrics {
     this.#options = options;
   }
 
+  /** What `requests_in_flight` shows from now on: read at a scrape, since setting a gauge twice a request would cost more. */
+  watchInFlight(read: () => { readonly new: number; readonly vital: number }): void {
+    this.#inFlight = read;
+  }
+
   /** The metrics page. */
   async text(): Promise<string> {
+    for (const [load, units] of Object.entries(this.#inFlight())) this.requestsInFlight.set({ load }, units);
     await this.#collect();
     return this.registry.metrics();
   }

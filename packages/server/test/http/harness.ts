@@ -177,6 +177,8 @@ export async function startApp({ engine: overrides, ...options }: TestAppOptions
     defaultQueue: 'default',
     corsOrigins: null,
     maxBodyBytes: 16 * 1024 * 1024,
+    maxInFlight: 1024,
+    maxConnections: 1000,
     logger: silentLogger(),
     version: '0.2.0-test',
     isShuttingDown: () => false,

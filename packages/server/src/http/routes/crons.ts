@@ -15,7 +15,7 @@ import type { HttpContext } from '../context.js';
 import { cronSpec } from '../cron-input.js';
 import { listQuery, nextRunsCount, type Query } from '../list-query.js';
 import { sendJson, sendNothing } from '../reply.js';
-import { bodyErrors, described, errors, nothing, TENANT } from '../route-docs.js';
+import { bodyErrors, described, errors, nothing, TENANT, vital } from '../route-docs.js';
 import { cronJson, pageJson } from '../serialize.js';
 
 interface ById {
@@ -43,12 +43,12 @@ export function cronRoutes(app: FastifyInstance, { engine, defaultQueue }: HttpC
     sendJson(reply, 200, cronJson(await engine.crons.get(request.tenant, request.params.id))),
   );
 
-  app.delete<ById>('/cron/:id', { schema: deleteSchema }, async (request, reply) => {
+  app.delete<ById>('/cron/:id', vital(deleteSchema), async (request, reply) => {
     await engine.crons.remove(request.tenant, request.params.id);
     return sendNothing(reply);
   });
 
-  app.post<ById>('/cron/:id/pause', { schema: pauseSchema }, async (request, reply) => {
+  app.post<ById>('/cron/:id/pause', vital(pauseSchema), async (request, reply) => {
     await engine.crons.pause(request.tenant, request.params.id);
     return sendNothing(reply);
   });

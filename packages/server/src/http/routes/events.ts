@@ -9,7 +9,7 @@ export function eventRoutes(app: FastifyInstance, { engine, openCalls }: HttpCon
   // No HEAD beside it: asking for the headers of a stream would mean to open one.
   app.get<{ Params: { id: string } }>(
     '/jobs/:id/events',
-    { schema: eventsSchema, exposeHeadRoute: false },
+    { schema: eventsSchema, config: { load: 'waiting' }, exposeHeadRoute: false },
     async (request, reply) => {
       const signal = openCalls.open(reply, MAX_STREAM_MS);
       const states = await engine.jobs.watch(request.tenant, request.params.id, signal);

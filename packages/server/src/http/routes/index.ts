@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify';
+import { guardRoutes } from '../admission.js';
 import type { AuthHooks } from '../auth.js';
 import type { HttpContext } from '../context.js';
 import { handleUnknownRoute } from '../errors.js';
@@ -23,15 +24,15 @@ const TENANT_ROUTES: readonly Register[] = [
 ];
 const WORKER_ROUTES: readonly Register[] = [workerRoutes];
 
-/**
- * Tenant routes and worker routes live in scopes of their own, each behind its hook. Load shedding belongs into the
- * same scopes, as a hook after the one that knows the caller.
- */
+/** Tenant routes and worker routes live in scopes of their own, each behind the hook that knows the caller, and then the door. */
 export function registerRoutes(app: FastifyInstance, context: HttpContext, auth: AuthHooks): void {
   const scope =
     (routes: readonly Register[], hook?: AuthHooks['tenant']) =>
     (inner: FastifyInstance, _options: object, done: () => void): void => {
-      if (hook !== undefined) inner.addHook('onRequest', hook);
+      if (hook !== undefined) {
+        inner.addHook('onRequest', hook);
+        guardRoutes(inner, context.admission, context.metrics);
+      }
       for (const register of routes) register(inner, context);
       done();
     };

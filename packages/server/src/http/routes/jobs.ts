@@ -18,7 +18,7 @@ import { idempotencyKey, jobSpec } from '../job-input.js';
 import { jobListQuery, type Query } from '../list-query.js';
 import { rawFields, rawItems } from '../../domain/raw-json.js';
 import { sendJson, sendNothing } from '../reply.js';
-import { bodyErrors, described, errors, nothing, TENANT } from '../route-docs.js';
+import { bodyErrors, described, errors, nothing, TENANT, vital } from '../route-docs.js';
 import { jobJson, pageJson } from '../serialize.js';
 
 interface ById {
@@ -56,7 +56,7 @@ export function jobRoutes(app: FastifyInstance, { engine, defaultQueue }: HttpCo
     sendJson(reply, 200, jobJson(await engine.jobs.get(request.tenant, request.params.id))),
   );
 
-  app.post<ById>('/jobs/:id/cancel', { schema: cancelSchema }, async (request, reply) => {
+  app.post<ById>('/jobs/:id/cancel', vital(cancelSchema), async (request, reply) => {
     await engine.jobs.cancel(request.tenant, request.params.id);
     return sendNothing(reply);
   });

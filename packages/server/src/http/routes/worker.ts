@@ -18,7 +18,7 @@ import type { LeasedJob, LeaseRequest as EngineLeaseRequest } from '../../engine
 import type { HttpContext } from '../context.js';
 import { rawFields } from '../../domain/raw-json.js';
 import { sendJson, sendNothing } from '../reply.js';
-import { bodyErrors, described, nothing, WORKER } from '../route-docs.js';
+import { bodyErrors, described, nothing, vital, WORKER } from '../route-docs.js';
 import { leaseJson } from '../serialize.js';
 
 interface ById<Body> {
@@ -33,7 +33,11 @@ export function workerRoutes(app: FastifyInstance, context: HttpContext): void {
 
   app.post<{ Params: { queue: string }; Body: LeaseRequest | undefined }>(
     '/queues/:queue/lease',
-    { schema: leaseSchema, preValidation: (request, _reply, done) => ((request.body ??= {}), done()) },
+    {
+      schema: leaseSchema,
+      config: { load: 'waiting' },
+      preValidation: (request, _reply, done) => ((request.body ??= {}), done()),
+    },
     async (request, reply) => {
       const lease = leaseRequest(request.params.queue, request.body ?? {});
       const jobs = context.isShuttingDown() ? [] : await waitForJobs(context, lease, context.openCalls.open(reply));
@@ -41,20 +45,20 @@ export function workerRoutes(app: FastifyInstance, context: HttpContext): void {
     },
   );
 
-  app.post<ById<HeartbeatRequest>>('/jobs/:id/heartbeat', { schema: heartbeatSchema }, async (request, reply) => {
+  app.post<ById<HeartbeatRequest>>('/jobs/:id/heartbeat', vital(heartbeatSchema), async (request, reply) => {
     const { lease_token: token, extend_secs: extend } = request.body;
     const status = await worker.heartbeat(request.params.id, token, clamp(extend, LEASE_LIMITS.extend_secs));
     return sendJson(reply, 200, `{"status":"${status}"}`);
   });
 
-  app.post<ById<CompleteRequest>>('/jobs/:id/complete', { schema: completeSchema }, async (request, reply) => {
+  app.post<ById<CompleteRequest>>('/jobs/:id/complete', vital(completeSchema), async (request, reply) => {
     const { lease_token: token, result } = request.body;
     const raw = result ? rawFields(request.rawBody, ['result'])[0] : undefined;
     await worker.complete(request.params.id, token, raw ?? '{}');
     return sendNothing(reply);
   });
 
-  app.post<ById<FailRequest>>('/jobs/:id/fail', { schema: failSchema }, async (request, reply) => {
+  app.post<ById<FailRequest>>('/jobs/:id/fail', vital(failSchema), async (request, reply) => {
     const { lease_token: token, error, retryable } = request.body;
     await worker.fail(request.params.id, token, cleanText(error, ERROR_TEXT_MAX_LENGTH), retryable ?? true);
     return sendNothing(reply);

@@ -13,7 +13,7 @@ import type { FastifyInstance } from 'fastify';
 import type { HttpContext } from '../context.js';
 import { workflowListQuery, type Query } from '../list-query.js';
 import { sendJson, sendNothing } from '../reply.js';
-import { bodyErrors, described, errors, nothing, TENANT } from '../route-docs.js';
+import { bodyErrors, described, errors, nothing, TENANT, vital } from '../route-docs.js';
 import { pageJson, workflowJson } from '../serialize.js';
 import { boundSteps, workflowSpec } from '../workflow-input.js';
 
@@ -42,7 +42,7 @@ export function workflowRoutes(app: FastifyInstance, { engine: { workflows } }: 
     sendJson(reply, 200, workflowJson(await workflows.get(request.tenant, request.params.id))),
   );
 
-  app.post<ById>('/workflows/:id/cancel', { schema: cancelSchema }, async (request, reply) => {
+  app.post<ById>('/workflows/:id/cancel', vital(cancelSchema), async (request, reply) => {
     await workflows.cancel(request.tenant, request.params.id);
     return sendNothing(reply);
   });
