@@ -96,7 +96,9 @@ function wrongSuccess({ checker }: World, { operation, draft }: Case, answer: An
   const json = response.content?.['application/json']?.schema;
   if (json !== undefined) return shapeProblems(problems, json, answer, 'schema');
   if (response.content?.['text/event-stream'] !== undefined) {
-    const [, data = ''] = /^event: status\ndata: (.*)\n\n/.exec(text(answer)) ?? [];
+    const [, data] = /^event: status\ndata: (.*)\n\n/.exec(text(answer)) ?? [];
+    if (data === undefined)
+      return [violation('schema', `a stream that begins with ${JSON.stringify(text(answer, 80))}`)];
     const event = { ...answer, body: Buffer.from(data) };
     return shapeProblems(problems, { $ref: '#/components/schemas/Job' }, event, 'schema');
   }

@@ -18,9 +18,7 @@ export function inWords(result: RunResult): string {
     `answers: ${counts(tally.byStatus)}`,
     `requests: ${counts(tally.byKind)}`,
     `slow clients: ${result.slowClients}`,
-    memory === null
-      ? 'memory: too few requests to say'
-      : `memory: ${megabytes(memory.afterWarmUp)} after the warm-up, ${megabytes(memory.atEnd)} at the end, ratio ${memory.ratio.toFixed(2)}`,
+    memoryLine(memory),
     ...tally.failures.flatMap((failure) => failureLines(seed, failure)),
     ...findings.map(({ rule, detail }) => `FAIL ${rule}: ${detail}`),
     isClean(result)
@@ -40,6 +38,13 @@ function failureLines(seed: number, failure: Failure): string[] {
     `     ${operation}, ${kind}; again: npm run fuzz -- --seed ${seed} --from ${index} --count 1 --no-slow`,
     `     ${JSON.stringify(bytes.toString('latin1', 0, MAX_BYTES_SHOWN))}${cut}`,
   ];
+}
+
+function memoryLine(memory: RunResult['memory']): string {
+  if (memory === null) return 'memory: too few requests to say';
+  const one = (kind: 'live' | 'resident'): string =>
+    `${kind} ${megabytes(memory.afterWarmUp[kind])} after the warm-up, ${megabytes(memory.atEnd[kind])} at the end, ratio ${memory.ratio[kind].toFixed(2)}`;
+  return `memory: ${one('live')}; ${one('resident')}`;
 }
 
 const megabytes = (bytes: number): string => `${(bytes / 1024 / 1024).toFixed(0)} MiB`;

@@ -77,7 +77,7 @@ async function attack(target: Target, callers: Callers, databaseUrl: string, opt
     lanes: LANES,
     port: target.port,
     onProgress: (sent) => {
-      watch.sample(sent);
+      void watch.sample(sent);
       if (sent % 5000 === 0) options.say(`${sent} of ${options.count}`);
       return target.isAlive();
     },

@@ -1,6 +1,5 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import type { Callers } from './tenants.js';
@@ -9,12 +8,20 @@ import type { Callers } from './tenants.js';
 export interface Target {
   readonly apiUrl: string;
   readonly port: number;
-  /** Bytes that the process holds in memory, or null where that cannot be told. */
-  memory(): number | null;
+  /** As its own metrics tell it; null when they do not answer. */
+  memory(): Promise<MemoryUse | null>;
   isAlive(): boolean;
   /** Lines of its log at the level of an error or above. */
   errors(): readonly string[];
   stop(): Promise<number | null>;
+}
+
+/** In bytes. */
+export interface MemoryUse {
+  /** In use on the heap and outside of it, garbage that was not collected yet included. */
+  readonly live: number;
+  /** What the system counts. */
+  readonly resident: number;
 }
 
 const MILLRACE = fileURLToPath(new URL('../../cli/bin/millrace.mjs', import.meta.url));
@@ -49,11 +56,11 @@ export async function startTarget({ databaseUrl, callers, maxBodyBytes }: Target
   process.once('exit', end);
   const exited = once(child, 'close').finally(() => process.off('exit', end));
   const errors: string[] = [];
-  const apiUrl = await watchLog(child, errors);
+  const { api: apiUrl, metrics } = await watchLog(child, errors);
   return {
     apiUrl,
     port: Number(new URL(apiUrl).port),
-    memory: () => residentBytes(child.pid ?? 0),
+    memory: () => memoryOf(metrics),
     isAlive: () => child.exitCode === null && child.signalCode === null,
     errors: () => errors,
     stop: async () => {
@@ -64,15 +71,20 @@ export async function startTarget({ databaseUrl, callers, maxBodyBytes }: Target
   };
 }
 
-/** Resolves to the address once the server serves; goes on reading, or the pipe would fill up and stop the server. */
-function watchLog({ stdout }: ChildProcess, errors: string[]): Promise<string> {
+interface Addresses {
+  readonly api: string;
+  readonly metrics: string;
+}
+
+/** Resolves to the addresses once the server serves; goes on reading, or the pipe would fill up and stop the server. */
+function watchLog({ stdout }: ChildProcess, errors: string[]): Promise<Addresses> {
   if (stdout === null) throw new Error('the server has no log to read');
   return new Promise((resolve, reject) => {
     const lines = createInterface({ input: stdout });
     lines.on('line', (line) => {
       if (!line.startsWith('{')) return;
-      const { level, msg, api } = JSON.parse(line) as { level?: number | string; msg?: string; api?: string };
-      if (msg === 'listening' && api !== undefined) resolve(api);
+      const { level, msg, ...rest } = JSON.parse(line) as { level?: number | string; msg?: string };
+      if (msg === 'listening') resolve(rest as Addresses);
       if (isError(level) && errors.length < MAX_ERRORS_KEPT) errors.push(line.slice(0, 2000));
     });
     lines.on('close', () => reject(new Error('the server ended before it served')));
@@ -82,10 +94,14 @@ function watchLog({ stdout }: ChildProcess, errors: string[]): Promise<string> {
 const isError = (level: number | string | undefined): boolean =>
   typeof level === 'number' ? level >= ERROR_LEVEL : level === 'error' || level === 'fatal';
 
-function residentBytes(pid: number): number | null {
+async function memoryOf(metricsUrl: string): Promise<MemoryUse | null> {
   try {
-    const [, kilobytes] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
-    return kilobytes === undefined ? null : Number(kilobytes) * 1024;
+    const page = await (await fetch(new URL('/metrics', metricsUrl))).text();
+    const value = (name: string): number => Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(page)?.[1]);
+    return {
+      live: value('nodejs_heap_size_used_bytes') + value('nodejs_external_memory_bytes'),
+      resident: value('process_resident_memory_bytes'),
+    };
   } catch {
     return null;
   }

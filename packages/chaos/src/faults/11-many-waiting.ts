@@ -1,0 +1,104 @@
+import type { Fault } from '../fault.js';
+import type { ChaosClient } from '../history/client.js';
+import { QUICK } from '../stage/actors.js';
+import type { ServerProcess } from '../stage/server.js';
+import type { Stage } from '../stage/stage.js';
+import { watchEvents } from './support/events.js';
+import { together } from './support/lanes.js';
+
+const CROWD = 300;
+const PROBES = 40;
+const HEALTH_MS = 100;
+const LEASE_SECS = 3;
+const STREAM_MS = 120_000;
+
+/** Far more callers wait on one process than it has connections to the database. Nobody who does not wait may notice. */
+export const manyWaiting: Fault = {
+  row: 11,
+  name: '300 long polls and 300 event streams on a small pool',
+  check: '/health under 100 ms, heartbeats go through',
+  unit: 'rounds',
+  full: 20,
+  everyday: 1,
+  alone: true,
+  async run(stage, count) {
+    const database = await stage.database();
+    const server = await stage.server({ database, mode: 'api' });
+    for (let round = 1; round <= count; round++) await crowd(stage, server, round);
+    await stage.drained(database);
+  },
+};
+
+async function crowd(stage: Stage, server: ServerProcess, round: number): Promise<void> {
+  const client = stage.client(server);
+  const watched = await createMany(client, `watched-${round}`);
+  const streams = watched.map((id) => watchEvents(server.url, id, AbortSignal.timeout(STREAM_MS)));
+  const polls = together(CROWD, () => client.lease(`polled-${round}`, { wait: 30, secs: 120 }));
+  await stage.until(async () => (await gauges(server)).every((n) => n === CROWD), {
+    what: 'every poll and every stream to be open',
+    withinMs: 20_000,
+  });
+  const held = await holdOne(stage, client, `held-${round}`);
+  await probe(stage, server, client, held);
+  const before = await gauges(server);
+  stage.expect(
+    before.every((n) => n === CROWD),
+    `polls and streams left by themselves: ${before.join(' and ')} remain`,
+  );
+
+  // Everybody gets what they waited for: a job each, and the end of the story.
+  await createMany(client, `polled-${round}`);
+  const claimed = (await polls).flat();
+  stage.expect(new Set(claimed.map(({ id }) => id)).size === CROWD, `${claimed.length} of ${CROWD} polls got a job`);
+  await Promise.all(claimed.map(({ id, token }) => client.complete(id, token)));
+  await Promise.all(watched.map((id) => client.cancel(id)));
+  const stories = (await Promise.all(streams)).map((events) => events.map(({ status }) => status).join(' '));
+  const odd = stories.filter((story) => story !== 'pending cancelled');
+  stage.expect(odd.length === 0, `${odd.length} streams told another story, such as ${odd[0] ?? ''}`);
+  await client.complete(held.id, held.token);
+}
+
+async function createMany(client: ChaosClient, queue: string): Promise<readonly string[]> {
+  const jobs = Array.from({ length: CROWD }, () => ({ task_name: 'work', config: { queue, ...QUICK } }));
+  return (await client.batch(jobs)).body.job_ids as string[];
+}
+
+async function gauges(server: ServerProcess): Promise<readonly number[]> {
+  const page = await (await fetch(new URL('/metrics', server.metricsUrl))).text();
+  return ['long_polls', 'event_streams'].map((name) =>
+    Number(new RegExp(`^millrace_${name} (\\d+)$`, 'm').exec(page)?.[1]),
+  );
+}
+
+interface Held {
+  readonly id: string;
+  readonly token: string;
+}
+
+async function holdOne(stage: Stage, client: ChaosClient, queue: string): Promise<Held> {
+  await client.create('work', { config: { queue, ...QUICK } });
+  const [leased] = await client.lease(queue, { secs: LEASE_SECS });
+  if (!leased) throw new Error('the job to be held was not given out');
+  stage.expect(leased.job.status === 'running', 'the job to be held does not run');
+  return leased;
+}
+
+async function probe(stage: Stage, server: ServerProcess, client: ChaosClient, { id, token }: Held): Promise<void> {
+  const times: number[] = [];
+  for (let i = 0; i < PROBES; i++) {
+    const startedAt = performance.now();
+    const { status } = await fetch(new URL('/health', server.url));
+    times.push(performance.now() - startedAt);
+    stage.expect(status === 200, `/health answered ${status}`);
+    const beat = await client.heartbeat(id, token, LEASE_SECS);
+    stage.expect(
+      beat.status === 200 && beat.body.status === 'running',
+      `a heartbeat was answered ${beat.status ?? ''}`,
+    );
+    stage.expect(beat.ms < LEASE_SECS * 500, `a heartbeat took ${Math.round(beat.ms)} ms`);
+    await stage.sleep(20);
+  }
+  // One in forty is the machine's: the suite itself has six hundred connections to look after.
+  const [, second = 0] = times.sort((a, b) => b - a);
+  stage.expect(second < HEALTH_MS, `/health took ${Math.round(second)} ms, more than once`);
+}
