@@ -1,4 +1,4 @@
-import { randomInt, randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import pg from 'pg';
 import {
   bucketOf,
@@ -65,18 +65,21 @@ export class RawSession {
 export function prepareInsert(queue: string, jobs: number): PreparedInsert {
   const all = <T>(value: T): T[] => Array<T>(jobs).fill(value);
   const bucket = bucketOf(TENANT);
-  const suffixes = Array.from({ length: jobs }, (_, position) => idSuffix(position, bucket, randomInt(2 ** 32)));
+  const suffixes = Array.from({ length: jobs }, (_, position) =>
+    idSuffix(position, bucket, randomBytes(4).toString('hex')),
+  );
   return {
     values: [
+      textArray([TENANT]),
+      textArray([queue]),
+      textArray([TASK]),
+      int4Array([0]),
+      jsonArray([null]),
       textArray(suffixes),
-      textArray(all(TENANT)),
-      textArray(all(queue)),
-      textArray(all(TASK)),
-      int4Array(all(0)),
-      plainArray(all(null)),
+      int4Array(all(1)),
+      plainArray([]),
       jsonArray(all(PAYLOAD_TEXT)),
-      jsonArray(all(null)),
-      jsonArray(all(null)),
+      jsonArray([]),
     ],
     idsAt: (prefix) => suffixes.map((suffix) => joinId(prefix, suffix)),
   };

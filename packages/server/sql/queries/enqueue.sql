@@ -4,13 +4,15 @@ INSERT INTO millrace.tenants (tenant, bucket) VALUES ($1, $2) ON CONFLICT (tenan
 
 -- name: create_jobs
 -- Any number of jobs of any tenants in one statement: the group commit of single creates, a batch, a workflow's roots.
--- Ids are the database's instant followed by a suffix that the server made, so the answer is the one prefix they share.
+-- Ids are the database's instant followed by a suffix that the server made, so the answer is the one prefix they share. Most jobs of a
+-- statement are alike but for their payload: what they have in common ($1 to $5) is said once a kind, and each names its kind.
+-- Where no job has a run_at or metadata, those arrays are empty, and unnest gives null.
 WITH clock AS MATERIALIZED (
   SELECT now() AS now, millrace.id_prefix(now()) AS prefix
 ), input AS MATERIALIZED (
-  SELECT (clock.prefix || suffix)::uuid AS id, clock.now, given.*
-  FROM clock, unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::int[], $6::timestamptz[], $7::json[], $8::json[], $9::json[])
-    AS given (suffix, tenant, queue, task, priority, run_at, payload, config, metadata)
+  SELECT (clock.prefix || suffix)::uuid AS id, clock.now, ($1::text[])[kind] AS tenant, ($2::text[])[kind] AS queue, ($3::text[])[kind] AS task,
+         ($4::int[])[kind] AS priority, ($5::json[])[kind] AS config, run_at, payload, metadata
+  FROM clock, unnest($6::text[], $7::int[], $8::timestamptz[], $9::json[], $10::json[]) AS given (suffix, kind, run_at, payload, metadata)
 ), stored AS (
   INSERT INTO millrace.jobs (created_at, run_at, priority, id, tenant, queue, task, payload, config, metadata)
   SELECT now, run_at, priority, id, tenant, queue, task, payload, config, metadata FROM input
@@ -27,9 +29,9 @@ SELECT prefix FROM clock;
 WITH clock AS MATERIALIZED (
   SELECT now() AS now, millrace.id_prefix(now()) AS prefix
 ), input AS MATERIALIZED (
-  SELECT (clock.prefix || suffix)::uuid AS id, clock.now, given.*
-  FROM clock, unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::int[], $6::timestamptz[], $7::json[], $8::json[], $9::json[], $10::text[])
-    AS given (suffix, tenant, queue, task, priority, run_at, payload, config, metadata, key)
+  SELECT (clock.prefix || suffix)::uuid AS id, clock.now, ($1::text[])[kind] AS tenant, ($2::text[])[kind] AS queue, ($3::text[])[kind] AS task,
+         ($4::int[])[kind] AS priority, ($5::json[])[kind] AS config, run_at, payload, metadata, key
+  FROM clock, unnest($6::text[], $7::int[], $8::timestamptz[], $9::json[], $10::json[], $11::text[]) AS given (suffix, kind, run_at, payload, metadata, key)
 ), won AS (
   INSERT INTO millrace.idempotency_keys (tenant, key, job_id)
   SELECT tenant, key, id FROM input ORDER BY tenant, key

@@ -18,8 +18,9 @@ export function bucketOf(tenant: string): number {
   return ((hash >>> 16) ^ hash) & 0xffff;
 }
 
-export function idSuffix(position: number, bucket: number, random32: number, isStep = false): string {
-  return hex(VARIANT | (isStep ? STEP : 0) | (position & MAX_POSITION), 4) + hex(bucket, 4) + hex(random32, 8);
+/** `random` is 32 bits, as eight hex digits. */
+export function idSuffix(position: number, bucket: number, random: string, isStep = false): string {
+  return hex4(VARIANT | (isStep ? STEP : 0) | (position & MAX_POSITION)) + hex4(bucket) + random;
 }
 
 export function joinId(prefix: string, suffix: string): string {
@@ -51,6 +52,7 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
 export const isUuid = (text: string): boolean => UUID.test(text);
 
-function hex(value: number, digits: number): string {
-  return value.toString(16).padStart(digits, '0');
+/** With a digit in front that is cut off again: cheaper than padding, and ids are made by the thousand. */
+function hex4(value: number): string {
+  return (0x10000 | value).toString(16).slice(1);
 }

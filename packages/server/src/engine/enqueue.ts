@@ -114,16 +114,43 @@ function suffixesFor(jobs: readonly NewJob[]): string[] {
 const suffixOf = (id: string): string => id.slice(19).replace('-', '');
 
 function columns(suffixes: readonly string[], jobs: readonly NewJob[]): unknown[] {
-  const column = <T>(pick: (job: NewJob) => T): T[] => jobs.map(pick);
+  const { kinds, kindOf } = kindsOf(jobs);
+  const runAt = jobs.some(({ spec }) => spec.runAt !== null) ? jobs.map(({ spec }) => spec.runAt) : [];
+  const metadata = jobs.some(({ spec }) => spec.metadata !== null) ? jobs.map(({ spec }) => spec.metadata) : [];
   return [
+    textArray(kinds.map((kind) => kind.tenant)),
+    textArray(kinds.map(({ spec }) => spec.queue)),
+    textArray(kinds.map(({ spec }) => spec.task)),
+    int4Array(kinds.map(({ spec }) => spec.config?.priority ?? 0)),
+    jsonArray(kinds.map(({ spec }) => (spec.config === null ? null : JSON.stringify(spec.config)))),
     textArray(suffixes),
-    textArray(column((job) => job.tenant)),
-    textArray(column((job) => job.spec.queue)),
-    textArray(column((job) => job.spec.task)),
-    int4Array(column((job) => job.spec.config?.priority ?? 0)),
-    plainArray(column((job) => job.spec.runAt)),
-    jsonArray(column((job) => job.spec.payload)),
-    jsonArray(column((job) => (job.spec.config === null ? null : JSON.stringify(job.spec.config)))),
-    jsonArray(column((job) => job.spec.metadata)),
+    int4Array(kindOf),
+    plainArray(runAt),
+    jsonArray(jobs.map(({ spec }) => spec.payload)),
+    jsonArray(metadata),
   ];
 }
+
+/** One job of each kind, and for every job the number of its kind, from 1. Jobs of one kind tend to come one after the other. */
+function kindsOf(jobs: readonly NewJob[]): { readonly kinds: readonly NewJob[]; readonly kindOf: readonly number[] } {
+  const kinds: NewJob[] = [];
+  const numbers = new Map<string, number>();
+  let last: NewJob | null = null;
+  let number = 0;
+  const kindOf = jobs.map((job) => {
+    if (last !== null && isAlike(last, job)) return number;
+    last = job;
+    const { queue, task, config } = job.spec;
+    const kind = JSON.stringify([job.tenant, queue, task, config]);
+    number = numbers.get(kind) ?? kinds.push(job);
+    numbers.set(kind, number);
+    return number;
+  });
+  return { kinds, kindOf };
+}
+
+const isAlike = (a: NewJob, b: NewJob): boolean =>
+  a.tenant === b.tenant &&
+  a.spec.queue === b.spec.queue &&
+  a.spec.task === b.spec.task &&
+  a.spec.config === b.spec.config;

@@ -1,13 +1,15 @@
-import { randomFillSync } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 
-const POOL = new Uint32Array(4096);
-let next = POOL.length;
+const POOLED = 4096;
+let pool = '';
+let next = 0;
 
-/** Random words in bulk: a system call for each would cost more than the rest of making an id. */
-export function random32(): number {
-  if (next === POOL.length) {
-    randomFillSync(POOL);
+/** 32 random bits as hex digits. Made in bulk: a system call for each would cost more than the rest of making an id. */
+export function random32(): string {
+  if (next === pool.length) {
+    pool = randomBytes(POOLED * 4).toString('hex');
     next = 0;
   }
-  return POOL[next++] ?? 0;
+  next += 8;
+  return pool.slice(next - 8, next);
 }
