@@ -1,21 +1,23 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { copyBuild } from './build-copy.js';
 import type { Fault, Outcome } from './fault.js';
 import { doctor } from './oracle/doctor.js';
 import type { JobRecord } from './oracle/model.js';
 import { halfBatches } from './oracle/batches.js';
 import { judge } from './oracle/oracle.js';
 import { Cluster } from './stage/cluster.js';
+import { watchContention } from './stage/contention.js';
 import { onExit } from './stage/exit.js';
 import { seededRandom } from './stage/random.js';
-import { BUILT_MILLRACE, Stage } from './stage/stage.js';
+import { Stage } from './stage/stage.js';
 
 export interface RunOptions {
   readonly seed: number;
   /** A fraction of the full count; null for the everyday count. */
   readonly scale: number | null;
-  /** The command line under test: the build, or a mutant of it. */
+  /** The command line under test, if it is not a copy of the build as it is now. */
   readonly millrace?: string;
   /** Whether the directories of rows that went wrong are left to be looked at. */
   readonly keepFailures?: boolean;
@@ -31,9 +33,12 @@ export async function runFaults(faults: readonly Fault[], options: RunOptions): 
   const forget = onExit(() => rmSync(home, { recursive: true, force: true }));
   let shared: Promise<Cluster> | null = null;
   const sharedCluster = (): Promise<Cluster> => (shared ??= Cluster.create(join(home, 'shared')));
+  const sound = copyBuild(join(home, 'build'));
+  const millrace = options.millrace ?? sound;
+  const endWatch = watchContention();
   const outcomes: Outcome[] = [];
   const runOne = async (fault: Fault): Promise<void> => {
-    const outcome = await runFault(fault, options, { home, sharedCluster });
+    const outcome = await runFault(fault, options, { home, sharedCluster, sound, millrace });
     outcomes.push(outcome);
     options.onOutcome?.(outcome);
   };
@@ -45,6 +50,7 @@ export async function runFaults(faults: readonly Fault[], options: RunOptions): 
     };
     await Promise.all(Array.from({ length: SIDE_BY_SIDE }, lane));
   } finally {
+    endWatch();
     if (shared !== null) await (await (shared as Promise<Cluster>)).dispose();
     forget();
     const held = outcomes.every(({ violations }) => violations.length === 0);
@@ -55,22 +61,28 @@ export async function runFaults(faults: readonly Fault[], options: RunOptions): 
 
 interface Place {
   readonly home: string;
+  readonly millrace: string;
+  /** The build with nothing broken in it, for the doctor. */
+  readonly sound: string;
   readonly sharedCluster: () => Promise<Cluster>;
 }
 
-async function runFault(fault: Fault, options: RunOptions, { home, sharedCluster }: Place): Promise<Outcome> {
+async function runFault(
+  fault: Fault,
+  options: RunOptions,
+  { home, sharedCluster, sound, millrace }: Place,
+): Promise<Outcome> {
   const count = options.scale === null ? fault.everyday : Math.max(1, Math.round(fault.full * options.scale));
   const common = { row: fault.row, name: fault.name, unit: fault.unit, count };
   const notRun = (await fault.unavailable?.()) ?? null;
   if (notRun !== null) return { ...common, count: 0, jobs: 0, seconds: 0, violations: [], notes: [], notRun };
   const startedAt = performance.now();
-  const { millrace = BUILT_MILLRACE } = options;
   const dir = join(home, `row-${fault.row}`);
   const stage = new Stage({ dir, millrace, sharedCluster, random: seededRandom(options.seed).fork(fault.name) });
   let jobs = 0;
   try {
     await fault.run(stage, count);
-    jobs = await examine(stage);
+    jobs = await examine(stage, sound);
   } catch (error) {
     stage.violation(`the row could not be run to its end: ${(error as Error).stack ?? String(error)}`);
   } finally {
@@ -82,10 +94,9 @@ async function runFault(fault: Fault, options: RunOptions, { home, sharedCluster
 }
 
 /** Everything holds that must hold after any fault. Resolves to the number of jobs there were. */
-async function examine(stage: Stage): Promise<number> {
+async function examine(stage: Stage, sound: string): Promise<number> {
   // Doctor first, while the servers still run: a stopped fleet would let leases become overdue.
-  for (const { url } of stage.databases)
-    for (const finding of await doctor(BUILT_MILLRACE, url)) stage.violation(finding);
+  for (const { url } of stage.databases) for (const finding of await doctor(sound, url)) stage.violation(finding);
   for (const database of stage.databases) for (const finding of await halfBatches(database)) stage.violation(finding);
   await stage.stopProcesses();
   const records = new Map<string, JobRecord>();

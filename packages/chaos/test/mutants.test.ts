@@ -2,8 +2,8 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
+import { copyBuild } from '../src/build-copy.js';
 import { FAULTS } from '../src/faults/index.js';
-import { buildMutant } from '../src/mutants/build.js';
 import { MUTANTS } from '../src/mutants/list.js';
 
 const dir = mkdtempSync(join(tmpdir(), 'millrace-mutant-test-'));
@@ -11,7 +11,7 @@ afterEach(() => rmSync(dir, { recursive: true, force: true }));
 
 describe('the mutants', () => {
   it.each(MUTANTS.map((mutant) => [mutant.name, mutant] as const))('%s: the patches apply', (_name, { patches }) => {
-    const millrace = buildMutant(dir, patches);
+    const millrace = copyBuild(dir, patches);
     expect(readFileSync(millrace, 'utf8')).toContain('main.js');
   });
 
@@ -22,7 +22,7 @@ describe('the mutants', () => {
 
   it('refuse a patch that changes nothing', () => {
     const patch = { file: 'server/sql/queries/settle.sql', find: /no such text/, replace: '' };
-    expect(() => buildMutant(dir, [patch])).toThrow('does not apply to packages/server/sql/queries/settle.sql');
+    expect(() => copyBuild(dir, [patch])).toThrow('does not apply to packages/server/sql/queries/settle.sql');
   });
 });
 

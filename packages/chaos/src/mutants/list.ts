@@ -1,4 +1,4 @@
-import type { Patch } from './build.js';
+import type { Patch } from '../build-copy.js';
 
 /** The service with one thing broken, and the rows that must notice. */
 export interface Mutant {

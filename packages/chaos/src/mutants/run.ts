@@ -1,10 +1,10 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { copyBuild } from '../build-copy.js';
 import { FAULTS } from '../faults/index.js';
 import { runFaults } from '../runner.js';
 import { onExit } from '../stage/exit.js';
-import { buildMutant } from './build.js';
 import { MUTANTS, type Mutant } from './list.js';
 
 export interface MutantOutcome {
@@ -38,7 +38,7 @@ async function runMutant({ name, patches, rows, sign, times = 1 }: Mutant, seed:
   const remove = (): void => rmSync(dir, { recursive: true, force: true });
   const forget = onExit(remove);
   try {
-    const millrace = buildMutant(dir, patches);
+    const millrace = copyBuild(dir, patches);
     const faults = FAULTS.filter(({ row }) => rows.includes(row)).map((fault) => ({
       ...fault,
       everyday: fault.everyday * times,

@@ -1,7 +1,6 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import type { Settings } from '@millrace/server/testing';
 import { ChaosClient } from '../history/client.js';
 import { History } from '../history/history.js';
@@ -62,7 +61,7 @@ export class Stage {
   /** The same for a promise in milliseconds, stretched where the machine is busy with something else. */
   expectWithin(limitMs: number, tookMs: number, what: string): void {
     if (tookMs <= limitMs) return;
-    const stretched = limitMs * Math.max(contention(), contention(), contention());
+    const stretched = limitMs * contention(tookMs);
     if (tookMs > stretched) {
       this.violation(
         `${what}: ${Math.round(tookMs)} ms, at most ${limitMs} (${Math.round(stretched)} on this busy machine)`,
@@ -207,5 +206,3 @@ export class Stage {
     return `${kind}-${this.#named}`;
   }
 }
-
-export const BUILT_MILLRACE = fileURLToPath(new URL('../../../cli/bin/millrace.mjs', import.meta.url));

@@ -10,12 +10,15 @@ export interface Patch {
   readonly replace: string;
 }
 
-const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
+const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 const PACKAGES = ['contract', 'server', 'cli'] as const;
 const PARTS = ['package.json', 'dist', 'sql', 'bin'] as const;
 
-/** A copy of the build with the patches in it; resolves to its command line. What it does not change it shares with the original. */
-export function buildMutant(dir: string, patches: readonly Patch[]): string {
+/**
+ * A copy of the build, with patches in it or as it is; resolves to its command line. A run takes minutes, and whoever builds meanwhile must
+ * not change what is under test. What it does not hold itself it shares with the original.
+ */
+export function copyBuild(dir: string, patches: readonly Patch[] = []): string {
   const modules = join(dir, 'node_modules');
   mkdirSync(join(modules, '@millrace'), { recursive: true });
   for (const name of readdirSync(join(ROOT, 'node_modules'))) {
