@@ -19,14 +19,44 @@ export const SECRET_KEYS = [
 /** Shorter ones are words; cutting them out of every line would hide the log, not the secret. */
 const SHORTEST_SECRET = 4;
 
-const PASSWORD_IN_URL = /([a-z][a-z0-9+.-]*:\/\/[^\s:@/"'\\]*):[^\s@"']*@/gi;
+const END_OF_USER = /[\s:@/"'\\]/g;
+const END_OF_PASSWORD = /[\s@"']/g;
 const PASSWORD_IN_QUERY = /([?&\s](?:password|sslpassword)=)[^&\s"']+/gi;
 /** The word "token" after it is prose, as in our own messages. */
 const BEARER = /\b(bearer\s+)(?!tokens?\b)[^\s"'\\,]+/gi;
 
 /** The address of a database as it may be shown: everything but the password. */
 export function redactUrl(url: string, censor = '***'): string {
-  return url.replace(PASSWORD_IN_URL, `$1:${censor}@`).replace(PASSWORD_IN_QUERY, `$1${censor}`);
+  return withoutPasswords(url, censor).replace(PASSWORD_IN_QUERY, `$1${censor}`);
+}
+
+/**
+ * `://user:password@` without the password. Lines hold what callers sent, megabytes of it if they like, so this looks at each character
+ * once; a pattern that begins anywhere and ends somewhere would try every beginning with every end.
+ */
+function withoutPasswords(text: string, censor: string): string {
+  let clean = '';
+  let copied = 0;
+  let at = text.indexOf('://');
+  while (at !== -1) {
+    const userEnd = find(text, END_OF_USER, at + 3);
+    let next = userEnd;
+    if (text[userEnd] === ':') {
+      next = find(text, END_OF_PASSWORD, userEnd + 1);
+      if (text[next] === '@') {
+        clean += `${text.slice(copied, userEnd)}:${censor}`;
+        copied = next;
+      }
+    }
+    at = text.indexOf('://', next);
+  }
+  return copied === 0 ? text : clean + text.slice(copied);
+}
+
+/** Where the pattern is found first, or the end. */
+function find(text: string, pattern: RegExp, from: number): number {
+  pattern.lastIndex = from;
+  return pattern.exec(text)?.index ?? text.length;
 }
 
 /** A function that takes the secrets out of a finished line. */

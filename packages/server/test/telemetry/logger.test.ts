@@ -115,6 +115,23 @@ describe('secrets', () => {
   });
 });
 
+describe('what callers sent', () => {
+  const PASSWORD = 'hunter2-and-more';
+  const LENGTH = 256 * 1024;
+
+  // Each of these would keep a pattern that tries every beginning with every end busy for half a minute at this length, and for hours at what a body may hold.
+  it.each(['x', '://', '://a:', 'a://b:c', 'bearer ', 'bearer', '?password=', ' ', 'x.y-z+'])(
+    'is scrubbed in one pass, however long it is: %j',
+    (piece) => {
+      const { log, text } = capture({ secrets: [PASSWORD] });
+      const startedAt = performance.now();
+      log.info({ payload: piece.repeat(LENGTH / piece.length) }, `the end is postgres://u:${PASSWORD}@h`);
+      expect(performance.now() - startedAt).toBeLessThan(3_000);
+      expect(text()).not.toContain(PASSWORD);
+    },
+  );
+});
+
 describe('a connection URL', () => {
   it.each([
     ['postgres://u:p@h/d', 'postgres://u:***@h/d'],
@@ -122,6 +139,9 @@ describe('a connection URL', () => {
     ['postgres://u@h/d', 'postgres://u@h/d'],
     ['postgres://h/d?password=p&x=1', 'postgres://h/d?password=***&x=1'],
     ['postgres://u:p:q/r@h/d', 'postgres://u:***@h/d'],
+    ['a://u:p@h b://v:q@i', 'a://u:***@h b://v:***@i'],
+    ['http://h:80/x then a://u:p@h', 'http://h:80/x then a://u:***@h'],
+    ['http://h/ "a://u:p@h"', 'http://h/ "a://u:***@h"'],
   ])('%s is shown as %s', (url, shown) => {
     expect(redactUrl(url)).toBe(shown);
   });
