@@ -7,7 +7,14 @@ export type { Config, Handler } from '@millrace/server';
 export { bucketOf, idSuffix, joinId } from '../../packages/server/dist/domain/ids.js';
 export type { Engine } from '../../packages/server/dist/engine/types.js';
 export { createApp } from '../../packages/server/dist/http/app.js';
-export { int4Array, jsonArray, plainArray, textArray, uuidArray } from '../../packages/server/dist/store/arrays.js';
+export {
+  boolArray,
+  int4Array,
+  jsonArray,
+  plainArray,
+  textArray,
+  uuidArray,
+} from '../../packages/server/dist/store/arrays.js';
 export { Database } from '../../packages/server/dist/store/database.js';
 export { loadStatements } from '../../packages/server/dist/store/sql.js';
 export { Metrics } from '../../packages/server/dist/telemetry/metrics.js';

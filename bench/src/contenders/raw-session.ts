@@ -1,6 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import pg from 'pg';
 import {
+  boolArray,
   bucketOf,
   createLogger,
   Database,
@@ -18,7 +19,7 @@ import { PAYLOAD_TEXT, RESULT_TEXT, TASK, TENANT } from '../work.js';
 /** One connection that runs the product's statements, with the product's settings, and nothing else. */
 const { create_jobs, register_tenant } = loadStatements('enqueue.sql', ['create_jobs', 'register_tenant']);
 const { claim } = loadStatements('lease.sql', ['claim']);
-const { settle_completed } = loadStatements('settle.sql', ['settle_completed']);
+const { settle_bundled } = loadStatements('settle.sql', ['settle_bundled']);
 
 const LEASE_SECS = 300;
 
@@ -53,8 +54,9 @@ export class RawSession {
 
   async claimAndSettle(prepared: PreparedClaim): Promise<void> {
     await this.client.query({ ...claim, values: [...prepared.claim] });
-    const { rowCount } = await this.client.query({ ...settle_completed, values: [...prepared.settle] });
-    if (rowCount !== prepared.jobs) throw new Error(`a claim brought other jobs than the ${prepared.jobs} expected`);
+    const { rows } = await this.client.query<{ taken: string }>({ ...settle_bundled, values: [...prepared.settle] });
+    if (rows[0]?.taken.lastIndexOf('1') !== prepared.jobs - 1)
+      throw new Error(`a claim brought other jobs than the ${prepared.jobs} expected`);
   }
 
   close(): Promise<void> {
@@ -86,11 +88,21 @@ export function prepareInsert(queue: string, jobs: number): PreparedInsert {
 }
 
 export function prepareClaim(queue: string, ids: readonly string[]): PreparedClaim {
-  const tokens = uuidArray(ids.map(() => randomUUID()));
+  const all = <T>(value: T): T[] => ids.map(() => value);
+  const bundle = randomUUID();
   return {
     jobs: ids.length,
-    claim: [queue, null, null, tokens, int4Array(ids.map(() => LEASE_SECS)), null],
-    settle: [uuidArray(ids), tokens, jsonArray(ids.map(() => RESULT_TEXT))],
+    claim: [queue, null, null, uuidArray(ids.map(() => randomUUID())), int4Array(all(LEASE_SECS)), bundle],
+    settle: [
+      uuidArray([bundle]),
+      textArray([TENANT]),
+      textArray(['1'.repeat(ids.length)]),
+      boolArray([true]),
+      int4Array(all(1)),
+      int4Array(ids.map((_, index) => index + 1)),
+      jsonArray(all(RESULT_TEXT)),
+      uuidArray([]),
+    ],
   };
 }
 

@@ -35,21 +35,20 @@ WITH RECURSIVE found (priority) AS (
   DELETE FROM millrace.ready WHERE ctid = ANY (ARRAY(SELECT place FROM picked))
 ), claimed AS MATERIALIZED (
   SELECT ($4::uuid[])[n] AS token, ($5::int[])[n] AS secs, numbered.*,
-         numbered.plain AND count(*) FILTER (WHERE numbered.plain) OVER (PARTITION BY tenant) >= 4 AS bundled
-  FROM (
-    SELECT row_number() OVER (ORDER BY priority DESC, scheduled_at, id) AS n, picked.*,
-           $6::uuid IS NOT NULL AND retry_count = 0 AND delivery_count = 0 AND workflow_id IS NULL AND error IS NULL AS plain
-    FROM picked
-  ) AS numbered
+         $6::uuid IS NOT NULL AND retry_count = 0 AND delivery_count = 0 AND workflow_id IS NULL AND error IS NULL AS plain
+  FROM (SELECT row_number() OVER (ORDER BY priority DESC, scheduled_at, id) AS n, picked.* FROM picked) AS numbered
 ), bundle AS (
   INSERT INTO millrace.bundles (locked_until, started_at, first_id, last_id, token, tenant, queue, open, taken, ids)
   SELECT now() + ($5::int[])[1] * interval '1 second', now(), ids[1], ids[n], $6, tenant, $1, repeat('1', n)::varbit, '', ids
-  FROM (SELECT tenant, count(*)::int AS n, array_agg(id ORDER BY id) AS ids FROM claimed WHERE bundled GROUP BY tenant) AS bundled
+  FROM (SELECT tenant, count(*)::int AS n, array_agg(id ORDER BY id) AS ids FROM claimed WHERE plain GROUP BY tenant HAVING count(*) >= 4) AS many
+  RETURNING tenant
+), alone AS MATERIALIZED (
+  SELECT * FROM claimed WHERE NOT plain OR tenant <> ALL (ARRAY(SELECT tenant FROM bundle))
 ), held AS (
   INSERT INTO millrace.leases (locked_until, started_at, scheduled_at, retry_count, delivery_count, id, token, tenant, workflow_id, error)
   SELECT now() + secs * interval '1 second', now(), CASE WHEN retry_count > 0 THEN scheduled_at END,
          retry_count, delivery_count + 1, id, token, tenant, workflow_id, error
-  FROM claimed WHERE NOT bundled
+  FROM alone
 ), seen AS (
   INSERT INTO millrace.transitions (at, scheduled_at, started_at, retry_count, delivery_count, status, job_id, error)
   SELECT now(), CASE WHEN retry_count > 0 THEN scheduled_at END, now(), retry_count, delivery_count + 1, 'running', id, error
@@ -60,7 +59,7 @@ WITH RECURSIVE found (priority) AS (
 SELECT
   (SELECT count(*) FROM seen)::int AS watched,
   now()::text AS now,
-  (SELECT json_agg(n ORDER BY n) FROM claimed WHERE $6 IS NOT NULL AND NOT bundled)::text AS alone,
+  (SELECT json_agg(n) FROM alone WHERE $6 IS NOT NULL)::text AS alone,
   json_agg(c.id)::text AS ids, json_agg(c.tenant)::text AS tenants, json_agg(c.task)::text AS tasks, json_agg(c.payload::text)::text AS payloads,
   (json_agg(json_build_array(
       c.n, c.config, c.metadata::text, c.retry_count, c.delivery_count + 1, CASE WHEN c.scheduled_at <> c.created_at THEN c.scheduled_at::text END,
