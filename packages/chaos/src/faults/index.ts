@@ -25,23 +25,26 @@ import { collisions } from './23-collisions.js';
 import { idleTransaction } from './24-idle-transaction.js';
 import { failover } from './26-failover.js';
 import { soak } from './25-soak.js';
+import { overload } from './27-overload.js';
 
 /** Every row of the table, one line each; those that take longest stand where they start early. */
 // prettier-ignore
 export const FAULTS: readonly Fault[] = [
-  killServer,
+  collisions,
+  blackHole,
+  soak,
+  cronSchedulers,
+  slowLink,
+  terminatedBackends,
+  splitFleet,
+  crashPostgres,
   killWorkers,
+  wrongClock,
+  killServer,
   zombieWorkers,
   stoppedServer,
-  crashPostgres,
-  terminatedBackends,
-  wrongClock,
-  blackHole,
   lostAnswers,
-  slowLink,
   manyWaiting,
-  splitFleet,
-  cronSchedulers,
   settleRaces,
   cancelRaces,
   replayRaces,
@@ -51,8 +54,7 @@ export const FAULTS: readonly Fault[] = [
   pgbouncer,
   rollingRestart,
   startTogether,
-  collisions,
   idleTransaction,
   failover,
-  soak,
+  overload,
 ];

@@ -127,6 +127,16 @@ describe('the room', () => {
     await until(async () => (await app.a.get('/api/v1/jobs')).status === 200);
   });
 
+  it('is given back by a client that leaves in the middle of its request', async () => {
+    const app = await start({ maxInFlight: 1 });
+    const socket = connect(app.port, '127.0.0.1');
+    const head = ['POST /api/v1/jobs HTTP/1.1', 'Host: x', `Authorization: Bearer ${KEY_A}`, 'Content-Length: 100'];
+    socket.write(`${head.join('\r\n')}\r\nContent-Type: application/json\r\n\r\n{`);
+    await until(async () => (await app.a.get('/api/v1/jobs')).status === 503, { what: 'the request to be let in' });
+    socket.destroy();
+    await until(async () => (await app.a.get('/api/v1/jobs')).status === 200, { what: 'its room' });
+  });
+
   it('is given back by requests that are refused', async () => {
     const app = await start({ maxInFlight: 1 });
     for (const body of [{}, '{', { ...create, run_at: 'soon' }])
@@ -170,6 +180,25 @@ describe('the room', () => {
     expect((await app.a.get(path)).body).toMatchObject({ id: jobRecord().id });
     work.letGo();
     for (const answer of await Promise.all(reports)) expect(answer.status).toBe(204);
+  });
+});
+
+describe('refusals', () => {
+  it('are given at once, but of a storm of them most are given later', async () => {
+    const { app, work } = await startFull();
+    const answered: number[] = [];
+    const startedAt = performance.now();
+    await Promise.all(
+      Array.from({ length: 300 }, async () => {
+        expect((await app.a.get('/api/v1/jobs')).status).toBe(503);
+        answered.push(performance.now() - startedAt);
+      }),
+    );
+    // Timers are never early: whatever the machine is busy with, who was put off waited a second.
+    expect(answered.filter((ms) => ms >= 1_000).length).toBeGreaterThan(0);
+    expect(answered[0]).toBeLessThan(answered.at(-1)! - 500);
+    expect(await shed(app, 'new')).toBe(300);
+    work.letGo();
   });
 });
 
