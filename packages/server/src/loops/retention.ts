@@ -12,9 +12,9 @@ export function createRetention(maintenance: Maintenance, retentionHours: number
     'retention',
     PERIOD_MS,
     async () => {
-      if (!(await maintenance.takeTurn('retention', TURN_SECS))) return;
-      await maintenance.forgetTraces();
-      if (retentionHours === null) return;
+      if (await maintenance.takeTurn('traces', TURN_SECS)) await maintenance.forgetTraces();
+      // Only who would remove something takes that turn: a process that keeps everything must not have it and do nothing with it.
+      if (retentionHours === null || !(await maintenance.takeTurn('retention', TURN_SECS))) return;
       const removed = await maintenance.removeExpired(retentionHours);
       if (Object.values(removed).some((n) => n > 0))
         logger.info(removed, 'removed what was older than the retention window');

@@ -151,3 +151,16 @@ describe('retention of one hour', async () => {
     expect(await exists(old)).toBe(true);
   });
 });
+
+it('a process that keeps everything does not keep others from removing', async () => {
+  const database = await cloneDatabase();
+  const keeper = await startTestServer({ database, config: { mode: 'api' } });
+  await until(async () => (await database.query('SELECT FROM millrace.loops')).length > 0, { what: 'its first turn' });
+  const id = await createJob(keeper.a, newQueue());
+  await cancel(keeper.a, id);
+  const cleaner = await startTestServer({ database, config: { mode: 'api', retentionHours: 1e-7 } });
+  await until(async () => (await keeper.a.get(`/api/v1/jobs/${id}`)).status === 404, { what: 'the job to be removed' });
+  await cleaner.stop();
+  await keeper.stop();
+  await database.drop();
+});
