@@ -2,27 +2,39 @@ import { once } from 'node:events';
 import { createServer, request, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
+interface Target {
+  readonly url: string;
+}
+
 /**
- * The least that a balancer does: each request goes to the next server, on a connection of its own, and a connection that is refused sends it
- * to the one after that. Whatever else goes wrong is told to the client as 502: a request that may have arrived is not repeated.
+ * The least that a balancer does: each request goes to the next server, on a connection of its own. Whatever goes wrong is told to the client
+ * as 502; nothing is repeated.
  */
 export interface Balancer {
   readonly url: string;
+  /** From now on no request goes there; those that are under way go on. */
+  takeOut(server: Target): void;
+  putBack(server: Target): void;
   close(): Promise<void>;
 }
 
-export async function startBalancer(servers: readonly { readonly url: string }[]): Promise<Balancer> {
+export async function startBalancer(targets: readonly Target[]): Promise<Balancer> {
+  const servers = [...targets];
   let turn = 0;
   const balancer = createServer((incoming, outgoing) => {
     void read(incoming).then((body) => {
       turn = (turn + 1) % servers.length;
-      const order = servers.map((_, n) => servers[(turn + n) % servers.length]!.url);
-      forward({ incoming, outgoing, body }, order);
+      forward({ incoming, outgoing, body }, servers[turn]!.url);
     });
   });
   balancer.listen(0, '127.0.0.1');
   await once(balancer, 'listening');
-  return { url: `http://127.0.0.1:${(balancer.address() as AddressInfo).port}`, close: () => close(balancer) };
+  return {
+    url: `http://127.0.0.1:${(balancer.address() as AddressInfo).port}`,
+    takeOut: (server) => void servers.splice(servers.indexOf(server), 1),
+    putBack: (server) => void servers.push(server),
+    close: () => close(balancer),
+  };
 }
 
 interface Exchange {
@@ -31,9 +43,7 @@ interface Exchange {
   readonly body: Buffer;
 }
 
-function forward(exchange: Exchange, [url, ...others]: readonly string[]): void {
-  const { incoming, outgoing, body } = exchange;
-  if (url === undefined) return void outgoing.writeHead(502).end('no server takes connections');
+function forward({ incoming, outgoing, body }: Exchange, url: string): void {
   const { method, headers, url: path = '/' } = incoming;
   const call = request(new URL(path, url), { ...(method && { method }), headers, agent: false }, (answer) => {
     outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
@@ -41,7 +51,6 @@ function forward(exchange: Exchange, [url, ...others]: readonly string[]): void 
     answer.on('error', () => outgoing.destroy());
   });
   call.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code === 'ECONNREFUSED') return forward(exchange, others);
     if (outgoing.headersSent) outgoing.destroy();
     else outgoing.writeHead(502).end(`${method} ${path}: ${error.code ?? error.message}`);
   });

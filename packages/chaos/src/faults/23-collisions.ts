@@ -52,11 +52,11 @@ export const collisions: Fault = {
     const servers = [await stage.server({ database }), await stage.server({ database, mode: 'api' })];
     const urls = servers.map(({ url }) => url);
     const producers = [
-      stage.producer({ urls, pauseMs: 5 }),
-      stage.producer({ urls, pauseMs: 20, batch: 10 }),
+      stage.producer({ urls, pauseMs: 15 }),
+      stage.producer({ urls, pauseMs: 200, batch: 10 }),
       stage.producer({ urls, pauseMs: 10, queue: 'default', task: 'echo' }),
     ];
-    const workers = [1, 2].map(() => stage.worker({ urls, leaseSecs: 5 }));
+    const workers = [1, 2].map(() => stage.worker({ urls, leaseSecs: 5, maxJobs: 10 }));
     for (let n = 0; n < count; n++) {
       const trouble = TROUBLES[n % TROUBLES.length]!;
       await stage.sleep(stage.random.between(100, 300));
@@ -64,7 +64,7 @@ export const collisions: Fault = {
       else await stage.outage(() => during(stage, cluster, database, trouble, servers));
     }
     await Promise.all(producers.map((producer) => producer.terminate()));
-    await stage.drained(database);
+    await stage.drained(database, 120_000);
     await Promise.all(workers.map((worker) => worker.terminate()));
   },
 };

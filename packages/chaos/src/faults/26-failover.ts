@@ -40,7 +40,7 @@ export const failover: Fault = {
     }
     await Promise.all(producers.map((producer) => producer.terminate()));
     await database.expirePoolLeases();
-    await stage.drained(database);
+    await stage.drained(database, 120_000);
     await Promise.all(workers.map((worker) => worker.terminate()));
   },
 };
@@ -91,11 +91,11 @@ function load(stage: Stage, servers: readonly ServerProcess[]): Record<'producer
   const urls = servers.map(({ url }) => url);
   return {
     producers: [
-      stage.producer({ urls, pauseMs: 5 }),
-      stage.producer({ urls, pauseMs: 20, batch: 10 }),
+      stage.producer({ urls, pauseMs: 15 }),
+      stage.producer({ urls, pauseMs: 200, batch: 10 }),
       stage.producer({ urls, pauseMs: 10, queue: 'default', task: 'echo' }),
     ],
-    workers: [1, 2].map(() => stage.worker({ urls, leaseSecs: 5 })),
+    workers: [1, 2].map(() => stage.worker({ urls, leaseSecs: 5, maxJobs: 10 })),
   };
 }
 
