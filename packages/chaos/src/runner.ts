@@ -25,7 +25,7 @@ export interface RunOptions {
 }
 
 /** How many rows that mostly wait may do so side by side. */
-const SIDE_BY_SIDE = 4;
+const SIDE_BY_SIDE = 6;
 
 /** Runs rows on one PostgreSQL that is cleared away at the end. */
 export async function runFaults(faults: readonly Fault[], options: RunOptions): Promise<readonly Outcome[]> {

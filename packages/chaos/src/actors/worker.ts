@@ -27,7 +27,7 @@ while (!stopping) {
   await Promise.all(jobs.map((job) => work(job)));
   if (jobs.length === 0) {
     urls.advance();
-    await sleep(20);
+    await sleep(100);
   }
 }
 journal.close();
@@ -50,6 +50,6 @@ async function report(id: string, token: string, fails: boolean): Promise<void> 
     const { status } = fails ? await client.fail(id, token) : await client.complete(id, token);
     if (status !== null && status < 500) return;
     urls.advance();
-    await sleep(50);
+    await sleep(100);
   }
 }

@@ -13,7 +13,7 @@ export const killWorkers: Fault = {
   check: 'reclaimed within lease + 7 s',
   unit: 'kills',
   full: 500,
-  everyday: 8,
+  everyday: 4,
   async run(stage, count) {
     const database = await stage.database();
     const server = await stage.server({ database, mode: 'api' });
