@@ -5,7 +5,7 @@ import { judge, type Violation } from './oracle.js';
 import { Random } from './random.js';
 import { shrink } from './shrink.js';
 import type { World } from './valid.js';
-import { Wire, type Outcome } from './wire.js';
+import { mayWait, Wire, type Outcome } from './wire.js';
 
 /** Many clients at once, each sending one request after the other, and a judgement on every answer. */
 export interface Failure extends Violation {
@@ -17,6 +17,8 @@ export interface Failure extends Violation {
 
 export interface Tally {
   sent: number;
+  /** Requests in a row that got no answer. */
+  unanswered: number;
   readonly byStatus: Record<string, number>;
   readonly byKind: Record<string, number>;
   readonly byRule: Record<string, number>;
@@ -33,18 +35,21 @@ export interface Plan {
   readonly port: number;
   /** Called every now and then; false ends the run, because there is nobody left to ask. */
   readonly onProgress: (sent: number) => boolean;
+  readonly signal: AbortSignal;
 }
 
 const MAX_FAILURES_KEPT = 25;
 const PROGRESS_EVERY = 250;
+/** So many without an answer, one after the other: the server hangs, and going on would take for ever. */
+const MAX_UNANSWERED = 16;
 
 export async function runCampaign(world: World, plan: Plan): Promise<Tally> {
-  const tally: Tally = { sent: 0, byStatus: {}, byKind: {}, byRule: {}, failures: [], sorts: new Set() };
+  const tally: Tally = { sent: 0, unanswered: 0, byStatus: {}, byKind: {}, byRule: {}, failures: [], sorts: new Set() };
   let next = plan.from;
   let goesOn = true;
   const lane = async (): Promise<void> => {
     const wire = new Wire(plan.port);
-    while (goesOn && next < plan.from + plan.count) {
+    while (goesOn && !plan.signal.aborted && tally.unanswered < MAX_UNANSWERED && next < plan.from + plan.count) {
       const index = next++;
       await runOne(world, plan, wire, index, tally);
       if (tally.sent % PROGRESS_EVERY === 0) goesOn = plan.onProgress(tally.sent) && goesOn;
@@ -61,6 +66,7 @@ async function runOne(world: World, { seed, port }: Plan, wire: Wire, index: num
   tally.sent += 1;
   add(tally.byKind, each.kind);
   for (const status of statusesOf(outcome)) add(tally.byStatus, status);
+  tally.unanswered = outcome.kind === 'hung' && !mayWait(each) ? tally.unanswered + 1 : 0;
   const violations = [...judge(world, each, outcome), ...learn(world, each, outcome)];
   for (const { rule, detail } of violations) {
     add(tally.byRule, rule);

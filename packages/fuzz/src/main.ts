@@ -6,14 +6,16 @@ import { run } from './run.js';
 const say = (text: string): void => void process.stderr.write(`${text}\n`);
 
 async function main(): Promise<void> {
-  // The server is ended by what listens to 'exit', which a signal by itself does not bring about.
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
+  // A run that is called off still stops its server, and that its database.
+  const calledOff = new AbortController();
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => calledOff.abort());
   const options = parseOptions(process.argv.slice(2), randomInt(2 ** 32));
   say(`seed ${options.seed}`);
-  const result = await run({ ...options, say });
+  const result = await run({ ...options, say, signal: calledOff.signal });
   process.stdout.write(`${options.json ? asJson(result) : inWords(result)}\n`);
   if (options.save !== null) saveFailures(options.save, result);
   if (!isClean(result)) process.exitCode = 1;
+  if (calledOff.signal.aborted) process.exitCode = 130;
 }
 
 try {

@@ -22,6 +22,8 @@ export interface RunOptions {
   /** An embedded one in a temporary directory when absent. */
   readonly databaseUrl?: string;
   readonly say: (line: string) => void;
+  /** Ends the run early, in order. */
+  readonly signal?: AbortSignal;
 }
 
 export interface RunResult {
@@ -37,6 +39,8 @@ export interface RunResult {
 /** Small enough that going beyond it is cheap. */
 const MAX_BODY_BYTES = 1024 * 1024;
 const LANES = 8;
+const PROBE_MS = 15_000;
+const NO_ANSWER = { status: 'nothing' } as const;
 
 export async function run(options: RunOptions): Promise<RunResult> {
   const dir = options.databaseUrl === undefined ? await mkdtemp(join(tmpdir(), 'millrace-fuzz-')) : null;
@@ -68,12 +72,14 @@ function makeCallers(random: Random): Callers {
 
 async function attack(target: Target, callers: Callers, databaseUrl: string, options: RunOptions): Promise<RunResult> {
   const started = performance.now();
+  const { signal = new AbortController().signal } = options;
   const world = await worldOf(target, callers);
   const slow = options.slow ? slowClients(callers.tenants[0]?.token ?? '') : [];
-  const dawdlers = Promise.all(slow.map((each) => dawdle(target.port, each)));
+  const dawdlers = Promise.all(slow.map((each) => dawdle(target.port, each, signal)));
   const watch = new MemoryWatch(target, options.count);
   const tally = await runCampaign(world, {
     ...options,
+    signal,
     lanes: LANES,
     port: target.port,
     onProgress: (sent) => {
@@ -107,7 +113,9 @@ async function afterwards(target: Target, databaseUrl: string): Promise<Violatio
   if (!target.isAlive()) return [{ rule: 'process', detail: 'the server is gone' }];
   const found: Violation[] = target.errors().map((line) => ({ rule: 'log', detail: line }));
   for (const path of ['/health', '/ready']) {
-    const { status } = await fetch(new URL(path, target.apiUrl));
+    const { status } = await fetch(new URL(path, target.apiUrl), { signal: AbortSignal.timeout(PROBE_MS) }).catch(
+      () => NO_ANSWER,
+    );
     if (status !== 200) found.push({ rule: 'process', detail: `${path} answers ${status}` });
   }
   const ill = await examine(databaseUrl);

@@ -35,7 +35,11 @@ export function slowClients(token: string): readonly SlowClient[] {
 }
 
 /** Resolves when the server has cut the client off, or did not within the limit. */
-export function dawdle(port: number, { name, start, drip, limitMs }: SlowClient): Promise<Violation | null> {
+export function dawdle(
+  port: number,
+  { name, start, drip, limitMs }: SlowClient,
+  signal: AbortSignal,
+): Promise<Violation | null> {
   return new Promise((resolve) => {
     const socket = connect(port, '127.0.0.1', () => socket.write(start));
     const dripping = setInterval(() => socket.write(drip), DRIP_MS);
@@ -52,5 +56,6 @@ export function dawdle(port: number, { name, start, drip, limitMs }: SlowClient)
     socket.on('error', () => undefined);
     socket.on('data', () => undefined);
     socket.on('close', () => done(null));
+    signal.addEventListener('abort', () => done(null));
   });
 }

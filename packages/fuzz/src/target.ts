@@ -26,6 +26,7 @@ export interface MemoryUse {
 
 const MILLRACE = fileURLToPath(new URL('../../cli/bin/millrace.mjs', import.meta.url));
 const ERROR_LEVEL = 50;
+const STOP_MS = 20_000;
 const MAX_ERRORS_KEPT = 20;
 
 export interface TargetOptions {
@@ -65,7 +66,10 @@ export async function startTarget({ databaseUrl, callers, maxBodyBytes }: Target
     errors: () => errors,
     stop: async () => {
       child.kill('SIGTERM');
+      // One that hangs cannot hear it.
+      const impatience = setTimeout(() => child.kill('SIGKILL'), STOP_MS);
       await exited;
+      clearTimeout(impatience);
       return child.exitCode;
     },
   };

@@ -81,9 +81,10 @@ describe('a client', () => {
   it('that dawdles finds out whether it is cut off', async () => {
     const patient = await serve(() => undefined);
     const strict = await serve((socket) => socket.destroy());
+    const forever = new AbortController().signal;
     const slow = { name: 'slow.x', start: 'G', drip: 'x', limitMs: 200 };
-    expect(await dawdle(patient, slow)).toMatchObject({ rule: 'slow-client' });
-    expect(await dawdle(strict, slow)).toBeNull();
+    expect(await dawdle(patient, slow, forever)).toMatchObject({ rule: 'slow-client' });
+    expect(await dawdle(strict, slow, forever)).toBeNull();
   });
 });
 

@@ -34,7 +34,7 @@ export const lostAnswers: Fault = {
   check: 'a repeated complete is 204 with one effect, a repeated keyed create one job',
   unit: 'answers lost',
   full: 2_000,
-  everyday: 60,
+  everyday: 36,
   async run(stage, count) {
     const database = await stage.database();
     const steps = new Map<string, Held>();

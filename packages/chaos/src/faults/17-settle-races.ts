@@ -69,7 +69,9 @@ async function race(
     leased.map(async ({ id, token }) => {
       const [from, to] = stage.random.chance(EARLIER_SHARE) ? EARLIER_MS : AROUND_SWEEP_MS;
       await stage.sleep(Math.max(0, sweptAt + stage.random.between(from, to) - performance.now()));
-      await Promise.all([one.complete(id, token), two.fail(id, token)]);
+      const [here = one, there = two] = stage.random.shuffle(clients);
+      const reports = [() => here.complete(id, token), () => there.fail(id, token)];
+      await Promise.all(stage.random.shuffle(reports).map((report) => report()));
     }),
   );
   return leased.length;

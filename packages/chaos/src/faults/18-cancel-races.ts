@@ -23,7 +23,7 @@ export const cancelRaces: Fault = {
   check: 'a legal end state, a cancelled job never runs again',
   unit: 'races',
   full: 10_000,
-  everyday: 200,
+  everyday: 120,
   async run(stage, count) {
     const database = await stage.database();
     const [one, two] = [await stage.server({ database, mode: 'api' }), await stage.server({ database, mode: 'api' })];

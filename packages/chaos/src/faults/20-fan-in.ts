@@ -16,7 +16,7 @@ export const fanIn: Fault = {
   check: 'one child, the full context',
   unit: 'joins',
   full: 5_000,
-  everyday: 40,
+  everyday: 24,
   async run(stage, count) {
     const database = await stage.database();
     const servers = [
