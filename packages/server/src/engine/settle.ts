@@ -228,7 +228,9 @@ function sharesOf(completions: readonly BundledCompletion[]): Share[] {
     if (of) of.push(completion);
     else byBundle.set(completion.bundle, [completion]);
   }
-  return [...byBundle].map(([bundle, of]) => {
+  // In one order for all statements, or two of them could wait for each other.
+  const inOrder = [...byBundle].sort(([a], [b]) => (a.token < b.token ? -1 : 1));
+  return inOrder.map(([bundle, of]) => {
     bundle.flying++;
     return { bundle, completions: of, last: bundle.endsWith(of.length) };
   });
