@@ -8,7 +8,7 @@ import type {
 } from 'fastify';
 import { unavailable } from '../domain/errors.js';
 import type { Metrics } from '../telemetry/metrics.js';
-import './types.js';
+import type { Load } from './types.js';
 
 /**
  * Who is let in when more comes than the service can take. The time a request waits is the work ahead of it divided by the rate at which work
@@ -21,9 +21,6 @@ import './types.js';
  * Invariants: `inFlight` is the sum of the units of requests that were let in and whose handler has not ended; a request gives its units back
  * exactly once, also when its client leaves, but not before its work is done.
  */
-
-/** new: shed first. vital: shed last. waiting: let in like new work, but then it waits for something to happen and holds nothing. */
-export type Load = 'new' | 'vital' | 'waiting';
 
 /** A request counts as one, and as one more for each of these in its body. */
 const UNIT_BYTES = 16 * 1024;

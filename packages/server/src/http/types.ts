@@ -1,5 +1,10 @@
 import type { TSchema } from 'typebox';
-import type { Load } from './admission.js';
+
+/**
+ * What becomes of a request under overload (see admission.ts). new: shed first. vital: shed last. waiting: let in like new work, but then it
+ * waits for something to happen and holds nothing.
+ */
+export type Load = 'new' | 'vital' | 'waiting';
 
 declare module 'fastify' {
   interface FastifyRequest {
