@@ -6,6 +6,8 @@ import { inTurn, together } from './support/lanes.js';
 const LESSEES = 32;
 const QUEUE = 'crowded';
 const BATCH = 1_000;
+/** Without a completion for so long, what is left will never come. */
+const STALLED_MS = 30_000;
 
 /** Thirty-two callers take jobs from one queue through two processes, while it is being filled. No job may be given to two of them. */
 export const manyLessees: Fault = {
@@ -24,8 +26,9 @@ export const manyLessees: Fault = {
     const clients = [stage.client(servers[0]), stage.client(servers[1])] as const;
     const holders = new Map<string, number>();
     let completed = 0;
+    let progressAt = performance.now();
     const lessee = async (client: ChaosClient, me: number): Promise<void> => {
-      while (completed < count) {
+      while (completed < count && performance.now() - progressAt < STALLED_MS) {
         const jobs = await client.lease(QUEUE, { max: stage.random.integer(1, 25), secs: 600, wait: 1 });
         for (const { id } of jobs) {
           const other = holders.get(id);
@@ -34,6 +37,7 @@ export const manyLessees: Fault = {
         }
         const reports = await Promise.all(jobs.map(({ id, token }) => client.complete(id, token)));
         completed += reports.filter(({ status }) => status === 204).length;
+        if (reports.length > 0) progressAt = performance.now();
       }
     };
     const fill = async (): Promise<void> => {
@@ -46,6 +50,7 @@ export const manyLessees: Fault = {
       }
     };
     await Promise.all([fill(), together(LESSEES, (i) => lessee(inTurn(clients, i), i))]);
+    stage.expect(completed === count, `${completed} of ${count} jobs were completed`);
     const again = await database.count('millrace.job_records WHERE delivery_count <> 1');
     stage.expect(again === 0, `${again} jobs were not delivered exactly once`);
     stage.expect(holders.size === count, `${holders.size} of ${count} jobs were given out`);
