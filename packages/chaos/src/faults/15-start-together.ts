@@ -3,10 +3,12 @@ import { fileURLToPath } from 'node:url';
 import type { Fault } from '../fault.js';
 import { QUICK } from '../stage/actors.js';
 import type { Database } from '../stage/database.js';
+import type { Proxy } from '../stage/proxy.js';
 import type { ServerProcess } from '../stage/server.js';
 import type { Stage } from '../stage/stage.js';
 
 const TOGETHER = 10;
+const ROUND_TRIP_MS = 50;
 const MIGRATIONS = fileURLToPath(new URL('../sql/migrations/', import.meta.resolve('@millrace/server')));
 const NAMES = readdirSync(MIGRATIONS)
   .filter((file) => file.endsWith('.sql'))
@@ -27,10 +29,14 @@ export const startTogether: Fault = {
       const database = await stage.database({ empty: true });
       const old = stage.random.integer(0, NAMES.length - 1);
       await makeOldSchema(database, NAMES.slice(0, old));
+      const proxy = await stage.proxy(database);
       const servers = Array.from({ length: TOGETHER }, (_, n) =>
-        stage.prepareServer({ database, mode: n % 2 === 0 ? 'all' : 'api', name: `fleet-${fleet}-${n}` }),
+        stage.prepareServer({
+          ...{ database, databaseUrl: proxy.url },
+          ...{ mode: n % 2 === 0 ? 'all' : 'api', name: `fleet-${fleet}-${n}` },
+        }),
       );
-      await Promise.all(servers.map((server) => server.start()));
+      await startAsOne(stage, servers, proxy);
       await Promise.all(servers.map((server) => serves(stage, server)));
       expectMigratedOnce(stage, servers, NAMES.slice(old));
       await stage.drained(database);
@@ -38,6 +44,22 @@ export const startTogether: Fault = {
     }
   },
 };
+
+/**
+ * Processes take longer to start than a migration does, and would come one after another. So they find the database away, which they wait for,
+ * and then all find it at once, far enough away that each sees the others at work.
+ */
+async function startAsOne(stage: Stage, servers: readonly ServerProcess[], proxy: Proxy): Promise<void> {
+  await proxy.cut();
+  const started = Promise.all(servers.map((server) => server.start()));
+  const waiting = (): boolean =>
+    servers.every((server) => server.process.output().includes('does not answer; waiting'));
+  // Not for ever: they do not wait for ever either.
+  await stage.until(waiting, { withinMs: 20_000 }).catch(() => undefined);
+  await proxy.restore();
+  proxy.slow(() => ROUND_TRIP_MS / 2);
+  await started;
+}
 
 /** What an earlier version left behind: its migrations and their entries. */
 async function makeOldSchema(database: Database, names: readonly string[]): Promise<void> {
