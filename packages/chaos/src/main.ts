@@ -61,4 +61,5 @@ async function run(): Promise<number> {
 }
 
 exitOnSignals();
-process.exitCode = await run();
+// Not by itself: a row that was given up may still be waiting for something.
+process.exit(await run());

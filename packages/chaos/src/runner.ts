@@ -26,6 +26,7 @@ export interface RunOptions {
 
 /** How many rows that mostly wait may do so side by side. */
 const SIDE_BY_SIDE = 6;
+const EVERYDAY_LIMIT_MS = 240_000;
 
 /** Runs rows on one PostgreSQL that is cleared away at the end. */
 export async function runFaults(faults: readonly Fault[], options: RunOptions): Promise<readonly Outcome[]> {
@@ -81,7 +82,7 @@ async function runFault(
   const stage = new Stage({ dir, millrace, sharedCluster, random: seededRandom(options.seed).fork(fault.name) });
   let jobs = 0;
   try {
-    await fault.run(stage, count);
+    await ended(fault.run(stage, count), options.scale === null ? EVERYDAY_LIMIT_MS : null);
     jobs = await examine(stage, sound);
   } catch (error) {
     stage.violation(`the row could not be run to its end: ${(error as Error).stack ?? String(error)}`);
@@ -91,6 +92,18 @@ async function runFault(
   const seconds = (performance.now() - startedAt) / 1_000;
   const left = stage.violations.length === 0 ? [] : [`logs and journals are in ${dir}`];
   return { ...common, jobs, seconds, violations: [...stage.violations, ...left], notes: stage.notes, notRun: null };
+}
+
+/** A row that hangs has failed as well. The full run takes what it takes. */
+async function ended(run: Promise<void>, limitMs: number | null): Promise<void> {
+  if (limitMs === null) return run;
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`it did not end within ${limitMs / 1_000} s`)), limitMs);
+  });
+  // What is left of it fails for want of processes, and nobody asks any more.
+  run.catch(() => undefined);
+  await Promise.race([run, late]).finally(() => clearTimeout(timer));
 }
 
 /** Everything holds that must hold after any fault. Resolves to the number of jobs there were. */

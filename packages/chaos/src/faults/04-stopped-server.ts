@@ -60,8 +60,10 @@ async function fill(stage: Stage, client: Client): Promise<void> {
 
 /** Nothing is left in the hands of the server that stands still. */
 async function reclaimed(stage: Stage, database: Database): Promise<void> {
-  const overdue = (): Promise<number> => database.count('millrace.leases WHERE locked_until < now()');
-  await stage.until(async () => (await overdue()) === 0, { what: 'the other server to take over', withinMs: 20_000 });
+  await stage.until(async () => (await database.overdue()) === 0, {
+    what: 'the other server to take over',
+    withinMs: 20_000,
+  });
 }
 
 /** Whatever the schedule adds meanwhile is not waited for. */

@@ -31,26 +31,37 @@ export const soak: Fault = {
       stage,
       [witness, ...fleet].map(({ url }) => url),
     );
-    const samples: Vitals[] = [];
     const endsAt = performance.now() + count * 1_000;
-    let sampleAt = performance.now();
-    while (performance.now() < endsAt) {
-      await mixture.strike();
-      await load.keepUp();
-      if (performance.now() < sampleAt) continue;
-      samples.push(await takeVitals(witness, database));
-      sampleAt = performance.now() + SAMPLE_MS;
-    }
+    const going = (): boolean => performance.now() < endsAt;
+    const [samples] = await Promise.all([sampled(stage, witness, going), struck(mixture, load, going)]);
     await database.query('UPDATE millrace.crons SET enabled = false');
     await load.stopProducing();
     await database.expirePoolLeases();
     await stage.drained(database, 120_000);
     for (const twice of await doubleFirings(database)) stage.violation(twice);
-    samples.push(await takeVitals(witness, database));
     stage.note(mixture.summary());
     expectFlat(stage, samples);
   },
 };
+
+/** The witness as it lives on. While the database is down there is nothing to ask. */
+async function sampled(stage: Stage, witness: ServerProcess, going: () => boolean): Promise<readonly Vitals[]> {
+  const samples: Vitals[] = [];
+  const [database] = stage.databases;
+  while (database && going()) {
+    const vitals = await takeVitals(witness, database).catch(() => null);
+    if (vitals !== null) samples.push(vitals);
+    await stage.sleep(SAMPLE_MS);
+  }
+  return samples;
+}
+
+async function struck(mixture: Mixture, load: Load, going: () => boolean): Promise<void> {
+  while (going()) {
+    await mixture.strike();
+    await load.keepUp();
+  }
+}
 
 /** Clients in processes of their own, replaced when a fault took them, and workflows between. */
 class Load {

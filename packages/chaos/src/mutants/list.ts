@@ -35,12 +35,13 @@ export const MUTANTS: readonly Mutant[] = [
       // Without this the primary key of the leases would refuse the second claim, and the callers would see a 500.
       {
         file: LEASE_SQL,
-        find: /(INSERT INTO millrace\.leases[\s\S]*?FROM claimed)/,
-        replace: '$1 ON CONFLICT DO NOTHING',
+        find: /(INSERT INTO millrace\.leases \([^)]*\)\s*SELECT [^;]*?\n\s*FROM \w+)(\n\))/,
+        replace: '$1 ON CONFLICT DO NOTHING$2',
       },
     ],
     rows: [22],
-    sign: /is impossible/,
+    sign: /is impossible|was given to/,
+    times: 5,
   },
   {
     name: 'a firing advances its schedule first and stores its job afterwards',

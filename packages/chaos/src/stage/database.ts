@@ -47,10 +47,18 @@ export class Database {
    */
   async expirePoolLeases(queue = 'default'): Promise<void> {
     await this.query(
-      `UPDATE millrace.leases SET locked_until = now() - interval '1 millisecond'
+      `WITH bundled AS (UPDATE millrace.bundles SET locked_until = now() - interval '1 millisecond' WHERE queue = $1)
+       UPDATE millrace.leases SET locked_until = now() - interval '1 millisecond'
        WHERE id IN (SELECT id FROM millrace.job_records WHERE queue = $1 AND status = 'running')`,
       [queue],
     );
+  }
+
+  /** Leases, of one job or of many, that have run out and that nobody has taken back. */
+  overdue(): Promise<number> {
+    return this.count(`(
+      SELECT locked_until FROM millrace.leases UNION ALL SELECT locked_until FROM millrace.bundles WHERE position('1' IN open::text) > 0
+    ) AS held WHERE locked_until < now()`);
   }
 
   async drop(): Promise<void> {

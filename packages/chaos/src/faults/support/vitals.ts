@@ -15,7 +15,7 @@ export async function takeVitals(server: ServerProcess, database: Database): Pro
   const value = (name: string): number =>
     Number(new RegExp(`^${name}(?:{[^}]*})? (\\S+)`, 'm').exec(text)?.[1] ?? Number.NaN);
   const [row] = await database.query<{ bytes: string }>(
-    `SELECT pg_total_relation_size('millrace.ready') + pg_total_relation_size('millrace.leases') AS bytes`,
+    `SELECT sum(pg_total_relation_size(('millrace.' || name)::regclass)) AS bytes FROM unnest(ARRAY['ready', 'leases', 'bundles']) AS name`,
   );
   return {
     memory: value('process_resident_memory_bytes'),
