@@ -81,14 +81,21 @@ async function runFault(
   const dir = join(home, `row-${fault.row}`);
   const stage = new Stage({ dir, millrace, sharedCluster, random: seededRandom(options.seed).fork(fault.name) });
   let jobs = 0;
-  try {
-    await ended(fault.run(stage, count), options.scale === null ? EVERYDAY_LIMIT_MS : null);
+  const attempt = async (what: string, work: () => Promise<void>): Promise<void> => {
+    try {
+      await work();
+    } catch (error) {
+      stage.violation(`${what}: ${(error as Error).stack ?? String(error)}`);
+    }
+  };
+  await attempt('the row could not be run to its end', () =>
+    ended(fault.run(stage, count), options.scale === null ? EVERYDAY_LIMIT_MS : null),
+  );
+  // Also after a row that broke off: what its clients were told often says why.
+  await attempt('what it left could not be examined', async () => {
     jobs = await examine(stage, sound);
-  } catch (error) {
-    stage.violation(`the row could not be run to its end: ${(error as Error).stack ?? String(error)}`);
-  } finally {
-    await stage.dispose();
-  }
+  });
+  await stage.dispose();
   const seconds = (performance.now() - startedAt) / 1_000;
   const left = stage.violations.length === 0 ? [] : [`logs and journals are in ${dir}`];
   return { ...common, jobs, seconds, violations: [...stage.violations, ...left], notes: stage.notes, notRun: null };
