@@ -37,7 +37,8 @@ it('holds back on a slow line, and never lets anything overtake', async () => {
   }
   await until(() => received().length === sent.join('').length || received());
   expect(received()).toBe(sent.join(''));
-  expect(performance.now() - startedAt).toBeGreaterThan(100);
+  // The first piece alone is held back by so much on the way there.
+  expect(performance.now() - startedAt).toBeGreaterThan(55);
   socket.destroy();
   await proxy.restore();
 });
