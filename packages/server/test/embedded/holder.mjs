@@ -13,7 +13,6 @@ const { startEmbedded } = await import(pathToFileURL(module).href);
 say('starting');
 try {
   const embedded = await startEmbedded({ dir, log });
-  say('up', { url: embedded.url, owner: embedded.owner });
   const alive = setInterval(ignore, 60_000);
   process.on('SIGTERM', async () => {
     await embedded.stop();
@@ -21,6 +20,8 @@ try {
     clearInterval(alive);
     process.exit(0);
   });
+  // Last: whoever reads this may send a signal at once.
+  say('up', { url: embedded.url, owner: embedded.owner });
 } catch (error) {
   say('failed', { name: error.name, message: error.message });
   process.exit(1);
