@@ -26,16 +26,18 @@ const leased = (task: string, payload: object): Answer => [
 async function scripted(script: Script, finallyDo: Finally): Promise<{ url: string; calls: Call[] }> {
   const calls: Call[] = [];
   const server = createServer((request, response) => {
-    void readBody(request).then((text) => {
+    const answerTo = (text: string): void => {
       const operation = (request.url ?? '').split('/').at(-1) as Operation;
       const nth = calls.filter((call) => call.operation === operation).length;
       calls.push({ operation, body: JSON.parse(text) as Record<string, unknown> });
       const answer = script[operation]?.[nth] ?? AFTERWARDS[operation];
-      if (answer === 'hang up') return request.socket.destroy();
+      if (answer === 'hang up') return void request.socket.destroy();
       const [status, body] = answer;
       response.writeHead(status, { 'content-type': 'application/json', ...(status === 503 && { 'retry-after': '1' }) });
       response.end(body === undefined ? undefined : JSON.stringify(body));
-    });
+    };
+    // A worker that is killed at the end of its test may be in the middle of a request.
+    readBody(request).then(answerTo, () => undefined);
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   finallyDo(() => {
@@ -119,7 +121,8 @@ describe.concurrent.each(WORKER_NAMES)('%s', (name) => {
     const { url, calls } = await scripted({ lease: [[status, {}]] }, onTestFinished);
     const worker = startWorker(name, { url, queue: 'q' }, onTestFinished);
     expect(await worker.exited).toBe(1);
-    expect(worker.stderr()).toContain(`the server refuses to lease: ${status}`);
+    // What it wrote may be read after its end is known.
+    await until(() => worker.stderr().includes(`the server refuses to lease: ${status}`), { what: 'its last words' });
     expect(calls).toHaveLength(1);
   });
 });
