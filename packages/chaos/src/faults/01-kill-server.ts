@@ -8,7 +8,7 @@ export const killServer: Fault = {
   check: 'serving again in 2 s',
   unit: 'kills',
   full: 300,
-  everyday: 5,
+  everyday: 3,
   alone: true,
   async run(stage, count) {
     const database = await stage.database();

@@ -23,7 +23,7 @@ export const idleTransaction: Fault = {
   check: 'throughput at least 70 % of clean, and recovers',
   unit: 'seconds held',
   full: 3 * LONGEST_HOLD_SECS,
-  everyday: 6,
+  everyday: 4,
   alone: true,
   async run(stage, count) {
     const database = await stage.database();

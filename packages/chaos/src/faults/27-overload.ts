@@ -27,7 +27,7 @@ export const overload: Fault = {
   check: 'time and memory bounded, health answers, no lease lost, back within 5 s',
   unit: 'seconds',
   full: 60,
-  everyday: 6,
+  everyday: 4,
   alone: true,
   async run(stage, seconds) {
     const database = await stage.database();
