@@ -15,7 +15,7 @@ export const slowLink: Fault = {
   check: 'no reclaim while half-lease heartbeats arrive',
   unit: 'seconds',
   full: 1_800,
-  everyday: 12,
+  everyday: 8,
   async run(stage, count) {
     const database = await stage.database();
     const delays = stage.random.fork('delays');
