@@ -1,8 +1,8 @@
-import { DEFAULT_JOB_CONFIG } from '@millrace/contract';
 import { describe, expect, it } from 'vitest';
 import { useTestServer } from '../support/server.js';
 import { blockClaimOf } from './blocking.js';
 import { createJob, idsOf, lease, newQueue } from './kit.js';
+import { createSilently } from './silent.js';
 
 /**
  * While claims are slow they begin where the last one ended and not at the head of the queue. Nothing may be lost by that, nor come out
@@ -23,34 +23,20 @@ describe('a queue whose claims are slow', async () => {
     }
   }
 
-  /** A job that no server was told of, as if by a process whose news is still on its way. */
-  async function createSilently(queue: string, dueMinutesAgo: number, priority = 0): Promise<string> {
-    const [row] = await database.query<{ id: string }>(
-      `WITH job AS (
-         INSERT INTO millrace.jobs (created_at, run_at, priority, id, tenant, queue, task, payload, config)
-         VALUES (now(), now() - $2 * interval '1 minute', $3, gen_random_uuid(), 'tenant-a', $1, 'task', '{}', $4) RETURNING *
-       )
-       INSERT INTO millrace.ready (scheduled_at, priority, retry_count, delivery_count, id, tenant, queue)
-       SELECT run_at, priority, 0, 0, id, tenant, queue FROM job RETURNING id`,
-      [queue, dueMinutesAgo, priority, JSON.stringify({ ...DEFAULT_JOB_CONFIG, priority })],
-    );
-    return row!.id;
-  }
-
   it('still lists one answer in order, and finds what lies behind the floor', async () => {
     const queue = newQueue();
     await slowDown(queue);
-    const fresh = await createSilently(queue, 0);
-    const old = await createSilently(queue, 10);
-    const urgent = await createSilently(queue, 5, 7);
-    const older = await createSilently(queue, 20);
+    const fresh = await createSilently(database, queue);
+    const old = await createSilently(database, queue, { dueMinutesAgo: 10 });
+    const urgent = await createSilently(database, queue, { dueMinutesAgo: 5, priority: 7 });
+    const older = await createSilently(database, queue, { dueMinutesAgo: 20 });
     expect(idsOf(await lease(worker, queue, { max_jobs: 100 }))).toEqual([urgent, older, old, fresh]);
   });
 
   it('is claimed exactly again within a second or so, however much is in front of the floor', async () => {
     const queue = newQueue();
     await slowDown(queue);
-    const old = await createSilently(queue, 10);
+    const old = await createSilently(database, queue, { dueMinutesAgo: 10 });
     const deadline = performance.now() + 5_000;
     for (let claimed: string[] = []; !claimed.includes(old);) {
       expect(performance.now()).toBeLessThan(deadline);
