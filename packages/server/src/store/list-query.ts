@@ -53,6 +53,8 @@ export function countJobs(filter: ListFilter): Query {
 
 interface Walk {
   readonly from: string;
+  /** The tables in it whose id is that of the job: where a page begins is said of each, since the planner may walk any of them. */
+  readonly byId?: readonly string[];
   readonly conditions: readonly string[];
   readonly values: unknown[];
 }
@@ -64,8 +66,9 @@ function walked(filter: ListFilter, cursor: Cursor | null): { walk: string; valu
   const inPlace = source === ALL || source.from === READY;
   walk.values.push(filter.queue);
   const onQueue = `${inPlace ? 'w' : 'q'}.queue = $${walk.values.length}`;
-  const from = inPlace ? walk.from : walk.from + WITH_JOB;
-  return inOrderOfId({ ...walk, from, conditions: [source.where, onQueue] }, filter, cursor);
+  const conditions = [source.where, onQueue];
+  if (inPlace) return inOrderOfId({ ...walk, conditions }, filter, cursor);
+  return inOrderOfId({ ...walk, from: walk.from + WITH_JOB, byId: ['w', 'q'], conditions }, filter, cursor);
 }
 
 interface Cursor {
@@ -75,14 +78,15 @@ interface Cursor {
 
 /** The part that all lists in order of id share: the tenant, the time range, where the last page ended. */
 function inOrderOfId(
-  { from, conditions, values }: Walk,
+  { from, byId = ['w'], conditions, values }: Walk,
   { createdAfter, createdBefore }: Pick<ListFilter, 'createdAfter' | 'createdBefore'>,
   cursor: Cursor | null,
 ): { walk: string; values: unknown[] } {
   const all = ['w.tenant = $1', ...conditions];
-  if (createdAfter !== null) all.push(`w.id >= millrace.first_id($${values.push(createdAfter)}::timestamptz)`);
-  if (createdBefore !== null) all.push(`w.id < millrace.first_id($${values.push(createdBefore)}::timestamptz)`);
-  if (cursor) all.push(`w.id ${cursor.ascending ? '>' : '<'} $${values.push(cursor.id)}::uuid`);
+  const bound = (condition: string): void => void all.push(...byId.map((table) => `${table}.id ${condition}`));
+  if (createdAfter !== null) bound(`>= millrace.first_id($${values.push(createdAfter)}::timestamptz)`);
+  if (createdBefore !== null) bound(`< millrace.first_id($${values.push(createdBefore)}::timestamptz)`);
+  if (cursor) bound(`${cursor.ascending ? '>' : '<'} $${values.push(cursor.id)}::uuid`);
   return { walk: `FROM ${from} WHERE ${all.join(' AND ')}`, values };
 }
 
