@@ -22,6 +22,21 @@ WITH clock AS MATERIALIZED (
 )
 SELECT prefix FROM clock;
 
+-- name: create_alike
+-- The same for what nearly every statement brings: jobs that differ in nothing but their payload, due at once.
+WITH clock AS MATERIALIZED (
+  SELECT now() AS now, millrace.id_prefix(now()) AS prefix
+), input AS MATERIALIZED (
+  SELECT (clock.prefix || suffix)::uuid AS id, payload FROM clock, unnest($6::text[], $7::json[]) AS given (suffix, payload)
+), stored AS (
+  INSERT INTO millrace.jobs (created_at, priority, id, tenant, queue, task, payload, config)
+  SELECT now(), $4::int, id, $1::text, $2::text, $3::text, payload, $5::json FROM input
+), queued AS (
+  INSERT INTO millrace.ready (scheduled_at, priority, retry_count, delivery_count, id, tenant, queue)
+  SELECT now(), $4::int, 0, 0, id, $1::text, $2::text FROM input
+)
+SELECT prefix FROM clock;
+
 -- name: create_keyed_jobs
 -- The same under idempotency keys. Whoever inserts the key inserts the job; the others read the winner's id afterwards, in
 -- a statement of their own, because this one's snapshot may be older than the winner's commit. Keys are taken in

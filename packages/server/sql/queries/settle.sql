@@ -49,12 +49,13 @@ SELECT held.n::int, held.id, held.token, held.tenant, held.outcome, held.reason,
 FROM held LEFT JOIN again ON again.id = held.id;
 
 -- name: settle_completed
--- The same for the case that makes up nearly all settlements, with nothing to decide: a completion of a job outside any workflow.
+-- The same for the case that makes up nearly all settlements, with nothing to decide: a completion of a job outside any workflow. The answer
+-- is a row a tenant, with arrays in JSON: the numbers of what was acted on, and how long each had run.
 WITH held AS (
   DELETE FROM millrace.leases l
-  USING unnest($1::uuid[], $2::uuid[], $3::json[]) AS given (id, token, result)
+  USING unnest($1::uuid[], $2::uuid[], $3::json[]) WITH ORDINALITY AS given (id, token, result, n)
   WHERE l.id = ANY ($1::uuid[]) AND l.id = given.id AND l.token = given.token AND l.workflow_id IS NULL
-  RETURNING l.id, l.token, l.tenant, l.started_at, l.scheduled_at, l.retry_count, l.delivery_count, l.error, given.result
+  RETURNING given.n, l.id, l.tenant, l.started_at, l.scheduled_at, l.retry_count, l.delivery_count, l.error, given.result
 ), ended AS (
   INSERT INTO millrace.done (completed_at, started_at, scheduled_at, retry_count, delivery_count, status, id, tenant, result, error)
   SELECT now(), started_at, scheduled_at, retry_count, delivery_count, 'completed', id, tenant, result, error FROM held
@@ -65,7 +66,9 @@ WITH held AS (
   WHERE (SELECT EXISTS (SELECT FROM millrace.watches)) AND EXISTS (SELECT FROM millrace.watches w WHERE w.job_id = held.id)
   RETURNING 1
 )
-SELECT id, token, tenant, extract(epoch FROM now() - started_at)::float8 AS run_secs, (SELECT count(*) FROM seen)::int AS watched FROM held;
+SELECT tenant, json_agg(n)::text AS numbers, json_agg(extract(epoch FROM now() - started_at)::float8)::text AS run_secs,
+       (SELECT count(*) FROM seen)::int AS watched
+FROM held GROUP BY tenant;
 
 -- name: settle_bundled
 -- Completions of jobs that stand in bundles. $1 to $4: which bundles, which of their jobs (a mask) and whether none will be left. $5 to $7: the

@@ -23,8 +23,10 @@ export function idSuffix(position: number, bucket: number, random: string, isSte
   return hex4(VARIANT | (isStep ? STEP : 0) | (position & MAX_POSITION)) + hex4(bucket) + random;
 }
 
-export function joinId(prefix: string, suffix: string): string {
-  return `${prefix.slice(0, 8)}-${prefix.slice(8, 12)}-${prefix.slice(12)}-${suffix.slice(0, 4)}-${suffix.slice(4)}`;
+/** Completes suffixes to ids, all of the statement whose prefix this is. */
+export function idsWith(prefix: string): (suffix: string) => string {
+  const head = `${prefix.slice(0, 8)}-${prefix.slice(8, 12)}-${prefix.slice(12)}`;
+  return (suffix) => `${head}-${suffix.slice(0, 4)}-${suffix.slice(4)}`;
 }
 
 export function bucketOfId(id: string): number {
@@ -40,8 +42,19 @@ export function createdMsOf(id: string): number {
   return Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16);
 }
 
-/** The same to the microsecond, as RFC 3339 without trailing zeros: what the database says of the row. */
+/**
+ * The same to the microsecond, as RFC 3339 without trailing zeros: what the database says of the row. Jobs of one statement share it and tend
+ * to be asked for one after the other, hence the memory of one.
+ */
 export function createdAtOf(id: string): string {
+  const instant = id.slice(0, 18);
+  if (instant !== lastCreated.instant) lastCreated = { instant, text: instantText(id) };
+  return lastCreated.text;
+}
+
+let lastCreated = { instant: '', text: '' };
+
+function instantText(id: string): string {
   const micros = Math.ceil((Number.parseInt(id.slice(15, 18), 16) * 1000) / 4096);
   const digits = (String(createdMsOf(id) % 1000).padStart(3, '0') + String(micros).padStart(3, '0')).replace(/0+$/, '');
   const seconds = new Date(createdMsOf(id)).toISOString().slice(0, 19);

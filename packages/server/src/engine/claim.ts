@@ -47,7 +47,8 @@ export class Claimer {
     const claimed = await this.#claimFrom(queue, slots, floors);
     // Short of what was asked: the floors may be hiding something.
     if (floors && claimed.length < slots.count) {
-      return [...claimed, ...(await this.#claimExactly(queue, slots.after(claimed.length)))];
+      const behind = await this.#claimExactly(queue, slots.after(claimed.length));
+      return behind.length === 0 ? claimed : [...claimed, ...behind].sort(byClaimOrder);
     }
     if (!floors) this.#lanes.exactClaimTook(queue, performance.now(), performance.now() - startedAt);
     return claimed;
@@ -110,6 +111,13 @@ export class Claimer {
     }
   }
 }
+
+function byClaimOrder({ job: a }: HeldJob, { job: b }: HeldJob): number {
+  return b.config.priority - a.config.priority || compare(a.scheduled_at, b.scheduled_at) || compare(a.id, b.id);
+}
+
+/** Instants without their Z compare as text does, however many digits of a second they have. */
+const compare = (a: string, b: string): number => (a.replace('Z', '') < b.replace('Z', '') ? -1 : a === b ? 0 : 1);
 
 const parse = <T>(text: string | null): T[] => (text === null ? [] : (JSON.parse(text) as T[]));
 

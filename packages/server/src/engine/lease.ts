@@ -213,7 +213,7 @@ class QueueDesk {
   }
 
   #answer(caller: Caller, share: LeasedJob[]): void {
-    if (share.length > 0 || caller.deadline <= performance.now()) caller.answer(share.sort(byClaimOrder));
+    if (share.length > 0 || caller.deadline <= performance.now()) caller.answer(share);
     else this.#waiting.add(caller);
   }
 
@@ -243,11 +243,3 @@ class QueueDesk {
 function slotsFor({ maxJobs, leaseSecs }: LeaseRequest): Slot[] {
   return Array.from({ length: maxJobs }, () => ({ token: randomUUID(), leaseSecs }));
 }
-
-/** One claim may come in two parts (see Claimer.claim), and a share must be in order as a whole. */
-function byClaimOrder({ job: a }: LeasedJob, { job: b }: LeasedJob): number {
-  return b.config.priority - a.config.priority || compare(a.scheduled_at, b.scheduled_at) || compare(a.id, b.id);
-}
-
-/** Instants without their Z compare as text does, however many digits of a second they have. */
-const compare = (a: string, b: string): number => (a.replace('Z', '') < b.replace('Z', '') ? -1 : a === b ? 0 : 1);

@@ -2,7 +2,7 @@ import type { JobStatus, StepStatus } from '@millrace/contract';
 import { withContext } from '../domain/context.js';
 import { begin, STEP, type StepLetter } from '../domain/dag.js';
 import { forbidden, invalidRequest, MillraceError, notFound } from '../domain/errors.js';
-import { bucketOf, bucketOfId, idSuffix, isUuid, joinId } from '../domain/ids.js';
+import { bucketOf, bucketOfId, idSuffix, idsWith, isUuid } from '../domain/ids.js';
 import { mermaid } from '../domain/mermaid.js';
 import { int4Array, jsonArray, textArray } from '../store/arrays.js';
 import { Batcher } from '../store/batcher.js';
@@ -143,7 +143,7 @@ export class Workflows implements WorkflowsApi {
       textArray(stepSuffixes(roots, items.length)),
       ...stepColumns(roots, this.deps.defaultQueue),
     ]);
-    const ids = suffixes.map((suffix) => joinId(row!.prefix, suffix));
+    const ids = suffixes.map(idsWith(row!.prefix));
     items.forEach((item, n) => this.deps.definitions.keep(ids[n]!, item.definition));
     this.#created(items, roots);
     return ids;

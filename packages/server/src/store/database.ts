@@ -2,6 +2,7 @@ import pg from 'pg';
 import type { Logger } from 'pino';
 import { breaksConnection, DeadlineExceeded, isCollision, isOutage, translate } from './failures.js';
 import { pooledRun } from './pooled-query.js';
+import { runPrepared } from './prepared-query.js';
 import {
   beginWith,
   COMMON_SETTINGS,
@@ -58,9 +59,26 @@ const TYPES: pg.CustomTypesConfig = {
 };
 
 /** Runs one statement, which is a transaction, on a connection that was taken for it. */
-type Execute = <R extends object>(client: pg.ClientBase, query: pg.QueryConfig) => Promise<pg.QueryResult<R>>;
+type Execute = <R extends object>(
+  client: pg.ClientBase,
+  statement: Statement,
+  values: readonly unknown[],
+) => Promise<R[]>;
 
-const plainly: Execute = (client, query) => client.query(query);
+const prepared: Execute = (client, statement, values) => runPrepared(client, statement, values, TYPES);
+
+/** Planned for its values. */
+const plainly: Execute = async <R extends object>(
+  client: pg.ClientBase,
+  { text }: Statement,
+  values: readonly unknown[],
+) => (await client.query<R & pg.QueryResultRow>({ text, values: [...values] })).rows;
+
+/** Behind a pooler, where the next statement may meet another server connection. */
+const passing = (settings: Settings): Execute => {
+  const run = pooledRun(settings);
+  return async (client, { text }, values) => (await run<never>(client, { text, values: [...values] })).rows;
+};
 
 export class Database {
   readonly #hot: pg.Pool;
@@ -75,8 +93,8 @@ export class Database {
     const { url, pooler = 'none', directUrl = null } = options;
     this.#pooled = pooler === 'transaction';
     this.#listenUrl = this.#pooled ? directUrl : url;
-    this.#runHot = this.#pooled ? pooledRun(HOT_SETTINGS) : plainly;
-    this.#runRead = this.#pooled ? pooledRun(READ_SETTINGS) : plainly;
+    this.#runHot = this.#pooled ? passing(HOT_SETTINGS) : prepared;
+    this.#runRead = this.#pooled ? passing(READ_SETTINGS) : plainly;
     // One connection listens; of the rest, the queue's own statements get the larger part.
     const shared = Math.max(2, options.maxConnections - (this.canListen ? 1 : 0));
     const hot = Math.max(1, Math.ceil(shared * 0.6));
@@ -86,11 +104,11 @@ export class Database {
 
   /** A statement of the queue, in a transaction of its own. */
   readonly run: Run = (statement, values = []) =>
-    this.#attempt(this.#hot, HOT_DEADLINE_MS, this.#runHot, this.#statement(statement, values));
+    this.#attempt(this.#hot, HOT_DEADLINE_MS, this.#runHot, statement, values);
 
   /** A read with its own plan. */
   readonly read: Run = (statement, values = []) =>
-    this.#attempt(this.#reads, READ_DEADLINE_MS, this.#runRead, { text: statement.text, values: [...values] });
+    this.#attempt(this.#reads, READ_DEADLINE_MS, this.#runRead, statement, values);
 
   /** Several statements of the queue in one transaction. The body may run more than once: it must have no effect but through `run`. */
   async transaction<T>(body: (run: Run) => Promise<T>): Promise<T> {
@@ -128,11 +146,6 @@ export class Database {
     await Promise.all([this.#hot.end(), this.#reads.end()]);
   }
 
-  /** By name, so that a connection plans it once; without one where the next statement may meet another server connection. */
-  #statement({ name, text }: Statement, values: readonly unknown[]): pg.QueryConfig {
-    return this.#pooled ? { text, values: [...values] } : { name, text, values: [...values] };
-  }
-
   #connection(address: pg.ClientConfig): pg.PoolConfig {
     return {
       ...address,
@@ -155,11 +168,17 @@ export class Database {
     return pool;
   }
 
-  #attempt<R extends object>(pool: pg.Pool, deadlineMs: number, execute: Execute, query: pg.QueryConfig): Promise<R[]> {
+  #attempt<R extends object>(
+    pool: pg.Pool,
+    deadlineMs: number,
+    execute: Execute,
+    statement: Statement,
+    values: readonly unknown[],
+  ): Promise<R[]> {
     return this.#retrying(async () => {
       const client = await pool.connect();
       try {
-        const rows = await withDeadline<R>(client, deadlineMs, execute(client, query));
+        const rows = await withDeadline(client, deadlineMs, execute<R>(client, statement, values));
         client.release();
         return rows;
       } catch (error) {
@@ -171,12 +190,15 @@ export class Database {
 
   async #transactionOnce<T>(body: (run: Run) => Promise<T>): Promise<T> {
     const client = await this.#hot.connect();
-    const query = (config: pg.QueryConfig): Promise<never[]> =>
-      withDeadline(client, HOT_DEADLINE_MS, client.query(config));
+    // Its settings came with BEGIN, if they have to come with something.
+    const execute = this.#pooled ? plainly : prepared;
+    const command = (text: string): Promise<unknown> => withDeadline(client, HOT_DEADLINE_MS, client.query(text));
     try {
-      await query({ text: this.#pooled ? beginWith(HOT_SETTINGS) : 'BEGIN' });
-      const result = await body((statement, values = []) => query(this.#statement(statement, values)));
-      await query({ text: 'COMMIT' });
+      await command(this.#pooled ? beginWith(HOT_SETTINGS) : 'BEGIN');
+      const result = await body((statement, values = []) =>
+        withDeadline(client, HOT_DEADLINE_MS, execute(client, statement, values)),
+      );
+      await command('COMMIT');
       client.release();
       return result;
     } catch (error) {
@@ -221,23 +243,16 @@ async function rollback(client: pg.PoolClient): Promise<boolean> {
   }
 }
 
-async function withDeadline<R extends object>(
-  client: pg.PoolClient,
-  ms: number,
-  answer: Promise<pg.QueryResult<R>>,
-): Promise<R[]> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => {
+function withDeadline<T>(client: pg.PoolClient, ms: number, answer: Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => {
       // The server may be gone without a word: end the socket ourselves, or it would wait for an answer for ever.
       (client as unknown as { connection: { stream: { destroy(): void } } }).connection.stream.destroy();
       reject(new DeadlineExceeded(`no answer from the database within ${ms} ms`));
     }, ms);
+    answer.then(
+      (value) => (clearTimeout(timer), resolve(value)),
+      (error: Error) => (clearTimeout(timer), reject(error)),
+    );
   });
-  try {
-    const result = await Promise.race([answer, late]);
-    return result.rows;
-  } finally {
-    clearTimeout(timer);
-  }
 }
