@@ -4,7 +4,7 @@
  */
 export { createLogger, migrate, parseConfig, startEmbedded, startServer, VERSION } from '@millrace/server';
 export type { Config, Handler } from '@millrace/server';
-export { bucketOf, idSuffix, joinId } from '../../packages/server/dist/domain/ids.js';
+export { bucketOf, createdAtOf, idsWith, idSuffix } from '../../packages/server/dist/domain/ids.js';
 export type { Engine } from '../../packages/server/dist/engine/types.js';
 export { createApp } from '../../packages/server/dist/http/app.js';
 export {

@@ -3,11 +3,12 @@ import pg from 'pg';
 import {
   boolArray,
   bucketOf,
+  createdAtOf,
   createLogger,
   Database,
   idSuffix,
+  idsWith,
   int4Array,
-  joinId,
   jsonArray,
   loadStatements,
   plainArray,
@@ -17,7 +18,7 @@ import {
 import { PAYLOAD_TEXT, RESULT_TEXT, TASK, TENANT } from '../work.js';
 
 /** One connection that runs the product's statements, with the product's settings, and nothing else. */
-const { create_jobs, register_tenant } = loadStatements('enqueue.sql', ['create_jobs', 'register_tenant']);
+const { create_alike, register_tenant } = loadStatements('enqueue.sql', ['create_alike', 'register_tenant']);
 const { claim } = loadStatements('lease.sql', ['claim']);
 const { settle_bundled } = loadStatements('settle.sql', ['settle_bundled']);
 
@@ -48,7 +49,7 @@ export class RawSession {
 
   /** The prefix that the ids share. */
   async insert(prepared: PreparedInsert): Promise<string> {
-    const { rows } = await this.client.query<{ prefix: string }>({ ...create_jobs, values: [...prepared.values] });
+    const { rows } = await this.client.query<{ prefix: string }>({ ...create_alike, values: [...prepared.values] });
     return rows[0]?.prefix ?? '';
   }
 
@@ -65,25 +66,13 @@ export class RawSession {
 }
 
 export function prepareInsert(queue: string, jobs: number): PreparedInsert {
-  const all = <T>(value: T): T[] => Array<T>(jobs).fill(value);
   const bucket = bucketOf(TENANT);
   const suffixes = Array.from({ length: jobs }, (_, position) =>
     idSuffix(position, bucket, randomBytes(4).toString('hex')),
   );
   return {
-    values: [
-      textArray([TENANT]),
-      textArray([queue]),
-      textArray([TASK]),
-      int4Array([0]),
-      jsonArray([null]),
-      textArray(suffixes),
-      int4Array(all(1)),
-      plainArray([]),
-      jsonArray(all(PAYLOAD_TEXT)),
-      jsonArray([]),
-    ],
-    idsAt: (prefix) => suffixes.map((suffix) => joinId(prefix, suffix)),
+    values: [TENANT, queue, TASK, 0, null, textArray(suffixes), jsonArray(Array<string>(jobs).fill(PAYLOAD_TEXT))],
+    idsAt: (prefix) => suffixes.map(idsWith(prefix)),
   };
 }
 
@@ -92,7 +81,14 @@ export function prepareClaim(queue: string, ids: readonly string[]): PreparedCla
   const bundle = randomUUID();
   return {
     jobs: ids.length,
-    claim: [queue, null, null, uuidArray(ids.map(() => randomUUID())), int4Array(all(LEASE_SECS)), bundle],
+    claim: [
+      queue,
+      int4Array([0]),
+      plainArray([createdAtOf(ids[0] ?? '')]),
+      uuidArray(ids.map(() => randomUUID())),
+      int4Array(all(LEASE_SECS)),
+      bundle,
+    ],
     settle: [
       uuidArray([bundle]),
       textArray([TENANT]),

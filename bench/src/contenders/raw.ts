@@ -11,7 +11,7 @@ import { prepareClaim, prepareInsert, RawSession, type PreparedClaim } from './r
  */
 const QUEUES = ['raw-1', 'raw-2'];
 const CLAIM = 500;
-const WARM_INSERTS = 50;
+const WARM_INSERTS = 1_000;
 
 let databaseUrl = '';
 /** Ids that wait, a queue, in no order. */

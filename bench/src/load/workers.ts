@@ -41,15 +41,18 @@ export async function workRemotely({ port, workers, connectionsEach, jobs }: Rem
   return { perSecond: (jobs - warm) / seconds, ...latencyOf(ms.slice(warm)) };
 }
 
+/** Asks for the next jobs while these are being completed, as a worker does that wants to be busy. */
 async function runWorker(port: number, connectionsEach: number, completed: (ms: number) => void): Promise<void> {
-  const connections = await Connection.openMany(port, connectionsEach);
-  const [first] = connections;
+  const leasing = await Connection.open(port);
+  const reporting = await Connection.openMany(port, connectionsEach);
+  let next = lease(leasing);
   for (;;) {
-    const leased = first ? await lease(first) : [];
+    const leased = await next;
     if (leased.length === 0) break;
-    await Promise.all(connections.map((connection) => complete(connection, leased, completed)));
+    next = lease(leasing);
+    await Promise.all(reporting.map((connection) => complete(connection, leased, completed)));
   }
-  for (const connection of connections) connection.close();
+  for (const connection of [leasing, ...reporting]) connection.close();
 }
 
 export async function lease(connection: Connection): Promise<Leased[]> {

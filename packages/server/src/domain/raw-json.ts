@@ -19,18 +19,39 @@ const CLOSE_BRACKET = 0x5d;
  * Of duplicate keys the last one counts, as in JSON.parse.
  */
 export function rawFields(text: string, names: readonly string[]): (string | undefined)[] {
-  const found = new Array<string | undefined>(names.length).fill(undefined);
-  eachField(text, (key, start, end) => {
-    const field = names.indexOf(key);
-    if (field !== -1) found[field] = text.slice(start, end);
-  });
+  const found = noneOf(names);
+  eachField(text, 0, collect(text, names, found));
   return found;
 }
+
+/** The same for each object of a JSON array. */
+export function rawFieldsOfEach(text: string, names: readonly string[]): (string | undefined)[][] {
+  const all: (string | undefined)[][] = [];
+  let at = skipSpace(text, skipSpace(text, 0) + 1);
+  while (text.charCodeAt(at) !== CLOSE_BRACKET) {
+    const found = noneOf(names);
+    at = skipSpace(text, eachField(text, at, collect(text, names, found)));
+    all.push(found);
+    if (text.charCodeAt(at) === COMMA) at = skipSpace(text, at + 1);
+  }
+  return all;
+}
+
+type Visit = (key: string, start: number, end: number) => void;
+
+const noneOf = (names: readonly string[]): (string | undefined)[] => new Array<undefined>(names.length).fill(undefined);
+
+const collect =
+  (text: string, names: readonly string[], found: (string | undefined)[]): Visit =>
+  (key, start, end) => {
+    const field = names.indexOf(key);
+    if (field !== -1) found[field] = text.slice(start, end);
+  };
 
 /** The fields of a JSON object and their texts, in order of first appearance. */
 export function rawEntries(text: string): Map<string, string> {
   const entries = new Map<string, string>();
-  eachField(text, (key, start, end) => entries.set(key, text.slice(start, end)));
+  eachField(text, 0, (key, start, end) => void entries.set(key, text.slice(start, end)));
   return entries;
 }
 
@@ -41,8 +62,9 @@ export function objectText(entries: Iterable<readonly [key: string, text: string
   return `{${fields.join(',')}}`;
 }
 
-function eachField(text: string, visit: (key: string, start: number, end: number) => void): void {
-  let at = skipSpace(text, skipSpace(text, 0) + 1);
+/** Of the object that begins at `from` or after space; returns the position after it. */
+function eachField(text: string, from: number, visit: Visit): number {
+  let at = skipSpace(text, skipSpace(text, from) + 1);
   while (text.charCodeAt(at) !== CLOSE_BRACE) {
     const keyEnd = endOfString(text, at);
     const key = keyOf(text, at, keyEnd);
@@ -52,19 +74,7 @@ function eachField(text: string, visit: (key: string, start: number, end: number
     at = skipSpace(text, end);
     if (text.charCodeAt(at) === COMMA) at = skipSpace(text, at + 1);
   }
-}
-
-/** The texts of the items of a JSON array. */
-export function rawItems(text: string): string[] {
-  const items: string[] = [];
-  let at = skipSpace(text, skipSpace(text, 0) + 1);
-  while (text.charCodeAt(at) !== CLOSE_BRACKET) {
-    const end = endOfValue(text, at);
-    items.push(text.slice(at, end));
-    at = skipSpace(text, end);
-    if (text.charCodeAt(at) === COMMA) at = skipSpace(text, at + 1);
-  }
-  return items;
+  return at + 1;
 }
 
 /** How deep arrays and objects are nested: 0 for a bare value, 1 for `{}`. */

@@ -1,7 +1,7 @@
 import type { OnFailure, PartialJobConfig } from '@millrace/contract';
 import { buildGraph, type Graph, type GraphProblem } from '../domain/dag.js';
 import { resolveJobConfig } from '../domain/job-config.js';
-import { objectText, rawFields, rawItems } from '../domain/raw-json.js';
+import { objectText, rawFieldsOfEach } from '../domain/raw-json.js';
 import { textArray, uuidArray } from '../store/arrays.js';
 import type { Run } from '../store/database.js';
 import { loadStatements } from '../store/sql.js';
@@ -125,9 +125,8 @@ interface StoredStep {
 
 function parseSteps(definition: JsonText): StepSpec[] {
   const parsed = JSON.parse(definition) as readonly StoredStep[];
-  return rawItems(definition).map((text, index) => {
+  return rawFieldsOfEach(definition, ['payload', 'metadata']).map(([payload = '{}', metadata = null], index) => {
     const step = parsed[index]!;
-    const [payload = '{}', metadata = null] = rawFields(text, ['payload', 'metadata']);
     return {
       name: step.name,
       task: step.task_name,

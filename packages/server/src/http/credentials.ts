@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { hash, randomBytes } from 'node:crypto';
 import { JwtVerifier } from './jwt.js';
 import type { Principal } from './principal.js';
 
@@ -21,7 +21,7 @@ const DEVELOPER: Principal = { kind: 'developer', tenant: 'tenant1' };
  */
 export class Credentials {
   readonly #dev: boolean;
-  readonly #salt = randomBytes(16);
+  readonly #salt = randomBytes(16).toString('hex');
   readonly #known = new Map<string, Principal>();
   readonly #jwt: JwtVerifier | null;
 
@@ -29,27 +29,29 @@ export class Credentials {
     this.#dev = settings.dev;
     this.#jwt = settings.jwtSecret === null ? null : new JwtVerifier(settings.jwtSecret);
     for (const [token, tenant] of settings.apiKeys) {
-      this.#known.set(this.#digest(Buffer.from(token)), { kind: 'tenant', tenant });
+      this.#known.set(this.#digest(headerText(token)), { kind: 'tenant', tenant });
     }
     if (settings.workerToken !== null) {
-      this.#known.set(this.#digest(Buffer.from(settings.workerToken)), { kind: 'worker' });
+      this.#known.set(this.#digest(headerText(settings.workerToken)), { kind: 'worker' });
     }
   }
 
   /** Only tokens that have to be verified as a JWT cost a promise. */
   identify(token: string): Principal | null | Promise<Principal | null> {
     if (this.#dev) return DEVELOPER;
-    // Node decodes header bytes as Latin-1; taking them back gives the bytes that were sent.
-    const digest = this.#digest(Buffer.from(token, 'latin1'));
+    const digest = this.#digest(token);
     const known = this.#known.get(digest);
     if (known !== undefined) return known;
     return this.#jwt === null ? null : this.#jwt.verify(token, digest);
   }
 
-  #digest(token: Buffer): string {
-    return createHash('sha256').update(this.#salt).update(token).digest('base64');
+  #digest(token: string): string {
+    return hash('sha256', this.#salt + token, 'base64');
   }
 }
+
+/** A token as Node hands it over when it comes in a header: its bytes, decoded as Latin-1. */
+const headerText = (token: string): string => Buffer.from(token).toString('latin1');
 
 /** The token of an Authorization header, or null when there is none to speak of. The scheme's case does not matter. */
 export function bearerToken(header: string | undefined): string | null {

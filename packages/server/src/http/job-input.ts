@@ -3,17 +3,22 @@ import { invalidRequest } from '../domain/errors.js';
 import { parseInstant } from '../domain/instant.js';
 import { resolveJobConfig } from '../domain/job-config.js';
 import type { JobSpec } from '../engine/types.js';
-import { rawFields } from '../domain/raw-json.js';
 
-const CALLER_FIELDS = ['payload', 'metadata'] as const;
+/** What of a create request belongs to the caller and is stored as it was sent. */
+export const CALLER_FIELDS = ['payload', 'metadata'] as const;
 
 /**
- * A create request that passed validation, as the engine takes it. `raw` is its source text; `path` leads to it within
+ * A create request that passed validation, as the engine takes it. `texts` are the sources of CALLER_FIELDS; `path` leads to it within
  * the request, for messages.
  */
-export function jobSpec(body: CreateJob, raw: string, defaultQueue: string, path = ''): JobSpec {
+export function jobSpec(
+  body: CreateJob,
+  texts: readonly (string | undefined)[],
+  defaultQueue: string,
+  path = '',
+): JobSpec {
   const { payload, metadata, config, run_at: runAt } = body;
-  const [payloadText, metadataText] = payload || metadata ? rawFields(raw, CALLER_FIELDS) : [];
+  const [payloadText, metadataText] = texts;
   return {
     task: body.task_name,
     queue: config?.queue ?? defaultQueue,

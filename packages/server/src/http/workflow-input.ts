@@ -7,25 +7,29 @@ import {
 import type { FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify';
 import { invalidRequest } from '../domain/errors.js';
 import { givenJobConfig, resolveJobConfig } from '../domain/job-config.js';
-import { rawFields, rawItems } from '../domain/raw-json.js';
+import { rawFields, rawFieldsOfEach } from '../domain/raw-json.js';
 import { characterCount } from '../domain/text.js';
 import type { StepSpec, WorkflowSpec } from '../engine/types.js';
+import { CALLER_FIELDS } from './job-input.js';
 
 /** A create request that passed validation, as the engine takes it. `raw` is its source text. */
 export function workflowSpec(body: CreateWorkflow, raw: string): WorkflowSpec {
   const [steps = '[]', context, metadata] = rawFields(raw, ['steps', 'context', 'metadata']);
-  const texts = rawItems(steps);
+  const texts = rawFieldsOfEach(steps, CALLER_FIELDS);
   return {
     name: body.name,
-    steps: body.steps.map((step, index) => stepSpec(step, texts[index] ?? '{}', `steps[${index}].config`)),
+    steps: body.steps.map((step, index) => stepSpec(step, texts[index] ?? [], `steps[${index}].config`)),
     context: (body.context && context) ?? '{}',
     metadata: (body.metadata && metadata) ?? null,
   };
 }
 
-function stepSpec(step: WorkflowStepInput, raw: string, configPath: string): StepSpec {
+function stepSpec(
+  step: WorkflowStepInput,
+  [payloadText, metadataText]: readonly (string | undefined)[],
+  configPath: string,
+): StepSpec {
   const { payload, metadata, config } = step;
-  const [payloadText, metadataText] = payload || metadata ? rawFields(raw, ['payload', 'metadata']) : [];
   return {
     name: step.name,
     task: step.task_name,

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { nestingDepth, rawFields, rawItems } from '../../src/domain/raw-json.js';
+import { nestingDepth, rawFields, rawFieldsOfEach } from '../../src/domain/raw-json.js';
 
 /** JSON text of a value with white space, escapes and number spellings that JSON.stringify would never choose. */
 const space = fc.stringMatching(/^[ \t\r\n]{0,3}$/);
@@ -101,15 +101,14 @@ describe('rawFields', () => {
   });
 });
 
-describe('rawItems', () => {
-  it('cuts an array into the texts of its items', () => {
+describe('rawFieldsOfEach', () => {
+  it('finds in each object of an array what it would find in the object alone', () => {
     const array = fc
-      .tuple(fc.array(fc.tuple(space, jsonValue, space), { maxLength: 6 }), space)
-      .map(([items, blank]) => ({ items: items.map((item) => item[1]), blank, text: items.map((i) => i.join('')) }))
-      .map(({ items, blank, text }) => ({ items, text: ` [${text.join(',') || blank}] ` }));
+      .tuple(fc.array(document, { maxLength: 6 }), space)
+      .map(([items, blank]) => ({ items, text: ` [${items.join(',') || blank}] ` }));
     fc.assert(
       fc.property(array, ({ items, text }) => {
-        expect(rawItems(text)).toEqual(items);
+        expect(rawFieldsOfEach(text, NAMES)).toEqual(items.map((item) => rawFields(item, NAMES)));
       }),
       { numRuns: 1000 },
     );

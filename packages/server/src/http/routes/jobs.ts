@@ -14,9 +14,9 @@ import {
 import type { FastifyInstance, FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify';
 import { invalidRequest } from '../../domain/errors.js';
 import type { HttpContext } from '../context.js';
-import { idempotencyKey, jobSpec } from '../job-input.js';
+import { CALLER_FIELDS, idempotencyKey, jobSpec } from '../job-input.js';
 import { jobListQuery, type Query } from '../list-query.js';
-import { rawFields, rawItems } from '../../domain/raw-json.js';
+import { rawFields, rawFieldsOfEach } from '../../domain/raw-json.js';
 import { sendJson, sendNothing } from '../reply.js';
 import { bodyErrors, described, errors, nothing, TENANT, vital } from '../route-docs.js';
 import { jobJson, pageJson } from '../serialize.js';
@@ -28,7 +28,7 @@ interface ById {
 export function jobRoutes(app: FastifyInstance, { engine, defaultQueue }: HttpContext): void {
   app.post<{ Body: CreateJob }>('/jobs', { schema: createSchema }, async (request, reply) => {
     const key = idempotencyKey(request.headers['idempotency-key']);
-    const spec = jobSpec(request.body, request.rawBody, defaultQueue);
+    const spec = jobSpec(request.body, rawFields(request.rawBody, CALLER_FIELDS), defaultQueue);
     const id = await engine.jobs.create(request.tenant, spec, key);
     reply.header('location', `/api/v1/jobs/${id}`);
     return sendJson(reply, 201, `{"job_id":"${id}"}`);
@@ -39,8 +39,8 @@ export function jobRoutes(app: FastifyInstance, { engine, defaultQueue }: HttpCo
     { schema: batchSchema, preValidation: boundBatch },
     async (request, reply) => {
       const [jobs = '[]'] = rawFields(request.rawBody, ['jobs']);
-      const raw = rawItems(jobs);
-      const specs = request.body.jobs.map((body, i) => jobSpec(body, raw[i] ?? '{}', defaultQueue, `jobs[${i}].`));
+      const texts = rawFieldsOfEach(jobs, CALLER_FIELDS);
+      const specs = request.body.jobs.map((body, i) => jobSpec(body, texts[i] ?? [], defaultQueue, `jobs[${i}].`));
       const ids = await engine.jobs.createBatch(request.tenant, specs);
       return sendJson(reply, 201, JSON.stringify({ job_ids: ids, count: ids.length }));
     },
