@@ -35,7 +35,7 @@ export interface Scale {
 export const FULL: Scale = {
   form: 'full',
   rounds: 5,
-  heavyRounds: 3,
+  heavyRounds: 5,
   jobs: {
     millrace: 200_000,
     raw: 200_000,
