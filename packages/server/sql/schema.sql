@@ -5,9 +5,9 @@ CREATE TYPE millrace.job_status AS ENUM (
   'pending',
   'running',
   'retrying',
-  'completed',
   'failed',
-  'cancelled'
+  'cancelled',
+  'completed'
 );
 
 CREATE TYPE millrace.dead_reason AS ENUM (
