@@ -67,7 +67,8 @@ async function contend(bench: Bench, contender: Contender): Promise<void> {
   });
 }
 
-type ContenderChild = Child<ContenderMethods & { drainTuned: ContenderMethods['drain'] }>;
+type Methods = ContenderMethods & { drainTuned: ContenderMethods['drain'] };
+type ContenderChild = Child<Methods>;
 
 function withContender(
   bench: Bench,
@@ -76,7 +77,7 @@ function withContender(
 ): Promise<void> {
   return scoped(bench, async (scope) => {
     const database = await scope.database(schema);
-    const child = scope.child<ContenderMethods & { drainTuned: ContenderMethods['drain'] }>(script);
+    const child = scope.child<Methods>(script);
     await child.call('open', { databaseUrl: database.url, redisPort: bench.redis?.port ?? null });
     await work(child, scope, database);
   });

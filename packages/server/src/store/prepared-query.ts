@@ -62,16 +62,20 @@ class PreparedQuery {
     else columnsOf.set(wire, this.#known);
     const columns = this.#known.get(name);
     wire.stream.cork();
-    if (wire.parsedStatements[name] === undefined && wire.submittedNamedStatements[name] === undefined) {
-      wire.parse({ name, text });
-      wire.submittedNamedStatements[name] = text;
+    try {
+      if (wire.parsedStatements[name] === undefined && wire.submittedNamedStatements[name] === undefined) {
+        wire.parse({ name, text });
+        wire.submittedNamedStatements[name] = text;
+      }
+      wire.bind({ statement: name, values: this.values });
+      if (columns) this.#columns = columns;
+      else wire.describe({ type: 'P', name: '' });
+      wire.execute({});
+      wire.sync();
+    } finally {
+      // Corked for good, it would take statements and never send one.
+      wire.stream.uncork();
     }
-    wire.bind({ statement: name, values: this.values });
-    if (columns) this.#columns = columns;
-    else wire.describe({ type: 'P', name: '' });
-    wire.execute({});
-    wire.sync();
-    wire.stream.uncork();
   }
 
   handleRowDescription({ fields }: RowDescription): void {
