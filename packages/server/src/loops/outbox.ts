@@ -1,5 +1,5 @@
 import { isUnavailable } from '../domain/errors.js';
-import type { BundledCompletion } from '../engine/settle.js';
+import type { BundledCompletion } from '../engine/outcomes/settle.js';
 
 /**
  * Completions of bundled jobs on their way to the database: the path that nearly every job of a busy pool takes, so it makes no promise a

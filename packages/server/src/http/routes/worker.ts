@@ -14,12 +14,13 @@ import {
 import type { FastifyInstance } from 'fastify';
 import { invalidRequest } from '../../domain/errors.js';
 import { characterCount, cleanText, isStorableText } from '../../domain/text.js';
-import type { LeasedJob, LeaseRequest as EngineLeaseRequest } from '../../engine/types.js';
+import type { LeasedJob } from '../../domain/records.js';
+import type { LeaseRequest as EngineLeaseRequest } from '../../engine/api.js';
 import type { HttpContext } from '../context.js';
 import { rawFields } from '../../domain/raw-json.js';
-import { sendJson, sendNothing } from '../reply.js';
-import { bodyErrors, described, nothing, vital, WORKER } from '../route-docs.js';
-import { leaseJson } from '../serialize.js';
+import { sendJson, sendNothing } from '../answers/reply.js';
+import { bodyErrors, described, nothing, vital, WORKER } from './route-docs.js';
+import { leaseJson } from '../answers/serialize.js';
 
 interface ById<Body> {
   Params: { id: string };
