@@ -7,6 +7,7 @@ import { plainSettlement } from '../engine/outcomes/settlement.js';
 import type { AttemptEnd } from './attempt.js';
 import type { HeldLeases } from './held-leases.js';
 import { Outbox } from './outbox.js';
+import { pause } from './pause.js';
 
 /**
  * The ends of attempts on their way to the database. Completions of bundled jobs go together (see Outbox); everything else goes one by one,
@@ -118,7 +119,7 @@ export class OutcomeWriter {
           );
           return;
         }
-        await new Promise((resolve) => void setTimeout(resolve, RETRY_MS).unref());
+        await pause(RETRY_MS);
       }
     }
   }

@@ -1,11 +1,13 @@
 import type { Logger } from 'pino';
 import { isUnavailable } from '../domain/errors.js';
+import { dueDelayMs } from '../engine/leases/due-delay.js';
 import type { HeldJob } from '../engine/leases/bundle.js';
 import type { Claimer } from '../engine/leases/claim.js';
 import type { Hub } from '../engine/shared/hub.js';
 import type { Settler } from '../engine/outcomes/settle.js';
 import { pooledSlots } from '../engine/leases/slots.js';
 import type { Handlers } from '../handlers/types.js';
+import { pause } from './pause.js';
 import { Attempt, type AttemptEnd } from './attempt.js';
 import { OutcomeWriter } from './outcome-writer.js';
 import type { HeldLeases } from './held-leases.js';
@@ -38,7 +40,6 @@ const CLAIMS_IN_FLIGHT = 2;
 const SAFETY_POLL_MS = 5_000;
 const TICK_MS = 50;
 const RETRY_MS = 1_000;
-const BUSY_MS = 20;
 /** For so long handlers that never wait may keep everything else waiting. */
 const SLICE_MS = 10;
 /** After the signal, how long a handler may take to come back before the process goes on without it. */
@@ -83,9 +84,9 @@ export class WorkerPool {
     this.#unsubscribe?.();
     if (this.#timer) clearTimeout(this.#timer);
     this.#releaseBuffer();
-    await Promise.race([this.#quiet(), wait(deadlineMs)]);
+    await Promise.race([this.#quiet(), pause(deadlineMs)]);
     for (const attempt of this.#running) attempt.interrupt();
-    await Promise.race([this.#quiet(), wait(GRACE_MS)]);
+    await Promise.race([this.#quiet(), pause(GRACE_MS)]);
     await this.options.heldLeases.stop();
     if (this.#tick) clearInterval(this.#tick);
   }
@@ -210,7 +211,7 @@ export class WorkerPool {
   async #setAlarm(failed: boolean): Promise<void> {
     const nextMs = failed
       ? RETRY_MS
-      : await this.options.claimer.nextDue(this.options.queue).then(dueMs, () => RETRY_MS);
+      : await this.options.claimer.nextDue(this.options.queue).then(dueDelayMs, () => RETRY_MS);
     if (this.#stopping) return;
     if (this.#timer) clearTimeout(this.#timer);
     this.#timer = setTimeout(() => this.#lookAgain(), Math.min(nextMs, SAFETY_POLL_MS));
@@ -240,8 +241,3 @@ export class WorkerPool {
     return this.#running.size === 0 && this.#outcomes.size === 0 && this.#claiming === 0;
   }
 }
-
-/** A job that is due and still was not claimed is just being claimed by somebody else. */
-const dueMs = (secs: number | null): number => (secs === null ? Infinity : Math.max(BUSY_MS, secs * 1000 + 2));
-
-const wait = (ms: number): Promise<void> => new Promise((resolve) => void setTimeout(resolve, ms).unref());

@@ -1,5 +1,5 @@
 import { nextAfter, nextN, parseCron } from '../../domain/cron-expression.js';
-import { forbidden, invalidRequest, MillraceError, notFound } from '../../domain/errors.js';
+import { forbidden, invalidField, MillraceError, notFound } from '../../domain/errors.js';
 import { bucketOf, bucketOfId, idSuffix, isUuid } from '../../domain/ids.js';
 import { toCron, toCronFiring, type CronFiringRow, type CronRow } from '../../store/cron-rows.js';
 import type { Database, Execute } from '../../store/database.js';
@@ -37,12 +37,12 @@ export class Crons implements CronsApi {
 
   async create(tenant: string, spec: CronSpec): Promise<string> {
     const parsed = parseCron(spec.expr);
-    if (!parsed.ok) throw badExpression(parsed.error);
+    if (!parsed.ok) throw invalidField('cron_expr', parsed.error);
     await this.tenants.register(tenant);
     for (;;) {
       const [clock] = await this.db.run<{ now_ms: number }>(sql.cron_clock);
       const first = nextAfter(spec.expr, clock?.now_ms ?? 0);
-      if (first === null) throw badExpression('never fires: its last occurrence has passed');
+      if (first === null) throw invalidField('cron_expr', 'never fires: its last occurrence has passed');
       const [answer] = await this.db.run<{ ahead: boolean; id: string | null }>(
         sql.create_cron,
         insertValues(tenant, spec, first),
@@ -139,6 +139,3 @@ function insertValues(tenant: string, spec: CronSpec, firstMs: number): unknown[
     spec.jobConfig && JSON.stringify(spec.jobConfig),
   ];
 }
-
-const badExpression = (problem: string): MillraceError =>
-  invalidRequest(`cron_expr ${problem}`, [{ path: 'cron_expr', message: problem }]);

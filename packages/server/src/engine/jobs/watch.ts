@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { JobStatus } from '@millrace/contract';
 import { notFound } from '../../domain/errors.js';
+import { groupBy } from '../../domain/group-by.js';
 import { isTerminal, rank } from '../../domain/job-state.js';
 import { int8Array, textArray, uuidArray } from '../../store/arrays.js';
 import type { Database } from '../../store/database.js';
@@ -157,8 +158,7 @@ export class Watcher {
     const states = await this.db.run<{ id: string; status: JobStatus; delivery_count: number }>(sql.states_of, keys);
     const seen = int8Array(streams.map((s) => s.seen));
     const rows = await this.db.run<JobRow & { seq: number }>(sql.transitions_since, [...keys, seen]);
-    const byJob = new Map<string, Stream[]>();
-    for (const stream of streams) byJob.set(stream.jobId, [...(byJob.get(stream.jobId) ?? []), stream]);
+    const byJob = groupBy(streams, (stream) => stream.jobId);
     for (const row of rows) {
       const record = toJobRecord(row);
       for (const stream of byJob.get(row.id) ?? []) {

@@ -1,3 +1,4 @@
+import { groupBy } from '../../domain/group-by.js';
 import type { LeasedJob } from '../../domain/records.js';
 
 /** A leased job, and where it is held together with others: its place there. Null: it has a lease of its own. */
@@ -59,11 +60,5 @@ export class Bundle {
 
 /** Puts jobs that were claimed into bundles into theirs: one a tenant. */
 export function formBundles(token: string, jobs: Iterable<HeldJob>): void {
-  const byTenant = new Map<string, HeldJob[]>();
-  for (const leased of jobs) {
-    const of = byTenant.get(leased.job.tenant_id);
-    if (of) of.push(leased);
-    else byTenant.set(leased.job.tenant_id, [leased]);
-  }
-  for (const [tenant, of] of byTenant) new Bundle(token, tenant, of);
+  for (const [tenant, members] of groupBy(jobs, (leased) => leased.job.tenant_id)) new Bundle(token, tenant, members);
 }

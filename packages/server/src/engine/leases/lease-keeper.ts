@@ -2,14 +2,10 @@ import { int4Array, uuidArray } from '../../store/arrays.js';
 import type { Database } from '../../store/database.js';
 import { loadStatements, type Statement } from '../../store/sql.js';
 import type { Bundle } from './bundle.js';
+import { leaseKeyColumns, type LeaseKey } from './lease-key.js';
 
 /** Heartbeats and questions after leases, for any number of them at once. */
 const sql = loadStatements('lease.sql', ['extend', 'standing', 'extend_bundles', 'standing_bundles']);
-
-export interface LeaseKey {
-  readonly id: string;
-  readonly token: string;
-}
 
 /** Whether a lease that was asked after still stands. */
 export type Stands = (lease: LeaseKey) => boolean;
@@ -23,12 +19,12 @@ export class LeaseKeeper {
   /** Sets new deadlines from now. */
   extend(leases: readonly LeaseKey[], secs: number | readonly number[]): Promise<Stands> {
     const each = typeof secs === 'number' ? leases.map(() => secs) : secs;
-    return this.#leases(sql.extend, [...keys(leases), int4Array(each)]);
+    return this.#leases(sql.extend, [...leaseKeyColumns(leases), int4Array(each)]);
   }
 
   /** With nothing written. */
   standing(leases: readonly LeaseKey[]): Promise<Stands> {
-    return this.#leases(sql.standing, keys(leases));
+    return this.#leases(sql.standing, leaseKeyColumns(leases));
   }
 
   extendBundles(bundles: readonly Bundle[], secs: number): Promise<StandsIn> {
@@ -50,10 +46,6 @@ export class LeaseKeeper {
     const open = new Map(rows.map((row) => [`${row.token} ${row.tenant}`, row.open]));
     return ({ token, tenant }, place) => open.get(`${token} ${tenant}`)?.[place - 1] === '1';
   }
-}
-
-function keys(leases: readonly LeaseKey[]): unknown[] {
-  return [uuidArray(leases.map((lease) => lease.id)), uuidArray(leases.map((lease) => lease.token))];
 }
 
 const tokens = (bundles: readonly Bundle[]): Buffer => uuidArray(bundles.map((bundle) => bundle.token));

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { unavailable } from '../../domain/errors.js';
 import type { Claimer } from './claim.js';
+import { dueDelayMs } from './due-delay.js';
 import type { Hub } from '../shared/hub.js';
 import { separateSlots, type Slot } from './slots.js';
 import type { LeasedJob } from '../../domain/records.js';
@@ -19,10 +20,6 @@ import type { LeaseRequest } from '../api.js';
  */
 const SAFETY_POLL_MS = 5_000;
 const MAX_SLOTS = 1_000;
-/** The timer of this process and the clock of the database may differ by a little. */
-const DUE_SLACK_MS = 2;
-/** A job that is due and still was not claimed is just being claimed by somebody else. */
-const BUSY_MS = 20;
 /** How often, and how long apart, it is tried to put a job back whose caller is gone. After that its lease has to run out. */
 const GIVE_BACK_TRIES = 5;
 const GIVE_BACK_WAIT_MS = 1_000;
@@ -221,10 +218,7 @@ class QueuePolls {
   /** The next moment at which somebody who waits must look again: a job falls due, a wait ends, or it is time to be safe. */
   async #setAlarm(): Promise<void> {
     if (this.#waiting.size === 0) return;
-    const dueMs = await this.claimer.nextDue(this.queue).then(
-      (secs) => (secs === null ? Infinity : Math.max(BUSY_MS, secs * 1000 + DUE_SLACK_MS)),
-      () => Infinity,
-    );
+    const dueMs = await this.claimer.nextDue(this.queue).then(dueDelayMs, () => Infinity);
     if (this.#claiming || this.#waiting.size === 0) return;
     const now = performance.now();
     const endMs = Math.min(...[...this.#waiting].map((caller) => caller.deadline - now));

@@ -1,4 +1,5 @@
 import type { JobConfig } from '@millrace/contract';
+import { groupBy } from '../../domain/group-by.js';
 import { isStepId } from '../../domain/ids.js';
 import { boolArray, int4Array, jsonArray, textArray, uuidArray } from '../../store/arrays.js';
 import { Batcher } from '../../store/batcher.js';
@@ -8,6 +9,7 @@ import { loadStatements } from '../../store/sql.js';
 import { judgeFailure } from '../../domain/retry.js';
 import { AfterCommit } from './after-commit.js';
 import type { Bundle, HeldJob } from '../leases/bundle.js';
+import { leaseKeyColumns, type LeaseKey } from '../leases/lease-key.js';
 import type { Hub } from '../shared/hub.js';
 import type { Counters } from '../shared/counters.js';
 import { endsJob, plainSettlement, runSettle, type Settlement } from './settlement.js';
@@ -84,10 +86,7 @@ export class Settler {
     ...BATCH,
     weigh: ({ error }) => error?.length ?? 0,
   });
-  readonly #facts = new Batcher<{ id: string; token: string }, LeaseFacts | null>(
-    (items) => this.#leaseFacts(items),
-    BATCH,
-  );
+  readonly #facts = new Batcher<LeaseKey, LeaseFacts | null>((items) => this.#leaseFacts(items), BATCH);
 
   /** Bundles that lost their last job to one of two statements at once, and may still stand as empty rows. */
   #empty: string[] = [];
@@ -160,17 +159,17 @@ export class Settler {
     return this.#facts.submit({ id, token });
   }
 
-  async #leaseFacts(items: readonly { id: string; token: string }[]): Promise<(LeaseFacts | null)[]> {
+  async #leaseFacts(items: readonly LeaseKey[]): Promise<(LeaseFacts | null)[]> {
     const rows = await this.db.run<{ id: string; retry_count: number; config: string | null }>(
       leaseSql.lease_facts,
-      leaseKeys(items),
+      leaseKeyColumns(items),
     );
     const facts = new Map(rows.map((row) => [row.id, { retryCount: row.retry_count, config: toConfig(row.config) }]));
     return items.map((item) => facts.get(item.id) ?? null);
   }
 
   async #complete(items: readonly Completion[]): Promise<boolean[]> {
-    const values = [...leaseKeys(items), jsonArray(items.map((item) => item.result))];
+    const values = [...leaseKeyColumns(items), jsonArray(items.map((item) => item.result))];
     const rows = await this.db.run<CompletedRow>(sql.settle_completed, values);
     if (rows[0] && rows[0].watched > 0) this.hub.announceEvents();
     const acted = new Array<boolean>(items.length).fill(false);
@@ -230,17 +229,12 @@ interface Share {
 }
 
 function sharesOf(completions: readonly BundledCompletion[]): Share[] {
-  const byBundle = new Map<Bundle, BundledCompletion[]>();
-  for (const completion of completions) {
-    const of = byBundle.get(completion.bundle);
-    if (of) of.push(completion);
-    else byBundle.set(completion.bundle, [completion]);
-  }
+  const byBundle = groupBy(completions, (completion) => completion.bundle);
   // In one order for all statements, or two of them could wait for each other.
   const inOrder = [...byBundle].sort(([a], [b]) => (a.token < b.token ? -1 : 1));
-  return inOrder.map(([bundle, of]) => {
+  return inOrder.map(([bundle, share]) => {
     bundle.flying++;
-    return { bundle, completions: of, last: bundle.endsWith(of.length) };
+    return { bundle, completions: share, last: bundle.endsWith(share.length) };
   });
 }
 
@@ -250,7 +244,7 @@ function bundledValues(shares: readonly Share[], empty: readonly string[]): unkn
   return [
     uuidArray(shares.map(({ bundle }) => bundle.token)),
     textArray(shares.map(({ bundle }) => bundle.tenant)),
-    textArray(shares.map(({ bundle, completions: of }) => maskOf(bundle.size, of))),
+    textArray(shares.map(({ bundle, completions }) => maskOf(bundle.size, completions))),
     boolArray(shares.map(({ last }) => last)),
     int4Array(numbers),
     int4Array(inOrder.map(({ leased }) => leased.place)),
@@ -266,8 +260,3 @@ function maskOf(size: number, completions: readonly BundledCompletion[]): string
 }
 
 const ONE = 0x31;
-
-const leaseKeys = (items: readonly { readonly id: string; readonly token: string }[]): unknown[] => [
-  uuidArray(items.map((item) => item.id)),
-  uuidArray(items.map((item) => item.token)),
-];

@@ -1,5 +1,6 @@
 import { mergeResults } from '../../domain/context.js';
 import { STEP } from '../../domain/dag.js';
+import { groupBy } from '../../domain/group-by.js';
 import { textArray, uuidArray } from '../../store/arrays.js';
 import type { Execute } from '../../store/database.js';
 import { loadStatements } from '../../store/sql.js';
@@ -67,18 +68,12 @@ async function readResults(execute: Execute, runs: readonly RunContext[]): Promi
   const wanted = runs.flatMap(({ id, unmerged, definition }) =>
     unmerged.map((step) => ({ id, step, name: definition.steps[step]!.name })),
   );
-  const results = new Map<string, CompletedStep[]>();
-  if (wanted.length === 0) return results;
+  if (wanted.length === 0) return new Map();
   const keys = [uuidArray(wanted.map(({ id }) => id)), textArray(wanted.map(({ name }) => name))];
   const rows = await execute<{ n: string; result: JsonText }>(sql.results_of_steps, keys);
   const found = new Map(rows.map(({ n, result }) => [Number(n) - 1, result]));
-  for (const [place, { id, step }] of wanted.entries()) {
-    const completed = { step, result: found.get(place)! };
-    const others = results.get(id);
-    if (others) others.push(completed);
-    else results.set(id, [completed]);
-  }
-  return results;
+  const completed = wanted.map(({ id, step }, index) => ({ id, step, result: found.get(index)! }));
+  return groupBy(completed, ({ id }) => id);
 }
 
 /** Whether a name is that of a step whose result stands in the context already. */

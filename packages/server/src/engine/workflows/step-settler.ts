@@ -1,5 +1,4 @@
 import { advance, cancelRun, STEP, type StepOutcome } from '../../domain/dag.js';
-import { uuidArray } from '../../store/arrays.js';
 import { Batcher } from '../../store/batcher.js';
 import type { Database, Execute } from '../../store/database.js';
 import { loadStatements } from '../../store/sql.js';
@@ -9,6 +8,8 @@ import type { Definitions, WorkflowKey } from './definitions.js';
 import type { Hub } from '../shared/hub.js';
 import type { Counters } from '../shared/counters.js';
 import { jobsOfSteps, writeRuns, type Change, type LockedRun } from './run-writer.js';
+import { groupBy } from '../../domain/group-by.js';
+import { leaseKeyColumns } from '../leases/lease-key.js';
 import type { StepSettling } from '../outcomes/settle.js';
 import { runSettle, type Settlement } from '../outcomes/settlement.js';
 
@@ -85,25 +86,19 @@ export class StepSettler implements StepSettling {
     const settled = await runSettle(execute, standing, true);
     // In the order of the reports: of two results that were reported together, the later one's keys win.
     settled.sort((a, b) => a.n - b.n);
-    const acted = new Set<Settlement>();
-    const ends = new Map<LockedRun, Ended[]>();
-    for (const row of settled) {
-      afterCommit.settled(row);
-      // The end of one job can be reported twice at once. The context takes the result that the job took.
-      const item = standing[row.n - 1]!;
-      acted.add(item);
-      const { locked, step } = held.get(item.id)!;
-      const ended = { step, outcome: item.outcome as StepOutcome['outcome'], result: item.result ?? '{}' };
-      const others = ends.get(locked);
-      if (others) others.push(ended);
-      else ends.set(locked, [ended]);
-    }
-    await this.#follow(
-      execute,
-      [...ends].map(([locked, ended]) => changeBy(locked, ended)),
-      afterCommit,
+    for (const row of settled) afterCommit.settled(row);
+    // The end of one job can be reported twice at once. The context takes the result that the job took.
+    const acted = settled.map((row) => standing[row.n - 1]!);
+    const ends = groupBy(acted, (item) => held.get(item.id)!.locked);
+    const changes = [...ends].map(([locked, items]) =>
+      changeBy(
+        locked,
+        items.map((item) => endOf(item, held.get(item.id)!.step)),
+      ),
     );
-    return items.map((item) => acted.has(item));
+    await this.#follow(execute, changes, afterCommit);
+    const done = new Set(acted);
+    return items.map((item) => done.has(item));
   }
 
   async #follow(execute: Execute, changes: readonly Change[], afterCommit: AfterCommit): Promise<void> {
@@ -125,8 +120,7 @@ export class StepSettler implements StepSettling {
 
   /** By id of job: those whose lease stands, with their workflow, which is locked now. */
   async #lockRunsOf(execute: Execute, items: readonly Settlement[]): Promise<Map<string, Held>> {
-    const keys = [uuidArray(items.map((item) => item.id)), uuidArray(items.map((item) => item.token))];
-    const rows = await execute<LeasesRow>(sql.lock_runs_of_leases, keys);
+    const rows = await execute<LeasesRow>(sql.lock_runs_of_leases, leaseKeyColumns(items));
     const runs = await this.#define(execute, rows);
     const held = new Map<string, Held>();
     for (const { id, job_ids: jobIds, steps } of rows) {
@@ -155,6 +149,12 @@ export class StepSettler implements StepSettling {
 interface Ended extends StepOutcome {
   readonly result: string;
 }
+
+const endOf = ({ outcome, result }: Settlement, step: number): Ended => ({
+  step,
+  outcome: outcome as StepOutcome['outcome'],
+  result: result ?? '{}',
+});
 
 function changeBy(locked: LockedRun, ended: readonly Ended[]): Change {
   const completed = ended.filter(({ outcome }) => outcome === 'completed');

@@ -1,5 +1,5 @@
 import { IDEMPOTENCY_KEY_MAX_LENGTH, RESERVED_KEY_PREFIX, type CreateJob } from '@millrace/contract';
-import { invalidRequest } from '../../domain/errors.js';
+import { invalidField } from '../../domain/errors.js';
 import { parseInstant } from '../../domain/instant.js';
 import { resolveJobConfig } from '../../domain/job-config.js';
 import type { JobSpec } from '../../domain/records.js';
@@ -37,11 +37,9 @@ export function idempotencyKey(header: string | string[] | undefined): string | 
   const key = (Array.isArray(header) ? header.join(', ') : (header ?? '')).trim();
   if (key === '') return null;
   if (key.length > IDEMPOTENCY_KEY_MAX_LENGTH) {
-    throw badKey(`must have at most ${IDEMPOTENCY_KEY_MAX_LENGTH} characters`);
+    throw invalidField('Idempotency-Key', `must have at most ${IDEMPOTENCY_KEY_MAX_LENGTH} characters`);
   }
-  if (key.startsWith(RESERVED_KEY_PREFIX)) throw badKey(`must not begin with ${RESERVED_KEY_PREFIX}`);
+  if (key.startsWith(RESERVED_KEY_PREFIX))
+    throw invalidField('Idempotency-Key', `must not begin with ${RESERVED_KEY_PREFIX}`);
   return key;
 }
-
-const badKey = (message: string): Error =>
-  invalidRequest(`Idempotency-Key ${message}`, [{ path: 'Idempotency-Key', message }]);

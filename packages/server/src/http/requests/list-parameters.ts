@@ -1,5 +1,5 @@
 import { JOB_STATUSES, NEXT_RUNS_LIMITS, ORDERS, PAGE_LIMITS, WORKFLOW_STATUSES } from '@millrace/contract';
-import { invalidRequest } from '../../domain/errors.js';
+import { invalidField } from '../../domain/errors.js';
 import { parseQueryInstant } from '../../domain/instant.js';
 import { isStorableText } from '../../domain/text.js';
 import type { JobListQuery, ListQuery, WorkflowListQuery } from '../../engine/api.js';
@@ -39,8 +39,8 @@ export const nextRunsCount = (query: Query): number =>
 function textOf(query: Query, name: string): string | null {
   const value = query[name];
   if (value === undefined) return null;
-  if (typeof value !== 'string') throw bad(name, 'must be given once');
-  if (!isStorableText(value)) throw bad(name, 'must not contain NUL characters');
+  if (typeof value !== 'string') throw invalidField(name, 'must be given once');
+  if (!isStorableText(value)) throw invalidField(name, 'must not contain NUL characters');
   return value;
 }
 
@@ -48,7 +48,7 @@ function textOf(query: Query, name: string): string | null {
 function wholeNumber(query: Query, name: string, absent: number, minimum: number, maximum: number): number {
   const text = textOf(query, name);
   if (text === null) return absent;
-  if (!WHOLE_NUMBER.test(text)) throw bad(name, 'must be an integer');
+  if (!WHOLE_NUMBER.test(text)) throw invalidField(name, 'must be an integer');
   return Math.min(Math.max(Number(text), minimum), maximum);
 }
 
@@ -66,7 +66,7 @@ function truth(query: Query, name: string): boolean {
     case '1':
       return true;
     default:
-      throw bad(name, 'must be true or false');
+      throw invalidField(name, 'must be true or false');
   }
 }
 
@@ -74,7 +74,7 @@ function instant(query: Query, name: string): string | null {
   const text = textOf(query, name);
   if (text === null) return null;
   const parsed = parseQueryInstant(text);
-  if (parsed === null) throw bad(name, 'must be an RFC 3339 instant with an offset or Z');
+  if (parsed === null) throw invalidField(name, 'must be an RFC 3339 instant with an offset or Z');
   return parsed;
 }
 
@@ -82,8 +82,6 @@ function oneOf<T extends string>(query: Query, name: string, words: readonly T[]
   const text = textOf(query, name);
   if (text === null) return null;
   const word = words.find((each) => each === text);
-  if (word === undefined) throw bad(name, `must be one of ${words.join(', ')}`);
+  if (word === undefined) throw invalidField(name, `must be one of ${words.join(', ')}`);
   return word;
 }
-
-const bad = (path: string, message: string): Error => invalidRequest(`${path} ${message}`, [{ path, message }]);

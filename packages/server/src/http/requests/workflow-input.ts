@@ -5,7 +5,7 @@ import {
   type WorkflowStepInput,
 } from '@millrace/contract';
 import type { FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify';
-import { invalidRequest } from '../../domain/errors.js';
+import { invalidField } from '../../domain/errors.js';
 import { givenJobConfig, resolveJobConfig } from '../../domain/job-config.js';
 import { rawFields, rawFieldsOfEach } from '../../domain/raw-json.js';
 import { characterCount } from '../../domain/text.js';
@@ -53,20 +53,18 @@ export function boundSteps(request: FastifyRequest, _reply: FastifyReply, done: 
 
 function problemOf(steps: readonly unknown[]): Error | undefined {
   const { maximum } = WORKFLOW_STEP_LIMITS;
-  if (steps.length > maximum) return bad('steps', `must have at most ${maximum} items`);
+  if (steps.length > maximum) return invalidField('steps', `must have at most ${maximum} items`);
   for (const [index, step] of steps.entries()) {
     const dependsOn = (step as { depends_on?: unknown } | null)?.depends_on;
     if (!Array.isArray(dependsOn)) continue;
     const path = `steps[${index}].depends_on`;
-    if (dependsOn.length > maximum) return bad(path, `must have at most ${maximum} items`);
+    if (dependsOn.length > maximum) return invalidField(path, `must have at most ${maximum} items`);
     for (const [place, name] of dependsOn.entries()) {
-      if (typeof name !== 'string') return bad(`${path}[${place}]`, 'must be string');
+      if (typeof name !== 'string') return invalidField(`${path}[${place}]`, 'must be string');
       if (characterCount(name) > STEP_NAME_MAX_LENGTH) {
-        return bad(`${path}[${place}]`, `must have at most ${STEP_NAME_MAX_LENGTH} characters`);
+        return invalidField(`${path}[${place}]`, `must have at most ${STEP_NAME_MAX_LENGTH} characters`);
       }
     }
   }
   return undefined;
 }
-
-const bad = (path: string, message: string): Error => invalidRequest(`${path} ${message}`, [{ path, message }]);
