@@ -1,4 +1,4 @@
-import type { OnFailure, WorkflowStatus } from '@millrace/contract';
+import type { OnFailure, TerminalWorkflowStatus } from '@millrace/contract';
 
 /**
  * The rules of workflows: pure functions over a graph and the state of its steps.
@@ -117,7 +117,7 @@ export interface StepOutcome {
   readonly outcome: 'completed' | 'failed' | 'cancelled';
 }
 
-export type WorkflowEnd = Extract<WorkflowStatus, 'completed' | 'failed' | 'partially_failed' | 'cancelled'>;
+export type WorkflowEnd = TerminalWorkflowStatus;
 
 export interface Advance {
   readonly state: RunState;

@@ -1,4 +1,4 @@
-import type { JobStatus } from '@millrace/contract';
+import { TERMINAL_JOB_STATUSES, type JobStatus } from '@millrace/contract';
 
 /**
  * The life of a job as data: which event leads from which state to which. Everything that changes a job's state is one of these events;
@@ -68,7 +68,7 @@ export const TRANSITIONS: Table = {
   cancel: { pending: toCancelled, retrying: toCancelled, running: toCancelled },
 };
 
-export const TERMINAL: ReadonlySet<JobStatus> = new Set(['completed', 'failed', 'cancelled']);
+const TERMINAL: ReadonlySet<JobStatus> = new Set(TERMINAL_JOB_STATUSES);
 
 export const isTerminal = (status: JobStatus): boolean => TERMINAL.has(status);
 

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { CronFiringKind } from '@millrace/contract';
+import { CRON_FIRINGS_KEPT, type CronFiringKind } from '@millrace/contract';
 import { UnreadableCron } from '../../domain/cron-expression.js';
 import { decideFiring, LATE_MS, look, type FiringDecision, type Look } from '../../domain/cron-firing.js';
 import { MillraceError } from '../../domain/errors.js';
@@ -27,8 +27,7 @@ const BATCH = 250;
 export const LEAD_MS = 3_000;
 /** A scheduler looks at least this often: a clock that is set forward is noticed by then. */
 export const LOOK_EVERY_MS = 5_000;
-/** How many firings of a schedule are remembered. */
-export const REMEMBERED_FIRINGS = 100;
+
 /**
  * A process may be stopped between reading and firing, for any time. What it decided then (late or missed, and which occurrence is next) is
  * no longer true afterwards: it reads again. On time is what is decided ahead, and that holds until it would be missed.
@@ -178,7 +177,7 @@ export class CronFirer {
       textArray(due.map(({ tenant }, position) => idSuffix(position, bucketOf(tenant), random32()))),
       Math.min(...due.map(({ decidedMs }) => decidedMs)),
       DECISION_HOLDS_MS,
-      REMEMBERED_FIRINGS,
+      CRON_FIRINGS_KEPT,
     ]);
     this.#meantAt = performance.now();
     this.#announce(rows.filter((row) => row.enqueued));

@@ -1,3 +1,4 @@
+import { DEFAULT_JOB_CONFIG } from '@millrace/contract';
 import { nextAfter, nextN, parseCron } from '../../domain/cron-expression.js';
 import { forbidden, invalidField, MillraceError, notFound } from '../../domain/errors.js';
 import { bucketOf, bucketOfId, idSuffix, isUuid } from '../../domain/ids.js';
@@ -128,7 +129,7 @@ function insertValues(tenant: string, spec: CronSpec, firstMs: number): unknown[
   return [
     idSuffix(0, bucketOf(tenant), random32()),
     firstMs,
-    spec.jobConfig?.priority ?? 0,
+    spec.jobConfig?.priority ?? DEFAULT_JOB_CONFIG.priority,
     tenant,
     spec.name,
     spec.expr,

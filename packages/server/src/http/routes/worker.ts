@@ -8,6 +8,7 @@ import {
   LEASE_LIMITS,
   LeaseRequest,
   LeaseResponse,
+  NAME_MAX_LENGTH,
   QueueParams,
   ref,
 } from '@millrace/contract';
@@ -26,8 +27,6 @@ interface ById<Body> {
   Params: { id: string };
   Body: Body;
 }
-
-const MAX_QUEUE_LENGTH = 255;
 
 export function workerRoutes(app: FastifyInstance, context: HttpContext): void {
   const { worker } = context.engine;
@@ -81,8 +80,8 @@ async function waitForJobs(
 }
 
 function leaseRequest(queue: string, body: LeaseRequest): EngineLeaseRequest {
-  if (queue === '' || characterCount(queue) > MAX_QUEUE_LENGTH || !isStorableText(queue)) {
-    const message = `must have 1 to ${MAX_QUEUE_LENGTH} characters, none of them NUL`;
+  if (queue === '' || characterCount(queue) > NAME_MAX_LENGTH || !isStorableText(queue)) {
+    const message = `must have 1 to ${NAME_MAX_LENGTH} characters, none of them NUL`;
     throw invalidField('queue', message);
   }
   return {
