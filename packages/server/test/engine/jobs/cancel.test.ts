@@ -7,7 +7,7 @@ import { cancel, complete, createJob, createJobs, fail, getJob, heartbeat, lease
 describe('cancelling', async () => {
   const { a, worker, database } = await useTestServer({ config: { mode: 'api' } });
 
-  it('47: a pending job ends it, and it is never leased', async () => {
+  it('a pending job ends it, and it is never leased', async () => {
     const queue = newQueue();
     const ids = [await createJob(a, queue), await createJob(a, queue, { run_at: '2999-01-01T00:00:00Z' })];
     for (const id of ids) {
@@ -19,7 +19,7 @@ describe('cancelling', async () => {
     expect(await lease(worker, queue)).toEqual([]);
   });
 
-  it('47: a retrying job ends it, keeps its last error, and it is never leased', async () => {
+  it('a retrying job ends it, keeps its last error, and it is never leased', async () => {
     const queue = newQueue();
     const id = await createJob(a, queue, { config: { retry_delay_secs: 0 } });
     await fail(worker, await leaseOne(worker, queue), { error: 'the last one' });
@@ -34,7 +34,7 @@ describe('cancelling', async () => {
     expect(await lease(worker, queue)).toEqual([]);
   });
 
-  it('47: a running job ends it at once; its worker learns of it and changes nothing', async () => {
+  it('a running job ends it at once; its worker learns of it and changes nothing', async () => {
     const queue = newQueue();
     await createJobs(a, queue, 2);
     const [one, two] = await lease(worker, queue, { max_jobs: 2 });
@@ -51,7 +51,7 @@ describe('cancelling', async () => {
     expect(await lease(worker, queue)).toEqual([]);
   });
 
-  it('47: a job that has ended is a conflict, and changes nothing', async () => {
+  it('a job that has ended is a conflict, and changes nothing', async () => {
     const queue = newQueue();
     await createJobs(a, queue, 3);
     const [done, failed, stopped] = await lease(worker, queue, { max_jobs: 3 });
@@ -66,7 +66,7 @@ describe('cancelling', async () => {
     }
   });
 
-  it('47: twice at once succeeds once', async () => {
+  it('twice at once succeeds once', async () => {
     const queue = newQueue();
     const ids = await createJobs(a, queue, 20);
     await lease(worker, queue, { max_jobs: 10 });

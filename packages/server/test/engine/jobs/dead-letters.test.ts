@@ -56,7 +56,7 @@ describe('dead letters', async () => {
     expect(typeof reply.body.id).toBe('number');
   });
 
-  it('57: are there in the very instant the job is failed', async () => {
+  it('are there in the very instant the job is failed', async () => {
     const queue = newQueue();
     const ids = await Promise.all(
       Array.from({ length: 20 }, () => createJob(a, queue, { config: { max_retries: 0 } })),
@@ -81,7 +81,7 @@ describe('dead letters', async () => {
     for (const id of ids) expect(await deadLettersOf(a, id)).toHaveLength(1);
   });
 
-  it('57: are not written for cancelled or completed jobs', async () => {
+  it('are not written for cancelled or completed jobs', async () => {
     const queue = newQueue();
     const waiting = await createJob(a, newQueue());
     const retrying = await createJob(a, queue, { config: { retry_delay_secs: 600 } });
@@ -97,7 +97,7 @@ describe('dead letters', async () => {
     expect(await deadLettersOf(a, done)).toEqual([]);
   });
 
-  it('58: are replayed as a fresh job with the same task, payload, queue, configuration and metadata', async () => {
+  it('are replayed as a fresh job with the same task, payload, queue, configuration and metadata', async () => {
     const queue = newQueue();
     const config = { priority: 3, max_retries: 1, retry_delay_secs: 0, timeout: 9 };
     const reply = await a.post(
@@ -145,7 +145,7 @@ describe('dead letters', async () => {
     expect((await a.post(`/api/v1/dlq/${second!.id}/replay`)).status).toBe(201);
   });
 
-  it('58: of a job that was scheduled are replayed at once', async () => {
+  it('of a job that was scheduled are replayed at once', async () => {
     const queue = newQueue();
     const { letter } = await failed(queue, { run_at: '2001-01-01T00:00:00Z' });
     const { body } = await a.post(`/api/v1/dlq/${letter}/replay`);
@@ -153,7 +153,7 @@ describe('dead letters', async () => {
     expect(fresh.scheduled_at).toBe(fresh.created_at);
   });
 
-  it('58: are replayed once by fifty callers of two processes', async () => {
+  it('are replayed once by fifty callers of two processes', async () => {
     const queue = newQueue();
     const { letter } = await failed(queue);
     const replies = await Promise.all(

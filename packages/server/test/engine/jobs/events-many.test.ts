@@ -17,7 +17,7 @@ describe('many event streams', async () => {
     return Number(new RegExp(`^${name} (\\d+)`, 'm').exec(page)?.[1]);
   };
 
-  it('67: opened at any moment of a fast job see the rest of its life, in order', async () => {
+  it('opened at any moment of a fast job see the rest of its life, in order', async () => {
     const watch = async (): Promise<void> => {
       const task = Math.random() < 0.5 ? 'echo' : 'sleep';
       const id = await createJob(a, 'default', { task_name: task, payload: { duration_ms: 5 } });
@@ -32,7 +32,7 @@ describe('many event streams', async () => {
     await Promise.all(Array.from({ length: 20 }, watchInTurn));
   });
 
-  it('67: by the hundred share a few connections and all of them see everything', async () => {
+  it('by the hundred share a few connections and all of them see everything', async () => {
     const queue = newQueue();
     const ids = await createJobs(a, queue, 100);
     // Three watchers a job.

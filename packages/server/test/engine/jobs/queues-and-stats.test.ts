@@ -61,7 +61,7 @@ describe('GET /api/v1/queues', async () => {
     expect(names).toEqual([...names].sort());
   });
 
-  it('15: GET /api/v1/stats counts what this process did for the tenant, each thing once', async () => {
+  it('GET /api/v1/stats counts what this process did for the tenant, each thing once', async () => {
     const queue = newQueue();
     const [before, others] = [await stats(a), await stats(b)];
     await createJobs(a, queue, 3, { retry_delay_secs: 0, max_retries: 1 });

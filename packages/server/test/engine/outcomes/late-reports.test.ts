@@ -30,17 +30,17 @@ describe('a lease past its deadline that nobody swept yet', async () => {
     throw new Error('a sweep came between five times in a row');
   }
 
-  it('40: is still held: complete lands', async () => {
+  it('is still held: complete lands', async () => {
     const { job } = await actLate((leased) => complete(worker, leased, { late: true }));
     expect(await getJob(a, job.id)).toMatchObject({ status: 'completed', result: { late: true }, retry_count: 0 });
   });
 
-  it('40: is still held: fail lands, with its own error', async () => {
+  it('is still held: fail lands, with its own error', async () => {
     const { job } = await actLate((leased) => fail(worker, leased, { error: 'my own' }));
     expect(await getJob(a, job.id)).toMatchObject({ status: 'retrying', error_message: 'my own', retry_count: 1 });
   });
 
-  it('40: is still held: a heartbeat revives it', async () => {
+  it('is still held: a heartbeat revives it', async () => {
     const leased = await actLate((each) => heartbeat(worker, each, 3600));
     expect((await complete(worker, leased)).status).toBe(204);
     expect(await getJob(a, leased.job.id)).toMatchObject({ status: 'completed', delivery_count: 1 });

@@ -31,7 +31,7 @@ describe('retries', async () => {
     ['linear', [10, 20, 30, 40]],
     ['fixed', [10, 10, 10, 10]],
   ] as const)(
-    '43: %s: waits as configured, up to the cap, and is not claimable before',
+    '%s: waits as configured, up to the cap, and is not claimable before',
     async (retry_backoff, delays) => {
       const queue = newQueue();
       const config = {
@@ -63,7 +63,7 @@ describe('retries', async () => {
     },
   );
 
-  it('43: jitter spreads the delays around the cap, below and above it', async () => {
+  it('jitter spreads the delays around the cap, below and above it', async () => {
     const delays: number[] = [];
     for (let i = 0; i < 30; i++) {
       const queue = newQueue();
@@ -79,7 +79,7 @@ describe('retries', async () => {
     expect(new Set(delays.map((delay) => delay.toFixed(2))).size).toBeGreaterThan(20);
   });
 
-  it('44: three retries are four deliveries, then one dead letter', async () => {
+  it('three retries are four deliveries, then one dead letter', async () => {
     const queue = newQueue();
     const id = await createJob(a, queue, { config: { max_retries: 3, retry_delay_secs: 0 } });
     for (let delivery = 1; delivery <= 4; delivery++) {
@@ -99,7 +99,7 @@ describe('retries', async () => {
     expect(await deadLettersOf(a, id)).toMatchObject([{ reason: 'max_attempts_exceeded', error_message: 'failure 4' }]);
   });
 
-  it('44: no retries is a single attempt', async () => {
+  it('no retries is a single attempt', async () => {
     const queue = newQueue();
     const id = await createJob(a, queue, { config: { max_retries: 0 } });
     await fail(worker, await leaseOne(worker, queue));
@@ -107,7 +107,7 @@ describe('retries', async () => {
     expect(await deadLettersOf(a, id)).toHaveLength(1);
   });
 
-  it('42: next_retry_at is set while retrying and at no other time', async () => {
+  it('next_retry_at is set while retrying and at no other time', async () => {
     const queue = newQueue();
     const id = await createJob(a, queue, { config: { retry_delay_secs: 0, max_retries: 1 } });
     const seen: [string, boolean][] = [];
