@@ -43,7 +43,7 @@ const timeoutSecs = timeout(
 const retryBackoff = oneOf(RETRY_BACKOFFS, {
   default: DEFAULT_JOB_CONFIG.retry_backoff,
   description:
-    'How the base delay d grows with the number n of earlier retries: `fixed` d, `linear` d×(n+1), `exponential` d×2^n.',
+    'How the base delay d grows with the number n of retries so far: `fixed` d, `linear` d×(n+1), `exponential` d×2^n.',
 });
 const retryDelaySecs = Type.Integer({
   ...JOB_CONFIG_LIMITS.retry_delay_secs,
