@@ -16,11 +16,11 @@ export async function openDatabase(config: Config, logger: Logger, lifecycle: Li
   const url = await addressOf(config, logger, lifecycle);
   const { pooler, directDatabaseUrl, maxDbConnections: maxConnections } = config;
   const schemaUrl = directDatabaseUrl ?? url;
-  const state = await patiently(() => schemaState(schemaUrl), logger);
+  const state = await retryUntilAvailable(() => schemaState(schemaUrl), logger);
   const db = new Database({ url, pooler, directUrl: directDatabaseUrl, maxConnections, logger });
   lifecycle.onStop(() => db.close());
   // Before anything is written: with two addresses it might be the wrong database.
-  await patiently(() => checkSessions(db), logger);
+  await retryUntilAvailable(() => checkSessions(db), logger);
   if (state.kind === 'behind' && config.autoMigrate) {
     const { applied } = await migrate(schemaUrl);
     if (applied.length > 0) logger.info({ applied }, 'migrated the database schema');
@@ -38,7 +38,7 @@ async function addressOf({ database }: Config, logger: Logger, lifecycle: Lifecy
   return embedded.url;
 }
 
-async function patiently<T>(work: () => Promise<T>, logger: Logger): Promise<T> {
+async function retryUntilAvailable<T>(work: () => Promise<T>, logger: Logger): Promise<T> {
   const giveUpAt = performance.now() + PATIENCE_MS;
   for (let told = false; ; told = true) {
     try {

@@ -7,7 +7,7 @@
 -- what others are taking, and puts the k-th under the k-th token for the k-th number of seconds. Where there is a token for a
 -- bundle ($6), jobs of one tenant about which there is nothing particular to say go together under that.
 -- One row comes back, because unpacking hundreds costs the server more than the claim itself: an array a column, in claim order, caller JSON as
--- text; and what most jobs do not have (`particulars`) only for those that have it. An instant that is the one in the id is not said again.
+-- text; and what most jobs do not have (`optional_fields`) only for those that have it. An instant that is the one in the id is not said again.
 -- RETURNING keeps no order, hence the numbering.
 -- Without floors ($2 null) the lanes are found here, one index probe a priority.
 WITH RECURSIVE found (priority) AS (
@@ -65,7 +65,7 @@ SELECT
       c.n, c.config, c.metadata::text, c.retry_count, c.delivery_count + 1, CASE WHEN c.scheduled_at <> c.created_at THEN c.scheduled_at::text END,
       c.error, c.idempotency_key, c.workflow_id, c.step
     )) FILTER (WHERE c.config IS NOT NULL OR c.metadata IS NOT NULL OR c.delivery_count > 0 OR c.scheduled_at <> c.created_at
-                 OR c.idempotency_key IS NOT NULL OR c.workflow_id IS NOT NULL))::text AS particulars
+                 OR c.idempotency_key IS NOT NULL OR c.workflow_id IS NOT NULL))::text AS optional_fields
 FROM (
   SELECT c.n, c.id, c.tenant, c.retry_count, c.delivery_count, c.scheduled_at, c.error,
          j.task, j.payload, j.config, j.metadata, j.created_at, j.idempotency_key, j.workflow_id, j.step

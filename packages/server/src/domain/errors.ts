@@ -2,7 +2,7 @@ import type { ErrorCode, ErrorDetail } from '@millrace/contract';
 
 /**
  * The one error class of the product. Whatever a caller must be told about carries a stable code;
- * `http/errors.ts` is the only place that turns a code into a status. Anything else that is thrown is a bug
+ * `http/answers/errors.ts` is the only place that turns a code into a status. Anything else that is thrown is a bug
  * and answers 500 without its message.
  */
 export class MillraceError extends Error {
@@ -20,6 +20,10 @@ export class MillraceError extends Error {
 
 export const invalidRequest = (message: string, details?: readonly ErrorDetail[]): MillraceError =>
   new MillraceError('invalid_request', message, details);
+
+/** One field of a request is wrong: the sentence names it, and the details say the same for programs. */
+export const invalidField = (path: string, message: string): MillraceError =>
+  invalidRequest(`${path} ${message}`, [{ path, message }]);
 
 export const notFound = (what: string): MillraceError => new MillraceError('not_found', `${what} not found`);
 

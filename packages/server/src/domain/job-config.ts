@@ -1,5 +1,5 @@
 import { DEFAULT_JOB_CONFIG, type JobConfig, type PartialJobConfig } from '@millrace/contract';
-import { invalidRequest } from './errors.js';
+import { invalidField } from './errors.js';
 
 /**
  * Fills in a policy whose bounds were checked already. Null means that nothing differs from the defaults, whether the
@@ -40,7 +40,7 @@ function timeoutOf(given: PartialJobConfig, path: string): number | null {
   const timeout = given.timeout ?? given.timeout_secs ?? null;
   if (timeout !== (given.timeout_secs ?? timeout)) {
     const message = 'must equal timeout when both are given';
-    throw invalidRequest(`${path}.timeout_secs ${message}`, [{ path: `${path}.timeout_secs`, message }]);
+    throw invalidField(`${path}.timeout_secs`, message);
   }
   return timeout;
 }

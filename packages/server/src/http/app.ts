@@ -1,28 +1,28 @@
 import cors from '@fastify/cors';
 import fastify, { LogController, type FastifyBaseLogger, type FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
-import type { Engine } from '../engine/types.js';
+import type { Engine } from '../engine/api.js';
 import type { AuthFailure, Metrics } from '../telemetry/metrics.js';
-import { Admission } from './admission.js';
-import { authHooks } from './auth.js';
-import { registerBodyParsers } from './body.js';
-import { guardConnections } from './connections.js';
+import { Admission } from './access/admission.js';
+import { authHooks } from './access/auth.js';
+import { registerBodyParsers } from './requests/body.js';
+import { guardConnections } from './access/connections.js';
 import type { HttpContext } from './context.js';
-import { Credentials, type AuthSettings } from './credentials.js';
+import { Credentials, type AuthSettings } from './access/credentials.js';
 import {
   handleClientError,
   handleError,
   handleExpectation,
   handleFrameworkError,
   handleUnknownRoute,
-} from './errors.js';
-import { OpenCalls } from './open-calls.js';
+} from './answers/errors.js';
+import { OpenCalls } from './answers/open-calls.js';
 import { registerDocs, registerOpenApi } from './openapi.js';
 import { registerRequestHooks } from './request-hooks.js';
-import { requestIds } from './request-id.js';
+import { requestIds } from './requests/request-id.js';
 import { registerRoutes } from './routes/index.js';
 import './types.js';
-import { validatorOptions } from './validation.js';
+import { validatorOptions } from './requests/validation.js';
 
 export interface AppDeps {
   readonly engine: Engine;

@@ -1,7 +1,7 @@
-import type { Engine } from '../engine/types.js';
+import type { Engine } from '../engine/api.js';
 import type { Metrics } from '../telemetry/metrics.js';
-import type { Admission } from './admission.js';
-import type { OpenCalls } from './open-calls.js';
+import type { Admission } from './access/admission.js';
+import type { OpenCalls } from './answers/open-calls.js';
 
 /** What every route may use. */
 export interface HttpContext {

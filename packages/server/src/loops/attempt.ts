@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import type { HeldJob } from '../engine/bundle.js';
+import type { HeldJob } from '../engine/leases/bundle.js';
 import {
   PermanentError,
   RawJson,

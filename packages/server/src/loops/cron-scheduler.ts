@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
-import { LEAD_MS, LOOK_EVERY_MS, type CronFirer, type Round } from '../engine/cron-firer.js';
-import type { Hub } from '../engine/hub.js';
+import { LEAD_MS, LOOK_EVERY_MS, type CronFirer, type Round } from '../engine/crons/cron-firer.js';
+import type { Hub } from '../engine/shared/hub.js';
 import { createLoop, type Loop } from './loop.js';
 
 /**

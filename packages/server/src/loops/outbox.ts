@@ -1,5 +1,6 @@
 import { isUnavailable } from '../domain/errors.js';
-import type { BundledCompletion } from '../engine/settle.js';
+import { pause } from './pause.js';
+import type { BundledCompletion } from '../engine/outcomes/settle.js';
 
 /**
  * Completions of bundled jobs on their way to the database: the path that nearly every job of a busy pool takes, so it makes no promise a
@@ -63,7 +64,7 @@ export class Outbox {
       this.#leave(completions, missed);
     } catch (error) {
       // One by one, each finds out for itself; while the database is away, a little later.
-      if (isUnavailable(error)) await new Promise((resolve) => setTimeout(resolve, RETRY_MS).unref());
+      if (isUnavailable(error)) await pause(RETRY_MS);
       this.#leave(completions, completions);
     }
     this.#flying--;

@@ -1,14 +1,16 @@
 import type { Logger } from 'pino';
 import { isUnavailable } from '../domain/errors.js';
-import type { HeldJob } from '../engine/bundle.js';
-import type { Claimer } from '../engine/claim.js';
-import type { Hub } from '../engine/hub.js';
-import type { Settler } from '../engine/settle.js';
-import { pooledSlots } from '../engine/slots.js';
+import { dueDelayMs } from '../engine/leases/due-delay.js';
+import type { HeldJob } from '../engine/leases/bundle.js';
+import type { Claimer } from '../engine/leases/claim.js';
+import type { Hub } from '../engine/shared/hub.js';
+import type { Settler } from '../engine/outcomes/settle.js';
+import { pooledSlots } from '../engine/leases/slots.js';
 import type { Handlers } from '../handlers/types.js';
+import { pause } from './pause.js';
 import { Attempt, type AttemptEnd } from './attempt.js';
-import { Endings } from './endings.js';
-import type { Holdings } from './holdings.js';
+import { OutcomeWriter } from './outcome-writer.js';
+import type { HeldLeases } from './held-leases.js';
 
 /**
  * Runs the jobs of the default queue inside the server, `workers` at a time.
@@ -26,7 +28,7 @@ export interface WorkerPoolOptions {
   readonly claimer: Claimer;
   readonly settler: Settler;
   readonly hub: Hub;
-  readonly holdings: Holdings;
+  readonly heldLeases: HeldLeases;
   readonly logger: Logger;
 }
 
@@ -38,7 +40,6 @@ const CLAIMS_IN_FLIGHT = 2;
 const SAFETY_POLL_MS = 5_000;
 const TICK_MS = 50;
 const RETRY_MS = 1_000;
-const BUSY_MS = 20;
 /** For so long handlers that never wait may keep everything else waiting. */
 const SLICE_MS = 10;
 /** After the signal, how long a handler may take to come back before the process goes on without it. */
@@ -47,7 +48,7 @@ const GRACE_MS = 1_000;
 export class WorkerPool {
   #buffer: HeldJob[] = [];
   readonly #running = new Set<Attempt>();
-  readonly #endings: Endings;
+  readonly #outcomes: OutcomeWriter;
   #claiming = 0;
   #claimingSlots = 0;
   #dispatching = false;
@@ -64,29 +65,29 @@ export class WorkerPool {
   #measuredAt = performance.now();
 
   constructor(private readonly options: WorkerPoolOptions) {
-    const { settler, holdings, logger } = options;
-    this.#endings = new Endings({ settler, holdings, logger, triesMs: POOL_LEASE_SECS * 1000 }, () =>
+    const { settler, heldLeases, logger } = options;
+    this.#outcomes = new OutcomeWriter({ settler, heldLeases, logger, triesMs: POOL_LEASE_SECS * 1000 }, () =>
       this.#signalIfQuiet(),
     );
   }
 
   start(): void {
     this.#unsubscribe = this.options.hub.onWork(this.options.queue, () => this.#wake());
-    this.options.holdings.start((leased) => this.#lose(leased));
+    this.options.heldLeases.start((leased) => this.#lose(leased));
     this.#refill();
   }
 
   /** Gives back what has not started, waits for what has, and past the deadline interrupts that too. */
   async stop(deadlineMs: number): Promise<void> {
     this.#stopping = true;
-    this.#endings.hurry();
+    this.#outcomes.hurry();
     this.#unsubscribe?.();
     if (this.#timer) clearTimeout(this.#timer);
     this.#releaseBuffer();
-    await Promise.race([this.#quiet(), wait(deadlineMs)]);
+    await Promise.race([this.#quiet(), pause(deadlineMs)]);
     for (const attempt of this.#running) attempt.interrupt();
-    await Promise.race([this.#quiet(), wait(GRACE_MS)]);
-    await this.options.holdings.stop();
+    await Promise.race([this.#quiet(), pause(GRACE_MS)]);
+    await this.options.heldLeases.stop();
     if (this.#tick) clearInterval(this.#tick);
   }
 
@@ -141,7 +142,7 @@ export class WorkerPool {
   }
 
   #accept(jobs: readonly HeldJob[]): void {
-    for (const leased of jobs) this.options.holdings.add(leased);
+    for (const leased of jobs) this.options.heldLeases.add(leased);
     this.#buffer = this.#buffer.length === 0 ? [...jobs] : this.#buffer.concat(jobs);
     if (this.#stopping) this.#releaseBuffer();
     this.#dispatch();
@@ -172,7 +173,7 @@ export class WorkerPool {
     const handler = Object.hasOwn(this.options.handlers, job.task_name)
       ? this.options.handlers[job.task_name]
       : undefined;
-    if (!handler) return this.#endings.noHandler(leased);
+    if (!handler) return this.#outcomes.noHandler(leased);
     const attempt = new Attempt(leased, this.#onEnd);
     this.#running.add(attempt);
     attempt.start(handler, this.options.logger);
@@ -181,20 +182,20 @@ export class WorkerPool {
   readonly #onEnd = (attempt: Attempt, end: AttemptEnd): void => {
     this.#running.delete(attempt);
     this.#finished++;
-    this.#endings.store(attempt.leased, end);
+    this.#outcomes.store(attempt.leased, end);
     this.#dispatch();
   };
 
   #lose(leased: HeldJob): void {
     for (const attempt of this.#running) if (attempt.leased === leased) attempt.lose();
     this.#buffer = this.#buffer.filter((each) => each !== leased);
-    this.options.holdings.remove(leased);
+    this.options.heldLeases.remove(leased);
   }
 
   #releaseBuffer(): void {
     const unstarted = this.#buffer;
     this.#buffer = [];
-    for (const leased of unstarted) this.#endings.store(leased, { kind: 'interrupted' });
+    for (const leased of unstarted) this.#outcomes.store(leased, { kind: 'interrupted' });
   }
 
   #checkTimeouts(): void {
@@ -210,7 +211,7 @@ export class WorkerPool {
   async #setAlarm(failed: boolean): Promise<void> {
     const nextMs = failed
       ? RETRY_MS
-      : await this.options.claimer.nextDue(this.options.queue).then(dueMs, () => RETRY_MS);
+      : await this.options.claimer.nextDue(this.options.queue).then(dueDelayMs, () => RETRY_MS);
     if (this.#stopping) return;
     if (this.#timer) clearTimeout(this.#timer);
     this.#timer = setTimeout(() => this.#lookAgain(), Math.min(nextMs, SAFETY_POLL_MS));
@@ -237,11 +238,6 @@ export class WorkerPool {
 
   /** Nothing in hand and nothing on its way here: a claim in flight may still bring jobs that have to be given back. */
   #isQuiet(): boolean {
-    return this.#running.size === 0 && this.#endings.size === 0 && this.#claiming === 0;
+    return this.#running.size === 0 && this.#outcomes.size === 0 && this.#claiming === 0;
   }
 }
-
-/** A job that is due and still was not claimed is just being claimed by somebody else. */
-const dueMs = (secs: number | null): number => (secs === null ? Infinity : Math.max(BUSY_MS, secs * 1000 + 2));
-
-const wait = (ms: number): Promise<void> => new Promise((resolve) => void setTimeout(resolve, ms).unref());

@@ -1,5 +1,5 @@
 import type { CronFiringKind } from '@millrace/contract';
-import type { CronFiringRecord, CronRecord, JsonText } from '../engine/types.js';
+import type { CronFiringRecord, CronRecord, JsonText } from '../domain/records.js';
 import { toInstant, toInstantOrNull } from './rows.js';
 
 /** Schedules and firings as PostgreSQL gives them ⇄ records as the engine shows them. */

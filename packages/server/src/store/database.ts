@@ -43,7 +43,7 @@ export interface DatabaseOptions {
 /** What stands between us and PostgreSQL: `transaction` is a pooler that lends a server connection for one transaction at a time. */
 export type Pooler = 'none' | 'transaction';
 export type Row = Record<string, unknown>;
-export type Run = <R extends object = Row>(statement: Statement, values?: readonly unknown[]) => Promise<R[]>;
+export type Execute = <R extends object = Row>(statement: Statement, values?: readonly unknown[]) => Promise<R[]>;
 
 const CONNECT_MS = 5_000;
 const COLLISION_TRIES = 10;
@@ -59,23 +59,23 @@ const TYPES: pg.CustomTypesConfig = {
 };
 
 /** Runs one statement, which is a transaction, on a connection that was taken for it. */
-type Execute = <R extends object>(
+type RunOn = <R extends object>(
   client: pg.ClientBase,
   statement: Statement,
   values: readonly unknown[],
 ) => Promise<R[]>;
 
-const prepared: Execute = (client, statement, values) => runPrepared(client, statement, values, TYPES);
+const prepared: RunOn = (client, statement, values) => runPrepared(client, statement, values, TYPES);
 
 /** Planned for its values. */
-const plainly: Execute = async <R extends object>(
+const plainly: RunOn = async <R extends object>(
   client: pg.ClientBase,
   { text }: Statement,
   values: readonly unknown[],
 ) => (await client.query<R & pg.QueryResultRow>({ text, values: [...values] })).rows;
 
 /** Behind a pooler, where the next statement may meet another server connection. */
-const passing = (settings: Settings): Execute => {
+const passing = (settings: Settings): RunOn => {
   const run = pooledRun(settings);
   return async (client, { text }, values) => (await run<never>(client, { text, values: [...values] })).rows;
 };
@@ -85,8 +85,8 @@ export class Database {
   readonly #reads: pg.Pool;
   readonly #listenUrl: string | null;
   readonly #pooled: boolean;
-  readonly #runHot: Execute;
-  readonly #runRead: Execute;
+  readonly #runHot: RunOn;
+  readonly #runRead: RunOn;
   #away = false;
 
   constructor(private readonly options: DatabaseOptions) {
@@ -103,15 +103,15 @@ export class Database {
   }
 
   /** A statement of the queue, in a transaction of its own. */
-  readonly run: Run = (statement, values = []) =>
+  readonly run: Execute = (statement, values = []) =>
     this.#attempt(this.#hot, HOT_DEADLINE_MS, this.#runHot, statement, values);
 
   /** A read with its own plan. */
-  readonly read: Run = (statement, values = []) =>
+  readonly read: Execute = (statement, values = []) =>
     this.#attempt(this.#reads, READ_DEADLINE_MS, this.#runRead, statement, values);
 
   /** Several statements of the queue in one transaction. The body may run more than once: it must have no effect but through `run`. */
-  async transaction<T>(body: (run: Run) => Promise<T>): Promise<T> {
+  async transaction<T>(body: (execute: Execute) => Promise<T>): Promise<T> {
     return this.#retrying(() => this.#transactionOnce(body));
   }
 
@@ -171,7 +171,7 @@ export class Database {
   #attempt<R extends object>(
     pool: pg.Pool,
     deadlineMs: number,
-    execute: Execute,
+    execute: RunOn,
     statement: Statement,
     values: readonly unknown[],
   ): Promise<R[]> {
@@ -188,7 +188,7 @@ export class Database {
     });
   }
 
-  async #transactionOnce<T>(body: (run: Run) => Promise<T>): Promise<T> {
+  async #transactionOnce<T>(body: (execute: Execute) => Promise<T>): Promise<T> {
     const client = await this.#hot.connect();
     // Its settings came with BEGIN, if they have to come with something.
     const execute = this.#pooled ? plainly : prepared;

@@ -5,7 +5,7 @@ import {
   type JobStatus,
   type WorkflowStatus,
 } from '@millrace/contract';
-import type { DeadLetterRecord, Instant, JobRecord, JsonText } from '../engine/types.js';
+import type { DeadLetterRecord, Instant, JobRecord, JsonText } from '../domain/records.js';
 
 /** Rows as PostgreSQL gives them ⇄ records as the engine shows them. */
 export interface JobRow {

@@ -9,8 +9,8 @@ import {
   type Graph,
   type StepOutcome,
 } from '../../src/domain/dag.js';
-import { chooser, graphs, outcomes } from '../workflows/graphs.js';
-import { Model, type Ending, type ModelStep, type Policy } from '../workflows/model.js';
+import { chooser, graphs, outcomes } from '../engine/workflows/graphs.js';
+import { Model, type Ending, type ModelStep, type Policy } from '../engine/workflows/model.js';
 
 const SHOWN: Record<string, string> = {
   b: 'unfinished',
@@ -47,10 +47,10 @@ class Duel {
     this.#compare([]);
   }
 
-  end(endings: readonly Ending[]): void {
+  end(outcomes: readonly Ending[]): void {
     const before = this.model.live();
-    this.last = advance(this.graph, this.last.state, endings.map(this.#outcome));
-    this.model.end(endings);
+    this.last = advance(this.graph, this.last.state, outcomes.map(this.#outcome));
+    this.model.end(outcomes);
     this.#compare(before);
   }
 
@@ -87,7 +87,7 @@ class Duel {
 describe('random graphs against the model', () => {
   const RUNS = { numRuns: 700 };
 
-  it('agree after every batch of endings, in any order and grouping', () => {
+  it('agree after every batch of outcomes, in any order and grouping', () => {
     fc.assert(
       fc.property(graphs({ maxSteps: 14 }), fc.gen(), (steps, gen) => {
         const choose = chooser(gen);

@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { cloneDatabase, type TestDatabase } from '../support/database.js';
-import { allStatements, connectLike, describePlan, fill, genericPlan, walk, type PlanNode } from './plan-kit.js';
+import { allStatements, connectLike, describePlan, fill, genericPlan, walk, type PlanNode } from './jobs/plan-kit.js';
 
 /**
  * The statements of the hot pool keep the plan that was made first. Whatever the tables held then, a lookup must go down the index that was

@@ -4,7 +4,9 @@ import { DEFAULT_JOB_CONFIG } from '@millrace/contract';
 import type { FastifyInstance } from 'fastify';
 import { pino, type Logger } from 'pino';
 import { afterAll } from 'vitest';
-import type { DeadLetterRecord, Engine, JobRecord, JobSpec, ListQuery, TenantStats } from '../../src/engine/types.js';
+import type { Stats } from '@millrace/contract';
+import type { DeadLetterRecord, JobRecord, JobSpec } from '../../src/domain/records.js';
+import type { Engine, ListQuery } from '../../src/engine/api.js';
 import { createApp, type AppDeps } from '../../src/http/app.js';
 import { Metrics } from '../../src/telemetry/metrics.js';
 import { createClient, type Client } from '../support/client.js';
@@ -68,7 +70,7 @@ export function deadLetterRecord(fields: Partial<DeadLetterRecord> = {}): DeadLe
   };
 }
 
-export const NO_STATS: TenantStats = {
+export const NO_STATS: Stats = {
   jobs_created: 0,
   jobs_completed: 0,
   jobs_failed: 0,

@@ -12,11 +12,11 @@ import {
 } from '@millrace/contract';
 import type { FastifyInstance } from 'fastify';
 import type { HttpContext } from '../context.js';
-import { cronSpec } from '../cron-input.js';
-import { listQuery, nextRunsCount, type Query } from '../list-query.js';
-import { sendJson, sendNothing } from '../reply.js';
-import { bodyErrors, described, errors, nothing, TENANT, vital } from '../route-docs.js';
-import { cronJson, pageJson } from '../serialize.js';
+import { cronSpec } from '../requests/cron-input.js';
+import { listQuery, nextRunsCount, type Query } from '../requests/list-parameters.js';
+import { sendJson, sendNothing } from '../answers/reply.js';
+import { bodyErrors, described, errors, nothing, TENANT, vital } from './route-docs.js';
+import { cronJson, pageJson } from '../answers/serialize.js';
 
 interface ById {
   Params: { id: string };

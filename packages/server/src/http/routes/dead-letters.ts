@@ -2,10 +2,10 @@ import { DeadLetter, DeadLetterPage, DeadLetterParams, JobCreated, ListQuery, re
 import type { FastifyInstance } from 'fastify';
 import { notFound } from '../../domain/errors.js';
 import type { HttpContext } from '../context.js';
-import { listQuery, type Query } from '../list-query.js';
-import { sendJson } from '../reply.js';
-import { bodyErrors, described, errors, TENANT } from '../route-docs.js';
-import { deadLetterJson, pageJson } from '../serialize.js';
+import { listQuery, type Query } from '../requests/list-parameters.js';
+import { sendJson } from '../answers/reply.js';
+import { bodyErrors, described, errors, TENANT } from './route-docs.js';
+import { deadLetterJson, pageJson } from '../answers/serialize.js';
 
 interface ById {
   Params: { id: string };

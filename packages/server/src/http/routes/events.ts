@@ -1,9 +1,9 @@
 import { IdParams } from '@millrace/contract';
 import type { FastifyInstance } from 'fastify';
 import type { HttpContext } from '../context.js';
-import { MAX_STREAM_MS, streamEvents } from '../event-stream.js';
-import { errors, TENANT } from '../route-docs.js';
-import { jobJsonLine } from '../serialize.js';
+import { MAX_STREAM_MS, streamEvents } from '../answers/event-stream.js';
+import { errors, TENANT } from './route-docs.js';
+import { jobJsonLine } from '../answers/serialize.js';
 
 export function eventRoutes(app: FastifyInstance, { engine, openCalls }: HttpContext): void {
   // No HEAD beside it: asking for the headers of a stream would mean to open one.

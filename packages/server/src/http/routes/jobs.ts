@@ -12,14 +12,14 @@ import {
   ref,
 } from '@millrace/contract';
 import type { FastifyInstance, FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify';
-import { invalidRequest } from '../../domain/errors.js';
+import { invalidField } from '../../domain/errors.js';
 import type { HttpContext } from '../context.js';
-import { CALLER_FIELDS, idempotencyKey, jobSpec } from '../job-input.js';
-import { jobListQuery, type Query } from '../list-query.js';
+import { CALLER_FIELDS, idempotencyKey, jobSpec } from '../requests/job-input.js';
+import { jobListQuery, type Query } from '../requests/list-parameters.js';
 import { rawFields, rawFieldsOfEach } from '../../domain/raw-json.js';
-import { sendJson, sendNothing } from '../reply.js';
-import { bodyErrors, described, errors, nothing, TENANT, vital } from '../route-docs.js';
-import { jobJson, pageJson } from '../serialize.js';
+import { sendJson, sendNothing } from '../answers/reply.js';
+import { bodyErrors, described, errors, nothing, TENANT, vital } from './route-docs.js';
+import { jobJson, pageJson } from '../answers/serialize.js';
 
 interface ById {
   Params: { id: string };
@@ -67,7 +67,7 @@ function boundBatch(request: FastifyRequest, _reply: FastifyReply, done: HookHan
   const { jobs } = (request.body ?? {}) as { jobs?: unknown };
   if (!Array.isArray(jobs) || jobs.length <= BATCH_LIMITS.maximum) return done();
   const message = `must have at most ${BATCH_LIMITS.maximum} items`;
-  done(invalidRequest(`jobs ${message}`, [{ path: 'jobs', message }]));
+  done(invalidField('jobs', message));
 }
 
 const createSchema = {

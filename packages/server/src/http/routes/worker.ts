@@ -12,14 +12,15 @@ import {
   ref,
 } from '@millrace/contract';
 import type { FastifyInstance } from 'fastify';
-import { invalidRequest } from '../../domain/errors.js';
+import { invalidField } from '../../domain/errors.js';
 import { characterCount, cleanText, isStorableText } from '../../domain/text.js';
-import type { LeasedJob, LeaseRequest as EngineLeaseRequest } from '../../engine/types.js';
+import type { LeasedJob } from '../../domain/records.js';
+import type { LeaseRequest as EngineLeaseRequest } from '../../engine/api.js';
 import type { HttpContext } from '../context.js';
 import { rawFields } from '../../domain/raw-json.js';
-import { sendJson, sendNothing } from '../reply.js';
-import { bodyErrors, described, nothing, vital, WORKER } from '../route-docs.js';
-import { leaseJson } from '../serialize.js';
+import { sendJson, sendNothing } from '../answers/reply.js';
+import { bodyErrors, described, nothing, vital, WORKER } from './route-docs.js';
+import { leaseJson } from '../answers/serialize.js';
 
 interface ById<Body> {
   Params: { id: string };
@@ -82,7 +83,7 @@ async function waitForJobs(
 function leaseRequest(queue: string, body: LeaseRequest): EngineLeaseRequest {
   if (queue === '' || characterCount(queue) > MAX_QUEUE_LENGTH || !isStorableText(queue)) {
     const message = `must have 1 to ${MAX_QUEUE_LENGTH} characters, none of them NUL`;
-    throw invalidRequest(`queue ${message}`, [{ path: 'queue', message }]);
+    throw invalidField('queue', message);
   }
   return {
     queue,

@@ -11,11 +11,11 @@ import {
 } from '@millrace/contract';
 import type { FastifyInstance } from 'fastify';
 import type { HttpContext } from '../context.js';
-import { workflowListQuery, type Query } from '../list-query.js';
-import { sendJson, sendNothing } from '../reply.js';
-import { bodyErrors, described, errors, nothing, TENANT, vital } from '../route-docs.js';
-import { pageJson, workflowJson } from '../serialize.js';
-import { boundSteps, workflowSpec } from '../workflow-input.js';
+import { workflowListQuery, type Query } from '../requests/list-parameters.js';
+import { sendJson, sendNothing } from '../answers/reply.js';
+import { bodyErrors, described, errors, nothing, TENANT, vital } from './route-docs.js';
+import { pageJson, workflowJson } from '../answers/serialize.js';
+import { boundSteps, workflowSpec } from '../requests/workflow-input.js';
 
 interface ById {
   Params: { id: string };

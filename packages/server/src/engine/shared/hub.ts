@@ -1,0 +1,98 @@
+import type { LaneNews, News } from '../../store/notifications.js';
+
+/**
+ * The one way up: commits of this process and news of others come in here, and whoever waits (long polls, the pool, event streams)
+ * hears of them. Nothing here is durable; every listener also looks for itself from time to time.
+ */
+export interface Outlet {
+  /** Whether news of others arrives at present. */
+  readonly listening: boolean;
+  publishWork(queue: string, priority: number, since: number | null): void;
+  publishEvents(): void;
+}
+
+type WorkListener = () => void;
+type LaneListener = (queue: string, lanes: readonly LaneNews[]) => void;
+/** Hears of the occurrence for which a schedule was set, or of null: some may have been set unheard. */
+type CronListener = (occurrenceMs: number | null) => void;
+
+export class Hub {
+  readonly #work = new Map<string, Set<WorkListener>>();
+  readonly #floors = new Set<LaneListener>();
+  readonly #events = new Set<() => void>();
+  readonly #crons = new Set<CronListener>();
+  #outlet: Outlet | null = null;
+
+  /** Where news of this process leaves for the others. */
+  connect(outlet: Outlet): void {
+    this.#outlet = outlet;
+  }
+
+  get listening(): boolean {
+    return this.#outlet?.listening ?? false;
+  }
+
+  /** Jobs were put on a queue by this process. `since`: the job's instant where it stands earlier than now, else null. */
+  announceWork(queue: string, priority: number, since: number | null): void {
+    for (const listener of this.#floors) listener(queue, [{ priority, since }]);
+    this.#wake(queue);
+    this.#outlet?.publishWork(queue, priority, since);
+  }
+
+  announceEvents(): void {
+    this.#emitEvents();
+    this.#outlet?.publishEvents();
+  }
+
+  hear(news: News): void {
+    for (const [queue, lanes] of news.queues) {
+      for (const listener of this.#floors) listener(queue, lanes);
+      this.#wake(queue);
+    }
+    if (news.events) this.#emitEvents();
+    if (news.crons !== null) this.#emitCrons(news.crons);
+  }
+
+  /** News may have been missed: everybody looks. */
+  wakeAll(): void {
+    for (const queue of this.#work.keys()) this.#wake(queue);
+    this.#emitEvents();
+    this.#emitCrons(null);
+  }
+
+  onWork(queue: string, listener: WorkListener): () => void {
+    let listeners = this.#work.get(queue);
+    if (!listeners) this.#work.set(queue, (listeners = new Set()));
+    listeners.add(listener);
+    return () => {
+      listeners.delete(listener);
+      if (listeners.size === 0 && this.#work.get(queue) === listeners) this.#work.delete(queue);
+    };
+  }
+
+  onLanes(listener: LaneListener): void {
+    this.#floors.add(listener);
+  }
+
+  onEvents(listener: () => void): () => void {
+    this.#events.add(listener);
+    return () => this.#events.delete(listener);
+  }
+
+  onCrons(listener: CronListener): () => void {
+    this.#crons.add(listener);
+    return () => this.#crons.delete(listener);
+  }
+
+  #wake(queue: string): void {
+    for (const listener of this.#work.get(queue) ?? []) listener();
+  }
+
+  #emitCrons(occurrenceMs: number | null): void {
+    for (const listener of this.#crons) listener(occurrenceMs);
+  }
+
+  #emitEvents(): void {
+    for (const listener of this.#events) listener();
+  }
+}
