@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { withLock } from './lock.mjs';
 import { root, runNpm, runTool } from './tools.mjs';
 
-const OLDEST_NODE = [20, 11];
+const OLDEST_NODE = [20, 12];
 
 /** Makes a clone ready to run: packages installed, the command line built. Costs a moment when it already is. */
 export async function ready() {

@@ -74,19 +74,27 @@ FROM (
 ) AS c;
 
 -- name: next_due
--- How long until the next job of a queue falls due: what a waiting claim sets its alarm by.
-WITH RECURSIVE lane (priority) AS (
-  (SELECT r.priority FROM millrace.ready r WHERE r.queue = $1 ORDER BY r.priority DESC LIMIT 1)
-  UNION ALL
-  SELECT (SELECT r.priority FROM millrace.ready r WHERE r.queue = $1 AND r.priority < lane.priority ORDER BY r.priority DESC LIMIT 1)
-  FROM lane WHERE lane.priority IS NOT NULL
-)
-SELECT extract(epoch FROM min(first.scheduled_at) - now())::float8 AS secs
-FROM lane, LATERAL (
-  SELECT r.scheduled_at FROM millrace.ready r
-  WHERE r.queue = $1 AND r.priority = lane.priority
-  ORDER BY r.scheduled_at LIMIT 1
-) AS first;
+-- How long until the first job of each of these queues falls due: what waiting claims set their alarms by. Queues on which no job
+-- waits are left out.
+SELECT asked.queue, extract(epoch FROM first.scheduled_at - now())::float8 AS secs
+FROM unnest($1::text[]) AS asked (queue), LATERAL (
+  WITH RECURSIVE lane (priority) AS (
+    (SELECT r.priority FROM millrace.ready r WHERE r.queue = asked.queue ORDER BY r.priority DESC LIMIT 1)
+    UNION ALL
+    SELECT (
+      SELECT r.priority FROM millrace.ready r WHERE r.queue = asked.queue AND r.priority < lane.priority
+      ORDER BY r.priority DESC LIMIT 1
+    )
+    FROM lane WHERE lane.priority IS NOT NULL
+  )
+  SELECT min(head.scheduled_at) AS scheduled_at
+  FROM lane, LATERAL (
+    SELECT r.scheduled_at FROM millrace.ready r
+    WHERE r.queue = asked.queue AND r.priority = lane.priority
+    ORDER BY r.scheduled_at LIMIT 1
+  ) AS head
+) AS first
+WHERE first.scheduled_at IS NOT NULL;
 
 -- name: extend
 -- A heartbeat, for any number of leases: the new deadline counts from now and may be earlier than the old one.

@@ -3,6 +3,7 @@ import type { Database } from '../../store/database.js';
 import { toInstant } from '../../store/rows.js';
 import { loadStatements } from '../../store/sql.js';
 import { formBundles, type HeldJob } from './bundle.js';
+import type { QueueHead } from './idle-queues.js';
 import { ClaimedJob, type OptionalFields } from './claimed-job.js';
 import type { Hub } from '../shared/hub.js';
 import { ClaimFloors, type Floors } from './claim-floors.js';
@@ -37,7 +38,7 @@ export class Claimer {
     private readonly hub: Hub,
     private readonly counters: Counters,
   ) {
-    hub.onLanes((queue, news) => this.#floors.heard(queue, news));
+    hub.onAnyWork((queue, news) => this.#floors.heard(queue, news));
   }
 
   /** In claim order, at most one a slot. */
@@ -56,8 +57,13 @@ export class Claimer {
 
   /** Seconds until the next waiting job of the queue falls due (not above 0: it is due), or null when none waits. */
   async nextDue(queue: string): Promise<number | null> {
-    const [row] = await this.db.run<{ secs: number | null }>(sql.next_due, [queue]);
-    return row?.secs ?? null;
+    const [head] = await this.heads([queue]);
+    return head?.secs ?? null;
+  }
+
+  /** The first job to fall due, of each of these queues on which any waits. */
+  heads(queues: readonly string[]): Promise<QueueHead[]> {
+    return this.db.run<QueueHead>(sql.next_due, [textArray(queues)]);
   }
 
   async #claimExactly(queue: string, slots: Slots): Promise<HeldJob[]> {

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { unavailable } from '../../domain/errors.js';
 import type { Claimer } from './claim.js';
-import { dueDelayMs } from './due-delay.js';
+import { IdleQueues } from './idle-queues.js';
 import type { Hub } from '../shared/hub.js';
 import { separateSlots, type Slot } from './slots.js';
 import type { LeasedJob } from '../../domain/records.js';
@@ -10,15 +10,14 @@ import type { LeaseRequest } from '../api.js';
 
 /**
  * Long polls. All callers that want jobs of one queue are served by one claim at a time: a thousand waiting workers cost one statement
- * when a job arrives, not a thousand.
+ * when a job arrives, not a thousand. A queue that is known to be idle is not claimed from at all until there is a reason to.
  *
  * A caller is: asking (in the claim that is in flight or the next one) → waiting (its queue came up short and it has time left) →
- * asking again when work is announced, a job falls due, or the safety poll comes → answered, or gone (its client hung up).
+ * asking again when work is announced or a job is due → answered, or gone (its client hung up).
  *
- * Invariants: a job claimed for a caller that is gone by the time the claim returns goes back as if it never had been claimed; a polls
- * with nobody at it is put away.
+ * Invariants: a job claimed for a caller that is gone by the time the claim returns goes back as if it never had been claimed; a queue
+ * is watched for due jobs exactly while somebody waits on it; one on which nobody asks or waits is forgotten.
  */
-const SAFETY_POLL_MS = 5_000;
 const MAX_SLOTS = 1_000;
 /** How often, and how long apart, it is tried to put a job back whose caller is gone. After that its lease has to run out. */
 const GIVE_BACK_TRIES = 5;
@@ -26,7 +25,8 @@ const GIVE_BACK_WAIT_MS = 1_000;
 
 interface Caller {
   readonly request: LeaseRequest;
-  readonly deadline: number;
+  deadline: number;
+  timer: NodeJS.Timeout | undefined;
   gone: boolean;
   answer(jobs: readonly LeasedJob[]): void;
   refuse(error: Error): void;
@@ -40,13 +40,16 @@ export interface UndeliveredSink {
 export class LongPolls {
   readonly #queues = new Map<string, QueuePolls>();
   readonly #underWay = new Set<Promise<void>>();
+  readonly #idle: IdleQueues;
   #closed = false;
 
   constructor(
     private readonly claimer: Claimer,
     private readonly hub: Hub,
     private readonly sink: UndeliveredSink,
-  ) {}
+  ) {
+    this.#idle = new IdleQueues((queues) => claimer.heads(queues), hub);
+  }
 
   /** Callers that wait at this moment. */
   get waiting(): number {
@@ -75,7 +78,10 @@ export class LongPolls {
   #polls(queue: string): QueuePolls {
     const known = this.#queues.get(queue);
     if (known) return known;
-    const polls: QueuePolls = new QueuePolls(queue, this.claimer, this.hub, {
+    const polls: QueuePolls = new QueuePolls(queue, {
+      claimer: this.claimer,
+      hub: this.hub,
+      idle: this.#idle,
       track: (work) => this.#track(work),
       giveBack: (jobs) => this.#giveBack(jobs),
       putAway: () => {
@@ -103,9 +109,12 @@ export class LongPolls {
   }
 }
 
-/** What a polls asks of the owner it stands in. */
+/** What the polls of one queue need from all polls together. */
 interface PollsOwner {
-  /** The owner does not close before this is done. It must not fail. */
+  readonly claimer: Claimer;
+  readonly hub: Hub;
+  readonly idle: IdleQueues;
+  /** A stop waits until this is done. It must not fail. */
   track(work: Promise<void>): void;
   giveBack(jobs: readonly LeasedJob[]): Promise<void>;
   putAway(): void;
@@ -113,18 +122,15 @@ interface PollsOwner {
 
 class QueuePolls {
   #asking: Caller[] = [];
-  #waiting = new Set<Caller>();
+  readonly #waiting = new Set<Caller>();
   #claiming = false;
-  #timer: NodeJS.Timeout | null = null;
-  #unsubscribe: () => void;
+  readonly #unsubscribe: () => void;
 
   constructor(
     private readonly queue: string,
-    private readonly claimer: Claimer,
-    hub: Hub,
     private readonly owner: PollsOwner,
   ) {
-    this.#unsubscribe = hub.onWork(queue, () => this.#askAgain());
+    this.#unsubscribe = owner.hub.onWork(queue, this.#askAgain);
   }
 
   get waiting(): number {
@@ -135,19 +141,24 @@ class QueuePolls {
     return new Promise((resolve, reject) => {
       const leave = () => {
         caller.gone = true;
-        this.#waiting.delete(caller);
-        this.#restIfIdle();
+        settled();
+        this.#stopWaiting(caller);
         resolve([]);
       };
-      const settled = () => signal.removeEventListener('abort', leave);
+      const settled = () => {
+        clearTimeout(caller.timer);
+        signal.removeEventListener('abort', leave);
+      };
       const caller: Caller = {
         request,
         deadline: performance.now() + request.waitSecs * 1000,
+        timer: undefined,
         gone: false,
         answer: (jobs) => (settled(), resolve(jobs)),
         refuse: (error) => (settled(), reject(error)),
       };
       signal.addEventListener('abort', leave, { once: true });
+      if (request.waitSecs > 0 && !this.#claiming && this.owner.idle.isIdle(this.queue)) return this.#wait(caller);
       this.#asking.push(caller);
       this.#pump();
     });
@@ -156,16 +167,17 @@ class QueuePolls {
   close(): void {
     for (const caller of this.#waiting) caller.answer([]);
     this.#waiting.clear();
-    for (const caller of this.#asking) Object.assign(caller, { deadline: 0 });
+    for (const caller of this.#asking) caller.deadline = 0;
     this.#restIfIdle();
   }
 
-  #askAgain(): void {
+  readonly #askAgain = (): void => {
     if (this.#waiting.size === 0) return;
+    for (const caller of this.#waiting) clearTimeout(caller.timer);
     this.#asking.push(...this.#waiting);
     this.#waiting.clear();
     this.#pump();
-  }
+  };
 
   #pump(): void {
     if (this.#claiming) return;
@@ -176,7 +188,7 @@ class QueuePolls {
   async #run(): Promise<void> {
     while (this.#asking.length > 0) await this.#claimOnce(this.#takeCallers());
     this.#claiming = false;
-    await this.#setAlarm();
+    if (this.#waiting.size > 0) this.owner.idle.watch(this.queue, this.#askAgain);
     this.#restIfIdle();
   }
 
@@ -196,7 +208,7 @@ class QueuePolls {
     const slots = callers.flatMap(({ request }) => slotsFor(request));
     let jobs: LeasedJob[];
     try {
-      jobs = await this.claimer.claim(this.queue, separateSlots(slots));
+      jobs = await this.owner.claimer.claim(this.queue, separateSlots(slots));
     } catch (error) {
       for (const caller of callers) caller.refuse(error as Error);
       return;
@@ -205,31 +217,35 @@ class QueuePolls {
     for (const caller of callers) {
       const share = jobs.splice(0, caller.request.maxJobs);
       if (caller.gone) orphans.push(...share);
-      else this.#answer(caller, share);
+      else if (share.length > 0 || caller.deadline <= performance.now()) caller.answer(share);
+      else this.#keepWaiting(caller);
     }
     if (orphans.length > 0) this.owner.track(this.owner.giveBack(orphans));
   }
 
-  #answer(caller: Caller, share: LeasedJob[]): void {
-    if (share.length > 0 || caller.deadline <= performance.now()) caller.answer(share);
-    else this.#waiting.add(caller);
+  #wait(caller: Caller): void {
+    this.#keepWaiting(caller);
+    this.owner.idle.watch(this.queue, this.#askAgain);
   }
 
-  /** The next moment at which somebody who waits must look again: a job falls due, a wait ends, or it is time to be safe. */
-  async #setAlarm(): Promise<void> {
-    if (this.#waiting.size === 0) return;
-    const dueMs = await this.claimer.nextDue(this.queue).then(dueDelayMs, () => Infinity);
-    if (this.#claiming || this.#waiting.size === 0) return;
-    const now = performance.now();
-    const endMs = Math.min(...[...this.#waiting].map((caller) => caller.deadline - now));
-    if (this.#timer) clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.#askAgain(), Math.max(1, Math.min(dueMs, endMs, SAFETY_POLL_MS)));
+  /** Until something happens or its time is up. */
+  #keepWaiting(caller: Caller): void {
+    this.#waiting.add(caller);
+    caller.timer = setTimeout(() => {
+      this.#stopWaiting(caller);
+      caller.answer([]);
+    }, caller.deadline - performance.now());
+  }
+
+  #stopWaiting(caller: Caller): void {
+    this.#waiting.delete(caller);
+    this.#restIfIdle();
   }
 
   #restIfIdle(): void {
-    if (this.#asking.length > 0 || this.#waiting.size > 0 || this.#claiming) return;
-    if (this.#timer) clearTimeout(this.#timer);
-    this.#timer = null;
+    if (this.#waiting.size > 0) return;
+    this.owner.idle.unwatch(this.queue);
+    if (this.#asking.length > 0 || this.#claiming) return;
     this.#unsubscribe();
     this.owner.putAway();
   }

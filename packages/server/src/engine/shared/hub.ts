@@ -12,13 +12,13 @@ export interface Outlet {
 }
 
 type WorkListener = () => void;
-type LaneListener = (queue: string, lanes: readonly LaneNews[]) => void;
+type AnyWorkListener = (queue: string, news: readonly LaneNews[]) => void;
 /** Hears of the occurrence for which a schedule was set, or of null: some may have been set unheard. */
 type CronListener = (occurrenceMs: number | null) => void;
 
 export class Hub {
   readonly #work = new Map<string, Set<WorkListener>>();
-  readonly #floors = new Set<LaneListener>();
+  readonly #anyWork = new Set<AnyWorkListener>();
   readonly #events = new Set<() => void>();
   readonly #crons = new Set<CronListener>();
   #outlet: Outlet | null = null;
@@ -34,7 +34,7 @@ export class Hub {
 
   /** Jobs were put on a queue by this process. `since`: the job's instant where it stands earlier than now, else null. */
   announceWork(queue: string, priority: number, since: number | null): void {
-    for (const listener of this.#floors) listener(queue, [{ priority, since }]);
+    for (const listener of this.#anyWork) listener(queue, [{ priority, since }]);
     this.#wake(queue);
     this.#outlet?.publishWork(queue, priority, since);
   }
@@ -45,8 +45,8 @@ export class Hub {
   }
 
   hear(news: News): void {
-    for (const [queue, lanes] of news.queues) {
-      for (const listener of this.#floors) listener(queue, lanes);
+    for (const [queue, work] of news.queues) {
+      for (const listener of this.#anyWork) listener(queue, work);
       this.#wake(queue);
     }
     if (news.events) this.#emitEvents();
@@ -70,8 +70,8 @@ export class Hub {
     };
   }
 
-  onLanes(listener: LaneListener): void {
-    this.#floors.add(listener);
+  onAnyWork(listener: AnyWorkListener): void {
+    this.#anyWork.add(listener);
   }
 
   onEvents(listener: () => void): () => void {

@@ -75,6 +75,54 @@ describe.concurrent('a long poll', () => {
   });
 });
 
+describe('a long poll on a queue that was found idle before', () => {
+  /** A call that ended with nothing: the server knows now that nothing is due there. */
+  const idleQueue = async (): Promise<string> => {
+    const queue = newQueue();
+    expect(await lease(worker, queue, { wait_secs: 1 })).toEqual([]);
+    return queue;
+  };
+
+  it('answers when a job is put on it between two calls', async () => {
+    const queue = await idleQueue();
+    const id = await createJob(a, queue);
+    const { value, secs } = await timed(lease(worker, queue, { wait_secs: 30 }));
+    expect(idsOf(value)).toEqual([id]);
+    expect(secs).toBeLessThan(2.5);
+  });
+
+  it('answers when a job was put on it that nobody announced', async () => {
+    const queue = await idleQueue();
+    const id = await createJob(a, newQueue());
+    await database.query('UPDATE millrace.jobs SET queue = $2 WHERE id = $1', [id, queue]);
+    await database.query('UPDATE millrace.ready SET queue = $2 WHERE id = $1', [id, queue]);
+    const { value, secs } = await timed(lease(worker, queue, { wait_secs: 30 }));
+    expect(idsOf(value)).toEqual([id]);
+    expect(secs).toBeLessThan(5);
+  });
+
+  it('finds by itself, within five seconds, a job that nobody announces while it waits', async () => {
+    const queue = await idleQueue();
+    const polling = timed(lease(worker, queue, { wait_secs: 30 }));
+    await until(async () => (await waiting()) === 1);
+    const id = await createJob(a, newQueue());
+    await database.query('UPDATE millrace.jobs SET queue = $2 WHERE id = $1', [id, queue]);
+    await database.query('UPDATE millrace.ready SET queue = $2 WHERE id = $1', [id, queue]);
+    const { value, secs } = await polling;
+    expect(idsOf(value)).toEqual([id]);
+    expect(secs).toBeLessThan(7);
+  });
+
+  it('answers when a job that was scheduled before falls due', async () => {
+    const queue = newQueue();
+    const id = await createJob(a, queue, { run_at: inSeconds(3) });
+    expect(await lease(worker, queue, { wait_secs: 1 })).toEqual([]);
+    const [leased] = await lease(worker, queue, { wait_secs: 30 });
+    expect(leased?.job.id).toBe(id);
+    expect(Date.parse(leased!.job.started_at!) - Date.parse(leased!.job.scheduled_at)).toBeLessThan(2_500);
+  });
+});
+
 /** One after the other, because they count who waits at the server. */
 describe('a call that waits at an empty queue', () => {
   it('31: answers as soon as a job is put on the queue', async () => {
