@@ -56,7 +56,7 @@ describe('openapi', () => {
   });
 });
 
-describe('a wrong call', () => {
+describe('a usage error', () => {
   const KEYS = ['--api-keys=key-a:a', '--worker-token=w'];
   const DATABASE_URL = 'postgres://nobody:hush-hush@127.0.0.1:1/none';
 
@@ -121,7 +121,7 @@ describe('migrate', () => {
     rmSync(dir, { recursive: true });
   });
 
-  it('says in one line that the database does not answer, and not with which password', async () => {
+  it('says in one line that the database does not answer, without the password', async () => {
     const { code, stdout, stderr } = await millrace(['migrate'], {
       DATABASE_URL: 'postgres://u:hush-hush@127.0.0.1:1/d',
     });
@@ -131,10 +131,10 @@ describe('migrate', () => {
   });
 });
 
-describe('serve on a schema that does not fit', () => {
+describe('serve on a schema of another version', () => {
   const SERVING = ['--mode=worker', '--metrics-port=0', '--log-level=silent'];
 
-  it('refuses one that is behind when it may not migrate', async () => {
+  it('refuses an older one if it may not migrate', async () => {
     const database = await emptyDatabase();
     const { code, stderr } = await millrace([...SERVING, '--auto-migrate=false'], { DATABASE_URL: database.url });
     expect(code).toBe(1);
@@ -145,7 +145,7 @@ describe('serve on a schema that does not fit', () => {
     await database.drop();
   });
 
-  it('refuses one that is ahead of it', async () => {
+  it('refuses a newer one', async () => {
     const database = await cloneDatabase();
     await database.query("INSERT INTO millrace.migrations (version, name) VALUES (9999, '9999_from_the_future')");
     const { code, stderr } = await millrace(SERVING, { DATABASE_URL: database.url });

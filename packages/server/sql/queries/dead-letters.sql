@@ -2,8 +2,8 @@
 SELECT * FROM millrace.dead_letters WHERE id = $1;
 
 -- name: replay
--- Takes the entry if nobody has, and creates its fresh job, in one statement: under any number of callers one of them gets the
--- row, the others wait for it and then find replayed_at set. Without the original job nothing happens at all.
+-- Marks the entry as replayed and creates the new job in one statement: of any number of callers, one gets the row, and
+-- the others wait for it and then find replayed_at set. If the original job is gone, nothing happens.
 WITH clock AS MATERIALIZED (
   SELECT now() AS now, (millrace.id_prefix(now()) || $2)::uuid AS id
 ), original AS MATERIALIZED (

@@ -25,8 +25,7 @@ const table = (head: readonly string[], rows: readonly (readonly string[])[]): s
 const code = (text: string): string => `\`${text}\``;
 
 /** Field names and reasons as code; the prose of the table stays as it is. */
-const marked = (text: string): string =>
-  text.replace(/\b([a-z]+_[a-z_]+)\b/g, '`$1`').replace(/^result\b/, '`result`');
+const marked = (text: string): string => text.replace(/\b([a-z]+_[a-z_]+)\b/g, '`$1`').replace(/^result\b/, '`result`');
 
 interface Arrow {
   readonly event: string;
@@ -64,7 +63,11 @@ const states = (): string =>
     JOB_STATUSES.map((status) => [code(status), MEANINGS[status], code(TABLES[status])]),
   );
 
-const events = (): string => table(['event', 'what happened'], JOB_EVENTS.map((event) => [code(event), marked(EVENT_MEANINGS[event])]));
+const events = (): string =>
+  table(
+    ['event', 'what happened'],
+    JOB_EVENTS.map((event) => [code(event), marked(EVENT_MEANINGS[event])]),
+  );
 
 const transitions = (): string =>
   table(
@@ -78,7 +81,8 @@ const matrix = (): string =>
     JOB_EVENTS.map((event) => [code(event), ...JOB_STATUSES.map((from) => nextState(from, event) ?? '·')]),
   );
 
-export const stateMachineText = (): string => `<!-- Written by \`npm run docs\` from packages/server/src/domain/job-state.ts; a test compares. -->
+export const stateMachineText =
+  (): string => `<!-- Written by \`npm run docs\` from packages/server/src/domain/job-state.ts; a test compares. -->
 
 # The life of a job
 

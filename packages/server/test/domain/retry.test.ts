@@ -17,7 +17,7 @@ const configs: fc.Arbitrary<JobConfig> = fc.record({
   jitter_factor: fc.double({ min: 0, max: 1, noNaN: true }),
 });
 const retries = between(max_retries);
-/** Uniform in [0, 1), as the engine's is. */
+/** Uniform in [0, 1), like the engine's. */
 const random = fc.double({ min: 0, max: 1, noNaN: true, maxExcluded: true });
 
 const plain = (config: Partial<JobConfig>): JobConfig => ({ ...DEFAULT_JOB_CONFIG, jitter_factor: 0, ...config });
@@ -34,7 +34,7 @@ describe('the delay before a retry', () => {
     expect(delays.map((_, n) => retryDelaySecs(config, n, 0))).toEqual(delays);
   });
 
-  it('is a number within the cap and its jitter, for every policy and retry', () => {
+  it('is a finite number within the cap and its jitter, for every policy and retry', () => {
     fc.assert(
       fc.property(configs, retries, random, (config, n, r) => {
         const delay = retryDelaySecs(config, n, r);
@@ -45,7 +45,7 @@ describe('the delay before a retry', () => {
     );
   });
 
-  it('is jittered after the cap, by a factor in [1 - f, 1 + f], both ends in reach', () => {
+  it('is jittered after the cap, by a factor that covers [1 - f, 1 + f]', () => {
     fc.assert(
       fc.property(configs, retries, random, (config, n, r) => {
         const [middle, f] = [unjittered(config, n), config.jitter_factor];
@@ -97,7 +97,7 @@ describe('a failed attempt', () => {
     );
   });
 
-  it('ends after as many retries as were allowed', () => {
+  it('is the last one after max_retries retries', () => {
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 1000 }), (maxRetries) => {
         let attempts = 1;

@@ -11,7 +11,7 @@ import { createApp, type AppDeps } from '../../src/http/app.js';
 import { Metrics } from '../../src/telemetry/metrics.js';
 import { createClient, type Client } from '../support/client.js';
 
-/** The HTTP side alone, over an engine that only remembers what it was asked. */
+/** The HTTP side alone, over an engine that only records its calls. */
 
 export const KEY_A = 'key-of-tenant-a';
 export const KEY_B = 'key-of-tenant-b';
@@ -82,7 +82,7 @@ export const NO_STATS: Stats = {
   workflows_failed: 0,
 };
 
-/** The parts of the engine that these tests fake; routes of others are tested on the real one. */
+/** The parts of the engine that these tests fake; the routes of the others are tested on the real one. */
 type Faked = Pick<Engine, 'jobs' | 'worker' | 'deadLetters' | 'system'>;
 type Overrides = { readonly [K in keyof Faked]?: Partial<Faked[K]> };
 
@@ -214,7 +214,7 @@ export async function useApp(options?: TestAppOptions): Promise<TestApp> {
 
 export const silentLogger = (): Logger => pino({ level: 'silent' });
 
-/** Sends bytes as they are and returns all that comes back until the server closes the connection. */
+/** Sends bytes as they are and returns everything received until the server closes the connection. */
 export function exchange(port: number, request: string | Buffer): Promise<string> {
   return new Promise((resolve, reject) => {
     const socket = connect(port, '127.0.0.1', () => socket.write(request));

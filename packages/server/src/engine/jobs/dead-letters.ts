@@ -49,9 +49,9 @@ export class DeadLetters implements DeadLettersApi {
       this.hub.announceWork(created.queue, created.priority, null);
       return created.id;
     }
-    // Nothing happened: either somebody was first, or there is nothing left to replay. Already replayed wins.
+    // Nothing happened: either another caller was first, or the job is gone. "Already replayed" takes precedence.
     if ((await this.get(tenant, id)).replayed_at !== null) {
-      throw new MillraceError('already_replayed', 'this dead letter has been replayed already');
+      throw new MillraceError('already_replayed', 'this dead letter has already been replayed');
     }
     throw notFound('the job of this dead letter');
   }

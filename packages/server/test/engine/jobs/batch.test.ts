@@ -9,7 +9,7 @@ describe('a batch', async () => {
   const items = (queue: string, count: number): object[] =>
     Array.from({ length: count }, (_, n) => ({ task_name: 't', payload: { n }, config: { queue } }));
 
-  it('of a thousand is created in the order of the request, as numbers and not as text', async () => {
+  it('of a thousand is created in the order of the request', async () => {
     const queue = newQueue();
     const reply = await batch(items(queue, 1000));
     expect(reply.status).toBe(201);
@@ -30,7 +30,7 @@ describe('a batch', async () => {
     expect(leased).toEqual(ids);
   });
 
-  it('of more than a thousand, or of none, is refused', async () => {
+  it('of more than a thousand jobs, or of none, is refused', async () => {
     const queue = newQueue();
     expect((await batch(items(queue, 1001))).status).toBe(400);
     expect((await batch([])).status).toBe(400);
@@ -58,7 +58,7 @@ describe('a batch', async () => {
     expect((await a.get(`/api/v1/jobs?queue=${queue}&include_total=true`)).body.total).toBe(0);
   });
 
-  it('that the database refuses in one place leaves nothing behind', async () => {
+  it('with one item that the database rejects leaves nothing behind', async () => {
     const queue = newQueue();
     await database.query(`ALTER TABLE millrace.ready ADD CONSTRAINT no_poison CHECK (queue NOT LIKE 'poison-%')`);
     const jobs = items(queue, 10);
@@ -86,7 +86,7 @@ describe('a batch', async () => {
     expect(await lease(worker, there)).toEqual([]);
   });
 
-  it('takes no key', async () => {
+  it('accepts no idempotency key', async () => {
     const headers = { 'idempotency-key': 'k' };
     const body = { jobs: items(newQueue(), 2) };
     const [first, second] = [

@@ -32,10 +32,10 @@ describe('many event streams', async () => {
     await Promise.all(Array.from({ length: 20 }, watchInTurn));
   });
 
-  it('by the hundred share a few connections and all of them see everything', async () => {
+  it('share a few connections by the hundred, and all of them see everything', async () => {
     const queue = newQueue();
     const ids = await createJobs(a, queue, 100);
-    // Three watchers a job.
+    // Three watchers per job.
     const streams = await Promise.all([...ids, ...ids, ...ids].map((id) => openEvents(a, id)));
     for (const events of streams) expect((await events.next())?.status).toBe('pending');
     expect(await metric('millrace_event_streams')).toBe(300);
@@ -46,7 +46,7 @@ describe('many event streams', async () => {
 
     const leased = await lease(worker, queue, { max_jobs: 100 });
     expect(leased).toHaveLength(100);
-    await Promise.all(leased.map((each) => complete(worker, each, { id: each.job.id })));
+    await Promise.all(leased.map((leasedJob) => complete(worker, leasedJob, { id: leasedJob.job.id })));
     const lives = await Promise.all(streams.map((events) => events.rest()));
     lives.forEach((states, i) => {
       expect(statusesOf(states)).toEqual(['running', 'completed']);

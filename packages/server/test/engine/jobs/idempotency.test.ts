@@ -20,7 +20,7 @@ describe('an idempotency key', async () => {
   const countOf = async (key: string): Promise<unknown> =>
     (await database.query('SELECT count(*)::int AS n FROM millrace.jobs WHERE idempotency_key = $1', [key]))[0]?.n;
 
-  it('names the same job whatever the body says', async () => {
+  it('returns the same job whatever the body says', async () => {
     const queue = newQueue();
     const first = await create(a, 'same', { config: { queue } });
     const again = await create(a, '  same ', { task_name: 'other', payload: { x: 1 }, run_at: '2999-01-01T00:00:00Z' });
@@ -31,7 +31,7 @@ describe('an idempotency key', async () => {
     expect(await countOf('same')).toBe(1);
   });
 
-  it('is remembered when the job has ended, however it ended', async () => {
+  it('is still known after the job has ended, however it ended', async () => {
     const queue = newQueue();
     const done = await create(a, 'done', { config: { queue } });
     expect((await complete(worker, await leaseOne(worker, queue))).status).toBe(204);
@@ -60,7 +60,7 @@ describe('an idempotency key', async () => {
     expect((await stats(one.a)).jobs_created! + (await stats(two.a)).jobs_created!).toBe(before + 1);
   });
 
-  it('many keys raced by two processes each get one job, and everybody is told which', async () => {
+  it('raced by two processes gets one job, and every caller is told which', async () => {
     const keys = Array.from({ length: 200 }, (_, i) => `race-${i}`);
     const backwards = [...keys].reverse();
     const ask = (client: Client, order: readonly string[]) =>
@@ -73,13 +73,13 @@ describe('an idempotency key', async () => {
     expect(row).toEqual({ jobs: 200, keys: 200 });
   });
 
-  it('cannot be one of the service', async () => {
+  it('must not have the prefix of the service', async () => {
     const reply = await create(a, 'millrace:cron:0198c7f0-0000-7000-8000-000000000000:2030-01-01T00:00:00Z');
     expect(reply.status).toBe(400);
     expect(reply.body.code).toBe('invalid_request');
   });
 
-  it('has at most 255 characters, and none means none', async () => {
+  it('has at most 255 characters, and an empty one counts as none', async () => {
     expect((await create(a, 'x'.repeat(256))).status).toBe(400);
     expect((await create(a, 'x'.repeat(255))).status).toBe(201);
     const [first, second] = [await create(a, '   '), await create(a, '')];

@@ -51,7 +51,7 @@ describe('tenants', async () => {
     },
   );
 
-  it('an id is found in upper case too', async () => {
+  it('an id may be in upper case', async () => {
     const id = await createJob(a, newQueue());
     expect((await getJob(a, id.toUpperCase())).id).toBe(id);
   });
@@ -75,7 +75,7 @@ describe('tenants', async () => {
     },
   );
 
-  it('lists, totals and queues show nobody the work of others', async () => {
+  it("lists, totals and queues show only a tenant's own work", async () => {
     const queue = newQueue();
     const [ours, theirs] = [await createJob(a, queue), await createJob(b, queue)];
     for (const [client, mine] of [
@@ -86,7 +86,7 @@ describe('tenants', async () => {
       expect(body.jobs.map((job: { id: string }) => job.id)).toEqual([mine]);
       expect(body.total).toBe(1);
       const { queues } = (await client.get('/api/v1/queues')).body;
-      expect(queues.find((each: { queue: string }) => each.queue === queue)).toMatchObject({ pending: 1 });
+      expect(queues.find((depth: { queue: string }) => depth.queue === queue)).toMatchObject({ pending: 1 });
     }
   });
 
@@ -98,7 +98,7 @@ describe('tenants', async () => {
     expect(leased.map(({ job }) => job.tenant_id)).toEqual(['tenant-a', 'tenant-b']);
   });
 
-  it('tasks are the same for everybody, statistics are not', async () => {
+  it('all tenants see the same tasks, but each sees its own statistics', async () => {
     expect((await a.get('/api/v1/tasks')).body).toEqual({ tasks: ['echo', 'fail', 'log', 'sleep'] });
     expect((await b.get('/api/v1/tasks')).body).toEqual({ tasks: ['echo', 'fail', 'log', 'sleep'] });
     const [ours, theirs] = [await stats(a), await stats(b)];
@@ -107,7 +107,7 @@ describe('tenants', async () => {
     expect(await stats(b)).toEqual(theirs);
   });
 
-  it('statistics begin anew with the process', async () => {
+  it('statistics start again with the process', async () => {
     const server = await startTestServer({ config: { mode: 'api' } });
     const { database } = server;
     await createJob(server.a, newQueue());

@@ -19,7 +19,7 @@ describe('lists of jobs', async () => {
       created = await createJobs(a, queue, 250);
     });
 
-    it.each(['ASC', 'DESC'])('pages of seven, %s, show each once and in order', async (direction) => {
+    it.each(['ASC', 'DESC'])('pages of seven, %s, show each job once and in order', async (direction) => {
       const jobs = await listAll(a, `queue=${queue}&limit=7&order_by=created_at ${direction}`);
       expect(ids(jobs)).toEqual(direction === 'ASC' ? created : [...created].reverse());
     });
@@ -33,7 +33,7 @@ describe('lists of jobs', async () => {
       expect((await list(`queue=${queue}&offset=250`)).jobs).toEqual([]);
     });
 
-    it('a page that ends the list has no cursor, full or not', async () => {
+    it('the last page has no cursor, full or not', async () => {
       const full = await list(`queue=${queue}&limit=50&offset=200`);
       expect(full.jobs).toHaveLength(50);
       expect(full.has_more).toBe(false);
@@ -42,7 +42,7 @@ describe('lists of jobs', async () => {
       expect(all).toHaveLength(250);
     });
 
-    it('the total is a number, the same on every page, and absent unless asked for', async () => {
+    it('the total is a number, the same on every page, and absent unless requested', async () => {
       let page = await list(`queue=${queue}&limit=100&include_total=true`);
       for (let pages = 1; ; pages++) {
         expect(page.total).toBe(250);
@@ -57,7 +57,7 @@ describe('lists of jobs', async () => {
       expect((await list(`queue=no-such-queue&include_total=true`)).total).toBe(0);
     });
 
-    it('an offset is ignored beside a cursor', async () => {
+    it('an offset is ignored if there is a cursor', async () => {
       const first = await list(`queue=${queue}&limit=10`);
       const next = await list(`queue=${queue}&limit=10&offset=100&cursor=${first.next_cursor}`);
       expect(ids(next.jobs)).toEqual([...created].reverse().slice(10, 20));
@@ -87,13 +87,13 @@ describe('lists of jobs', async () => {
         if (added.length === 0) added = await createJobs(a, queue, 5);
         page = await list(`queue=${queue}&limit=10&order_by=created_at ${direction}&cursor=${page.next_cursor}`);
       }
-      // Newer ones come at the end of an ascending listing, and are behind us in a descending one.
+      // Newer jobs come at the end of an ascending listing, and before the start of a descending one.
       expect(seen).toEqual(direction === 'ASC' ? [...known, ...added] : [...known].reverse());
       expect(seen).toEqual(expect.arrayContaining(old));
     }
   });
 
-  it('the range of instants includes its beginning and not its end, to the microsecond', async () => {
+  it('the range of instants includes its start but not its end, to the microsecond', async () => {
     const queue = newQueue();
     const made: Job[] = [];
     for (let i = 0; i < 4; i++) {
@@ -111,7 +111,7 @@ describe('lists of jobs', async () => {
     expect(body.total).toBe(3);
   });
 
-  it('instants far from any job are as good as any', async () => {
+  it('instants far from any job are accepted', async () => {
     const queue = newQueue();
     const id = await createJob(a, queue);
     const range = async (query: string) => ids((await list(`queue=${queue}&${query}`)).jobs);
@@ -124,7 +124,7 @@ describe('lists of jobs', async () => {
     expect(await range('created_after=2000-01-01T00:00:00%2B05:30')).toEqual([id]);
   });
 
-  it('filters by every status, with and without a queue, and by nothing of another tenant', async () => {
+  it('filters by every status, with and without a queue, within the tenant', async () => {
     const queue = newQueue();
     await createJobs(a, queue, 6, { retry_delay_secs: 3600 });
     const theirs = await createJob(b, queue);
@@ -156,7 +156,7 @@ describe('lists of jobs', async () => {
     }
   });
 
-  it('takes the order with a plus or %20 and refuses any other', async () => {
+  it('accepts the order with a plus or %20 and refuses any other', async () => {
     const queue = newQueue();
     const made = [await createJob(a, queue), await createJob(a, queue)];
     for (const order of ['created_at+ASC', 'created_at%20ASC']) {
@@ -180,7 +180,7 @@ describe('lists of jobs', async () => {
     }
   });
 
-  it('dead letters page like jobs, newest first, with numbers for ids, and mind no status', async () => {
+  it('dead letters page like jobs, newest first, with numeric ids, and ignore a status', async () => {
     const queue = newQueue();
     await createJobs(b, queue, 12);
     const failed: string[] = [];

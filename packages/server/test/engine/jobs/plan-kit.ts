@@ -28,7 +28,7 @@ export function allStatements(): { readonly file: string; readonly statement: St
   });
 }
 
-/** A connection with the very settings of one of the product's pools. */
+/** A connection with exactly the settings of one of the product's pools. */
 export async function connectLike(database: TestDatabase, pool: 'run' | 'read'): Promise<pg.Client> {
   const db = new Database({ url: database.url, maxConnections: 3, logger: pino({ level: 'silent' }) });
   const settings = await db[pool]<{ name: string; setting: string }>({
@@ -62,7 +62,7 @@ export async function explain(client: pg.Client, text: string, values?: readonly
   return rows[0]!['QUERY PLAN'][0].Plan;
 }
 
-/** A node with those above it, from the root. */
+/** A node with its ancestors, from the root. */
 export function* walk(
   node: PlanNode,
   above: readonly PlanNode[] = [],
@@ -85,7 +85,7 @@ export const describePlan = (plan: PlanNode): string =>
     })
     .join('\n');
 
-/** Jobs in every state, of many tenants and one large one, as after a day of work, plus what belongs to them. */
+/** Jobs in every state, of many tenants and one large one, as after a day of work, and what belongs to them. */
 export async function fill(database: TestDatabase, jobs: number): Promise<void> {
   await database.query(`
     INSERT INTO millrace.tenants (tenant, bucket) SELECT 'tenant-' || n, n FROM generate_series(1, 50) AS n;
