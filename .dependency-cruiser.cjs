@@ -7,7 +7,7 @@ const contract = '^packages/contract/';
 const npm = '^node_modules/';
 const core = 'core';
 
-/** `layer` may import itself, the contract, npm packages, Node's own modules and the layers named; nothing else of ours. */
+/** `layer` may import itself, the contract, npm packages, Node's own modules and the named layers; nothing else. */
 const layer = (name, below) => ({
   name: `layer-${name}`,
   comment: `${name} may import ${['itself', 'contract', ...below].join(', ')} and nothing else of ours`,

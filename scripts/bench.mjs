@@ -4,8 +4,8 @@ import { ready } from './lib/setup.mjs';
 import { root, run, runNpm, runTool } from './lib/tools.mjs';
 
 /**
- * Measures this service beside its peers (docs/performance.md says how). The peers live in bench/, which is no workspace of this
- * repository: whoever runs or tests the product never installs them.
+ * Measures this service against its peers (docs/performance.md says how). The peers are installed in bench/, which is
+ * not a workspace of this repository: whoever runs or tests the product never installs them.
  */
 const bench = join(root, 'bench');
 
@@ -17,7 +17,7 @@ if (!isInstalled()) {
 if ((await runTool('typescript', 'tsc', ['-p', bench])) !== 0) process.exit(1);
 process.exit(await run(process.execPath, [join(bench, 'dist', 'main.js'), ...process.argv.slice(2)]));
 
-/** npm writes its own lock file when everything else is in place; if the versions agree, there is nothing to do. */
+/** npm writes its own lock file last; if the versions agree, there is nothing to do. */
 function isInstalled() {
   const wanted = packagesIn(join(bench, 'package-lock.json'));
   const found = packagesIn(join(bench, 'node_modules', '.package-lock.json'));

@@ -41,7 +41,7 @@ export function run(
     child.on('close', (code) => {
       resolve({ ok: code === 0, stderr });
     });
-    child.stdin.on('error', () => undefined); // it may exit before it has read everything; its exit code says how it went
+    child.stdin.on('error', () => undefined); // it may exit before it has read everything; its exit code decides
     child.stdin.end(input);
   });
 }

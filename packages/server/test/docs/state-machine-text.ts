@@ -105,12 +105,13 @@ ${transitions()}
 
 ## All other events change nothing
 
-Each state under each event. A dot means that nothing happens: a stale report is refused with 409 \`lease_lost\`, a report
-on a job that has ended gets 204 and has no effect, and cancelling such a job is refused with 409 \`already_finished\`.
+Each state under each event. A dot means that nothing happens: a stale report is refused with 409 \`lease_lost\`, a
+report on a job that has ended gets 204 and has no effect, and cancelling such a job is refused with 409
+\`already_finished\`.
 
 ${matrix()}
 
-Every claim makes a new token, and a report is accepted only under the current token, checked by the statement that acts.
-So a worker that has lost its lease can no longer touch the job, whatever it believes. A test brings a job into each of
-these states and applies each of these events to it, on a real database.
+Every claim makes a new token, and a report is accepted only under the current token, checked by the statement that
+acts. So a worker that has lost its lease can no longer touch the job, whatever it believes. A test brings a job into
+each of these states and applies each of these events to it, on a real database.
 `;

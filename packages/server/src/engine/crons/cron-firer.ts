@@ -31,8 +31,8 @@ export const LOOK_EVERY_MS = 5_000;
 
 /**
  * A process may be stopped between reading and firing, for any length of time. What it had decided (late or missed, and
- * which occurrence is next) may then no longer be true, so it reads again. What it plans ahead is decided to be on time,
- * and that holds until the occurrence would count as missed.
+ * which occurrence is next) may then no longer be true, so it reads again. Occurrences planned ahead are decided to be
+ * on time, which holds until they would count as missed.
  */
 const DECISION_HOLDS_MS = LEAD_MS + LATE_MS;
 
@@ -52,7 +52,7 @@ export interface Round {
 export interface BrokenCron {
   readonly id: string;
   readonly error: unknown;
-  /** True if trying again is pointless. Otherwise it stays due: the database may accept tomorrow what it refuses today. */
+  /** True if trying again is pointless. Otherwise it stays due: the database may accept it later. */
   readonly paused: boolean;
 }
 
@@ -98,7 +98,7 @@ export class CronFirer {
   #intendedAt = 0;
   /** The plan for what was not due yet at the last look, if there was anything. */
   #ahead: Outlook | null = null;
-  /** Resolves to whether this process advanced the schedule. A schedule that fails through its own fault fails alone. */
+  /** Resolves to whether this process advanced the schedule. One that fails through its own fault fails alone. */
   readonly #firings = new Batcher<Due, boolean>((due) => this.#fire(due), {
     maxItems: BATCH,
     inFlight: 2,

@@ -68,7 +68,9 @@ describe('dead letters', async () => {
       const [row] = await database.query(
         `SELECT count(*) FILTER (WHERE d.status = 'failed' AND l.id IS NULL)::int AS bare,
                 count(*) FILTER (WHERE l.id IS NOT NULL AND d.status IS DISTINCT FROM 'failed')::int AS stray
-         FROM millrace.jobs j LEFT JOIN millrace.done d USING (tenant, id) LEFT JOIN millrace.dead_letters l ON l.job_id = j.id
+         FROM millrace.jobs j
+         LEFT JOIN millrace.done d USING (tenant, id)
+         LEFT JOIN millrace.dead_letters l ON l.job_id = j.id
          WHERE j.queue = $1`,
         [queue],
       );

@@ -40,7 +40,8 @@ describe('many event streams', async () => {
     for (const events of streams) expect((await events.next())?.status).toBe('pending');
     expect(await metric('millrace_event_streams')).toBe(300);
     const [row] = await database.query<{ n: number }>(
-      `SELECT count(*)::int AS n FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'millrace'`,
+      `SELECT count(*)::int AS n FROM pg_stat_activity
+       WHERE datname = current_database() AND application_name = 'millrace'`,
     );
     expect(row!.n).toBeLessThanOrEqual(CONNECTIONS);
 

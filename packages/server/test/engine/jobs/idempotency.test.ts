@@ -68,7 +68,8 @@ describe('an idempotency key', async () => {
     const [left, right] = await Promise.all([ask(one.a, keys), ask(two.a, backwards)]);
     expect(Object.fromEntries(left)).toEqual(Object.fromEntries(right));
     const [row] = await database.query(
-      `SELECT count(*)::int AS jobs, count(DISTINCT idempotency_key)::int AS keys FROM millrace.jobs WHERE idempotency_key LIKE 'race-%'`,
+      `SELECT count(*)::int AS jobs, count(DISTINCT idempotency_key)::int AS keys
+       FROM millrace.jobs WHERE idempotency_key LIKE 'race-%'`,
     );
     expect(row).toEqual({ jobs: 200, keys: 200 });
   });

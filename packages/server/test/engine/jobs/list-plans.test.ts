@@ -107,9 +107,11 @@ describe('with a hundred thousand jobs and more', () => {
 
   it('the whole API, used by a client and a worker, reads no whole table and little of the indexes', async () => {
     const read = `
-      SELECT relname AS table, coalesce(seq_tup_read, 0)::int AS by_table, (SELECT coalesce(sum(idx_tup_read), 0)::int FROM pg_stat_user_indexes i
-        WHERE i.relid = t.relid) AS by_index
-      FROM pg_stat_user_tables t WHERE schemaname = 'millrace' AND relname IN ('jobs', 'ready', 'done', 'idempotency_keys', 'dead_letters')`;
+      SELECT relname AS table, coalesce(seq_tup_read, 0)::int AS by_table,
+             (SELECT coalesce(sum(idx_tup_read), 0)::int
+              FROM pg_stat_user_indexes i WHERE i.relid = t.relid) AS by_index
+      FROM pg_stat_user_tables t
+      WHERE schemaname = 'millrace' AND relname IN ('jobs', 'ready', 'done', 'idempotency_keys', 'dead_letters')`;
     const counters = async () =>
       new Map(
         (await database.query<{ table: string; by_table: number; by_index: number }>(read)).map((row) => [
