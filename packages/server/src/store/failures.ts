@@ -10,6 +10,7 @@ export class DeadlineExceeded extends Error {
 
 interface CodedError extends Error {
   readonly code?: string;
+  readonly routine?: string;
 }
 
 const UNREACHABLE = new Set([
@@ -37,6 +38,15 @@ const LOST =
 
 export function isCollision(error: unknown): boolean {
   return COLLISION.has((error as CodedError | null)?.code ?? '');
+}
+
+/**
+ * A statement was prepared before the schema changed, and would return other columns now. Its code is that of everything
+ * PostgreSQL does not support; the message comes in the language of the server; the routine tells.
+ */
+export function isStalePlan(error: unknown): boolean {
+  const { code, routine } = (error ?? {}) as CodedError;
+  return code === '0A000' && routine === 'RevalidateCachedQuery';
 }
 
 export function isOutage(error: unknown): boolean {
