@@ -1,5 +1,6 @@
 import pg from 'pg';
 import type { Logger } from 'pino';
+import { guardAnswers } from './answer-guard.js';
 import { breaksConnection, DeadlineExceeded, isCollision, isOutage, isStalePlan, translate } from './failures.js';
 import { pooledRun } from './pooled-query.js';
 import { forgetStatements, runPrepared } from './prepared-query.js';
@@ -136,6 +137,7 @@ export class Database {
     } catch (error) {
       throw translate(error);
     }
+    guardAnswers(client);
     return client;
   }
 
@@ -167,7 +169,10 @@ export class Database {
     // Without these listeners the process would die with any of its connections. An idle one that is lost is replaced at the next use;
     // one in use fails its statement, which says all there is to say.
     pool.on('error', (error) => this.options.logger.debug({ err: error }, 'an idle database connection was lost'));
-    pool.on('connect', (client) => client.on('error', () => undefined));
+    pool.on('connect', (client) => {
+      client.on('error', () => undefined);
+      guardAnswers(client);
+    });
     return pool;
   }
 

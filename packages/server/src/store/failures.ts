@@ -8,6 +8,15 @@ export class DeadlineExceeded extends Error {
   override readonly name = 'DeadlineExceeded';
 }
 
+/** An answer that this process cannot hold or understand. The connection it came on is of no use any more. */
+export class UnreadableAnswer extends Error {
+  override readonly name = 'UnreadableAnswer';
+
+  constructor(cause: Error) {
+    super(`an answer of the database could not be read: ${cause.message}`, { cause });
+  }
+}
+
 interface CodedError extends Error {
   readonly code?: string;
   readonly routine?: string;
@@ -59,6 +68,7 @@ export function isOutage(error: unknown): boolean {
 
 /** True when the connection itself can't be trusted any more and must not go back to the pool. */
 export function breaksConnection(error: unknown): boolean {
+  if (error instanceof UnreadableAnswer) return true;
   return isOutage(error) && (error as CodedError).code !== '25006' && (error as CodedError).code !== '57014';
 }
 
