@@ -1,5 +1,6 @@
 -- name: dead_letter
-SELECT * FROM millrace.dead_letters WHERE id = $1;
+SELECT id, tenant, job_id, queue, task, reason, error, created_at, replayed_at, replay_job_id
+FROM millrace.dead_letters WHERE id = $1;
 
 -- name: replay
 -- Takes the entry if nobody has, and creates its fresh job, in one statement: under any number of callers one of them gets the

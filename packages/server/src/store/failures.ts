@@ -8,8 +8,18 @@ export class DeadlineExceeded extends Error {
   override readonly name = 'DeadlineExceeded';
 }
 
+/** An answer that this process cannot hold or understand. The connection it came on is of no use any more. */
+export class UnreadableAnswer extends Error {
+  override readonly name = 'UnreadableAnswer';
+
+  constructor(cause: Error) {
+    super(`an answer of the database could not be read: ${cause.message}`, { cause });
+  }
+}
+
 interface CodedError extends Error {
   readonly code?: string;
+  readonly routine?: string;
 }
 
 const UNREACHABLE = new Set([
@@ -39,6 +49,15 @@ export function isCollision(error: unknown): boolean {
   return COLLISION.has((error as CodedError | null)?.code ?? '');
 }
 
+/**
+ * A statement was prepared before the schema changed, and would return other columns now. Its code is that of everything
+ * PostgreSQL does not support; the message comes in the language of the server; the routine tells.
+ */
+export function isStalePlan(error: unknown): boolean {
+  const { code, routine } = (error ?? {}) as CodedError;
+  return code === '0A000' && routine === 'RevalidateCachedQuery';
+}
+
 export function isOutage(error: unknown): boolean {
   if (error instanceof DeadlineExceeded) return true;
   if (error instanceof AggregateError) return error.errors.some(isOutage);
@@ -49,6 +68,7 @@ export function isOutage(error: unknown): boolean {
 
 /** True when the connection itself can't be trusted any more and must not go back to the pool. */
 export function breaksConnection(error: unknown): boolean {
+  if (error instanceof UnreadableAnswer) return true;
   return isOutage(error) && (error as CodedError).code !== '25006' && (error as CodedError).code !== '57014';
 }
 
