@@ -24,6 +24,8 @@ export type OnSuccess = (typeof ON_SUCCESS_POLICIES)[number];
 
 /** Of steps in a workflow, and of names in one `depends_on`. */
 export const WORKFLOW_STEP_LIMITS = { minimum: 1, maximum: 1000 } as const;
+/** Of dependencies in a workflow, all steps together: what keeps a diagram below a megabyte. A name given twice counts once. */
+export const WORKFLOW_MAX_DEPENDENCIES = 20_000;
 export const STEP_NAME_MAX_LENGTH = 255;
 
 const onFailure = oneOf(ON_FAILURE_POLICIES, {
@@ -68,7 +70,7 @@ export const CreateWorkflow = Type.Object(
     steps: Type.Array(ref(WorkflowStepInput), {
       minItems: WORKFLOW_STEP_LIMITS.minimum,
       maxItems: WORKFLOW_STEP_LIMITS.maximum,
-      description: 'A graph without cycles.',
+      description: `A graph without cycles, with at most ${WORKFLOW_MAX_DEPENDENCIES} dependencies in all.`,
     }),
     context: optional(
       callerObject({
@@ -208,7 +210,7 @@ export const WorkflowDiagram = Type.Object(
   {
     format: Type.Literal('mermaid'),
     diagram: Type.String({
-      description: 'Mermaid text: a node a step, coloured by its status, and an arrow a dependency.',
+      description: 'Mermaid text: one node per step, coloured by its status, and one arrow per dependency.',
     }),
   },
   {
