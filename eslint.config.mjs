@@ -1,7 +1,7 @@
 import tseslint from 'typescript-eslint';
 
 /** Test doubles and assertions index into what they just made; production code does not get these liberties. */
-const testFiles = ['packages/*/test/**/*.ts'];
+const testFiles = ['{packages,tools}/*/test/**/*.ts'];
 
 export default tseslint.config(
   { ignores: ['**/dist/**', '**/node_modules/**', '.cache/**', '.millrace/**', 'coverage/**'] },
@@ -53,7 +53,7 @@ export default tseslint.config(
   },
   {
     // The types of the peers are there only where the benchmark has been run.
-    files: ['bench/src/contenders/*.ts', 'bench/src/env/redis.ts'],
+    files: ['tools/bench/src/contenders/*.ts', 'tools/bench/src/env/redis.ts'],
     extends: [tseslint.configs.disableTypeChecked],
   },
   {

@@ -13,7 +13,7 @@ export default defineConfig({
     },
   },
   test: {
-    include: ['packages/*/test/**/*.test.ts'],
+    include: ['{packages,tools}/*/test/**/*.test.ts'],
     globalSetup: ['packages/server/test/support/global-setup.ts'],
     // Every worker drives PostgreSQL as well; more than two only take turns on a small machine.
     pool: 'forks',

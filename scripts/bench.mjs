@@ -4,14 +4,14 @@ import { ready } from './lib/setup.mjs';
 import { root, run, runNpm, runTool } from './lib/tools.mjs';
 
 /**
- * Measures this service beside its peers (docs/performance.md says how). The peers live in bench/, which is no workspace of this
+ * Measures this service beside its peers (docs/performance.md says how). The peers live in tools/bench/, which is no workspace of this
  * repository: whoever runs or tests the product never installs them.
  */
-const bench = join(root, 'bench');
+const bench = join(root, 'tools/bench');
 
 await ready();
 if (!isInstalled()) {
-  console.error('installing the peers (npm ci in bench/) ...');
+  console.error('installing the peers (npm ci in tools/bench/) ...');
   if ((await runNpm(['ci', '--prefix', bench, '--no-audit', '--no-fund'])) !== 0) process.exit(1);
 }
 if ((await runTool('typescript', 'tsc', ['-p', bench])) !== 0) process.exit(1);

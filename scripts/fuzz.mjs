@@ -5,4 +5,4 @@ import { root, run } from './lib/tools.mjs';
 /** Throws broken requests at a server of its own (docs/fuzzing.md). */
 await installed();
 if ((await buildAll()) !== 0) process.exit(1);
-process.exit(await run(process.execPath, [join(root, 'packages/fuzz/dist/main.js'), ...process.argv.slice(2)]));
+process.exit(await run(process.execPath, [join(root, 'tools/fuzz/dist/main.js'), ...process.argv.slice(2)]));

@@ -21,7 +21,7 @@ const stages = [
   ],
   ['tests', () => runTool('vitest', 'vitest', ['run', ...process.argv.slice(2)])],
   // Last and alone: it measures how fast the service comes back, and is not to be disturbed by other tests.
-  ['faults', () => run(process.execPath, [join(root, 'packages/chaos/dist/main.js')])],
+  ['faults', () => run(process.execPath, [join(root, 'tools/chaos/dist/main.js')])],
 ];
 
 process.chdir(root);

@@ -97,8 +97,8 @@ async function build(projects) {
 /** Of everything the build reads. Contents, not times: a checkout changes times and a copy keeps them. */
 function fingerprint() {
   const hash = createHash('sha256');
-  const packages = readdirSync(join(root, 'packages')).map((name) => join('packages', name));
-  const sources = packages.flatMap((dir) => [
+  const projects = ['packages', 'tools'].flatMap((dir) => readdirSync(join(root, dir)).map((name) => join(dir, name)));
+  const sources = projects.flatMap((dir) => [
     join(dir, 'tsconfig.json'),
     join(dir, 'package.json'),
     ...list(join(dir, 'src')),

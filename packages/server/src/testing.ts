@@ -1,5 +1,5 @@
 /**
- * For the fault suite alone (packages/chaos): the table of transitions that it replays histories through, and the pieces of the embedded
+ * For the fault suite alone (tools/chaos): the table of transitions that it replays histories through, and the pieces of the embedded
  * PostgreSQL from which it builds servers that it may crash. No program that embeds the service needs any of this.
  */
 export { isTerminal, nextState, type JobEvent } from './domain/job-state.js';

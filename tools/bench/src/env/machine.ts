@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { VERSION } from '../product.js';
 
-export const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
+export const ROOT = fileURLToPath(new URL('../../../..', import.meta.url));
 
 export interface MachineFacts {
   readonly date: string;
@@ -52,7 +52,7 @@ function commit(): string | null {
 }
 
 function peerVersions(): Record<string, string> {
-  const path = join(ROOT, 'bench', 'package.json');
+  const path = join(ROOT, 'tools/bench/package.json');
   const { dependencies } = JSON.parse(readFileSync(path, 'utf8')) as { dependencies: Record<string, string> };
   return dependencies;
 }

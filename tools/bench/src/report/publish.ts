@@ -17,7 +17,7 @@ export interface Run {
   readonly seconds: number;
 }
 
-const RESULTS = join(ROOT, 'bench', 'results');
+const RESULTS = join(ROOT, 'tools/bench/results');
 const DOCUMENT = join(ROOT, 'docs', 'performance.md');
 const PLOTS = join(ROOT, 'docs', 'performance');
 const BEGIN = '<!-- measured: written by npm run bench, do not edit -->';

@@ -7,7 +7,7 @@ export interface Options {
   readonly scale: Scale;
   readonly cases: readonly CaseName[];
   readonly json: boolean;
-  /** Whether the results replace those in docs/ and bench/results/latest.json. */
+  /** Whether the results replace those in docs/ and tools/bench/results/latest.json. */
   readonly publish: boolean;
 }
 
@@ -27,7 +27,7 @@ export const USAGE = `npm run bench -- [flags]
   --only CASE,...    some of: ${CASE_NAMES.join(', ')}
   --rounds N         how often each case is repeated (default ${FULL.rounds}, with --quick ${QUICK.rounds})
   --json             print the results as JSON instead of tables
-  --publish          write docs/performance* and bench/results/latest.json, as a full run does by itself
+  --publish          write docs/performance* and tools/bench/results/latest.json, as a full run does by itself
   --no-publish       do not, although this is a full run
 `;
 

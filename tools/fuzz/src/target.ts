@@ -24,7 +24,7 @@ export interface MemoryUse {
   readonly resident: number;
 }
 
-const MILLRACE = fileURLToPath(new URL('../../cli/bin/millrace.mjs', import.meta.url));
+const MILLRACE = fileURLToPath(new URL('../../../packages/cli/bin/millrace.mjs', import.meta.url));
 const ERROR_LEVEL = 50;
 const STOP_MS = 20_000;
 const MAX_ERRORS_KEPT = 20;

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { cloneDatabase } from '../../server/test/support/database.js';
+import { cloneDatabase } from '../../../packages/server/test/support/database.js';
 import { inWords, isClean } from '../src/report.js';
 import { run } from '../src/run.js';
 
