@@ -52,11 +52,6 @@ export default tseslint.config(
     },
   },
   {
-    // The types of the peers are there only where the benchmark has been run.
-    files: ['tools/bench/src/contenders/*.ts', 'tools/bench/src/env/redis.ts'],
-    extends: [tseslint.configs.disableTypeChecked],
-  },
-  {
     files: ['**/*.mjs', '**/*.cjs'],
     extends: [tseslint.configs.base],
     rules: { eqeqeq: 'error', 'no-undef': 'off', 'no-unused-vars': 'error' },

@@ -10,6 +10,7 @@ export default defineConfig({
       '@millrace/contract': source('packages/contract/src/index.ts'),
       '@millrace/server/testing': source('packages/server/src/testing.ts'),
       '@millrace/server': source('packages/server/src/index.ts'),
+      '@millrace/tools-shared': source('tools/shared/src/index.ts'),
     },
   },
   test: {

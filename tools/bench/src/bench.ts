@@ -1,14 +1,12 @@
-import type { Child, Methods } from './env/child.js';
-import { startChild } from './env/child.js';
+import { startChild, type Child, type Methods } from './env/child.js';
 import type { BenchDatabase, Postgres } from './env/postgres.js';
 import type { Redis } from './env/redis.js';
 import type { LoadMethods } from './load/process.js';
 import type { Results } from './results.js';
 import type { Scale } from './scale.js';
-import type { Server } from './servers/command-line.js';
-import { startMillrace } from './servers/command-line.js';
+import { startMillrace, type Server } from './servers/command-line.js';
 
-/** What a case works with. Everything that it opens inside `scope` is closed again, in reverse order, however it ends. */
+/** What a case works with. */
 export interface Bench {
   readonly postgres: Postgres;
   readonly redis: Redis | null;
@@ -25,6 +23,7 @@ export interface PreparedCase {
 /** A case is prepared once, run for each round, and closed. */
 export type Case = (bench: Bench) => Promise<PreparedCase>;
 
+/** What a case opens here is closed in reverse order when the scope ends, however it ends. */
 export class Scope {
   readonly #closers: (() => Promise<void>)[] = [];
 

@@ -1,22 +1,24 @@
+import { exitOnSignals, runMain, say } from '@millrace/tools-shared';
 import { scoped, type Bench } from './bench.js';
 import { CASES, roundsOf } from './cases/index.js';
 import type { CaseName } from './cases/names.js';
 import { loadNow, machineFacts } from './env/machine.js';
 import { Postgres } from './env/postgres.js';
 import { startRedis, type Redis } from './env/redis.js';
-import { parseOptions, UsageError, type Options } from './options.js';
+import { parseOptions, type Options } from './options.js';
 import { judge } from './report/bars.js';
 import { toJson, writeResults, type Run } from './report/publish.js';
 import { plainText, tables } from './report/text.js';
 import { Results } from './results.js';
 
-const say = (text: string): void => void process.stderr.write(`${text}\n`);
+/** Whether a case has failed. */
+let failed = false;
 
 async function run(options: Options): Promise<Run> {
   const startedAt = performance.now();
   const loadBefore = loadNow();
   const results = new Results();
-  const redis = options.cases.includes('throughput') ? await redisOrNote(results) : null;
+  const redis = options.cases.includes('throughput') ? await startRedisOrNote(results) : null;
   const postgres = await Postgres.start();
   try {
     const bench: Bench = { postgres, redis, scale: options.scale, results };
@@ -35,14 +37,14 @@ async function run(options: Options): Promise<Run> {
   }
 }
 
-async function redisOrNote(results: Results): Promise<Redis | null> {
+async function startRedisOrNote(results: Results): Promise<Redis | null> {
   const redis = await startRedis(say);
   if (typeof redis !== 'string') return redis;
   results.note(redis);
   return null;
 }
 
-/** A case that fails must not take the others' results along: it is noted, and the run ends as failed. */
+/** A case that fails must not discard the results of the others: it is noted, and the run exits with 1. */
 async function runCase(bench: Bench, name: CaseName): Promise<void> {
   const startedAt = performance.now();
   const seconds = (): string => ((performance.now() - startedAt) / 1000).toFixed(1);
@@ -57,7 +59,7 @@ async function runCase(bench: Bench, name: CaseName): Promise<void> {
       }
     });
   } catch (error) {
-    process.exitCode = 1;
+    failed = true;
     const message = error instanceof Error ? error.message : String(error);
     bench.results.note(`${name} failed: ${message.split('\n')[0] ?? ''}`);
     say(`${name} failed after ${seconds()} s: ${error instanceof Error ? (error.stack ?? message) : message}`);
@@ -68,24 +70,18 @@ function show({ results, judged, scale, seconds }: Run): void {
   const print = (text: string): void => void process.stdout.write(`${text}\n`);
   for (const table of tables(results, judged, scale)) print(plainText(table));
   for (const note of results.notes) print(`note: ${note}`);
-  const failed = judged.filter((each) => !each.passed).length;
-  print(`${judged.length - failed} of ${judged.length} bars passed, ${seconds} s`);
+  const passed = judged.filter((bar) => bar.passed).length;
+  print(`${passed} of ${judged.length} bars passed, ${seconds} s`);
 }
 
-async function main(): Promise<void> {
-  // Children and databases are ended by what listens to 'exit', which a signal by itself does not bring about.
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
+async function main(): Promise<number> {
+  exitOnSignals();
   const options = parseOptions(process.argv.slice(2));
   const done = await run(options);
   if (options.json) process.stdout.write(toJson(done));
   else show(done);
   for (const file of writeResults(done, options.publish)) say(`written: ${file}`);
+  return failed ? 1 : 0;
 }
 
-try {
-  await main();
-} catch (error) {
-  if (!(error instanceof UsageError)) throw error;
-  say(error.message);
-  process.exitCode = error.exitCode;
-}
+process.exitCode = await runMain(main);

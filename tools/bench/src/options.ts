@@ -1,4 +1,4 @@
-import { parseArgs } from 'node:util';
+import { readFlags, UsageError, wholeNumber } from '@millrace/tools-shared';
 import { CASE_NAMES, type CaseName } from './cases/names.js';
 import { FULL, QUICK, type Scale } from './scale.js';
 import { BATCH } from './work.js';
@@ -11,28 +11,22 @@ export interface Options {
   readonly publish: boolean;
 }
 
-/** Something to tell the caller instead of running. Asking for help is no mistake. */
-export class UsageError extends Error {
-  constructor(
-    message: string,
-    readonly exitCode: 0 | 2 = 2,
-  ) {
-    super(message);
-  }
-}
-
 export const USAGE = `npm run bench -- [flags]
 
-  --quick            a short form that ends within two minutes; shows that everything works, proves little
-  --only CASE,...    some of: ${CASE_NAMES.join(', ')}
-  --rounds N         how often each case is repeated (default ${FULL.rounds}, with --quick ${QUICK.rounds})
+  --quick            a short run of less than two minutes; shows that everything works, proves little
+  --only CASE,...    only some of: ${CASE_NAMES.join(', ')}
+  --rounds N         how often to repeat each case (default ${FULL.rounds}, with --quick ${QUICK.rounds})
   --json             print the results as JSON instead of tables
-  --publish          write docs/performance* and tools/bench/results/latest.json, as a full run does by itself
-  --no-publish       do not, although this is a full run
+  --publish          write docs/performance* and tools/bench/results/latest.json; the default for a full run
+  --no-publish       do not write them after a full run
 `;
 
-/** Tiny counts while developing: as --quick and shorter still. Not in the help text, because the numbers mean nothing at all. */
+/**
+ * Tiny counts for development, even shorter than --quick. Not in the help text, because the numbers mean nothing at
+ * all.
+ */
 const TINY_DIVISOR = 20;
+const MAX_ROUNDS = 99;
 
 const FLAGS = {
   quick: { type: 'boolean', default: false },
@@ -46,10 +40,10 @@ const FLAGS = {
 } as const;
 
 export function parseOptions(argv: readonly string[]): Options {
-  const values = readFlags(argv);
+  const values = readFlags(argv, FLAGS);
   if (values.help) throw new UsageError(USAGE, 0);
   const base = values.quick || values.tiny ? QUICK : FULL;
-  const rounds = values.rounds === undefined ? base.rounds : readRounds(values.rounds);
+  const rounds = values.rounds === undefined ? base.rounds : wholeNumber('rounds', values.rounds, MAX_ROUNDS, 1);
   const isWhole = base === FULL && values.only === undefined;
   const scale = { ...(values.tiny ? shrunk(base) : base), rounds, heavyRounds: Math.min(rounds, base.heavyRounds) };
   return {
@@ -60,24 +54,11 @@ export function parseOptions(argv: readonly string[]): Options {
   };
 }
 
-function readFlags(argv: readonly string[]) {
-  try {
-    return parseArgs({ args: [...argv], options: FLAGS }).values;
-  } catch (error) {
-    throw new UsageError(error instanceof Error ? error.message : String(error));
-  }
-}
-
-function readRounds(text: string): number {
-  if (!/^[1-9]\d?$/.test(text)) throw new UsageError(`--rounds must be a number from 1 to 99, not ${text}`);
-  return Number(text);
-}
-
 function readCases(text: string): readonly CaseName[] {
-  const asked = text.split(',').map((each) => each.trim());
-  const unknown = asked.find((each) => !CASE_NAMES.includes(each as CaseName));
+  const asked = text.split(',').map((name) => name.trim());
+  const unknown = asked.find((name) => !CASE_NAMES.includes(name as CaseName));
   if (unknown !== undefined) throw new UsageError(`there is no case ${unknown}; there are ${CASE_NAMES.join(', ')}`);
-  return CASE_NAMES.filter((each) => asked.includes(each));
+  return CASE_NAMES.filter((name) => asked.includes(name));
 }
 
 function shrunk(scale: Scale): Scale {
@@ -86,7 +67,7 @@ function shrunk(scale: Scale): Scale {
   const jobs = Object.entries(others).map(([name, count]) => [name, shrink(count)]);
   return {
     ...scale,
-    // A list needs some pages to be deep.
+    // A list needs enough pages to be deep.
     jobs: { ...(Object.fromEntries(jobs) as typeof others), historySome, historyMany },
     windowMs: 300,
     warmupMs: 100,

@@ -1,11 +1,12 @@
 /**
- * How far a drain is. Every contender's handler calls `tick`; the instants at which each twentieth of the jobs had been handled tell
- * whether the rate held. The first fifth warms the process up and is left out of the rate, for everybody alike.
+ * The progress of a drain. Every contender's handler calls `tick`; the times at which each twentieth of the jobs had
+ * been handled show whether the rate held. The first fifth warms the process up and does not count, for all contenders
+ * alike.
  */
 export interface DrainReport {
   readonly jobs: number;
   readonly perSecond: number;
-  /** Jobs a second in each twentieth. */
+  /** Jobs per second in each twentieth. */
   readonly curve: readonly number[];
   readonly nodeMicrosPerJob: number;
 }
@@ -36,7 +37,7 @@ export class Progress {
     if (this.#count === this.jobs) this.#finish();
   }
 
-  /** To be called when everything is committed: that is the end, not the last handler. */
+  /** Call this when everything is committed: that is the end, not the last handler. */
   report(): DrainReport {
     const end = performance.now();
     const cpu = process.cpuUsage(this.#cpu ?? undefined);
@@ -56,7 +57,7 @@ export class Progress {
   }
 }
 
-/** The rate of the last quarter as a share of the rate of the first (after the warm-up). */
+/** The rate of the last quarter, divided by that of the first quarter after the warm-up. */
 export function flatness(curve: readonly number[]): number {
   const harmonic = (rates: readonly number[]): number => rates.length / rates.reduce((sum, rate) => sum + 1 / rate, 0);
   const warm = curve.slice(WARM_PARTS);

@@ -1,6 +1,8 @@
-import { median } from './stats.js';
+import { median } from '@millrace/tools-shared';
 
-/** What was measured: a value of a metric for each round. Values of one round belong together, and so do their ratios. */
+/**
+ * What was measured: one value of a metric per round. Values of the same round belong together, and so do their ratios.
+ */
 export interface Measured {
   readonly values: readonly number[];
   readonly median: number;
@@ -17,7 +19,7 @@ export class Results {
     this.#values.set(metric, [...(this.#values.get(metric) ?? []), value]);
   }
 
-  /** How something developed within one measurement, for the plots. */
+  /** How a value changed during one measurement, for the plots. */
   curve(metric: string, values: readonly number[]): void {
     this.#curves.set(metric, [...(this.#curves.get(metric) ?? []), values]);
   }
@@ -31,7 +33,7 @@ export class Results {
     return values ? summary(values) : null;
   }
 
-  /** Point by point, the median over the rounds. */
+  /** The median over the rounds, point by point. */
   curveOf(metric: string): readonly number[] | null {
     const curves = this.#curves.get(metric);
     const [first] = curves ?? [];

@@ -1,10 +1,10 @@
-/** How much work a run does. Nothing else differs between a full run and a quick one. */
+/** How much work a run does: the only difference between a full run and a quick one. */
 export interface Scale {
   readonly form: 'full' | 'quick';
   readonly rounds: number;
-  /** For the cases whose preparation alone takes minutes. */
+  /** Rounds of the cases whose preparation alone takes minutes. */
   readonly heavyRounds: number;
-  /** How many jobs each contender gets: enough to keep it busy for a few seconds, and no more. */
+  /** How many jobs each contender gets: just enough to keep it busy for a few seconds. */
   readonly jobs: {
     readonly millrace: number;
     readonly raw: number;
@@ -18,11 +18,11 @@ export interface Scale {
     readonly snapshot: number;
     /** Drained with and without a history. */
     readonly history: number;
-    /** Finished jobs in the table when lists and drains are measured: some, and many. */
+    /** Finished jobs in the table when lists and drains are measured. */
     readonly historySome: number;
     readonly historyMany: number;
   };
-  /** One measurement of a rate over HTTP. */
+  /** How long a rate over HTTP is measured. */
   readonly windowMs: number;
   readonly warmupMs: number;
   readonly latencySamples: number;

@@ -1,4 +1,4 @@
-/** The work that every contender gets: the same small payload, the same handler that does nothing, the same answer. */
+/** The work is the same for every contender: a small payload, a handler that does nothing, a small result. */
 export const TASK = 'noop';
 export const PAYLOAD = { user: 1234567, kind: 'mail' };
 export const PAYLOAD_TEXT = JSON.stringify(PAYLOAD);
@@ -10,7 +10,7 @@ export const TENANT_KEY = 'key-of-the-benchmark-tenant-4c1f';
 export const WORKER_TOKEN = 'token-of-the-benchmark-workers-9e02';
 export const QUEUE = 'default';
 
-/** How many jobs go into one call or statement, for whoever can take more than one. */
+/** How many jobs go into one call or statement, where more than one is possible. */
 export const BATCH = 1_000;
-/** Calls that each contender has in flight while it enqueues. */
+/** How many calls each contender has in flight while it enqueues. */
 export const CALLS_IN_FLIGHT = 4;

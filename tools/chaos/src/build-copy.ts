@@ -2,9 +2,9 @@ import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, 
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** One change of the text of a built module or of a query. */
+/** One change to the text of a built module or a query. */
 export interface Patch {
-  /** Under packages/. */
+  /** Relative to packages/. */
   readonly file: string;
   readonly find: RegExp;
   readonly replace: string;
@@ -15,8 +15,8 @@ const PACKAGES = ['contract', 'server', 'cli'] as const;
 const PARTS = ['package.json', 'dist', 'sql', 'bin'] as const;
 
 /**
- * A copy of the build, with patches in it or as it is; resolves to its command line. A run takes minutes, and whoever builds meanwhile must
- * not change what is under test. What it does not hold itself it shares with the original.
+ * Copies the build, optionally with patches, and returns the path of its command line. A run takes minutes, and a build
+ * made meanwhile must not change what is under test. Installed packages are shared with the original.
  */
 export function copyBuild(dir: string, patches: readonly Patch[] = []): string {
   const modules = join(dir, 'node_modules');
@@ -35,7 +35,7 @@ export function copyBuild(dir: string, patches: readonly Patch[] = []): string {
   return join(dir, 'packages', 'cli', 'bin', 'millrace.mjs');
 }
 
-/** A patch that no longer fits proves nothing, and says so. */
+/** A patch that no longer applies would prove nothing, so it is an error. */
 function apply(path: string, { file, find, replace }: Patch): void {
   const text = readFileSync(path, 'utf8');
   const changed = text.replace(find, replace);

@@ -4,7 +4,7 @@ import type { Stage } from './stage/stage.js';
 export interface Fault {
   readonly row: number;
   readonly name: string;
-  /** What the row must show beyond the invariants, in one line. */
+  /** What must hold beyond the invariants, in one line. */
   readonly check: string;
   /** What is counted: kills, jobs, seconds ... */
   readonly unit: string;
@@ -12,11 +12,13 @@ export interface Fault {
   readonly full: number;
   /** The count of the everyday run, which is part of `npm test`. */
   readonly everyday: number;
-  /** It measures time so finely, or loads the machine so much, that nothing else may run beside it. */
+  /** Runs by itself because it measures times precisely or loads the machine heavily. */
   readonly alone?: true;
   /** Why it cannot run here (a program that is not installed), or null. */
   unavailable?(): string | null | Promise<string | null>;
-  /** Does the faults. The invariants are checked afterwards; what else is wrong goes to `stage.violation`. */
+  /**
+   * Causes the faults. The invariants are checked afterwards; anything else that is wrong goes to `stage.violation`.
+   */
   run(stage: Stage, count: number): Promise<void>;
 }
 

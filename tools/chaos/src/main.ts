@@ -1,18 +1,18 @@
 import { writeFileSync } from 'node:fs';
-import { readArguments, USAGE, type Arguments } from './arguments.js';
+import { exitOnSignals, runMain, UsageError } from '@millrace/tools-shared';
+import { readArguments, type Arguments } from './arguments.js';
 import { FAULTS } from './faults/index.js';
 import { runMutants } from './mutants/run.js';
 import { publish } from './publish.js';
 import { asText, remarks } from './report.js';
 import { runFaults } from './runner.js';
-import { exitOnSignals } from './stage/exit.js';
 
-/** `npm run chaos`: ends with 0 only if nothing was violated. */
 const print = (text: string): void => void process.stdout.write(`${text}\n`);
 
-async function main({ seed, only, scale, json, publish: publishes }: Arguments): Promise<number> {
+/** `npm run chaos`: exits with 0 only if nothing was violated. */
+async function tryFaults({ seed, only, scale, json, publish: publishes }: Arguments): Promise<number> {
   const faults = FAULTS.filter(({ row }) => only?.includes(row) ?? true);
-  if (faults.length === 0) throw new Error('no such row');
+  if (faults.length === 0) throw new UsageError('there is no such row');
   const outcomes = await runFaults(faults, {
     seed,
     scale,
@@ -29,12 +29,12 @@ async function main({ seed, only, scale, json, publish: publishes }: Arguments):
   print(
     violated === 0
       ? `nothing was violated (seed ${seed})`
-      : `${violated} rows were violated; run again with --seed ${seed}`,
+      : `${violated} of ${outcomes.length} rows were violated; repeat the run with --seed ${seed}`,
   );
   return violated === 0 ? 0 : 1;
 }
 
-/** Ends with 0 only if every mutant was caught. */
+/** Exits with 0 only if every mutant was caught. */
 async function tryMutants({ seed, only }: Arguments): Promise<number> {
   const outcomes = await runMutants(seed, only, ({ name, caughtBy, said, seconds }) => {
     print(`${caughtBy === null ? 'ESCAPED' : 'caught '}  ${name} (${seconds.toFixed(1)} s)`);
@@ -47,19 +47,12 @@ async function tryMutants({ seed, only }: Arguments): Promise<number> {
   return escaped === 0 ? 0 : 1;
 }
 
-/** A mistake in the arguments gets the usage, anything else its stack. */
-async function run(): Promise<number> {
-  let args: Arguments;
-  try {
-    args = readArguments(process.argv.slice(2));
-  } catch (error) {
-    process.stderr.write(`${(error as Error).message}\n\n${USAGE}\n`);
-    return 2;
-  }
+async function main(): Promise<number> {
+  const args = readArguments(process.argv.slice(2));
   print(`seed ${args.seed}`);
-  return args.mutants ? tryMutants(args) : main(args);
+  return args.mutants ? tryMutants(args) : tryFaults(args);
 }
 
 exitOnSignals();
-// Not by itself: a row that was given up may still be waiting for something.
-process.exit(await run());
+// Exits explicitly: a row that was given up may still be waiting for something.
+process.exit(await runMain(main));

@@ -2,13 +2,13 @@ import type { Outcome } from './fault.js';
 
 const HEAD = ['#', 'fault', 'count', 'jobs', 'violations', 'seconds'] as const;
 
-/** The table as it stands in docs/reliability.md. */
+/** The table for docs/reliability.md. */
 export function asMarkdown(outcomes: readonly Outcome[]): string {
   const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`;
-  return [line(HEAD), '|---|---|---|---|---|---|', ...outcomes.map((each) => line(cellsOf(each)))].join('\n');
+  return [line(HEAD), '|---|---|---|---|---|---|', ...outcomes.map((outcome) => line(cellsOf(outcome)))].join('\n');
 }
 
-/** The table on a terminal. */
+/** The table for a terminal. */
 export function asText(outcomes: readonly Outcome[]): string {
   const rows = [HEAD, ...outcomes.map(cellsOf)];
   const widths = HEAD.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
@@ -36,7 +36,7 @@ function cellsOf({ row, name, unit, count, jobs, violations, seconds, notRun }: 
   return [String(row), name, ...cells];
 }
 
-/** What went wrong and what was not run, a line each. */
+/** One line per note, per violation and per row that was not run. */
 export function remarks(outcomes: readonly Outcome[]): readonly string[] {
   const MOST = 10;
   return outcomes.flatMap(({ row, violations, notes, notRun }) => [

@@ -1,34 +1,34 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { onExit, Random } from '@millrace/tools-shared';
 import { copyBuild } from './build-copy.js';
 import type { Fault, Outcome } from './fault.js';
+import { halfBatches } from './oracle/batches.js';
 import { doctor } from './oracle/doctor.js';
 import type { JobRecord } from './oracle/model.js';
-import { halfBatches } from './oracle/batches.js';
 import { judge } from './oracle/oracle.js';
 import { Cluster } from './stage/cluster.js';
 import { watchContention } from './stage/contention.js';
-import { onExit } from './stage/exit.js';
-import { seededRandom } from './stage/random.js';
 import { Stage } from './stage/stage.js';
+import { runConcurrently } from './support/concurrency.js';
 
 export interface RunOptions {
   readonly seed: number;
-  /** A fraction of the full count; null for the everyday count. */
+  /** A multiple of the full counts; null for the everyday counts. */
   readonly scale: number | null;
-  /** The command line under test, if it is not a copy of the build as it is now. */
+  /** The command line under test; by default a copy of the current build. */
   readonly millrace?: string;
-  /** Whether the directories of rows that went wrong are left to be looked at. */
+  /** Whether to leave the directories of failed rows for inspection. */
   readonly keepFailures?: boolean;
   onOutcome?(outcome: Outcome): void;
 }
 
-/** How many rows that mostly wait may do so side by side. */
-const SIDE_BY_SIDE = 6;
+/** How many rows run at the same time: most of them mostly wait. */
+const CONCURRENT_ROWS = 6;
 const EVERYDAY_LIMIT_MS = 240_000;
 
-/** Runs rows on one PostgreSQL that is cleared away at the end. */
+/** Runs rows on one PostgreSQL that is removed at the end. */
 export async function runFaults(faults: readonly Fault[], options: RunOptions): Promise<readonly Outcome[]> {
   const home = mkdtempSync(join(tmpdir(), 'millrace-chaos-'));
   const forget = onExit(() => rmSync(home, { recursive: true, force: true }));
@@ -44,12 +44,9 @@ export async function runFaults(faults: readonly Fault[], options: RunOptions): 
     options.onOutcome?.(outcome);
   };
   try {
-    for (const fault of faults.filter((each) => each.alone)) await runOne(fault);
-    const rest = faults.filter((each) => !each.alone);
-    const lane = async (): Promise<void> => {
-      for (let fault = rest.shift(); fault; fault = rest.shift()) await runOne(fault);
-    };
-    await Promise.all(Array.from({ length: SIDE_BY_SIDE }, lane));
+    for (const fault of faults.filter(({ alone }) => alone)) await runOne(fault);
+    const rest = faults.filter(({ alone }) => !alone);
+    await runConcurrently(rest.length, CONCURRENT_ROWS, (index) => runOne(rest[index]!));
   } finally {
     endWatch();
     if (shared !== null) await (await (shared as Promise<Cluster>)).dispose();
@@ -60,10 +57,10 @@ export async function runFaults(faults: readonly Fault[], options: RunOptions): 
   return outcomes.sort((a, b) => a.row - b.row);
 }
 
-interface Place {
+interface Surroundings {
   readonly home: string;
   readonly millrace: string;
-  /** The build with nothing broken in it, for the doctor. */
+  /** The build with nothing broken, for the doctor. */
   readonly sound: string;
   readonly sharedCluster: () => Promise<Cluster>;
 }
@@ -71,7 +68,7 @@ interface Place {
 async function runFault(
   fault: Fault,
   options: RunOptions,
-  { home, sharedCluster, sound, millrace }: Place,
+  { home, sharedCluster, sound, millrace }: Surroundings,
 ): Promise<Outcome> {
   const count = options.scale === null ? fault.everyday : Math.max(1, Math.round(fault.full * options.scale));
   const common = { row: fault.row, name: fault.name, unit: fault.unit, count };
@@ -79,7 +76,7 @@ async function runFault(
   if (notRun !== null) return { ...common, count: 0, jobs: 0, seconds: 0, violations: [], notes: [], notRun };
   const startedAt = performance.now();
   const dir = join(home, `row-${fault.row}`);
-  const stage = new Stage({ dir, millrace, sharedCluster, random: seededRandom(options.seed).fork(fault.name) });
+  const stage = new Stage({ dir, millrace, sharedCluster, random: new Random(options.seed).fork(fault.name) });
   let jobs = 0;
   const attempt = async (what: string, work: () => Promise<void>): Promise<void> => {
     try {
@@ -88,11 +85,11 @@ async function runFault(
       stage.violation(`${what}: ${(error as Error).stack ?? String(error)}`);
     }
   };
-  await attempt('the row could not be run to its end', () =>
-    ended(fault.run(stage, count), options.scale === null ? EVERYDAY_LIMIT_MS : null),
+  await attempt('the row did not run to its end', () =>
+    endsWithin(fault.run(stage, count), options.scale === null ? EVERYDAY_LIMIT_MS : null),
   );
-  // Also after a row that broke off: what its clients were told often says why.
-  await attempt('what it left could not be examined', async () => {
+  // Even if the row broke off: what its clients were told often says why.
+  await attempt('what the row left could not be examined', async () => {
     jobs = await examine(stage, sound);
   });
   await stage.dispose();
@@ -101,21 +98,21 @@ async function runFault(
   return { ...common, jobs, seconds, violations: [...stage.violations, ...left], notes: stage.notes, notRun: null };
 }
 
-/** A row that hangs has failed as well. The full run takes what it takes. */
-async function ended(run: Promise<void>, limitMs: number | null): Promise<void> {
+/** A row that hangs has failed too. The full run has no limit. */
+async function endsWithin(run: Promise<void>, limitMs: number | null): Promise<void> {
   if (limitMs === null) return run;
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(new Error(`it did not end within ${limitMs / 1_000} s`)), limitMs);
   });
-  // What is left of it fails for want of processes, and nobody asks any more.
+  // What is left of the row fails because its processes are gone; nobody is waiting for it any more.
   run.catch(() => undefined);
   await Promise.race([run, late]).finally(() => clearTimeout(timer));
 }
 
-/** Everything holds that must hold after any fault. Resolves to the number of jobs there were. */
+/** Checks what must hold after any fault. Resolves to the number of jobs. */
 async function examine(stage: Stage, sound: string): Promise<number> {
-  // Doctor first, while the servers still run: a stopped fleet would let leases become overdue.
+  // The doctor goes first, while the servers still run: with all of them stopped, leases would become overdue.
   for (const { url } of stage.databases) for (const finding of await doctor(sound, url)) stage.violation(finding);
   for (const database of stage.databases) for (const finding of await halfBatches(database)) stage.violation(finding);
   await stage.stopProcesses();

@@ -7,7 +7,7 @@ import { fileJournal, History } from '../src/history/history.js';
 const dir = mkdtempSync(join(tmpdir(), 'millrace-history-'));
 afterEach(() => rmSync(dir, { recursive: true, force: true }));
 
-it('reads what a killed process wrote, as far as it is whole, and what is added later', () => {
+it('reads the complete lines that a killed process wrote, and what is added later', () => {
   const path = join(dir, 'worker.journal');
   const journal = fileJournal(path);
   const call = { op: 'complete', method: 'POST', path: '/é', job: 'j', startedAt: 1 } as const;

@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -15,7 +15,7 @@ describe('the mutants', () => {
     expect(readFileSync(millrace, 'utf8')).toContain('main.js');
   });
 
-  it('name rows that exist', () => {
+  it('name existing rows', () => {
     const rows = FAULTS.map(({ row }) => row);
     for (const mutant of MUTANTS) expect(rows).toEqual(expect.arrayContaining([...mutant.rows]));
   });
@@ -27,7 +27,13 @@ describe('the mutants', () => {
 });
 
 describe('the table of faults', () => {
-  it('has each row once, with a smaller count for every day', () => {
+  it('is what the directory holds: one file per row, named by its number, and the index', () => {
+    const files = readdirSync(new URL('../src/faults', import.meta.url)).filter((file) => file !== 'index.ts');
+    expect(files.filter((file) => !/^\d\d-[a-z-]+\.ts$/.test(file))).toEqual([]);
+    expect(files.map((file) => Number(file.slice(0, 2)))).toEqual(FAULTS.map(({ row }) => row).sort((a, b) => a - b));
+  });
+
+  it('has each row once, with an everyday count no larger than the full one', () => {
     const rows = FAULTS.map(({ row }) => row);
     expect(new Set(rows).size).toBe(rows.length);
     for (const { row, everyday, full } of FAULTS) {

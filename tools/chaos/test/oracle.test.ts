@@ -7,7 +7,7 @@ import { judge } from '../src/oracle/oracle.js';
 const JOB = 'job-1';
 const [FIRST, SECOND] = ['first-token', 'second-token'];
 
-/** A history written by hand: each call with the instants of its start and its end; no end means that no answer came. */
+/** A history written by hand: each call with the times of its start and its end; without an end there was no answer. */
 class Script {
   readonly history = new History();
   #n = 0;
@@ -56,7 +56,7 @@ class Script {
 
 const script = (): Script => new Script();
 
-describe('the oracle lets pass', () => {
+describe('the oracle accepts', () => {
   it('a job that is created, claimed and completed, and completed again', () => {
     const history = script()
       .created()
@@ -66,7 +66,7 @@ describe('the oracle lets pass', () => {
     expect(history.judged({})).toEqual([]);
   });
 
-  it('a reclaim after the lease ran out, with the old holder refused', () => {
+  it('a reclaim after the lease expired, with the old holder refused', () => {
     const history = script()
       .created()
       .claimed(10, FIRST)
@@ -76,7 +76,7 @@ describe('the oracle lets pass', () => {
     expect(history.judged({ retries: 1, deliveries: 2, resultBy: SECOND })).toEqual([]);
   });
 
-  it('a completion without an answer, whether it happened or not', () => {
+  it('a completion without an answer, whether it took effect or not', () => {
     const history = script().created().claimed(10, FIRST).report('complete', [20], FIRST);
     expect(history.judged({})).toEqual([]);
     expect(history.judged({ status: 'running', resultBy: null })).toEqual([]);
@@ -92,7 +92,7 @@ describe('the oracle lets pass', () => {
     expect(history.judged({ retries: 1, deliveries: 2, resultBy: SECOND })).toEqual([]);
   });
 
-  it('what the pool of a server did by itself, and 503 in an outage', () => {
+  it('what the pool of a server did on its own, and 503 during an outage', () => {
     expect(script().created().judged({ resultBy: null }, ['q'])).toEqual([]);
     const history = script();
     const end = history.history.beginOutage();
@@ -107,12 +107,12 @@ describe('the oracle refuses', () => {
     expect(script().created().judged(null)).toEqual([expect.stringContaining('does not exist')]);
   });
 
-  it('a job claimed twice under one delivery', () => {
+  it('a job claimed twice in one delivery', () => {
     const history = script().created().claimed(10, FIRST).claimed(11, SECOND).report('complete', [20, 21], FIRST);
     expect(history.judged({})).toEqual([expect.stringContaining('impossible')]);
   });
 
-  it('a reclaim while the lease still ran', () => {
+  it('a reclaim before the lease expired', () => {
     const history = script()
       .created()
       .claimed(10, FIRST, {}, 30)
@@ -135,7 +135,7 @@ describe('the oracle refuses', () => {
     ]);
   });
 
-  it('a forged second completion: both were told that they had finished the job, and the second result stands', () => {
+  it('a second completion: both holders were told that they had finished the job, and the second result counts', () => {
     const history = script()
       .created()
       .claimed(10, FIRST)
@@ -144,14 +144,14 @@ describe('the oracle refuses', () => {
     expect(history.judged({ resultBy: SECOND })).toEqual([expect.stringContaining('impossible')]);
   });
 
-  it('a completion that was acknowledged and is not there', () => {
+  it('a completion that was acknowledged and is missing', () => {
     const history = script().created().claimed(10, FIRST).report('complete', [20, 21], FIRST);
     expect(history.judged({ status: 'retrying', retries: 1, resultBy: null })).toEqual([
       expect.stringContaining('impossible'),
     ]);
   });
 
-  it('a job that came back to life after its end', () => {
+  it('a job that was revived after its end', () => {
     const history = script()
       .created()
       .call('cancel', [5, 6], { job: JOB })

@@ -1,9 +1,9 @@
-/** One HTTP answer, read from bytes as they come in. */
+/** One HTTP answer, parsed from bytes as they arrive. */
 export interface Answer {
   readonly status: number;
   readonly headers: ReadonlyMap<string, string>;
   readonly body: Buffer;
-  /** An event stream that goes on: its first event is all that is waited for. */
+  /** An event stream that stays open: only its first event is awaited. */
   readonly isOpen: boolean;
 }
 
@@ -16,11 +16,12 @@ interface Parsed {
 
 const HEAD_END = '\r\n\r\n';
 
-/** The first whole answer in `bytes`, or null when more has to come. `isEnd`: nothing more will. */
+/** The first complete answer in `bytes`, or null if more bytes are needed. `isEnd` says that no more will come. */
 export function parseAnswer(bytes: Buffer, method: string, isEnd: boolean): Parsed | null {
   const end = bytes.indexOf(HEAD_END);
   if (end < 0) {
-    if (isEnd && bytes.length > 0) throw new MalformedAnswer('the connection ended within the head of an answer');
+    if (isEnd && bytes.length > 0)
+      throw new MalformedAnswer('the connection ended in the middle of the head of an answer');
     return null;
   }
   const { status, headers } = parseHead(bytes.toString('latin1', 0, end));
@@ -38,14 +39,14 @@ export function parseAnswer(bytes: Buffer, method: string, isEnd: boolean): Pars
     if (isStream && body.includes('\n\n')) return whole(body, Buffer.alloc(0), true);
   } else if (headers.has('content-length')) {
     const length = Number(headers.get('content-length'));
-    if (!Number.isSafeInteger(length)) throw new MalformedAnswer('the answer has no sound Content-Length');
+    if (!Number.isSafeInteger(length)) throw new MalformedAnswer('the answer has an invalid Content-Length');
     if (after.length >= length) return whole(after.subarray(0, length), after.subarray(length));
   } else if (isEnd) {
     return whole(after, Buffer.alloc(0));
   } else if (isStream && after.includes('\n\n')) {
     return whole(after, Buffer.alloc(0), true);
   }
-  if (isEnd) throw new MalformedAnswer('the connection ended within the body of an answer');
+  if (isEnd) throw new MalformedAnswer('the connection ended in the middle of the body of an answer');
   return null;
 }
 
@@ -64,7 +65,7 @@ function parseHead(text: string): Pick<Answer, 'status' | 'headers'> {
   return { status: Number(status), headers };
 }
 
-/** `rest` is null as long as the last chunk has not come. */
+/** `rest` is null until the last chunk has arrived. */
 function unchunked(bytes: Buffer): { readonly body: Buffer; readonly rest: Buffer | null } {
   const chunks: Buffer[] = [];
   let at = 0;

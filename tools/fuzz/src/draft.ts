@@ -3,7 +3,7 @@ import type { Tenant } from './tenants.js';
 
 export type Header = readonly [name: string, value: string];
 
-/** A request before it is bytes. */
+/** A request before it is encoded as bytes. */
 export interface Draft {
   readonly method: string;
   readonly target: string;
@@ -18,18 +18,18 @@ export type Caller = Tenant | 'worker' | 'nobody';
 export interface Case {
   readonly operation: Operation;
   readonly caller: Caller;
-  /** What was done to it, such as `json.nest`; `none` when nothing was. */
+  /** What was done to it, such as `json.nest`; `none` for a valid request. */
   readonly kind: string;
   readonly draft: Draft;
-  /** The bytes, where they are not simply the draft written down: broken framing. */
+  /** The bytes, if they are not simply the encoded draft: broken framing. */
   readonly raw?: Buffer;
-  /** The only statuses that are right, where the mutation leaves no doubt. */
+  /** The only acceptable statuses, where the mutation leaves no doubt. */
   readonly onlyStatuses?: readonly number[];
-  /** The operation's own answer still applies: its schemas and its documented statuses. */
+  /** Whether the request still reaches the operation, so that its schemas and documented statuses apply. */
   readonly isRouted: boolean;
 }
 
-/** The draft as it goes over the wire. Header text beyond ASCII goes byte by byte, as Latin-1. */
+/** The draft as bytes. Header text beyond ASCII is sent as Latin-1, one byte per character. */
 export function encode({ method, target, version, headers, body }: Draft): Buffer {
   const lines = [`${method} ${target} HTTP/${version}`, ...headers.map(([name, value]) => `${name}: ${value}`)];
   if (body !== null && !hasHeader(headers, 'content-length') && !hasHeader(headers, 'transfer-encoding')) {
@@ -40,7 +40,7 @@ export function encode({ method, target, version, headers, body }: Draft): Buffe
 }
 
 export const hasHeader = (headers: readonly Header[], name: string): boolean =>
-  headers.some(([each]) => each.toLowerCase() === name);
+  headers.some(([header]) => header.toLowerCase() === name);
 
 export const withHeader = (draft: Draft, name: string, value: string): Draft => ({
   ...draft,
@@ -49,10 +49,10 @@ export const withHeader = (draft: Draft, name: string, value: string): Draft => 
 
 export const withoutHeader = (draft: Draft, name: string): Draft => ({
   ...draft,
-  headers: draft.headers.filter(([each]) => each.toLowerCase() !== name.toLowerCase()),
+  headers: draft.headers.filter(([header]) => header.toLowerCase() !== name.toLowerCase()),
 });
 
-/** One more of a header that may be there already. */
+/** Adds a header, even if it is there already. */
 export const withExtraHeader = (draft: Draft, name: string, value: string): Draft => ({
   ...draft,
   headers: [...draft.headers, [name, value]],

@@ -1,6 +1,6 @@
 /**
- * JSON that JavaScript cannot hold: text that goes into a document as it stands, such as a number with thirty digits,
- * an object with one key twice, or ten thousand brackets.
+ * JSON that JavaScript cannot represent, inserted into a document as text: a number with thirty digits, an object with
+ * the same key twice, ten thousand brackets.
  */
 export class RawText {
   constructor(readonly text: string) {}
@@ -26,7 +26,7 @@ export const membersOf = (value: JsonObject): string[] =>
 export const isObject = (value: Json | undefined): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof RawText);
 
-/** Every place in a document, the document itself first. */
+/** The path of every value in a document, starting with the document itself. */
 export function pathsOf(value: Json, at: Path = []): Path[] {
   if (Array.isArray(value)) return [at, ...(value as readonly Json[]).flatMap((item, i) => pathsOf(item, [...at, i]))];
   if (isObject(value)) return [at, ...Object.entries(value).flatMap(([key, item]) => pathsOf(item, [...at, key]))];
@@ -40,7 +40,7 @@ export function valueAt(value: Json, path: Path): Json | undefined {
   );
 }
 
-/** A copy with another value at `path`, or with nothing there. */
+/** A copy with another value at `path`, or without that value if `by` is undefined. */
 export function replaced(value: Json, [key, ...rest]: Path, by: Json | undefined): Json {
   if (key === undefined) return by ?? null;
   const inner = (value as Record<string | number, Json>)[key] as Json;

@@ -1,19 +1,19 @@
 import type { Answer } from './answer.js';
 import type { Case } from './draft.js';
 import type { Violation } from './oracle.js';
+import type { Outcome } from './raw-client.js';
 import type { Kind, Tenant } from './tenants.js';
 import type { World } from './valid.js';
-import type { Outcome } from './wire.js';
 
-/** Takes ids, leases and cursors from answers, for later requests; and notices an id that changed hands. */
-export function learn(world: World, each: Case, outcome: Outcome): Violation[] {
-  if (outcome.kind !== 'answered' || !each.isRouted) return [];
+/** Remembers ids, leases and cursors from answers for later requests, and notices an id that changes its owner. */
+export function learn(world: World, testCase: Case, outcome: Outcome): Violation[] {
+  if (outcome.kind !== 'answered' || !testCase.isRouted) return [];
   const [answer] = outcome.answers;
   if (answer === undefined || answer.status >= 300 || answer.isOpen) return [];
   const body = parsed(answer);
   if (body === null) return [];
-  if (each.caller === 'worker') return learnLeases(world, body);
-  return each.caller === 'nobody' ? [] : learnIds(world, each, each.caller, body);
+  if (testCase.caller === 'worker') return learnLeases(world, body);
+  return testCase.caller === 'nobody' ? [] : learnIds(world, testCase, testCase.caller, body);
 }
 
 type Body = Readonly<Record<string, unknown>>;
@@ -27,7 +27,7 @@ function parsed({ body }: Answer): Body | null {
   }
 }
 
-/** Where ids of each kind stand in answers: alone, in an array, or as `id` of the items of an array. */
+/** Where answers contain ids of each kind: alone, in an array, or as the `id` of the items of an array. */
 const ALONE: readonly (readonly [string, Kind])[] = [
   ['job_id', 'jobs'],
   ['workflow_id', 'workflows'],
@@ -43,11 +43,11 @@ const LISTED: readonly (readonly [string, Kind])[] = [
 
 function learnIds({ memory }: World, { operation }: Case, tenant: Tenant, body: Body): Violation[] {
   if (typeof body.next_cursor === 'string') memory.learnCursor(tenant, operation.id, body.next_cursor);
-  // A record has an id beside its workflow_id; only answers to a creation name an id alone.
+  // A record has an `id` besides its `workflow_id`; only the answer to a creation has just one of these.
   const alone = 'id' in body ? [] : ALONE.flatMap(([key, kind]) => idsIn([body[key]], kind));
   const listed = LISTED.flatMap(([key, kind]) => (Array.isArray(body[key]) ? idsIn(body[key] as unknown[], kind) : []));
   const foreign = [...alone, ...listed].filter(([kind, id]) => !memory.learn(kind, tenant, id));
-  return foreign.map(([kind, id]) => ({ rule: 'crossing', detail: `${kind} ${id} belongs to somebody else` }));
+  return foreign.map(([kind, id]) => ({ rule: 'crossing', detail: `${kind} ${id} belongs to another tenant` }));
 }
 
 function idsIn(items: readonly unknown[], kind: Kind): (readonly [Kind, string])[] {
@@ -66,9 +66,9 @@ function learnLeases({ memory, callers }: World, { jobs }: Body): Violation[] {
   if (!Array.isArray(jobs)) return [];
   return (jobs as LeasedJob[]).flatMap(({ job, lease_token: token }) => {
     const owner = callers.tenants.find(({ name }) => name === job.tenant_id);
-    if (owner === undefined) return [{ rule: 'crossing', detail: `job ${job.id} belongs to nobody we know` }];
+    if (owner === undefined) return [{ rule: 'crossing', detail: `job ${job.id} belongs to an unknown tenant` }];
     memory.learnLease({ id: job.id, token, mark: owner.mark });
     const known = memory.learn('jobs', owner, job.id);
-    return known ? [] : [{ rule: 'crossing', detail: `job ${job.id} changed hands` }];
+    return known ? [] : [{ rule: 'crossing', detail: `job ${job.id} changed its tenant` }];
   });
 }

@@ -1,3 +1,4 @@
+import { median } from '@millrace/tools-shared';
 import type { Violation } from './oracle.js';
 import type { MemoryUse, Target } from './target.js';
 
@@ -8,14 +9,14 @@ export interface MemoryReading {
 }
 
 /**
- * What is alive is the least that was ever in use between two collections, so it hardly moves: a kilobyte kept for every request would
- * show. What the system lends the process breathes with the collector, by a third and more.
+ * Live memory is the least that was ever in use between two collections, so it hardly moves: a kilobyte kept per
+ * request would show. Resident memory varies with the collector, by a third and more.
  */
 const MAX_RATIO = { live: 1.35, resident: 1.6 } as const;
-/** Below this many requests the heap is still growing into its working size, and a ratio says nothing. */
+/** With fewer requests the heap is still growing to its working size, and a ratio says nothing. */
 const ENOUGH_REQUESTS = 20_000;
 
-/** Memory after the warm-up against memory at the end of a run. */
+/** Compares memory after the warm-up with memory at the end of a run. */
 export class MemoryWatch {
   readonly #target: Target;
   readonly #count: number;
@@ -47,7 +48,7 @@ export class MemoryWatch {
       .filter((kind) => reading.ratio[kind] > MAX_RATIO[kind])
       .map((kind) => ({
         rule: 'memory',
-        detail: `${kind} memory grew to ${reading.ratio[kind].toFixed(2)} times what it was`,
+        detail: `${kind} memory grew by a factor of ${reading.ratio[kind].toFixed(2)}`,
       }));
   }
 
@@ -56,7 +57,9 @@ export class MemoryWatch {
       .filter(({ sent }) => sent >= from * this.#count && sent <= to * this.#count)
       .map(({ use }) => use);
     if (uses.length === 0) return null;
-    const residents = uses.map(({ resident }) => resident).sort((a, b) => a - b);
-    return { live: Math.min(...uses.map(({ live }) => live)), resident: residents[residents.length >> 1] ?? 0 };
+    return {
+      live: Math.min(...uses.map(({ live }) => live)),
+      resident: median(uses.map(({ resident }) => resident)),
+    };
   }
 }

@@ -51,7 +51,7 @@ export function operationsOf(document: Document): Operation[] {
 }
 
 function accessOf({ security = [] }: RawOperation): Access {
-  const schemes = security.flatMap((each) => Object.keys(each));
+  const schemes = security.flatMap((requirement) => Object.keys(requirement));
   if (schemes.includes('workerToken')) return 'worker';
   return schemes.includes('tenantToken') ? 'tenant' : 'public';
 }

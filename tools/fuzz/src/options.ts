@@ -1,4 +1,4 @@
-import { parseArgs } from 'node:util';
+import { readFlags, UsageError, wholeNumber } from '@millrace/tools-shared';
 
 export interface Options {
   readonly seed: number;
@@ -6,18 +6,8 @@ export interface Options {
   readonly count: number;
   readonly json: boolean;
   readonly slow: boolean;
-  /** Where failing requests are written as bytes, or null. */
+  /** The directory to write failing requests to, or null. */
   readonly save: string | null;
-}
-
-/** Something to tell the caller instead of running. Asking for help is no mistake. */
-export class UsageError extends Error {
-  constructor(
-    message: string,
-    readonly exitCode: 0 | 2 = 2,
-  ) {
-    super(message);
-  }
 }
 
 const DEFAULT_COUNT = 50_000;
@@ -25,11 +15,11 @@ const MAX_SEED = 0xffff_ffff;
 
 export const USAGE = `npm run fuzz -- [flags]
 
-  --seed N       repeat a run; without it a seed is drawn, and printed
-  --count N      how many requests (default ${DEFAULT_COUNT})
-  --from N       begin with request number N (default 0); with --count 1 it is that one alone
-  --no-slow      leave out the slow clients, whose end takes five minutes
-  --save DIR     write each failing request there, byte for byte
+  --seed N       repeat a run (default: a seed is drawn and printed)
+  --count N      how many requests to send (default ${DEFAULT_COUNT})
+  --from N       start with request number N (default 0); with --count 1, send only that request
+  --no-slow      leave out the slow clients, which take five minutes to be cut off
+  --save DIR     write each failing request to this directory, byte for byte
   --json         print the result as JSON
 `;
 
@@ -44,7 +34,7 @@ const FLAGS = {
 } as const;
 
 export function parseOptions(argv: readonly string[], drawn: number): Options {
-  const values = readFlags(argv);
+  const values = readFlags(argv, FLAGS);
   if (values.help) throw new UsageError(USAGE, 0);
   return {
     seed: values.seed === undefined ? drawn : wholeNumber('seed', values.seed, MAX_SEED),
@@ -54,18 +44,4 @@ export function parseOptions(argv: readonly string[], drawn: number): Options {
     slow: !values['no-slow'],
     save: values.save ?? null,
   };
-}
-
-function readFlags(argv: readonly string[]) {
-  try {
-    return parseArgs({ args: [...argv], options: FLAGS }).values;
-  } catch (error) {
-    throw new UsageError(error instanceof Error ? error.message : String(error));
-  }
-}
-
-function wholeNumber(flag: string, text: string, maximum: number): number {
-  const value = Number(text);
-  if (!/^\d+$/.test(text) || value > maximum) throw new UsageError(`--${flag} must be a whole number up to ${maximum}`);
-  return value;
 }

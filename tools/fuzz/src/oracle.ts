@@ -1,12 +1,11 @@
 import { isUtf8 } from 'node:buffer';
 import type { Answer } from './answer.js';
 import type { Case } from './draft.js';
+import { mayWait, type Outcome } from './raw-client.js';
 import type { Schema } from './schema.js';
 import type { Tenant } from './tenants.js';
 import type { World } from './valid.js';
-import { mayWait, type Outcome } from './wire.js';
 
-/** What must hold for every answer, whatever was asked. */
 export interface Violation {
   readonly rule: string;
   readonly detail: string;
@@ -14,47 +13,48 @@ export interface Violation {
 
 const violation = (rule: string, detail: string): Violation => ({ rule, detail });
 
-/** Refusals that come before any route is known, and therefore stand in no operation's description. */
+/** Refusals that happen before a route is known, so no operation documents them. */
 const PROTOCOL_STATUSES = [400, 408, 413, 415, 417, 431];
 
-export function judge(world: World, each: Case, outcome: Outcome): Violation[] {
+/** What is wrong with the outcome of a request: the rules that hold for every answer, whatever was asked. */
+export function judge(world: World, testCase: Case, outcome: Outcome): Violation[] {
   switch (outcome.kind) {
     case 'hung':
-      return mayWait(each) ? [] : [violation('no-answer', 'neither an answer nor an end of the connection')];
+      return mayWait(testCase) ? [] : [violation('no-answer', 'neither answered nor closed')];
     case 'malformed':
       return [violation('malformed-answer', outcome.why)];
     case 'closed':
-      return mustBeAnswered(each) ? [violation('no-answer', 'the connection was closed without an answer')] : [];
+      return mustBeAnswered(testCase) ? [violation('no-answer', 'closed without an answer')] : [];
     case 'answered':
-      return outcome.answers.flatMap((answer) => judgeAnswer(world, each, answer));
+      return outcome.answers.flatMap((answer) => judgeAnswer(world, testCase, answer));
   }
 }
 
-/** A head that is too large may be cut off in the middle of sending it, and then the answer is lost on the way. */
+/** The server may cut off a request that is too large while it is still being sent; the answer is then lost. */
 const mustBeAnswered = ({ isRouted, kind }: Case): boolean =>
   isRouted && kind !== 'header.many' && kind !== 'header.long' && kind !== 'json.large';
 
-function judgeAnswer(world: World, each: Case, answer: Answer): Violation[] {
+function judgeAnswer(world: World, testCase: Case, answer: Answer): Violation[] {
   const { status } = answer;
-  const findings: Violation[] = [...leaks(world, each, answer), ...wrongStatus(each, answer)];
+  const findings: Violation[] = [...leaks(world, testCase, answer), ...wrongStatus(testCase, answer)];
   if (answer.headers.get('x-content-type-options') !== 'nosniff')
     findings.push(violation('headers', `${status} without nosniff`));
   if (status >= 500) findings.push(violation('server-error', `${status} ${text(answer, 300)}`));
-  if (status >= 400) findings.push(...wrongError(world, each, answer));
-  if (status < 400 && each.isRouted) findings.push(...wrongSuccess(world, each, answer), ...undeserved(world, each));
+  if (status >= 400) findings.push(...wrongError(world, testCase, answer));
+  if (status < 400 && testCase.isRouted) {
+    findings.push(...wrongSuccess(world, testCase, answer), ...undeserved(world, testCase));
+  }
   return findings;
 }
 
 const text = ({ body }: Answer, length?: number): string => body.toString('utf8', 0, length);
 
-/** The mark of a tenant may be seen by that tenant and by the workers, who serve all of them. */
+/** A tenant's mark may be seen only by that tenant, and by the workers, who serve all tenants. */
 function leaks({ callers }: World, { caller }: Case, answer: Answer): Violation[] {
   if (caller === 'worker') return [];
   const seen = `${[...answer.headers.values()].join('\n')}\n${text(answer)}`;
   const isForeign = (tenant: Tenant): boolean => tenant !== caller && seen.includes(tenant.mark);
-  return callers.tenants
-    .filter(isForeign)
-    .map(({ name }) => violation('leak', `something of ${name} is in the answer`));
+  return callers.tenants.filter(isForeign).map(({ name }) => violation('leak', `the answer contains data of ${name}`));
 }
 
 function wrongStatus({ kind, onlyStatuses, operation, isRouted, draft }: Case, { status }: Answer): Violation[] {
@@ -97,15 +97,14 @@ function wrongSuccess({ checker }: World, { operation, draft }: Case, answer: An
   if (json !== undefined) return shapeProblems(problems, json, answer, 'schema');
   if (response.content?.['text/event-stream'] !== undefined) {
     const [, data] = /^event: status\ndata: (.*)\n\n/.exec(text(answer)) ?? [];
-    if (data === undefined)
-      return [violation('schema', `a stream that begins with ${JSON.stringify(text(answer, 80))}`)];
+    if (data === undefined) return [violation('schema', `the stream begins with ${JSON.stringify(text(answer, 80))}`)];
     const event = { ...answer, body: Buffer.from(data) };
     return shapeProblems(problems, { $ref: '#/components/schemas/Job' }, event, 'schema');
   }
   return answer.body.length === 0 ? [] : [violation('schema', `${answer.status} with a body`)];
 }
 
-/** A success that the request did not deserve: by its own description, the service should have refused the body. */
+/** A success for a body that, by its own description, the service should have refused. */
 function undeserved({ checker }: World, { operation, draft, kind }: Case): Violation[] {
   const { body: schema } = operation;
   if (schema === null || draft.body === null || /^(header|line)\./.test(kind)) return [];

@@ -9,7 +9,7 @@ const MAX_BYTES_SHOWN = 3_000;
 export const isClean = ({ tally, findings }: RunResult): boolean =>
   Object.keys(tally.byRule).length === 0 && findings.length === 0;
 
-const bytesOf = ({ case: each }: Failure): Buffer => each.raw ?? encode(each.draft);
+const bytesOf = ({ case: failing }: Failure): Buffer => failing.raw ?? encode(failing.draft);
 
 export function inWords(result: RunResult): string {
   const { tally, findings, memory, seed, seconds } = result;
@@ -22,32 +22,34 @@ export function inWords(result: RunResult): string {
     ...tally.failures.flatMap((failure) => failureLines(seed, failure)),
     ...findings.map(({ rule, detail }) => `FAIL ${rule}: ${detail}`),
     isClean(result)
-      ? 'no violation'
+      ? 'no violations'
       : `violations: ${counts(tally.byRule)}${findings.length > 0 ? `, others ${findings.length}` : ''}`,
   ];
   return lines.join('\n');
 }
 
-/** Everything that is needed to send it again: by seed and number, or by hand. */
+/** Everything needed to send the request again, by seed and number or by hand. */
 function failureLines(seed: number, failure: Failure): string[] {
   const { rule, detail, index, kind, operation } = failure;
   const bytes = bytesOf(failure);
   const cut = bytes.length > MAX_BYTES_SHOWN ? ` (the first ${MAX_BYTES_SHOWN} of ${bytes.length} bytes)` : '';
   return [
     `FAIL ${rule}: ${detail}`,
-    `     ${operation}, ${kind}; again: npm run fuzz -- --seed ${seed} --from ${index} --count 1 --no-slow`,
+    `     ${operation}, ${kind}; to repeat: npm run fuzz -- --seed ${seed} --from ${index} --count 1 --no-slow`,
     `     ${JSON.stringify(bytes.toString('latin1', 0, MAX_BYTES_SHOWN))}${cut}`,
   ];
 }
 
 function memoryLine(memory: RunResult['memory']): string {
   if (memory === null) return 'memory: too few requests to say';
-  const one = (kind: 'live' | 'resident'): string =>
-    `${kind} ${megabytes(memory.afterWarmUp[kind])} after the warm-up, ${megabytes(memory.atEnd[kind])} at the end, ratio ${memory.ratio[kind].toFixed(2)}`;
+  const one = (kind: 'live' | 'resident'): string => {
+    const [before, after] = [mebibytes(memory.afterWarmUp[kind]), mebibytes(memory.atEnd[kind])];
+    return `${kind} ${before} after the warm-up, ${after} at the end, ratio ${memory.ratio[kind].toFixed(2)}`;
+  };
   return `memory: ${one('live')}; ${one('resident')}`;
 }
 
-const megabytes = (bytes: number): string => `${(bytes / 1024 / 1024).toFixed(0)} MiB`;
+const mebibytes = (bytes: number): string => `${(bytes / 1024 / 1024).toFixed(0)} MiB`;
 
 const counts = (table: Readonly<Record<string, number>>): string =>
   Object.entries(table)

@@ -1,12 +1,12 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Random } from '@millrace/tools-shared';
 import { runCampaign, type Tally } from './campaign.js';
 import { MemoryWatch, type MemoryReading } from './memory-watch.js';
 import { validJwt } from './mutations/auth.js';
 import { operationsOf, type Document } from './openapi.js';
 import type { Violation } from './oracle.js';
-import { Random } from './random.js';
 import { SchemaChecker } from './schema.js';
 import { dawdle, slowClients } from './slow.js';
 import { examine, startTarget, type Target } from './target.js';
@@ -19,37 +19,38 @@ export interface RunOptions {
   readonly count: number;
   /** Whether to wait for the server to cut off slow clients, which takes minutes. */
   readonly slow: boolean;
-  /** An embedded one in a temporary directory when absent. */
+  /** By default an embedded PostgreSQL in a temporary directory. */
   readonly databaseUrl?: string;
   readonly say: (line: string) => void;
-  /** Ends the run early, in order. */
+  /** Ends the run early but in an orderly way. */
   readonly signal?: AbortSignal;
 }
 
 export interface RunResult {
   readonly seed: number;
   readonly tally: Tally;
-  /** What does not belong to one request: the process, its memory, its log, its data. */
+  /** Violations that do not belong to one request: the process, its memory, its log, its data. */
   readonly findings: readonly Violation[];
   readonly memory: MemoryReading | null;
   readonly slowClients: number;
   readonly seconds: number;
 }
 
-/** Small enough that going beyond it is cheap. */
+/** Small enough that exceeding it is cheap. */
 const MAX_BODY_BYTES = 1024 * 1024;
-const LANES = 8;
+const CLIENTS = 8;
 const PROBE_MS = 15_000;
 const NO_ANSWER = { status: 'nothing' } as const;
 
 export async function run(options: RunOptions): Promise<RunResult> {
   const dir = options.databaseUrl === undefined ? await mkdtemp(join(tmpdir(), 'millrace-fuzz-')) : null;
   const databaseUrl = options.databaseUrl ?? `embedded:${dir}`;
-  const callers = makeCallers(new Random(options.seed));
+  const random = new Random(options.seed);
+  const callers = makeCallers(random.fork('callers'));
   try {
     const target = await startTarget({ databaseUrl, callers, maxBodyBytes: MAX_BODY_BYTES });
     try {
-      return await attack(target, callers, databaseUrl, options);
+      return await attack(target, callers, random, { ...options, databaseUrl });
     } finally {
       await target.stop();
     }
@@ -58,7 +59,7 @@ export async function run(options: RunOptions): Promise<RunResult> {
   }
 }
 
-/** Two tenants by key, one by signed token. Their marks are what must never be seen by another. */
+/** Two tenants with API keys and one with a signed token. No tenant may ever see another's mark. */
 function makeCallers(random: Random): Callers {
   const jwtSecret = `secret-${random.word(40)}`;
   const tenant = (name: string): Tenant => ({ name, token: `key-${random.word(32)}`, mark: `mark-${random.word(20)}` });
@@ -70,17 +71,24 @@ function makeCallers(random: Random): Callers {
   };
 }
 
-async function attack(target: Target, callers: Callers, databaseUrl: string, options: RunOptions): Promise<RunResult> {
+async function attack(
+  target: Target,
+  callers: Callers,
+  random: Random,
+  options: RunOptions & { readonly databaseUrl: string },
+): Promise<RunResult> {
   const started = performance.now();
   const { signal = new AbortController().signal } = options;
   const world = await worldOf(target, callers);
   const slow = options.slow ? slowClients(callers.tenants[0]?.token ?? '') : [];
-  const dawdlers = Promise.all(slow.map((each) => dawdle(target.port, each, signal)));
+  const dawdlers = Promise.all(slow.map((client) => dawdle(target.port, client, signal)));
   const watch = new MemoryWatch(target, options.count);
   const tally = await runCampaign(world, {
-    ...options,
+    from: options.from,
+    count: options.count,
+    random,
     signal,
-    lanes: LANES,
+    clients: CLIENTS,
     port: target.port,
     onProgress: (sent) => {
       void watch.sample(sent);
@@ -90,8 +98,8 @@ async function attack(target: Target, callers: Callers, databaseUrl: string, opt
   });
   const memory = watch.reading();
   if (slow.length > 0) options.say('waiting for the server to cut off the slow clients');
-  const uncut = (await dawdlers).filter((each) => each !== null);
-  const findings = [...uncut, ...(await afterwards(target, databaseUrl)), ...watch.findings()];
+  const uncut = (await dawdlers).filter((violation) => violation !== null);
+  const findings = [...uncut, ...(await afterwards(target, options.databaseUrl)), ...watch.findings()];
   const seconds = Math.round((performance.now() - started) / 1000);
   return { seed: options.seed, tally, findings, memory, slowClients: slow.length, seconds };
 }
@@ -118,7 +126,7 @@ async function afterwards(target: Target, databaseUrl: string): Promise<Violatio
     );
     if (status !== 200) found.push({ rule: 'process', detail: `${path} answers ${status}` });
   }
-  const ill = await examine(databaseUrl);
-  if (ill !== null) found.push({ rule: 'doctor', detail: ill });
+  const diagnosis = await examine(databaseUrl);
+  if (diagnosis !== null) found.push({ rule: 'doctor', detail: diagnosis });
   return found;
 }

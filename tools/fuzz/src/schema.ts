@@ -1,11 +1,11 @@
 /**
- * A validator for the schemas of the API description. It is not the one the server uses, on purpose: a mistake of that
- * one would be shared. It knows the keywords that the description uses and refuses any other, so that nothing the
- * document says goes unchecked without anybody noticing.
+ * A validator for the schemas of the API description. It is deliberately not the one that the server uses, or they
+ * would share their mistakes. It knows the keywords that the description uses and throws on any other, so that nothing
+ * goes unchecked unnoticed.
  */
 export type Schema = Readonly<Record<string, unknown>>;
 
-const SILENT = new Set(['description', 'title', 'default', 'examples', 'headers', '$id']);
+const ANNOTATIONS = new Set(['description', 'title', 'default', 'examples', 'headers', '$id']);
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 const LONE_SURROGATE = /\p{Surrogate}/u;
 const DATE_TIME = /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(?:\.\d+)?(?:[Zz]|[+-]\d\d:\d\d)$/;
@@ -19,10 +19,10 @@ export class SchemaChecker {
     this.#named = named;
   }
 
-  /** What is wrong with `value`, one sentence a problem; empty when nothing is. */
+  /** What is wrong with `value`, one sentence per problem. */
   problems(schema: Schema, value: unknown, at = '$'): string[] {
     return Object.entries(schema).flatMap(([keyword, limit]) => {
-      if (SILENT.has(keyword)) return [];
+      if (ANNOTATIONS.has(keyword)) return [];
       const check = this.#checks[keyword];
       if (check === undefined) throw new Error(`the fuzzer does not know the schema keyword ${keyword}`);
       return check(limit, value, at);
@@ -32,7 +32,7 @@ export class SchemaChecker {
   resolve(reference: string): Schema {
     const name = reference.replace('#/components/schemas/', '');
     const schema = this.#named[name];
-    if (schema === undefined) throw new Error(`the API description refers to ${reference}, which it does not hold`);
+    if (schema === undefined) throw new Error(`the API description refers to ${reference}, which it does not define`);
     return schema;
   }
 
@@ -42,7 +42,8 @@ export class SchemaChecker {
       const types = [limit].flat() as string[];
       return types.some((type) => isOfType(type, value)) ? [] : [`${at} is not ${types.join(' or ')}`];
     },
-    enum: (limit, value, at) => ((limit as unknown[]).includes(value) ? [] : [`${at} is none of the known words`]),
+    enum: (limit, value, at) =>
+      (limit as unknown[]).includes(value) ? [] : [`${at} is not one of the allowed values`],
     const: (limit, value, at) => (limit === value ? [] : [`${at} is not ${JSON.stringify(limit)}`]),
     required: (limit, value, at) =>
       isRecord(value)
@@ -68,7 +69,7 @@ export class SchemaChecker {
     pattern: (limit, value, at) =>
       typeof value === 'string' && !new RegExp(String(limit), 'u').test(value) ? [`${at} does not match`] : [],
     format: (limit, value, at) =>
-      typeof value === 'string' && !hasFormat(String(limit), value) ? [`${at} is no ${String(limit)}`] : [],
+      typeof value === 'string' && !hasFormat(String(limit), value) ? [`${at} is not a valid ${String(limit)}`] : [],
   };
 }
 

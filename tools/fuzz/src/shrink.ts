@@ -1,11 +1,10 @@
 import { encode, type Case, type Draft } from './draft.js';
 
-/** Fewer, shorter, simpler: a failing request that still fails with less in it is easier to understand. */
-
+/** A smaller request that still fails is easier to understand. */
 const MAX_TRIES = 80;
 
-/** The smallest request found that `stillFails`. Broken framing is left as it is. */
-export async function shrink(failing: Case, stillFails: (each: Case) => Promise<boolean>): Promise<Case> {
+/** The smallest request found for which `stillFails` holds. Broken framing is left as it is. */
+export async function shrink(failing: Case, stillFails: (candidate: Case) => Promise<boolean>): Promise<Case> {
   if (failing.raw !== undefined) return failing;
   let best = failing;
   let tries = 0;
@@ -23,12 +22,12 @@ export async function shrink(failing: Case, stillFails: (each: Case) => Promise<
   return best;
 }
 
-/** The largest steps first. */
+/** Smaller drafts, the largest reductions first. */
 function smaller(draft: Draft): Draft[] {
   return [
     ...smallerBodies(draft.body).map((body) => ({ ...draft, body })),
     ...draft.headers.map((_, i) => ({ ...draft, headers: draft.headers.filter((_, j) => j !== i) })),
-  ].filter((each) => encode(each).length < encode(draft).length);
+  ].filter((candidate) => encode(candidate).length < encode(draft).length);
 }
 
 function smallerBodies(body: Buffer | null): Buffer[] {
@@ -37,7 +36,7 @@ function smallerBodies(body: Buffer | null): Buffer[] {
   return [...withoutMembers(body), body.subarray(0, half), body.subarray(half)];
 }
 
-/** The document without one of its top members, or of theirs; only where it survives being read and written. */
+/** The document without one of its members, or with one of them emptied; only if it is a JSON object. */
 function withoutMembers(body: Buffer): Buffer[] {
   let value: unknown;
   try {
@@ -47,9 +46,9 @@ function withoutMembers(body: Buffer): Buffer[] {
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return [];
   const members = Object.entries(value);
-  const without = members.map(([key]) => Object.fromEntries(members.filter(([each]) => each !== key)));
+  const without = members.map(([key]) => Object.fromEntries(members.filter(([other]) => other !== key)));
   const emptied = members
     .filter(([, inner]) => typeof inner === 'object' && inner !== null && Object.keys(inner as object).length > 0)
     .map(([key, inner]) => ({ ...value, [key]: Array.isArray(inner) ? inner.slice(0, -1) : {} }));
-  return [...without, ...emptied].map((each) => Buffer.from(JSON.stringify(each)));
+  return [...without, ...emptied].map((document) => Buffer.from(JSON.stringify(document)));
 }

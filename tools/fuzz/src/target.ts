@@ -2,25 +2,26 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import { onExit, readMetrics } from '@millrace/tools-shared';
 import type { Callers } from './tenants.js';
 
 /** The server under test: a process of its own, as it would run in production. */
 export interface Target {
   readonly apiUrl: string;
   readonly port: number;
-  /** As its own metrics tell it; null when they do not answer. */
+  /** Read from its own metrics; null if they do not answer. */
   memory(): Promise<MemoryUse | null>;
   isAlive(): boolean;
-  /** Lines of its log at the level of an error or above. */
+  /** Its log lines at level error or above. */
   errors(): readonly string[];
   stop(): Promise<number | null>;
 }
 
 /** In bytes. */
 export interface MemoryUse {
-  /** In use on the heap and outside of it, garbage that was not collected yet included. */
+  /** In use on the heap and outside it, including garbage that is not collected yet. */
   readonly live: number;
-  /** What the system counts. */
+  /** What the operating system counts. */
   readonly resident: number;
 }
 
@@ -53,9 +54,8 @@ export async function startTarget({ databaseUrl, callers, maxBodyBytes }: Target
     },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
-  const end = (): void => void child.kill('SIGKILL');
-  process.once('exit', end);
-  const exited = once(child, 'close').finally(() => process.off('exit', end));
+  const forget = onExit(() => child.kill('SIGKILL'));
+  const exited = once(child, 'close').finally(forget);
   const errors: string[] = [];
   const { api: apiUrl, metrics } = await watchLog(child, errors);
   return {
@@ -66,7 +66,7 @@ export async function startTarget({ databaseUrl, callers, maxBodyBytes }: Target
     errors: () => errors,
     stop: async () => {
       child.kill('SIGTERM');
-      // One that hangs cannot hear it.
+      // A server that hangs does not react to SIGTERM.
       const impatience = setTimeout(() => child.kill('SIGKILL'), STOP_MS);
       await exited;
       clearTimeout(impatience);
@@ -80,7 +80,10 @@ interface Addresses {
   readonly metrics: string;
 }
 
-/** Resolves to the addresses once the server serves; goes on reading, or the pipe would fill up and stop the server. */
+/**
+ * Resolves to the addresses once the server is listening. Keeps reading, or the pipe would fill up and block the
+ * server.
+ */
 function watchLog({ stdout }: ChildProcess, errors: string[]): Promise<Addresses> {
   if (stdout === null) throw new Error('the server has no log to read');
   return new Promise((resolve, reject) => {
@@ -91,7 +94,7 @@ function watchLog({ stdout }: ChildProcess, errors: string[]): Promise<Addresses
       if (msg === 'listening') resolve(rest as Addresses);
       if (isError(level) && errors.length < MAX_ERRORS_KEPT) errors.push(line.slice(0, 2000));
     });
-    lines.on('close', () => reject(new Error('the server ended before it served')));
+    lines.on('close', () => reject(new Error('the server exited before it was listening')));
   });
 }
 
@@ -100,18 +103,17 @@ const isError = (level: number | string | undefined): boolean =>
 
 async function memoryOf(metricsUrl: string): Promise<MemoryUse | null> {
   try {
-    const page = await (await fetch(new URL('/metrics', metricsUrl))).text();
-    const value = (name: string): number => Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(page)?.[1]);
+    const metric = await readMetrics(metricsUrl);
     return {
-      live: value('nodejs_heap_size_used_bytes') + value('nodejs_external_memory_bytes'),
-      resident: value('process_resident_memory_bytes'),
+      live: metric('nodejs_heap_size_used_bytes') + metric('nodejs_external_memory_bytes'),
+      resident: metric('process_resident_memory_bytes'),
     };
   } catch {
     return null;
   }
 }
 
-/** `millrace doctor`: what it says when an invariant does not hold, or null. */
+/** Runs `millrace doctor`: its output if an invariant does not hold, or null. */
 export async function examine(databaseUrl: string): Promise<string | null> {
   const child = spawn(process.execPath, [MILLRACE, 'doctor'], {
     env: environment(databaseUrl),

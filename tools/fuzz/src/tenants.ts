@@ -1,10 +1,11 @@
-/** The callers of a run. What a tenant stores always carries its mark, so that it is known wherever it turns up. */
 export interface Tenant {
   readonly name: string;
   readonly token: string;
+  /** Part of everything the tenant stores, so that it is recognised wherever it turns up. */
   readonly mark: string;
 }
 
+/** The callers of a run. */
 export interface Callers {
   readonly tenants: readonly Tenant[];
   readonly workerToken: string;
@@ -13,7 +14,7 @@ export interface Callers {
 
 export type Kind = 'jobs' | 'workflows' | 'cron' | 'dlq';
 
-/** Enough to choose from, and few enough that the same resource is met again. */
+/** Enough to choose from, and few enough that the same resource is used again. */
 const MAX_REMEMBERED = 400;
 
 export interface Lease {
@@ -22,7 +23,7 @@ export interface Lease {
   readonly mark: string;
 }
 
-/** What earlier answers told: who owns which id, which leases are held, where lists go on. */
+/** What earlier answers said: which tenant owns which id, which leases are held, where lists continue. */
 export class Memory {
   readonly #owners = new Map<string, Tenant>();
   readonly #ids = new Map<string, string[]>();
@@ -37,7 +38,9 @@ export class Memory {
     return this.#owners.get(id);
   }
 
-  /** False when the id is known to be somebody else's. Dead letters are counted, so their ids are kept apart. */
+  /**
+   * False if the id is known to belong to another tenant. Dead letters have numbers for ids, so they are kept apart.
+   */
   learn(kind: Kind, tenant: Tenant, id: string): boolean {
     const key = kind === 'dlq' ? `dlq ${id}` : id;
     const owner = this.#owners.get(key);

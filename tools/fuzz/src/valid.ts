@@ -1,7 +1,7 @@
+import type { Random } from '@millrace/tools-shared';
 import type { Case, Draft, Header } from './draft.js';
 import { print, type Json, type JsonObject } from './json.js';
 import type { Operation, Parameter } from './openapi.js';
-import type { Random } from './random.js';
 import type { Schema, SchemaChecker } from './schema.js';
 import type { Callers, Kind, Lease, Memory, Tenant } from './tenants.js';
 import { plainObject } from './values.js';
@@ -16,7 +16,7 @@ export interface World {
   readonly maxBodyBytes: number;
 }
 
-/** A request with everything that mutations may want to take apart. */
+/** A valid request in the parts that mutations work on. */
 export interface Blank {
   readonly operation: Operation;
   readonly tenant: Tenant;
@@ -62,17 +62,17 @@ function headersOf({ callers, host }: World, operation: Operation, tenant: Tenan
   const headers: Header[] = [['Host', host]];
   if (operation.access !== 'public') headers.push(['Authorization', `Bearer ${token}`]);
   if (operation.body !== null) headers.push(['Content-Type', 'application/json']);
-  const takesKey = operation.parameters.some((each) => each.in === 'header' && each.name === 'Idempotency-Key');
+  const takesKey = operation.parameters.some(({ in: place, name }) => place === 'header' && name === 'Idempotency-Key');
   if (takesKey && random.chance(0.3)) headers.push(['Idempotency-Key', `key-${random.below(200)}`]);
   return headers;
 }
 
 function queryOf({ memory }: World, { id, parameters }: Operation, tenant: Tenant, random: Random): Blank['query'] {
-  const own = memory.cursors.filter((each) => each.tenant === tenant && each.operation === id);
+  const own = memory.cursors.filter((known) => known.tenant === tenant && known.operation === id);
   if (own.length > 0 && random.chance(0.2)) return [['cursor', random.pick(own).cursor]];
   return parameters
-    .filter((each) => each.in === 'query' && each.name !== 'cursor' && random.chance(0.25))
-    .map((each) => [each.name, queryValue(each, random)]);
+    .filter((parameter) => parameter.in === 'query' && parameter.name !== 'cursor' && random.chance(0.25))
+    .map((parameter) => [parameter.name, queryValue(parameter, random)]);
 }
 
 function queryValue({ name, schema }: Parameter, random: Random): string {
@@ -80,7 +80,7 @@ function queryValue({ name, schema }: Parameter, random: Random): string {
   if (Array.isArray(schema.enum)) return String(random.pick(schema.enum));
   if (schema.format === 'date-time') return random.pick(['2020-01-01T00:00:00Z', '2100-01-01T00:00:00.123456+02:00']);
   if (schema.type === 'boolean') return random.pick(['true', 'false']);
-  return String(random.between(0, 120));
+  return String(random.integer(0, 120));
 }
 
 function bodyOf(world: World, { id, body }: Operation, tenant: Tenant, lease: Lease | undefined, random: Random): Json {
@@ -105,10 +105,10 @@ const takesLease = ({ checker }: World, body: Schema): boolean => {
   return Object.hasOwn(schema.properties ?? {}, 'lease_token');
 };
 
-/** Steps that depend only on earlier ones, so that there is no cycle. */
+/** Steps depend only on earlier ones, so that there is no cycle. */
 function graph(world: World, random: Random, mark: string): Json {
   const schema = world.checker.resolve('#/components/schemas/WorkflowStepInput');
-  return Array.from({ length: random.between(1, 5) }, (_, i) => ({
+  return Array.from({ length: random.integer(1, 5) }, (_, i) => ({
     ...(generate(world, schema, { random, mark, name: '' }) as JsonObject),
     name: `step-${i}`,
     depends_on: Array.from({ length: i }, (_, j) => `step-${j}`).filter(() => random.chance(0.4)),
@@ -118,11 +118,11 @@ function graph(world: World, random: Random, mark: string): Json {
 interface Making {
   readonly random: Random;
   readonly mark: string;
-  /** The field that is being made: some have a meaning that no schema tells. */
+  /** The name of the field: some have a meaning that the schema does not tell. */
   readonly name: string;
 }
 
-/** A value that fits a schema. Optional members are there about half of the time. */
+/** A value that fits a schema. Each optional member is included about half of the time. */
 function generate(world: World, schema: Schema, making: Making): Json {
   const { random, mark } = making;
   if (typeof schema.$ref === 'string') return generate(world, world.checker.resolve(schema.$ref), making);
@@ -134,13 +134,13 @@ function generate(world: World, schema: Schema, making: Making): Json {
     case 'object':
       return schema.properties === undefined ? plainObject(random, mark) : objectOf(world, schema, making);
     case 'array':
-      return Array.from({ length: random.between(1, 3) }, () =>
+      return Array.from({ length: random.integer(1, 3) }, () =>
         generate(world, (schema.items ?? {}) as Schema, making),
       );
     case 'integer':
-      return random.between(Number(schema.minimum ?? 0), Math.min(Number(schema.maximum ?? 60), 1000));
+      return random.integer(Number(schema.minimum ?? 0), Math.min(Number(schema.maximum ?? 60), 1000));
     case 'number':
-      return random.float();
+      return random.next();
     case 'boolean':
       return random.chance(0.5);
     case 'string':
@@ -162,7 +162,7 @@ function wellKnown({ random, name }: Making): Json | undefined {
     case 'lease_token':
       return random.uuid();
     case 'timeout':
-      // The same thing as timeout_secs, which must not contradict it.
+      // Another name for timeout_secs; the two must not contradict each other.
       return null;
     default:
       return undefined;
@@ -177,10 +177,11 @@ function objectOf(world: World, schema: Schema, making: Making): Json {
   return Object.fromEntries(members);
 }
 
-/** The request line's target, with the query. */
+/** The target of the request line: path and query. */
 export function targetOf({ path, query }: Blank): string {
   if (query.length === 0) return path;
-  return `${path}?${query.map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`).join('&')}`;
+  const pairs = query.map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`);
+  return `${path}?${pairs.join('&')}`;
 }
 
 export function draftOf(blank: Blank): Draft {

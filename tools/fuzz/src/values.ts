@@ -1,8 +1,7 @@
+import type { Random } from '@millrace/tools-shared';
 import { RawText, type Json } from './json.js';
-import type { Random } from './random.js';
 
-/** Values that have broken other programs. */
-
+/** Texts that have broken other programs. */
 const TEXTS: readonly string[] = [
   '',
   ' ',
@@ -97,7 +96,7 @@ const NUMBERS: readonly string[] = [
 
 const OTHERS: readonly Json[] = [null, true, false, [], {}, [null], [[]], { '': null }, ['x'], { a: { b: [1] } }];
 
-/** Not JSON at all, in the place of a value. */
+/** Not JSON at all, in place of a value. */
 const NONSENSE: readonly string[] = [
   'NaN',
   'Infinity',
@@ -126,13 +125,13 @@ export function oddValue(random: Random): Json {
   return new RawText(random.pick(NONSENSE));
 }
 
-/** What a well-behaved caller would store. Every kind of JSON value is in it, and the mark of its tenant. */
+/** What a well-behaved caller would store: any kind of JSON value, and the mark of its tenant. */
 export function plainObject(random: Random, mark: string): Json {
   const members: Record<string, Json> = { mark };
   for (let i = random.below(4); i > 0; i--) {
     members[random.word(3)] = random.pick<Json>([
       random.below(1000),
-      random.float(),
+      random.next(),
       random.word(),
       `ü€😀 ${mark}`,
       true,
@@ -145,7 +144,7 @@ export function plainObject(random: Random, mark: string): Json {
   return members;
 }
 
-/** Nested so deeply that a recursive reader would run out of stack. */
+/** Nested so deeply that a recursive parser would run out of stack. */
 export function deepValue(random: Random): Json {
   const depth = random.pick([10, 500, 998, 1000, 1001, 5_000, 100_000]);
   return random.chance(0.5)
@@ -153,7 +152,7 @@ export function deepValue(random: Random): Json {
     : new RawText('{"a":'.repeat(depth) + '1' + '}'.repeat(depth));
 }
 
-/** Larger than anybody means to send; the largest are larger than the server takes. */
+/** Larger than anybody would send; the largest exceed what the server accepts. */
 export function largeValue(random: Random, maxBytes: number): Json {
   const size = random.pick([20_000, 100_000, maxBytes / 2, maxBytes, maxBytes * 1.2]);
   switch (random.below(4)) {

@@ -1,12 +1,11 @@
 import { createServer, type Socket } from 'node:net';
-import type { AddressInfo } from 'node:net';
+import { listen } from '@millrace/tools-shared';
 import { afterEach, describe, expect, it } from 'vitest';
 import { MalformedAnswer, parseAnswer } from '../src/answer.js';
 import type { Case } from '../src/draft.js';
-import { Random } from '../src/random.js';
+import { RawClient } from '../src/raw-client.js';
 import { shrink } from '../src/shrink.js';
 import { dawdle } from '../src/slow.js';
-import { Wire } from '../src/wire.js';
 
 const parse = (text: string, method = 'GET', isEnd = true): ReturnType<typeof parseAnswer> =>
   parseAnswer(Buffer.from(text, 'latin1'), method, isEnd);
@@ -23,7 +22,7 @@ describe('answers', () => {
   });
 
   it.each(['', 'Transfer-Encoding: chunked\r\n'])(
-    'that are streams are there with their first event: %j',
+    'that are streams count as complete with their first event: %j',
     (encoding) => {
       const head = `HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n${encoding}\r\n`;
       const event = encoding === '' ? 'data: x\n\n' : '9\r\ndata: x\n\n\r\n';
@@ -42,14 +41,14 @@ describe('answers', () => {
     'HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhi',
     'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n',
     'HTTP/1.1 200',
-  ])('that are none are told apart: %j', (text) => {
+  ])('that are malformed are recognised: %j', (text) => {
     expect(() => parse(text)).toThrow(MalformedAnswer);
   });
 });
 
 describe('a client', () => {
   const servers: { close(): void }[] = [];
-  afterEach(() => servers.splice(0).forEach((each) => each.close()));
+  afterEach(() => servers.splice(0).forEach((server) => server.close()));
 
   async function serve(onSocket: (socket: Socket) => void): Promise<number> {
     const sockets = new Set<Socket>();
@@ -58,27 +57,26 @@ describe('a client', () => {
       socket.on('error', () => undefined);
       onSocket(socket);
     });
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    servers.push({ close: () => (server.close(), sockets.forEach((each) => each.destroy())) });
-    return (server.address() as AddressInfo).port;
+    servers.push({ close: () => (server.close(), sockets.forEach((socket) => socket.destroy())) });
+    return listen(server);
   }
 
   const draft = { method: 'GET', target: '/', version: '1.1', headers: [], body: null } as const;
-  const each = { draft, operation: { id: 'getHealth' }, kind: 'none' } as unknown as Case;
+  const testCase = { draft, operation: { id: 'getHealth' }, kind: 'none' } as unknown as Case;
 
-  it('tells a connection that was closed from an answer', async () => {
+  it('distinguishes a closed connection from an answer', async () => {
     const port = await serve((socket) => socket.end());
-    expect(await new Wire(port).send(each)).toEqual({ kind: 'closed' });
+    expect(await new RawClient(port).send(testCase)).toEqual({ kind: 'closed' });
   });
 
-  it('sees two answers where one request was broken into two', async () => {
+  it('sees two answers if the server took one request for two', async () => {
     const answer = 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n';
     const port = await serve((socket) => socket.end(answer + answer));
-    const outcome = await new Wire(port).send({ ...each, raw: Buffer.from('x') });
+    const outcome = await new RawClient(port).send({ ...testCase, raw: Buffer.from('x') });
     expect(outcome.kind === 'answered' && outcome.answers.length).toBe(2);
   });
 
-  it('that dawdles finds out whether it is cut off', async () => {
+  it('that is slow finds out whether it is cut off', async () => {
     const patient = await serve(() => undefined);
     const strict = await serve((socket) => socket.destroy());
     const forever = new AbortController().signal;
@@ -88,7 +86,7 @@ describe('a client', () => {
   });
 });
 
-it('a request shrinks to what makes it fail', async () => {
+it('a failing request shrinks to the part that makes it fail', async () => {
   const body = Buffer.from(JSON.stringify({ a: 1, bad: true, c: { d: 'x'.repeat(500) }, e: [1, 2, 3] }));
   const headers = [
     ['Host', 'x'],
@@ -97,14 +95,8 @@ it('a request shrinks to what makes it fail', async () => {
   const draft = { method: 'POST', target: '/', version: '1.1', headers, body } as const;
   const smallest = await shrink(
     { draft } as unknown as Case,
-    async (each) => each.draft.body?.includes('bad') ?? false,
+    async (candidate) => candidate.draft.body?.includes('bad') ?? false,
   );
   expect(smallest.draft).toMatchObject({ headers: [], body: expect.any(Buffer) });
   expect(smallest.draft.body!.length).toBeLessThan(15);
-});
-
-it('the same seed and number give the same choices, and others other ones', () => {
-  const draw = (seed: number, index: number): string => Random.at(seed, index).word(20);
-  expect(draw(1, 2)).toBe(draw(1, 2));
-  expect(new Set([draw(1, 2), draw(1, 3), draw(2, 2), draw(2, 3)]).size).toBe(4);
 });

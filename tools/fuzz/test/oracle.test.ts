@@ -5,10 +5,10 @@ import type { Case } from '../src/draft.js';
 import { learn } from '../src/learn.js';
 import { operationsOf, type Document } from '../src/openapi.js';
 import { judge } from '../src/oracle.js';
+import type { Outcome } from '../src/raw-client.js';
 import { SchemaChecker } from '../src/schema.js';
 import { Memory, type Tenant } from '../src/tenants.js';
 import type { World } from '../src/valid.js';
-import type { Outcome } from '../src/wire.js';
 
 const A: Tenant = { name: 'tenant-a', token: 'key-a', mark: 'mark-of-a' };
 const B: Tenant = { name: 'tenant-b', token: 'key-b', mark: 'mark-of-b' };
@@ -26,7 +26,7 @@ const world = (): World => ({
 });
 
 function request(id: string, { body, ...more }: Partial<Omit<Case, 'operation'>> & { body?: string } = {}): Case {
-  const operation = world().operations.find((each) => each.id === id)!;
+  const operation = world().operations.find((candidate) => candidate.id === id)!;
   const bytes = body === undefined ? null : Buffer.from(body);
   const draft = { method: operation.method, target: operation.path, version: '1.1', headers: [], body: bytes } as const;
   return { operation, caller: A, kind: 'none', draft, isRouted: true, ...more };
@@ -47,27 +47,27 @@ const NOSNIFF = [['x-content-type-options', 'nosniff']] as const;
 const problem = (code: string): object => ({ error: 'no', code, timestamp: '2026-01-31T09:00:00.000Z' });
 const JOB = '{"task_name":"echo"}';
 
-const rules = (each: Case, outcome: Outcome): string[] => judge(world(), each, outcome).map(({ rule }) => rule);
+const rules = (testCase: Case, outcome: Outcome): string[] => judge(world(), testCase, outcome).map(({ rule }) => rule);
 
-describe('a sound answer raises nothing', () => {
+describe('a correct answer breaks no rule', () => {
   it.each<[string, Case, Outcome]>([
     ['a creation', request('createJob', { body: JOB }), answered(201, { job_id: ID })],
-    ['nothing to say', request('cancelJob'), answered(204)],
+    ['an empty answer', request('cancelJob'), answered(204)],
     ['a refusal', request('createJob', { kind: 'json.drop', body: '{}' }), answered(400, problem('invalid_request'))],
     [
-      'a caller who sees what is theirs',
+      'a caller who sees their own data',
       request('createJob', { kind: 'x' }),
       answered(400, { ...problem('invalid_request'), error: A.mark }),
     ],
     ['a worker, who sees everything', request('leaseJobs', { caller: 'worker' }), answered(200, { jobs: [] })],
     [
-      'broken framing that is hung up on',
+      'broken framing whose connection is closed',
       request('createJob', { kind: 'framing.cut', isRouted: false }),
       { kind: 'closed' },
     ],
     ['a poll that was asked to wait', request('leaseJobs', { body: '{"wait_secs":5}' }), { kind: 'hung' }],
-  ])('%s', (_what, each, outcome) => {
-    expect(rules(each, outcome)).toEqual([]);
+  ])('%s', (_what, testCase, outcome) => {
+    expect(rules(testCase, outcome)).toEqual([]);
   });
 });
 
@@ -96,21 +96,21 @@ describe('every rule can be broken', () => {
     ['accepted-invalid', request('createJob', { body: '{}' }), answered(201, { job_id: ID })],
     ['accepted-invalid', request('createJob', { body: '{"task_name":"echo"' }), answered(201, { job_id: ID })],
     ['accepted-invalid', request('createJob', { body: '{"task_name":"a\\u0000"}' }), answered(201, { job_id: ID })],
-  ])('%s', (rule, each, outcome) => {
-    expect(rules(each, outcome)).toContain(rule);
+  ])('%s', (rule, testCase, outcome) => {
+    expect(rules(testCase, outcome)).toContain(rule);
   });
 });
 
-it('an id that was given to two tenants is noticed', () => {
+it('an id given to two tenants is noticed', () => {
   const same = world();
   const creation = request('createJob', { body: JOB });
   const answer = answered(201, { job_id: ID });
   expect(learn(same, creation, answer)).toEqual([]);
   expect(learn(same, { ...creation, caller: B }, answer)).toEqual([
-    { rule: 'crossing', detail: `jobs ${ID} belongs to somebody else` },
+    { rule: 'crossing', detail: `jobs ${ID} belongs to another tenant` },
   ]);
 });
 
-it('a keyword of the API description that nobody checks is refused, not passed over', () => {
+it('a schema keyword that nobody checks is refused, not ignored', () => {
   expect(() => world().checker.problems({ type: 'number', multipleOf: 2 }, 3)).toThrow('multipleOf');
 });

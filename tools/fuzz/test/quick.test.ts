@@ -4,7 +4,7 @@ import { inWords, isClean } from '../src/report.js';
 import { run } from '../src/run.js';
 
 /** The short form of `npm run fuzz`. The seed is fixed: what this finds, it finds for everybody. */
-it('the service stands a few thousand broken requests', { timeout: 120_000 }, async () => {
+it('the service withstands a few thousand broken requests', { timeout: 120_000 }, async () => {
   const database = await cloneDatabase();
   try {
     const result = await run({
@@ -17,7 +17,7 @@ it('the service stands a few thousand broken requests', { timeout: 120_000 }, as
     });
     expect(isClean(result) ? 'clean' : inWords(result)).toBe('clean');
     expect(result.tally.sent).toBe(3000);
-    // Every sort of answer was provoked: a fuzzer that is refused at the door proves nothing about what is behind it.
+    // Every kind of answer was provoked: a fuzzer that is always turned away proves nothing about the rest.
     expect(Object.keys(result.tally.byStatus)).toEqual(
       expect.arrayContaining(['200', '201', '204', '400', '401', '403', '404', '409', '413', '415', '431']),
     );

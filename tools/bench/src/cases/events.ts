@@ -1,6 +1,6 @@
 import { perRound } from '../bench.js';
 
-/** Three hundred event streams, each on a job of its own, while remote workers run all of the jobs. */
+/** Three hundred event streams, one per job, while remote workers run all the jobs. */
 export const events = perRound(async (scope) => {
   const { scale, results } = scope.bench;
   const database = await scope.database('millrace');

@@ -1,11 +1,7 @@
+import { bucketOf } from '@millrace/server/testing';
 import type { BenchDatabase } from '../env/postgres.js';
-import { bucketOf } from '../product.js';
 import { PAYLOAD_TEXT, QUEUE, RESULT_TEXT, TASK, TENANT } from '../work.js';
 
-/**
- * A month of finished jobs, written straight into the tables in the order in which they would have been created: nine of ten on the
- * default queue, the rest on another, the very first ones on a third; one of twenty failed, with its dead letter, one cancelled.
- */
 const CHUNK = 250_000;
 const SPAN_MS = 30 * 24 * 3_600_000;
 const UNTIL_NOW_MS = 3_600_000;
@@ -29,6 +25,11 @@ SELECT at + interval '1 second', at + interval '0.5 seconds', 0, 1, status, id, 
        CASE WHEN status = 'completed' THEN $10::json END, CASE WHEN status = 'failed' THEN 'no' END
 FROM row`;
 
+/**
+ * A month of finished jobs, written straight into the tables in the order of their creation: nine in ten on the default
+ * queue, the rest on another, the very first ones on a third; one in twenty failed, with its dead letter, one in twenty
+ * cancelled.
+ */
 export class FinishedJobs {
   readonly #startMs = Date.now() - UNTIL_NOW_MS - SPAN_MS;
   readonly #stepMs: number;
@@ -58,7 +59,7 @@ export class FinishedJobs {
     await client.end();
   }
 
-  /** The instant before which that share of them was created. */
+  /** The time before which this share of them was created. */
   instantAt(share: number): string {
     return new Date(this.#startMs + this.#count * this.#stepMs * share).toISOString();
   }

@@ -5,7 +5,6 @@ import type { LoadMethods } from '../load/process.js';
 import { drain, preload } from './drains.js';
 import { FinishedJobs } from './finished-jobs.js';
 
-/** Lists, pages by cursor, and drains in a database full of finished jobs. */
 export const FILTERS = {
   all: '',
   completed: 'status=completed',
@@ -14,16 +13,17 @@ export const FILTERS = {
   'completed-queue': 'status=completed&queue=mail',
 } as const;
 
-/** Matches only the oldest jobs of all: the first page lies behind everything else. */
+/** Matches only the oldest jobs of all: the first page is behind everything else. */
 export const RARE = 'status=completed&queue=rare';
 const RARE_TIMES = 3;
 
-/** How much of the list, newest first, lies before the page. */
+/** The share of the list, newest first, that comes before the page. */
 export const DEPTHS = { first: null, middle: 0.5, end: 0.95 } as const;
 
 export const SIZES = ['some', 'many'] as const;
 type Size = (typeof SIZES)[number];
 
+/** Lists, pages by cursor, and drains in a database full of finished jobs. */
 export const history: Case = async (bench) => {
   const scope = new Scope(bench);
   const database = await scope.database('millrace');
@@ -60,7 +60,7 @@ function measurePages(bench: Bench, database: BenchDatabase, finished: FinishedJ
   });
 }
 
-/** It may take longer than the service grants a statement; that is a result, too. */
+/** It may take longer than the service's statement timeout; that is a result too. */
 async function measureRare(bench: Bench, load: Child<LoadMethods>, port: number, size: Size): Promise<void> {
   try {
     const [ms = NaN] = await load.call('pages', { port, filter: RARE, before: [null], times: RARE_TIMES });
@@ -70,7 +70,7 @@ async function measureRare(bench: Bench, load: Child<LoadMethods>, port: number,
   }
 }
 
-/** Null: in a database with no history. */
+/** `full` is the database with the history; null measures in one without. */
 function measureDrain(bench: Bench, full: BenchDatabase | null): Promise<void> {
   return scoped(bench, async (scope) => {
     const database = full ?? (await scope.database('millrace'));

@@ -2,9 +2,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { perRound } from '../bench.js';
 import { cpuSeconds, residentMiB } from '../env/processes.js';
 
-/** A server with nothing to do. What PostgreSQL does in a database by itself (vacuum, statistics) is measured before and subtracted. */
 const SETTLE_MS = 3_000;
 
+/**
+ * A server with nothing to do. What PostgreSQL does in a database on its own (vacuum, statistics) is measured first and
+ * subtracted.
+ */
 export const idle = perRound(async (scope) => {
   const { postgres, scale, results } = scope.bench;
   const database = await scope.database('millrace');

@@ -1,13 +1,14 @@
+import { monotonicMicros } from '@millrace/tools-shared';
 import { perRound } from '../bench.js';
-import { monotonicMicros } from '../load/open-loop.js';
 import type { EmbeddingMethods } from '../servers/embedding.js';
 
-/**
- * From the moment a client sends its POST to the moment the handler starts, in a server that has nothing else to do and in one at half
- * of what it can take: the highest rate at which it accepts single jobs and runs them, measured first.
- */
 const CONNECTIONS = 64;
 
+/**
+ * From the moment a client sends its POST to the moment the handler starts, in an otherwise idle server and in one at
+ * half its capacity. The capacity, which is the highest rate at which it accepts and runs single jobs, is measured in
+ * between.
+ */
 export const latency = perRound(async (scope) => {
   const { scale, results } = scope.bench;
   const database = await scope.database('millrace');

@@ -2,11 +2,13 @@ import { perRound } from '../bench.js';
 import type { RoutesMethods } from '../servers/routes.js';
 import { preload } from './drains.js';
 
-/** Remote workers that lease a hundred jobs at a time and complete them one by one, against requests to an empty route. */
 const WORKERS = 4;
 const CONNECTIONS_EACH = 16;
 const CONNECTIONS = WORKERS * CONNECTIONS_EACH;
 
+/**
+ * Remote workers lease a hundred jobs at a time and complete them one by one; compared with requests to an empty route.
+ */
 export const remote = perRound(async (scope) => {
   const { bench } = scope;
   const { windowMs, warmupMs, jobs } = bench.scale;

@@ -2,14 +2,15 @@ import { perRound, type Scope } from '../bench.js';
 import type { RawMethods } from '../contenders/raw.js';
 import type { RoutesMethods } from '../servers/routes.js';
 
-/**
- * Single enqueue over HTTP, durable before the answer, at several numbers of connections; against the same route over an engine that
- * answers at once, and, for one connection, against the two things that have to happen: an insert and a request.
- */
 export const CONNECTIONS = [1, 64, 256] as const;
-/** The single connection comes last: alone it would not get through enough requests for the server to have warmed up. */
+/** One connection comes last: by itself it would not send enough requests to warm up the server. */
 const MANY = [64, 256] as const;
 
+/**
+ * Single enqueue over HTTP, durable before the answer, with different numbers of connections. Compared with the same
+ * route over an engine that answers at once and, for one connection, with the two things that have to happen: an insert
+ * and a request.
+ */
 export const single = perRound(async (scope) => {
   const { bench } = scope;
   const { windowMs, warmupMs } = bench.scale;
@@ -30,7 +31,7 @@ export const single = perRound(async (scope) => {
   }
   await measure('empty', routes.empty, 64);
   await measure('route', routes.route, 1);
-  // These three are held against each other, so they come one right after the other.
+  // These three are compared with each other, so they are measured one right after another.
   await measure('empty', routes.empty, 1);
   await measure('millrace', server.port, 1);
   await rawInserts(scope, database.url);

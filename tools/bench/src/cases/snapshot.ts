@@ -3,8 +3,8 @@ import { flatness } from '../progress.js';
 import { drain, preload } from './drains.js';
 
 /**
- * A drain while another session holds a transaction open: none of the rows that leave the queue can be vacuumed away until the end.
- * A queue that has to step over them gets slower with every job; the curve shows whether this one does.
+ * A drain while another session holds a transaction open: none of the rows that leave the queue can be vacuumed before
+ * it ends. A queue that has to step over them gets slower with every job; the curve shows whether this one does.
  */
 export const snapshot: Case = async (bench) => ({
   round: async () => {

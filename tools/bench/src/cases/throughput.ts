@@ -7,18 +7,14 @@ import type { DrainReport } from '../progress.js';
 import type { EmbeddingMethods } from '../servers/embedding.js';
 import { BATCH, CALLS_IN_FLIGHT } from '../work.js';
 
-/**
- * Batch enqueue and drain: the same jobs, first added in batches of a thousand, then run by a handler that does nothing. Millrace is
- * asked over HTTP and keeps every result; the others are called as libraries, by their own best means.
- */
-/** As in a drain, a fifth more goes first and does not count: code that has just been loaded is slow. */
+/** As in a drain, an extra fifth goes first and does not count: code that has just been loaded is slow. */
 const warmJobs = (jobs: number): number => Math.ceil(jobs / 5 / BATCH) * BATCH;
 
 interface Contender {
   readonly script: string;
-  /** How many are added, with a measurement. Null: measured elsewhere. */
+  /** How many jobs are added while measuring; null if that is measured elsewhere. */
   readonly added: number | null;
-  /** How many are drained. */
+  /** How many jobs are drained. */
   readonly jobs: number;
   readonly enqueueKey: string;
   readonly drainKey: string;
@@ -37,7 +33,13 @@ const contender = (name: string, jobs: number, differently: Partial<Contender> =
   ...differently,
 });
 
-/** Everybody adds as many, BullMQ excepted, which would take too long; how many are drained depends on how fast that goes. */
+/**
+ * Batch enqueue and drain: the same jobs, first added in batches of a thousand, then run by a handler that does
+ * nothing. Millrace is called over HTTP and keeps every result; the others are called as libraries, in the fastest way
+ * they offer.
+ *
+ * All add the same number of jobs, except BullMQ, which would take too long; how many are drained depends on the speed.
+ */
 export const throughput = perRound(async ({ bench }) => {
   const { jobs } = bench.scale;
   const added = jobs.millrace;

@@ -2,12 +2,13 @@ import { scoped, type Bench, type Case } from '../bench.js';
 import type { EmbeddingMethods } from '../servers/embedding.js';
 import { BATCH, CALLS_IN_FLIGHT } from '../work.js';
 
-/**
- * Bytes of write-ahead log over the whole life of a job: created, claimed, completed with a small result. A checkpoint goes before and
- * none comes in between, and what images of whole pages took is told apart: they depend on checkpoints, not on jobs.
- */
 const CONNECTIONS = 64;
 
+/**
+ * Bytes of write-ahead log over the whole life of a job: created, claimed, completed with a small result. A checkpoint
+ * comes first and none in between; full-page images are counted separately, because they depend on checkpoints and not
+ * on jobs.
+ */
 export const wal: Case = async (bench) => ({
   round: async () => {
     await life(bench, 'batch');

@@ -1,11 +1,14 @@
+import { monotonicMicros } from '@millrace/tools-shared';
 import { perRound } from '../bench.js';
-import { monotonicMicros } from '../load/open-loop.js';
 import type { EmbeddingMethods } from '../servers/embedding.js';
 
-/** Workflows of three steps in a row against plain jobs, both created one by one over HTTP and run to their end in the same process. */
 const CONNECTIONS = 64;
 const PLAIN_PER_WORKFLOW = 3;
 
+/**
+ * Workflows of three steps in a row compared with plain jobs, both created one by one over HTTP and run to their end in
+ * the same process.
+ */
 export const workflows = perRound(async (scope) => {
   const { scale, results } = scope.bench;
   const database = await scope.database('millrace');
@@ -13,7 +16,7 @@ export const workflows = perRound(async (scope) => {
   const port = await embedding.call('start', { url: database.url });
   const load = scope.load();
   const ended = { jobs: 0, workflows: 0 };
-  /** Runs so many to their end; resolves to how many ended a second. */
+  /** Runs `count` of them to their end; resolves to how many ended per second. */
   const run = async (what: 'single' | 'workflow', count: number): Promise<number> => {
     ended.jobs += what === 'single' ? count : PLAIN_PER_WORKFLOW * count;
     ended.workflows += what === 'single' ? 0 : count;

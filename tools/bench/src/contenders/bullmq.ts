@@ -2,9 +2,12 @@ import { Queue, Worker } from 'bullmq';
 import { serveCalls } from '../env/child.js';
 import { Progress, type DrainReport } from '../progress.js';
 import { BATCH, PAYLOAD, RESULT, TASK } from '../work.js';
-import { inBatches, type ContenderMethods, type Place } from './contender.js';
+import { inBatches, type Backends, type ContenderMethods } from './contender.js';
 
-/** BullMQ on a Redis that is as durable as the PostgreSQL of the others. A hundred jobs at a time suit it better than ten. */
+/**
+ * BullMQ on a Redis that is as durable as the PostgreSQL of the others. It is faster with a hundred jobs at a time than
+ * ten.
+ */
 const CONCURRENCY = 100;
 
 let connection: { host: string; port: number };
@@ -20,7 +23,7 @@ async function drain(jobs: number): Promise<DrainReport> {
   };
   const worker = new Worker(TASK, handler, { connection, concurrency: CONCURRENCY });
   let completed = 0;
-  // Announced when Redis has acknowledged the move, so the last of them is the committed end.
+  // Emitted when Redis has acknowledged the move, so the last event is the committed end.
   await new Promise<void>((resolve) => worker.on('completed', () => void (++completed === jobs && resolve())));
   const report = progress.report();
   await worker.close();
@@ -28,7 +31,7 @@ async function drain(jobs: number): Promise<DrainReport> {
 }
 
 const methods = {
-  open: async ({ redisPort }: Place): Promise<void> => {
+  open: async ({ redisPort }: Backends): Promise<void> => {
     connection = { host: '127.0.0.1', port: redisPort ?? 0 };
     queue = new Queue(TASK, { connection });
     await queue.waitUntilReady();

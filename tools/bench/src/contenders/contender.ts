@@ -1,23 +1,24 @@
 import type { DrainReport } from '../progress.js';
 import { BATCH, CALLS_IN_FLIGHT } from '../work.js';
 
-/** What each contender's process can do. It keeps whatever it needs between the calls. */
+/** What the process of each contender can do. It keeps its state between calls. */
 export interface ContenderMethods {
   readonly [method: string]: (argument: never) => unknown;
-  /** Connects, and makes its tables where it has any. */
-  readonly open: (place: Place) => Promise<void>;
-  /** Adds so many jobs in batches, by the contender's own means; resolves to milliseconds. */
+  /** Connects, and creates its tables if it has any. */
+  readonly open: (backends: Backends) => Promise<void>;
+  /** Adds jobs in batches by the contender's own means; resolves to milliseconds. */
   readonly enqueue: (jobs: number) => Promise<number>;
-  /** Runs so many jobs, which must be waiting, to their committed end. */
+  /** Runs this many waiting jobs until their ends are committed. */
   readonly drain: (jobs: number) => Promise<DrainReport>;
 }
 
-export interface Place {
+/** Where a contender stores its jobs. */
+export interface Backends {
   readonly databaseUrl: string;
   readonly redisPort: number | null;
 }
 
-/** Full batches from as many callers as everybody else has; resolves to milliseconds. */
+/** Adds full batches from the same number of concurrent callers for every contender; resolves to milliseconds. */
 export async function inBatches(jobs: number, add: (caller: number) => Promise<unknown>): Promise<number> {
   let left = Math.ceil(jobs / BATCH);
   const startedAt = performance.now();

@@ -5,11 +5,12 @@ import pg from 'pg';
 import { serveCalls } from '../env/child.js';
 import { Progress, type DrainReport } from '../progress.js';
 import { BATCH, PAYLOAD, TASK } from '../work.js';
-import { inBatches, type ContenderMethods, type Place } from './contender.js';
+import { inBatches, type Backends, type ContenderMethods } from './contender.js';
 
 /**
- * graphile-worker, in two ways: plain, as it comes, with ten jobs at a time; and tuned for throughput as its own documentation
- * suggests, with a local queue, batched completion and more jobs at a time. Either way it deletes what is done and keeps no result.
+ * graphile-worker in two ways: plain, as it comes, with ten jobs at a time; and tuned for throughput as its
+ * documentation suggests, with a local queue, batched completion and more jobs at a time. Either way it deletes
+ * finished jobs and keeps no results.
  */
 const PLAIN = { concurrentJobs: 10, maxPoolSize: 12 };
 const TUNED = {
@@ -20,7 +21,7 @@ const TUNED = {
   failJobBatchDelay: 0,
 };
 
-/** It would write two lines a job. */
+/** It would log two lines per job. */
 const silent = new Logger(() => () => undefined);
 
 let databaseUrl = '';
@@ -35,7 +36,7 @@ async function drain(jobs: number, worker: typeof PLAIN | typeof TUNED): Promise
     taskList: { [TASK]: () => progress.tick() },
     noHandleSignals: true,
     logger: silent,
-    // One listener a job that runs is its own doing, not a leak.
+    // It adds one listener per running job by design; that is no leak.
     events: new EventEmitter().setMaxListeners(0),
     preset: { worker },
   });
@@ -49,14 +50,14 @@ async function drain(jobs: number, worker: typeof PLAIN | typeof TUNED): Promise
 async function untilGone(): Promise<void> {
   const client = new pg.Client({ connectionString: databaseUrl });
   await client.connect();
-  const asked = 'SELECT EXISTS (SELECT FROM graphile_worker._private_jobs) AS some';
-  while ((await client.query<{ some: boolean }>(asked)).rows[0]?.some !== false) await sleep(2);
+  const question = 'SELECT EXISTS (SELECT FROM graphile_worker._private_jobs) AS some';
+  while ((await client.query<{ some: boolean }>(question)).rows[0]?.some !== false) await sleep(2);
   await client.end();
 }
 
 const methods = {
-  open: async (place: Place): Promise<void> => {
-    databaseUrl = place.databaseUrl;
+  open: async (backends: Backends): Promise<void> => {
+    databaseUrl = backends.databaseUrl;
     utils = await makeWorkerUtils({ connectionString: databaseUrl, logger: silent });
     await utils.migrate();
   },

@@ -2,11 +2,12 @@ import PgBoss from 'pg-boss';
 import { serveCalls } from '../env/child.js';
 import { Progress, type DrainReport } from '../progress.js';
 import { BATCH, PAYLOAD, TASK } from '../work.js';
-import { inBatches, type ContenderMethods, type Place } from './contender.js';
+import { inBatches, type Backends, type ContenderMethods } from './contender.js';
 
 /**
- * pg-boss without its own pauses: `work` sleeps half a second between two fetches, so we call `fetch` and `complete` ourselves, in loops
- * that never sleep. A hundred jobs a fetch is what a worker can reasonably hold; a thousand, completed as one, is the fastest it gets.
+ * pg-boss without its own pauses: `work` sleeps half a second between two fetches, so we call `fetch` and `complete`
+ * ourselves in loops that never sleep. A hundred jobs per fetch is what a worker can reasonably hold; a thousand,
+ * completed in one call, is the fastest it gets.
  */
 const FETCH = 100;
 const LARGE_FETCH = 1_000;
@@ -24,7 +25,7 @@ async function drain(jobs: number, batchSize: number): Promise<DrainReport> {
       const fetched = await boss.fetch(TASK, { batchSize });
       if (fetched.length === 0) return;
       for (const _job of fetched) progress.tick();
-      // Several at once can only be completed without a result.
+      // Several jobs at once can only be completed without results.
       const ids = fetched.map((job) => job.id);
       await boss.complete(TASK, ids);
       completed += fetched.length;
@@ -36,7 +37,7 @@ async function drain(jobs: number, batchSize: number): Promise<DrainReport> {
 }
 
 const methods = {
-  open: async ({ databaseUrl }: Place): Promise<void> => {
+  open: async ({ databaseUrl }: Backends): Promise<void> => {
     boss = new PgBoss({ connectionString: databaseUrl, supervise: false, schedule: false });
     boss.on('error', (error) => process.stderr.write(`${error.message}\n`));
     await boss.start();

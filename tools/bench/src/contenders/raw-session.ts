@@ -1,10 +1,9 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import pg from 'pg';
+import { createLogger } from '@millrace/server';
 import {
   boolArray,
   bucketOf,
   createdAtOf,
-  createLogger,
   Database,
   idSuffix,
   idsWith,
@@ -14,29 +13,30 @@ import {
   plainArray,
   textArray,
   uuidArray,
-} from '../product.js';
+} from '@millrace/server/testing';
+import pg from 'pg';
 import { PAYLOAD_TEXT, RESULT_TEXT, TASK, TENANT } from '../work.js';
 
-/** One connection that runs the product's statements, with the product's settings, and nothing else. */
 const { create_alike, register_tenant } = loadStatements('enqueue.sql', ['create_alike', 'register_tenant']);
 const { claim } = loadStatements('lease.sql', ['claim']);
 const { settle_bundled } = loadStatements('settle.sql', ['settle_bundled']);
 
 const LEASE_SECS = 300;
 
-/** Parameters of one insert. It may run any number of times: the ids differ by the instant of the statement. */
+/** Parameters of an insert. It may run any number of times: the ids differ by the time of the statement. */
 export interface PreparedInsert {
   readonly values: readonly unknown[];
   idsAt(prefix: string): string[];
 }
 
-/** Parameters of a claim that will bring just these jobs, and of the settlement that ends them. */
+/** Parameters of a claim that will return exactly these jobs, and of the statement that settles them. */
 export interface PreparedClaim {
   readonly jobs: number;
   readonly claim: readonly unknown[];
   readonly settle: readonly unknown[];
 }
 
+/** One connection that runs the service's own statements, with the service's settings, and nothing else. */
 export class RawSession {
   private constructor(private readonly client: pg.Client) {}
 
@@ -57,7 +57,7 @@ export class RawSession {
     await this.client.query({ ...claim, values: [...prepared.claim] });
     const { rows } = await this.client.query<{ taken: string }>({ ...settle_bundled, values: [...prepared.settle] });
     if (rows[0]?.taken.lastIndexOf('1') !== prepared.jobs - 1)
-      throw new Error(`a claim brought other jobs than the ${prepared.jobs} expected`);
+      throw new Error(`a claim returned other jobs than the ${prepared.jobs} expected`);
   }
 
   close(): Promise<void> {
@@ -102,7 +102,7 @@ export function prepareClaim(queue: string, ids: readonly string[]): PreparedCla
   };
 }
 
-/** Asked of a connection of the product itself, so that they are the same today and tomorrow. */
+/** The settings of the service's own connections, read from one of them so that they always agree. */
 async function hotOptions(url: string): Promise<string> {
   const logger = createLogger({ level: 'warn', format: 'json' });
   const db = new Database({ url, maxConnections: 3, logger });

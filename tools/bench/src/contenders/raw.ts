@@ -1,20 +1,21 @@
 import { serveCalls } from '../env/child.js';
+import { latencyOf, type Latency } from '../latency.js';
 import { Progress, type DrainReport } from '../progress.js';
-import { latencyOf, type Latency } from '../stats.js';
 import { BATCH, CALLS_IN_FLIGHT, QUEUE } from '../work.js';
-import { inBatches, type ContenderMethods, type Place } from './contender.js';
+import { inBatches, type Backends, type ContenderMethods } from './contender.js';
 import { prepareClaim, prepareInsert, RawSession, type PreparedClaim } from './raw-session.js';
 
 /**
- * The limit of the storage layout: the product's own statements in a loop, on parameters that were made beforehand, with nothing around
- * them. Each draining session has a queue to itself, so it knows which jobs its next claim will bring and need not read the answer.
+ * The limit of the storage layout: the service's own statements in a loop, with parameters made beforehand and nothing
+ * around them. Each draining session has a queue to itself, so it knows which jobs its next claim will return and need
+ * not read the answer.
  */
 const QUEUES = ['raw-1', 'raw-2'];
 const CLAIM = 500;
 const WARM_INSERTS = 1_000;
 
 let databaseUrl = '';
-/** Ids that wait, a queue, in no order. */
+/** The ids of the waiting jobs per queue, in no particular order. */
 const waiting = new Map<string, string[]>();
 
 async function insert(jobs: number, queues: readonly string[]): Promise<number> {
@@ -54,7 +55,7 @@ async function drain(jobs: number): Promise<DrainReport> {
   return report;
 }
 
-/** Jobs are claimed in order of their instant and then of their id, which begins with the instant. */
+/** Jobs are claimed in order of time and then of id, and the id begins with the time. */
 function claimsFor(queue: string): PreparedClaim[] {
   const ids = (waiting.get(queue) ?? []).sort();
   waiting.delete(queue);
@@ -64,15 +65,15 @@ function claimsFor(queue: string): PreparedClaim[] {
 }
 
 const methods = {
-  open: async (place: Place): Promise<void> => {
-    databaseUrl = place.databaseUrl;
+  open: async (backends: Backends): Promise<void> => {
+    databaseUrl = backends.databaseUrl;
   },
   enqueue: (jobs: number): Promise<number> => insert(jobs, QUEUES),
-  /** For the product to drain. */
+  /** Adds jobs for the service to drain. */
   preload: (jobs: number): Promise<number> => insert(jobs, [QUEUE]),
   drain,
 
-  /** One durable insert of one job after another, on one connection. */
+  /** Inserts jobs one after another on one connection, each insert durable. */
   insertSingly: async (count: number): Promise<Latency> => {
     const session = await RawSession.open(databaseUrl);
     const prepared = prepareInsert(QUEUE, 1);

@@ -1,10 +1,12 @@
-import { fork, type ChildProcess } from 'node:child_process';
+import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
+import { onExit } from '@millrace/tools-shared';
 
 /**
- * Programs in processes of their own, called like objects: `parent.call('drain', 1000)` runs `drain(1000)` over there. Whatever is
- * measured, and whatever makes load, runs in such a process, so that it shares no event loop and no garbage with anything else.
+ * Programs in processes of their own that are called like objects: `child.call('drain', 1000)` runs `drain(1000)`
+ * there. Whatever is measured and whatever generates load runs in such a process, so that it shares no event loop and
+ * no heap.
  */
 export type Methods = Record<string, (argument: never) => unknown>;
 
@@ -29,16 +31,11 @@ export interface Child<M extends Methods> {
   stop(): Promise<void>;
 }
 
-const children = new Set<ChildProcess>();
-process.once('exit', () => {
-  for (const child of children) child.kill('SIGKILL');
-});
-
 /** `script` is relative to the directory of the built benchmark. */
 export function startChild<M extends Methods>(script: string): Child<M> {
   const path = fileURLToPath(new URL(`../${script}`, import.meta.url));
   const child = fork(path, [], { stdio: ['ignore', 'ignore', 'inherit', 'ipc'], serialization: 'advanced' });
-  children.add(child);
+  const forget = onExit(() => child.kill('SIGKILL'));
   const waiting = new Map<number, { resolve: (value: never) => void; reject: (error: Error) => void }>();
   child.on('message', ({ id, value, error }: Reply) => {
     const call = waiting.get(id);
@@ -47,8 +44,8 @@ export function startChild<M extends Methods>(script: string): Child<M> {
     else call?.reject(new Error(`${script}: ${error}`));
   });
   child.on('exit', (code, signal) => {
-    children.delete(child);
-    for (const { reject } of waiting.values()) reject(new Error(`${script} ended early (${code ?? signal})`));
+    forget();
+    for (const { reject } of waiting.values()) reject(new Error(`${script} exited early (${code ?? signal})`));
   });
   let calls = 0;
   return {
@@ -68,7 +65,7 @@ export function startChild<M extends Methods>(script: string): Child<M> {
   };
 }
 
-/** The other side: answers calls until the parent hangs up. */
+/** The other side: answers calls until the parent disconnects. */
 export function serveCalls(methods: Methods, close: () => Promise<void> = async () => undefined): void {
   const answer = async ({ id, method, argument }: Request): Promise<Reply> => {
     try {

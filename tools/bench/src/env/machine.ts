@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { availableParallelism, cpus, loadavg, release, totalmem, type } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { VERSION } from '../product.js';
+import { VERSION } from '@millrace/server';
 
 export const ROOT = fileURLToPath(new URL('../../../..', import.meta.url));
 
@@ -19,7 +19,7 @@ export interface MachineFacts {
   readonly millrace: string;
   readonly commit: string | null;
   readonly peers: Readonly<Record<string, string>>;
-  /** Of the last minute, before anything was started: well above zero means that somebody else was at work. */
+  /** The load average before anything was started: well above zero means that other programs were at work. */
   readonly loadBefore: number;
 }
 
@@ -42,7 +42,7 @@ export function machineFacts(postgres: string, redis: string | null, loadBefore:
 
 export const loadNow = (): number => Math.round((loadavg()[0] ?? 0) * 10) / 10;
 
-/** A copy without its repository has none. */
+/** Null in a copy without its repository. */
 function commit(): string | null {
   try {
     return execFileSync('git', ['rev-parse', '--short', 'HEAD'], { cwd: ROOT, encoding: 'utf8', stdio: 'pipe' }).trim();

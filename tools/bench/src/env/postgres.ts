@@ -1,19 +1,16 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createLogger, migrate, startEmbedded } from '@millrace/server';
+import { onExit } from '@millrace/tools-shared';
 import pg from 'pg';
-import { createLogger, migrate, startEmbedded } from '../product.js';
 
-/**
- * The PostgreSQL of a run: the embedded binaries in a directory of their own, durable as in production, one set of settings for all.
- * Each contender gets a fresh database in it, so none inherits another's tables, statistics or bloat.
- */
 const SETTINGS = {
   fsync: 'on',
   full_page_writes: 'on',
   synchronous_commit: 'on',
   shared_buffers: '512MB',
-  // Large enough that no contender pays for a checkpoint that another one's writes brought about.
+  // Large enough that no contender pays for a checkpoint caused by another one's writes.
   max_wal_size: '16GB',
   checkpoint_timeout: '1h',
 };
@@ -24,7 +21,7 @@ export interface BenchDatabase {
   readonly name: string;
   readonly url: string;
   query<R extends pg.QueryResultRow = Record<string, never>>(text: string, values?: unknown[]): Promise<R[]>;
-  /** A connection that stays open, for whoever needs a session. */
+  /** A connection that stays open, for use as a session. */
   connect(): Promise<pg.Client>;
   drop(): Promise<void>;
 }
@@ -34,6 +31,10 @@ export interface WalSpan {
   readonly fullPageBytes: number;
 }
 
+/**
+ * The PostgreSQL of a run: the embedded binaries in a temporary directory, as durable as in production, with the same
+ * settings for all. Each contender gets a fresh database, so none inherits another's tables, statistics or bloat.
+ */
 export class Postgres {
   #databases = 0;
 
@@ -50,15 +51,15 @@ export class Postgres {
     const dir = mkdtempSync(join(tmpdir(), 'millrace-bench-'));
     const log = createLogger({ level: 'warn', format: 'json' });
     const embedded = await startEmbedded({ dir, log, settings: SETTINGS });
-    // After a signal there is no time to wait for the server, which is asked to stop; its data are worth nothing.
+    // After a signal there is no time to wait for the server to stop; its data is worth nothing.
     const remove = (): void => rmSync(dir, { recursive: true, force: true, maxRetries: 5 });
-    process.once('exit', remove);
+    const forget = onExit(remove);
     const admin = new pg.Client({ connectionString: embedded.url, application_name: 'bench' });
     await admin.connect();
     const stop = async (): Promise<void> => {
       await admin.end();
       await embedded.stop();
-      process.off('exit', remove);
+      forget();
       remove();
     };
     const { rows } = await admin.query<{ version: string }>(`SELECT current_setting('server_version') AS version`);
@@ -74,7 +75,7 @@ export class Postgres {
     await migrate(urlOf(this.adminUrl, TEMPLATE));
   }
 
-  /** With the product's schema, migrated. */
+  /** A database with the service's schema. */
   millraceDatabase(): Promise<BenchDatabase> {
     return this.#create(TEMPLATE);
   }
@@ -83,7 +84,7 @@ export class Postgres {
     return this.#create('template0');
   }
 
-  /** Before a measurement: what is dirty belongs to somebody else and is written now, not while we look at the clock. */
+  /** Called before a measurement: what others have left to write is written now, not while the clock runs. */
   async settle(database: BenchDatabase): Promise<void> {
     const tables = await database.query<{ name: string }>(
       `SELECT format('%I.%I', schemaname, relname) AS name FROM pg_stat_user_tables WHERE schemaname <> 'pg_toast'`,
@@ -97,10 +98,10 @@ export class Postgres {
     return rows[0]?.lsn ?? '';
   }
 
-  /** What was written between a position and now, and how much of it was images of whole pages. */
+  /** How much was written since a position, and how much of that was full-page images. */
   async walSince(start: string): Promise<WalSpan> {
     const end = await this.walPosition();
-    // What is still in the buffers of the log cannot be inspected; a message that is flushed takes everything before it along.
+    // What is still in the log's buffers cannot be inspected; a flushed message flushes everything before it too.
     await this.admin.query(`SELECT pg_logical_emit_message(false, 'bench', '', true)`);
     const { rows } = await this.admin.query<{ bytes: string; images: string }>(
       `SELECT ($2::pg_lsn - $1::pg_lsn)::text AS bytes, sum(fpi_size)::text AS images FROM pg_get_wal_stats($1, $2)`,

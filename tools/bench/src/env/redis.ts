@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import { onExit } from '@millrace/tools-shared';
 import { Redis as Client } from 'ioredis';
 import { freePort } from './ports.js';
 
@@ -16,29 +17,29 @@ export interface Redis {
   stop(): Promise<void>;
 }
 
-/** As durable as PostgreSQL is: nothing is acknowledged before it is on the disk. Snapshots would only add noise. */
+/** As durable as PostgreSQL: nothing is acknowledged before it is on disk. Snapshots would only add noise. */
 const DURABLE = ['--appendonly', 'yes', '--appendfsync', 'always', '--save', ''];
 
-/** A Redis for this run, or the reason why there is none. */
+/** Starts a Redis for this run; resolves to it, or to the reason why there is none. */
 export async function startRedis(say: (text: string) => void): Promise<Redis | string> {
   if (!(await installed()) && !(await install(say))) {
     return 'redis-server is not installed, and this user cannot install it: BullMQ is left out';
   }
   const dir = mkdtempSync(join(tmpdir(), 'millrace-bench-redis-'));
   const port = await freePort();
-  const place = ['--port', String(port), '--bind', '127.0.0.1', '--dir', dir, '--daemonize', 'no'];
-  const child = spawn('redis-server', [...place, ...DURABLE], { stdio: 'ignore' });
+  const where = ['--port', String(port), '--bind', '127.0.0.1', '--dir', dir, '--daemonize', 'no'];
+  const child = spawn('redis-server', [...where, ...DURABLE], { stdio: 'ignore' });
   const kill = (): void => {
     child.kill('SIGKILL');
     rmSync(dir, { recursive: true, force: true });
   };
-  process.once('exit', kill);
+  const forget = onExit(kill);
   const version = await answering(port, child);
   return {
     port,
     version,
     stop: async () => {
-      process.off('exit', kill);
+      forget();
       const exited = once(child, 'exit');
       child.kill('SIGTERM');
       await exited;

@@ -1,7 +1,7 @@
-import { latencyOf, type Latency } from '../stats.js';
+import { latencyOf, type Latency } from '../latency.js';
 import { Connection, unexpected } from './connection.js';
 
-/** Each connection sends its next request when it has the answer to the last one: as much as the server can take. */
+/** Each connection sends its next request as soon as the last one is answered: the most that the server can take. */
 export interface ClosedLoop {
   readonly port: number;
   readonly connections: number;
@@ -24,7 +24,7 @@ export async function measureRate(loop: ClosedLoop, warmupMs: number, windowMs: 
   return { perSecond: (ms.length / windowMs) * 1000, ...latencyOf(ms) };
 }
 
-/** A fixed number of requests; resolves to the milliseconds from the first one sent to the last one answered. */
+/** Sends a fixed number of requests; resolves to the milliseconds from the first request to the last answer. */
 export async function measureCount(loop: ClosedLoop, count: number): Promise<number> {
   let left = count - loop.connections;
   const startedAt = performance.now();

@@ -1,25 +1,24 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { monotonicMicros, Random } from '@millrace/tools-shared';
 import { Connection, expectStatus, unexpected } from './connection.js';
 
 /**
- * Requests at their appointed times, however long the answers take. What finds no free connection waits for one, and its time counts
- * from the appointment: a server that stalls cannot hide it by keeping us from asking.
+ * Requests are sent at scheduled times, however long the answers take. A request that finds no free connection waits
+ * for one, and its time counts from its schedule: a server that stalls cannot hide it by keeping us from asking.
  */
 export interface OpenLoop {
   readonly port: number;
   readonly connections: number;
   readonly perSecond: number;
   readonly durationMs: number;
-  /** Given the instant of the appointment, in microseconds of the machine's monotonic clock. */
-  readonly request: (appointedMicros: number) => Buffer;
+  /** Gets the scheduled time, in microseconds of the machine's monotonic clock. */
+  readonly request: (scheduledMicros: number) => Buffer;
   readonly status: number;
 }
 
 const TICK_MS = 1;
 
-/** Microseconds of a clock that all processes of the machine share. */
-export const monotonicMicros = (): number => Number(process.hrtime.bigint() / 1000n);
-
+/** Resolves to the number of requests sent. */
 export async function sendAtRate(loop: OpenLoop): Promise<number> {
   const connections = await Connection.openMany(loop.port, loop.connections);
   const free = [...connections];
@@ -60,15 +59,17 @@ export async function sendAtRate(loop: OpenLoop): Promise<number> {
   return total;
 }
 
-/** One request at a time with pauses of random length in between: a service that has nothing else to do. */
+/** One request at a time with random pauses in between, so that the service has nothing else to do. */
 export async function sendSparsely(
   loop: Pick<OpenLoop, 'port' | 'request' | 'status'>,
   count: number,
   pauseMs: { readonly min: number; readonly max: number },
 ): Promise<void> {
   const connection = await Connection.open(loop.port);
+  // The same pauses in every round.
+  const random = new Random(count);
   for (let n = 0; n < count; n++) {
-    await sleep(pauseMs.min + Math.random() * (pauseMs.max - pauseMs.min));
+    await sleep(random.between(pauseMs.min, pauseMs.max));
     expectStatus(await connection.request(loop.request(monotonicMicros())), loop.status);
   }
   connection.close();

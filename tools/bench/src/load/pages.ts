@@ -1,13 +1,13 @@
-import { quantile } from '../stats.js';
+import { median } from '@millrace/tools-shared';
 import { TENANT_KEY } from '../work.js';
 import { Connection, expectStatus, get } from './connection.js';
 
-/** Some pages of one list, by turns, on one connection. */
+/** Some pages of one list, requested in turn on one connection. */
 export interface PagesAsked {
   readonly port: number;
-  /** What stands behind the question mark, without `cursor` and `limit`. */
+  /** The query string without `cursor` and `limit`. */
   readonly filter: string;
-  /** Null: the first page. Otherwise the page that a cursor leads to which stands at the last job created before this instant. */
+  /** Null for the first page, otherwise the page that follows the last job created before this time. */
   readonly before: readonly (string | null)[];
   readonly times: number;
 }
@@ -20,7 +20,7 @@ interface Page {
 const LIMIT = 50;
 const WARM_TIMES = 3;
 
-/** Milliseconds, the median of each page. */
+/** Resolves to the median of each page in milliseconds. */
 export async function timePages({ port, filter, before, times }: PagesAsked): Promise<number[]> {
   const connection = await Connection.open(port);
   const ask = async (position: string): Promise<Page> => {
@@ -39,10 +39,10 @@ export async function timePages({ port, filter, before, times }: PagesAsked): Pr
     }
   }
   connection.close();
-  return pages.map(({ ms }) => quantile(ms, 0.5));
+  return pages.map(({ ms }) => median(ms));
 }
 
-/** A cursor holds where a page ended and nothing else, so one that was made under a time range serves without it. */
+/** A cursor says only where a page ended, so one obtained with a time range also works without it. */
 async function cursorAt(ask: (position: string) => Promise<Page>, before: string): Promise<string> {
   const { next_cursor: cursor } = await ask(`&created_before=${encodeURIComponent(before)}`);
   if (cursor === undefined) throw new Error(`the list ends before ${before}`);

@@ -1,8 +1,9 @@
+import { monotonicMicros } from '@millrace/tools-shared';
 import { serveCalls } from '../env/child.js';
 import { BATCH, PAYLOAD, TASK, TENANT_KEY } from '../work.js';
 import { measureCount, measureRate, type Rate } from './closed-loop.js';
 import { post } from './connection.js';
-import { monotonicMicros, sendAtRate, sendSparsely } from './open-loop.js';
+import { sendAtRate, sendSparsely } from './open-loop.js';
 import { timePages } from './pages.js';
 import { watchJobs } from './streams.js';
 import { workRemotely } from './workers.js';
@@ -23,7 +24,7 @@ const WORKFLOW = post(
     ],
   }),
 );
-/** A job that knows when it was asked for, so that its handler knows how long it took to start. */
+/** A job that carries the time of its request, so that its handler knows how long it took to start. */
 const stamped = (micros: number): Buffer =>
   post('/api/v1/jobs', TENANT_KEY, `{"task_name":"stamp","payload":{"at":${micros}}}`);
 
@@ -46,13 +47,13 @@ const methods = {
   rate: ({ warmupMs, windowMs, ...target }: Target & { warmupMs: number; windowMs: number }): Promise<Rate> =>
     measureRate(loop(target), warmupMs, windowMs),
 
-  /** Milliseconds. */
+  /** Resolves to milliseconds. */
   count: ({ count, ...target }: Target & { count: number }): Promise<number> => measureCount(loop(target), count),
 
   stampSparsely: ({ port, count }: { port: number; count: number }): Promise<void> =>
     sendSparsely({ port, request: stamped, status: 201 }, count, { min: 5, max: 25 }),
 
-  /** How many were sent. */
+  /** Resolves to the number of requests sent. */
   stampAtRate: (at: { port: number; connections: number; perSecond: number; durationMs: number }): Promise<number> =>
     sendAtRate({ ...at, request: stamped, status: 201 }),
 

@@ -1,19 +1,19 @@
 import { Agent, get } from 'node:http';
-import { latencyOf, type Latency } from '../stats.js';
-import { TASK, PAYLOAD, TENANT_KEY } from '../work.js';
+import { latencyOf, type Latency } from '../latency.js';
+import { PAYLOAD, TASK, TENANT_KEY } from '../work.js';
 import { Connection, expectStatus, post } from './connection.js';
 import { complete, lease } from './workers.js';
 
-/** Many clients, each with an event stream on a job of its own, while remote workers finish all of the jobs. */
+/** Many clients, each with an event stream on one job, while remote workers complete all the jobs. */
 export interface Watching {
   readonly port: number;
   readonly streams: number;
 }
 
 export interface Watched extends Latency {
-  /** From the first stream asked for to the last one that showed its first state. */
+  /** From the first request for a stream until the last stream has shown its first state. */
   readonly openedMs: number;
-  /** Transitions delivered a second, from the first lease to the end of the last stream. */
+  /** Transitions delivered per second, from the first lease to the end of the last stream. */
   readonly eventsPerSecond: number;
 }
 
@@ -45,7 +45,7 @@ async function createJobs(port: number, count: number): Promise<string[]> {
   return (JSON.parse(reply.body.toString('utf8')) as { job_ids: string[] }).job_ids;
 }
 
-/** When each completion was sent. */
+/** Resolves to the time at which each completion was sent. */
 async function finishJobs(port: number): Promise<Map<string, number>> {
   const sentAt = new Map<string, number>();
   const connections = await Connection.openMany(port, COMPLETERS);
@@ -53,7 +53,9 @@ async function finishJobs(port: number): Promise<Map<string, number>> {
   for (;;) {
     const leased = first ? await lease(first) : [];
     if (leased.length === 0) break;
-    await Promise.all(connections.map((each) => complete(each, leased, (_ms, id, at) => sentAt.set(id, at))));
+    await Promise.all(
+      connections.map((connection) => complete(connection, leased, (_ms, id, at) => sentAt.set(id, at))),
+    );
   }
   for (const connection of connections) connection.close();
   return sentAt;

@@ -1,18 +1,18 @@
-import { latencyOf, type Latency } from '../stats.js';
+import { latencyOf, type Latency } from '../latency.js';
 import { QUEUE, RESULT_TEXT, WORKER_TOKEN } from '../work.js';
 import { Connection, expectStatus, post } from './connection.js';
 
-/** Remote workers: each leases a hundred jobs at a time and reports every one of them with a request of its own. */
+/** Remote workers: each leases a hundred jobs at a time and reports every one of them with a separate request. */
 export interface RemoteWork {
   readonly port: number;
   readonly workers: number;
-  /** A worker runs that many jobs at once, each on a connection of its own. */
+  /** How many jobs a worker runs at once, each on a separate connection. */
   readonly connectionsEach: number;
   readonly jobs: number;
 }
 
 export interface WorkDone extends Latency {
-  /** Completions a second, over all but the first fifth. */
+  /** Completions per second, without the first fifth. */
   readonly perSecond: number;
 }
 
@@ -41,7 +41,7 @@ export async function workRemotely({ port, workers, connectionsEach, jobs }: Rem
   return { perSecond: (jobs - warm) / seconds, ...latencyOf(ms.slice(warm)) };
 }
 
-/** Asks for the next jobs while these are being completed, as a worker does that wants to be busy. */
+/** Leases the next jobs while these are being completed, as a worker does to stay busy. */
 async function runWorker(port: number, connectionsEach: number, completed: (ms: number) => void): Promise<void> {
   const leasing = await Connection.open(port);
   const reporting = await Connection.openMany(port, connectionsEach);
@@ -61,7 +61,7 @@ export async function lease(connection: Connection): Promise<Leased[]> {
   return (JSON.parse(reply.body.toString('utf8')) as { jobs: Leased[] }).jobs;
 }
 
-/** Takes from the end of a list that other connections take from too. */
+/** Takes jobs from the end of a list that other connections take from too. */
 export async function complete(
   connection: Connection,
   leased: Leased[],

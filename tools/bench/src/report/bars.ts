@@ -1,7 +1,7 @@
 import type { CaseName } from '../cases/names.js';
 import type { Measured, Results } from '../results.js';
 
-/** What this service promises of its speed. Ratios are taken round by round; the median decides. */
+/** A promise about the speed of the service. Ratios are taken per round; the median decides. */
 export interface Bar {
   readonly of: CaseName;
   readonly title: string;
@@ -84,7 +84,7 @@ export const BARS: readonly Bar[] = [
     better: 'more',
     unit: '×',
   },
-  atMost('wal', 'write-ahead log a job', 1_100, 'bytes', ['wal.batch']),
+  atMost('wal', 'write-ahead log per job', 1_100, 'bytes', ['wal.batch']),
   atMost('idle', 'idle: processor', 1, '% of a core', ['idle.cpu']),
   atMost('idle', 'idle: statements', 2, '/s', ['idle.statements']),
   atMost('idle', 'idle: resident memory', 150, 'MiB', ['idle.memory']),

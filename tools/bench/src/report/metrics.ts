@@ -23,8 +23,8 @@ export const DRAINED = {
   millrace: 'Millrace, results kept',
   'graphile-tuned': 'graphile-worker, tuned',
   'graphile-plain': 'graphile-worker, plain',
-  'pg-boss': 'pg-boss, 100 a fetch',
-  'pg-boss-large': 'pg-boss, 1000 a fetch, completed as one',
+  'pg-boss': 'pg-boss, 100 per fetch',
+  'pg-boss-large': 'pg-boss, 1000 per fetch, completed in one call',
   bullmq: 'BullMQ, Redis with fsync',
 } as const;
 
@@ -52,7 +52,7 @@ function throughputGroups(): Group[] {
   return [
     {
       of: 'throughput',
-      title: 'Batch enqueue, a thousand a call',
+      title: 'Batch enqueue, a thousand per call',
       metrics: entries(ENQUEUED).map(([key, title]) => metric(`enqueue.${key}`, title, 'jobs/s')),
     },
     {
@@ -62,7 +62,7 @@ function throughputGroups(): Group[] {
     },
     {
       of: 'throughput',
-      title: 'Processor time a job while draining',
+      title: 'Processor time per job while draining',
       metrics: entries(DRAINED).flatMap(([key, title]) => [
         metric(`drain-node-cpu.${key}`, `${title}: Node`, 'µs'),
         metric(`drain-postgres-cpu.${key}`, `${title}: PostgreSQL`, 'µs'),
@@ -90,7 +90,7 @@ function httpGroups({ streams }: Scale): Group[] {
       metrics: [
         metric('latency-p50.idle', 'idle, p50', 'ms'),
         metric('latency-p99.idle', 'idle, p99', 'ms'),
-        metric('latency.capacity', 'most that one process accepts singly and runs', 'jobs/s'),
+        metric('latency.capacity', 'the most single jobs that one process accepts and runs', 'jobs/s'),
         metric('latency-p50.half', 'at half of that, p50', 'ms'),
         metric('latency-p99.half', 'at half of that, p99', 'ms'),
       ],
@@ -122,10 +122,10 @@ function costGroups(): Group[] {
       of: 'wal',
       title: 'Write-ahead log over the life of a job',
       metrics: [
-        metric('wal.batch', 'created in batches, without images of pages', 'bytes'),
-        metric('wal-images.batch', 'created in batches, images of pages', 'bytes'),
-        metric('wal.single', 'created singly, without images of pages', 'bytes'),
-        metric('wal-images.single', 'created singly, images of pages', 'bytes'),
+        metric('wal.batch', 'created in batches, without full-page images', 'bytes'),
+        metric('wal-images.batch', 'created in batches, full-page images', 'bytes'),
+        metric('wal.single', 'created singly, without full-page images', 'bytes'),
+        metric('wal-images.single', 'created singly, full-page images', 'bytes'),
       ],
     },
     {
@@ -149,8 +149,8 @@ function agingGroups({ jobs }: Scale): Group[] {
       metrics: [
         metric('snapshot.clean', 'no other session', 'jobs/s'),
         metric('snapshot.held', 'snapshot held', 'jobs/s'),
-        metric('snapshot-flatness.clean', 'last quarter against the first, no other session', '×'),
-        metric('snapshot-flatness.held', 'last quarter against the first, snapshot held', '×'),
+        metric('snapshot-flatness.clean', 'last quarter / first quarter, no other session', '×'),
+        metric('snapshot-flatness.held', 'last quarter / first quarter, snapshot held', '×'),
       ],
     },
     {
@@ -190,15 +190,12 @@ function pageMetrics({ historySome, historyMany }: Scale['jobs']): Metric[] {
   return SIZES.flatMap((size) => [
     ...Object.entries(FILTERS).flatMap(([name, filter]) =>
       Object.keys(DEPTHS).map((depth) => {
-        const title = `${count(sizes[size])} finished, ${filter || 'no filter'}, ${depth === 'first' ? 'first page' : depth}`;
+        const page = depth === 'first' ? 'first page' : depth;
+        const title = `${count(sizes[size])} finished, ${filter || 'no filter'}, ${page}`;
         return metric(`page.${size}.${name}.${depth}`, title, 'ms');
       }),
     ),
     metric(`page.${size}.rare.first`, `${count(sizes[size])} finished, ${RARE}, first page`, 'ms'),
-    metric(
-      `page-depth.${size}`,
-      `${count(sizes[size])} finished, the deepest page against the first, worst filter`,
-      '×',
-    ),
+    metric(`page-depth.${size}`, `${count(sizes[size])} finished, slowest page / first page, worst filter`, '×'),
   ]);
 }

@@ -5,15 +5,15 @@ import type { Scale } from '../scale.js';
 import { DRAINED, ENQUEUED } from './metrics.js';
 import { barChart, lineChart, type BarChart } from './svg.js';
 
-/** File name and contents of each plot for which there is something to show. */
+/** File name and contents of each plot that has something to show. */
 export function plots(results: Results, scale: Scale): Map<string, string> {
   const drawn = new Map<string, string>();
   const bars = (file: string, title: string, unit: string, shown: BarChart['bars']): void => {
     if (shown.length > 0) drawn.set(file, barChart({ title, unit, bars: shown }));
   };
-  bars('drain.svg', 'Drain in process, jobs a second', '/s', contenders(results, 'drain', DRAINED));
-  bars('enqueue.svg', 'Batch enqueue, jobs a second', '/s', contenders(results, 'enqueue', ENQUEUED));
-  bars('single.svg', 'Single enqueue over HTTP, requests a second', '/s', singles(results));
+  bars('drain.svg', 'Drain in process, jobs per second', '/s', contenders(results, 'drain', DRAINED));
+  bars('enqueue.svg', 'Batch enqueue, jobs per second', '/s', contenders(results, 'enqueue', ENQUEUED));
+  bars('single.svg', 'Single enqueue over HTTP, requests per second', '/s', singles(results));
   bars('latency.svg', 'From POST to the start of the handler', 'ms', latencies(results));
   const many = scale.jobs.historyMany.toLocaleString('en-GB');
   bars('pages.svg', `A page of 50 out of ${many} finished jobs`, 'ms', pages(results));
@@ -63,7 +63,7 @@ function snapshotPlot(results: Results, scale: Scale): string | null {
   const jobs = scale.jobs.snapshot.toLocaleString('en-GB');
   return lineChart({
     title: `Drain of ${jobs} jobs while another session holds a snapshot`,
-    unit: 'jobs a second',
+    unit: 'jobs per second',
     across: 'share of the jobs done',
     lines: [
       { label: 'no other session', values: clean },

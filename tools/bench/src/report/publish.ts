@@ -1,5 +1,6 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { replaceBetween } from '@millrace/tools-shared';
 import { ROOT, type MachineFacts } from '../env/machine.js';
 import type { Results } from '../results.js';
 import type { Scale } from '../scale.js';
@@ -7,7 +8,7 @@ import type { Judged } from './bars.js';
 import { plots } from './plots.js';
 import { markdown, tables } from './text.js';
 
-/** What a run leaves behind: JSON always, and the tables and plots of the documentation if it is to be published. */
+/** What a run produces: JSON always, and the tables and plots of the documentation if it is published. */
 export interface Run {
   readonly machine: MachineFacts;
   readonly postgresSettings: Readonly<Record<string, string>>;
@@ -20,8 +21,10 @@ export interface Run {
 const RESULTS = join(ROOT, 'tools/bench/results');
 const DOCUMENT = join(ROOT, 'docs', 'performance.md');
 const PLOTS = join(ROOT, 'docs', 'performance');
-const BEGIN = '<!-- measured: written by npm run bench, do not edit -->';
-const END = '<!-- end of measured -->';
+const MARKS = {
+  begin: '<!-- measured: written by npm run bench, do not edit -->',
+  end: '<!-- end of measured -->',
+};
 
 export function toJson(run: Run): string {
   const bars = run.judged.map(({ bar, measured, passed }) => ({
@@ -33,10 +36,11 @@ export function toJson(run: Run): string {
     passed,
   }));
   const { machine, postgresSettings, scale, seconds, results } = run;
-  return `${JSON.stringify({ machine, postgresSettings, scale, seconds, bars, ...(results.toJSON() as object) }, null, 2)}\n`;
+  const all = { machine, postgresSettings, scale, seconds, bars, ...(results.toJSON() as object) };
+  return `${JSON.stringify(all, null, 2)}\n`;
 }
 
-/** The files written, for the reader's information. */
+/** Returns the paths of the files written. */
 export function writeResults(run: Run, publish: boolean): string[] {
   mkdirSync(RESULTS, { recursive: true });
   const json = toJson(run);
@@ -57,10 +61,7 @@ function writePlots({ results, scale }: Run): string[] {
 }
 
 function writeDocument(run: Run): string {
-  const text = readFileSync(DOCUMENT, 'utf8');
-  const [begin, end] = [text.indexOf(BEGIN), text.indexOf(END)];
-  if (begin === -1 || end === -1) throw new Error(`${DOCUMENT} has no place for the measurements`);
-  writeFileSync(DOCUMENT, `${text.slice(0, begin + BEGIN.length)}\n\n${measuredPart(run)}\n${text.slice(end)}`);
+  writeFileSync(DOCUMENT, replaceBetween(readFileSync(DOCUMENT, 'utf8'), MARKS, `\n${measuredPart(run)}`));
   return DOCUMENT;
 }
 
@@ -82,10 +83,13 @@ function origin(machine: MachineFacts, scale: Scale): string {
   const { cores, processor, memoryGiB, system, node, postgres, redis, millrace, commit, peers } = machine;
   const others = Object.entries(peers).map(([name, version]) => `${name} ${version}`);
   const form =
-    scale.form === 'full' ? '' : ' It was a short run (`--quick`): it shows that everything works, not how fast.';
+    scale.form === 'full'
+      ? ''
+      : ' This was a short run (`--quick`): it shows that everything works, not how fast it is.';
   return (
-    `Measured on ${machine.date.slice(0, 10)}: ${cores} cores (${processor}), ${memoryGiB} GiB, ${system}, Node ${node}, ` +
-    `PostgreSQL ${postgres}${redis === null ? '' : `, Redis ${redis}`}; Millrace ${millrace}${commit === null ? '' : ` (${commit})`}, ` +
-    `${others.join(', ')}. Up to ${scale.rounds} rounds; load of the machine before the start: ${machine.loadBefore}.${form}`
+    `Measured on ${machine.date.slice(0, 10)}: ${cores} cores (${processor}), ${memoryGiB} GiB, ${system}, ` +
+    `Node ${node}, PostgreSQL ${postgres}${redis === null ? '' : `, Redis ${redis}`}; ` +
+    `Millrace ${millrace}${commit === null ? '' : ` (${commit})`}, ${others.join(', ')}. ` +
+    `Up to ${scale.rounds} rounds; load of the machine before the start: ${machine.loadBefore}.${form}`
   );
 }

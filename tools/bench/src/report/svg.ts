@@ -1,6 +1,6 @@
 import { number } from './text.js';
 
-/** Plots without a library: rectangles, lines and text. Colours that hold on white and, framed, on a dark page. */
+/** Plots without a library: rectangles, lines and text, with colours that work on a white and on a dark page. */
 export interface BarChart {
   readonly title: string;
   readonly unit: string;
@@ -67,7 +67,8 @@ export function lineChart({ title, unit, across, lines }: LineChart): string {
 
 function frame(title: string, height: number, body: string): string {
   return (
-    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" width="${WIDTH}" height="${height}" role="img">\n` +
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" ` +
+    `width="${WIDTH}" height="${height}" role="img">\n` +
     `<title>${escape(title)}</title>\n<rect width="${WIDTH}" height="${height}" fill="#ffffff"/>\n` +
     `${text(16, 28, title, { size: 16, weight: 600 })}\n${body}\n</svg>\n`
   );
@@ -96,7 +97,7 @@ const escape = (raw: string): string => raw.replaceAll('&', '&amp;').replaceAll(
 
 const round = (value: number): number => Math.round(value * 10) / 10;
 
-/** The next number of one or two digits and zeros. */
+/** Rounds up to a number that is easy to read. */
 function niceCeiling(value: number): number {
   const unit = 10 ** Math.floor(Math.log10(value)) / 2;
   return Math.ceil(value / unit) * unit;

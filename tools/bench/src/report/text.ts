@@ -3,7 +3,7 @@ import type { Scale } from '../scale.js';
 import type { Judged } from './bars.js';
 import { groups } from './metrics.js';
 
-/** The results as tables of text, for a terminal and for a document alike. */
+/** The results as tables, for a terminal and for a document. */
 export interface Table {
   readonly title: string;
   readonly head: readonly string[];
@@ -38,7 +38,7 @@ function bars(judged: readonly Judged[]): Table {
 
 const spread = ({ min, max, values }: Measured): string => (values.length > 1 ? `${number(min)} – ${number(max)}` : '');
 
-/** Three digits that count. */
+/** Three significant digits. */
 export function number(value: number): string {
   if (!Number.isFinite(value)) return '?';
   if (value === 0) return '0';

@@ -1,12 +1,12 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { onExit, until } from '@millrace/tools-shared';
 import { ROOT } from '../env/machine.js';
 import { freePort } from '../env/ports.js';
 import { TENANT, TENANT_KEY, WORKER_TOKEN } from '../work.js';
 
-/** The product as an operator runs it: the binary, real credentials, an external database, a quiet log. */
+/** The service as an operator runs it: the binary, real credentials, an external database, a quiet log. */
 export interface Server {
   readonly port: number;
   readonly pid: number;
@@ -30,7 +30,7 @@ export async function startMillrace(databaseUrl: string, mode: 'all' | 'api'): P
     process.execPath,
     [BINARY, ...Object.entries(flags).map(([name, value]) => `--${name}=${value}`)],
     {
-      // Nothing but this: no variable of whoever runs the benchmark decides how the product behaves.
+      // Nothing else, so that no environment variable of the caller influences the service.
       env: {
         PATH: process.env.PATH,
         DATABASE_URL: databaseUrl,
@@ -40,14 +40,13 @@ export async function startMillrace(databaseUrl: string, mode: 'all' | 'api'): P
       stdio: ['ignore', 'inherit', 'inherit'],
     },
   );
-  const kill = (): void => void child.kill('SIGKILL');
-  process.once('exit', kill);
+  const forget = onExit(() => child.kill('SIGKILL'));
   await ready(port, () => child.exitCode !== null);
   return {
     port,
     pid: child.pid ?? -1,
     stop: async () => {
-      process.off('exit', kill);
+      forget();
       const exited = once(child, 'exit');
       child.kill('SIGTERM');
       await exited;
@@ -56,12 +55,10 @@ export async function startMillrace(databaseUrl: string, mode: 'all' | 'api'): P
 }
 
 async function ready(port: number, hasExited: () => boolean): Promise<void> {
-  const deadline = performance.now() + START_MS;
-  while (performance.now() < deadline) {
-    if (hasExited()) throw new Error('millrace ended before it was ready; see above');
+  const isReady = async (): Promise<boolean> => {
+    if (hasExited()) throw new Error('millrace exited before it was ready; see above');
     const answer = await fetch(`http://127.0.0.1:${port}/ready`).catch(() => null);
-    if (answer?.status === 200) return;
-    await sleep(20);
-  }
-  throw new Error(`millrace is not ready after ${START_MS / 1000} s`);
+    return answer?.status === 200;
+  };
+  await until(isReady, { what: 'millrace to be ready', withinMs: START_MS });
 }

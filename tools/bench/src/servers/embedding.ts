@@ -1,14 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { createLogger, parseConfig, startServer, type Handler } from '@millrace/server';
+import { monotonicMicros } from '@millrace/tools-shared';
 import { serveCalls } from '../env/child.js';
-import { monotonicMicros } from '../load/open-loop.js';
-import { createLogger, parseConfig, startServer, type Handler } from '../product.js';
+import { latencyOf, type Latency } from '../latency.js';
 import { Progress, type DrainReport } from '../progress.js';
-import { latencyOf, type Latency } from '../stats.js';
 import { RESULT, TASK, TENANT, TENANT_KEY, WORKER_TOKEN } from '../work.js';
 
 /**
- * The product as a program that embeds it runs it: handlers of its own in the same process. Everything else is as on the command
- * line: credentials, log, the default number of workers.
+ * The service embedded in a program, with that program's handlers in the same process. Everything else is as on the
+ * command line: credentials, log, the default number of workers.
  */
 type Running = Awaited<ReturnType<typeof startServer>>;
 
@@ -35,7 +35,7 @@ const stamp: Handler = (payload) => {
 };
 
 const methods = {
-  /** Starts it and resolves to its port. Jobs that wait in the database begin to run at once. */
+  /** Starts the service and resolves to its port. Jobs that wait in the database begin to run at once. */
   start: async ({ url }: { url: string }): Promise<number> => {
     const flags = ['--api-port=0', '--metrics-port=0', '--host=127.0.0.1', '--log-level=warn', '--log-format=json'];
     const credentials = { MILLRACE_API_KEYS: `${TENANT_KEY}:${TENANT}`, MILLRACE_WORKER_TOKEN: WORKER_TOKEN };
@@ -45,7 +45,9 @@ const methods = {
     return Number(new URL(running.apiUrl ?? '').port);
   },
 
-  /** Starts it on a database where so many jobs wait, and resolves when all of them are finished, by commit. */
+  /**
+   * Starts the service on a database with this many waiting jobs; resolves once all their completions are committed.
+   */
   drain: async ({ url, jobs }: { url: string; jobs: number }): Promise<DrainReport> => {
     progress = new Progress(jobs);
     await methods.start({ url });
@@ -54,13 +56,15 @@ const methods = {
     return progress.report();
   },
 
-  /** Resolves when so many jobs and workflows have completed since the start, to the instant on the shared clock. */
+  /**
+   * Waits until this many jobs and workflows have completed since the start; resolves to the time on the shared clock.
+   */
   completed: async ({ jobs = 0, workflows = 0 }: { jobs?: number; workflows?: number }): Promise<number> => {
     await untilStats((s) => s.jobs_completed >= jobs && s.workflows_completed >= workflows, COARSE_POLL_MS);
     return monotonicMicros();
   },
 
-  /** From the request to the start of the handler, of everything that ran since the last call. */
+  /** The delays from request to start of the handler, for all jobs since the last call. */
   delays: (): Latency & { readonly count: number } => {
     const taken = delaysMs;
     delaysMs = [];

@@ -1,13 +1,15 @@
 import type { AddressInfo } from 'node:net';
+import { createLogger } from '@millrace/server';
+import { createApp, Metrics, type Engine } from '@millrace/server/testing';
+import { fastify } from 'fastify';
 import { serveCalls } from '../env/child.js';
-import { createApp, createLogger, fastify, Metrics, type Engine } from '../product.js';
 import { QUEUE, TENANT, TENANT_KEY, WORKER_TOKEN } from '../work.js';
 
 /**
- * Two servers without a database, for what HTTP alone costs:
+ * Two servers without a database, to measure what HTTP alone costs:
  *
- *   empty   a bare Fastify with one route that parses a small JSON body and answers it
- *   route   the product's own application (credentials, validation, hooks, metrics) over an engine that answers at once
+ *   empty   the service's own copy of Fastify with one route that parses a small JSON body and answers
+ *   route   the service's own application (credentials, validation, hooks, metrics) over an engine that answers at once
  */
 const JOB_ID = '019bd0e5-7c58-7a5f-9c0e-2f9f6a0f8f10';
 
@@ -46,7 +48,7 @@ async function startRoute(): Promise<number> {
   return (app.server.address() as AddressInfo).port;
 }
 
-/** Only what the measured route calls. */
+/** Has only what the measured route calls. */
 function instantEngine(): Engine {
   const jobs: Pick<Engine['jobs'], 'create'> = { create: async () => JOB_ID };
   return { jobs } as Engine;

@@ -1,21 +1,29 @@
 import { connect, type Socket } from 'node:net';
 import { parentPort, workerData } from 'node:worker_threads';
-import type { FloodOrder, FloodReport } from '../faults/support/flood.js';
+import type { FloodOrder, FloodReport } from '../support/flood.js';
 
 /**
- * Callers without manners, in a thread of their own: each asks again the moment it has an answer, whatever the answer was, and connects again
- * when it is cut off. Written on the bare socket, since a client that takes more time than the service is no flood.
+ * Callers without manners, in a thread of their own: each sends its next request the moment it has an answer, whatever
+ * the answer was, and reconnects when it is cut off. Uses the bare socket, since a client slower than the service is no
+ * flood.
  */
 const { port, token, callers, large, largeBytes, queue } = workerData as FloodOrder;
 
-const report: FloodReport = { acceptedMs: [], ids: [], refused: 0, rude: 0, odd: {}, cutOff: 0 };
+const report: FloodReport = {
+  acceptedMs: [],
+  ids: [],
+  refused: 0,
+  malformedRefusals: 0,
+  otherStatuses: {},
+  cutOff: 0,
+};
 let stopping = false;
 
 function requestOf(payload: string): string {
   const body = `{"task_name":"work","payload":{"x":"${payload}"},"config":{"queue":"${queue}"}}`;
   return (
-    `POST /api/v1/jobs HTTP/1.1\r\nHost: flood\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json\r\n` +
-    `Content-Length: ${body.length}\r\n\r\n${body}`
+    `POST /api/v1/jobs HTTP/1.1\r\nHost: flood\r\nAuthorization: Bearer ${token}\r\n` +
+    `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`
   );
 }
 const SMALL = requestOf('');
@@ -35,7 +43,7 @@ class Caller {
   #connect(): Socket {
     const socket = connect({ port, host: '127.0.0.1', noDelay: true }, () => this.#send());
     socket.setEncoding('latin1');
-    socket.on('data', (chunk: string) => this.#hear(chunk));
+    socket.on('data', (chunk: string) => this.#receive(chunk));
     socket.on('error', () => undefined);
     socket.on('close', () => {
       if (stopping) return;
@@ -52,7 +60,7 @@ class Caller {
     this.#socket.write(this.request);
   }
 
-  #hear(chunk: string): void {
+  #receive(chunk: string): void {
     this.#text += chunk;
     const headEnd = this.#text.indexOf(HEAD_END);
     if (headEnd < 0) return;
@@ -72,9 +80,10 @@ class Caller {
       report.ids.push(body.slice('{"job_id":"'.length, -2));
     } else if (status === 503) {
       report.refused += 1;
-      if (!head.includes('\r\nretry-after: ') || !body.includes('"code":"unavailable"')) report.rude += 1;
+      const isWellFormed = head.includes('\r\nretry-after: ') && body.includes('"code":"unavailable"');
+      if (!isWellFormed) report.malformedRefusals += 1;
     } else {
-      report.odd[status] = (report.odd[status] ?? 0) + 1;
+      report.otherStatuses[status] = (report.otherStatuses[status] ?? 0) + 1;
     }
   }
 }
@@ -84,6 +93,6 @@ for (let n = 0; n < callers; n++) new Caller(n < large ? LARGE : SMALL);
 parentPort?.once('message', () => {
   stopping = true;
   parentPort?.postMessage(report);
-  // The last answers are of no interest; the thread ends with its sockets.
+  // The last answers do not matter; the thread ends with its sockets.
   setTimeout(() => process.exit(), 200);
 });

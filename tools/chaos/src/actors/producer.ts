@@ -5,7 +5,10 @@ import { inBatch } from '../oracle/batches.js';
 import { readSettings } from '../stage/actors.js';
 import { rotating } from './rotating.js';
 
-/** Creates jobs until it has made as many as it was told, or until SIGTERM. A create without an answer is not repeated: it may have happened. */
+/**
+ * Creates as many jobs as it was told to, or until SIGTERM. A create without an answer is not repeated: it may have
+ * taken effect.
+ */
 const settings = readSettings();
 const urls = rotating(settings.urls);
 const journal = fileJournal(settings.journal);
@@ -18,7 +21,7 @@ for (let made = 0; !stopping && (settings.jobs === 0 || made < settings.jobs); m
   const { status } = await create(made);
   const failed = status === null || status >= 500;
   if (failed) urls.advance();
-  // A server that is coming up needs the processor more than we need an answer.
+  // A server that is starting needs the processor more than we need an answer.
   await sleep(failed ? 100 : settings.pauseMs);
 }
 journal.close();

@@ -1,4 +1,4 @@
-/** Several addresses of one service; the next one when the current one fails. */
+/** Several addresses of one service; `advance` moves on to the next one after a failure. */
 export function rotating(urls: readonly string[]): { readonly current: () => string; readonly advance: () => void } {
   let index = 0;
   return {

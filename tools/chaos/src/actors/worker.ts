@@ -1,16 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { Random } from '@millrace/tools-shared';
 import { ChaosClient, type LeasedJob } from '../history/client.js';
 import { fileJournal } from '../history/history.js';
 import { readSettings } from '../stage/actors.js';
-import { seededRandom } from '../stage/random.js';
 import { rotating } from './rotating.js';
 
 /**
- * A remote worker as docs/worker-protocol.md describes one: it leases, works, heartbeats every half lease, reports, and stops working
- * on what it lost. It runs until SIGTERM, and then finishes what it has in hand.
+ * A remote worker as docs/worker-protocol.md describes it: it leases, works, sends a heartbeat every half lease,
+ * reports, and stops working on a job it has lost. It runs until SIGTERM, then finishes the jobs it holds.
  */
 const settings = readSettings();
-const random = seededRandom(settings.seed);
+const random = new Random(settings.seed);
 const urls = rotating(settings.urls);
 const journal = fileJournal(settings.journal);
 const client = new ChaosClient({ ...settings, url: urls.current, journal });
@@ -44,7 +44,7 @@ async function work({ id, token }: LeasedJob): Promise<void> {
   await report(id, token, random.chance(settings.failRate));
 }
 
-/** A report is repeated until it is answered: that is how a worker survives a server that dies under it. */
+/** Repeats the report until it is answered: that is how a worker survives a crash of its server. */
 async function report(id: string, token: string, fails: boolean): Promise<void> {
   for (let tries = 0; tries < 100; tries++) {
     const { status } = fails ? await client.fail(id, token) : await client.complete(id, token);

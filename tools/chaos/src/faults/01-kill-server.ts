@@ -1,7 +1,7 @@
 import type { Fault } from '../fault.js';
-import { QUICK } from '../stage/actors.js';
+import { untilServing } from '../support/serving.js';
 
-/** One server under load from producers and remote workers dies without a word, again and again, and comes back on the same port. */
+/** A server under load from producers and remote workers is killed again and again, and comes back on the same port. */
 export const killServer: Fault = {
   row: 1,
   name: 'kill -9 a server at a random instant under load',
@@ -25,10 +25,7 @@ export const killServer: Fault = {
       await server.process.kill();
       const downAt = performance.now();
       await server.start();
-      const probe = stage.client(server);
-      await stage.until(async () => (await probe.create('echo', { config: QUICK })).status === 201, {
-        what: 'the server to serve again',
-      });
+      await untilServing(stage, [server]);
       stage.expectWithin(2_000, performance.now() - downAt, `kill ${kill}: serving again`);
     }
     await Promise.all(producers.map((producer) => producer.terminate()));

@@ -2,11 +2,11 @@ import type { Fault } from '../fault.js';
 import type { Stage } from '../stage/stage.js';
 
 const LEASE_SECS = 2;
-/** The janitor comes every five seconds; two more are for a busy machine. */
+/** The janitor sweeps every five seconds; two more allow for a busy machine. */
 const RECLAIMED_WITHIN_MS = LEASE_SECS * 1_000 + 7_000;
 const AT_A_TIME = 4;
 
-/** Workers die with jobs in hand. Each of those jobs must be claimed again soon after its lease has run out. */
+/** Workers are killed while they hold jobs. Each of those jobs must be claimed again soon after its lease expires. */
 export const killWorkers: Fault = {
   row: 2,
   name: 'kill -9 remote workers',
@@ -35,12 +35,16 @@ export const killWorkers: Fault = {
   },
 };
 
-/** A survivor takes everything over; nothing may be left in the hands of the dead. */
+/** A survivor takes over all jobs; none may stay with the dead workers. */
 async function reclaimed(stage: Stage, urls: readonly string[]): Promise<void> {
   const [database] = stage.databases;
   const survivor = stage.worker({ urls, leaseSecs: 30, maxJobs: 50, workMs: [1, 5] });
   const startedAt = performance.now();
   if (database) await stage.drained(database);
-  stage.expectWithin(RECLAIMED_WITHIN_MS, performance.now() - startedAt, 'jobs of dead workers came back');
+  stage.expectWithin(
+    RECLAIMED_WITHIN_MS,
+    performance.now() - startedAt,
+    'the jobs of dead workers were reclaimed and done',
+  );
   await survivor.terminate();
 }

@@ -7,13 +7,13 @@ const JOBS_EACH = 10;
 const ZOMBIES = 3;
 
 /**
- * Workers are stopped with jobs in hand until their leases are taken back and others hold the jobs. Then they wake and report what they
- * did. They must be refused, and the result of the second holder must stand.
+ * Workers are stopped while they hold jobs, until their leases have been reclaimed and others hold the jobs. Then they
+ * wake up and report. Their reports must be refused, and the results of the second holders must count.
  */
 export const zombieWorkers: Fault = {
   row: 3,
   name: 'SIGSTOP a worker past its lease, then SIGCONT',
-  check: 'the zombie gets 409, the second result stands',
+  check: 'the zombie gets 409, the second result counts',
   unit: 'jobs',
   full: 1_000,
   everyday: 30,
@@ -36,7 +36,7 @@ export const zombieWorkers: Fault = {
       await refused(stage, taken);
       for (const { id, token } of taken) {
         const { status } = await client.complete(id, token);
-        stage.expect(status === 204, `the second holder's completion was answered ${status ?? 'by nothing'}`);
+        stage.expect(status === 204, `the second holder's completion was answered ${status ?? 'not at all'}`);
       }
       await Promise.all(zombies.map((zombie) => zombie.kill()));
     }
@@ -44,7 +44,7 @@ export const zombieWorkers: Fault = {
   },
 };
 
-/** Stops them as soon as they have everything in hand, well before they are done with it. */
+/** Stops them as soon as they hold all the jobs, well before they have done them. */
 async function stopAtWork(stage: Stage, zombies: readonly ManagedProcess[], jobs: readonly string[]): Promise<void> {
   const wanted = new Set(jobs);
   const held = (): number => {
@@ -62,11 +62,11 @@ async function takeOver(stage: Stage, client: ChaosClient, count: number): Promi
     taken.push(...(await client.lease('remote', { max: 100, secs: 60, wait: 5 })));
     return taken.length >= count;
   };
-  await stage.until(probe, { what: 'the leases to be taken back', withinMs: 30_000 });
+  await stage.until(probe, { what: 'the leases to be reclaimed', withinMs: 30_000 });
   return taken;
 }
 
-/** Every stopped worker has reported every job it held, and was told that it no longer holds it. */
+/** Every stopped worker reports every job it held, and is told that it no longer holds it. */
 async function refused(stage: Stage, taken: readonly LeasedJob[]): Promise<void> {
   const ids = new Set(taken.map(({ id }) => id));
   const reports = (): readonly (number | null)[] => {

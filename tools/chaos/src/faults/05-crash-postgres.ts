@@ -1,9 +1,9 @@
 import type { Fault } from '../fault.js';
-import { QUICK } from '../stage/actors.js';
+import { untilServing } from '../support/serving.js';
 
 const RECOVERED_WITHIN_MS = 5_000;
 
-/** PostgreSQL is stopped as a crash stops it, under servers that are at work, and started again a moment later. */
+/** PostgreSQL is stopped as if by a crash while servers are working, and started again a moment later. */
 export const crashPostgres: Fault = {
   row: 5,
   name: 'PostgreSQL stopped in immediate mode, restarted',
@@ -25,16 +25,7 @@ export const crashPostgres: Fault = {
         await cluster.stop('immediate');
         await stage.sleep(stage.random.between(0, 1_000));
         await cluster.start();
-        const backAt = performance.now();
-        const probes = servers.map((server) => stage.client(server));
-        await Promise.all(
-          probes.map((probe) =>
-            stage.until(async () => (await probe.create('echo', { config: QUICK })).status === 201, {
-              withinMs: 30_000,
-            }),
-          ),
-        );
-        return performance.now() - backAt;
+        return untilServing(stage, servers);
       });
       stage.expectWithin(RECOVERED_WITHIN_MS, recoveredMs, `crash ${crash}: recovered`);
     }

@@ -1,18 +1,19 @@
+import { monotonicMs } from '@millrace/tools-shared';
 import type { Fault } from '../fault.js';
+import type { ChaosClient } from '../history/client.js';
 import { QUICK } from '../stage/actors.js';
-import { monotonicMs } from '../history/calls.js';
 import type { Stage } from '../stage/stage.js';
 
 const WAKE_UP_MS = 5_000;
-const A_SECOND = 5;
+const PER_SECOND = 5;
 
 /**
- * Connections are ended from the database's side, five a second, whichever they are: also the one that listens for news. A job that is
- * created through one process must still reach who waits for it on another, by the safety poll at the latest.
+ * The database terminates connections, five per second, including the ones that listen for notifications. A job created
+ * through one process must still reach a waiter on another, by the safety poll at the latest.
  */
 export const terminatedBackends: Fault = {
   row: 6,
-  name: 'backends terminated 5 a second, the listening one too',
+  name: 'backends terminated, five per second, the listening one too',
   check: 'wake-ups still within 5 s',
   unit: 'seconds',
   full: 1_800,
@@ -23,7 +24,7 @@ export const terminatedBackends: Fault = {
     const endsAt = monotonicMs() + count * 1_000;
     const createdAt = new Map<string, number>();
     const going = (): boolean => monotonicMs() < endsAt;
-    // Calls that are under way on a connection that is ended may fail, and say so.
+    // Calls in flight on a terminated connection may fail, and say so.
     await stage.outage(async () => {
       await Promise.all([
         terminate(stage, going),
@@ -38,21 +39,19 @@ export const terminatedBackends: Fault = {
   },
 };
 
-type Client = ReturnType<Stage['client']>;
-
 async function terminate(stage: Stage, going: () => boolean): Promise<void> {
   const [database] = stage.databases;
   for (let n = 0; going(); n++) {
-    // Every other one is a connection that listens; they are few, and chance would pass them by.
+    // Every other one is a listening connection: they are few, and chance alone would miss them.
     const listening = n % 2 === 0 ? "query ILIKE '%listen%'" : 'true';
     await database?.terminateBackends(`application_name <> 'chaos' AND ${listening}`, 1);
-    await stage.sleep(1_000 / A_SECOND);
+    await stage.sleep(1_000 / PER_SECOND);
   }
 }
 
 async function produce(
   stage: Stage,
-  client: Client,
+  client: ChaosClient,
   going: () => boolean,
   createdAt: Map<string, number>,
 ): Promise<void> {
@@ -64,10 +63,10 @@ async function produce(
   }
 }
 
-/** A claim that nobody heard of comes back when its lease has run out; only the first delivery tells about waking up. */
+/** A claim whose answer was lost comes back when its lease expires, so only the first delivery measures a wake-up. */
 async function consume(
   stage: Stage,
-  client: Client,
+  client: ChaosClient,
   going: () => boolean,
   createdAt: Map<string, number>,
 ): Promise<void> {

@@ -1,18 +1,21 @@
+import { monotonicMs } from '@millrace/tools-shared';
 import type { Fault } from '../fault.js';
-import { monotonicMs } from '../history/calls.js';
+import type { ChaosClient } from '../history/client.js';
 import type { Stage } from '../stage/stage.js';
-import { createEverySecond, doubleFirings, firings } from './support/cron.js';
+import { createEverySecond, doubleFirings, firings } from '../support/schedules.js';
 
 const HOUR_MS = 3_600_000;
 const EVERY_MS = 700;
 const BACKOFF_SECS = 2;
 const LEASE_SECS = 3;
 
-/** Two servers whose clocks are an hour off and jump to the other side all the time. Nothing that waits may notice. */
+/**
+ * Two servers whose clocks are an hour off, and keep jumping from one side to the other. Nothing that waits may notice.
+ */
 export const wrongClock: Fault = {
   row: 7,
   name: 'process clock one hour off, jumping mid-run',
-  check: 'leases, cron, backoff unmoved',
+  check: 'leases, cron and backoff unaffected',
   unit: 'jumps',
   full: 100,
   everyday: 12,
@@ -43,16 +46,14 @@ export const wrongClock: Fault = {
   },
 };
 
-type Client = ReturnType<Stage['client']>;
-
-async function create(client: Client, body: Readonly<Record<string, unknown>>): Promise<string> {
+async function create(client: ChaosClient, body: Readonly<Record<string, unknown>>): Promise<string> {
   const reply = await client.create('work', body);
-  if (reply.status !== 201) throw new Error(`a create was answered ${reply.status ?? 'by nothing'}`);
+  if (reply.status !== 201) throw new Error(`a create was answered ${reply.status ?? 'not at all'}`);
   return String(reply.body.job_id);
 }
 
-/** The time until somebody is given a job of the queue. */
-async function claimedAfter(stage: Stage, client: Client, queue: string, since: number): Promise<number> {
+/** How long it takes until a job of the queue is given out. */
+async function claimedAfter(stage: Stage, client: ChaosClient, queue: string, since: number): Promise<number> {
   const [claimed] = await stage.until(
     async () => {
       const jobs = await client.lease(queue, { secs: 30, wait: 10 });
@@ -66,7 +67,7 @@ async function claimedAfter(stage: Stage, client: Client, queue: string, since: 
 }
 
 /** A retry comes after its backoff, neither sooner nor much later. */
-async function backoff(stage: Stage, client: Client): Promise<void> {
+async function backoff(stage: Stage, client: ChaosClient): Promise<void> {
   const queue = `backoff-${monotonicMs()}`;
   const config = { queue, retry_backoff: 'fixed', retry_delay_secs: BACKOFF_SECS, jitter_factor: 0 };
   await create(client, { config });
@@ -81,18 +82,18 @@ async function backoff(stage: Stage, client: Client): Promise<void> {
   stage.expectWithin(BACKOFF_SECS * 1_000 + 1_000, tookMs, 'a retry came');
 }
 
-/** A lease runs out when it should: the oracle sees one that ran out too soon. */
-async function lease(stage: Stage, client: Client): Promise<void> {
+/** A lease expires when it should, and no later; the oracle notices one that expires too soon. */
+async function lease(stage: Stage, client: ChaosClient): Promise<void> {
   const queue = `lease-${monotonicMs()}`;
   await create(client, { config: { queue, retry_delay_secs: 0, jitter_factor: 0 } });
   const claimedAt = monotonicMs();
   await client.lease(queue, { secs: LEASE_SECS });
   const tookMs = await claimedAfter(stage, client, queue, claimedAt);
-  stage.expectWithin((LEASE_SECS + 7) * 1_000, tookMs, 'an abandoned lease was taken back');
+  stage.expectWithin((LEASE_SECS + 7) * 1_000, tookMs, 'an abandoned lease was reclaimed');
 }
 
-/** A job for an instant of the true clock is given out at that instant. */
-async function scheduled(stage: Stage, client: Client): Promise<void> {
+/** A job scheduled for a time of the true clock is given out at that time. */
+async function scheduled(stage: Stage, client: ChaosClient): Promise<void> {
   const queue = `scheduled-${monotonicMs()}`;
   const at = Date.now() + 1_500;
   await create(client, { run_at: new Date(at).toISOString(), config: { queue } });

@@ -1,15 +1,17 @@
 import type { Fault } from '../fault.js';
+import type { ChaosClient } from '../history/client.js';
 import { QUICK } from '../stage/actors.js';
 import type { Stage } from '../stage/stage.js';
+import { jobsOn } from '../support/jobs.js';
 
-/** A statement is given ten seconds, a connection five; a request may need one of each. */
+/** A statement may take ten seconds, a connection five; a request may need one of each. */
 const ANSWERED_WITHIN_MS = 16_000;
-/** Every connection of the pool may be one that will never answer. */
+/** Every connection of the pool may have to time out first. */
 const HEALED_WITHIN_MS = 20_000;
 
 /**
- * The network between a server and its database swallows everything: no answer, no refusal, no end of the connection. When it passes things on
- * again, the old connections stay dead, half open; only new ones work.
+ * The network between a server and its database swallows everything: no answer, no refusal, no end of the connection.
+ * When it works again, the old connections stay half open and dead; only new ones work.
  */
 export const blackHole: Fault = {
   row: 8,
@@ -25,9 +27,7 @@ export const blackHole: Fault = {
     const client = stage.client(server);
     const worker = stage.worker({ urls: [server.url], leaseSecs: 60 });
     for (let hole = 1; hole <= count; hole++) {
-      await client.batch(
-        Array.from({ length: 50 }, () => ({ task_name: 'work', config: { queue: 'remote', ...QUICK } })),
-      );
+      await client.batch(jobsOn('remote', 50));
       await stage.sleep(stage.random.between(0, 100));
       await stage.outage(async () => {
         proxy.freeze();
@@ -44,10 +44,8 @@ export const blackHole: Fault = {
   },
 };
 
-type Client = ReturnType<Stage['client']>;
-
-/** Nobody is left hanging: calls fail in time and say 503, and the process still says that it lives. */
-async function bounded(stage: Stage, client: Client): Promise<void> {
+/** Nobody is left hanging: calls fail in time with 503, and the process still reports that it is alive. */
+async function bounded(stage: Stage, client: ChaosClient): Promise<void> {
   const calls = [
     client.create('echo', { config: QUICK }),
     client.lease('nothing-here', { wait: 0 }).then(() => null),
@@ -58,13 +56,13 @@ async function bounded(stage: Stage, client: Client): Promise<void> {
   stage.expectWithin(500, health.ms, '/health answered');
   for (const reply of await Promise.all(calls)) {
     if (reply === null) continue;
-    stage.expect(reply.status === 503, `a call into the black hole was answered ${reply.status ?? 'by nothing'}`);
+    stage.expect(reply.status === 503, `a call into the black hole was answered ${reply.status ?? 'not at all'}`);
     stage.expectWithin(ANSWERED_WITHIN_MS, reply.ms, 'a call into the black hole was answered');
   }
 }
 
-/** Several calls at once all succeed: not one connection that happens to work, but the pool. */
-async function healthy(client: Client): Promise<boolean> {
+/** Several calls at once succeed: the whole pool works, not just one lucky connection. */
+async function healthy(client: ChaosClient): Promise<boolean> {
   const replies = await Promise.all(Array.from({ length: 8 }, () => client.create('echo', { config: QUICK })));
   return replies.every(({ status }) => status === 201);
 }

@@ -1,32 +1,29 @@
 import type { Fault } from '../fault.js';
-import type { ChaosClient, Reply } from '../history/client.js';
+import type { ChaosClient, LeasedJob, Reply } from '../history/client.js';
 import { QUICK } from '../stage/actors.js';
 import type { Database } from '../stage/database.js';
 import type { ServerProcess } from '../stage/server.js';
 import type { Stage } from '../stage/stage.js';
-import { startAnswerEater, type AnswerEater } from './support/answer-eater.js';
-import { inLanes } from './support/lanes.js';
+import { startAnswerDropper, type AnswerDropper } from '../support/answer-dropper.js';
+import { runConcurrently } from '../support/concurrency.js';
 
-/** One side of the wire on which answers get lost: between client and server, or between server and database. */
+/** Where answers get lost: between client and server, or between server and database. */
 interface Side {
-  readonly eater: AnswerEater;
-  /** Its answers get lost when the eater says so. */
+  readonly dropper: AnswerDropper;
+  /** A client whose answers get lost when the dropper says so. */
   readonly unlucky: ChaosClient;
   readonly plain: ChaosClient;
-  /** Steps of all workflows share the default queue: who is given somebody else's leaves it here, by its workflow. */
-  readonly steps: Map<string, Held>;
+  /**
+   * The steps of all workflows share the default queue: a race that leases another's step leaves it here, by workflow.
+   */
+  readonly steps: Map<string, LeasedJob>;
 }
 
-interface Held {
-  readonly id: string;
-  readonly token: string;
-}
-
-const LANES = 4;
+const CONCURRENCY = 4;
 
 /**
- * What was asked for is done, and the answer never arrives. Whoever then asks again, as every client must, gets the answer of the first time
- * and causes nothing a second time.
+ * A call takes effect and its answer never arrives. A client that then repeats the call, as every client must, gets the
+ * original answer, and nothing happens twice.
  */
 export const lostAnswers: Fault = {
   row: 9,
@@ -37,14 +34,14 @@ export const lostAnswers: Fault = {
   everyday: 36,
   async run(stage, count) {
     const database = await stage.database();
-    const steps = new Map<string, Held>();
+    const steps = new Map<string, LeasedJob>();
     const server = await stage.server({ database, mode: 'api' });
     const plain = stage.client(server);
     const betweenUsAndServer = { ...(await clientSide(stage, server)), plain, steps };
     const betweenServerAndDatabase = { ...(await databaseSide(stage, database)), plain, steps };
-    // A server whose connection is cut cannot know what became of its statement, and says 503.
+    // A server whose connection is cut cannot know what became of its statement, and answers 503.
     await stage.outage(() =>
-      inLanes(count, LANES, async (index) => {
+      runConcurrently(count, CONCURRENCY, async (index) => {
         const side = index % 2 === 0 ? betweenUsAndServer : betweenServerAndDatabase;
         const kind = [repeatCreate, repeatComplete, repeatStep][index % 3];
         await kind?.(stage, side, `lost-${index}-${stage.random.integer(1e9, 2e9)}`);
@@ -54,36 +51,36 @@ export const lostAnswers: Fault = {
       `SELECT idempotency_key FROM millrace.jobs WHERE idempotency_key IS NOT NULL GROUP BY 1 HAVING count(*) <> 1`,
     );
     stage.expect(twice.length === 0, `${twice.length} keys have more than one job`);
-    const eaten = betweenUsAndServer.eater.eaten + betweenServerAndDatabase.eater.eaten;
-    stage.expect(eaten >= count, `only ${eaten} answers were lost`);
-    await Promise.all([betweenUsAndServer.eater.close(), betweenServerAndDatabase.eater.close()]);
+    const dropped = betweenUsAndServer.dropper.dropped + betweenServerAndDatabase.dropper.dropped;
+    stage.expect(dropped >= count, `only ${dropped} answers were lost`);
+    await Promise.all([betweenUsAndServer.dropper.close(), betweenServerAndDatabase.dropper.close()]);
   },
 };
 
-type Unlucky = Pick<Side, 'eater' | 'unlucky'>;
+type Unlucky = Pick<Side, 'dropper' | 'unlucky'>;
 
 async function clientSide(stage: Stage, server: ServerProcess): Promise<Unlucky> {
-  const eater = await startAnswerEater(server.url);
-  return { eater, unlucky: stage.client(() => eater.url) };
+  const dropper = await startAnswerDropper(server.url);
+  return { dropper, unlucky: stage.client(() => dropper.url) };
 }
 
 async function databaseSide(stage: Stage, database: Database): Promise<Unlucky> {
-  const eater = await startAnswerEater(database.url);
-  const server = await stage.server({ database, mode: 'api', databaseUrl: eater.url });
-  return { eater, unlucky: stage.client(server) };
+  const dropper = await startAnswerDropper(database.url);
+  const server = await stage.server({ database, mode: 'api', databaseUrl: dropper.url });
+  return { dropper, unlucky: stage.client(server) };
 }
 
-/** Loses the answer to a call, then makes it again until it is answered. */
+/** Loses the answer to a call, then repeats the call until it is answered. */
 async function loseAndRepeat(
   stage: Stage,
   side: Side,
   text: string,
   call: (client: ChaosClient) => Promise<Reply>,
 ): Promise<Reply> {
-  const eating = side.eater.eatAnswerTo(text);
+  const dropping = side.dropper.dropAnswerTo(text);
   const first = await call(side.unlucky);
   stage.expect(first.status === null || first.status === 503, `a lost answer arrived: ${first.status ?? ''}`);
-  eating.callOff();
+  dropping.callOff();
   return stage.until(async () => {
     const reply = await call(side.plain);
     return reply.status !== null && reply.status < 500 && reply;
@@ -114,7 +111,7 @@ async function repeatComplete(stage: Stage, side: Side, queue: string): Promise<
   stage.expect(isOnce, `job ${leased.id} is ${JSON.stringify(body)} after a repeated complete`);
 }
 
-/** The effect of completing a step is the next step: there must be one of it. */
+/** Completing a step starts the next one: there must be exactly one. */
 async function repeatStep(stage: Stage, side: Side, name: string): Promise<void> {
   const { plain } = side;
   const steps = [
@@ -124,7 +121,7 @@ async function repeatStep(stage: Stage, side: Side, name: string): Promise<void>
   const { body } = await plain.send('other', 'POST', '/api/v1/workflows', { body: { name, steps } });
   const workflow = `/api/v1/workflows/${String(body.workflow_id)}`;
   for (const _step of steps) {
-    const leased = await leaseOfWorkflow(stage, side, String(body.workflow_id));
+    const leased = await leaseStepOf(stage, side, String(body.workflow_id));
     const again = await loseAndRepeat(stage, side, leased.token, (client) => client.complete(leased.id, leased.token));
     stage.expect(again.status === 204, `a repeated complete of a step was answered ${again.status ?? ''}`);
   }
@@ -132,15 +129,15 @@ async function repeatStep(stage: Stage, side: Side, name: string): Promise<void>
   stage.expect(record.body.status === 'completed', `workflow ${workflow} is ${String(record.body.status)}`);
 }
 
-async function leaseOfWorkflow(stage: Stage, { plain, steps }: Side, workflow: string): Promise<Held> {
+async function leaseStepOf(stage: Stage, { plain, steps }: Side, workflow: string): Promise<LeasedJob> {
   return stage.until(
     async () => {
-      for (const { id, token, job } of await plain.lease('default', { max: 5, secs: 120 })) {
-        steps.set(String(job.workflow_id), { id, token });
+      for (const leased of await plain.lease('default', { max: 5, secs: 120 })) {
+        steps.set(String(leased.job.workflow_id), leased);
       }
-      const mine = steps.get(workflow);
+      const step = steps.get(workflow);
       steps.delete(workflow);
-      return mine;
+      return step;
     },
     { what: 'the next step of a workflow' },
   );

@@ -1,13 +1,13 @@
+import { startProxy } from '@millrace/tools-shared';
 import type { Fault } from '../fault.js';
-import { startProxy } from '../stage/proxy.js';
-import { QUICK } from '../stage/actors.js';
+import { jobsOn } from '../support/jobs.js';
 
 const LEASE_SECS = 4;
 const JOBS_EACH = 5;
 
 /**
- * Everything takes long: the way from the workers to the server, and from the server to its database. Workers that heartbeat every half lease
- * keep what they hold all the same.
+ * Everything takes long, both between the workers and the server and between the server and its database. Workers that
+ * send a heartbeat every half lease still keep the jobs they hold.
  */
 export const slowLink: Fault = {
   row: 10,
@@ -31,11 +31,7 @@ export const slowLink: Fault = {
       const client = stage.client(server);
       const endsAt = performance.now() + count * 1_000;
       do {
-        const jobs = Array.from({ length: workers.length * JOBS_EACH }, () => ({
-          task_name: 'work',
-          config: { queue: 'remote', ...QUICK },
-        }));
-        await client.batch(jobs);
+        await client.batch(jobsOn('remote', workers.length * JOBS_EACH));
         await stage.drained(database, 60_000);
       } while (performance.now() < endsAt);
       await Promise.all(workers.map((worker) => worker.terminate()));

@@ -1,10 +1,12 @@
+import { readMetrics } from '@millrace/tools-shared';
 import type { Fault } from '../fault.js';
-import type { ChaosClient } from '../history/client.js';
+import type { ChaosClient, LeasedJob } from '../history/client.js';
 import { QUICK } from '../stage/actors.js';
 import type { ServerProcess } from '../stage/server.js';
 import type { Stage } from '../stage/stage.js';
-import { watchEvents } from './support/events.js';
-import { together } from './support/lanes.js';
+import { together } from '../support/concurrency.js';
+import { watchEvents } from '../support/event-stream.js';
+import { completeAll, jobsOn } from '../support/jobs.js';
 
 const CROWD = 300;
 const PROBES = 40;
@@ -12,7 +14,7 @@ const HEALTH_MS = 100;
 const LEASE_SECS = 3;
 const STREAM_MS = 120_000;
 
-/** Far more callers wait on one process than it has connections to the database. Nobody who does not wait may notice. */
+/** Far more callers wait on one process than it has database connections. Callers that do not wait must not notice. */
 export const manyWaiting: Fault = {
   row: 11,
   name: '300 long polls and 300 event streams on a small pool',
@@ -40,52 +42,49 @@ async function crowd(stage: Stage, server: ServerProcess, round: number): Promis
   });
   const held = await holdOne(stage, client, `held-${round}`);
   await probe(stage, server, client, held);
-  // While the crowd is still there: nobody sends heartbeats for it any more.
+  // While the crowd is still waiting: after this nobody sends heartbeats for the held job.
   const completed = await client.complete(held.id, held.token);
   stage.expect(completed.status === 204, `the held job's completion was answered ${completed.status ?? ''}`);
   const before = await gauges(server);
   stage.expect(
     before.every((n) => n === CROWD),
-    `polls and streams left by themselves: ${before.join(' and ')} remain`,
+    `polls and streams ended by themselves: ${before.join(' and ')} remain`,
   );
 
-  // Everybody gets what they waited for: a job each, and the end of the story.
+  // Everybody gets what they waited for: one job per poll, and the final state on every stream.
   await createMany(client, `polled-${round}`);
   const claimed = (await polls).flat();
   stage.expect(new Set(claimed.map(({ id }) => id)).size === CROWD, `${claimed.length} of ${CROWD} polls got a job`);
-  await Promise.all(claimed.map(({ id, token }) => client.complete(id, token)));
+  await completeAll(client, claimed);
   await Promise.all(watched.map((id) => client.cancel(id)));
-  const stories = (await Promise.all(streams)).map((events) => events.map(({ status }) => status).join(' '));
-  const odd = stories.filter((story) => story !== 'pending cancelled');
-  stage.expect(odd.length === 0, `${odd.length} streams told another story, such as ${odd[0] ?? ''}`);
+  const shown = (await Promise.all(streams)).map((events) => events.map(({ status }) => status).join(' '));
+  const wrong = shown.filter((states) => states !== 'pending cancelled');
+  stage.expect(wrong.length === 0, `${wrong.length} streams showed other states, such as ${wrong[0] ?? ''}`);
 }
 
 async function createMany(client: ChaosClient, queue: string): Promise<readonly string[]> {
-  const jobs = Array.from({ length: CROWD }, () => ({ task_name: 'work', config: { queue, ...QUICK } }));
-  return (await client.batch(jobs)).body.job_ids as string[];
+  return (await client.batch(jobsOn(queue, CROWD))).body.job_ids as string[];
 }
 
 async function gauges(server: ServerProcess): Promise<readonly number[]> {
-  const page = await (await fetch(new URL('/metrics', server.metricsUrl))).text();
-  return ['long_polls', 'event_streams'].map((name) =>
-    Number(new RegExp(`^millrace_${name} (\\d+)$`, 'm').exec(page)?.[1]),
-  );
+  const metric = await readMetrics(server.metricsUrl);
+  return [metric('millrace_long_polls'), metric('millrace_event_streams')];
 }
 
-interface Held {
-  readonly id: string;
-  readonly token: string;
-}
-
-async function holdOne(stage: Stage, client: ChaosClient, queue: string): Promise<Held> {
+async function holdOne(stage: Stage, client: ChaosClient, queue: string): Promise<LeasedJob> {
   await client.create('work', { config: { queue, ...QUICK } });
   const [leased] = await client.lease(queue, { secs: LEASE_SECS });
   if (!leased) throw new Error('the job to be held was not given out');
-  stage.expect(leased.job.status === 'running', 'the job to be held does not run');
+  stage.expect(leased.job.status === 'running', 'the job to be held is not running');
   return leased;
 }
 
-async function probe(stage: Stage, server: ServerProcess, client: ChaosClient, { id, token }: Held): Promise<void> {
+async function probe(
+  stage: Stage,
+  server: ServerProcess,
+  client: ChaosClient,
+  { id, token }: LeasedJob,
+): Promise<void> {
   const times: number[] = [];
   for (let i = 0; i < PROBES; i++) {
     const startedAt = performance.now();
@@ -100,7 +99,7 @@ async function probe(stage: Stage, server: ServerProcess, client: ChaosClient, {
     stage.expect(beat.ms < LEASE_SECS * 500, `a heartbeat took ${Math.round(beat.ms)} ms`);
     await stage.sleep(20);
   }
-  // One in forty is the machine's: the suite itself has six hundred connections to look after.
+  // One slow answer in forty is put down to the machine: the suite itself serves six hundred connections.
   const [, second = 0] = times.sort((a, b) => b - a);
   stage.expect(second < HEALTH_MS, `/health took ${Math.round(second)} ms, more than once`);
 }

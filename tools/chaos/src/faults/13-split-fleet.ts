@@ -2,12 +2,12 @@ import type { Fault } from '../fault.js';
 import { QUICK } from '../stage/actors.js';
 import type { Stage } from '../stage/stage.js';
 import type { ServerProcess } from '../stage/server.js';
-import { watchEvents, type SeenEvent } from './support/events.js';
+import { watchEvents, type SeenEvent } from '../support/event-stream.js';
 
 const WAKE_UP_MS = 1_000;
 const EVENT_MS = 500;
 
-/** A fleet in which nobody does everything: what one process learns must reach the others, for who waits and who watches there. */
+/** A fleet in which no process does everything: what one learns must reach those who wait or watch at another. */
 export const splitFleet: Fault = {
   row: 13,
   name: 'two api and three worker processes',
@@ -29,7 +29,7 @@ export const splitFleet: Fault = {
   },
 };
 
-/** A job that is created through one process is given at once to who waits at another. */
+/** A job created through one process goes at once to a long poll at another. */
 async function wakesUp(stage: Stage, here: ServerProcess, there: ServerProcess): Promise<void> {
   const waiting = stage.client(there).lease('remote', { wait: 20 });
   await stage.sleep(stage.random.between(50, 300));

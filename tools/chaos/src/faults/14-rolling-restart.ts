@@ -1,10 +1,11 @@
 import type { Fault } from '../fault.js';
 import type { Stage } from '../stage/stage.js';
-import { startBalancer } from './14-balancer.js';
+import { startBalancer } from '../support/balancer.js';
+import { startLoad } from '../support/load.js';
 
 /**
- * Servers behind a balancer are restarted one after another while everybody goes on working: each is taken out of the balancer, told to stop
- * in the same instant, started again and put back, as docs/operations.md says.
+ * Servers behind a load balancer are restarted one after another under load: each is taken out of the balancer and told
+ * to stop at the same moment, then started again and put back, as docs/operations.md says.
  */
 export const rollingRestart: Fault = {
   row: 14,
@@ -19,27 +20,21 @@ export const rollingRestart: Fault = {
     const servers = await Promise.all([1, 2, 3].map(() => stage.server({ database })));
     const balancer = await startBalancer(servers);
     try {
-      const urls = [balancer.url];
-      const producers = [
-        stage.producer({ urls, pauseMs: 15 }),
-        stage.producer({ urls, pauseMs: 200, batch: 10 }),
-        stage.producer({ urls, pauseMs: 10, queue: 'default', task: 'echo' }),
-      ];
-      const workers = [1, 2].map(() => stage.worker({ urls, leaseSecs: 10, maxJobs: 10, waitSecs: 2 }));
+      const load = startLoad(stage, [balancer.url], { leaseSecs: 10, maxJobs: 10, waitSecs: 2 });
       for (let restart = 0; restart < count; restart++) {
         await stage.sleep(stage.random.between(100, 800));
         const server = servers[restart % servers.length]!;
-        // In one breath: what was sent there just before meets a server that is told to stop.
+        // At the same moment: requests sent there just before meet a server that is shutting down.
         balancer.takeOut(server);
         await server.process.terminate();
         await server.start();
         balancer.putBack(server);
       }
-      await Promise.all(producers.map((producer) => producer.terminate()));
+      await load.stopProducing();
       await stage.drained(database, 120_000);
-      await Promise.all(workers.map((worker) => worker.terminate()));
+      await load.stopWorking();
       expectNoFailures(stage);
-      // Nothing was told to fail, so whatever was tried twice had lost its lease.
+      // No job was told to fail, so a job that was retried had lost its lease.
       const expired = await database.count('millrace.job_records WHERE retry_count > 0');
       stage.expect(expired === 0, `${expired} jobs lost their lease`);
     } finally {

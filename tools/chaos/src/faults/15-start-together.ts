@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import type { Proxy } from '@millrace/tools-shared';
 import type { Fault } from '../fault.js';
 import { QUICK } from '../stage/actors.js';
 import type { Database } from '../stage/database.js';
-import type { Proxy } from '../stage/proxy.js';
 import type { ServerProcess } from '../stage/server.js';
 import type { Stage } from '../stage/stage.js';
 
@@ -15,11 +15,11 @@ const NAMES = readdirSync(MIGRATIONS)
   .sort()
   .map((file) => file.slice(0, -4));
 
-/** A whole fleet starts at the same moment, on a database without a schema or with one of an earlier version. */
+/** A whole fleet starts at the same moment, on a database with no schema or with that of an earlier version. */
 export const startTogether: Fault = {
   row: 15,
   name: 'ten processes start at once on an empty or an old schema',
-  check: 'all serve, migrated once',
+  check: 'all serve, each migration applied once',
   unit: 'fleets',
   full: 100,
   everyday: 1,
@@ -46,22 +46,23 @@ export const startTogether: Fault = {
 };
 
 /**
- * Processes take longer to start than a migration does, and would come one after another. So they find the database away, which they wait for,
- * and then all find it at once, far enough away that each sees the others at work.
+ * A process takes longer to start than a migration takes to run, so they would come one after another. Instead the
+ * database is unreachable at first, which they wait out; then all reach it at once, over a link slow enough for them to
+ * overlap.
  */
 async function startAsOne(stage: Stage, servers: readonly ServerProcess[], proxy: Proxy): Promise<void> {
   await proxy.cut();
   const started = Promise.all(servers.map((server) => server.start()));
   const waiting = (): boolean =>
     servers.every((server) => server.process.output().includes('does not answer; waiting'));
-  // Not for ever: they do not wait for ever either.
+  // Not for ever: the servers do not wait for ever either.
   await stage.until(waiting, { withinMs: 20_000 }).catch(() => undefined);
   await proxy.restore();
   proxy.slow(() => ROUND_TRIP_MS / 2);
   await started;
 }
 
-/** What an earlier version left behind: its migrations and their entries. */
+/** What an earlier version left behind: the effect of its migrations, and their entries. */
 async function makeOldSchema(database: Database, names: readonly string[]): Promise<void> {
   if (names.length === 0) return;
   await database.query(`CREATE SCHEMA millrace; CREATE TABLE millrace.migrations (

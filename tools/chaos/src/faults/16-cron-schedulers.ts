@@ -1,17 +1,17 @@
 import type { Fault } from '../fault.js';
 import type { ServerProcess } from '../stage/server.js';
 import type { Stage } from '../stage/stage.js';
-import { createEverySecond, doubleFirings, firings } from './support/cron.js';
+import { createEverySecond, doubleFirings, firings } from '../support/schedules.js';
 
 const MODES = ['all', 'all', 'worker', 'worker', 'worker'] as const;
-/** So many stay up and awake, or nobody would be left to fire. */
+/** This many stay up, or nobody would be left to fire. */
 const SURVIVORS = 2;
 
-/** Five schedulers on one every-second schedule, of which some are always being killed or stopped, often at the very second. */
+/** Five schedulers on one every-second schedule; some are always being killed or stopped, often right on the second. */
 export const cronSchedulers: Fault = {
   row: 16,
   name: 'an every-second cron, five schedulers, random kills',
-  check: 'one job an occurrence',
+  check: 'one job per occurrence',
   unit: 'occurrences',
   full: 3_600,
   everyday: 10,
@@ -52,7 +52,7 @@ class Trouble {
     private readonly servers: readonly ServerProcess[],
   ) {}
 
-  /** At any moment, or within 25 ms of the second, where the firing is. */
+  /** Strikes at any moment, or within 25 ms after a full second, when the schedule fires. */
   async strike(): Promise<void> {
     const { random } = this.stage;
     await this.stage.sleep(random.between(150, 700));

@@ -1,28 +1,28 @@
 import type { Fault } from '../fault.js';
-import type { ChaosClient } from '../history/client.js';
 import type { Database } from '../stage/database.js';
-import { QUICK } from '../stage/actors.js';
 import type { ServerProcess } from '../stage/server.js';
 import type { Stage } from '../stage/stage.js';
-import { inTurn, together } from './support/lanes.js';
+import { startApiPair, type ApiPair } from '../support/api-pair.js';
+import { inTurn, together } from '../support/concurrency.js';
+import { jobsOn } from '../support/jobs.js';
 
 const CALLERS = 50;
+
 interface Tally {
   replayed: number;
   gone: number;
-  /** How long the process took last time until it had retention behind it: about then the race is on. */
+  /** How long the last start took until retention had run: the replays are sent at about that time. */
   startMs: number;
 }
 
-type Clients = readonly [ChaosClient, ChaosClient];
-
-/** Dead letters that one run of retention is raced for. */
+/** How many dead letters are raced for in one run of retention. */
 const ROUND = 10;
 const RETENTION_HOURS = 0.0004;
 
 /**
- * Retention comes for the job of a dead letter while fifty callers want it replayed. One of them gets a new job, and the others are told that
- * it was replayed; or nobody does, because the job had gone. What is removed here is no loss, so these calls stay out of the history.
+ * Retention removes the job of a dead letter while fifty callers ask for a replay. Either one of them gets a new job
+ * and the others are told that it was replayed, or nobody gets one because the job was already gone. Removal is no loss
+ * here, so these calls stay out of the history.
  */
 export const replayRaces: Fault = {
   row: 19,
@@ -32,12 +32,8 @@ export const replayRaces: Fault = {
   full: 1_000,
   everyday: 10,
   async run(stage, count) {
-    const database = await stage.database();
-    const servers = [
-      await stage.server({ database, mode: 'api' }),
-      await stage.server({ database, mode: 'api' }),
-    ] as const;
-    const clients = [stage.client(servers[0]), stage.client(servers[1])] as const;
+    const pair = await startApiPair(stage);
+    const { database } = pair;
     const cleaner = stage.prepareServer({
       database,
       mode: 'worker',
@@ -45,24 +41,27 @@ export const replayRaces: Fault = {
     });
     const tally: Tally = { replayed: 0, gone: 0, startMs: 1_000 };
     for (let done = 0; done < count; done += ROUND) {
-      const letters = await deadLetters(stage, clients, Math.min(ROUND, count - done), done);
-      await race(stage, database, clients, cleaner, letters, tally);
+      const letters = await deadLetters(stage, pair, Math.min(ROUND, count - done), done);
+      await race(stage, pair, cleaner, letters, tally);
     }
     const twice = await database.count(
-      `(SELECT replay_job_id FROM millrace.dead_letters WHERE replay_job_id IS NOT NULL GROUP BY 1 HAVING count(*) > 1) t`,
+      `(SELECT FROM millrace.dead_letters WHERE replay_job_id IS NOT NULL
+        GROUP BY replay_job_id HAVING count(*) > 1) AS twice`,
     );
-    stage.expect(twice === 0, `${twice} jobs came out of more than one dead letter`);
+    stage.expect(twice === 0, `${twice} jobs are the replay of more than one dead letter`);
     stage.expect(tally.replayed > 0, 'no replay was ever in time');
-    stage.note(`${tally.replayed} replayed, ${tally.gone} gone before`);
+    stage.note(`${tally.replayed} replayed, ${tally.gone} already gone`);
   },
 };
 
-async function deadLetters(stage: Stage, clients: Clients, size: number, from: number): Promise<readonly number[]> {
-  const [client] = clients;
+async function deadLetters(
+  stage: Stage,
+  { clients: [client] }: ApiPair,
+  size: number,
+  from: number,
+): Promise<readonly number[]> {
   const queue = `doomed-${from}`;
-  const config = { queue, ...QUICK };
-  const jobs = Array.from({ length: size }, () => ({ task_name: 'work', config }));
-  await client.send('other', 'POST', '/api/v1/jobs/batch', { body: { jobs } });
+  await client.send('other', 'POST', '/api/v1/jobs/batch', { body: { jobs: jobsOn(queue, size) } });
   const lease = { body: { max_jobs: size, lease_secs: 60 }, asWorker: true };
   const { body } = await client.send('other', 'POST', `/api/v1/queues/${queue}/lease`, lease);
   const leased = body.jobs as readonly { job: { id: string }; lease_token: string }[];
@@ -76,8 +75,8 @@ async function deadLetters(stage: Stage, clients: Clients, size: number, from: n
     ),
   );
   const page = await client.send('other', 'GET', '/api/v1/dlq?limit=100');
-  const letters = (page.body.dead_letters as readonly { id: number; job_id: string }[]).filter((each) =>
-    ids.has(each.job_id),
+  const letters = (page.body.dead_letters as readonly { id: number; job_id: string }[]).filter(({ job_id }) =>
+    ids.has(job_id),
   );
   stage.expect(letters.length === size, `${size} failures made ${letters.length} dead letters`);
   return letters.map(({ id }) => id);
@@ -85,13 +84,12 @@ async function deadLetters(stage: Stage, clients: Clients, size: number, from: n
 
 async function race(
   stage: Stage,
-  database: Database,
-  clients: Clients,
+  { database, clients }: ApiPair,
   cleaner: ServerProcess,
   letters: readonly number[],
   tally: Tally,
 ): Promise<void> {
-  // The window is a second and a half; retention runs once at a start, if nobody has had a turn lately.
+  // Jobs are kept for a second and a half; retention runs at a start unless another process ran it recently.
   await stage.sleep(RETENTION_HOURS * 3_600_000);
   await database.query(`DELETE FROM millrace.loops WHERE name = 'retention'`);
   const startedAt = performance.now();
@@ -115,7 +113,7 @@ async function race(
   await cleaner.process.kill();
 }
 
-/** Every original is gone in the end, replayed or not: the race was one. */
+/** In the end every original job is gone, replayed or not: it really was a race. */
 const removal = (stage: Stage, database: Database, letters: readonly number[]): Promise<unknown> =>
   stage.until(
     async () =>
@@ -127,7 +125,7 @@ const removal = (stage: Stage, database: Database, letters: readonly number[]): 
   );
 
 function judge(stage: Stage, letter: number, answers: readonly (number | null)[], tally: Tally): void {
-  const count = (status: number): number => answers.filter((each) => each === status).length;
+  const count = (status: number): number => answers.filter((answer) => answer === status).length;
   const [created, replayed, gone] = [count(201), count(409), count(404)];
   const text = `dead letter ${letter}: ${created} × 201, ${replayed} × 409, ${gone} × 404 of ${answers.length}`;
   stage.expect(created + replayed + gone === answers.length, text);

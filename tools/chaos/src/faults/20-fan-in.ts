@@ -1,15 +1,19 @@
 import type { Fault } from '../fault.js';
-import type { ChaosClient, LeasedJob } from '../history/client.js';
+import type { LeasedJob } from '../history/client.js';
 import { QUICK } from '../stage/actors.js';
 import type { Stage } from '../stage/stage.js';
-import { inTurn } from './support/lanes.js';
+import { startApiPair, type ApiPair } from '../support/api-pair.js';
+import { inTurn } from '../support/concurrency.js';
+import { completeAll, leaseMany } from '../support/jobs.js';
 
 const PARENTS = Array.from({ length: 10 }, (_, i) => `parent-${i}`);
 const AT_ONCE = 8;
+const LEASE_SECS = 120;
 
-type Clients = readonly [ChaosClient, ChaosClient];
-
-/** Ten steps end in the same instant, through two processes. The step that waited for all of them is there once, and knows all ten. */
+/**
+ * Ten steps end at the same moment, through two processes. The step that waits for all ten runs once, with all ten
+ * results.
+ */
 export const fanIn: Fault = {
   row: 20,
   name: 'ten-way fan-in at the same instant',
@@ -18,12 +22,7 @@ export const fanIn: Fault = {
   full: 5_000,
   everyday: 24,
   async run(stage, count) {
-    const database = await stage.database();
-    const servers = [
-      await stage.server({ database, mode: 'api' }),
-      await stage.server({ database, mode: 'api' }),
-    ] as const;
-    const clients = [stage.client(servers[0]), stage.client(servers[1])] as const;
+    const { database, clients } = await startApiPair(stage);
     for (let done = 0; done < count; done += AT_ONCE) await joins(stage, clients, Math.min(AT_ONCE, count - done));
     await stage.drained(database);
     const children = await database.count(`millrace.jobs WHERE step = 'child'`);
@@ -31,7 +30,7 @@ export const fanIn: Fault = {
   },
 };
 
-async function joins(stage: Stage, clients: Clients, size: number): Promise<void> {
+async function joins(stage: Stage, clients: ApiPair['clients'], size: number): Promise<void> {
   const [one] = clients;
   const steps = [
     ...PARENTS.map((name) => ({ name, task_name: 'work', config: QUICK })),
@@ -41,7 +40,7 @@ async function joins(stage: Stage, clients: Clients, size: number): Promise<void
     const { status } = await one.send('other', 'POST', '/api/v1/workflows', { body: { name: 'join', steps } });
     stage.expect(status === 201, `a workflow was answered ${status ?? ''}`);
   }
-  const parents = await leaseAll(one, size * PARENTS.length);
+  const parents = await leaseMany(one, 'default', size * PARENTS.length, LEASE_SECS);
   stage.expect(parents.length === size * PARENTS.length, `${parents.length} parents of ${size} workflows`);
   const answers = await Promise.all(
     stage.random.shuffle(parents).map(({ id, token, job }, i) => {
@@ -51,31 +50,21 @@ async function joins(stage: Stage, clients: Clients, size: number): Promise<void
   );
   const refused = answers.filter(({ status }) => status !== 204);
   stage.expect(refused.length === 0, `${refused.length} parents were answered ${refused[0]?.status ?? ''}`);
-  const children = await leaseAll(one, size + 1);
+  const children = await leaseMany(one, 'default', size + 1, LEASE_SECS);
   stage.expect(children.length === size, `${size} joins gave ${children.length} children`);
-  for (const child of children) knowsEverybody(stage, child, parents);
-  await Promise.all(children.map(({ id, token }) => one.complete(id, token)));
+  for (const child of children) expectFullContext(stage, child, parents);
+  await completeAll(one, children);
 }
 
-async function leaseAll(client: ChaosClient, wanted: number): Promise<readonly LeasedJob[]> {
-  const all: LeasedJob[] = [];
-  while (all.length < wanted) {
-    const jobs = await client.lease('default', { max: Math.min(100, wanted - all.length), secs: 120 });
-    if (jobs.length === 0) break;
-    all.push(...jobs);
-  }
-  return all;
-}
-
-/** Both ways in which a result stands in the context: whole, under the name of its step, and its keys merged. */
-function knowsEverybody(stage: Stage, { id, job }: LeasedJob, parents: readonly LeasedJob[]): void {
+/** A result is in the context twice: whole, under the name of its step, and with its keys merged. */
+function expectFullContext(stage: Stage, { id, job }: LeasedJob, leased: readonly LeasedJob[]): void {
   const { _context: context = {} } = job.payload as { _context?: Record<string, unknown> };
-  const mine = parents.filter((each) => each.job.workflow_id === job.workflow_id);
-  const missing = mine.filter((parent) => {
+  const parents = leased.filter((parent) => parent.job.workflow_id === job.workflow_id);
+  const missing = parents.filter((parent) => {
     const step = String(parent.job.workflow_step_id);
     const whole = context[step] as Record<string, unknown> | undefined;
     return context[`from-${step}`] !== parent.id || whole?.[`from-${step}`] !== parent.id;
   });
-  stage.expect(mine.length === PARENTS.length, `child ${id} has ${mine.length} parents`);
-  stage.expect(missing.length === 0, `child ${id} does not know ${missing.length} of its parents`);
+  stage.expect(parents.length === PARENTS.length, `child ${id} has ${parents.length} parents`);
+  stage.expect(missing.length === 0, `the context of child ${id} lacks ${missing.length} of its parents`);
 }

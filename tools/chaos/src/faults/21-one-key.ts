@@ -1,11 +1,12 @@
 import type { Fault } from '../fault.js';
 import { QUICK } from '../stage/actors.js';
-import { inLanes, inTurn, together } from './support/lanes.js';
+import { startApiPair } from '../support/api-pair.js';
+import { inTurn, runConcurrently, together } from '../support/concurrency.js';
 
 const CALLERS = 50;
-const LANES = 2;
+const CONCURRENCY = 2;
 
-/** Fifty callers bring the same idempotency key at once, half of them to one process and half to another. */
+/** Fifty callers use the same idempotency key at once, half of them at one process and half at another. */
 export const oneKey: Fault = {
   row: 21,
   name: 'one idempotency key, fifty callers, two processes',
@@ -14,13 +15,8 @@ export const oneKey: Fault = {
   full: 1_000,
   everyday: 20,
   async run(stage, count) {
-    const database = await stage.database();
-    const servers = [
-      await stage.server({ database, mode: 'api' }),
-      await stage.server({ database, mode: 'api' }),
-    ] as const;
-    const clients = [stage.client(servers[0]), stage.client(servers[1])] as const;
-    await inLanes(count, LANES, async (index) => {
+    const { database, clients } = await startApiPair(stage);
+    await runConcurrently(count, CONCURRENCY, async (index) => {
       const key = `key-${index}`;
       const answers = await together(CALLERS, (caller) => {
         const client = inTurn(clients, caller);

@@ -1,15 +1,18 @@
 import type { Fault } from '../fault.js';
 import type { ChaosClient } from '../history/client.js';
 import { QUICK } from '../stage/actors.js';
-import { inTurn, together } from './support/lanes.js';
+import { startApiPair } from '../support/api-pair.js';
+import { inTurn, together } from '../support/concurrency.js';
 
 const LESSEES = 32;
 const QUEUE = 'crowded';
 const BATCH = 1_000;
-/** Without a completion for so long, what is left will never come. */
+/** After this long without a completion, the rest will never come. */
 const STALLED_MS = 30_000;
 
-/** Thirty-two callers take jobs from one queue through two processes, while it is being filled. No job may be given to two of them. */
+/**
+ * Thirty-two callers lease from one queue through two processes while it is being filled. No job may go to two of them.
+ */
 export const manyLessees: Fault = {
   row: 22,
   name: 'thirty-two lessees',
@@ -18,22 +21,17 @@ export const manyLessees: Fault = {
   full: 100_000,
   everyday: 2_000,
   async run(stage, count) {
-    const database = await stage.database();
-    const servers = [
-      await stage.server({ database, mode: 'api' }),
-      await stage.server({ database, mode: 'api' }),
-    ] as const;
-    const clients = [stage.client(servers[0]), stage.client(servers[1])] as const;
+    const { database, clients } = await startApiPair(stage);
     const holders = new Map<string, number>();
     let completed = 0;
     let progressAt = performance.now();
-    const lessee = async (client: ChaosClient, me: number): Promise<void> => {
+    const lessee = async (client: ChaosClient, number: number): Promise<void> => {
       while (completed < count && performance.now() - progressAt < STALLED_MS) {
         const jobs = await client.lease(QUEUE, { max: stage.random.integer(1, 25), secs: 600, wait: 1 });
         for (const { id } of jobs) {
           const other = holders.get(id);
-          if (other !== undefined) stage.violation(`job ${id} was given to ${other} and to ${me}`);
-          holders.set(id, me);
+          if (other !== undefined) stage.violation(`job ${id} was given to ${other} and to ${number}`);
+          holders.set(id, number);
         }
         const reports = await Promise.all(jobs.map(({ id, token }) => client.complete(id, token)));
         completed += reports.filter(({ status }) => status === 204).length;

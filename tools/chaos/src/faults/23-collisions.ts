@@ -1,9 +1,10 @@
 import type { Fault } from '../fault.js';
-import { QUICK } from '../stage/actors.js';
 import type { Cluster } from '../stage/cluster.js';
 import type { Database } from '../stage/database.js';
 import type { ServerProcess } from '../stage/server.js';
 import type { Stage } from '../stage/stage.js';
+import { startLoad } from '../support/load.js';
+import { untilServing } from '../support/serving.js';
 
 /** Tables that every path of a job writes to. */
 const TABLES = ['jobs', 'ready', 'leases', 'done', 'workflow_runs'];
@@ -12,11 +13,13 @@ const RECOVERED_WITHIN_MS = 5_000;
 interface Trouble {
   readonly begin: string;
   readonly end: string;
-  /** Nobody may notice; otherwise a 503 is fair while it lasts. */
+  /** Callers must not notice it; otherwise 503 is acceptable while it lasts. */
   readonly hidden: boolean;
 }
 
-/** A share of the statements that write fails with this SQLSTATE. What is rolled back leaves no trace, as a deadlock does. */
+/**
+ * A share of the writing statements fails with this SQLSTATE and is rolled back without a trace, as after a deadlock.
+ */
 const failing = (code: string, share: number, hidden: boolean): Trouble => ({
   begin: `UPDATE chaos.trouble SET code = '${code}', share = ${share}`,
   end: 'UPDATE chaos.trouble SET share = 0',
@@ -26,10 +29,10 @@ const failing = (code: string, share: number, hidden: boolean): Trouble => ({
 const TROUBLES: readonly Trouble[] = [
   failing('40P01', 0.15, true),
   failing('40001', 0.15, true),
-  // A disk that is full, then one that is full for some.
+  // A disk that is full for every statement, then for some.
   failing('53100', 1, false),
   failing('53100', 0.3, false),
-  // A database that was made read-only, as in a failover: sessions that are open find out with their next statement.
+  // A database made read-only, as in a failover: open sessions find out with their next statement.
   {
     begin: 'ALTER SYSTEM SET default_transaction_read_only = on',
     end: 'ALTER SYSTEM SET default_transaction_read_only = off',
@@ -37,7 +40,7 @@ const TROUBLES: readonly Trouble[] = [
   },
 ];
 
-/** The database works and does not: statements collide, the disk is full, nothing may be written. */
+/** The database is up but cannot work: statements collide, the disk is full, nothing may be written. */
 export const collisions: Fault = {
   row: 23,
   name: 'deadlocks and serialization failures injected; a read-only or full disk',
@@ -51,21 +54,16 @@ export const collisions: Fault = {
     await installTrouble(database);
     const servers = [await stage.server({ database }), await stage.server({ database, mode: 'api' })];
     const urls = servers.map(({ url }) => url);
-    const producers = [
-      stage.producer({ urls, pauseMs: 15 }),
-      stage.producer({ urls, pauseMs: 200, batch: 10 }),
-      stage.producer({ urls, pauseMs: 10, queue: 'default', task: 'echo' }),
-    ];
-    const workers = [1, 2].map(() => stage.worker({ urls, leaseSecs: 5, maxJobs: 10 }));
+    const load = startLoad(stage, urls, { leaseSecs: 5, maxJobs: 10 });
     for (let n = 0; n < count; n++) {
       const trouble = TROUBLES[n % TROUBLES.length]!;
       await stage.sleep(stage.random.between(100, 300));
       if (trouble.hidden) await during(stage, cluster, database, trouble);
       else await stage.outage(() => during(stage, cluster, database, trouble, servers));
     }
-    await Promise.all(producers.map((producer) => producer.terminate()));
+    await load.stopProducing();
     await stage.drained(database, 120_000);
-    await Promise.all(workers.map((worker) => worker.terminate()));
+    await load.stopWorking();
   },
 };
 
@@ -102,13 +100,6 @@ async function during(
   await apply(begin);
   await stage.sleep(stage.random.between(300, 1_000));
   await apply(end);
-  const endedAt = performance.now();
-  await Promise.all(
-    servers.map((server) => {
-      const probe = stage.client(server);
-      return stage.until(async () => (await probe.create('echo', { config: QUICK })).status === 201);
-    }),
-  );
-  const tookMs = performance.now() - endedAt;
+  const tookMs = await untilServing(stage, servers);
   stage.expect(tookMs <= RECOVERED_WITHIN_MS, `recovered only after ${Math.round(tookMs)} ms`);
 }

@@ -1,3 +1,4 @@
+import { median } from '@millrace/tools-shared';
 import pg from 'pg';
 import type { Fault } from '../fault.js';
 import { QUICK } from '../stage/actors.js';
@@ -10,12 +11,15 @@ const CLEAN_SECS = 4;
 const LEAST_SHARE = 0.7;
 const BATCH = 1_000;
 const BATCHES = 3;
-/** Under a long hold the work goes on at this pace at least, so that dead rows pile up, and not much faster, so that the judge can read it all. */
+/**
+ * The pace of bursts under a long hold: fast enough for dead rows to pile up, slow enough for the oracle to read all
+ * jobs.
+ */
 const BURST_EVERY_MS = 5_000;
 
 /**
- * Somebody else on the same database forgets an open transaction. Nothing that was deleted since can be cleared away, and a queue deletes all
- * the time. Bursts of jobs are drained before, meanwhile and after, and their rates compared.
+ * Another session on the same database leaves a transaction open. Nothing deleted since can be vacuumed, and a queue
+ * deletes all the time. Bursts of jobs are drained before, during and after, and their rates compared.
  */
 export const idleTransaction: Fault = {
   row: 24,
@@ -28,17 +32,17 @@ export const idleTransaction: Fault = {
   async run(stage, count) {
     const database = await stage.database();
     const client = stage.client(await stage.server({ database }));
-    await burst(stage, client); // the first one warms up
+    await burst(stage, client); // warms up
     for (let left = count; left > 0; left -= LONGEST_HOLD_SECS) {
       const before = await rates(stage, client, CLEAN_SECS);
       const release = await holdTransaction(database);
       const held = await rates(stage, client, Math.min(left, LONGEST_HOLD_SECS)).finally(release);
       const after = await rates(stage, client, CLEAN_SECS);
       const clean = median([...before, ...after]);
-      // The end of a hold is what it has come to; a dip in its middle would be seen there, too.
+      // The last quarter shows what the hold has led to; a dip in the middle would still show there.
       const slowest = median(held.slice(-Math.max(3, Math.ceil(held.length / 4))));
       compare(stage, 'while a transaction was held open', slowest, clean);
-      compare(stage, 'after it was let go', median(after), median(before));
+      compare(stage, 'after it was released', median(after), median(before));
     }
     await stage.drained(database);
   },
@@ -48,11 +52,11 @@ function compare(stage: Stage, when: string, rate: number, clean: number): void 
   const share = Math.round((100 * rate) / clean);
   stage.expect(
     rate >= LEAST_SHARE * clean,
-    `${when}: ${Math.round(rate)} jobs a second, ${share} % of ${Math.round(clean)}`,
+    `${when}: ${Math.round(rate)} jobs per second, ${share} % of ${Math.round(clean)}`,
   );
 }
 
-/** A snapshot and a transaction number: each alone would hold back the vacuum. */
+/** Holds a snapshot and a transaction id: either alone would hold back the vacuum. */
 async function holdTransaction(database: Database): Promise<() => Promise<void>> {
   const session = new pg.Client({ connectionString: database.url, application_name: 'forgotten' });
   await session.connect();
@@ -61,7 +65,7 @@ async function holdTransaction(database: Database): Promise<() => Promise<void>>
   return () => session.end();
 }
 
-/** Jobs a second of each burst in a time. */
+/** Runs bursts for a while; resolves to the jobs per second of each. */
 async function rates(stage: Stage, client: ChaosClient, secs: number): Promise<readonly number[]> {
   const until = performance.now() + secs * 1_000;
   const measured: number[] = [];
@@ -86,13 +90,8 @@ async function burst(stage: Stage, client: ChaosClient): Promise<number> {
   return (BATCH * BATCHES * 1_000) / (performance.now() - startedAt);
 }
 
-/** As the server counts them: asking the database would read the dead rows as well. */
+/** As counted by the server: a query on the database would read the dead rows as well. */
 async function completed(client: ChaosClient): Promise<number> {
   const { body } = await client.send('other', 'GET', '/api/v1/stats');
   return Number(body.jobs_completed);
-}
-
-function median(values: readonly number[]): number {
-  const sorted = [...values].sort((a, b) => a - b);
-  return sorted[Math.floor(sorted.length / 2)] ?? 0;
 }

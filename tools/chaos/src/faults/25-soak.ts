@@ -3,14 +3,14 @@ import { QUICK } from '../stage/actors.js';
 import type { Cluster } from '../stage/cluster.js';
 import type { ServerProcess } from '../stage/server.js';
 import type { Stage } from '../stage/stage.js';
-import { createEverySecond, doubleFirings } from './support/cron.js';
-import { expectFlat, takeVitals, type Vitals } from './support/vitals.js';
+import { createEverySecond, doubleFirings } from '../support/schedules.js';
+import { expectFlat, takeVitals, type Vitals } from '../support/vitals.js';
 
 const SAMPLE_MS = 5_000;
 
 /**
- * Everything at once, for as long as one likes: load, schedules and workflows under a mixture of the faults of the other rows. One server is
- * left alive all the time, and neither it nor the tables may grow.
+ * Everything at once, for as long as you like: load, schedules and workflows under a mixture of the other rows' faults.
+ * One server is never killed, and neither it nor the tables may grow.
  */
 export const soak: Fault = {
   row: 25,
@@ -44,7 +44,7 @@ export const soak: Fault = {
   },
 };
 
-/** The witness as it lives on. While the database is down there is nothing to ask. */
+/** Samples the witness until the end. While the database is down there is nothing to sample. */
 async function sampled(stage: Stage, witness: ServerProcess, going: () => boolean): Promise<readonly Vitals[]> {
   const samples: Vitals[] = [];
   const [database] = stage.databases;
@@ -63,7 +63,7 @@ async function struck(mixture: Mixture, load: Load, going: () => boolean): Promi
   }
 }
 
-/** Clients in processes of their own, replaced when a fault took them, and workflows between. */
+/** Producers and workers in processes of their own, workers being replaced when they were killed, and workflows. */
 class Load {
   readonly #producers;
   #workers;
@@ -102,7 +102,7 @@ class Load {
   }
 }
 
-/** One fault at a time, drawn by the seed. */
+/** One fault at a time, chosen by the seed. */
 class Mixture {
   readonly #counts = new Map<string, number>();
   readonly #kinds: Readonly<Record<string, () => Promise<void>>>;
@@ -146,7 +146,7 @@ class Mixture {
     return [...this.#counts].map(([kind, n]) => `${kind} ${n}`).join(', ');
   }
 
-  /** Until every server that is up has found its way back to the database. */
+  /** Includes the time until every running server has reconnected to the database. */
   async #outage(body: () => Promise<void>): Promise<void> {
     await this.stage.outage(async () => {
       await body();

@@ -23,11 +23,11 @@ import { oneKey } from './21-one-key.js';
 import { manyLessees } from './22-many-lessees.js';
 import { collisions } from './23-collisions.js';
 import { idleTransaction } from './24-idle-transaction.js';
-import { failover } from './26-failover.js';
 import { soak } from './25-soak.js';
+import { failover } from './26-failover.js';
 import { overload } from './27-overload.js';
 
-/** Every row of the table, one line each; those that take longest stand where they start early. */
+/** Every row of the table, one per line; those that take longest come where they start early. */
 // prettier-ignore
 export const FAULTS: readonly Fault[] = [
   collisions,

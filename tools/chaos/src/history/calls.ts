@@ -1,8 +1,8 @@
 /**
- * What clients did and were told. A call is written down before it is sent and again when its answer is there, so a process that is killed
- * in between leaves a call without an answer: one that may or may not have happened.
+ * What clients did and were told. A call is recorded before it is sent and its answer when it arrives, so a process
+ * killed in between leaves a call without an answer: one that may or may not have taken effect.
  *
- * Instants are milliseconds of the machine's monotonic clock, which all its processes share and nobody can set.
+ * All times are in milliseconds of the machine's monotonic clock, which its processes share and nobody can set.
  */
 export const OPERATIONS = [
   'create',
@@ -18,7 +18,7 @@ export const OPERATIONS = [
 export type Operation = (typeof OPERATIONS)[number];
 
 export interface Call {
-  /** Unique in a run: who made it, and its number there. */
+  /** Unique in a run: the client's name and the number of the call. */
   readonly id: string;
   readonly op: Operation;
   readonly method: string;
@@ -27,7 +27,7 @@ export interface Call {
   readonly job?: string;
   readonly token?: string;
   readonly queue?: string;
-  /** What of the request matters to the replay: the seconds of a lease, whether a failure may be retried. */
+  /** What the replay needs of the request: the seconds of a lease, whether a failure may be retried. */
   readonly secs?: number;
   readonly retryable?: boolean;
   readonly startedAt: number;
@@ -42,15 +42,13 @@ export interface Claim {
 
 export interface Answer {
   readonly id: string;
-  /** Null: no answer came (connection lost, deadline passed). */
+  /** Null if there was no answer (connection lost, deadline passed). */
   readonly status: number | null;
   readonly endedAt: number;
-  /** Of a create or a batch that was acknowledged. */
+  /** The ids of an acknowledged create or batch. */
   readonly created?: readonly string[];
   readonly claims?: readonly Claim[];
-  /** What a heartbeat or a read told about the job. */
+  /** What a heartbeat or a read said about the job. */
   readonly seen?: { readonly status: string; readonly retries?: number; readonly deliveries?: number };
   readonly lost?: string;
 }
-
-export const monotonicMs = (): number => Number(process.hrtime.bigint() / 1_000n) / 1_000;

@@ -1,8 +1,9 @@
-import { monotonicMs, type Answer, type Call, type Claim } from './calls.js';
+import { monotonicMs } from '@millrace/tools-shared';
+import type { Answer, Call, Claim } from './calls.js';
 import type { Journal } from './history.js';
 
-/** Calls the service and writes down every call and every answer. It never throws: an answer that did not come has status null. */
 export interface Reply {
+  /** Null if there was no answer. */
   readonly status: number | null;
   readonly body: Readonly<Record<string, unknown>>;
   /** Header names in lower case. */
@@ -17,9 +18,9 @@ export interface LeasedJob {
 }
 
 export interface ClientOptions {
-  /** In the ids of its calls; unique in a row. */
+  /** Part of the ids of its calls; unique within a row. */
   readonly name: string;
-  /** Asked before each call: processes come and go. */
+  /** Called before each request: processes come and go. */
   readonly url: () => string;
   readonly tenantKey: string;
   readonly workerToken: string;
@@ -30,6 +31,10 @@ export interface ClientOptions {
 type Facts = Partial<Pick<Call, 'job' | 'token' | 'queue' | 'secs' | 'retryable'>>;
 type Body = Readonly<Record<string, unknown>>;
 
+/**
+ * Calls the service and records every call and every answer. It never throws: a call without an answer has the status
+ * null.
+ */
 export class ChaosClient {
   #calls = 0;
 
@@ -60,7 +65,7 @@ export class ChaosClient {
     return this.#report('heartbeat', job, body, { token, secs });
   }
 
-  /** The result names the token, so that the final record tells whose completion stood. */
+  /** The result names the token, so that the final record shows whose completion took effect. */
   complete(job: string, token: string, result: Body = {}): Promise<Reply> {
     return this.#report('complete', job, { lease_token: token, result: { by: token, ...result } }, { token });
   }
@@ -81,7 +86,7 @@ export class ChaosClient {
     return this.send(op, 'POST', `/api/v1/jobs/${job}/${op}`, { body, asWorker: true, facts: { job, ...facts } });
   }
 
-  /** Any other call; `op` decides how the replay reads it. */
+  /** Any other call; `op` decides how the replay interprets it. */
   async send(
     op: Call['op'],
     method: string,

@@ -1,7 +1,8 @@
 import { closeSync, existsSync, openSync, readFileSync, writeSync } from 'node:fs';
-import { monotonicMs, type Answer, type Call } from './calls.js';
+import { monotonicMs } from '@millrace/tools-shared';
+import type { Answer, Call } from './calls.js';
 
-/** Where calls and answers go: memory in the suite, a file in a process that may be killed. */
+/** Where calls and answers are recorded: in memory by the suite, in a file by a process that may be killed. */
 export interface Journal {
   call(call: Call): void;
   answer(answer: Answer): void;
@@ -21,7 +22,7 @@ export class History implements Journal {
   readonly #calls = new Map<string, Call>();
   readonly #answers = new Map<string, Answer>();
   readonly #outages: Span[] = [];
-  /** How much of each file has been read, in bytes. */
+  /** How many bytes of each file have been read. */
   readonly #loaded = new Map<string, number>();
 
   call(call: Call): void {
@@ -32,7 +33,10 @@ export class History implements Journal {
     this.#answers.set(answer.id, answer);
   }
 
-  /** Adds what another process has written since the last time. Its last line may be cut short, if it was killed over it. */
+  /**
+   * Adds what another process has written since the last time. The last line may be incomplete if the process was
+   * killed.
+   */
   load(path: string): void {
     if (!existsSync(path)) return;
     const from = this.#loaded.get(path) ?? 0;
@@ -46,7 +50,7 @@ export class History implements Journal {
     }
   }
 
-  /** From now until the returned function is called the database may be out of reach, and 503 is a fair answer. */
+  /** Until the returned function is called the database may be unreachable, and 503 is an acceptable answer. */
   beginOutage(): () => void {
     const span: Span = { from: monotonicMs(), to: Number.POSITIVE_INFINITY };
     this.#outages.push(span);
@@ -64,7 +68,7 @@ export class History implements Journal {
   }
 }
 
-/** Each line is written before the call goes on, so it outlives a kill. */
+/** Each line is written before the call continues, so it survives a kill. */
 export function fileJournal(path: string): Journal & { close(): void } {
   const file = openSync(path, 'a');
   const write = (line: object): void => void writeSync(file, `${JSON.stringify(line)}\n`);

@@ -1,13 +1,13 @@
 import type { Patch } from '../build-copy.js';
 
-/** The service with one thing broken, and the rows that must notice. */
+/** The service with one thing broken, and the rows that must catch it. */
 export interface Mutant {
   readonly name: string;
   readonly patches: readonly Patch[];
   readonly rows: readonly number[];
-  /** What they must say: a row that fails for another reason, a busy machine say, has caught nothing. */
+  /** What they must report: a row that fails for another reason, such as a busy machine, has caught nothing. */
   readonly sign: RegExp;
-  /** How many times the everyday count: some mistakes need luck to show. */
+  /** A multiple of the everyday count: some mistakes take luck to show. */
   readonly times?: number;
 }
 
@@ -23,16 +23,16 @@ const pause = (ms: number): string => `await new Promise((resolve) => setTimeout
 
 export const MUTANTS: readonly Mutant[] = [
   {
-    name: 'reports are taken under any token',
+    name: 'reports are accepted under any token',
     patches: [{ file: SETTLE_SQL, find: /\bl\.token = \w+\.token\b/g, replace: 'true' }],
     rows: [3],
     sign: /is impossible|instead of 409/,
   },
   {
-    name: 'claims lock nothing, so that two may take one job',
+    name: 'claims lock nothing, so that two workers may claim one job',
     patches: [
       { file: LEASE_SQL, find: /FOR UPDATE SKIP LOCKED/, replace: '' },
-      // Without this the primary key of the leases would refuse the second claim, and the callers would see a 500.
+      // Otherwise the primary key of the leases would reject the second claim, and callers would see a 500.
       {
         file: LEASE_SQL,
         find: /(INSERT INTO millrace\.leases \([^)]*\)\s*SELECT [^;]*?\n\s*FROM \w+)(\n\))/,
@@ -46,14 +46,14 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'a firing advances its schedule first and stores its job afterwards',
     patches: [
-      // The job and its place in the queue are left out of the statement ...
+      // The job and its entry in the queue are left out of the statement ...
       {
         file: CRON_SQL,
         find: /(\), stored AS \([\s\S]*?FROM \w+ WHERE )\w+(\s*\), queued AS \([\s\S]*?FROM \w+ WHERE )\w+/,
         replace: '$1false$2false',
       },
       { file: CRON_SQL, find: /SELECT (id, tenant, queue, priority, kind,)/, replace: 'SELECT job_id, $1' },
-      // ... and come in one of their own.
+      // ... and are stored by a separate one.
       {
         file: CRON_SQL,
         find: /$/,
@@ -67,7 +67,9 @@ WITH fired AS (
   WHERE f.job_id = ANY ($1::uuid[])
 ), stored AS (
   INSERT INTO millrace.jobs (created_at, priority, id, tenant, queue, task, payload, config, metadata, idempotency_key)
-  SELECT fired_at, priority, job_id, tenant, queue, task, payload, job_config, json_build_object('cron_id', id, 'cron_name', name), key FROM fired
+  SELECT fired_at, priority, job_id, tenant, queue, task, payload, job_config,
+         json_build_object('cron_id', id, 'cron_name', name), key
+  FROM fired
 )
 INSERT INTO millrace.ready (scheduled_at, priority, retry_count, delivery_count, id, tenant, queue)
 SELECT fired_at, priority, 0, 0, job_id, tenant, queue FROM fired;
@@ -77,7 +79,9 @@ SELECT fired_at, priority, 0, 0, job_id, tenant, queue FROM fired;
       {
         file: CRON_FIRER,
         find: /(sql\.fire_crons, \[[\s\S]*?\]\);)/,
-        replace: `$1 ${pause(20)} await this.db.run(sql.store_fired, [rows.filter((row) => row.enqueued).map((row) => row.job_id)]);`,
+        replace:
+          `$1 ${pause(20)} const stored = rows.filter((row) => row.enqueued).map((row) => row.job_id); ` +
+          `await this.db.run(sql.store_fired, [stored]);`,
       },
     ],
     rows: [16],
@@ -85,7 +89,7 @@ SELECT fired_at, priority, 0, 0, job_id, tenant, queue FROM fired;
     times: 2,
   },
   {
-    name: 'answers are given before their commit',
+    name: 'answers are sent before their commit',
     patches: [
       {
         file: DATABASE,
@@ -98,7 +102,7 @@ SELECT fired_at, priority, 0, 0, job_id, tenant, queue FROM fired;
     sign: /was acknowledged and does not exist|is impossible/,
   },
   {
-    name: 'commits do not wait to be written',
+    name: 'commits do not wait for the write-ahead log',
     patches: [{ file: SESSION, find: /\['jit', 'off'\],/, replace: "['jit', 'off'], ['synchronous_commit', 'off']," }],
     rows: [5],
     sign: /was acknowledged and does not exist|is impossible/,

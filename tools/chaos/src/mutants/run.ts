@@ -1,22 +1,22 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { onExit } from '@millrace/tools-shared';
 import { copyBuild } from '../build-copy.js';
 import { FAULTS } from '../faults/index.js';
 import { runFaults } from '../runner.js';
-import { onExit } from '../stage/exit.js';
 import { MUTANTS, type Mutant } from './list.js';
 
 export interface MutantOutcome {
   readonly name: string;
-  /** What the rows said, or null if none of them noticed. */
+  /** The violation that gave it away, or null if no row noticed. */
   readonly caughtBy: string | null;
-  /** Everything they said. */
+  /** Every violation that the rows reported. */
   readonly said: readonly string[];
   readonly seconds: number;
 }
 
-/** Runs the rows that must notice against each mutant. The suite can fail: this is how it is shown. */
+/** Runs the rows that must catch each mutant against it: this shows that the suite can fail. */
 export async function runMutants(
   seed: number,
   only: readonly number[] | null,
@@ -46,7 +46,7 @@ async function runMutant({ name, patches, rows, sign, times = 1 }: Mutant, seed:
     if (faults.length < rows.length) throw new Error(`the mutant "${name}" names a row that does not exist`);
     const outcomes = await runFaults(faults, { seed, scale: null, millrace, keepFailures: false });
     const signs = outcomes.flatMap(({ row, violations }) =>
-      violations.filter((each) => sign.test(each)).map((each) => `row ${row}: ${each}`),
+      violations.filter((text) => sign.test(text)).map((text) => `row ${row}: ${text}`),
     );
     const said = outcomes.flatMap(({ violations }) => violations);
     return { name, caughtBy: signs[0] ?? null, said, seconds: (performance.now() - startedAt) / 1_000 };

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import type { Inspection } from '@millrace/server';
 
-/** `millrace doctor --json` on a database: invariants 1 to 6 as the database alone can tell them. */
+/** `millrace doctor --json` on a database: invariants 1 to 6, as far as the database alone shows them. */
 export async function doctor(millrace: string, databaseUrl: string): Promise<readonly string[]> {
   const { stdout, stderr } = await run(millrace, databaseUrl);
   if (!stdout.trimStart().startsWith('{')) return [`millrace doctor could not examine the database: ${stderr.trim()}`];
@@ -11,7 +11,8 @@ export async function doctor(millrace: string, databaseUrl: string): Promise<rea
     .filter(({ violations }) => violations > 0)
     .map(({ check, violations, examples }) => {
       const [first] = examples;
-      return `doctor: ${check.replaceAll('_', ' ')}: ${violations}, such as ${first?.subject ?? ''}: ${first?.finding ?? ''}`;
+      const example = `${first?.subject ?? ''}: ${first?.finding ?? ''}`;
+      return `doctor: ${check.replaceAll('_', ' ')}: ${violations}, such as ${example}`;
     });
 }
 

@@ -2,18 +2,18 @@ import type { JobStatus } from '@millrace/contract';
 import { isTerminal, nextState, type JobEvent } from '@millrace/server/testing';
 
 /**
- * What one job may do, as its clients can know it: the table of domain/job-state.ts, with the lease that a running job is held under.
- * Whether an answer fits a state is decided here; in which order calls took effect is the search in replay.ts.
+ * What one job may do, as far as its clients can tell: the table of domain/job-state.ts, with the lease of a running
+ * job. This file decides whether an answer fits a state; replay.ts searches for the order in which calls took effect.
  */
 export interface JobState {
   readonly status: JobStatus;
-  /** Of the lease it runs under; null when nobody in this history was told it, or nobody holds it. */
+  /** The token of its lease; null if there is no lease, or nobody in this history was told the token. */
   readonly token: string | null;
-  /** The earliest instant (monotonic ms) at which the lease may have run out. */
+  /** The earliest time (monotonic ms) at which the lease may have expired. */
   readonly heldUntil: number;
   readonly retries: number;
   readonly deliveries: number;
-  /** The token under which it was completed; 'unseen' for a completion outside this history. */
+  /** The token it was completed under; 'unseen' for a completion outside this history. */
   readonly completedBy: string | null;
 }
 
@@ -24,16 +24,16 @@ export interface JobRecord {
   readonly deliveries: number;
   readonly maxRetries: number;
   readonly queue: string;
-  /** `result.by`, which every client of the suite writes. */
+  /** `result.by`, which every client of the suite sets. */
   readonly resultBy: string | null;
   readonly inWorkflow: boolean;
 }
 
 interface Timed {
   readonly startedAt: number;
-  /** Infinite for a call without an answer. */
+  /** Infinity for a call without an answer. */
   readonly endedAt: number;
-  /** False: no answer, or one that leaves open whether it took effect. */
+  /** False if there was no answer, or one that leaves open whether the call took effect. */
   readonly certain: boolean;
 }
 
@@ -75,13 +75,13 @@ export const CREATED: JobState = {
   completedBy: null,
 };
 
-/** The state after an event of the table, or null where the table has none. */
+/** The state after an event, or null where the table has no such transition. */
 export function after(state: JobState, event: JobEvent, change: Partial<JobState> = {}): JobState | null {
   const status = nextState(state.status, event);
   return status === null ? null : { ...state, token: null, heldUntil: Number.NEGATIVE_INFINITY, ...change, status };
 }
 
-/** The state after the step with the answer it got, or null if this state cannot have given that answer. */
+/** The state after a step, or null if that state cannot have given the answer that the step got. */
 export function applyStep(state: JobState, step: Step, record: JobRecord): JobState | null {
   switch (step.kind) {
     case 'claim':
@@ -110,7 +110,10 @@ export function applyStep(state: JobState, step: Step, record: JobRecord): JobSt
   }
 }
 
-/** A report under a token: it acts if the lease stands, is let pass on a finished job, and is refused otherwise. */
+/**
+ * A report under a token: it takes effect while the lease holds, is accepted on a finished job, and is refused
+ * otherwise.
+ */
 function settled(
   state: JobState,
   step: Extract<Step, { readonly token: string }> & { readonly status?: number | null },
@@ -124,7 +127,7 @@ function settled(
   return step.status === 409 && !holds && !isTerminal(state.status) ? state : null;
 }
 
-/** A failure or an expiry, by the budget that is left. */
+/** A failure or an expiry: what follows depends on the retry budget that is left. */
 export function failed(state: JobState, how: 'fail' | 'expire' | 'permanent', record: JobRecord): JobState | null {
   if (how === 'permanent') return after(state, 'fail_permanently');
   if (state.retries >= record.maxRetries) return after(state, `${how}_without_budget`);

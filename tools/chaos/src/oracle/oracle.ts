@@ -3,12 +3,15 @@ import type { JobRecord } from './model.js';
 import { replay } from './replay.js';
 import { lostLeases, stepsByJob } from './steps.js';
 
-/** What the clients were told, held against what the database holds. Invariants 1, 2, 7 and 8 of docs/reliability.md, as far as they know. */
+/**
+ * Compares what the clients were told with what the database holds: invariants 1, 2, 7 and 8 of docs/reliability.md, as
+ * far as clients can tell.
+ */
 export interface Evidence {
   readonly history: History;
   /** Every job of every database of the row, by id. */
   readonly records: ReadonlyMap<string, JobRecord>;
-  /** Queues on which the pool of a server works. */
+  /** Queues that the pool of a server works on. */
   readonly poolQueues: ReadonlySet<string>;
 }
 

@@ -1,24 +1,26 @@
 import { after, applyStep, CREATED, failed, type JobRecord, type JobState, type Step } from './model.js';
 
 /**
- * Whether what the clients of one job were told can be true: is there an order of their calls, each taking effect between its start and its
- * answer, in which every answer is what the table of transitions gives, and which ends in the state the database holds? A call without
- * an answer may have happened at any time since it was sent, or never. Between calls the service may act by itself: a lease that ran out
- * is taken back, and never before it ran out.
+ * Whether what the clients of one job were told can be true: is there an order of their calls, each taking effect
+ * between its start and its answer, in which every answer follows from the table of transitions, and which ends in the
+ * state that the database holds? A call without an answer may have taken effect at any time since it was sent, or
+ * never. Between calls the service may act on its own: it reclaims a lease that has expired, and never one that has
+ * not.
  *
- * The search tries every call that may be next and remembers where it has been; calls of one job seldom overlap, so it is short.
+ * The search tries every call that may come next and remembers where it has been. Calls about one job seldom overlap,
+ * so it is short.
  */
 export interface Unseen {
-  /** Claims whose answer nobody got: a worker that was killed while it waited for one, or the pool inside a server. */
+  /** There may be claims whose answer nobody got: by a worker killed while it waited, or by the pool of a server. */
   readonly claims: boolean;
-  /** The pool of a server works on this queue: jobs also end without a call. */
+  /** The pool of a server works on this queue, so jobs also end without a call. */
   readonly pool: boolean;
 }
 
-/** Two clocks of one machine: the database's runs at the pace of the wall clock, which may be slewed. */
+/** The database's clock runs at the pace of the wall clock, which may be slewed against the monotonic one. */
 const CLOCK_TOLERANCE_MS = 100;
 
-/** Null if the history is possible, else a word on how far it could be followed. */
+/** Null if the history is possible, otherwise how far it could be followed. */
 export function replay(steps: readonly Step[], record: JobRecord, unseen: Unseen): string | null {
   const ordered = [...steps].sort((a, b) => a.startedAt - b.startedAt);
   const end: Step = { kind: 'end', startedAt: Infinity, endedAt: Infinity, certain: true };
@@ -32,7 +34,7 @@ export function replay(steps: readonly Step[], record: JobRecord, unseen: Unseen
     visited.add(key);
     const rest = ordered.map((step, index) => ({ step, index })).filter(({ index }) => !(done & (1n << BigInt(index))));
     const left = rest.filter(({ step }) => step.certain);
-    if (left.length === 0 && reachable(state, end, record, unseen).some((each) => applyStep(each, end, record)))
+    if (left.length === 0 && reachable(state, end, record, unseen).some((reached) => applyStep(reached, end, record)))
       return true;
     const deadline = Math.min(...left.map(({ step }) => step.endedAt));
     for (const { step, index } of rest) {
@@ -50,12 +52,12 @@ export function replay(steps: readonly Step[], record: JobRecord, unseen: Unseen
   return `${furthest.count} of ${certain} answers explained: ${furthest.stuck}`;
 }
 
-/** Every state that the service may have come to by itself before `step` took effect. */
+/** Every state that the service may have reached on its own before `step` took effect. */
 function reachable(from: JobState, step: Step, record: JobRecord, unseen: Unseen): readonly JobState[] {
   const found = new Map([[keyOf(from), from]]);
   for (const state of found.values()) {
     for (const next of silent(state, step, record, unseen)) {
-      // Counts only grow, so a state beyond the record's cannot lead to it.
+      // Counts only grow, so a state beyond the record's counts cannot lead to it.
       if (next === null || next.deliveries > record.deliveries || next.retries > record.retries) continue;
       if (!found.has(keyOf(next))) found.set(keyOf(next), next);
     }
@@ -66,7 +68,7 @@ function reachable(from: JobState, step: Step, record: JobRecord, unseen: Unseen
 function silent(state: JobState, step: Step, record: JobRecord, unseen: Unseen): readonly (JobState | null)[] {
   if (state.status === 'running') {
     const expired = step.endedAt + CLOCK_TOLERANCE_MS >= state.heldUntil ? [failed(state, 'expire', record)] : [];
-    // Only who holds the lease can end it otherwise; a token that a client was told is not the pool's.
+    // Otherwise only the holder of the lease can end it, and a token that a client was told is not the pool's.
     const byPool = unseen.pool && state.token === null ? endings(state, record) : [];
     const byWorkflow = record.inWorkflow ? [after(state, 'cancel')] : [];
     return [...expired, ...byPool, ...byWorkflow];
@@ -93,16 +95,19 @@ const keyOf = (s: JobState): string =>
 const short = (token: string | null): string => (token === null ? 'nobody' : token.slice(0, 8));
 
 const describe = (s: JobState): string =>
-  `${s.status}${s.status === 'running' ? ` under ${short(s.token)}` : ''} (${s.retries} retries, ${s.deliveries} deliveries)`;
+  `${s.status}${s.status === 'running' ? ` under ${short(s.token)}` : ''} (${countsOf(s)})`;
+
+const countsOf = ({ retries, deliveries }: Pick<JobState, 'retries' | 'deliveries'>): string =>
+  `${retries} retries, ${deliveries} deliveries`;
 
 function explain(step: Step, record: JobRecord): string {
   switch (step.kind) {
     case 'end':
-      return `the record says ${record.status} (${record.retries} retries, ${record.deliveries} deliveries, by ${short(record.resultBy)})`;
+      return `the record says ${record.status} (${countsOf(record)}, by ${short(record.resultBy)})`;
     case 'claim':
-      return `a claim under ${short(step.token)} (${step.retries} retries, ${step.deliveries} deliveries)`;
+      return `a claim under ${short(step.token)} (${countsOf(step)})`;
     case 'get':
-      return `a read of ${step.seen ?? 'nothing'} (${step.retries} retries, ${step.deliveries} deliveries)`;
+      return `a read of ${step.seen ?? 'nothing'} (${countsOf(step)})`;
     case 'cancel':
       return `cancel answered ${step.status ?? 'nothing'}`;
     case 'heartbeat':

@@ -2,7 +2,7 @@ import type { Call } from '../history/calls.js';
 import type { Entry } from '../history/history.js';
 import type { Step } from './model.js';
 
-/** The history sorted by job: each call that names a job, and each claim that a lease call gave out. */
+/** The history by job: each call that names the job, and each claim of it that a lease call returned. */
 export function stepsByJob(entries: readonly Entry[]): ReadonlyMap<string, readonly Step[]> {
   const steps = new Map<string, Step[]>();
   const add = (job: string, step: Step): void => {
@@ -47,7 +47,7 @@ function toStep(entry: Entry): Step | null {
   }
 }
 
-/** A 5xx leaves open whether the call took effect, as no answer does; an effect may even come after it. */
+/** Like a missing answer, a 5xx leaves open whether the call took effect; the effect may even come later. */
 function timesOf({ call, answer }: Entry): Pick<Step, 'startedAt' | 'endedAt' | 'certain'> {
   const certain = answer !== null && isDefinite(answer.status);
   return { startedAt: call.startedAt, endedAt: certain ? answer.endedAt : Infinity, certain };
@@ -55,7 +55,7 @@ function timesOf({ call, answer }: Entry): Pick<Step, 'startedAt' | 'endedAt' | 
 
 export const isDefinite = (status: number | null): boolean => status !== null && status < 500;
 
-/** Lease calls that may have claimed something nobody was told of. */
+/** Queues with lease calls that may have claimed a job without telling anyone. */
 export const lostLeases = (entries: readonly Entry[]): ReadonlySet<string> =>
   new Set(
     entries

@@ -1,7 +1,7 @@
 /**
- * Loaded into a server before anything else (`node --import`): a wall clock that is wrong, and jumps. CHAOS_CLOCK is a list of
- * [after how many milliseconds of the process, how many milliseconds off from then on]. Timers and the monotonic clock stay right, as they
- * do on a machine whose clock somebody sets.
+ * Loaded into a server before anything else (`node --import`): a wall clock that is wrong, and jumps. CHAOS_CLOCK is a
+ * list of pairs: after how many milliseconds of the process, and by how many milliseconds the clock is off from then
+ * on. Timers and the monotonic clock stay right, as they do on a machine whose clock somebody sets.
  */
 const plan = JSON.parse(process.env.CHAOS_CLOCK ?? '[]') as readonly (readonly [number, number])[];
 const TrueDate = Date;

@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url';
 import { TENANT_KEY, WORKER_TOKEN } from './server.js';
 import { ManagedProcess } from './processes.js';
 
-/** What a remote worker or a producer of its own process is told at its start. */
+/** What the process of a remote worker or a producer is told at its start. */
 export interface ActorSettings {
   readonly name: string;
   readonly urls: readonly string[];
@@ -11,15 +11,15 @@ export interface ActorSettings {
   readonly journal: string;
   readonly tenantKey: string;
   readonly workerToken: string;
-  /** Of a worker: */
+  /** For a worker: */
   readonly leaseSecs: number;
   readonly maxJobs: number;
   readonly waitSecs: number;
-  /** How long a job takes: any time between these. */
+  /** A job takes any time between these two. */
   readonly workMs: readonly [number, number];
   readonly failRate: number;
   readonly heartbeats: boolean;
-  /** Of a producer: how many jobs it creates (0: until it is stopped), how many at a time, and the pause between. */
+  /** For a producer: how many jobs to create (0: until it is stopped), how many at a time, and the pause in between. */
   readonly jobs: number;
   readonly batch: number;
   readonly pauseMs: number;
@@ -27,7 +27,7 @@ export interface ActorSettings {
   readonly config: Readonly<Record<string, unknown>>;
 }
 
-/** What goes wrong is tried again at once, and often: a row waits for no backoff unless it is about backoff. */
+/** A job that fails is retried at once, and often: no row waits for a backoff unless that is what it tests. */
 export const QUICK = { retry_delay_secs: 0, jitter_factor: 0, max_retries: 50 } as const;
 
 export const ACTOR_DEFAULTS = {
@@ -58,12 +58,12 @@ export function startActor(
       env: { CHAOS_ACTOR: JSON.stringify(settings) },
       logFile: settings.journal.replace(/\.journal$/, '.log'),
     },
-    // One that has done all it was told to do ends by itself.
+    // A producer that has created all its jobs exits by itself.
     (message, code) => code !== 0 && onUnexpectedExit(message),
   );
 }
 
-/** Read by the process itself. */
+/** Called by the process itself. */
 export const readSettings = (): ActorSettings => JSON.parse(process.env.CHAOS_ACTOR ?? '{}') as ActorSettings;
 
 export const CREDENTIALS = { tenantKey: TENANT_KEY, workerToken: WORKER_TOKEN } as const;

@@ -16,26 +16,26 @@ import {
   type Launch,
   type Settings,
 } from '@millrace/server/testing';
+import { onExit, until } from '@millrace/tools-shared';
 import { Database, query } from './database.js';
-import { onExit } from './exit.js';
-import { until } from './until.js';
 
 /**
- * A PostgreSQL that may be crashed. fsync is off: what is killed here is processes, never the machine, and what a process has
- * written the kernel keeps. synchronous_commit stays on, since it is what makes a commit written at all.
+ * A PostgreSQL that may be crashed. fsync is off: only processes are killed here, never the machine, and the kernel
+ * keeps what a process has written. synchronous_commit stays on: without it a commit would not even be handed to the
+ * kernel.
  */
 const FAST: Settings = { fsync: 'off', max_wal_size: '8GB', shared_buffers: '64MB', max_connections: '300' };
 const TEMPLATE = 'chaos_template';
 
 export class Cluster {
   private constructor(
-    /** Of the maintenance database, as a superuser. */
+    /** The URL of the maintenance database, as a superuser. */
     readonly url: string,
     readonly launch: Launch,
     private readonly release: () => void,
   ) {}
 
-  /** In a directory of its own under `dir`, started, with a migrated template. */
+  /** Creates and starts one under `dir`, with a migrated template database. */
   static async create(dir: string, settings: Settings = {}): Promise<Cluster> {
     mkdirSync(dir, { recursive: true, mode: 0o755 });
     const dataDir = join(dir, 'pgdata');
@@ -66,7 +66,7 @@ export class Cluster {
     await ensureRunning(this.launch);
   }
 
-  /** `immediate` is what a crash leaves: no session is ended in order, nothing is written, the next start recovers. */
+  /** `immediate` is like a crash: sessions are dropped, nothing is written, and the next start recovers. */
   async stop(how: 'immediate' | 'fast'): Promise<void> {
     if (how === 'fast') return stopPostmaster(this.launch.dataDir);
     signalPostmaster(this.launch.dataDir, 'SIGQUIT');
@@ -79,7 +79,7 @@ export class Cluster {
     await this.start();
   }
 
-  /** A database with the schema in it, or with nothing in it. */
+  /** Creates a database with the schema, or an empty one. */
   async createDatabase({ empty = false }: { readonly empty?: boolean } = {}): Promise<Database> {
     const name = `chaos_${randomBytes(6).toString('hex')}`;
     await this.query(`CREATE DATABASE ${name} TEMPLATE ${empty ? 'template0' : TEMPLATE}`);

@@ -1,7 +1,7 @@
 /**
- * How much longer things take because others use the processor too: the time it takes to get a few milliseconds of it, over those
- * milliseconds. 1 on a quiet machine. Bounds in seconds are stretched by the worst of it while they ran, or a busy machine would be
- * found guilty of being busy.
+ * How much longer everything takes because others use the processor too: the time it takes to get a few milliseconds of
+ * processor time, divided by those milliseconds. It is 1 on a quiet machine. Time limits are stretched by the worst
+ * value while they ran, or the service would be blamed for a busy machine.
  */
 const SAMPLE_MS = 12;
 const EVERY_MS = 400;
@@ -26,13 +26,13 @@ function sample(): void {
   while (samples[0] && samples[0].at < at - REMEMBERED_MS) samples.shift();
 }
 
-/** From now on, until the returned function is called. */
+/** Takes samples until the returned function is called. */
 export function watchContention(): () => void {
   const timer = setInterval(sample, EVERY_MS);
   return () => clearInterval(timer);
 }
 
-/** The worst of the last so many milliseconds. */
+/** The worst value in the last `lastMs` milliseconds. */
 export function contention(lastMs: number): number {
   sample();
   const since = performance.now() - lastMs - EVERY_MS;

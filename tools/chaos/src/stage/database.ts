@@ -1,12 +1,12 @@
 import pg from 'pg';
 import type { JobRecord } from '../oracle/model.js';
 
-/** The server that it stands on. */
+/** The database server. */
 export interface Host {
   query<R extends object = Record<string, unknown>>(text: string, values?: readonly unknown[]): Promise<R[]>;
 }
 
-/** One database of a row, with what the suite asks of it behind the service's back. */
+/** A database of a row, with what the suite asks of it behind the service's back. */
 export class Database {
   constructor(
     readonly host: Host,
@@ -14,7 +14,7 @@ export class Database {
     readonly url: string,
   ) {}
 
-  /** Rows of one statement, on a connection that is closed again. */
+  /** Runs one statement on a connection of its own. */
   query<R extends object = Record<string, unknown>>(text: string, values?: readonly unknown[]): Promise<R[]> {
     return query<R>(this.url, text, values);
   }
@@ -24,7 +24,7 @@ export class Database {
     return Number(row?.n);
   }
 
-  /** Ends connections to this database from the server's side; all of them, or those that match. Resolves to how many. */
+  /** Terminates connections to this database, all of them or those that match. Resolves to how many. */
   async terminateBackends(condition = 'true', limit = 1000): Promise<number> {
     const rows = await this.host.query(
       `SELECT pg_terminate_backend(pid) FROM (
@@ -36,14 +36,14 @@ export class Database {
     return rows.length;
   }
 
-  /** Jobs that have not ended. */
-  liveJobs(): Promise<number> {
-    return this.count(`millrace.job_records WHERE status IN ('pending', 'running', 'retrying')`);
+  /** How many jobs have not ended, of all or of those that match. */
+  liveJobs(condition = 'true'): Promise<number> {
+    return this.count(`millrace.job_records WHERE status IN ('pending', 'running', 'retrying') AND (${condition})`);
   }
 
   /**
-   * As if the thirty seconds had gone by for which the pool of a killed server held these jobs: the next sweep takes them back. A pool that
-   * still lives may lose some too, which it must survive.
+   * Skips the thirty seconds for which the pool of a killed server holds its jobs: the next sweep reclaims them. A pool
+   * that is still alive may lose some jobs too, and has to cope with that.
    */
   async expirePoolLeases(queue = 'default'): Promise<void> {
     await this.query(
@@ -54,10 +54,11 @@ export class Database {
     );
   }
 
-  /** Leases, of one job or of many, that have run out and that nobody has taken back. */
+  /** How many leases, of single jobs or of bundles, have expired without being reclaimed. */
   overdue(): Promise<number> {
     return this.count(`(
-      SELECT locked_until FROM millrace.leases UNION ALL SELECT locked_until FROM millrace.bundles WHERE position('1' IN open::text) > 0
+      SELECT locked_until FROM millrace.leases
+      UNION ALL SELECT locked_until FROM millrace.bundles WHERE position('1' IN open::text) > 0
     ) AS held WHERE locked_until < now()`);
   }
 
@@ -81,7 +82,7 @@ export async function query<R extends object>(
   values: readonly unknown[] = [],
 ): Promise<R[]> {
   const client = new pg.Client({ connectionString: url, application_name: 'chaos', connectionTimeoutMillis: 10_000 });
-  // The connection may be ended by the very fault that is under way; the statement says so itself.
+  // The fault in progress may terminate this very connection; the statement then fails by itself.
   client.on('error', () => undefined);
   await client.connect();
   try {

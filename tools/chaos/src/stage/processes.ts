@@ -1,21 +1,20 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, openSync, readFileSync } from 'node:fs';
-import { onExit } from './exit.js';
-import { until } from './until.js';
+import { onExit, until } from '@millrace/tools-shared';
 
-/** A process of ours that may be stopped, continued and killed; what it writes goes to a file. */
 export interface ProcessSpec {
   readonly name: string;
   readonly script: string;
   readonly args?: readonly string[];
-  /** Instead of, not beside, the environment of the suite: no MILLRACE_ variable slips in. */
+  /** Replaces the environment of the suite, so that no MILLRACE_ variable slips in. */
   readonly env?: Readonly<Record<string, string>>;
   /** Passed to node itself, before the script. */
   readonly nodeArgs?: readonly string[];
   readonly logFile: string;
 }
 
+/** A Node.js process that may be paused, resumed and killed; its output goes to a file. */
 export class ManagedProcess {
   readonly exited: Promise<void>;
   readonly #child: ChildProcess;
@@ -38,7 +37,7 @@ export class ManagedProcess {
       forget();
       if (this.#expected) return;
       onUnexpectedExit(
-        `${spec.name} ended by itself (${String(code ?? signal)}): ${this.#lastWords()}`,
+        `${spec.name} exited by itself (${String(code ?? signal)}): ${this.#lastWords()}`,
         code as number | null,
       );
     });
@@ -60,14 +59,14 @@ export class ManagedProcess {
     this.#child.kill('SIGCONT');
   }
 
-  /** kill -9, and gone. */
+  /** kill -9; resolves when it is gone. */
   async kill(): Promise<void> {
     this.#expected = true;
     this.#child.kill('SIGKILL');
     await this.exited;
   }
 
-  /** A request to end in order; resolves when it has. */
+  /** SIGTERM: asks for an orderly exit; resolves when it is gone. */
   async terminate(): Promise<void> {
     this.#expected = true;
     this.#child.kill('SIGTERM');
@@ -78,12 +77,12 @@ export class ManagedProcess {
     return readFileSync(this.spec.logFile, 'utf8');
   }
 
-  /** Resolves with the line of the log whose `msg` is this; fails when the process ends before that. */
+  /** Resolves to the first log line with this `msg`; fails if the process exits before that. */
   logged(message: string, withinMs = 60_000): Promise<Readonly<Record<string, unknown>>> {
     return until(
       () => {
         const found = this.#lines().find((line) => line.msg === message);
-        if (found === undefined && this.#ended) throw new Error(`${this.spec.name} ended early: ${this.#lastWords()}`);
+        if (found === undefined && this.#ended) throw new Error(`${this.spec.name} exited early: ${this.#lastWords()}`);
         return found;
       },
       { what: `${this.spec.name} to log "${message}"`, withinMs, everyMs: 10 },

@@ -6,9 +6,9 @@ export const WORKER_TOKEN = 'chaos-worker-token';
 
 export interface ServerOptions {
   readonly database: Database;
-  /** Default `all`. */
+  /** `all` by default. */
   readonly mode?: 'all' | 'api' | 'worker';
-  /** Instead of the database's own address: through a proxy, say. */
+  /** In place of the database's own URL, for example by way of a proxy. */
   readonly databaseUrl?: string;
   readonly args?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
@@ -22,7 +22,7 @@ export interface ServerHome {
   onUnexpectedExit(message: string): void;
 }
 
-/** A server of the built command line. It keeps its ports when it is started again, as one behind a service manager does. */
+/** A server of the built command line. It keeps its ports across restarts, as it would behind a service manager. */
 export class ServerProcess {
   #process: ManagedProcess | null = null;
   #ports = { api: 0, metrics: 0 };
@@ -67,7 +67,7 @@ export class ServerProcess {
     return this.#process;
   }
 
-  /** kill -9, then started again on the same ports. */
+  /** kill -9, then a restart on the same ports. */
   async crashAndRestart(): Promise<void> {
     await this.process.kill();
     await this.start();
@@ -91,7 +91,7 @@ export class ServerProcess {
         DATABASE_URL: databaseUrl,
         MILLRACE_API_KEYS: `${TENANT_KEY}:chaos`,
         MILLRACE_WORKER_TOKEN: WORKER_TOKEN,
-        // By variable, so that a row may say otherwise by flag.
+        // As variables, so that a row can override them by flag.
         MILLRACE_MAX_DB_CONNECTIONS: '6',
         MILLRACE_SHUTDOWN_SECS: '10',
         ...env,

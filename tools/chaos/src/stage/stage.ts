@@ -2,6 +2,7 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Settings } from '@millrace/server/testing';
+import { startProxy, until, type Proxy, type Random, type UntilOptions } from '@millrace/tools-shared';
 import { ChaosClient } from '../history/client.js';
 import { History } from '../history/history.js';
 import { ACTOR_DEFAULTS, CREDENTIALS, startActor, type ActorOptions } from './actors.js';
@@ -9,10 +10,7 @@ import { Cluster } from './cluster.js';
 import { contention } from './contention.js';
 import type { Database, Host } from './database.js';
 import type { ManagedProcess } from './processes.js';
-import { startProxy, type Proxy } from './proxy.js';
-import type { Random } from './random.js';
 import { ServerProcess, type ServerOptions } from './server.js';
-import { until, type UntilOptions } from './until.js';
 
 export interface StageOptions {
   readonly dir: string;
@@ -22,14 +20,14 @@ export interface StageOptions {
   readonly sharedCluster: () => Promise<Cluster>;
 }
 
-/** Everything a row works with. Whatever is made here is cleared away at its end, however it ends. */
+/** Everything a row works with. Whatever is created here is removed when the row ends, however it ends. */
 export class Stage {
   readonly history = new History();
   readonly random: Random;
   readonly violations: string[] = [];
-  /** What a reader of the outcome may want to know. */
+  /** Printed under the table of outcomes. */
   readonly notes: string[] = [];
-  /** Queues on which the pool of a server works: there jobs also end without any call. */
+  /** Queues that the pool of a server works on: jobs there also end without a call. */
   readonly poolQueues = new Set<string>();
   readonly databases: Database[] = [];
   readonly #clusters: Cluster[] = [];
@@ -44,7 +42,7 @@ export class Stage {
     mkdirSync(options.dir, { recursive: true });
   }
 
-  /** Something is wrong that the invariants do not see. */
+  /** Reports something wrong that the invariants do not cover. */
   violation(message: string): void {
     this.violations.push(message);
   }
@@ -53,12 +51,12 @@ export class Stage {
     this.notes.push(text);
   }
 
-  /** The same, if the condition does not hold. */
+  /** Reports a violation if the condition does not hold. */
   expect(holds: boolean, message: string): void {
     if (!holds) this.violation(message);
   }
 
-  /** The same for a promise in milliseconds, stretched where the machine is busy with something else. */
+  /** Reports a violation if something took too long. The limit is stretched if the machine is busy with other work. */
   expectWithin(limitMs: number, tookMs: number, what: string): void {
     if (tookMs <= limitMs) return;
     const stretched = limitMs * contention(tookMs);
@@ -69,21 +67,24 @@ export class Stage {
     }
   }
 
-  /** A PostgreSQL that this row alone uses and may crash. */
+  /** A PostgreSQL for this row alone, which it may crash. */
   async cluster(settings: Settings = {}): Promise<Cluster> {
     const cluster = await Cluster.create(join(this.options.dir, `pg${this.#clusters.length + 1}`), settings);
     this.#clusters.push(cluster);
     return cluster;
   }
 
-  /** A migrated database on the cluster given, else on the one that all rows share. */
+  /** A migrated database, on the given cluster or on the one that all rows share. */
   async database({ on, empty = false }: { on?: Cluster; empty?: boolean } = {}): Promise<Database> {
     const database = await (on ?? (await this.options.sharedCluster())).createDatabase({ empty });
     this.databases.push(database);
     return database;
   }
 
-  /** A server that serves. `all` and `worker` also work on their default queue, which is `default` unless the arguments say otherwise. */
+  /**
+   * A running server. In the modes `all` and `worker` its pool works on its default queue, `default` unless `args` say
+   * otherwise.
+   */
   async server(options: ServerOptions): Promise<ServerProcess> {
     return this.prepareServer(options).start();
   }
@@ -92,7 +93,7 @@ export class Stage {
   prepareServer(options: ServerOptions): ServerProcess {
     const { mode = 'all', args = [] } = options;
     const name = options.name ?? this.#name(`server-${mode}`);
-    const queue = args.find((each) => each.startsWith('--default-queue='))?.split('=')[1] ?? 'default';
+    const queue = args.find((arg) => arg.startsWith('--default-queue='))?.split('=')[1] ?? 'default';
     if (mode !== 'api') this.poolQueues.add(queue);
     const { dir, millrace } = this.options;
     const server = new ServerProcess(name, options, {
@@ -104,14 +105,14 @@ export class Stage {
     return server;
   }
 
-  /** Stands between servers and the database; `url` of it is what a server is given. */
+  /** A proxy between servers and the database; pass its `url` to a server. */
   async proxy(database: Database): Promise<Proxy> {
     const proxy = await startProxy(database.url);
     this.#proxies.push(proxy);
     return proxy;
   }
 
-  /** A client in this process: tenant and worker at once. `url` may be a function, for a target that changes. */
+  /** A client in this process, as tenant and as worker. The target may be a function that returns the current URL. */
   client(target: ServerProcess | (() => string), { timeoutMs }: { timeoutMs?: number } = {}): ChaosClient {
     const url = typeof target === 'function' ? target : () => target.url;
     const journal = this.history;
@@ -129,23 +130,23 @@ export class Stage {
     return this.#actor('worker', options);
   }
 
-  /** A process that creates jobs. */
+  /** A process that creates jobs until it has made as many as asked for. */
   producer(options: ActorOptions): ManagedProcess {
     return this.#actor('producer', options);
   }
 
-  /** What the actors have written so far becomes part of the history; again as often as wanted. */
+  /** Adds what the actors have recorded so far to the history; may be called repeatedly. */
   readJournals(): void {
     for (const journal of this.#journals) this.history.load(journal);
   }
 
-  /** Arguments for node that give a server a wrong clock: [after so many ms, off by so many ms]. */
+  /** Options that give a server a wrong clock; the plan is a list of [after this many ms, off by this many ms]. */
   clock(plan: readonly (readonly [number, number])[]): Required<Pick<ServerOptions, 'nodeArgs' | 'env'>> {
     const preload = new URL('../preload/clock.js', import.meta.url).href;
     return { nodeArgs: ['--import', preload], env: { CHAOS_CLOCK: JSON.stringify(plan) } };
   }
 
-  /** During `body` the database may be out of reach: 503 is then a fair answer. */
+  /** Declares that the database may be unreachable while `body` runs, which makes 503 an acceptable answer. */
   async outage<T>(body: () => Promise<T>): Promise<T> {
     const end = this.history.beginOutage();
     try {
@@ -155,11 +156,11 @@ export class Stage {
     }
   }
 
-  /** Waits for every job to end: what a row does before it is judged, unless it wants some left. */
+  /** Waits for every job to end. A row does this last, unless it wants some jobs left over. */
   async drained(database: Database, withinMs = 60_000): Promise<void> {
     const probe = async (): Promise<true | string> => {
       const live = await database.liveJobs();
-      return live === 0 || `${live} jobs are left`;
+      return live === 0 || `${live} jobs left`;
     };
     await this.until(probe, { what: 'every job to end', withinMs, everyMs: 100 });
   }
@@ -172,10 +173,12 @@ export class Stage {
     return sleep(ms);
   }
 
-  /** Everything that runs ends now; databases stay, to be looked at. */
+  /** Kills everything that runs; the databases stay, to be examined. */
   async stopProcesses(): Promise<void> {
     const servers = this.#servers.filter((server) => server.isAlive).map((server) => server.process);
-    await Promise.all([...servers, ...this.#processes].filter((each) => each.isAlive).map((each) => each.kill()));
+    await Promise.all(
+      [...servers, ...this.#processes].filter(({ isAlive }) => isAlive).map((process) => process.kill()),
+    );
     await Promise.all(this.#proxies.splice(0).map((proxy) => proxy.close()));
     this.readJournals();
   }

@@ -1,11 +1,11 @@
-import { isObject, membersOf, pathsOf, print, RawText, replaced, valueAt, type Json } from '../json.js';
-import type { Random } from '../random.js';
-import { caseOf, draftOf } from '../valid.js';
+import type { Random } from '@millrace/tools-shared';
 import { withHeader } from '../draft.js';
+import { isObject, membersOf, pathsOf, print, RawText, replaced, valueAt, type Json } from '../json.js';
+import { caseOf, draftOf } from '../valid.js';
 import { deepValue, largeValue, oddText, oddValue } from '../values.js';
 import type { Mutation, Mutations } from './types.js';
 
-/** Bodies: first as documents, in which one place is changed; then as text and bytes, whatever they meant. */
+/** Broken bodies: first documents in which one value is changed, then text and bytes regardless of their meaning. */
 
 type Edit = (body: Json, random: Random, maxBytes: number) => Json | null;
 
@@ -146,8 +146,8 @@ const unexpected: Mutation = (blank, random) => {
   return caseOf(blank, 'body.unexpected', { ...typed, body });
 };
 
-const named = <T>(table: Readonly<Record<string, T>>, make: (name: string, each: T) => Mutation): Mutations =>
-  Object.fromEntries(Object.entries(table).map(([name, each]) => [name, make(name, each)]));
+const named = <T>(table: Readonly<Record<string, T>>, make: (name: string, entry: T) => Mutation): Mutations =>
+  Object.fromEntries(Object.entries(table).map(([name, entry]) => [name, make(name, entry)]));
 
 export const BODY_MUTATIONS: Mutations = {
   ...named(EDITS, edited),

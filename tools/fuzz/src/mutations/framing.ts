@@ -1,9 +1,9 @@
+import type { Random } from '@millrace/tools-shared';
 import { encode, withExtraHeader, withHeader, withoutHeader, type Draft } from '../draft.js';
-import type { Random } from '../random.js';
 import { caseOf, draftOf } from '../valid.js';
 import type { Mutation, Mutations } from './types.js';
 
-/** Bytes that are not quite HTTP. Each goes over a connection of its own, which the client then half-closes. */
+/** Bytes that are not quite HTTP. Each request uses a new connection, which the client then half-closes. */
 
 type Break = (draft: Draft, random: Random) => Buffer;
 
@@ -84,13 +84,13 @@ const BREAKS: Readonly<Record<string, Break>> = {
   },
   'framing.chunks': (draft) => {
     const pieces = textOf(draft).match(/[^]{1,7}/g) ?? [];
-    return chunked(draft, `${pieces.map((each) => `${each.length.toString(16)}\r\n${each}\r\n`).join('')}0\r\n\r\n`);
+    return chunked(draft, `${pieces.map((piece) => `${piece.length.toString(16)}\r\n${piece}\r\n`).join('')}0\r\n\r\n`);
   },
   'framing.trailers': (draft) =>
     chunked(draft, `${sizeOf(draft)}\r\n${textOf(draft)}\r\n0\r\nAuthorization: Bearer x\r\nX-T: 1\r\n\r\n`),
   'framing.cut': (draft, random) => {
     const whole = encode(draft);
-    return whole.subarray(0, random.between(1, whole.length - 1));
+    return whole.subarray(0, random.integer(1, whole.length - 1));
   },
   'framing.bare-newlines': (draft) => Buffer.from(encode(draft).toString('latin1').replaceAll('\r\n', '\n'), 'latin1'),
   'framing.bad-header': (draft, random) => {
@@ -144,13 +144,13 @@ const BREAKS: Readonly<Record<string, Break>> = {
     );
   },
   'framing.noise': (_draft, random) =>
-    Buffer.from(Array.from({ length: random.between(1, 400) }, () => random.below(256))),
+    Buffer.from(Array.from({ length: random.integer(1, 400) }, () => random.below(256))),
 };
 
 const broken =
   (name: string, wreck: Break): Mutation =>
   (blank, random) => {
-    // A poll that waits, or a stream, would keep a connection open that is only half there.
+    // A waiting long poll or an event stream would keep the half-closed connection open.
     if (blank.operation.id === 'leaseJobs' || blank.operation.id === 'watchJob') return null;
     const draft = withoutHeader(draftOf(blank), 'content-length');
     return caseOf(blank, name, draft, { raw: wreck(draft, random), isRouted: false });

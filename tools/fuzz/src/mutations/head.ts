@@ -1,10 +1,10 @@
+import type { Random } from '@millrace/tools-shared';
 import { withExtraHeader, withHeader, withoutHeader, type Draft } from '../draft.js';
-import type { Random } from '../random.js';
 import { caseOf, draftOf, kindOf, targetOf, type Blank } from '../valid.js';
 import { oddText } from '../values.js';
 import type { Mutation, Mutations } from './types.js';
 
-/** The request line and the headers. */
+/** Odd request lines and headers. */
 
 type Redraft = (draft: Draft, random: Random) => Draft;
 
@@ -26,7 +26,7 @@ const MEDIA_TYPES = [
   'x'.repeat(3000),
 ];
 
-/** Text that may stand in a header: the rest would be broken framing, which has a place of its own. */
+/** Text that is allowed in a header; anything else would be broken framing, which framing.ts covers. */
 const headerText = (random: Random): string =>
   oddText(random)
     .replace(/[\0\r\n\u0100-\uffff]/g, '')
@@ -80,7 +80,7 @@ const REDRAFTS: Readonly<Record<string, Redraft>> = {
     ),
   'header.many': (draft, random) =>
     Array.from({ length: random.pick([50, 500, 3000]) }, (_, i) => `X-${i}`).reduce<Draft>(
-      (sofar, name) => ({ ...sofar, headers: [...sofar.headers, [name, 'y']] }),
+      (longer, name) => ({ ...longer, headers: [...longer.headers, [name, 'y']] }),
       draft,
     ),
   'header.long': (draft, random) =>
@@ -156,10 +156,10 @@ const SEGMENTS = [
   'null',
 ];
 
-/** One segment of the path becomes another; what it means now is the router's to say. */
+/** Replaces one segment of the path; what it then means is up to the router. */
 const otherSegment: Mutation = (blank, random) => {
   const segments = blank.path.split('/');
-  segments[random.between(1, segments.length - 1)] = rawPath(random.pick(SEGMENTS));
+  segments[random.integer(1, segments.length - 1)] = rawPath(random.pick(SEGMENTS));
   const target = targetOf({ ...blank, path: segments.join('/') });
   return caseOf(blank, 'path.segment', { ...draftOf(blank), target }, { isRouted: false });
 };
@@ -191,7 +191,7 @@ const TARGETS: readonly ((path: string) => string)[] = [
 const otherTarget: Mutation = (blank, random) =>
   caseOf(blank, 'path.target', { ...draftOf(blank), target: random.pick(TARGETS)(blank.path) }, { isRouted: false });
 
-/** UTF-8 as its bytes, one character each, since the request line is written as Latin-1. */
+/** The UTF-8 bytes as one character each, since the request line is encoded as Latin-1. */
 const rawPath = (text: string): string => Buffer.from(text).toString('latin1').replaceAll(' ', '%20');
 
 const PAIRS: readonly ((name: string, value: string, random: Random) => string)[] = [
@@ -218,19 +218,19 @@ const PAIRS: readonly ((name: string, value: string, random: Random) => string)[
 const encodeText = (text: string): string =>
   Buffer.from(text)
     .toString('latin1')
-    .replace(/[^\w.-]/g, (each) => `%${each.charCodeAt(0).toString(16).padStart(2, '0')}`);
+    .replace(/[^\w.-]/g, (character) => `%${character.charCodeAt(0).toString(16).padStart(2, '0')}`);
 
 const oddQuery: Mutation = (blank, random) => {
   const { parameters } = blank.operation;
-  const names = parameters.filter((each) => each.in === 'query').map((each) => each.name);
+  const names = parameters.filter((parameter) => parameter.in === 'query').map(({ name }) => name);
   const name = random.pick(names.length > 0 ? names : ['limit', 'cursor', 'x']);
   const query = random.pick(PAIRS)(name, '5', random);
   return caseOf(blank, 'query.odd', { ...draftOf(blank), target: `${blank.path}?${query}` });
 };
 
-/** Cursors that were given out for another list, to another tenant, or that somebody tampered with. */
+/** Cursors from another list or of another tenant, and tampered ones. */
 const oddCursor: Mutation = (blank, random, { memory }) => {
-  const takesCursor = blank.operation.parameters.some((each) => each.name === 'cursor');
+  const takesCursor = blank.operation.parameters.some(({ name }) => name === 'cursor');
   if (!takesCursor || memory.cursors.length === 0) return null;
   const { cursor } = random.pick(memory.cursors);
   const at = random.below(cursor.length);
@@ -239,18 +239,18 @@ const oddCursor: Mutation = (blank, random, { memory }) => {
   return caseOf(blank, 'query.cursor', { ...draftOf(blank), target });
 };
 
-/** Somebody else's resource: 403, or 404 where it has gone meanwhile, and nothing of it in the answer. */
+/** Another tenant's resource: 403, or 404 if it is gone by now, and none of its data in the answer. */
 const foreignId: Mutation = (blank, random, { memory, callers }) => {
   const kind = kindOf(blank.operation);
   if (kind === null || blank.operation.access !== 'tenant') return null;
-  const others = callers.tenants.filter((each) => each !== blank.tenant);
+  const others = callers.tenants.filter((tenant) => tenant !== blank.tenant);
   const ids = memory.ids(kind, random.pick(others));
   if (ids.length === 0) return null;
   const path = blank.operation.path.replace('{id}', random.pick(ids));
   return caseOf({ ...blank, path, query: [] }, 'path.foreign-id', undefined, { onlyStatuses: [403, 404] });
 };
 
-/** The worker's routes with the lease of one job and the id of another. */
+/** A worker route with the lease of one job and the id of another. */
 const mixedLease: Mutation = (blank, random, { memory }) => {
   if (blank.operation.access !== 'worker' || kindOf(blank.operation) === null || memory.leases.length < 2) return null;
   const path = blank.operation.path.replace('{id}', random.pick(memory.leases).id);

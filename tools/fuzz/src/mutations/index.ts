@@ -1,6 +1,6 @@
+import type { Random } from '@millrace/tools-shared';
 import type { Case } from '../draft.js';
 import type { Operation } from '../openapi.js';
-import type { Random } from '../random.js';
 import { caseOf, validRequest, type World } from '../valid.js';
 import { AUTH_MUTATIONS } from './auth.js';
 import { BODY_MUTATIONS } from './body.js';
@@ -15,17 +15,17 @@ const FAMILIES: readonly (readonly [weight: number, mutations: Mutations])[] = [
   [1, FRAMING_MUTATIONS],
 ];
 
-/** Large bodies are worth having, but not as often as the rest: they take a hundred times as long. */
+/** Mutations to use less often: large bodies take a hundred times as long as the rest. */
 const RARE = new Map([
   ['json.large', 0.06],
   ['json.nest', 0.4],
   ['header.many', 0.2],
 ]);
 
-/** Valid requests keep the service full of things that the others can then go wrong about. */
+/** Valid requests fill the service with data for the broken ones to work on. */
 const VALID_SHARE = 0.3;
 
-/** Request number `index` of a run: of any operation, whole or broken in one way. */
+/** One request to any operation, either valid or broken in one way. */
 export function makeCase(world: World, random: Random): Case {
   const blank = validRequest(world, pickOperation(world.operations, random), random);
   if (random.chance(VALID_SHARE)) return caseOf(blank, 'none');
@@ -37,7 +37,7 @@ export function makeCase(world: World, random: Random): Case {
   }
 }
 
-/** There is three times as much to get wrong where there is a body. */
+/** Prefers operations with a body: there is more to get wrong. */
 function pickOperation(operations: readonly Operation[], random: Random): Operation {
   const operation = random.pick(operations);
   return operation.body === null && random.chance(0.6) ? pickOperation(operations, random) : operation;

@@ -1,8 +1,8 @@
+import type { Random } from '@millrace/tools-shared';
 import type { Case } from '../draft.js';
-import type { Random } from '../random.js';
 import type { Blank, World } from '../valid.js';
 
-/** Makes something of a valid request, or null where it has nothing to get hold of. */
+/** Breaks a valid request in one way; null if that does not apply to it. */
 export type Mutation = (blank: Blank, random: Random, world: World) => Case | null;
 
 export type Mutations = Readonly<Record<string, Mutation>>;

@@ -1,33 +1,33 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 
-/** More callers than a service has room for, on one queue that nobody works on. */
+/** More callers than a service has room for, all creating jobs on one queue that nobody works on. */
 export interface FloodOrder {
   readonly port: number;
   readonly token: string;
   readonly queue: string;
   readonly callers: number;
-  /** How many of them send bodies of this size. */
+  /** How many of them send bodies of `largeBytes`. */
   readonly large: number;
   readonly largeBytes: number;
 }
 
 export interface FloodReport {
-  /** How long each took that was let in. */
+  /** How long each accepted request took. */
   readonly acceptedMs: number[];
   readonly ids: string[];
   refused: number;
-  /** Refusals without Retry-After or in another shape than the documented one. */
-  rude: number;
-  /** Any other status, with its count. */
-  readonly odd: Record<number, number>;
+  /** Refusals without Retry-After, or not in the documented form. */
+  malformedRefusals: number;
+  /** How often each other status was answered. */
+  readonly otherStatuses: Record<number, number>;
   /** Connections that ended before the flood did. */
   cutOff: number;
 }
 
-/** Begins at once; `during` decides how long it lasts. */
+/** Starts at once and lasts for as long as `during` runs. */
 export async function flood(order: FloodOrder, during: () => Promise<void>): Promise<FloodReport> {
-  const thread = new Worker(new URL('../../actors/flood.js', import.meta.url), { workerData: order });
+  const thread = new Worker(new URL('../actors/flood.js', import.meta.url), { workerData: order });
   const failed = once(thread, 'error').then(([error]) => {
     throw error as Error;
   });
@@ -41,10 +41,4 @@ export async function flood(order: FloodOrder, during: () => Promise<void>): Pro
     failed.catch(() => undefined);
     await thread.terminate();
   }
-}
-
-/** The time within which the given part of them were answered. */
-export function percentile(times: readonly number[], part: number): number {
-  const sorted = times.toSorted((a, b) => a - b);
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? Number.NaN;
 }

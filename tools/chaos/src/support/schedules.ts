@@ -1,6 +1,6 @@
-import type { ChaosClient } from '../../history/client.js';
-import type { Database } from '../../stage/database.js';
-import { QUICK } from '../../stage/actors.js';
+import type { ChaosClient } from '../history/client.js';
+import { QUICK } from '../stage/actors.js';
+import type { Database } from '../stage/database.js';
 
 export async function createEverySecond(client: ChaosClient): Promise<string> {
   const body = { name: 'every-second', cron_expr: '* * * * * *', task_name: 'echo', config: QUICK };
@@ -10,12 +10,13 @@ export async function createEverySecond(client: ChaosClient): Promise<string> {
 }
 
 export interface Firing {
-  /** Seconds since 1970 of the occurrence, and of the job it made. */
+  /** When it was due, in seconds since 1970. */
   readonly occurrence: number;
+  /** When its job was created. */
   readonly firedAt: number;
 }
 
-/** What the schedules fired, by the keys of the jobs, which name the occurrence. */
+/** What the schedules fired, read from the idempotency keys of the jobs, which name the occurrence. */
 export async function firings(database: Database): Promise<readonly Firing[]> {
   return database.query<Firing>(`
     SELECT extract(epoch FROM right(idempotency_key, 20)::timestamptz)::float8 AS occurrence,
@@ -23,7 +24,7 @@ export async function firings(database: Database): Promise<readonly Firing[]> {
     FROM millrace.jobs WHERE idempotency_key LIKE 'millrace:cron:%' ORDER BY 1, 2`);
 }
 
-/** Occurrences with more than one job, and schedules whose count of firings is not that of their jobs. */
+/** One message per occurrence that has more than one job. */
 export async function doubleFirings(database: Database): Promise<readonly string[]> {
   const rows = await database.query<{ key: string; n: number }>(`
     SELECT metadata ->> 'cron_id' || ' at ' || right(idempotency_key, 20) AS key, count(*)::int AS n

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
 export interface UntilOptions {
-  /** What is awaited, for the message when it does not come. */
+  /** What is awaited; named in the error if it does not happen. */
   readonly what?: string;
   readonly withinMs?: number;
   readonly everyMs?: number;
@@ -11,8 +11,8 @@ export interface UntilOptions {
 export type NotYet = string | false | null | undefined;
 
 /**
- * Polls until `probe` gives an answer, and returns it. `false`, `null` and `undefined` mean not yet; so does a text, which then says
- * why in the failure. What a probe throws ends the waiting at once.
+ * Polls until `probe` returns an answer, and returns it. `false`, `null` and `undefined` mean not yet; so does a
+ * string, which then appears in the error as the reason. An error thrown by the probe ends the wait at once.
  */
 export async function until<T>(
   probe: () => Promise<T> | T,

@@ -1,10 +1,14 @@
-import { once } from 'node:events';
-import { createConnection, createServer, type AddressInfo, type Socket } from 'node:net';
+import { createConnection, createServer, type Socket } from 'node:net';
+import { close, listen } from '@millrace/tools-shared';
 
-/** A fixed address in front of whichever PostgreSQL is the primary now: what a virtual address or a name is to a real failover. */
+/**
+ * A fixed address in front of whichever PostgreSQL is the primary, as a virtual IP or a DNS name is in a real failover.
+ */
 export interface Relay {
   readonly port: number;
-  /** Sends new connections there and ends all others, so that nobody goes on talking to the one before. Null: refuses everybody. */
+  /**
+   * Sends new connections there and closes all others, so that nobody keeps talking to the old one. Null refuses all.
+   */
   pointTo(socketPath: string | null): void;
   close(): Promise<void>;
 }
@@ -28,19 +32,16 @@ export async function startRelay(target: string): Promise<Relay> {
     }
     client.pipe(upstream).pipe(client);
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
   const pointTo = (socketPath: string | null): void => {
     current = socketPath;
     for (const socket of open) socket.destroy();
   };
   return {
-    port: (server.address() as AddressInfo).port,
+    port: await listen(server),
     pointTo,
-    close: async () => {
+    close: () => {
       pointTo(null);
-      server.close();
-      await once(server, 'close');
+      return close(server);
     },
   };
 }

@@ -1,15 +1,15 @@
-import { createConnection, createServer, type AddressInfo, type Socket } from 'node:net';
 import { once } from 'node:events';
+import { createConnection, createServer, type Socket } from 'node:net';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { startProxy, type Proxy } from '../src/stage/proxy.js';
-import { until } from '../src/stage/until.js';
+import { startProxy, type Proxy } from '../src/proxy.js';
+import { listen } from '../src/sockets.js';
+import { until } from '../src/until.js';
 
 const echo = createServer((socket) => void socket.pipe(socket).on('error', () => undefined));
 let proxy: Proxy;
 
 beforeAll(async () => {
-  await once(echo.listen(0, '127.0.0.1'), 'listening');
-  proxy = await startProxy(`http://127.0.0.1:${(echo.address() as AddressInfo).port}`);
+  proxy = await startProxy(`http://127.0.0.1:${await listen(echo)}`);
 });
 afterAll(async () => {
   await proxy.close();
@@ -25,7 +25,7 @@ async function connect(): Promise<{ socket: Socket; received: () => string }> {
   return { socket, received: () => text };
 }
 
-it('holds back on a slow line, and never lets anything overtake', async () => {
+it('delays what passes on a slow line, and keeps it in order', async () => {
   const delays = [60, 40, 20, 5, 30];
   proxy.slow(() => delays.shift() ?? 1);
   const { socket, received } = await connect();
@@ -37,7 +37,7 @@ it('holds back on a slow line, and never lets anything overtake', async () => {
   }
   await until(() => received().length === sent.join('').length || received());
   expect(received()).toBe(sent.join(''));
-  // The first piece alone is held back by so much on the way there.
+  // The first chunk alone is delayed by 60 ms on the way there.
   expect(performance.now() - startedAt).toBeGreaterThan(55);
   socket.destroy();
   await proxy.restore();
@@ -58,7 +58,7 @@ it('passes nothing on once frozen, and works for new connections when restored',
   fresh.socket.destroy();
 });
 
-it('ends and refuses connections while cut', async () => {
+it('closes and refuses connections while cut', async () => {
   const { socket } = await connect();
   const closed = once(socket, 'close');
   await proxy.cut();

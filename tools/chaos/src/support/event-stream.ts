@@ -1,11 +1,11 @@
-import { TENANT_KEY } from '../../stage/server.js';
+import { TENANT_KEY } from '../stage/server.js';
 
 export interface SeenEvent {
   readonly status: string;
   readonly at: number;
 }
 
-/** The states of a job as its event stream tells them, until the stream ends by itself. */
+/** Follows the event stream of a job until the server ends it. */
 export async function watchEvents(baseUrl: string, job: string, signal: AbortSignal): Promise<readonly SeenEvent[]> {
   const response = await fetch(new URL(`/api/v1/jobs/${job}/events`, baseUrl), {
     headers: { authorization: `Bearer ${TENANT_KEY}` },

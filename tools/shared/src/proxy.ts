@@ -1,17 +1,20 @@
-import { createConnection, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import { createServer, type Socket } from 'node:net';
 import { Transform } from 'node:stream';
+import { close, connectTo, listen, viaPort } from './sockets.js';
 
-/** Stands between a server and its database, and can be told to misbehave. */
+/** Sits between a client and the server it talks to, and can be told to misbehave. */
 export interface Proxy {
-  /** The database's URL, through the proxy. */
+  /** The server's URL by way of the proxy. */
   readonly url: string;
-  /** Ends every connection and refuses new ones. */
+  /** Closes every connection and refuses new ones. */
   cut(): Promise<void>;
-  /** Takes connections and passes nothing on, in either direction: a peer that is gone without a word. */
+  /** Accepts connections and passes nothing on in either direction, like a peer that vanished without a word. */
   freeze(): void;
-  /** Holds back everything that passes, each way, by as many milliseconds as the function says; for connections that begin from now on. */
+  /**
+   * Delays everything that passes, each way, by what the function returns. Applies to connections opened from now on.
+   */
   slow(delayMs: () => number): void;
-  /** Back to normal, for connections that begin from now on; frozen ones stay as dead as they were. */
+  /** Back to normal for connections opened from now on; frozen ones stay dead. */
   restore(): Promise<void>;
   close(): Promise<void>;
 }
@@ -19,12 +22,12 @@ export interface Proxy {
 interface Pair {
   readonly client: Socket;
   readonly upstream: Socket;
-  /** What stands between them on a slow line, there and back. */
+  /** The delay lines between them, there and back; none on a fast line. */
   readonly lines: readonly Transform[];
 }
 
-export async function startProxy(databaseUrl: string): Promise<Proxy> {
-  const target = new URL(databaseUrl);
+export async function startProxy(targetUrl: string): Promise<Proxy> {
+  const target = new URL(targetUrl);
   const pairs = new Set<Pair>();
   let frozen = false;
   let delayMs: (() => number) | null = null;
@@ -32,14 +35,13 @@ export async function startProxy(databaseUrl: string): Promise<Proxy> {
     const pair = connect(client, target, pairs, delayMs);
     if (frozen) freeze(pair);
   });
-  await listen(server, 0);
-  const { port } = server.address() as AddressInfo;
+  const port = await listen(server);
   const cut = (): Promise<void> => {
     for (const pair of pairs) destroy(pair);
-    return new Promise((resolve) => server.close(() => resolve()));
+    return close(server);
   };
   return {
-    url: through(target, port),
+    url: viaPort(target, port),
     cut,
     freeze: () => {
       frozen = true;
@@ -48,22 +50,17 @@ export async function startProxy(databaseUrl: string): Promise<Proxy> {
     slow: (ms) => {
       delayMs = ms;
     },
-    restore: () => {
+    restore: async () => {
       frozen = false;
       delayMs = null;
-      return server.listening ? Promise.resolve() : listen(server, port);
+      if (!server.listening) await listen(server, port);
     },
     close: cut,
   };
 }
 
 function connect(client: Socket, target: URL, pairs: Set<Pair>, delayMs: (() => number) | null): Pair {
-  // A directory in place of a host means the socket in it.
-  const host = decodeURIComponent(target.hostname);
-  const port = Number(target.port || '5432');
-  const upstream = host.startsWith('/')
-    ? createConnection({ path: `${host}/.s.PGSQL.${port}` })
-    : createConnection({ host, port });
+  const upstream = connectTo(target);
   const lines = delayMs === null ? [] : [delayLine(delayMs), delayLine(delayMs)];
   const pair = { client, upstream, lines };
   pairs.add(pair);
@@ -80,7 +77,10 @@ function connect(client: Socket, target: URL, pairs: Set<Pair>, delayMs: (() => 
   return pair;
 }
 
-/** What goes in comes out later, in order. It is long, not narrow: what follows does not wait for what went before to arrive. */
+/**
+ * What goes in comes out later, in order. The line is long, not narrow: a chunk need not wait for the one before it to
+ * arrive.
+ */
 function delayLine(delayMs: () => number): Transform {
   const inFlight: unknown[] = [];
   let arrivesAt = 0;
@@ -92,7 +92,7 @@ function delayLine(delayMs: () => number): Transform {
       if (waitMs <= 0 && inFlight.length === 0) return done(null, chunk);
       inFlight.push(chunk);
       setTimeout(() => {
-        // Timers of different lengths may swap; what they let out must not.
+        // Timers of different lengths may fire out of order; the chunks must not come out that way.
         const first = inFlight.shift();
         if (!this.destroyed) this.push(first);
         if (inFlight.length === 0) whenEmpty?.();
@@ -112,21 +112,4 @@ function freeze({ client, upstream, lines }: Pair): void {
 
 function destroy({ client, upstream, lines }: Pair): void {
   for (const stream of [client, upstream, ...lines]) stream.destroy();
-}
-
-function listen(server: Server, port: number): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(port, '127.0.0.1', () => {
-      server.off('error', reject);
-      resolve();
-    });
-  });
-}
-
-function through(target: URL, port: number): string {
-  const url = new URL(target);
-  url.hostname = '127.0.0.1';
-  url.port = String(port);
-  return url.href;
 }

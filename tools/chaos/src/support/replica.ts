@@ -1,41 +1,32 @@
 import { execFile, spawn } from 'node:child_process';
-import {
-  appendFileSync,
-  chownSync,
-  closeSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { appendFileSync, chownSync, closeSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import pg from 'pg';
 import { CLEAN_ENVIRONMENT, pathForPrograms, readPassword, type Launch } from '@millrace/server/testing';
-import { onExit } from '../stage/exit.js';
-import { startRelay, type Relay } from './26-relay.js';
+import { allProcesses, onExit, until } from '@millrace/tools-shared';
+import pg from 'pg';
+import { startRelay, type Relay } from './relay.js';
 
 const USER = 'millrace';
 const SOCKET = '.s.PGSQL.5432';
-/** Belongs to the server that runs, not to its data. */
-const OF_THE_PROCESS = ['postmaster.pid', 'postmaster.opts', SOCKET, `${SOCKET}.lock`];
+/** Files that belong to the running server rather than to its data. */
+const PROCESS_FILES = ['postmaster.pid', 'postmaster.opts', SOCKET, `${SOCKET}.lock`];
 
 /**
- * One PostgreSQL of a pair. A standby is made from a running primary by the backup functions of PostgreSQL and a copy of its files, as its
- * own program for that would do, which is not among the embedded ones.
+ * One PostgreSQL of a pair. A standby is made from a running primary with PostgreSQL's backup functions and a copy of
+ * its files: what pg_basebackup does, which is not among the embedded programs.
  */
 export class Replica {
   readonly #forget: () => void;
 
   private constructor(
     readonly launch: Launch,
-    /** A standby reaches its primary through this; its account may not be able to walk to the socket. */
-    private readonly line: Relay,
+    /** How a standby reaches its primary: its account may not have access to the directory of the socket. */
+    private readonly relay: Relay,
   ) {
     this.#forget = onExit(() => this.#signalAll('SIGKILL'));
   }
 
-  /** One that runs already. From now on it lets others follow it. */
+  /** Takes over a server that is already running, and allows replication from it. */
   static async adopt(launch: Launch): Promise<Replica> {
     const hba = join(launch.dataDir, 'pg_hba.conf');
     if (!readFileSync(hba, 'utf8').includes('replication'))
@@ -49,31 +40,38 @@ export class Replica {
     return join(this.launch.dataDir, SOCKET);
   }
 
-  /** Resolves once the new one follows, and no commit here is acknowledged before it is there as well. */
+  /**
+   * Resolves once the standby follows synchronously: from then on no commit is acknowledged before it has arrived
+   * there.
+   */
   async createStandby(dataDir: string): Promise<Replica> {
     await this.#copyTo(dataDir);
     const { binaries, account, settings } = this.launch;
     const logFile = `${dataDir}.log`;
     const launch: Launch = { dataDir, logFile, binaries, account, settings };
     const password = readPassword(this.launch.dataDir);
-    const primary = `host=127.0.0.1 port=${this.line.port} user=${USER} password=${password} application_name=standby`;
-    // Not what the primary was told about its own standbys: once promoted, this one has none.
+    const primary = `host=127.0.0.1 port=${this.relay.port} user=${USER} password=${password} application_name=standby`;
+    // Replaces what the primary was told about its own standbys: once promoted, this one has none.
     writeOwned(join(dataDir, 'postgresql.auto.conf'), `primary_conninfo = '${primary}'\n`, launch);
     writeOwned(join(dataDir, 'standby.signal'), '', launch);
     start(launch);
     const standby = new Replica(launch, await startRelay(join(dataDir, SOCKET)));
-    await this.#until(`SELECT FROM pg_stat_replication WHERE application_name = 'standby' AND state = 'streaming'`);
+    await this.#untilFound(
+      `SELECT FROM pg_stat_replication WHERE application_name = 'standby' AND state = 'streaming'`,
+    );
     await this.query(`ALTER SYSTEM SET synchronous_standby_names = 'standby'`);
     await this.query('SELECT pg_reload_conf()');
-    await this.#until(`SELECT FROM pg_stat_replication WHERE application_name = 'standby' AND sync_state = 'sync'`);
+    await this.#untilFound(
+      `SELECT FROM pg_stat_replication WHERE application_name = 'standby' AND sync_state = 'sync'`,
+    );
     return standby;
   }
 
-  /** kill -9 of all its processes: nothing more is written, nothing more is answered. */
+  /** kill -9 of all its processes: from then on nothing is written and nothing is answered. */
   async kill(): Promise<void> {
     this.#forget();
     this.#signalAll('SIGKILL');
-    await this.line.close();
+    await this.relay.close();
   }
 
   async promote(): Promise<void> {
@@ -95,7 +93,7 @@ export class Replica {
       await client.query(`SELECT pg_backup_start('standby', true)`);
       await copyDirectory(this.launch.dataDir, dataDir);
       const { rows } = await client.query<{ labelfile: string }>('SELECT labelfile FROM pg_backup_stop(false)');
-      for (const name of OF_THE_PROCESS) rmSync(join(dataDir, name), { force: true });
+      for (const name of PROCESS_FILES) rmSync(join(dataDir, name), { force: true });
       writeOwned(join(dataDir, 'backup_label'), rows[0]?.labelfile ?? '', this.launch);
     } finally {
       await client.end();
@@ -110,24 +108,22 @@ export class Replica {
     return client;
   }
 
-  async #until(question: string): Promise<void> {
-    const deadline = performance.now() + 60_000;
-    while ((await this.query(question)).length === 0) {
-      if (performance.now() > deadline) throw new Error(`waited 60 s for: ${question}`);
-      await new Promise((resolve) => setTimeout(resolve, 50));
-    }
+  async #untilFound(question: string): Promise<void> {
+    const found = async (): Promise<boolean> => (await this.query(question)).length > 0;
+    await until(found, { what: question, withinMs: 60_000, everyMs: 50 });
   }
 
   #signalAll(signal: NodeJS.Signals): void {
     const [first] = readFileSync(join(this.launch.dataDir, 'postmaster.pid'), 'utf8').split('\n');
     const postmaster = Number(first);
-    // It stands still while its children are counted, and dies before them, or it would begin a recovery.
+    // Stopped while its children are counted, and killed before them, or it would begin a recovery.
     send(postmaster, 'SIGSTOP');
-    for (const pid of [postmaster, ...childrenOf(postmaster)]) send(pid, signal);
+    const children = allProcesses().filter(({ parent }) => parent === postmaster);
+    for (const { pid } of [{ pid: postmaster }, ...children]) send(pid, signal);
   }
 }
 
-/** Of files that are in use: some go away meanwhile, which is no failure. */
+/** The files are in use: some disappear meanwhile, which is not a failure. */
 function copyDirectory(from: string, to: string): Promise<void> {
   return new Promise((resolve, reject) => {
     execFile('cp', ['-a', from, to], { env: { ...process.env, LC_ALL: 'C' } }, (_error, _stdout, stderr) => {
@@ -154,22 +150,6 @@ function start({ dataDir, logFile, binaries, account, settings }: Launch): void 
 function writeOwned(path: string, text: string, { account }: Launch): void {
   writeFileSync(path, text, { mode: 0o600 });
   if (account) chownSync(path, account.uid, account.gid);
-}
-
-function childrenOf(parent: number): readonly number[] {
-  return readdirSync('/proc')
-    .map(Number)
-    .filter((pid) => pid > 0 && parentOf(pid) === parent);
-}
-
-/** The second field after the name, which stands in brackets and may hold anything. */
-function parentOf(pid: number): number | null {
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]);
-  } catch {
-    return null;
-  }
 }
 
 function send(pid: number, signal: NodeJS.Signals): void {

@@ -1,18 +1,17 @@
-import { once } from 'node:events';
-import { createServer, request, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { createServer, request, type IncomingMessage, type ServerResponse } from 'node:http';
+import { close, listen } from '@millrace/tools-shared';
 
 interface Target {
   readonly url: string;
 }
 
 /**
- * The least that a balancer does: each request goes to the next server, on a connection of its own. Whatever goes wrong is told to the client
- * as 502; nothing is repeated.
+ * The least that a load balancer does: each request goes to the next server, on a new connection. If anything goes
+ * wrong the client gets a 502; nothing is retried.
  */
 export interface Balancer {
   readonly url: string;
-  /** From now on no request goes there; those that are under way go on. */
+  /** Sends no more requests there; those in flight carry on. */
   takeOut(server: Target): void;
   putBack(server: Target): void;
   close(): Promise<void>;
@@ -27,13 +26,14 @@ export async function startBalancer(targets: readonly Target[]): Promise<Balance
       forward({ incoming, outgoing, body }, servers[turn]!.url);
     });
   });
-  balancer.listen(0, '127.0.0.1');
-  await once(balancer, 'listening');
   return {
-    url: `http://127.0.0.1:${(balancer.address() as AddressInfo).port}`,
+    url: `http://127.0.0.1:${await listen(balancer)}`,
     takeOut: (server) => void servers.splice(servers.indexOf(server), 1),
     putBack: (server) => void servers.push(server),
-    close: () => close(balancer),
+    close: () => {
+      balancer.closeAllConnections();
+      return close(balancer);
+    },
   };
 }
 
@@ -61,10 +61,4 @@ async function read(incoming: IncomingMessage): Promise<Buffer> {
   const chunks: Buffer[] = [];
   for await (const chunk of incoming) chunks.push(chunk as Buffer);
   return Buffer.concat(chunks);
-}
-
-async function close(server: Server): Promise<void> {
-  server.closeAllConnections();
-  server.close();
-  await once(server, 'close');
 }

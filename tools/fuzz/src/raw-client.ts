@@ -6,17 +6,19 @@ import { encode, type Case } from './draft.js';
 export type Outcome =
   | { readonly kind: 'answered'; readonly answers: readonly Answer[] }
   | { readonly kind: 'closed' }
-  /** Still open when the time was up. */
+  /** Neither answered nor closed within the time limit. */
   | { readonly kind: 'hung' }
   | { readonly kind: 'malformed'; readonly why: string };
 
-/** Nothing takes this long that does not mean to wait; large bodies on a busy machine included. */
+/** Nothing but a long poll takes this long, not even a large body on a busy machine. */
 const ANSWER_MS = 15_000;
-/** A long poll that was asked to wait is left after this, which is a thing clients do. */
+/** A long poll that was asked to wait is abandoned after this, as clients do. */
 const PATIENCE_MS = 400;
 
-/** One client. It keeps its connection as long as the server does. */
-export class Wire {
+/**
+ * A client on the bare socket, which can send bytes that are not HTTP. It keeps its connection open if the server does.
+ */
+export class RawClient {
   readonly #port: number;
   #socket: Socket | null = null;
 
@@ -24,24 +26,27 @@ export class Wire {
     this.#port = port;
   }
 
-  async send(each: Case): Promise<Outcome> {
-    const { method, version } = each.draft;
-    if (each.raw !== undefined) return this.#alone(each.raw, method);
+  async send(testCase: Case): Promise<Outcome> {
+    const { method, version } = testCase.draft;
+    if (testCase.raw !== undefined) return this.#sendAlone(testCase.raw, method);
     const reused = this.#socket !== null;
     const socket = (this.#socket ??= this.#open());
     this.#socket = null;
-    const outcome = await exchange(socket, encode(each.draft), method, { isWhole: oneAnswer, ms: timeFor(each) });
+    const outcome = await exchange(socket, encode(testCase.draft), method, {
+      isWhole: oneAnswer,
+      ms: timeFor(testCase),
+    });
     const [answer] = outcome.kind === 'answered' ? outcome.answers : [];
-    const goesOn = answer !== undefined && !answer.isOpen && answer.headers.get('connection') !== 'close';
-    if (goesOn && version === '1.1') this.#socket = socket;
+    const staysOpen = answer !== undefined && !answer.isOpen && answer.headers.get('connection') !== 'close';
+    if (staysOpen && version === '1.1') this.#socket = socket;
     else socket.destroy();
-    // The server may close an idle connection at any moment, also the one when a request is on its way.
-    if (outcome.kind === 'closed' && reused) return this.send(each);
+    // The server may close an idle connection at any moment, even while a request is on its way.
+    if (outcome.kind === 'closed' && reused) return this.send(testCase);
     return outcome;
   }
 
-  /** Broken framing: whatever the server makes of it, after our half of the connection is closed it has to end. */
-  async #alone(bytes: Buffer, method: string): Promise<Outcome> {
+  /** Broken framing: whatever the server makes of it, it has to close the connection once our half is closed. */
+  async #sendAlone(bytes: Buffer, method: string): Promise<Outcome> {
     const socket = this.#open();
     socket.on('connect', () => socket.end(bytes));
     const outcome = await exchange(socket, null, method, { isWhole: () => false, ms: ANSWER_MS });
@@ -56,7 +61,7 @@ export class Wire {
 
   #open(): Socket {
     const socket = connect({ port: this.#port, host: '127.0.0.1', noDelay: true });
-    // The close that follows says all there is to say.
+    // An error is always followed by a close, which is handled.
     return socket.on('error', () => undefined);
   }
 }
@@ -68,7 +73,7 @@ export function mayWait({ operation, draft }: Case): boolean {
   return operation.id === 'leaseJobs' && /"wait_secs"\s*:(?!\s*0[,}])/.test(draft.body?.toString('latin1') ?? '');
 }
 
-const timeFor = (each: Case): number => (mayWait(each) ? PATIENCE_MS : ANSWER_MS);
+const timeFor = (testCase: Case): number => (mayWait(testCase) ? PATIENCE_MS : ANSWER_MS);
 
 interface Limits {
   readonly isWhole: (answers: readonly Answer[]) => boolean;

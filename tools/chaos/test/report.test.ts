@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { readArguments } from '../src/arguments.js';
-import { withOutcome } from '../src/publish.js';
+import { UsageError } from '@millrace/tools-shared';
+import { readArguments, USAGE } from '../src/arguments.js';
 import { asMarkdown, asText, remarks } from '../src/report.js';
 
 const held = {
@@ -18,7 +18,7 @@ const missing = { ...held, row: 12, name: 'a pooler', notes: [], notRun: 'no pgb
 const broken = { ...held, row: 1, violations: ['job x is gone'] };
 
 describe('the report', () => {
-  it('is a table, with what was not run marked', () => {
+  it('is a table that marks the rows that were not run', () => {
     const table = asMarkdown([held, missing]);
     expect(table).toContain('| 5 | a crash | 1,000 crashes | 12,345 | 0 | 1.3 |');
     expect(table).toContain('| 12 | a pooler | not run |');
@@ -27,22 +27,20 @@ describe('the report', () => {
       expect.arrayContaining(['row 5: as expected', 'row 12 was not run: no pgbouncer here', 'row 1: job x is gone']),
     );
   });
-
-  it('goes between its marks, and nowhere else', () => {
-    const page = 'a\n<!-- outcome -->\nold\n<!-- end of outcome -->\nb';
-    expect(withOutcome(page, 'new')).toBe('a\n<!-- outcome -->\nnew\n<!-- end of outcome -->\nb');
-    expect(() => withOutcome('no marks', 'new')).toThrow('docs/reliability.md');
-  });
 });
 
 describe('the arguments', () => {
-  it('are read, with a seed of its own where none is given', () => {
+  it('are read, and a seed is drawn if none is given', () => {
     const args = readArguments(['--seed', '7', '--only', '1,16', '--scale', '0.1']);
     expect(args).toMatchObject({ seed: 7, only: [1, 16], scale: 0.1, publish: false, mutants: false });
     expect(readArguments([]).seed).toBeGreaterThanOrEqual(0);
   });
 
-  it.each([['--seed', 'x'], ['--only', '1,,2'], ['--what']])('refuse %s %s', (...argv) => {
-    expect(() => readArguments(argv)).toThrow();
+  it.each([['--seed', 'x'], ['--only', '1,,2'], ['--scale', '0'], ['--what']])('refuse %s %s', (...argv) => {
+    expect(() => readArguments(argv)).toThrow(UsageError);
+  });
+
+  it('answer --help with the usage, which is no mistake', () => {
+    expect(() => readArguments(['--help'])).toThrow(expect.objectContaining({ message: USAGE, exitCode: 0 }));
   });
 });
