@@ -13,6 +13,7 @@ const stages = [
     () =>
       runTool('dependency-cruiser', 'depcruise', [
         'packages',
+        'tools',
         '--config',
         '.dependency-cruiser.cjs',
         '--output-type',
