@@ -1,4 +1,5 @@
-// `npm start`: installs and builds what is missing, then is the service, in this very process, so that signals reach it.
+// `npm start`: installs and builds what is missing, then runs the service in this very process, so that signals reach
+// it.
 import { ready } from './lib/setup.mjs';
 
 const underNpm = process.env.npm_lifecycle_event !== undefined;
@@ -8,7 +9,7 @@ await ready();
 const { run } = await import('../packages/cli/dist/main.js');
 await run({ underNpm });
 
-/** npm runs us through a shell. A SIGTERM for npm ends both and never gets here: being an orphan is how we learn of it. */
+/** npm runs us through a shell. A SIGTERM for npm ends both and never gets here; we notice by becoming an orphan. */
 function stopWhenOrphaned() {
   const parent = process.ppid;
   const watch = setInterval(() => {

@@ -6,7 +6,8 @@ import { join } from 'node:path';
 
 /**
  * One process at a time sets up a clone. Whoever listens on the clone's address has the lock; the kernel frees it with
- * the process, however that ends, and waiting is a connection that closes. It needs nothing installed, built or written.
+ * the process, however that ends, and waiting is a connection that closes. Nothing needs to be installed, built or
+ * written.
  */
 export async function withLock(name, body) {
   const address = addressFor(name);
@@ -26,7 +27,7 @@ export async function withLock(name, body) {
 
 function addressFor(name) {
   const id = createHash('sha256').update(name).digest('hex').slice(0, 16);
-  // On Linux an abstract address, which leaves no file; elsewhere a file that a crash may leave and the next one clears.
+  // On Linux an abstract address, which leaves no file; elsewhere a file, which the next process removes after a crash.
   return process.platform === 'linux' ? `\0millrace-setup-${id}` : join(tmpdir(), `millrace-setup-${id}.sock`);
 }
 

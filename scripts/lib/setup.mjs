@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { withLock } from './lock.mjs';
-import { root, runNpm, runTool } from './tools.mjs';
+import { root, run, runNpm, runTool } from './tools.mjs';
 
 const OLDEST_NODE = [20, 12];
 
@@ -28,8 +28,15 @@ export async function installed() {
 /** Everything, tests included; resolves to the exit code. */
 export const buildAll = () => withLock(root, () => build([]));
 
-/** One package, with all it rests on; resolves to the exit code. */
+/** One package and everything it depends on; resolves to the exit code. */
 export const buildPackage = (path) => withLock(root, () => build([path]));
+
+/** Builds a tool and runs its program; resolves to the exit code. */
+export async function runBuilt(path, args) {
+  await installed();
+  const code = await buildPackage(path);
+  return code === 0 ? run(process.execPath, [join(root, path, 'dist', 'main.js'), ...args]) : code;
+}
 
 function refuseOldNode() {
   const [major, minor] = process.versions.node.split('.').map(Number);
@@ -52,7 +59,9 @@ function isInstalled() {
   const wanted = readPackages(join(root, 'package-lock.json'));
   const found = readPackages(join(root, 'node_modules', '.package-lock.json'));
   return Object.entries(wanted).every(([path, entry]) => {
-    if (path === '' || !path.includes('node_modules/') || entry.link || !isForThisMachine(entry)) return true;
+    if (path === '' || !path.includes('node_modules/') || !isForThisMachine(entry)) return true;
+    // A workspace is a link, which is missing or leads nowhere after a workspace was added or moved.
+    if (entry.link) return existsSync(join(root, path, 'package.json'));
     return found[path]?.version === entry.version && existsSync(join(root, path, 'package.json'));
   });
 }
@@ -65,7 +74,7 @@ function readPackages(path) {
   }
 }
 
-/** Packages for another system stay out, and so do optional ones that npm judged by something else than system and processor. */
+/** Not packages for another system, nor optional ones that npm chose by more than the system and the processor. */
 function isForThisMachine({ os, cpu, libc, optional }) {
   const fits = (list, value) => list === undefined || list.includes(value);
   if (!fits(os, process.platform) || !fits(cpu, process.arch)) return false;
@@ -97,8 +106,8 @@ async function build(projects) {
 /** Of everything the build reads. Contents, not times: a checkout changes times and a copy keeps them. */
 function fingerprint() {
   const hash = createHash('sha256');
-  const packages = readdirSync(join(root, 'packages')).map((name) => join('packages', name));
-  const sources = packages.flatMap((dir) => [
+  const projects = ['packages', 'tools'].flatMap((dir) => readdirSync(join(root, dir)).map((name) => join(dir, name)));
+  const sources = projects.flatMap((dir) => [
     join(dir, 'tsconfig.json'),
     join(dir, 'package.json'),
     ...list(join(dir, 'src')),

@@ -29,11 +29,16 @@ export function runNpm(args) {
 }
 
 /**
- * npm hands its own configuration down by environment. What concerns where packages come from is wanted; what
- * narrowed the command that runs us (`npm start --omit=dev`, `npm test --workspace=...`) must not narrow the installation.
+ * npm passes its own configuration on in the environment. Where packages come from is wanted; what narrowed the command
+ * that runs us (`npm start --omit=dev`, `npm test --workspace=...`) must not narrow the installation.
  */
-const narrowing =
-  /^npm_config_(omit|include|production|only|also|optional|dev|workspaces?|include_workspace_root|global|location|dry_run|package_lock.*|install_.*|local_prefix|prefix|if_present|save.*|os|cpu|libc)$/i;
+const narrowing = new RegExp(
+  `^npm_config_(${[
+    'omit|include|production|only|also|optional|dev|workspaces?|include_workspace_root|global|location|dry_run',
+    'package_lock.*|install_.*|local_prefix|prefix|if_present|save.*|os|cpu|libc',
+  ].join('|')})$`,
+  'i',
+);
 
 function installEnvironment() {
   const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !narrowing.test(name)));
