@@ -137,21 +137,16 @@ describe('reporting', () => {
     expect((await getJob(a, leased.job.id)).status).toBe('completed');
   });
 
-  it.each(['heartbeat', 'complete', 'fail'])(
-    '%s on an unknown job is a 404, without a token a 400',
-    async (what) => {
-      const body = { lease_token: randomUUID(), error: 'x', extend_secs: 5 };
-      for (const id of [randomUUID(), 'x', '1', '%00']) {
-        expect((await worker.post(`/api/v1/jobs/${id}/${what}`, body)).status).toBe(404);
-      }
-      const { job } = await held();
-      expect((await worker.post(`/api/v1/jobs/${job.id}/${what}`, { ...body, lease_token: undefined })).status).toBe(
-        400,
-      );
-      expect((await worker.post(`/api/v1/jobs/${job.id}/${what}`, { ...body, lease_token: 5 })).status).toBe(400);
-      expect((await worker.post(`/api/v1/jobs/${job.id}/${what}`)).status).toBe(400);
-    },
-  );
+  it.each(['heartbeat', 'complete', 'fail'])('%s on an unknown job is a 404, without a token a 400', async (what) => {
+    const body = { lease_token: randomUUID(), error: 'x', extend_secs: 5 };
+    for (const id of [randomUUID(), 'x', '1', '%00']) {
+      expect((await worker.post(`/api/v1/jobs/${id}/${what}`, body)).status).toBe(404);
+    }
+    const { job } = await held();
+    expect((await worker.post(`/api/v1/jobs/${job.id}/${what}`, { ...body, lease_token: undefined })).status).toBe(400);
+    expect((await worker.post(`/api/v1/jobs/${job.id}/${what}`, { ...body, lease_token: 5 })).status).toBe(400);
+    expect((await worker.post(`/api/v1/jobs/${job.id}/${what}`)).status).toBe(400);
+  });
 
   it('a token of another job is no token of this one', async () => {
     const [one, two] = [await held(), await held()];

@@ -30,38 +30,35 @@ describe('retries', async () => {
     ['exponential', [10, 20, 40, 55]],
     ['linear', [10, 20, 30, 40]],
     ['fixed', [10, 10, 10, 10]],
-  ] as const)(
-    '%s: waits as configured, up to the cap, and is not claimable before',
-    async (retry_backoff, delays) => {
-      const queue = newQueue();
-      const config = {
-        retry_backoff,
-        retry_delay_secs: 10,
-        retry_max_delay_secs: 55,
-        jitter_factor: 0,
-        max_retries: 9,
-      };
-      const id = await createJob(a, queue, { config });
-      for (const [n, delay] of delays.entries()) {
-        const { atLeast, atMost } = await failOnce(queue);
-        expect(atLeast).toBeLessThanOrEqual(delay);
-        expect(atMost).toBeGreaterThanOrEqual(delay);
-        expect((await getJob(a, id)).retry_count).toBe(n + 1);
-        expect(await lease(worker, queue)).toEqual([]);
-        await clock.advance(delay);
-      }
-      const last = await leaseOne(worker, queue);
-      expect(last.job).toMatchObject({ status: 'running', next_retry_at: null, error_message: 'broken' });
-      expect((await complete(worker, last)).status).toBe(204);
-      expect(await getJob(a, id)).toMatchObject({
-        status: 'completed',
-        retry_count: 4,
-        delivery_count: 5,
-        next_retry_at: null,
-        error_message: 'broken',
-      });
-    },
-  );
+  ] as const)('%s: waits as configured, up to the cap, and is not claimable before', async (retry_backoff, delays) => {
+    const queue = newQueue();
+    const config = {
+      retry_backoff,
+      retry_delay_secs: 10,
+      retry_max_delay_secs: 55,
+      jitter_factor: 0,
+      max_retries: 9,
+    };
+    const id = await createJob(a, queue, { config });
+    for (const [n, delay] of delays.entries()) {
+      const { atLeast, atMost } = await failOnce(queue);
+      expect(atLeast).toBeLessThanOrEqual(delay);
+      expect(atMost).toBeGreaterThanOrEqual(delay);
+      expect((await getJob(a, id)).retry_count).toBe(n + 1);
+      expect(await lease(worker, queue)).toEqual([]);
+      await clock.advance(delay);
+    }
+    const last = await leaseOne(worker, queue);
+    expect(last.job).toMatchObject({ status: 'running', next_retry_at: null, error_message: 'broken' });
+    expect((await complete(worker, last)).status).toBe(204);
+    expect(await getJob(a, id)).toMatchObject({
+      status: 'completed',
+      retry_count: 4,
+      delivery_count: 5,
+      next_retry_at: null,
+      error_message: 'broken',
+    });
+  });
 
   it('jitter spreads the delays around the cap, below and above it', async () => {
     const delays: number[] = [];

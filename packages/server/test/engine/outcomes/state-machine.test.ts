@@ -2,13 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { JOB_STATUSES, TERMINAL_JOB_STATUSES, type JobStatus } from '@millrace/contract';
 import { pino } from 'pino';
 import { afterAll, describe, expect, it } from 'vitest';
-import {
-  isTerminal,
-  JOB_EVENTS,
-  nextState,
-  TRANSITIONS,
-  type JobEvent,
-} from '../../../src/domain/job-state.js';
+import { isTerminal, JOB_EVENTS, nextState, TRANSITIONS, type JobEvent } from '../../../src/domain/job-state.js';
 import { createEngine } from '../../../src/engine/engine.js';
 import { plainSettlement } from '../../../src/engine/outcomes/settlement.js';
 import type { JobRecord, LeasedJob } from '../../../src/domain/records.js';
