@@ -14,8 +14,8 @@ import type { CronFiringRecord, CronRecord, CronSpec, Instant } from '../../doma
 import type { CronsApi, ListQuery, Page } from '../api.js';
 
 /**
- * Schedules as their tenants see them. Occurrences are computed here, from an instant that the database gave; the statement that stores one
- * checks that it still lies ahead, and if not, this starts over from a new instant.
+ * Schedules as their tenants see them. Occurrences are computed here, starting from the database's time; the statement
+ * that stores one checks that it is still in the future and, if not, the computation starts over.
  */
 const sql = loadStatements('cron.sql', [
   'cron_clock',
@@ -49,7 +49,7 @@ export class Crons implements CronsApi {
         insertValues(tenant, spec, first),
       );
       if (answer?.id) return answer.id;
-      if (answer?.ahead) throw new MillraceError('conflict', `a schedule named "${spec.name}" exists already`);
+      if (answer?.ahead) throw new MillraceError('conflict', `a schedule named "${spec.name}" already exists`);
     }
   }
 
@@ -69,8 +69,8 @@ export class Crons implements CronsApi {
   }
 
   async remove(tenant: string, id: string): Promise<void> {
-    const gone = isUuid(id) && (await this.db.transaction((execute) => deleteCron(execute, tenant, id)));
-    if (!gone) throw await this.#absent(id);
+    const deleted = isUuid(id) && (await this.db.transaction((execute) => deleteCron(execute, tenant, id)));
+    if (!deleted) throw await this.#absent(id);
   }
 
   async pause(tenant: string, id: string): Promise<void> {
@@ -78,7 +78,7 @@ export class Crons implements CronsApi {
     if (!paused) throw await this.#absent(id);
   }
 
-  /** A schedule whose last occurrence has passed has nothing to resume, and stays as it is. */
+  /** A schedule whose last occurrence has passed has nothing to resume and stays as it is. */
   async resume(tenant: string, id: string): Promise<void> {
     for (;;) {
       const row = await this.#row(tenant, id);
@@ -120,9 +120,9 @@ export class Crons implements CronsApi {
 }
 
 async function deleteCron(execute: Execute, tenant: string, id: string): Promise<boolean> {
-  const [gone] = await execute(sql.delete_cron, [tenant, id]);
-  if (gone) await execute(sql.delete_firings, [tenant, id]);
-  return gone !== undefined;
+  const [deleted] = await execute(sql.delete_cron, [tenant, id]);
+  if (deleted) await execute(sql.delete_firings, [tenant, id]);
+  return deleted !== undefined;
 }
 
 function insertValues(tenant: string, spec: CronSpec, firstMs: number): unknown[] {

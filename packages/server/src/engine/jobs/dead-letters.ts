@@ -4,7 +4,7 @@ import type { Database } from '../../store/database.js';
 import { countDeadLetters, listDeadLetters, type DeadLetterFilter } from '../../store/list-statements.js';
 import { toDeadLetter, toInstant, type DeadLetterRow } from '../../store/rows.js';
 import { loadStatements } from '../../store/sql.js';
-import { decodeDeadLetterCursor, encodeDeadLetterCursor, type DeadLetterPlace } from '../shared/cursor.js';
+import { decodeDeadLetterCursor, encodeDeadLetterCursor, type DeadLetterPosition } from '../shared/cursor.js';
 import type { Hub } from '../shared/hub.js';
 import type { Counters } from '../shared/counters.js';
 import { readPage } from '../shared/page.js';
@@ -31,7 +31,7 @@ export class DeadLetters implements DeadLettersApi {
   async list(tenant: string, query: ListQuery): Promise<Page<DeadLetterRecord>> {
     const { createdAfter, createdBefore } = query;
     const filter: DeadLetterFilter = { tenant, createdAfter, createdBefore };
-    const page = await readPage<DeadLetterRow, DeadLetterPlace>(this.db, query, {
+    const page = await readPage<DeadLetterRow, DeadLetterPosition>(this.db, query, {
       list: (window) => listDeadLetters(filter, window),
       count: () => countDeadLetters(filter),
       decodeCursor: decodeDeadLetterCursor,

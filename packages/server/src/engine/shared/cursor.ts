@@ -2,8 +2,9 @@ import { invalidRequest } from '../../domain/errors.js';
 import { isUuid } from '../../domain/ids.js';
 
 /**
- * Opaque to callers, and checked when it comes back: a cursor is where a page ended. Lists in order of id need the id alone, the
- * firings of a schedule their number; dead letters are ordered by their instant, to the microsecond, and then by their number.
+ * A cursor says where a page ended. It is opaque to callers and checked when it comes back. Lists in order of id need
+ * only the id, the firings of a schedule their number; dead letters are ordered by created_at, to the microsecond, and
+ * then by id.
  */
 const INSTANT = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{1,6})?Z$/;
 
@@ -25,14 +26,14 @@ export function decodeNumberCursor(cursor: string): number {
   return number;
 }
 
-export interface DeadLetterPlace {
+export interface DeadLetterPosition {
   readonly createdAt: string;
   readonly id: number;
 }
 
-export const encodeDeadLetterCursor = ({ createdAt, id }: DeadLetterPlace): string => encode([createdAt, id]);
+export const encodeDeadLetterCursor = ({ createdAt, id }: DeadLetterPosition): string => encode([createdAt, id]);
 
-export function decodeDeadLetterCursor(cursor: string): DeadLetterPlace {
+export function decodeDeadLetterCursor(cursor: string): DeadLetterPosition {
   const [createdAt, id, ...rest] = decode(cursor);
   if (typeof createdAt !== 'string' || !INSTANT.test(createdAt) || Number.isNaN(Date.parse(createdAt)))
     throw badCursor();
@@ -49,12 +50,10 @@ function decode(cursor: string): readonly unknown[] {
     const parts: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString('utf8'));
     if (Array.isArray(parts)) return parts;
   } catch {
-    // Falls through: whatever is wrong with it, it is not one of ours.
+    // Falls through: whatever is wrong with it, we did not issue it.
   }
   throw badCursor();
 }
 
 const badCursor = () =>
-  invalidRequest('cursor is not one that this service gave out', [
-    { path: 'cursor', message: 'is not a valid cursor' },
-  ]);
+  invalidRequest('cursor is not one that this service issued', [{ path: 'cursor', message: 'is not a valid cursor' }]);
