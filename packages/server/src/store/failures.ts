@@ -76,3 +76,25 @@ export function translate(error: unknown): unknown {
   if (error instanceof MillraceError || !isOutage(error)) return error;
   return unavailable('the database is out of reach; try again shortly', error);
 }
+
+/** Where to connect, or as whom, is wrong, and will be in half a minute: no start waits for that. */
+export class ConnectionSettingsError extends Error {
+  override readonly name = 'ConnectionSettingsError';
+}
+
+const WRONG_SETTINGS: Readonly<Record<string, string>> = {
+  '28P01': 'the database refuses these credentials',
+  '28000': 'the database refuses these credentials',
+  '3D000': 'there is no such database',
+  ENOTFOUND: 'the host of the database is unknown',
+};
+
+/**
+ * For a start or a command. A process that already serves takes the same errors for an outage: the password is being
+ * changed, or a name server is away, and it has no better place to go.
+ */
+export function translateAtStart(error: unknown): unknown {
+  const cause = error instanceof MillraceError ? error.cause : error;
+  const message = WRONG_SETTINGS[(cause as CodedError | null)?.code ?? ''];
+  return message === undefined ? translate(error) : new ConnectionSettingsError(message, { cause });
+}
