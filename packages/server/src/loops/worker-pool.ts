@@ -16,7 +16,7 @@ import type { HeldLeases } from './held-leases.js';
  * Runs the jobs of the default queue inside the server, `workers` at a time.
  *
  * A job in hand is: buffered (claimed, not started) → running → settling (its end is on the way to the database) → out of hand. It is
- * under a lease from the first to the last, which `Holdings` keeps alive.
+ * under a lease from the first to the last, which `HeldLeases` keeps alive.
  *
  * How many to have in hand: as many as there are workers, and where handlers are fast, as many as they finish in AHEAD_SECS, so that claims
  * are few and large under load and nothing waits here that an idle process elsewhere could run.
