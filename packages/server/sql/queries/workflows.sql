@@ -22,8 +22,8 @@ WITH clock AS MATERIALIZED (
   INSERT INTO millrace.jobs (created_at, priority, id, tenant, queue, task, payload, config, metadata, workflow_id, step)
   SELECT now, priority, id, tenant, queue, task, payload, config, metadata, workflow_id, step FROM root
 ), queued AS (
-  INSERT INTO millrace.ready (scheduled_at, priority, retry_count, delivery_count, id, tenant, queue, workflow_id)
-  SELECT now, priority, 0, 0, id, tenant, queue, workflow_id FROM root
+  INSERT INTO millrace.ready (scheduled_at, priority, retry_count, delivery_count, id, tenant, queue, workflow_id, size)
+  SELECT now, priority, 0, 0, id, tenant, queue, workflow_id, millrace.job_size(payload, metadata, NULL) FROM root
 )
 SELECT prefix FROM clock;
 
@@ -108,8 +108,8 @@ WITH clock AS MATERIALIZED (
   INSERT INTO millrace.jobs (created_at, priority, id, tenant, queue, task, payload, config, metadata, workflow_id, step)
   SELECT now, priority, id, tenant, queue, task, payload, config, metadata, workflow_id, step FROM step
 ), queued AS (
-  INSERT INTO millrace.ready (scheduled_at, priority, retry_count, delivery_count, id, tenant, queue, workflow_id)
-  SELECT now, priority, 0, 0, id, tenant, queue, workflow_id FROM step
+  INSERT INTO millrace.ready (scheduled_at, priority, retry_count, delivery_count, id, tenant, queue, workflow_id, size)
+  SELECT now, priority, 0, 0, id, tenant, queue, workflow_id, millrace.job_size(payload, metadata, NULL) FROM step
 )
 SELECT now FROM clock;
 

@@ -25,6 +25,7 @@ export class Outbox {
   #waiting: HeldCompletion[] = [];
   #inFlight = 0;
   #size = 0;
+  #characters = 0;
   #scheduled = false;
 
   constructor(private readonly doors: OutboxDoors) {}
@@ -34,8 +35,14 @@ export class Outbox {
     return this.#size;
   }
 
+  /** Of their results. */
+  get characters(): number {
+    return this.#characters;
+  }
+
   add(completion: HeldCompletion): void {
     this.#size++;
+    this.#characters += completion.result.length;
     this.#waiting.push(completion);
     this.#schedule();
   }
@@ -73,6 +80,7 @@ export class Outbox {
 
   #leave(completions: readonly HeldCompletion[], missed: readonly HeldCompletion[]): void {
     this.#size -= completions.length;
+    for (const { result } of completions) this.#characters -= result.length;
     for (const completion of missed) this.doors.missed(completion);
     if (missed.length < completions.length) this.doors.stored();
   }

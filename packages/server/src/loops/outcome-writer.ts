@@ -24,10 +24,14 @@ export interface OutcomeWriterOptions {
 }
 
 const RETRY_MS = 1_000;
+/** Of results that are not stored yet, beyond which nothing more should be claimed. */
+const FULL_CHARACTERS = 64 * 1024 * 1024;
 
 export class OutcomeWriter {
   readonly #alone = new Set<Promise<void>>();
   readonly #outbox: Outbox;
+  /** Of the results that go alone. */
+  #characters = 0;
   #hurried = false;
 
   constructor(
@@ -44,6 +48,11 @@ export class OutcomeWriter {
   /** How many are on their way. */
   get size(): number {
     return this.#alone.size + this.#outbox.size;
+  }
+
+  /** Results on their way hold as much memory as they should. */
+  get isFull(): boolean {
+    return this.#characters + this.#outbox.characters > FULL_CHARACTERS;
   }
 
   /** From now on nothing is tried twice. */
@@ -67,7 +76,10 @@ export class OutcomeWriter {
   }
 
   #settleAlone(held: HeldJob, end: AttemptEnd): void {
-    this.#track(held, this.#settle(held, end));
+    const characters = end.kind === 'completed' ? end.result.length : 0;
+    this.#characters += characters;
+    const settlement = this.#settle(held, end).finally(() => (this.#characters -= characters));
+    this.#track(held, settlement);
   }
 
   #track(held: HeldJob, settlement: Promise<void>): void {

@@ -22,7 +22,7 @@ import type { HeldLeases } from './held-leases.js';
  * How many to have buffered or running: as many as there are workers, and where handlers are fast, as many as they finish
  * in AHEAD_MS and the time that a claim takes. So claims are few and large under load, however distant the database, and
  * nothing waits here that an idle process elsewhere could run. With those that are settling there are never more than
- * MAX_IN_HAND: a database that stores no outcomes gets no claims either.
+ * MAX_IN_HAND, nor claims while the outcomes are full: a database that stores no outcomes gets no claims either.
  */
 export interface WorkerPoolOptions {
   readonly queue: string;
@@ -63,6 +63,8 @@ export class WorkerPool {
   #news = false;
   /** The last claim came short and nothing has been heard since: asking again would find nothing. */
   #dry = false;
+  /** The last claim ended because its jobs are large: those are worked off before more are asked for. */
+  #cut = false;
   #timer: NodeJS.Timeout | null = null;
   #tick: NodeJS.Timeout | null = null;
   #idle: (() => void) | null = null;
@@ -125,9 +127,9 @@ export class WorkerPool {
       const most = MAX_IN_HAND - unfinished - this.#outcomes.size;
       const worthIt = Math.min(target, 2 * MAX_CLAIM) / 2;
       const starving = this.#buffer.length === 0 && this.#claiming === 0;
-      if (room <= 0 || (room < worthIt && !starving)) return;
-      // Outcomes that are being stored make room soon: until then, better few large claims than many small ones.
-      if (most < Math.min(room, worthIt)) return;
+      if (room <= 0 || (!starving && (this.#cut || room < worthIt))) return;
+      // Outcomes that are being stored will make room: until then, better few large claims than many small ones.
+      if (this.#outcomes.isFull || most < Math.min(room, worthIt)) return;
       void this.#claim(Math.min(room, most, MAX_CLAIM));
     }
   }
@@ -139,7 +141,9 @@ export class WorkerPool {
     let claimed: HeldJob[] | null = null;
     const startedAt = performance.now();
     try {
-      claimed = await this.options.claimer.claim(this.options.queue, pooledSlots(n, POOL_LEASE_SECS));
+      const claim = await this.options.claimer.claim(this.options.queue, pooledSlots(n, POOL_LEASE_SECS));
+      claimed = claim.jobs;
+      this.#cut = claim.cut;
       this.#pace.claimTook(performance.now() - startedAt);
     } catch (error) {
       const level = isUnavailable(error) ? 'debug' : 'warn';
@@ -148,7 +152,7 @@ export class WorkerPool {
     this.#claiming--;
     this.#claimingSlots -= n;
     // Before the jobs are taken in: starting them asks for more at once, and there is no more.
-    this.#dry = claimed === null || (claimed.length < n && !this.#news);
+    this.#dry = claimed === null || (claimed.length < n && !this.#cut && !this.#news);
     if (claimed) this.#accept(claimed);
     this.#signalIfQuiet();
     if (this.#dry) await this.#setAlarm(claimed === null);
