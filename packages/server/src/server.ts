@@ -127,7 +127,7 @@ function startLoops({ config, engine: { maintenance, cronFirer, hub }, logger, l
 
 function createPool(config: Config, engine: EngineParts, handlers: Handlers, logger: Logger): WorkerPool {
   const { claimer, settler, hub, keeper } = engine;
-  const heldLeases = new HeldLeases(keeper, POOL_LEASE_SECS, logger);
+  const heldLeases = new HeldLeases(keeper, settler, POOL_LEASE_SECS, logger);
   const { defaultQueue: queue, workers, maxPayloadBytes } = config;
   return new WorkerPool({ queue, workers, maxPayloadBytes, handlers, claimer, settler, hub, heldLeases, logger });
 }

@@ -2,7 +2,7 @@ import { int4Array, plainArray, textArray, uuidArray } from '../../store/arrays.
 import type { Database } from '../../store/database.js';
 import { toInstant } from '../../store/rows.js';
 import { loadStatements } from '../../store/sql.js';
-import { formBundles, type HeldJob } from './bundle.js';
+import { holdAlone, holdInBundles, type HeldJob } from './bundle.js';
 import type { QueueHead } from './idle-queues.js';
 import { ClaimedJob, type OptionalFields } from './claimed-job.js';
 import type { Hub } from '../shared/hub.js';
@@ -198,15 +198,15 @@ function splitPayloads(payloads: string): string[] {
     : parts.map((part) => Buffer.from(part).toString());
 }
 
-/** `alone` are the numbers, from 1, of those that are held each for itself though the slots have a bundle. */
+/** `alone`: the numbers, from 1, of those that have their own leases although the slots have a bundle. */
 function leased(jobs: readonly JobRecord[], slots: Slots, alone: readonly number[]): HeldJob[] {
   const { bundle: token } = slots;
-  if (token === null) return jobs.map((job, k) => ({ job, leaseToken: slots.tokenOf(k), bundle: null, place: 0 }));
+  if (token === null) return jobs.map((job, k) => holdAlone(job, slots.tokenOf(k)));
+  if (alone.length === 0) return holdInBundles(token, jobs);
   const numbers = new Set(alone);
-  const all = jobs.map((job, k) => {
-    const leaseToken = numbers.has(k + 1) ? slots.tokenOf(k) : token;
-    return { job, leaseToken, bundle: null, place: 0 };
-  });
-  formBundles(token, numbers.size === 0 ? all : all.filter((_, k) => !numbers.has(k + 1)));
-  return all;
+  const bundled = holdInBundles(
+    token,
+    jobs.filter((_, k) => !numbers.has(k + 1)),
+  ).values();
+  return jobs.map((job, k) => (numbers.has(k + 1) ? holdAlone(job, slots.tokenOf(k)) : bundled.next().value!));
 }
