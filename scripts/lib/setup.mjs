@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { withLock } from './lock.mjs';
-import { root, runNpm, runTool } from './tools.mjs';
+import { root, run, runNpm, runTool } from './tools.mjs';
 
 const OLDEST_NODE = [20, 12];
 
@@ -31,6 +31,13 @@ export const buildAll = () => withLock(root, () => build([]));
 /** Builds one package and its dependencies; resolves to the exit code. */
 export const buildPackage = (path) => withLock(root, () => build([path]));
 
+/** Builds a tool and runs its program; resolves to the exit code. */
+export async function runBuilt(path, args) {
+  await installed();
+  const code = await buildPackage(path);
+  return code === 0 ? run(process.execPath, [join(root, path, 'dist', 'main.js'), ...args]) : code;
+}
+
 function refuseOldNode() {
   const [major, minor] = process.versions.node.split('.').map(Number);
   if (major > OLDEST_NODE[0] || (major === OLDEST_NODE[0] && minor >= OLDEST_NODE[1])) return;
@@ -52,7 +59,9 @@ function isInstalled() {
   const wanted = readPackages(join(root, 'package-lock.json'));
   const found = readPackages(join(root, 'node_modules', '.package-lock.json'));
   return Object.entries(wanted).every(([path, entry]) => {
-    if (path === '' || !path.includes('node_modules/') || entry.link || !isForThisMachine(entry)) return true;
+    if (path === '' || !path.includes('node_modules/') || !isForThisMachine(entry)) return true;
+    // A workspace is a link, which is missing or leads nowhere after a workspace was added or moved.
+    if (entry.link) return existsSync(join(root, path, 'package.json'));
     return found[path]?.version === entry.version && existsSync(join(root, path, 'package.json'));
   });
 }
@@ -97,8 +106,8 @@ async function build(projects) {
 /** A hash of everything the build reads. By content, not by time: a checkout changes times and a copy keeps them. */
 function fingerprint() {
   const hash = createHash('sha256');
-  const packages = readdirSync(join(root, 'packages')).map((name) => join('packages', name));
-  const sources = packages.flatMap((dir) => [
+  const projects = ['packages', 'tools'].flatMap((dir) => readdirSync(join(root, dir)).map((name) => join(dir, name)));
+  const sources = projects.flatMap((dir) => [
     join(dir, 'tsconfig.json'),
     join(dir, 'package.json'),
     ...list(join(dir, 'src')),

@@ -29,13 +29,16 @@ export function runNpm(args) {
 }
 
 /**
- * npm passes its own configuration on in the environment. Where packages come from must be kept; what narrowed the
- * command that runs us (`npm start --omit=dev`, `npm test --workspace=...`) must not narrow the installation.
+ * npm passes its own configuration on in the environment. Where packages come from is wanted; what narrowed the command
+ * that runs us (`npm start --omit=dev`, `npm test --workspace=...`) must not narrow the installation.
  */
-const NARROWING_OPTIONS =
-  'omit|include|production|only|also|optional|dev|workspaces?|include_workspace_root|global|location|dry_run|' +
-  'package_lock.*|install_.*|local_prefix|prefix|if_present|save.*|os|cpu|libc';
-const narrowing = new RegExp(`^npm_config_(${NARROWING_OPTIONS})$`, 'i');
+const narrowing = new RegExp(
+  `^npm_config_(${[
+    'omit|include|production|only|also|optional|dev|workspaces?|include_workspace_root|global|location|dry_run',
+    'package_lock.*|install_.*|local_prefix|prefix|if_present|save.*|os|cpu|libc',
+  ].join('|')})$`,
+  'i',
+);
 
 function installEnvironment() {
   const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !narrowing.test(name)));

@@ -33,6 +33,8 @@ export type OnSuccess = (typeof ON_SUCCESS_POLICIES)[number];
 
 /** How many steps a workflow, and how many names one `depends_on`, may have. */
 export const WORKFLOW_STEP_LIMITS = { minimum: 1, maximum: 1000 } as const;
+/** How many dependencies all steps together may have: what keeps a diagram below a megabyte. Duplicates count once. */
+export const WORKFLOW_MAX_DEPENDENCIES = 20_000;
 export const STEP_NAME_MAX_LENGTH = NAME_MAX_LENGTH;
 
 const onFailure = oneOf(ON_FAILURE_POLICIES, {
@@ -75,7 +77,7 @@ export const CreateWorkflow = Type.Object(
     steps: Type.Array(ref(WorkflowStepInput), {
       minItems: WORKFLOW_STEP_LIMITS.minimum,
       maxItems: WORKFLOW_STEP_LIMITS.maximum,
-      description: 'The steps. Their dependencies must form a graph without cycles.',
+      description: `The steps. Their dependencies form a graph without cycles, at most ${WORKFLOW_MAX_DEPENDENCIES} in all.`,
     }),
     context: optional(
       callerObject({

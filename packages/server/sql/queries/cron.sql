@@ -22,7 +22,9 @@ SELECT clock.first > clock.now AS ahead, created.id,
 FROM clock LEFT JOIN created ON true;
 
 -- name: cron_of_tenant
-SELECT c.*, (extract(epoch FROM now()) * 1000)::float8 AS now_ms FROM millrace.crons c WHERE c.tenant = $1 AND c.id = $2;
+SELECT c.tenant, c.id, c.name, c.expr, c.task, c.queue, c.payload, c.config, c.enabled, c.next_run_at, c.last_enqueued_at,
+       c.created_at, (extract(epoch FROM now()) * 1000)::float8 AS now_ms
+FROM millrace.crons c WHERE c.tenant = $1 AND c.id = $2;
 
 -- name: owner_of_cron
 -- Who owns this schedule, found by the id alone: what tells 403 from 404.
@@ -109,8 +111,8 @@ WITH given AS MATERIALIZED (
          json_build_object('cron_id', id, 'cron_name', name), key
   FROM advanced WHERE fresh
 ), queued AS (
-  INSERT INTO millrace.ready (scheduled_at, priority, retry_count, delivery_count, id, tenant, queue)
-  SELECT now(), priority, 0, 0, job_id, tenant, queue FROM advanced WHERE fresh
+  INSERT INTO millrace.ready (scheduled_at, priority, retry_count, delivery_count, id, tenant, queue, size)
+  SELECT now(), priority, 0, 0, job_id, tenant, queue, millrace.job_size(payload, NULL, NULL) FROM advanced WHERE fresh
 ), recorded AS (
   INSERT INTO millrace.cron_firings (occurrence, fired_at, number, slot, kind, job_id, cron_id, tenant)
   SELECT occurrence, now(), number, number % $9::int, kind, job_id, id, tenant FROM advanced WHERE fresh

@@ -1,8 +1,9 @@
 import pg from 'pg';
 import type { Logger } from 'pino';
-import { breaksConnection, DeadlineExceeded, isCollision, isOutage, translate } from './failures.js';
+import { guardAnswers } from './answer-guard.js';
+import { breaksConnection, DeadlineExceeded, isCollision, isOutage, isStalePlan, translate } from './failures.js';
 import { pooledRun } from './pooled-query.js';
-import { runPrepared } from './prepared-query.js';
+import { forgetStatements, runPrepared } from './prepared-query.js';
 import {
   beginWith,
   COMMON_SETTINGS,
@@ -26,9 +27,10 @@ import type { Statement } from './sql.js';
  *
  * Behind a pooler in transaction mode nothing is kept on a connection: each transaction brings its settings along, and nothing is prepared.
  *
- * Invariants: every statement has a deadline on this side of the wire, so a database that stops answering can't hold a request;
- * a connection that missed its deadline is destroyed, never reused; a collision (deadlock, serialization) is repeated
- * here, since every statement of the hot path is a transaction of its own.
+ * Invariants: every statement has a deadline on this side of the wire, so a database that stops answering can't hold a
+ * request; a connection that missed its deadline is destroyed, never reused; a collision (deadlock, serialization) and
+ * a statement that a change of the schema has outdated are repeated here, since every statement of the hot path is a
+ * transaction of its own.
  */
 export interface DatabaseOptions {
   readonly url: string;
@@ -47,6 +49,8 @@ export type Execute = <R extends object = Row>(statement: Statement, values?: re
 
 const CONNECT_MS = 5_000;
 const COLLISION_TRIES = 10;
+/** More than two, because several migrations may be committed one right after the other. */
+const STALE_TRIES = 4;
 
 /** Instants stay text: a Date would cut PostgreSQL's microseconds to milliseconds. json stays text: it is the caller's. */
 const asText = (value: string): string => value;
@@ -133,6 +137,7 @@ export class Database {
     } catch (error) {
       throw translate(error);
     }
+    guardAnswers(client);
     return client;
   }
 
@@ -164,7 +169,10 @@ export class Database {
     // Without these listeners the process would die with any of its connections. An idle one that is lost is replaced at the next use;
     // one in use fails its statement, which says all there is to say.
     pool.on('error', (error) => this.options.logger.debug({ err: error }, 'an idle database connection was lost'));
-    pool.on('connect', (client) => client.on('error', () => undefined));
+    pool.on('connect', (client) => {
+      client.on('error', () => undefined);
+      guardAnswers(client);
+    });
     return pool;
   }
 
@@ -178,7 +186,9 @@ export class Database {
     return this.#retrying(async () => {
       const client = await pool.connect();
       try {
-        const rows = await withDeadline(client, deadlineMs, execute<R>(client, statement, values));
+        const rows = await againWhileStale(client, () =>
+          withDeadline(client, deadlineMs, execute<R>(client, statement, values)),
+        );
         client.release();
         return rows;
       } catch (error) {
@@ -190,22 +200,34 @@ export class Database {
 
   async #transactionOnce<T>(body: (execute: Execute) => Promise<T>): Promise<T> {
     const client = await this.#hot.connect();
-    // Its settings came with BEGIN, if they have to come with something.
-    const execute = this.#pooled ? plainly : prepared;
-    const command = (text: string): Promise<unknown> => withDeadline(client, HOT_DEADLINE_MS, client.query(text));
+    let isClean = true;
     try {
-      await command(this.#pooled ? beginWith(HOT_SETTINGS) : 'BEGIN');
-      const result = await body((statement, values = []) =>
-        withDeadline(client, HOT_DEADLINE_MS, execute(client, statement, values)),
-      );
-      await command('COMMIT');
+      const result = await againWhileStale(client, async () => {
+        try {
+          return await this.#transactionOn(client, body);
+        } catch (error) {
+          isClean = !breaksConnection(error) && (await rollback(client));
+          throw error;
+        }
+      });
       client.release();
       return result;
     } catch (error) {
-      const rolledBack = !breaksConnection(error) && (await rollback(client));
-      client.release(!rolledBack);
+      client.release(!isClean || breaksConnection(error));
       throw error;
     }
+  }
+
+  async #transactionOn<T>(client: pg.PoolClient, body: (execute: Execute) => Promise<T>): Promise<T> {
+    // Its settings came with BEGIN, if they have to come with something.
+    const execute = this.#pooled ? plainly : prepared;
+    const command = (text: string): Promise<unknown> => withDeadline(client, HOT_DEADLINE_MS, client.query(text));
+    await command(this.#pooled ? beginWith(HOT_SETTINGS) : 'BEGIN');
+    const result = await body((statement, values = []) =>
+      withDeadline(client, HOT_DEADLINE_MS, execute(client, statement, values)),
+    );
+    await command('COMMIT');
+    return result;
   }
 
   /** An outage makes one line when it begins and one when it ends, however many statements fail in between. */
@@ -231,6 +253,22 @@ export class Database {
         throw translate(error);
       }
     }
+  }
+}
+
+/**
+ * The schema may change under a running process: a newer one migrates it. Nothing happened that would have to be undone,
+ * since PostgreSQL refuses a stale statement before it runs. It is repeated on the same connection, which has fresh
+ * statements then, while another one of the pool may be as stale as this one was.
+ */
+async function againWhileStale<T>(client: pg.PoolClient, work: () => Promise<T>): Promise<T> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!isStalePlan(error) || tries >= STALE_TRIES) throw error;
+    }
+    await withDeadline(client, HOT_DEADLINE_MS, forgetStatements(client));
   }
 }
 

@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { translate } from './failures.js';
+import { translateAtStart } from './failures.js';
 import { compare, type SchemaState } from './migrate.js';
 import { loadStatements } from './sql.js';
 
@@ -57,7 +57,7 @@ export async function inspect(url: string): Promise<Inspection> {
     if (schema.kind === 'current') for (const check of CHECKS) checks.push(await ask(client, check));
     return { schema, checks };
   } catch (error) {
-    throw translate(error);
+    throw translateAtStart(error);
   } finally {
     await client.end().catch(() => undefined);
   }

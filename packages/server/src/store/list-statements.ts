@@ -1,4 +1,6 @@
 import type { JobStatus, WorkflowStatus } from '@millrace/contract';
+import { CRON_COLUMNS, FIRING_COLUMNS } from './cron-rows.js';
+import { DEAD_LETTER_COLUMNS, JOB_COLUMNS, WORKFLOW_COLUMNS } from './rows.js';
 import type { Statement } from './sql.js';
 
 /**
@@ -43,7 +45,7 @@ const ALL = { from: 'millrace.jobs w', where: 'true' };
 const WITH_JOB = ' JOIN millrace.jobs q ON q.tenant = w.tenant AND q.id = w.id';
 
 export function listJobs(filter: ListFilter, window: ListWindow): Query {
-  return pageOf('millrace.job_records', 'list_jobs', walked(filter, cursorOf(window)), window);
+  return pageOf(JOB_RECORDS, 'list_jobs', walked(filter, cursorOf(window)), window);
 }
 
 export function countJobs(filter: ListFilter): Query {
@@ -93,9 +95,18 @@ function inOrderOfId(
 const cursorOf = ({ after, ascending }: ListWindow): Cursor | null =>
   after === null ? null : { id: after, ascending };
 
+interface Records {
+  readonly view: string;
+  readonly columns: readonly string[];
+}
+
+const JOB_RECORDS: Records = { view: 'millrace.job_records', columns: JOB_COLUMNS };
+const WORKFLOW_RECORDS: Records = { view: 'millrace.workflow_records', columns: WORKFLOW_COLUMNS };
+const CRON_RECORDS: Records = { view: 'millrace.crons', columns: CRON_COLUMNS };
+
 /** A page of whole records of a view, in order of id. */
 function pageOf(
-  view: string,
+  { view, columns }: Records,
   name: string,
   { walk, values }: { walk: string; values: unknown[] },
   window: ListWindow,
@@ -104,7 +115,7 @@ function pageOf(
   values.push(window.limit, window.offset);
   const page = `SELECT w.tenant, w.id ${walk} ORDER BY w.id ${order} LIMIT $${values.length - 1} OFFSET $${values.length}`;
   const text = `SELECT rec.* FROM (${page}) AS page, LATERAL (
-    SELECT * FROM ${view} r WHERE r.tenant = page.tenant AND r.id = page.id OFFSET 0
+    SELECT ${columns.map((column) => `r.${column}`).join(', ')} FROM ${view} r WHERE r.tenant = page.tenant AND r.id = page.id OFFSET 0
   ) AS rec ORDER BY page.id ${order}`;
   return { statement: { name, text }, values };
 }
@@ -126,7 +137,7 @@ const WORKFLOWS: Record<WorkflowStatus, { readonly from: string; readonly where:
 const ALL_WORKFLOWS = { from: 'millrace.workflows w', where: 'true' };
 
 export function listWorkflows(filter: WorkflowFilter, window: ListWindow): Query {
-  return pageOf('millrace.workflow_records', 'list_workflows', walkedWorkflows(filter, cursorOf(window)), window);
+  return pageOf(WORKFLOW_RECORDS, 'list_workflows', walkedWorkflows(filter, cursorOf(window)), window);
 }
 
 export function countWorkflows(filter: WorkflowFilter): Query {
@@ -142,7 +153,7 @@ function walkedWorkflows(filter: WorkflowFilter, cursor: Cursor | null): { walk:
 export type CronFilter = Pick<ListFilter, 'tenant' | 'createdAfter' | 'createdBefore'>;
 
 export function listCrons(filter: CronFilter, window: ListWindow): Query {
-  return pageOf('millrace.crons', 'list_crons', walkedCrons(filter, cursorOf(window)), window);
+  return pageOf(CRON_RECORDS, 'list_crons', walkedCrons(filter, cursorOf(window)), window);
 }
 
 export function countCrons(filter: CronFilter): Query {
@@ -165,7 +176,7 @@ export type FiringWindow = ListWindow<number>;
 export function listFirings(filter: FiringFilter, window: FiringWindow): Query {
   const { where, values } = firingsWhere(filter);
   const order = window.ascending ? 'ASC' : 'DESC';
-  let text = `SELECT * FROM millrace.cron_firings WHERE ${where}`;
+  let text = `SELECT ${FIRING_COLUMNS.join(', ')} FROM millrace.cron_firings WHERE ${where}`;
   if (window.after !== null)
     text += ` AND number ${window.ascending ? '>' : '<'} $${values.push(window.after)}::bigint`;
   values.push(window.limit, window.offset);
@@ -194,7 +205,7 @@ export type DeadLetterWindow = ListWindow<{ readonly createdAt: string; readonly
 export function listDeadLetters(filter: DeadLetterFilter, window: DeadLetterWindow): Query {
   const { where, values } = deadLettersWhere(filter);
   const order = window.ascending ? 'ASC' : 'DESC';
-  let text = `SELECT * FROM millrace.dead_letters WHERE ${where}`;
+  let text = `SELECT ${DEAD_LETTER_COLUMNS.join(', ')} FROM millrace.dead_letters WHERE ${where}`;
   if (window.after) {
     values.push(window.after.createdAt, window.after.id);
     text += ` AND (created_at, id) ${window.ascending ? '>' : '<'} ($${values.length - 1}::timestamptz, $${values.length}::bigint)`;

@@ -1,6 +1,6 @@
 import type { JobStatus, StepStatus } from '@millrace/contract';
 import { withContext } from '../../domain/context.js';
-import { begin, STEP, type StepLetter } from '../../domain/dag.js';
+import { begin, findExcess, STEP, type GraphProblem, type StepLetter } from '../../domain/dag.js';
 import { forbidden, invalidRequest, MillraceError, notFound } from '../../domain/errors.js';
 import { bucketOf, bucketOfId, idSuffix, idsWith, isUuid } from '../../domain/ids.js';
 import { mermaid } from '../../domain/mermaid.js';
@@ -62,10 +62,9 @@ export class Workflows implements WorkflowsApi {
 
   async create(tenant: string, spec: WorkflowSpec): Promise<string> {
     const defined = define(spec.steps);
-    if ('problem' in defined) {
-      const { step, field, message } = defined.problem;
-      throw invalidRequest(message, [{ path: `steps[${step}].${field}`, message }]);
-    }
+    if ('problem' in defined) throw refusal(defined.problem);
+    const excess = findExcess(defined.definition.graph);
+    if (excess) throw refusal(excess);
     await this.deps.tenants.register(tenant);
     return this.#creates.submit({ tenant, spec, definition: defined.definition });
   }
@@ -174,6 +173,10 @@ export class Workflows implements WorkflowsApi {
     );
     return rows.map((row) => toRecord(row, contexts.get(row.id) ?? row.context));
   }
+}
+
+function refusal({ step, field, message }: GraphProblem): MillraceError {
+  return invalidRequest(message, [{ path: `steps[${step}].${field}`, message }]);
 }
 
 /** `context`: what a step that started now would receive. */
