@@ -27,6 +27,8 @@ export interface ListWindow<At = string> {
 }
 
 export interface Query {
+  /** Whose rows they are, and whose turn it takes to read them. */
+  readonly tenant: string;
   readonly statement: Statement;
   readonly values: readonly unknown[];
 }
@@ -45,12 +47,16 @@ const ALL = { from: 'millrace.jobs w', where: 'true' };
 const WITH_JOB = ' JOIN millrace.jobs q ON q.tenant = w.tenant AND q.id = w.id';
 
 export function listJobs(filter: ListFilter, window: ListWindow): Query {
-  return pageOf(JOB_RECORDS, 'list_jobs', walked(filter, cursorOf(window)), window);
+  return pageOf(JOB_RECORDS, 'list_jobs', filter.tenant, walked(filter, cursorOf(window)), window);
 }
 
 export function countJobs(filter: ListFilter): Query {
   const { walk, values } = walked(filter, null);
-  return { statement: { name: 'count_jobs', text: `SELECT count(*)::float8 AS total ${walk}` }, values };
+  return {
+    tenant: filter.tenant,
+    statement: { name: 'count_jobs', text: `SELECT count(*)::float8 AS total ${walk}` },
+    values,
+  };
 }
 
 interface Walk {
@@ -108,6 +114,7 @@ const CRON_RECORDS: Records = { view: 'millrace.crons', columns: CRON_COLUMNS };
 function pageOf(
   { view, columns }: Records,
   name: string,
+  tenant: string,
   { walk, values }: { walk: string; values: unknown[] },
   window: ListWindow,
 ): Query {
@@ -117,7 +124,7 @@ function pageOf(
   const text = `SELECT rec.* FROM (${page}) AS page, LATERAL (
     SELECT ${columns.map((column) => `r.${column}`).join(', ')} FROM ${view} r WHERE r.tenant = page.tenant AND r.id = page.id OFFSET 0
   ) AS rec ORDER BY page.id ${order}`;
-  return { statement: { name, text }, values };
+  return { tenant, statement: { name, text }, values };
 }
 
 export interface WorkflowFilter extends Pick<ListFilter, 'tenant' | 'createdAfter' | 'createdBefore'> {
@@ -137,12 +144,16 @@ const WORKFLOWS: Record<WorkflowStatus, { readonly from: string; readonly where:
 const ALL_WORKFLOWS = { from: 'millrace.workflows w', where: 'true' };
 
 export function listWorkflows(filter: WorkflowFilter, window: ListWindow): Query {
-  return pageOf(WORKFLOW_RECORDS, 'list_workflows', walkedWorkflows(filter, cursorOf(window)), window);
+  return pageOf(WORKFLOW_RECORDS, 'list_workflows', filter.tenant, walkedWorkflows(filter, cursorOf(window)), window);
 }
 
 export function countWorkflows(filter: WorkflowFilter): Query {
   const { walk, values } = walkedWorkflows(filter, null);
-  return { statement: { name: 'count_workflows', text: `SELECT count(*)::float8 AS total ${walk}` }, values };
+  return {
+    tenant: filter.tenant,
+    statement: { name: 'count_workflows', text: `SELECT count(*)::float8 AS total ${walk}` },
+    values,
+  };
 }
 
 function walkedWorkflows(filter: WorkflowFilter, cursor: Cursor | null): { walk: string; values: unknown[] } {
@@ -153,12 +164,16 @@ function walkedWorkflows(filter: WorkflowFilter, cursor: Cursor | null): { walk:
 export type CronFilter = Pick<ListFilter, 'tenant' | 'createdAfter' | 'createdBefore'>;
 
 export function listCrons(filter: CronFilter, window: ListWindow): Query {
-  return pageOf(CRON_RECORDS, 'list_crons', walkedCrons(filter, cursorOf(window)), window);
+  return pageOf(CRON_RECORDS, 'list_crons', filter.tenant, walkedCrons(filter, cursorOf(window)), window);
 }
 
 export function countCrons(filter: CronFilter): Query {
   const { walk, values } = walkedCrons(filter, null);
-  return { statement: { name: 'count_crons', text: `SELECT count(*)::float8 AS total ${walk}` }, values };
+  return {
+    tenant: filter.tenant,
+    statement: { name: 'count_crons', text: `SELECT count(*)::float8 AS total ${walk}` },
+    values,
+  };
 }
 
 function walkedCrons(filter: CronFilter, cursor: Cursor | null): { walk: string; values: unknown[] } {
@@ -181,13 +196,13 @@ export function listFirings(filter: FiringFilter, window: FiringWindow): Query {
     text += ` AND number ${window.ascending ? '>' : '<'} $${values.push(window.after)}::bigint`;
   values.push(window.limit, window.offset);
   text += ` ORDER BY number ${order} LIMIT $${values.length - 1} OFFSET $${values.length}`;
-  return { statement: { name: 'list_firings', text }, values };
+  return { tenant: filter.tenant, statement: { name: 'list_firings', text }, values };
 }
 
 export function countFirings(filter: FiringFilter): Query {
   const { where, values } = firingsWhere(filter);
   const text = `SELECT count(*)::float8 AS total FROM millrace.cron_firings WHERE ${where}`;
-  return { statement: { name: 'count_firings', text }, values };
+  return { tenant: filter.tenant, statement: { name: 'count_firings', text }, values };
 }
 
 function firingsWhere(filter: FiringFilter): { where: string; values: unknown[] } {
@@ -212,13 +227,13 @@ export function listDeadLetters(filter: DeadLetterFilter, window: DeadLetterWind
   }
   values.push(window.limit, window.offset);
   text += ` ORDER BY created_at ${order}, id ${order} LIMIT $${values.length - 1} OFFSET $${values.length}`;
-  return { statement: { name: 'list_dead_letters', text }, values };
+  return { tenant: filter.tenant, statement: { name: 'list_dead_letters', text }, values };
 }
 
 export function countDeadLetters(filter: DeadLetterFilter): Query {
   const { where, values } = deadLettersWhere(filter);
   const text = `SELECT count(*)::float8 AS total FROM millrace.dead_letters WHERE ${where}`;
-  return { statement: { name: 'count_dead_letters', text }, values };
+  return { tenant: filter.tenant, statement: { name: 'count_dead_letters', text }, values };
 }
 
 function deadLettersWhere(filter: DeadLetterFilter): { where: string; values: unknown[] } {

@@ -50,7 +50,7 @@ describe.each(['directly', 'through a pooler'] as const)('a statement whose colu
     await grow('b');
     for (const rows of await together()) expect(rows).toEqual([{ a: 1, b: 7 }]);
     await grow('c');
-    expect(await db.read(all)).toEqual([{ a: 1, b: 7, c: 7 }]);
+    expect(await db.read({ tenant: 't', statement: all, values: [] })).toEqual([{ a: 1, b: 7, c: 7 }]);
   });
 
   it('takes the transaction that it is part of along', async () => {

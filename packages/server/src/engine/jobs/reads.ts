@@ -19,6 +19,9 @@ const sql = loadStatements('reads.sql', [
   'count_dead_letters',
 ]);
 
+/** What is read for nobody in particular takes its turn like a tenant's; no tenant has an empty name. */
+const FLEET = '';
+
 export interface Owner {
   readonly tenant: string;
   readonly status: JobStatus;
@@ -59,15 +62,15 @@ export class Reads {
   }
 
   async queues(tenant: string): Promise<readonly QueueDepth[]> {
-    return this.db.read<QueueDepth>(sql.queue_depths, [tenant]);
+    return this.db.count<QueueDepth>({ tenant, statement: sql.queue_depths, values: [tenant] });
   }
 
   async fleetDepths(): Promise<readonly FleetDepth[]> {
-    return this.db.read<FleetDepth>(sql.fleet_depths);
+    return this.db.count<FleetDepth>({ tenant: FLEET, statement: sql.fleet_depths, values: [] });
   }
 
   async deadLetterCount(): Promise<number> {
-    const [row] = await this.db.read<{ n: number }>(sql.count_dead_letters);
+    const [row] = await this.db.count<{ n: number }>({ tenant: FLEET, statement: sql.count_dead_letters, values: [] });
     return row?.n ?? 0;
   }
 }

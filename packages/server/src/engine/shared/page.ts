@@ -20,7 +20,7 @@ export async function readPage<Row extends object, At>(
   const after = query.cursor === null ? null : listing.decodeCursor(query.cursor);
   const page = listing.list({ ascending, after, limit: limit + 1, offset: after === null ? query.offset : 0 });
   const [rows, total] = await Promise.all([
-    db.read<Row>(page.statement, page.values),
+    db.read<Row>(page),
     query.includeTotal ? readCount(db, listing.count()) : null,
   ]);
   const items = rows.slice(0, limit);
@@ -28,7 +28,7 @@ export async function readPage<Row extends object, At>(
   return { items, total, nextCursor: rows.length > limit && last ? listing.encodeCursor(last) : null };
 }
 
-async function readCount(db: Database, { statement, values }: Query): Promise<number> {
-  const [row] = await db.read<{ total: number }>(statement, values);
+async function readCount(db: Database, query: Query): Promise<number> {
+  const [row] = await db.count<{ total: number }>(query);
   return row?.total ?? 0;
 }

@@ -31,10 +31,14 @@ export function allStatements(): { readonly file: string; readonly statement: St
 /** A connection with exactly the settings of one of the product's pools. */
 export async function connectLike(database: TestDatabase, pool: 'run' | 'read'): Promise<pg.Client> {
   const db = new Database({ url: database.url, maxConnections: 3, logger: pino({ level: 'silent' }) });
-  const settings = await db[pool]<{ name: string; setting: string }>({
+  const statement = {
     name: 'settings_of_this_pool',
     text: `SELECT name, setting FROM pg_settings WHERE source = 'client' AND name <> 'application_name'`,
-  });
+  };
+  interface Setting { readonly name: string; readonly setting: string }
+  const settings = await (pool === 'run'
+    ? db.run<Setting>(statement)
+    : db.read<Setting>({ tenant: 't', statement, values: [] }));
   await db.close();
   const options = settings.map(({ name, setting }) => `-c ${name}=${setting.replaceAll(' ', '\\ ')}`).join(' ');
   const client = new pg.Client({ connectionString: database.url, options });

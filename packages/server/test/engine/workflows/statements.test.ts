@@ -32,7 +32,7 @@ describe('the cost of outcomes', async () => {
     };
   const watched = {
     run: logged(db.run),
-    read: logged(db.read),
+    read: db.read,
     transaction: <T>(body: (run: Execute) => Promise<T>) => db.transaction((run) => body(logged(run))),
   } as unknown as Database;
   const silent = new Proxy({}, { get: () => () => undefined }) as EngineMetrics;
