@@ -20,7 +20,6 @@ interface ClaimAnswer {
   readonly watched: number;
   readonly now: string;
   readonly cut: boolean;
-  readonly bytes: number | null;
   /** Milliseconds since 1970. */
   readonly fell_due_up_to: number | null;
   readonly moved: string | null;
@@ -46,6 +45,7 @@ interface Wanted {
 }
 
 interface Found extends Claim {
+  /** Roughly: characters of payload. */
   readonly bytes: number;
 }
 
@@ -130,7 +130,7 @@ export class Claimer {
     this.#note(queue, jobs, answer, (performance.now() - startedAt) / 1000);
     await this.#markStarted(jobs);
     const held = leased(jobs, slots, parse<number>(answer.alone));
-    return { jobs: held, cut: answer.cut, bytes: answer.bytes ?? 0 };
+    return { jobs: held, cut: answer.cut, bytes: answer.payloads.length };
   }
 
   /**
