@@ -1,14 +1,17 @@
 import type { JobStatus, WorkflowStatus } from '@millrace/contract';
 import { CRON_COLUMNS, FIRING_COLUMNS } from './cron-rows.js';
+import { pageOf, recordsOf, recordView, type Budget, type ListWindow, type Query } from './page-statements.js';
 import { DEAD_LETTER_COLUMNS, JOB_COLUMNS, WORKFLOW_COLUMNS } from './rows.js';
-import type { Statement } from './sql.js';
+
+export type { Budget, ListWindow, Query, Sized } from './page-statements.js';
 
 /**
- * The only statements that are put together from pieces: lists, whose filters a caller chooses. Every piece is a constant below; values
- * travel as parameters.
+ * The only statements that are put together from pieces: lists, whose filters a caller chooses. Every piece is a
+ * constant below; values travel as parameters.
  *
- * Each list walks one index in order of id, which is the order of creation, and stops at the end of the page; only the rows of the
- * page are then joined with the rest of their job. Which index depends on the filter: the status names the table to walk.
+ * Each list walks one index in order of id, which is the order of creation, and stops at the end of the page; only the
+ * rows of the page are then joined with the rest of their record (see page-statements.ts). Which index depends on the
+ * filter: the status names the table to walk.
  */
 export interface ListFilter {
   readonly tenant: string;
@@ -16,21 +19,6 @@ export interface ListFilter {
   readonly queue: string | null;
   readonly createdAfter: string | null;
   readonly createdBefore: string | null;
-}
-
-export interface ListWindow<At = string> {
-  readonly ascending: boolean;
-  /** Where the last page ended: its last id, where nothing else is said. */
-  readonly after: At | null;
-  readonly limit: number;
-  readonly offset: number;
-}
-
-export interface Query {
-  /** Whose rows they are, and whose turn it takes to read them. */
-  readonly tenant: string;
-  readonly statement: Statement;
-  readonly values: readonly unknown[];
 }
 
 const READY = 'millrace.ready w';
@@ -46,9 +34,14 @@ const ALL = { from: 'millrace.jobs w', where: 'true' };
 /** The queue stands in `ready` and `jobs` themselves; the other tables need their job for it. */
 const WITH_JOB = ' JOIN millrace.jobs q ON q.tenant = w.tenant AND q.id = w.id';
 
+const JOB_RECORDS = recordView('millrace.job_records', JOB_COLUMNS, ['payload', 'metadata', 'result', 'error']);
+
 export function listJobs(filter: ListFilter, window: ListWindow): Query {
   return pageOf(JOB_RECORDS, 'list_jobs', filter.tenant, walked(filter, cursorOf(window)), window);
 }
+
+export const jobsOf = (tenant: string, ids: readonly string[], budget: Budget): Query =>
+  recordsOf(JOB_RECORDS, 'jobs_of', tenant, ids, budget);
 
 export function countJobs(filter: ListFilter): Query {
   const { walk, values } = walked(filter, null);
@@ -61,7 +54,10 @@ export function countJobs(filter: ListFilter): Query {
 
 interface Walk {
   readonly from: string;
-  /** The tables in it whose id is that of the job: where a page begins is said of each, since the planner may walk any of them. */
+  /**
+   * The tables in it whose id is that of the job: where a page begins is said of each, since the planner may walk any
+   * of them.
+   */
   readonly byId?: readonly string[];
   readonly conditions: readonly string[];
   readonly values: unknown[];
@@ -101,32 +97,6 @@ function inOrderOfId(
 const cursorOf = ({ after, ascending }: ListWindow): Cursor | null =>
   after === null ? null : { id: after, ascending };
 
-interface Records {
-  readonly view: string;
-  readonly columns: readonly string[];
-}
-
-const JOB_RECORDS: Records = { view: 'millrace.job_records', columns: JOB_COLUMNS };
-const WORKFLOW_RECORDS: Records = { view: 'millrace.workflow_records', columns: WORKFLOW_COLUMNS };
-const CRON_RECORDS: Records = { view: 'millrace.crons', columns: CRON_COLUMNS };
-
-/** A page of whole records of a view, in order of id. */
-function pageOf(
-  { view, columns }: Records,
-  name: string,
-  tenant: string,
-  { walk, values }: { walk: string; values: unknown[] },
-  window: ListWindow,
-): Query {
-  const order = window.ascending ? 'ASC' : 'DESC';
-  values.push(window.limit, window.offset);
-  const page = `SELECT w.tenant, w.id ${walk} ORDER BY w.id ${order} LIMIT $${values.length - 1} OFFSET $${values.length}`;
-  const text = `SELECT rec.* FROM (${page}) AS page, LATERAL (
-    SELECT ${columns.map((column) => `r.${column}`).join(', ')} FROM ${view} r WHERE r.tenant = page.tenant AND r.id = page.id OFFSET 0
-  ) AS rec ORDER BY page.id ${order}`;
-  return { tenant, statement: { name, text }, values };
-}
-
 export interface WorkflowFilter extends Pick<ListFilter, 'tenant' | 'createdAfter' | 'createdBefore'> {
   readonly status: WorkflowStatus | null;
 }
@@ -143,9 +113,18 @@ const WORKFLOWS: Record<WorkflowStatus, { readonly from: string; readonly where:
 };
 const ALL_WORKFLOWS = { from: 'millrace.workflows w', where: 'true' };
 
+const WORKFLOW_RECORDS = recordView('millrace.workflow_records', WORKFLOW_COLUMNS, [
+  'definition',
+  'metadata',
+  'context',
+]);
+
 export function listWorkflows(filter: WorkflowFilter, window: ListWindow): Query {
   return pageOf(WORKFLOW_RECORDS, 'list_workflows', filter.tenant, walkedWorkflows(filter, cursorOf(window)), window);
 }
+
+export const workflowsOf = (tenant: string, ids: readonly string[], budget: Budget): Query =>
+  recordsOf(WORKFLOW_RECORDS, 'workflows_of', tenant, ids, budget);
 
 export function countWorkflows(filter: WorkflowFilter): Query {
   const { walk, values } = walkedWorkflows(filter, null);
@@ -163,9 +142,14 @@ function walkedWorkflows(filter: WorkflowFilter, cursor: Cursor | null): { walk:
 
 export type CronFilter = Pick<ListFilter, 'tenant' | 'createdAfter' | 'createdBefore'>;
 
+const CRONS = recordView('millrace.crons', CRON_COLUMNS, ['payload']);
+
 export function listCrons(filter: CronFilter, window: ListWindow): Query {
-  return pageOf(CRON_RECORDS, 'list_crons', filter.tenant, walkedCrons(filter, cursorOf(window)), window);
+  return pageOf(CRONS, 'list_crons', filter.tenant, walkedCrons(filter, cursorOf(window)), window);
 }
+
+export const cronsOf = (tenant: string, ids: readonly string[], budget: Budget): Query =>
+  recordsOf(CRONS, 'crons_of', tenant, ids, budget);
 
 export function countCrons(filter: CronFilter): Query {
   const { walk, values } = walkedCrons(filter, null);
@@ -223,7 +207,8 @@ export function listDeadLetters(filter: DeadLetterFilter, window: DeadLetterWind
   let text = `SELECT ${DEAD_LETTER_COLUMNS.join(', ')} FROM millrace.dead_letters WHERE ${where}`;
   if (window.after) {
     values.push(window.after.createdAt, window.after.id);
-    text += ` AND (created_at, id) ${window.ascending ? '>' : '<'} ($${values.length - 1}::timestamptz, $${values.length}::bigint)`;
+    const place = `($${values.length - 1}::timestamptz, $${values.length}::bigint)`;
+    text += ` AND (created_at, id) ${window.ascending ? '>' : '<'} ${place}`;
   }
   values.push(window.limit, window.offset);
   text += ` ORDER BY created_at ${order}, id ${order} LIMIT $${values.length - 1} OFFSET $${values.length}`;

@@ -18,6 +18,8 @@ export const ID_CURSOR = {
   },
 };
 
+export const idsOf = (rows: readonly { readonly id: string }[]): string[] => rows.map(({ id }) => id);
+
 export const encodeNumberCursor = (number: number): string => encode([number]);
 
 export function decodeNumberCursor(cursor: string): number {

@@ -35,7 +35,10 @@ export async function connectLike(database: TestDatabase, pool: 'run' | 'read'):
     name: 'settings_of_this_pool',
     text: `SELECT name, setting FROM pg_settings WHERE source = 'client' AND name <> 'application_name'`,
   };
-  interface Setting { readonly name: string; readonly setting: string }
+  interface Setting {
+    readonly name: string;
+    readonly setting: string;
+  }
   const settings = await (pool === 'run'
     ? db.run<Setting>(statement)
     : db.read<Setting>({ tenant: 't', statement, values: [] }));
