@@ -18,10 +18,6 @@ const MEANT: Readonly<Record<string, readonly string[]>> = {
   // There are as many bundles as claims of which something runs at this moment.
   unbundle: ['bundles_pkey'],
   forget_bundles: ['bundles'],
-  // Once a minute, in one process: tenants, and letters that are to be removed.
-  expire_jobs: ['tenants_pkey'],
-  expire_workflows: ['tenants_pkey'],
-  expire_dead_letters: ['tenants_pkey', 'dead_letters_pkey'],
 };
 
 interface Plan {
