@@ -11,16 +11,34 @@ const peers = '(bullmq|graphile-worker|ioredis|pg-boss)';
 /** What a tool may import of a package. */
 const face = '^packages/(server/dist/(index|testing)|contract/dist/index)\\.';
 
-/** `layer` may import itself, the contract, npm packages, Node's own modules and the layers named; nothing else of ours. */
-const layer = (name, below, extra = []) => ({
+/** `layer` may import itself, the contract, npm packages, Node's own modules and the named layers; nothing else. */
+const layer = (name, below) => ({
   name: `layer-${name}`,
   comment: `${name} may import ${['itself', 'contract', ...below].join(', ')} and nothing else of ours`,
   severity: 'error',
   from: { path: `${server}/${name}/` },
   to: {
-    pathNot: [contract, npm, ...[name, ...below].map((each) => `${server}/${each}/`), ...extra],
+    pathNot: [contract, npm, ...[name, ...below].map((lower) => `${server}/${lower}/`)],
     dependencyTypesNot: [core],
   },
+});
+
+/** The rooms of a layer, from the top down: each may import those after it and none before it. */
+const stack = (name, rooms) =>
+  rooms.slice(1).map((room, index) => ({
+    name: `${name}-${room}-imports-down`,
+    comment: `${name}/${room} may not import ${rooms.slice(0, index + 1).join(', ')}, which stand above it`,
+    severity: 'error',
+    from: { path: `${server}/${name}/${room}/` },
+    to: { path: rooms.slice(0, index + 1).map((above) => `${server}/${name}/${above}/`) },
+  }));
+
+/** Two rooms of one floor: neither imports the other. */
+const apart = (name, one, other) => ({
+  name: `${name}-${one}-and-${other}-stand-apart`,
+  severity: 'error',
+  from: { path: `${server}/${name}/(${one}|${other})/` },
+  to: { path: `${server}/${name}/(${one}|${other})/`, pathNot: `${server}/${name}/$1/` },
 });
 
 module.exports = {
@@ -52,16 +70,26 @@ module.exports = {
       from: { path: `${server}/domain/` },
       to: { pathNot: [`${server}/domain/`, contract, `${npm}croner/`] },
     },
-    layer('store', ['domain', 'telemetry'], [`${server}/engine/types\\.ts$`]),
-    {
-      name: 'store-sees-engine-types-only',
-      comment: 'the store knows the records of engine/types.ts, as types; it calls nothing above it',
-      severity: 'error',
-      from: { path: `${server}/store/` },
-      to: { path: `${server}/engine/`, dependencyTypesNot: ['type-only'] },
-    },
+    layer('store', ['domain', 'telemetry']),
     layer('engine', ['domain', 'store', 'telemetry']),
+    ...stack('engine', ['jobs', 'workflows', 'outcomes', 'leases', 'shared']),
+    apart('engine', 'crons', 'jobs'),
+    apart('engine', 'crons', 'workflows'),
+    {
+      name: 'engine-is-wired-at-the-top',
+      comment: 'engine.ts puts the rooms together; none of them knows it',
+      severity: 'error',
+      from: { path: `${server}/engine/` },
+      to: { path: `${server}/engine/engine\\.ts$` },
+    },
     layer('http', ['engine', 'domain', 'telemetry']),
+    {
+      name: 'http-sees-the-engine-through-its-interfaces',
+      severity: 'error',
+      from: { path: `${server}/http/` },
+      to: { path: `${server}/engine/`, pathNot: `${server}/engine/api\\.ts$` },
+    },
+    ...stack('http', ['routes', 'answers', 'requests', 'access']),
     layer('loops', ['engine', 'domain', 'handlers', 'telemetry']),
     layer('handlers', ['telemetry']),
     layer('telemetry', []),

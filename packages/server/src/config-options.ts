@@ -63,16 +63,24 @@ const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'
 const SECRET = { isSecret: true, refuseEmpty: true } as const;
 const BOOLEAN = { isBoolean: true } as const;
 const PORT = integer(0, 65_535);
+const MIB = 1024 * 1024;
+const BYTES = integer(1, 256 * MIB);
 const HUNDRED_YEARS_IN_HOURS = 876_000;
 
 /** Every option of the server, once: parsing, validation, precedence and --help all come from this table. */
 export const OPTIONS = {
   mode: option('mode', 'all|api|worker', oneOf('all', 'api', 'worker'), 'all', 'what this process runs'),
-  apiPort: option('api-port', 'PORT', PORT, 8000, 'port of the REST API; 0 takes a free one'),
-  metricsPort: option('metrics-port', 'PORT', PORT, 9090, 'port of /metrics; 0 takes a free one'),
-  host: option('host', 'ADDRESS', characters(255), '0.0.0.0', 'address that both ports listen on'),
-  workers: option('workers', 'N', integer(1, 10_000), 10, 'jobs run at a time in this process, at least 1'),
-  defaultQueue: option('default-queue', 'NAME', characters(255), 'default', 'queue of jobs that name none'),
+  apiPort: option('api-port', 'PORT', PORT, 8000, 'port of the REST API; 0 picks a free one'),
+  metricsPort: option('metrics-port', 'PORT', PORT, 9090, 'port of /metrics; 0 picks a free one'),
+  host: option('host', 'ADDRESS', characters(255), '0.0.0.0', 'address both ports listen on'),
+  workers: option('workers', 'N', integer(1, 10_000), 10, 'how many jobs this process runs at a time, at least 1'),
+  defaultQueue: option(
+    'default-queue',
+    'NAME',
+    characters(255),
+    'default',
+    'queue for jobs that name none and for workflow steps; use the same in every process',
+  ),
   retentionHours: option(
     'retention-hours',
     'HOURS',
@@ -83,14 +91,21 @@ export const OPTIONS = {
       ),
     ),
     null,
-    'remove finished jobs this long after their end',
+    'remove finished jobs this many hours after they end',
     { fallbackText: 'kept forever' },
   ),
-  dev: option('dev', '', boolean, false, 'development mode: any bearer token is tenant1; never in production', BOOLEAN),
-  corsOrigins: option('cors-origins', 'LIST', origins, null, 'comma list of origins that browsers may call from', {
+  dev: option(
+    'dev',
+    '',
+    boolean,
+    false,
+    'development mode: any bearer token is accepted as tenant1; never use it in production',
+    BOOLEAN,
+  ),
+  corsOrigins: option('cors-origins', 'LIST', origins, null, 'comma-separated origins that browsers may call from', {
     fallbackText: 'every origin',
   }),
-  apiKeys: option('api-keys', 'LIST', optional(apiKeys), null, 'comma list of <token>:<tenant>', SECRET),
+  apiKeys: option('api-keys', 'LIST', optional(apiKeys), null, 'comma-separated <token>:<tenant> pairs', SECRET),
   jwtSecret: option(
     'jwt-secret',
     'SECRET',
@@ -99,13 +114,13 @@ export const OPTIONS = {
     'accept HS256 tokens signed with this secret',
     SECRET,
   ),
-  workerToken: option('worker-token', 'TOKEN', optional(bearerToken), null, 'bearer token of remote workers', SECRET),
+  workerToken: option('worker-token', 'TOKEN', optional(bearerToken), null, 'bearer token for remote workers', SECRET),
   databaseUrl: option<DatabaseAddress | null>(
     'database-url',
     'URL',
     databaseAddress,
     null,
-    'postgres://..., or embedded:DIR for a PostgreSQL of its own',
+    'postgres://..., or embedded:DIR for an embedded PostgreSQL',
     { env: 'DATABASE_URL', isSecret: true, fallbackText: 'embedded with --dev' },
   ),
   pooler: option(
@@ -113,15 +128,15 @@ export const OPTIONS = {
     'none|transaction',
     oneOf('none', 'transaction'),
     'none',
-    'transaction: --database-url leads through a pooler in transaction mode, such as PgBouncer',
+    'transaction: --database-url goes through a pooler in transaction mode, such as PgBouncer',
   ),
   directDatabaseUrl: option(
     'direct-database-url',
     'URL',
     optional(postgresUrl),
     null,
-    'the same database around the pooler, to listen and to migrate',
-    { isSecret: true, fallbackText: 'none; others are noticed by polling' },
+    'the same database, bypassing the pooler, for LISTEN and migrations',
+    { isSecret: true, fallbackText: 'none; other processes are noticed by polling' },
   ),
   maxDbConnections: option(
     'max-db-connections',
@@ -130,14 +145,21 @@ export const OPTIONS = {
     10,
     'database connections this process may hold, at least 3',
   ),
-  autoMigrate: option('auto-migrate', '', boolean, true, 'bring the schema up to date at start', BOOLEAN),
-  maxBodyBytes: option('max-body-bytes', 'BYTES', integer(1, 268_435_456), 16 * 1024 * 1024, 'largest request body'),
+  autoMigrate: option('auto-migrate', '', boolean, true, 'bring the schema up to date at startup', BOOLEAN),
+  maxBodyBytes: option('max-body-bytes', 'BYTES', BYTES, 16 * MIB, 'largest request body accepted'),
+  maxPayloadBytes: option(
+    'max-payload-bytes',
+    'BYTES',
+    BYTES,
+    4 * MIB,
+    'largest payload, result, metadata or workflow context accepted',
+  ),
   maxInFlight: option(
     'max-in-flight',
     'N',
     integer(1, 1_000_000),
     1024,
-    'new requests under way, 16 KiB of body counting as one more; beyond, 503',
+    'new requests in flight, counting one more per 16 KiB of body; beyond that, 503',
   ),
   maxConnections: option(
     'max-connections',
@@ -148,7 +170,7 @@ export const OPTIONS = {
   ),
   dataDir: option('data-dir', 'DIR', anyText, '.millrace', 'where the embedded PostgreSQL keeps its data'),
   logLevel: option('log-level', 'LEVEL', oneOf(...LOG_LEVELS), 'info', LOG_LEVELS.join(', ')),
-  logFormat: option('log-format', 'json|pretty', optional(oneOf('json', 'pretty')), null, 'how log lines look', {
+  logFormat: option('log-format', 'json|pretty', optional(oneOf('json', 'pretty')), null, 'format of log lines', {
     fallbackText: 'pretty on a terminal, else json',
   }),
   shutdownSecs: option(
@@ -156,7 +178,7 @@ export const OPTIONS = {
     'SECS',
     decimal((secs) => secs <= 86_400, 'must be a number of seconds from 0 to 86400'),
     30,
-    'how long a stop waits for what is in flight',
+    'how long shutdown waits for work in flight',
   ),
 };
 

@@ -7,14 +7,14 @@ import type { Handlers } from './handlers/types.js';
 import { createApp } from './http/app.js';
 import { Lifecycle } from './lifecycle.js';
 import { createCronScheduler } from './loops/cron-scheduler.js';
-import { Holdings } from './loops/holdings.js';
+import { HeldLeases } from './loops/held-leases.js';
 import { createJanitor } from './loops/janitor.js';
 import type { Loop } from './loops/loop.js';
 import { createRetention } from './loops/retention.js';
 import { POOL_LEASE_SECS, WorkerPool } from './loops/worker-pool.js';
-import { engineMetrics, gaugeCollector } from './measures.js';
+import { engineMetrics, gaugeCollector } from './engine-metrics.js';
 import { openDatabase } from './open-database.js';
-import { Bulletin } from './store/bulletin.js';
+import { Notifications } from './store/notifications.js';
 import type { Database } from './store/database.js';
 import { currentSchema } from './store/schema-check.js';
 import { startMetricsServer } from './telemetry/metrics-server.js';
@@ -60,13 +60,14 @@ async function start(config: Config, options: ServerOptions, lifecycle: Lifecycl
     metrics: engineMetrics(metrics),
     tasks: Object.keys(handlers).sort(),
     defaultQueue: config.defaultQueue,
+    maxPayloadBytes: config.maxPayloadBytes,
     ready: () => isReady(db, lifecycle),
   });
   const pool = config.mode === 'api' ? null : createPool(config, engine, handlers, logger);
   const collectGauges = gaugeCollector(db, engine, pool);
 
   const parts: Parts = { config, engine, metrics, logger, lifecycle };
-  await startBulletin(db, parts);
+  await startNotifications(db, parts);
   const metricsServer = await startMetricsServer(metrics, { host: config.host, port: config.metricsPort });
   lifecycle.onStop(() => metricsServer.stop());
   startLoops(parts);
@@ -99,16 +100,16 @@ async function isReady(db: Database, lifecycle: Lifecycle): Promise<boolean> {
   return Promise.race([current, late]).finally(() => clearTimeout(timer));
 }
 
-async function startBulletin(db: Database, { engine: { hub }, logger, lifecycle }: Parts): Promise<void> {
-  const bulletin = new Bulletin(
+async function startNotifications(db: Database, { engine: { hub }, logger, lifecycle }: Parts): Promise<void> {
+  const notifications = new Notifications(
     db,
     logger,
     (news) => hub.hear(news),
     () => hub.wakeAll(),
   );
-  hub.connect(bulletin);
-  lifecycle.onStop(() => bulletin.stop());
-  if (db.canListen) return bulletin.start();
+  hub.connect(notifications);
+  lifecycle.onStop(() => notifications.stop());
+  if (db.canListen) return notifications.start();
   logger.info('no --direct-database-url to listen on: work of other processes is found by looking, within 5 s');
 }
 
@@ -126,20 +127,21 @@ function startLoops({ config, engine: { maintenance, cronFirer, hub }, logger, l
 
 function createPool(config: Config, engine: EngineParts, handlers: Handlers, logger: Logger): WorkerPool {
   const { claimer, settler, hub, keeper } = engine;
-  const holdings = new Holdings(keeper, POOL_LEASE_SECS, logger);
-  const { defaultQueue: queue, workers } = config;
-  return new WorkerPool({ queue, workers, handlers, claimer, settler, hub, holdings, logger });
+  const heldLeases = new HeldLeases(keeper, settler, POOL_LEASE_SECS, logger);
+  const { defaultQueue: queue, workers, maxPayloadBytes } = config;
+  return new WorkerPool({ queue, workers, maxPayloadBytes, handlers, claimer, settler, hub, heldLeases, logger });
 }
 
 async function startApi({ config, engine, metrics, logger, lifecycle }: Parts): Promise<string> {
   const { dev, apiKeys, jwtSecret, workerToken, defaultQueue, corsOrigins } = config;
-  const { maxBodyBytes, maxInFlight, maxConnections } = config;
+  const { maxBodyBytes, maxPayloadBytes, maxInFlight, maxConnections } = config;
   const app = createApp({
     engine: engine.api,
     auth: { dev, apiKeys, jwtSecret, workerToken },
     defaultQueue,
     corsOrigins,
     maxBodyBytes,
+    maxPayloadBytes,
     maxInFlight,
     maxConnections,
     logger,
@@ -148,12 +150,12 @@ async function startApi({ config, engine, metrics, logger, lifecycle }: Parts): 
     isShuttingDown: () => lifecycle.stopping,
   });
   lifecycle.onDrain(async (graceMs) => {
-    engine.desk.close();
+    engine.polls.close();
     // A client that dawdles over its request may not hold up the exit.
     const timer = setTimeout(() => app.server.closeAllConnections(), graceMs);
     await app.close();
     clearTimeout(timer);
-    await engine.desk.drained();
+    await engine.polls.drained();
   });
   await app.listen({ host: config.host, port: config.apiPort });
   return urlOf(config.host, (app.server.address() as AddressInfo).port);

@@ -12,7 +12,7 @@ export { ensureDataDirectory, pathForPrograms, readPassword } from './embedded/d
 export { ensureRunning, postmasterState, stopPostmaster, type Launch } from './embedded/postmaster.js';
 export { run as runProgram, CLEAN_ENVIRONMENT } from './embedded/run.js';
 export { SETTINGS, type Settings } from './embedded/settings.js';
-export type { Engine } from './engine/types.js';
+export type { Engine } from './engine/api.js';
 export { createApp } from './http/app.js';
 export { boolArray, int4Array, jsonArray, plainArray, textArray, uuidArray } from './store/arrays.js';
 export { Database } from './store/database.js';

@@ -1,24 +1,25 @@
 import type { Database } from '../store/database.js';
-import { Canceller } from './cancel.js';
-import { Claimer } from './claim.js';
-import { CronFirer } from './cron-firer.js';
-import { Crons } from './crons.js';
-import { DeadLetters } from './dead-letters.js';
-import { Definitions } from './definitions.js';
-import { Enqueuer } from './enqueue.js';
-import { Hub } from './hub.js';
-import { LeaseKeeper } from './lease-keeper.js';
-import { LeaseDesk } from './lease.js';
-import { Ledger, type EngineMetrics } from './ledger.js';
-import { Maintenance } from './maintenance.js';
-import { Reads } from './reads.js';
-import { Settler } from './settle.js';
-import { StepSettler } from './step-settler.js';
-import { Tenants } from './tenants.js';
-import type { Engine, LeasedJob } from './types.js';
-import { Watcher } from './watch.js';
-import { WorkerDesk } from './worker.js';
-import { Workflows } from './workflows.js';
+import { Canceller } from './jobs/cancel.js';
+import { Claimer } from './leases/claim.js';
+import { CronFirer } from './crons/cron-firer.js';
+import { Crons } from './crons/crons.js';
+import { DeadLetters } from './jobs/dead-letters.js';
+import { Definitions } from './workflows/definitions.js';
+import { Enqueuer } from './jobs/enqueue.js';
+import { Hub } from './shared/hub.js';
+import { LeaseKeeper } from './leases/lease-keeper.js';
+import { LongPolls } from './leases/long-poll.js';
+import { Counters, type EngineMetrics } from './shared/counters.js';
+import { Maintenance } from './jobs/maintenance.js';
+import { Reads } from './jobs/reads.js';
+import { Settler } from './outcomes/settle.js';
+import { StepSettler } from './workflows/step-settler.js';
+import { Tenants } from './shared/tenants.js';
+import type { LeasedJob } from '../domain/records.js';
+import type { Engine } from './api.js';
+import { Watcher } from './jobs/watch.js';
+import { RemoteWorker } from './jobs/remote-worker.js';
+import { Workflows } from './workflows/workflows.js';
 
 export interface EngineOptions {
   readonly db: Database;
@@ -26,6 +27,8 @@ export interface EngineOptions {
   readonly tasks: readonly string[];
   /** Where the steps of workflows run. */
   readonly defaultQueue: string;
+  /** Bounds each payload, result and context. */
+  readonly maxPayloadBytes: number;
   readonly ready: () => Promise<boolean>;
   /** Uniform in [0, 1): jitter. Tests pass their own. */
   readonly random?: () => number;
@@ -35,14 +38,14 @@ export interface EngineOptions {
 export interface EngineParts {
   readonly api: Engine;
   readonly hub: Hub;
-  readonly ledger: Ledger;
+  readonly counters: Counters;
   readonly claimer: Claimer;
   readonly settler: Settler;
   readonly keeper: LeaseKeeper;
   readonly maintenance: Maintenance;
   readonly cronFirer: CronFirer;
   readonly reads: Reads;
-  readonly desk: LeaseDesk;
+  readonly polls: LongPolls;
   readonly watcher: Watcher;
 }
 
@@ -55,21 +58,21 @@ export function createEngine({
   random = Math.random,
 }: EngineOptions): EngineParts {
   const hub = new Hub();
-  const ledger = new Ledger(metrics);
+  const counters = new Counters(metrics);
   const reads = new Reads(db);
   const tenants = new Tenants(db);
   const definitions = new Definitions();
-  const enqueuer = new Enqueuer(db, hub, ledger, tenants);
-  const claimer = new Claimer(db, hub, ledger);
-  const stepSettler = new StepSettler(db, hub, ledger, definitions, defaultQueue);
-  const settler = new Settler(db, hub, ledger, stepSettler, random);
+  const enqueuer = new Enqueuer(db, hub, counters, tenants);
+  const claimer = new Claimer(db, hub, counters);
+  const stepSettler = new StepSettler(db, hub, counters, definitions, defaultQueue);
+  const settler = new Settler(db, hub, counters, stepSettler, random);
   const undeliver = async (jobs: readonly LeasedJob[]): Promise<void> => {
     await Promise.all(jobs.map((leased) => settler.giveBack(leased, 'undelivered')));
   };
   const keeper = new LeaseKeeper(db);
-  const desk = new LeaseDesk(claimer, hub, { undeliver });
+  const polls = new LongPolls(claimer, hub, { undeliver });
   const watcher = new Watcher(db, hub, reads);
-  const canceller = new Canceller(db, hub, ledger, reads, settler, stepSettler);
+  const canceller = new Canceller(db, hub, counters, reads, settler, stepSettler);
 
   const api: Engine = {
     jobs: {
@@ -81,23 +84,23 @@ export function createEngine({
       watch: (tenant, id, signal) => watcher.watch(tenant, id, signal),
       queues: (tenant) => reads.queues(tenant),
     },
-    worker: new WorkerDesk(keeper, desk, settler, reads, ledger),
-    deadLetters: new DeadLetters(db, hub, ledger),
-    workflows: new Workflows({ db, hub, ledger, tenants, definitions, stepSettler, defaultQueue }),
+    worker: new RemoteWorker(keeper, polls, settler, reads, counters),
+    deadLetters: new DeadLetters(db, hub, counters),
+    workflows: new Workflows({ db, hub, counters, tenants, definitions, stepSettler, defaultQueue }),
     crons: new Crons(db, tenants),
-    system: { ready, tasks: () => tasks, stats: (tenant) => ledger.of(tenant) },
+    system: { ready, tasks: () => tasks, stats: (tenant) => counters.of(tenant) },
   };
   return {
     api,
     hub,
-    ledger,
+    counters,
     claimer,
     settler,
     keeper,
-    maintenance: new Maintenance(db, settler, ledger),
-    cronFirer: new CronFirer(db, hub, ledger),
+    maintenance: new Maintenance(db, settler, counters),
+    cronFirer: new CronFirer(db, hub, counters),
     reads,
-    desk,
+    polls,
     watcher,
   };
 }

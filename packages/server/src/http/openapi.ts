@@ -3,9 +3,9 @@ import swaggerUi from '@fastify/swagger-ui';
 import * as contract from '@millrace/contract';
 import fastify, { type FastifyInstance, type FastifySchema } from 'fastify';
 import type { HttpContext } from './context.js';
-import { sendJson } from './reply.js';
+import { sendJson } from './answers/reply.js';
 import { registerRoutes } from './routes/index.js';
-import { validatorOptions } from './validation.js';
+import { validatorOptions } from './requests/validation.js';
 
 /** The version of the API, not of the server: it changes when the shapes do. */
 const API_VERSION = '1.0.0';

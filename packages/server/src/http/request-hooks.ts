@@ -3,7 +3,7 @@ import { invalidRequest } from '../domain/errors.js';
 import type { Series } from '../telemetry/histogram.js';
 import type { Metrics } from '../telemetry/metrics.js';
 import type { HttpContext } from './context.js';
-import { setCommonHeaders } from './reply.js';
+import { setCommonHeaders } from './answers/reply.js';
 
 /** What happens on every request, whatever the route: headers on the way in, a measurement on the way out. */
 export function registerRequestHooks(app: FastifyInstance, { metrics, isShuttingDown }: HttpContext): void {

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import type { Maintenance } from '../engine/maintenance.js';
+import type { Maintenance } from '../engine/jobs/maintenance.js';
 import { createLoop, type Loop } from './loop.js';
 
 /** Once a minute, by one process of the fleet: removes what is older than the retention window, and what streams and bundles left behind. */

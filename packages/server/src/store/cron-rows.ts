@@ -1,6 +1,6 @@
 import type { CronFiringKind } from '@millrace/contract';
-import type { CronFiringRecord, CronRecord, JsonText } from '../engine/types.js';
-import { toInstant, toInstantOrNull } from './rows.js';
+import type { CronFiringRecord, CronRecord, JsonText } from '../domain/records.js';
+import { columnsOf, toInstant, toInstantOrNull } from './rows.js';
 
 /** Schedules and firings as PostgreSQL gives them ⇄ records as the engine shows them. */
 export interface CronRow {
@@ -25,6 +25,29 @@ export interface CronFiringRow {
   readonly kind: CronFiringKind;
   readonly job_id: string;
 }
+
+export const CRON_COLUMNS = columnsOf<CronRow>({
+  tenant: true,
+  id: true,
+  name: true,
+  expr: true,
+  task: true,
+  queue: true,
+  payload: true,
+  config: true,
+  enabled: true,
+  next_run_at: true,
+  last_enqueued_at: true,
+  created_at: true,
+});
+
+export const FIRING_COLUMNS = columnsOf<CronFiringRow>({
+  number: true,
+  occurrence: true,
+  fired_at: true,
+  kind: true,
+  job_id: true,
+});
 
 export function toCron(row: CronRow): CronRecord {
   return {

@@ -1,13 +1,13 @@
 import { JOB_STATUSES, type JobStatus } from '@millrace/contract';
 import { EVENT_MEANINGS, isTerminal, JOB_EVENTS, nextState, TRANSITIONS } from '../../src/domain/job-state.js';
 
-const STANDS_IN: Readonly<Record<JobStatus, string>> = {
-  pending: 'waiting for its instant or for a worker; it never failed',
-  retrying: 'waiting for the end of its backoff or for a worker; it failed before',
+const MEANINGS: Readonly<Record<JobStatus, string>> = {
+  pending: 'waiting for its time or for a worker; it has never failed',
+  retrying: 'waiting for the end of its backoff or for a worker; it has failed before',
   running: 'held by one worker under one lease token',
-  completed: 'over: the handler succeeded',
-  failed: 'over: given up; a dead letter tells why',
-  cancelled: 'over: its tenant cancelled it',
+  completed: 'finished: the handler succeeded',
+  failed: 'finished: it failed permanently; a dead letter says why',
+  cancelled: 'finished: its tenant cancelled it',
 };
 
 const TABLES: Readonly<Record<JobStatus, string>> = {
@@ -25,8 +25,7 @@ const table = (head: readonly string[], rows: readonly (readonly string[])[]): s
 const code = (text: string): string => `\`${text}\``;
 
 /** Field names and reasons as code; the prose of the table stays as it is. */
-const marked = (text: string): string =>
-  text.replace(/\b([a-z]+_[a-z_]+)\b/g, '`$1`').replace(/^result\b/, '`result`');
+const marked = (text: string): string => text.replace(/\b([a-z]+_[a-z_]+)\b/g, '`$1`').replace(/^result\b/, '`result`');
 
 interface Arrow {
   readonly event: string;
@@ -60,11 +59,15 @@ function diagram(): string {
 
 const states = (): string =>
   table(
-    ['state', 'a job in it is', 'its row stands in'],
-    JOB_STATUSES.map((status) => [code(status), STANDS_IN[status], code(TABLES[status])]),
+    ['state', 'a job in it is', 'its row is in'],
+    JOB_STATUSES.map((status) => [code(status), MEANINGS[status], code(TABLES[status])]),
   );
 
-const events = (): string => table(['event', 'what happened'], JOB_EVENTS.map((event) => [code(event), marked(EVENT_MEANINGS[event])]));
+const events = (): string =>
+  table(
+    ['event', 'what happened'],
+    JOB_EVENTS.map((event) => [code(event), marked(EVENT_MEANINGS[event])]),
+  );
 
 const transitions = (): string =>
   table(
@@ -78,14 +81,15 @@ const matrix = (): string =>
     JOB_EVENTS.map((event) => [code(event), ...JOB_STATUSES.map((from) => nextState(from, event) ?? '·')]),
   );
 
-export const stateMachineText = (): string => `<!-- Written by \`npm run docs\` from packages/server/src/domain/job-state.ts; a test compares. -->
+export const stateMachineText =
+  (): string => `<!-- Written by \`npm run docs\` from packages/server/src/domain/job-state.ts; a test compares. -->
 
 # The life of a job
 
 ${diagram()}
 
-A job is created \`pending\`, at once claimable or, with \`run_at\`, later: there is no state of its own for a scheduled job. The ends are
-\`completed\`, \`failed\` and \`cancelled\`; nothing leads out of them.
+A job is created \`pending\`. It can be claimed at once or, with \`run_at\`, later: there is no separate state for a
+scheduled job. \`completed\`, \`failed\` and \`cancelled\` are final; nothing leads out of them.
 
 ## States
 
@@ -99,14 +103,15 @@ ${events()}
 
 ${transitions()}
 
-## Everything else changes nothing
+## All other events change nothing
 
-Each state under each event. A dot means that nothing happens: a stale report is refused with 409 \`lease_lost\`, a report on a job that has
-ended is taken with 204 and without effect, and cancelling one is refused with 409 \`already_finished\`.
+Each state under each event. A dot means that nothing happens: a stale report is refused with 409 \`lease_lost\`, a
+report on a job that has ended gets 204 and has no effect, and cancelling such a job is refused with 409
+\`already_finished\`.
 
 ${matrix()}
 
-Every claim makes a new token, and every report is accepted only under the token that stands, checked by the statement that acts. A worker
-that lost its lease can therefore not touch the job any more, whatever it believes. A test brings a job into each of these states and
-applies each of these events to it, on a real database.
+Every claim makes a new token, and a report is accepted only under the current token, checked by the statement that
+acts. So a worker that has lost its lease can no longer touch the job, whatever it believes. A test brings a job into
+each of these states and applies each of these events to it, on a real database.
 `;

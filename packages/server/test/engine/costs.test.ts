@@ -172,6 +172,18 @@ describe('the cost of', () => {
     expect(cost.bytes / 20, cost.detail).toBeLessThan(7000);
   });
 
+  it('polling idle queues again and again: a few statements for all of them together', async () => {
+    const queues = Array.from({ length: 300 }, (_, n) => `idle-${n}`);
+    const round = (): Promise<unknown> => Promise.all(queues.map((queue) => lease(worker, queue, { wait_secs: 2 })));
+    await round();
+    const cost = await costOf(async () => {
+      await round();
+      await round();
+    });
+    // Ten per second, over two rounds of two seconds. One claim per call would be six hundred.
+    expect(cost.statements, cost.detail).toBeLessThanOrEqual(40 + OTHERS);
+  });
+
   it('doing nothing: at most two statements a second', async () => {
     const sweeps = async (): Promise<number> => {
       const text = await (await fetch(new URL('/metrics', server.metricsUrl))).text();

@@ -3,7 +3,7 @@ import { useTestServer } from '../support/server.js';
 import { until } from '../support/until.js';
 import * as kit from './kit.js';
 import { complete, createJob, createJobs, fail, heartbeat, lease, leaseOne, newQueue, waitFor } from './kit.js';
-import { openEvents } from './sse.js';
+import { openEvents } from './jobs/sse.js';
 
 /** One life story that touches everything that is counted, then one look at the page. */
 describe('the metrics of the engine', async () => {

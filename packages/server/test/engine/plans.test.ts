@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { cloneDatabase, type TestDatabase } from '../support/database.js';
-import { allStatements, connectLike, describePlan, fill, genericPlan, walk, type PlanNode } from './plan-kit.js';
+import { allStatements, connectLike, describePlan, fill, genericPlan, walk, type PlanNode } from './jobs/plan-kit.js';
 
 /**
  * The statements of the hot pool keep the plan that was made first. Whatever the tables held then, a lookup must go down the index that was
@@ -28,6 +28,9 @@ const HOT = allStatements()
 
 /** All schedules, of which there are thousands at most, held against those that fire. */
 const MEANT: Readonly<Record<string, string>> = { fire_crons: 'crons_pkey' };
+
+/** Walked in order from the front of a queue to a limit. All that stands there is due but for odd rows, which a condition leaves out. */
+const FROM_THE_FRONT: Readonly<Record<string, string>> = { claim: 'ready_in_claim_order' };
 
 interface Index {
   readonly columns: readonly string[];
@@ -58,6 +61,7 @@ function faults(name: string, plan: PlanNode, indexes: ReadonlyMap<string, Index
     const isLimited = above.some((each) => each['Node Type'] === 'Limit');
     const isOneRow = isUnique && depth === columns.length;
     const isOneWorkflow = indexName === 'jobs_of_workflow' && depth > 0;
+    if (FROM_THE_FRONT[name] === indexName && depth > 0 && isLimited) return [];
     if (bound.size > depth) return [`${indexName} of ${table} by ${[...bound].join(', ')}: not its leading columns`];
     return isOneRow || isOneWorkflow || isLimited ? [] : [`${indexName} of ${table} without an end`];
   });

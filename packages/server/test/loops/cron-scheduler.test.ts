@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { LEAD_MS, LOOK_EVERY_MS, type Round } from '../../src/engine/cron-firer.js';
-import { Hub } from '../../src/engine/hub.js';
+import { LEAD_MS, LOOK_EVERY_MS, type Round } from '../../src/engine/crons/cron-firer.js';
+import { Hub } from '../../src/engine/shared/hub.js';
 import { createCronScheduler, sleepAfter, UNTOLD_MS } from '../../src/loops/cron-scheduler.js';
 
 const IDLE: Round = { nowMs: 1_000_000, due: 0, fired: 0, broken: [], waitMs: null };

@@ -1,8 +1,8 @@
 import type { FastifyInstance } from 'fastify';
-import { guardRoutes } from '../admission.js';
-import type { AuthHooks } from '../auth.js';
+import { guardRoutes } from '../access/admission.js';
+import type { AuthHooks } from '../access/auth.js';
 import type { HttpContext } from '../context.js';
-import { handleUnknownRoute } from '../errors.js';
+import { handleUnknownRoute } from '../answers/errors.js';
 import { cronRoutes } from './crons.js';
 import { deadLetterRoutes } from './dead-letters.js';
 import { eventRoutes } from './events.js';

@@ -2,8 +2,8 @@ import { Health, Queues, Ready, ref, Stats, Tasks } from '@millrace/contract';
 import type { FastifyInstance } from 'fastify';
 import { unavailable } from '../../domain/errors.js';
 import type { HttpContext } from '../context.js';
-import { sendJson } from '../reply.js';
-import { described, errors, PUBLIC, TENANT } from '../route-docs.js';
+import { sendJson } from '../answers/reply.js';
+import { described, errors, PUBLIC, TENANT } from './route-docs.js';
 
 /** For whoever watches the process: no credential, and /health never asks the database. */
 export function probeRoutes(app: FastifyInstance, { engine, version, isShuttingDown }: HttpContext): void {

@@ -1,0 +1,145 @@
+import type {
+  CronFiringKind,
+  DeadLetterReason,
+  JobConfig,
+  JobStatus,
+  OnFailure,
+  StepStatus,
+  WorkflowStatus,
+} from '@millrace/contract';
+
+/**
+ * The records of the service, as every layer sees them: plain data, no behaviour.
+ *
+ * JSON that belongs to a caller (payload, result, metadata) travels as the text that was sent and is never re-encoded
+ * on its way in or out: numbers beyond 2^53 and the order of keys survive. Instants are RFC 3339 text in UTC with
+ * PostgreSQL's microseconds; a JavaScript Date would drop three digits.
+ */
+export type JsonText = string;
+export type Instant = string;
+
+export interface JobSpec {
+  readonly task: string;
+  readonly queue: string;
+  readonly payload: JsonText;
+  /** null: every default. It is stored as null, so that most jobs carry no configuration at all. */
+  readonly config: JobConfig | null;
+  readonly runAt: Instant | null;
+  readonly metadata: JsonText | null;
+}
+
+export interface JobRecord {
+  readonly id: string;
+  readonly tenant_id: string;
+  readonly queue_name: string;
+  readonly task_name: string;
+  readonly payload: JsonText;
+  readonly config: JobConfig;
+  readonly metadata: JsonText;
+  readonly status: JobStatus;
+  readonly result: JsonText | null;
+  readonly error_message: string | null;
+  readonly retry_count: number;
+  readonly delivery_count: number;
+  readonly created_at: Instant;
+  readonly scheduled_at: Instant;
+  readonly started_at: Instant | null;
+  readonly completed_at: Instant | null;
+  readonly next_retry_at: Instant | null;
+  readonly idempotency_key: string | null;
+  readonly workflow_id: string | null;
+  readonly workflow_step_id: string | null;
+}
+
+export interface LeasedJob {
+  readonly job: JobRecord;
+  readonly leaseToken: string;
+}
+
+export interface DeadLetterRecord {
+  readonly id: number;
+  readonly tenant_id: string;
+  readonly job_id: string;
+  readonly queue_name: string;
+  readonly task_name: string;
+  readonly reason: DeadLetterReason;
+  readonly error_message: string | null;
+  readonly created_at: Instant;
+  readonly replayed_at: Instant | null;
+  readonly replay_job_id: string | null;
+}
+
+export interface StepSpec {
+  readonly name: string;
+  readonly task: string;
+  readonly payload: JsonText;
+  readonly dependsOn: readonly string[];
+  /** As given, under the stored field names: what the API shows. */
+  readonly config: JsonText;
+  /** The resulting configuration of the step's job. null: every default. */
+  readonly jobConfig: JobConfig | null;
+  readonly onFailure: OnFailure;
+  readonly metadata: JsonText | null;
+}
+
+export interface WorkflowSpec {
+  readonly name: string;
+  readonly steps: readonly StepSpec[];
+  readonly context: JsonText;
+  readonly metadata: JsonText | null;
+}
+
+export interface WorkflowRecord {
+  readonly id: string;
+  readonly tenant_id: string;
+  readonly name: string;
+  readonly status: WorkflowStatus;
+  /** The steps as defined: the text of a JSON array, ready to be shown. */
+  readonly steps: JsonText;
+  readonly context: JsonText;
+  readonly metadata: JsonText;
+  readonly created_at: Instant;
+  readonly started_at: Instant | null;
+  readonly completed_at: Instant | null;
+}
+
+export interface WorkflowStepRecord {
+  readonly name: string;
+  readonly status: StepStatus;
+  readonly job_id: string | null;
+}
+
+export interface CronSpec {
+  readonly name: string;
+  readonly expr: string;
+  readonly task: string;
+  readonly queue: string;
+  readonly payload: JsonText;
+  /** As given, under the stored field names: what the API shows. */
+  readonly config: JsonText;
+  /** The resulting configuration of each job. null: every default. */
+  readonly jobConfig: JobConfig | null;
+}
+
+export interface CronRecord {
+  readonly id: string;
+  readonly tenant_id: string;
+  readonly name: string;
+  readonly cron_expr: string;
+  readonly task_name: string;
+  readonly payload: JsonText;
+  readonly queue_name: string;
+  readonly config: JsonText;
+  readonly enabled: boolean;
+  /** null after the last occurrence. */
+  readonly next_run_at: Instant | null;
+  readonly last_enqueued_at: Instant | null;
+  readonly created_at: Instant;
+}
+
+export interface CronFiringRecord {
+  readonly occurrence: Instant;
+  readonly fired_at: Instant;
+  readonly kind: CronFiringKind;
+  readonly job_id: string;
+}

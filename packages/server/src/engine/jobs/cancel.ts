@@ -1,0 +1,54 @@
+import { MillraceError } from '../../domain/errors.js';
+import { isTerminal } from '../../domain/job-state.js';
+import type { Database } from '../../store/database.js';
+import type { Hub } from '../shared/hub.js';
+import type { Counters } from '../shared/counters.js';
+import type { Reads } from './reads.js';
+import type { Settler } from '../outcomes/settle.js';
+import { cancelWaiting, plainSettlement } from '../outcomes/settlement.js';
+import type { StepSettler } from '../workflows/step-settler.js';
+import type { JobRecord } from '../../domain/records.js';
+
+/**
+ * Cancelling removes a job from whichever table it is in. Between reading and acting the job may move (be claimed,
+ * retried or finished), so this reads again until it has acted or there is nothing left to cancel. That ends: in every
+ * round the job made a transition of its own, and it has only so many.
+ */
+export class Canceller {
+  constructor(
+    private readonly db: Database,
+    private readonly hub: Hub,
+    private readonly counters: Counters,
+    private readonly reads: Reads,
+    private readonly settler: Settler,
+    private readonly steps: StepSettler,
+  ) {}
+
+  async cancel(tenant: string, id: string): Promise<void> {
+    for (;;) {
+      const job = await this.reads.job(tenant, id);
+      if (isTerminal(job.status)) throw new MillraceError('already_finished', `the job is already ${job.status}`);
+      if (await this.#try(job)) return;
+    }
+  }
+
+  #try(job: JobRecord): Promise<boolean> {
+    const { id, tenant_id: tenant, workflow_id: workflowId, workflow_step_id: step } = job;
+    if (workflowId !== null && step !== null) return this.steps.cancelStep({ tenant, id: workflowId }, step, id);
+    return job.status === 'running' ? this.#running(tenant, id) : this.#waiting(tenant, id);
+  }
+
+  async #running(tenant: string, id: string): Promise<boolean> {
+    const cancelled = plainSettlement(id, null, 'cancelled');
+    if (await this.settler.settle(cancelled)) return true;
+    return (await this.settler.unbundle({ tenant, id, token: null })) && this.settler.settle(cancelled);
+  }
+
+  async #waiting(tenant: string, id: string): Promise<boolean> {
+    const [cancelled] = await cancelWaiting(this.db.run, tenant, [id], false);
+    if (!cancelled) return false;
+    this.counters.cancelled(tenant);
+    if (cancelled.watched > 0) this.hub.announceEvents();
+    return true;
+  }
+}

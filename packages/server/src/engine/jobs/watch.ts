@@ -1,0 +1,231 @@
+import { randomUUID } from 'node:crypto';
+import type { JobStatus } from '@millrace/contract';
+import { notFound } from '../../domain/errors.js';
+import { groupBy } from '../../domain/group-by.js';
+import { isTerminal, rank } from '../../domain/job-state.js';
+import { int8Array, textArray, uuidArray } from '../../store/arrays.js';
+import type { Database } from '../../store/database.js';
+import { toJobRecord, type JobRow } from '../../store/rows.js';
+import { loadStatements } from '../../store/sql.js';
+import type { Hub } from '../shared/hub.js';
+import type { Reads } from './reads.js';
+import type { JobRecord } from '../../domain/records.js';
+
+/**
+ * Event streams. A watched job's transitions are written to a table by the very statements that make them, so none is
+ * lost, however fast they follow each other and whichever process makes them. One reader per process fetches the news of
+ * all its streams, when it is told of some and every SAFETY_MS while any stream is open.
+ *
+ * One gap remains: a statement that began before the watch was committed does not see it, and may commit after the state
+ * was read. Its transition is not recorded. Two states of a job tell by their rank that one lies between, and the later
+ * one holds what the missing one must have looked like; a last transition without a successor is found by looking at the
+ * state itself.
+ */
+const sql = loadStatements('events.sql', ['watch', 'watched_job', 'transitions_since', 'states_of', 'unwatch']);
+
+const SAFETY_MS = 400;
+/** Longer than any stream may live. */
+const WATCH_SECS = 1_000;
+/** A stream that lags behind by this much has no reader: it is ended rather than held in memory. */
+const MAX_BACKLOG = 10_000;
+
+type Position = Pick<
+  JobRecord,
+  'status' | 'delivery_count' | 'retry_count' | 'error_message' | 'scheduled_at' | 'started_at'
+>;
+
+interface Stream {
+  readonly id: string;
+  readonly tenant: string;
+  readonly jobId: string;
+  seen: number;
+  last: Position;
+  readonly backlog: JobRecord[];
+  wake: (() => void) | null;
+  ended: boolean;
+}
+
+export class Watcher {
+  readonly #streams = new Set<Stream>();
+  #timer: NodeJS.Timeout | null = null;
+  #reading: Promise<void> | null = null;
+  #again = false;
+
+  constructor(
+    private readonly db: Database,
+    hub: Hub,
+    private readonly reads: Reads,
+  ) {
+    hub.onEvents(() => this.#read());
+  }
+
+  get open(): number {
+    return this.#streams.size;
+  }
+
+  async watch(tenant: string, id: string, signal: AbortSignal): Promise<AsyncIterable<JobRecord>> {
+    const before = await this.reads.job(tenant, id);
+    if (isTerminal(before.status)) return once(before);
+    const streamId = randomUUID();
+    await this.db.run(sql.watch, [before.id, streamId, WATCH_SECS]);
+    try {
+      const first = await this.#watched(tenant, before.id);
+      if (!first) throw notFound('job');
+      const stream: Stream = {
+        id: streamId,
+        tenant,
+        jobId: before.id,
+        seen: first.seq,
+        last: first.record,
+        backlog: [first.record],
+        wake: null,
+        ended: false,
+      };
+      this.#streams.add(stream);
+      this.#arm();
+      return this.#follow(stream, signal);
+    } catch (error) {
+      await this.#unwatch(before.id, streamId);
+      throw error;
+    }
+  }
+
+  async #watched(tenant: string, jobId: string): Promise<{ record: JobRecord; seq: number } | null> {
+    const [row] = await this.db.run<JobRow & { seq: number }>(sql.watched_job, [tenant, jobId]);
+    return row ? { record: toJobRecord(row), seq: row.seq } : null;
+  }
+
+  async #unwatch(jobId: string, streamId: string): Promise<void> {
+    // If this fails, the watch expires, and the retention loop removes it (Maintenance.forgetTraces).
+    await this.db.run(sql.unwatch, [jobId, streamId]).catch(() => undefined);
+  }
+
+  async *#follow(stream: Stream, signal: AbortSignal): AsyncGenerator<JobRecord> {
+    const stop = () => {
+      stream.ended = true;
+      stream.wake?.();
+    };
+    signal.addEventListener('abort', stop, { once: true });
+    try {
+      while (!signal.aborted) {
+        const record = stream.backlog.shift();
+        if (record) {
+          yield record;
+          if (isTerminal(record.status)) return;
+        } else if (stream.ended) {
+          return;
+        } else {
+          await new Promise<void>((resolve) => (stream.wake = resolve));
+          stream.wake = null;
+        }
+      }
+    } finally {
+      signal.removeEventListener('abort', stop);
+      this.#streams.delete(stream);
+      await this.#unwatch(stream.jobId, stream.id);
+    }
+  }
+
+  #arm(): void {
+    if (this.#timer) clearTimeout(this.#timer);
+    this.#timer = this.#streams.size === 0 ? null : setTimeout(() => this.#read(), SAFETY_MS);
+  }
+
+  /** One reading at a time; whoever asks meanwhile gets another one afterwards. */
+  #read(): void {
+    if (this.#streams.size === 0) return;
+    this.#again = true;
+    this.#reading ??= this.#readUntilQuiet().finally(() => {
+      this.#reading = null;
+      this.#arm();
+    });
+  }
+
+  async #readUntilQuiet(): Promise<void> {
+    while (this.#again) {
+      this.#again = false;
+      try {
+        await this.#readOnce([...this.#streams]);
+      } catch {
+        // The database is away. The safety timer brings us back.
+        return;
+      }
+    }
+  }
+
+  async #readOnce(streams: readonly Stream[]): Promise<void> {
+    const keys = [textArray(streams.map((s) => s.tenant)), uuidArray(streams.map((s) => s.jobId))];
+    // States first: whatever they show is covered by the transitions read after them, or was never written down.
+    const states = await this.db.run<{ id: string; status: JobStatus; delivery_count: number }>(sql.states_of, keys);
+    const seen = int8Array(streams.map((s) => s.seen));
+    const rows = await this.db.run<JobRow & { seq: number }>(sql.transitions_since, [...keys, seen]);
+    const byJob = groupBy(streams, (stream) => stream.jobId);
+    for (const row of rows) {
+      const record = toJobRecord(row);
+      for (const stream of byJob.get(row.id) ?? []) {
+        if (row.seq <= stream.seen) continue;
+        stream.seen = row.seq;
+        push(stream, record);
+      }
+    }
+    const behind = states.filter((state) => byJob.get(state.id)?.some((stream) => rank(state) > rank(stream.last)));
+    for (const { id } of behind) await this.#catchUp(byJob.get(id) ?? []);
+    const known = new Set(states.map((state) => state.id));
+    for (const stream of streams) if (!known.has(stream.jobId)) end(stream);
+  }
+
+  /** The job is ahead of every recorded transition, so one was missed; or it was recorded just now, and is read first. */
+  async #catchUp(streams: readonly Stream[]): Promise<void> {
+    for (const stream of streams) {
+      const now = await this.#watched(stream.tenant, stream.jobId);
+      if (!now || rank(now.record) <= rank(stream.last)) continue;
+      if (now.seq > stream.seen) this.#again = true;
+      else push(stream, now.record);
+    }
+  }
+}
+
+function push(stream: Stream, record: JobRecord): void {
+  const missed = missedBetween(stream.last, record);
+  if (missed) stream.backlog.push(missed);
+  stream.backlog.push(record);
+  stream.last = record;
+  if (stream.backlog.length > MAX_BACKLOG) end(stream);
+  stream.wake?.();
+}
+
+function end(stream: Stream): void {
+  stream.ended = true;
+  stream.wake?.();
+}
+
+/**
+ * A state that must lie between two others: a job that waited, and waits again or has ended after one more delivery, ran
+ * in between; one that ran, and runs again or was cancelled with one more retry behind it, waited in between.
+ */
+function missedBetween(last: Position, next: JobRecord): JobRecord | null {
+  const shared = { ...next, result: null, completed_at: null };
+  if (last.status !== 'running' && next.status !== 'running') {
+    if (next.delivery_count !== last.delivery_count + 1 || next.started_at === null) return null;
+    const { error_message, scheduled_at } = last;
+    const retry_count = next.status === 'retrying' ? next.retry_count - 1 : next.retry_count;
+    return { ...shared, status: 'running', next_retry_at: null, error_message, scheduled_at, retry_count };
+  }
+  const waited = last.status === 'running' && (next.status === 'running' || wasCancelledWaiting(last, next));
+  if (!waited) return null;
+  const isRetry = next.retry_count > 0;
+  return {
+    ...shared,
+    status: isRetry ? 'retrying' : 'pending',
+    delivery_count: next.delivery_count - (next.status === 'running' ? 1 : 0),
+    started_at: last.started_at,
+    next_retry_at: isRetry ? next.scheduled_at : null,
+  };
+}
+
+const wasCancelledWaiting = (last: Position, next: JobRecord): boolean =>
+  next.status === 'cancelled' && next.retry_count > last.retry_count;
+
+async function* once(record: JobRecord): AsyncGenerator<JobRecord> {
+  yield record;
+}

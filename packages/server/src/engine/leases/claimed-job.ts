@@ -1,0 +1,100 @@
+import { DEFAULT_JOB_CONFIG, type JobConfig } from '@millrace/contract';
+import { createdAtOf, createdMsOf } from '../../domain/ids.js';
+import { toInstant } from '../../store/rows.js';
+import type { Instant, JobRecord, JsonText } from '../../domain/records.js';
+
+/** What most jobs have none of, as the answer of a claim names it. */
+export interface OptionalFields {
+  /** The job's number in the answer, from 1. */
+  readonly n: number;
+  readonly config: JobConfig | null;
+  readonly metadata: JsonText | null;
+  readonly retry_count: number;
+  readonly delivery_count: number;
+  /** Null: as it was created. */
+  readonly scheduled_at: string | null;
+  readonly error: string | null;
+  readonly idempotency_key: string | null;
+  readonly workflow_id: string | null;
+  readonly step: string | null;
+}
+
+const NO_OPTIONAL_FIELDS: OptionalFields = {
+  n: 0,
+  config: null,
+  metadata: null,
+  retry_count: 0,
+  delivery_count: 1,
+  scheduled_at: null,
+  error: null,
+  idempotency_key: null,
+  workflow_id: null,
+  step: null,
+};
+
+/**
+ * A job as a claim brings it. Thousands pass through here every second, and few are ever asked for more than their
+ * payload.
+ */
+export class ClaimedJob implements JobRecord {
+  readonly status = 'running';
+  readonly result = null;
+  readonly completed_at = null;
+  readonly next_retry_at = null;
+
+  constructor(
+    readonly id: string,
+    readonly tenant_id: string,
+    readonly queue_name: string,
+    readonly task_name: string,
+    readonly payload: JsonText,
+    readonly started_at: Instant,
+    private readonly optional: OptionalFields = NO_OPTIONAL_FIELDS,
+  ) {}
+
+  get config(): JobConfig {
+    return this.optional.config ?? DEFAULT_JOB_CONFIG;
+  }
+
+  get metadata(): JsonText {
+    return this.optional.metadata ?? '{}';
+  }
+
+  get retry_count(): number {
+    return this.optional.retry_count;
+  }
+
+  get delivery_count(): number {
+    return this.optional.delivery_count;
+  }
+
+  get created_at(): Instant {
+    return createdAtOf(this.id);
+  }
+
+  get scheduled_at(): Instant {
+    const { scheduled_at: at } = this.optional;
+    return at === null ? this.created_at : toInstant(at);
+  }
+
+  get scheduledMs(): number {
+    const { scheduled_at: at } = this.optional;
+    return at === null ? createdMsOf(this.id) : Date.parse(toInstant(at));
+  }
+
+  get error_message(): string | null {
+    return this.optional.error;
+  }
+
+  get idempotency_key(): string | null {
+    return this.optional.idempotency_key;
+  }
+
+  get workflow_id(): string | null {
+    return this.optional.workflow_id;
+  }
+
+  get workflow_step_id(): string | null {
+    return this.optional.step;
+  }
+}

@@ -1,0 +1,264 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import { unavailable } from '../../domain/errors.js';
+import type { Claimer } from './claim.js';
+import { IdleQueues } from './idle-queues.js';
+import type { Hub } from '../shared/hub.js';
+import { separateSlots, type Slot } from './slots.js';
+import type { LeasedJob } from '../../domain/records.js';
+import type { LeaseRequest } from '../api.js';
+
+/**
+ * Long polls. All callers that want jobs of one queue are served by one claim at a time: a thousand waiting workers cost one statement
+ * when a job arrives, not a thousand. A queue that is known to be idle is not claimed from at all until there is a reason to.
+ *
+ * A caller is: asking (in the claim that is in flight or the next one) → waiting (its queue came up short and it has time left) →
+ * asking again when work is announced or a job is due → answered, or gone (its client hung up).
+ *
+ * Invariants: a job claimed for a caller that is gone by the time the claim returns goes back as if it never had been claimed; a queue
+ * is watched for due jobs exactly while somebody waits on it; one on which nobody asks or waits is forgotten.
+ */
+const MAX_SLOTS = 1_000;
+/**
+ * How often, and how long apart, it is tried to put a job back whose caller is gone. After that its lease has to run
+ * out.
+ */
+const GIVE_BACK_TRIES = 5;
+const GIVE_BACK_WAIT_MS = 1_000;
+
+interface Caller {
+  readonly request: LeaseRequest;
+  deadline: number;
+  timer: NodeJS.Timeout | undefined;
+  gone: boolean;
+  answer(jobs: readonly LeasedJob[]): void;
+  refuse(error: Error): void;
+}
+
+export interface UndeliveredSink {
+  /** Puts claimed jobs back: nobody is there to receive them. */
+  undeliver(jobs: readonly LeasedJob[]): Promise<void>;
+}
+
+export class LongPolls {
+  readonly #queues = new Map<string, QueuePolls>();
+  readonly #underWay = new Set<Promise<void>>();
+  readonly #idle: IdleQueues;
+  #closed = false;
+
+  constructor(
+    private readonly claimer: Claimer,
+    private readonly hub: Hub,
+    private readonly sink: UndeliveredSink,
+  ) {
+    this.#idle = new IdleQueues((queues) => claimer.heads(queues), hub);
+  }
+
+  /** Callers that wait at this moment. */
+  get waiting(): number {
+    let n = 0;
+    for (const polls of this.#queues.values()) n += polls.waiting;
+    return n;
+  }
+
+  lease(request: LeaseRequest, signal: AbortSignal): Promise<readonly LeasedJob[]> {
+    if (this.#closed) return Promise.reject(unavailable('the service is shutting down'));
+    if (signal.aborted) return Promise.resolve([]);
+    return this.#polls(request.queue).serve(request, signal);
+  }
+
+  /** Answers everybody who waits, with nothing. */
+  close(): void {
+    this.#closed = true;
+    for (const polls of this.#queues.values()) polls.close();
+  }
+
+  /** Resolves when no claim is in flight and everything that nobody was there to receive is back on its queue. */
+  async drained(): Promise<void> {
+    while (this.#underWay.size > 0) await Promise.all(this.#underWay);
+  }
+
+  #polls(queue: string): QueuePolls {
+    const known = this.#queues.get(queue);
+    if (known) return known;
+    const polls: QueuePolls = new QueuePolls(queue, {
+      claimer: this.claimer,
+      hub: this.hub,
+      idle: this.#idle,
+      track: (work) => this.#track(work),
+      giveBack: (jobs) => this.#giveBack(jobs),
+      putAway: () => {
+        if (this.#queues.get(queue) === polls) this.#queues.delete(queue);
+      },
+    });
+    this.#queues.set(queue, polls);
+    return polls;
+  }
+
+  #track(work: Promise<void>): void {
+    const tracked = work.finally(() => this.#underWay.delete(tracked));
+    this.#underWay.add(tracked);
+  }
+
+  async #giveBack(jobs: readonly LeasedJob[]): Promise<void> {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await this.sink.undeliver(jobs);
+      } catch {
+        if (tries === GIVE_BACK_TRIES || this.#closed) return;
+        await delay(GIVE_BACK_WAIT_MS, undefined, { ref: false });
+      }
+    }
+  }
+}
+
+/** What the polls of one queue need from all polls together. */
+interface PollsOwner {
+  readonly claimer: Claimer;
+  readonly hub: Hub;
+  readonly idle: IdleQueues;
+  /** A stop waits until this is done. It must not fail. */
+  track(work: Promise<void>): void;
+  giveBack(jobs: readonly LeasedJob[]): Promise<void>;
+  putAway(): void;
+}
+
+class QueuePolls {
+  #asking: Caller[] = [];
+  readonly #waiting = new Set<Caller>();
+  #claiming = false;
+  readonly #unsubscribe: () => void;
+
+  constructor(
+    private readonly queue: string,
+    private readonly owner: PollsOwner,
+  ) {
+    this.#unsubscribe = owner.hub.onWork(queue, this.#askAgain);
+  }
+
+  get waiting(): number {
+    return this.#waiting.size;
+  }
+
+  serve(request: LeaseRequest, signal: AbortSignal): Promise<readonly LeasedJob[]> {
+    return new Promise((resolve, reject) => {
+      const leave = () => {
+        caller.gone = true;
+        settled();
+        this.#stopWaiting(caller);
+        resolve([]);
+      };
+      const settled = () => {
+        clearTimeout(caller.timer);
+        signal.removeEventListener('abort', leave);
+      };
+      const caller: Caller = {
+        request,
+        deadline: performance.now() + request.waitSecs * 1000,
+        timer: undefined,
+        gone: false,
+        answer: (jobs) => (settled(), resolve(jobs)),
+        refuse: (error) => (settled(), reject(error)),
+      };
+      signal.addEventListener('abort', leave, { once: true });
+      if (request.waitSecs > 0 && !this.#claiming && this.owner.idle.isIdle(this.queue)) return this.#wait(caller);
+      this.#asking.push(caller);
+      this.#pump();
+    });
+  }
+
+  close(): void {
+    for (const caller of this.#waiting) caller.answer([]);
+    this.#waiting.clear();
+    for (const caller of this.#asking) caller.deadline = 0;
+    this.#restIfIdle();
+  }
+
+  readonly #askAgain = (): void => {
+    if (this.#waiting.size === 0) return;
+    for (const caller of this.#waiting) clearTimeout(caller.timer);
+    this.#asking.push(...this.#waiting);
+    this.#waiting.clear();
+    this.#pump();
+  };
+
+  #pump(): void {
+    if (this.#claiming) return;
+    this.#claiming = true;
+    this.owner.track(new Promise(setImmediate).then(() => this.#run()));
+  }
+
+  async #run(): Promise<void> {
+    while (this.#asking.length > 0) await this.#claimOnce(this.#takeCallers());
+    this.#claiming = false;
+    if (this.#waiting.size > 0) this.owner.idle.watch(this.queue, this.#askAgain);
+    this.#restIfIdle();
+  }
+
+  #takeCallers(): Caller[] {
+    let slots = 0;
+    let n = 0;
+    for (const { request } of this.#asking) {
+      if (n > 0 && slots + request.maxJobs > MAX_SLOTS) break;
+      slots += request.maxJobs;
+      n++;
+    }
+    return this.#asking.splice(0, n).filter((caller) => !caller.gone);
+  }
+
+  async #claimOnce(callers: readonly Caller[]): Promise<void> {
+    if (callers.length === 0) return;
+    const slots = callers.flatMap(({ request }) => slotsFor(request));
+    let jobs: LeasedJob[];
+    let cut: boolean;
+    try {
+      ({ jobs, cut } = await this.owner.claimer.claim(this.queue, separateSlots(slots)));
+    } catch (error) {
+      for (const caller of callers) caller.refuse(error as Error);
+      return;
+    }
+    const orphans: LeasedJob[] = [];
+    const unserved: Caller[] = [];
+    for (const caller of callers) {
+      const share = jobs.splice(0, caller.request.maxJobs);
+      if (caller.gone) orphans.push(...share);
+      else if (cut && share.length === 0) unserved.push(caller);
+      else if (share.length > 0 || caller.deadline <= performance.now()) caller.answer(share);
+      else this.#keepWaiting(caller);
+    }
+    // More is due than fits into one claim: they are first in the next one.
+    this.#asking.unshift(...unserved);
+    if (orphans.length > 0) this.owner.track(this.owner.giveBack(orphans));
+  }
+
+  #wait(caller: Caller): void {
+    this.#keepWaiting(caller);
+    this.owner.idle.watch(this.queue, this.#askAgain);
+  }
+
+  /** Until something happens or its time is up. */
+  #keepWaiting(caller: Caller): void {
+    this.#waiting.add(caller);
+    caller.timer = setTimeout(() => {
+      this.#stopWaiting(caller);
+      caller.answer([]);
+    }, caller.deadline - performance.now());
+  }
+
+  #stopWaiting(caller: Caller): void {
+    this.#waiting.delete(caller);
+    this.#restIfIdle();
+  }
+
+  #restIfIdle(): void {
+    if (this.#waiting.size > 0) return;
+    this.owner.idle.unwatch(this.queue);
+    if (this.#asking.length > 0 || this.#claiming) return;
+    this.#unsubscribe();
+    this.owner.putAway();
+  }
+}
+
+function slotsFor({ maxJobs, leaseSecs }: LeaseRequest): Slot[] {
+  return Array.from({ length: maxJobs }, () => ({ token: randomUUID(), leaseSecs }));
+}

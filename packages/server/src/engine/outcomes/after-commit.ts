@@ -1,0 +1,44 @@
+import type { WorkflowEnd } from '../../domain/dag.js';
+import { toInstant } from '../../store/rows.js';
+import type { Hub } from '../shared/hub.js';
+import type { Counters } from '../shared/counters.js';
+import type { SettledRow } from './settlement.js';
+
+/** What a transaction will have done once it commits: counted and announced then, not before. */
+export class AfterCommit {
+  readonly #steps: ((hub: Hub, counters: Counters) => void)[] = [];
+  #watched = false;
+
+  settled(row: SettledRow): void {
+    const { tenant, outcome, run_secs: runSecs } = row;
+    if (row.watched > 0) this.#watched = true;
+    this.#steps.push((hub, counters) => {
+      if (outcome === 'failed') counters.settled({ outcome, tenant, runSecs, reason: row.reason ?? 'non_retryable' });
+      else if (outcome !== 'released' && outcome !== 'undelivered') counters.settled({ outcome, tenant, runSecs });
+      if (row.queue !== null && row.scheduled_at !== null) {
+        hub.announceWork(row.queue, row.priority ?? 0, Date.parse(toInstant(row.scheduled_at)));
+      }
+    });
+  }
+
+  cancelledWaiting(tenant: string, watched: boolean): void {
+    if (watched) this.#watched = true;
+    this.#steps.push((_, counters) => counters.cancelled(tenant));
+  }
+
+  enqueued(tenant: string, queue: string, priority: number): void {
+    this.#steps.push((hub, counters) => {
+      counters.created(tenant, 1);
+      hub.announceWork(queue, priority, null);
+    });
+  }
+
+  workflowEnded(tenant: string, end: WorkflowEnd): void {
+    this.#steps.push((_, counters) => counters.workflowEnded(tenant, end));
+  }
+
+  apply(hub: Hub, counters: Counters): void {
+    for (const step of this.#steps) step(hub, counters);
+    if (this.#watched) hub.announceEvents();
+  }
+}

@@ -1,0 +1,234 @@
+import type { JobConfig } from '@millrace/contract';
+import { isStepId } from '../../domain/ids.js';
+import { boolArray, int4Array, jsonArray, textArray, uuidArray } from '../../store/arrays.js';
+import { Batcher } from '../../store/batcher.js';
+import type { Database } from '../../store/database.js';
+import { toConfig } from '../../store/rows.js';
+import { loadStatements } from '../../store/sql.js';
+import { judgeFailure } from '../../domain/retry.js';
+import { AfterCommit } from './after-commit.js';
+import { leaseKeyColumns, type LeaseKey } from '../leases/lease-key.js';
+import type { Hub } from '../shared/hub.js';
+import type { Counters } from '../shared/counters.js';
+import { endsJob, plainSettlement, runSettle, type Settlement } from './settlement.js';
+import type { JsonText, LeasedJob } from '../../domain/records.js';
+
+/**
+ * Finishing: the one way out of `running`, single or batched, whoever ran the job.
+ *
+ * Invariant: a settlement acts only on the lease it names, by id and token, in the statement that acts. Acted on or not is the
+ * whole answer; why not is for the caller to look up, since by then the world may have moved on again.
+ */
+const sql = loadStatements('settle.sql', ['settle_completed', 'settle_bundled']);
+const leaseSql = loadStatements('lease.sql', ['lease_facts', 'unbundle']);
+
+/** What this room needs of workflows: the end of a step's job takes its workflow along, in one transaction. */
+export interface StepSettling {
+  /** True if the lease stood and the job has ended. */
+  settle(settlement: Settlement): Promise<boolean>;
+}
+
+export interface Completion {
+  readonly id: string;
+  readonly token: string;
+  readonly result: JsonText;
+}
+
+/** Completions of members of one bundle. */
+export interface BundleCompletions {
+  readonly token: string;
+  readonly tenant: string;
+  /** How many jobs were claimed into it. */
+  readonly size: number;
+  readonly positions: readonly number[];
+  readonly results: readonly JsonText[];
+  /** Nobody will be left in it: the row can go. */
+  readonly last: boolean;
+}
+
+/** Whether the member at a position was completed. */
+export type WasCompleted = (position: number) => boolean;
+
+/** A job that may be in a bundle. A null token: whichever. */
+export interface Bundled {
+  readonly tenant: string;
+  readonly id: string;
+  readonly token: string | null;
+}
+
+export interface Failure {
+  readonly id: string;
+  readonly token: string;
+  readonly error: string;
+  readonly retryable: boolean;
+  readonly retryCount: number;
+  readonly config: JobConfig;
+  /** The lease ran out: act only if its deadline has really passed. */
+  readonly expired?: boolean;
+}
+
+/** What was completed of one tenant: arrays in JSON, of which completions (from 1) and of their seconds. */
+interface CompletedRow {
+  readonly tenant: string;
+  readonly numbers: string;
+  readonly run_secs: string;
+  readonly watched: number;
+}
+
+interface BundleRow {
+  readonly n: number;
+  readonly taken: string;
+  readonly run_secs: number;
+  readonly watched: number;
+}
+
+const BATCH = { maxItems: 1000, inFlight: 2, maxWaiting: 100_000 };
+/** A statement costs as much as twenty completions: fewer and larger ones carry more in the same time. */
+const COMPLETIONS = { ...BATCH, inFlight: 1, weigh: ({ result }: Completion): number => result.length };
+
+export class Settler {
+  readonly #completions = new Batcher<Completion, boolean>((items) => this.#complete(items), COMPLETIONS);
+  readonly #others = new Batcher<Settlement, boolean>((items) => this.#settle(items), {
+    ...BATCH,
+    weigh: ({ error }) => error?.length ?? 0,
+  });
+  readonly #facts = new Batcher<LeaseKey, LeaseFacts | null>((items) => this.#leaseFacts(items), BATCH);
+
+  readonly #unbundlings = new Batcher<Bundled, boolean>((items) => this.#unbundle(items), BATCH);
+
+  constructor(
+    private readonly db: Database,
+    private readonly hub: Hub,
+    private readonly counters: Counters,
+    private readonly steps: StepSettling,
+    private readonly random: () => number,
+  ) {}
+
+  /** True if the lease stood and the job is now completed. */
+  complete({ id, token, result }: Completion): Promise<boolean> {
+    if (isStepId(id)) return this.steps.settle({ ...plainSettlement(id, token, 'completed'), result });
+    return this.#completions.submit({ id, token, result });
+  }
+
+  /**
+   * Completes members of bundles, in one statement: the caller sees to it that there are not too many.
+   * Says for each bundle which members it completed; the others are no longer in it.
+   * `emptied`: tokens of bundles whose rows go if nobody is left in them.
+   */
+  async completeBundled(bundles: readonly BundleCompletions[], emptied: readonly string[]): Promise<WasCompleted[]> {
+    const rows = await this.db.run<BundleRow>(sql.settle_bundled, bundledValues(bundles, emptied));
+    if (rows[0] && rows[0].watched > 0) this.hub.announceEvents();
+    const byNumber = new Map(rows.map((row) => [row.n, row]));
+    return bundles.map((bundle, index) => this.#countCompleted(bundle, byNumber.get(index + 1)));
+  }
+
+  /** Moves a job to a lease of its own, if it is in a bundle: the way to every end but completion. */
+  unbundle(job: Bundled): Promise<boolean> {
+    return this.#unbundlings.submit(job);
+  }
+
+  /** The end of a step's job takes its workflow along; everything else ends alone. */
+  settle(settlement: Settlement): Promise<boolean> {
+    if (isStepId(settlement.id) && endsJob(settlement)) return this.steps.settle(settlement);
+    return this.#others.submit(settlement);
+  }
+
+  /** Through the failure policy: a retry while budget remains, otherwise the dead letters. */
+  fail(failure: Failure): Promise<boolean> {
+    const verdict = judgeFailure(failure, failure.config, this.random());
+    const { id, token, error, expired = false } = failure;
+    const retry = verdict.kind === 'retry';
+    return this.settle({
+      ...plainSettlement(id, token, retry ? 'retrying' : 'failed'),
+      error,
+      reason: retry ? null : verdict.reason,
+      delaySecs: retry ? verdict.delaySecs : null,
+      onlyExpired: expired,
+    });
+  }
+
+  /** Back to where it was claimed from, with no budget consumed. */
+  giveBack({ job, leaseToken }: LeasedJob, outcome: 'released' | 'undelivered'): Promise<boolean> {
+    return this.settle(plainSettlement(job.id, leaseToken, outcome));
+  }
+
+  /** What the failure policy needs, for a caller that knows only the lease. Null: the lease does not stand. */
+  leaseFacts(id: string, token: string): Promise<LeaseFacts | null> {
+    return this.#facts.submit({ id, token });
+  }
+
+  async #leaseFacts(items: readonly LeaseKey[]): Promise<(LeaseFacts | null)[]> {
+    const rows = await this.db.run<{ id: string; retry_count: number; config: string | null }>(
+      leaseSql.lease_facts,
+      leaseKeyColumns(items),
+    );
+    const facts = new Map(rows.map((row) => [row.id, { retryCount: row.retry_count, config: toConfig(row.config) }]));
+    return items.map((item) => facts.get(item.id) ?? null);
+  }
+
+  async #complete(items: readonly Completion[]): Promise<boolean[]> {
+    const values = [...leaseKeyColumns(items), jsonArray(items.map((item) => item.result))];
+    const rows = await this.db.run<CompletedRow>(sql.settle_completed, values);
+    if (rows[0] && rows[0].watched > 0) this.hub.announceEvents();
+    const acted = new Array<boolean>(items.length).fill(false);
+    for (const { tenant, numbers, run_secs } of rows) {
+      for (const n of JSON.parse(numbers) as number[]) acted[n - 1] = true;
+      for (const runSecs of JSON.parse(run_secs) as number[])
+        this.counters.settled({ outcome: 'completed', tenant, runSecs });
+    }
+    return acted;
+  }
+
+  #countCompleted({ tenant, positions }: BundleCompletions, row: BundleRow | undefined): WasCompleted {
+    const wasCompleted = (position: number): boolean => row?.taken[position - 1] === '1';
+    for (const position of positions) {
+      if (row && wasCompleted(position)) this.counters.settled({ outcome: 'completed', tenant, runSecs: row.run_secs });
+    }
+    return wasCompleted;
+  }
+
+  async #unbundle(items: readonly Bundled[]): Promise<boolean[]> {
+    const rows = await this.db.run<{ id: string }>(leaseSql.unbundle, [
+      textArray(items.map((item) => item.tenant)),
+      uuidArray(items.map((item) => item.id)),
+      uuidArray(items.map((item) => item.token)),
+    ]);
+    const moved = new Set(rows.map((row) => row.id));
+    return items.map((item) => moved.has(item.id));
+  }
+
+  async #settle(items: readonly Settlement[]): Promise<boolean[]> {
+    const rows = await runSettle(this.db.run, items, false);
+    const afterCommit = new AfterCommit();
+    for (const row of rows) afterCommit.settled(row);
+    afterCommit.apply(this.hub, this.counters);
+    const acted = new Set(rows.map((row) => row.n));
+    return items.map((_, index) => acted.has(index + 1));
+  }
+}
+
+export interface LeaseFacts {
+  readonly retryCount: number;
+  readonly config: JobConfig;
+}
+
+function bundledValues(bundles: readonly BundleCompletions[], emptied: readonly string[]): unknown[] {
+  return [
+    uuidArray(bundles.map(({ token }) => token)),
+    textArray(bundles.map(({ tenant }) => tenant)),
+    textArray(bundles.map(maskOf)),
+    boolArray(bundles.map(({ last }) => last)),
+    int4Array(bundles.flatMap(({ positions }, index) => positions.map(() => index + 1))),
+    int4Array(bundles.flatMap(({ positions }) => positions)),
+    jsonArray(bundles.flatMap(({ results }) => results)),
+    uuidArray(emptied),
+  ];
+}
+
+function maskOf({ size, positions }: BundleCompletions): string {
+  const mask = Buffer.alloc(size, '0');
+  for (const position of positions) mask[position - 1] = ONE;
+  return mask.toString('latin1');
+}
+
+const ONE = 0x31;

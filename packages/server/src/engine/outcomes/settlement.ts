@@ -1,0 +1,81 @@
+import type { DeadLetterReason } from '@millrace/contract';
+import { boolArray, float8Array, jsonArray, plainArray, textArray, uuidArray } from '../../store/arrays.js';
+import type { Execute } from '../../store/database.js';
+import { loadStatements } from '../../store/sql.js';
+import type { JsonText } from '../../domain/records.js';
+
+/** The settling statement and its neighbours, as functions over whichever connection or transaction they are given. */
+const sql = loadStatements('settle.sql', ['settle', 'cancel_waiting']);
+
+export interface Settlement {
+  readonly id: string;
+  /** null: whatever the token. */
+  readonly token: string | null;
+  /** `released`: given back unstarted. `undelivered`: the same, and its delivery never counted. */
+  readonly outcome: 'completed' | 'failed' | 'retrying' | 'cancelled' | 'released' | 'undelivered';
+  readonly result: JsonText | null;
+  readonly error: string | null;
+  readonly reason: DeadLetterReason | null;
+  readonly delaySecs: number | null;
+  /** Act only if the lease's deadline has passed. */
+  readonly onlyExpired: boolean;
+}
+
+export interface SettledRow {
+  /** Which of the given settlements it was, from 1. */
+  readonly n: number;
+  readonly id: string;
+  readonly token: string;
+  readonly tenant: string;
+  readonly outcome: Settlement['outcome'];
+  readonly reason: DeadLetterReason | null;
+  readonly run_secs: number;
+  readonly queue: string | null;
+  readonly priority: number | null;
+  readonly scheduled_at: string | null;
+  readonly watched: number;
+}
+
+/** A settlement with nothing but its outcome. */
+export const plainSettlement = (id: string, token: string | null, outcome: Settlement['outcome']): Settlement => ({
+  id,
+  token,
+  outcome,
+  result: null,
+  error: null,
+  reason: null,
+  delaySecs: null,
+  onlyExpired: false,
+});
+
+export const endsJob = ({ outcome }: Settlement): boolean =>
+  outcome === 'completed' || outcome === 'failed' || outcome === 'cancelled';
+
+/** `workflowsLocked`: the caller holds the lock of every workflow whose step ends here. */
+export function runSettle(
+  execute: Execute,
+  items: readonly Settlement[],
+  workflowsLocked: boolean,
+): Promise<SettledRow[]> {
+  return execute<SettledRow>(sql.settle, [
+    uuidArray(items.map((item) => item.id)),
+    uuidArray(items.map((item) => item.token)),
+    textArray(items.map((item) => item.outcome)),
+    jsonArray(items.map((item) => item.result)),
+    textArray(items.map((item) => item.error)),
+    plainArray(items.map((item) => item.reason)),
+    float8Array(items.map((item) => item.delaySecs)),
+    boolArray(items.map((item) => item.onlyExpired)),
+    workflowsLocked,
+  ]);
+}
+
+/** Those of the waiting jobs that were still waiting. */
+export async function cancelWaiting(
+  execute: Execute,
+  tenant: string,
+  ids: readonly string[],
+  workflowsLocked: boolean,
+): Promise<{ readonly id: string; readonly watched: number }[]> {
+  return execute(sql.cancel_waiting, [textArray(ids.map(() => tenant)), uuidArray(ids), workflowsLocked]);
+}

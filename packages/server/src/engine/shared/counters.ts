@@ -1,0 +1,96 @@
+import type { CronFiringKind, DeadLetterReason, Stats } from '@millrace/contract';
+import type { WorkflowEnd } from '../../domain/dag.js';
+
+/** What this process did, counted after the commit: per tenant for GET /api/v1/stats, in total for the metrics. */
+export interface EngineMetrics {
+  created(n: number): void;
+  claimed(n: number, seconds: number): void;
+  waited(seconds: number): void;
+  completed(runSeconds: number): void;
+  retried(runSeconds: number): void;
+  failed(reason: DeadLetterReason, runSeconds: number): void;
+  cancelled(): void;
+  expired(n: number): void;
+  stale(operation: 'heartbeat' | 'complete' | 'fail'): void;
+  swept(seconds: number): void;
+  cronFired(kind: CronFiringKind, lagSeconds: number): void;
+  workflowEnded(end: WorkflowEnd): void;
+}
+
+export type Settled =
+  | { readonly outcome: 'completed' | 'retrying' | 'cancelled'; readonly tenant: string; readonly runSecs: number }
+  | {
+      readonly outcome: 'failed';
+      readonly tenant: string;
+      readonly runSecs: number;
+      readonly reason: DeadLetterReason;
+    };
+
+const NOTHING: Stats = {
+  jobs_created: 0,
+  jobs_completed: 0,
+  jobs_failed: 0,
+  jobs_retried: 0,
+  jobs_dead_lettered: 0,
+  jobs_cancelled: 0,
+  workflows_created: 0,
+  workflows_completed: 0,
+  workflows_failed: 0,
+};
+
+export class Counters {
+  readonly #tenants = new Map<string, Stats>();
+
+  constructor(readonly metrics: EngineMetrics) {}
+
+  of(tenant: string): Stats {
+    return { ...(this.#tenants.get(tenant) ?? NOTHING) };
+  }
+
+  created(tenant: string, n: number): void {
+    this.#stats(tenant).jobs_created += n;
+    this.metrics.created(n);
+  }
+
+  cancelled(tenant: string): void {
+    this.#stats(tenant).jobs_cancelled++;
+    this.metrics.cancelled();
+  }
+
+  workflowCreated(tenant: string): void {
+    this.#stats(tenant).workflows_created++;
+  }
+
+  /** A workflow that ended with failed or skipped steps counts as failed. */
+  workflowEnded(tenant: string, end: WorkflowEnd): void {
+    const stats = this.#stats(tenant);
+    if (end === 'completed') stats.workflows_completed++;
+    else if (end !== 'cancelled') stats.workflows_failed++;
+    this.metrics.workflowEnded(end);
+  }
+
+  settled(event: Settled): void {
+    const stats = this.#stats(event.tenant);
+    switch (event.outcome) {
+      case 'completed':
+        stats.jobs_completed++;
+        return this.metrics.completed(event.runSecs);
+      case 'retrying':
+        stats.jobs_retried++;
+        return this.metrics.retried(event.runSecs);
+      case 'cancelled':
+        stats.jobs_cancelled++;
+        return this.metrics.cancelled();
+      case 'failed':
+        stats.jobs_failed++;
+        stats.jobs_dead_lettered++;
+        return this.metrics.failed(event.reason, event.runSecs);
+    }
+  }
+
+  #stats(tenant: string): Stats {
+    let stats = this.#tenants.get(tenant);
+    if (!stats) this.#tenants.set(tenant, (stats = { ...NOTHING }));
+    return stats;
+  }
+}

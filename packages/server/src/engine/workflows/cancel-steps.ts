@@ -1,0 +1,40 @@
+import { unavailable } from '../../domain/errors.js';
+import type { Execute } from '../../store/database.js';
+import type { AfterCommit } from '../outcomes/after-commit.js';
+import { cancelWaiting, plainSettlement, runSettle } from '../outcomes/settlement.js';
+
+/** Each round misses a job only if it moved between two statements; no worker keeps that up. */
+const ROUNDS = 100;
+
+/**
+ * Cancels jobs of steps that have not ended, wherever they stand. The caller holds their workflow's lock, so nobody else can end them; but a
+ * claim, a retry or a release may move them while we look, so it looks until it has found every one.
+ */
+export async function cancelAll(
+  execute: Execute,
+  tenant: string,
+  ids: readonly string[],
+  afterCommit: AfterCommit,
+): Promise<void> {
+  let left = ids;
+  for (let round = 0; left.length > 0; round++) {
+    if (round === ROUNDS)
+      throw unavailable('the jobs of the workflow move too fast to be cancelled; try again shortly');
+    const waiting = await cancelWaiting(execute, tenant, left, true);
+    for (const { watched } of waiting) afterCommit.cancelledWaiting(tenant, watched > 0);
+    left = without(left, waiting);
+    if (left.length === 0) return;
+    const running = await runSettle(
+      execute,
+      left.map((id) => plainSettlement(id, null, 'cancelled')),
+      true,
+    );
+    for (const row of running) afterCommit.settled(row);
+    left = without(left, running);
+  }
+}
+
+function without(ids: readonly string[], rows: readonly { readonly id: string }[]): readonly string[] {
+  const gone = new Set(rows.map((row) => row.id));
+  return ids.filter((id) => !gone.has(id));
+}

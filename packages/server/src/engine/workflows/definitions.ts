@@ -1,0 +1,144 @@
+import type { OnFailure, PartialJobConfig } from '@millrace/contract';
+import { buildGraph, type Graph, type GraphProblem } from '../../domain/dag.js';
+import { resolveJobConfig } from '../../domain/job-config.js';
+import { objectText, rawFieldsOfEach } from '../../domain/raw-json.js';
+import { textArray, uuidArray } from '../../store/arrays.js';
+import type { Execute } from '../../store/database.js';
+import { loadStatements } from '../../store/sql.js';
+import type { JsonText, StepSpec } from '../../domain/records.js';
+
+/**
+ * What a workflow is made of. The definition never changes, so a process reads and parses it once and keeps it: advancing a
+ * workflow of a thousand steps a thousand times must not cost a million.
+ */
+const sql = loadStatements('workflows.sql', ['definitions_of']);
+
+export interface Definition {
+  readonly graph: Graph;
+  readonly steps: readonly StepSpec[];
+  readonly indexOf: ReadonlyMap<string, number>;
+}
+
+export interface WorkflowKey {
+  readonly tenant: string;
+  readonly id: string;
+}
+
+/** In characters of caller JSON: payloads, not steps, are what takes memory. */
+const MAX_KEPT = 64 * 1024 * 1024;
+const STEP_OVERHEAD = 500;
+
+export class Definitions {
+  readonly #kept = new Map<string, Definition>();
+  #weight = 0;
+
+  /** In the transaction of the caller, if what is missing must be read. */
+  async of(keys: readonly WorkflowKey[], execute: Execute): Promise<ReadonlyMap<string, Definition>> {
+    const found = new Map<string, Definition>();
+    const missing: WorkflowKey[] = [];
+    for (const key of keys) {
+      const kept = this.#kept.get(key.id);
+      if (kept) found.set(key.id, kept);
+      else missing.push(key);
+    }
+    if (missing.length > 0) {
+      const values = [textArray(missing.map((key) => key.tenant)), uuidArray(missing.map((key) => key.id))];
+      for (const { id, definition } of await execute<{ id: string; definition: JsonText }>(
+        sql.definitions_of,
+        values,
+      )) {
+        found.set(id, this.parsed(id, definition));
+      }
+    }
+    return found;
+  }
+
+  /** For a caller that has read the text. */
+  parsed(id: string, text: JsonText): Definition {
+    const kept = this.#kept.get(id);
+    if (kept) return kept;
+    const definition = parse(text);
+    this.keep(id, definition);
+    return definition;
+  }
+
+  keep(id: string, definition: Definition): void {
+    if (this.#kept.has(id)) return;
+    this.#kept.set(id, definition);
+    this.#weight += weigh(definition);
+    for (const oldest of this.#kept.keys()) {
+      if (this.#weight <= MAX_KEPT) break;
+      this.forget(oldest);
+    }
+  }
+
+  forget(id: string): void {
+    const kept = this.#kept.get(id);
+    if (!kept) return;
+    this.#kept.delete(id);
+    this.#weight -= weigh(kept);
+  }
+}
+
+const weigh = ({ steps }: Definition): number =>
+  steps.reduce((sum, { payload, metadata }) => sum + STEP_OVERHEAD + payload.length + (metadata?.length ?? 0), 0);
+
+/** The definition of these steps, or why they are none. */
+export function define(
+  steps: readonly StepSpec[],
+): { readonly definition: Definition } | { readonly problem: GraphProblem } {
+  const built = buildGraph(steps);
+  if ('problem' in built) return built;
+  return {
+    definition: { graph: built.graph, steps, indexOf: new Map(steps.map((step, index) => [step.name, index])) },
+  };
+}
+
+function parse(text: JsonText): Definition {
+  const defined = define(parseSteps(text));
+  if ('problem' in defined) throw new Error(`a stored workflow is not a graph: ${defined.problem.message}`);
+  return defined.definition;
+}
+
+/** The definition as it is stored and shown. */
+export function stepsText(steps: readonly StepSpec[]): JsonText {
+  return `[${steps.map(stepText).join(',')}]`;
+}
+
+function stepText(step: StepSpec): JsonText {
+  return objectText([
+    ['name', JSON.stringify(step.name)],
+    ['task_name', JSON.stringify(step.task)],
+    ['payload', step.payload],
+    ['depends_on', JSON.stringify(step.dependsOn)],
+    ['config', step.config],
+    ['on_failure', JSON.stringify(step.onFailure)],
+    ['on_success', '"continue"'],
+    ['metadata', step.metadata ?? '{}'],
+  ]);
+}
+
+interface StoredStep {
+  readonly name: string;
+  readonly task_name: string;
+  readonly depends_on: readonly string[];
+  readonly config: PartialJobConfig;
+  readonly on_failure: OnFailure;
+}
+
+function parseSteps(definition: JsonText): StepSpec[] {
+  const parsed = JSON.parse(definition) as readonly StoredStep[];
+  return rawFieldsOfEach(definition, ['payload', 'metadata']).map(([payload = '{}', metadata = null], index) => {
+    const step = parsed[index]!;
+    return {
+      name: step.name,
+      task: step.task_name,
+      payload,
+      dependsOn: step.depends_on,
+      config: JSON.stringify(step.config),
+      jobConfig: resolveJobConfig(step.config),
+      onFailure: step.on_failure,
+      metadata,
+    };
+  });
+}

@@ -1,0 +1,86 @@
+import { mergeResults } from '../../domain/context.js';
+import { STEP } from '../../domain/dag.js';
+import { groupBy } from '../../domain/group-by.js';
+import { textArray, uuidArray } from '../../store/arrays.js';
+import type { Execute } from '../../store/database.js';
+import { loadStatements } from '../../store/sql.js';
+import type { Definition } from './definitions.js';
+import type { JsonText } from '../../domain/records.js';
+
+/**
+ * The context of a run is merged only when somebody will look at it. Until then the run names, in order of completion, the steps whose results
+ * belong to it; the results stay where they are, with their jobs. A fan-in of a thousand thus merges once, not a thousand times.
+ */
+const sql = loadStatements('workflows.sql', ['contexts_of', 'results_of_steps']);
+
+export interface CompletedStep {
+  readonly step: number;
+  readonly result: JsonText;
+}
+
+export interface RunContext {
+  readonly tenant: string;
+  readonly id: string;
+  readonly state: string;
+  /** null: not read yet. */
+  readonly context: JsonText | null;
+  /** Steps whose results are not part of the context yet, in order of completion. */
+  readonly unmerged: readonly number[];
+  readonly definition: Definition;
+}
+
+export interface Outdated {
+  readonly run: RunContext;
+  /** Steps that completed after those that the run knows of, in order. */
+  readonly completed: readonly CompletedStep[];
+}
+
+/** The contexts up to date, by id of workflow: two statements at most, however many there are. */
+export async function currentContexts(execute: Execute, outdated: readonly Outdated[]): Promise<Map<string, JsonText>> {
+  const contexts = await readContexts(
+    execute,
+    outdated.map((each) => each.run),
+  );
+  const results = await readResults(
+    execute,
+    outdated.map((each) => each.run),
+  );
+  return new Map(
+    outdated.map(({ run: { id, ...rest }, completed }) => {
+      const { steps } = rest.definition;
+      const late = [...(results.get(id) ?? []), ...completed];
+      const named = late.map(({ step, result }) => ({ name: steps[step]!.name, result }));
+      return [id, mergeResults(contexts.get(id)!, named, wasMerged(rest))];
+    }),
+  );
+}
+
+async function readContexts(execute: Execute, runs: readonly RunContext[]): Promise<Map<string, JsonText>> {
+  const known = runs.flatMap(({ id, context }) => (context === null ? [] : [[id, context] as const]));
+  const unread = runs.filter(({ context }) => context === null);
+  if (unread.length === 0) return new Map(known);
+  const keys = [textArray(unread.map(({ tenant }) => tenant)), uuidArray(unread.map(({ id }) => id))];
+  const rows = await execute<{ id: string; context: JsonText }>(sql.contexts_of, keys);
+  return new Map([...known, ...rows.map(({ id, context }) => [id, context] as const)]);
+}
+
+async function readResults(execute: Execute, runs: readonly RunContext[]): Promise<Map<string, CompletedStep[]>> {
+  const wanted = runs.flatMap(({ id, unmerged, definition }) =>
+    unmerged.map((step) => ({ id, step, name: definition.steps[step]!.name })),
+  );
+  if (wanted.length === 0) return new Map();
+  const keys = [uuidArray(wanted.map(({ id }) => id)), textArray(wanted.map(({ name }) => name))];
+  const rows = await execute<{ n: string; result: JsonText }>(sql.results_of_steps, keys);
+  const found = new Map(rows.map(({ n, result }) => [Number(n) - 1, result]));
+  const completed = wanted.map(({ id, step }, index) => ({ id, step, result: found.get(index)! }));
+  return groupBy(completed, ({ id }) => id);
+}
+
+/** Whether a name is that of a step whose result stands in the context already. */
+function wasMerged({ state, unmerged, definition }: Omit<RunContext, 'id'>): (name: string) => boolean {
+  const late = new Set(unmerged);
+  return (name) => {
+    const step = definition.indexOf.get(name);
+    return step !== undefined && state[step] === STEP.completed && !late.has(step);
+  };
+}

@@ -1,0 +1,164 @@
+import { advance, cancelRun, STEP, type StepOutcome } from '../../domain/dag.js';
+import { Batcher } from '../../store/batcher.js';
+import type { Database, Execute } from '../../store/database.js';
+import { loadStatements } from '../../store/sql.js';
+import { AfterCommit } from '../outcomes/after-commit.js';
+import { cancelAll } from './cancel-steps.js';
+import type { Definitions, WorkflowKey } from './definitions.js';
+import type { Hub } from '../shared/hub.js';
+import type { Counters } from '../shared/counters.js';
+import { jobsOfSteps, writeRuns, type Change, type LockedRun } from './run-writer.js';
+import { groupBy } from '../../domain/group-by.js';
+import { leaseKeyColumns } from '../leases/lease-key.js';
+import type { StepSettling } from '../outcomes/settle.js';
+import { runSettle, type Settlement } from '../outcomes/settlement.js';
+
+/**
+ * The end of a step's job, and what follows from it, in one transaction: lock the workflows, settle the jobs, advance each workflow by the
+ * rules of domain/dag.ts, enqueue what became ready. Whoever dies in the middle leaves nothing behind, so a workflow never depends on a
+ * process that saw a completion living on.
+ *
+ * Whatever ends a step's job holds its workflow's lock first. That is what makes a join see all its parents, and only once.
+ */
+const sql = loadStatements('workflows.sql', ['lock_runs_of_leases', 'lock_run']);
+
+type RunRow = Omit<LockedRun, 'definition'>;
+
+/** A run and those of its jobs that are about to end, each with the name of its step. */
+interface LeasesRow extends RunRow {
+  readonly job_ids: readonly string[];
+  readonly steps: readonly string[];
+}
+
+interface Held {
+  readonly locked: LockedRun;
+  readonly step: number;
+}
+
+const weigh = ({ result, error }: Settlement): number => (result?.length ?? 0) + (error?.length ?? 0);
+const BATCH = { maxItems: 500, inFlight: 2, maxWaiting: 100_000, weigh };
+
+export class StepSettler implements StepSettling {
+  readonly #batch = new Batcher<Settlement, boolean>(
+    (items) => this.#transaction((run, after) => this.#settle(run, items, after)),
+    BATCH,
+  );
+
+  constructor(
+    private readonly db: Database,
+    private readonly hub: Hub,
+    private readonly counters: Counters,
+    private readonly definitions: Definitions,
+    private readonly defaultQueue: string,
+  ) {}
+
+  /** True if the lease stood and the job has ended. */
+  settle(settlement: Settlement): Promise<boolean> {
+    return this.#batch.submit(settlement);
+  }
+
+  /** Cancels the job of one step. False: it has ended already. */
+  cancelStep(workflow: WorkflowKey, name: string, jobId: string): Promise<boolean> {
+    return this.#transaction(async (run, afterCommit) => {
+      const locked = await this.#lock(run, workflow);
+      const step = locked ? stepOf(locked, name) : -1;
+      if (locked?.state[step] !== STEP.enqueued) return false;
+      await cancelAll(run, workflow.tenant, [jobId], afterCommit);
+      const change = advance(locked.definition.graph, locked.state, [{ step, outcome: 'cancelled' }]);
+      await this.#follow(run, [{ locked, change, completed: [] }], afterCommit);
+      return true;
+    });
+  }
+
+  /** False: it has ended already. */
+  cancelWorkflow(workflow: WorkflowKey): Promise<boolean> {
+    return this.#transaction(async (run, afterCommit) => {
+      const locked = await this.#lock(run, workflow);
+      if (!locked) return false;
+      await this.#follow(run, [{ locked, change: cancelRun(locked.state), completed: [] }], afterCommit);
+      return true;
+    });
+  }
+
+  async #settle(execute: Execute, items: readonly Settlement[], afterCommit: AfterCommit): Promise<boolean[]> {
+    const held = await this.#lockRunsOf(execute, items);
+    const standing = items.filter((item) => held.has(item.id));
+    const settled = await runSettle(execute, standing, true);
+    // In the order of the reports: of two results that were reported together, the later one's keys win.
+    settled.sort((a, b) => a.n - b.n);
+    for (const row of settled) afterCommit.settled(row);
+    // The end of one job can be reported twice at once. The context takes the result that the job took.
+    const acted = settled.map((row) => standing[row.n - 1]!);
+    const ends = groupBy(acted, (item) => held.get(item.id)!.locked);
+    const changes = [...ends].map(([locked, items]) =>
+      changeBy(
+        locked,
+        items.map((item) => endOf(item, held.get(item.id)!.step)),
+      ),
+    );
+    await this.#follow(execute, changes, afterCommit);
+    const done = new Set(acted);
+    return items.map((item) => done.has(item));
+  }
+
+  async #follow(execute: Execute, changes: readonly Change[], afterCommit: AfterCommit): Promise<void> {
+    if (changes.length === 0) return;
+    for (const { locked, change } of changes) {
+      const jobs = await jobsOfSteps(execute, locked, change.cancel);
+      await cancelAll(execute, locked.tenant, jobs, afterCommit);
+      if (change.end === null) continue;
+      afterCommit.workflowEnded(locked.tenant, change.end);
+      this.definitions.forget(locked.id);
+    }
+    await writeRuns(execute, changes, this.defaultQueue, afterCommit);
+  }
+
+  async #lock(execute: Execute, { tenant, id }: WorkflowKey): Promise<LockedRun | null> {
+    const rows = await execute<RunRow>(sql.lock_run, [tenant, id]);
+    return (await this.#define(execute, rows)).get(id) ?? null;
+  }
+
+  /** By id of job: those whose lease stands, with their workflow, which is locked now. */
+  async #lockRunsOf(execute: Execute, items: readonly Settlement[]): Promise<Map<string, Held>> {
+    const rows = await execute<LeasesRow>(sql.lock_runs_of_leases, leaseKeyColumns(items));
+    const runs = await this.#define(execute, rows);
+    const held = new Map<string, Held>();
+    for (const { id, job_ids: jobIds, steps } of rows) {
+      const locked = runs.get(id)!;
+      jobIds.forEach((jobId, n) => held.set(jobId, { locked, step: stepOf(locked, steps[n] ?? '') }));
+    }
+    return held;
+  }
+
+  async #define(execute: Execute, rows: readonly RunRow[]): Promise<Map<string, LockedRun>> {
+    const definitions = await this.definitions.of(rows, execute);
+    return new Map(rows.map((row) => [row.id, { ...row, definition: definitions.get(row.id)! }]));
+  }
+
+  /** Effects outside the database wait for the commit; a transaction that is repeated starts a new list of them. */
+  async #transaction<T>(body: (execute: Execute, afterCommit: AfterCommit) => Promise<T>): Promise<T> {
+    const { result, afterCommit } = await this.db.transaction(async (execute) => {
+      const afterCommit = new AfterCommit();
+      return { result: await body(execute, afterCommit), afterCommit };
+    });
+    afterCommit.apply(this.hub, this.counters);
+    return result;
+  }
+}
+
+interface Ended extends StepOutcome {
+  readonly result: string;
+}
+
+const endOf = ({ outcome, result }: Settlement, step: number): Ended => ({
+  step,
+  outcome: outcome as StepOutcome['outcome'],
+  result: result ?? '{}',
+});
+
+function changeBy(locked: LockedRun, ended: readonly Ended[]): Change {
+  const completed = ended.filter(({ outcome }) => outcome === 'completed');
+  return { locked, change: advance(locked.definition.graph, locked.state, ended), completed };
+}
+
+const stepOf = ({ definition }: LockedRun, name: string): number => definition.indexOf.get(name) ?? -1;

@@ -1,0 +1,213 @@
+import type { JobStatus, StepStatus } from '@millrace/contract';
+import { withContext } from '../../domain/context.js';
+import { begin, findExcess, STEP, type GraphProblem, type StepLetter } from '../../domain/dag.js';
+import { forbidden, invalidRequest, MillraceError, notFound } from '../../domain/errors.js';
+import { bucketOf, bucketOfId, idSuffix, idsWith, isUuid } from '../../domain/ids.js';
+import { mermaid } from '../../domain/mermaid.js';
+import { int4Array, jsonArray, textArray } from '../../store/arrays.js';
+import { Batcher } from '../../store/batcher.js';
+import type { Database } from '../../store/database.js';
+import { countWorkflows, listWorkflows, workflowsOf, type WorkflowFilter } from '../../store/list-statements.js';
+import { toInstant, toInstantOrNull, type WorkflowRow } from '../../store/rows.js';
+import { loadStatements, type Statement } from '../../store/sql.js';
+import { ID_CURSOR, idsOf } from '../shared/cursor.js';
+import { define, stepsText, type Definition, type Definitions } from './definitions.js';
+import type { Hub } from '../shared/hub.js';
+import type { Counters } from '../shared/counters.js';
+import { readPage } from '../shared/page.js';
+import { random32 } from '../shared/random.js';
+import { currentContexts } from './run-context.js';
+import { stepColumns, stepSuffixes, type StepJob } from './run-writer.js';
+import type { StepSettler } from './step-settler.js';
+import type { Tenants } from '../shared/tenants.js';
+import type { JsonText, WorkflowRecord, WorkflowSpec, WorkflowStepRecord } from '../../domain/records.js';
+import type { Page, WorkflowListQuery, WorkflowsApi } from '../api.js';
+
+const sql = loadStatements('workflows.sql', [
+  'create_workflows',
+  'workflow_of_tenant',
+  'workflow_and_jobs',
+  'owner_of_workflow',
+]);
+
+interface RowAndJobs extends WorkflowRow {
+  /** The text of an array of [step, id, status]; null when there is no job. */
+  readonly jobs: string | null;
+}
+
+type JobOfStep = readonly [step: string, id: string, status: JobStatus];
+
+interface NewWorkflow {
+  readonly tenant: string;
+  readonly spec: WorkflowSpec;
+  readonly definition: Definition;
+}
+
+const BATCH = { maxItems: 200, inFlight: 2, maxWaiting: 20_000 };
+
+export interface WorkflowsDeps {
+  readonly db: Database;
+  readonly hub: Hub;
+  readonly counters: Counters;
+  readonly tenants: Tenants;
+  readonly definitions: Definitions;
+  readonly stepSettler: StepSettler;
+  readonly defaultQueue: string;
+}
+
+export class Workflows implements WorkflowsApi {
+  readonly #creates = new Batcher<NewWorkflow, string>((items) => this.#insert(items), BATCH);
+
+  constructor(private readonly deps: WorkflowsDeps) {}
+
+  async create(tenant: string, spec: WorkflowSpec): Promise<string> {
+    const defined = define(spec.steps);
+    if ('problem' in defined) throw refusal(defined.problem);
+    const excess = findExcess(defined.definition.graph);
+    if (excess) throw refusal(excess);
+    await this.deps.tenants.register(tenant);
+    return this.#creates.submit({ tenant, spec, definition: defined.definition });
+  }
+
+  async get(tenant: string, id: string): Promise<WorkflowRecord> {
+    const [record] = await this.#toRecords([await this.#row(tenant, id)]);
+    return record!;
+  }
+
+  async list(tenant: string, query: WorkflowListQuery): Promise<Page<WorkflowRecord>> {
+    const { status, createdAfter, createdBefore } = query;
+    const filter: WorkflowFilter = { tenant, status, createdAfter, createdBefore };
+    return readPage<WorkflowRow, string, WorkflowRecord>(this.deps.db, query, {
+      list: (window) => listWorkflows(filter, window),
+      count: () => countWorkflows(filter),
+      rowsOf: (rows, budget) => workflowsOf(tenant, idsOf(rows), budget),
+      toItems: (rows) => this.#toRecords(rows),
+      ...ID_CURSOR,
+    });
+  }
+
+  async cancel(tenant: string, id: string): Promise<void> {
+    const row = await this.#row(tenant, id);
+    if (row.completed_at === null && (await this.deps.stepSettler.cancelWorkflow(row))) return;
+    throw new MillraceError('already_finished', 'the workflow has ended already');
+  }
+
+  async steps(tenant: string, id: string): Promise<readonly WorkflowStepRecord[]> {
+    return (await this.#steps(tenant, id)).steps;
+  }
+
+  async diagram(tenant: string, id: string): Promise<string> {
+    const { definition, steps } = await this.#steps(tenant, id);
+    return mermaid(
+      definition.graph,
+      steps.map((step) => step.status),
+    );
+  }
+
+  async #steps(tenant: string, id: string): Promise<{ definition: Definition; steps: WorkflowStepRecord[] }> {
+    const row = await this.#row<RowAndJobs>(tenant, id, sql.workflow_and_jobs);
+    const definition = this.deps.definitions.parsed(row.id, row.definition);
+    const jobs = new Map((JSON.parse(row.jobs ?? '[]') as JobOfStep[]).map((job) => [job[0], job]));
+    const steps = definition.steps.map(({ name }, step) => {
+      const [, jobId = null, jobStatus = null] = jobs.get(name) ?? [];
+      return { name, status: stepStatus(row.state[step] as StepLetter, jobStatus), job_id: jobId };
+    });
+    return { definition, steps };
+  }
+
+  async #insert(items: readonly NewWorkflow[]): Promise<string[]> {
+    const begun = items.map((item) => begin(item.definition.graph));
+    const suffixes = items.map(({ tenant }, n) => idSuffix(n, bucketOf(tenant), random32()));
+    const roots = items.flatMap(({ tenant, spec }, n) =>
+      begun[n]!.enqueue.map((step) => {
+        const root = spec.steps[step]!;
+        return { n: n + 1, tenant, workflowId: '', spec: root, payload: withContext(root.payload, spec.context) };
+      }),
+    );
+    const [row] = await this.deps.db.run<{ prefix: string }>(sql.create_workflows, [
+      textArray(suffixes),
+      textArray(items.map((item) => item.tenant)),
+      textArray(items.map((item) => item.spec.name)),
+      jsonArray(items.map((item) => stepsText(item.spec.steps))),
+      jsonArray(items.map((item) => item.spec.context)),
+      jsonArray(items.map((item) => item.spec.metadata)),
+      textArray(begun.map(({ state }) => state)),
+      int4Array(roots.map((root) => root.n)),
+      textArray(stepSuffixes(roots, items.length)),
+      ...stepColumns(roots, this.deps.defaultQueue),
+    ]);
+    const ids = suffixes.map(idsWith(row!.prefix));
+    items.forEach((item, n) => this.deps.definitions.keep(ids[n]!, item.definition));
+    this.#created(items, roots);
+    return ids;
+  }
+
+  #created(items: readonly NewWorkflow[], roots: readonly StepJob[]): void {
+    const { hub, counters, defaultQueue } = this.deps;
+    for (const { tenant } of items) counters.workflowCreated(tenant);
+    for (const { tenant, spec } of roots) {
+      counters.created(tenant, 1);
+      hub.announceWork(defaultQueue, spec.jobConfig?.priority ?? 0, null);
+    }
+  }
+
+  async #row<R extends WorkflowRow = WorkflowRow>(
+    tenant: string,
+    id: string,
+    statement: Statement = sql.workflow_of_tenant,
+  ): Promise<R> {
+    const { db } = this.deps;
+    if (!isUuid(id)) throw notFound('workflow');
+    const [row] = await db.run<R>(statement, [tenant, id]);
+    if (row) return row;
+    const [owner] = await db.run(sql.owner_of_workflow, [id, bucketOfId(id)]);
+    throw owner ? forbidden('this workflow belongs to another tenant') : notFound('workflow');
+  }
+
+  async #toRecords(rows: readonly WorkflowRow[]): Promise<WorkflowRecord[]> {
+    const { db, definitions } = this.deps;
+    const contexts = await currentContexts(
+      db.run,
+      rows
+        .filter((row) => row.unmerged.length > 0)
+        .map((row) => ({ run: { ...row, definition: definitions.parsed(row.id, row.definition) }, completed: [] })),
+    );
+    return rows.map((row) => toRecord(row, contexts.get(row.id) ?? row.context));
+  }
+}
+
+function refusal({ step, field, message }: GraphProblem): MillraceError {
+  return invalidRequest(message, [{ path: `steps[${step}].${field}`, message }]);
+}
+
+/** `context`: what a step that started now would receive. */
+const toRecord = (row: WorkflowRow, context: JsonText): WorkflowRecord => ({
+  id: row.id,
+  tenant_id: row.tenant,
+  name: row.name,
+  status: row.status,
+  steps: row.definition,
+  context,
+  metadata: row.metadata ?? '{}',
+  created_at: toInstant(row.created_at),
+  started_at: toInstantOrNull(row.started_at),
+  completed_at: toInstantOrNull(row.completed_at),
+});
+
+/** An enqueued step is what its job is: running includes the wait between two attempts. */
+function stepStatus(letter: StepLetter, jobStatus: JobStatus | null): StepStatus {
+  switch (letter) {
+    case STEP.blocked:
+      return 'pending';
+    case STEP.enqueued:
+      return jobStatus === 'running' || jobStatus === 'retrying' ? 'running' : 'pending';
+    case STEP.completed:
+      return 'completed';
+    case STEP.failed:
+      return 'failed';
+    case STEP.cancelled:
+      return 'cancelled';
+    case STEP.skipped:
+      return 'skipped';
+  }
+}

@@ -1,0 +1,75 @@
+import type { FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify';
+import { forbidden, MillraceError } from '../../domain/errors.js';
+import type { AuthFailure } from '../../telemetry/metrics.js';
+import { bearerToken, type Credentials } from './credentials.js';
+import type { Principal } from './principal.js';
+
+type Hook = (request: FastifyRequest, reply: FastifyReply, done: HookHandlerDoneFunction) => void;
+
+/** What a route makes of a known caller: null to let it through. */
+type Judgement = (principal: Principal, request: FastifyRequest) => Refusal | null;
+
+interface Refusal {
+  readonly kind: AuthFailure;
+  readonly error: MillraceError;
+}
+
+export interface AuthHooks {
+  readonly tenant: Hook;
+  readonly worker: Hook;
+  readonly anybody: Hook;
+}
+
+/**
+ * The hooks run before the body is read: a bad token with a bad body is told about the token only, and nobody without
+ * a credential can make the server parse anything.
+ */
+export function authHooks(credentials: Credentials, onFailure: (kind: AuthFailure) => void): AuthHooks {
+  const hook = (judge: Judgement): Hook => {
+    const decide = (principal: Principal | null, request: FastifyRequest, done: HookHandlerDoneFunction): void => {
+      const refusal = principal === null ? INVALID : judge(principal, request);
+      if (refusal === null) return done();
+      onFailure(refusal.kind);
+      done(refusal.error);
+    };
+    return (request, _reply, done) => {
+      const token = bearerToken(request.headers.authorization);
+      if (token === null) {
+        onFailure(MISSING.kind);
+        return done(MISSING.error);
+      }
+      const principal = credentials.identify(token);
+      if (!(principal instanceof Promise)) return decide(principal, request, done);
+      principal.then((known) => decide(known, request, done), done);
+    };
+  };
+  return { tenant: hook(tenantOnly), worker: hook(workerOnly), anybody: hook(() => null) };
+}
+
+/** The worker's token says nothing about a tenant, so on a tenant route it is no credential at all: 401, not 403. */
+const tenantOnly: Judgement = (principal, request) => {
+  if (principal.kind === 'worker') return WORKER_ON_TENANT_ROUTE;
+  request.tenant = principal.tenant;
+  return null;
+};
+
+const workerOnly: Judgement = (principal) => (principal.kind === 'tenant' ? TENANT_ON_WORKER_ROUTE : null);
+
+const unauthorized = (message: string): MillraceError => new MillraceError('unauthorized', message);
+
+const MISSING: Refusal = {
+  kind: 'missing',
+  error: unauthorized('a bearer token is required'),
+};
+const INVALID: Refusal = {
+  kind: 'invalid',
+  error: unauthorized('the bearer token is not valid'),
+};
+const WORKER_ON_TENANT_ROUTE: Refusal = {
+  kind: 'worker_on_tenant_route',
+  error: unauthorized('the worker token is not valid on this route; use a tenant token'),
+};
+const TENANT_ON_WORKER_ROUTE: Refusal = {
+  kind: 'tenant_on_worker_route',
+  error: forbidden('this route takes the worker token'),
+};

@@ -1,0 +1,68 @@
+import { webcrypto } from 'node:crypto';
+import { NAME_MAX_LENGTH } from '@millrace/contract';
+import { jwtVerify } from 'jose';
+import { characterCount, isStorableText } from '../../domain/text.js';
+import type { Principal } from './principal.js';
+
+type Tenant = Extract<Principal, { kind: 'tenant' }>;
+
+interface Verified {
+  readonly principal: Tenant;
+  /** Milliseconds since the epoch. */
+  readonly until: number;
+}
+
+const MAX_REMEMBERED = 10_000;
+const REMEMBER_MS = 60_000;
+
+/**
+ * Tenants by HS256 JWT: `sub` names the tenant, `exp` is required and enforced, `nbf` honoured. No other algorithm is
+ * accepted, whatever the token's header says.
+ *
+ * A verified token is remembered by its digest for at most a minute and never beyond its `exp`, since checking the
+ * signature costs more than the rest of a small request.
+ */
+export class JwtVerifier {
+  readonly #key: Promise<webcrypto.CryptoKey>;
+  readonly #remembered = new Map<string, Verified>();
+
+  constructor(secret: string) {
+    const algorithm = { name: 'HMAC', hash: 'SHA-256' };
+    this.#key = webcrypto.subtle.importKey('raw', Buffer.from(secret), algorithm, false, ['verify']);
+  }
+
+  verify(token: string, digest: string): Tenant | null | Promise<Tenant | null> {
+    const remembered = this.#remembered.get(digest);
+    if (remembered !== undefined) {
+      if (Date.now() < remembered.until) return remembered.principal;
+      this.#remembered.delete(digest);
+    }
+    return this.#check(token, digest);
+  }
+
+  async #check(token: string, digest: string): Promise<Tenant | null> {
+    const key = await this.#key;
+    let claims: { sub?: unknown; exp?: number };
+    try {
+      ({ payload: claims } = await jwtVerify(token, key, { algorithms: ['HS256'], requiredClaims: ['sub', 'exp'] }));
+    } catch {
+      return null;
+    }
+    if (!isTenantName(claims.sub)) return null;
+    const principal: Tenant = { kind: 'tenant', tenant: claims.sub };
+    this.#remember(digest, { principal, until: Math.min(Date.now() + REMEMBER_MS, (claims.exp ?? 0) * 1000) });
+    return principal;
+  }
+
+  #remember(digest: string, verified: Verified): void {
+    if (this.#remembered.size >= MAX_REMEMBERED) {
+      const [oldest] = this.#remembered.keys();
+      if (oldest !== undefined) this.#remembered.delete(oldest);
+    }
+    this.#remembered.set(digest, verified);
+  }
+}
+
+/** It becomes the owner of rows, so it must be storable. */
+const isTenantName = (sub: unknown): sub is string =>
+  typeof sub === 'string' && sub !== '' && isStorableText(sub) && characterCount(sub) <= NAME_MAX_LENGTH;

@@ -1,0 +1,116 @@
+import { DEFAULT_JOB_CONFIG, type JobConfig } from '@millrace/contract';
+import type {
+  CronRecord,
+  DeadLetterRecord,
+  Instant,
+  JobRecord,
+  LeasedJob,
+  WorkflowRecord,
+} from '../../domain/records.js';
+import type { Page } from '../../engine/api.js';
+
+/**
+ * Records to JSON text, by assembly. Payload, result and metadata are JSON already and pass through untouched: they
+ * are the bulk of every answer, and parsing them to write them again would be most of the cost of a request, and
+ * would lose what JavaScript's numbers cannot hold.
+ */
+
+const DEFAULT_CONFIG_TEXT = configText(DEFAULT_JOB_CONFIG);
+
+const text = (value: string): string => JSON.stringify(value);
+const textOrNull = (value: string | null): string => (value === null ? 'null' : JSON.stringify(value));
+/** Instants and ids come from the database in a form that needs no escaping. */
+const plainOrNull = (value: Instant | null): string => (value === null ? 'null' : `"${value}"`);
+
+function configText(config: JobConfig): string {
+  return (
+    `{"priority":${config.priority},"max_retries":${config.max_retries},"timeout_secs":${config.timeout_secs}` +
+    `,"retry_backoff":"${config.retry_backoff}","retry_delay_secs":${config.retry_delay_secs}` +
+    `,"retry_max_delay_secs":${config.retry_max_delay_secs},"jitter_factor":${config.jitter_factor}}`
+  );
+}
+
+export function jobJson(job: JobRecord): string {
+  const config = job.config === DEFAULT_JOB_CONFIG ? DEFAULT_CONFIG_TEXT : configText(job.config);
+  return (
+    `{"id":"${job.id}","queue_name":${text(job.queue_name)},"task_name":${text(job.task_name)}` +
+    `,"payload":${job.payload},"config":${config},"status":"${job.status}","result":${job.result ?? 'null'}` +
+    `,"error_message":${textOrNull(job.error_message)},"retry_count":${job.retry_count}` +
+    `,"delivery_count":${job.delivery_count},"created_at":"${job.created_at}","scheduled_at":"${job.scheduled_at}"` +
+    `,"started_at":${plainOrNull(job.started_at)},"completed_at":${plainOrNull(job.completed_at)}` +
+    `,"next_retry_at":${plainOrNull(job.next_retry_at)},"idempotency_key":${textOrNull(job.idempotency_key)}` +
+    `,"workflow_id":${plainOrNull(job.workflow_id)},"workflow_step_id":${textOrNull(job.workflow_step_id)}` +
+    `,"tenant_id":${text(job.tenant_id)},"metadata":${job.metadata}}`
+  );
+}
+
+/**
+ * The same on one line, as an event stream needs it. In JSON text a raw line break can only be white space between
+ * tokens (inside strings it is escaped), so a blank may stand in its place.
+ */
+export const jobJsonLine = (job: JobRecord): string => jobJson(job).replace(/[\r\n]+/g, ' ');
+
+export function leaseJson(leased: readonly LeasedJob[]): string {
+  return `{"jobs":[${leased.map((each) => `{"job":${jobJson(each.job)},"lease_token":"${each.leaseToken}"}`).join(',')}]}`;
+}
+
+export function deadLetterJson(letter: DeadLetterRecord): string {
+  const { id, job_id, queue_name, task_name, reason, error_message, created_at } = letter;
+  const { replayed_at, replay_job_id, tenant_id } = letter;
+  return JSON.stringify({
+    id,
+    job_id,
+    queue_name,
+    task_name,
+    reason,
+    error_message,
+    created_at,
+    replayed_at,
+    replay_job_id,
+    tenant_id,
+  });
+}
+
+/** Steps, context and metadata are JSON already. */
+export function workflowJson(workflow: WorkflowRecord): string {
+  return (
+    `{"id":"${workflow.id}","name":${text(workflow.name)},"status":"${workflow.status}","steps":${workflow.steps}` +
+    `,"context":${workflow.context},"metadata":${workflow.metadata},"created_at":"${workflow.created_at}"` +
+    `,"started_at":${plainOrNull(workflow.started_at)},"completed_at":${plainOrNull(workflow.completed_at)}` +
+    `,"tenant_id":${text(workflow.tenant_id)}}`
+  );
+}
+
+export function cronJson(cron: CronRecord): string {
+  return (
+    `{"id":"${cron.id}","name":${text(cron.name)},"cron_expr":${text(cron.cron_expr)}` +
+    `,"task_name":${text(cron.task_name)},"payload":${cron.payload},"queue_name":${text(cron.queue_name)}` +
+    `,"config":${cron.config},"enabled":${cron.enabled},"next_run_at":${plainOrNull(cron.next_run_at)}` +
+    `,"last_enqueued_at":${plainOrNull(cron.last_enqueued_at)},"created_at":"${cron.created_at}"` +
+    `,"tenant_id":${text(cron.tenant_id)}}`
+  );
+}
+
+export interface AppliedWindow {
+  readonly limit: number;
+  readonly offset: number;
+}
+
+/** A page whose items stand under `key`. */
+export const pageJson = <T>(
+  key: string,
+  page: Pick<Page<T>, 'items' | 'nextCursor' | 'total'>,
+  applied: AppliedWindow,
+  itemJson: (item: T) => string,
+): string => pageHead(key) + page.items.map(itemJson).join(',') + pageTail(page, applied);
+
+export const pageHead = (key: string): string => `{"${key}":[`;
+
+export function pageTail(
+  { nextCursor, total: counted }: Pick<Page<unknown>, 'nextCursor' | 'total'>,
+  applied: AppliedWindow,
+): string {
+  const next = nextCursor === null ? '' : `,"next_cursor":${text(nextCursor)}`;
+  const total = counted === null ? '' : `,"total":${counted}`;
+  return `],"limit":${applied.limit},"offset":${applied.offset},"has_more":${nextCursor !== null}${next}${total}}`;
+}

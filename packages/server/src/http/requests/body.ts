@@ -1,0 +1,86 @@
+import { isUtf8 } from 'node:buffer';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { invalidRequest, MillraceError } from '../../domain/errors.js';
+import { nestingDepth } from '../../domain/raw-json.js';
+import '../types.js';
+
+/**
+ * Request bodies. The text is kept beside the parsed object, since what belongs to the caller is stored as it was
+ * sent (see raw-json.ts).
+ */
+
+/**
+ * Deeper JSON is refused. Nothing sane nests like that, and PostgreSQL's recursive parser would run out of stack
+ * some way beyond and fail the whole statement.
+ */
+const MAX_NESTING = 1000;
+
+/** How much of a body that is too large is still taken off the wire, to be thrown away. */
+const MAX_DISCARDED_BYTES = 64 * 1024 * 1024;
+
+const BYTE_ORDER_MARK = 0xfeff;
+
+type Done = (error: Error | null, body?: unknown) => void;
+
+export function registerBodyParsers(app: FastifyInstance): void {
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, parseJsonBody);
+  app.addContentTypeParser('*', { parseAs: 'buffer' }, refuseOtherTypes);
+}
+
+/**
+ * An empty body counts as absent: routes that take none, or need none, accept it, and the others refuse it by schema.
+ * JSON.parse makes own properties of keys such as `__proto__`, and nothing here merges objects, so no key of a caller
+ * can reach a prototype.
+ */
+function parseJsonBody(request: FastifyRequest, bytes: Buffer, done: Done): void {
+  if (bytes.length === 0) return done(null, undefined);
+  const encoding = request.headers['content-encoding'];
+  if (encoding !== undefined && encoding.toLowerCase() !== 'identity') return done(unsupportedEncoding());
+  if (!isUtf8(bytes)) return done(invalidRequest('the request body is not valid UTF-8'));
+  const text = textOf(bytes);
+  let body: unknown;
+  try {
+    body = JSON.parse(text);
+  } catch {
+    return done(invalidRequest('the request body is not valid JSON'));
+  }
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) {
+    return done(invalidRequest('the request body must be a JSON object'));
+  }
+  if (isTooDeep(text)) return done(invalidRequest(`the request body is nested deeper than ${MAX_NESTING} levels`));
+  request.rawBody = text;
+  done(null, body);
+}
+
+/** `curl -d ''` labels an empty body as a form; an empty body has no type worth refusing. */
+function refuseOtherTypes(_request: FastifyRequest, bytes: Buffer, done: Done): void {
+  if (bytes.length === 0) return done(null, undefined);
+  done(new MillraceError('unsupported_media_type', 'the request body must be application/json'));
+}
+
+const unsupportedEncoding = (): MillraceError =>
+  new MillraceError('unsupported_media_type', 'the request body must not be compressed');
+
+/** RFC 8259 lets a reader ignore a byte order mark, and some tools cannot help writing one. */
+function textOf(bytes: Buffer): string {
+  const text = bytes.toString('utf8');
+  return text.charCodeAt(0) === BYTE_ORDER_MARK ? text.slice(1) : text;
+}
+
+/** Each level takes two characters, so a short text needs no look. */
+const isTooDeep = (text: string): boolean => text.length > 2 * MAX_NESTING && nestingDepth(text) > MAX_NESTING;
+
+/**
+ * Takes the rest of a body that was refused for its size off the wire. Hanging up on a client that is still sending
+ * resets the connection, and the answer is lost on its way; past a bound that is what happens.
+ */
+export function discardBody({ raw }: FastifyRequest, reply: FastifyReply): void {
+  if (Number(raw.headers['content-length'] ?? 0) > MAX_DISCARDED_BYTES) return;
+  reply.removeHeader('connection');
+  let discarded = 0;
+  raw.on('data', (chunk: Buffer) => {
+    discarded += chunk.length;
+    if (discarded > MAX_DISCARDED_BYTES) raw.destroy();
+  });
+}

@@ -1,0 +1,46 @@
+import { IDEMPOTENCY_KEY_MAX_LENGTH, RESERVED_KEY_PREFIX, type CreateJob } from '@millrace/contract';
+import { invalidField } from '../../domain/errors.js';
+import { parseInstant } from '../../domain/instant.js';
+import { resolveJobConfig } from '../../domain/job-config.js';
+import type { JobSpec } from '../../domain/records.js';
+import { callerText, type InputSettings } from './caller-text.js';
+
+/** What of a create request belongs to the caller and is stored as it was sent. */
+export const CALLER_FIELDS = ['payload', 'metadata'] as const;
+
+/**
+ * A create request that passed validation, as the engine takes it. `texts` are the sources of CALLER_FIELDS; `path`
+ * leads to it within the request, for messages.
+ */
+export function jobSpec(
+  body: CreateJob,
+  texts: readonly (string | undefined)[],
+  settings: InputSettings,
+  path = '',
+): JobSpec {
+  const { payload, metadata, config, run_at: runAt } = body;
+  const [payloadText, metadataText] = texts;
+  return {
+    task: body.task_name,
+    queue: config?.queue ?? settings.defaultQueue,
+    payload: callerText(payload, payloadText, '{}', `${path}payload`, settings),
+    config: resolveJobConfig(config, `${path}config`),
+    runAt: typeof runAt === 'string' ? parseInstant(runAt) : null,
+    metadata: callerText(metadata, metadataText, null, `${path}metadata`, settings),
+  };
+}
+
+/**
+ * The client's idempotency key, or null. Header bytes beyond ASCII are taken as Latin-1, byte by byte: that is what
+ * browsers send, and two keys that differ on the wire never become one.
+ */
+export function idempotencyKey(header: string | string[] | undefined): string | null {
+  const key = (Array.isArray(header) ? header.join(', ') : (header ?? '')).trim();
+  if (key === '') return null;
+  if (key.length > IDEMPOTENCY_KEY_MAX_LENGTH) {
+    throw invalidField('Idempotency-Key', `must have at most ${IDEMPOTENCY_KEY_MAX_LENGTH} characters`);
+  }
+  if (key.startsWith(RESERVED_KEY_PREFIX))
+    throw invalidField('Idempotency-Key', `must not begin with ${RESERVED_KEY_PREFIX}`);
+  return key;
+}

@@ -1,0 +1,87 @@
+import { JOB_STATUSES, NEXT_RUNS_LIMITS, ORDERS, PAGE_LIMITS, WORKFLOW_STATUSES } from '@millrace/contract';
+import { invalidField } from '../../domain/errors.js';
+import { parseQueryInstant } from '../../domain/instant.js';
+import { isStorableText } from '../../domain/text.js';
+import type { JobListQuery, ListQuery, WorkflowListQuery } from '../../engine/api.js';
+
+/**
+ * Query strings are text. Each parameter is read by a rule that is written down here: numbers out of range are
+ * clamped, everything else that does not fit is refused, and parameters nobody asked for are ignored.
+ */
+export type Query = Readonly<Record<string, unknown>>;
+
+const WHOLE_NUMBER = /^-?\d+$/;
+
+export function listQuery(query: Query): ListQuery {
+  const cursor = textOf(query, 'cursor');
+  return {
+    limit: wholeNumber(query, 'limit', PAGE_LIMITS.default, PAGE_LIMITS.minimum, PAGE_LIMITS.maximum),
+    offset: cursor === null ? wholeNumber(query, 'offset', 0, 0, Number.MAX_SAFE_INTEGER) : 0,
+    ascending: isAscending(query),
+    includeTotal: truth(query, 'include_total'),
+    cursor,
+    createdAfter: instant(query, 'created_after'),
+    createdBefore: instant(query, 'created_before'),
+  };
+}
+
+export function jobListQuery(query: Query): JobListQuery {
+  return { ...listQuery(query), status: oneOf(query, 'status', JOB_STATUSES), queue: textOf(query, 'queue') };
+}
+
+export function workflowListQuery(query: Query): WorkflowListQuery {
+  return { ...listQuery(query), status: oneOf(query, 'status', WORKFLOW_STATUSES) };
+}
+
+export const nextRunsCount = (query: Query): number =>
+  wholeNumber(query, 'count', NEXT_RUNS_LIMITS.default, NEXT_RUNS_LIMITS.minimum, NEXT_RUNS_LIMITS.maximum);
+
+function textOf(query: Query, name: string): string | null {
+  const value = query[name];
+  if (value === undefined) return null;
+  if (typeof value !== 'string') throw invalidField(name, 'must be given once');
+  if (!isStorableText(value)) throw invalidField(name, 'must not contain NUL characters');
+  return value;
+}
+
+/** Digits beyond any number still clamp: what matters is on which side of the range they lie. */
+function wholeNumber(query: Query, name: string, absent: number, minimum: number, maximum: number): number {
+  const text = textOf(query, name);
+  if (text === null) return absent;
+  if (!WHOLE_NUMBER.test(text)) throw invalidField(name, 'must be an integer');
+  return Math.min(Math.max(Number(text), minimum), maximum);
+}
+
+function isAscending(query: Query): boolean {
+  return oneOf(query, 'order_by', ORDERS) === 'created_at ASC';
+}
+
+function truth(query: Query, name: string): boolean {
+  switch (textOf(query, name)) {
+    case null:
+    case 'false':
+    case '0':
+      return false;
+    case 'true':
+    case '1':
+      return true;
+    default:
+      throw invalidField(name, 'must be true or false');
+  }
+}
+
+function instant(query: Query, name: string): string | null {
+  const text = textOf(query, name);
+  if (text === null) return null;
+  const parsed = parseQueryInstant(text);
+  if (parsed === null) throw invalidField(name, 'must be an RFC 3339 instant with an offset or Z');
+  return parsed;
+}
+
+function oneOf<T extends string>(query: Query, name: string, words: readonly T[]): T | null {
+  const text = textOf(query, name);
+  if (text === null) return null;
+  const word = words.find((each) => each === text);
+  if (word === undefined) throw invalidField(name, `must be one of ${words.join(', ')}`);
+  return word;
+}

@@ -1,0 +1,72 @@
+import {
+  STEP_NAME_MAX_LENGTH,
+  WORKFLOW_STEP_LIMITS,
+  type CreateWorkflow,
+  type WorkflowStepInput,
+} from '@millrace/contract';
+import type { FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify';
+import { invalidField } from '../../domain/errors.js';
+import { givenJobConfig, resolveJobConfig } from '../../domain/job-config.js';
+import { rawFields, rawFieldsOfEach } from '../../domain/raw-json.js';
+import { characterCount } from '../../domain/text.js';
+import type { StepSpec, WorkflowSpec } from '../../domain/records.js';
+import { callerText, type InputSettings } from './caller-text.js';
+import { CALLER_FIELDS } from './job-input.js';
+
+/** A create request that passed validation, as the engine takes it. `raw` is its source text. */
+export function workflowSpec(body: CreateWorkflow, raw: string, settings: InputSettings): WorkflowSpec {
+  const [steps = '[]', context, metadata] = rawFields(raw, ['steps', 'context', 'metadata']);
+  const texts = rawFieldsOfEach(steps, CALLER_FIELDS);
+  return {
+    name: body.name,
+    steps: body.steps.map((step, index) => stepSpec(step, texts[index] ?? [], `steps[${index}].`, settings)),
+    context: callerText(body.context, context, '{}', 'context', settings),
+    metadata: callerText(body.metadata, metadata, null, 'metadata', settings),
+  };
+}
+
+function stepSpec(
+  step: WorkflowStepInput,
+  [payloadText, metadataText]: readonly (string | undefined)[],
+  path: string,
+  settings: InputSettings,
+): StepSpec {
+  const { payload, metadata, config } = step;
+  return {
+    name: step.name,
+    task: step.task_name,
+    payload: callerText(payload, payloadText, '{}', `${path}payload`, settings),
+    dependsOn: step.depends_on ?? [],
+    config: JSON.stringify(givenJobConfig(config)),
+    jobConfig: resolveJobConfig(config, `${path}config`),
+    onFailure: step.on_failure ?? 'halt',
+    metadata: callerText(metadata, metadataText, null, `${path}metadata`, settings),
+  };
+}
+
+/**
+ * Before the validator looks at each step: it reports every problem, and this bounds how many there can be. Names in `depends_on` are looked
+ * at here for the same reason, since a thousand steps could name a million.
+ */
+export function boundSteps(request: FastifyRequest, _reply: FastifyReply, done: HookHandlerDoneFunction): void {
+  const { steps } = (request.body ?? {}) as { steps?: unknown };
+  done(Array.isArray(steps) ? problemOf(steps) : undefined);
+}
+
+function problemOf(steps: readonly unknown[]): Error | undefined {
+  const { maximum } = WORKFLOW_STEP_LIMITS;
+  if (steps.length > maximum) return invalidField('steps', `must have at most ${maximum} items`);
+  for (const [index, step] of steps.entries()) {
+    const dependsOn = (step as { depends_on?: unknown } | null)?.depends_on;
+    if (!Array.isArray(dependsOn)) continue;
+    const path = `steps[${index}].depends_on`;
+    if (dependsOn.length > maximum) return invalidField(path, `must have at most ${maximum} items`);
+    for (const [place, name] of dependsOn.entries()) {
+      if (typeof name !== 'string') return invalidField(`${path}[${place}]`, 'must be string');
+      if (characterCount(name) > STEP_NAME_MAX_LENGTH) {
+        return invalidField(`${path}[${place}]`, `must have at most ${STEP_NAME_MAX_LENGTH} characters`);
+      }
+    }
+  }
+  return undefined;
+}

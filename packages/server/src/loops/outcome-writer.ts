@@ -1,0 +1,136 @@
+import { ERROR_TEXT_MAX_LENGTH } from '@millrace/contract';
+import type { Logger } from 'pino';
+import { isUnavailable } from '../domain/errors.js';
+import { cleanText } from '../domain/text.js';
+import type { HeldJob } from '../engine/leases/bundle.js';
+import type { Settler } from '../engine/outcomes/settle.js';
+import { plainSettlement } from '../engine/outcomes/settlement.js';
+import type { AttemptEnd } from './attempt.js';
+import type { HeldLeases } from './held-leases.js';
+import { Outbox } from './outbox.js';
+import { pause } from './pause.js';
+
+/**
+ * The ends of attempts on their way to the database. Completions of bundled jobs go together (see Outbox); everything
+ * else goes alone: the job is separated from its bundle, then settled under its own lease. A job is among the held
+ * leases, and its lease is kept alive, until its outcome is stored or given up.
+ */
+export interface OutcomeWriterOptions {
+  readonly settler: Settler;
+  readonly heldLeases: HeldLeases;
+  readonly logger: Logger;
+  /** For how long to try while the database is away: as long as the lease can last. */
+  readonly triesMs: number;
+}
+
+const RETRY_MS = 1_000;
+/** Of results that are not stored yet, beyond which nothing more should be claimed. */
+const FULL_CHARACTERS = 64 * 1024 * 1024;
+
+export class OutcomeWriter {
+  readonly #alone = new Set<Promise<void>>();
+  readonly #outbox: Outbox;
+  /** Of the results that go alone. */
+  #characters = 0;
+  #hurried = false;
+
+  constructor(
+    private readonly options: OutcomeWriterOptions,
+    private readonly onProgress: () => void,
+  ) {
+    this.#outbox = new Outbox({
+      store: (completions) => options.heldLeases.completeBundled(completions),
+      stored: onProgress,
+      missed: ({ held, result }) => this.#settleAlone(held, { kind: 'completed', result }),
+    });
+  }
+
+  /** How many are on their way. */
+  get size(): number {
+    return this.#alone.size + this.#outbox.size;
+  }
+
+  /** Results on their way hold as much memory as they should. */
+  get isFull(): boolean {
+    return this.#characters + this.#outbox.characters > FULL_CHARACTERS;
+  }
+
+  /** From now on nothing is tried twice. */
+  hurry(): void {
+    this.#hurried = true;
+  }
+
+  store(held: HeldJob, end: AttemptEnd): void {
+    if (end.kind === 'completed' && this.options.heldLeases.isBundled(held))
+      this.#outbox.add({ held, result: end.result });
+    else this.#settleAlone(held, end);
+  }
+
+  noHandler(held: HeldJob): void {
+    const error = cleanText(`no handler is registered for task "${held.job.task_name}"`, ERROR_TEXT_MAX_LENGTH);
+    const failed = plainSettlement(held.job.id, held.leaseToken, 'failed');
+    this.#track(
+      held,
+      this.#persist(held, () => this.options.settler.settle({ ...failed, error, reason: 'handler_not_found' })),
+    );
+  }
+
+  #settleAlone(held: HeldJob, end: AttemptEnd): void {
+    const characters = end.kind === 'completed' ? end.result.length : 0;
+    this.#characters += characters;
+    const settlement = this.#settle(held, end).finally(() => (this.#characters -= characters));
+    this.#track(held, settlement);
+  }
+
+  #track(held: HeldJob, settlement: Promise<void>): void {
+    const settling = settlement.finally(() => {
+      this.#alone.delete(settling);
+      this.options.heldLeases.remove(held);
+      this.onProgress();
+    });
+    this.#alone.add(settling);
+  }
+
+  async #settle(held: HeldJob, end: AttemptEnd): Promise<void> {
+    const { settler } = this.options;
+    const { id, retry_count: retryCount, config } = held.job;
+    const token = held.leaseToken;
+    switch (end.kind) {
+      case 'completed':
+        return this.#persist(held, () => settler.complete({ id, token, result: end.result }));
+      case 'failed': {
+        const error = cleanText(end.error, ERROR_TEXT_MAX_LENGTH);
+        return this.#persist(held, () =>
+          settler.fail({ id, token, error, retryable: end.retryable, retryCount, config }),
+        );
+      }
+      case 'interrupted':
+        return this.#persist(held, () => settler.giveBack(held, 'released'));
+      case 'lost':
+        return;
+    }
+  }
+
+  /** The work is done; losing its outcome to a short outage would mean doing it twice. */
+  async #persist(held: HeldJob, settle: () => Promise<boolean>): Promise<void> {
+    const { heldLeases, logger, triesMs } = this.options;
+    const giveUpAt = performance.now() + triesMs;
+    for (;;) {
+      try {
+        await heldLeases.separate(held);
+        if (!(await settle()))
+          logger.debug({ job_id: held.job.id }, 'the lease was gone before the outcome could be stored');
+        return;
+      } catch (error) {
+        if (!isUnavailable(error) || this.#hurried || performance.now() > giveUpAt) {
+          logger.warn(
+            { err: error, job_id: held.job.id },
+            'the outcome of a job could not be stored; it will run again',
+          );
+          return;
+        }
+        await pause(RETRY_MS);
+      }
+    }
+  }
+}

@@ -1,0 +1,195 @@
+import { randomUUID } from 'node:crypto';
+import type { Logger } from 'pino';
+import type pg from 'pg';
+import type { Database } from './database.js';
+
+/**
+ * News between processes, over LISTEN/NOTIFY. Best effort by design: everybody who waits for news also looks for itself every few
+ * seconds, so a lost message costs time and never a job.
+ *
+ * NOTIFY takes a lock at commit that all notifying transactions queue for; one in every insert would be the bottleneck of the whole
+ * service. So news is gathered and sent at most once in GATHER_MS, in a statement of its own after the commit.
+ */
+export interface LaneNews {
+  readonly priority: number;
+  /** Set when a job stands earlier in its lane than "now": its instant, in milliseconds since 1970. */
+  readonly since: number | null;
+}
+
+export interface News {
+  /** Jobs were put on these queues. */
+  readonly queues: ReadonlyMap<string, readonly LaneNews[]>;
+  /** Transitions of watched jobs were written. */
+  readonly events: boolean;
+  /** The earliest occurrence of a schedule that was created or resumed, in milliseconds since 1970. Sent by the statement that did it. */
+  readonly crons: number | null;
+}
+
+const CHANNEL = 'millrace';
+const GATHER_MS = 20;
+const RECONNECT_MS = [50, 250, 1_000, 3_000];
+const PING_MS = 10_000;
+/** A notification holds less than 8000 bytes; what does not fit goes into the next one. */
+const MAX_BYTES = 7_000;
+
+interface Wire {
+  /** Absent where the news came with a statement: then it is news for the sender as well. */
+  readonly from?: string;
+  readonly q?: readonly (readonly [queue: string, ...lanes: (readonly [number, number | null])[]])[];
+  readonly e?: 1;
+  readonly c?: number;
+}
+
+const NOTIFY = { name: 'notify', text: `SELECT pg_notify('${CHANNEL}', $1)` };
+
+export class Notifications {
+  readonly #self = randomUUID();
+  #queues = new Map<string, Map<number, number | null>>();
+  #events = false;
+  #timer: NodeJS.Timeout | null = null;
+  #sentAt = 0;
+  #client: pg.Client | null = null;
+  #stopped = false;
+  #reconnect: NodeJS.Timeout | null = null;
+  #ping: NodeJS.Timeout | null = null;
+
+  constructor(
+    private readonly db: Database,
+    private readonly logger: Logger,
+    private readonly receive: (news: News) => void,
+    /** The connection came (back) up: whatever was said meanwhile was missed. */
+    private readonly caughtUp: () => void,
+  ) {}
+
+  async start(): Promise<void> {
+    await this.#connect(0);
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    for (const timer of [this.#timer, this.#reconnect, this.#ping]) if (timer) clearTimeout(timer);
+    if (this.#timer) await this.#send();
+    await this.#client?.end().catch(() => undefined);
+  }
+
+  get listening(): boolean {
+    return this.#client !== null;
+  }
+
+  publishWork(queue: string, priority: number, since: number | null): void {
+    let lanes = this.#queues.get(queue);
+    if (!lanes) this.#queues.set(queue, (lanes = new Map<number, number | null>()));
+    const known = lanes.get(priority);
+    if (known === undefined || (since !== null && (known === null || since < known))) lanes.set(priority, since);
+    this.#arm();
+  }
+
+  publishEvents(): void {
+    this.#events = true;
+    this.#arm();
+  }
+
+  #arm(): void {
+    if (this.#timer || this.#stopped) return;
+    // The first after a pause goes out at once; only what follows closely is gathered.
+    const waitMs = Math.max(0, this.#sentAt + GATHER_MS - performance.now());
+    this.#timer = setTimeout(() => {
+      this.#timer = null;
+      this.#sentAt = performance.now();
+      void this.#send();
+    }, waitMs);
+  }
+
+  async #send(): Promise<void> {
+    const messages = this.#take();
+    try {
+      for (const message of messages) await this.db.run(NOTIFY, [message]);
+    } catch (error) {
+      this.logger.debug({ err: error }, 'news for other processes could not be sent; they will look for themselves');
+    }
+  }
+
+  #take(): string[] {
+    const entries: NonNullable<Wire['q']>[number][] = [...this.#queues].map(([queue, lanes]) => [queue, ...lanes]);
+    const events = this.#events;
+    this.#queues = new Map();
+    this.#events = false;
+    const messages: string[] = [];
+    let chunk: typeof entries = [];
+    let bytes = 0;
+    for (const entry of entries) {
+      const size = Buffer.byteLength(JSON.stringify(entry));
+      if (bytes + size > MAX_BYTES) {
+        messages.push(this.#encode({ q: chunk }));
+        [chunk, bytes] = [[], 0];
+      }
+      // A queue with hundreds of lanes does not fit as a whole: its name alone makes the others look everywhere.
+      chunk.push(size > MAX_BYTES ? [entry[0]] : entry);
+      bytes += size;
+    }
+    messages.push(this.#encode({ q: chunk, ...(events && { e: 1 as const }) }));
+    return messages;
+  }
+
+  #encode(body: Omit<Wire, 'from'>): string {
+    return JSON.stringify({ from: this.#self, ...body });
+  }
+
+  #hear(payload: string | undefined): void {
+    const heard = decode(payload);
+    if (heard && heard.from !== this.#self) this.receive(heard.news);
+  }
+
+  async #connect(attempt: number): Promise<void> {
+    if (this.#stopped) return;
+    try {
+      const client = await this.db.openListener();
+      const lost = () => this.#lost(client);
+      client.on('error', lost);
+      client.on('end', lost);
+      client.on('notification', (message) => this.#hear(message.payload));
+      await client.query(`LISTEN ${CHANNEL}`);
+      this.#client = client;
+      if (this.#stopped) return void (await client.end());
+      this.#ping = setTimeout(() => this.#check(client), PING_MS);
+      this.caughtUp();
+    } catch (error) {
+      this.logger.debug({ err: error }, 'cannot listen for news');
+      const wait = RECONNECT_MS[Math.min(attempt, RECONNECT_MS.length - 1)];
+      this.#reconnect = setTimeout(() => void this.#connect(attempt + 1), wait);
+    }
+  }
+
+  /** A peer that vanished without closing the connection is found only by talking to it. */
+  #check(client: pg.Client): void {
+    const silent = setTimeout(() => this.#lost(client), PING_MS / 2);
+    client.query('SELECT').then(
+      () => {
+        clearTimeout(silent);
+        if (!this.#stopped) this.#ping = setTimeout(() => this.#check(client), PING_MS);
+      },
+      () => clearTimeout(silent),
+    );
+  }
+
+  #lost(client: pg.Client): void {
+    if (this.#client !== client) return;
+    this.#client = null;
+    if (this.#ping) clearTimeout(this.#ping);
+    (client as unknown as { connection: { stream: { destroy(): void } } }).connection.stream.destroy();
+    if (!this.#stopped) void this.#connect(0);
+  }
+}
+
+/** Null for what is not ours: anybody who may connect to the database may send anything on any channel. */
+function decode(payload: string | undefined): { readonly from: string | undefined; readonly news: News } | null {
+  try {
+    const { from, q = [], e, c } = JSON.parse(payload ?? '') as Wire;
+    const queues = q.map(([queue, ...lanes]) => {
+      return [queue, lanes.map(([priority, since]) => ({ priority, since }))] as const;
+    });
+    return { from, news: { queues: new Map(queues), events: e === 1, crons: typeof c === 'number' ? c : null } };
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,153 @@
+import { JOB_STATUSES, type JobStatus } from '@millrace/contract';
+import type pg from 'pg';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { countJobs, listDeadLetters, listJobs } from '../../../src/store/list-statements.js';
+import { cloneDatabase, type TestDatabase } from '../../support/database.js';
+import { startTestServer } from '../../support/server.js';
+import * as kit from '../kit.js';
+import { connectLike, describePlan, explain, fill, walk, type PlanNode } from './plan-kit.js';
+
+const JOBS = 120_000;
+/** What is running is in small tables, the only ones that may be read as a whole. */
+const SMALL = ['leases', 'bundles'];
+/** A few pages: if no more rows match, sorting them is as good as walking past the others. */
+const FEW = 1_000;
+
+describe('with a hundred thousand jobs and more', () => {
+  let database: TestDatabase;
+  let client: pg.Client;
+  let middle: { readonly id: string; readonly at: string };
+
+  beforeAll(async () => {
+    database = await cloneDatabase();
+    await fill(database, JOBS);
+    client = await connectLike(database, 'read');
+    const { rows } = await client.query<{ id: string; at: string }>(
+      `SELECT id, created_at::text AS at FROM millrace.jobs WHERE tenant = 'tenant-1' ORDER BY id OFFSET 30000 LIMIT 1`,
+    );
+    middle = rows[0]!;
+  }, 120_000);
+  afterAll(async () => {
+    await client.end();
+    await database.drop();
+  });
+
+  /** Nodes that read more than their page: a whole table, or everything that matches in order to sort it. */
+  const faults = (plan: PlanNode): string[] =>
+    [...walk(plan)].flatMap(({ node }) => {
+      const { 'Node Type': type, 'Relation Name': table } = node;
+      if (type === 'Seq Scan') return SMALL.includes(table ?? '') ? [] : [`reads all of ${table}`];
+      const sorts = type === 'Sort' || type === 'Incremental Sort';
+      const tables = [...walk(node)]
+        .map((visited) => visited.node['Relation Name'])
+        .filter((name) => name !== undefined);
+      return sorts && node['Plan Rows'] > FEW && !tables.some((name) => SMALL.includes(name))
+        ? [`sorts ${tables.join(' and ')}`]
+        : [];
+    });
+
+  /** Indexes walked from the end although the page begins further in. */
+  const unbounded = (plan: PlanNode): string[] =>
+    [...walk(plan)]
+      .filter(({ above }) => above.some((ancestor) => ancestor['Node Type'] === 'Limit'))
+      .filter(({ node }) => !SMALL.includes(node['Relation Name'] ?? '') && node['Index Name'] !== undefined)
+      .filter(({ node }) => !/\bid\b/.test(node['Index Cond'] ?? ''))
+      .map(({ node }) => `walks ${node['Index Name']} from its end`);
+
+  const indexOf = (plan: PlanNode): string[] =>
+    [...walk(plan)]
+      .filter(({ above }) => above.some((ancestor) => ancestor['Node Type'] === 'Limit'))
+      .flatMap(({ node }) => node['Index Name'] ?? []);
+
+  const windows = [true, false].flatMap((ascending) => [true, false].map((further) => ({ ascending, further })));
+
+  describe.each([null, ...JOB_STATUSES])('a page of jobs in the state %s', (status) => {
+    it.each([null, 'queue-3'])('on the queue %s walks an index in order', async (queue) => {
+      for (const tenant of ['tenant-1', 'tenant-7']) {
+        for (const { ascending, further } of windows) {
+          for (const createdAfter of [null, middle.at]) {
+            const filter = { tenant, status, queue, createdAfter, createdBefore: null };
+            const after = further ? middle.id : null;
+            const { statement, values } = listJobs(filter, { ascending, after, limit: 101, offset: 0 });
+            const plan = await explain(client, statement.text, values);
+            expect(faults(plan), describePlan(plan)).toEqual([]);
+            if (further) expect(unbounded(plan), describePlan(plan)).toEqual([]);
+          }
+        }
+      }
+    });
+  });
+
+  it.each<[JobStatus | null, string | null, string]>([
+    [null, null, 'jobs_pkey'],
+    [null, 'queue-3', 'jobs_by_queue'],
+    ['pending', null, 'ready_pkey'],
+    ['retrying', null, 'ready_retrying'],
+    ['completed', null, 'done_pkey'],
+    ['failed', null, 'done_pkey'],
+    ['cancelled', null, 'done_pkey'],
+    ['failed', 'queue-3', 'done_pkey'],
+  ])('a page of state %s on queue %s walks %s', async (status, queue, index) => {
+    const filter = { tenant: 'tenant-1', status, queue, createdAfter: null, createdBefore: null };
+    const { statement, values } = listJobs(filter, { ascending: false, after: null, limit: 101, offset: 0 });
+    const plan = await explain(client, statement.text, values);
+    expect(indexOf(plan), describePlan(plan)).toContain(index);
+  });
+
+  it('a page of dead letters walks an index in order, and a total reads only its tenant', async () => {
+    const filter = { tenant: 'tenant-1', createdAfter: middle.at, createdBefore: null };
+    const after = { createdAt: middle.at, id: 77 };
+    const letters = listDeadLetters(filter, { ascending: true, after, limit: 101, offset: 0 });
+    const plan = await explain(client, letters.statement.text, letters.values);
+    expect(faults(plan), describePlan(plan)).toEqual([]);
+    const total = countJobs({ ...filter, status: 'failed', queue: 'queue-3' });
+    const counting = await explain(client, total.statement.text, total.values);
+    expect(faults(counting), describePlan(counting)).toEqual([]);
+  });
+
+  it('the whole API, used by a client and a worker, reads no whole table and little of the indexes', async () => {
+    const read = `
+      SELECT relname AS table, coalesce(seq_tup_read, 0)::int AS by_table,
+             (SELECT coalesce(sum(idx_tup_read), 0)::int
+              FROM pg_stat_user_indexes i WHERE i.relid = t.relid) AS by_index
+      FROM pg_stat_user_tables t
+      WHERE schemaname = 'millrace' AND relname IN ('jobs', 'ready', 'done', 'idempotency_keys', 'dead_letters')`;
+    const counters = async () =>
+      new Map(
+        (await database.query<{ table: string; by_table: number; by_index: number }>(read)).map((row) => [
+          row.table,
+          row,
+        ]),
+      );
+    const before = await counters();
+
+    const server = await startTestServer({ database });
+    onTestFinished(() => server.stop());
+    const { a, worker } = server;
+    const queue = kit.newQueue();
+    for (let i = 0; i < 10; i++) {
+      const id = await kit.createJob(a, queue, { config: { retry_delay_secs: 0 } });
+      await a.post('/api/v1/jobs', { task_name: 'echo' }, { 'idempotency-key': `${queue}-${i % 3}` });
+      const first = await kit.leaseOne(worker, queue);
+      await kit.heartbeat(worker, first);
+      await kit.fail(worker, first);
+      await kit.complete(worker, await kit.leaseOne(worker, queue));
+      await kit.getJob(a, id);
+      expect((await kit.complete(worker, first)).status).toBe(204);
+      expect((await a.get(`/api/v1/jobs/${middle.id}`)).status).toBe(404);
+      await kit.cancel(a, await kit.createJob(a, queue));
+      await kit.waitFor(a, await kit.createJob(a, 'default', { task_name: 'nobody' }), 'failed');
+    }
+    const letters = (await a.get('/api/v1/dlq')).body.dead_letters as { id: number }[];
+    for (const { id } of letters) expect((await a.post(`/api/v1/dlq/${id}/replay`)).status).toBe(201);
+    await a.get('/api/v1/queues');
+    await server.stop();
+
+    // A connection writes its counters when it closes, and all of the server's have closed.
+    const after = await counters();
+    for (const [table, now] of after) {
+      expect(now.by_table - before.get(table)!.by_table, `rows of ${table} read by scans of it`).toBe(0);
+      expect(now.by_index - before.get(table)!.by_index, `entries of indexes of ${table}`).toBeLessThan(3_000);
+    }
+  });
+});

@@ -1,0 +1,96 @@
+import { describe, expect, it } from 'vitest';
+import { useTestServer } from '../../support/server.js';
+import * as kit from '../kit.js';
+import { complete, createJob, createJobs, fail, lease, leaseOne, newQueue, stats, waitFor } from '../kit.js';
+
+describe('GET /api/v1/queues', async () => {
+  const { a, b, worker } = await useTestServer({ config: { workers: 2 } });
+  const queues = async (client = a): Promise<Record<string, unknown>[]> =>
+    (await client.get('/api/v1/queues')).body.queues as Record<string, unknown>[];
+  const depthOf = async (queue: string) => (await queues()).find((depth) => depth.queue === queue);
+
+  it('counts what is claimable, scheduled and running, and how old the oldest is', async () => {
+    const queue = newQueue();
+    await createJobs(a, queue, 3, { retry_delay_secs: 3600 });
+    await createJob(a, queue, { run_at: kit.inSeconds(3600) });
+    await createJob(a, queue, { run_at: kit.inSeconds(-120) });
+    await createJob(b, queue);
+    const depth = await depthOf(queue);
+    expect(depth).toEqual({
+      queue,
+      pending: 4,
+      scheduled: 1,
+      running: 0,
+      oldest_pending_age_secs: expect.any(Number),
+    });
+    expect(depth!.oldest_pending_age_secs).toBeGreaterThan(119);
+    expect(depth!.oldest_pending_age_secs).toBeLessThan(180);
+
+    const leased = await lease(worker, queue, { max_jobs: 2 });
+    expect(await depthOf(queue)).toMatchObject({ pending: 2, scheduled: 1, running: 2 });
+    // One waits for its retry, one has ended.
+    await fail(
+      worker,
+      leased.find(({ job }) => job.config.retry_delay_secs === 3600)!,
+    );
+    await complete(
+      worker,
+      leased.find(({ job }) => job.config.retry_delay_secs !== 3600)!,
+    );
+    expect(await depthOf(queue)).toMatchObject({ pending: 2, scheduled: 2, running: 0 });
+    expect((await queues(b)).find((depth) => depth.queue === queue)).toMatchObject({
+      pending: 1,
+      scheduled: 0,
+      running: 0,
+    });
+  });
+
+  it('has no age if nothing can be claimed, and omits an empty queue', async () => {
+    const queue = newQueue();
+    const id = await createJob(a, queue, { run_at: kit.inSeconds(3600) });
+    expect(await depthOf(queue)).toEqual({
+      queue,
+      pending: 0,
+      scheduled: 1,
+      running: 0,
+      oldest_pending_age_secs: null,
+    });
+    await kit.cancel(a, id);
+    expect(await depthOf(queue)).toBeUndefined();
+    const names = (await queues()).map((depth) => String(depth.queue));
+    expect(names).toEqual([...names].sort());
+  });
+
+  it('GET /api/v1/stats counts everything this process did for the tenant once', async () => {
+    const queue = newQueue();
+    const [before, others] = [await stats(a), await stats(b)];
+    await createJobs(a, queue, 3, { retry_delay_secs: 0, max_retries: 1 });
+    const keyed = { 'idempotency-key': queue };
+    for (let i = 0; i < 3; i++) await a.post('/api/v1/jobs', { task_name: 'echo' }, keyed);
+    const [one, two, three] = await lease(worker, queue, { max_jobs: 3 });
+    await complete(worker, one!);
+    await complete(worker, one!);
+    await fail(worker, two!);
+    await fail(worker, await leaseOne(worker, queue));
+    await kit.cancel(a, three!.job.id);
+    await kit.cancel(a, three!.job.id);
+    const [letter] = await kit.deadLettersOf(a, two!.job.id);
+    await a.post(`/api/v1/dlq/${letter!.id}/replay`);
+    await waitFor(a, (await a.post('/api/v1/jobs', { task_name: 'unknown' })).body.job_id, 'failed');
+    await waitFor(a, (await a.post('/api/v1/jobs', { task_name: 'echo' }, keyed)).body.job_id, 'completed');
+    const after = await stats(a);
+    const counted = Object.fromEntries(Object.entries(after).map(([name, n]) => [name, n - before[name]!]));
+    expect(counted).toEqual({
+      jobs_created: 3 + 1 + 1 + 1,
+      jobs_completed: 2,
+      jobs_failed: 2,
+      jobs_retried: 1,
+      jobs_dead_lettered: 2,
+      jobs_cancelled: 1,
+      workflows_created: 0,
+      workflows_completed: 0,
+      workflows_failed: 0,
+    });
+    expect(await stats(b)).toEqual(others);
+  });
+});

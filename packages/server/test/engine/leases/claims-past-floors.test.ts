@@ -1,0 +1,48 @@
+import { describe, expect, it } from 'vitest';
+import { useTestServer } from '../../support/server.js';
+import { blockClaimOf } from '../blocking.js';
+import { createJob, idsOf, lease, newQueue } from '../kit.js';
+import { createSilently } from '../silent.js';
+
+/**
+ * While claims are slow they begin where the last one ended and not at the head of the queue. Nothing may be lost by that, nor come out
+ * of order within one answer.
+ */
+describe('a queue whose claims are slow', async () => {
+  const { a, worker, database } = await useTestServer({ config: { mode: 'api' } });
+
+  /** Two claims in a row that take long, so that the next one starts from a floor. */
+  async function slowDown(queue: string): Promise<void> {
+    for (let i = 0; i < 2; i++) {
+      const id = await createJob(a, queue);
+      const block = await blockClaimOf(database, id);
+      const claiming = lease(worker, queue);
+      await block.held();
+      await block.release();
+      expect(idsOf(await claiming)).toEqual([id]);
+    }
+  }
+
+  it('still lists one answer in order, and finds what lies behind the floor', async () => {
+    const queue = newQueue();
+    await slowDown(queue);
+    const fresh = await createSilently(database, queue);
+    const old = await createSilently(database, queue, { dueMinutesAgo: 10 });
+    const urgent = await createSilently(database, queue, { dueMinutesAgo: 5, priority: 7 });
+    const older = await createSilently(database, queue, { dueMinutesAgo: 20 });
+    expect(idsOf(await lease(worker, queue, { max_jobs: 100 }))).toEqual([urgent, older, old, fresh]);
+  });
+
+  it('is claimed exactly again before long, however much is in front of the floor', async () => {
+    const queue = newQueue();
+    await slowDown(queue);
+    const old = await createSilently(database, queue, { dueMinutesAgo: 10 });
+    // Five seconds at the most, if the claims that were held up here took long; usually one.
+    const deadline = performance.now() + 10_000;
+    for (let claimed: string[] = []; !claimed.includes(old);) {
+      expect(performance.now()).toBeLessThan(deadline);
+      await createJob(a, queue);
+      claimed = idsOf(await lease(worker, queue));
+    }
+  });
+});

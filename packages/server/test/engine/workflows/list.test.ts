@@ -1,0 +1,124 @@
+import { describe, expect, it } from 'vitest';
+import { useTestServer } from '../../support/server.js';
+import { chain, polls, hand, step } from './kit.js';
+
+describe('listing workflows', async () => {
+  const { a, b, worker } = await useTestServer({ config: { mode: 'api' } });
+  const mine = polls(a);
+  const remote = hand(worker);
+
+  async function page(query: string, client = a): Promise<any> {
+    const reply = await client.get(`/api/v1/workflows?${query}`);
+    expect(reply.status, reply.text).toBe(200);
+    return reply.body;
+  }
+  const ids = (body: any): string[] => body.workflows.map((each: { id: string }) => each.id);
+
+  /** All pages from a cursor on. */
+  async function all(query: string, client = a, from?: string): Promise<any[]> {
+    const found: any[] = [];
+    for (let cursor = from; ;) {
+      const body = await page(cursor === undefined ? query : `${query}&cursor=${encodeURIComponent(cursor)}`, client);
+      found.push(...body.workflows);
+      expect(body.has_more).toBe(body.next_cursor !== undefined);
+      if (!body.has_more) return found;
+      cursor = body.next_cursor;
+    }
+  }
+
+  it('goes through all of them in order, in both directions, while more are created', async () => {
+    const created = await Promise.all(Array.from({ length: 45 }, () => polls(b).create(chain('x'))));
+    const oldestFirst = await all('limit=7&order_by=created_at%20ASC', b);
+    expect(new Set(oldestFirst.map((each) => each.id))).toEqual(new Set(created));
+    expect(oldestFirst.map((each) => each.created_at)).toEqual(
+      oldestFirst.map((each) => each.created_at as string).sort((x, y) => (x < y ? -1 : 1)),
+    );
+    const first = await page('limit=20', b);
+    const added = await polls(b).create(chain('x'));
+    const rest = await all('limit=9&offset=5', b, first.next_cursor);
+    expect([...first.workflows, ...rest].map((each: any) => each.id)).toEqual(
+      oldestFirst.map((each) => each.id as string).reverse(),
+    );
+    expect(ids(await page('limit=1', b))).toEqual([added]);
+  });
+
+  it('counts exactly, on every page', async () => {
+    const total = (await all('limit=100', b)).length;
+    const first = await page('limit=10&include_total=true', b);
+    expect(first).toMatchObject({ total, limit: 10, offset: 0, has_more: true });
+    expect((await page(`limit=10&include_total=true&cursor=${first.next_cursor}`, b)).total).toBe(total);
+    expect(await page('limit=10', b)).not.toHaveProperty('total');
+    const last = await page(`limit=${total}&include_total=1`, b);
+    expect(last).toMatchObject({ has_more: false, total });
+    expect(last).not.toHaveProperty('next_cursor');
+    expect(ids(await page(`limit=100&offset=${total - 2}`, b))).toHaveLength(2);
+  });
+
+  it('filters by each status', async () => {
+    const created = await mine.create(chain('x'));
+    const [running, completed, failed, partial, cancelled] = await Promise.all([
+      mine.create(chain('x', 'y')),
+      mine.create(chain('x')),
+      mine.create(chain('x', 'y')),
+      mine.create([step('x', [], { on_failure: 'skip' }), step('y', ['x'])]),
+      mine.create(chain('x')),
+    ]);
+    await mine.cancel(cancelled);
+    // The hand takes everything there is, so `created` has started as well from here on.
+    for (const id of [running, completed]) await remote.complete(id, 'x');
+    for (const id of [failed, partial]) await remote.fail(id, 'x');
+    const fresh = await mine.create(chain('x'));
+    const expected = {
+      created: [fresh],
+      running: [created, running],
+      completed: [completed],
+      failed: [failed],
+      partially_failed: [partial],
+      cancelled: [cancelled],
+    };
+    for (const [status, members] of Object.entries(expected)) {
+      const body = await page(`status=${status}&include_total=true&order_by=created_at+ASC`);
+      expect([status, ids(body)]).toEqual([status, members]);
+      expect(body.total).toBe(members.length);
+      for (const each of body.workflows) expect(each.status).toBe(status);
+    }
+    expect((await page('include_total=true')).total).toBe(7);
+  });
+
+  it('takes a range of time, closed at its beginning and open at its end', async () => {
+    const [newer, older] = (await page('limit=2')).workflows;
+    const range = (from: string, to: string): string =>
+      `created_after=${encodeURIComponent(from)}&created_before=${encodeURIComponent(to)}`;
+    expect(ids(await page(range(older.created_at, newer.created_at)))).toContain(older.id);
+    expect(ids(await page(range(older.created_at, newer.created_at)))).not.toContain(newer.id);
+    expect(ids(await page(`${range(newer.created_at, '2999-01-01T00:00:00Z')}&status=${newer.status}`))).toEqual([
+      newer.id,
+    ]);
+    expect(ids(await page(range('2999-01-01T00:00:00Z', '2999-01-02T00:00:00Z')))).toEqual([]);
+  });
+
+  it('shows the same record as a look at one', async () => {
+    const id = await mine.create([step('x'), step('y'), step('z', ['x', 'y'])]);
+    await remote.complete(id, 'x', { found: 1 });
+    const [shown] = (await page('limit=1')).workflows;
+    expect(shown).toEqual(await mine.get(id));
+    expect(shown.context).toEqual({ found: 1, x: { found: 1 } });
+  });
+
+  it('clamps numbers and refuses what is none', async () => {
+    expect(await page('limit=0')).toMatchObject({ limit: 1 });
+    expect(await page('limit=1000&offset=-4')).toMatchObject({ limit: 100, offset: 0 });
+    for (const [query, path] of [
+      ['status=retrying', 'status'],
+      ['status=', 'status'],
+      ['order_by=name', 'order_by'],
+      ['limit=many', 'limit'],
+      ['cursor=x', 'cursor'],
+      ['created_after=yesterday', 'created_after'],
+      ['include_total=perhaps', 'include_total'],
+    ]) {
+      const reply = await a.get(`/api/v1/workflows?${query}`);
+      expect([query, reply.status, reply.body.details?.[0].path]).toEqual([query, 400, path]);
+    }
+  });
+});
