@@ -24,7 +24,7 @@ export const DRAINED = {
   'graphile-tuned': 'graphile-worker, tuned',
   'graphile-plain': 'graphile-worker, plain',
   'pg-boss': 'pg-boss, 100 per fetch',
-  'pg-boss-large': 'pg-boss, 1000 per fetch, completed in one call',
+  'pg-boss-large': 'pg-boss, 1000 per fetch, completed at once',
   bullmq: 'BullMQ, Redis with fsync',
 } as const;
 

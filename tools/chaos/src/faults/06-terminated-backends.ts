@@ -13,7 +13,7 @@ const PER_SECOND = 5;
  */
 export const terminatedBackends: Fault = {
   row: 6,
-  name: 'backends terminated, five per second, the listening one too',
+  name: 'backends terminated 5 per second, the listening one too',
   check: 'wake-ups still within 5 s',
   unit: 'seconds',
   full: 1_800,
@@ -22,14 +22,13 @@ export const terminatedBackends: Fault = {
     const database = await stage.database();
     const [entrance, exit] = [await stage.server({ database, mode: 'api' }), await stage.server({ database })];
     const endsAt = monotonicMs() + count * 1_000;
-    const createdAt = new Map<string, number>();
-    const going = (): boolean => monotonicMs() < endsAt;
+    const episode: Episode = { stage, going: () => monotonicMs() < endsAt, createdAt: new Map() };
     // Calls in flight on a terminated connection may fail, and say so.
     await stage.outage(async () => {
       await Promise.all([
-        terminate(stage, going),
-        produce(stage, stage.client(entrance), going, createdAt),
-        ...[1, 2, 3].map(() => consume(stage, stage.client(exit), going, createdAt)),
+        terminate(episode),
+        produce(episode, stage.client(entrance)),
+        ...[1, 2, 3].map(() => consume(episode, stage.client(exit))),
       ]);
     });
     const worker = stage.worker({ urls: [exit.url], leaseSecs: 5, maxJobs: 50 });
@@ -39,7 +38,15 @@ export const terminatedBackends: Fault = {
   },
 };
 
-async function terminate(stage: Stage, going: () => boolean): Promise<void> {
+/** The time during which connections are terminated. */
+interface Episode {
+  readonly stage: Stage;
+  readonly going: () => boolean;
+  /** When each job was created, by id. */
+  readonly createdAt: Map<string, number>;
+}
+
+async function terminate({ stage, going }: Episode): Promise<void> {
   const [database] = stage.databases;
   for (let n = 0; going(); n++) {
     // Every other one is a listening connection: they are few, and chance alone would miss them.
@@ -49,12 +56,7 @@ async function terminate(stage: Stage, going: () => boolean): Promise<void> {
   }
 }
 
-async function produce(
-  stage: Stage,
-  client: ChaosClient,
-  going: () => boolean,
-  createdAt: Map<string, number>,
-): Promise<void> {
+async function produce({ stage, going, createdAt }: Episode, client: ChaosClient): Promise<void> {
   while (going()) {
     const { status, body } = await client.create('work', { config: { queue: 'remote', ...QUICK } });
     if (status === 201) createdAt.set(String(body.job_id), monotonicMs());
@@ -64,12 +66,7 @@ async function produce(
 }
 
 /** A claim whose answer was lost comes back when its lease expires, so only the first delivery measures a wake-up. */
-async function consume(
-  stage: Stage,
-  client: ChaosClient,
-  going: () => boolean,
-  createdAt: Map<string, number>,
-): Promise<void> {
+async function consume({ stage, going, createdAt }: Episode, client: ChaosClient): Promise<void> {
   while (going()) {
     for (const { id, token, job } of await client.lease('remote', { max: 5, secs: 3, wait: 5 })) {
       const waitedMs = monotonicMs() - (createdAt.get(id) ?? monotonicMs());
