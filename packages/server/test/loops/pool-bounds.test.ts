@@ -14,7 +14,7 @@ const handlers: Handlers = {
     runs.set(job.id, (runs.get(job.id) ?? 0) + 1);
     return {};
   },
-  bulky: ({ length, letter }) => ({ text: String(letter).repeat(Number(length)) }),
+  bulky: ({ length, letter }) => ({ text: (letter as string).repeat(length as number) }),
 };
 
 const database = await cloneDatabase();
