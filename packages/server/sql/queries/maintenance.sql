@@ -17,8 +17,21 @@ WHERE t.at < now() - interval '1 minute'
   AND NOT EXISTS (SELECT FROM millrace.watches w WHERE w.job_id = t.job_id AND w.expires_at >= now());
 
 -- name: forget_bundles
--- Rows of which every job was taken out one by one.
-DELETE FROM millrace.bundles WHERE position('1' IN open::text) = 0;
+-- Rows of which every job was taken out one by one. Whatever is locked is not waited for: it goes the next time.
+DELETE FROM millrace.bundles b
+USING (
+  SELECT token, tenant FROM millrace.bundles WHERE position('1' IN open::text) = 0
+  ORDER BY token, tenant FOR UPDATE SKIP LOCKED
+) AS empty
+WHERE b.token = empty.token AND b.tenant = empty.tenant AND position('1' IN b.open::text) = 0;
+
+-- name: forget_claim_marks
+-- Marks of claims of which nothing is held any more: left behind by a process that died, or that lost what it had not
+-- started.
+DELETE FROM millrace.claim_marks
+WHERE claimed_at < now() - interval '1 minute'
+  AND token NOT IN (SELECT token FROM millrace.bundles)
+  AND token NOT IN (SELECT (left(token::text, 32) || '0000')::uuid FROM millrace.leases);
 
 -- What retention removes, slice by slice (docs/adr/0017-retention.md). Each of the three statements below goes on where
 -- the last one stopped ($3 tenant, $4 number of the ending, $5 id), looks at 2000 tenants and at $2 rows at most, and

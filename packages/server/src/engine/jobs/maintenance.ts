@@ -3,10 +3,18 @@ import type { Database } from '../../store/database.js';
 import { loadStatements } from '../../store/sql.js';
 import type { Counters } from '../shared/counters.js';
 import { RetentionPass } from './retention-pass.js';
+import { LEASE_EXPIRED } from '../leases/claim-mark.js';
 import type { Settler } from '../outcomes/settle.js';
+import { plainSettlement } from '../outcomes/settlement.js';
 
 /** What the janitor and retention do, one run each. Any number of processes may do it at once. */
-const sql = loadStatements('maintenance.sql', ['take_turn', 'keep_turn', 'forget_streams', 'forget_bundles']);
+const sql = loadStatements('maintenance.sql', [
+  'take_turn',
+  'keep_turn',
+  'forget_streams',
+  'forget_bundles',
+  'forget_claim_marks',
+]);
 const leaseSql = loadStatements('lease.sql', ['expired']);
 
 const SWEEP_BATCH = 1_000;
@@ -18,6 +26,7 @@ interface ExpiredLease {
   readonly bundled: boolean;
   readonly retry_count: number;
   readonly config: string | null;
+  readonly started: boolean;
 }
 
 export class Maintenance {
@@ -37,7 +46,10 @@ export class Maintenance {
     await this.db.run(sql.keep_turn, [loop, fromNowSecs]);
   }
 
-  /** Sends every job whose lease ran out through the failure policy. Returns how many. */
+  /**
+   * Sends every job whose lease expired through the failure policy, and those that were demonstrably not started back
+   * to where they came from. Returns how many.
+   */
   async reclaimExpired(): Promise<number> {
     const startedAt = performance.now();
     let reclaimed = 0;
@@ -58,6 +70,7 @@ export class Maintenance {
   async forgetTraces(): Promise<void> {
     await this.db.run(sql.forget_streams);
     await this.db.run(sql.forget_bundles);
+    await this.db.run(sql.forget_claim_marks);
   }
 
   /** A pass that removes what ended before the window, a step at a time. */
@@ -72,10 +85,12 @@ export class Maintenance {
 
   async #reclaim(lease: ExpiredLease): Promise<boolean> {
     if (lease.bundled) await this.settler.unbundle(lease);
+    if (!lease.started)
+      return this.settler.settle({ ...plainSettlement(lease.id, lease.token, 'undelivered'), onlyExpired: true });
     return this.settler.fail({
       id: lease.id,
       token: lease.token,
-      error: 'lease expired',
+      error: LEASE_EXPIRED,
       retryable: true,
       retryCount: lease.retry_count,
       config: toConfig(lease.config),
