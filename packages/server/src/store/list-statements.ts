@@ -4,11 +4,12 @@ import { DEAD_LETTER_COLUMNS, JOB_COLUMNS, WORKFLOW_COLUMNS } from './rows.js';
 import type { Statement } from './sql.js';
 
 /**
- * The only statements that are put together from pieces: lists, whose filters a caller chooses. Every piece is a constant below; values
- * travel as parameters.
+ * The only statements that are put together from pieces: lists, whose filters a caller chooses. Every piece is a
+ * constant below; values travel as parameters.
  *
- * Each list walks one index in order of id, which is the order of creation, and stops at the end of the page; only the rows of the
- * page are then joined with the rest of their job. Which index depends on the filter: the status names the table to walk.
+ * Each list walks one index in order of id, which is the order of creation, and stops at the end of the page; only the
+ * rows of the page are then joined with the rest of their job. Which index depends on the filter: the status names the
+ * table to walk.
  */
 export interface ListFilter {
   readonly tenant: string;
@@ -61,7 +62,10 @@ export function countJobs(filter: ListFilter): Query {
 
 interface Walk {
   readonly from: string;
-  /** The tables in it whose id is that of the job: where a page begins is said of each, since the planner may walk any of them. */
+  /**
+   * The tables in it whose id is that of the job: where a page begins is said of each, since the planner may walk any
+   * of them.
+   */
   readonly byId?: readonly string[];
   readonly conditions: readonly string[];
   readonly values: unknown[];
