@@ -2,6 +2,7 @@ import { constants } from 'node:os';
 import {
   configSecrets,
   createLogger,
+  credentialWarnings,
   parseConfig,
   startServer,
   type Config,
@@ -57,9 +58,7 @@ function warnAbout(config: Config, logger: Logger): void {
       'DEVELOPMENT MODE: any bearer token is accepted as tenant1, configured credentials are ignored. Never use it in production.',
     );
   }
-  if (config.jwtSecret !== null && Buffer.byteLength(config.jwtSecret) < 32) {
-    logger.warn('--jwt-secret is shorter than 32 bytes, which HS256 needs to be hard to guess');
-  }
+  for (const warning of credentialWarnings(config)) logger.warn(warning);
 }
 
 /** A bug that nobody caught leaves the process in an unknown state: say it in the log, where secrets are scrubbed, and end. */

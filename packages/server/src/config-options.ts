@@ -13,9 +13,11 @@ import {
   postgresUrl,
   Refused,
   secret,
+  someOf,
   type DatabaseAddress,
   type Reader,
 } from './config-values.js';
+import { BUILTIN_TASKS } from './handlers/builtin.js';
 
 /** A mistake in how the program was called: one line for the operator, exit code 2, nothing opened. */
 export class UsageError extends Error {
@@ -74,6 +76,14 @@ export const OPTIONS = {
   metricsPort: option('metrics-port', 'PORT', PORT, 9090, 'port of /metrics; 0 takes a free one'),
   host: option('host', 'ADDRESS', characters(255), '0.0.0.0', 'address that both ports listen on'),
   workers: option('workers', 'N', integer(1, 10_000), 10, 'jobs run at a time in this process, at least 1'),
+  builtinTasks: option(
+    'builtin-tasks',
+    'all|none|LIST',
+    someOf(BUILTIN_TASKS),
+    BUILTIN_TASKS,
+    `built-in tasks this process runs: all, none, or some of ${BUILTIN_TASKS.join(', ')}`,
+    { fallbackText: 'all' },
+  ),
   defaultQueue: option('default-queue', 'NAME', characters(255), 'default', 'queue of jobs that name none'),
   retentionHours: option(
     'retention-hours',

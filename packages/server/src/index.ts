@@ -1,5 +1,13 @@
 /** What a program that embeds the service, and the command line, may use. Everything else is internal. */
-export { configSecrets, describeOptions, parseConfig, parseDatabaseConfig, UsageError, type Config } from './config.js';
+export {
+  configSecrets,
+  credentialWarnings,
+  describeOptions,
+  parseConfig,
+  parseDatabaseConfig,
+  UsageError,
+  type Config,
+} from './config.js';
 export { MillraceError } from './domain/errors.js';
 export { EmbeddedError, startEmbedded } from './embedded/index.js';
 export {

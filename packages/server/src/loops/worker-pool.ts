@@ -11,6 +11,7 @@ import { pause } from './pause.js';
 import { Attempt, type AttemptEnd } from './attempt.js';
 import { OutcomeWriter } from './outcome-writer.js';
 import type { HeldLeases } from './held-leases.js';
+import { UnknownTasks } from './unknown-tasks.js';
 
 /**
  * Runs the jobs of the default queue inside the server, `workers` at a time.
@@ -51,6 +52,7 @@ export class WorkerPool {
   #buffer: HeldJob[] = [];
   readonly #running = new Set<Attempt>();
   readonly #outcomes: OutcomeWriter;
+  readonly #unknownTasks: UnknownTasks;
   #claiming = 0;
   #claimingSlots = 0;
   #dispatching = false;
@@ -68,6 +70,7 @@ export class WorkerPool {
 
   constructor(private readonly options: WorkerPoolOptions) {
     const { settler, heldLeases, logger } = options;
+    this.#unknownTasks = new UnknownTasks(logger);
     this.#outcomes = new OutcomeWriter({ settler, heldLeases, logger, triesMs: POOL_LEASE_SECS * 1000 }, () =>
       this.#signalIfQuiet(),
     );
@@ -175,7 +178,10 @@ export class WorkerPool {
     const handler = Object.hasOwn(this.options.handlers, job.task_name)
       ? this.options.handlers[job.task_name]
       : undefined;
-    if (!handler) return this.#outcomes.noHandler(leased);
+    if (!handler) {
+      this.#unknownTasks.meet(job.task_name, job.queue_name);
+      return this.#outcomes.noHandler(leased);
+    }
     const attempt = new Attempt(leased, this.#onEnd);
     this.#running.add(attempt);
     attempt.start(handler, this.options.logger);

@@ -40,6 +40,8 @@ const NAMES = [
   'nodejs_gc_duration_seconds histogram',
 ];
 
+const PROBES = { health: () => ({ version: '1.2.3' }), ready: async () => true };
+
 describe('metrics', () => {
   it('have their names and kinds', async () => {
     const page = await metricsFor().text();
@@ -133,7 +135,7 @@ describe('metrics', () => {
 
 describe('the metrics port', () => {
   async function serve(metrics = metricsFor()) {
-    const server = await startMetricsServer(metrics, { host: '127.0.0.1', port: 0 });
+    const server = await startMetricsServer(metrics, PROBES, { host: '127.0.0.1', port: 0 });
     onTestFinished(() => server.stop());
     return { ...server, url: `http://127.0.0.1:${server.port}` };
   }
@@ -155,7 +157,7 @@ describe('the metrics port', () => {
     ['GET', '/api/v1/jobs'],
     ['POST', '/metrics'],
     ['GET', '/metrics/'],
-    ['GET', '/health'],
+    ['GET', '/nowhere'],
   ])('%s %s is a 404 in the shape of every error', async (method, path) => {
     const { url } = await serve();
     const response = await fetch(url + path, { method });
@@ -172,12 +174,12 @@ describe('the metrics port', () => {
     await (await fetch(`${url}/metrics`)).text();
     await stop();
     await expect(fetch(`${url}/metrics`)).rejects.toThrow();
-    const again = await startMetricsServer(metricsFor(), { host: '127.0.0.1', port });
+    const again = await startMetricsServer(metricsFor(), PROBES, { host: '127.0.0.1', port });
     await again.stop();
   });
 
   it('says so when its port is taken', async () => {
     const { port } = await serve();
-    await expect(startMetricsServer(metricsFor(), { host: '127.0.0.1', port })).rejects.toThrow('EADDRINUSE');
+    await expect(startMetricsServer(metricsFor(), PROBES, { host: '127.0.0.1', port })).rejects.toThrow('EADDRINUSE');
   });
 });

@@ -3,7 +3,7 @@ import type { JobSpec } from '../../../src/domain/records.js';
 import { JOB_ID, jobRecord, useApp } from '../harness.js';
 
 describe('creating a job', async () => {
-  const { a, engine, app } = await useApp();
+  const { a, engine } = await useApp();
   const create = (body: unknown, headers?: Record<string, string>) => a.post('/api/v1/jobs', body, headers);
   const created = (): JobSpec => engine.last('jobs.create')[1] as JobSpec;
   const config = async (given: object): Promise<unknown> => {
