@@ -19,7 +19,7 @@ const end = async ({ a }: TestServer, task: string): Promise<{ status: string; e
 };
 
 const warnings = (server: TestServer): unknown[] =>
-  server.log().filter(({ level, msg }) => level === 'warn' && String(msg).startsWith("no handler is registered"));
+  server.log().filter(({ level, msg }) => level === 'warn' && String(msg).startsWith('no handler is registered'));
 
 describe('the built-in tasks', () => {
   it('can be switched off, and handlers of the program stay', async () => {
