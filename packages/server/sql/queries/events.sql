@@ -13,7 +13,7 @@ FROM millrace.job_records rec WHERE rec.tenant = $1 AND rec.id = $2;
 SELECT t.seq::float8 AS seq, j.tenant, j.id, j.queue, j.task, j.payload, j.config, j.metadata, j.idempotency_key, j.workflow_id, j.step, j.created_at,
        t.status, coalesce(t.scheduled_at, j.run_at, j.created_at) AS scheduled_at, t.started_at,
        CASE WHEN t.status IN ('completed', 'failed', 'cancelled') THEN t.at END AS completed_at,
-       t.retry_count, t.delivery_count, t.error, t.result
+       t.retry_count, t.delivery_count, t.error, t.result, j.context
 FROM unnest($1::text[], $2::uuid[], $3::bigint[]) AS watched (tenant, id, seen),
 LATERAL (SELECT * FROM millrace.transitions t WHERE t.job_id = watched.id AND t.seq > watched.seen OFFSET 0) AS t,
 LATERAL (SELECT * FROM millrace.jobs j WHERE j.tenant = watched.tenant AND j.id = watched.id OFFSET 0) AS j

@@ -63,12 +63,19 @@ SELECT
   json_agg(c.id)::text AS ids, json_agg(c.tenant)::text AS tenants, json_agg(c.task)::text AS tasks, json_agg(c.payload::text)::text AS payloads,
   (json_agg(json_build_array(
       c.n, c.config, c.metadata::text, c.retry_count, c.delivery_count + 1, CASE WHEN c.scheduled_at <> c.created_at THEN c.scheduled_at::text END,
-      c.error, c.idempotency_key, c.workflow_id, c.step
+      c.error, c.idempotency_key, c.workflow_id, c.step, c.context
     )) FILTER (WHERE c.config IS NOT NULL OR c.metadata IS NOT NULL OR c.delivery_count > 0 OR c.scheduled_at <> c.created_at
-                 OR c.idempotency_key IS NOT NULL OR c.workflow_id IS NOT NULL))::text AS optional_fields
+                 OR c.idempotency_key IS NOT NULL OR c.workflow_id IS NOT NULL))::text AS optional_fields,
+  (SELECT json_agg(json_build_array(x.workflow_id, x.version, x.context::text)) FROM (
+     SELECT DISTINCT j.workflow_id, j.context FROM claimed s,
+     LATERAL (SELECT * FROM millrace.jobs j WHERE j.tenant = s.tenant AND j.id = s.id AND j.context IS NOT NULL OFFSET 0) AS j
+     WHERE s.workflow_id IS NOT NULL
+   ) AS named,
+   LATERAL (SELECT * FROM millrace.workflow_contexts x WHERE x.workflow_id = named.workflow_id AND x.version = named.context OFFSET 0) AS x
+  )::text AS contexts
 FROM (
   SELECT c.n, c.id, c.tenant, c.retry_count, c.delivery_count, c.scheduled_at, c.error,
-         j.task, j.payload, j.config, j.metadata, j.created_at, j.idempotency_key, j.workflow_id, j.step
+         j.task, j.payload, j.config, j.metadata, j.created_at, j.idempotency_key, j.workflow_id, j.step, j.context
   FROM claimed c, LATERAL (SELECT * FROM millrace.jobs j WHERE j.tenant = c.tenant AND j.id = c.id OFFSET 0) AS j
   ORDER BY c.n
 ) AS c;

@@ -62,7 +62,7 @@ WITH gone AS (
 SELECT count(*)::int AS n FROM gone;
 
 -- name: expire_workflows
--- Ended workflows outside the window, with the jobs of their steps.
+-- Ended workflows outside the window, with the jobs of their steps and the contexts that were stored for those.
 WITH cut AS (
   SELECT now() - $1::float8 * interval '1 hour' AS at
 ), old AS MATERIALIZED (
@@ -84,6 +84,11 @@ WITH cut AS (
   DELETE FROM millrace.workflows WHERE ctid = ANY (ARRAY(
     SELECT w.place FROM old,
     LATERAL (SELECT w.ctid AS place FROM millrace.workflows w WHERE w.tenant = old.tenant AND w.id = old.id OFFSET 0) AS w
+  ))
+), contexts AS (
+  DELETE FROM millrace.workflow_contexts WHERE ctid = ANY (ARRAY(
+    SELECT c.place FROM old,
+    LATERAL (SELECT c.ctid AS place FROM millrace.workflow_contexts c WHERE c.workflow_id = old.id OFFSET 0) AS c
   ))
 ), jobs AS (
   DELETE FROM millrace.jobs WHERE ctid = ANY (ARRAY(SELECT place FROM step))

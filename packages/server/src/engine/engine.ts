@@ -28,9 +28,13 @@ export interface EngineOptions {
   /** Where the steps of workflows run. */
   readonly defaultQueue: string;
   readonly ready: () => Promise<boolean>;
+  /** What the context of a workflow may hold (see workflows/context-limit.ts). */
+  readonly maxPayloadBytes?: number;
   /** Uniform in [0, 1): jitter. Tests pass their own. */
   readonly random?: () => number;
 }
+
+const DEFAULT_MAX_PAYLOAD_BYTES = 4 * 1024 * 1024;
 
 /** The use cases, wired to each other. `api` is what HTTP sees; the loops work with the parts. */
 export interface EngineParts {
@@ -53,6 +57,7 @@ export function createEngine({
   tasks,
   defaultQueue,
   ready,
+  maxPayloadBytes = DEFAULT_MAX_PAYLOAD_BYTES,
   random = Math.random,
 }: EngineOptions): EngineParts {
   const hub = new Hub();
@@ -62,7 +67,7 @@ export function createEngine({
   const definitions = new Definitions();
   const enqueuer = new Enqueuer(db, hub, counters, tenants);
   const claimer = new Claimer(db, hub, counters);
-  const stepSettler = new StepSettler(db, hub, counters, definitions, defaultQueue);
+  const stepSettler = new StepSettler(db, hub, counters, definitions, defaultQueue, maxPayloadBytes);
   const settler = new Settler(db, hub, counters, stepSettler, random);
   const undeliver = async (jobs: readonly LeasedJob[]): Promise<void> => {
     await Promise.all(jobs.map((leased) => settler.giveBack(leased, 'undelivered')));

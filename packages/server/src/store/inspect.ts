@@ -17,6 +17,8 @@ export const CHECKS = [
   'workflow_stands_in_one_place',
   'ended_workflow_has_no_live_step',
   'running_workflow_goes_on',
+  'step_has_its_context',
+  'context_has_its_workflow',
   'paused_or_next',
 ] as const;
 

@@ -3,9 +3,10 @@ import { forbidden, notFound } from '../../domain/errors.js';
 import { bucketOfId, isUuid } from '../../domain/ids.js';
 import type { Database } from '../../store/database.js';
 import { countJobs, listJobs } from '../../store/list-statements.js';
-import { toJobRecord, type JobRow } from '../../store/rows.js';
+import type { JobRow } from '../../store/rows.js';
 import { loadStatements } from '../../store/sql.js';
 import { ID_CURSOR } from '../shared/cursor.js';
+import { completeJobs } from '../shared/job-records.js';
 import { readPage } from '../shared/page.js';
 import type { QueueDepth } from '@millrace/contract';
 import type { JobRecord } from '../../domain/records.js';
@@ -36,8 +37,9 @@ export class Reads {
 
   async job(tenant: string, id: string): Promise<JobRecord> {
     if (!isUuid(id)) throw notFound('job');
-    const [row] = await this.db.run<JobRow>(sql.job_of_tenant, [tenant, id]);
-    if (row) return toJobRecord(row);
+    const rows = await this.db.run<JobRow>(sql.job_of_tenant, [tenant, id]);
+    const [job] = await completeJobs(this.db.run, rows);
+    if (job) return job.record;
     throw (await this.owner(id)) ? forbidden('this job belongs to another tenant') : notFound('job');
   }
 
@@ -55,7 +57,8 @@ export class Reads {
       count: () => countJobs(filter),
       ...ID_CURSOR,
     });
-    return { ...page, items: page.items.map(toJobRecord) };
+    const jobs = await completeJobs(this.db.read, page.items);
+    return { ...page, items: jobs.map(({ record }) => record) };
   }
 
   async queues(tenant: string): Promise<readonly QueueDepth[]> {

@@ -24,6 +24,7 @@ interface ClaimAnswer {
   readonly tasks: string;
   readonly payloads: string;
   readonly optional_fields: string | null;
+  readonly contexts: string | null;
 }
 
 const MAX_STARTED_KEPT = 50_000;
@@ -127,10 +128,15 @@ function toJobs(queue: string, answer: ClaimAnswer): ClaimedJob[] {
   const tasks = parse<string>(answer.tasks);
   const payloads = parse<string>(answer.payloads);
   const optionalFields = new Map(parse<OptionalFields>(answer.optional_fields).map((each) => [each[0], each]));
-  const now = toInstant(answer.now);
-  return ids.map(
-    (id, n) => new ClaimedJob(id, tenants[n]!, queue, tasks[n]!, payloads[n]!, now, optionalFields.get(n + 1)),
+  const contexts = new Map(
+    parse<[string, number, string]>(answer.contexts).map(([id, version, text]) => [`${id}/${version}`, text]),
   );
+  const now = toInstant(answer.now);
+  return ids.map((id, n) => {
+    const optional = optionalFields.get(n + 1);
+    const context = optional && optional[10] !== null ? contexts.get(`${optional[8]}/${optional[10]}`)! : null;
+    return new ClaimedJob(id, tenants[n]!, queue, tasks[n]!, payloads[n]!, now, optional, context);
+  });
 }
 
 /** `alone` are the numbers, from 1, of those that are held each for itself though the slots have a bundle. */

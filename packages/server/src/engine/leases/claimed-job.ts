@@ -1,4 +1,5 @@
 import { DEFAULT_JOB_CONFIG, type JobConfig } from '@millrace/contract';
+import { composePayload } from '../../domain/context.js';
 import { createdAtOf, createdMsOf } from '../../domain/ids.js';
 import { toInstant } from '../../store/rows.js';
 import type { Instant, JobRecord, JsonText } from '../../domain/records.js';
@@ -16,9 +17,11 @@ export type OptionalFields = readonly [
   key: string | null,
   workflowId: string | null,
   step: string | null,
+  /** The version of its workflow's context that goes with the payload. */
+  context: number | null,
 ];
 
-const NO_OPTIONAL_FIELDS: OptionalFields = [0, null, null, 0, 1, null, null, null, null, null];
+const NO_OPTIONAL_FIELDS: OptionalFields = [0, null, null, 0, 1, null, null, null, null, null, null];
 
 /** A job as a claim brings it. Thousands a second pass through here, and few are ever asked for more than their payload. */
 export class ClaimedJob implements JobRecord {
@@ -32,10 +35,16 @@ export class ClaimedJob implements JobRecord {
     readonly tenant_id: string,
     readonly queue_name: string,
     readonly task_name: string,
-    readonly payload: JsonText,
+    private readonly ownPayload: JsonText,
     readonly started_at: Instant,
     private readonly optionalFields: OptionalFields = NO_OPTIONAL_FIELDS,
+    /** Shared with the other steps of this claim that receive the same. */
+    private readonly context: JsonText | null = null,
   ) {}
+
+  get payload(): JsonText {
+    return this.context === null ? this.ownPayload : composePayload(this.ownPayload, this.context);
+  }
 
   get config(): JobConfig {
     return this.optionalFields[1] ?? DEFAULT_JOB_CONFIG;
