@@ -35,6 +35,7 @@ async function startRoute(): Promise<number> {
     defaultQueue: QUEUE,
     corsOrigins: null,
     maxBodyBytes: 16 * 1024 * 1024,
+    maxPayloadBytes: 4 * 1024 * 1024,
     maxInFlight: 10_000,
     maxConnections: 10_000,
     logger: createLogger({ level: 'warn', format: 'json' }),

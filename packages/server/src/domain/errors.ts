@@ -25,6 +25,12 @@ export const invalidRequest = (message: string, details?: readonly ErrorDetail[]
 export const invalidField = (path: string, message: string): MillraceError =>
   invalidRequest(`${path} ${message}`, [{ path, message }]);
 
+/** A field that belongs to the caller is over --max-payload-bytes. */
+export function payloadTooLarge(path: string, maxBytes: number): MillraceError {
+  const message = `must be at most ${maxBytes} bytes of JSON`;
+  return new MillraceError('payload_too_large', `${path} ${message}`, [{ path, message }]);
+}
+
 export const notFound = (what: string): MillraceError => new MillraceError('not_found', `${what} not found`);
 
 export const forbidden = (message: string): MillraceError => new MillraceError('forbidden', message);

@@ -27,6 +27,8 @@ export interface EngineOptions {
   readonly tasks: readonly string[];
   /** Where the steps of workflows run. */
   readonly defaultQueue: string;
+  /** Bounds each payload, result and context. */
+  readonly maxPayloadBytes: number;
   readonly ready: () => Promise<boolean>;
   /** What the context of a workflow may hold (see workflows/context-limit.ts). */
   readonly maxPayloadBytes?: number;

@@ -32,6 +32,8 @@ export interface AppDeps {
   /** Null: every origin. */
   readonly corsOrigins: readonly string[] | null;
   readonly maxBodyBytes: number;
+  /** Bounds each payload, result, metadata and context. */
+  readonly maxPayloadBytes: number;
   /** How much new work may be under way, in requests (see admission.ts). */
   readonly maxInFlight: number;
   /** Further connections are closed as they come. */

@@ -11,6 +11,7 @@ export interface HttpContext {
   readonly openCalls: OpenCalls;
   readonly admission: Admission;
   readonly defaultQueue: string;
+  readonly maxPayloadBytes: number;
   readonly version: string;
   readonly isShuttingDown: () => boolean;
 }

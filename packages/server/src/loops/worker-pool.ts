@@ -24,6 +24,8 @@ import type { HeldLeases } from './held-leases.js';
 export interface WorkerPoolOptions {
   readonly queue: string;
   readonly workers: number;
+  /** Bounds the result of a handler. */
+  readonly maxPayloadBytes: number;
   readonly handlers: Handlers;
   readonly claimer: Claimer;
   readonly settler: Settler;

@@ -179,6 +179,7 @@ export async function startApp({ engine: overrides, ...options }: TestAppOptions
     defaultQueue: 'default',
     corsOrigins: null,
     maxBodyBytes: 16 * 1024 * 1024,
+    maxPayloadBytes: 4 * 1024 * 1024,
     maxInFlight: 1024,
     maxConnections: 1000,
     logger: silentLogger(),

@@ -26,7 +26,9 @@ interface ByIdWithQuery extends ById {
   Querystring: Query;
 }
 
-export function cronRoutes(app: FastifyInstance, { engine, defaultQueue }: HttpContext): void {
+export function cronRoutes(app: FastifyInstance, context: HttpContext): void {
+  const { engine } = context;
+
   app.get<{ Querystring: Query }>('/cron', { schema: listSchema }, async (request, reply) => {
     const query = listQuery(request.query);
     const page = await engine.crons.list(request.tenant, query);
@@ -34,7 +36,7 @@ export function cronRoutes(app: FastifyInstance, { engine, defaultQueue }: HttpC
   });
 
   app.post<{ Body: CreateCron }>('/cron', { schema: createSchema }, async (request, reply) => {
-    const id = await engine.crons.create(request.tenant, cronSpec(request.body, request.rawBody, defaultQueue));
+    const id = await engine.crons.create(request.tenant, cronSpec(request.body, request.rawBody, context));
     reply.header('location', `/api/v1/cron/${id}`);
     return sendJson(reply, 201, `{"cron_id":"${id}"}`);
   });

@@ -25,10 +25,12 @@ interface ById {
   Params: { id: string };
 }
 
-export function jobRoutes(app: FastifyInstance, { engine, defaultQueue }: HttpContext): void {
+export function jobRoutes(app: FastifyInstance, context: HttpContext): void {
+  const { engine } = context;
+
   app.post<{ Body: CreateJob }>('/jobs', { schema: createSchema }, async (request, reply) => {
     const key = idempotencyKey(request.headers['idempotency-key']);
-    const spec = jobSpec(request.body, rawFields(request.rawBody, CALLER_FIELDS), defaultQueue);
+    const spec = jobSpec(request.body, rawFields(request.rawBody, CALLER_FIELDS), context);
     const id = await engine.jobs.create(request.tenant, spec, key);
     reply.header('location', `/api/v1/jobs/${id}`);
     return sendJson(reply, 201, `{"job_id":"${id}"}`);
@@ -40,7 +42,7 @@ export function jobRoutes(app: FastifyInstance, { engine, defaultQueue }: HttpCo
     async (request, reply) => {
       const [jobs = '[]'] = rawFields(request.rawBody, ['jobs']);
       const texts = rawFieldsOfEach(jobs, CALLER_FIELDS);
-      const specs = request.body.jobs.map((body, i) => jobSpec(body, texts[i] ?? [], defaultQueue, `jobs[${i}].`));
+      const specs = request.body.jobs.map((body, i) => jobSpec(body, texts[i] ?? [], context, `jobs[${i}].`));
       const ids = await engine.jobs.createBatch(request.tenant, specs);
       return sendJson(reply, 201, JSON.stringify({ job_ids: ids, count: ids.length }));
     },

@@ -17,6 +17,7 @@ import { characterCount, cleanText, isStorableText } from '../../domain/text.js'
 import type { LeasedJob } from '../../domain/records.js';
 import type { LeaseRequest as EngineLeaseRequest } from '../../engine/api.js';
 import type { HttpContext } from '../context.js';
+import { callerText } from '../requests/caller-text.js';
 import { rawFields } from '../../domain/raw-json.js';
 import { sendJson, sendNothing } from '../answers/reply.js';
 import { bodyErrors, described, nothing, vital, WORKER } from './route-docs.js';
@@ -54,8 +55,8 @@ export function workerRoutes(app: FastifyInstance, context: HttpContext): void {
 
   app.post<ById<CompleteRequest>>('/jobs/:id/complete', vital(completeSchema), async (request, reply) => {
     const { lease_token: token, result } = request.body;
-    const raw = result ? rawFields(request.rawBody, ['result'])[0] : undefined;
-    await worker.complete(request.params.id, token, raw ?? '{}');
+    const [raw] = result ? rawFields(request.rawBody, ['result']) : [];
+    await worker.complete(request.params.id, token, callerText(result, raw, '{}', 'result', context));
     return sendNothing(reply);
   });
 

@@ -21,12 +21,14 @@ interface ById {
   Params: { id: string };
 }
 
-export function workflowRoutes(app: FastifyInstance, { engine: { workflows } }: HttpContext): void {
+export function workflowRoutes(app: FastifyInstance, context: HttpContext): void {
+  const { workflows } = context.engine;
+
   app.post<{ Body: CreateWorkflow }>(
     '/workflows',
     { schema: createSchema, preValidation: boundSteps },
     async (request, reply) => {
-      const id = await workflows.create(request.tenant, workflowSpec(request.body, request.rawBody));
+      const id = await workflows.create(request.tenant, workflowSpec(request.body, request.rawBody, context));
       reply.header('location', `/api/v1/workflows/${id}`);
       return sendJson(reply, 201, `{"workflow_id":"${id}"}`);
     },

@@ -42,6 +42,7 @@ describe('the state machine of a job', async () => {
     metrics: engineMetrics(metrics),
     tasks: [],
     defaultQueue: 'default',
+    maxPayloadBytes: 4 * 1024 * 1024,
     ready: async () => true,
   });
   afterAll(async () => {

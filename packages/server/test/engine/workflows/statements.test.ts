@@ -39,7 +39,14 @@ describe('the cost of outcomes', async () => {
 
   /** A process of its own, that knows nothing of what others read before. */
   const engine = (): EngineParts =>
-    createEngine({ db: watched, metrics: silent, tasks: [], defaultQueue: 'default', ready: async () => true });
+    createEngine({
+      db: watched,
+      metrics: silent,
+      tasks: [],
+      defaultQueue: 'default',
+      maxPayloadBytes: 4 * 1024 * 1024,
+      ready: async () => true,
+    });
   const first = engine();
 
   const spec = (name: string, dependsOn: readonly string[] = []): StepSpec => ({
