@@ -14,6 +14,16 @@ CREATE TABLE millrace.workflow_contexts (
 -- Null: there is no context, or it stands in the payload.
 ALTER TABLE millrace.jobs ADD COLUMN context integer, ADD COLUMN context_bytes integer;
 
+-- A context counts in the byte budget of a claim for every job that is delivered with it.
+DROP FUNCTION millrace.job_size(json, json, text);
+CREATE FUNCTION millrace.job_size(payload json, metadata json, error text, context_bytes integer DEFAULT NULL)
+RETURNS integer
+LANGUAGE sql STABLE PARALLEL SAFE
+AS $$
+  SELECT nullif(greatest(8191, octet_length(payload::text) + coalesce(octet_length(metadata::text), 0)
+    + coalesce(octet_length(error), 0) + coalesce(context_bytes, 0)), 8191)
+$$;
+
 -- version: the last one stored. A null context means that this is the current one.
 -- context_bytes: what entered the context, the initial context and the results of completed steps, each counted once.
 -- A workflow that began before this migration starts at 0: only what enters from now on counts.

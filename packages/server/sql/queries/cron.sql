@@ -103,8 +103,8 @@ WITH given AS MATERIALIZED (
          json_build_object('cron_id', id, 'cron_name', name), key
   FROM advanced WHERE fresh
 ), queued AS (
-  INSERT INTO millrace.ready (scheduled_at, priority, retry_count, delivery_count, id, tenant, queue)
-  SELECT now(), priority, 0, 0, job_id, tenant, queue FROM advanced WHERE fresh
+  INSERT INTO millrace.ready (scheduled_at, priority, retry_count, delivery_count, id, tenant, queue, size)
+  SELECT now(), priority, 0, 0, job_id, tenant, queue, millrace.job_size(payload, NULL, NULL) FROM advanced WHERE fresh
 ), recorded AS (
   INSERT INTO millrace.cron_firings (occurrence, fired_at, number, slot, kind, job_id, cron_id, tenant)
   SELECT occurrence, now(), number, number % $9::int, kind, job_id, id, tenant FROM advanced WHERE fresh

@@ -27,7 +27,7 @@ WITH clock AS MATERIALIZED (
   INSERT INTO millrace.jobs (created_at, priority, id, tenant, queue, task, payload, config, metadata)
   SELECT now, priority, id, tenant, queue, task, payload, config, metadata FROM taken
 ), queued AS (
-  INSERT INTO millrace.ready (scheduled_at, priority, retry_count, delivery_count, id, tenant, queue)
-  SELECT now, priority, 0, 0, id, tenant, queue FROM taken
+  INSERT INTO millrace.ready (scheduled_at, priority, retry_count, delivery_count, id, tenant, queue, size)
+  SELECT now, priority, 0, 0, id, tenant, queue, millrace.job_size(payload, metadata, NULL) FROM taken
 )
 SELECT id, queue, priority FROM taken;

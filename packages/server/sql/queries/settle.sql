@@ -20,13 +20,18 @@ WITH given AS MATERIALIZED (
   SELECT now(), started_at, scheduled_at, retry_count, delivery_count, outcome::millrace.job_status, id, tenant, result, error
   FROM held WHERE outcome IN ('completed', 'failed', 'cancelled')
 ), again AS (
-  INSERT INTO millrace.ready (scheduled_at, started_at, priority, retry_count, delivery_count, id, tenant, queue, workflow_id, error)
-  SELECT CASE held.outcome WHEN 'retrying' THEN retry_at ELSE coalesce(held.scheduled_at, j.run_at, j.created_at) END,
+  INSERT INTO millrace.ready (scheduled_at, started_at, priority, retry_count, delivery_count, id, tenant, queue,
+                              workflow_id, error, later, size)
+  SELECT due.at,
          CASE WHEN held.outcome = 'undelivered' AND held.delivery_count = 1 THEN NULL ELSE held.started_at END,
          j.priority, held.retry_count + (held.outcome = 'retrying')::int,
          held.delivery_count - (held.outcome = 'undelivered')::int,
-         held.id, held.tenant, j.queue, held.workflow_id, held.error
-  FROM held, LATERAL (SELECT * FROM millrace.jobs j WHERE j.tenant = held.tenant AND j.id = held.id OFFSET 0) AS j
+         held.id, held.tenant, j.queue, held.workflow_id, held.error,
+         CASE WHEN due.at > now() THEN true END, millrace.job_size(j.payload, j.metadata, held.error, j.context_bytes)
+  FROM held, LATERAL (SELECT * FROM millrace.jobs j WHERE j.tenant = held.tenant AND j.id = held.id OFFSET 0) AS j,
+  LATERAL (
+    SELECT CASE held.outcome WHEN 'retrying' THEN retry_at ELSE coalesce(held.scheduled_at, j.run_at, j.created_at) END AS at
+  ) AS due
   WHERE held.outcome IN ('retrying', 'released', 'undelivered')
   RETURNING id, queue, priority, scheduled_at
 ), buried AS (

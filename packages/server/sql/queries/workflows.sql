@@ -30,8 +30,10 @@ WITH clock AS MATERIALIZED (
   SELECT now, priority, id, tenant, queue, task, payload, config, metadata, workflow_id, step, context, context_bytes
   FROM root
 ), queued AS (
-  INSERT INTO millrace.ready (scheduled_at, priority, retry_count, delivery_count, id, tenant, queue, workflow_id)
-  SELECT now, priority, 0, 0, id, tenant, queue, workflow_id FROM root
+  INSERT INTO millrace.ready (scheduled_at, priority, retry_count, delivery_count, id, tenant, queue, workflow_id, size)
+  SELECT now, priority, 0, 0, id, tenant, queue, workflow_id,
+         millrace.job_size(payload, metadata, NULL, context_bytes)
+  FROM root
 )
 SELECT prefix FROM clock;
 
@@ -147,8 +149,10 @@ WITH clock AS MATERIALIZED (
   SELECT now, priority, id, tenant, queue, task, payload, config, metadata, workflow_id, step, context, context_bytes
   FROM step
 ), queued AS (
-  INSERT INTO millrace.ready (scheduled_at, priority, retry_count, delivery_count, id, tenant, queue, workflow_id)
-  SELECT now, priority, 0, 0, id, tenant, queue, workflow_id FROM step
+  INSERT INTO millrace.ready (scheduled_at, priority, retry_count, delivery_count, id, tenant, queue, workflow_id, size)
+  SELECT now, priority, 0, 0, id, tenant, queue, workflow_id,
+         millrace.job_size(payload, metadata, NULL, context_bytes)
+  FROM step
 )
 SELECT now FROM clock;
 

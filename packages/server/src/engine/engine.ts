@@ -30,13 +30,9 @@ export interface EngineOptions {
   /** Bounds each payload, result and context. */
   readonly maxPayloadBytes: number;
   readonly ready: () => Promise<boolean>;
-  /** What the context of a workflow may hold (see workflows/context-limit.ts). */
-  readonly maxPayloadBytes?: number;
   /** Uniform in [0, 1): jitter. Tests pass their own. */
   readonly random?: () => number;
 }
-
-const DEFAULT_MAX_PAYLOAD_BYTES = 4 * 1024 * 1024;
 
 /** The use cases, wired to each other. `api` is what HTTP sees; the loops work with the parts. */
 export interface EngineParts {
@@ -59,7 +55,7 @@ export function createEngine({
   tasks,
   defaultQueue,
   ready,
-  maxPayloadBytes = DEFAULT_MAX_PAYLOAD_BYTES,
+  maxPayloadBytes,
   random = Math.random,
 }: EngineOptions): EngineParts {
   const hub = new Hub();

@@ -58,6 +58,8 @@ export class WorkerPool {
   #news = false;
   /** The last claim came short and nothing has been heard since: asking again would find nothing. */
   #dry = false;
+  /** The last claim ended because its jobs are large: those are worked off before more are asked for. */
+  #cut = false;
   #timer: NodeJS.Timeout | null = null;
   #tick: NodeJS.Timeout | null = null;
   #idle: (() => void) | null = null;
@@ -117,7 +119,7 @@ export class WorkerPool {
     while (!this.#stopping && !this.#dry && this.#claiming < CLAIMS_IN_FLIGHT) {
       const room = target - this.#buffer.length - this.#running.size - this.#claimingSlots;
       const starving = this.#buffer.length === 0 && this.#claiming === 0;
-      if (room <= 0 || (!starving && room * 2 < target)) return;
+      if (room <= 0 || (!starving && (this.#cut || room * 2 < target))) return;
       void this.#claim(Math.min(room, MAX_CLAIM));
     }
   }
@@ -128,7 +130,9 @@ export class WorkerPool {
     this.#news = false;
     let claimed: HeldJob[] | null = null;
     try {
-      claimed = await this.options.claimer.claim(this.options.queue, pooledSlots(n, POOL_LEASE_SECS));
+      const claim = await this.options.claimer.claim(this.options.queue, pooledSlots(n, POOL_LEASE_SECS));
+      claimed = claim.jobs;
+      this.#cut = claim.cut;
     } catch (error) {
       const level = isUnavailable(error) ? 'debug' : 'warn';
       this.options.logger[level]({ err: error }, 'cannot claim jobs; trying again');
@@ -136,7 +140,7 @@ export class WorkerPool {
     this.#claiming--;
     this.#claimingSlots -= n;
     // Before the jobs are taken in: starting them asks for more at once, and there is no more.
-    this.#dry = claimed === null || (claimed.length < n && !this.#news);
+    this.#dry = claimed === null || (claimed.length < n && !this.#cut && !this.#news);
     if (claimed) this.#accept(claimed);
     this.#signalIfQuiet();
     if (this.#dry) await this.#setAlarm(claimed === null);

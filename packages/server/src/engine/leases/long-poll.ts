@@ -9,18 +9,22 @@ import type { LeasedJob } from '../../domain/records.js';
 import type { LeaseRequest } from '../api.js';
 
 /**
- * Long polls. All callers that want jobs of one queue are served by one claim at a time: a thousand waiting workers cost one statement
- * when a job arrives, not a thousand.
+ * Long polls. All callers that want jobs of one queue are served by one claim at a time: a thousand waiting workers
+ * cost one statement when a job arrives, not a thousand.
  *
- * A caller is: asking (in the claim that is in flight or the next one) → waiting (its queue came up short and it has time left) →
- * asking again when work is announced, a job falls due, or the safety poll comes → answered, or gone (its client hung up).
+ * A caller is: asking (in the claim that is in flight or the next one) → waiting (its queue came up short and it has
+ * time left) → asking again when work is announced, a job falls due, or the safety poll comes → answered, or gone (its
+ * client hung up).
  *
- * Invariants: a job claimed for a caller that is gone by the time the claim returns goes back as if it never had been claimed; a polls
- * with nobody at it is put away.
+ * Invariants: a job claimed for a caller that is gone by the time the claim returns goes back as if it never had been
+ * claimed; a polls with nobody at it is put away.
  */
 const SAFETY_POLL_MS = 5_000;
 const MAX_SLOTS = 1_000;
-/** How often, and how long apart, it is tried to put a job back whose caller is gone. After that its lease has to run out. */
+/**
+ * How often, and how long apart, it is tried to put a job back whose caller is gone. After that its lease has to run
+ * out.
+ */
 const GIVE_BACK_TRIES = 5;
 const GIVE_BACK_WAIT_MS = 1_000;
 
@@ -195,18 +199,23 @@ class QueuePolls {
     if (callers.length === 0) return;
     const slots = callers.flatMap(({ request }) => slotsFor(request));
     let jobs: LeasedJob[];
+    let cut: boolean;
     try {
-      jobs = await this.claimer.claim(this.queue, separateSlots(slots));
+      ({ jobs, cut } = await this.claimer.claim(this.queue, separateSlots(slots)));
     } catch (error) {
       for (const caller of callers) caller.refuse(error as Error);
       return;
     }
     const orphans: LeasedJob[] = [];
+    const unserved: Caller[] = [];
     for (const caller of callers) {
       const share = jobs.splice(0, caller.request.maxJobs);
       if (caller.gone) orphans.push(...share);
+      else if (cut && share.length === 0) unserved.push(caller);
       else this.#answer(caller, share);
     }
+    // More is due than fits into one claim: they are first in the next one.
+    this.#asking.unshift(...unserved);
     if (orphans.length > 0) this.owner.track(this.owner.giveBack(orphans));
   }
 
@@ -215,7 +224,10 @@ class QueuePolls {
     else this.#waiting.add(caller);
   }
 
-  /** The next moment at which somebody who waits must look again: a job falls due, a wait ends, or it is time to be safe. */
+  /**
+   * The next moment at which somebody who waits must look again: a job falls due, a wait ends, or it is time to be
+   * safe.
+   */
   async #setAlarm(): Promise<void> {
     if (this.#waiting.size === 0) return;
     const dueMs = await this.claimer.nextDue(this.queue).then(dueDelayMs, () => Infinity);

@@ -60,7 +60,7 @@ describe('the cost of outcomes', async () => {
     const all: LeasedJob[] = [];
     for (;;) {
       const slots = Array.from({ length: 500 }, () => ({ token: randomUUID(), leaseSecs: 600 }));
-      const claimed = await first.claimer.claim('default', separateSlots(slots));
+      const { jobs: claimed } = await first.claimer.claim('default', separateSlots(slots));
       all.push(...claimed);
       if (claimed.length < 500) return all;
     }
