@@ -131,7 +131,7 @@ export class Workflows implements WorkflowsApi {
       jsonArray(items.map((item) => item.spec.metadata)),
       textArray(begun.map(({ state }) => state)),
       int4Array(contexts.map(({ version }) => version)),
-      int4Array(contexts.map(({ bytes }) => bytes)),
+      int4Array(contexts.map(({ text, bytes }) => (text === '{}' ? 0 : bytes))),
       int4Array(roots.map((root) => root.n)),
       textArray(stepSuffixes(roots, items.length)),
       ...stepColumns(roots, this.deps.defaultQueue),
