@@ -1,6 +1,6 @@
--- Contexts by reference. A context that several steps receive, or that is long, is stored once per version; the jobs it was
--- merged for name that version and receive the context of their moment, whatever is merged later. Versions are written by
--- the statement that enqueues those jobs, are never updated, and are removed together with their workflow.
+-- Contexts by reference. A context that several steps receive, or that is long, is stored once per version; the jobs it
+-- was merged for name that version and receive the context of their moment, whatever is merged later. Versions are
+-- written by the statement that enqueues those jobs, are never updated, and are removed together with their workflow.
 
 CREATE TABLE millrace.workflow_contexts (
   workflow_id uuid NOT NULL,
@@ -9,9 +9,9 @@ CREATE TABLE millrace.workflow_contexts (
   PRIMARY KEY (workflow_id, version)
 );
 
--- Of a step whose context is stored apart: which version, and how many bytes it has. Its payload is then an object without
--- white space around it and without a key `_context`, so that composing the two is an insertion before the last brace.
--- Null: there is no context, or it stands in the payload.
+-- Of a step whose context is stored apart: which version, and how many bytes it has. Its payload is then an object
+-- without white space around it and without a key `_context`, so that composing the two is an insertion before the last
+-- brace. Null: there is no context, or it stands in the payload.
 ALTER TABLE millrace.jobs ADD COLUMN context integer, ADD COLUMN context_bytes integer;
 
 -- A context counts in the byte budget of a claim for every job that is delivered with it.
@@ -40,8 +40,8 @@ ALTER TABLE millrace.workflow_ends
 
 CREATE OR REPLACE VIEW millrace.job_records AS
 SELECT
-  j.tenant, j.id, j.queue, j.task, j.priority, j.payload, j.config, j.metadata, j.idempotency_key, j.workflow_id, j.step,
-  j.created_at,
+  j.tenant, j.id, j.queue, j.task, j.priority, j.payload, j.config, j.metadata, j.idempotency_key, j.workflow_id,
+  j.step, j.created_at,
   coalesce(d.status, CASE WHEN coalesce(l.started_at, b.started_at) IS NOT NULL THEN 'running'
                           WHEN r.retry_count > 0 THEN 'retrying'
                           WHEN r.id IS NOT NULL THEN 'pending' END::millrace.job_status) AS status,

@@ -2,9 +2,10 @@
 SELECT * FROM millrace.dead_letters WHERE id = $1;
 
 -- name: replay
--- Takes the entry if nobody has, and creates its fresh job, in one statement: under any number of callers one of them gets the
--- row, the others wait for it and then find replayed_at set. Without the original job nothing happens at all. The fresh job
--- of a step belongs to no workflow: a context that is stored apart is copied into its payload, as composePayload does it.
+-- Takes the entry if nobody has, and creates its fresh job, in one statement: under any number of callers one of them
+-- gets the row, the others wait for it and then find replayed_at set. Without the original job nothing happens at all.
+-- The fresh job of a step belongs to no workflow: a context that is stored apart is copied into its payload, as
+-- composePayload does it.
 WITH clock AS MATERIALIZED (
   SELECT now() AS now, (millrace.id_prefix(now()) || $2)::uuid AS id
 ), original AS MATERIALIZED (

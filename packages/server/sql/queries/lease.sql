@@ -17,8 +17,8 @@
 -- One row comes back, because unpacking hundreds costs the server more than the claim itself: one array per column, in
 -- claim order, caller JSON as text; and what most jobs do not have (`optional_fields`) only for those that have it. An
 -- instant that is the one in the id is not said again. Payloads come one after the other with a character between them
--- that no JSON text holds: an answer is then as long as what is stored, whatever they hold. Contexts that are stored apart
--- come likewise, each once, however many of the jobs name it; in $8 it counts for every one of them.
+-- that no JSON text holds: an answer is then as long as what is stored, whatever they hold. Contexts that are stored
+-- apart come likewise, each once, however many of the jobs name it; in $8 it counts for every one of them.
 -- RETURNING keeps no order, hence the numbering.
 WITH lane AS MATERIALIZED (
   SELECT * FROM unnest($2::int[], $3::timestamptz[]) AS given (priority, floor)

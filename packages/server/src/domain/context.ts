@@ -5,8 +5,9 @@ import { objectText, rawEntries } from './raw-json.js';
  * completions winning, and the whole result stands under the step's own name. Names of completed steps win over keys,
  * whichever came first.
  *
- * `_context` in a result never enters, neither as a key nor within the result under its step's name: a handler that hands its
- * payload back would otherwise put the context into itself, and a chain of such steps would double it each time.
+ * `_context` in a result never enters, neither as a key nor within the result under its step's name: a handler that
+ * hands its payload back would otherwise put the context into itself, and a chain of such steps would double it each
+ * time.
  */
 export interface StepResult {
   readonly name: string;
@@ -16,7 +17,8 @@ export interface StepResult {
 const RESERVED = '_context';
 
 /**
- * `results` in the order of completion. `isCompletedStep`: whether a name is that of a step that completed before these.
+ * `results` in the order of completion. `isCompletedStep`: whether a name is that of a step that completed before
+ * these.
  */
 export function mergeResults(
   context: string,
@@ -37,9 +39,9 @@ export function mergeResults(
 }
 
 /**
- * How many bytes a result adds to what its context counts: the result as it enters, once, although it stands in the context
- * twice: the limit on a context is then in the same measure as that on a result, and the text of a context is at most about
- * twice as long. An empty result adds nothing.
+ * How many bytes a result adds to what its context counts: the result as it enters, once, although it stands in the
+ * context twice: the limit on a context is then in the same measure as that on a result, and the text of a context is
+ * at most about twice as long. An empty result adds nothing.
  */
 export function enteringBytes(result: string): number {
   if (result === '{}') return 0;

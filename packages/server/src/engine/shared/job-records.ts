@@ -5,8 +5,8 @@ import { toJobRecord, type JobRow } from '../../store/rows.js';
 import { loadStatements } from '../../store/sql.js';
 
 /**
- * Rows of jobs to records, whose payloads are complete: where the context of a step is stored apart, it is read here, each
- * version once, however many rows name it.
+ * Rows of jobs to records, whose payloads are complete: where the context of a step is stored apart, it is read here,
+ * each version once, however many rows name it.
  */
 const sql = loadStatements('workflows.sql', ['contexts_of_steps']);
 
@@ -21,7 +21,9 @@ export interface ReadJob<Row extends JobRow> {
   readonly record: JobRecord;
 }
 
-/** A row whose context is gone is left out: retention removed its workflow, and the job with it, since the row was read. */
+/**
+ * A row whose context is gone is left out: retention removed its workflow, and the job with it, since the row was read.
+ */
 export async function completeJobs<Row extends JobRow>(
   execute: Execute,
   rows: readonly Row[],

@@ -3,10 +3,10 @@ import type { Settlement } from '../outcomes/settlement.js';
 import type { LockedRun } from './run-writer.js';
 
 /**
- * The limit on the context of a workflow, judged when a step completes. A run counts what enters its context, merged or not:
- * the initial context and the result of each completed step, each once. A completion that would bring that beyond the limit
- * becomes a failure for good, by the policy of its step. So a join never finds more than the limit, however many steps it
- * waits for.
+ * The limit on the context of a workflow, judged when a step completes. A run counts what enters its context, merged or
+ * not: the initial context and the result of each completed step, each once. A completion that would bring that beyond
+ * the limit becomes a failure for good, by the policy of its step. So a join never finds more than the limit, however
+ * many steps it waits for.
  */
 export interface JudgedReports {
   /** In the order given: each as it was, or as the failure that it becomes. */

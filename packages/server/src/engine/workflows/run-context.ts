@@ -8,9 +8,9 @@ import type { Definition } from './definitions.js';
 import type { JsonText } from '../../domain/records.js';
 
 /**
- * The context of a run is merged only when somebody will look at it. Until then the run names, in order of completion, the
- * steps whose results belong to it; the results stay where they are, with their jobs. A fan-in of a thousand thus merges
- * once, not a thousand times. What may ever be merged is bounded: each completion is judged when it is reported
+ * The context of a run is merged only when somebody will look at it. Until then the run names, in order of completion,
+ * the steps whose results belong to it; the results stay where they are, with their jobs. A fan-in of a thousand thus
+ * merges once, not a thousand times. What may ever be merged is bounded: each completion is judged when it is reported
  * (context-limit.ts).
  */
 const sql = loadStatements('workflows.sql', ['contexts_of', 'results_of_steps']);

@@ -11,8 +11,9 @@ import type { JsonText, StepSpec } from '../../domain/records.js';
 
 /**
  * Writes down how workflows went on, and creates the jobs of the steps that became ready, each with the context of that
- * moment. A context that is short for the number of its steps is copied into their payloads. Any other is stored once, under
- * the next version, and the jobs name that: a fan-out of three hundred then writes its context once, not three hundred times.
+ * moment. A context that is short for the number of its steps is copied into their payloads. Any other is stored once,
+ * under the next version, and the jobs name that: a fan-out of three hundred then writes its context once, not three
+ * hundred times.
  */
 const sql = loadStatements('workflows.sql', ['advance_runs', 'jobs_of_steps']);
 
@@ -151,8 +152,8 @@ export const stepSuffixes = (jobs: readonly StepJob[], firstPosition = 0): strin
   jobs.map(({ tenant }, n) => idSuffix(firstPosition + n, bucketOf(tenant), random32(), true));
 
 /**
- * queue, task, priority, payload, config, metadata, step, context, context_bytes: the columns of a step's job that do not
- * depend on how its workflow is named.
+ * queue, task, priority, payload, config, metadata, step, context, context_bytes: the columns of a step's job that do
+ * not depend on how its workflow is named.
  */
 export function stepColumns(jobs: readonly StepJob[], queue: string): unknown[] {
   return [

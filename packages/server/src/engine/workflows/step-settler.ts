@@ -15,11 +15,12 @@ import type { StepSettling } from '../outcomes/settle.js';
 import { runSettle, type Settlement } from '../outcomes/settlement.js';
 
 /**
- * The end of a step's job, and what follows from it, in one transaction: lock the workflows, settle the jobs, advance each
- * workflow by the rules of domain/dag.ts, enqueue what became ready. Whoever dies in the middle leaves nothing behind, so a
- * workflow never depends on the survival of a process that saw a completion.
+ * The end of a step's job, and what follows from it, in one transaction: lock the workflows, settle the jobs, advance
+ * each workflow by the rules of domain/dag.ts, enqueue what became ready. Whoever dies in the middle leaves nothing
+ * behind, so a workflow never depends on the survival of a process that saw a completion.
  *
- * Whatever ends a step's job holds its workflow's lock first. That is what makes a join see all its parents, and only once.
+ * Whatever ends a step's job holds its workflow's lock first. That is what makes a join see all its parents, and only
+ * once.
  */
 const sql = loadStatements('workflows.sql', ['lock_runs_of_leases', 'lock_run']);
 
