@@ -15,15 +15,15 @@
 -- A claim brings no more than $8 bytes of jobs, but always the first one. `cut` says that bytes ended it: there is
 -- more. What was locked and is not taken is free again at the commit.
 -- One row comes back, because unpacking hundreds costs the server more than the claim itself: one array per column, in
--- claim order, caller JSON as text; and what most jobs do not have (`optional_fields`) only for those that have it. An
--- instant that is the one in the id is not said again. Payloads come one after the other with a character between them
--- that no JSON text holds: an answer is then as long as what is stored, whatever they hold. Contexts that are stored
--- apart come likewise, each once, however many of the jobs name it; in $8 it counts for every one of them.
+-- claim order, caller JSON as text; and what most jobs do not have (`optional_fields`) by name, only for those that have
+-- it. An instant that is the one in the id is not said again. Payloads come one after the other with a character
+-- between them that no JSON text holds: an answer is then as long as what is stored, whatever they hold. Contexts that
+-- are stored apart come likewise, each once, however many of the jobs name it; in $8 it counts for every one of them.
 -- RETURNING keeps no order, hence the numbering.
 WITH lane AS MATERIALIZED (
   SELECT * FROM unnest($2::int[], $3::timestamptz[]) AS given (priority, floor)
 ), due AS MATERIALIZED (
-  SELECT row_number() OVER claim_order AS n, sum(size) OVER claim_order AS bytes, found.*
+  SELECT row_number() OVER (ORDER BY priority DESC, scheduled_at, id) AS n, found.*
   FROM (
     SELECT * FROM (
       SELECT r.ctid AS place, r.priority, r.scheduled_at, r.retry_count, r.delivery_count, r.id, r.tenant,
@@ -61,13 +61,17 @@ WITH lane AS MATERIALIZED (
       FOR UPDATE SKIP LOCKED
     ) AS fell_due
   ) AS found
-  WINDOW claim_order AS (ORDER BY priority DESC, scheduled_at, id ROWS UNBOUNDED PRECEDING)
+), too_much AS MATERIALIZED (
+  SELECT min(n) AS n
+  FROM (SELECT n, sum(size) OVER (ORDER BY n) AS bytes FROM due WHERE size IS NOT NULL) AS large
+  WHERE bytes > $8::bigint AND n > 1 AND n <= $7::int
 ), claimed AS MATERIALIZED (
-  SELECT ($4::uuid[])[n] AS token, ($5::int[])[n] AS secs, due.*,
+  SELECT ($4::uuid[])[n] AS token, ($5::int[])[n] AS secs, n, place, priority, scheduled_at, retry_count, delivery_count,
+         id, tenant, workflow_id, error,
          $6::uuid IS NOT NULL AND retry_count = 0 AND delivery_count = 0 AND workflow_id IS NULL AND error IS NULL
            AS plain
   FROM due
-  WHERE n <= $7::int AND (n = 1 OR bytes IS NULL OR bytes <= $8::bigint)
+  WHERE n <= $7::int AND n < coalesce((SELECT n FROM too_much), 2147483647)
 ), gone AS (
   DELETE FROM millrace.ready WHERE ctid = ANY (ARRAY(SELECT place FROM claimed))
 ), fallen AS (
@@ -121,8 +125,7 @@ WITH lane AS MATERIALIZED (
 SELECT
   (SELECT count(*) FROM seen)::int AS watched,
   now()::text AS now,
-  least((SELECT max(n) FROM due), $7::int) > count(*) AS cut,
-  (SELECT sum(size) FROM claimed)::float8 AS bytes,
+  (SELECT n IS NOT NULL FROM too_much) AS cut,
   (SELECT extract(epoch FROM max(scheduled_at)) * 1000 FROM due WHERE later)::float8 AS fell_due_up_to,
   (SELECT json_agg(json_build_object('priority', priority, 'since', since)) FROM (
      SELECT priority, (extract(epoch FROM min(scheduled_at)) * 1000)::float8 AS since FROM moved GROUP BY priority
@@ -130,16 +133,10 @@ SELECT
   (SELECT json_agg(n) FROM alone WHERE $6 IS NOT NULL)::text AS alone,
   json_agg(c.id)::text AS ids, json_agg(c.tenant)::text AS tenants, json_agg(c.task)::text AS tasks,
   string_agg(c.payload::text, chr(1)) AS payloads,
-  (json_agg(json_build_object(
-      'n', c.n, 'config', c.config, 'metadata', c.metadata::text, 'retry_count', c.retry_count,
-      'delivery_count', c.delivery_count + 1,
-      'scheduled_at', CASE WHEN c.scheduled_at <> c.created_at THEN c.scheduled_at::text END,
-      'error', c.error, 'idempotency_key', c.idempotency_key, 'workflow_id', c.workflow_id, 'step', c.step,
-      'context', c.context
-    )) FILTER (
-      WHERE c.config IS NOT NULL OR c.metadata IS NOT NULL OR c.delivery_count > 0 OR c.scheduled_at <> c.created_at
-         OR c.idempotency_key IS NOT NULL OR c.workflow_id IS NOT NULL
-    ))::text AS optional_fields,
+  (json_agg(fields) FILTER (
+    WHERE c.config IS NOT NULL OR c.metadata IS NOT NULL OR c.delivery_count > 0 OR c.scheduled_at <> c.created_at
+       OR c.idempotency_key IS NOT NULL OR c.workflow_id IS NOT NULL
+  ))::text AS optional_fields,
   (SELECT json_agg(json_build_object('workflow_id', workflow_id, 'version', version) ORDER BY workflow_id, version)
    FROM context)::text AS context_keys,
   (SELECT string_agg(context::text, chr(1) ORDER BY workflow_id, version) FROM context) AS contexts
@@ -148,7 +145,11 @@ FROM (
          j.task, j.payload, j.config, j.metadata, j.created_at, j.idempotency_key, j.workflow_id, j.step, j.context
   FROM claimed c, LATERAL (SELECT * FROM millrace.jobs j WHERE j.tenant = c.tenant AND j.id = c.id OFFSET 0) AS j
   ORDER BY c.n
-) AS c;
+) AS c, LATERAL (
+  SELECT c.n, c.config, c.metadata::text AS metadata, c.retry_count, c.delivery_count + 1 AS delivery_count,
+         CASE WHEN c.scheduled_at <> c.created_at THEN c.scheduled_at::text END AS scheduled_at,
+         c.error, c.idempotency_key, c.workflow_id, c.step, c.context
+) AS fields;
 
 -- name: next_due
 -- How long until the next job of a queue falls due: what a waiting claim sets its alarm by. Whatever is in claim order

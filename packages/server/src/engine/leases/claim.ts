@@ -19,7 +19,6 @@ interface ClaimAnswer {
   readonly watched: number;
   readonly now: string;
   readonly cut: boolean;
-  readonly bytes: number | null;
   /** Milliseconds since 1970. */
   readonly fell_due_up_to: number | null;
   readonly moved: string | null;
@@ -48,6 +47,7 @@ interface Wanted {
 }
 
 interface Found extends Claim {
+  /** Roughly: characters of payload. */
   readonly bytes: number;
 }
 
@@ -127,7 +127,7 @@ export class Claimer {
     this.#note(queue, jobs, answer, (performance.now() - startedAt) / 1000);
     await this.#markStarted(jobs);
     const held = leased(jobs, slots, parse<number>(answer.alone));
-    return { jobs: held, cut: answer.cut, bytes: answer.bytes ?? 0 };
+    return { jobs: held, cut: answer.cut, bytes: answer.payloads.length };
   }
 
   /**
