@@ -37,8 +37,22 @@ export interface WorkflowListQuery extends ListQuery {
 
 export interface Page<T> {
   readonly items: readonly T[];
+  /**
+   * Null: `items` is the whole page. Otherwise the items that follow, which are large: read from the database part by
+   * part, as they are asked for.
+   */
+  readonly rest: AsyncIterable<PagePart<T>> | null;
+  /** Unless a part of the rest says otherwise. */
   readonly nextCursor: string | null;
   readonly total: number | null;
+}
+
+/** About as much of a page is read at once, and about as much a page by cursor holds. */
+export const MAX_PAGE_BYTES = 16 * 1024 * 1024;
+
+export interface PagePart<T> {
+  readonly items: readonly T[];
+  readonly nextCursor: string | null;
 }
 
 export interface LeaseRequest {

@@ -1,11 +1,19 @@
 import cors from '@fastify/cors';
-import fastify, { LogController, type FastifyBaseLogger, type FastifyInstance } from 'fastify';
+import fastify, {
+  LogController,
+  type FastifyBaseLogger,
+  type FastifyError,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+} from 'fastify';
 import type { Logger } from 'pino';
 import type { Engine } from '../engine/api.js';
 import type { AuthFailure, Metrics } from '../telemetry/metrics.js';
 import { Admission } from './access/admission.js';
+import { AnswerRoom } from './access/answer-room.js';
 import { authHooks } from './access/auth.js';
-import { registerBodyParsers } from './requests/body.js';
+import { registerBodyParsers, registerContinue } from './requests/body.js';
 import { guardConnections } from './access/connections.js';
 import type { HttpContext } from './context.js';
 import { Credentials, type AuthSettings } from './access/credentials.js';
@@ -17,10 +25,11 @@ import {
   handleUnknownRoute,
 } from './answers/errors.js';
 import { OpenCalls } from './answers/open-calls.js';
+import { registerUnreadAnswers, UNREAD_MS } from './answers/unread.js';
 import { registerDocs, registerOpenApi } from './openapi.js';
 import { registerRequestHooks } from './request-hooks.js';
 import { requestIds } from './requests/request-id.js';
-import { registerRoutes } from './routes/index.js';
+import { API_PREFIX, registerRoutes } from './routes/index.js';
 import './types.js';
 import { validatorOptions } from './requests/validation.js';
 
@@ -41,6 +50,8 @@ export interface AppDeps {
   readonly logger: Logger;
   readonly metrics: Metrics;
   readonly version: string;
+  /** How long a client may take nothing of its answer before it is cut off. */
+  readonly unreadMs?: number;
   /** Once true: not ready, leases come back empty, connections close after their answer. */
   readonly isShuttingDown: () => boolean;
 }
@@ -66,14 +77,30 @@ export function createApp(deps: AppDeps): FastifyInstance {
     http: { requireHostHeader: false },
     return503OnClosing: false,
     ajv: validatorOptions,
-    frameworkErrors: handleFrameworkError,
+    frameworkErrors: (error, request, reply) => refuseUnroutable(error, request, reply),
     clientErrorHandler: handleClientError,
   });
+  const countFailure = (kind: AuthFailure): void => deps.metrics.authFailures.inc({ kind });
+  const auth = authHooks(new Credentials(deps.auth), countFailure);
+  /** A path that cannot be read still asks for a credential first: all of /api/v1 does. */
+  const refuseUnroutable = (error: FastifyError, request: FastifyRequest, reply: FastifyReply): void => {
+    if (!request.url.startsWith(API_PREFIX)) return handleFrameworkError(error, request, reply);
+    auth.anybody(request, reply, (refusal) => handleFrameworkError(refusal ?? error, request, reply));
+  };
   let closing = false;
   const isShuttingDown = (): boolean => closing || deps.isShuttingDown();
   const admission = new Admission(deps.maxInFlight);
   deps.metrics.watchInFlight(() => admission.inFlight);
-  const context: HttpContext = { ...deps, isShuttingDown, openCalls: new OpenCalls(), admission };
+  const answers = new AnswerRoom();
+  deps.metrics.watchUnread(() => answers.heldBytes);
+  const context: HttpContext = {
+    ...deps,
+    unreadMs: deps.unreadMs ?? UNREAD_MS,
+    isShuttingDown,
+    openCalls: new OpenCalls(),
+    admission,
+    answers,
+  };
   const gate = guardConnections(app.server);
   app.addHook('preClose', async () => {
     closing = true;
@@ -90,11 +117,12 @@ export function createApp(deps: AppDeps): FastifyInstance {
   app.setNotFoundHandler(handleUnknownRoute);
   registerBodyParsers(app);
   registerRequestHooks(app, context);
+  registerContinue(app, deps.maxBodyBytes);
+  registerUnreadAnswers(app, context);
   registerCors(app, deps.corsOrigins);
   registerOpenApi(app);
   registerDocs(app);
-  const countFailure = (kind: AuthFailure): void => deps.metrics.authFailures.inc({ kind });
-  registerRoutes(app, context, authHooks(new Credentials(deps.auth), countFailure));
+  registerRoutes(app, context, auth);
   return app;
 }
 

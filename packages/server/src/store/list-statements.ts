@@ -1,12 +1,15 @@
 import type { JobStatus, WorkflowStatus } from '@millrace/contract';
-import type { Statement } from './sql.js';
+import { pageOf, recordsOf, type Budget, type ListWindow, type Query, type RecordView } from './page-statements.js';
+
+export type { Budget, ListWindow, Query, Sized } from './page-statements.js';
 
 /**
- * The only statements that are put together from pieces: lists, whose filters a caller chooses. Every piece is a constant below; values
- * travel as parameters.
+ * The only statements that are put together from pieces: lists, whose filters a caller chooses. Every piece is a
+ * constant below; values travel as parameters.
  *
- * Each list walks one index in order of id, which is the order of creation, and stops at the end of the page; only the rows of the
- * page are then joined with the rest of their job. Which index depends on the filter: the status names the table to walk.
+ * Each list walks one index in order of id, which is the order of creation, and stops at the end of the page; only the
+ * rows of the page are then joined with the rest of their record (see page-statements.ts). Which index depends on the
+ * filter: the status names the table to walk.
  */
 export interface ListFilter {
   readonly tenant: string;
@@ -14,19 +17,6 @@ export interface ListFilter {
   readonly queue: string | null;
   readonly createdAfter: string | null;
   readonly createdBefore: string | null;
-}
-
-export interface ListWindow<At = string> {
-  readonly ascending: boolean;
-  /** Where the last page ended: its last id, where nothing else is said. */
-  readonly after: At | null;
-  readonly limit: number;
-  readonly offset: number;
-}
-
-export interface Query {
-  readonly statement: Statement;
-  readonly values: readonly unknown[];
 }
 
 const READY = 'millrace.ready w';
@@ -42,9 +32,37 @@ const ALL = { from: 'millrace.jobs w', where: 'true' };
 /** The queue stands in `ready` and `jobs` themselves; the other tables need their job for it. */
 const WITH_JOB = ' JOIN millrace.jobs q ON q.tenant = w.tenant AND q.id = w.id';
 
+const JOB_RECORDS: RecordView = {
+  name: 'millrace.job_records',
+  columns: [
+    'tenant',
+    'id',
+    'queue',
+    'task',
+    'config',
+    'idempotency_key',
+    'workflow_id',
+    'step',
+    'context',
+    'status',
+    'created_at',
+    'scheduled_at',
+    'started_at',
+    'completed_at',
+    'retry_count',
+    'delivery_count',
+  ],
+  bodies: ['payload', 'metadata', 'result', 'error'],
+  // The context of a step goes with its payload, and is read once for all records that have the same.
+  bytesElsewhere: 'context_bytes',
+};
+
 export function listJobs(filter: ListFilter, window: ListWindow): Query {
-  return pageOf('millrace.job_records', 'list_jobs', walked(filter, cursorOf(window)), window);
+  return pageOf(JOB_RECORDS, 'list_jobs', walked(filter, cursorOf(window)), window);
 }
+
+export const jobsOf = (tenant: string, ids: readonly string[], budget: Budget): Query =>
+  recordsOf(JOB_RECORDS, 'jobs_of', tenant, ids, budget);
 
 export function countJobs(filter: ListFilter): Query {
   const { walk, values } = walked(filter, null);
@@ -53,7 +71,10 @@ export function countJobs(filter: ListFilter): Query {
 
 interface Walk {
   readonly from: string;
-  /** The tables in it whose id is that of the job: where a page begins is said of each, since the planner may walk any of them. */
+  /**
+   * The tables in it whose id is that of the job: where a page begins is said of each, since the planner may walk any
+   * of them.
+   */
   readonly byId?: readonly string[];
   readonly conditions: readonly string[];
   readonly values: unknown[];
@@ -93,22 +114,6 @@ function inOrderOfId(
 const cursorOf = ({ after, ascending }: ListWindow): Cursor | null =>
   after === null ? null : { id: after, ascending };
 
-/** A page of whole records of a view, in order of id. */
-function pageOf(
-  view: string,
-  name: string,
-  { walk, values }: { walk: string; values: unknown[] },
-  window: ListWindow,
-): Query {
-  const order = window.ascending ? 'ASC' : 'DESC';
-  values.push(window.limit, window.offset);
-  const page = `SELECT w.tenant, w.id ${walk} ORDER BY w.id ${order} LIMIT $${values.length - 1} OFFSET $${values.length}`;
-  const text = `SELECT rec.* FROM (${page}) AS page, LATERAL (
-    SELECT * FROM ${view} r WHERE r.tenant = page.tenant AND r.id = page.id OFFSET 0
-  ) AS rec ORDER BY page.id ${order}`;
-  return { statement: { name, text }, values };
-}
-
 export interface WorkflowFilter extends Pick<ListFilter, 'tenant' | 'createdAfter' | 'createdBefore'> {
   readonly status: WorkflowStatus | null;
 }
@@ -125,9 +130,18 @@ const WORKFLOWS: Record<WorkflowStatus, { readonly from: string; readonly where:
 };
 const ALL_WORKFLOWS = { from: 'millrace.workflows w', where: 'true' };
 
+const WORKFLOW_RECORDS: RecordView = {
+  name: 'millrace.workflow_records',
+  columns: ['tenant', 'id', 'name', 'created_at', 'status', 'started_at', 'completed_at', 'state', 'unmerged'],
+  bodies: ['definition', 'metadata', 'context'],
+};
+
 export function listWorkflows(filter: WorkflowFilter, window: ListWindow): Query {
-  return pageOf('millrace.workflow_records', 'list_workflows', walkedWorkflows(filter, cursorOf(window)), window);
+  return pageOf(WORKFLOW_RECORDS, 'list_workflows', walkedWorkflows(filter, cursorOf(window)), window);
 }
+
+export const workflowsOf = (tenant: string, ids: readonly string[], budget: Budget): Query =>
+  recordsOf(WORKFLOW_RECORDS, 'workflows_of', tenant, ids, budget);
 
 export function countWorkflows(filter: WorkflowFilter): Query {
   const { walk, values } = walkedWorkflows(filter, null);
@@ -141,9 +155,30 @@ function walkedWorkflows(filter: WorkflowFilter, cursor: Cursor | null): { walk:
 
 export type CronFilter = Pick<ListFilter, 'tenant' | 'createdAfter' | 'createdBefore'>;
 
+const CRONS: RecordView = {
+  name: 'millrace.crons',
+  columns: [
+    'tenant',
+    'id',
+    'name',
+    'expr',
+    'task',
+    'queue',
+    'config',
+    'enabled',
+    'next_run_at',
+    'last_enqueued_at',
+    'created_at',
+  ],
+  bodies: ['payload'],
+};
+
 export function listCrons(filter: CronFilter, window: ListWindow): Query {
-  return pageOf('millrace.crons', 'list_crons', walkedCrons(filter, cursorOf(window)), window);
+  return pageOf(CRONS, 'list_crons', walkedCrons(filter, cursorOf(window)), window);
 }
+
+export const cronsOf = (tenant: string, ids: readonly string[], budget: Budget): Query =>
+  recordsOf(CRONS, 'crons_of', tenant, ids, budget);
 
 export function countCrons(filter: CronFilter): Query {
   const { walk, values } = walkedCrons(filter, null);
@@ -197,7 +232,8 @@ export function listDeadLetters(filter: DeadLetterFilter, window: DeadLetterWind
   let text = `SELECT * FROM millrace.dead_letters WHERE ${where}`;
   if (window.after) {
     values.push(window.after.createdAt, window.after.id);
-    text += ` AND (created_at, id) ${window.ascending ? '>' : '<'} ($${values.length - 1}::timestamptz, $${values.length}::bigint)`;
+    const place = `($${values.length - 1}::timestamptz, $${values.length}::bigint)`;
+    text += ` AND (created_at, id) ${window.ascending ? '>' : '<'} ${place}`;
   }
   values.push(window.limit, window.offset);
   text += ` ORDER BY created_at ${order}, id ${order} LIMIT $${values.length - 1} OFFSET $${values.length}`;

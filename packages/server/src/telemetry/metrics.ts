@@ -27,6 +27,7 @@ export class Metrics {
   readonly #process = new ProcessMetrics(this.registry);
   readonly #options: MetricsOptions;
   #collecting: Promise<void> | null = null;
+  #unread: () => number = () => 0;
   #inFlight: () => Readonly<Record<string, number>> = () => ({});
 
   readonly http = this.#histogram('http_request_duration_seconds', 'Time to answer a request.', LATENCY_BUCKETS, [
@@ -39,6 +40,8 @@ export class Metrics {
   ]);
   readonly connectionsDropped = this.#counter('connections_dropped_total', 'Connections closed for being too many.');
   readonly requestsInFlight = this.#gauge('requests_in_flight', 'What requests under way hold, by load.', ['load']);
+  readonly answersCut = this.#counter('answers_cut_total', 'Answers cut off because their client did not read them.');
+  readonly unreadAnswerBytes = this.#gauge('unread_answer_bytes', 'Bytes of large answers that are not read yet.');
   readonly authFailures = this.#counter('auth_failures_total', 'Requests that were not let in, by kind.', ['kind']);
 
   readonly jobsCreated = this.#counter('jobs_created_total', 'Jobs created.');
@@ -82,9 +85,15 @@ export class Metrics {
     this.#inFlight = read;
   }
 
+  /** Likewise `unread_answer_bytes`. */
+  watchUnread(read: () => number): void {
+    this.#unread = read;
+  }
+
   /** The metrics page. */
   async text(): Promise<string> {
     for (const [load, units] of Object.entries(this.#inFlight())) this.requestsInFlight.set({ load }, units);
+    this.unreadAnswerBytes.set(this.#unread());
     await this.#collect();
     return this.registry.metrics();
   }

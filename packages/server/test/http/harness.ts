@@ -93,7 +93,7 @@ export function fakeEngine(overrides: Overrides = {}): FakeEngine {
       create: async () => JOB_ID,
       createBatch: async (_tenant: string, specs: readonly JobSpec[]) => specs.map(() => JOB_ID),
       get: async () => jobRecord(),
-      list: async (_tenant: string, _query: ListQuery) => ({ items: [], nextCursor: null, total: null }),
+      list: async (_tenant: string, _query: ListQuery) => ({ items: [], rest: null, nextCursor: null, total: null }),
       cancel: async () => undefined,
       watch: async () => states(jobRecord({ status: 'completed' })),
       queues: async () => [],
@@ -108,7 +108,7 @@ export function fakeEngine(overrides: Overrides = {}): FakeEngine {
     },
     deadLetters: {
       get: async () => deadLetterRecord(),
-      list: async () => ({ items: [], nextCursor: null, total: null }),
+      list: async () => ({ items: [], rest: null, nextCursor: null, total: null }),
       replay: async () => JOB_ID,
       ...overrides.deadLetters,
     },

@@ -3,9 +3,16 @@ import { forbidden, invalidField, MillraceError, notFound } from '../../domain/e
 import { bucketOf, bucketOfId, idSuffix, isUuid } from '../../domain/ids.js';
 import { toCron, toCronFiring, type CronFiringRow, type CronRow } from '../../store/cron-rows.js';
 import type { Database, Execute } from '../../store/database.js';
-import { countCrons, countFirings, listCrons, listFirings, type CronFilter } from '../../store/list-statements.js';
+import {
+  countCrons,
+  countFirings,
+  cronsOf,
+  listCrons,
+  listFirings,
+  type CronFilter,
+} from '../../store/list-statements.js';
 import { loadStatements } from '../../store/sql.js';
-import { decodeNumberCursor, encodeNumberCursor, ID_CURSOR } from '../shared/cursor.js';
+import { decodeNumberCursor, encodeNumberCursor, ID_CURSOR, idsOf } from '../shared/cursor.js';
 import { readPage } from '../shared/page.js';
 import { random32 } from '../shared/random.js';
 import type { Tenants } from '../shared/tenants.js';
@@ -59,12 +66,13 @@ export class Crons implements CronsApi {
   async list(tenant: string, query: ListQuery): Promise<Page<CronRecord>> {
     const { createdAfter, createdBefore } = query;
     const filter: CronFilter = { tenant, createdAfter, createdBefore };
-    const page = await readPage<CronRow, string>(this.db, query, {
+    return readPage<CronRow, string, CronRecord>(this.db, query, {
       list: (window) => listCrons(filter, window),
       count: () => countCrons(filter),
+      rowsOf: (rows, budget) => cronsOf(tenant, idsOf(rows), budget),
+      toItems: (rows) => rows.map(toCron),
       ...ID_CURSOR,
     });
-    return { ...page, items: page.items.map(toCron) };
   }
 
   async remove(tenant: string, id: string): Promise<void> {
@@ -92,13 +100,13 @@ export class Crons implements CronsApi {
     const { id: cronId } = await this.#row(tenant, id);
     const { createdAfter, createdBefore } = query;
     const filter = { tenant, cronId, createdAfter, createdBefore };
-    const page = await readPage<CronFiringRow, number>(this.db, query, {
+    return readPage<CronFiringRow, number, CronFiringRecord>(this.db, query, {
       list: (window) => listFirings(filter, window),
       count: () => countFirings(filter),
+      toItems: (rows) => rows.map(toCronFiring),
       decodeCursor: decodeNumberCursor,
       encodeCursor: (last) => encodeNumberCursor(Number(last.number)),
     });
-    return { ...page, items: page.items.map(toCronFiring) };
   }
 
   async nextRuns(tenant: string, id: string, count: number): Promise<readonly Instant[]> {

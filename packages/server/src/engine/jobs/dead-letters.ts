@@ -31,13 +31,13 @@ export class DeadLetters implements DeadLettersApi {
   async list(tenant: string, query: ListQuery): Promise<Page<DeadLetterRecord>> {
     const { createdAfter, createdBefore } = query;
     const filter: DeadLetterFilter = { tenant, createdAfter, createdBefore };
-    const page = await readPage<DeadLetterRow, DeadLetterPlace>(this.db, query, {
+    return readPage<DeadLetterRow, DeadLetterPlace, DeadLetterRecord>(this.db, query, {
       list: (window) => listDeadLetters(filter, window),
       count: () => countDeadLetters(filter),
+      toItems: (rows) => rows.map(toDeadLetter),
       decodeCursor: decodeDeadLetterCursor,
       encodeCursor: (last) => encodeDeadLetterCursor({ createdAt: toInstant(last.created_at), id: Number(last.id) }),
     });
-    return { ...page, items: page.items.map(toDeadLetter) };
   }
 
   async replay(tenant: string, id: string): Promise<string> {

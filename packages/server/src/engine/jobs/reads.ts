@@ -2,10 +2,10 @@ import type { JobStatus } from '@millrace/contract';
 import { forbidden, notFound } from '../../domain/errors.js';
 import { bucketOfId, isUuid } from '../../domain/ids.js';
 import type { Database } from '../../store/database.js';
-import { countJobs, listJobs } from '../../store/list-statements.js';
+import { countJobs, jobsOf, listJobs } from '../../store/list-statements.js';
 import type { JobRow } from '../../store/rows.js';
 import { loadStatements } from '../../store/sql.js';
-import { ID_CURSOR } from '../shared/cursor.js';
+import { ID_CURSOR, idsOf } from '../shared/cursor.js';
 import { completeJobs } from '../shared/job-records.js';
 import { readPage } from '../shared/page.js';
 import type { QueueDepth } from '@millrace/contract';
@@ -52,13 +52,13 @@ export class Reads {
   async jobs(tenant: string, query: JobListQuery): Promise<Page<JobRecord>> {
     const { status, queue, createdAfter, createdBefore } = query;
     const filter = { tenant, status, queue, createdAfter, createdBefore };
-    const page = await readPage<JobRow, string>(this.db, query, {
+    return readPage<JobRow, string, JobRecord>(this.db, query, {
       list: (window) => listJobs(filter, window),
       count: () => countJobs(filter),
+      rowsOf: (rows, budget) => jobsOf(tenant, idsOf(rows), budget),
+      toItems: async (rows) => (await completeJobs(this.db.read, rows)).map(({ record }) => record),
       ...ID_CURSOR,
     });
-    const jobs = await completeJobs(this.db.read, page.items);
-    return { ...page, items: jobs.map(({ record }) => record) };
   }
 
   async queues(tenant: string): Promise<readonly QueueDepth[]> {

@@ -2,8 +2,9 @@ import { invalidRequest } from '../../domain/errors.js';
 import { isUuid } from '../../domain/ids.js';
 
 /**
- * Opaque to callers, and checked when it comes back: a cursor is where a page ended. Lists in order of id need the id alone, the
- * firings of a schedule their number; dead letters are ordered by their instant, to the microsecond, and then by their number.
+ * Opaque to callers, and checked when it comes back: a cursor is where a page ended. Lists in order of id need the id
+ * alone, the firings of a schedule their number; dead letters are ordered by their instant, to the microsecond, and then
+ * by their number.
  */
 const INSTANT = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{1,6})?Z$/;
 
@@ -16,6 +17,8 @@ export const ID_CURSOR = {
     return id;
   },
 };
+
+export const idsOf = (rows: readonly { readonly id: string }[]): string[] => rows.map(({ id }) => id);
 
 export const encodeNumberCursor = (number: number): string => encode([number]);
 

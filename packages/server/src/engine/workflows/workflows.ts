@@ -6,10 +6,10 @@ import { mermaid } from '../../domain/mermaid.js';
 import { int4Array, jsonArray, textArray } from '../../store/arrays.js';
 import { Batcher } from '../../store/batcher.js';
 import type { Database } from '../../store/database.js';
-import { countWorkflows, listWorkflows, type WorkflowFilter } from '../../store/list-statements.js';
+import { countWorkflows, listWorkflows, workflowsOf, type WorkflowFilter } from '../../store/list-statements.js';
 import { toInstant, toInstantOrNull, type WorkflowRow } from '../../store/rows.js';
 import { loadStatements, type Statement } from '../../store/sql.js';
-import { ID_CURSOR } from '../shared/cursor.js';
+import { ID_CURSOR, idsOf } from '../shared/cursor.js';
 import { define, stepsText, type Definition, type Definitions } from './definitions.js';
 import type { Hub } from '../shared/hub.js';
 import type { Counters } from '../shared/counters.js';
@@ -76,12 +76,13 @@ export class Workflows implements WorkflowsApi {
   async list(tenant: string, query: WorkflowListQuery): Promise<Page<WorkflowRecord>> {
     const { status, createdAfter, createdBefore } = query;
     const filter: WorkflowFilter = { tenant, status, createdAfter, createdBefore };
-    const page = await readPage<WorkflowRow, string>(this.deps.db, query, {
+    return readPage<WorkflowRow, string, WorkflowRecord>(this.deps.db, query, {
       list: (window) => listWorkflows(filter, window),
       count: () => countWorkflows(filter),
+      rowsOf: (rows, budget) => workflowsOf(tenant, idsOf(rows), budget),
+      toItems: (rows) => this.#toRecords(rows),
       ...ID_CURSOR,
     });
-    return { ...page, items: await this.#toRecords(page.items) };
   }
 
   async cancel(tenant: string, id: string): Promise<void> {

@@ -14,9 +14,10 @@ import type { FastifyInstance } from 'fastify';
 import type { HttpContext } from '../context.js';
 import { cronSpec } from '../requests/cron-input.js';
 import { listQuery, nextRunsCount, type Query } from '../requests/list-parameters.js';
+import { sendPage } from '../answers/page.js';
 import { sendJson, sendNothing } from '../answers/reply.js';
 import { bodyErrors, described, errors, nothing, TENANT, vital } from './route-docs.js';
-import { cronJson, pageJson } from '../answers/serialize.js';
+import { cronJson } from '../answers/serialize.js';
 
 interface ById {
   Params: { id: string };
@@ -32,7 +33,7 @@ export function cronRoutes(app: FastifyInstance, context: HttpContext): void {
   app.get<{ Querystring: Query }>('/cron', { schema: listSchema }, async (request, reply) => {
     const query = listQuery(request.query);
     const page = await engine.crons.list(request.tenant, query);
-    return sendJson(reply, 200, pageJson('crons', page, query, cronJson));
+    return sendPage(request, reply, context, page, query, { key: 'crons', itemJson: cronJson });
   });
 
   app.post<{ Body: CreateCron }>('/cron', { schema: createSchema }, async (request, reply) => {
@@ -63,11 +64,7 @@ export function cronRoutes(app: FastifyInstance, context: HttpContext): void {
   app.get<ByIdWithQuery>('/cron/:id/firings', { schema: firingsSchema }, async (request, reply) => {
     const query = listQuery(request.query);
     const page = await engine.crons.firings(request.tenant, request.params.id, query);
-    return sendJson(
-      reply,
-      200,
-      pageJson('firings', page, query, (firing) => JSON.stringify(firing)),
-    );
+    return sendPage(request, reply, context, page, query, { key: 'firings', itemJson: JSON.stringify });
   });
 
   app.get<ByIdWithQuery>('/cron/:id/next', { schema: nextSchema }, async (request, reply) => {

@@ -17,9 +17,10 @@ import type { HttpContext } from '../context.js';
 import { CALLER_FIELDS, idempotencyKey, jobSpec } from '../requests/job-input.js';
 import { jobListQuery, type Query } from '../requests/list-parameters.js';
 import { rawFields, rawFieldsOfEach } from '../../domain/raw-json.js';
+import { sendPage } from '../answers/page.js';
 import { sendJson, sendNothing } from '../answers/reply.js';
 import { bodyErrors, described, errors, nothing, TENANT, vital } from './route-docs.js';
-import { jobJson, pageJson } from '../answers/serialize.js';
+import { jobJson } from '../answers/serialize.js';
 
 interface ById {
   Params: { id: string };
@@ -51,7 +52,7 @@ export function jobRoutes(app: FastifyInstance, context: HttpContext): void {
   app.get<{ Querystring: Query }>('/jobs', { schema: listSchema }, async (request, reply) => {
     const query = jobListQuery(request.query);
     const page = await engine.jobs.list(request.tenant, query);
-    return sendJson(reply, 200, pageJson('jobs', page, query, jobJson));
+    return sendPage(request, reply, context, page, query, { key: 'jobs', itemJson: jobJson });
   });
 
   app.get<ById>('/jobs/:id', { schema: getSchema }, async (request, reply) =>

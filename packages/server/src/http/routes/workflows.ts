@@ -12,9 +12,10 @@ import {
 import type { FastifyInstance } from 'fastify';
 import type { HttpContext } from '../context.js';
 import { workflowListQuery, type Query } from '../requests/list-parameters.js';
+import { sendPage } from '../answers/page.js';
 import { sendJson, sendNothing } from '../answers/reply.js';
 import { bodyErrors, described, errors, nothing, TENANT, vital } from './route-docs.js';
-import { pageJson, workflowJson } from '../answers/serialize.js';
+import { workflowJson } from '../answers/serialize.js';
 import { boundSteps, workflowSpec } from '../requests/workflow-input.js';
 
 interface ById {
@@ -37,7 +38,7 @@ export function workflowRoutes(app: FastifyInstance, context: HttpContext): void
   app.get<{ Querystring: Query }>('/workflows', { schema: listSchema }, async (request, reply) => {
     const query = workflowListQuery(request.query);
     const page = await workflows.list(request.tenant, query);
-    return sendJson(reply, 200, pageJson('workflows', page, query, workflowJson));
+    return sendPage(request, reply, context, page, query, { key: 'workflows', itemJson: workflowJson });
   });
 
   app.get<ById>('/workflows/:id', { schema: getSchema }, async (request, reply) =>

@@ -156,6 +156,27 @@ describe('a payload with a context that is stored apart', () => {
     expect((await mine.get(id)).steps[1].payload).toEqual(JSON.parse(OWN));
   });
 
+  it('counts with its context in the length of a page', async () => {
+    const names = Array.from({ length: 20 }, (_, n) => `n${n}`);
+    const id = await mine.create([step('root'), ...names.map((name) => step(name, ['root']))]);
+    const text = 'x'.repeat(1_500_000);
+    await remote.complete(id, 'root', { text });
+    const seen: string[] = [];
+    // From a cursor on: pages by cursor are cut short.
+    const first = ok(await a.get('/api/v1/jobs?limit=1')).body;
+    seen.push(...first.jobs.map((job: any) => job.workflow_step_id));
+    for (let cursor: string | undefined = first.next_cursor; seen.length < names.length;) {
+      const { body } = ok(await a.get(`/api/v1/jobs?limit=100&cursor=${cursor}`));
+      const ofThis = body.jobs.filter((job: any) => job.workflow_id === id && job.workflow_step_id !== 'root');
+      // Twice the text each: five of them are 15 MB.
+      expect(ofThis.length).toBeLessThanOrEqual(5);
+      for (const job of ofThis) expect(job.payload._context.root.text === text).toBe(true);
+      seen.push(...ofThis.map((job: any) => job.workflow_step_id));
+      cursor = body.next_cursor;
+    }
+    expect(seen.sort()).toEqual([...names].sort());
+  });
+
   it.each([
     ['of its own', OWN, EXPECTED],
     ['that is empty', '{}', `{"_context":{${KEPT},"x":${RESULT}}}`],

@@ -4,8 +4,8 @@ import type { Page } from '../../../src/engine/api.js';
 import { deadLetterRecord, jobRecord, useApp } from '../harness.js';
 
 describe('lists', async () => {
-  let jobs: Page<JobRecord> = { items: [], nextCursor: null, total: null };
-  let letters: Page<DeadLetterRecord> = { items: [], nextCursor: null, total: null };
+  let jobs: Page<JobRecord> = { items: [], rest: null, nextCursor: null, total: null };
+  let letters: Page<DeadLetterRecord> = { items: [], rest: null, nextCursor: null, total: null };
   const { a, engine } = await useApp({
     engine: { jobs: { list: async () => jobs }, deadLetters: { list: async () => letters } },
   });
@@ -93,25 +93,25 @@ describe('lists', async () => {
   });
 
   it('survive a query that is no UTF-8', async () => {
-    expect((await a.get('/api/v1/jobs?queue=%ff%fe')).status).toBeLessThan(500);
+    expect((await a.get('/api/v1/jobs?queue=%ff%fe')).status).toBe(400);
     expect((await a.get('/api/v1/jobs?%&&==&a')).status).toBeLessThan(500);
   });
 
   it('show a page that goes on', async () => {
-    jobs = { items: [jobRecord(), jobRecord({ task_name: 'other' })], nextCursor: 'next"one', total: 1234 };
+    jobs = { items: [jobRecord(), jobRecord({ task_name: 'other' })], rest: null, nextCursor: 'next"one', total: 1234 };
     const { body } = await a.get('/api/v1/jobs?limit=2&offset=3&include_total=true');
     expect(body).toMatchObject({ limit: 2, offset: 3, has_more: true, next_cursor: 'next"one', total: 1234 });
     expect(body.jobs).toMatchObject([{ task_name: 'echo' }, { task_name: 'other' }]);
   });
 
   it('show a last page without a cursor, and no total unless asked', async () => {
-    jobs = { items: [], nextCursor: null, total: null };
+    jobs = { items: [], rest: null, nextCursor: null, total: null };
     const { body } = await a.get('/api/v1/jobs?cursor=abc&offset=5');
     expect(body).toEqual({ jobs: [], limit: 50, offset: 0, has_more: false });
   });
 
   it('of dead letters know neither status nor queue', async () => {
-    letters = { items: [deadLetterRecord()], nextCursor: null, total: 0 };
+    letters = { items: [deadLetterRecord()], rest: null, nextCursor: null, total: 0 };
     const reply = await a.get('/api/v1/dlq?status=nonsense&queue=%00&limit=101&include_total=1');
     expect(reply.body).toEqual({
       dead_letters: [deadLetterRecord()],
