@@ -12,7 +12,7 @@ export interface JudgedReports {
   /** In the order given: each as it was, or as the failure that it becomes. */
   readonly reports: readonly Settlement[];
   /** What a report adds to its context if it is acted on. */
-  bytesOf(report: Settlement): number;
+  readonly bytesOf: (report: Settlement) => number;
 }
 
 /** `runOf`: the run whose step the report ends, if its lease stands. */

@@ -175,6 +175,7 @@ describe('a payload with a context that is stored apart', () => {
       cursor = body.next_cursor;
     }
     expect(seen.sort()).toEqual([...names].sort());
+    await mine.cancel(id);
   });
 
   it.each([
