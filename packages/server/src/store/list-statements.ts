@@ -1,6 +1,14 @@
 import type { JobStatus, WorkflowStatus } from '@millrace/contract';
 import { CRON_COLUMNS, FIRING_COLUMNS } from './cron-rows.js';
-import { pageOf, recordsOf, recordView, type Budget, type ListWindow, type Query } from './page-statements.js';
+import {
+  pageOf,
+  recordsOf,
+  recordView,
+  type Budget,
+  type ListWindow,
+  type Query,
+  type RecordView,
+} from './page-statements.js';
 import { DEAD_LETTER_COLUMNS, JOB_COLUMNS, WORKFLOW_COLUMNS } from './rows.js';
 
 export type { Budget, ListWindow, Query, Sized } from './page-statements.js';
@@ -34,7 +42,11 @@ const ALL = { from: 'millrace.jobs w', where: 'true' };
 /** The queue stands in `ready` and `jobs` themselves; the other tables need their job for it. */
 const WITH_JOB = ' JOIN millrace.jobs q ON q.tenant = w.tenant AND q.id = w.id';
 
-const JOB_RECORDS = recordView('millrace.job_records', JOB_COLUMNS, ['payload', 'metadata', 'result', 'error']);
+const JOB_RECORDS: RecordView = {
+  ...recordView('millrace.job_records', JOB_COLUMNS, ['payload', 'metadata', 'result', 'error']),
+  // The context of a step goes with its payload, and is read once for all records that have the same.
+  bytesElsewhere: 'context_bytes',
+};
 
 export function listJobs(filter: ListFilter, window: ListWindow): Query {
   return pageOf(JOB_RECORDS, 'list_jobs', filter.tenant, walked(filter, cursorOf(window)), window);

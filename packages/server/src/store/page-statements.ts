@@ -18,6 +18,8 @@ export interface RecordView {
   readonly columns: readonly string[];
   /** Columns that may be large. */
   readonly bodies: readonly string[];
+  /** A column that says how many bytes belong to the record and are read elsewhere. */
+  readonly bytesElsewhere?: string;
 }
 
 /** A view whose columns are all but its bodies. */
@@ -68,7 +70,10 @@ export function pageOf(
   const order = window.ascending ? 'ASC' : 'DESC';
   values.push(window.limit, window.offset);
   const page = `SELECT w.tenant, w.id ${walk} ORDER BY w.id ${order} LIMIT $${values.length - 1} OFFSET $${values.length}`;
-  const stored = view.bodies.map((body) => `coalesce(pg_column_size(r.${body}), 0)`).join(' + ');
+  const stored = sumOf(
+    view,
+    view.bodies.map((body) => `pg_column_size(r.${body})`),
+  );
   const bodies = view.bodies.map(
     (body) => `CASE WHEN sized.stored <= ${SMALL_PAGE_BYTES} THEN sized.${body} END AS ${body}`,
   );
@@ -93,7 +98,10 @@ export function recordsOf(
   ids: readonly string[],
   { maxBytes, atLeastOne }: Budget,
 ): Query {
-  const length = view.bodies.map((body) => `coalesce(octet_length(r.${body}::text), 0)`).join(' + ');
+  const length = sumOf(
+    view,
+    view.bodies.map((body) => `octet_length(r.${body}::text)`),
+  );
   const lengthOf = (place: string): string =>
     `coalesce((SELECT ${length} FROM ${view.name} r WHERE r.tenant = $1 AND r.id = ($2::uuid[])[${place}]), 0)`;
   const text = `
@@ -110,6 +118,11 @@ export function recordsOf(
     WHERE ($4::boolean AND measured.before = 0) OR measured.bytes <= $3::int
     ORDER BY measured.place`;
   return { tenant, statement: { name: statement, text }, values: [tenant, uuidArray(ids), maxBytes, atLeastOne] };
+}
+
+function sumOf({ bytesElsewhere }: RecordView, lengths: readonly string[]): string {
+  const all = bytesElsewhere === undefined ? lengths : [...lengths, `r.${bytesElsewhere}`];
+  return all.map((length) => `coalesce(${length}, 0)`).join(' + ');
 }
 
 const columnsOf = (table: string, columns: readonly string[]): string =>
