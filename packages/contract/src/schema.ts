@@ -35,12 +35,14 @@ export const ref = <T extends TSchema>(schema: T): TUnsafe<Static<T>> => {
 export const callerObject = (options: object = {}): TUnsafe<Record<string, unknown>> =>
   Type.Unsafe<Record<string, unknown>>({ type: 'object', ...options });
 
+export const NAME_LENGTH = 255;
+
 /**
  * Text that names something. The format `text` excludes what PostgreSQL cannot store (NUL) and what UTF-8 cannot
  * encode (lone surrogates); lengths count characters, not UTF-16 units.
  */
 export const nameText = (options: object = {}): TUnsafe<string> =>
-  Type.Unsafe<string>({ type: 'string', format: 'text', pattern: '\\S', maxLength: 255, ...options });
+  Type.Unsafe<string>({ type: 'string', format: 'text', pattern: '\\S', maxLength: NAME_LENGTH, ...options });
 
 /** An instant in an answer: RFC 3339, UTC, microseconds. */
 export const instant = (options: object = {}): TUnsafe<string> =>

@@ -1,21 +1,35 @@
 import { CronDate, CronPattern, type CronOptions } from 'croner';
 import { readCronFields, type CronFields } from './cron-fields.js';
+import { firstShown, highWater, segmentsAfter, timeZone, wallAt, type TimeZone } from './time-zone.js';
 
 /**
- * When a crontab expression fires. The grammar is in cron-fields.ts; the walk over the calendar is croner's, in UTC by arithmetic (a fixed
- * offset of zero), so that neither the TZ of the process nor any daylight saving comes into it.
+ * When a crontab expression fires. The grammar is in cron-fields.ts; the walk over the calendar is croner's, in UTC by
+ * arithmetic (a fixed offset of zero), so that neither the TZ of the process nor any daylight saving comes into it. In
+ * another zone the same walk goes over wall times, and time-zone.ts says at which instants the clock shows them:
  *
- * Instants are milliseconds since 1970; occurrences are whole seconds.
+ * - With a fixed hour, an expression fires when the clock first reaches a wall time or passes over it. What a clock
+ *   change skips fires at the change, and what it repeats fires once.
+ * - With a wildcard hour (every hour matches), it fires whenever the clock shows a matching wall time, so it follows
+ *   elapsed time.
+ *
+ * Instants are milliseconds since 1970; occurrences are whole seconds, and strictly increase.
  */
 export type ParsedCron =
   { readonly ok: true; readonly fields: CronFields } | { readonly ok: false; readonly error: string };
 
+/** A crontab expression and the IANA name of the zone in whose wall time it is meant. */
+export interface Timetable {
+  readonly expr: string;
+  readonly timezone: string;
+}
+
 interface Compiled {
+  readonly everyHour: boolean;
   readonly pattern: CronPattern;
   readonly options: CronOptions;
 }
 
-/** Asked about an expression that parseCron refuses. */
+/** Asked about an expression that parseCron refuses, or about a zone that this runtime does not know. */
 export class UnreadableCron extends Error {
   override readonly name = 'UnreadableCron';
 }
@@ -27,10 +41,51 @@ export function parseCron(expr: string): ParsedCron {
   return { ok: false, error: 'never fires: none of its days exists in any of its months' };
 }
 
-/** The first occurrence strictly after the instant, or null when there is none. The expression must have been parsed before. */
-export function nextAfter(expr: string, instantMs: number): number | null {
+export const isTimeZone = (name: string): boolean => timeZone(name) !== null;
+
+/**
+ * The first occurrence strictly after the instant, or null when there is none. The expression must have been parsed
+ * before.
+ */
+export function nextAfter({ expr, timezone }: Timetable, instantMs: number): number | null {
   const compiled = compiledOf(expr);
-  let from = instantMs;
+  if (timezone === 'UTC') return nextWall(compiled, instantMs);
+  const zone = timeZone(timezone);
+  if (!zone) throw new UnreadableCron(`not a time zone: "${timezone}"`);
+  const after = Math.floor(instantMs);
+  return compiled.everyHour ? nextElapsed(compiled, zone, after) : nextFixed(compiled, zone, after);
+}
+
+/** The high-water mark makes it strict: wall times up to there have fired, or would have at an earlier jump. */
+function nextFixed(compiled: Compiled, zone: TimeZone, instant: number): number | null {
+  const wall = nextWall(compiled, highWater(zone, instant));
+  return wall === null ? null : firstShown(zone, wall);
+}
+
+/**
+ * Near the instant segment by segment, since wall times may come again; beyond that only those that were never shown
+ * are of interest.
+ */
+function nextElapsed(compiled: Compiled, zone: TimeZone, instant: number): number | null {
+  let last = instant;
+  for (const { start, end, offset } of segmentsAfter(zone, instant)) {
+    const wall = nextWall(compiled, start + offset - 1);
+    if (wall !== null && wall - offset < end) return wall - offset;
+    last = end - 1;
+  }
+  let wall = nextWall(compiled, highWater(zone, last));
+  while (wall !== null) {
+    const found = firstShown(zone, wall);
+    const shown = wallAt(zone, found);
+    if (shown === wall) return found;
+    wall = nextWall(compiled, shown - 1);
+  }
+  return null;
+}
+
+/** The first match strictly after a wall time. */
+function nextWall(compiled: Compiled, wallMs: number): number | null {
+  let from = wallMs;
   for (;;) {
     const found = walkFrom(compiled, from);
     const march = firstOfMarchAfter(from);
@@ -39,32 +94,33 @@ export function nextAfter(expr: string, instantMs: number): number | null {
   }
 }
 
-function walkFrom({ pattern, options }: Compiled, instantMs: number): number | null {
-  return new CronDate(new Date(instantMs), 0).increment(pattern, options, false)?.getTime() ?? null;
+function walkFrom({ pattern, options }: Compiled, wallMs: number): number | null {
+  return new CronDate(new Date(wallMs), 0).increment(pattern, options, false)?.getTime() ?? null;
 }
 
 /**
- * The library looks for a 30th or 31st of February and ends up on the second or third of March, past an occurrence before that. No other
- * month is short by more than a day. So no walk is trusted across the beginning of a March; the next one begins right there.
+ * The library looks for a 30th or 31st of February and ends up on the second or third of March, past an occurrence
+ * before that. No other month is short by more than a day. So no walk is trusted across the beginning of a March; the
+ * next one begins right there.
  */
-function firstOfMarchAfter(instantMs: number): number {
-  const next = instantMs + 1000;
+function firstOfMarchAfter(wallMs: number): number {
+  const next = wallMs + 1000;
   const year = new Date(next).getUTCFullYear();
   const march = Date.UTC(year, 2, 1);
   return march > next ? march : Date.UTC(year + 1, 2, 1);
 }
 
 /** Up to n occurrences after the instant. */
-export function nextN(expr: string, instantMs: number, n: number): number[] {
+export function nextN(timetable: Timetable, instantMs: number, n: number): number[] {
   const found: number[] = [];
-  let at = nextAfter(expr, instantMs);
-  while (at !== null && found.push(at) < n) at = nextAfter(expr, at);
+  let at = nextAfter(timetable, instantMs);
+  while (at !== null && found.push(at) < n) at = nextAfter(timetable, at);
   return found;
 }
 
 /**
- * Compiling takes several times as long as asking, and a scheduler asks for the same expressions again and again. At most some 25 MB;
- * oldest out first.
+ * Compiling takes several times as long as asking, and a scheduler asks for the same expressions again and again. At
+ * most some 25 MB; oldest out first.
  */
 const KEPT = 10_000;
 const kept = new Map<string, Compiled>();
@@ -87,14 +143,15 @@ function compile(fields: CronFields): Compiled {
   const pattern = new CronPattern(patternText(fields));
   // Ten thousand flags for years that are not restricted, and never looked at then: most of what a pattern weighs.
   if (fields.years === null) pattern.year = [];
-  return { pattern, options: { domAndDow: !fields.eitherDay } };
+  return { everyHour: fields.hours.length === 24, pattern, options: { domAndDow: !fields.eitherDay } };
 }
 
 const DAYS_IN_MONTH = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
 
 /**
- * Whether any year has such a day. Left to the search, 30 February would be looked for in four hundred years before the answer is no, and a
- * request could keep the process from its work for a while. Weekdays need no look: every date falls on each of them in some year.
+ * Whether any year has such a day. Left to the search, 30 February would be looked for in four hundred years before the
+ * answer is no, and a request could keep the process from its work for a while. Weekdays need no look: every date falls
+ * on each of them in some year.
  */
 function hasDay({ days, months, eitherDay }: CronFields): boolean {
   const first = days[0] ?? Infinity;

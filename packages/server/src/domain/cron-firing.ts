@@ -1,5 +1,5 @@
 import type { CronFiringKind } from '@millrace/contract';
-import { nextAfter } from './cron-expression.js';
+import { nextAfter, type Timetable } from './cron-expression.js';
 
 /** What to do about an occurrence that is due: under which name to fire it, and which occurrence comes after it. */
 export interface FiringDecision {
@@ -16,21 +16,23 @@ export interface Look {
 }
 
 /**
- * An occurrence can be late or missed. Late: a busy scheduler comes to it after its instant; it has missed nothing, and every occurrence gets its
- * job, even of a schedule that fires every second. Missed: nobody was there.
+ * An occurrence can be late or missed. Late: a busy scheduler comes to it after its instant; it has missed nothing, and
+ * every occurrence gets its job, even of a schedule that fires every second. Missed: nobody was there.
  *
  * Within this time it was late, whoever finds it: no fleet is away and back again in two seconds.
  */
 export const LATE_MS = 2_000;
 /**
- * And within this time if the scheduler that finds it has been there since before it was due: thousands of schedules on the hour make a
- * backlog, not an absence. Beyond it the fleet cannot keep up, and to collapse what has piled up is the way out.
+ * And within this time if the scheduler that finds it has been there since before it was due: thousands of schedules on
+ * the hour make a backlog, not an absence. Beyond it the fleet cannot keep up, and to collapse what has piled up is the
+ * way out.
  */
 export const BACKLOG_MS = 30_000;
 
 /**
- * `overdueMs`: by how much the scheduler comes later than it meant to, when it went to sleep or sent its last statement. Up to LATE_MS it has
- * been there all the time; otherwise it was stopped, or cut off, and its watch begins anew.
+ * `overdueMs`: by how much the scheduler comes later than it meant to, when it went to sleep or sent its last
+ * statement. Up to LATE_MS it has been there all the time; otherwise it was stopped, or cut off, and its watch begins
+ * anew.
  */
 export function look(previous: Look | null, nowMs: number, overdueMs: number): Look {
   const unbroken = previous !== null && overdueMs <= LATE_MS;
@@ -38,9 +40,9 @@ export function look(previous: Look | null, nowMs: number, overdueMs: number): L
 }
 
 /** Missed occurrences collapse: the first of them fires as the catch-up of all, and the cadence goes on after now. */
-export function decideFiring(expr: string, occurrenceMs: number, seen: Look): FiringDecision {
-  if (isMissed(occurrenceMs, seen)) return { kind: 'catch_up', next: nextAfter(expr, seen.nowMs) };
-  return { kind: 'on_time', next: nextAfter(expr, occurrenceMs) };
+export function decideFiring(timetable: Timetable, occurrenceMs: number, seen: Look): FiringDecision {
+  if (isMissed(occurrenceMs, seen)) return { kind: 'catch_up', next: nextAfter(timetable, seen.nowMs) };
+  return { kind: 'on_time', next: nextAfter(timetable, occurrenceMs) };
 }
 
 function isMissed(occurrenceMs: number, { nowMs, watchedSinceMs }: Look): boolean {

@@ -28,7 +28,7 @@ export const LEAD_MS = 3_000;
 /** A scheduler looks at least this often: a clock that is set forward is noticed by then. */
 export const LOOK_EVERY_MS = 5_000;
 /** How many firings of a schedule are remembered. */
-export const REMEMBERED_FIRINGS = 100;
+export const REMEMBERED_FIRINGS = 1_000;
 /**
  * A process may be stopped between reading and firing, for any time. What it decided then (late or missed, and which occurrence is next) is
  * no longer true afterwards: it reads again. On time is what is decided ahead, and that holds until it would be missed.
@@ -61,11 +61,13 @@ interface Agenda {
   readonly near: string | null;
 }
 
-type NearRow = [tenant: string, id: string, expr: string, occurrenceMs: number];
+type NearRow = [tenant: string, id: string, revision: number, expr: string, timezone: string, occurrenceMs: number];
 
 interface Due extends FiringDecision {
   readonly tenant: string;
   readonly id: string;
+  /** Of the schedule as it was read: once it is replaced, the decision is void. */
+  readonly revision: number;
   readonly occurrenceMs: number;
   /** When it was decided. */
   readonly decidedMs: number;
@@ -152,16 +154,16 @@ export class CronFirer {
     const planned: Due[] = [];
     const broken: BrokenCron[] = [];
     const known = new Map<string, FiringDecision>();
-    for (const [n, [tenant, id, expr, occurrenceMs]] of rows.entries()) {
+    for (const [n, [tenant, id, revision, expr, timezone, occurrenceMs]] of rows.entries()) {
       if (n % BATCH === BATCH - 1) await nextTurn();
       try {
-        const key = `${occurrenceMs} ${expr}`;
-        const decision = known.get(key) ?? decideFiring(expr, occurrenceMs, seen);
+        const key = `${occurrenceMs} ${timezone} ${expr}`;
+        const decision = known.get(key) ?? decideFiring({ expr, timezone }, occurrenceMs, seen);
         known.set(key, decision);
-        planned.push({ ...decision, tenant, id, occurrenceMs, decidedMs: seen.nowMs });
+        planned.push({ ...decision, tenant, id, revision, occurrenceMs, decidedMs: seen.nowMs });
       } catch (error) {
         if (!(error instanceof UnreadableCron)) throw error;
-        await this.db.run(sql.pause_cron, [tenant, id]);
+        await this.db.run(sql.pause_cron, [tenant, id, revision]);
         broken.push({ id, error, paused: true });
       }
     }
@@ -179,6 +181,7 @@ export class CronFirer {
       Math.min(...due.map(({ decidedMs }) => decidedMs)),
       DECISION_HOLDS_MS,
       REMEMBERED_FIRINGS,
+      plainArray(due.map(({ revision }) => String(revision))),
     ]);
     this.#meantAt = performance.now();
     this.#announce(rows.filter((row) => row.enqueued));
