@@ -92,9 +92,9 @@ describe('putting a schedule', () => {
     const ends = { cron_expr: `0 0 0 1 1 * ${year}` };
     const id = await desk.put('ends', ends);
     await advanceTo(clock, (await desk.get(id)).next_run_at);
-    const { firer, close } = createFirer(database);
-    await firer.fireDue();
-    await close();
+    const firing = createFirer(database);
+    await firing.firer.fireDue();
+    await firing.close();
     expect(await desk.get(id)).toMatchObject({ enabled: false, next_run_at: null });
 
     await desk.put('ends', { ...ends, payload: { n: 2 } });
@@ -200,7 +200,7 @@ describe('a firing that was planned by the old expression', () => {
     await advanceTo(clock, occurrence);
     // Stopped between its plan and its act, while somebody replaces the schedule by one that stands at the same instant.
     let replaced = false;
-    const { firer, close } = createFirer(database, async () => {
+    const stopped = createFirer(database, async () => {
       if (replaced) return;
       replaced = true;
       await database.query(`UPDATE millrace.crons SET next_run_at = next_run_at + interval '1 day' WHERE id = $1`, [
@@ -209,15 +209,28 @@ describe('a firing that was planned by the old expression', () => {
       await desk.put('replanned', { cron_expr: '0 0 */2 * *', queue: 'nobody' });
       await database.query('UPDATE millrace.crons SET next_run_at = $2 WHERE id = $1', [id, occurrence]);
     });
-    expect(await firer.fireDue()).toMatchObject({ due: 1, fired: 0 });
+    expect(await stopped.firer.fireDue()).toMatchObject({ due: 1, fired: 0 });
     expect(await desk.jobs(id)).toEqual([]);
     expect((await desk.get(id)).next_run_at).toBe(occurrence);
 
-    expect(await firer.fireDue()).toMatchObject({ due: 1, fired: 1 });
+    expect(await stopped.firer.fireDue()).toMatchObject({ due: 1, fired: 1 });
     const { next_run_at } = await desk.get(id);
     expect(new Date(next_run_at!).getUTCDate() % 2).toBe(1);
     expect(await desk.jobs(id)).toHaveLength(1);
-    await close();
+    await stopped.close();
+  });
+
+  it('is not what resuming goes by', async () => {
+    const id = await desk.put('resumed', { cron_expr: '0 0 * * *' });
+    await desk.act(id, 'pause');
+    // Both at once, again and again: whichever comes last, the schedule stands where its own expression puts it.
+    for (let round = 0; round < 20; round++) {
+      const hour = round % 24;
+      await Promise.all([desk.act(id, 'resume'), desk.put('resumed', { cron_expr: `30 ${hour} * * *` })]);
+      const { next_run_at } = await desk.get(id);
+      expect(new Date(next_run_at!).toISOString().slice(11, 19)).toBe(`${String(hour).padStart(2, '0')}:30:00`);
+      await desk.act(id, 'pause');
+    }
   });
 
   it('does not pause what has become readable meanwhile', async () => {
