@@ -6,8 +6,12 @@ const server = '^packages/server/src';
 const contract = '^packages/contract/';
 const npm = '^node_modules/';
 const core = 'core';
+/** What the benchmark compares the service with; installed only where it has been run. */
+const peers = '(bullmq|graphile-worker|ioredis|pg-boss)';
+/** What a tool may import of a package. */
+const face = '^packages/(server/dist/(index|testing)|contract/dist/index)\\.';
 
-/** `layer` may import itself, the contract, npm packages, Node's own modules and the layers named; nothing else of ours. */
+/** `layer` may import itself, the contract, npm packages, Node's own modules and the named layers; nothing else. */
 const layer = (name, below) => ({
   name: `layer-${name}`,
   comment: `${name} may import ${['itself', 'contract', ...below].join(', ')} and nothing else of ours`,
@@ -50,7 +54,7 @@ module.exports = {
       name: 'no-unresolvable',
       severity: 'error',
       from: {},
-      to: { couldNotResolve: true },
+      to: { couldNotResolve: true, pathNot: `^${peers}$` },
     },
     {
       name: 'contract-stands-alone',
@@ -119,8 +123,59 @@ module.exports = {
     {
       name: 'no-test-code-in-the-product',
       severity: 'error',
+      from: { path: '^(packages|tools)/[^/]+/src' },
+      to: { path: '^(packages|tools)/[^/]+/test' },
+    },
+    {
+      name: 'packages-never-import-tools',
+      severity: 'error',
       from: { path: '^packages/[^/]+/src' },
-      to: { path: '^packages/[^/]+/test' },
+      to: { path: '^tools/' },
+    },
+    {
+      name: 'tests-import-only-the-shared-tools',
+      severity: 'error',
+      from: { path: '^packages/[^/]+/test' },
+      to: { path: '^tools/(?!shared/)' },
+    },
+    {
+      name: 'tools-import-packages-through-their-face',
+      comment: 'their tests may also use the test database of the server',
+      severity: 'error',
+      from: { path: '^tools/[^/]+/src' },
+      to: { path: '^packages/', pathNot: face },
+    },
+    {
+      name: 'tests-of-tools-import-packages-through-their-face',
+      severity: 'error',
+      from: { path: '^tools/[^/]+/test' },
+      to: { path: '^packages/', pathNot: [face, '^packages/server/test/support/'] },
+    },
+    {
+      name: 'tools-stand-apart',
+      comment: 'tools do not import each other; what they have in common is in tools/shared',
+      severity: 'error',
+      from: { path: '^tools/([^/]+)/' },
+      to: { path: '^tools/', pathNot: ['^tools/$1/', '^tools/shared/dist/index\\.'] },
+    },
+    {
+      name: 'shared-tools-stand-alone',
+      severity: 'error',
+      from: { path: '^tools/shared/' },
+      to: { path: '^packages/' },
+    },
+    {
+      name: 'faults-stand-alone',
+      comment: 'a fault is one row of the table; what several of them need is in support/ or stage/',
+      severity: 'error',
+      from: { path: '^tools/chaos/src/faults/\\d' },
+      to: { path: '^tools/chaos/src/faults/' },
+    },
+    {
+      name: 'only-the-benchmark-knows-the-peers',
+      severity: 'error',
+      from: { pathNot: '^tools/bench/src/(contenders|env)/' },
+      to: { path: [`^${peers}$`, `node_modules/${peers}/`] },
     },
   ],
   options: {

@@ -1,7 +1,7 @@
 import tseslint from 'typescript-eslint';
 
 /** Test doubles and assertions index into what they just made; production code does not get these liberties. */
-const testFiles = ['packages/*/test/**/*.ts'];
+const testFiles = ['{packages,tools}/*/test/**/*.ts'];
 
 export default tseslint.config(
   { ignores: ['**/dist/**', '**/node_modules/**', '.cache/**', '.millrace/**', 'coverage/**'] },
@@ -50,11 +50,6 @@ export default tseslint.config(
       '@typescript-eslint/no-unsafe-member-access': 'off',
       '@typescript-eslint/no-empty-function': 'off',
     },
-  },
-  {
-    // The types of the peers are there only where the benchmark has been run.
-    files: ['bench/src/contenders/*.ts', 'bench/src/env/redis.ts'],
-    extends: [tseslint.configs.disableTypeChecked],
   },
   {
     files: ['**/*.mjs', '**/*.cjs'],

@@ -10,10 +10,11 @@ export default defineConfig({
       '@millrace/contract': source('packages/contract/src/index.ts'),
       '@millrace/server/testing': source('packages/server/src/testing.ts'),
       '@millrace/server': source('packages/server/src/index.ts'),
+      '@millrace/tools-shared': source('tools/shared/src/index.ts'),
     },
   },
   test: {
-    include: ['packages/*/test/**/*.test.ts'],
+    include: ['{packages,tools}/*/test/**/*.test.ts'],
     globalSetup: ['packages/server/test/support/global-setup.ts'],
     // Every worker drives PostgreSQL as well; more than two only take turns on a small machine.
     pool: 'forks',

@@ -7,18 +7,18 @@ API = os.environ.get("MILLRACE_URL", "http://localhost:8000") + "/api/v1"
 HEAD = {"Authorization": "Bearer " + os.environ["MILLRACE_WORKER_TOKEN"], "Content-Type": "application/json"}
 LEASE = int(os.environ.get("LEASE_SECS", "30"))
 
-class Permanent(Exception): """Raised by a handler when trying again cannot help."""
+class Permanent(Exception): """Raised by a handler if a retry cannot help."""
 
 def greet(payload, lost):
     if "name" not in payload: raise Permanent("the payload has no name")
     return {"greeting": "Hello, " + payload["name"]}
 
-def pause(payload, lost):  # a long job looks at `lost` now and then, and gives up when it is set
+def pause(payload, lost):  # a long job checks `lost` now and then, and stops once it is set
     return lost.wait(payload["seconds"]) or {"waited": payload["seconds"]}
 
 HANDLERS = {"greet": greet, "wait": pause}
 
-# The answer, or {"status": 4xx}, or {} for 5xx and silence, which it repeats: the token makes that safe.
+# The answer, or {"status": 4xx}, or {} after 5xx or silence, which it retries: the token makes that safe.
 def post(path, tries=LEASE, **body):
     request = urllib.request.Request(API + path, json.dumps(body).encode(), HEAD)
     for _ in range(tries):
@@ -31,14 +31,14 @@ def post(path, tries=LEASE, **body):
 
 def run(job, token):
     path, lost = "/jobs/" + job["id"], threading.Event()
-    with ThreadPoolExecutor(1) as thread:  # which waits for the handler, however this block ends
+    with ThreadPoolExecutor(1) as thread:  # waits for the handler, however this block ends
         work = thread.submit(lambda: HANDLERS[job["task_name"]](job["payload"], lost))
         while wait([work], LEASE / 2).not_done:
             beat = post(path + "/heartbeat", LEASE // 4 + 1, lease_token=token, extend_secs=LEASE)
-            if beat.get("status", "running") != "running": return lost.set()  # nobody wants a report any more
+            if beat.get("status", "running") != "running": return lost.set()  # a report is no longer wanted
     try:
         answer = post(path + "/complete", lease_token=token, result=work.result())
-        if answer.get("status") in (400, 413): raise Permanent("the server does not take the result")
+        if answer.get("status") in (400, 413): raise Permanent("the server does not accept the result")
     except Exception as error:
         post(path + "/fail", lease_token=token, error=repr(error), retryable=not isinstance(error, Permanent))
 

@@ -1,23 +1,25 @@
 #!/bin/sh
-# A Millrace worker for any program: leases a job, hands it to a command as JSON on standard input, reports how that ended.
+# A Millrace worker for any program: leases a job, passes it as JSON to a command on its standard input, and reports
+# how it ended.
 #
 #   MILLRACE_WORKER_TOKEN=... worker.sh QUEUE COMMAND [ARGUMENT...]
 #
-# Exit code 0: completed; standard output, if any, is the result, a JSON object. Exit code 100: failed for good. Any other:
-# failed, to be tried again. Standard error is the error text. The command of a job that is cancelled or lost gets SIGTERM.
-# QUEUE is percent-encoded; LEASE_SECS, if set, at least 2. Needs sh, curl 7.71 or newer, sed, grep, tr, tail, mktemp.
+# Exit code 0: completed; standard output, if any, is the result, a JSON object. Exit code 100: failed for good. Any
+# other: failed, to be retried. Standard error is the error text. If the job is cancelled or its lease is lost, the
+# command gets SIGTERM. QUEUE is percent-encoded; LEASE_SECS, if set, is at least 2. Needs sh, curl 7.71 or newer, sed,
+# grep, tr, tail, mktemp.
 api=${MILLRACE_URL:-http://localhost:8000}/api/v1 lease=${LEASE_SECS:-30} queue=$1 stopping=
 shift
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 trap 'stopping=1' TERM INT
 
-post() { # posts standard input to path $3 and prints the status; the answer is in file $1. Repeats $2 times what may work later.
-  curl -s -o "$dir/$1" -w '%{http_code}' --max-time 30 --retry "$2" --retry-delay 2 --retry-all-errors --data-binary @- \
-    -H "Authorization: Bearer $MILLRACE_WORKER_TOKEN" -H 'Content-Type: application/json' "$api$3"
+post() { # posts standard input to path $3 and prints the status; file $1 gets the answer. Retries $2 times.
+  curl -s -o "$dir/$1" -w '%{http_code}' --max-time 30 --retry "$2" --retry-delay 2 --retry-all-errors \
+    -H "Authorization: Bearer $MILLRACE_WORKER_TOKEN" -H 'Content-Type: application/json' --data-binary @- "$api$3"
 }
 
-keep() { # extends the lease until killed; stops process $1 when there is none to extend any more
+keep() { # extends the lease until killed; stops process $1 once the lease is lost
   while sleep $((lease / 2)); do
     status=$(printf '{"lease_token":"%s","extend_secs":%d}' "$token" "$lease" | post beat 1 "/jobs/$id/heartbeat")
     case $status in 200) grep -q '"running"' "$dir/beat" && continue ;; 404 | 409) ;; *) continue ;; esac
@@ -27,7 +29,7 @@ keep() { # extends the lease until killed; stops process $1 when there is none t
   done
 }
 
-fail() { # reports exit code $1 and the end of standard error, as far as it is plain text
+fail() { # reports exit code $1 and the end of standard error, reduced to plain text
   error=$(tail -c 4000 "$dir/err" | LC_ALL=C tr '\n\t' '  ' | LC_ALL=C tr -cd ' -~' | sed 's/[\\"]/\\&/g')
   retryable=true
   [ "$1" -eq 100 ] && retryable=false
@@ -35,7 +37,7 @@ fail() { # reports exit code $1 and the end of standard error, as far as it is p
     post answer "$lease" "/jobs/$id/fail" >/dev/null
 }
 
-run() { # works on the job in file `leased`. In it the id comes first and the token last; line breaks are white space.
+run() { # runs the job in file `leased`, where the id comes first and the token last; line breaks are white space
   tr '\n\r' '  ' <"$dir/leased" >"$dir/line"
   token=$(sed 's/.*"lease_token":"\([^"]*\)"}\]}$/\1/' "$dir/line")
   sed 's/^{"jobs":\[{"job"://; s/,"lease_token":"[^"]*"}\]}$//' "$dir/line" >"$dir/job"
@@ -46,20 +48,21 @@ run() { # works on the job in file `leased`. In it the id comes first and the to
   keep "$command" >/dev/null 2>&1 &
   keeper=$!
   wait "$command"; code=$?
-  while kill -0 "$command" 2>/dev/null; do wait "$command"; code=$?; done # a signal for us ended the wait
+  while kill -0 "$command" 2>/dev/null; do wait "$command"; code=$?; done # a signal to us interrupted the wait
   kill "$keeper" 2>/dev/null
   if [ -e "$dir/lost" ]; then return; fi
   if [ "$code" -ne 0 ]; then fail "$code"; return; fi
   [ -s "$dir/out" ] || echo '{}' >"$dir/out"
-  status=$({ printf '{"lease_token":"%s","result":' "$token"; cat "$dir/out"; echo '}'; } | post answer "$lease" "/jobs/$id/complete")
-  case $status in 400 | 413) echo 'the output is not a JSON object that the server takes' >"$dir/err"; fail 100 ;; esac
+  status=$({ printf '{"lease_token":"%s","result":' "$token"; cat "$dir/out"; echo '}'; } |
+    post answer "$lease" "/jobs/$id/complete")
+  case $status in 400 | 413) echo 'the server does not accept the output as a result' >"$dir/err"; fail 100 ;; esac
 }
 
 while [ -z "$stopping" ]; do
   status=$(printf '{"max_jobs":1,"lease_secs":%d,"wait_secs":5}' "$lease" | post leased 0 "/queues/$queue/lease")
   case $status in
     200) if grep -q '"lease_token"' "$dir/leased"; then run "$@"; fi ;;
-    4*) echo "the server refuses to lease: $status" >&2; exit 1 ;; # a wrong token or queue name; no repetition will help
+    4*) echo "the server refuses to lease: $status" >&2; exit 1 ;; # a wrong token or queue name; no retry will help
     *) sleep 2 ;;
   esac
 done

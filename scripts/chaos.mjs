@@ -1,8 +1,4 @@
-import { join } from 'node:path';
-import { buildPackage, installed } from './lib/setup.mjs';
-import { root, run } from './lib/tools.mjs';
+import { runBuilt } from './lib/setup.mjs';
 
-/** Breaks the service in every way that docs/reliability.md names, and looks whether anything was lost. */
-await installed();
-if ((await buildPackage('packages/chaos')) !== 0) process.exit(1);
-process.exit(await run(process.execPath, [join(root, 'packages/chaos/dist/main.js'), ...process.argv.slice(2)]));
+/** Breaks the service in every way that docs/reliability.md lists, and checks that nothing was lost. */
+process.exit(await runBuilt('tools/chaos', process.argv.slice(2)));

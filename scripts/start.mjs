@@ -1,4 +1,4 @@
-// `npm start`: installs and builds what is missing, then is the service, in this very process, so that signals reach it.
+// `npm start`: installs and builds what is missing, then runs the service in this process, so that signals reach it.
 import { ready } from './lib/setup.mjs';
 
 const underNpm = process.env.npm_lifecycle_event !== undefined;
@@ -8,7 +8,7 @@ await ready();
 const { run } = await import('../packages/cli/dist/main.js');
 await run({ underNpm });
 
-/** npm runs us through a shell. A SIGTERM for npm ends both and never gets here: being an orphan is how we learn of it. */
+/** npm runs us through a shell. A SIGTERM to npm ends both and never reaches us: we notice that we are orphaned. */
 function stopWhenOrphaned() {
   const parent = process.ppid;
   const watch = setInterval(() => {

@@ -1,4 +1,4 @@
-// `npm test`: everything that must hold, in the order in which a failure is cheapest to understand. Arguments go to vitest.
+// `npm test`: every check, in the order in which a failure is cheapest to understand. Arguments go to vitest.
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { buildAll, installed } from './lib/setup.mjs';
@@ -13,6 +13,7 @@ const stages = [
     () =>
       runTool('dependency-cruiser', 'depcruise', [
         'packages',
+        'tools',
         '--config',
         '.dependency-cruiser.cjs',
         '--output-type',
@@ -20,8 +21,8 @@ const stages = [
       ]),
   ],
   ['tests', () => runTool('vitest', 'vitest', ['run', ...process.argv.slice(2)])],
-  // Last and alone: it measures how fast the service comes back, and is not to be disturbed by other tests.
-  ['faults', () => run(process.execPath, [join(root, 'packages/chaos/dist/main.js')])],
+  // Last and alone: it measures how fast the service comes back, and other tests must not disturb that.
+  ['faults', () => run(process.execPath, [join(root, 'tools/chaos/dist/main.js')])],
 ];
 
 process.chdir(root);

@@ -2,16 +2,16 @@ import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { withLock } from './lock.mjs';
-import { root, runNpm, runTool } from './tools.mjs';
+import { root, run, runNpm, runTool } from './tools.mjs';
 
 const OLDEST_NODE = [20, 12];
 
-/** Makes a clone ready to run: packages installed, the command line built. Costs a moment when it already is. */
+/** Makes a clone ready to run: installs packages and builds the command line. Quick if that has been done. */
 export async function ready() {
   refuseOldNode();
   if (isInstalled() && isBuilt()) return;
   await withLock(root, async () => {
-    // Looked at again: whoever held the lock before us was most likely doing the very same.
+    // Check again: whoever held the lock before us was most likely doing the same.
     if (!isInstalled()) await install();
     if (isBuilt()) return;
     console.error('building ...');
@@ -19,17 +19,24 @@ export async function ready() {
   });
 }
 
-/** Only the packages, for those who build by themselves. */
+/** Installs packages only, for callers that build by themselves. */
 export async function installed() {
   refuseOldNode();
   if (!isInstalled()) await withLock(root, async () => isInstalled() || install());
 }
 
-/** Everything, tests included; resolves to the exit code. */
+/** Builds everything, including tests; resolves to the exit code. */
 export const buildAll = () => withLock(root, () => build([]));
 
-/** One package, with all it rests on; resolves to the exit code. */
+/** Builds one package and its dependencies; resolves to the exit code. */
 export const buildPackage = (path) => withLock(root, () => build([path]));
+
+/** Builds a tool and runs its program; resolves to the exit code. */
+export async function runBuilt(path, args) {
+  await installed();
+  const code = await buildPackage(path);
+  return code === 0 ? run(process.execPath, [join(root, path, 'dist', 'main.js'), ...args]) : code;
+}
 
 function refuseOldNode() {
   const [major, minor] = process.versions.node.split('.').map(Number);
@@ -45,14 +52,16 @@ async function install() {
 }
 
 /**
- * npm writes node_modules/.package-lock.json when everything else is in place. If it agrees with package-lock.json on
- * everything that belongs on this machine, the installation is complete, whoever made it; a killed one never agrees.
+ * npm writes node_modules/.package-lock.json last. If it agrees with package-lock.json on everything that belongs on
+ * this machine, the installation is complete, whoever made it; one that was killed never agrees.
  */
 function isInstalled() {
   const wanted = readPackages(join(root, 'package-lock.json'));
   const found = readPackages(join(root, 'node_modules', '.package-lock.json'));
   return Object.entries(wanted).every(([path, entry]) => {
-    if (path === '' || !path.includes('node_modules/') || entry.link || !isForThisMachine(entry)) return true;
+    if (path === '' || !path.includes('node_modules/') || !isForThisMachine(entry)) return true;
+    // A workspace is a link, which is missing or leads nowhere after a workspace was added or moved.
+    if (entry.link) return existsSync(join(root, path, 'package.json'));
     return found[path]?.version === entry.version && existsSync(join(root, path, 'package.json'));
   });
 }
@@ -65,7 +74,7 @@ function readPackages(path) {
   }
 }
 
-/** Packages for another system stay out, and so do optional ones that npm judged by something else than system and processor. */
+/** Ignores packages for other systems, and optional ones that npm selects by more than system and processor. */
 function isForThisMachine({ os, cpu, libc, optional }) {
   const fits = (list, value) => list === undefined || list.includes(value);
   if (!fits(os, process.platform) || !fits(cpu, process.arch)) return false;
@@ -84,7 +93,7 @@ function isBuilt() {
 
 async function build(projects) {
   const before = fingerprint();
-  // tsc goes by the times of files, and a copy laid over a built clone brings old times with new contents.
+  // tsc goes by file times, and copying files over a built clone brings new contents with old times.
   const force = isBuilt() ? [] : ['--force'];
   const code = await runTool('typescript', 'tsc', ['-b', ...projects, ...force]);
   if (code === 0) {
@@ -94,11 +103,11 @@ async function build(projects) {
   return code;
 }
 
-/** Of everything the build reads. Contents, not times: a checkout changes times and a copy keeps them. */
+/** A hash of everything the build reads. By content, not by time: a checkout changes times and a copy keeps them. */
 function fingerprint() {
   const hash = createHash('sha256');
-  const packages = readdirSync(join(root, 'packages')).map((name) => join('packages', name));
-  const sources = packages.flatMap((dir) => [
+  const projects = ['packages', 'tools'].flatMap((dir) => readdirSync(join(root, dir)).map((name) => join(dir, name)));
+  const sources = projects.flatMap((dir) => [
     join(dir, 'tsconfig.json'),
     join(dir, 'package.json'),
     ...list(join(dir, 'src')),

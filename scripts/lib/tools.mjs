@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 
 export const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** Runs a program to its end, on this terminal; resolves to its exit code. */
+/** Runs a program on this terminal until it exits; resolves to its exit code. */
 export function run(program, args, { env = process.env } = {}) {
   return new Promise((resolve, reject) => {
     const child = spawn(program, args, { cwd: root, env, stdio: 'inherit' });
@@ -14,14 +14,14 @@ export function run(program, args, { env = process.env } = {}) {
   });
 }
 
-/** A program of an installed package, by this same Node: no shell, no PATH, no wrapper that swallows signals. */
+/** Runs a program of an installed package with this Node: no shell, no PATH, no wrapper that swallows signals. */
 export function runTool(packageName, tool, args) {
   const home = join(root, 'node_modules', packageName);
   const { bin } = JSON.parse(readFileSync(join(home, 'package.json'), 'utf8'));
   return run(process.execPath, [join(home, typeof bin === 'string' ? bin : bin[tool]), ...args]);
 }
 
-/** npm itself: the one that runs us, else the one on the PATH. */
+/** Runs npm: the one that runs us, else the one on the PATH. */
 export function runNpm(args) {
   const running = process.env.npm_execpath;
   const isNpm = running !== undefined && basename(running) === 'npm-cli.js';
@@ -29,11 +29,16 @@ export function runNpm(args) {
 }
 
 /**
- * npm hands its own configuration down by environment. What concerns where packages come from is wanted; what
- * narrowed the command that runs us (`npm start --omit=dev`, `npm test --workspace=...`) must not narrow the installation.
+ * npm passes its own configuration on in the environment. Where packages come from is wanted; what narrowed the command
+ * that runs us (`npm start --omit=dev`, `npm test --workspace=...`) must not narrow the installation.
  */
-const narrowing =
-  /^npm_config_(omit|include|production|only|also|optional|dev|workspaces?|include_workspace_root|global|location|dry_run|package_lock.*|install_.*|local_prefix|prefix|if_present|save.*|os|cpu|libc)$/i;
+const narrowing = new RegExp(
+  `^npm_config_(${[
+    'omit|include|production|only|also|optional|dev|workspaces?|include_workspace_root|global|location|dry_run',
+    'package_lock.*|install_.*|local_prefix|prefix|if_present|save.*|os|cpu|libc',
+  ].join('|')})$`,
+  'i',
+);
 
 function installEnvironment() {
   const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !narrowing.test(name)));

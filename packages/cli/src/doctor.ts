@@ -2,7 +2,7 @@ import { inspect, type Inspection } from '@millrace/server';
 import type { Invocation } from './invocation.js';
 import { withDatabase } from './with-database.js';
 
-/** Holds a database against the invariants, without changing anything. Ends with 1 where one does not hold. */
+/** Checks a database's invariants without changing anything. Exits with 1 if one of them does not hold. */
 export async function doctor(invocation: Invocation): Promise<number> {
   const asJson = invocation.argv.includes('--json');
   const argv = invocation.argv.filter((flag) => flag !== '--json');
@@ -17,7 +17,7 @@ const isHealthy = ({ schema, checks }: Inspection): boolean =>
 function inWords(inspection: Inspection): string {
   const { schema, checks } = inspection;
   if (schema.kind !== 'current') {
-    return `the schema is at version ${schema.found}, this program knows ${schema.expected}: nothing was examined`;
+    return `the schema is at version ${schema.found}, this program expects ${schema.expected}: nothing was checked`;
   }
   const lines = checks.flatMap(({ check, violations, examples }) => [
     `${violations === 0 ? 'ok  ' : 'FAIL'} ${check.replaceAll('_', ' ')}${violations === 0 ? '' : `: ${violations}`}`,

@@ -15,7 +15,7 @@ const oneLine = (parts: readonly string[]): string =>
     .join(': ')
     .replaceAll(/\s*\n\s*/g, ' ');
 
-/** Connection attempts to a name with several addresses fail together, and the sum has no message of its own. */
+/** Attempts to connect to a name with several addresses fail as one AggregateError, which has no message of its own. */
 function reason(cause: unknown): string {
   if (cause instanceof AggregateError) return cause.errors.map(reason).join(', ');
   return cause instanceof Error ? cause.message : '';
@@ -26,7 +26,7 @@ function listenFailure(error: NodeJS.ErrnoException & { address?: string; port?:
   const where = error.port === undefined ? (error.address ?? 'that address') : `${error.address ?? ''}:${error.port}`;
   switch (error.code) {
     case 'EADDRINUSE':
-      return `port ${error.port} is already in use on ${error.address}; choose others with --api-port and --metrics-port`;
+      return `${where} is already in use; choose another port with --api-port or --metrics-port`;
     case 'EACCES':
       return `not allowed to listen on ${where}`;
     case 'EADDRNOTAVAIL':

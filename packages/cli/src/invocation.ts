@@ -1,4 +1,4 @@
-/** What a command gets, and the way it talks: everything it prints and reads goes through here. */
+/** What a command is given. Everything it reads and prints goes through here. */
 export interface Invocation {
   readonly argv: readonly string[];
   readonly env: NodeJS.ProcessEnv;

@@ -9,7 +9,7 @@ import { serve } from './serve.js';
 export interface RunOptions {
   readonly argv?: readonly string[];
   readonly env?: NodeJS.ProcessEnv;
-  /** npm passes Ctrl-C on to a program that the terminal has already told; see signals.ts. */
+  /** npm forwards Ctrl-C to a program that the terminal has already signalled; see signals.ts. */
   readonly underNpm?: boolean;
 }
 
@@ -26,13 +26,13 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   },
 };
 
-/** Runs the command line to its end and ends the process with its exit code. */
+/** Runs a command and exits the process with its exit code. */
 export async function run({
   argv = process.argv.slice(2),
   env = process.env,
   underNpm = false,
 }: RunOptions = {}): Promise<never> {
-  // A reader such as `head` may leave early; that is no failure of ours.
+  // A reader such as `head` may stop early; that is not a failure.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
   const print = (text: string): void => void process.stdout.write(`${text}\n`);
   const isTTY = process.stdout.isTTY;

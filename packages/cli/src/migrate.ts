@@ -2,7 +2,7 @@ import { migrate } from '@millrace/server';
 import type { Invocation } from './invocation.js';
 import { withDatabase } from './with-database.js';
 
-/** Brings the schema up to date, for those who do not let the service do it at its start. */
+/** Brings the schema up to date, for those who do not let the service do so when it starts. */
 export async function migrateCommand(invocation: Invocation): Promise<number> {
   const { applied, current } = await withDatabase(invocation, migrate);
   for (const name of applied) invocation.print(`applied ${name}`);

@@ -23,13 +23,13 @@ export async function serve({ argv, env, isTTY, underNpm, print }: Invocation): 
   const asked = new Promise<void>((resolve) => {
     onStopSignals({
       first: (signal) => {
-        logger.info({ signal }, 'stopping; a second signal ends at once');
-        // Until it serves there is nothing to finish, only an embedded database to leave in order.
+        logger.info({ signal }, 'stopping; a second signal exits at once');
+        // Until it serves, there is nothing to finish, except to leave an embedded database in order.
         if (!serving && config.database.kind === 'url') process.exit(0);
         resolve();
       },
       again: (signal) => {
-        logger.warn({ signal }, 'ending at once');
+        logger.warn({ signal }, 'exiting at once');
         process.exit(128 + constants.signals[signal]);
       },
       ignoreEcho: underNpm,
@@ -54,18 +54,19 @@ function warnAbout(config: Config, logger: Logger): void {
   if (config.dev) {
     logger.warn(
       { host: config.host },
-      'DEVELOPMENT MODE: any bearer token is accepted as tenant1, configured credentials are ignored. Never use it in production.',
+      'DEVELOPMENT MODE: any bearer token is accepted as tenant1, configured credentials are ignored. ' +
+        'Never use it in production.',
     );
   }
   if (config.jwtSecret !== null && Buffer.byteLength(config.jwtSecret) < 32) {
-    logger.warn('--jwt-secret is shorter than 32 bytes, which HS256 needs to be hard to guess');
+    logger.warn('--jwt-secret is shorter than 32 bytes, the least that keeps HS256 hard to guess');
   }
 }
 
-/** A bug that nobody caught leaves the process in an unknown state: say it in the log, where secrets are scrubbed, and end. */
+/** An uncaught exception leaves the process in an unknown state: log it, with secrets scrubbed, and exit. */
 function exitOnBug(logger: Logger): void {
   process.on('uncaughtException', (error) => {
-    logger.fatal({ err: error }, 'unexpected failure, ending');
+    logger.fatal({ err: error }, 'unexpected failure, exiting');
     process.exit(1);
   });
 }

@@ -1,11 +1,12 @@
 /**
- * Signals that ask for the end. The first asks to finish what is in flight; the next one means now.
+ * Signals that ask the process to stop. The first one means: finish what is in flight. The next one means: now.
  *
- * Under npm one Ctrl-C arrives twice: the terminal sends it to every process in the foreground, and npm, one of them, passes its
- * own on. Both come within milliseconds, sooner than a person can press again, so there an early repetition counts as an echo.
+ * Under npm one Ctrl-C arrives twice: the terminal sends it to every process in the foreground, and npm, which is one
+ * of them, forwards its own. Both come within milliseconds, sooner than a person can press the keys again, so under npm
+ * an early repetition counts as an echo.
  */
 const ECHO_MS = 500;
-/** SIGHUP: the terminal was closed, which without us would end the process in the middle of its work. */
+/** SIGHUP: the terminal was closed, which by default would kill the process in the middle of its work. */
 const STOP_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 export interface StopHandlers {

@@ -1,7 +1,7 @@
 import { createLogger, parseDatabaseConfig, startEmbedded } from '@millrace/server';
 import type { Invocation } from './invocation.js';
 
-/** Work on the configured database without serving anybody; an embedded one is started for it, or joined. */
+/** Works on the configured database without serving requests; starts the embedded one, or joins it if it is running. */
 export async function withDatabase<T>({ argv, env, isTTY }: Invocation, work: (url: string) => Promise<T>): Promise<T> {
   const { database, directDatabaseUrl, logLevel, logFormat } = parseDatabaseConfig(argv, env, { isTTY });
   if (database.kind === 'url') return work(directDatabaseUrl ?? database.url);

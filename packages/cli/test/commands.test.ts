@@ -56,7 +56,7 @@ describe('openapi', () => {
   });
 });
 
-describe('a wrong call', () => {
+describe('a usage error', () => {
   const KEYS = ['--api-keys=key-a:a', '--worker-token=w'];
   const DATABASE_URL = 'postgres://nobody:hush-hush@127.0.0.1:1/none';
 
@@ -121,7 +121,7 @@ describe('migrate', () => {
     rmSync(dir, { recursive: true });
   });
 
-  it('says in one line that the database does not answer, and not with which password', async () => {
+  it('says in one line that the database does not answer, without the password', async () => {
     const { code, stdout, stderr } = await millrace(['migrate'], {
       DATABASE_URL: 'postgres://u:hush-hush@127.0.0.1:1/d',
     });
@@ -131,10 +131,62 @@ describe('migrate', () => {
   });
 });
 
-describe('serve on a schema that does not fit', () => {
+describe('a database that cannot be used as configured', async () => {
+  const database = await cloneDatabase();
+  afterAll(() => database.drop());
+  const changed = (change: (url: URL) => void): string => {
+    const url = new URL(database.url);
+    change(url);
+    return url.href;
+  };
+  const SERVING = ['--mode=worker', '--metrics-port=0', '--log-level=info', '--log-format=json'];
+  const WRONG = [
+    [
+      'password',
+      changed((url) => (url.password = 'hush-hush')),
+      /^millrace: the database refuses these credentials: password authentication failed for user "[^"\n]*"\n$/,
+    ],
+    [
+      'user',
+      changed((url) => (url.username = 'nobody_at_all')),
+      /^millrace: the database refuses these credentials: [^\n]*"nobody_at_all"\n$/,
+    ],
+    [
+      'database',
+      changed((url) => (url.pathname = '/not_there')),
+      /^millrace: there is no such database: database "not_there" does not exist\n$/,
+    ],
+    [
+      'host',
+      // Too long for a name, so no name server need be asked.
+      changed((url) => (url.hostname = `${'x'.repeat(64)}.invalid`)),
+      /^millrace: the host of the database is unknown: getaddrinfo ENOTFOUND x{64}\.invalid\n$/,
+    ],
+  ] as const;
+
+  it.each(WRONG)('with a wrong %s, fails a start without waiting', async (_what, url, line) => {
+    const { code, stdout, stderr } = await millrace(SERVING, { DATABASE_URL: url });
+    expect(stderr).toMatch(line);
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+  });
+
+  it.each(WRONG)('with a wrong %s, fails migrate and doctor in the same words', async (_what, url, line) => {
+    for (const command of ['migrate', 'doctor'])
+      expect((await millrace([command], { DATABASE_URL: url })).stderr).toMatch(line);
+  });
+
+  it('is waited for if nobody listens yet', async () => {
+    const process = spawnMillrace({ args: SERVING, env: { DATABASE_URL: 'postgres://u:p@127.0.0.1:1/d' } });
+    await process.logged(({ msg }) => String(msg).includes('does not answer; waiting'));
+    process.signal('SIGTERM');
+    expect((await process.exited).code).toBe(0);
+  });
+});
+
+describe('serve on a schema of another version', () => {
   const SERVING = ['--mode=worker', '--metrics-port=0', '--log-level=silent'];
 
-  it('refuses one that is behind when it may not migrate', async () => {
+  it('refuses an older one if it may not migrate', async () => {
     const database = await emptyDatabase();
     const { code, stderr } = await millrace([...SERVING, '--auto-migrate=false'], { DATABASE_URL: database.url });
     expect(code).toBe(1);
@@ -145,7 +197,7 @@ describe('serve on a schema that does not fit', () => {
     await database.drop();
   });
 
-  it('refuses one that is ahead of it', async () => {
+  it('refuses a newer one', async () => {
     const database = await cloneDatabase();
     await database.query("INSERT INTO millrace.migrations (version, name) VALUES (9999, '9999_from_the_future')");
     const { code, stderr } = await millrace(SERVING, { DATABASE_URL: database.url });

@@ -24,13 +24,13 @@ describe('doctor', () => {
     await database.drop();
   });
 
-  it('finds a sound database sound, and changes nothing in it', async () => {
+  it('finds nothing wrong with a sound database, and changes nothing', async () => {
     const { code, stdout } = await doctor(database.url);
     expect(stdout).toContain('every invariant holds');
     expect(code).toBe(0);
   });
 
-  it('finds a job that is lost and a failure without its dead letter, and ends with 1', async () => {
+  it('finds a lost job and a failed job without a dead letter, and exits with 1', async () => {
     await client.query(`INSERT INTO millrace.tenants VALUES ('t', 0)`);
     await client.query(`
       INSERT INTO millrace.jobs (created_at, priority, id, tenant, queue, task, payload)
@@ -43,16 +43,16 @@ describe('doctor', () => {
     expect(code).toBe(1);
     const { checks } = JSON.parse(stdout) as { checks: { check: string; violations: number }[] };
     const broken = checks.filter(({ violations }) => violations > 0).map(({ check }) => check);
-    expect(broken).toEqual(['job_stands_in_one_place', 'failed_job_has_its_dead_letter']);
-    expect((await doctor(database.url)).stdout).toContain('FAIL job stands in one place: 1');
+    expect(broken).toEqual(['job_is_in_one_table', 'failed_job_has_its_dead_letter']);
+    expect((await doctor(database.url)).stdout).toContain('FAIL job is in one table: 1');
   });
 
-  it('examines nothing where the schema is not the one it knows', async () => {
+  it('checks nothing if the schema is of another version', async () => {
     const empty = await emptyDatabase();
     try {
       const { code, stdout } = await doctor(empty.url);
       expect(code).toBe(1);
-      expect(stdout).toContain('nothing was examined');
+      expect(stdout).toContain('nothing was checked');
     } finally {
       await empty.drop();
     }

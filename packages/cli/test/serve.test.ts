@@ -22,18 +22,18 @@ afterAll(() => database.drop());
 
 const started: ServingProcess[] = [];
 afterEach(async () => {
-  for (const each of started.splice(0)) {
-    each.signal('SIGKILL');
-    await each.exited;
+  for (const child of started.splice(0)) {
+    child.signal('SIGKILL');
+    await child.exited;
   }
 });
 
-/** Cleared after the test, with the server that killed processes may have left there: the last orderly user stops it. */
+/** Removed after the test, along with a server that killed processes left running: its last orderly user stops it. */
 function embeddedDirectory(): string {
   const dir = mkdtempSync(join(tmpdir(), 'millrace-cli-'));
   onTestFinished(async () => {
-    for (const each of started) each.signal('SIGKILL');
-    await Promise.all(started.map((each) => each.exited));
+    for (const child of started) child.signal('SIGKILL');
+    await Promise.all(started.map((child) => child.exited));
     const log = createLogger({ level: 'silent', format: 'json' });
     await (await startEmbedded({ dir, log })).stop();
     rmSync(dir, { recursive: true });
@@ -85,14 +85,14 @@ describe('development mode', () => {
     expect(await stop(server)).toBe(0);
   });
 
-  it('prints where everything is, and a call that works', async () => {
+  it('prints where everything is, and a request that works', async () => {
     const server = await serve(['--dev']);
     const text = await until(() => (server.stdout().includes('curl ') ? { text: server.stdout() } : null), {
       what: 'the banner',
     });
-    for (const place of [`${server.apiUrl}/docs`, `${server.metricsUrl}/metrics`]) {
-      expect(text.text).toContain(place);
-      expect((await fetch(place)).status).toBe(200);
+    for (const url of [`${server.apiUrl}/docs`, `${server.metricsUrl}/metrics`]) {
+      expect(text.text).toContain(url);
+      expect((await fetch(url)).status).toBe(200);
     }
     const curl = /^ *(curl .*)$/m.exec(text.text)![1]!;
     const { job_id: id } = JSON.parse(execFileSync('sh', ['-c', curl], { encoding: 'utf8' })) as { job_id: string };
@@ -158,9 +158,7 @@ describe('a start that cannot succeed', () => {
         env: { DATABASE_URL: database.url },
       });
       expect((await process.exited).code).toBe(1);
-      expect(process.stderr()).toMatch(
-        new RegExp(`^millrace: port ${port} is already in use on 127\\.0\\.0\\.1;[^\\n]*\\n$`),
-      );
+      expect(process.stderr()).toMatch(new RegExp(`^millrace: 127\\.0\\.0\\.1:${port} is already in use;[^\\n]*\\n$`));
     }
     taken.close();
   });
@@ -175,7 +173,7 @@ describe('a start that cannot succeed', () => {
   });
 });
 
-describe('a database that is not there yet', () => {
+describe('a database that is not up yet', () => {
   it('is waited for', async () => {
     const port = await freePort();
     const process = spawnMillrace({
@@ -189,7 +187,7 @@ describe('a database that is not there yet', () => {
     proxy.close();
   });
 
-  it('does not keep a signal waiting', async () => {
+  it('does not delay a signal', async () => {
     const process = spawnMillrace({
       args: ['--mode=worker', '--metrics-port=0'],
       env: { DATABASE_URL: 'postgres://u:hush-hush@127.0.0.1:1/d' },
@@ -216,7 +214,7 @@ it('keeps every secret out of what it prints', async () => {
 });
 
 describe('with the embedded database', () => {
-  it('keeps its jobs over a stop and over kill -9, and a second process joins', async () => {
+  it('keeps its jobs across a stop and a kill -9, and a second process joins', async () => {
     const dir = embeddedDirectory();
     const start = (): Promise<ServingProcess> => serve(['--dev', `--data-dir=${dir}`], { DATABASE_URL: '' });
     const job = { task_name: 'left alone', config: { queue: 'nobody-works-here' } };

@@ -11,7 +11,7 @@ const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const SCRIPT = fileURLToPath(new URL('terminal.py', import.meta.url));
 const hasPython = spawnSync('python3', ['-c', 'import pty']).status === 0;
 
-/** A signal of npm's own kills npm; a clean end of what it ran is told by the log. */
+/** A signal to npm kills npm itself; the log shows that the program it ran exited cleanly. */
 const NPM_AFTER_CTRL_C = [0, 130, -2];
 
 describe.runIf(hasPython)('Ctrl-C in a terminal', () => {
@@ -24,14 +24,14 @@ describe.runIf(hasPython)('Ctrl-C in a terminal', () => {
     const { stdout } = spawnSync('python3', [SCRIPT, 'Try it:', ...command, ...flags], { cwd: ROOT, encoding: 'utf8' });
     const { exit } = JSON.parse(stdout.trimEnd().split('\n').at(-1)!) as { exit: number };
     expect(exits).toContain(exit);
-    expect(stdout).toMatch(/stopping; a second signal ends at once[^]*embedded PostgreSQL stopped[^]*stopped/);
-    expect(stdout).not.toContain('ending at once');
+    expect(stdout).toMatch(/stopping; a second signal exits at once[^]*embedded PostgreSQL stopped[^]*stopped/);
+    expect(stdout).not.toContain('exiting at once');
     expect(readdirSync(join(dir, 'users'))).toEqual([]);
     rmSync(dir, { recursive: true });
   });
 });
 
-it('SIGTERM for npm reaches the service behind its shell', async () => {
+it('SIGTERM to npm reaches the service behind its shell', async () => {
   const dir = mkdtempSync(join(tmpdir(), 'millrace-npm-'));
   const flags = ['--dev', '--api-port=0', '--metrics-port=0', '--host=127.0.0.1', `--data-dir=${dir}`];
   const npm = spawn('npm', ['start', '--silent', '--', ...flags], { cwd: ROOT, stdio: ['ignore', 'pipe', 'inherit'] });

@@ -1,51 +1,40 @@
 import { Type, type Static } from 'typebox';
 import { listQueryFields, ORDERS, page } from './common.js';
 import { PartialJobConfig } from './job-config.js';
-import { callerObject, instant, nameText, nullable, oneOf, optional, ref, uuid } from './schema.js';
+import {
+  callerObject,
+  filledText,
+  instant,
+  NAME_MAX_LENGTH,
+  nameText,
+  nullable,
+  oneOf,
+  optional,
+  ref,
+  uuid,
+} from './schema.js';
 
-export const CRON_EXPR_LENGTH = 255;
+/** Firings kept per schedule: the newest ones. */
+export const CRON_FIRINGS_KEPT = 1_000;
+
+/** The time zone of an expression that names none. */
 export const DEFAULT_TIME_ZONE = 'UTC';
 
 const TIME_ZONE =
-  'Name from the IANA time zone database in whose local time the expression is meant; upper and lower case are the ' +
-  'same. With a fixed hour, a time that a clock change skips fires at the change, and one that it repeats fires once; ' +
-  'when every hour matches, the schedule follows elapsed time.';
+  'IANA name of the time zone that the expression is meant in; case does not matter. If the hour is fixed, a time that ' +
+  'a clock change skips fires at the change, and one that it repeats fires once; if every hour matches, the schedule ' +
+  'follows elapsed time.';
 
 const CRON_EXPR =
-  'Crontab expression: 5 fields, 6 with leading seconds, 7 with seconds first and the year last, or a nickname such ' +
-  'as `@hourly`. When day of month and day of week are both restricted, either matches.';
+  'Crontab expression: 5 fields; 6 with the seconds first; 7 with the seconds first and the year last; or a nickname ' +
+  'such as `@hourly`. If both day of month and day of week are restricted, a day matches if either does.';
 
 const cronFields = {
-  cron_expr: Type.Unsafe<string>({
-    type: 'string',
-    format: 'text',
-    minLength: 1,
-    maxLength: CRON_EXPR_LENGTH,
-    description: CRON_EXPR,
-    examples: ['0 9 * * 1-5'],
-  }),
-  timezone: optional(
-    Type.Unsafe<string>({
-      type: 'string',
-      format: 'text',
-      minLength: 1,
-      maxLength: 255,
-      default: DEFAULT_TIME_ZONE,
-      description: TIME_ZONE,
-      examples: ['Europe/Berlin'],
-    }),
-  ),
-  task_name: nameText({ description: 'Handler enqueued on each firing.', examples: ['build_report'] }),
-  payload: optional(callerObject({ description: 'Sent with every firing; `{}` when left out.' })),
-  queue: optional(
-    Type.Unsafe<string>({
-      type: 'string',
-      format: 'text',
-      minLength: 1,
-      maxLength: 255,
-      description: "Destination queue; the server's default queue when left out.",
-    }),
-  ),
+  cron_expr: filledText({ description: CRON_EXPR, examples: ['0 9 * * 1-5'] }),
+  timezone: optional(filledText({ default: DEFAULT_TIME_ZONE, description: TIME_ZONE, examples: ['Europe/Berlin'] })),
+  task_name: nameText({ description: 'Task of the job that each firing enqueues.', examples: ['build_report'] }),
+  payload: optional(callerObject({ description: 'Payload of every job of this schedule; `{}` if omitted.' })),
+  queue: optional(filledText({ description: "Queue to enqueue on; the server's default queue if omitted." })),
   config: optional(PartialJobConfig),
 };
 
@@ -81,29 +70,31 @@ export type CronCreated = Static<typeof CronCreated>;
 
 export const Cron = Type.Object(
   {
-    id: uuid({ description: 'Identifier given by the service.' }),
+    id: uuid({ description: 'Identifier assigned by the service.' }),
     name: Type.String({ description: 'Unique per tenant.' }),
-    cron_expr: Type.String({ description: 'The expression as it was given.' }),
-    timezone: Type.String({ description: 'The IANA time zone of the expression, as it was given; `UTC` by default.' }),
-    task_name: Type.String({ description: 'Handler enqueued on each firing.' }),
-    payload: callerObject({ description: 'Sent with every firing.' }),
-    queue_name: Type.String({ description: 'Destination queue.' }),
+    cron_expr: Type.String({ description: 'The expression as given.' }),
+    timezone: Type.String({ description: 'IANA name of the time zone of the expression, as given; `UTC` by default.' }),
+    task_name: Type.String({ description: 'Task of the job that each firing enqueues.' }),
+    payload: callerObject({ description: 'Payload of every job of this schedule.' }),
+    queue_name: Type.String({ description: 'Queue that the jobs are enqueued on.' }),
     config: PartialJobConfig,
-    enabled: Type.Boolean({ description: 'False while paused, and after the last occurrence.' }),
+    enabled: Type.Boolean({ description: 'False while the schedule is paused, and after its last occurrence.' }),
     next_run_at: nullable(
       instant({
         description:
-          'Next firing; null after the last occurrence. Of a paused schedule it is the one it was paused before; ' +
-          'resuming moves it ahead of now.',
+          'Next occurrence; null after the last one. While the schedule is paused this is the occurrence that was ' +
+          'next when it was paused; resuming replaces it with the next one in the future.',
       }),
     ),
-    last_enqueued_at: nullable(instant({ description: 'Last firing that enqueued a job, triggered ones included.' })),
-    created_at: instant({ description: 'Creation instant.' }),
+    last_enqueued_at: nullable(
+      instant({ description: 'When the schedule last enqueued a job, triggered ones included; null if it never has.' }),
+    ),
+    created_at: instant({ description: 'When the schedule was created.' }),
     tenant_id: Type.String({ description: 'The tenant that owns the schedule.' }),
   },
   {
     $id: 'Cron',
-    description: 'A recurring timetable that enqueues jobs.',
+    description: 'A schedule that enqueues a job at each of its occurrences.',
     examples: [
       {
         id: '019bd0e5-7c58-7a5f-9c0e-2f9f6a0f8f10',
@@ -154,14 +145,14 @@ export type CronFiringKind = (typeof CRON_FIRING_KINDS)[number];
 
 export const CronFiring = Type.Object(
   {
-    occurrence: instant({ description: 'The instant the schedule called for; `fired_at` when it was triggered.' }),
+    occurrence: instant({ description: 'The instant at which the schedule was due; if triggered, `fired_at`.' }),
     fired_at: instant({ description: 'When the job was enqueued.' }),
     kind: oneOf(CRON_FIRING_KINDS, {
       description:
-        '`catch_up` when nobody was there to fire it in time: it stands for every occurrence missed until `fired_at`. ' +
-        '`triggered` when it was asked for by hand, beside the timetable.',
+        '`catch_up` if no server was running to fire it in time: one job then stands for every occurrence missed ' +
+        'up to `fired_at`. `triggered` if it was requested by hand, beside the timetable.',
     }),
-    job_id: uuid({ description: 'The job that was enqueued. It may be gone after retention.' }),
+    job_id: uuid({ description: 'The job that was enqueued. Retention may have removed it.' }),
   },
   {
     $id: 'CronFiring',
@@ -180,7 +171,7 @@ export type CronFiring = Static<typeof CronFiring>;
 
 export const CronFiringPage = page('firings', ref(CronFiring), {
   $id: 'CronFiringPage',
-  description: 'One page of the firings that are remembered: the newest thousand of a schedule.',
+  description: `One page of a schedule's firings. The newest ${CRON_FIRINGS_KEPT} are kept.`,
 });
 export type CronFiringPage = Static<typeof CronFiringPage>;
 
@@ -188,19 +179,22 @@ export const NEXT_RUNS_LIMITS = { minimum: 1, maximum: 100, default: 10 } as con
 
 export const NextRunsQuery = Type.Object({
   count: Type.Optional(
-    Type.Integer({ ...NEXT_RUNS_LIMITS, description: 'How many. Numbers outside the range are clamped into it.' }),
+    Type.Integer({
+      ...NEXT_RUNS_LIMITS,
+      description: 'How many occurrences to compute. Numbers outside the range are clamped to it.',
+    }),
   ),
 });
 
 export const NextRuns = Type.Object(
   {
     next_run_at: Type.Array(instant(), {
-      description: 'Earliest first; fewer than asked for when the expression ends before.',
+      description: 'Earliest first; fewer than requested if the expression has no more.',
     }),
   },
   {
     $id: 'NextRuns',
-    description: 'Occurrences to come; of a paused schedule, those it would have if it were resumed now.',
+    description: 'The next occurrences; for a paused schedule, those it would have if it were resumed now.',
     examples: [{ next_run_at: ['2026-02-01T03:00:00Z', '2026-02-02T03:00:00Z'] }],
   },
 );
@@ -210,7 +204,7 @@ export type NextRuns = Static<typeof NextRuns>;
 export const PREVIEW_COUNT = 5;
 
 export const CronPreviewQuery = Type.Object({
-  expr: Type.String({ maxLength: CRON_EXPR_LENGTH, description: CRON_EXPR }),
+  expr: Type.String({ maxLength: NAME_MAX_LENGTH, description: CRON_EXPR }),
   timezone: Type.Optional(Type.String({ default: DEFAULT_TIME_ZONE, description: TIME_ZONE })),
 });
 

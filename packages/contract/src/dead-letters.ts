@@ -7,20 +7,20 @@ export type DeadLetterReason = (typeof DEAD_LETTER_REASONS)[number];
 
 export const DeadLetter = Type.Object(
   {
-    id: Type.Integer({ description: 'Identifier given by the service (int64).' }),
-    job_id: uuid({ description: 'The job that failed. It may be gone after retention.' }),
-    queue_name: Type.String({ description: 'The queue the job lived on.' }),
+    id: Type.Integer({ description: 'Identifier assigned by the service (int64).' }),
+    job_id: uuid({ description: 'The job that failed. Retention may have removed it.' }),
+    queue_name: Type.String({ description: 'The queue the job was on.' }),
     task_name: Type.String({ description: 'The task that failed.' }),
-    reason: oneOf(DEAD_LETTER_REASONS, { description: 'Why the job was given up.' }),
-    error_message: nullable(Type.String({ description: 'The last reported failure.' })),
+    reason: oneOf(DEAD_LETTER_REASONS, { description: 'Why the job failed for good.' }),
+    error_message: nullable(Type.String({ description: 'The error that the last attempt reported.' })),
     created_at: instant({ description: 'When the job failed for good.' }),
-    replayed_at: nullable(instant({ description: 'When the entry was replayed; null when it never was.' })),
-    replay_job_id: nullable(uuid({ description: 'The fresh job the replay created.' })),
+    replayed_at: nullable(instant({ description: 'When the entry was replayed; null if it never was.' })),
+    replay_job_id: nullable(uuid({ description: 'The new job that the replay created.' })),
     tenant_id: Type.String({ description: 'The tenant that owns the entry.' }),
   },
   {
     $id: 'DeadLetter',
-    description: 'The record of a job that ended as failed. It can be replayed once.',
+    description: 'The record of a job that failed for good. It can be replayed once.',
     examples: [
       {
         id: 17,

@@ -1,6 +1,7 @@
 import { Type, type Static } from 'typebox';
+import { instant, oneOf } from './schema.js';
 
-/** Every code an error answer can carry. They are stable: clients branch on them, never on the sentence. */
+/** Every code an error answer can carry. Codes are stable: clients branch on the code, never on the message. */
 export const ERROR_CODES = [
   'invalid_request',
   'unauthorized',
@@ -21,10 +22,10 @@ export type ErrorCode = (typeof ERROR_CODES)[number];
 export const ErrorDetail = Type.Object(
   {
     path: Type.String({
-      description: 'Where the problem is: dots between fields, brackets round the index of an array item.',
+      description: 'The field at fault: dots separate fields, brackets enclose the index of an array item.',
       examples: ['config.max_retries', 'jobs[3].task_name'],
     }),
-    message: Type.String({ description: 'What is wrong there.', examples: ['must be <= 1000'] }),
+    message: Type.String({ description: 'What is wrong with it.', examples: ['must be <= 1000'] }),
   },
   { description: 'One problem found in a request.' },
 );
@@ -32,20 +33,16 @@ export type ErrorDetail = Static<typeof ErrorDetail>;
 
 export const ErrorBody = Type.Object(
   {
-    error: Type.String({ description: 'A sentence for a human. Its wording may change.' }),
-    code: Type.Unsafe<ErrorCode>({
-      type: 'string',
-      enum: [...ERROR_CODES],
-      description: 'The stable, machine-readable reason.',
-    }),
-    timestamp: Type.String({ format: 'date-time', description: 'When the answer was made.' }),
+    error: Type.String({ description: 'A message for people. Its wording may change.' }),
+    code: oneOf(ERROR_CODES, { description: 'The stable, machine-readable reason.' }),
+    timestamp: instant({ description: 'When the error occurred.' }),
     details: Type.Optional(
-      Type.Array(ErrorDetail, { description: 'Present when validation found what is wrong in the request.' }),
+      Type.Array(ErrorDetail, { description: 'The fields at fault; present when the request failed validation.' }),
     ),
   },
   {
     $id: 'Error',
-    description: 'The body of every answer that is not a success.',
+    description: 'The body of every error response.',
     examples: [
       {
         error: 'config.max_retries must be <= 1000',

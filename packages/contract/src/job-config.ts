@@ -1,10 +1,10 @@
 import { Type, type Static, type TInteger } from 'typebox';
-import { oneOf, optional } from './schema.js';
+import { filledText, oneOf, optional } from './schema.js';
 
 export const RETRY_BACKOFFS = ['fixed', 'linear', 'exponential'] as const;
 export type RetryBackoff = (typeof RETRY_BACKOFFS)[number];
 
-/** Bounds of the execution policy. The schema below and the rules of the server read the same numbers. */
+/** Bounds of the execution policy. The schema below and the server's rules use the same numbers. */
 export const JOB_CONFIG_LIMITS = {
   priority: { minimum: -2_147_483_648, maximum: 2_147_483_647 },
   max_retries: { minimum: 0, maximum: 1000 },
@@ -14,42 +14,54 @@ export const JOB_CONFIG_LIMITS = {
   jitter_factor: { minimum: 0, maximum: 1 },
 } as const;
 
+/** The execution policy of a job that states none. The schema below takes its `default`s from here. */
+export const DEFAULT_JOB_CONFIG = Object.freeze({
+  priority: 0,
+  max_retries: 3,
+  timeout_secs: 300,
+  retry_backoff: 'exponential',
+  retry_delay_secs: 60,
+  retry_max_delay_secs: 3600,
+  jitter_factor: 0.1,
+});
+
 const priority = Type.Integer({
   ...JOB_CONFIG_LIMITS.priority,
-  default: 0,
-  description: 'Higher is claimed first within a queue; ties break on scheduled_at, then created_at.',
+  default: DEFAULT_JOB_CONFIG.priority,
+  description: 'Within a queue, jobs of higher priority are claimed first; ties go by scheduled_at, then created_at.',
 });
 const maxRetries = Type.Integer({
   ...JOB_CONFIG_LIMITS.max_retries,
-  default: 3,
+  default: DEFAULT_JOB_CONFIG.max_retries,
   description: 'Retries after the first attempt; 0 means a single attempt.',
 });
 const timeout = (description: string): TInteger =>
-  Type.Integer({ ...JOB_CONFIG_LIMITS.timeout_secs, default: 300, description });
+  Type.Integer({ ...JOB_CONFIG_LIMITS.timeout_secs, default: DEFAULT_JOB_CONFIG.timeout_secs, description });
 const timeoutSecs = timeout(
-  'Seconds an attempt may take. Enforced for in-process handlers; remote workers are bounded by lease and heartbeat.',
+  'Seconds that an attempt may take. Enforced for in-process handlers; remote workers are bound by their lease.',
 );
 const retryBackoff = oneOf(RETRY_BACKOFFS, {
-  default: 'exponential',
-  description: 'How the delay grows with the retry number n, from 0: `fixed` d, `linear` d×(n+1), `exponential` d×2^n.',
+  default: DEFAULT_JOB_CONFIG.retry_backoff,
+  description:
+    'How the base delay d grows with the number n of retries so far: `fixed` d, `linear` d×(n+1), `exponential` d×2^n.',
 });
 const retryDelaySecs = Type.Integer({
   ...JOB_CONFIG_LIMITS.retry_delay_secs,
-  default: 60,
+  default: DEFAULT_JOB_CONFIG.retry_delay_secs,
   description: 'The base delay d, in seconds.',
 });
 const retryMaxDelaySecs = Type.Integer({
   ...JOB_CONFIG_LIMITS.retry_max_delay_secs,
-  default: 3600,
-  description: 'Cap on any computed delay, in seconds; applied before the jitter.',
+  default: DEFAULT_JOB_CONFIG.retry_max_delay_secs,
+  description: 'Upper bound of every delay, in seconds, before the jitter.',
 });
 const jitterFactor = Type.Number({
   ...JOB_CONFIG_LIMITS.jitter_factor,
-  default: 0.1,
-  description: 'Each delay is multiplied by a random factor in [1−f, 1+f]; 0.1 means plus or minus 10 percent.',
+  default: DEFAULT_JOB_CONFIG.jitter_factor,
+  description: 'Each delay is multiplied by a random factor in [1−f, 1+f]; 0.1 means plus or minus 10 per cent.',
 });
 
-/** The execution policy as it is stored with a job: every field present. */
+/** The execution policy as stored with a job: every field is present. */
 export const JobConfig = Type.Object(
   {
     priority,
@@ -64,20 +76,12 @@ export const JobConfig = Type.Object(
 );
 export type JobConfig = Static<typeof JobConfig>;
 
-export const DEFAULT_JOB_CONFIG: JobConfig = Object.freeze({
-  priority: 0,
-  max_retries: 3,
-  timeout_secs: 300,
-  retry_backoff: 'exponential',
-  retry_delay_secs: 60,
-  retry_max_delay_secs: 3600,
-  jitter_factor: 0.1,
-});
+const TIMEOUT_SPELLINGS = '`timeout` and `timeout_secs` are two spellings of one field.';
 
 const policyFields = {
   priority: optional(priority),
   max_retries: optional(maxRetries),
-  timeout: optional(timeout('Another spelling of `timeout_secs`; giving both with different values is refused.')),
+  timeout: optional(timeout('Another spelling of `timeout_secs`; two different values are refused.')),
   timeout_secs: optional(timeoutSecs),
   retry_backoff: optional(retryBackoff),
   retry_delay_secs: optional(retryDelaySecs),
@@ -85,24 +89,19 @@ const policyFields = {
   jitter_factor: optional(jitterFactor),
 };
 
-/** A partial policy: what workflow steps and cron schedules carry. A `queue` in it is ignored. */
+/** A partial policy, as workflow steps and cron schedules carry it. A `queue` in it is ignored. */
 export const PartialJobConfig = Type.Object(policyFields, {
   title: 'PartialJobConfig',
-  description:
-    'Execution policy; fields left out take their defaults. `timeout` and `timeout_secs` are two spellings of one field.',
+  description: `Execution policy; omitted fields take their defaults. ${TIMEOUT_SPELLINGS}`,
 });
 export type PartialJobConfig = Static<typeof PartialJobConfig>;
 
-/** What a create request carries: the partial policy and the queue. */
+/** The policy in a request that creates a job: a partial policy and the queue. */
 export const JobConfigInput = Type.Object(
   {
     queue: optional(
-      Type.Unsafe<string>({
-        type: 'string',
-        format: 'text',
-        minLength: 1,
-        maxLength: 255,
-        description: "Queue to put the job on; the server's default queue when left out. Made by being named.",
+      filledText({
+        description: "Queue to put the job on; the server's default queue if omitted. Queues need no setup.",
         examples: ['emails'],
       }),
     ),
@@ -110,8 +109,7 @@ export const JobConfigInput = Type.Object(
   },
   {
     title: 'JobConfigInput',
-    description:
-      'Queue and execution policy; fields left out take their defaults. `timeout` and `timeout_secs` are two spellings of one field.',
+    description: `Queue and execution policy; omitted fields take their defaults. ${TIMEOUT_SPELLINGS}`,
     examples: [{ queue: 'emails', max_retries: 5, timeout: 30 }],
   },
 );

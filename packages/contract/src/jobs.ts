@@ -1,17 +1,18 @@
 import { Type, type Static } from 'typebox';
 import { listQueryFields, page } from './common.js';
-import { JobConfig, JobConfigInput } from './job-config.js';
-import { callerObject, instant, nameText, nullable, oneOf, optional, ref, uuid } from './schema.js';
+import { DEFAULT_JOB_CONFIG, JobConfig, JobConfigInput } from './job-config.js';
+import { callerObject, instant, NAME_MAX_LENGTH, nameText, nullable, oneOf, optional, ref, uuid } from './schema.js';
 
 export const JOB_STATUSES = ['pending', 'running', 'retrying', 'completed', 'failed', 'cancelled'] as const;
 export type JobStatus = (typeof JOB_STATUSES)[number];
 
-/** States a job never leaves. */
+/** The states that a job never leaves. */
 export const TERMINAL_JOB_STATUSES = ['completed', 'failed', 'cancelled'] as const satisfies readonly JobStatus[];
+export type TerminalJobStatus = (typeof TERMINAL_JOB_STATUSES)[number];
 
 export const BATCH_LIMITS = { minimum: 1, maximum: 1000 } as const;
-export const IDEMPOTENCY_KEY_MAX_LENGTH = 255;
-/** Keys that begin so belong to the service (cron firings); a client that sends one is refused. */
+export const IDEMPOTENCY_KEY_MAX_LENGTH = NAME_MAX_LENGTH;
+/** Keys with this prefix belong to the service (cron firings); clients must not send one. */
 export const RESERVED_KEY_PREFIX = 'millrace:';
 
 export const JobStatusSchema = oneOf(JOB_STATUSES, {
@@ -20,30 +21,32 @@ export const JobStatusSchema = oneOf(JOB_STATUSES, {
 
 export const Job = Type.Object(
   {
-    id: uuid({ description: 'Identifier given by the service.' }),
-    queue_name: Type.String({ description: 'The queue the job lives on.' }),
-    task_name: Type.String({ description: 'Handler to run: one built into the server or one a remote worker knows.' }),
+    id: uuid({ description: 'Identifier assigned by the service.' }),
+    queue_name: Type.String({ description: 'The queue the job is on.' }),
+    task_name: Type.String({ description: 'The task: the name of a handler in the server or in a remote worker.' }),
     payload: callerObject({
-      description: 'Handed to the handler, exactly as it was sent. Workflow steps also receive the key `_context`.',
+      description: 'Passed to the handler exactly as sent. Workflow steps also receive the key `_context`.',
     }),
     config: ref(JobConfig),
     status: JobStatusSchema,
-    result: nullable(callerObject({ description: 'What the handler returned on success.' })),
-    error_message: nullable(Type.String({ description: 'The last reported failure.' })),
-    retry_count: Type.Integer({ description: 'Retries consumed so far.' }),
-    delivery_count: Type.Integer({ description: 'How many times a worker has claimed the job.' }),
+    result: nullable(callerObject({ description: 'What the handler returned; null until the job completes.' })),
+    error_message: nullable(Type.String({ description: 'The error that the last failed attempt reported.' })),
+    retry_count: Type.Integer({ description: 'Retries used so far.' }),
+    delivery_count: Type.Integer({ description: 'How often a worker has claimed the job.' }),
     created_at: instant({ description: 'When the job was created.' }),
     scheduled_at: instant({
-      description: 'When the job becomes claimable: at once, at `run_at`, or at the end of its backoff while retrying.',
+      description: 'When the job becomes claimable: at creation, at `run_at`, or at the end of its retry delay.',
     }),
-    started_at: nullable(instant({ description: 'Start of the latest attempt.' })),
-    completed_at: nullable(instant({ description: 'When the job reached a final state, whichever it is.' })),
-    next_retry_at: nullable(instant({ description: 'Equal to scheduled_at while retrying, otherwise null.' })),
-    idempotency_key: nullable(Type.String({ description: 'The key that made its creation idempotent.' })),
-    workflow_id: nullable(Type.String({ description: 'Set when the job executes a workflow step.' })),
-    workflow_step_id: nullable(Type.String({ description: 'Name of that step.' })),
+    started_at: nullable(instant({ description: 'When the latest attempt started.' })),
+    completed_at: nullable(instant({ description: 'When the job reached its final state, whichever that is.' })),
+    next_retry_at: nullable(
+      instant({ description: 'Equal to `scheduled_at` while the job is retrying, otherwise null.' }),
+    ),
+    idempotency_key: nullable(Type.String({ description: 'The idempotency key that the job was created with.' })),
+    workflow_id: nullable(Type.String({ description: 'The workflow whose step the job executes, if any.' })),
+    workflow_step_id: nullable(Type.String({ description: 'The name of that step.' })),
     tenant_id: Type.String({ description: 'The tenant that owns the job.' }),
-    metadata: callerObject({ description: "The caller's own notes, stored as they were sent." }),
+    metadata: callerObject({ description: "The caller's own data, returned exactly as sent." }),
   },
   {
     $id: 'Job',
@@ -54,15 +57,7 @@ export const Job = Type.Object(
         queue_name: 'emails',
         task_name: 'send_welcome',
         payload: { user_id: 42 },
-        config: {
-          priority: 0,
-          max_retries: 3,
-          timeout_secs: 300,
-          retry_backoff: 'exponential',
-          retry_delay_secs: 60,
-          retry_max_delay_secs: 3600,
-          jitter_factor: 0.1,
-        },
+        config: { ...DEFAULT_JOB_CONFIG },
         status: 'completed',
         result: { message_id: 'a1b2' },
         error_message: null,
@@ -87,22 +82,22 @@ export type Job = Static<typeof Job>;
 export const CreateJob = Type.Object(
   {
     task_name: nameText({
-      description: 'Handler to run: one built into the server or one a remote worker knows. Not blank.',
+      description: 'The task: the name of a handler in the server or in a remote worker. Must not be blank.',
       examples: ['send_welcome'],
     }),
     payload: optional(
-      callerObject({ description: 'Handed to the handler; `{}` when left out.', examples: [{ user_id: 42 }] }),
+      callerObject({ description: 'Passed to the handler; `{}` if omitted.', examples: [{ user_id: 42 }] }),
     ),
     config: optional(JobConfigInput),
     run_at: optional(
       instant({
-        description: 'Earliest start, RFC 3339 with an offset or Z. A past instant makes the job claimable at once.',
+        description: 'Earliest start, as RFC 3339 with an offset or Z. An instant in the past means now.',
         examples: ['2026-01-31T09:00:00Z'],
       }),
     ),
     metadata: optional(
       callerObject({
-        description: 'Notes of your own, stored and returned as sent.',
+        description: 'Your own data, stored and returned exactly as sent.',
         examples: [{ source: 'signup' }],
       }),
     ),
@@ -120,7 +115,7 @@ export const CreateJobBatch = Type.Object(
     jobs: Type.Array(ref(CreateJob), {
       minItems: BATCH_LIMITS.minimum,
       maxItems: BATCH_LIMITS.maximum,
-      description: 'Created all together or not at all.',
+      description: 'All of them are created, or none.',
     }),
   },
   { $id: 'CreateJobBatch', examples: [{ jobs: [{ task_name: 'echo', payload: { n: 1 } }, { task_name: 'log' }] }] },
@@ -131,14 +126,15 @@ export const CreateJobHeaders = Type.Object({
   'Idempotency-Key': Type.Optional(
     Type.String({
       description:
-        'Creating again with the same key returns the first job, whatever the body says. Trimmed; empty means none; ' +
-        `at most ${IDEMPOTENCY_KEY_MAX_LENGTH} characters; must not begin with \`${RESERVED_KEY_PREFIX}\`.`,
+        'A repeated request with the same key returns the job that the first one created, whatever its body says. ' +
+        `Trimmed; an empty key counts as none; at most ${IDEMPOTENCY_KEY_MAX_LENGTH} characters; must not begin with ` +
+        `\`${RESERVED_KEY_PREFIX}\`.`,
     }),
   ),
 });
 
 export const JobCreated = Type.Object(
-  { job_id: uuid({ description: 'The job, or on a repeated idempotency key the one created first.' }) },
+  { job_id: uuid({ description: 'The new job or, for a repeated idempotency key, the job created first.' }) },
   { $id: 'JobCreated' },
 );
 export type JobCreated = Static<typeof JobCreated>;

@@ -1,11 +1,14 @@
 import { Type, type Static, type TOptional, type TSchema, type TUnsafe } from 'typebox';
 
 /**
- * Building blocks the schemas share. They stay plain JSON Schema (OpenAPI 3.1 speaks the same dialect), so the
- * validator, the API description and the types all read one object.
+ * Building blocks that the schemas share. They are plain JSON Schema (OpenAPI 3.1 uses the same dialect), so that the
+ * validator, the API description and the types all come from one object.
  */
 
-/** A value that may also be null. Written as a list of types, which validators report more shortly than `anyOf`. */
+/** The longest name in characters, whatever it names: a task, queue, schedule, step, tenant or idempotency key. */
+export const NAME_MAX_LENGTH = 255;
+
+/** A value that may also be null. Written as a list of types, because validators report `anyOf` at length. */
 export function nullable<T extends TSchema>(schema: T): TUnsafe<Static<T> | null> {
   const { type, enum: allowed } = schema as { type?: unknown; enum?: readonly unknown[] };
   if (typeof type !== 'string') throw new TypeError('nullable() needs a schema with one type');
@@ -16,7 +19,7 @@ export function nullable<T extends TSchema>(schema: T): TUnsafe<Static<T> | null
   });
 }
 
-/** A request field that may be left out; null means the same as leaving it out. */
+/** A request field that may be omitted; null means the same as omitting it. */
 export const optional = <T extends TSchema>(schema: T): TOptional<TUnsafe<Static<T> | null>> =>
   Type.Optional(nullable(schema));
 
@@ -24,27 +27,31 @@ export const optional = <T extends TSchema>(schema: T): TOptional<TUnsafe<Static
 export const oneOf = <const T extends readonly string[]>(values: T, options: object = {}): TUnsafe<T[number]> =>
   Type.Unsafe<T[number]>({ type: 'string', enum: [...values], ...options });
 
-/** Names a schema that the API description lists once under its components. */
+/** Refers to a schema that the API description lists once, under its components. */
 export const ref = <T extends TSchema>(schema: T): TUnsafe<Static<T>> => {
   const { $id } = schema as { $id?: string };
   if ($id === undefined) throw new TypeError('ref() needs a schema with an $id');
   return Type.Unsafe<Static<T>>({ $ref: `${$id}#` });
 };
 
-/** JSON that belongs to the caller: stored and returned as the text that was sent. */
+/** JSON that belongs to the caller: stored and returned exactly as sent. */
 export const callerObject = (options: object = {}): TUnsafe<Record<string, unknown>> =>
   Type.Unsafe<Record<string, unknown>>({ type: 'object', ...options });
 
-export const NAME_LENGTH = 255;
-
 /**
- * Text that names something. The format `text` excludes what PostgreSQL cannot store (NUL) and what UTF-8 cannot
- * encode (lone surrogates); lengths count characters, not UTF-16 units.
+ * Text of at most NAME_MAX_LENGTH characters. The format `text` excludes what PostgreSQL cannot store (NUL) and what
+ * UTF-8 cannot encode (lone surrogates); lengths count characters, not UTF-16 units.
  */
-export const nameText = (options: object = {}): TUnsafe<string> =>
-  Type.Unsafe<string>({ type: 'string', format: 'text', pattern: '\\S', maxLength: NAME_LENGTH, ...options });
+const boundedText = (options: object): TUnsafe<string> =>
+  Type.Unsafe<string>({ type: 'string', format: 'text', maxLength: NAME_MAX_LENGTH, ...options });
 
-/** An instant in an answer: RFC 3339, UTC, microseconds. */
+/** Text that names something: anything but blank. */
+export const nameText = (options: object = {}): TUnsafe<string> => boundedText({ pattern: '\\S', ...options });
+
+/** Text that may be blank but not empty: the name of a queue, a crontab expression. */
+export const filledText = (options: object = {}): TUnsafe<string> => boundedText({ minLength: 1, ...options });
+
+/** An instant: RFC 3339. Requests may use any offset and precision; answers are in UTC, to the microsecond. */
 export const instant = (options: object = {}): TUnsafe<string> =>
   Type.Unsafe<string>({ type: 'string', format: 'date-time', ...options });
 

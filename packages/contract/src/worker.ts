@@ -1,8 +1,8 @@
 import { Type, type Static, type TInteger } from 'typebox';
 import { Job, JobStatusSchema } from './jobs.js';
-import { callerObject, optional, ref, uuid } from './schema.js';
+import { callerObject, filledText, NAME_MAX_LENGTH, optional, ref, uuid } from './schema.js';
 
-/** Numbers outside these ranges are clamped into them; only a wrong type is refused. */
+/** Numbers outside these ranges are clamped to them; only a wrong type is refused. */
 export const LEASE_LIMITS = {
   max_jobs: { minimum: 1, maximum: 100, default: 1 },
   lease_secs: { minimum: 1, maximum: 3600, default: 30 },
@@ -10,27 +10,29 @@ export const LEASE_LIMITS = {
   extend_secs: { minimum: 1, maximum: 3600, default: 30 },
 } as const;
 
-/** An error text longer than this is cut, never refused: losing a failure report would cost more than its tail. */
+/** A longer error text is cut, never refused: losing a failure report would cost more than losing its tail. */
 export const ERROR_TEXT_MAX_LENGTH = 65_536;
 
 type Limit = (typeof LEASE_LIMITS)[keyof typeof LEASE_LIMITS];
 
-/** The range is told in words: as keywords, the validator would refuse what is to be clamped. */
+/** The range is part of the description: given as keywords, the validator would refuse what should be clamped. */
 const clamped = (limit: Limit, description: string): TInteger =>
   Type.Integer({
     default: limit.default,
-    description: `${description} ${limit.minimum} to ${limit.maximum}; other numbers are clamped into that range.`,
+    description: `${description} ${limit.minimum} to ${limit.maximum}; other numbers are clamped to that range.`,
   });
 
 export const QueueParams = Type.Object({
-  queue: Type.String({ description: 'Queue to lease from, percent-encoded: 1 to 255 characters of any kind.' }),
+  queue: filledText({
+    description: `Queue to lease from, percent-encoded: 1 to ${NAME_MAX_LENGTH} characters of any kind.`,
+  }),
 });
 
 export const LeaseRequest = Type.Object(
   {
-    max_jobs: optional(clamped(LEASE_LIMITS.max_jobs, 'Most jobs to claim.')),
+    max_jobs: optional(clamped(LEASE_LIMITS.max_jobs, 'How many jobs to claim at most.')),
     lease_secs: optional(clamped(LEASE_LIMITS.lease_secs, 'Seconds until the lease expires unless it is extended.')),
-    wait_secs: optional(clamped(LEASE_LIMITS.wait_secs, 'Seconds to wait for work when the queue is empty.')),
+    wait_secs: optional(clamped(LEASE_LIMITS.wait_secs, 'Seconds to wait for a job when none is due.')),
   },
   {
     $id: 'LeaseRequest',
@@ -43,7 +45,7 @@ export type LeaseRequest = Static<typeof LeaseRequest>;
 export const LeasedJob = Type.Object(
   {
     job: ref(Job),
-    lease_token: uuid({ description: 'New on every claim; must be shown on heartbeat, complete and fail.' }),
+    lease_token: uuid({ description: 'New on every claim; required by heartbeat, complete and fail.' }),
   },
   { $id: 'LeasedJob' },
 );
@@ -52,7 +54,7 @@ export type LeasedJob = Static<typeof LeasedJob>;
 export const LeaseResponse = Type.Object(
   {
     jobs: Type.Array(ref(LeasedJob), {
-      description: 'In claim order: priority (higher first), scheduled_at, created_at. May be empty.',
+      description: 'In claim order: priority (highest first), scheduled_at, created_at. May be empty.',
     }),
   },
   { $id: 'LeaseResponse' },
@@ -80,7 +82,7 @@ export const HeartbeatResponse = Type.Object(
   { status: JobStatusSchema },
   {
     $id: 'HeartbeatResponse',
-    description: '`running`: the lease was extended. Anything else: stop working on the job and report nothing.',
+    description: '`running`: the lease is extended. Anything else: stop working on the job and report nothing.',
   },
 );
 export type HeartbeatResponse = Static<typeof HeartbeatResponse>;
@@ -88,7 +90,7 @@ export type HeartbeatResponse = Static<typeof HeartbeatResponse>;
 export const CompleteRequest = Type.Object(
   {
     lease_token: leaseToken,
-    result: optional(callerObject({ description: 'What the handler returned; `{}` when left out.' })),
+    result: optional(callerObject({ description: 'What the handler returned; `{}` if omitted.' })),
   },
   {
     $id: 'CompleteRequest',
@@ -102,12 +104,12 @@ export const FailRequest = Type.Object(
     lease_token: leaseToken,
     error: Type.String({
       description:
-        'What went wrong. Characters that cannot be stored are replaced, and text beyond ' +
+        'What went wrong. Characters that cannot be stored are replaced; text beyond ' +
         `${ERROR_TEXT_MAX_LENGTH} characters is cut.`,
       examples: ['smtp: connection refused'],
     }),
     retryable: optional(
-      Type.Boolean({ default: true, description: 'False: the job fails for good, whatever its retry budget.' }),
+      Type.Boolean({ default: true, description: 'False: the job fails for good, even if it has retries left.' }),
     ),
   },
   {

@@ -1,7 +1,7 @@
 import { Type, type Static } from 'typebox';
 import { listQueryFields, page } from './common.js';
 import { PartialJobConfig } from './job-config.js';
-import { callerObject, instant, nameText, nullable, oneOf, optional, ref, uuid } from './schema.js';
+import { callerObject, instant, NAME_MAX_LENGTH, nameText, nullable, oneOf, optional, ref, uuid } from './schema.js';
 
 export const WORKFLOW_STATUSES = [
   'created',
@@ -13,6 +13,15 @@ export const WORKFLOW_STATUSES = [
 ] as const;
 export type WorkflowStatus = (typeof WORKFLOW_STATUSES)[number];
 
+/** The states that a workflow never leaves. */
+export const TERMINAL_WORKFLOW_STATUSES = [
+  'completed',
+  'failed',
+  'partially_failed',
+  'cancelled',
+] as const satisfies readonly WorkflowStatus[];
+export type TerminalWorkflowStatus = (typeof TERMINAL_WORKFLOW_STATUSES)[number];
+
 export const STEP_STATUSES = ['pending', 'running', 'completed', 'failed', 'cancelled', 'skipped'] as const;
 export type StepStatus = (typeof STEP_STATUSES)[number];
 
@@ -22,31 +31,31 @@ export type OnFailure = (typeof ON_FAILURE_POLICIES)[number];
 export const ON_SUCCESS_POLICIES = ['continue'] as const;
 export type OnSuccess = (typeof ON_SUCCESS_POLICIES)[number];
 
-/** Of steps in a workflow, and of names in one `depends_on`. */
+/** How many steps a workflow, and how many names one `depends_on`, may have. */
 export const WORKFLOW_STEP_LIMITS = { minimum: 1, maximum: 1000 } as const;
-export const STEP_NAME_MAX_LENGTH = 255;
+/** How many dependencies all steps together may have: what keeps a diagram below a megabyte. Duplicates count once. */
+export const WORKFLOW_MAX_DEPENDENCIES = 20_000;
+export const STEP_NAME_MAX_LENGTH = NAME_MAX_LENGTH;
 
 const onFailure = oneOf(ON_FAILURE_POLICIES, {
   default: 'halt',
   description:
-    'What a failure of this step means. `halt`: the workflow fails and every unfinished step is cancelled. ' +
-    '`skip`: its dependents are skipped, other branches go on. `continue`: its dependents run as if it had completed.',
+    'What happens if the step fails. `halt`: the workflow fails and every unfinished step is cancelled. `skip`: its ' +
+    'dependents are skipped and other branches continue. `continue`: its dependents run as if it had completed.',
 });
 const onSuccess = oneOf(ON_SUCCESS_POLICIES, { default: 'continue', description: 'Only `continue` exists.' });
 
 export const WorkflowStepInput = Type.Object(
   {
-    name: nameText({
-      maxLength: STEP_NAME_MAX_LENGTH,
-      description: 'Unique within the workflow; any characters.',
-      examples: ['charge'],
-    }),
-    task_name: nameText({ description: 'Handler of the step.', examples: ['charge_card'] }),
-    payload: optional(callerObject({ description: 'At run time the step also receives the key `_context`.' })),
+    name: nameText({ description: 'Unique within the workflow; any characters.', examples: ['charge'] }),
+    task_name: nameText({ description: "Task of the step's job.", examples: ['charge_card'] }),
+    payload: optional(
+      callerObject({ description: 'Passed to the handler with the key `_context` added; `{}` if omitted.' }),
+    ),
     depends_on: optional(
       Type.Array(Type.String({ maxLength: STEP_NAME_MAX_LENGTH }), {
         maxItems: WORKFLOW_STEP_LIMITS.maximum,
-        description: 'Names of the steps that must complete first. A name given twice counts once.',
+        description: 'Names of the steps that must complete first. Duplicates are ignored.',
         examples: [['reserve']],
       }),
     ),
@@ -68,15 +77,15 @@ export const CreateWorkflow = Type.Object(
     steps: Type.Array(ref(WorkflowStepInput), {
       minItems: WORKFLOW_STEP_LIMITS.minimum,
       maxItems: WORKFLOW_STEP_LIMITS.maximum,
-      description: 'A graph without cycles.',
+      description: `The steps. Their dependencies form a graph without cycles, at most ${WORKFLOW_MAX_DEPENDENCIES} in all.`,
     }),
     context: optional(
       callerObject({
-        description: 'The context the first steps receive; `{}` when left out.',
+        description: 'The context that the first steps receive; `{}` if omitted.',
         examples: [{ order_id: 'o-42' }],
       }),
     ),
-    metadata: optional(callerObject({ description: 'Notes of your own, stored and returned as sent.' })),
+    metadata: optional(callerObject({ description: 'Your own data, stored and returned exactly as sent.' })),
   },
   {
     $id: 'CreateWorkflow',
@@ -111,25 +120,25 @@ export const WorkflowStepDefinition = Type.Object(
     on_success: onSuccess,
     metadata: callerObject(),
   },
-  { $id: 'WorkflowStepDefinition', description: 'A step as it was defined, with `timeout` under its stored name.' },
+  { $id: 'WorkflowStepDefinition', description: 'A step as defined; a `timeout` appears as `timeout_secs`.' },
 );
 export type WorkflowStepDefinition = Static<typeof WorkflowStepDefinition>;
 
 export const Workflow = Type.Object(
   {
-    id: uuid({ description: 'Identifier given by the service.' }),
+    id: uuid({ description: 'Identifier assigned by the service.' }),
     name: Type.String({ description: 'Name given at creation.' }),
-    status: oneOf(WORKFLOW_STATUSES, { description: '`created` and `running` are the states that are not final.' }),
-    steps: Type.Array(ref(WorkflowStepDefinition), { description: 'The steps as they were defined.' }),
+    status: oneOf(WORKFLOW_STATUSES, { description: 'Every state except `created` and `running` is final.' }),
+    steps: Type.Array(ref(WorkflowStepDefinition), { description: 'The steps as defined.' }),
     context: callerObject({
       description:
-        'The initial context and the results of the completed steps: their keys merged, and each whole result under the ' +
-        'name of its step. What a step that started now would receive as `_context`.',
+        'The initial context, merged with the keys of every result of a completed step and with each whole result ' +
+        'under the name of its step: what a step that started now would receive as `_context`.',
     }),
-    metadata: callerObject({ description: 'Notes of the caller.' }),
-    created_at: instant({ description: 'Creation instant.' }),
+    metadata: callerObject({ description: "The caller's own data, returned exactly as sent." }),
+    created_at: instant({ description: 'When the workflow was created.' }),
     started_at: nullable(instant({ description: 'When the first step started.' })),
-    completed_at: nullable(instant({ description: 'When the workflow reached a final state.' })),
+    completed_at: nullable(instant({ description: 'When the workflow reached its final state.' })),
     tenant_id: Type.String({ description: 'The tenant that owns the workflow.' }),
   },
   {
@@ -189,7 +198,7 @@ export const WorkflowStep = Type.Object(
   {
     name: Type.String({ description: 'Name of the step.' }),
     status: oneOf(STEP_STATUSES, { description: '`running` while its job is running or retrying.' }),
-    job_id: nullable(uuid({ description: 'Its job; null until its dependencies have completed.' })),
+    job_id: nullable(uuid({ description: "The step's job; null until its dependencies have completed." })),
   },
   {
     $id: 'WorkflowStep',
@@ -208,7 +217,7 @@ export const WorkflowDiagram = Type.Object(
   {
     format: Type.Literal('mermaid'),
     diagram: Type.String({
-      description: 'Mermaid text: a node a step, coloured by its status, and an arrow a dependency.',
+      description: 'Mermaid source: one node per step, coloured by status, and one arrow per dependency.',
     }),
   },
   {

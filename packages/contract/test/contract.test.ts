@@ -9,7 +9,7 @@ const exports: readonly (readonly [string, unknown])[] = Object.entries(contract
 const exported = exports.flatMap(([name, value]) => (isSchema(value) ? [[name, value] as const] : []));
 const named = exported.filter(([, schema]) => '$id' in schema);
 
-/** Every schema within a schema, itself included. */
+/** Every schema within a schema, including itself. */
 function* parts(schema: Schema): Generator<Schema> {
   yield schema;
   const inner: unknown[] = [...Object.values(schema.properties ?? {}), schema.items];
@@ -17,7 +17,7 @@ function* parts(schema: Schema): Generator<Schema> {
 }
 
 describe('the contract', () => {
-  it('gives every named shape a name of its own', () => {
+  it('gives every named shape a unique name', () => {
     const ids = named.map(([, schema]) => schema.$id);
     expect(new Set(ids).size).toBe(ids.length);
     expect(ids).toEqual(
@@ -25,14 +25,14 @@ describe('the contract', () => {
     );
   });
 
-  it('refers only to shapes it has', () => {
+  it('refers only to shapes that exist', () => {
     const ids = new Set(named.map(([, schema]) => `${String(schema.$id)}#`));
     for (const [name, schema] of exported) {
       for (const part of parts(schema)) if ('$ref' in part) expect(ids, name).toContain(part.$ref);
     }
   });
 
-  it('is plain JSON: nothing in it gets lost on the way into a document', () => {
+  it('is plain JSON: nothing is lost when it is written to a document', () => {
     for (const [name, schema] of exported) {
       expect(JSON.parse(JSON.stringify(schema)), name).toEqual({ ...schema });
     }
@@ -46,7 +46,7 @@ describe('the contract', () => {
     }
   });
 
-  it('fills in defaults that its own bounds allow', () => {
+  it('has defaults within its own bounds', () => {
     for (const [field, { minimum, maximum }] of Object.entries(contract.JOB_CONFIG_LIMITS)) {
       const value = contract.DEFAULT_JOB_CONFIG[field as keyof typeof contract.JOB_CONFIG_LIMITS];
       expect(value).toBeGreaterThanOrEqual(minimum);
@@ -55,11 +55,11 @@ describe('the contract', () => {
     }
   });
 
-  it('cannot have its defaults changed under way', () => {
+  it('freezes its defaults', () => {
     expect(Object.isFrozen(contract.DEFAULT_JOB_CONFIG)).toBe(true);
   });
 
-  it('takes null where a field may be absent, and only there', () => {
+  it('accepts null where a field may be omitted, and only there', () => {
     expect(contract.CreateJob.properties.payload).toMatchObject({ type: ['object', 'null'] });
     expect(contract.CreateJob.properties.task_name).toMatchObject({ type: 'string' });
     expect(contract.JobConfigInput.properties.retry_backoff).toMatchObject({
@@ -70,7 +70,7 @@ describe('the contract', () => {
     expect(() => contract.ref({ type: 'object' })).toThrow(TypeError);
   });
 
-  it('has types that follow from the schemas', () => {
+  it('derives its types from the schemas', () => {
     const page = { jobs: [], limit: 1, offset: 0, has_more: false } satisfies JobPage;
     const create = { task_name: 'a', config: { queue: null, max_retries: 3 }, payload: null } satisfies CreateJob;
     const lease = { jobs: [{ job: {} as Job, lease_token: 'x' }] } satisfies LeaseResponse;

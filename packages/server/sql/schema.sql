@@ -46,6 +46,31 @@ CREATE OR REPLACE FUNCTION millrace.first_id(at timestamp with time zone)
  IMMUTABLE PARALLEL SAFE
 AS $function$ SELECT (millrace.id_prefix(greatest(at, timestamptz 'epoch')) || '0000000000000000')::uuid $function$;
 
+CREATE OR REPLACE FUNCTION millrace.job_size(payload json, metadata json, error text)
+ RETURNS integer
+ LANGUAGE sql
+ STABLE PARALLEL SAFE
+AS $function$
+  SELECT nullif(greatest(8191,
+    octet_length(payload::text) + coalesce(octet_length(metadata::text), 0) + coalesce(octet_length(error), 0)), 8191)
+$function$;
+
+CREATE OR REPLACE FUNCTION millrace.bucket_of_id(id uuid)
+ RETURNS integer
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+AS $function$ SELECT ('x' || substr(id::text, 25, 4))::bit(16)::integer $function$;
+
+CREATE OR REPLACE FUNCTION millrace.number_dead_letter()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  NEW.id := (NEW.id << 16) | millrace.bucket_of_id(NEW.job_id);
+  RETURN NEW;
+END
+$function$;
+
 CREATE TABLE millrace.migrations (
   version integer NOT NULL,
   name text NOT NULL,
@@ -87,6 +112,8 @@ CREATE TABLE millrace.ready (
   queue text COLLATE "C" NOT NULL,
   workflow_id uuid,
   error text,
+  later boolean,
+  size integer,
   CONSTRAINT ready_pkey PRIMARY KEY (tenant, id)
 ) WITH (autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=2000, autovacuum_vacuum_cost_delay=0, autovacuum_analyze_scale_factor=0.2);
 
@@ -259,7 +286,9 @@ CREATE INDEX jobs_by_queue ON millrace.jobs USING btree (tenant, queue, id) WHER
 
 CREATE UNIQUE INDEX jobs_of_workflow ON millrace.jobs USING btree (workflow_id, step) WHERE (workflow_id IS NOT NULL);
 
-CREATE UNIQUE INDEX ready_in_claim_order ON millrace.ready USING btree (queue, priority DESC, scheduled_at, id) WHERE (queue IS NOT NULL);
+CREATE UNIQUE INDEX ready_in_claim_order ON millrace.ready USING btree (queue, priority DESC, scheduled_at, id) WHERE (later IS NULL);
+
+CREATE INDEX ready_later ON millrace.ready USING btree (queue, scheduled_at, id) WHERE later;
 
 CREATE INDEX ready_retrying ON millrace.ready USING btree (tenant, id) WHERE (retry_count > 0);
 
@@ -365,3 +394,5 @@ CREATE VIEW millrace.workflow_records AS
    FROM ((millrace.workflows w
      LEFT JOIN millrace.workflow_runs r ON (((r.tenant = w.tenant) AND (r.id = w.id))))
      LEFT JOIN millrace.workflow_ends e ON (((e.tenant = w.tenant) AND (e.status = ANY (ARRAY['completed'::millrace.workflow_status, 'failed'::millrace.workflow_status, 'partially_failed'::millrace.workflow_status, 'cancelled'::millrace.workflow_status])) AND (e.id = w.id))));
+
+CREATE TRIGGER number_dead_letter BEFORE INSERT ON millrace.dead_letters FOR EACH ROW EXECUTE FUNCTION millrace.number_dead_letter();

@@ -63,6 +63,8 @@ const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'
 const SECRET = { isSecret: true, refuseEmpty: true } as const;
 const BOOLEAN = { isBoolean: true } as const;
 const PORT = integer(0, 65_535);
+const MIB = 1024 * 1024;
+const BYTES = integer(1, 256 * MIB);
 const HUNDRED_YEARS_IN_HOURS = 876_000;
 
 /** Every option of the server, once: parsing, validation, precedence and --help all come from this table. */
@@ -144,12 +146,13 @@ export const OPTIONS = {
     'database connections this process may hold, at least 3',
   ),
   autoMigrate: option('auto-migrate', '', boolean, true, 'bring the schema up to date at startup', BOOLEAN),
-  maxBodyBytes: option(
-    'max-body-bytes',
+  maxBodyBytes: option('max-body-bytes', 'BYTES', BYTES, 16 * MIB, 'largest request body accepted'),
+  maxPayloadBytes: option(
+    'max-payload-bytes',
     'BYTES',
-    integer(1, 268_435_456),
-    16 * 1024 * 1024,
-    'largest request body accepted',
+    BYTES,
+    4 * MIB,
+    'largest payload, result, metadata or workflow context accepted',
   ),
   maxInFlight: option(
     'max-in-flight',

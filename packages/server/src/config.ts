@@ -6,35 +6,14 @@ import { passwordOf } from './telemetry/redaction.js';
 export { UsageError } from './config-options.js';
 export type { DatabaseAddress } from './config-values.js';
 
-export interface Config {
-  readonly mode: Values['mode'];
-  readonly apiPort: number;
-  readonly metricsPort: number;
-  readonly host: string;
-  readonly workers: number;
-  readonly defaultQueue: string;
-  /** Null: kept forever. */
-  readonly retentionHours: number | null;
-  readonly dev: boolean;
-  /** Null: every origin. */
-  readonly corsOrigins: readonly string[] | null;
+/** What the options say, once their defaults are filled in and what they say of the database is put together. */
+export type Config = Omit<Values, keyof Derived | 'databaseUrl'> & Derived;
+
+interface Derived {
   /** Token to tenant. */
   readonly apiKeys: ReadonlyMap<string, string>;
-  readonly jwtSecret: string | null;
-  readonly workerToken: string | null;
   readonly database: DatabaseAddress;
-  readonly pooler: Values['pooler'];
-  /** Null: there is no way around the pooler, or no pooler. */
-  readonly directDatabaseUrl: string | null;
-  readonly maxDbConnections: number;
-  readonly autoMigrate: boolean;
-  readonly maxBodyBytes: number;
-  readonly maxInFlight: number;
-  readonly maxConnections: number;
-  readonly dataDir: string;
-  readonly logLevel: Values['logLevel'];
   readonly logFormat: 'json' | 'pretty';
-  readonly shutdownSecs: number;
 }
 
 export type LogConfig = Pick<Config, 'logLevel' | 'logFormat'>;

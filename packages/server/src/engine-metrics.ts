@@ -5,7 +5,7 @@ import type { Database } from './store/database.js';
 import type { Metrics } from './telemetry/metrics.js';
 import { boundQueues, type Depth } from './telemetry/queue-labels.js';
 
-/** What the engine counts, as metrics. Series are looked up once: these are called for every job. */
+/** Counts the engine's events as metrics. Series are looked up once, because these run for every job. */
 export function engineMetrics(metrics: Metrics): EngineMetrics {
   const wait = metrics.jobWait.series();
   const claim = metrics.claim.series();
@@ -45,16 +45,16 @@ export function engineMetrics(metrics: Metrics): EngineMetrics {
   };
 }
 
-/** Counting a million waiting jobs takes a moment; scrapers that come more often than this share one answer. */
+/** Counting a million waiting jobs takes a moment, so scrapes within this time share one answer. */
 const FRESH_MS = 10_000;
 
-/** The gauges that only a question can answer: asked at a scrape, never in between. */
+/** Sets the gauges that have to be asked for: at a scrape, never in between. */
 export function gaugeCollector(
   db: Database,
   engine: EngineParts,
   pool: Pick<WorkerPool, 'busy' | 'size'> | null,
 ): (metrics: Metrics) => Promise<void> {
-  let asked: Promise<DatabaseGauges> | null = null;
+  let answer: Promise<DatabaseGauges> | null = null;
   let askedAt = 0;
   return async (metrics) => {
     metrics.longPolls.set(engine.polls.waiting);
@@ -62,20 +62,20 @@ export function gaugeCollector(
     for (const [state, n] of Object.entries(db.connections())) metrics.dbConnections.set({ state }, n);
     metrics.poolWorkers.set({ state: 'busy' }, pool?.busy ?? 0);
     metrics.poolWorkers.set({ state: 'idle' }, pool ? pool.size - pool.busy : 0);
-    if (asked === null || performance.now() - askedAt > FRESH_MS) {
+    if (answer === null || performance.now() - askedAt > FRESH_MS) {
       askedAt = performance.now();
-      asked = askDatabase(engine);
+      answer = askDatabase(engine);
       // A failure is not kept: the next scrape asks again.
-      asked.catch(() => (asked = null));
+      answer.catch(() => (answer = null));
     }
-    const { depths, deadLetters } = await asked;
+    const { depths, deadLetters } = await answer;
     metrics.deadLetters.set(deadLetters);
     for (const { queue, status, n } of depths) metrics.queueDepth.set({ queue, status }, n);
     for (const [queue, age] of oldestReady(depths)) metrics.oldestReadyAge.set({ queue }, age);
   };
 }
 
-/** By queue: a retry that came due waits like anything else. */
+/** The largest age per queue; a retry that is due waits like any other job. */
 function oldestReady(depths: DatabaseGauges['depths']): ReadonlyMap<string, number> {
   const ages = new Map<string, number>();
   for (const { queue, oldest_age } of depths) ages.set(queue, Math.max(ages.get(queue) ?? 0, oldest_age ?? 0));

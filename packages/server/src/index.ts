@@ -1,4 +1,4 @@
-/** What a program that embeds the service, and the command line, may use. Everything else is internal. */
+/** The public interface for programs that embed the service, and for the command line. All else is internal. */
 export { configSecrets, describeOptions, parseConfig, parseDatabaseConfig, UsageError, type Config } from './config.js';
 export { MillraceError } from './domain/errors.js';
 export { EmbeddedError, startEmbedded } from './embedded/index.js';

@@ -1,6 +1,7 @@
 /**
- * Stopping, in two phases. First everything that serves somebody drains, all at once and within one deadline: no new requests, no new claims,
- * what is under way finishes. Then everything stops, the last started first. A start that fails half-way stops what it had started.
+ * Stopping, in two phases. First everything that serves somebody drains, all at once and within one deadline: no new
+ * requests, no new claims, what is under way finishes. Then everything stops, the last started first. A start that fails
+ * half-way stops what it had started. Whatever fails on the way, everything is stopped; then the failure is thrown.
  */
 export class Lifecycle {
   readonly #drains: ((graceMs: number) => Promise<void>)[] = [];
@@ -13,7 +14,7 @@ export class Lifecycle {
   }
 
   onDrain(drain: (graceMs: number) => Promise<void>): void {
-    this.#drains.push(drain);
+    this.#drains.push(async (graceMs) => drain(graceMs));
   }
 
   onStop(stop: () => Promise<void> | void): void {
@@ -26,7 +27,11 @@ export class Lifecycle {
   }
 
   async #run(graceMs: number): Promise<void> {
-    await Promise.all(this.#drains.map((drain) => drain(graceMs)));
-    for (const stop of this.#stops.reverse()) await stop();
+    const failures: unknown[] = [];
+    const note = (error: unknown): void => void failures.push(error);
+    await Promise.all(this.#drains.map((drain) => drain(graceMs).catch(note)));
+    for (const stop of this.#stops.reverse()) await stop().catch(note);
+    if (failures.length === 1) throw failures[0];
+    if (failures.length > 1) throw new AggregateError(failures, 'several parts of the server failed to stop');
   }
 }

@@ -4,6 +4,7 @@ import { isUnavailable } from './domain/errors.js';
 import { startEmbedded } from './embedded/index.js';
 import type { Lifecycle } from './lifecycle.js';
 import { Database } from './store/database.js';
+import { translateAtStart } from './store/failures.js';
 import { migrate, refusal, SchemaError, schemaState } from './store/migrate.js';
 import { checkSessions } from './store/session-check.js';
 
@@ -38,12 +39,14 @@ async function addressOf({ database }: Config, logger: Logger, lifecycle: Lifecy
   return embedded.url;
 }
 
+/** Waits for what may come: a server that is being started. A wrong password or a database that is missing will not. */
 async function retryUntilAvailable<T>(work: () => Promise<T>, logger: Logger): Promise<T> {
   const giveUpAt = performance.now() + PATIENCE_MS;
   for (let told = false; ; told = true) {
     try {
       return await work();
-    } catch (error) {
+    } catch (failure) {
+      const error = translateAtStart(failure);
       if (!isUnavailable(error) || performance.now() > giveUpAt) throw error;
       if (!told) {
         const message = `the database does not answer; waiting up to ${PATIENCE_MS / 1000} s for it`;

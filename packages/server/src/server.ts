@@ -60,6 +60,7 @@ async function start(config: Config, options: ServerOptions, lifecycle: Lifecycl
     metrics: engineMetrics(metrics),
     tasks: Object.keys(handlers).sort(),
     defaultQueue: config.defaultQueue,
+    maxPayloadBytes: config.maxPayloadBytes,
     ready: () => isReady(db, lifecycle),
   });
   const pool = config.mode === 'api' ? null : createPool(config, engine, handlers, logger);
@@ -126,20 +127,21 @@ function startLoops({ config, engine: { maintenance, cronFirer, hub }, logger, l
 
 function createPool(config: Config, engine: EngineParts, handlers: Handlers, logger: Logger): WorkerPool {
   const { claimer, settler, hub, keeper } = engine;
-  const heldLeases = new HeldLeases(keeper, POOL_LEASE_SECS, logger);
-  const { defaultQueue: queue, workers } = config;
-  return new WorkerPool({ queue, workers, handlers, claimer, settler, hub, heldLeases, logger });
+  const heldLeases = new HeldLeases(keeper, settler, POOL_LEASE_SECS, logger);
+  const { defaultQueue: queue, workers, maxPayloadBytes } = config;
+  return new WorkerPool({ queue, workers, maxPayloadBytes, handlers, claimer, settler, hub, heldLeases, logger });
 }
 
 async function startApi({ config, engine, metrics, logger, lifecycle }: Parts): Promise<string> {
   const { dev, apiKeys, jwtSecret, workerToken, defaultQueue, corsOrigins } = config;
-  const { maxBodyBytes, maxInFlight, maxConnections } = config;
+  const { maxBodyBytes, maxPayloadBytes, maxInFlight, maxConnections } = config;
   const app = createApp({
     engine: engine.api,
     auth: { dev, apiKeys, jwtSecret, workerToken },
     defaultQueue,
     corsOrigins,
     maxBodyBytes,
+    maxPayloadBytes,
     maxInFlight,
     maxConnections,
     logger,

@@ -1,7 +1,9 @@
 /**
- * For the fault suite alone (packages/chaos): the table of transitions that it replays histories through, and the pieces of the embedded
- * PostgreSQL from which it builds servers that it may crash. No program that embeds the service needs any of this.
+ * For the tools alone (tools/). The fault suite replays histories through the table of transitions, and builds PostgreSQL
+ * servers that it may crash from the pieces of the embedded one. The benchmark runs statements, arrays and routes of the
+ * service without the rest of it, to measure their limits. No program that embeds the service needs any of this.
  */
+export { bucketOf, createdAtOf, idsWith, idSuffix } from './domain/ids.js';
 export { isTerminal, nextState, type JobEvent } from './domain/job-state.js';
 export { chooseAccount, type Account } from './embedded/account.js';
 export { addressOf, type Address } from './embedded/address.js';
@@ -10,3 +12,9 @@ export { ensureDataDirectory, pathForPrograms, readPassword } from './embedded/d
 export { ensureRunning, postmasterState, stopPostmaster, type Launch } from './embedded/postmaster.js';
 export { run as runProgram, CLEAN_ENVIRONMENT } from './embedded/run.js';
 export { SETTINGS, type Settings } from './embedded/settings.js';
+export type { Engine } from './engine/api.js';
+export { createApp } from './http/app.js';
+export { boolArray, int4Array, jsonArray, plainArray, textArray, uuidArray } from './store/arrays.js';
+export { Database } from './store/database.js';
+export { loadStatements } from './store/sql.js';
+export { Metrics } from './telemetry/metrics.js';

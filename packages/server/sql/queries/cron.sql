@@ -1,23 +1,24 @@
 -- name: cron_clock
--- The database's instant, in milliseconds since 1970: what the next occurrence is computed from.
+-- The database's time in milliseconds since 1970, from which the next occurrence is computed.
 SELECT (extract(epoch FROM now()) * 1000)::float8 AS now_ms;
 
 -- name: create_cron
--- $2 is the first occurrence after the instant that was read before. Should it have passed meanwhile, nothing is stored
--- and the caller computes again: a schedule begins after its creation. No id and `ahead` true: the name is taken. The
--- news for the schedulers, which may be asleep until later than that, is part of the commit: no crash can come between
--- the two.
+-- $2 is the first occurrence after the time that cron_clock returned. If it has passed meanwhile, nothing is stored and
+-- the caller computes again: a schedule begins after its creation. No id although `ahead` is true: the name is taken.
+-- The notification for the schedulers, which may be asleep until later than $2, is part of the commit: no crash can
+-- come between the two.
 WITH clock AS MATERIALIZED (
   SELECT now() AS now, (millrace.id_prefix(now()) || $1::text)::uuid AS id, to_timestamp($2::float8 / 1000) AS first
 ), created AS (
-  INSERT INTO millrace.crons
-    (created_at, next_run_at, priority, id, tenant, name, expr, timezone, task, queue, payload, config, job_config)
+  INSERT INTO millrace.crons (created_at, next_run_at, priority, id, tenant, name, expr, timezone, task, queue,
+                              payload, config, job_config)
   SELECT now, first, $3, id, $4, $5, $6, $7, $8, $9, $10::json, $11::json, $12::json FROM clock WHERE first > now
   ON CONFLICT (tenant, name) WHERE name IS NOT NULL DO NOTHING
   RETURNING id
 )
 SELECT clock.first > clock.now AS ahead, created.id,
-       CASE WHEN created.id IS NOT NULL THEN pg_notify('millrace', json_build_object('c', $2::float8)::text) END AS told
+       CASE WHEN created.id IS NOT NULL
+         THEN pg_notify('millrace', json_build_object('c', $2::float8)::text) END AS told
 FROM clock LEFT JOIN created ON true;
 
 -- name: put_cron
@@ -49,10 +50,12 @@ WHERE tenant = $2 AND name = $3 AND expr = $4 AND timezone = $5
 RETURNING id;
 
 -- name: cron_of_tenant
-SELECT c.*, (extract(epoch FROM now()) * 1000)::float8 AS now_ms FROM millrace.crons c WHERE c.tenant = $1 AND c.id = $2;
+SELECT c.tenant, c.id, c.name, c.expr, c.timezone, c.revision, c.task, c.queue, c.payload, c.config, c.enabled,
+       c.next_run_at, c.last_enqueued_at, c.created_at, (extract(epoch FROM now()) * 1000)::float8 AS now_ms
+FROM millrace.crons c WHERE c.tenant = $1 AND c.id = $2;
 
 -- name: owner_of_cron
--- Whose schedule this is, by the id alone: what tells 403 from 404.
+-- Who owns this schedule, found by the id alone: what tells 403 from 404.
 SELECT found.tenant
 FROM millrace.tenants t,
 LATERAL (SELECT c.tenant FROM millrace.crons c WHERE c.tenant = t.tenant AND c.id = $1 OFFSET 0) AS found
@@ -65,8 +68,8 @@ WHERE tenant = $1 AND id = $2 AND ($3::bigint IS NULL OR revision = $3)
 RETURNING id;
 
 -- name: resume_cron
--- $3 is the first occurrence after the instant at which the schedule was read as paused, by the expression of revision
--- $4; what passed before is not caught up.
+-- $3 is the first occurrence after the time at which the schedule was read as paused, by the expression of revision $4;
+-- missed ones are not run.
 UPDATE millrace.crons SET enabled = true, next_run_at = to_timestamp($3::float8 / 1000)
 WHERE tenant = $1 AND id = $2 AND NOT enabled AND revision = $4 AND to_timestamp($3::float8 / 1000) > now()
 RETURNING id, pg_notify('millrace', json_build_object('c', $3::float8)::text) AS told;
@@ -86,8 +89,8 @@ WITH triggered AS (
          json_build_object('cron_id', id, 'cron_name', name)
   FROM triggered
 ), queued AS (
-  INSERT INTO millrace.ready (scheduled_at, priority, retry_count, delivery_count, id, tenant, queue)
-  SELECT now(), priority, 0, 0, job_id, tenant, queue FROM triggered
+  INSERT INTO millrace.ready (scheduled_at, priority, retry_count, delivery_count, id, tenant, queue, size)
+  SELECT now(), priority, 0, 0, job_id, tenant, queue, millrace.job_size(payload, NULL, NULL) FROM triggered
 ), recorded AS (
   INSERT INTO millrace.cron_firings (occurrence, fired_at, number, slot, kind, job_id, cron_id, tenant)
   SELECT now(), now(), number, number % $4::int, 'triggered', job_id, id, tenant FROM triggered
@@ -102,14 +105,14 @@ SELECT job_id, queue, priority FROM triggered;
 DELETE FROM millrace.crons WHERE tenant = $1 AND id = $2 RETURNING id;
 
 -- name: delete_firings
--- The record goes with its schedule, in the same transaction and after it: only a later statement sees the firing that
--- was committed while the deletion of the schedule waited for it.
+-- The firings go with their schedule, in the same transaction but in a later statement: only that one sees a firing
+-- that was committed while the deletion of the schedule waited for it.
 DELETE FROM millrace.cron_firings WHERE tenant = $1 AND cron_id = $2;
 
 -- name: cron_agenda
--- What is due within the next $1 milliseconds, earliest first, at most $2 schedules, and how long it is until the first
--- that is not due yet: all that a scheduler asks. Nothing is locked; the firing checks again. One row, whatever the
--- number of schedules: two index probes when nothing is near.
+-- All that a scheduler asks: what is due within the next $1 milliseconds, earliest first, at most $2 schedules, and how
+-- long it is until the first one that is not due yet. Nothing is locked; the firing checks again. The answer is one
+-- row, however many schedules there are, and costs two index probes if nothing is near.
 SELECT
   (extract(epoch FROM now()) * 1000)::float8 AS now_ms,
   (SELECT extract(epoch FROM c.next_run_at - now()) * 1000 FROM millrace.crons c
@@ -123,14 +126,14 @@ SELECT
    ) AS near)::text AS near;
 
 -- name: fire_crons
--- Fires any number of schedules, each by a compare-and-swap: a row is acted on only if it is due, enabled and still
--- stands at the occurrence and the revision that the caller decided about (another expression may have the same
--- occurrence, and another one after it), and only soon after the decision ($7, when it was taken; $8, for how long it
--- holds). The condition is applied to the row as it is once it is locked: who gets here second finds another occurrence
--- there, or finds the row locked and leaves it. Nobody waits. Advancing the schedule, taking the key of the occurrence,
--- the job, and the record are one statement: no crash can come between them, and all of them act on what was advanced
--- and on nothing else. A key that exists already means that the occurrence has its job (the schedule was set back, by
--- hand or by a restored backup): then the schedule advances, and that is all.
+-- Fires any number of schedules, each by a compare-and-swap: it acts on a row only if the row is enabled, due and still
+-- at the occurrence and the revision that the caller decided about (a new expression may have the same next occurrence,
+-- but another one after it), and only soon after that decision ($7: when it was taken; $8: for how long it holds). The
+-- condition is evaluated on the locked row: whoever comes second finds another occurrence there, or finds the row
+-- locked and skips it. Nobody waits. Advancing the schedule, taking the key of the occurrence, creating the job and
+-- recording the firing are one statement: no crash can come between them, and all of them act on exactly the rows that
+-- were advanced. A key that already exists means that the occurrence has its job (the schedule was set back, by hand or
+-- by restoring a backup): then the schedule advances, and that is all.
 WITH given AS MATERIALIZED (
   SELECT tenant, id, to_timestamp(occurrence_ms / 1000) AS occurrence, to_timestamp(following_ms / 1000) AS following,
          kind, suffix, revision
@@ -138,7 +141,8 @@ WITH given AS MATERIALIZED (
     AS given (tenant, id, occurrence_ms, following_ms, kind, suffix, revision)
 ), taken AS MATERIALIZED (
   SELECT c.place, given.tenant, given.id, given.occurrence, given.following, given.kind, given.suffix,
-         'millrace:cron:' || given.id || ':' || to_char(given.occurrence AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') AS key
+         'millrace:cron:' || given.id || ':'
+           || to_char(given.occurrence AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') AS key
   FROM given, LATERAL (
     SELECT r.ctid AS place, r.enabled, r.next_run_at, r.revision FROM millrace.crons r
     WHERE r.tenant = given.tenant AND r.id = given.id OFFSET 0 FOR NO KEY UPDATE SKIP LOCKED
@@ -167,12 +171,14 @@ WITH given AS MATERIALIZED (
          json_build_object('cron_id', id, 'cron_name', name, 'cron_due_at', right(key, 20)), key
   FROM advanced WHERE fresh
 ), queued AS (
-  INSERT INTO millrace.ready (scheduled_at, priority, retry_count, delivery_count, id, tenant, queue)
-  SELECT now(), priority, 0, 0, job_id, tenant, queue FROM advanced WHERE fresh
+  INSERT INTO millrace.ready (scheduled_at, priority, retry_count, delivery_count, id, tenant, queue, size)
+  SELECT now(), priority, 0, 0, job_id, tenant, queue, millrace.job_size(payload, NULL, NULL) FROM advanced WHERE fresh
 ), recorded AS (
   INSERT INTO millrace.cron_firings (occurrence, fired_at, number, slot, kind, job_id, cron_id, tenant)
   SELECT occurrence, now(), number, number % $9::int, kind, job_id, id, tenant FROM advanced WHERE fresh
   ON CONFLICT (tenant, cron_id, slot) DO UPDATE
-  SET occurrence = excluded.occurrence, fired_at = excluded.fired_at, number = excluded.number, kind = excluded.kind, job_id = excluded.job_id
+  SET occurrence = excluded.occurrence, fired_at = excluded.fired_at, number = excluded.number, kind = excluded.kind,
+      job_id = excluded.job_id
 )
-SELECT id, tenant, queue, priority, kind, fresh AS enqueued, extract(epoch FROM now() - occurrence)::float8 AS lag_secs FROM advanced;
+SELECT id, tenant, queue, priority, kind, fresh AS enqueued, extract(epoch FROM now() - occurrence)::float8 AS lag_secs
+FROM advanced;

@@ -1,9 +1,10 @@
 -- name: dead_letter
-SELECT * FROM millrace.dead_letters WHERE id = $1;
+SELECT id, tenant, job_id, queue, task, reason, error, created_at, replayed_at, replay_job_id
+FROM millrace.dead_letters WHERE id = $1;
 
 -- name: replay
--- Takes the entry if nobody has, and creates its fresh job, in one statement: under any number of callers one of them gets the
--- row, the others wait for it and then find replayed_at set. Without the original job nothing happens at all.
+-- Marks the entry as replayed and creates the new job in one statement: of any number of callers, one gets the row, and
+-- the others wait for it and then find replayed_at set. If the original job is gone, nothing happens.
 WITH clock AS MATERIALIZED (
   SELECT now() AS now, (millrace.id_prefix(now()) || $2)::uuid AS id
 ), original AS MATERIALIZED (
@@ -20,7 +21,7 @@ WITH clock AS MATERIALIZED (
   INSERT INTO millrace.jobs (created_at, priority, id, tenant, queue, task, payload, config, metadata)
   SELECT now, priority, id, tenant, queue, task, payload, config, metadata FROM taken
 ), queued AS (
-  INSERT INTO millrace.ready (scheduled_at, priority, retry_count, delivery_count, id, tenant, queue)
-  SELECT now, priority, 0, 0, id, tenant, queue FROM taken
+  INSERT INTO millrace.ready (scheduled_at, priority, retry_count, delivery_count, id, tenant, queue, size)
+  SELECT now, priority, 0, 0, id, tenant, queue, millrace.job_size(payload, metadata, NULL) FROM taken
 )
 SELECT id, queue, priority FROM taken;

@@ -1,16 +1,19 @@
--- The invariants, as questions whose right answer is no row. All of them are asked in one read-only snapshot, so a database in full use can
--- be examined: a job on its way from one table to the next is never seen in both or in neither. Each gives the key of what is wrong and a
--- word on how.
+-- The invariants, as queries that return no rows if all is well. All of them run in one read-only snapshot, so that a
+-- database under load can be examined: a job on its way from one table to another is never seen in both or in neither.
+-- Each row names the subject and says what is wrong with it.
 
--- name: job_stands_in_one_place
+-- name: job_is_in_one_table
 SELECT j.tenant || '/' || j.id AS subject,
-       format('stands in %s tables: ready %s, running %s, done %s', places.n, r.n, l.n, d.n) AS finding
+       format('is in %s tables: ready %s, running %s, done %s', total.n, r.n, l.n, d.n) AS finding
 FROM millrace.jobs j
-LEFT JOIN (SELECT tenant, id, count(*) AS n FROM millrace.ready GROUP BY tenant, id) r ON r.tenant = j.tenant AND r.id = j.id
-LEFT JOIN (SELECT tenant, id, count(*) AS n FROM millrace.running GROUP BY tenant, id) l ON l.tenant = j.tenant AND l.id = j.id
-LEFT JOIN (SELECT tenant, id, count(*) AS n FROM millrace.done GROUP BY tenant, id) d ON d.tenant = j.tenant AND d.id = j.id,
-LATERAL (SELECT coalesce(r.n, 0) + coalesce(l.n, 0) + coalesce(d.n, 0) AS n) AS places
-WHERE places.n <> 1;
+LEFT JOIN (SELECT tenant, id, count(*) AS n FROM millrace.ready GROUP BY tenant, id) r
+  ON r.tenant = j.tenant AND r.id = j.id
+LEFT JOIN (SELECT tenant, id, count(*) AS n FROM millrace.running GROUP BY tenant, id) l
+  ON l.tenant = j.tenant AND l.id = j.id
+LEFT JOIN (SELECT tenant, id, count(*) AS n FROM millrace.done GROUP BY tenant, id) d
+  ON d.tenant = j.tenant AND d.id = j.id,
+LATERAL (SELECT coalesce(r.n, 0) + coalesce(l.n, 0) + coalesce(d.n, 0) AS n) AS total
+WHERE total.n <> 1;
 
 -- name: state_has_its_job
 SELECT s.tenant || '/' || s.id AS subject, 'a row in ' || s.place || ' without its job' AS finding
@@ -35,18 +38,20 @@ WHERE NOT EXISTS (SELECT FROM millrace.done d WHERE d.tenant = x.tenant AND d.st
 
 -- name: retries_stay_within_budget
 SELECT rec.tenant || '/' || rec.id AS subject,
-       format('retry_count %s, delivery_count %s, max_retries %s, %s', rec.retry_count, rec.delivery_count, budget.n, rec.status) AS finding
+       format('retry_count %s, delivery_count %s, max_retries %s, %s',
+              rec.retry_count, rec.delivery_count, budget.n, rec.status) AS finding
 FROM millrace.job_records rec, LATERAL (SELECT coalesce((rec.config ->> 'max_retries')::int, 3) AS n) AS budget
 WHERE rec.retry_count > budget.n
    OR rec.delivery_count < rec.retry_count + (rec.status IN ('running', 'completed', 'failed'))::int;
 
 -- name: no_lease_is_long_overdue
--- The janitor comes every five seconds; two more are for a busy machine.
+-- The janitor runs every five seconds; two more allow for a busy machine.
 SELECT l.tenant || '/' || l.id AS subject, format('overdue by %s', now() - l.locked_until) AS finding
 FROM millrace.running l WHERE l.locked_until < now() - interval '7 seconds';
 
 -- name: id_agrees_with_its_row
-SELECT j.tenant || '/' || j.id AS subject, 'the id does not carry created_at, or the tenant is not registered under its bucket' AS finding
+SELECT j.tenant || '/' || j.id AS subject,
+       'the id does not carry created_at, or its bucket is not the one its tenant is registered under' AS finding
 FROM millrace.jobs j LEFT JOIN millrace.tenants t ON t.tenant = j.tenant
 WHERE replace(left(j.id::text, 18), '-', '') <> millrace.id_prefix(j.created_at)
    OR t.bucket IS NULL OR lpad(to_hex(t.bucket), 4, '0') <> substr(j.id::text, 25, 4);
@@ -54,19 +59,22 @@ WHERE replace(left(j.id::text, 18), '-', '') <> millrace.id_prefix(j.created_at)
 -- name: key_leads_to_its_job
 SELECT k.tenant || '/' || k.key AS subject, 'names a job that does not carry the key' AS finding
 FROM millrace.idempotency_keys k
-WHERE NOT EXISTS (SELECT FROM millrace.jobs j WHERE j.tenant = k.tenant AND j.id = k.job_id AND j.idempotency_key = k.key);
+WHERE NOT EXISTS (
+  SELECT FROM millrace.jobs j WHERE j.tenant = k.tenant AND j.id = k.job_id AND j.idempotency_key = k.key
+);
 
 -- name: occurrence_has_one_job
 SELECT j.tenant || '/' || j.idempotency_key AS subject, count(*) || ' jobs' AS finding
 FROM millrace.jobs j WHERE j.idempotency_key IS NOT NULL
 GROUP BY j.tenant, j.idempotency_key HAVING count(*) > 1;
 
--- name: workflow_stands_in_one_place
+-- name: workflow_is_in_one_table
 SELECT w.tenant || '/' || w.id AS subject, format('runs %s, ends %s', r.n, e.n) AS finding
 FROM millrace.workflows w,
 LATERAL (SELECT count(*) AS n FROM millrace.workflow_runs r WHERE r.tenant = w.tenant AND r.id = w.id) AS r,
 LATERAL (SELECT count(*) AS n FROM millrace.workflow_ends e
-         WHERE e.tenant = w.tenant AND e.status IN ('completed', 'failed', 'partially_failed', 'cancelled') AND e.id = w.id) AS e
+         WHERE e.tenant = w.tenant AND e.id = w.id
+           AND e.status IN ('completed', 'failed', 'partially_failed', 'cancelled')) AS e
 WHERE r.n + e.n <> 1;
 
 -- name: ended_workflow_has_no_live_step
@@ -79,7 +87,7 @@ SELECT e.tenant || '/' || e.id, 'ended with unfinished steps: ' || e.state
 FROM millrace.workflow_ends e WHERE e.state ~ '[bq]';
 
 -- name: running_workflow_goes_on
--- A run waits for its enqueued steps and for nothing else: with none of them live it would wait for ever.
+-- A run waits for its enqueued steps and for nothing else: if none of them were live, it would wait for ever.
 SELECT r.tenant || '/' || r.id AS subject,
        format('%s steps enqueued, %s of their jobs live', counted.enqueued, counted.live) AS finding
 FROM millrace.workflow_runs r, LATERAL (
@@ -90,6 +98,6 @@ FROM millrace.workflow_runs r, LATERAL (
 ) AS counted
 WHERE counted.enqueued = 0 OR counted.enqueued <> counted.live;
 
--- name: paused_or_next
+-- name: enabled_cron_has_a_next_run
 SELECT c.tenant || '/' || c.id AS subject, 'enabled without a next firing' AS finding
 FROM millrace.crons c WHERE c.enabled AND c.next_run_at IS NULL;

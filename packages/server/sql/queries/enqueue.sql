@@ -4,21 +4,23 @@ INSERT INTO millrace.tenants (tenant, bucket) VALUES ($1, $2) ON CONFLICT (tenan
 
 -- name: create_jobs
 -- Any number of jobs of any tenants in one statement: the group commit of single creates, a batch, a workflow's roots.
--- Ids are the database's instant followed by a suffix that the server made, so the answer is the one prefix they share. Most jobs of a
--- statement are alike but for their payload: what they have in common ($1 to $5) is said once a kind, and each names its kind.
--- Where no job has a run_at or metadata, those arrays are empty, and unnest gives null.
+-- Ids are the database's instant followed by a suffix that the server made, so the answer is the one prefix they share.
+-- Most jobs of a statement are alike but for their payload: what they have in common ($1 to $5) is said once a kind,
+-- and each names its kind. Where no job has a run_at, metadata or a size worth counting, those arrays are empty, and
+-- unnest gives null.
 WITH clock AS MATERIALIZED (
   SELECT now() AS now, millrace.id_prefix(now()) AS prefix
 ), input AS MATERIALIZED (
-  SELECT (clock.prefix || suffix)::uuid AS id, clock.now, ($1::text[])[kind] AS tenant, ($2::text[])[kind] AS queue, ($3::text[])[kind] AS task,
-         ($4::int[])[kind] AS priority, ($5::json[])[kind] AS config, run_at, payload, metadata
-  FROM clock, unnest($6::text[], $7::int[], $8::timestamptz[], $9::json[], $10::json[]) AS given (suffix, kind, run_at, payload, metadata)
+  SELECT (clock.prefix || suffix)::uuid AS id, clock.now, ($1::text[])[kind] AS tenant, ($2::text[])[kind] AS queue,
+         ($3::text[])[kind] AS task, ($4::int[])[kind] AS priority, ($5::json[])[kind] AS config, run_at, payload, metadata, size
+  FROM clock, unnest($6::text[], $7::int[], $8::timestamptz[], $9::json[], $10::json[], $11::int[])
+    AS given (suffix, kind, run_at, payload, metadata, size)
 ), stored AS (
   INSERT INTO millrace.jobs (created_at, run_at, priority, id, tenant, queue, task, payload, config, metadata)
   SELECT now, run_at, priority, id, tenant, queue, task, payload, config, metadata FROM input
 ), queued AS (
-  INSERT INTO millrace.ready (scheduled_at, priority, retry_count, delivery_count, id, tenant, queue)
-  SELECT coalesce(run_at, now), priority, 0, 0, id, tenant, queue FROM input
+  INSERT INTO millrace.ready (scheduled_at, priority, retry_count, delivery_count, id, tenant, queue, later, size)
+  SELECT coalesce(run_at, now), priority, 0, 0, id, tenant, queue, CASE WHEN run_at > now THEN true END, size FROM input
 )
 SELECT prefix FROM clock;
 
@@ -27,37 +29,42 @@ SELECT prefix FROM clock;
 WITH clock AS MATERIALIZED (
   SELECT now() AS now, millrace.id_prefix(now()) AS prefix
 ), input AS MATERIALIZED (
-  SELECT (clock.prefix || suffix)::uuid AS id, payload FROM clock, unnest($6::text[], $7::json[]) AS given (suffix, payload)
+  SELECT (clock.prefix || suffix)::uuid AS id, payload, size
+  FROM clock, unnest($6::text[], $7::json[], $8::int[]) AS given (suffix, payload, size)
 ), stored AS (
   INSERT INTO millrace.jobs (created_at, priority, id, tenant, queue, task, payload, config)
   SELECT now(), $4::int, id, $1::text, $2::text, $3::text, payload, $5::json FROM input
 ), queued AS (
-  INSERT INTO millrace.ready (scheduled_at, priority, retry_count, delivery_count, id, tenant, queue)
-  SELECT now(), $4::int, 0, 0, id, $1::text, $2::text FROM input
+  INSERT INTO millrace.ready (scheduled_at, priority, retry_count, delivery_count, id, tenant, queue, size)
+  SELECT now(), $4::int, 0, 0, id, $1::text, $2::text, size FROM input
 )
 SELECT prefix FROM clock;
 
 -- name: create_keyed_jobs
--- The same under idempotency keys. Whoever inserts the key inserts the job; the others read the winner's id afterwards, in
--- a statement of their own, because this one's snapshot may be older than the winner's commit. Keys are taken in
+-- The same under idempotency keys. Whoever inserts the key inserts the job; the others read the winner's id afterwards,
+-- in a statement of their own, because this one's snapshot may be older than the winner's commit. Keys are taken in
 -- their order, so two such statements can wait for each other but never in a circle.
 WITH clock AS MATERIALIZED (
   SELECT now() AS now, millrace.id_prefix(now()) AS prefix
 ), input AS MATERIALIZED (
-  SELECT (clock.prefix || suffix)::uuid AS id, clock.now, ($1::text[])[kind] AS tenant, ($2::text[])[kind] AS queue, ($3::text[])[kind] AS task,
-         ($4::int[])[kind] AS priority, ($5::json[])[kind] AS config, run_at, payload, metadata, key
-  FROM clock, unnest($6::text[], $7::int[], $8::timestamptz[], $9::json[], $10::json[], $11::text[]) AS given (suffix, kind, run_at, payload, metadata, key)
+  SELECT (clock.prefix || suffix)::uuid AS id, clock.now, ($1::text[])[kind] AS tenant, ($2::text[])[kind] AS queue,
+         ($3::text[])[kind] AS task, ($4::int[])[kind] AS priority, ($5::json[])[kind] AS config, run_at, payload, metadata, size, key
+  FROM clock, unnest($6::text[], $7::int[], $8::timestamptz[], $9::json[], $10::json[], $11::int[], $12::text[])
+    AS given (suffix, kind, run_at, payload, metadata, size, key)
 ), won AS (
   INSERT INTO millrace.idempotency_keys (tenant, key, job_id)
   SELECT tenant, key, id FROM input ORDER BY tenant, key
   ON CONFLICT (tenant, key) DO NOTHING
   RETURNING job_id
 ), stored AS (
-  INSERT INTO millrace.jobs (created_at, run_at, priority, id, tenant, queue, task, payload, config, metadata, idempotency_key)
-  SELECT now, run_at, priority, id, tenant, queue, task, payload, config, metadata, key FROM input JOIN won ON won.job_id = input.id
+  INSERT INTO millrace.jobs (created_at, run_at, priority, id, tenant, queue, task, payload, config, metadata,
+                             idempotency_key)
+  SELECT now, run_at, priority, id, tenant, queue, task, payload, config, metadata, key
+  FROM input JOIN won ON won.job_id = input.id
 ), queued AS (
-  INSERT INTO millrace.ready (scheduled_at, priority, retry_count, delivery_count, id, tenant, queue)
-  SELECT coalesce(run_at, now), priority, 0, 0, id, tenant, queue FROM input JOIN won ON won.job_id = input.id
+  INSERT INTO millrace.ready (scheduled_at, priority, retry_count, delivery_count, id, tenant, queue, later, size)
+  SELECT coalesce(run_at, now), priority, 0, 0, id, tenant, queue, CASE WHEN run_at > now THEN true END, size
+  FROM input JOIN won ON won.job_id = input.id
 )
 SELECT job_id FROM won;
 

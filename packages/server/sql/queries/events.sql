@@ -4,7 +4,10 @@ INSERT INTO millrace.watches (job_id, stream, expires_at) VALUES ($1, $2, now() 
 
 -- name: watched_job
 -- A job and the last transition of it that was written down, as of one instant: what comes after the number comes after the state.
-SELECT rec.*, (SELECT coalesce(max(t.seq), 0) FROM millrace.transitions t WHERE t.job_id = $2)::float8 AS seq
+SELECT rec.tenant, rec.id, rec.queue, rec.task, rec.payload, rec.config, rec.metadata, rec.idempotency_key,
+       rec.workflow_id, rec.step, rec.status, rec.created_at, rec.scheduled_at, rec.started_at, rec.completed_at,
+       rec.retry_count, rec.delivery_count, rec.error, rec.result,
+       (SELECT coalesce(max(t.seq), 0) FROM millrace.transitions t WHERE t.job_id = $2)::float8 AS seq
 FROM millrace.job_records rec WHERE rec.tenant = $1 AND rec.id = $2;
 
 -- name: transitions_since

@@ -1,100 +1,155 @@
--- Plans. These statements run under one plan, made once, whatever the tables hold at that moment, so their shape must leave no choice: a row
--- that is looked up by key stands in a LATERAL subquery with OFFSET 0 (which can only be a loop over an index), and a row that is changed is
--- found by `= ANY (ids)` and then hashed against what was given. See HOT_SETTINGS in src/store/database.ts.
+-- Plans. These statements run under one plan, made once, whatever the tables hold at that moment, so their shape must
+-- leave no choice: a row that is looked up by key stands in a LATERAL subquery with OFFSET 0 (which can only be a loop
+-- over an index), and a row that is changed is found by `= ANY (ids)` and then hashed against what was given. See
+-- HOT_SETTINGS in src/store/database.ts.
 
 -- name: claim
--- Takes the first due jobs of a queue, lane by lane (a lane is one priority, walked by scheduled_at from its floor), skipping
--- what others are taking, and puts the k-th under the k-th token for the k-th number of seconds. Where there is a token for a
--- bundle ($6), jobs of one tenant about which there is nothing particular to say go together under that.
--- One row comes back, because unpacking hundreds costs the server more than the claim itself: an array a column, in claim order, caller JSON as
--- text; and what most jobs do not have (`optional_fields`) only for those that have it. An instant that is the one in the id is not said again.
+-- Takes the first due jobs of a queue ($7 of them at most), skipping what others are taking, and puts the k-th under
+-- the k-th token ($4) for the k-th number of seconds ($5). Where there is a token for a bundle ($6), jobs of one tenant
+-- about which there is nothing particular to say go together under that.
+-- What is due stands in two places. In claim order: that is one walk along one index, however many priorities there
+-- are; or, where floors are given ($2 and $3), one walk for each of those priorities from its floor. And apart from it,
+-- by instant, what was not due when it was written ($9 is the floor there). Both are put in order together, and what
+-- fell due and is not taken moves into claim order. At least a hundred of those are looked at, so that claims of one
+-- job do not keep a high priority waiting behind many that fell due before it.
+-- A claim brings no more than $8 bytes of jobs, but always the first one. `cut` says that bytes ended it: there is
+-- more. What was locked and is not taken is free again at the commit.
+-- One row comes back, because unpacking hundreds costs the server more than the claim itself: one array per column, in
+-- claim order, caller JSON as text; and what most jobs do not have (`optional_fields`) by name, only for those that have
+-- it. An instant that is the one in the id is not said again. Payloads come one after the other with a character
+-- between them that no JSON text holds: an answer is then as long as what is stored, whatever they hold.
 -- RETURNING keeps no order, hence the numbering.
--- Without floors ($2 null) the lanes are found here, one index probe a priority.
-WITH RECURSIVE found (priority) AS (
-  (SELECT r.priority FROM millrace.ready r WHERE r.queue = $1 AND $2::int[] IS NULL ORDER BY r.priority DESC LIMIT 1)
-  UNION ALL
-  SELECT (SELECT r.priority FROM millrace.ready r WHERE r.queue = $1 AND r.priority < found.priority ORDER BY r.priority DESC LIMIT 1)
-  FROM found WHERE found.priority IS NOT NULL
-), lane AS MATERIALIZED (
-  SELECT priority, '-infinity'::timestamptz AS floor FROM found WHERE priority IS NOT NULL
-  UNION ALL
+WITH lane AS MATERIALIZED (
   SELECT * FROM unnest($2::int[], $3::timestamptz[]) AS given (priority, floor)
-), picked AS MATERIALIZED (
-  SELECT due.*
-  FROM (SELECT * FROM lane ORDER BY priority DESC) AS lane,
-  LATERAL (
-    SELECT r.ctid AS place, r.priority, r.scheduled_at, r.retry_count, r.delivery_count, r.id, r.tenant, r.workflow_id, r.error
-    FROM millrace.ready r
-    WHERE r.queue = $1 AND r.priority = lane.priority AND r.scheduled_at >= lane.floor AND r.scheduled_at <= now()
-    ORDER BY r.scheduled_at, r.id
-    LIMIT cardinality($4::uuid[])
-    FOR UPDATE SKIP LOCKED
-  ) AS due
-  LIMIT cardinality($4::uuid[])
-), gone AS (
-  DELETE FROM millrace.ready WHERE ctid = ANY (ARRAY(SELECT place FROM picked))
+), due AS MATERIALIZED (
+  SELECT row_number() OVER (ORDER BY priority DESC, scheduled_at, id) AS n, found.*
+  FROM (
+    SELECT * FROM (
+      SELECT r.ctid AS place, r.priority, r.scheduled_at, r.retry_count, r.delivery_count, r.id, r.tenant,
+             r.workflow_id, r.error, r.size, false AS later
+      FROM millrace.ready r
+      WHERE r.queue = $1 AND r.later IS NULL AND r.scheduled_at <= now() AND $2::int[] IS NULL
+      ORDER BY r.priority DESC, r.scheduled_at, r.id
+      LIMIT $7::int
+      FOR UPDATE SKIP LOCKED
+    ) AS in_order
+    UNION ALL
+    SELECT * FROM (
+      SELECT ahead.*
+      FROM (SELECT * FROM lane ORDER BY priority DESC) AS lane,
+      LATERAL (
+        SELECT r.ctid AS place, r.priority, r.scheduled_at, r.retry_count, r.delivery_count, r.id, r.tenant,
+               r.workflow_id, r.error, r.size, false AS later
+        FROM millrace.ready r
+        WHERE r.queue = $1 AND r.later IS NULL AND r.priority = lane.priority
+          AND r.scheduled_at >= lane.floor AND r.scheduled_at <= now()
+        ORDER BY r.scheduled_at, r.id
+        LIMIT $7::int
+        FOR UPDATE SKIP LOCKED
+      ) AS ahead
+      LIMIT $7::int
+    ) AS from_floors
+    UNION ALL
+    SELECT * FROM (
+      SELECT r.ctid AS place, r.priority, r.scheduled_at, r.retry_count, r.delivery_count, r.id, r.tenant,
+             r.workflow_id, r.error, r.size, true AS later
+      FROM millrace.ready r
+      WHERE r.queue = $1 AND r.later AND r.scheduled_at >= $9::timestamptz AND r.scheduled_at <= now()
+      ORDER BY r.scheduled_at, r.id
+      LIMIT greatest($7::int, 100)
+      FOR UPDATE SKIP LOCKED
+    ) AS fell_due
+  ) AS found
+), too_much AS MATERIALIZED (
+  SELECT min(n) AS n
+  FROM (SELECT n, sum(size) OVER (ORDER BY n) AS bytes FROM due WHERE size IS NOT NULL) AS large
+  WHERE bytes > $8::bigint AND n > 1 AND n <= $7::int
 ), claimed AS MATERIALIZED (
-  SELECT ($4::uuid[])[n] AS token, ($5::int[])[n] AS secs, numbered.*,
-         $6::uuid IS NOT NULL AND retry_count = 0 AND delivery_count = 0 AND workflow_id IS NULL AND error IS NULL AS plain
-  FROM (SELECT row_number() OVER (ORDER BY priority DESC, scheduled_at, id) AS n, picked.* FROM picked) AS numbered
+  SELECT ($4::uuid[])[n] AS token, ($5::int[])[n] AS secs, n, place, priority, scheduled_at, retry_count, delivery_count,
+         id, tenant, workflow_id, error,
+         $6::uuid IS NOT NULL AND retry_count = 0 AND delivery_count = 0 AND workflow_id IS NULL AND error IS NULL
+           AS plain
+  FROM due
+  WHERE n <= $7::int AND n < coalesce((SELECT n FROM too_much), 2147483647)
+), gone AS (
+  DELETE FROM millrace.ready WHERE ctid = ANY (ARRAY(SELECT place FROM claimed))
+), fallen AS (
+  DELETE FROM millrace.ready
+  WHERE ctid = ANY (ARRAY(SELECT place FROM due WHERE later AND n > (SELECT count(*) FROM claimed)))
+  RETURNING scheduled_at, started_at, priority, retry_count, delivery_count, id, tenant, queue, workflow_id, error, size
+), moved AS (
+  INSERT INTO millrace.ready (scheduled_at, started_at, priority, retry_count, delivery_count, id, tenant, queue,
+                              workflow_id, error, size)
+  SELECT scheduled_at, started_at, priority, retry_count, delivery_count, id, tenant, queue, workflow_id, error, size
+  FROM fallen
+  RETURNING priority, scheduled_at
 ), bundle AS (
   INSERT INTO millrace.bundles (locked_until, started_at, first_id, last_id, token, tenant, queue, open, taken, ids)
-  SELECT now() + ($5::int[])[1] * interval '1 second', now(), ids[1], ids[n], $6, tenant, $1, repeat('1', n)::varbit, '', ids
-  FROM (SELECT tenant, count(*)::int AS n, array_agg(id ORDER BY id) AS ids FROM claimed WHERE plain GROUP BY tenant HAVING count(*) >= 4) AS many
+  SELECT now() + ($5::int[])[1] * interval '1 second', now(), ids[1], ids[n], $6, tenant, $1,
+         repeat('1', n)::varbit, '', ids
+  FROM (
+    SELECT tenant, count(*)::int AS n, array_agg(id ORDER BY id) AS ids
+    FROM claimed WHERE plain GROUP BY tenant HAVING count(*) >= 4
+  ) AS many
   RETURNING tenant
 ), alone AS MATERIALIZED (
   SELECT * FROM claimed WHERE NOT plain OR tenant <> ALL (ARRAY(SELECT tenant FROM bundle))
 ), held AS (
-  INSERT INTO millrace.leases (locked_until, started_at, scheduled_at, retry_count, delivery_count, id, token, tenant, workflow_id, error)
+  INSERT INTO millrace.leases (locked_until, started_at, scheduled_at, retry_count, delivery_count, id, token, tenant,
+                               workflow_id, error)
   SELECT now() + secs * interval '1 second', now(), CASE WHEN retry_count > 0 THEN scheduled_at END,
          retry_count, delivery_count + 1, id, token, tenant, workflow_id, error
   FROM alone
 ), seen AS (
   INSERT INTO millrace.transitions (at, scheduled_at, started_at, retry_count, delivery_count, status, job_id, error)
-  SELECT now(), CASE WHEN retry_count > 0 THEN scheduled_at END, now(), retry_count, delivery_count + 1, 'running', id, error
+  SELECT now(), CASE WHEN retry_count > 0 THEN scheduled_at END, now(), retry_count, delivery_count + 1, 'running', id,
+         error
   FROM claimed
-  WHERE (SELECT EXISTS (SELECT FROM millrace.watches)) AND EXISTS (SELECT FROM millrace.watches w WHERE w.job_id = claimed.id)
+  WHERE (SELECT EXISTS (SELECT FROM millrace.watches))
+    AND EXISTS (SELECT FROM millrace.watches w WHERE w.job_id = claimed.id)
   RETURNING 1
 )
 SELECT
   (SELECT count(*) FROM seen)::int AS watched,
   now()::text AS now,
+  (SELECT n IS NOT NULL FROM too_much) AS cut,
+  (SELECT extract(epoch FROM max(scheduled_at)) * 1000 FROM due WHERE later)::float8 AS fell_due_up_to,
+  (SELECT json_agg(json_build_object('priority', priority, 'since', since)) FROM (
+     SELECT priority, (extract(epoch FROM min(scheduled_at)) * 1000)::float8 AS since FROM moved GROUP BY priority
+   ) AS lanes)::text AS moved,
   (SELECT json_agg(n) FROM alone WHERE $6 IS NOT NULL)::text AS alone,
-  json_agg(c.id)::text AS ids, json_agg(c.tenant)::text AS tenants, json_agg(c.task)::text AS tasks, json_agg(c.payload::text)::text AS payloads,
-  (json_agg(json_build_array(
-      c.n, c.config, c.metadata::text, c.retry_count, c.delivery_count + 1, CASE WHEN c.scheduled_at <> c.created_at THEN c.scheduled_at::text END,
-      c.error, c.idempotency_key, c.workflow_id, c.step
-    )) FILTER (WHERE c.config IS NOT NULL OR c.metadata IS NOT NULL OR c.delivery_count > 0 OR c.scheduled_at <> c.created_at
-                 OR c.idempotency_key IS NOT NULL OR c.workflow_id IS NOT NULL))::text AS optional_fields
+  json_agg(c.id)::text AS ids, json_agg(c.tenant)::text AS tenants, json_agg(c.task)::text AS tasks,
+  string_agg(c.payload::text, chr(1)) AS payloads,
+  (json_agg(fields) FILTER (
+    WHERE c.config IS NOT NULL OR c.metadata IS NOT NULL OR c.delivery_count > 0 OR c.scheduled_at <> c.created_at
+       OR c.idempotency_key IS NOT NULL OR c.workflow_id IS NOT NULL
+  ))::text AS optional_fields
 FROM (
   SELECT c.n, c.id, c.tenant, c.retry_count, c.delivery_count, c.scheduled_at, c.error,
          j.task, j.payload, j.config, j.metadata, j.created_at, j.idempotency_key, j.workflow_id, j.step
   FROM claimed c, LATERAL (SELECT * FROM millrace.jobs j WHERE j.tenant = c.tenant AND j.id = c.id OFFSET 0) AS j
   ORDER BY c.n
-) AS c;
+) AS c, LATERAL (
+  SELECT c.n, c.config, c.metadata::text AS metadata, c.retry_count, c.delivery_count + 1 AS delivery_count,
+         CASE WHEN c.scheduled_at <> c.created_at THEN c.scheduled_at::text END AS scheduled_at,
+         c.error, c.idempotency_key, c.workflow_id, c.step
+) AS fields;
 
 -- name: next_due
--- How long until the first job of each of these queues falls due: what waiting claims set their alarms by. Queues on which no job
--- waits are left out.
-SELECT asked.queue, extract(epoch FROM first.scheduled_at - now())::float8 AS secs
-FROM unnest($1::text[]) AS asked (queue), LATERAL (
-  WITH RECURSIVE lane (priority) AS (
-    (SELECT r.priority FROM millrace.ready r WHERE r.queue = asked.queue ORDER BY r.priority DESC LIMIT 1)
-    UNION ALL
-    SELECT (
-      SELECT r.priority FROM millrace.ready r WHERE r.queue = asked.queue AND r.priority < lane.priority
-      ORDER BY r.priority DESC LIMIT 1
-    )
-    FROM lane WHERE lane.priority IS NOT NULL
-  )
-  SELECT min(head.scheduled_at) AS scheduled_at
-  FROM lane, LATERAL (
-    SELECT r.scheduled_at FROM millrace.ready r
-    WHERE r.queue = asked.queue AND r.priority = lane.priority
-    ORDER BY r.scheduled_at LIMIT 1
-  ) AS head
-) AS first
-WHERE first.scheduled_at IS NOT NULL;
+-- How long until the first job of each of these queues falls due: what waiting claims set their alarms by. Queues on
+-- which no job waits are left out. Whatever is in claim order is due, except what a server of an earlier version has put
+-- there meanwhile.
+SELECT asked.queue, extract(epoch FROM least(first.scheduled_at, next.scheduled_at) - now())::float8 AS secs
+FROM unnest($1::text[]) AS asked (queue)
+LEFT JOIN LATERAL (
+  SELECT r.scheduled_at FROM millrace.ready r
+  WHERE r.queue = asked.queue AND r.later IS NULL ORDER BY r.priority DESC, r.scheduled_at, r.id LIMIT 1
+) AS first ON true
+LEFT JOIN LATERAL (
+  SELECT r.scheduled_at FROM millrace.ready r
+  WHERE r.queue = asked.queue AND r.later ORDER BY r.scheduled_at, r.id LIMIT 1
+) AS next ON true
+WHERE first.scheduled_at IS NOT NULL OR next.scheduled_at IS NOT NULL;
 
 -- name: extend
 -- A heartbeat, for any number of leases: the new deadline counts from now and may be earlier than the old one.
@@ -111,8 +166,8 @@ FROM unnest($1::uuid[], $2::uuid[]) AS mine (id, token),
 LATERAL (SELECT l.id, l.token FROM millrace.leases l WHERE l.id = mine.id AND l.token = mine.token OFFSET 0) AS l;
 
 -- name: unbundle
--- Jobs out of their bundles, each into a lease of its own under the same token and deadline. Nothing about them changes but where they stand.
--- A null token: whichever bundle holds it.
+-- Jobs out of their bundles, each into a lease of its own under the same token and deadline. Nothing about them changes
+-- but where they stand. A null token: whichever bundle holds it.
 WITH given AS MATERIALIZED (
   SELECT * FROM unnest($1::text[], $2::uuid[], $3::uuid[]) AS given (tenant, id, token)
 ), wanted AS MATERIALIZED (
@@ -145,8 +200,8 @@ RETURNING token, tenant, open::text;
 SELECT token, tenant, open::text FROM millrace.bundles WHERE token = ANY ($1::uuid[]);
 
 -- name: lease_facts
--- What the failure policy needs to know. It cannot change while the token stands, so the settlement that follows, fenced by
--- the same token, may rely on it without a transaction around both.
+-- What the failure policy needs to know. It cannot change while the token stands, so the settlement that follows,
+-- fenced by the same token, may rely on it without a transaction around both.
 SELECT l.id, l.retry_count, j.config
 FROM unnest($1::uuid[], $2::uuid[]) AS mine (id, token),
 LATERAL (SELECT * FROM millrace.leases l WHERE l.id = mine.id AND l.token = mine.token OFFSET 0) AS l,

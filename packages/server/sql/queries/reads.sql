@@ -1,5 +1,7 @@
 -- name: job_of_tenant
-SELECT * FROM millrace.job_records WHERE tenant = $1 AND id = $2;
+SELECT tenant, id, queue, task, payload, config, metadata, idempotency_key, workflow_id, step, status,
+       created_at, scheduled_at, started_at, completed_at, retry_count, delivery_count, error, result
+FROM millrace.job_records WHERE tenant = $1 AND id = $2;
 
 -- name: owner_of_job
 -- Whose job this is, by the id alone: what tells 403 from 404, and what a settlement that found no lease looks up.

@@ -20,13 +20,18 @@ WITH given AS MATERIALIZED (
   SELECT now(), started_at, scheduled_at, retry_count, delivery_count, outcome::millrace.job_status, id, tenant, result, error
   FROM held WHERE outcome IN ('completed', 'failed', 'cancelled')
 ), again AS (
-  INSERT INTO millrace.ready (scheduled_at, started_at, priority, retry_count, delivery_count, id, tenant, queue, workflow_id, error)
-  SELECT CASE held.outcome WHEN 'retrying' THEN retry_at ELSE coalesce(held.scheduled_at, j.run_at, j.created_at) END,
+  INSERT INTO millrace.ready (scheduled_at, started_at, priority, retry_count, delivery_count, id, tenant, queue,
+                              workflow_id, error, later, size)
+  SELECT due.at,
          CASE WHEN held.outcome = 'undelivered' AND held.delivery_count = 1 THEN NULL ELSE held.started_at END,
          j.priority, held.retry_count + (held.outcome = 'retrying')::int,
          held.delivery_count - (held.outcome = 'undelivered')::int,
-         held.id, held.tenant, j.queue, held.workflow_id, held.error
-  FROM held, LATERAL (SELECT * FROM millrace.jobs j WHERE j.tenant = held.tenant AND j.id = held.id OFFSET 0) AS j
+         held.id, held.tenant, j.queue, held.workflow_id, held.error,
+         CASE WHEN due.at > now() THEN true END, millrace.job_size(j.payload, j.metadata, held.error)
+  FROM held, LATERAL (SELECT * FROM millrace.jobs j WHERE j.tenant = held.tenant AND j.id = held.id OFFSET 0) AS j,
+  LATERAL (
+    SELECT CASE held.outcome WHEN 'retrying' THEN retry_at ELSE coalesce(held.scheduled_at, j.run_at, j.created_at) END AS at
+  ) AS due
   WHERE held.outcome IN ('retrying', 'released', 'undelivered')
   RETURNING id, queue, priority, scheduled_at
 ), buried AS (
@@ -72,7 +77,7 @@ FROM held GROUP BY tenant;
 
 -- name: settle_bundled
 -- Completions of jobs that stand in bundles. $1 to $4: which bundles, which of their jobs (a mask) and whether none will be left. $5 to $7: the
--- jobs, by the number of their bundle and their place in it. The bits that came with the lock on the row say which still stood there; the
+-- jobs, by the number of their bundle and their position in it. The bits that came with the lock on the row say which still stood there; the
 -- answer says which those were. What is not among them may stand under a lease of its own by now. $8: bundles that should be empty, and go if they are.
 WITH asked AS MATERIALIZED (
   SELECT token, tenant, mask::varbit AS mask, last, n::int AS n
@@ -94,19 +99,19 @@ WITH asked AS MATERIALIZED (
 ), bundle AS MATERIALIZED (
   SELECT * FROM partly UNION ALL SELECT * FROM wholly
 ), member AS MATERIALIZED (
-  SELECT bundle.n, bundle.tenant, bundle.started_at, m.place::int AS place, m.id
-  FROM bundle, unnest(bundle.ids) WITH ORDINALITY AS m (id, place)
-  WHERE get_bit(bundle.taken, m.place::int - 1) = 1
+  SELECT bundle.n, bundle.tenant, bundle.started_at, m.position::int AS position, m.id
+  FROM bundle, unnest(bundle.ids) WITH ORDINALITY AS m (id, position)
+  WHERE get_bit(bundle.taken, m.position::int - 1) = 1
 ), given AS MATERIALIZED (
-  SELECT * FROM unnest($5::int[], $6::int[], $7::json[]) AS given (n, place, result)
+  SELECT * FROM unnest($5::int[], $6::int[], $7::json[]) AS given (n, position, result)
 ), ended AS (
   INSERT INTO millrace.done (completed_at, started_at, retry_count, delivery_count, status, id, tenant, result)
   SELECT now(), member.started_at, 0, 1, 'completed', member.id, member.tenant, given.result
-  FROM given JOIN member ON member.n = given.n AND member.place = given.place
+  FROM given JOIN member ON member.n = given.n AND member.position = given.position
 ), seen AS (
   INSERT INTO millrace.transitions (at, started_at, retry_count, delivery_count, status, job_id, result)
   SELECT now(), member.started_at, 0, 1, 'completed', member.id, given.result
-  FROM given JOIN member ON member.n = given.n AND member.place = given.place
+  FROM given JOIN member ON member.n = given.n AND member.position = given.position
   WHERE (SELECT EXISTS (SELECT FROM millrace.watches)) AND EXISTS (SELECT FROM millrace.watches w WHERE w.job_id = member.id)
   RETURNING 1
 )

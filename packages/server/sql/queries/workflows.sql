@@ -22,8 +22,8 @@ WITH clock AS MATERIALIZED (
   INSERT INTO millrace.jobs (created_at, priority, id, tenant, queue, task, payload, config, metadata, workflow_id, step)
   SELECT now, priority, id, tenant, queue, task, payload, config, metadata, workflow_id, step FROM root
 ), queued AS (
-  INSERT INTO millrace.ready (scheduled_at, priority, retry_count, delivery_count, id, tenant, queue, workflow_id)
-  SELECT now, priority, 0, 0, id, tenant, queue, workflow_id FROM root
+  INSERT INTO millrace.ready (scheduled_at, priority, retry_count, delivery_count, id, tenant, queue, workflow_id, size)
+  SELECT now, priority, 0, 0, id, tenant, queue, workflow_id, millrace.job_size(payload, metadata, NULL) FROM root
 )
 SELECT prefix FROM clock;
 
@@ -108,8 +108,8 @@ WITH clock AS MATERIALIZED (
   INSERT INTO millrace.jobs (created_at, priority, id, tenant, queue, task, payload, config, metadata, workflow_id, step)
   SELECT now, priority, id, tenant, queue, task, payload, config, metadata, workflow_id, step FROM step
 ), queued AS (
-  INSERT INTO millrace.ready (scheduled_at, priority, retry_count, delivery_count, id, tenant, queue, workflow_id)
-  SELECT now, priority, 0, 0, id, tenant, queue, workflow_id FROM step
+  INSERT INTO millrace.ready (scheduled_at, priority, retry_count, delivery_count, id, tenant, queue, workflow_id, size)
+  SELECT now, priority, 0, 0, id, tenant, queue, workflow_id, millrace.job_size(payload, metadata, NULL) FROM step
 )
 SELECT now FROM clock;
 
@@ -117,7 +117,8 @@ SELECT now FROM clock;
 SELECT id FROM millrace.jobs WHERE workflow_id = $1 AND step = ANY ($2::text[]);
 
 -- name: workflow_of_tenant
-SELECT * FROM millrace.workflow_records WHERE tenant = $1 AND id = $2;
+SELECT tenant, id, name, definition, metadata, created_at, status, started_at, completed_at, state, context, unmerged
+FROM millrace.workflow_records WHERE tenant = $1 AND id = $2;
 
 -- name: owner_of_workflow
 SELECT w.tenant FROM millrace.tenants t,
@@ -126,7 +127,8 @@ WHERE t.bucket = $2;
 
 -- name: workflow_and_jobs
 -- A workflow and the jobs of its steps as of one instant: [step, id, status] each.
-SELECT w.*, (
+SELECT w.tenant, w.id, w.name, w.definition, w.metadata, w.created_at, w.status, w.started_at, w.completed_at, w.state,
+       w.context, w.unmerged, (
   SELECT json_agg(json_build_array(j.step, j.id, rec.status))
   FROM (SELECT j.step, j.id, j.tenant FROM millrace.jobs j WHERE j.workflow_id = $2 OFFSET 0) AS j,
   LATERAL (SELECT r.status FROM millrace.job_records r WHERE r.tenant = j.tenant AND r.id = j.id OFFSET 0) AS rec

@@ -3,9 +3,9 @@ import { readCronFields, type CronFields } from './cron-fields.js';
 import { firstShown, highWater, segmentsAfter, timeZone, wallAt, type TimeZone } from './time-zone.js';
 
 /**
- * When a crontab expression fires. The grammar is in cron-fields.ts; the walk over the calendar is croner's, in UTC by
- * arithmetic (a fixed offset of zero), so that neither the TZ of the process nor any daylight saving comes into it. In
- * another zone the same walk goes over wall times, and time-zone.ts says at which instants the clock shows them:
+ * When a crontab expression fires. cron-fields.ts has the grammar; croner walks the calendar, in UTC by arithmetic (at
+ * a fixed offset of zero), so that neither the process's TZ nor daylight saving plays any part. In another time zone the
+ * same walk goes over wall times, and time-zone.ts says at which instants the clock shows them:
  *
  * - With a fixed hour, an expression fires when the clock first reaches a wall time or passes over it. What a clock
  *   change skips fires at the change, and what it repeats fires once.
@@ -29,24 +29,21 @@ interface Compiled {
   readonly options: CronOptions;
 }
 
-/** Asked about an expression that parseCron refuses, or about a zone that this runtime does not know. */
+/** Thrown for an expression that parseCron refuses, and for a time zone that this runtime does not know. */
 export class UnreadableCron extends Error {
   override readonly name = 'UnreadableCron';
 }
 
-/** Whether the text is an expression that fires in some year, and if not, what is wrong with it. */
+/** Whether the text is an expression that fires in some year and, if not, what is wrong with it. */
 export function parseCron(expr: string): ParsedCron {
   const read = readCronFields(expr);
   if (!read.ok || hasDay(read.fields)) return read;
-  return { ok: false, error: 'never fires: none of its days exists in any of its months' };
+  return { ok: false, error: 'never fires: none of its months has any of its days' };
 }
 
 export const isTimeZone = (name: string): boolean => timeZone(name) !== null;
 
-/**
- * The first occurrence strictly after the instant, or null when there is none. The expression must have been parsed
- * before.
- */
+/** The first occurrence strictly after the instant, or null if there is none. Throws UnreadableCron. */
 export function nextAfter({ expr, timezone }: Timetable, instantMs: number): number | null {
   const compiled = compiledOf(expr);
   if (timezone === 'UTC') return nextWall(compiled, instantMs);
@@ -99,9 +96,9 @@ function walkFrom({ pattern, options }: Compiled, wallMs: number): number | null
 }
 
 /**
- * The library looks for a 30th or 31st of February and ends up on the second or third of March, past an occurrence
- * before that. No other month is short by more than a day. So no walk is trusted across the beginning of a March; the
- * next one begins right there.
+ * Looking for a 30th or 31st of February, the library ends up on the second or third of March and skips any earlier
+ * occurrence in March. No other month is short by more than a day. So no walk is trusted across the first of March:
+ * the next walk starts there.
  */
 function firstOfMarchAfter(wallMs: number): number {
   const next = wallMs + 1000;
@@ -119,8 +116,8 @@ export function nextN(timetable: Timetable, instantMs: number, n: number): numbe
 }
 
 /**
- * Compiling takes several times as long as asking, and a scheduler asks for the same expressions again and again. At
- * most some 25 MB; oldest out first.
+ * Compiling an expression takes several times as long as evaluating it, and a scheduler evaluates the same expressions
+ * again and again. The cache takes about 25 MB at most; the oldest entry is evicted first.
  */
 const KEPT = 10_000;
 const kept = new Map<string, Compiled>();
@@ -141,7 +138,7 @@ function compiledOf(expr: string): Compiled {
 
 function compile(fields: CronFields): Compiled {
   const pattern = new CronPattern(patternText(fields));
-  // Ten thousand flags for years that are not restricted, and never looked at then: most of what a pattern weighs.
+  // Ten thousand flags, most of a pattern's memory, that are never read unless the year is restricted.
   if (fields.years === null) pattern.year = [];
   return { everyHour: fields.hours.length === 24, pattern, options: { domAndDow: !fields.eitherDay } };
 }
@@ -149,16 +146,15 @@ function compile(fields: CronFields): Compiled {
 const DAYS_IN_MONTH = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
 
 /**
- * Whether any year has such a day. Left to the search, 30 February would be looked for in four hundred years before the
- * answer is no, and a request could keep the process from its work for a while. Weekdays need no look: every date falls
- * on each of them in some year.
+ * Whether any year has such a day. A search for 30 February would go through four hundred years before it gave up, and
+ * one request could block the process meanwhile. Weekdays need no check: every date falls on each of them in some year.
  */
 function hasDay({ days, months, eitherDay }: CronFields): boolean {
   const first = days[0] ?? Infinity;
   return eitherDay || months.some((month) => first <= (DAYS_IN_MONTH[month - 1] ?? 0));
 }
 
-/** What the library is given has been read already: plain lists, so nothing depends on how it would read the rest. */
+/** The library gets plain lists of what has been parsed here, so nothing depends on its own grammar. */
 function patternText(fields: CronFields): string {
   const { seconds, minutes, hours, days, months, weekdays, years, eitherDay } = fields;
   const listOrStar = (list: readonly number[], all: number): string => (list.length === all ? '*' : list.join());
@@ -166,7 +162,7 @@ function patternText(fields: CronFields): string {
     listOrStar(seconds, 60),
     listOrStar(minutes, 60),
     listOrStar(hours, 24),
-    // A star takes a day field out of the question, which is right only where the other one must match as well.
+    // The library ignores a day field that is a star, which is right only if the other one must match as well.
     eitherDay ? days.join() : listOrStar(days, 31),
     listOrStar(months, 12),
     eitherDay ? weekdays.join() : listOrStar(weekdays, 7),

@@ -10,7 +10,7 @@ export interface CronFields {
   readonly hours: readonly number[];
   readonly days: readonly number[];
   readonly months: readonly number[];
-  /** 0 to 6, Sunday first; 7 was read as 0. */
+  /** 0 to 6, Sunday first; 7 has become 0. */
   readonly weekdays: readonly number[];
   /** Null: every year. */
   readonly years: readonly number[] | null;
@@ -38,7 +38,7 @@ const HOUR: Field = { name: 'hour', minimum: 0, maximum: 23 };
 const DAY: Field = { name: 'day-of-month', minimum: 1, maximum: 31 };
 const MONTH: Field = { name: 'month', minimum: 1, maximum: 12, names: MONTHS };
 const WEEKDAY: Field = { name: 'day-of-week', minimum: 0, maximum: 7, names: WEEKDAYS };
-/** Bounded, so that no list of years can send the search for an occurrence through millennia. */
+/** Bounded, so that no search for an occurrence can run through millennia. */
 const YEAR: Field = { name: 'year', minimum: 1970, maximum: 2199 };
 
 const NICKNAMES: Readonly<Record<string, string>> = {
@@ -51,7 +51,7 @@ const NICKNAMES: Readonly<Record<string, string>> = {
   '@annually': '0 0 1 1 *',
 };
 
-/** Thrown and caught within this file: deep inside a field there is no other way to say what is wrong. */
+/** Thrown and caught within this file only, from deep inside a field. */
 class Unreadable extends Error {}
 
 export function readCronFields(expr: string): FieldsOrError {
@@ -67,12 +67,11 @@ function splitFields(expr: string): string[] {
   const words = expr.trim().split(/\s+/);
   const [first = ''] = words;
   if (/^(cron_)?tz=/i.test(first)) {
-    throw new Unreadable('has a time zone; give it in the field timezone instead');
+    throw new Unreadable('must not name a time zone: the field timezone does');
   }
   if (!first.startsWith('@')) return words;
   const nickname = first.toLowerCase();
-  if (nickname === '@reboot')
-    throw new Unreadable('must not be @reboot: a service that runs for ever has no such moment');
+  if (nickname === '@reboot') throw new Unreadable('must not be @reboot: the service has no such moment');
   const meaning = Object.hasOwn(NICKNAMES, nickname) ? NICKNAMES[nickname] : undefined;
   if (meaning === undefined || words.length > 1) {
     throw new Unreadable(`must be one of ${Object.keys(NICKNAMES).join(', ')}, or five to seven fields`);
@@ -128,7 +127,7 @@ function itemValues(field: Field, item: string): number[] {
   return found;
 }
 
-/** Sunday stands at both ends of the week: as a name at the end of a range it is the later one. */
+/** Sunday is at both ends of the week: as a name at the end of a range it is the later one. */
 function upperEnd(field: Field, low: number, text: string): number {
   const value = valueOf(field, text);
   return field === WEEKDAY && value < low && /^sun/i.test(text) ? 7 : value;
@@ -146,10 +145,7 @@ function valueOf(field: Field, text: string): number {
   return value;
 }
 
-/**
- * As many as the field has values is the most that can make sense: every 24th hour (`*` over 24) is common and means
- * midnight.
- */
+/** A step may be as large as the field has values: every 24th hour (`*` over 24) is common and means midnight. */
 function stepOf(field: Field, text: string): number {
   const most = field.maximum - field.minimum + (field === WEEKDAY ? 0 : 1);
   const step = Number(text);

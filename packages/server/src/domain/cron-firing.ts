@@ -1,45 +1,44 @@
 import type { CronFiringKind } from '@millrace/contract';
 import { nextAfter, type Timetable } from './cron-expression.js';
 
-/** What to do about an occurrence that is due: under which name to fire it, and which occurrence comes after it. */
+/** What to do about an occurrence that is due: which kind of firing it is, and which occurrence follows. */
 export interface FiringDecision {
   readonly kind: CronFiringKind;
-  /** Null: this was the last one. */
+  /** Null: there is no further occurrence. */
   readonly next: number | null;
 }
 
 /** One look of a scheduler at what is due. */
 export interface Look {
   readonly nowMs: number;
-  /** Since when the same scheduler has been there without a break. */
+  /** Since when this scheduler has been running without interruption. */
   readonly watchedSinceMs: number;
 }
 
 /**
- * An occurrence can be late or missed. Late: a busy scheduler comes to it after its instant; it has missed nothing, and
- * every occurrence gets its job, even of a schedule that fires every second. Missed: nobody was there.
+ * An occurrence can be late or missed. Late: a busy scheduler reaches it after its instant; nothing was missed, and
+ * every occurrence gets its job, even if the schedule fires every second. Missed: no scheduler was running.
  *
- * Within this time it was late, whoever finds it: no fleet is away and back again in two seconds.
+ * Within this time an occurrence counts as late, whoever finds it: no fleet is down and up again within two seconds.
  */
 export const LATE_MS = 2_000;
 /**
- * And within this time if the scheduler that finds it has been there since before it was due: thousands of schedules on
- * the hour make a backlog, not an absence. Beyond it the fleet cannot keep up, and to collapse what has piled up is the
- * way out.
+ * The same if the scheduler that finds the occurrence has been running since before it was due: thousands of schedules
+ * on the hour make a backlog, not an absence. Beyond this time the fleet cannot keep up, and collapsing the backlog is
+ * the way out.
  */
 export const BACKLOG_MS = 30_000;
 
 /**
- * `overdueMs`: by how much the scheduler comes later than it meant to, when it went to sleep or sent its last
- * statement. Up to LATE_MS it has been there all the time; otherwise it was stopped, or cut off, and its watch begins
- * anew.
+ * `overdueMs`: how much later the scheduler is back than it intended when it went to sleep or sent its last statement.
+ * Up to LATE_MS it has been running all the time; otherwise it was stopped or cut off, and its watch starts again.
  */
 export function look(previous: Look | null, nowMs: number, overdueMs: number): Look {
   const unbroken = previous !== null && overdueMs <= LATE_MS;
   return { nowMs, watchedSinceMs: unbroken ? previous.watchedSinceMs : nowMs };
 }
 
-/** Missed occurrences collapse: the first of them fires as the catch-up of all, and the cadence goes on after now. */
+/** Missed occurrences collapse: the first of them fires as the catch-up for all, and the schedule resumes after now. */
 export function decideFiring(timetable: Timetable, occurrenceMs: number, seen: Look): FiringDecision {
   if (isMissed(occurrenceMs, seen)) return { kind: 'catch_up', next: nextAfter(timetable, seen.nowMs) };
   return { kind: 'on_time', next: nextAfter(timetable, occurrenceMs) };

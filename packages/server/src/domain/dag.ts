@@ -1,10 +1,10 @@
-import type { OnFailure, WorkflowStatus } from '@millrace/contract';
+import { WORKFLOW_MAX_DEPENDENCIES, type OnFailure, type TerminalWorkflowStatus } from '@millrace/contract';
 
 /**
  * The rules of workflows: pure functions over a graph and the state of its steps.
  *
- * The state of a run is one letter a step, in order of definition. It says what the workflow knows by itself; whether an enqueued step's
- * job is waiting, running or retrying at this moment is the job's business.
+ * The state of a run is one letter per step, in order of definition. It says what the workflow knows by itself; whether
+ * the job of an enqueued step is waiting, running or retrying at this moment is the job's business.
  */
 export const STEP = {
   /** Its dependencies are not all satisfied. */
@@ -83,7 +83,22 @@ export function buildGraph(definitions: readonly StepDefinition[]): BuiltGraph {
   return { graph };
 }
 
-/** Steps on a cycle, each depending on the one before it, from the one that was defined first; null when there is none. */
+/**
+ * The step whose dependencies are too many, counted together with those of the steps before it. Judged when a workflow is
+ * created, not when it is read: one that was stored before there was a limit still runs.
+ */
+export function findExcess(graph: Graph): GraphProblem | null {
+  let count = 0;
+  for (const [step, { dependsOn }] of graph.entries()) {
+    count += dependsOn.length;
+    if (count <= WORKFLOW_MAX_DEPENDENCIES) continue;
+    const message = `a workflow may have at most ${WORKFLOW_MAX_DEPENDENCIES} dependencies, all steps together`;
+    return { step, field: 'depends_on', message };
+  }
+  return null;
+}
+
+/** Steps on a cycle, each depending on the one before it, starting with the one defined first; null if there is none. */
 function findCycle(graph: Graph): number[] | null {
   const open = graph.map((step) => step.dependsOn.length);
   const free = open.flatMap((n, step) => (n === 0 ? [step] : []));
@@ -96,7 +111,7 @@ function findCycle(graph: Graph): number[] | null {
   }
   const stuck = open.findIndex((n) => n > 0);
   if (stuck === -1) return null;
-  // Whoever is stuck depends on somebody who is stuck: walking up must come round.
+  // A step that is stuck depends on another that is stuck, so walking up must come round.
   const seen = new Map<number, number>();
   const path: number[] = [];
   let step = stuck;
@@ -117,7 +132,7 @@ export interface StepOutcome {
   readonly outcome: 'completed' | 'failed' | 'cancelled';
 }
 
-export type WorkflowEnd = Extract<WorkflowStatus, 'completed' | 'failed' | 'partially_failed' | 'cancelled'>;
+export type WorkflowEnd = TerminalWorkflowStatus;
 
 export interface Advance {
   readonly state: RunState;
@@ -135,8 +150,8 @@ export function begin(graph: Graph): Advance {
 }
 
 /**
- * What follows from jobs of steps having ended, all at once: first every step takes its own outcome, then the policies speak, so the order
- * within one batch does not matter. Outcomes of steps that had no unfinished job change nothing.
+ * What follows when the jobs of steps end, all at once: first every step takes its own outcome, then the policies apply, so
+ * the order within one batch does not matter. Outcomes of steps without an unfinished job change nothing.
  */
 export function advance(graph: Graph, state: RunState, outcomes: readonly StepOutcome[]): Advance {
   const letters = [...state] as StepLetter[];
@@ -157,7 +172,7 @@ export function advance(graph: Graph, state: RunState, outcomes: readonly StepOu
   return { state: letters.join(''), enqueue, cancel: [], end: endOf(letters) };
 }
 
-/** The workflow is cancelled by hand: nothing unfinished goes on. */
+/** The workflow is cancelled by its tenant: every unfinished step is cancelled. */
 export function cancelRun(state: RunState): Advance {
   return stop([...state] as StepLetter[], 'cancelled');
 }

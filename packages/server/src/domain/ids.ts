@@ -1,17 +1,18 @@
 /**
- * Ids are UUIDs of version 7 in two halves. The database makes the first 16 hex digits from its own clock (`millrace.id_prefix`), so that
- * ids sort as creation instants do. The server makes the last 16:
+ * Ids are UUIDs of version 7 in two halves. The database makes the first 16 hex digits from its own clock
+ * (`millrace.id_prefix`), so that ids sort by creation time. The server makes the last 16:
  *
  *   variant (2 bits) | step of a workflow (1) | position in the statement (13) | tenant bucket (16) | randomness (32)
  *
- * The position keeps the order of a batch. The bucket leads from an id back to its tenant (see the tenants table). The job of a workflow's
- * step says so in its id, because it ends differently: its workflow must be locked first.
+ * The position keeps the order of a batch. The bucket leads from an id back to its tenant (see the tenants table). The
+ * job of a workflow step is marked as such in its id, because it is settled differently: its workflow must be locked
+ * first.
  */
 export const MAX_POSITION = 0x1fff;
 const VARIANT = 0x8000;
 const STEP = 0x2000;
 
-/** FNV-1a over the UTF-8 bytes, folded to 16 bits. It is stored: it must never change. */
+/** FNV-1a over the UTF-8 bytes, folded to 16 bits. Buckets are stored, so this must never change. */
 export function bucketOf(tenant: string): number {
   let hash = 0x811c9dc5;
   for (const byte of Buffer.from(tenant)) hash = Math.imul(hash ^ byte, 0x01000193) >>> 0;
@@ -23,7 +24,7 @@ export function idSuffix(position: number, bucket: number, random: string, isSte
   return hex4(VARIANT | (isStep ? STEP : 0) | (position & MAX_POSITION)) + hex4(bucket) + random;
 }
 
-/** Completes suffixes to ids, all of the statement whose prefix this is. */
+/** Turns suffixes into ids: all ids of one statement share its prefix. */
 export function idsWith(prefix: string): (suffix: string) => string {
   const head = `${prefix.slice(0, 8)}-${prefix.slice(8, 12)}-${prefix.slice(12)}`;
   return (suffix) => `${head}-${suffix.slice(0, 4)}-${suffix.slice(4)}`;
@@ -37,14 +38,14 @@ export function isStepId(id: string): boolean {
   return (Number.parseInt(id.slice(19, 23), 16) & STEP) !== 0;
 }
 
-/** The instant of creation, which every id of a job carries, in milliseconds since 1970. */
+/** The instant of creation, which every id carries, in milliseconds since 1970. */
 export function createdMsOf(id: string): number {
   return Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16);
 }
 
 /**
- * The same to the microsecond, as RFC 3339 without trailing zeros: what the database says of the row. Jobs of one statement share it and tend
- * to be asked for one after the other, hence the memory of one.
+ * The same to the microsecond, as RFC 3339 without trailing zeros: exactly what the row's created_at says. The jobs of
+ * one statement share it and tend to be read one after the other, hence a cache of one.
  */
 export function createdAtOf(id: string): string {
   const instant = id.slice(0, 18);
@@ -65,7 +66,7 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
 export const isUuid = (text: string): boolean => UUID.test(text);
 
-/** With a digit in front that is cut off again: cheaper than padding, and ids are made by the thousand. */
+/** Adds a leading digit and cuts it off again: cheaper than padding, and ids are made by the thousand. */
 function hex4(value: number): string {
   return (0x10000 | value).toString(16).slice(1);
 }

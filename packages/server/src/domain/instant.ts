@@ -1,6 +1,6 @@
 /**
- * Instants on the wire: RFC 3339 with an offset or Z, normalised to UTC with exactly six digits of a second, which is
- * what PostgreSQL keeps. A JavaScript Date only serves as a calendar here; it never carries the fraction.
+ * Instants on the wire: RFC 3339 with an offset or Z, normalised to UTC with exactly six fractional digits, which is
+ * what PostgreSQL stores. A JavaScript Date serves only as a calendar here; it never carries the fraction.
  */
 
 const RFC_3339 = /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d+))?(?:[Zz]|([+-])(\d\d):(\d\d))$/;
@@ -8,9 +8,9 @@ const RFC_3339 = /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d+))?(?:[
 const DAYS_IN_MONTH = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31] as const;
 
 /**
- * Returns `2030-01-31T09:00:00.000000Z`, or null when the text names no instant. Digits beyond microseconds are cut.
- * A leap second is read as the instant that follows it, as PostgreSQL does, and only at the end of a month in UTC,
- * where one can occur. Years outside 1 to 9999, after the offset is applied, have no RFC 3339 form and are refused.
+ * Returns `2030-01-31T09:00:00.000000Z`, or null if the text is not an instant. Digits beyond microseconds are cut.
+ * A leap second is read as the instant that follows it, as in PostgreSQL, and accepted only at the end of a month in
+ * UTC, where one can occur. Years outside 1 to 9999 (in UTC) have no RFC 3339 form and are refused.
  */
 export function parseInstant(text: string): string | null {
   const match = RFC_3339.exec(text);
@@ -35,8 +35,8 @@ export function parseInstant(text: string): string | null {
 }
 
 /**
- * An instant out of a query string, where a `+` that was not percent-encoded arrives as a space. Only the offset can
- * hold one, so putting it back is safe.
+ * An instant from a query string, where a `+` that was not percent-encoded arrives as a space. Only the offset can
+ * contain one, so putting it back is safe.
  */
 export const parseQueryInstant = (text: string): string | null => parseInstant(text.replace(/ (?=\d\d:\d\d$)/, '+'));
 

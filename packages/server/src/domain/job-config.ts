@@ -2,8 +2,8 @@ import { DEFAULT_JOB_CONFIG, type JobConfig, type PartialJobConfig } from '@mill
 import { invalidField } from './errors.js';
 
 /**
- * Fills in a policy whose bounds were checked already. Null means that nothing differs from the defaults, whether the
- * caller left the fields out or spelled the defaults: the common job stores no configuration at all.
+ * Fills in a policy whose bounds have been checked. Null means that nothing differs from the defaults, whether the
+ * caller omitted the fields or stated the defaults: most jobs store no configuration at all.
  */
 export function resolveJobConfig(given: PartialJobConfig | null | undefined, path = 'config'): JobConfig | null {
   if (given === null || given === undefined) return null;
@@ -20,39 +20,26 @@ export function resolveJobConfig(given: PartialJobConfig | null | undefined, pat
   return isDefault(config) ? null : config;
 }
 
-/** What was given and nothing else, under the names that are stored: what a definition shows of itself. */
+/** What the caller gave and nothing else, under the stored names: what a definition shows. */
 export function givenJobConfig(given: PartialJobConfig | null | undefined): PartialJobConfig {
   const { timeout, timeout_secs: timeoutSecs, ...rest } = given ?? {};
-  const fields: Record<keyof JobConfig, unknown> = {
-    priority: rest.priority,
-    max_retries: rest.max_retries,
-    timeout_secs: timeout ?? timeoutSecs,
-    retry_backoff: rest.retry_backoff,
-    retry_delay_secs: rest.retry_delay_secs,
-    retry_max_delay_secs: rest.retry_max_delay_secs,
-    jitter_factor: rest.jitter_factor,
-  };
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined && value !== null));
+  const stored: PartialJobConfig = { ...rest, timeout_secs: timeout ?? timeoutSecs ?? null };
+  const fields = FIELDS.map((field) => [field, stored[field]] as const);
+  return Object.fromEntries(fields.filter(([, value]) => value !== undefined && value !== null));
 }
 
-/** `timeout` in create requests, `timeout_secs` in what is stored: one field, and two values for it are a mistake. */
+/** Create requests say `timeout`, stored jobs `timeout_secs`: it is one field, and two values for it are a mistake. */
 function timeoutOf(given: PartialJobConfig, path: string): number | null {
   const timeout = given.timeout ?? given.timeout_secs ?? null;
   if (timeout !== (given.timeout_secs ?? timeout)) {
-    const message = 'must equal timeout when both are given';
-    throw invalidField(`${path}.timeout_secs`, message);
+    throw invalidField(`${path}.timeout_secs`, 'must equal timeout if both are given');
   }
   return timeout;
 }
 
-/** JSON has a negative zero; it passes every bound and would be a surprise in SQL text. */
+/** JSON has a negative zero, which passes every bound and would be a surprise in SQL text. */
 const positiveZero = (value: number): number => value + 0;
 
-const isDefault = (config: JobConfig): boolean =>
-  config.priority === DEFAULT_JOB_CONFIG.priority &&
-  config.max_retries === DEFAULT_JOB_CONFIG.max_retries &&
-  config.timeout_secs === DEFAULT_JOB_CONFIG.timeout_secs &&
-  config.retry_backoff === DEFAULT_JOB_CONFIG.retry_backoff &&
-  config.retry_delay_secs === DEFAULT_JOB_CONFIG.retry_delay_secs &&
-  config.retry_max_delay_secs === DEFAULT_JOB_CONFIG.retry_max_delay_secs &&
-  config.jitter_factor === DEFAULT_JOB_CONFIG.jitter_factor;
+const FIELDS = Object.keys(DEFAULT_JOB_CONFIG) as readonly (keyof JobConfig)[];
+
+const isDefault = (config: JobConfig): boolean => FIELDS.every((field) => config[field] === DEFAULT_JOB_CONFIG[field]);

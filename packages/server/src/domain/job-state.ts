@@ -1,9 +1,9 @@
-import type { JobStatus } from '@millrace/contract';
+import { TERMINAL_JOB_STATUSES, type JobStatus } from '@millrace/contract';
 
 /**
- * The life of a job as data: which event leads from which state to which. Everything that changes a job's state is one of these events;
- * a pair that is not here changes nothing. The SQL is held against this table by a test that drives every state through
- * every event, and docs/state-machine.md is printed from it.
+ * The life of a job as data: which event leads from which state to which. Everything that changes a job's state is one
+ * of these events; a pair of state and event that is not here changes nothing. A test checks the SQL against this table
+ * by driving every state through every event, and docs/state-machine.md is generated from it.
  */
 export const JOB_EVENTS = [
   'claim',
@@ -21,24 +21,24 @@ export const JOB_EVENTS = [
 
 export type JobEvent = (typeof JOB_EVENTS)[number];
 
-/** For the document: what each event is. */
+/** For docs/state-machine.md: what each event is. */
 export const EVENT_MEANINGS: Readonly<Record<JobEvent, string>> = {
-  claim: 'a worker leases it, once scheduled_at has passed',
+  claim: 'a worker leases the job once scheduled_at has passed',
   complete: 'its worker reports success under the lease token',
-  fail_with_budget: 'its worker reports a retryable failure, or runs into the timeout, and retries are left',
-  fail_without_budget: 'the same, and no retry is left',
+  fail_with_budget: 'its worker reports a retryable failure or exceeds the timeout, and retries are left',
+  fail_without_budget: 'the same, but no retry is left',
   fail_permanently: 'its worker reports a failure that is not retryable',
-  handler_missing: 'the in-process pool claimed it and knows no handler for its task',
-  expire_with_budget: 'its lease ran out and the janitor reclaimed it, and retries are left',
-  expire_without_budget: 'the same, and no retry is left',
-  release_first: 'its worker gave it back unfinished (shutdown, or a client that hung up), and it never failed before',
-  release_retry: 'the same, and it failed before',
+  handler_missing: 'the in-process pool claimed it and has no handler for its task',
+  expire_with_budget: 'its lease expired and the janitor reclaimed it, and retries are left',
+  expire_without_budget: 'the same, but no retry is left',
+  release_first: 'its worker gave it back unfinished (shutdown, or a client that hung up), and it has never failed',
+  release_retry: 'the same, but it has failed before',
   cancel: 'its tenant cancels it',
 };
 
 export interface Transition {
   readonly to: JobStatus;
-  /** For the document: what else happens, in the same transaction. */
+  /** For docs/state-machine.md: what else happens in the same transaction. */
   readonly also: string;
 }
 
@@ -47,11 +47,11 @@ type Table = Readonly<Record<JobEvent, Readonly<Partial<Record<JobStatus, Transi
 const toRunning: Transition = { to: 'running', also: 'a new lease token; delivery_count + 1; started_at' };
 const toRetrying: Transition = {
   to: 'retrying',
-  also: 'retry_count + 1; scheduled_at and next_retry_at at the backoff instant; error_message',
+  also: 'retry_count + 1; scheduled_at and next_retry_at move to the end of the backoff; error_message',
 };
 const exhausted: Transition = { to: 'failed', also: 'a dead letter, reason max_attempts_exceeded; completed_at' };
 const released =
-  'back as it was: same scheduled_at, no budget consumed; a claim whose client had hung up is not even counted as a delivery';
+  'as before the claim: same scheduled_at, no retry used; a claim whose client had hung up is no delivery either';
 const toCancelled: Transition = { to: 'cancelled', also: 'completed_at; no dead letter' };
 
 export const TRANSITIONS: Table = {
@@ -68,18 +68,18 @@ export const TRANSITIONS: Table = {
   cancel: { pending: toCancelled, retrying: toCancelled, running: toCancelled },
 };
 
-export const TERMINAL: ReadonlySet<JobStatus> = new Set(['completed', 'failed', 'cancelled']);
+const TERMINAL: ReadonlySet<JobStatus> = new Set(TERMINAL_JOB_STATUSES);
 
 export const isTerminal = (status: JobStatus): boolean => TERMINAL.has(status);
 
-/** The state after the event, or null where the event changes nothing. */
+/** The state after the event, or null if the event changes nothing. */
 export function nextState(from: JobStatus, event: JobEvent): JobStatus | null {
   return TRANSITIONS[event][from]?.to ?? null;
 }
 
 /**
- * How far a job has come: states of one job grow in rank as it lives, so two of them tell whether something was missed in between.
- * Waiting after d deliveries is 2d, running the d-th delivery 2d − 1.
+ * How far a job has come. The rank of a job's states only grows, so two of them show whether one in between was missed.
+ * Waiting after d deliveries ranks 2d, running the d-th delivery 2d − 1.
  */
 export function rank(state: { readonly status: JobStatus; readonly delivery_count: number }): number {
   if (isTerminal(state.status)) return Number.POSITIVE_INFINITY;

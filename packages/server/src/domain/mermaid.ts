@@ -2,10 +2,17 @@ import type { StepStatus } from '@millrace/contract';
 import type { Graph } from './dag.js';
 
 /**
- * A workflow as a Mermaid diagram. A step whose name is a plain word is a node of that name, so that the text reads by itself; any other is
- * called s0, s1, … by its place. The label of a node is the step's name in quotes, with everything that means something to
- * Mermaid, to its Markdown or to HTML written as an entity: no name can be taken for syntax.
+ * A workflow as a Mermaid diagram. A step whose name is a plain word becomes a node of that name, so that the text reads by
+ * itself; any other is called s0, s1, … by its position. The label of a node is the step's name in quotes, with everything
+ * that means something to Mermaid, to its Markdown or to HTML written as an entity: no name can be taken for syntax.
+ *
+ * Nodes and arrows are bounded in number (1000 steps, WORKFLOW_MAX_DEPENDENCIES), and here in length: a diagram stays below
+ * a megabyte whatever the names are. Arrows that would take more than their share name all nodes by position, and a label
+ * that would take more than its share is cut.
  */
+const MAX_ARROW_CHARACTERS = 400_000;
+const MAX_LABEL_BYTES = 500_000;
+
 const COLOURS: Record<StepStatus, string> = {
   pending: 'fill:#e5e7eb,stroke:#6b7280,color:#111827',
   running: 'fill:#bfdbfe,stroke:#2563eb,color:#111827',
@@ -16,13 +23,31 @@ const COLOURS: Record<StepStatus, string> = {
 };
 
 export function mermaid(graph: Graph, statuses: readonly StepStatus[]): string {
-  const ids = graph.map((step, index) => nodeId(step.name, index));
-  const nodes = graph.map((step, index) => `  ${ids[index]}["${label(step.name)}"]:::${statuses[index] ?? 'pending'}`);
-  const edges = graph.flatMap((step, index) => step.dependsOn.map((before) => `  ${ids[before]} --> ${ids[index]}`));
+  const { ids, arrows } = drawArrows(graph);
+  const room = Math.floor(MAX_LABEL_BYTES / graph.length);
+  const nodes = graph.map(
+    (step, index) => `  ${ids[index]}["${label(step.name, room)}"]:::${statuses[index] ?? 'pending'}`,
+  );
   const used = [...new Set(statuses)].sort();
   const classes = used.map((status) => `  classDef ${status} ${COLOURS[status]}`);
-  return ['graph TD', ...nodes, ...edges, ...classes].join('\n');
+  return ['graph TD', ...nodes, ...arrows, ...classes].join('\n');
 }
+
+function drawArrows(graph: Graph): { readonly ids: readonly string[]; readonly arrows: readonly string[] } {
+  const named = graph.map((step, index) => nodeId(step.name, index));
+  const length = graph.reduce(
+    (sum, step, index) =>
+      step.dependsOn.reduce((rest, before) => rest + arrow(named[before]!, named[index]!).length, sum),
+    0,
+  );
+  const ids = length <= MAX_ARROW_CHARACTERS ? named : graph.map((_, index) => `s${index}`);
+  return {
+    ids,
+    arrows: graph.flatMap((step, index) => step.dependsOn.map((before) => arrow(ids[before]!, ids[index]!))),
+  };
+}
+
+const arrow = (from: string, to: string): string => `  ${from} --> ${to}`;
 
 const PLAIN_WORD = /^[A-Za-z][A-Za-z0-9]*(?:[_-][A-Za-z0-9]+)*$/;
 const MADE_UP = /^s\d+$/;
@@ -44,13 +69,20 @@ const WORD = /[\p{L}\p{N}]/u;
 /** Harmless between two letters; at the edge of a word they may begin a list, an emphasis or a code block. */
 const JOINT = /[ _.,-]/;
 
-function label(name: string): string {
+function label(name: string, room: number): string {
   const characters = [...name];
   const isWord = (at: number): boolean => WORD.test(characters[at] ?? '');
-  return characters
-    .map((character, at) => {
-      const stays = isWord(at) || (JOINT.test(character) && isWord(at - 1) && isWord(at + 1));
-      return stays ? character : `#${character.codePointAt(0)};`;
-    })
-    .join('');
+  let text = '';
+  let left = room;
+  for (const [at, character] of characters.entries()) {
+    const stays = isWord(at) || (JOINT.test(character) && isWord(at - 1) && isWord(at + 1));
+    const next = stays ? character : entity(character);
+    left -= Buffer.byteLength(next);
+    if (left < 0) return text + ELLIPSIS;
+    text += next;
+  }
+  return text;
 }
+
+const entity = (character: string): string => `#${character.codePointAt(0)};`;
+const ELLIPSIS = entity('…');

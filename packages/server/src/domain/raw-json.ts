@@ -2,8 +2,8 @@
  * Finds the exact source text of fields in a JSON document, so that what a caller sent is what is stored: numbers
  * beyond 2^53, the spelling of escapes and the order of keys survive.
  *
- * The text must already have passed JSON.parse. That is what keeps the scanner small: it looks for boundaries and
- * never has to doubt them.
+ * The text must already have passed JSON.parse. That keeps the scanner small: it looks for boundaries and never has to
+ * validate anything.
  */
 
 const QUOTE = 0x22;
@@ -16,7 +16,7 @@ const CLOSE_BRACKET = 0x5d;
 
 /**
  * The texts of the named fields of a JSON object, in the order of `names`; undefined where a field is absent.
- * Of duplicate keys the last one counts, as in JSON.parse.
+ * The last of several duplicate keys counts, as in JSON.parse.
  */
 export function rawFields(text: string, names: readonly string[]): (string | undefined)[] {
   const found = noneOf(names);
@@ -55,14 +55,14 @@ export function rawEntries(text: string): Map<string, string> {
   return entries;
 }
 
-/** A JSON object of fields whose texts are known. */
+/** The JSON object with these fields. */
 export function objectText(entries: Iterable<readonly [key: string, text: string]>): string {
   const fields: string[] = [];
   for (const [key, text] of entries) fields.push(`${JSON.stringify(key)}:${text}`);
   return `{${fields.join(',')}}`;
 }
 
-/** Of the object that begins at `from` or after space; returns the position after it. */
+/** Visits the fields of the object that begins at `from`, white space aside; returns the position after the object. */
 function eachField(text: string, from: number, visit: Visit): number {
   let at = skipSpace(text, skipSpace(text, from) + 1);
   while (text.charCodeAt(at) !== CLOSE_BRACE) {
@@ -96,7 +96,7 @@ function keyOf(text: string, start: number, end: number): string {
   return key.includes('\\') ? (JSON.parse(text.slice(start, end)) as string) : key;
 }
 
-/** `at` stands on the opening quote; returns the position after the closing one. */
+/** `at` is the position of the opening quote; returns the position after the closing one. */
 function endOfString(text: string, at: number): number {
   let end = at;
   do end = text.indexOf('"', end + 1);
@@ -104,7 +104,7 @@ function endOfString(text: string, at: number): number {
   return end + 1;
 }
 
-/** An odd number of backslashes before a quote escapes it. */
+/** A quote is escaped if an odd number of backslashes precedes it. */
 function isEscaped(text: string, at: number): boolean {
   let before = at - 1;
   while (text.charCodeAt(before) === BACKSLASH) before--;
@@ -133,7 +133,7 @@ function endOfContainer(text: string, start: number): number {
   return at;
 }
 
-/** A number, true, false or null ends where something follows that cannot belong to it. */
+/** A number, true, false or null ends before the first character that cannot belong to it. */
 function endOfScalar(text: string, start: number): number {
   let at = start;
   while (at < text.length) {

@@ -9,11 +9,11 @@ import type {
 } from '@millrace/contract';
 
 /**
- * The records of the service, as every layer knows them: plain data, no behaviour.
+ * The records of the service, as every layer sees them: plain data, no behaviour.
  *
- * JSON that belongs to a caller (payload, result, metadata) travels as the text that was sent and is never
- * re-encoded on its way in or out: numbers beyond 2^53 and key order survive. Instants are RFC 3339 text in UTC
- * with PostgreSQL's microseconds; a JavaScript Date would drop three digits.
+ * JSON that belongs to a caller (payload, result, metadata) travels as the text that was sent and is never re-encoded
+ * on its way in or out: numbers beyond 2^53 and the order of keys survive. Instants are RFC 3339 text in UTC with
+ * PostgreSQL's microseconds; a JavaScript Date would drop three digits.
  */
 export type JsonText = string;
 export type Instant = string;
@@ -22,7 +22,7 @@ export interface JobSpec {
   readonly task: string;
   readonly queue: string;
   readonly payload: JsonText;
-  /** null: every default. Stored as null, so that the common job carries no configuration at all. */
+  /** null: every default. It is stored as null, so that most jobs carry no configuration at all. */
   readonly config: JobConfig | null;
   readonly runAt: Instant | null;
   readonly metadata: JsonText | null;
@@ -74,9 +74,9 @@ export interface StepSpec {
   readonly task: string;
   readonly payload: JsonText;
   readonly dependsOn: readonly string[];
-  /** As it was given, in stored field names: what the API shows. */
+  /** As given, under the stored field names: what the API shows. */
   readonly config: JsonText;
-  /** What it makes of the step's job. null: every default. */
+  /** The resulting configuration of the step's job. null: every default. */
   readonly jobConfig: JobConfig | null;
   readonly onFailure: OnFailure;
   readonly metadata: JsonText | null;
@@ -94,7 +94,7 @@ export interface WorkflowRecord {
   readonly tenant_id: string;
   readonly name: string;
   readonly status: WorkflowStatus;
-  /** The steps as they were defined: the text of a JSON array, ready to be shown. */
+  /** The steps as defined: the text of a JSON array, ready to be shown. */
   readonly steps: JsonText;
   readonly context: JsonText;
   readonly metadata: JsonText;
@@ -117,9 +117,9 @@ export interface CronSpec {
   readonly task: string;
   readonly queue: string;
   readonly payload: JsonText;
-  /** As it was given, in stored field names: what the API shows. */
+  /** As given, under the stored field names: what the API shows. */
   readonly config: JsonText;
-  /** What it makes of a job. null: every default. */
+  /** The resulting configuration of each job. null: every default. */
   readonly jobConfig: JobConfig | null;
 }
 

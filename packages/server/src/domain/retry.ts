@@ -5,7 +5,7 @@ export type FailureVerdict =
   { readonly kind: 'retry'; readonly delaySecs: number } | { readonly kind: 'dead'; readonly reason: DeadLetterReason };
 
 export interface FailedAttempt {
-  /** Retries consumed before this failure. */
+  /** Retries used before this failure. */
   readonly retryCount: number;
   readonly retryable: boolean;
 }
@@ -17,7 +17,7 @@ export function judgeFailure(attempt: FailedAttempt, config: JobConfig, random: 
   return { kind: 'retry', delaySecs: retryDelaySecs(config, attempt.retryCount, random) };
 }
 
-/** The delay before retry number n, counting from 0: grown, then capped, then jittered, in seconds with fractions. */
+/** The delay before retry n, counting from 0: grown, then capped, then jittered; in seconds, with fractions. */
 export function retryDelaySecs(config: JobConfig, n: number, random: number): number {
   const capped = Math.min(grownDelay(config, n), config.retry_max_delay_secs);
   const factor = 1 - config.jitter_factor + 2 * config.jitter_factor * random;

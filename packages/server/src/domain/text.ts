@@ -1,15 +1,15 @@
 /**
- * What text may become a name, a key or a message. PostgreSQL's text cannot hold NUL, and a lone surrogate has no
- * UTF-8 form at all; both are legal inside a JSON string, so they do arrive.
+ * Which text may become a name, a key or a message. PostgreSQL's text cannot hold NUL, and a lone surrogate has no
+ * UTF-8 form at all; both are legal in a JSON string, so they do arrive.
  */
 
-// With the `u` flag a surrogate that is half of a pair is no character of its own, so only lone ones match.
+// With the `u` flag half of a surrogate pair is not a character by itself, so only lone surrogates match.
 const UNSTORABLE = /[\0\p{Surrogate}]/u;
 const UNSTORABLE_EVERYWHERE = /[\0\p{Surrogate}]/gu;
 
 export const isStorableText = (text: string): boolean => !UNSTORABLE.test(text);
 
-/** Characters as a reader counts them: a pair of surrogates is one. */
+/** The number of code points: a surrogate pair counts once. */
 export function characterCount(text: string): number {
   let count = text.length;
   for (let i = 0; i < text.length - 1; i++) {
@@ -21,16 +21,16 @@ export function characterCount(text: string): number {
   return count;
 }
 
-/** Text that can be stored, at most `maxLength` UTF-16 units of it. Never refuses: a report of failure must land. */
+/** Text that can be stored, at most `maxLength` UTF-16 units of it. Never throws: a failure report must be accepted. */
 export function cleanText(text: string, maxLength: number): string {
   const cut = text.length <= maxLength ? text : text.slice(0, endOfCharacter(text, maxLength));
   return isStorableText(cut) ? cut : cut.replace(UNSTORABLE_EVERYWHERE, '\uFFFD');
 }
 
-/** Steps back by one when `end` would tear a pair of surrogates apart. */
+/** Steps back by one if `end` would split a surrogate pair. */
 function endOfCharacter(text: string, end: number): number {
-  const tearsPair = isHighSurrogate(text.charCodeAt(end - 1)) && isLowSurrogate(text.charCodeAt(end));
-  return tearsPair ? end - 1 : end;
+  const splitsPair = isHighSurrogate(text.charCodeAt(end - 1)) && isLowSurrogate(text.charCodeAt(end));
+  return splitsPair ? end - 1 : end;
 }
 
 const isHighSurrogate = (unit: number): boolean => unit >= 0xd800 && unit <= 0xdbff;

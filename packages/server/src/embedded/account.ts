@@ -2,8 +2,8 @@ import { readFileSync, statSync } from 'node:fs';
 import { EmbeddedError } from './errors.js';
 
 /**
- * Who runs PostgreSQL, which refuses to be root. An ordinary user runs it himself (null). Root hands it to the owner of
- * the data directory, and on a new one to an account that exists on nearly every system.
+ * The account that runs PostgreSQL, which refuses to run as root. Null: the current user, who is not root. Root hands
+ * PostgreSQL to the owner of the data directory and, for a new one, to an account that nearly every system has.
  */
 export interface Account {
   readonly uid: number;
@@ -41,11 +41,12 @@ function unprivilegedAccount(): Account {
     .split('\n')
     .map((line) => line.split(':'));
   for (const name of CANDIDATES) {
-    const entry = entries.find((each) => each[0] === name);
-    const [uid, gid] = [Number(entry?.[2]), Number(entry?.[3])];
+    const [, , userId, groupId] = entries.find(([user]) => user === name) ?? [];
+    const [uid, gid] = [Number(userId), Number(groupId)];
     if (uid > 0 && gid >= 0) return { uid, gid };
   }
   throw new EmbeddedError(
-    `PostgreSQL refuses to run as root, and none of the users ${CANDIDATES.join(', ')} exists; start as an ordinary user or set DATABASE_URL`,
+    `PostgreSQL refuses to run as root, and none of the users ${CANDIDATES.join(', ')} exists; ` +
+      'start as an ordinary user or set DATABASE_URL',
   );
 }

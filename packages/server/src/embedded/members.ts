@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { identifySelf, isAlive, type ProcessIdentity } from './processes.js';
 
 /**
- * Files that stand for processes: the name carries the identity of the process that wrote it, so nobody else ever
- * writes that name, and whoever finds its process dead may remove the file without asking. That is what lets a
- * kill -9 leave nothing behind that anybody must wait for.
+ * Files that stand for processes: the name carries the identity of the process that wrote it, so no other process ever
+ * writes that name, and any process may remove the file of a dead one. That is why a kill -9 leaves nothing behind that
+ * others would have to wait for.
  *
  * A member is `<pid>.<start>.<random>.<role>`; one process may hold several.
  */
@@ -34,7 +34,7 @@ export function removeMember(dir: string, name: string): void {
   rmSync(join(dir, name), { force: true });
 }
 
-/** The members whose processes live. Remains of dead ones are cleared away in passing. */
+/** The members whose processes are alive. Files of dead ones are removed in passing. */
 export function liveMembers(dir: string): readonly Member[] {
   const live: Member[] = [];
   for (const name of readdirSync(dir)) {

@@ -12,9 +12,9 @@ import { CLEAN_ENVIRONMENT } from './run.js';
 import { PORT, toArguments, type Settings } from './settings.js';
 
 /**
- * The server process, known by the file that PostgreSQL keeps in its data directory. Its states:
+ * The server process, identified by the file that PostgreSQL keeps in its data directory. Its states:
  *
- *   absent    no file, or it names a process that is gone, or some other program that got its number since
+ *   absent    no file, or the file names a dead process or one of another program that has reused the pid
  *   starting  recovering or opening; will become ready or exit
  *   ready     accepts connections
  *   stopping  will exit
@@ -25,11 +25,11 @@ export type PostmasterState =
   { readonly kind: 'absent' } | { readonly kind: 'starting' | 'ready' | 'stopping'; readonly process: ProcessIdentity };
 
 const POLL_MS = 20;
-/** Crash recovery replays at most max_wal_size twice over; minutes even on a slow disk mean that something is wrong. */
+/** Crash recovery replays at most twice max_wal_size; if it takes minutes even on a slow disk, something is wrong. */
 const START_DEADLINE_MS = 300_000;
 const FAST_STOP_MS = 60_000;
 const IMMEDIATE_STOP_MS = 10_000;
-/** Children of a killed postmaster notice its death within moments; until then they hold its shared memory. */
+/** Children of a killed postmaster soon notice its death; until then they hold its shared memory. */
 const ORPHANS_LEAVE_MS = 15_000;
 const LARGE_LOG_BYTES = 10 * 1024 * 1024;
 
@@ -55,18 +55,18 @@ export interface Launch {
   readonly settings: Settings;
 }
 
-/** Resolves once the server accepts connections, with true if it was started here. */
+/** Resolves once the server accepts connections; to true if this call started it. */
 export async function ensureRunning(launch: Launch): Promise<boolean> {
   const deadline = Date.now() + START_DEADLINE_MS;
-  const patience = Date.now() + ORPHANS_LEAVE_MS;
+  const orphanDeadline = Date.now() + ORPHANS_LEAVE_MS;
   let started: Attempt | null = null;
   while (Date.now() < deadline) {
     const state = postmasterState(launch.dataDir);
     if (state.kind === 'ready') return started !== null;
     if (state.kind === 'absent') {
-      if (started?.hasExited() && (!started.metOrphans() || Date.now() > patience)) throw started.failure();
+      if (started?.hasExited() && (!started.metOrphans() || Date.now() > orphanDeadline)) throw started.failure();
       if (started === null || started.hasExited()) {
-        await clearRemains(launch.dataDir);
+        await clearLockFiles(launch.dataDir);
         started = attempt(launch);
       }
     }
@@ -77,33 +77,33 @@ export async function ensureRunning(launch: Launch): Promise<boolean> {
   );
 }
 
-/** Fast shutdown: sessions are ended, everything is written. */
+/** Fast shutdown: ends all sessions and writes everything. */
 export async function stopPostmaster(dataDir: string): Promise<void> {
   const state = postmasterState(dataDir);
   if (state.kind === 'absent') return;
   signal(state.process, 'SIGINT');
   if (await gone(state.process, FAST_STOP_MS)) return;
   signal(state.process, 'SIGQUIT'); // as safe as a power cut: the next start replays the log
-  if (!(await gone(state.process, IMMEDIATE_STOP_MS)))
-    throw new EmbeddedError(`the embedded PostgreSQL (pid ${state.process.pid}) does not stop`);
+  if (await gone(state.process, IMMEDIATE_STOP_MS)) return;
+  throw new EmbeddedError(`the embedded PostgreSQL (pid ${state.process.pid}) does not stop`);
 }
 
-/** For the last moment of a process, when there is no time to wait: asks for a fast shutdown and looks no further. */
+/** For a process that is exiting and cannot wait: requests a fast shutdown and returns. */
 export function stopPostmasterUnattended(dataDir: string): void {
   const state = postmasterState(dataDir);
   if (state.kind === 'ready' || state.kind === 'starting') signal(state.process, 'SIGINT');
 }
 
 /**
- * Takes away the lock files of a server that died. PostgreSQL clears them itself only if nothing at all has that
- * process number, but a zombie or a bystander may. Its check for children of the dead server that still use its memory is another
- * one and stays. What neither can see is a server in another container on the same directory, so the socket is asked first.
+ * Removes the lock files of a dead server. PostgreSQL removes them itself only if no process at all has that pid, but a
+ * zombie or an unrelated process may. Its separate check for children of the dead server that still use its memory
+ * stays in force. Neither can see a server in another container on the same directory, so we try its socket first.
  */
-async function clearRemains(dataDir: string): Promise<void> {
+async function clearLockFiles(dataDir: string): Promise<void> {
   const socket = join(dataDir, `.s.PGSQL.${PORT}`);
   if (await accepts(socket)) {
     throw new EmbeddedError(
-      `${dataDir} is in use by a server that cannot be seen from here, in another container perhaps`,
+      `${dataDir} is in use by a server that cannot be seen from here, perhaps in another container`,
     );
   }
   for (const file of [join(dataDir, 'postmaster.pid'), `${socket}.lock`]) rmSync(file, { force: true });
@@ -136,7 +136,7 @@ function attempt({ dataDir, logFile, binaries, account, settings }: Launch): Att
     cwd: dataDir,
     env: CLEAN_ENVIRONMENT,
     stdio: ['ignore', log, log],
-    // A session of its own: Ctrl-C in the terminal reaches this program, which still needs the database to finish its work.
+    // Its own session: Ctrl-C in the terminal must not reach it, because we need the database to finish our work.
     detached: true,
     ...account,
   });
@@ -168,7 +168,7 @@ function openLog(path: string): number {
   return openSync(path, 'a', 0o600);
 }
 
-/** The server works inside its data directory; a shell may stand there too, but it is no postgres. */
+/** The server's working directory is its data directory. A shell may be there too, but it is not a postgres. */
 function isPostgresOf(pid: number, dataDir: string): boolean {
   try {
     if (process.platform !== 'linux') {

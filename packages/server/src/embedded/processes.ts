@@ -2,15 +2,15 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 
 /**
- * Which process a number meant. Pids are reused, so a pid alone says nothing about a process that may have died: the
- * instant it started goes with it, and on Linux the boot during which that instant was counted.
+ * Which process a pid meant. Pids are reused, so a pid alone does not identify a process that may have died: its start
+ * time goes with it, and on Linux the boot that this time counts from.
  */
 export interface ProcessIdentity {
   readonly pid: number;
   readonly started: string;
 }
 
-/** Null when there is no such process, or only its unreaped remains. */
+/** Null if there is no such process, or only a zombie. */
 export function identify(pid: number): ProcessIdentity | null {
   const started = process.platform === 'linux' ? startedOnLinux(pid) : startedElsewhere(pid);
   return started === null ? null : { pid, started };
@@ -20,7 +20,7 @@ export function isAlive({ pid, started }: ProcessIdentity): boolean {
   return identify(pid)?.started === started;
 }
 
-/** This process. A program that cannot find itself in the process table must not go on to judge others by it. */
+/** This process. A program that cannot find itself in the process table must not judge others by it. */
 export function identifySelf(): ProcessIdentity {
   const self = identify(process.pid);
   if (self === null) throw new Error('cannot read the process table');
@@ -29,7 +29,7 @@ export function identifySelf(): ProcessIdentity {
 
 function startedOnLinux(pid: number): string | null {
   const stat = readOrNull(`/proc/${pid}/stat`);
-  // The second field is the program's name in parentheses and may hold anything, spaces and parentheses included.
+  // The second field is the program's name in parentheses and may contain anything, even spaces and parentheses.
   const fields = stat?.slice(stat.lastIndexOf(')') + 2).split(' ');
   const [state, ticks] = [fields?.[0], fields?.[19]];
   if (ticks === undefined || state === 'Z' || state === 'X') return null;

@@ -13,12 +13,12 @@ export interface Outcome {
 }
 
 /**
- * The environment of every PostgreSQL process: nothing of ours. PGDATA, PGPORT, LANG, LC_*, TZ or a library path of
- * whoever started us must not decide how the database behaves.
+ * The environment of every PostgreSQL process: nothing inherited. PGDATA, PGPORT, LANG, LC_*, TZ or a library path of
+ * whoever started us must not influence the database.
  */
 export const CLEAN_ENVIRONMENT: NodeJS.ProcessEnv = { PATH: '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' };
 
-/** Runs one program to its end. Spawning drops supplementary groups together with the user. */
+/** Runs a program until it exits. Spawning drops supplementary groups together with the user. */
 export function run(
   program: string,
   args: readonly string[],
@@ -28,7 +28,7 @@ export function run(
     const child = spawn(program, args, {
       env: CLEAN_ENVIRONMENT,
       stdio: ['pipe', 'ignore', 'pipe'],
-      // Its own session: Ctrl-C must not leave an initialisation half done without us noticing.
+      // Its own session: Ctrl-C must not stop an initialisation halfway without our noticing.
       detached: true,
       ...(cwd !== undefined && { cwd }),
       ...account,
@@ -41,7 +41,7 @@ export function run(
     child.on('close', (code) => {
       resolve({ ok: code === 0, stderr });
     });
-    child.stdin.on('error', () => undefined); // it may end before it read everything; its exit code tells the story
+    child.stdin.on('error', () => undefined); // it may exit before it has read everything; its exit code decides
     child.stdin.end(input);
   });
 }

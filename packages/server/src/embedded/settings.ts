@@ -1,7 +1,7 @@
 /**
- * How the embedded PostgreSQL runs, given on its command line so that an upgrade of this program changes them too.
- * Durability is the product: fsync, full_page_writes and synchronous_commit stay at their safe defaults and are named here so
- * that nobody has to look them up.
+ * The settings of the embedded PostgreSQL, passed on its command line so that an upgrade of this program changes them
+ * too. Durability is the product: fsync, full_page_writes and synchronous_commit keep their safe defaults and are
+ * listed so that nobody has to look them up.
  */
 export type Settings = Readonly<Record<string, string>>;
 
@@ -10,20 +10,20 @@ export const SUPERUSER = 'millrace';
 export const DATABASE = 'millrace';
 
 export const SETTINGS: Settings = {
-  // A socket inside the data directory, which only its owner and root can enter: no port to collide on, nothing for other
-  // users of this machine to knock at. The path is relative to that directory, so its length does not matter here.
+  // A socket in the data directory, which only its owner and root can enter: no port that could clash, and nothing that
+  // other users of this machine could connect to. The path is relative to that directory, so its length is no issue.
   listen_addresses: '',
   unix_socket_directories: '.',
   unix_socket_permissions: '0700',
   port: PORT,
   cluster_name: 'millrace',
-  // Several processes of ten connections each, and room for a look with psql.
+  // Enough for several processes with ten connections each, and a psql session.
   max_connections: '200',
   shared_buffers: '128MB',
   fsync: 'on',
   full_page_writes: 'on',
   synchronous_commit: 'on',
-  // Checkpoints seldom enough that a burst of jobs does not write every page twice.
+  // Checkpoints rare enough that a burst of jobs does not write every page twice.
   max_wal_size: '2GB',
   checkpoint_timeout: '15min',
   // A queue's tables are small and change all the time: vacuum them early, at full speed.
@@ -40,7 +40,7 @@ export const SETTINGS: Settings = {
 export const toArguments = (settings: Settings): readonly string[] =>
   Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
 
-/** Passwords even on the socket: a directory whose permissions somebody loosened is still no open door. */
+/** Passwords even on the socket: it stays protected if somebody loosens the permissions of the directory. */
 export const HBA = `# Written by Millrace when it made this directory.
 local all all scram-sha-256
 host all all 127.0.0.1/32 scram-sha-256

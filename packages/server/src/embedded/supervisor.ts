@@ -3,9 +3,9 @@ import { withLock } from './lock.js';
 import { ensureRunning, postmasterState, type Launch } from './postmaster.js';
 
 /**
- * Brings the server back if it dies while somebody uses it (the kernel ran out of memory, somebody killed it). Nobody
- * stops it on purpose while the list of users is not empty, so a dead server is always an accident. Every user
- * watches; the lock makes one of them restart it.
+ * Restarts the server if it dies while in use (killed by the kernel for lack of memory, or by a person). Nobody stops
+ * it on purpose while it has users, so a dead server is always an accident. Every user watches it; the lock makes one
+ * of them restart it.
  */
 const WATCH_MS = 1_000;
 
@@ -14,27 +14,27 @@ export interface Supervisor {
 }
 
 export function supervise(launch: Launch, lock: string, log: Pick<Logger, 'warn' | 'error'>): Supervisor {
-  let repair: Promise<void> | null = null;
+  let restart: Promise<void> | null = null;
 
-  const mend = async (): Promise<void> => {
+  const restartServer = async (): Promise<void> => {
     try {
       const restarted = await withLock(lock, () => ensureRunning(launch));
-      if (restarted) log.warn('embedded PostgreSQL had died and was started again');
+      if (restarted) log.warn('embedded PostgreSQL had died and was restarted');
     } catch (error) {
-      log.error({ err: error }, 'embedded PostgreSQL died and could not be started again; will try once more');
+      log.error({ err: error }, 'embedded PostgreSQL died and could not be restarted; will try again');
     } finally {
-      repair = null;
+      restart = null;
     }
   };
   const watch = (): void => {
-    if (repair === null && postmasterState(launch.dataDir).kind !== 'ready') repair = mend();
+    if (restart === null && postmasterState(launch.dataDir).kind !== 'ready') restart = restartServer();
   };
 
   const timer = setInterval(watch, WATCH_MS).unref();
   return {
     stop: async () => {
       clearInterval(timer);
-      await repair;
+      await restart;
     },
   };
 }

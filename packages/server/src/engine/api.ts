@@ -20,7 +20,7 @@ export interface ListQuery {
   readonly offset: number;
   readonly ascending: boolean;
   readonly includeTotal: boolean;
-  /** The opaque text as the caller sent it; the engine decodes it and refuses what it did not make. */
+  /** The opaque text as the caller sent it; the engine decodes it and refuses what it did not issue. */
   readonly cursor: string | null;
   readonly createdAfter: Instant | null;
   readonly createdBefore: Instant | null;
@@ -37,8 +37,22 @@ export interface WorkflowListQuery extends ListQuery {
 
 export interface Page<T> {
   readonly items: readonly T[];
+  /**
+   * Null: `items` is the whole page. Otherwise the items that follow, which are large: read from the database part by
+   * part, as they are asked for.
+   */
+  readonly rest: AsyncIterable<PagePart<T>> | null;
+  /** Unless a part of the rest says otherwise. */
   readonly nextCursor: string | null;
   readonly total: number | null;
+}
+
+/** About as much of a page is read at once, and about as much a page by cursor holds. */
+export const MAX_PAGE_BYTES = 16 * 1024 * 1024;
+
+export interface PagePart<T> {
+  readonly items: readonly T[];
+  readonly nextCursor: string | null;
 }
 
 export interface LeaseRequest {
@@ -49,8 +63,8 @@ export interface LeaseRequest {
 }
 
 /**
- * Every method either does what it says, durably, before it resolves, or throws a MillraceError.
- * An id that is not well formed is simply unknown (`not_found`); another tenant's is `forbidden`.
+ * Every method either does what it says, durably, before it resolves, or throws a MillraceError. A malformed id is
+ * simply unknown (`not_found`); another tenant's id is `forbidden`.
  */
 export interface JobsApi {
   create(tenant: string, spec: JobSpec, idempotencyKey: string | null): Promise<string>;
@@ -64,7 +78,7 @@ export interface JobsApi {
 }
 
 export interface WorkerApi {
-  /** A signal that fires before the answer means that nothing stays claimed. */
+  /** If the signal fires before the answer, nothing stays claimed. */
   lease(request: LeaseRequest, signal: AbortSignal): Promise<readonly LeasedJob[]>;
   heartbeat(id: string, token: string, extendSecs: number): Promise<JobStatus>;
   complete(id: string, token: string, result: JsonText): Promise<void>;
@@ -82,7 +96,7 @@ export interface WorkflowsApi {
   get(tenant: string, id: string): Promise<WorkflowRecord>;
   list(tenant: string, query: WorkflowListQuery): Promise<Page<WorkflowRecord>>;
   cancel(tenant: string, id: string): Promise<void>;
-  /** In the order of their definition. */
+  /** In order of definition. */
   steps(tenant: string, id: string): Promise<readonly WorkflowStepRecord[]>;
   /** Mermaid text. */
   diagram(tenant: string, id: string): Promise<string>;
@@ -108,9 +122,9 @@ export interface CronsApi {
   remove(tenant: string, id: string): Promise<void>;
   pause(tenant: string, id: string): Promise<void>;
   resume(tenant: string, id: string): Promise<void>;
-  /** The newest firings that are remembered; the time range applies to fired_at. */
+  /** The newest firings, as many as are kept; the time range applies to fired_at. */
   firings(tenant: string, id: string, query: ListQuery): Promise<Page<CronFiringRecord>>;
-  /** Occurrences from now on; of a paused schedule those it would have if it were resumed. */
+  /** Occurrences from now on; for a paused schedule, those it would have if it were resumed. */
   nextRuns(tenant: string, id: string, count: number): Promise<readonly Instant[]>;
   /** Enqueues its job now, beside the timetable. Resolves to the id of the job. */
   trigger(tenant: string, id: string): Promise<string>;
@@ -119,7 +133,7 @@ export interface CronsApi {
 }
 
 export interface SystemApi {
-  /** True when the database answers and its schema is the one this build expects. */
+  /** True if the database answers and its schema is the one that this build expects. */
   ready(): Promise<boolean>;
   tasks(): readonly string[];
   stats(tenant: string): Stats;

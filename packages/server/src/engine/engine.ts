@@ -27,6 +27,8 @@ export interface EngineOptions {
   readonly tasks: readonly string[];
   /** Where the steps of workflows run. */
   readonly defaultQueue: string;
+  /** Bounds each payload, result and context. */
+  readonly maxPayloadBytes: number;
   readonly ready: () => Promise<boolean>;
   /** Uniform in [0, 1): jitter. Tests pass their own. */
   readonly random?: () => number;

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 
-/** What the author of a handler works with. */
+/** What the author of a handler works with. JSON values first: a payload is an object of them. */
 export type JsonValue = string | number | boolean | null | JsonValue[] | { [key: string]: JsonValue };
 export type JsonObject = Record<string, JsonValue>;
 
@@ -14,30 +14,41 @@ export interface HandlerJob {
   readonly retryCount: number;
   readonly workflowId: string | null;
   readonly workflowStep: string | null;
-  /** The payload as it was sent, to the letter. */
+  /** The payload as text, exactly as sent: use it where numbers beyond 2^53 matter. */
   readonly payloadText: string;
 }
 
 export interface HandlerContext {
   readonly job: HandlerJob;
   readonly log: Logger;
-  /** Fires on timeout, when the job is cancelled or its lease is lost, and when shutdown runs out of time. */
+  /** Aborts on timeout, when the job is cancelled or its lease is lost, and when shutdown runs out of time. */
   readonly signal: AbortSignal;
 }
 
 export type HandlerResult = JsonObject | RawJson | undefined | void;
 
-/** Delivery is at least once: a handler may see the same job again and must be idempotent. */
+/**
+ * Runs one attempt of a job. What it returns becomes the job's result; what it throws fails the attempt. Delivery is at
+ * least once: a handler may see the same job again and must be idempotent.
+ *
+ * @example
+ * const resize: Handler = async (payload, { signal }) => ({ url: await resizeImage(payload.url, signal) });
+ */
 export type Handler = (payload: JsonObject, context: HandlerContext) => HandlerResult | Promise<HandlerResult>;
 
 export type Handlers = Readonly<Record<string, Handler>>;
 
-/** A result that is JSON text already. The text must be an object. */
+/** A result that is already JSON text. The text must be that of an object. */
 export class RawJson {
   constructor(readonly text: string) {}
 }
 
-/** Throw it from a handler to fail the job for good, whatever budget of retries is left. */
+/**
+ * Thrown by a handler to fail its job for good, even if it has retries left.
+ *
+ * @example
+ * if (user === null) throw new PermanentError(`no user ${id}`);
+ */
 export class PermanentError extends Error {
   override readonly name = 'PermanentError';
 }

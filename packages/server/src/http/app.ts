@@ -4,6 +4,7 @@ import type { Logger } from 'pino';
 import type { Engine } from '../engine/api.js';
 import type { AuthFailure, Metrics } from '../telemetry/metrics.js';
 import { Admission } from './access/admission.js';
+import { AnswerRoom } from './access/answer-room.js';
 import { authHooks } from './access/auth.js';
 import { registerBodyParsers } from './requests/body.js';
 import { guardConnections } from './access/connections.js';
@@ -17,6 +18,7 @@ import {
   handleUnknownRoute,
 } from './answers/errors.js';
 import { OpenCalls } from './answers/open-calls.js';
+import { registerUnreadAnswers, UNREAD_MS } from './answers/unread.js';
 import { registerDocs, registerOpenApi } from './openapi.js';
 import { registerRequestHooks } from './request-hooks.js';
 import { requestIds } from './requests/request-id.js';
@@ -32,6 +34,8 @@ export interface AppDeps {
   /** Null: every origin. */
   readonly corsOrigins: readonly string[] | null;
   readonly maxBodyBytes: number;
+  /** Bounds each payload, result, metadata and context. */
+  readonly maxPayloadBytes: number;
   /** How much new work may be under way, in requests (see admission.ts). */
   readonly maxInFlight: number;
   /** Further connections are closed as they come. */
@@ -39,6 +43,8 @@ export interface AppDeps {
   readonly logger: Logger;
   readonly metrics: Metrics;
   readonly version: string;
+  /** How long a client may take nothing of its answer before it is cut off. */
+  readonly unreadMs?: number;
   /** Once true: not ready, leases come back empty, connections close after their answer. */
   readonly isShuttingDown: () => boolean;
 }
@@ -71,7 +77,16 @@ export function createApp(deps: AppDeps): FastifyInstance {
   const isShuttingDown = (): boolean => closing || deps.isShuttingDown();
   const admission = new Admission(deps.maxInFlight);
   deps.metrics.watchInFlight(() => admission.inFlight);
-  const context: HttpContext = { ...deps, isShuttingDown, openCalls: new OpenCalls(), admission };
+  const answers = new AnswerRoom();
+  deps.metrics.watchUnread(() => answers.heldBytes);
+  const context: HttpContext = {
+    ...deps,
+    unreadMs: deps.unreadMs ?? UNREAD_MS,
+    isShuttingDown,
+    openCalls: new OpenCalls(),
+    admission,
+    answers,
+  };
   const gate = guardConnections(app.server);
   app.addHook('preClose', async () => {
     closing = true;
@@ -88,6 +103,7 @@ export function createApp(deps: AppDeps): FastifyInstance {
   app.setNotFoundHandler(handleUnknownRoute);
   registerBodyParsers(app);
   registerRequestHooks(app, context);
+  registerUnreadAnswers(app, context);
   registerCors(app, deps.corsOrigins);
   registerOpenApi(app);
   registerDocs(app);

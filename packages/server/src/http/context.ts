@@ -1,5 +1,6 @@
 import type { Engine } from '../engine/api.js';
 import type { Metrics } from '../telemetry/metrics.js';
+import type { AnswerRoom } from './access/answer-room.js';
 import type { Admission } from './access/admission.js';
 import type { OpenCalls } from './answers/open-calls.js';
 
@@ -10,7 +11,12 @@ export interface HttpContext {
   /** Calls that wait: long polls and event streams. */
   readonly openCalls: OpenCalls;
   readonly admission: Admission;
+  /** What is being answered and was not read yet. */
+  readonly answers: AnswerRoom;
+  /** How long a client may take nothing of its answer. */
+  readonly unreadMs: number;
   readonly defaultQueue: string;
+  readonly maxPayloadBytes: number;
   readonly version: string;
   readonly isShuttingDown: () => boolean;
 }

@@ -20,8 +20,9 @@ export type AttemptEnd =
   | { readonly kind: 'lost' };
 
 /**
- * One run of a handler, from start to whichever comes first: its end, its timeout, or a reason to stop it. A handler that ignores its
- * signal keeps running, but nobody waits for it any more. `onEnd` is called once, possibly before `start` returns.
+ * One run of a handler, from start to whichever comes first: its end, its timeout, or a reason to stop it. A handler
+ * that ignores its signal keeps running, but nobody waits for it any more. `onEnd` is called once, possibly before
+ * `start` returns.
  */
 export class Attempt {
   readonly startedAt = performance.now();
@@ -34,14 +35,14 @@ export class Attempt {
     private readonly onEnd: (attempt: Attempt, end: AttemptEnd) => void,
   ) {}
 
-  /** A handler that returns no promise has ended when this returns: most of what a fast job costs is waiting for promises. */
-  start(handler: Handler, log: Logger): void {
+  /** A handler that returns no promise has ended when this returns: promises are most of what a fast job would cost. */
+  start(handler: Handler, log: Logger, maxResultBytes: number): void {
     try {
       const payload = JSON.parse(this.leased.job.payload) as JsonObject;
       const result = handler(payload, new AttemptContext(this, log));
-      if (!isPromise(result)) return this.#complete(result);
+      if (!isPromise(result)) return this.#complete(result, maxResultBytes);
       result.then(
-        (value) => this.#complete(value),
+        (value) => this.#complete(value, maxResultBytes),
         (error: unknown) => this.#fail(error),
       );
     } catch (error) {
@@ -68,17 +69,17 @@ export class Attempt {
     this.#stop(new Error('the server is shutting down'), { kind: 'interrupted' });
   }
 
-  /** Most handlers never look at their signal, and one costs more than running them: it is made when it is asked for. */
+  /** Made when it is asked for: most handlers never look at it, and making one costs more than running them. */
   get signal(): AbortSignal {
     this.#controller ??= new AbortController();
     if (this.#stopReason) this.#controller.abort(this.#stopReason);
     return this.#controller.signal;
   }
 
-  #complete(result: HandlerResult): void {
+  #complete(result: HandlerResult, maxBytes: number): void {
     let text: string;
     try {
-      text = resultText(result);
+      text = resultText(result, maxBytes);
     } catch (error) {
       return this.#fail(error);
     }
@@ -138,8 +139,15 @@ function handlerJob({ job }: HeldJob): HandlerJob {
   };
 }
 
-function resultText(result: HandlerResult): string {
-  if (result instanceof RawJson) return result.text;
+function resultText(result: HandlerResult, maxBytes: number): string {
+  const text = result instanceof RawJson ? result.text : objectText(result);
+  // A UTF-16 unit takes at most three bytes of UTF-8: most texts need no count.
+  if (text.length * 3 > maxBytes && Buffer.byteLength(text) > maxBytes)
+    throw new PermanentError(`the result is larger than ${maxBytes} bytes of JSON (--max-payload-bytes)`);
+  return text;
+}
+
+function objectText(result: Exclude<HandlerResult, RawJson>): string {
   if (result === undefined || result === null) return '{}';
   const text = JSON.stringify(result) as string | undefined;
   if (text?.[0] !== '{') throw new TypeError('a handler must return an object or nothing');

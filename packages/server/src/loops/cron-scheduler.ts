@@ -4,25 +4,26 @@ import type { Hub } from '../engine/shared/hub.js';
 import { createLoop, type Loop } from './loop.js';
 
 /**
- * Wakes shortly before the next schedule is due, plans, fires it at its instant, and goes back to sleep. It runs in every process that works
- * (`worker` and `all`); any number of them share the schedules, since each firing is a compare-and-swap. A schedule that some process creates
- * or resumes can be due before the one this process sleeps for: the statement that does it sends word.
+ * Wakes shortly before the next schedule is due, plans, fires it at its instant, and goes back to sleep. It runs in
+ * every process that has workers (modes `worker` and `all`); any number of them share the schedules, since each firing
+ * is a compare-and-swap. A schedule that another process creates or resumes may be due before the one this process is
+ * sleeping for, so that statement also notifies.
  */
 
-/** Without news of others, looking this often keeps every firing within a second of its instant. */
+/** Without notifications, looking this often keeps every firing within a second of its instant. */
 export const UNTOLD_MS = 800;
-/** Something is due and others are at it: their commit is a moment away, and asking at once would only find them at it again. */
+/** Something is due, but other processes are firing it and about to commit: looking at once would be in vain. */
 const CONTENDED_MS = 25;
-/** Thousands of schedules created in a row make one look each of these, not one each. */
+/** Thousands of schedules created in a row cause one look per interval, not one look each. */
 const GATHER_MS = 200;
 
 type Ears = Pick<Hub, 'onCrons' | 'listening'>;
 
 export function createCronScheduler(firer: Pick<CronFirer, 'fireDue'>, hub: Ears, logger: Logger): Loop {
-  /** The database's instant at which it will be up again. Before the first look: never, so that nothing is missed. */
-  let upAtMs = Infinity;
+  /** When the loop will wake, in the database's time. Infinity before the first look, so that nothing is missed. */
+  let wakesAtMs = Infinity;
   const run = async (): Promise<number> => {
-    upAtMs = Infinity;
+    wakesAtMs = Infinity;
     const round = await firer.fireDue();
     for (const { id, error, paused } of round.broken)
       logger.error(
@@ -30,12 +31,12 @@ export function createCronScheduler(firer: Pick<CronFirer, 'fireDue'>, hub: Ears
         `a schedule could not be fired; it ${paused ? 'was paused' : 'stays due'}`,
       );
     const sleepMs = sleepAfter(round, hub.listening);
-    upAtMs = round.nowMs + sleepMs;
+    wakesAtMs = round.nowMs + sleepMs;
     return sleepMs;
   };
   const loop = createLoop('cron scheduler', UNTOLD_MS, run, logger);
   const unsubscribe = hub.onCrons((occurrenceMs) => {
-    if (occurrenceMs === null || occurrenceMs < upAtMs) loop.wake(GATHER_MS);
+    if (occurrenceMs === null || occurrenceMs < wakesAtMs) loop.wake(GATHER_MS);
   });
   return {
     ...loop,
@@ -46,13 +47,13 @@ export function createCronScheduler(firer: Pick<CronFirer, 'fireDue'>, hub: Ears
   };
 }
 
-/** After a round that fired something there may be more: the next occurrence of what was late, or what the round had no room for. */
+/** A round that fired something may leave more: the next occurrence of a late schedule, or what exceeded the round. */
 export function sleepAfter({ due, fired, broken, waitMs }: Omit<Round, 'nowMs'>, listening: boolean): number {
   if (fired > 0) return 0;
   const longest = broken.length > 0 || !listening ? UNTOLD_MS : LOOK_EVERY_MS;
   if (due > broken.length) return CONTENDED_MS;
   if (waitMs === null) return longest;
-  // A timer counts whole milliseconds; one too many is late by one, one too few is a look in vain.
-  const untilUpMs = waitMs > LEAD_MS ? waitMs - LEAD_MS : Math.max(waitMs, 0) + 1;
-  return Math.min(Math.ceil(untilUpMs), longest);
+  // Timers count whole milliseconds: one too many is a millisecond late, one too few is a look in vain.
+  const untilWakeMs = waitMs > LEAD_MS ? waitMs - LEAD_MS : Math.max(waitMs, 0) + 1;
+  return Math.min(Math.ceil(untilWakeMs), longest);
 }

@@ -1,38 +1,49 @@
 import type { Logger } from 'pino';
+import type { JsonText } from '../domain/records.js';
+import { groupBy } from '../domain/group-by.js';
 import type { Bundle, HeldJob } from '../engine/leases/bundle.js';
 import type { LeaseKeeper } from '../engine/leases/lease-keeper.js';
+import type { BundleCompletions, Settler } from '../engine/outcomes/settle.js';
 
 /**
- * What the pool holds, and the two things that keep it honest: leases are extended long before they run out, and anything held for
- * longer than a moment is asked after, so that a cancelled job is stopped and not merely ignored at its end.
+ * Where each job of the pool is held:
  *
- * A job is held for itself or in a bundle. Whoever else takes it out of its bundle moves it to a lease of its own first (see the bundles
- * table), so what is missing there is looked for among the leases before it is given up.
+ *   bundled → alone → gone      bundled → gone
+ *
+ * Bundled: in a row with others (see the bundles table). Alone: under a lease of its own, from the claim on or since it
+ * was separated. Gone: out of the pool's hands. Only completions act on bundled jobs; every other outcome separates the
+ * job first. Others (a cancellation, the janitor) may separate it too, so a job that is missing from its bundle is looked
+ * for among the leases before it counts as lost.
+ *
+ * Leases are extended long before they run out, and whatever is held for longer than a moment is asked after, so that
+ * the handler of a cancelled job is stopped and not merely ignored at its end.
  */
-interface Held {
-  readonly leased: HeldJob;
-  readonly id: string;
-  readonly token: string;
-  readonly since: number;
+export interface HeldCompletion {
+  readonly held: HeldJob;
+  readonly result: JsonText;
 }
 
 const ASK_MS = 500;
 
 export class HeldLeases {
-  readonly #held = new Map<HeldJob, Held>();
+  /** Since when, by performance.now(). A bundled job counts from its bundle's claim. */
+  readonly #alone = new Map<HeldJob, number>();
   readonly #bundles = new Map<Bundle, number>();
+  /** Bundles whose last members were completed by two statements at once: neither knew that it could delete the row. */
+  #emptied: string[] = [];
   #timer: NodeJS.Timeout | null = null;
   #checking: Promise<void> | null = null;
   #extendedAt = performance.now();
-  #lose: (leased: HeldJob) => void = () => undefined;
+  #lose: (held: HeldJob) => void = () => undefined;
 
   constructor(
     private readonly keeper: LeaseKeeper,
+    private readonly settler: Pick<Settler, 'completeBundled' | 'unbundle'>,
     private readonly leaseSecs: number,
     private readonly logger: Logger,
   ) {}
 
-  start(lose: (leased: HeldJob) => void): void {
+  start(lose: (held: HeldJob) => void): void {
     this.#lose = lose;
     this.#timer = setInterval(() => {
       this.#checking ??= this.check().finally(() => (this.#checking = null));
@@ -44,21 +55,47 @@ export class HeldLeases {
     await this.#checking;
   }
 
-  add(leased: HeldJob): void {
-    if (leased.bundle) this.#bundles.set(leased.bundle, performance.now());
-    else this.#addAlone(leased);
+  add(held: HeldJob): void {
+    if (held.bundle) this.#bundles.set(held.bundle, performance.now());
+    else this.#alone.set(held, performance.now());
   }
 
-  /** It stands under a lease of its own now. */
-  separate(leased: HeldJob): void {
-    leased.bundle?.take(leased.place);
-    this.#addAlone(leased);
+  isBundled(held: HeldJob): boolean {
+    return held.bundle?.holds(held) ?? false;
   }
 
-  /** A bundle goes with its last job. */
-  remove(leased: HeldJob): void {
-    this.#held.delete(leased);
-    if (leased.bundle?.isEmpty) this.#bundles.delete(leased.bundle);
+  /** Completes bundled jobs, in one statement. Returns the completions whose jobs turn out not to be in their bundles. */
+  async completeBundled(completions: readonly HeldCompletion[]): Promise<HeldCompletion[]> {
+    const missed = completions.filter(({ held }) => !this.isBundled(held));
+    const shares = sharesOf(missed.length === 0 ? completions : completions.filter(({ held }) => this.isBundled(held)));
+    const emptied = this.#emptied;
+    this.#emptied = [];
+    try {
+      const answers = await this.settler.completeBundled(shares.map(toBundleCompletions), emptied);
+      shares.forEach((share, index) => {
+        for (const completion of share.completions) {
+          if (answers[index]!(completion.held.position)) this.remove(completion.held);
+          else missed.push(completion);
+        }
+      });
+      return missed;
+    } finally {
+      for (const { bundle, last } of shares) if (bundle.answered(last)) this.#emptied.push(bundle.token);
+    }
+  }
+
+  /** From bundled to alone, in the database and here. Nothing happens to a job that is alone already. */
+  async separate(held: HeldJob): Promise<void> {
+    if (!this.isBundled(held)) return;
+    await this.settler.unbundle({ tenant: held.job.tenant_id, id: held.job.id, token: held.leaseToken });
+    this.#moveToAlone(held);
+  }
+
+  /** Gone. A bundle goes with its last member. */
+  remove(held: HeldJob): void {
+    this.#alone.delete(held);
+    held.bundle?.leave(held);
+    if (held.bundle?.isEmpty) this.#bundles.delete(held.bundle);
   }
 
   async check(): Promise<void> {
@@ -68,9 +105,9 @@ export class HeldLeases {
     const isDue = (since: number): boolean => extend || now - since > ASK_MS;
     try {
       await this.#checkBundles(isDue, extend);
-      await this.#checkLeases(isDue, extend);
+      await this.#checkAlone(isDue, extend);
     } catch (error) {
-      // The leases may run out before the database is back; then their jobs run again elsewhere, as they must.
+      // The leases may expire before the database is back; then their jobs run again elsewhere, as they must.
       this.logger.debug({ err: error }, 'cannot keep leases alive');
       if (extend) this.#extendedAt = 0;
     }
@@ -80,23 +117,45 @@ export class HeldLeases {
     const asked = [...this.#bundles].filter(([, since]) => isDue(since)).map(([bundle]) => bundle);
     if (asked.length === 0) return;
     const { keeper } = this;
-    const stands = await (extend ? keeper.extendBundles(asked, this.leaseSecs) : keeper.standingBundles(asked));
-    for (const bundle of asked) {
-      for (const leased of bundle.left()) if (!stands(bundle, leased.place)) this.separate(leased);
-      if (bundle.isEmpty) this.#bundles.delete(bundle);
-    }
+    const isBundled = await (extend ? keeper.extendBundles(asked, this.leaseSecs) : keeper.standingBundles(asked));
+    for (const bundle of asked)
+      for (const member of bundle.members()) if (!isBundled(member)) this.#moveToAlone(member);
   }
 
-  async #checkLeases(isDue: (since: number) => boolean, extend: boolean): Promise<void> {
-    const asked = [...this.#held.values()].filter(({ since }) => isDue(since));
+  async #checkAlone(isDue: (since: number) => boolean, extend: boolean): Promise<void> {
+    const asked = [...this.#alone].filter(([, since]) => isDue(since)).map(([held]) => held);
     if (asked.length === 0) return;
     const { keeper } = this;
-    const stands = await (extend ? keeper.extend(asked, this.leaseSecs) : keeper.standing(asked));
-    for (const held of asked) if (!stands(held) && this.#held.has(held.leased)) this.#lose(held.leased);
+    const keyOf = ({ job, leaseToken }: HeldJob) => ({ id: job.id, token: leaseToken });
+    const keys = asked.map(keyOf);
+    const stands = await (extend ? keeper.extend(keys, this.leaseSecs) : keeper.standing(keys));
+    for (const held of asked) if (!stands(keyOf(held)) && this.#alone.has(held)) this.#lose(held);
   }
 
-  #addAlone(leased: HeldJob): void {
-    const { job, leaseToken } = leased;
-    this.#held.set(leased, { leased, id: job.id, token: leaseToken, since: performance.now() });
+  #moveToAlone(held: HeldJob): void {
+    if (!this.isBundled(held)) return;
+    this.remove(held);
+    this.#alone.set(held, performance.now());
   }
 }
+
+/** What one statement completes of one bundle. */
+interface Share {
+  readonly bundle: Bundle;
+  readonly completions: readonly HeldCompletion[];
+  readonly last: boolean;
+}
+
+function sharesOf(completions: readonly HeldCompletion[]): Share[] {
+  const byBundle = groupBy(completions, ({ held }) => held.bundle!);
+  return [...byBundle].map(([bundle, share]) => ({ bundle, completions: share, last: bundle.send(share.length) }));
+}
+
+const toBundleCompletions = ({ bundle, completions, last }: Share): BundleCompletions => ({
+  token: bundle.token,
+  tenant: bundle.tenant,
+  size: bundle.size,
+  positions: completions.map(({ held }) => held.position),
+  results: completions.map(({ result }) => result),
+  last,
+});

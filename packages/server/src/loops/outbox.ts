@@ -1,19 +1,19 @@
 import { isUnavailable } from '../domain/errors.js';
 import { pause } from './pause.js';
-import type { BundledCompletion } from '../engine/outcomes/settle.js';
+import type { HeldCompletion } from './held-leases.js';
 
 /**
- * Completions of bundled jobs on their way to the database: the path that nearly every job of a busy pool takes, so it makes no promise a
- * job. What comes in while statements are on the way goes together into the next one.
+ * Completions of bundled jobs on their way to the database: the path that nearly every job of a busy pool takes, so it
+ * makes no promise per job. What comes in while statements are in flight goes together into the next one.
  *
- * Every completion that is added leaves by exactly one of two doors: `stored`, or `missed` when it has to go the long way (it
- * stands in its bundle no more, or one of its statement was not to the database's liking).
+ * Every completion that is added leaves by one of two doors: `stored`, or `missed` when it has to go alone (its job is no
+ * longer in its bundle, or the statement was rejected because of another item).
  */
 export interface OutboxDoors {
-  /** Those that did not stand in their bundles any more. */
-  store(completions: readonly BundledCompletion[]): Promise<readonly BundledCompletion[]>;
-  stored(completions: readonly BundledCompletion[]): void;
-  missed(completion: BundledCompletion): void;
+  /** Returns the completions whose jobs are no longer in their bundles. */
+  store(completions: readonly HeldCompletion[]): Promise<readonly HeldCompletion[]>;
+  stored(): void;
+  missed(completion: HeldCompletion): void;
 }
 
 const MAX_ITEMS = 1_000;
@@ -22,9 +22,10 @@ const IN_FLIGHT = 2;
 const RETRY_MS = 500;
 
 export class Outbox {
-  #waiting: BundledCompletion[] = [];
-  #flying = 0;
+  #waiting: HeldCompletion[] = [];
+  #inFlight = 0;
   #size = 0;
+  #characters = 0;
   #scheduled = false;
 
   constructor(private readonly doors: OutboxDoors) {}
@@ -34,22 +35,28 @@ export class Outbox {
     return this.#size;
   }
 
-  add(completion: BundledCompletion): void {
+  /** Of their results. */
+  get characters(): number {
+    return this.#characters;
+  }
+
+  add(completion: HeldCompletion): void {
     this.#size++;
+    this.#characters += completion.result.length;
     this.#waiting.push(completion);
     this.#schedule();
   }
 
   #schedule(): void {
-    if (this.#scheduled || this.#flying >= IN_FLIGHT || this.#waiting.length === 0) return;
+    if (this.#scheduled || this.#inFlight >= IN_FLIGHT || this.#waiting.length === 0) return;
     this.#scheduled = true;
     setImmediate(() => {
       this.#scheduled = false;
-      while (this.#flying < IN_FLIGHT && this.#waiting.length > 0) void this.#send(this.#nextOnes());
+      while (this.#inFlight < IN_FLIGHT && this.#waiting.length > 0) void this.#send(this.#nextOnes());
     });
   }
 
-  #nextOnes(): BundledCompletion[] {
+  #nextOnes(): HeldCompletion[] {
     let characters = 0;
     let n = 0;
     while (n < this.#waiting.length && n < MAX_ITEMS && (n === 0 || characters < MAX_CHARACTERS))
@@ -57,25 +64,24 @@ export class Outbox {
     return this.#waiting.splice(0, n);
   }
 
-  async #send(completions: readonly BundledCompletion[]): Promise<void> {
-    this.#flying++;
+  async #send(completions: readonly HeldCompletion[]): Promise<void> {
+    this.#inFlight++;
     try {
       const missed = await this.doors.store(completions);
       this.#leave(completions, missed);
     } catch (error) {
-      // One by one, each finds out for itself; while the database is away, a little later.
+      // Each finds out for itself, alone; a little later if the database is away.
       if (isUnavailable(error)) await pause(RETRY_MS);
       this.#leave(completions, completions);
     }
-    this.#flying--;
+    this.#inFlight--;
     this.#schedule();
   }
 
-  #leave(completions: readonly BundledCompletion[], missed: readonly BundledCompletion[]): void {
+  #leave(completions: readonly HeldCompletion[], missed: readonly HeldCompletion[]): void {
     this.#size -= completions.length;
+    for (const { result } of completions) this.#characters -= result.length;
     for (const completion of missed) this.doors.missed(completion);
-    if (missed.length === 0) return this.doors.stored(completions);
-    const others = new Set(missed);
-    this.doors.stored(completions.filter((completion) => !others.has(completion)));
+    if (missed.length < completions.length) this.doors.stored();
   }
 }

@@ -1,3 +1,4 @@
+import { ERROR_TEXT_MAX_LENGTH } from '@millrace/contract';
 import type { Logger } from 'pino';
 import { isUnavailable } from '../domain/errors.js';
 import { cleanText } from '../domain/text.js';
@@ -10,8 +11,9 @@ import { Outbox } from './outbox.js';
 import { pause } from './pause.js';
 
 /**
- * The ends of attempts on their way to the database. Completions of bundled jobs go together (see Outbox); everything else goes one by one,
- * by way of a lease of its own. A job is among the heldLeases, and its lease kept alive, until its end is stored or given up.
+ * The ends of attempts on their way to the database. Completions of bundled jobs go together (see Outbox); everything
+ * else goes alone: the job is separated from its bundle, then settled under its own lease. A job is among the held
+ * leases, and its lease is kept alive, until its outcome is stored or given up.
  */
 export interface OutcomeWriterOptions {
   readonly settler: Settler;
@@ -22,11 +24,14 @@ export interface OutcomeWriterOptions {
 }
 
 const RETRY_MS = 1_000;
-const MAX_ERROR_LENGTH = 65_536;
+/** Of results that are not stored yet, beyond which nothing more should be claimed. */
+const FULL_CHARACTERS = 64 * 1024 * 1024;
 
 export class OutcomeWriter {
   readonly #alone = new Set<Promise<void>>();
   readonly #outbox: Outbox;
+  /** Of the results that go alone. */
+  #characters = 0;
   #hurried = false;
 
   constructor(
@@ -34,12 +39,9 @@ export class OutcomeWriter {
     private readonly onProgress: () => void,
   ) {
     this.#outbox = new Outbox({
-      store: (completions) => options.settler.completeBundled(completions),
-      stored: (completions) => {
-        for (const { leased } of completions) options.heldLeases.remove(leased);
-        onProgress();
-      },
-      missed: ({ leased, result }) => this.#goAlone(leased, { kind: 'completed', result }),
+      store: (completions) => options.heldLeases.completeBundled(completions),
+      stored: onProgress,
+      missed: ({ held, result }) => this.#settleAlone(held, { kind: 'completed', result }),
     });
   }
 
@@ -48,73 +50,81 @@ export class OutcomeWriter {
     return this.#alone.size + this.#outbox.size;
   }
 
+  /** Results on their way hold as much memory as they should. */
+  get isFull(): boolean {
+    return this.#characters + this.#outbox.characters > FULL_CHARACTERS;
+  }
+
   /** From now on nothing is tried twice. */
   hurry(): void {
     this.#hurried = true;
   }
 
-  store(leased: HeldJob, end: AttemptEnd): void {
-    if (end.kind === 'completed' && leased.bundle)
-      this.#outbox.add({ leased, bundle: leased.bundle, result: end.result });
-    else this.#goAlone(leased, end);
+  store(held: HeldJob, end: AttemptEnd): void {
+    if (end.kind === 'completed' && this.options.heldLeases.isBundled(held))
+      this.#outbox.add({ held, result: end.result });
+    else this.#settleAlone(held, end);
   }
 
-  noHandler(leased: HeldJob): void {
-    const error = cleanText(`no handler is registered for task "${leased.job.task_name}"`, MAX_ERROR_LENGTH);
-    const failed = plainSettlement(leased.job.id, leased.leaseToken, 'failed');
+  noHandler(held: HeldJob): void {
+    const error = cleanText(`no handler is registered for task "${held.job.task_name}"`, ERROR_TEXT_MAX_LENGTH);
+    const failed = plainSettlement(held.job.id, held.leaseToken, 'failed');
     this.#track(
-      leased,
-      this.#persist(leased, () => this.options.settler.settle({ ...failed, error, reason: 'handler_not_found' })),
+      held,
+      this.#persist(held, () => this.options.settler.settle({ ...failed, error, reason: 'handler_not_found' })),
     );
   }
 
-  #goAlone(leased: HeldJob, end: AttemptEnd): void {
-    this.#track(leased, this.#settle(leased, end));
+  #settleAlone(held: HeldJob, end: AttemptEnd): void {
+    const characters = end.kind === 'completed' ? end.result.length : 0;
+    this.#characters += characters;
+    const settlement = this.#settle(held, end).finally(() => (this.#characters -= characters));
+    this.#track(held, settlement);
   }
 
-  #track(leased: HeldJob, settlement: Promise<void>): void {
+  #track(held: HeldJob, settlement: Promise<void>): void {
     const settling = settlement.finally(() => {
       this.#alone.delete(settling);
-      this.options.heldLeases.remove(leased);
+      this.options.heldLeases.remove(held);
       this.onProgress();
     });
     this.#alone.add(settling);
   }
 
-  async #settle(leased: HeldJob, end: AttemptEnd): Promise<void> {
+  async #settle(held: HeldJob, end: AttemptEnd): Promise<void> {
     const { settler } = this.options;
-    const { id, retry_count: retryCount, config } = leased.job;
-    const token = leased.leaseToken;
+    const { id, retry_count: retryCount, config } = held.job;
+    const token = held.leaseToken;
     switch (end.kind) {
       case 'completed':
-        return this.#persist(leased, () => settler.complete({ id, token, result: end.result }));
+        return this.#persist(held, () => settler.complete({ id, token, result: end.result }));
       case 'failed': {
-        const error = cleanText(end.error, MAX_ERROR_LENGTH);
-        return this.#persist(leased, () =>
+        const error = cleanText(end.error, ERROR_TEXT_MAX_LENGTH);
+        return this.#persist(held, () =>
           settler.fail({ id, token, error, retryable: end.retryable, retryCount, config }),
         );
       }
       case 'interrupted':
-        return this.#persist(leased, () => settler.giveBack(leased, 'released'));
+        return this.#persist(held, () => settler.giveBack(held, 'released'));
       case 'lost':
         return;
     }
   }
 
   /** The work is done; losing its outcome to a short outage would mean doing it twice. */
-  async #persist(leased: HeldJob, settle: () => Promise<boolean>): Promise<void> {
-    const { logger, triesMs } = this.options;
+  async #persist(held: HeldJob, settle: () => Promise<boolean>): Promise<void> {
+    const { heldLeases, logger, triesMs } = this.options;
     const giveUpAt = performance.now() + triesMs;
     for (;;) {
       try {
-        await this.#separate(leased);
+        await heldLeases.separate(held);
         if (!(await settle()))
-          logger.debug({ job_id: leased.job.id }, 'the lease was gone before the outcome could be stored');
+          logger.debug({ job_id: held.job.id }, 'the lease was gone before the outcome could be stored');
         return;
       } catch (error) {
         if (!isUnavailable(error) || this.#hurried || performance.now() > giveUpAt) {
           logger.warn(
-            { err: error, job_id: leased.job.id },
+            { err: error, job_id: held.job.id },
             'the outcome of a job could not be stored; it will run again',
           );
           return;
@@ -122,11 +132,5 @@ export class OutcomeWriter {
         await pause(RETRY_MS);
       }
     }
-  }
-
-  async #separate(leased: HeldJob): Promise<void> {
-    if (!leased.bundle) return;
-    await this.options.settler.unbundle({ tenant: leased.job.tenant_id, id: leased.job.id, token: leased.leaseToken });
-    this.options.heldLeases.separate(leased);
   }
 }

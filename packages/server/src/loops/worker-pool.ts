@@ -7,6 +7,7 @@ import type { Hub } from '../engine/shared/hub.js';
 import type { Settler } from '../engine/outcomes/settle.js';
 import { pooledSlots } from '../engine/leases/slots.js';
 import type { Handlers } from '../handlers/types.js';
+import { Pace } from './pace.js';
 import { pause } from './pause.js';
 import { Attempt, type AttemptEnd } from './attempt.js';
 import { OutcomeWriter } from './outcome-writer.js';
@@ -15,15 +16,19 @@ import type { HeldLeases } from './held-leases.js';
 /**
  * Runs the jobs of the default queue inside the server, `workers` at a time.
  *
- * A job in hand is: buffered (claimed, not started) → running → settling (its end is on the way to the database) → out of hand. It is
- * under a lease from the first to the last, which `Holdings` keeps alive.
+ * A job in hand is: buffered (claimed, not started) → running → settling (its outcome is on its way to the database) →
+ * out of hand. It is under a lease from the first to the last, which `HeldLeases` keeps alive.
  *
- * How many to have in hand: as many as there are workers, and where handlers are fast, as many as they finish in AHEAD_SECS, so that claims
- * are few and large under load and nothing waits here that an idle process elsewhere could run.
+ * How many to have buffered or running: as many as there are workers, and where handlers are fast, as many as they finish
+ * in AHEAD_MS and the time that a claim takes. So claims are few and large under load, however distant the database, and
+ * nothing waits here that an idle process elsewhere could run. With those that are settling there are never more than
+ * MAX_IN_HAND, nor claims while the outcomes are full: a database that stores no outcomes gets no claims either.
  */
 export interface WorkerPoolOptions {
   readonly queue: string;
   readonly workers: number;
+  /** A larger result of a handler fails its attempt for good. */
+  readonly maxPayloadBytes: number;
   readonly handlers: Handlers;
   readonly claimer: Claimer;
   readonly settler: Settler;
@@ -33,16 +38,18 @@ export interface WorkerPoolOptions {
 }
 
 export const POOL_LEASE_SECS = 30;
-const AHEAD_SECS = 0.05;
+const AHEAD_MS = 50;
+/** Of the measured time of a claim: some more, or the number in hand could never grow to what the latency demands. */
+const CLAIM_MARGIN = 1.5;
 const MAX_CLAIM = 500;
-const MAX_IN_HAND = 1_000;
+export const MAX_IN_HAND = 2_000;
 const CLAIMS_IN_FLIGHT = 2;
 const SAFETY_POLL_MS = 5_000;
 const TICK_MS = 50;
 const RETRY_MS = 1_000;
-/** For so long handlers that never wait may keep everything else waiting. */
+/** How long synchronous handlers may block the event loop. */
 const SLICE_MS = 10;
-/** After the signal, how long a handler may take to come back before the process goes on without it. */
+/** How long a handler may take to return after its signal, before the process goes on without it. */
 const GRACE_MS = 1_000;
 
 export class WorkerPool {
@@ -56,19 +63,21 @@ export class WorkerPool {
   #news = false;
   /** The last claim came short and nothing has been heard since: asking again would find nothing. */
   #dry = false;
+  /** The last claim ended because its jobs are large: those are worked off before more are asked for. */
+  #cut = false;
   #timer: NodeJS.Timeout | null = null;
   #tick: NodeJS.Timeout | null = null;
   #idle: (() => void) | null = null;
   #unsubscribe: (() => void) | null = null;
-  #rate = 0;
+  readonly #pace = new Pace(performance.now());
   #finished = 0;
-  #measuredAt = performance.now();
 
   constructor(private readonly options: WorkerPoolOptions) {
     const { settler, heldLeases, logger } = options;
-    this.#outcomes = new OutcomeWriter({ settler, heldLeases, logger, triesMs: POOL_LEASE_SECS * 1000 }, () =>
-      this.#signalIfQuiet(),
-    );
+    this.#outcomes = new OutcomeWriter({ settler, heldLeases, logger, triesMs: POOL_LEASE_SECS * 1000 }, () => {
+      this.#signalIfQuiet();
+      this.#refill();
+    });
   }
 
   start(): void {
@@ -113,10 +122,15 @@ export class WorkerPool {
   #refill(): void {
     const target = this.#target();
     while (!this.#stopping && !this.#dry && this.#claiming < CLAIMS_IN_FLIGHT) {
-      const room = target - this.#buffer.length - this.#running.size - this.#claimingSlots;
+      const unfinished = this.#buffer.length + this.#running.size + this.#claimingSlots;
+      const room = target - unfinished;
+      const most = MAX_IN_HAND - unfinished - this.#outcomes.size;
+      const worthIt = Math.min(target, 2 * MAX_CLAIM) / 2;
       const starving = this.#buffer.length === 0 && this.#claiming === 0;
-      if (room <= 0 || (!starving && room * 2 < target)) return;
-      void this.#claim(Math.min(room, MAX_CLAIM));
+      if (room <= 0 || (!starving && (this.#cut || room < worthIt))) return;
+      // Outcomes that are being stored will make room: until then, better few large claims than many small ones.
+      if (this.#outcomes.isFull || most < Math.min(room, worthIt)) return;
+      void this.#claim(Math.min(room, most, MAX_CLAIM));
     }
   }
 
@@ -125,8 +139,12 @@ export class WorkerPool {
     this.#claimingSlots += n;
     this.#news = false;
     let claimed: HeldJob[] | null = null;
+    const startedAt = performance.now();
     try {
-      claimed = await this.options.claimer.claim(this.options.queue, pooledSlots(n, POOL_LEASE_SECS));
+      const claim = await this.options.claimer.claim(this.options.queue, pooledSlots(n, POOL_LEASE_SECS));
+      claimed = claim.jobs;
+      this.#cut = claim.cut;
+      this.#pace.claimTook(performance.now() - startedAt);
     } catch (error) {
       const level = isUnavailable(error) ? 'debug' : 'warn';
       this.options.logger[level]({ err: error }, 'cannot claim jobs; trying again');
@@ -134,7 +152,7 @@ export class WorkerPool {
     this.#claiming--;
     this.#claimingSlots -= n;
     // Before the jobs are taken in: starting them asks for more at once, and there is no more.
-    this.#dry = claimed === null || (claimed.length < n && !this.#news);
+    this.#dry = claimed === null || (claimed.length < n && !this.#cut && !this.#news);
     if (claimed) this.#accept(claimed);
     this.#signalIfQuiet();
     if (this.#dry) await this.#setAlarm(claimed === null);
@@ -148,24 +166,31 @@ export class WorkerPool {
     this.#dispatch();
   }
 
-  /** Starts what there are workers for. A handler that does not wait ends within its start, so this may go through all there is. */
+  /** Starts what there are workers for. A synchronous handler ends within its start, so this may go through the buffer. */
   #dispatch(): void {
     if (this.#dispatching) return;
     this.#dispatching = true;
-    const until = performance.now() + SLICE_MS;
+    const startedAt = performance.now();
+    this.#notePace(startedAt, this.#running.size > 0);
     let next = 0;
     while (this.#running.size < this.options.workers && next < this.#buffer.length) {
       const leased = this.#buffer[next++];
       if (leased) this.#begin(leased);
-      if (performance.now() > until) {
+      if (performance.now() > startedAt + SLICE_MS) {
         setImmediate(() => this.#dispatch());
         break;
       }
     }
     if (next > 0) this.#buffer = this.#buffer.slice(next);
     this.#dispatching = false;
+    this.#notePace(performance.now(), true);
     if (this.#running.size > 0) this.#tick ??= setInterval(() => this.#checkTimeouts(), TICK_MS);
     this.#refill();
+  }
+
+  #notePace(now: number, busy: boolean): void {
+    this.#pace.note(now, busy, this.#finished);
+    this.#finished = 0;
   }
 
   #begin(leased: HeldJob): void {
@@ -176,7 +201,7 @@ export class WorkerPool {
     if (!handler) return this.#outcomes.noHandler(leased);
     const attempt = new Attempt(leased, this.#onEnd);
     this.#running.add(attempt);
-    attempt.start(handler, this.options.logger);
+    attempt.start(handler, this.options.logger, this.options.maxPayloadBytes);
   }
 
   readonly #onEnd = (attempt: Attempt, end: AttemptEnd): void => {
@@ -188,7 +213,7 @@ export class WorkerPool {
 
   #lose(leased: HeldJob): void {
     for (const attempt of this.#running) if (attempt.leased === leased) attempt.lose();
-    this.#buffer = this.#buffer.filter((each) => each !== leased);
+    this.#buffer = this.#buffer.filter((buffered) => buffered !== leased);
     this.options.heldLeases.remove(leased);
   }
 
@@ -218,14 +243,8 @@ export class WorkerPool {
   }
 
   #target(): number {
-    const now = performance.now();
-    const elapsed = (now - this.#measuredAt) / 1000;
-    if (elapsed >= 0.01) {
-      this.#rate = this.#finished / elapsed;
-      this.#finished = 0;
-      this.#measuredAt = now;
-    }
-    return Math.min(MAX_IN_HAND, Math.max(this.options.workers, Math.ceil(this.#rate * AHEAD_SECS)));
+    const horizonMs = AHEAD_MS + CLAIM_MARGIN * this.#pace.claimMs;
+    return Math.min(MAX_IN_HAND, Math.max(this.options.workers, this.#pace.finishedWithin(horizonMs)));
   }
 
   #signalIfQuiet(): void {

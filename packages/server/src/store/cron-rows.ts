@@ -1,6 +1,6 @@
 import type { CronFiringKind } from '@millrace/contract';
 import type { CronFiringRecord, CronRecord, JsonText } from '../domain/records.js';
-import { toInstant, toInstantOrNull } from './rows.js';
+import { columnsOf, toInstant, toInstantOrNull } from './rows.js';
 
 /** Schedules and firings as PostgreSQL gives them ⇄ records as the engine shows them. */
 export interface CronRow {
@@ -28,6 +28,31 @@ export interface CronFiringRow {
   readonly kind: CronFiringKind;
   readonly job_id: string;
 }
+
+export const CRON_COLUMNS = columnsOf<CronRow>({
+  tenant: true,
+  id: true,
+  name: true,
+  expr: true,
+  timezone: true,
+  revision: true,
+  task: true,
+  queue: true,
+  payload: true,
+  config: true,
+  enabled: true,
+  next_run_at: true,
+  last_enqueued_at: true,
+  created_at: true,
+});
+
+export const FIRING_COLUMNS = columnsOf<CronFiringRow>({
+  number: true,
+  occurrence: true,
+  fired_at: true,
+  kind: true,
+  job_id: true,
+});
 
 export function toCron(row: CronRow): CronRecord {
   return {

@@ -1,13 +1,26 @@
 import pg from 'pg';
 import type { Logger } from 'pino';
-import { breaksConnection, DeadlineExceeded, isCollision, isOutage, translate } from './failures.js';
+import { guardAnswers } from './answer-guard.js';
+import { Coalescer } from './coalescer.js';
+import {
+  breaksConnection,
+  DeadlineExceeded,
+  isBusy,
+  isCollision,
+  isOutage,
+  isStalePlan,
+  translate,
+} from './failures.js';
+import type { Query } from './list-statements.js';
 import { pooledRun } from './pooled-query.js';
-import { runPrepared } from './prepared-query.js';
+import { forgetStatements, runPrepared } from './prepared-query.js';
+import { ReadTurns, type ReadKind } from './read-turns.js';
 import {
   beginWith,
   COMMON_SETTINGS,
   HOT_DEADLINE_MS,
   HOT_SETTINGS,
+  PLANNED_SETTINGS,
   READ_DEADLINE_MS,
   READ_SETTINGS,
   withSettings,
@@ -18,17 +31,21 @@ import type { Statement } from './sql.js';
 /**
  * Two pools on one database, because they want opposite things of the planner.
  *
- * hot    the short statements of the queue, prepared once a connection, under one generic plan: planning anew costs more than running. The
- *        plan may have been made while the tables were empty, so what would be wise then and ruinous later is switched off here, and
- *        the statements are written so that the right plan is the only one left (see the head of sql/queries/lease.sql).
- * reads  lists and counts, planned for their actual filters. Without hash joins: those have no order, so a page of a list that is filtered
- *        through two tables would be sorted out of all that matches instead of being walked to its end.
+ * hot    the short statements of the queue, prepared once per connection, under one generic plan: planning anew costs
+ *        more than running. The plan may have been made while the tables were empty, so what would be wise then and
+ *        ruinous later is switched off here, and the statements are written so that the right plan is the only one left
+ *        (see the head of sql/queries/lease.sql).
+ * reads  lists and counts for tenants, planned for their actual filters. Without hash joins: those have no order, so a
+ *        page of a list that is filtered through two tables would be sorted out of all that matches instead of being
+ *        walked to its end. Tenants take turns (read-turns.ts); nothing that keeps the service going waits here.
  *
- * Behind a pooler in transaction mode nothing is kept on a connection: each transaction brings its settings along, and nothing is prepared.
+ * Behind a pooler in transaction mode nothing is kept on a connection: each transaction brings its settings along, and
+ * nothing is prepared.
  *
- * Invariants: every statement has a deadline on this side of the wire, so a database that stops answering can't hold a request;
- * a connection that missed its deadline is destroyed, never reused; a collision (deadlock, serialization) is repeated
- * here, since every statement of the hot path is a transaction of its own.
+ * Invariants: every statement has a deadline on this side of the wire, so a database that stops answering can't hold a
+ * request; a connection that missed its deadline is destroyed, never reused; a collision (deadlock, serialization) and
+ * a statement that a change of the schema has outdated are repeated here, since every statement of the hot path is a
+ * transaction of its own.
  */
 export interface DatabaseOptions {
   readonly url: string;
@@ -40,15 +57,18 @@ export interface DatabaseOptions {
   readonly directUrl?: string | null;
 }
 
-/** What stands between us and PostgreSQL: `transaction` is a pooler that lends a server connection for one transaction at a time. */
+/** What is between us and PostgreSQL: `transaction` is a pooler that lends server connections for one transaction each. */
 export type Pooler = 'none' | 'transaction';
 export type Row = Record<string, unknown>;
 export type Execute = <R extends object = Row>(statement: Statement, values?: readonly unknown[]) => Promise<R[]>;
 
 const CONNECT_MS = 5_000;
 const COLLISION_TRIES = 10;
+/** More than two, because several migrations may be committed one right after the other. */
+const STALE_TRIES = 4;
+const BUSY_NOTE_MS = 10_000;
 
-/** Instants stay text: a Date would cut PostgreSQL's microseconds to milliseconds. json stays text: it is the caller's. */
+/** Instants stay text: a Date would cut microseconds to milliseconds. json stays text: it is the caller's. */
 const asText = (value: string): string => value;
 const TIMESTAMPTZ = 1184;
 const JSON_OID = 114;
@@ -87,7 +107,11 @@ export class Database {
   readonly #pooled: boolean;
   readonly #runHot: RunOn;
   readonly #runRead: RunOn;
+  readonly #runPlanned = passing(PLANNED_SETTINGS);
+  readonly #turns: ReadTurns;
+  readonly #coalescer = new Coalescer();
   #away = false;
+  #toldBusyAt = -Infinity;
 
   constructor(private readonly options: DatabaseOptions) {
     const { url, pooler = 'none', directUrl = null } = options;
@@ -97,22 +121,36 @@ export class Database {
     this.#runRead = this.#pooled ? passing(READ_SETTINGS) : plainly;
     // One connection listens; of the rest, the queue's own statements get the larger part.
     const shared = Math.max(2, options.maxConnections - (this.canListen ? 1 : 0));
-    const hot = Math.max(1, Math.ceil(shared * 0.6));
+    const hot = Math.min(shared - 1, Math.ceil(shared * 0.6));
     this.#hot = this.#pool(hot, HOT_SETTINGS);
-    this.#reads = this.#pool(Math.max(1, shared - hot), READ_SETTINGS);
+    this.#reads = this.#pool(shared - hot, READ_SETTINGS);
+    this.#turns = new ReadTurns({ slots: shared - hot });
   }
 
   /** A statement of the queue, in a transaction of its own. */
   readonly run: Execute = (statement, values = []) =>
     this.#attempt(this.#hot, HOT_DEADLINE_MS, this.#runHot, statement, values);
 
-  /** A read with its own plan. */
-  readonly read: Execute = (statement, values = []) =>
-    this.#attempt(this.#reads, READ_DEADLINE_MS, this.#runRead, statement, values);
+  /** A statement of the queue that has no plan for ever: a sweep, of which nobody knows how much it finds. */
+  readonly runPlanned: Execute = (statement, values = []) =>
+    this.#attempt(this.#hot, HOT_DEADLINE_MS, this.#runPlanned, statement, values);
 
-  /** Several statements of the queue in one transaction. The body may run more than once: it must have no effect but through `run`. */
+  /** A page for a tenant, with its own plan. */
+  readonly read = <R extends object = Row>({ tenant, statement, values }: Query): Promise<R[]> =>
+    this.#readInTurn(tenant, 'page', statement, values);
+
+  /** A count for a tenant: as exact as a page, but the same one is not run twice at once (coalescer.ts). */
+  readonly count = <R extends object = Row>({ tenant, statement, values }: Query): Promise<R[]> =>
+    this.#coalescer.ask(JSON.stringify([statement.text, values]), () =>
+      this.#readInTurn(tenant, 'count', statement, values),
+    );
+
+  /**
+   * Several statements of the queue in one transaction. The body may run more than once: it must have no effect but
+   * through `run`.
+   */
   async transaction<T>(body: (execute: Execute) => Promise<T>): Promise<T> {
-    return this.#retrying(() => this.#transactionOnce(body));
+    return this.#retrying('transaction', () => this.#transactionOnce(body));
   }
 
   get pooler(): Pooler {
@@ -133,13 +171,19 @@ export class Database {
     } catch (error) {
       throw translate(error);
     }
+    guardAnswers(client);
     return client;
   }
 
   connections(): { readonly total: number; readonly idle: number; readonly waiting: number } {
     const pools = [this.#hot, this.#reads];
     const sum = (count: (pool: pg.Pool) => number) => pools.reduce((n, pool) => n + count(pool), 0);
-    return { total: sum((p) => p.totalCount), idle: sum((p) => p.idleCount), waiting: sum((p) => p.waitingCount) };
+    const waitingReads = this.#turns.waiting;
+    return {
+      total: sum((p) => p.totalCount),
+      idle: sum((p) => p.idleCount),
+      waiting: waitingReads + sum((p) => p.waitingCount),
+    };
   }
 
   async close(): Promise<void> {
@@ -161,11 +205,31 @@ export class Database {
     const { url } = this.options;
     const address = this.#pooled ? { connectionString: url } : withSettings(url, settings);
     const pool = new pg.Pool({ ...this.#connection(address), max, idleTimeoutMillis: 60_000 });
-    // Without these listeners the process would die with any of its connections. An idle one that is lost is replaced at the next use;
-    // one in use fails its statement, which says all there is to say.
+    // Without these listeners the process would die with any of its connections. An idle one that is lost is replaced
+    // at the next use; one in use fails its statement, which says all there is to say.
     pool.on('error', (error) => this.options.logger.debug({ err: error }, 'an idle database connection was lost'));
-    pool.on('connect', (client) => client.on('error', () => undefined));
+    pool.on('connect', (client) => {
+      client.on('error', () => undefined);
+      guardAnswers(client);
+    });
     return pool;
+  }
+
+  async #readInTurn<R extends object>(
+    tenant: string,
+    kind: ReadKind,
+    statement: Statement,
+    values: readonly unknown[],
+  ): Promise<R[]> {
+    const endTurn = await this.#turns.take(tenant, kind).catch((error: unknown) => {
+      this.#noteBusy(statement.name, error);
+      throw error;
+    });
+    try {
+      return await this.#attempt<R>(this.#reads, READ_DEADLINE_MS, this.#runRead, statement, values);
+    } finally {
+      endTurn();
+    }
   }
 
   #attempt<R extends object>(
@@ -175,10 +239,12 @@ export class Database {
     statement: Statement,
     values: readonly unknown[],
   ): Promise<R[]> {
-    return this.#retrying(async () => {
+    return this.#retrying(statement.name, async () => {
       const client = await pool.connect();
       try {
-        const rows = await withDeadline(client, deadlineMs, execute<R>(client, statement, values));
+        const rows = await againWhileStale(client, () =>
+          withDeadline(client, deadlineMs, execute<R>(client, statement, values)),
+        );
         client.release();
         return rows;
       } catch (error) {
@@ -190,22 +256,34 @@ export class Database {
 
   async #transactionOnce<T>(body: (execute: Execute) => Promise<T>): Promise<T> {
     const client = await this.#hot.connect();
-    // Its settings came with BEGIN, if they have to come with something.
-    const execute = this.#pooled ? plainly : prepared;
-    const command = (text: string): Promise<unknown> => withDeadline(client, HOT_DEADLINE_MS, client.query(text));
+    let isClean = true;
     try {
-      await command(this.#pooled ? beginWith(HOT_SETTINGS) : 'BEGIN');
-      const result = await body((statement, values = []) =>
-        withDeadline(client, HOT_DEADLINE_MS, execute(client, statement, values)),
-      );
-      await command('COMMIT');
+      const result = await againWhileStale(client, async () => {
+        try {
+          return await this.#transactionOn(client, body);
+        } catch (error) {
+          isClean = !breaksConnection(error) && (await rollback(client));
+          throw error;
+        }
+      });
       client.release();
       return result;
     } catch (error) {
-      const rolledBack = !breaksConnection(error) && (await rollback(client));
-      client.release(!rolledBack);
+      client.release(!isClean || breaksConnection(error));
       throw error;
     }
+  }
+
+  async #transactionOn<T>(client: pg.PoolClient, body: (execute: Execute) => Promise<T>): Promise<T> {
+    // Its settings came with BEGIN, if they have to come with something.
+    const execute = this.#pooled ? plainly : prepared;
+    const command = (text: string): Promise<unknown> => withDeadline(client, HOT_DEADLINE_MS, client.query(text));
+    await command(this.#pooled ? beginWith(HOT_SETTINGS) : 'BEGIN');
+    const result = await body((statement, values = []) =>
+      withDeadline(client, HOT_DEADLINE_MS, execute(client, statement, values)),
+    );
+    await command('COMMIT');
+    return result;
   }
 
   /** An outage makes one line when it begins and one when it ends, however many statements fail in between. */
@@ -219,7 +297,14 @@ export class Database {
     }
   }
 
-  async #retrying<T>(work: () => Promise<T>): Promise<T> {
+  /** The database answers, and yet something was refused or cancelled: no outage, but worth a line now and then. */
+  #noteBusy(statement: string, error: unknown): void {
+    if (performance.now() - this.#toldBusyAt < BUSY_NOTE_MS) return;
+    this.#toldBusyAt = performance.now();
+    this.options.logger.warn({ err: error, statement }, 'the database is busy: a statement took or waited too long');
+  }
+
+  async #retrying<T>(name: string, work: () => Promise<T>): Promise<T> {
     for (let tries = 1; ; tries++) {
       try {
         const result = await work();
@@ -228,9 +313,26 @@ export class Database {
       } catch (error) {
         if (isCollision(error) && tries < COLLISION_TRIES) continue;
         if (isOutage(error)) this.#note(error);
+        else if (isBusy(error)) this.#noteBusy(name, error);
         throw translate(error);
       }
     }
+  }
+}
+
+/**
+ * The schema may change under a running process: a newer one migrates it. Nothing happened that would have to be undone,
+ * since PostgreSQL refuses a stale statement before it runs. It is repeated on the same connection, which has fresh
+ * statements then, while another one of the pool may be as stale as this one was.
+ */
+async function againWhileStale<T>(client: pg.PoolClient, work: () => Promise<T>): Promise<T> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!isStalePlan(error) || tries >= STALE_TRIES) throw error;
+    }
+    await withDeadline(client, HOT_DEADLINE_MS, forgetStatements(client));
   }
 }
 
@@ -246,7 +348,7 @@ async function rollback(client: pg.PoolClient): Promise<boolean> {
 function withDeadline<T>(client: pg.PoolClient, ms: number, answer: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => {
-      // The server may be gone without a word: end the socket ourselves, or it would wait for an answer for ever.
+      // The server may be gone without a word: end the socket here, or it would wait for an answer for ever.
       (client as unknown as { connection: { stream: { destroy(): void } } }).connection.stream.destroy();
       reject(new DeadlineExceeded(`no answer from the database within ${ms} ms`));
     }, ms);

@@ -1,15 +1,32 @@
 import { MillraceError, unavailable } from '../domain/errors.js';
 
 /**
- * What a database error means to the caller. Three kinds: the database is out of reach or cannot write (the caller gets 503 and may
- * come back), two statements collided (repeat at once), and everything else, which is a bug of ours.
+ * What a database error means to the caller:
+ *
+ * away     the database is out of reach or cannot write: 503, and one line in the log when it begins and when it ends
+ * busy     it answers, and this would take or wait too long: 503 in other words, and no outage
+ * large    its answer is more than this process can read: 500, and the connection is lost
+ * collided two statements met: repeated at once
+ * stale    the schema has changed since the statement was prepared: prepared again and repeated
+ *
+ * Everything else is a bug of ours.
  */
 export class DeadlineExceeded extends Error {
   override readonly name = 'DeadlineExceeded';
 }
 
+/** An answer that this process cannot hold or understand. The connection it came on is of no use any more. */
+export class UnreadableAnswer extends Error {
+  override readonly name = 'UnreadableAnswer';
+
+  constructor(cause: Error) {
+    super(`an answer of the database could not be read: ${cause.message}`, { cause });
+  }
+}
+
 interface CodedError extends Error {
   readonly code?: string;
+  readonly routine?: string;
 }
 
 const UNREACHABLE = new Set([
@@ -27,17 +44,39 @@ const UNREACHABLE = new Set([
 ]);
 
 /** SQLSTATE classes and codes under which no write can succeed now but may later. */
-const OUTAGE = /^(08|53|57P0[1-5]|57014|25006|58030|F0000|55000|28)/;
+const OUTAGE = /^(08|53|57P0[1-5]|25006|58030|F0000|55000|28)/;
+/** Cancelled by its own timeout, or by an operator. */
+const CANCELLED = '57014';
 
 const COLLISION = new Set(['40001', '40P01', '55P03']);
 
 /** Messages of the driver that carry no code. */
 const LOST =
-  /Connection terminated|timeout exceeded when trying to connect|timeout expired|Client has encountered a connection error|Cannot use a pool after calling end|server closed the connection/i;
+  /Connection terminated|timeout expired|Client has encountered a connection error|Cannot use a pool after calling end|server closed the connection/i;
 
 export function isCollision(error: unknown): boolean {
   return COLLISION.has((error as CodedError | null)?.code ?? '');
 }
+
+/**
+ * A statement was prepared before the schema changed, and would return other columns now. Its code is that of everything
+ * PostgreSQL does not support; the message comes in the language of the server; the routine tells.
+ */
+export function isStalePlan(error: unknown): boolean {
+  const { code, routine } = (error ?? {}) as CodedError;
+  return code === '0A000' && routine === 'RevalidateCachedQuery';
+}
+
+/** The driver's pool had no connection to give: all of them are in use. One that cannot be opened fails otherwise. */
+const NONE_FREE = 'timeout exceeded when trying to connect';
+
+export function isBusy(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  return (error as CodedError).code === CANCELLED || error.message === NONE_FREE;
+}
+
+export const busy = (why: string, cause?: unknown): MillraceError =>
+  unavailable(`the service is busy: ${why}; try again shortly`, cause);
 
 export function isOutage(error: unknown): boolean {
   if (error instanceof DeadlineExceeded) return true;
@@ -49,10 +88,42 @@ export function isOutage(error: unknown): boolean {
 
 /** True when the connection itself can't be trusted any more and must not go back to the pool. */
 export function breaksConnection(error: unknown): boolean {
-  return isOutage(error) && (error as CodedError).code !== '25006' && (error as CodedError).code !== '57014';
+  if (error instanceof UnreadableAnswer) return true;
+  return isOutage(error) && (error as CodedError).code !== '25006';
 }
 
 export function translate(error: unknown): unknown {
-  if (error instanceof MillraceError || !isOutage(error)) return error;
+  if (error instanceof MillraceError) return error;
+  if (error instanceof UnreadableAnswer)
+    return new MillraceError('internal', 'the answer is too large to be read; ask for less at a time', undefined, {
+      cause: error,
+    });
+  if (isBusy(error)) return busy(whyBusy(error as CodedError), error);
+  if (!isOutage(error)) return error;
   return unavailable('the database is out of reach; try again shortly', error);
+}
+
+const whyBusy = ({ code }: CodedError): string =>
+  code === CANCELLED ? 'the database did not finish this in time' : 'every connection to the database is in use';
+
+/** Where to connect, or as whom, is wrong, and will be in half a minute: no start waits for that. */
+export class ConnectionSettingsError extends Error {
+  override readonly name = 'ConnectionSettingsError';
+}
+
+const WRONG_SETTINGS: Readonly<Record<string, string>> = {
+  '28P01': 'the database refuses these credentials',
+  '28000': 'the database refuses these credentials',
+  '3D000': 'there is no such database',
+  ENOTFOUND: 'the host of the database is unknown',
+};
+
+/**
+ * For a start or a command. A process that already serves takes the same errors for an outage: the password is being
+ * changed, or a name server is away, and it has no better place to go.
+ */
+export function translateAtStart(error: unknown): unknown {
+  const cause = error instanceof MillraceError ? error.cause : error;
+  const message = WRONG_SETTINGS[(cause as CodedError | null)?.code ?? ''];
+  return message === undefined ? translate(error) : new ConnectionSettingsError(message, { cause });
 }

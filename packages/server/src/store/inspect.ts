@@ -1,11 +1,11 @@
 import pg from 'pg';
-import { translate } from './failures.js';
+import { translateAtStart } from './failures.js';
 import { compare, type SchemaState } from './migrate.js';
 import { loadStatements } from './sql.js';
 
 /** Asks every question of sql/queries/doctor.sql in one read-only snapshot. */
 export const CHECKS = [
-  'job_stands_in_one_place',
+  'job_is_in_one_table',
   'state_has_its_job',
   'failed_job_has_its_dead_letter',
   'dead_letter_belongs_to_a_failed_job',
@@ -14,10 +14,10 @@ export const CHECKS = [
   'id_agrees_with_its_row',
   'key_leads_to_its_job',
   'occurrence_has_one_job',
-  'workflow_stands_in_one_place',
+  'workflow_is_in_one_table',
   'ended_workflow_has_no_live_step',
   'running_workflow_goes_on',
-  'paused_or_next',
+  'enabled_cron_has_a_next_run',
 ] as const;
 
 export type CheckName = (typeof CHECKS)[number];
@@ -57,7 +57,7 @@ export async function inspect(url: string): Promise<Inspection> {
     if (schema.kind === 'current') for (const check of CHECKS) checks.push(await ask(client, check));
     return { schema, checks };
   } catch (error) {
-    throw translate(error);
+    throw translateAtStart(error);
   } finally {
     await client.end().catch(() => undefined);
   }

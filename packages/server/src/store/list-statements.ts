@@ -1,13 +1,17 @@
 import type { JobStatus, WorkflowStatus } from '@millrace/contract';
-import type { CronDue } from './cron-rows.js';
-import type { Statement } from './sql.js';
+import { CRON_COLUMNS, FIRING_COLUMNS, type CronDue } from './cron-rows.js';
+import { pageOf, recordsOf, recordView, type Budget, type ListWindow, type Query } from './page-statements.js';
+import { DEAD_LETTER_COLUMNS, JOB_COLUMNS, WORKFLOW_COLUMNS } from './rows.js';
+
+export type { Budget, ListWindow, Query, Sized } from './page-statements.js';
 
 /**
- * The only statements that are put together from pieces: lists, whose filters a caller chooses. Every piece is a constant below; values
- * travel as parameters.
+ * The only statements that are put together from pieces: lists, whose filters a caller chooses. Every piece is a
+ * constant below; values travel as parameters.
  *
- * Each list walks one index in order of id, which is the order of creation, and stops at the end of the page; only the rows of the
- * page are then joined with the rest of their job. Which index depends on the filter: the status names the table to walk.
+ * Each list walks one index in order of id, which is the order of creation, and stops at the end of the page; only the
+ * rows of the page are then joined with the rest of their record (see page-statements.ts). Which index depends on the
+ * filter: the status names the table to walk.
  */
 export interface ListFilter {
   readonly tenant: string;
@@ -15,19 +19,6 @@ export interface ListFilter {
   readonly queue: string | null;
   readonly createdAfter: string | null;
   readonly createdBefore: string | null;
-}
-
-export interface ListWindow<At = string> {
-  readonly ascending: boolean;
-  /** Where the last page ended: its last id, where nothing else is said. */
-  readonly after: At | null;
-  readonly limit: number;
-  readonly offset: number;
-}
-
-export interface Query {
-  readonly statement: Statement;
-  readonly values: readonly unknown[];
 }
 
 const READY = 'millrace.ready w';
@@ -43,18 +34,30 @@ const ALL = { from: 'millrace.jobs w', where: 'true' };
 /** The queue stands in `ready` and `jobs` themselves; the other tables need their job for it. */
 const WITH_JOB = ' JOIN millrace.jobs q ON q.tenant = w.tenant AND q.id = w.id';
 
+const JOB_RECORDS = recordView('millrace.job_records', JOB_COLUMNS, ['payload', 'metadata', 'result', 'error']);
+
 export function listJobs(filter: ListFilter, window: ListWindow): Query {
-  return pageOf('millrace.job_records', 'list_jobs', walked(filter, cursorOf(window)), window);
+  return pageOf(JOB_RECORDS, 'list_jobs', filter.tenant, walked(filter, cursorOf(window)), window);
 }
+
+export const jobsOf = (tenant: string, ids: readonly string[], budget: Budget): Query =>
+  recordsOf(JOB_RECORDS, 'jobs_of', tenant, ids, budget);
 
 export function countJobs(filter: ListFilter): Query {
   const { walk, values } = walked(filter, null);
-  return { statement: { name: 'count_jobs', text: `SELECT count(*)::float8 AS total ${walk}` }, values };
+  return {
+    tenant: filter.tenant,
+    statement: { name: 'count_jobs', text: `SELECT count(*)::float8 AS total ${walk}` },
+    values,
+  };
 }
 
 interface Walk {
   readonly from: string;
-  /** The tables in it whose id is that of the job: where a page begins is said of each, since the planner may walk any of them. */
+  /**
+   * The tables in it whose id is that of the job: where a page begins is said of each, since the planner may walk any
+   * of them.
+   */
   readonly byId?: readonly string[];
   readonly conditions: readonly string[];
   readonly values: unknown[];
@@ -94,22 +97,6 @@ function inOrderOfId(
 const cursorOf = ({ after, ascending }: ListWindow): Cursor | null =>
   after === null ? null : { id: after, ascending };
 
-/** A page of whole records of a view, in order of id. */
-function pageOf(
-  view: string,
-  name: string,
-  { walk, values }: { walk: string; values: unknown[] },
-  window: ListWindow,
-): Query {
-  const order = window.ascending ? 'ASC' : 'DESC';
-  values.push(window.limit, window.offset);
-  const page = `SELECT w.tenant, w.id ${walk} ORDER BY w.id ${order} LIMIT $${values.length - 1} OFFSET $${values.length}`;
-  const text = `SELECT rec.* FROM (${page}) AS page, LATERAL (
-    SELECT * FROM ${view} r WHERE r.tenant = page.tenant AND r.id = page.id OFFSET 0
-  ) AS rec ORDER BY page.id ${order}`;
-  return { statement: { name, text }, values };
-}
-
 export interface WorkflowFilter extends Pick<ListFilter, 'tenant' | 'createdAfter' | 'createdBefore'> {
   readonly status: WorkflowStatus | null;
 }
@@ -126,13 +113,26 @@ const WORKFLOWS: Record<WorkflowStatus, { readonly from: string; readonly where:
 };
 const ALL_WORKFLOWS = { from: 'millrace.workflows w', where: 'true' };
 
+const WORKFLOW_RECORDS = recordView('millrace.workflow_records', WORKFLOW_COLUMNS, [
+  'definition',
+  'metadata',
+  'context',
+]);
+
 export function listWorkflows(filter: WorkflowFilter, window: ListWindow): Query {
-  return pageOf('millrace.workflow_records', 'list_workflows', walkedWorkflows(filter, cursorOf(window)), window);
+  return pageOf(WORKFLOW_RECORDS, 'list_workflows', filter.tenant, walkedWorkflows(filter, cursorOf(window)), window);
 }
+
+export const workflowsOf = (tenant: string, ids: readonly string[], budget: Budget): Query =>
+  recordsOf(WORKFLOW_RECORDS, 'workflows_of', tenant, ids, budget);
 
 export function countWorkflows(filter: WorkflowFilter): Query {
   const { walk, values } = walkedWorkflows(filter, null);
-  return { statement: { name: 'count_workflows', text: `SELECT count(*)::float8 AS total ${walk}` }, values };
+  return {
+    tenant: filter.tenant,
+    statement: { name: 'count_workflows', text: `SELECT count(*)::float8 AS total ${walk}` },
+    values,
+  };
 }
 
 function walkedWorkflows(filter: WorkflowFilter, cursor: Cursor | null): { walk: string; values: unknown[] } {
@@ -142,13 +142,22 @@ function walkedWorkflows(filter: WorkflowFilter, cursor: Cursor | null): { walk:
 
 export type CronFilter = Pick<ListFilter, 'tenant' | 'createdAfter' | 'createdBefore'>;
 
+const CRONS = recordView('millrace.crons', CRON_COLUMNS, ['payload']);
+
 export function listCrons(filter: CronFilter, window: ListWindow): Query {
-  return pageOf('millrace.crons', 'list_crons', walkedCrons(filter, cursorOf(window)), window);
+  return pageOf(CRONS, 'list_crons', filter.tenant, walkedCrons(filter, cursorOf(window)), window);
 }
+
+export const cronsOf = (tenant: string, ids: readonly string[], budget: Budget): Query =>
+  recordsOf(CRONS, 'crons_of', tenant, ids, budget);
 
 export function countCrons(filter: CronFilter): Query {
   const { walk, values } = walkedCrons(filter, null);
-  return { statement: { name: 'count_crons', text: `SELECT count(*)::float8 AS total ${walk}` }, values };
+  return {
+    tenant: filter.tenant,
+    statement: { name: 'count_crons', text: `SELECT count(*)::float8 AS total ${walk}` },
+    values,
+  };
 }
 
 function walkedCrons(filter: CronFilter, cursor: Cursor | null): { walk: string; values: unknown[] } {
@@ -156,19 +165,19 @@ function walkedCrons(filter: CronFilter, cursor: Cursor | null): { walk: string;
 }
 
 /** The expression of crons_by_due, and its predicate below: without them the planner does not choose that index. */
-const DUE = `CASE WHEN enabled THEN next_run_at ELSE 'infinity'::timestamptz END`;
+const DUE = `CASE WHEN w.enabled THEN w.next_run_at ELSE 'infinity'::timestamptz END`;
 
 /** In the order of what fires next, which has one direction only. */
 export function listCronsByDue(filter: CronFilter, window: ListWindow<CronDue>): Query {
   const { walk, values } = walkedCrons(filter, null);
-  let text = `SELECT w.* ${walk} AND created_at IS NOT NULL`;
-  if (window.after !== null) {
-    values.push(window.after.at ?? 'infinity', window.after.id);
-    text += ` AND (${DUE}, id) > ($${values.length - 1}::timestamptz, $${values.length}::uuid)`;
+  const { after } = window;
+  let from = `${walk} AND w.created_at IS NOT NULL`;
+  if (after !== null) {
+    values.push(after.at ?? 'infinity', after.id);
+    from += ` AND (${DUE}, w.id) > ($${values.length - 1}::timestamptz, $${values.length}::uuid)`;
   }
-  values.push(window.limit, window.offset);
-  text += ` ORDER BY ${DUE}, id LIMIT $${values.length - 1} OFFSET $${values.length}`;
-  return { statement: { name: 'list_crons_by_due', text }, values };
+  const ascending = { ...window, after: after?.id ?? null, ascending: true };
+  return pageOf(CRONS, 'list_crons_by_due', filter.tenant, { walk: from, values, rank: DUE }, ascending);
 }
 
 export interface FiringFilter extends CronFilter {
@@ -182,18 +191,18 @@ export type FiringWindow = ListWindow<number>;
 export function listFirings(filter: FiringFilter, window: FiringWindow): Query {
   const { where, values } = firingsWhere(filter);
   const order = window.ascending ? 'ASC' : 'DESC';
-  let text = `SELECT * FROM millrace.cron_firings WHERE ${where}`;
+  let text = `SELECT ${FIRING_COLUMNS.join(', ')} FROM millrace.cron_firings WHERE ${where}`;
   if (window.after !== null)
     text += ` AND number ${window.ascending ? '>' : '<'} $${values.push(window.after)}::bigint`;
   values.push(window.limit, window.offset);
   text += ` ORDER BY number ${order} LIMIT $${values.length - 1} OFFSET $${values.length}`;
-  return { statement: { name: 'list_firings', text }, values };
+  return { tenant: filter.tenant, statement: { name: 'list_firings', text }, values };
 }
 
 export function countFirings(filter: FiringFilter): Query {
   const { where, values } = firingsWhere(filter);
   const text = `SELECT count(*)::float8 AS total FROM millrace.cron_firings WHERE ${where}`;
-  return { statement: { name: 'count_firings', text }, values };
+  return { tenant: filter.tenant, statement: { name: 'count_firings', text }, values };
 }
 
 function firingsWhere(filter: FiringFilter): { where: string; values: unknown[] } {
@@ -211,20 +220,21 @@ export type DeadLetterWindow = ListWindow<{ readonly createdAt: string; readonly
 export function listDeadLetters(filter: DeadLetterFilter, window: DeadLetterWindow): Query {
   const { where, values } = deadLettersWhere(filter);
   const order = window.ascending ? 'ASC' : 'DESC';
-  let text = `SELECT * FROM millrace.dead_letters WHERE ${where}`;
+  let text = `SELECT ${DEAD_LETTER_COLUMNS.join(', ')} FROM millrace.dead_letters WHERE ${where}`;
   if (window.after) {
     values.push(window.after.createdAt, window.after.id);
-    text += ` AND (created_at, id) ${window.ascending ? '>' : '<'} ($${values.length - 1}::timestamptz, $${values.length}::bigint)`;
+    const place = `($${values.length - 1}::timestamptz, $${values.length}::bigint)`;
+    text += ` AND (created_at, id) ${window.ascending ? '>' : '<'} ${place}`;
   }
   values.push(window.limit, window.offset);
   text += ` ORDER BY created_at ${order}, id ${order} LIMIT $${values.length - 1} OFFSET $${values.length}`;
-  return { statement: { name: 'list_dead_letters', text }, values };
+  return { tenant: filter.tenant, statement: { name: 'list_dead_letters', text }, values };
 }
 
 export function countDeadLetters(filter: DeadLetterFilter): Query {
   const { where, values } = deadLettersWhere(filter);
   const text = `SELECT count(*)::float8 AS total FROM millrace.dead_letters WHERE ${where}`;
-  return { statement: { name: 'count_dead_letters', text }, values };
+  return { tenant: filter.tenant, statement: { name: 'count_dead_letters', text }, values };
 }
 
 function deadLettersWhere(filter: DeadLetterFilter): { where: string; values: unknown[] } {

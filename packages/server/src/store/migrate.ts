@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import pg from 'pg';
-import { translate } from './failures.js';
+import { translateAtStart } from './failures.js';
 
 /**
  * Migrations are plain numbered SQL files, applied in order, each in a transaction of its own together with its entry in
@@ -142,7 +142,7 @@ async function withClient<T>(url: string, work: (client: pg.Client) => Promise<T
     await client.connect();
     return await work(client);
   } catch (error) {
-    throw translate(error);
+    throw translateAtStart(error);
   } finally {
     await client.end().catch(() => undefined);
   }

@@ -2,12 +2,12 @@ import type pg from 'pg';
 import type { Statement } from './sql.js';
 
 /**
- * A statement of the queue on a connection of our own: parsed and described once for each connection, and from then on only bound and executed.
- * The driver's own query asks for the columns every time and builds a result, an emitter and a parser of rows around what is mostly
- * one row: a third of what a statement costs this process.
+ * A statement of the queue on a connection of our own: parsed and described once per connection, and from then on only
+ * bound and executed. The driver's own query asks for the columns every time and builds a result, an emitter and a
+ * parser of rows around what is mostly one row: a third of what a statement costs this process.
  *
- * Invariant: the columns of a statement are known for as long as its name is on the connection. PostgreSQL refuses to execute one whose
- * columns have changed since.
+ * Invariant: the columns of a statement are known for as long as its name is on the connection. PostgreSQL refuses to
+ * execute one whose columns have changed since; then `forgetStatements` drops the names and what is known of them.
  */
 type Bindable = string | Buffer | null;
 
@@ -122,6 +122,14 @@ export function runPrepared<R extends object>(
   return new Promise<R[]>((resolve, reject) => {
     client.query(new PreparedQuery(statement, bound, types, resolve, reject) as unknown as pg.Submittable);
   });
+}
+
+/** Drops every statement that is prepared on this connection: a change of the schema concerns all that use its tables. */
+export async function forgetStatements(client: pg.ClientBase): Promise<void> {
+  const { connection } = client as unknown as { readonly connection: Wire };
+  if (!columnsOf.delete(connection)) return;
+  await client.query('DEALLOCATE ALL');
+  for (const name of Object.keys(connection.parsedStatements)) delete connection.parsedStatements[name];
 }
 
 /** Nothing else is ever bound: arrays come as buffers, JSON and instants as text. */

@@ -58,6 +58,63 @@ export interface WorkflowRow {
   readonly unmerged: readonly number[];
 }
 
+/**
+ * The columns of a row by name. Statements never select `*`: a table that gains a column would change what a prepared
+ * statement returns, and PostgreSQL refuses to run one whose columns have changed. A field that is missing here does
+ * not compile.
+ */
+export const columnsOf = <R>(columns: Readonly<Record<keyof R, true>>): readonly string[] => Object.keys(columns);
+
+export const JOB_COLUMNS = columnsOf<JobRow>({
+  tenant: true,
+  id: true,
+  queue: true,
+  task: true,
+  payload: true,
+  config: true,
+  metadata: true,
+  idempotency_key: true,
+  workflow_id: true,
+  step: true,
+  status: true,
+  created_at: true,
+  scheduled_at: true,
+  started_at: true,
+  completed_at: true,
+  retry_count: true,
+  delivery_count: true,
+  error: true,
+  result: true,
+});
+
+export const DEAD_LETTER_COLUMNS = columnsOf<DeadLetterRow>({
+  id: true,
+  tenant: true,
+  job_id: true,
+  queue: true,
+  task: true,
+  reason: true,
+  error: true,
+  created_at: true,
+  replayed_at: true,
+  replay_job_id: true,
+});
+
+export const WORKFLOW_COLUMNS = columnsOf<WorkflowRow>({
+  tenant: true,
+  id: true,
+  name: true,
+  definition: true,
+  metadata: true,
+  created_at: true,
+  status: true,
+  started_at: true,
+  completed_at: true,
+  state: true,
+  context: true,
+  unmerged: true,
+});
+
 /** "2026-01-31 09:00:00.123456+00" → "2026-01-31T09:00:00.123456Z". The session's time zone is UTC, so the offset is always +00. */
 export function toInstant(text: string): Instant {
   return `${text.slice(0, 10)}T${text.slice(11, -3)}Z`;

@@ -8,6 +8,6 @@ const VERSION = {
 };
 
 export async function currentSchema(db: Database): Promise<SchemaState> {
-  const [row] = await db.read<{ version: number }>(VERSION);
+  const [row] = await db.run<{ version: number }>(VERSION);
   return compare(row?.version ?? 0);
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type pg from 'pg';
 import type { Database } from './database.js';
-import { HOT_DEADLINE_MS, READ_DEADLINE_MS } from './session.js';
+import { HOT_TIMEOUT_MS, READ_TIMEOUT_MS } from './session.js';
 
 /**
  * Whether the connections are what the service takes them for, asked once at the start. A pooler in transaction mode that nobody
@@ -30,7 +30,7 @@ interface Probe {
 
 export async function checkSessions(db: Database): Promise<void> {
   const [hot, read] = await probe(db);
-  if (hot.deadline !== HOT_DEADLINE_MS || read.deadline !== READ_DEADLINE_MS)
+  if (hot.deadline !== HOT_TIMEOUT_MS || read.deadline !== READ_TIMEOUT_MS)
     throw new SessionError(`what stands between this process and PostgreSQL drops session settings: set ${TOLD}`);
   // Two connections that are open at the same time can't have one backend, unless somebody lends it to both.
   if (db.pooler === 'none' && hot.pid === read.pid)
@@ -41,7 +41,7 @@ export async function checkSessions(db: Database): Promise<void> {
 async function probe(db: Database): Promise<[hot: Probe, read: Probe]> {
   try {
     const [hot] = await db.run<Probe>(PROBE);
-    const [read] = await db.read<Probe>(PROBE);
+    const [read] = await db.read<Probe>({ tenant: '', statement: PROBE, values: [] });
     return [hot!, read!];
   } catch (error) {
     throw refusalOf(error) ?? error;

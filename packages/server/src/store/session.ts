@@ -7,7 +7,13 @@
  */
 export type Settings = readonly (readonly [name: string, value: string])[];
 
+/**
+ * How long a statement may take. PostgreSQL cancels it after the timeout, which leaves the connection as good as before.
+ * The deadline on this side of the wire comes later: who misses it has not answered at all, and loses the connection.
+ */
+export const HOT_TIMEOUT_MS = 8_000;
 export const HOT_DEADLINE_MS = 10_000;
+export const READ_TIMEOUT_MS = 18_000;
 export const READ_DEADLINE_MS = 20_000;
 
 export const COMMON_SETTINGS: Settings = [
@@ -27,14 +33,26 @@ export const HOT_SETTINGS: Settings = [
   ['enable_mergejoin', 'off'],
   ['enable_bitmapscan', 'off'],
   ['max_parallel_workers_per_gather', '0'],
-  ['statement_timeout', String(HOT_DEADLINE_MS)],
+  ['statement_timeout', String(HOT_TIMEOUT_MS)],
 ];
 
 export const READ_SETTINGS: Settings = [
   ...COMMON_SETTINGS,
-  ['statement_timeout', String(READ_DEADLINE_MS)],
+  ['statement_timeout', String(READ_TIMEOUT_MS)],
   ['max_parallel_workers_per_gather', '0'],
   ['enable_hashjoin', 'off'],
+];
+
+/** For one statement on a connection of the hot pool that is to be planned for what the tables hold at this moment. */
+export const PLANNED_SETTINGS: Settings = [
+  ...COMMON_SETTINGS,
+  ['plan_cache_mode', 'auto'],
+  ['enable_seqscan', 'on'],
+  ['enable_nestloop', 'on'],
+  ['enable_mergejoin', 'on'],
+  ['enable_bitmapscan', 'on'],
+  ['max_parallel_workers_per_gather', '0'],
+  ['statement_timeout', String(HOT_TIMEOUT_MS)],
 ];
 
 const ISOLATION = 'read committed';

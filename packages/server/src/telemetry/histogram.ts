@@ -1,8 +1,9 @@
 import type { Metric, MetricValue, Registry } from 'prom-client';
 
 /**
- * A histogram for hot loops. The library's own builds a label object and a string key on every observation, about a
- * microsecond; here the labels are resolved once, into a series that is kept, and an observation is a few additions.
+ * A histogram for hot loops. The library's own one builds a label object and a string key on every observation, which
+ * takes about a microsecond. Here the labels are resolved once, into a series that is kept, and an observation is a few
+ * additions.
  */
 export interface Series {
   observe(value: number): void;
@@ -33,7 +34,7 @@ export class Histogram<L extends string = never> {
     registry.registerMetric(this as unknown as Metric);
   }
 
-  /** The series of these label values, in the order the labels were declared. Keep it where it is used often. */
+  /** The series for these label values, given in the order of the labels. Hot code keeps it. */
   series(...values: readonly string[]): Series {
     const key = values.join('\0');
     let series = this.#series.get(key);
@@ -44,7 +45,7 @@ export class Histogram<L extends string = never> {
     return series;
   }
 
-  /** Called by the registry at scrape. */
+  /** Called by the registry at every scrape. */
   get(): Promise<object> {
     const values = [...this.#series.values()].flatMap((series) => series.values(this.name));
     return Promise.resolve({ name: this.name, help: this.help, type: this.type, aggregator: 'sum', values });
@@ -58,7 +59,7 @@ export class Histogram<L extends string = never> {
 class BucketSeries implements Series {
   readonly #labels: Readonly<Record<string, string>>;
   readonly #bounds: readonly number[];
-  /** One counter a bucket and a last one for what lies above all of them. */
+  /** One counter per bucket, and a last one for values above all of them. */
   readonly #counts: number[];
   #sum = 0;
 
@@ -89,7 +90,7 @@ class BucketSeries implements Series {
   }
 }
 
-/** The registry reads `metricName`, which the library's types keep to themselves. */
+/** The registry reads `metricName`, which the library's types do not declare. */
 function sample(metricName: string, labels: Readonly<Record<string, string>>, value: number): MetricValue<string> {
   const named = { metricName, labels, value };
   return named;

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import type { Metrics } from './metrics.js';
 
-/** The listener on the metrics port. It serves one page and needs no framework for it. */
+/** The listener on the metrics port. It serves a single page and needs no framework for that. */
 export interface MetricsServer {
   readonly port: number;
   readonly stop: () => Promise<void>;
@@ -21,7 +21,7 @@ export async function startMetricsServer(
 async function answer(metrics: Metrics, request: IncomingMessage, response: ServerResponse): Promise<void> {
   const path = (request.url ?? '').split('?', 1)[0];
   const isRead = request.method === 'GET' || request.method === 'HEAD';
-  if (path !== '/metrics' || !isRead) return sendError(response, 404, 'not_found', 'only GET /metrics lives here');
+  if (path !== '/metrics' || !isRead) return sendError(response, 404, 'not_found', 'only GET /metrics is served here');
   let page: string;
   try {
     page = await metrics.text();
@@ -36,7 +36,7 @@ function sendError(response: ServerResponse, status: number, code: string, error
   send(response, status, 'application/json; charset=utf-8', body);
 }
 
-/** Node leaves the body out by itself when the request was a HEAD. */
+/** Node itself omits the body if the request was a HEAD. */
 function send(response: ServerResponse, status: number, type: string, body: string): void {
   response.writeHead(status, {
     'content-type': type,

@@ -2,13 +2,13 @@ import { Counter, Gauge, Registry } from 'prom-client';
 import { Histogram } from './histogram.js';
 import { ProcessMetrics } from './process-metrics.js';
 
-/** Why a request was not let in. */
+/** Why a request failed authentication. */
 export type AuthFailure = 'missing' | 'invalid' | 'worker_on_tenant_route' | 'tenant_on_worker_route';
 
 export interface MetricsOptions {
   /**
-   * Called at every scrape to set the gauges that only the database knows. They are cleared before, so that a queue
-   * that is gone disappears; when the callback fails or dawdles, the scrape goes on without them.
+   * Called at every scrape to set the gauges that need a query. They are cleared first, so that a queue that no longer
+   * exists disappears; if the callback fails or takes too long, the scrape goes on without them.
    */
   readonly collect?: (metrics: Metrics) => Promise<void>;
   /** Milliseconds the callback may take. */
@@ -19,14 +19,15 @@ const LATENCY_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5
 const AGE_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1, 5, 15, 60, 300, 900, 3600, 21_600, 86_400];
 
 /**
- * Every metric of the product. No label ever names a tenant: there can be any number of them, and the metrics page
- * asks for no credential. Each server has a registry of its own, so that many can live in one process.
+ * Every metric of the product. No label ever names a tenant: there may be any number of them, and the metrics page
+ * requires no credentials. Each server has its own registry, so that several can run in one process.
  */
 export class Metrics {
   readonly registry = new Registry();
   readonly #process = new ProcessMetrics(this.registry);
   readonly #options: MetricsOptions;
   #collecting: Promise<void> | null = null;
+  #unread: () => number = () => 0;
   #inFlight: () => Readonly<Record<string, number>> = () => ({});
 
   readonly http = this.#histogram('http_request_duration_seconds', 'Time to answer a request.', LATENCY_BUCKETS, [
@@ -37,17 +38,26 @@ export class Metrics {
   readonly requestsShed = this.#counter('requests_shed_total', 'Requests refused because of overload, by load.', [
     'load',
   ]);
-  readonly connectionsDropped = this.#counter('connections_dropped_total', 'Connections closed for being too many.');
-  readonly requestsInFlight = this.#gauge('requests_in_flight', 'What requests under way hold, by load.', ['load']);
-  readonly authFailures = this.#counter('auth_failures_total', 'Requests that were not let in, by kind.', ['kind']);
+  readonly connectionsDropped = this.#counter(
+    'connections_dropped_total',
+    'Connections closed because there were too many.',
+  );
+  readonly requestsInFlight = this.#gauge('requests_in_flight', 'Units of load held by requests in flight, by load.', [
+    'load',
+  ]);
+  readonly answersCut = this.#counter('answers_cut_total', 'Answers cut off because their client did not read them.');
+  readonly unreadAnswerBytes = this.#gauge('unread_answer_bytes', 'Bytes of large answers that are not read yet.');
+  readonly authFailures = this.#counter('auth_failures_total', 'Requests that failed authentication, by kind.', [
+    'kind',
+  ]);
 
   readonly jobsCreated = this.#counter('jobs_created_total', 'Jobs created.');
   readonly jobsClaimed = this.#counter('jobs_claimed_total', 'Claims of a job by a worker.');
   readonly jobsCompleted = this.#counter('jobs_completed_total', 'Jobs that completed.');
-  readonly jobsRetried = this.#counter('jobs_retried_total', 'Failed attempts that were scheduled again.');
+  readonly jobsRetried = this.#counter('jobs_retried_total', 'Failed attempts followed by a retry.');
   readonly jobsFailed = this.#counter('jobs_failed_total', 'Jobs that failed for good, by reason.', ['reason']);
   readonly jobsCancelled = this.#counter('jobs_cancelled_total', 'Jobs that were cancelled.');
-  readonly leasesExpired = this.#counter('leases_expired_total', 'Leases that were reclaimed.');
+  readonly leasesExpired = this.#counter('leases_expired_total', 'Expired leases that were reclaimed.');
   readonly staleTokens = this.#counter('stale_tokens_total', 'Calls refused for a lease no longer held.', [
     'operation',
   ]);
@@ -55,36 +65,42 @@ export class Metrics {
   readonly workflows = this.#counter('workflows_total', 'Workflows that ended, by outcome.', ['outcome']);
 
   readonly cronFirings = this.#counter('cron_firings_total', 'Firings of cron schedules, by kind.', ['kind']);
-  readonly cronLag = this.#histogram('cron_lag_seconds', 'From an occurrence to its firing.', AGE_BUCKETS);
+  readonly cronLag = this.#histogram('cron_lag_seconds', 'Time from an occurrence to its firing.', AGE_BUCKETS);
 
-  readonly jobWait = this.#histogram('job_wait_seconds', 'From claimable to claimed.', AGE_BUCKETS);
-  readonly jobRun = this.#histogram('job_run_seconds', 'From claimed to reported, by outcome.', AGE_BUCKETS, [
+  readonly jobWait = this.#histogram('job_wait_seconds', 'Time from claimable to claimed.', AGE_BUCKETS);
+  readonly jobRun = this.#histogram('job_run_seconds', 'Time from claimed to reported, by outcome.', AGE_BUCKETS, [
     'outcome',
   ]);
-  readonly claim = this.#histogram('claim_seconds', 'Time of one claim statement.', LATENCY_BUCKETS);
-  readonly sweep = this.#histogram('sweep_seconds', 'Time of one sweep for expired leases.', LATENCY_BUCKETS);
+  readonly claim = this.#histogram('claim_seconds', 'Duration of one claim statement.', LATENCY_BUCKETS);
+  readonly sweep = this.#histogram('sweep_seconds', 'Duration of one sweep for expired leases.', LATENCY_BUCKETS);
 
   readonly queueDepth = this.#gauge('queue_depth', 'Unfinished jobs, by queue and status.', ['queue', 'status']);
   readonly oldestReadyAge = this.#gauge('oldest_ready_age_seconds', 'Age of the oldest claimable job.', ['queue']);
-  readonly deadLetters = this.#gauge('dead_letters', 'Dead letters that were not replayed.');
+  readonly deadLetters = this.#gauge('dead_letters', 'Dead letters that have not been replayed.');
   readonly dbConnections = this.#gauge('db_connections', 'Database connections, by state.', ['state']);
   readonly poolWorkers = this.#gauge('pool_workers', 'In-process workers, busy and idle.', ['state']);
-  readonly longPolls = this.#gauge('long_polls', 'Lease calls that wait for work.');
+  readonly longPolls = this.#gauge('long_polls', 'Lease calls waiting for work.');
   readonly eventStreams = this.#gauge('event_streams', 'Open event streams.');
-  readonly collectFailures = this.#counter('collect_failures_total', 'Scrapes that could not ask the database.');
+  readonly collectFailures = this.#counter('collect_failures_total', 'Scrapes that could not query the database.');
 
   constructor(options: MetricsOptions = {}) {
     this.#options = options;
   }
 
-  /** What `requests_in_flight` shows from now on: read at a scrape, since setting a gauge twice a request would cost more. */
+  /** What `requests_in_flight` shows. Read at each scrape: setting a gauge twice per request would cost more. */
   watchInFlight(read: () => { readonly new: number; readonly vital: number }): void {
     this.#inFlight = read;
+  }
+
+  /** Likewise `unread_answer_bytes`. */
+  watchUnread(read: () => number): void {
+    this.#unread = read;
   }
 
   /** The metrics page. */
   async text(): Promise<string> {
     for (const [load, units] of Object.entries(this.#inFlight())) this.requestsInFlight.set({ load }, units);
+    this.unreadAnswerBytes.set(this.#unread());
     await this.#collect();
     return this.registry.metrics();
   }
@@ -98,7 +114,7 @@ export class Metrics {
     this.#process.close();
   }
 
-  /** Scrapes that overlap share one round of questions. */
+  /** Overlapping scrapes share one round of queries. */
   #collect(): Promise<void> {
     this.#collecting ??= this.#runCollector().finally(() => (this.#collecting = null));
     return this.#collecting;
@@ -109,11 +125,11 @@ export class Metrics {
     if (collect === undefined) return;
     for (const gauge of [this.queueDepth, this.oldestReadyAge, this.deadLetters, this.dbConnections]) gauge.reset();
     let timer: NodeJS.Timeout | undefined;
-    const dawdled = new Promise<never>((_, reject) => {
+    const timeout = new Promise<never>((_, reject) => {
       timer = setTimeout(() => reject(new Error('collecting metrics took too long')), collectTimeoutMs);
     });
     try {
-      await Promise.race([collect(this), dawdled]);
+      await Promise.race([collect(this), timeout]);
     } catch {
       this.collectFailures.inc();
     } finally {

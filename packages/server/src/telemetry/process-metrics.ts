@@ -9,11 +9,11 @@ import { Counter, Gauge, type Registry } from 'prom-client';
 import { Histogram, type Series } from './histogram.js';
 
 /**
- * The process's own metrics under their customary names, so that dashboards made for Node work as they are. The
- * library's collection of these can never be stopped; this one gives back its observer and its timer.
+ * The process's own metrics under their customary names, so that existing dashboards for Node work. The library cannot
+ * stop collecting these; this class releases its observer and its timer.
  */
 
-/** Coarse on purpose: at the usual 10 ms an idle server would wake a hundred times a second to watch itself. */
+/** Coarse on purpose: at the usual 10 ms an idle server would wake a hundred times per second to watch itself. */
 const LAG_RESOLUTION_MS = 50;
 
 const GC_KINDS: Readonly<Record<number, string>> = { 1: 'minor', 2: 'incremental', 4: 'major', 8: 'weakcb' };
@@ -52,9 +52,14 @@ function gauge(registry: Registry, name: string, help: string, read: () => numbe
 function registerMemory(registry: Registry): void {
   const { memoryUsage } = process;
   gauge(registry, 'process_resident_memory_bytes', 'Resident memory.', () => memoryUsage.rss());
-  gauge(registry, 'nodejs_heap_size_total_bytes', 'Heap that V8 holds.', () => memoryUsage().heapTotal);
+  gauge(registry, 'nodejs_heap_size_total_bytes', 'Heap held by V8.', () => memoryUsage().heapTotal);
   gauge(registry, 'nodejs_heap_size_used_bytes', 'Heap in use.', () => memoryUsage().heapUsed);
-  gauge(registry, 'nodejs_external_memory_bytes', 'Memory of buffers and the like.', () => memoryUsage().external);
+  gauge(
+    registry,
+    'nodejs_external_memory_bytes',
+    'Memory outside the heap, such as buffers.',
+    () => memoryUsage().external,
+  );
 }
 
 function registerCpu(registry: Registry): void {
@@ -75,7 +80,7 @@ function registerCpu(registry: Registry): void {
   };
   cpu('process_cpu_user_seconds_total', 'CPU time in user mode.', ({ user }) => user);
   cpu('process_cpu_system_seconds_total', 'CPU time in the kernel.', ({ system }) => system);
-  cpu('process_cpu_seconds_total', 'CPU time in all.', ({ user, system }) => user + system);
+  cpu('process_cpu_seconds_total', 'CPU time in total.', ({ user, system }) => user + system);
   const { version } = process;
   new Gauge({ name: 'nodejs_version_info', help: 'Node version.', labelNames: ['version'], registers: [registry] }).set(
     { version },
@@ -95,12 +100,12 @@ function registerDescriptors(registry: Registry): void {
   });
 }
 
-/** Each scrape reads the time since the one before. */
+/** Each scrape covers the time since the previous one. */
 function registerLag(registry: Registry, lag: IntervalHistogram): void {
   gauge(
     registry,
     'millrace_event_loop_lag_seconds',
-    'How late the event loop ran, 99th percentile since the scrape before.',
+    'How late the event loop ran, 99th percentile since the previous scrape.',
     () => {
       const late = lag.percentile(99) / 1e9 - LAG_RESOLUTION_MS / 1e3;
       lag.reset();

@@ -3,11 +3,11 @@ import { expect, it } from 'vitest';
 import { useTestServer } from '../support/server.js';
 import { readRepositoryFile } from './generated.js';
 
-/** Documents whose shell blocks a reader will paste, run from the first to the last against a server in development mode. */
+/** Documents whose shell blocks a reader will paste. They run in order against a server in development mode. */
 const hasCurl = spawnSync('curl', ['--version']).status === 0;
 
 const BLOCK = /^```sh\n([^]*?)^```$/gm;
-/** Every call must succeed: without -f curl ends well on a 404 too. */
+/** Every request must succeed; without -f curl exits with 0 even on a 404. */
 const STRICT = 'set -eu\ncurl() { command curl -f "$@"; }\n';
 
 const server = await useTestServer({ config: { dev: true } });
@@ -23,8 +23,11 @@ function run(script: string): Promise<{ code: number | null; output: string }> {
 
 it.runIf(hasCurl).each([
   ['README.md', ['"hello":"world"', '"slept_for":2', '"bytes":4711', '"name":"tick"', '"name":"ship"']],
-  ['docs/http-api.md', ['"scheduled":1', '"next_cursor":', '"non_retryable"', '"mermaid"', '"next_run_at":[', '"tasks":']],
-])('the commands of %s work', async (path, expected) => {
+  [
+    'docs/http-api.md',
+    ['"scheduled":1', '"next_cursor":', '"non_retryable"', '"mermaid"', '"next_run_at":[', '"tasks":'],
+  ],
+])('the commands in %s work', async (path, expected) => {
   const blocks = [...readRepositoryFile(path).matchAll(BLOCK)].map(([, text]) => text!);
   const script = blocks.filter((block) => !block.startsWith('npm ')).join('\n');
   expect(script).toContain('http://localhost:8000');

@@ -20,7 +20,8 @@ describe('docs/embedding.md', () => {
       env: { DATABASE_URL: database.url },
     });
     const client = program.as('anybody');
-    const run = (task_name: string, fields: object): Promise<string> => createJob(client, 'default', { task_name, ...fields });
+    const run = (task_name: string, fields: object): Promise<string> =>
+      createJob(client, 'default', { task_name, ...fields });
     expect((await client.get('/api/v1/tasks')).body.tasks).toEqual(['charge', 'echo', 'fail', 'log', 'sleep', 'total']);
 
     const sum = await waitFor(client, await run('total', { payload: { prices: [1, 2, 3.5] } }), 'completed');

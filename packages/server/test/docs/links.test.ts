@@ -33,6 +33,6 @@ function brokenLinks(document: string): string[] {
   });
 }
 
-it.each(documents)('%s links to what is there', (document) => {
+it.each(documents)('%s has no broken links', (document) => {
   expect(brokenLinks(document)).toEqual([]);
 });

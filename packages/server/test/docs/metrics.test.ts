@@ -2,7 +2,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { Metrics } from '../../src/telemetry/metrics.js';
 import { readRepositoryFile } from './generated.js';
 
-/** Only Linux tells a process how many descriptors it has open. */
+/** Only Linux can tell a process how many descriptors it has open. */
 const LINUX_ONLY = 'process_open_fds';
 
 it('docs/operations.md names every metric and no other', async () => {

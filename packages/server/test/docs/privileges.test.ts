@@ -6,7 +6,7 @@ import { startTestServer } from '../support/server.js';
 import { until } from '../support/until.js';
 import { readRepositoryFile } from './generated.js';
 
-/** The two roles of docs/operations.md, made by the very statements that stand there, under names that no other run uses. */
+/** The two roles of docs/operations.md, created by the statements given there, under names unique to this run. */
 async function rolesFromTheDocument() {
   const [, statements = ''] = /^```sql\n([^]*?)^```$/m.exec(readRepositoryFile('docs/operations.md')) ?? [];
   const suffix = randomBytes(6).toString('hex');
@@ -50,7 +50,9 @@ it('the serving role of docs/operations.md can serve and cannot change the schem
   expect(await events.text()).toContain('"status":"completed"');
   expect((await a.post(`/api/v1/jobs/${ids[3]}/cancel`)).status).toBe(204);
 
-  const letter = await until(async () => (await a.get('/api/v1/dlq')).body.dead_letters[0] as { id: number } | undefined);
+  const letter = await until(
+    async () => (await a.get('/api/v1/dlq')).body.dead_letters[0] as { id: number } | undefined,
+  );
   expect((await a.post(`/api/v1/dlq/${letter.id}/replay`)).status).toBe(201);
   const flow = await a.post('/api/v1/workflows', { name: 'w', steps: [{ name: 's', task_name: 'echo' }] });
   await until(async () => (await a.get(`/api/v1/workflows/${flow.body.workflow_id}`)).body.status === 'completed');
@@ -60,6 +62,10 @@ it('the serving role of docs/operations.md can serve and cannot change the schem
   expect((await a.get('/api/v1/queues')).status).toBe(200);
   expect(server.log().filter(({ level }) => level !== 'info' && level !== 'debug')).toEqual([]);
 
-  await expect(database.query(`DO $$ BEGIN SET LOCAL ROLE ${appRole}; DROP TABLE millrace.jobs; END $$`)).rejects.toThrow('must be owner');
-  await expect(database.query(`DO $$ BEGIN SET LOCAL ROLE ${appRole}; CREATE TABLE millrace.x (); END $$`)).rejects.toThrow('permission denied');
+  await expect(
+    database.query(`DO $$ BEGIN SET LOCAL ROLE ${appRole}; DROP TABLE millrace.jobs; END $$`),
+  ).rejects.toThrow('must be owner');
+  await expect(
+    database.query(`DO $$ BEGIN SET LOCAL ROLE ${appRole}; CREATE TABLE millrace.x (); END $$`),
+  ).rejects.toThrow('permission denied');
 });

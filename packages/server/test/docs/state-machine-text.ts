@@ -25,8 +25,7 @@ const table = (head: readonly string[], rows: readonly (readonly string[])[]): s
 const code = (text: string): string => `\`${text}\``;
 
 /** Field names and reasons as code; the prose of the table stays as it is. */
-const marked = (text: string): string =>
-  text.replace(/\b([a-z]+_[a-z_]+)\b/g, '`$1`').replace(/^result\b/, '`result`');
+const marked = (text: string): string => text.replace(/\b([a-z]+_[a-z_]+)\b/g, '`$1`').replace(/^result\b/, '`result`');
 
 interface Arrow {
   readonly event: string;
@@ -64,7 +63,11 @@ const states = (): string =>
     JOB_STATUSES.map((status) => [code(status), MEANINGS[status], code(TABLES[status])]),
   );
 
-const events = (): string => table(['event', 'what happened'], JOB_EVENTS.map((event) => [code(event), marked(EVENT_MEANINGS[event])]));
+const events = (): string =>
+  table(
+    ['event', 'what happened'],
+    JOB_EVENTS.map((event) => [code(event), marked(EVENT_MEANINGS[event])]),
+  );
 
 const transitions = (): string =>
   table(
@@ -78,7 +81,8 @@ const matrix = (): string =>
     JOB_EVENTS.map((event) => [code(event), ...JOB_STATUSES.map((from) => nextState(from, event) ?? '·')]),
   );
 
-export const stateMachineText = (): string => `<!-- Written by \`npm run docs\` from packages/server/src/domain/job-state.ts; a test compares. -->
+export const stateMachineText =
+  (): string => `<!-- Written by \`npm run docs\` from packages/server/src/domain/job-state.ts; a test compares. -->
 
 # The life of a job
 
@@ -101,12 +105,13 @@ ${transitions()}
 
 ## All other events change nothing
 
-Each state under each event. A dot means that nothing happens: a stale report is refused with 409 \`lease_lost\`, a report
-on a job that has ended gets 204 and has no effect, and cancelling such a job is refused with 409 \`already_finished\`.
+Each state under each event. A dot means that nothing happens: a stale report is refused with 409 \`lease_lost\`, a
+report on a job that has ended gets 204 and has no effect, and cancelling such a job is refused with 409
+\`already_finished\`.
 
 ${matrix()}
 
-Every claim makes a new token, and a report is accepted only under the current token, checked by the statement that acts.
-So a worker that has lost its lease can no longer touch the job, whatever it believes. A test brings a job into each of
-these states and applies each of these events to it, on a real database.
+Every claim makes a new token, and a report is accepted only under the current token, checked by the statement that
+acts. So a worker that has lost its lease can no longer touch the job, whatever it believes. A test brings a job into
+each of these states and applies each of these events to it, on a real database.
 `;

@@ -14,7 +14,7 @@ const merge = (
   );
 
 describe('merging results into the context', () => {
-  it('takes the keys, and the whole result under the name of its step', () => {
+  it('takes the keys of a result, and the whole result under the name of its step', () => {
     expect(merge('{"start":1}', [['a', '{"x":2}']])).toBe('{"start":1,"x":2,"a":{"x":2}}');
   });
 
@@ -44,11 +44,11 @@ describe('merging results into the context', () => {
       '{"a":{"v":1},"b":{"a":"key"},"v":1}',
     ],
     ['a step writes its own name', [['a', '{"a":"key"}']], '{"a":{"a":"key"}}'],
-  ] as const)('lets names of steps win over keys: %s', (_, results, expected) => {
+  ] as const)('lets step names win over keys: %s', (_, results, expected) => {
     expect(JSON.parse(merge('{}', [...results] as [string, string][]))).toEqual(JSON.parse(expected));
   });
 
-  it('lets the name of a step that completed before win over a key', () => {
+  it('lets the name of a step that completed earlier win over a key', () => {
     expect(merge('{"a":{"v":1}}', [['b', '{"a":"key"}']], ['a'])).toBe('{"a":{"v":1},"b":{"a":"key"}}');
     expect(merge('{"a":"from the start"}', [['b', '{"a":"key"}']])).toBe('{"a":"key","b":{"a":"key"}}');
   });
@@ -60,7 +60,7 @@ describe('merging results into the context', () => {
     );
   });
 
-  it('grows by what is new, along a chain of steps that hand back their payload', () => {
+  it('grows only by what is new along a chain of steps that return their payload', () => {
     let context = '{}';
     const sizes: number[] = [];
     for (let n = 0; n < 100; n++) {
@@ -70,23 +70,23 @@ describe('merging results into the context', () => {
     expect(sizes[99]! / sizes[9]!).toBeLessThan(15);
   });
 
-  it('keeps numbers and escapes as they were written', () => {
+  it('keeps numbers and escapes as written', () => {
     const result = '{"big":12345678901234567890,"exact":1.10,"e":1E400,"s":"\\u00e9\\/"}';
     expect(merge('{"first":-0.0}', [['a', result]])).toBe(
       `{"first":-0.0,"big":12345678901234567890,"exact":1.10,"e":1E400,"s":"\\u00e9\\/","a":${result}}`,
     );
   });
 
-  it('keeps keys that mean something to JavaScript', () => {
+  it('keeps keys that are special in JavaScript', () => {
     const merged = merge('{}', [['__proto__', '{"__proto__":1,"constructor":2,"7":3}']]);
     expect(merged).toBe('{"__proto__":{"__proto__":1,"constructor":2,"7":3},"constructor":2,"7":3}');
   });
 
-  it('leaves the text alone when nothing completed', () => {
+  it('leaves the text unchanged if nothing completed', () => {
     expect(merge('{ "a" : 1.0 }', [])).toBe('{ "a" : 1.0 }');
   });
 
-  it('comes to the same in one go or in several', () => {
+  it('gives the same context in one merge or in several', () => {
     const value = fc.oneof(fc.integer(), fc.constantFrom('x', 'y'));
     const result = fc.dictionary(fc.constantFrom('a', 'b', 'c', 'k', 'l', '_context'), value);
     const completions = fc
@@ -94,11 +94,11 @@ describe('merging results into the context', () => {
       .chain((names) => fc.tuple(...names.map((name) => fc.tuple(fc.constant(name), result))));
     fc.assert(
       fc.property(result, completions, fc.nat({ max: 4 }), (context, list, cut) => {
-        const results: StepResult[] = list.map(([name, each]) => ({ name, result: JSON.stringify(each) }));
+        const results: StepResult[] = list.map(([name, result]) => ({ name, result: JSON.stringify(result) }));
         const start = JSON.stringify(context);
         const before = results.slice(0, cut);
         const half = mergeResults(start, before, () => false);
-        const twice = mergeResults(half, results.slice(cut), (name) => before.some((each) => each.name === name));
+        const twice = mergeResults(half, results.slice(cut), (name) => before.some((step) => step.name === name));
         const once = mergeResults(start, results, () => false);
         expect(JSON.parse(twice)).toEqual(JSON.parse(once));
         expect(JSON.parse(once)).toEqual(plain(context, list));
@@ -108,7 +108,7 @@ describe('merging results into the context', () => {
   });
 });
 
-/** The rules once more, over plain objects: keys in order of completion, then names over everything. */
+/** The rules again, over plain objects: keys in order of completion, then step names over everything. */
 function plain(context: object, list: readonly (readonly [string, object])[]): object {
   const merged: Record<string, unknown> = { ...context };
   const stripped = list.map(([name, result]) => {
@@ -125,11 +125,11 @@ describe('the payload of a step', () => {
     expect(withContext('{"a":1.0}', '{"x":2}')).toBe('{"a":1.0,"_context":{"x":2}}');
   });
 
-  it('has one even where there is nothing', () => {
+  it('has a context even if it is empty', () => {
     expect(withContext('{}', '{}')).toBe('{"_context":{}}');
   });
 
-  it('gives up a key of that name, however it is spelled', () => {
+  it('loses its own key of that name, however it is escaped', () => {
     expect(withContext('{"_context":"mine","b":2}', '{}')).toBe('{"b":2,"_context":{}}');
     expect(withContext('{"\\u005fcontext":"mine"}', '{"y":1}')).toBe('{"_context":{"y":1}}');
   });

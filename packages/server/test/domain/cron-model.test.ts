@@ -4,8 +4,8 @@ import { nextN, parseCron } from '../../src/domain/cron-expression.js';
 import { BACKLOG_MS, decideFiring, LATE_MS, look } from '../../src/domain/cron-firing.js';
 
 /**
- * Expressions against a model that shares nothing with them: the generator makes each field as text and, beside it, as the set of numbers it
- * stands for, and the model tries one day after the other with JavaScript's own calendar.
+ * Expressions against a model that shares no code with them: the generator makes each field as text and, alongside, as
+ * the set of numbers it stands for, and the model tries one day after the other with JavaScript's own calendar.
  */
 interface Field {
   readonly text: string;
@@ -49,8 +49,8 @@ function item(low: number, high: number, names: readonly string[] | null): fc.Ar
 
 const field = (low: number, high: number, names: readonly string[] | null = null): fc.Arbitrary<Field> =>
   fc.array(item(low, high, names), { minLength: 1, maxLength: 3 }).map((items) => ({
-    text: items.map((each) => each.text).join(','),
-    matches: new Set(items.flatMap((each) => [...each.matches])),
+    text: items.map((item) => item.text).join(','),
+    matches: new Set(items.flatMap((item) => [...item.matches])),
   }));
 
 const SECOND_ZERO: Field = { text: '0', matches: new Set([0]) };
@@ -68,14 +68,14 @@ const expression: fc.Arbitrary<Expression> = fc
   .map(({ second, year, ...rest }) => {
     const first = second ?? SECOND_ZERO;
     const shown = second !== null || year !== null ? [first, ...Object.values(rest)] : Object.values(rest);
-    const text = [...shown, ...(year ? [year] : [])].map((each) => each.text).join(' ');
+    const text = [...shown, ...(year ? [year] : [])].map((field) => field.text).join(' ');
     return { text, second: first, year, ...rest };
   });
 
-/** Vixie's rule: a day field that begins with a star does not restrict, so the other one decides together with it. */
+/** Vixie's rule: a day field that begins with a star counts as unrestricted, and then both fields must match. */
 function matchesDay({ day, weekday, month, year }: Expression, date: Date): boolean {
   if (!month.matches.has(date.getUTCMonth() + 1)) return false;
-  // The years of an unrestricted list end where the generator's do; a star stands for all.
+  // The generator's years end earlier than the product's; a star stands for all of them.
   if (year && !year.text.split(',').includes('*') && !year.matches.has(date.getUTCFullYear())) return false;
   const byDay = day.matches.has(date.getUTCDate());
   const byWeekday = weekday.matches.has(date.getUTCDay()) || (date.getUTCDay() === 0 && weekday.matches.has(7));
@@ -89,7 +89,7 @@ const HORIZON_DAYS = 366 * 45;
 const ordered = (values: ReadonlySet<number>): number[] => [...values].sort((a, b) => a - b);
 
 function* modelOccurrences(expr: Expression, from: number): Generator<number> {
-  const [hours, minutes, seconds] = [expr.hour, expr.minute, expr.second].map((each) => ordered(each.matches));
+  const [hours, minutes, seconds] = [expr.hour, expr.minute, expr.second].map((field) => ordered(field.matches));
   const firstDay = Math.floor(from / DAY_MS) * DAY_MS;
   for (let n = 0; n < HORIZON_DAYS; n++) {
     const day = firstDay + n * DAY_MS;
@@ -107,19 +107,19 @@ function* modelOccurrences(expr: Expression, from: number): Generator<number> {
 
 function take(occurrences: Generator<number>, n: number): number[] {
   const found: number[] = [];
-  for (const each of occurrences) if (found.push(each) === n) break;
+  for (const occurrence of occurrences) if (found.push(occurrence) === n) break;
   return found;
 }
 
 const instant = fc.oneof(
   fc.integer({ min: Date.UTC(2020, 0, 1), max: Date.UTC(2041, 0, 1) }),
-  // Around the turns of days, months and years, where mistakes live.
+  // Around the ends of days, months and years, where mistakes hide.
   fc
     .tuple(fc.integer({ min: 2020, max: 2040 }), fc.integer({ min: 0, max: 11 }), fc.integer({ min: -2, max: 2 }))
     .map(([year, month, seconds]) => Date.UTC(year, month, 1) + seconds * 1000),
 );
 
-/** A step over the star of a year counts from 1970 in the product; the generator's years begin later, so it leaves those out. */
+/** In the product a step over the star of the year counts from 1970; the generator, which starts later, omits these. */
 const sameYears = (expr: Expression): boolean => !(expr.year?.text ?? '').includes('*/');
 
 it('agrees with the model on the next three occurrences of any expression', () => {
@@ -137,7 +137,7 @@ it('agrees with the model on the next three occurrences of any expression', () =
   );
 });
 
-it('fires what is late one by one, and what was missed once', () => {
+it('fires late occurrences one by one, and missed ones once', () => {
   const lateness = fc.oneof(
     fc.integer({ min: 0, max: 4 * LATE_MS }),
     fc.integer({ min: 0, max: 2 * BACKLOG_MS }),
@@ -162,7 +162,7 @@ it('fires what is late one by one, and what was missed once', () => {
   );
 });
 
-it('counts a scheduler as there while it comes at most two seconds later than it meant to', () => {
+it('counts a scheduler as running while it is at most two seconds later than intended', () => {
   const first = look(null, 1_000_000, Infinity);
   expect(first).toEqual({ nowMs: 1_000_000, watchedSinceMs: 1_000_000 });
   const second = look(first, 1_007_000, LATE_MS);

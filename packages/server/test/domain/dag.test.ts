@@ -33,7 +33,7 @@ const step = (name: string, dependsOn: readonly string[] = [], policy: Policy = 
   policy,
 });
 
-/** Drives a graph through the rules and through the model, and holds the one against the other after each step of the way. */
+/** Drives a graph through the rules and through the model, and compares them after every batch. */
 class Duel {
   readonly graph: Graph;
   readonly model: Model;
@@ -62,7 +62,7 @@ class Duel {
   }
 
   readonly #outcome = ({ name, outcome }: Ending): StepOutcome => ({
-    step: this.graph.findIndex((each) => each.name === name),
+    step: this.graph.findIndex((step) => step.name === name),
     outcome,
   });
 
@@ -75,7 +75,7 @@ class Duel {
     );
     expect(last.end).toBe(model.status() === 'running' ? null : model.status());
     expect(names(last.enqueue)).toEqual(model.live().filter((name) => !before.includes(name)));
-    // What is cancelled is what was live and neither lives on nor came to an end of its own.
+    // Cancelled is what was live, is live no longer and has not ended by itself.
     const stopped = model.status() === 'failed' || model.status() === 'cancelled';
     expect(names(last.cancel).every((name) => stopped && before.includes(name))).toBe(true);
     for (const name of names(last.enqueue)) expect(this.enqueued).not.toContain(name);
@@ -95,7 +95,7 @@ describe('random graphs against the model', () => {
         while (duel.last.end === null) {
           if (choose.rarely(40)) return duel.cancel();
           const ended = choose.some(duel.model.live()).map((name) => ({ name, outcome: choose.outcome() }));
-          // Reports on what has no live job change nothing, wherever in the batch they stand.
+          // Reports on steps without a live job change nothing, wherever they are in the batch.
           const stray = choose.rarely(4) ? [{ name: choose.one(duel.model.names()), outcome: choose.outcome() }] : [];
           const isStray = ({ name }: Ending): boolean => !duel.model.live().includes(name);
           duel.end([...stray.filter(isStray), ...ended]);
@@ -108,7 +108,7 @@ describe('random graphs against the model', () => {
     );
   });
 
-  it('come to the same end whatever the order, where nothing halts', () => {
+  it('end the same way in any order if nothing halts', () => {
     const free = graphs({ maxSteps: 14, policies: ['skip', 'continue'] });
     fc.assert(
       fc.property(free, fc.infiniteStream(outcomes), fc.gen(), fc.gen(), (steps, stream, ...gens) => {
@@ -127,7 +127,7 @@ describe('random graphs against the model', () => {
     );
   });
 
-  it('do not care for the order within a batch', () => {
+  it('do not depend on the order within a batch', () => {
     fc.assert(
       fc.property(graphs({ maxSteps: 14 }), fc.gen(), (steps, gen) => {
         const choose = chooser(gen);
@@ -137,7 +137,7 @@ describe('random graphs against the model', () => {
         while (model.status() === 'running') {
           const ended = choose.some(model.live()).map((name) => ({ name, outcome: choose.outcome() }));
           const as = ({ name, outcome }: Ending): StepOutcome => ({
-            step: graph.findIndex((each) => each.name === name),
+            step: graph.findIndex((step) => step.name === name),
             outcome,
           });
           const there = advance(graph, state, ended.map(as));
@@ -151,7 +151,7 @@ describe('random graphs against the model', () => {
     );
   });
 
-  it('never enqueue a step before what it depends on is satisfied, and each once', () => {
+  it('enqueue each step once, and never before its dependencies are satisfied', () => {
     fc.assert(
       fc.property(graphs({ maxSteps: 14 }), fc.gen(), (steps, gen) => {
         const choose = chooser(gen);
@@ -187,7 +187,7 @@ describe('the policies', () => {
     step('e'),
   ];
 
-  it.each(['failed', 'cancelled'] as const)('halt stops everything when a step has %s', (outcome) => {
+  it.each(['failed', 'cancelled'] as const)('halt stops everything if a step has %s', (outcome) => {
     const duel = new Duel(diamond('halt'));
     duel.end([ended('a', 'completed')]);
     duel.end([ended('b', outcome)]);
@@ -199,7 +199,7 @@ describe('the policies', () => {
     });
   });
 
-  it.each(['failed', 'cancelled'] as const)('skip leaves out what depends on a step that has %s', (outcome) => {
+  it.each(['failed', 'cancelled'] as const)('skip skips the dependents of a step that has %s', (outcome) => {
     const duel = new Duel(diamond('skip'));
     duel.end([ended('a', 'completed')]);
     duel.end([ended('b', outcome)]);
@@ -208,7 +208,7 @@ describe('the policies', () => {
     expect(duel.last.end).toBe('partially_failed');
   });
 
-  it.each(['failed', 'cancelled'] as const)('continue takes a step that has %s for completed', (outcome) => {
+  it.each(['failed', 'cancelled'] as const)('continue treats a step that has %s as completed', (outcome) => {
     const duel = new Duel(diamond('continue'));
     duel.end([ended('a', 'completed')]);
     duel.end([ended('b', outcome), ended('c', 'completed')]);
@@ -217,13 +217,13 @@ describe('the policies', () => {
     expect(duel.last.end).toBe('partially_failed');
   });
 
-  it('skip reaches through steps that would have continued', () => {
+  it('skip reaches past steps whose policy is continue', () => {
     const duel = new Duel([step('a', [], 'skip'), step('b', ['a'], 'continue'), step('c', ['b'])]);
     duel.end([ended('a', 'failed')]);
     expect(duel.last).toEqual({ state: 'fss', enqueue: [], cancel: [], end: 'partially_failed' });
   });
 
-  it('a halt in a batch goes before everything else in it', () => {
+  it('a halt takes precedence over everything else in its batch', () => {
     const duel = new Duel([step('a'), step('b', ['a']), step('c'), step('d', [], 'skip'), step('e', ['d'])]);
     duel.end([ended('a', 'completed'), ended('d', 'failed'), ended('c', 'failed')]);
     expect(duel.last).toEqual({ state: 'cxffx', enqueue: [], cancel: [], end: 'failed' });
@@ -236,7 +236,7 @@ describe('building a graph', () => {
     return 'problem' in built ? built.problem : null;
   };
 
-  it('knows dependencies and dependents by their place', () => {
+  it('knows dependencies and dependents by their index', () => {
     const graph = build([step('c', ['a', 'b', 'a']), step('a'), step('b', ['a'])]);
     expect(graph.map(({ dependsOn, dependents }) => [dependsOn, dependents])).toEqual([
       [[1, 2], []],
@@ -245,7 +245,7 @@ describe('building a graph', () => {
     ]);
   });
 
-  it('finds a cycle exactly where there is one, and names one that is real', () => {
+  it('finds a cycle if and only if there is one, and names a real one', () => {
     const names = ['a', 'b', 'c', 'd', 'e', 'f'];
     const anyGraph = fc.array(
       fc.record({ name: fc.constantFrom(...names), dependsOn: fc.subarray(names, { maxLength: 2 }) }),
@@ -253,21 +253,21 @@ describe('building a graph', () => {
     );
     fc.assert(
       fc.property(anyGraph, (drawn) => {
-        const named = new Map(drawn.map((each) => [each.name, each]));
+        const named = new Map(drawn.map((step) => [step.name, step]));
         const steps = [...named.values()].map(({ name, dependsOn }) =>
           step(
             name,
-            dependsOn.filter((each) => named.has(each) && each !== name),
+            dependsOn.filter((dependency) => named.has(dependency) && dependency !== name),
           ),
         );
-        const dependsOn = (name: string): readonly string[] => steps.find((each) => each.name === name)!.dependsOn;
+        const dependsOn = (name: string): readonly string[] => steps.find((step) => step.name === name)!.dependsOn;
         const reaches = (from: string, to: string, seen = new Set<string>()): boolean =>
           dependsOn(from).some((next) => next === to || (!seen.has(next) && reaches(next, to, seen.add(next))));
         const isCyclic = steps.some(({ name }) => reaches(name, name));
         const problem = problemOf(steps);
         expect(problem !== null).toBe(isCyclic);
         if (problem === null) return;
-        const cycle = problem.message.match(/"\w"/g)!.map((each) => each.slice(1, -1));
+        const cycle = problem.message.match(/"\w"/g)!.map((name) => name.slice(1, -1));
         expect(cycle.at(-1)).toBe(cycle[0]);
         for (const [n, name] of cycle.slice(0, -1).entries()) expect(dependsOn(cycle[n + 1]!)).toContain(name);
         expect(new Set(cycle).size).toBe(cycle.length - 1);
@@ -277,7 +277,7 @@ describe('building a graph', () => {
     );
   });
 
-  it('does not lose its way in a thousand steps', () => {
+  it('handles a thousand steps', () => {
     const names = Array.from({ length: 1000 }, (_, n) => `n${n}`);
     const line = names.map((name, n) => step(name, n === 0 ? [] : [names[n - 1]!]));
     expect(problemOf(line)).toBeNull();

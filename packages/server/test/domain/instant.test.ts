@@ -20,27 +20,27 @@ function spell({ at, offset, fraction }: { at: Date; offset: number; fraction: s
 describe('an instant', () => {
   it('is the same in every offset, to the microsecond', () => {
     fc.assert(
-      fc.property(instant, (each) => {
-        const second = new Date(Math.floor(each.at.getTime() / 1000) * 1000).toISOString().slice(0, 19);
-        expect(parseInstant(spell(each))).toBe(`${second}.${each.fraction.slice(0, 6).padEnd(6, '0')}Z`);
+      fc.property(instant, (sample) => {
+        const second = new Date(Math.floor(sample.at.getTime() / 1000) * 1000).toISOString().slice(0, 19);
+        expect(parseInstant(spell(sample))).toBe(`${second}.${sample.fraction.slice(0, 6).padEnd(6, '0')}Z`);
       }),
     );
   });
 
-  it('is read again as what it was read as', () => {
+  it('is unchanged when it is parsed again', () => {
     fc.assert(
-      fc.property(instant, (each) => {
-        const once = parseInstant(spell(each));
+      fc.property(instant, (sample) => {
+        const once = parseInstant(spell(sample));
         expect(once).not.toBeNull();
         expect(parseInstant(once!)).toBe(once);
       }),
     );
   });
 
-  it('is read in a query whether or not its plus was encoded', () => {
+  it('is accepted in a query whether or not its plus is encoded', () => {
     fc.assert(
-      fc.property(instant, (each) => {
-        const text = spell(each);
+      fc.property(instant, (sample) => {
+        const text = spell(sample);
         expect(parseQueryInstant(text)).toBe(parseInstant(text));
         expect(parseQueryInstant(text.replace('+', ' '))).toBe(parseInstant(text));
       }),
@@ -105,7 +105,7 @@ describe('an instant', () => {
     '２030-01-31T09:00:00Z',
     'infinity',
     '1893456000',
-  ])('%j is none', (text) => {
+  ])('%j is not one', (text) => {
     expect(isInstant(text)).toBe(false);
   });
 });

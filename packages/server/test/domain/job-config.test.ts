@@ -35,13 +35,13 @@ describe('a job configuration', () => {
     );
   });
 
-  it('is nothing at all when nothing differs', () => {
+  it('is null if nothing differs from the defaults', () => {
     for (const given of [undefined, null, {}, { ...DEFAULT_JOB_CONFIG }, { timeout: 300 }, { priority: null }]) {
       expect(resolveJobConfig(given)).toBeNull();
     }
   });
 
-  it('does not resolve what it resolved already into something else', () => {
+  it('resolves to itself when it is resolved again', () => {
     fc.assert(
       fc.property(partial, (given) => {
         const resolved = resolveJobConfig(given);
@@ -60,7 +60,7 @@ describe('a job configuration', () => {
     expect(resolveJobConfig(given)).toEqual({ ...DEFAULT_JOB_CONFIG, timeout_secs: seconds });
   });
 
-  it('refuses two timeouts, by the path it was told', () => {
+  it('refuses two different timeouts, under the given path', () => {
     expect(() => resolveJobConfig({ timeout: 7, timeout_secs: 8 }, 'jobs[2].config')).toThrow(
       expect.objectContaining({
         code: 'invalid_request',

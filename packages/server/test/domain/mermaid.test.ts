@@ -7,8 +7,8 @@ import { buildGraph } from '../../src/domain/dag.js';
 import { mermaid } from '../../src/domain/mermaid.js';
 
 /**
- * The parser is the real one. It hands labels to an HTML sanitiser that needs a browser; here that is the identity, and labels are held
- * to contain no markup at all, which is more than a sanitiser asks.
+ * The parser is the real one. It passes labels to an HTML sanitiser that needs a browser; here that is the identity
+ * function, and labels must contain no markup at all, which is more than a sanitiser asks.
  */
 beforeAll(() => {
   Object.assign(DOMPurify, { sanitize: (text: string) => text, addHook: () => undefined });
@@ -42,7 +42,7 @@ async function parse(diagram: string): Promise<Parsed> {
   };
 }
 
-/** Entities on their way through the parser are written with letters that no syntax claims; this is what they become on the page. */
+/** The parser writes entities with letters that have no meaning in its syntax; this is what they become on the page. */
 const decode = (text: string): string =>
   text.replaceAll(/ﬂ°°(\d+)¶ß/g, (_, code: string) => String.fromCodePoint(Number(code)));
 
@@ -162,7 +162,7 @@ const NAMES = [
 ];
 
 describe('a diagram', () => {
-  it('has a node a step, an arrow a dependency and the colours of the statuses', () => {
+  it('has one node per step, one arrow per dependency and the colours of the statuses', () => {
     const steps = [
       { name: 'fetch' },
       { name: 'parse it', dependsOn: ['fetch'] },
@@ -199,7 +199,7 @@ describe('a diagram', () => {
     ]);
   });
 
-  it('is valid with all of them at once, none taken for another', async () => {
+  it('is valid with all of them at once, and confuses none with another', async () => {
     const names = [...new Set(NAMES)];
     const steps = names.map((name, n) => ({ name, dependsOn: n === 0 ? [] : [names[n - 1]!] }));
     const { nodes, edges } = await parse(draw(steps));
@@ -215,7 +215,7 @@ describe('a diagram', () => {
     );
     await fc.assert(
       fc.asyncProperty(fc.uniqueArray(name, { minLength: 1, maxLength: 6 }), async (names) => {
-        const steps = names.map((each, n) => ({ name: each, dependsOn: names.slice(0, n) }));
+        const steps = names.map((stepName, n) => ({ name: stepName, dependsOn: names.slice(0, n) }));
         const { nodes, edges } = await parse(draw(steps));
         expect(nodes.map((node) => node.label)).toEqual(names);
         expect(edges).toHaveLength((names.length * (names.length - 1)) / 2);
@@ -225,7 +225,7 @@ describe('a diagram', () => {
     );
   });
 
-  it('shows each status in a colour of its own', async () => {
+  it('shows each status in its own colour', async () => {
     const steps = STEP_STATUSES.map((status) => ({ name: `is ${status}` }));
     const diagram = draw(steps, STEP_STATUSES);
     expect((await parse(diagram)).nodes.map((node) => node.classes)).toEqual(STEP_STATUSES.map((status) => [status]));

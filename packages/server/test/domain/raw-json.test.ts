@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { nestingDepth, rawFields, rawFieldsOfEach } from '../../src/domain/raw-json.js';
 
-/** JSON text of a value with white space, escapes and number spellings that JSON.stringify would never choose. */
+/** JSON text of a value with white space, escapes and spellings of numbers that JSON.stringify would never choose. */
 const space = fc.stringMatching(/^[ \t\r\n]{0,3}$/);
 
 const jsonString: fc.Arbitrary<string> = fc
@@ -93,7 +93,7 @@ describe('rawFields', () => {
     expect(rawFields(text, ['payload'])).toEqual([expected]);
   });
 
-  it('is not slow on what is made to slow it down', () => {
+  it('is not slow on input that is made to slow it down', () => {
     const text = `{"a":"${'\\\\'.repeat(500_000)}","payload":{"s":"${'\\"'.repeat(500_000)}"}}`;
     const began = performance.now();
     expect(rawFields(text, ['payload'])[0]).toHaveLength(1_000_008);
@@ -122,8 +122,8 @@ describe('nestingDepth', () => {
   it('is the depth of the value', () => {
     const value = fc.jsonValue({ maxDepth: 5, noUnicodeString: false });
     fc.assert(
-      fc.property(value, (each) => {
-        expect(nestingDepth(JSON.stringify(each))).toBe(depthOf(each));
+      fc.property(value, (json) => {
+        expect(nestingDepth(JSON.stringify(json))).toBe(depthOf(json));
       }),
     );
   });

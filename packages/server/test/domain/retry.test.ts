@@ -17,7 +17,7 @@ const configs: fc.Arbitrary<JobConfig> = fc.record({
   jitter_factor: fc.double({ min: 0, max: 1, noNaN: true }),
 });
 const retries = between(max_retries);
-/** Uniform in [0, 1), as the engine's is. */
+/** Uniform in [0, 1), like the engine's. */
 const random = fc.double({ min: 0, max: 1, noNaN: true, maxExcluded: true });
 
 const plain = (config: Partial<JobConfig>): JobConfig => ({ ...DEFAULT_JOB_CONFIG, jitter_factor: 0, ...config });
@@ -29,12 +29,12 @@ describe('the delay before a retry', () => {
     ['fixed', [10, 10, 10, 10]],
     ['linear', [10, 20, 30, 40]],
     ['exponential', [10, 20, 40, 80]],
-  ] as const)('43: %s from 10 seconds', (retry_backoff, delays) => {
+  ] as const)('%s from 10 seconds', (retry_backoff, delays) => {
     const config = plain({ retry_backoff, retry_delay_secs: 10 });
     expect(delays.map((_, n) => retryDelaySecs(config, n, 0))).toEqual(delays);
   });
 
-  it('43: is a number within the cap and its jitter, for every policy and retry', () => {
+  it('is a finite number within the cap and its jitter, for every policy and retry', () => {
     fc.assert(
       fc.property(configs, retries, random, (config, n, r) => {
         const delay = retryDelaySecs(config, n, r);
@@ -45,7 +45,7 @@ describe('the delay before a retry', () => {
     );
   });
 
-  it('43: is jittered after the cap, by a factor in [1 - f, 1 + f], both ends in reach', () => {
+  it('is jittered after the cap, by a factor that covers [1 - f, 1 + f]', () => {
     fc.assert(
       fc.property(configs, retries, random, (config, n, r) => {
         const [middle, f] = [unjittered(config, n), config.jitter_factor];
@@ -77,7 +77,7 @@ describe('the delay before a retry', () => {
     );
   });
 
-  it.each([999, 1000, 1023, 1024, 5000])('43: retry number %i of an exponential backoff waits for the cap', (n) => {
+  it.each([999, 1000, 1023, 1024, 5000])('retry number %i of an exponential backoff waits for the cap', (n) => {
     expect(retryDelaySecs(plain({ retry_delay_secs: 1, retry_max_delay_secs: 3600 }), n, 0)).toBe(3600);
     expect(retryDelaySecs(plain({ retry_delay_secs: 0, retry_max_delay_secs: 3600 }), n, 0)).toBe(0);
     expect(retryDelaySecs(plain({ retry_delay_secs: 60, retry_max_delay_secs: 0 }), n, 0)).toBe(0);
@@ -97,7 +97,7 @@ describe('a failed attempt', () => {
     );
   });
 
-  it('44: ends after as many retries as were allowed', () => {
+  it('is the last one after max_retries retries', () => {
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 1000 }), (maxRetries) => {
         let attempts = 1;

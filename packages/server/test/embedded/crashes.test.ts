@@ -36,10 +36,10 @@ describe('kill -9', () => {
     expect(await query(url, 'SELECT count(*)::int AS n FROM kept')).toEqual([{ n: 1000 }]);
   });
 
-  it('of the server alone is mended while it is in use, at the same address', async () => {
+  it('of the server alone is repaired while it is in use, at the same address', async () => {
     const dir = scratch();
     const holders = [hold(dir), hold(dir)];
-    const [{ url }] = (await Promise.all(holders.map((each) => each.up()))) as [{ url: string }, unknown];
+    const [{ url }] = (await Promise.all(holders.map((holder) => holder.up()))) as [{ url: string }, unknown];
     await query(url, 'CREATE TABLE kept AS SELECT 1 AS x');
     const before = postmasterPid(join(dir, 'pgdata'));
     process.kill(before, 'SIGKILL');
@@ -50,7 +50,7 @@ describe('kill -9', () => {
     expect(postmasterPid(join(dir, 'pgdata'))).not.toBe(before);
   });
 
-  it('during the initialisation is made good by the next start', async () => {
+  it('during the initialisation is repaired by the next start', async () => {
     const dir = scratch();
     const first = hold(dir);
     await until(() => readdirSync(dir).some((name) => name.startsWith('pgdata.new-')), {
@@ -71,7 +71,7 @@ describe('kill -9', () => {
     for (const delay of [0, 40, 80, 120, 160, 240, 320, 400]) {
       const victim = hold(dir);
       await victim.logged((line) => line.event === 'starting');
-      // Not a wait for something to happen: the instants at which the axe falls.
+      // Not a wait for something to happen: the instants at which the process is killed.
       await new Promise((resolve) => setTimeout(resolve, delay));
       victim.signal('SIGKILL');
       await victim.exited;
@@ -82,7 +82,7 @@ describe('kill -9', () => {
 });
 
 describe('a pid file', () => {
-  it('whose number now belongs to another program is no obstacle', async () => {
+  it('whose pid now belongs to another program is no obstacle', async () => {
     const dir = scratch();
     const first = hold(dir);
     await first.up();
@@ -93,7 +93,7 @@ describe('a pid file', () => {
     await first.exited;
     await until(() => !isRunning(Number(pid)), { what: 'the server to be gone' });
 
-    // A bystander under the same user, or PostgreSQL itself would see that it cannot be its own.
+    // An unrelated process of the same user: otherwise PostgreSQL itself would see that it cannot be its own.
     const bystander = spawnMillrace({ script: '-e', args: ['setInterval(() => {}, 1000)'] });
     writeFileSync(file, [bystander.pid, ...rest].join('\n'));
     const second = hold(dir);

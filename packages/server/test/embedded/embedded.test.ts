@@ -24,7 +24,8 @@ describe('a first start', () => {
     const settings = await query(
       url,
       `SELECT name, setting FROM pg_settings
-       WHERE name IN ('fsync', 'synchronous_commit', 'full_page_writes', 'server_encoding', 'TimeZone', 'listen_addresses')`,
+       WHERE name IN ('fsync', 'synchronous_commit', 'full_page_writes', 'server_encoding', 'TimeZone',
+                      'listen_addresses')`,
     );
     expect(Object.fromEntries(settings.map((row) => [row.name, row.setting]))).toEqual({
       TimeZone: 'UTC',
@@ -36,12 +37,13 @@ describe('a first start', () => {
     });
     const [row] = await query(
       url,
-      "SELECT datcollate, datctype, current_setting('server_version_num')::int / 10000 AS major FROM pg_database WHERE datname = current_database()",
+      `SELECT datcollate, datctype, current_setting('server_version_num')::int / 10000 AS major
+       FROM pg_database WHERE datname = current_database()`,
     );
     expect(row).toEqual({ datcollate: 'C', datctype: 'C', major: 18 });
   });
 
-  it('lets in nobody without the password, and keeps that to the owner', async () => {
+  it('admits nobody without the password, which only the owner can read', async () => {
     const dir = scratch();
     const { url } = await hold(dir).up();
     const other = new URL(url);
@@ -82,7 +84,7 @@ describe('a restart', () => {
 });
 
 describe('several processes', () => {
-  it('share one directory, and the last one out stops the server', async () => {
+  it('share one directory, and the last one to leave stops the server', async () => {
     const dir = scratch();
     const first = hold(dir);
     const { url } = await first.up();
@@ -99,11 +101,11 @@ describe('several processes', () => {
   it('may start at the same instant on an empty directory', async () => {
     const dir = scratch();
     const holders = Array.from({ length: 5 }, () => hold(dir));
-    const up = await Promise.all(holders.map((each) => each.up()));
-    expect(up.filter((each) => each.owner)).toHaveLength(1);
-    expect(new Set(up.map((each) => each.url)).size).toBe(1);
+    const up = await Promise.all(holders.map((holder) => holder.up()));
+    expect(up.filter((embedded) => embedded.owner)).toHaveLength(1);
+    expect(new Set(up.map((embedded) => embedded.url)).size).toBe(1);
     expect(await query(up[0]!.url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
-    await Promise.all(holders.map((each) => each.stop()));
+    await Promise.all(holders.map((holder) => holder.stop()));
     expect(postmasters(dir)).toEqual([]);
   });
 
@@ -121,7 +123,7 @@ describe('several processes', () => {
     }
   });
 
-  it('keep to themselves in directories side by side', async () => {
+  it('do not interfere in neighbouring directories', async () => {
     const [one, two] = [hold(scratch()), hold(scratch())];
     const [a, b] = await Promise.all([one.up(), two.up()]);
     await query(a.url, 'CREATE TABLE only_here (x int)');
@@ -141,7 +143,7 @@ describe('the directory', () => {
     await holder.stop();
   });
 
-  it('is one database by whichever name it is reached', async () => {
+  it('is one database whichever path leads to it', async () => {
     const dir = scratch();
     mkdirSync(join(dir, 'real'));
     symlinkSync(join(dir, 'real'), join(dir, 'alias'));
@@ -149,7 +151,7 @@ describe('the directory', () => {
     expect(await hold(join(dir, 'alias')).up()).toEqual({ url, owner: false });
   });
 
-  it('is refused with a reason when it cannot be used', async () => {
+  it('is refused with a reason if it cannot be used', async () => {
     const dir = scratch();
     writeFileSync(join(dir, 'file'), '');
     expect(await hold(join(dir, 'file')).failed()).toMatch(
@@ -162,7 +164,7 @@ describe('the directory', () => {
     );
   });
 
-  it('is refused when another major version made it', async () => {
+  it('is refused if another major version made it', async () => {
     const dir = scratch();
     const first = hold(dir);
     await first.up();
@@ -189,7 +191,7 @@ describe('Ctrl-C in a terminal', () => {
   });
 });
 
-it('an exit without a stop still takes the server along when nobody else uses it', async () => {
+it('an exit without a stop still stops the server if nobody else uses it', async () => {
   const dir = scratch();
   const holder = hold(dir);
   await holder.up();

@@ -20,7 +20,7 @@ try {
     clearInterval(alive);
     process.exit(0);
   });
-  // Last: whoever reads this may send a signal at once.
+  // Last, because whoever reads this may send a signal at once.
   say('up', { url: embedded.url, owner: embedded.owner });
 } catch (error) {
   say('failed', { name: error.name, message: error.message });

@@ -6,7 +6,7 @@ import { hold, installAt, IS_ROOT, nobody, postmasterPid, query, removeLibraryLi
 
 const ownerOfServer = (dir: string): number => statSync(`/proc/${postmasterPid(join(dir, 'pgdata'))}`).uid;
 
-it('runs although no script made the links between the libraries', async () => {
+it('runs even if no script has linked the libraries', async () => {
   const home = scratch();
   chmodSync(home, 0o755);
   const installation = installAt(join(home, 'clone'));
@@ -22,7 +22,7 @@ describe.runIf(IS_ROOT)('as root', () => {
     expect(ownerOfServer(dir)).not.toBe(0);
   });
 
-  it('works in a place that only root can enter', async () => {
+  it('works in a directory that only root can enter', async () => {
     const home = scratch();
     chmodSync(home, 0o700);
     const installation = installAt(join(home, 'clone'));
@@ -36,7 +36,7 @@ describe.runIf(IS_ROOT)('as root', () => {
     expect(await query((await hold(dir, installation).up()).url, 'SELECT x FROM t')).toEqual([{ x: 1 }]);
   });
 
-  it('runs the database of an ordinary user as that user, who can go on with it', async () => {
+  it('runs the database of an ordinary user as that user, who can keep using it', async () => {
     const home = scratch();
     chmodSync(home, 0o755);
     const account = nobody();
@@ -84,17 +84,17 @@ describe.runIf(IS_ROOT)('as an ordinary user', () => {
     await holder.stop();
   });
 
-  it('runs from a copy where the installation can be neither used nor mended', async () => {
+  it('runs from a copy if the installation can be neither used nor repaired', async () => {
     const home = scratch();
     chmodSync(home, 0o777);
-    const installation = installAt(join(home, 'clone')); // root's: not to be written to
+    const installation = installAt(join(home, 'clone')); // owned by root: not writable
     removeLibraryLinks(installation);
     const holder = hold(join(home, 'db'), { ...installation, account: nobody() });
     expect(await query((await holder.up()).url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
     await holder.stop();
   });
 
-  it('cannot use the database of somebody else, and says so', async () => {
+  it('cannot use the database of another user, and says so', async () => {
     const home = scratch();
     chmodSync(home, 0o777);
     const dir = join(home, 'db');

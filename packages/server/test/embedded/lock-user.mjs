@@ -24,7 +24,7 @@ for (let round = 0; round < Number(rounds); round++) {
       file = openSync(inside, 'wx');
     } catch {
       const pid = Number(readFileSync(inside, 'utf8'));
-      // A holder that was killed leaves its mark; only a live one breaks the promise. (0: killed before it wrote.)
+      // A killed holder leaves its mark; only a live one means that the lock failed. (0: killed before it wrote.)
       if (pid !== 0 && isRunning(pid)) say('violation', { pid });
       rmSync(inside, { force: true });
       file = openSync(inside, 'wx');

@@ -38,7 +38,7 @@ describe('the lock of an embedded database', () => {
     expect(readdirSync(dir)).toEqual([]);
   });
 
-  it('is free again when its holder fails, and says when it has to wait', async () => {
+  it('is released if its holder fails, and reports that it has to wait', async () => {
     let waited = 0;
     let onWait!: () => void;
     const waiting = new Promise<void>((resolve) => {
@@ -47,7 +47,7 @@ describe('the lock of an embedded database', () => {
         resolve();
       };
     });
-    // The holder fails once the other one has said that it waits, and not before.
+    // The holder fails only once the other one has reported that it is waiting.
     const failing = withLock(dir, () => waiting.then(() => Promise.reject(new Error('broken'))));
     const next = withLock(dir, async () => 'in', { onWait });
     await expect(failing).rejects.toThrow('broken');
@@ -55,7 +55,7 @@ describe('the lock of an embedded database', () => {
     expect(waited).toBe(1);
   });
 
-  it('lets one in at a time across processes, and outlives kill -9 of whoever holds it', async () => {
+  it('lets one in at a time across processes, and survives a kill -9 of its holder', async () => {
     const steady = Array.from({ length: 4 }, () => user(60));
     const victims = Array.from({ length: 6 }, () => user(100_000));
     for (const victim of victims) {
@@ -63,8 +63,8 @@ describe('the lock of an embedded database', () => {
       victim.signal('SIGKILL');
       await victim.exited;
     }
-    for (const each of steady) expect((await each.exited).code).toBe(0);
-    for (const each of steady) expect(events(each)).toEqual(['started', 'done']);
-    for (const each of victims) expect(events(each)).toEqual(['started']);
+    for (const child of steady) expect((await child.exited).code).toBe(0);
+    for (const child of steady) expect(events(child)).toEqual(['started', 'done']);
+    for (const child of victims) expect(events(child)).toEqual(['started']);
   });
 });

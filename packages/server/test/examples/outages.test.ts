@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { until } from '../support/until.js';
 import { canRun, startWorker, WORKER_NAMES, type Finally } from './workers.js';
 
-/** The example workers against a service that does what a real one does only in bad moments, exactly when the test wants it. */
+/** The example workers against a service that fails on cue, in the ways a real one fails only in bad moments. */
 const ID = '019bd0e5-7c58-7a5f-9c0e-2f9f6a0f8f10';
 const TOKEN = '5f0c1a52-6f4b-4b5e-9d6c-0b7f3d1d2a10';
 
@@ -22,7 +22,7 @@ const leased = (task: string, payload: object): Answer => [
   { jobs: [{ job: { id: ID, task_name: task, payload }, lease_token: TOKEN }] },
 ];
 
-/** Gives the scripted answers in order; after them, leases come back empty and everything else succeeds. */
+/** Gives the scripted answers in order; after that, leases come back empty and everything else succeeds. */
 async function scripted(script: Script, finallyDo: Finally): Promise<{ url: string; calls: Call[] }> {
   const calls: Call[] = [];
   const server = createServer((request, response) => {
@@ -63,7 +63,7 @@ async function readBody(request: IncomingMessage): Promise<string> {
 describe.concurrent.each(WORKER_NAMES)('%s', (name) => {
   const it = test.runIf(canRun(name));
 
-  /** Runs the worker through the script until it asks for another job; what it called in between. */
+  /** Runs the worker through the script until it asks for another job; returns its requests in between. */
   async function callsOn(script: Script, finallyDo: Finally, leaseSecs = 30): Promise<readonly Call[]> {
     const { url, calls } = await scripted(script, finallyDo);
     startWorker(name, { url, queue: 'q', leaseSecs }, finallyDo);
@@ -75,7 +75,7 @@ describe.concurrent.each(WORKER_NAMES)('%s', (name) => {
     return calls.filter(({ operation }) => operation !== 'lease');
   }
 
-  it('repeats a report that got 503 or no answer, to the letter', async ({ onTestFinished }) => {
+  it('repeats a report that got 503 or no answer, byte for byte', async ({ onTestFinished }) => {
     const calls = await callsOn(
       { lease: [leased('greet', { name: 'Ada' })], complete: [[503, {}], 'hang up'] },
       onTestFinished,
@@ -102,12 +102,12 @@ describe.concurrent.each(WORKER_NAMES)('%s', (name) => {
     ['409', [409, { code: 'lease_lost' }]],
     ['404', [404, { code: 'not_found' }]],
     ['a job that has ended', [200, { status: 'failed' }]],
-  ] as const)('stops, and reports nothing, when a heartbeat meets %s', async ([, answer], { onTestFinished }) => {
+  ] as const)('stops, and reports nothing, if a heartbeat gets %s', async ([, answer], { onTestFinished }) => {
     const calls = await callsOn({ lease: [leased('wait', { seconds: 600 })], heartbeat: [answer] }, onTestFinished, 2);
     expect(calls).toEqual([{ operation: 'heartbeat', body: { lease_token: TOKEN, extend_secs: 2 } }]);
   });
 
-  it('lets go of a job whose report meets 409', async ({ onTestFinished }) => {
+  it('drops a job whose report gets 409', async ({ onTestFinished }) => {
     const calls = await callsOn({ lease: [leased('greet', { name: 'Ada' })], complete: [[409, {}]] }, onTestFinished);
     expect(calls).toHaveLength(1);
   });
@@ -117,11 +117,11 @@ describe.concurrent.each(WORKER_NAMES)('%s', (name) => {
     expect(calls.at(-1)).toMatchObject({ operation: 'fail', body: { lease_token: TOKEN, retryable: false } });
   });
 
-  it.for([400, 401, 403])('ends when a lease is refused with %i', async (status, { onTestFinished }) => {
+  it.for([400, 401, 403])('exits if a lease is refused with %i', async (status, { onTestFinished }) => {
     const { url, calls } = await scripted({ lease: [[status, {}]] }, onTestFinished);
     const worker = startWorker(name, { url, queue: 'q' }, onTestFinished);
     expect(await worker.exited).toBe(1);
-    // What it wrote may be read after its end is known.
+    // Its output may arrive after its exit.
     await until(() => worker.stderr().includes(`the server refuses to lease: ${status}`), { what: 'its last words' });
     expect(calls).toHaveLength(1);
   });

@@ -5,7 +5,7 @@ import { useTestServer } from '../support/server.js';
 import { until } from '../support/until.js';
 import { canRun, startWorker, WORKER_NAMES, WORKERS, type Finally, type WorkerName } from './workers.js';
 
-/** Valid JSON with line breaks in it, and with everything that a careless parser would take for the envelope. */
+/** Valid JSON with line breaks, and with everything that a careless parser would mistake for the envelope. */
 const ODD_PAYLOAD = [
   '{ "id" : "x",',
   '"lease_token":"00000000-0000-4000-8000-000000000000",',
@@ -14,7 +14,7 @@ const ODD_PAYLOAD = [
   '"name" : "Ada" }',
 ].join('\r\n');
 
-/** The workers that docs/worker-protocol.md shows, at work for the real service. */
+/** The workers that docs/worker-protocol.md shows, working for the real service. */
 describe.concurrent('the example workers', async () => {
   const server = await useTestServer({ config: { mode: 'api' } });
   const { a, worker } = server;
@@ -40,7 +40,7 @@ describe.concurrent('the example workers', async () => {
       { what: `the job to be ${status}`, withinMs },
     );
 
-  /** A queue of its own and a worker on it. */
+  /** A new queue and a worker on it. */
   function begin(name: WorkerName, finallyDo: Finally, leaseSecs?: number) {
     const queue = `${name} ${randomUUID()}`;
     const encoded = name === 'worker.sh' ? encodeURIComponent(queue) : queue;
@@ -52,7 +52,7 @@ describe.concurrent('the example workers', async () => {
   describe.each(WORKER_NAMES)('%s', (name) => {
     const it = test.runIf(canRun(name));
 
-    it('completes a job, whatever else its payload holds', async ({ onTestFinished }) => {
+    it('completes a job, whatever else its payload contains', async ({ onTestFinished }) => {
       const { queue, start } = begin(name, onTestFinished);
       const body = `{"task_name":"greet","payload":${ODD_PAYLOAD},"config":{"queue":${JSON.stringify(queue)}}}`;
       const created = await a.post('/api/v1/jobs', body);
@@ -71,7 +71,7 @@ describe.concurrent('the example workers', async () => {
       expect(Date.parse(first.started_at as string)).toBeLessThan(Date.parse(last.started_at as string));
     });
 
-    it('reports a failure that may be tried again', async ({ onTestFinished }) => {
+    it('reports a retryable failure', async ({ onTestFinished }) => {
       const { queue, start } = begin(name, onTestFinished);
       const id = await create(queue, 'unheard-of', {});
       start();
@@ -79,7 +79,7 @@ describe.concurrent('the example workers', async () => {
       expect(job).toMatchObject({ retry_count: 1, error_message: expect.stringContaining('unheard-of') });
     });
 
-    it('reports a failure that no repetition can mend', async ({ onTestFinished }) => {
+    it('reports a permanent failure', async ({ onTestFinished }) => {
       const { queue, start } = begin(name, onTestFinished);
       const id = await create(queue, 'greet', {});
       start();
@@ -100,7 +100,7 @@ describe.concurrent('the example workers', async () => {
       expect(await read(long)).toMatchObject({ status: 'cancelled', result: null, error_message: null });
     });
 
-    it('finishes what it has in hand when it is told to stop, and takes nothing more', async ({ onTestFinished }) => {
+    it('finishes its current job when told to stop, and takes no other', async ({ onTestFinished }) => {
       const { queue, start } = begin(name, onTestFinished);
       const long = await create(queue, 'wait', { seconds: 2 });
       const next = await create(queue, 'greet', { name: 'Next' });
@@ -112,8 +112,8 @@ describe.concurrent('the example workers', async () => {
       expect(await read(next)).toMatchObject({ status: 'pending', delivery_count: 0 });
     });
 
-    it('keeps the lease of a job that takes much longer', async ({ onTestFinished }) => {
-      const seconds = 9; // a lease of 2 s and a sweep every 5 s would have taken it away by then
+    it('keeps the lease of a job that takes much longer than the lease', async ({ onTestFinished }) => {
+      const seconds = 9; // by then a lease of 2 s would have expired and been swept, which happens every 5 s
       const { queue, start } = begin(name, onTestFinished, 2);
       const id = await create(queue, 'wait', { seconds });
       start();
@@ -123,7 +123,7 @@ describe.concurrent('the example workers', async () => {
   });
 
   test.runIf(canRun('worker.py'))(
-    'worker.py reports nothing on a job that was taken away while it was stopped',
+    'worker.py reports nothing on a job that it lost while it was stopped',
     async ({ onTestFinished }) => {
       const { queue, start } = begin('worker.py', onTestFinished, 2);
       const id = await create(queue, 'wait', { seconds: 600 }, { retry_delay_secs: 0 });
@@ -146,7 +146,7 @@ describe.concurrent('the example workers', async () => {
     },
   );
 
-  test('worker.py is the 40 lines of code that its description says', async () => {
+  test('worker.py has the 40 lines of code that its description claims', async () => {
     const lines = (await readFile(WORKERS['worker.py'][1], 'utf8')).split('\n');
     expect(lines.filter((line) => !/^\s*(#|$)/.test(line))).toHaveLength(40);
     expect(lines.filter((line) => line.length > 110)).toEqual([]);

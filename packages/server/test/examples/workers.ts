@@ -13,7 +13,7 @@ export const WORKERS = {
 export type WorkerName = keyof typeof WORKERS;
 export const WORKER_NAMES = Object.keys(WORKERS) as WorkerName[];
 
-/** What the worker needs is on this machine; where it is not, its tests are shown as skipped. */
+/** Whether this machine has what the worker needs; if not, its tests show as skipped. */
 export function canRun(name: WorkerName): boolean {
   const [program, ...args] = name === 'worker.py' ? ['python3', '--version'] : ['curl', '--version'];
   return spawnSync(program, args).status === 0;
@@ -36,10 +36,10 @@ export interface WorkerOptions {
   readonly leaseSecs?: number;
 }
 
-/** What Vitest gives a test to clean up after itself; tests that run at the same time must use their own. */
+/** What Vitest gives a test to clean up after itself; concurrent tests must use their own. */
 export type Finally = (cleanUp: () => Promise<void> | void) => void;
 
-/** Runs until the test is over, at the latest. */
+/** Runs until the test is over at the latest. */
 export function startWorker(
   name: WorkerName,
   { url, queue, leaseSecs = 30 }: WorkerOptions,
@@ -55,7 +55,7 @@ export function startWorker(
       LEASE_SECS: String(leaseSecs),
     },
     stdio: ['ignore', 'ignore', 'pipe'],
-    // At the head of a group of its own, so that the end of a test takes the worker's children along.
+    // Leads its own process group, so that the end of a test also ends the worker's children.
     detached: true,
   });
   let stderr = '';

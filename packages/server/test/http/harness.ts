@@ -11,7 +11,7 @@ import { createApp, type AppDeps } from '../../src/http/app.js';
 import { Metrics } from '../../src/telemetry/metrics.js';
 import { createClient, type Client } from '../support/client.js';
 
-/** The HTTP side alone, over an engine that only remembers what it was asked. */
+/** The HTTP side alone, over an engine that only records its calls. */
 
 export const KEY_A = 'key-of-tenant-a';
 export const KEY_B = 'key-of-tenant-b';
@@ -82,7 +82,7 @@ export const NO_STATS: Stats = {
   workflows_failed: 0,
 };
 
-/** The parts of the engine that these tests fake; routes of others are tested on the real one. */
+/** The parts of the engine that these tests fake; the routes of the others are tested on the real one. */
 type Faked = Pick<Engine, 'jobs' | 'worker' | 'deadLetters' | 'system'>;
 type Overrides = { readonly [K in keyof Faked]?: Partial<Faked[K]> };
 
@@ -93,7 +93,7 @@ export function fakeEngine(overrides: Overrides = {}): FakeEngine {
       create: async () => JOB_ID,
       createBatch: async (_tenant: string, specs: readonly JobSpec[]) => specs.map(() => JOB_ID),
       get: async () => jobRecord(),
-      list: async (_tenant: string, _query: ListQuery) => ({ items: [], nextCursor: null, total: null }),
+      list: async (_tenant: string, _query: ListQuery) => ({ items: [], rest: null, nextCursor: null, total: null }),
       cancel: async () => undefined,
       watch: async () => states(jobRecord({ status: 'completed' })),
       queues: async () => [],
@@ -108,7 +108,7 @@ export function fakeEngine(overrides: Overrides = {}): FakeEngine {
     },
     deadLetters: {
       get: async () => deadLetterRecord(),
-      list: async () => ({ items: [], nextCursor: null, total: null }),
+      list: async () => ({ items: [], rest: null, nextCursor: null, total: null }),
       replay: async () => JOB_ID,
       ...overrides.deadLetters,
     },
@@ -179,6 +179,7 @@ export async function startApp({ engine: overrides, ...options }: TestAppOptions
     defaultQueue: 'default',
     corsOrigins: null,
     maxBodyBytes: 16 * 1024 * 1024,
+    maxPayloadBytes: 4 * 1024 * 1024,
     maxInFlight: 1024,
     maxConnections: 1000,
     logger: silentLogger(),
@@ -214,7 +215,7 @@ export async function useApp(options?: TestAppOptions): Promise<TestApp> {
 
 export const silentLogger = (): Logger => pino({ level: 'silent' });
 
-/** Sends bytes as they are and returns all that comes back until the server closes the connection. */
+/** Sends bytes as they are and returns everything received until the server closes the connection. */
 export function exchange(port: number, request: string | Buffer): Promise<string> {
   return new Promise((resolve, reject) => {
     const socket = connect(port, '127.0.0.1', () => socket.write(request));

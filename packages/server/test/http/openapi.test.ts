@@ -30,13 +30,13 @@ describe('the API description', async () => {
     expect(document.info.version).toBe('1.0.0');
   });
 
-  it('is what the server serves', async () => {
+  it('is the document that the server serves', async () => {
     const reply = await nobody.get('/openapi.json');
     expect(reply.headers.get('content-type')).toMatch(/^application\/json/);
     expect(reply.body).toEqual(document);
   });
 
-  it('covers the routes, and no route that does not exist', () => {
+  it('covers every route, and none that does not exist', () => {
     const described = operations.map(({ path, method }) => `${method.toUpperCase()} ${path}`);
     const expected = [
       'GET /api/v1/dlq',
@@ -65,7 +65,7 @@ describe('the API description', async () => {
     }
   });
 
-  it('tells of each operation what it is, who may call it and how it fails', () => {
+  it('says what each operation does, who may call it and how it fails', () => {
     expect(new Set(operations.map(({ operation }) => operation.operationId)).size).toBe(operations.length);
     for (const { path, operation } of operations) {
       expect(operation.summary, path).toBeTruthy();
@@ -83,14 +83,14 @@ describe('the API description', async () => {
     }
   });
 
-  it('refers only to what it holds', () => {
+  it('refers only to what it contains', () => {
     for (const [, name] of JSON.stringify(document).matchAll(/"\$ref":"#\/components\/schemas\/([^"]+)"/g)) {
       expect(document.components.schemas).toHaveProperty(name!);
     }
     expect(JSON.stringify(document)).not.toMatch(/"\$ref":"(?!#\/components\/schemas\/)/);
   });
 
-  it('says of everything but a read that a broken body is refused, asked for or not', async () => {
+  it('says that every operation except a read refuses a broken body, even one that it does not need', async () => {
     const path = `/api/v1/jobs/${JOB_ID}/cancel`;
     const refused = await a.send('POST', path, { body: '{', headers: { 'content-type': 'application/json' } });
     expect(refused.status).toBe(400);
@@ -112,7 +112,7 @@ describe('the API description', async () => {
 describe('the documentation page', async () => {
   const { nobody } = await useApp();
 
-  it('finds every asset on this server, and its policy lets them in', async () => {
+  it('loads every asset from this server, as its policy allows', async () => {
     const page = await nobody.get('/docs');
     expect(page.headers.get('content-type')).toMatch(/^text\/html/);
     const policy = page.headers.get('content-security-policy');

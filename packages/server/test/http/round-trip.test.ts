@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { useTestServer } from '../support/server.js';
 
-/** What a caller stores comes back byte for byte, from a real database, by every way there is. */
+/** What a caller stores in a real database comes back byte for byte, whichever way it is read. */
 describe('caller JSON', async () => {
   const { a, worker } = await useTestServer({ config: { mode: 'api' } });
 
@@ -37,7 +37,7 @@ describe('caller JSON', async () => {
     }
   });
 
-  it('is never a reason to fail: error texts of any kind land', async () => {
+  it('is never refused: error texts of any kind are accepted', async () => {
     const queue = 'errors';
     await a.post('/api/v1/jobs', { task_name: 't', config: { queue, max_retries: 0 } });
     const leased = await worker.post(`/api/v1/queues/${queue}/lease`);

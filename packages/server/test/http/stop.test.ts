@@ -3,7 +3,7 @@ import { connect, type Socket } from 'node:net';
 import { expect, it } from 'vitest';
 import { startTestServer } from '../support/server.js';
 
-/** What a server that is about to stop owes to those who are on their way to it. */
+/** What a stopping server owes to clients that are already on their way. */
 const REQUEST = 'GET /health HTTP/1.1\r\nhost: x\r\n\r\n';
 
 function open(url: string): Socket {
@@ -11,7 +11,7 @@ function open(url: string): Socket {
   return connect(Number(port), hostname).setEncoding('utf8');
 }
 
-/** Everything that comes until the connection ends, or how it broke. */
+/** Everything received until the connection ends, or how it broke. */
 async function answerOn(socket: Socket): Promise<string> {
   let text = '';
   socket.on('data', (chunk: string) => (text += chunk));
@@ -21,7 +21,7 @@ async function answerOn(socket: Socket): Promise<string> {
 
 it('a connection that reached the machine before the stop is served', async () => {
   const server = await startTestServer();
-  // The kernel has made these connections when `connect` returns; the server has had no turn to take them.
+  // The kernel has made these connections when `connect` returns; the server has had no chance to accept them.
   const sockets = Array.from({ length: 20 }, () => open(server.url));
   for (const socket of sockets) socket.write(REQUEST);
   const stopped = server.stop();
@@ -31,11 +31,11 @@ it('a connection that reached the machine before the stop is served', async () =
   await stopped;
 });
 
-it('a connection that was opened in advance may still send its first request, and does not hold up the stop', async () => {
+it('a connection opened in advance may still send its first request, and does not delay the stop', async () => {
   const server = await startTestServer();
   const [early, silent] = [open(server.url), open(server.url)];
   await Promise.all([once(early, 'connect'), once(silent, 'connect')]);
-  // Both were accepted once a request that came after them is answered.
+  // Both have been accepted once a later request is answered.
   await server.nobody.get('/health');
   const startedAt = performance.now();
   const stopped = server.stop();

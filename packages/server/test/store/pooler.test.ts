@@ -47,10 +47,10 @@ describe('behind a pooler in transaction mode', async () => {
     const db = new Database({ url, maxConnections: 4, logger: silent, pooler: 'transaction' });
     const text = `SELECT current_setting('enable_seqscan') AS scan, current_setting('statement_timeout') AS deadline,
       current_setting('plan_cache_mode') AS plans, current_setting('TimeZone') AS zone, $1::int AS given`;
-    const hot = { scan: 'off', deadline: '10s', plans: 'force_generic_plan', zone: 'UTC', given: 1 };
+    const hot = { scan: 'off', deadline: '8s', plans: 'force_generic_plan', zone: 'UTC', given: 1 };
     for (let n = 0; n < 5; n++) expect(await db.run({ name: 'settings', text }, [1])).toEqual([hot]);
-    expect(await db.read({ name: 'settings', text }, [1])).toEqual([
-      { ...hot, scan: 'on', deadline: '20s', plans: 'auto' },
+    expect(await db.read({ tenant: 't', statement: { name: 'settings', text }, values: [1] })).toEqual([
+      { ...hot, scan: 'on', deadline: '18s', plans: 'auto' },
     ]);
     expect(await db.transaction((run) => run({ name: 'settings', text }, [1]))).toEqual([hot]);
     await db.close();

@@ -8,7 +8,7 @@ export async function schemaText(database: TestDatabase): Promise<string> {
   await database.query(QUALIFIED_NAMES);
   await refuseUnknownKinds(database);
   const parts: string[] = [];
-  for (const query of [TYPES, FUNCTIONS, TABLES, FOREIGN_KEYS, INDEXES, VIEWS]) {
+  for (const query of [TYPES, FUNCTIONS, TABLES, FOREIGN_KEYS, INDEXES, VIEWS, TRIGGERS]) {
     const rows = await database.query<{ text: string }>(query);
     parts.push(...rows.map(({ text }) => text.trim()));
   }
@@ -70,6 +70,10 @@ const VIEWS = `
   SELECT format(E'CREATE VIEW millrace.%I AS\\n%s', c.relname, rtrim(pg_get_viewdef(c.oid), ';')) AS text
   FROM pg_class c WHERE c.relnamespace = ${OURS} AND c.relkind = 'v' ORDER BY c.oid`;
 
+const TRIGGERS = `
+  SELECT pg_get_triggerdef(g.oid) AS text FROM pg_trigger g JOIN pg_class c ON c.oid = g.tgrelid
+  WHERE c.relnamespace = ${OURS} AND NOT g.tgisinternal ORDER BY g.oid`;
+
 /** Objects that the queries above would pass over. The sequence of an identity column and the row type of a table go with their table. */
 const UNKNOWN = `
   SELECT format('relation %s of kind %s', c.relname, c.relkind) AS what FROM pg_class c
@@ -78,9 +82,6 @@ const UNKNOWN = `
   UNION ALL
   SELECT format('type %s', t.typname) FROM pg_type t
   WHERE t.typnamespace = ${OURS} AND t.typtype <> 'e' AND t.typrelid = 0 AND t.typelem = 0
-  UNION ALL
-  SELECT format('trigger %s', g.tgname) FROM pg_trigger g JOIN pg_class c ON c.oid = g.tgrelid
-  WHERE c.relnamespace = ${OURS} AND NOT g.tgisinternal
   UNION ALL
   SELECT format('rule %s', r.rulename) FROM pg_rewrite r JOIN pg_class c ON c.oid = r.ev_class
   WHERE c.relnamespace = ${OURS} AND r.rulename <> '_RETURN'

@@ -7,7 +7,7 @@ export interface Reply {
 }
 
 export interface SendOptions {
-  /** Sent as JSON, unless it is a string or bytes, which go as they are. */
+  /** Sent as JSON, except strings and bytes, which are sent as they are. */
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal;
@@ -19,7 +19,7 @@ export interface Client {
   post(path: string, body?: unknown, headers?: SendOptions['headers']): Promise<Reply>;
   delete(path: string, headers?: SendOptions['headers']): Promise<Reply>;
   send(method: string, path: string, options?: SendOptions): Promise<Reply>;
-  /** The answer as it streams in, for event streams and for hanging up half way. */
+  /** The answer as it streams in, for event streams and for hanging up halfway. */
   open(method: string, path: string, options?: SendOptions): Promise<Response>;
 }
 

@@ -1,9 +1,9 @@
 import type { TestDatabase } from './database.js';
 
 /**
- * A clock that tests can move. The product takes every instant from its database, so it is the database whose clock is
- * moved: a schema that stands before pg_catalog in the search path has a now() of its own, shifted by what the test says.
- * It acts on connections opened afterwards, so take the clock before the server starts.
+ * A clock that tests can move. All timestamps come from the database clock, so that is the one to move: a schema before
+ * pg_catalog in the search path has its own now(), shifted by what the test says.
+ * It affects connections opened afterwards, so take the clock before the server starts.
  */
 export interface Clock {
   /** Moves the database's now() forward, or back if negative. */
@@ -28,7 +28,7 @@ export async function controlClock(database: TestDatabase): Promise<Clock> {
   return {
     advance: async (seconds) => {
       await database.query('UPDATE test_clock.shift SET secs = secs + $1', [seconds]);
-      // Schedulers sleep by the steady clock of their process, for some seconds at most. This saves the tests from waiting for that.
+      // Schedulers sleep by their process's monotonic clock, for seconds at most. This saves the tests that wait.
       await database.query(`SELECT pg_notify('millrace', '{"c":0}')`);
     },
     now: async () => {

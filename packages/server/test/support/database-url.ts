@@ -1,6 +1,6 @@
 export const TEMPLATE = 'millrace_template';
 
-/** The same server, another database. */
+/** The same server, but another database. */
 export function databaseUrl(url: string, database: string): string {
   const result = new URL(url);
   result.pathname = `/${database}`;

@@ -6,16 +6,16 @@ import { until } from './until.js';
 
 export interface TestDatabase {
   readonly url: string;
-  /** Rows of one statement, on a connection that is closed again. */
+  /** The rows of one statement, on a connection that is closed afterwards. */
   query<R extends pg.QueryResultRow = Record<string, unknown>>(text: string, values?: readonly unknown[]): Promise<R[]>;
-  /** Fails if anybody but the caller still holds a connection: a server that stopped has given all of them back. */
+  /** Fails if anybody but the caller still holds a connection: a stopped server must have closed all of its own. */
   drop(): Promise<void>;
 }
 
-/** A migrated database of its own for a test file. */
+/** A migrated database for one test file. */
 export const cloneDatabase = (): Promise<TestDatabase> => createDatabase(TEMPLATE);
 
-/** A database with nothing in it, for tests of the migrations. */
+/** An empty database, for tests of the migrations. */
 export const emptyDatabase = (): Promise<TestDatabase> => createDatabase('template0');
 
 async function createDatabase(template: string): Promise<TestDatabase> {
@@ -40,7 +40,7 @@ const CONNECTIONS = `
   SELECT application_name, state, left(query, 80) AS query FROM pg_stat_activity
   WHERE datname = $1 AND backend_type = 'client backend'`;
 
-/** The server side of a closed connection takes a moment to go. */
+/** The server side of a closed connection takes a moment to disappear. */
 async function expectNoConnections(adminUrl: string, name: string): Promise<void> {
   await until(
     async () => {

@@ -11,14 +11,14 @@ import { startPgBouncer, type PgBouncer } from './pgbouncer.js';
 
 declare module 'vitest' {
   export interface ProvidedContext {
-    /** The PostgreSQL of this run, with the right to create databases. */
+    /** The PostgreSQL of this run, as a role that may create databases. */
     readonly adminUrl: string;
-    /** Of a PgBouncer in front of it, where the run is to go through one. */
+    /** The PgBouncer in front of it, if the run goes through one. */
     readonly poolerPort: number | null;
   }
 }
 
-/** A crash of this server costs nothing but the run, so nothing waits for the disk. */
+/** A crash of this server costs only the test run, so nothing waits for the disk. */
 const FAST = {
   fsync: 'off',
   full_page_writes: 'off',

@@ -7,15 +7,15 @@ import { join } from 'node:path';
 import pg from 'pg';
 
 /**
- * A PgBouncer in transaction mode in front of the PostgreSQL of a run, for whoever has one installed. Its pool is smaller than what a
- * server opens towards it, so its server connections do change hands.
+ * A PgBouncer in transaction mode in front of the PostgreSQL of a run, if it is installed. Its pool is smaller than the
+ * number of connections a server opens to it, so its server connections do change hands.
  */
 export interface PgBouncer {
   readonly port: number;
   stop(): Promise<void>;
 }
 
-/** Null where it is not installed. */
+/** Null if it is not installed. */
 export function pgBouncerVersion(): string | null {
   try {
     return execFileSync('pgbouncer', ['--version'], { encoding: 'utf8' }).split('\n')[0] ?? null;
@@ -32,7 +32,7 @@ export async function startPgBouncer(databaseUrl: string): Promise<PgBouncer> {
   const home = mkdtempSync(join(tmpdir(), 'millrace-pgbouncer-'));
   const file = join(home, 'pgbouncer.ini');
   writeFileSync(file, configuration(target, port), { mode: 0o600 });
-  // Like PostgreSQL it refuses to be root. The account of the data directory need not be able to walk there: it begins there.
+  // Like PostgreSQL it refuses to run as root. The account need not have access to the path: it starts inside.
   const socketDir = decodeURIComponent(target.hostname);
   const account = process.getuid?.() === 0 ? statSync(socketDir) : null;
   if (account) for (const path of [home, file]) chownSync(path, account.uid, account.gid);
@@ -62,11 +62,11 @@ export async function startPgBouncer(databaseUrl: string): Promise<PgBouncer> {
 /** The same database through another port of this machine. */
 export function throughPort(databaseUrl: string, port: number): string {
   const { username, password, pathname, search } = new URL(databaseUrl);
-  // Put together anew: an address whose host is a directory can't be given another host.
+  // Rebuilt from scratch: the host of a URL cannot be replaced if it is a directory.
   return `postgresql://${username}:${password}@127.0.0.1:${port}${pathname}${search}`;
 }
 
-/** Idle server connections go soon: a test that drops its database finds nobody in it. */
+/** Idle server connections are closed soon: a test that drops its database finds nobody in it. */
 function configuration(target: URL, port: number): string {
   const { username, password } = target;
   return `[databases]

@@ -6,21 +6,21 @@ import { createClient, type Client } from './client.js';
 import { environmentOf } from './pooled.js';
 import { until } from './until.js';
 
-/** The built binary; tests that use it need a build first, which `npm test` makes. */
+/** The built binary. Tests that use it need a build, which `npm test` makes first. */
 export const MILLRACE = fileURLToPath(new URL('../../../cli/bin/millrace.mjs', import.meta.url));
 
 export interface ProcessOptions {
   readonly args?: readonly string[];
-  /** Instead of, not beside, the environment of the tests: no MILLRACE_ variable slips in. */
+  /** Replaces the environment of the tests, so that no MILLRACE_ variable slips in. */
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;
-  /** Another program than the binary, run by node. */
+  /** A program to run with node instead of the binary. */
   readonly script?: string;
   /** Run as another user; only root may. */
   readonly account?: { readonly uid: number; readonly gid: number };
-  /** At the head of a process group of its own, so that a signal to `-pid` is what Ctrl-C in a terminal is. */
+  /** Leads its own process group, so that a signal to `-pid` acts like Ctrl-C in a terminal. */
   readonly detached?: boolean;
-  /** A program, with its arguments, that runs node for us. */
+  /** A program, with its arguments, that runs node. */
   readonly via?: readonly string[];
 }
 
@@ -34,9 +34,9 @@ export interface TestProcess {
   readonly child: ChildProcess;
   stdout(): string;
   stderr(): string;
-  /** Lines of the log written so far, those that are JSON. */
+  /** The JSON lines of the log written so far. */
   log(): readonly Record<string, unknown>[];
-  /** Resolves when the log has a line that matches; fails when the process ends before that. */
+  /** Resolves once the log has a matching line; fails if the process exits first. */
   logged(test: (line: Record<string, unknown>) => boolean, withinMs?: number): Promise<Record<string, unknown>>;
   signal(name: NodeJS.Signals): void;
   readonly exited: Promise<Exit>;
@@ -106,11 +106,11 @@ export interface ServingProcess extends TestProcess {
   as(token: string | null): Client;
 }
 
-/** A process that serves on free ports, once it does. */
+/** A process that serves on free ports; resolves once it does. */
 export async function spawnServer({ args = [], ...options }: ProcessOptions = {}): Promise<ServingProcess> {
   const ports = ['--api-port=0', '--metrics-port=0', '--host=127.0.0.1', '--log-format=json'];
   const process = spawnMillrace({ ...options, args: [...ports, ...args] });
-  const line = await process.logged((each) => each.msg === 'listening');
+  const line = await process.logged((entry) => entry.msg === 'listening');
   const apiUrl = line.api as string | null;
   return {
     ...process,
@@ -120,7 +120,7 @@ export async function spawnServer({ args = [], ...options }: ProcessOptions = {}
   };
 }
 
-/** A killed process that nobody has buried yet is not running. */
+/** A zombie is not running. */
 export function isRunning(pid: number): boolean {
   try {
     return !readFileSync(`/proc/${pid}/stat`, 'utf8').includes(') Z ');

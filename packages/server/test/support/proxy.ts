@@ -1,2 +1,2 @@
-/** One proxy for the tests and for the fault suite, which needs it without vitest. */
-export { startProxy, type Proxy } from '../../../chaos/src/stage/proxy.js';
+/** One proxy for the tests and for the fault suite, which has no vitest. */
+export { startProxy, type Proxy } from '@millrace/tools-shared';

@@ -16,9 +16,9 @@ export const JWT_SECRET = 'a-secret-for-hs256-tokens-of-some-length';
 const SECRETS = [KEY_A, KEY_B, WORKER_TOKEN, JWT_SECRET];
 
 export interface TestServerOptions extends Pick<ServerOptions, 'handlers'> {
-  /** Over the defaults below. */
+  /** Overrides the defaults below. */
   readonly config?: Partial<Config>;
-  /** Its own clone when absent, dropped at the end. */
+  /** If absent: its own clone, dropped at the end. */
   readonly database?: TestDatabase;
 }
 
@@ -38,7 +38,7 @@ export interface TestServer {
   stop(): Promise<void>;
 }
 
-/** The configuration of a test server: free ports on the loopback, two tenants, every credential. */
+/** The configuration of a test server: free ports on the loopback interface, two tenants, every credential. */
 export function testConfig(databaseUrl: string, overrides: Partial<Config> = {}): Config {
   const { url, pooler, directUrl } = connectionOf(databaseUrl);
   const flags = {
@@ -57,7 +57,7 @@ export function testConfig(databaseUrl: string, overrides: Partial<Config> = {})
   return { ...parseConfig(argv, {}, { isTTY: false }), ...overrides };
 }
 
-/** The service in this process. Stopping it checks that it left nothing behind and logged no secret. */
+/** The service in this process. Stopping it checks that it leaves nothing behind and has logged no secret. */
 export async function startTestServer({
   config: overrides,
   database,
@@ -118,7 +118,7 @@ function openHandles(): ReadonlyMap<string, number> {
 }
 
 async function expectReleased(before: ReadonlyMap<string, number>): Promise<void> {
-  // Connections to a pooler look like those of clients, and other servers in this process may have opened more of them.
+  // Connections to a pooler look like those of clients, and other servers in this process may have opened more.
   if (inject('poolerPort') !== null) return;
   await until(
     () => {

@@ -4,15 +4,15 @@ import pg from 'pg';
 import { throughPort } from './pgbouncer.js';
 
 /**
- * The least that makes a pooler in transaction mode, for tests that must not need one installed. Sterner than real ones: every transaction
- * gets the next server connection in turn, so whatever relies on the one before fails at once.
+ * A minimal pooler in transaction mode, for tests that must not need an installed one. Stricter than real ones: every
+ * transaction gets the next server connection in turn, so whatever relies on the previous one fails at once.
  */
 export interface TransactionPooler {
   readonly url: string;
   close(): Promise<void>;
 }
 
-/** What is done with session settings at the start of a connection: PgBouncer's default, its `ignore_startup_parameters`, or a memory for them. */
+/** How session settings in a startup packet are treated: PgBouncer's default, `ignore_startup_parameters`, or kept. */
 export type StartupOptions = 'refuse' | 'ignore' | 'replay';
 
 const SSL_REQUEST = 80_877_103;
@@ -97,7 +97,7 @@ function serve(socket: Socket, lender: Lender, startup: StartupOptions): void {
   });
 }
 
-/** From the first message of a transaction to the "ready, idle" at its end, one client has one server connection. */
+/** One client has one server connection from the first message of a transaction to the "ready, idle" at its end. */
 function talk(socket: Socket, lender: Lender, settings: () => string): void {
   let loan: Promise<Backend> | null = null;
   const borrow = async (): Promise<Backend> => {

@@ -1,2 +1,2 @@
-/** One way of waiting for the tests and for the fault suite, which needs it without vitest. */
-export { until, type NotYet, type UntilOptions } from '../../../chaos/src/stage/until.js';
+/** One way of waiting for the tests and for the tools, which have no vitest. */
+export { until, type NotYet, type UntilOptions } from '@millrace/tools-shared';

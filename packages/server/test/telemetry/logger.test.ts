@@ -45,7 +45,7 @@ describe('lines', () => {
     expect(() => JSON.parse(text()) as unknown).toThrow();
   });
 
-  it('tell of an error and its cause, and not of what a library hung onto it', () => {
+  it('show an error and its cause, but not what a library attached to it', () => {
     const { log, lines } = capture();
     const cause = Object.assign(new Error('connection reset'), {
       code: 'ECONNRESET',
@@ -69,7 +69,7 @@ describe('secrets', () => {
     ['a header of a request', { req: { headers: { authorization: `Token ${SECRET}`, cookie: SECRET } } }],
     ['the configuration', { config: { apiKeys: SECRET, jwtSecret: SECRET, workerToken: SECRET } }],
     ['fields of the record itself', { password: SECRET, token: SECRET, lease_token: SECRET, leaseToken: SECRET }],
-  ])('are censored by their name in %s', (_, fields) => {
+  ])('are censored by field name in %s', (_, fields) => {
     const { log, text } = capture();
     log.info(fields, 'hello');
     expect(text()).toContain('[redacted]');
@@ -82,7 +82,7 @@ describe('secrets', () => {
     ['a connection string', `host=db password=${SECRET} user=app`],
     ['a bearer token in a message', `refused "Authorization: Bearer ${SECRET}"`],
     ['a bearer token, whatever its case', `refused BEARER   ${SECRET}`],
-  ])('are cut out of %s', (_, message) => {
+  ])('are removed from %s', (_, message) => {
     for (const format of ['json', 'pretty'] as const) {
       const { log, text } = capture({ format });
       log.info(message);
@@ -93,7 +93,7 @@ describe('secrets', () => {
   });
 
   it.each(['plain-secret', 'quote"back\\slash', 'per cent%/?', 'ünïcode☃'])(
-    'that are known are found wherever they stand: %s',
+    'that are known are found wherever they occur: %s',
     (secret) => {
       const { log, text } = capture({ secrets: [secret] });
       log.info(`it is ${secret}!`);
@@ -104,7 +104,7 @@ describe('secrets', () => {
     },
   );
 
-  it('leave the line what it was otherwise, valid JSON included', () => {
+  it('leave the rest of the line unchanged, and valid JSON', () => {
     const { log, lines } = capture({ secrets: ['quote"back\\slash'] });
     log.info({ url: 'postgres://app:pw@db:5432/x', n: 1 }, 'say quote"back\\slash, any bearer token will do');
     expect(lines()[0]).toMatchObject({
@@ -119,7 +119,7 @@ describe('what callers sent', () => {
   const PASSWORD = 'hunter2-and-more';
   const LENGTH = 64 * 1024;
 
-  // Each of these would keep a pattern that tries every beginning with every end busy for ten seconds at this length, and for days at what a body may hold.
+  // A pattern that tries every start with every end would take ten seconds at this length, and days for a whole body.
   it.each(['x', '://', '://a:', 'a://b:c', 'bearer ', 'bearer', '?password=', ' ', 'x.y-z+'])(
     'is scrubbed in one pass, however long it is: %j',
     (piece) => {

@@ -41,7 +41,7 @@ const NAMES = [
 ];
 
 describe('metrics', () => {
-  it('have their names and kinds', async () => {
+  it('have the documented names and types', async () => {
     const page = await metricsFor().text();
     for (const name of NAMES) expect(page).toContain(`# TYPE ${name}\n`);
   });
@@ -72,7 +72,7 @@ describe('metrics', () => {
     expect(lines).toContain('millrace_job_run_seconds_sum{outcome="completed"} 100000.306');
   });
 
-  it('keep one series a set of labels', () => {
+  it('keep one series per set of labels', () => {
     const metrics = metricsFor();
     expect(metrics.jobRun.series('failed')).toBe(metrics.jobRun.series('failed'));
     expect(metrics.jobRun.series('failed')).not.toBe(metrics.jobRun.series('completed'));
@@ -86,13 +86,13 @@ describe('metrics', () => {
     ]);
   });
 
-  it('of two servers in one process are apart', async () => {
+  it('of two servers in one process are separate', async () => {
     const [one, two] = [metricsFor(), metricsFor()];
     one.jobsCreated.inc();
     expect(await linesOf(two, 'millrace_jobs_created_total')).toEqual(['millrace_jobs_created_total 0']);
   });
 
-  it('ask the database at each scrape and forget what is gone', async () => {
+  it('query the database at each scrape and drop what no longer exists', async () => {
     let queues = ['a', 'b'];
     const metrics = metricsFor({
       collect: async (m) => {
@@ -115,7 +115,7 @@ describe('metrics', () => {
         throw new Error('at once');
       },
     ],
-  ])('are shown when the database %s', async (_what, collect) => {
+  ])('are shown even if the database %s', async (_what, collect) => {
     const metrics = metricsFor({ collect, collectTimeoutMs: 20 });
     metrics.jobsCreated.inc();
     const page = await metrics.text();
@@ -123,7 +123,7 @@ describe('metrics', () => {
     expect(page).toContain('\nmillrace_collect_failures_total 1\n');
   });
 
-  it('ask once for scrapes that overlap', async () => {
+  it('query once for overlapping scrapes', async () => {
     let asked = 0;
     const metrics = metricsFor({ collect: async () => void asked++ });
     await Promise.all([metrics.text(), metrics.text(), metrics.text()]);
@@ -156,7 +156,7 @@ describe('the metrics port', () => {
     ['POST', '/metrics'],
     ['GET', '/metrics/'],
     ['GET', '/health'],
-  ])('%s %s is a 404 in the shape of every error', async (method, path) => {
+  ])('%s %s is a 404 with the usual error body', async (method, path) => {
     const { url } = await serve();
     const response = await fetch(url + path, { method });
     expect(response.status).toBe(404);
@@ -167,7 +167,7 @@ describe('the metrics port', () => {
     });
   });
 
-  it('stops at once, open connections or not, and frees its port', async () => {
+  it('stops at once, even with open connections, and frees its port', async () => {
     const { url, port, stop } = await serve();
     await (await fetch(`${url}/metrics`)).text();
     await stop();
@@ -176,7 +176,7 @@ describe('the metrics port', () => {
     await again.stop();
   });
 
-  it('says so when its port is taken', async () => {
+  it('reports that its port is taken', async () => {
     const { port } = await serve();
     await expect(startMetricsServer(metricsFor(), { host: '127.0.0.1', port })).rejects.toThrow('EADDRINUSE');
   });

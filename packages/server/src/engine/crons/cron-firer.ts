@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { CronFiringKind } from '@millrace/contract';
+import { CRON_FIRINGS_KEPT, type CronFiringKind } from '@millrace/contract';
 import { UnreadableCron } from '../../domain/cron-expression.js';
 import { decideFiring, LATE_MS, look, type FiringDecision, type Look } from '../../domain/cron-firing.js';
 import { MillraceError } from '../../domain/errors.js';
@@ -13,45 +13,46 @@ import type { Counters } from '../shared/counters.js';
 import { random32 } from '../shared/random.js';
 
 /**
- * Fires what is due. Any number of processes do this at once, and what one keeps between two statements is only a plan: it reads, a few
- * seconds ahead and without locks, what will be due, and computes what comes after it, so that at the instant itself nothing is left to do
- * but to fire. Firing is one statement a batch that acts only on schedules that are due and still stand where they were read. A process that is
- * stopped, killed or cut off in between has either fired all of a batch or none of it.
+ * Fires the schedules that are due. Any number of processes do this at once, and all that a process keeps between two
+ * statements is a plan: a few seconds ahead and without locks, it reads what will be due and computes the occurrence
+ * after it, so that at the instant itself nothing is left to do but fire. Firing takes one statement per batch, which
+ * acts only on schedules that are due and have not moved since they were read. A process that is stopped, killed or cut
+ * off in between has fired either all of a batch or none of it.
  */
 const sql = loadStatements('cron.sql', ['cron_agenda', 'fire_crons', 'pause_cron']);
 
-/** Schedules in one look, and in one statement: large enough to be few, small enough that nobody waits long for one. */
+/** Schedules per look and per statement: large enough to need few, small enough that none takes long. */
 const LOOK = 10_000;
 const BATCH = 250;
-/** How long before its instant an occurrence is planned. Ten thousand expressions never seen before take two seconds to compile. */
+/** How long before its instant an occurrence is planned. Compiling ten thousand new expressions takes two seconds. */
 export const LEAD_MS = 3_000;
-/** A scheduler looks at least this often: a clock that is set forward is noticed by then. */
+/** A scheduler looks at least this often, so that it notices a clock that is set forward. */
 export const LOOK_EVERY_MS = 5_000;
-/** How many firings of a schedule are remembered. */
-export const REMEMBERED_FIRINGS = 1_000;
+
 /**
- * A process may be stopped between reading and firing, for any time. What it decided then (late or missed, and which occurrence is next) is
- * no longer true afterwards: it reads again. On time is what is decided ahead, and that holds until it would be missed.
+ * A process may be stopped between reading and firing, for any length of time. What it had decided (late or missed, and
+ * which occurrence is next) may then no longer be true, so it reads again. Occurrences planned ahead are decided to be
+ * on time, which holds until they would count as missed.
  */
 const DECISION_HOLDS_MS = LEAD_MS + LATE_MS;
 
 export interface Round {
-  /** The database's instant at the end of the round. */
+  /** The database's time at the end of the round. */
   readonly nowMs: number;
-  /** Schedules that were due, at most LOOK of them. */
+  /** How many schedules were due, at most LOOK. */
   readonly due: number;
   /** How many of them this process advanced. */
   readonly fired: number;
   readonly broken: readonly BrokenCron[];
-  /** From then until the next schedule is due. Null: no schedule waits for anything. */
+  /** From then until the next schedule is due. Null: no schedule is enabled. */
   readonly waitMs: number | null;
 }
 
-/** A schedule that could not be fired by its own fault. The others of its round were. */
+/** A schedule that could not be fired through its own fault. The others of its round were. */
 export interface BrokenCron {
   readonly id: string;
   readonly error: unknown;
-  /** True where trying again is of no use. Otherwise it stays due: what the database refused today it may take tomorrow. */
+  /** True if trying again is pointless. Otherwise it stays due: the database may accept it later. */
   readonly paused: boolean;
 }
 
@@ -69,17 +70,17 @@ interface Due extends FiringDecision {
   /** Of the schedule as it was read: once it is replaced, the decision is void. */
   readonly revision: number;
   readonly occurrenceMs: number;
-  /** When it was decided. */
+  /** When the firing was decided on. */
   readonly decidedMs: number;
 }
 
-/** What a look found, in the order of the occurrences. */
+/** What a look found, in order of occurrence. */
 interface Outlook {
   readonly planned: readonly Due[];
   readonly broken: readonly BrokenCron[];
   /** The first occurrence that was not due. Null: there is none. */
   readonly nextMs: number | null;
-  /** The database's instant now, as far as the time that has passed here since the look can tell. Never ahead of it. */
+  /** The database's time now, estimated from the time that has passed here since the look. Never ahead of it. */
   readonly nowMs: () => number;
 }
 
@@ -95,11 +96,11 @@ interface FiredRow {
 
 export class CronFirer {
   #lastLook: Look | null = null;
-  /** By when this process meant to do something again, on its own steady clock. */
-  #meantAt = 0;
-  /** The plan for what is not due yet, if the last look found any. */
+  /** When this process intended to act again, on its own monotonic clock. */
+  #intendedAt = 0;
+  /** The plan for what was not due yet at the last look, if there was anything. */
   #ahead: Outlook | null = null;
-  /** Resolves to whether the schedule was advanced here. A schedule that fails by its own fault fails alone. */
+  /** Resolves to whether this process advanced the schedule. One that fails through its own fault fails alone. */
   readonly #firings = new Batcher<Due, boolean>((due) => this.#fire(due), {
     maxItems: BATCH,
     inFlight: 2,
@@ -112,7 +113,7 @@ export class CronFirer {
     private readonly counters: Counters,
   ) {}
 
-  /** By plan, where what is due has been planned; otherwise it looks first. */
+  /** Fires by plan if what is due has been planned; otherwise looks first. */
   async fireDue(): Promise<Round> {
     const ahead = this.#ahead;
     this.#ahead = null;
@@ -128,9 +129,9 @@ export class CronFirer {
     const startMs = clock();
     const later = planned.findIndex(({ occurrenceMs }) => occurrenceMs > startMs);
     const due = shareOut(later < 0 ? planned : planned.slice(0, later));
-    const ends = await Promise.allSettled(due.map((each) => this.#firings.submit(each)));
-    const fired = ends.filter((end) => end.status === 'fulfilled' && end.value).length;
-    const refused = refusedOf(due, ends);
+    const results = await Promise.allSettled(due.map((schedule) => this.#firings.submit(schedule)));
+    const fired = results.filter((result) => result.status === 'fulfilled' && result.value).length;
+    const refused = refusedOf(due, results);
     const nowMs = clock();
     const waitMs = nextMs === null ? null : nextMs - nowMs;
     return { nowMs, due: due.length, fired, broken: [...broken, ...refused], waitMs };
@@ -138,18 +139,21 @@ export class CronFirer {
 
   async #look(): Promise<Outlook> {
     const [agenda] = await this.db.run<Agenda>(sql.cron_agenda, [LEAD_MS, LOOK]);
-    if (!agenda) throw new Error('the agenda is always one row');
+    if (!agenda) throw new Error('cron_agenda returned no row');
     const { now_ms, wait_ms, near } = agenda;
     const readAt = performance.now();
-    const seen = (this.#lastLook = look(this.#lastLook, now_ms, readAt - this.#meantAt));
-    this.#meantAt = readAt + Math.min(wait_ms ?? LOOK_EVERY_MS, LOOK_EVERY_MS);
+    const seen = (this.#lastLook = look(this.#lastLook, now_ms, readAt - this.#intendedAt));
+    this.#intendedAt = readAt + Math.min(wait_ms ?? LOOK_EVERY_MS, LOOK_EVERY_MS);
     const rows = near === null ? [] : (JSON.parse(near) as NearRow[]);
     const { planned, broken } = await this.#plan(rows, seen);
     const nextMs = wait_ms === null ? null : now_ms + wait_ms;
     return { planned, broken, nextMs, nowMs: () => now_ms + performance.now() - readAt };
   }
 
-  /** In slices, since other work waits: thousands of expressions can keep a process busy for a while. Many schedules share an expression. */
+  /**
+   * In slices, because thousands of expressions would keep other work waiting. Many schedules share an expression, so
+   * decisions are cached.
+   */
   async #plan(rows: readonly NearRow[], seen: Look): Promise<{ planned: Due[]; broken: BrokenCron[] }> {
     const planned: Due[] = [];
     const broken: BrokenCron[] = [];
@@ -180,18 +184,18 @@ export class CronFirer {
       textArray(due.map(({ tenant }, position) => idSuffix(position, bucketOf(tenant), random32()))),
       Math.min(...due.map(({ decidedMs }) => decidedMs)),
       DECISION_HOLDS_MS,
-      REMEMBERED_FIRINGS,
+      CRON_FIRINGS_KEPT,
       plainArray(due.map(({ revision }) => String(revision))),
     ]);
-    this.#meantAt = performance.now();
+    this.#intendedAt = performance.now();
     this.#announce(rows.filter((row) => row.enqueued));
     const fired = new Set(rows.map((row) => row.id));
     return due.map(({ id }) => fired.has(id));
   }
 
   #announce(fired: readonly FiredRow[]): void {
-    const lanes = new Map(fired.map(({ queue, priority }) => [`${priority} ${queue}`, { queue, priority }]));
-    for (const { queue, priority } of lanes.values()) this.hub.announceWork(queue, priority, null);
+    const added = new Map(fired.map(({ queue, priority }) => [`${priority} ${queue}`, { queue, priority }]));
+    for (const { queue, priority } of added.values()) this.hub.announceWork(queue, priority, null);
     for (const { tenant, kind, lag_secs } of fired) {
       this.counters.created(tenant, 1);
       this.counters.metrics.cronFired(kind, lag_secs);
@@ -199,17 +203,17 @@ export class CronFirer {
   }
 }
 
-/** Schedulers that begin at different places of a long list meet less often. */
+/** Schedulers that start at different positions of a long list collide less often. */
 function shareOut(due: readonly Due[]): readonly Due[] {
   const start = BATCH * Math.floor(Math.random() * Math.ceil(due.length / BATCH));
   return [...due.slice(start), ...due.slice(0, start)];
 }
 
-/** What the database would not take. A database out of reach is nobody's fault: then the whole round failed. */
-function refusedOf(due: readonly Due[], ends: readonly PromiseSettledResult<boolean>[]): BrokenCron[] {
-  return ends.flatMap((end, n) => {
-    if (end.status === 'fulfilled') return [];
-    if (end.reason instanceof MillraceError) throw end.reason;
-    return [{ id: due[n]?.id ?? '', error: end.reason as unknown, paused: false }];
+/** What the database rejected. If it could not be reached, that is no schedule's fault, and the whole round failed. */
+function refusedOf(due: readonly Due[], results: readonly PromiseSettledResult<boolean>[]): BrokenCron[] {
+  return results.flatMap((result, n) => {
+    if (result.status === 'fulfilled') return [];
+    if (result.reason instanceof MillraceError) throw result.reason;
+    return [{ id: due[n]?.id ?? '', error: result.reason as unknown, paused: false }];
   });
 }

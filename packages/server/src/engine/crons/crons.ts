@@ -1,3 +1,4 @@
+import { CRON_FIRINGS_KEPT, DEFAULT_JOB_CONFIG } from '@millrace/contract';
 import { isTimeZone, nextAfter, nextN, parseCron, type Timetable } from '../../domain/cron-expression.js';
 import { forbidden, invalidField, MillraceError, notFound } from '../../domain/errors.js';
 import { bucketOf, bucketOfId, idSuffix, isUuid } from '../../domain/ids.js';
@@ -13,6 +14,7 @@ import type { Database, Execute } from '../../store/database.js';
 import {
   countCrons,
   countFirings,
+  cronsOf,
   listCrons,
   listCronsByDue,
   listFirings,
@@ -26,18 +28,18 @@ import {
   encodeDueCursor,
   encodeNumberCursor,
   ID_CURSOR,
+  idsOf,
 } from '../shared/cursor.js';
 import type { Hub } from '../shared/hub.js';
-import { readPage } from '../shared/page.js';
+import { readPage, type Listing } from '../shared/page.js';
 import { random32 } from '../shared/random.js';
 import type { Tenants } from '../shared/tenants.js';
 import type { CronFiringRecord, CronRecord, CronSpec, Instant } from '../../domain/records.js';
 import type { CronListQuery, CronPut, CronsApi, ListQuery, Page } from '../api.js';
-import { REMEMBERED_FIRINGS } from './cron-firer.js';
 
 /**
- * Schedules as their tenants see them. Occurrences are computed here, from an instant that the database gave; the statement that stores one
- * checks that it still lies ahead, and if not, this starts over from a new instant.
+ * Schedules as their tenants see them. Occurrences are computed here, starting from the database's time; the statement
+ * that stores one checks that it is still in the future and, if not, the computation starts over.
  */
 const sql = loadStatements('cron.sql', [
   'cron_clock',
@@ -74,7 +76,7 @@ export class Crons implements CronsApi {
         insertValues(tenant, spec, first),
       );
       if (answer?.id) return answer.id;
-      if (answer?.ahead) throw new MillraceError('conflict', `a schedule named "${spec.name}" exists already`);
+      if (answer?.ahead) throw new MillraceError('conflict', `a schedule named "${spec.name}" already exists`);
     }
   }
 
@@ -103,25 +105,19 @@ export class Crons implements CronsApi {
   async list(tenant: string, query: CronListQuery): Promise<Page<CronRecord>> {
     const { createdAfter, createdBefore } = query;
     const filter: CronFilter = { tenant, createdAfter, createdBefore };
-    const count = () => countCrons(filter);
-    const page = query.byNextRun
-      ? await readPage<CronRow, CronDue>(this.db, query, {
-          list: (window) => listCronsByDue(filter, window),
-          count,
-          decodeCursor: decodeDueCursor,
-          encodeCursor: (last) => encodeDueCursor(cronDue(last)),
-        })
-      : await readPage<CronRow, string>(this.db, query, {
-          list: (window) => listCrons(filter, window),
-          count,
-          ...ID_CURSOR,
-        });
-    return { ...page, items: page.items.map(toCron) };
+    if (query.byNextRun) return readPage(this.db, query, byDue(filter));
+    return readPage<CronRow, string, CronRecord>(this.db, query, {
+      list: (window) => listCrons(filter, window),
+      count: () => countCrons(filter),
+      rowsOf: (rows, budget) => cronsOf(tenant, idsOf(rows), budget),
+      toItems: (rows) => rows.map(toCron),
+      ...ID_CURSOR,
+    });
   }
 
   async remove(tenant: string, id: string): Promise<void> {
-    const gone = isUuid(id) && (await this.db.transaction((execute) => deleteCron(execute, tenant, id)));
-    if (!gone) throw await this.#absent(id);
+    const deleted = isUuid(id) && (await this.db.transaction((execute) => deleteCron(execute, tenant, id)));
+    if (!deleted) throw await this.#absent(id);
   }
 
   async pause(tenant: string, id: string): Promise<void> {
@@ -129,7 +125,7 @@ export class Crons implements CronsApi {
     if (!paused) throw await this.#absent(id);
   }
 
-  /** A schedule whose last occurrence has passed has nothing to resume, and stays as it is. */
+  /** A schedule whose last occurrence has passed has nothing to resume and stays as it is. */
   async resume(tenant: string, id: string): Promise<void> {
     for (;;) {
       const row = await this.#row(tenant, id);
@@ -141,7 +137,7 @@ export class Crons implements CronsApi {
   }
 
   async trigger(tenant: string, id: string): Promise<string> {
-    const values = [tenant, id, idSuffix(0, bucketOf(tenant), random32()), REMEMBERED_FIRINGS];
+    const values = [tenant, id, idSuffix(0, bucketOf(tenant), random32()), CRON_FIRINGS_KEPT];
     const [job] = isUuid(id)
       ? await this.db.run<{ job_id: string; queue: string; priority: number }>(sql.trigger_cron, values)
       : [];
@@ -155,13 +151,13 @@ export class Crons implements CronsApi {
     const { id: cronId } = await this.#row(tenant, id);
     const { createdAfter, createdBefore } = query;
     const filter = { tenant, cronId, createdAfter, createdBefore };
-    const page = await readPage<CronFiringRow, number>(this.db, query, {
+    return readPage<CronFiringRow, number, CronFiringRecord>(this.db, query, {
       list: (window) => listFirings(filter, window),
       count: () => countFirings(filter),
+      toItems: (rows) => rows.map(toCronFiring),
       decodeCursor: decodeNumberCursor,
       encodeCursor: (last) => encodeNumberCursor(Number(last.number)),
     });
-    return { ...page, items: page.items.map(toCronFiring) };
   }
 
   async nextRuns(tenant: string, id: string, count: number): Promise<readonly Instant[]> {
@@ -193,6 +189,25 @@ export class Crons implements CronsApi {
   }
 }
 
+/**
+ * Large schedules are read again when their turn comes, and may have fired in between: their place on the page is the
+ * one they were first listed at.
+ */
+function byDue(filter: CronFilter): Listing<CronRow, CronDue, CronRecord> {
+  const listed = new Map<string, CronDue>();
+  return {
+    list: (window) => listCronsByDue(filter, window),
+    count: () => countCrons(filter),
+    toItems: (rows) => rows.map(toCron),
+    rowsOf: (rows, budget) => {
+      for (const row of rows) if (!listed.has(row.id)) listed.set(row.id, cronDue(row));
+      return cronsOf(filter.tenant, idsOf(rows), budget);
+    },
+    decodeCursor: decodeDueCursor,
+    encodeCursor: (last) => encodeDueCursor(listed.get(last.id) ?? cronDue(last)),
+  };
+}
+
 /** `field`: what the request calls the expression. */
 function checkTimetable({ expr, timezone }: Timetable, field: string): void {
   const parsed = parseCron(expr);
@@ -207,9 +222,9 @@ const neverFires = (field: string): MillraceError => invalidField(field, 'never 
 const instantText = (ms: number): Instant => new Date(ms).toISOString().replace('.000Z', 'Z');
 
 async function deleteCron(execute: Execute, tenant: string, id: string): Promise<boolean> {
-  const [gone] = await execute(sql.delete_cron, [tenant, id]);
-  if (gone) await execute(sql.delete_firings, [tenant, id]);
-  return gone !== undefined;
+  const [deleted] = await execute(sql.delete_cron, [tenant, id]);
+  if (deleted) await execute(sql.delete_firings, [tenant, id]);
+  return deleted !== undefined;
 }
 
 /** In the order of create_cron and put_cron. */
@@ -217,7 +232,7 @@ function insertValues(tenant: string, spec: CronSpec, firstMs: number): unknown[
   return [
     idSuffix(0, bucketOf(tenant), random32()),
     firstMs,
-    spec.jobConfig?.priority ?? 0,
+    spec.jobConfig?.priority ?? DEFAULT_JOB_CONFIG.priority,
     tenant,
     spec.name,
     spec.expr,

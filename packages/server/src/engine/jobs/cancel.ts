@@ -10,9 +10,9 @@ import type { StepSettler } from '../workflows/step-settler.js';
 import type { JobRecord } from '../../domain/records.js';
 
 /**
- * Cancelling takes a job out of whichever table it stands in. Between looking and acting it may move (claimed, retried, finished), so
- * it looks again until it has acted or there is nothing left to cancel. Each round the job made a transition of its own, and its budget
- * of those is finite.
+ * Cancelling removes a job from whichever table it is in. Between reading and acting the job may move (be claimed,
+ * retried or finished), so this reads again until it has acted or there is nothing left to cancel. That ends: in every
+ * round the job made a transition of its own, and it has only so many.
  */
 export class Canceller {
   constructor(
@@ -27,7 +27,7 @@ export class Canceller {
   async cancel(tenant: string, id: string): Promise<void> {
     for (;;) {
       const job = await this.reads.job(tenant, id);
-      if (isTerminal(job.status)) throw new MillraceError('already_finished', `the job is ${job.status} already`);
+      if (isTerminal(job.status)) throw new MillraceError('already_finished', `the job is already ${job.status}`);
       if (await this.#try(job)) return;
     }
   }
@@ -45,10 +45,10 @@ export class Canceller {
   }
 
   async #waiting(tenant: string, id: string): Promise<boolean> {
-    const [gone] = await cancelWaiting(this.db.run, tenant, [id], false);
-    if (!gone) return false;
+    const [cancelled] = await cancelWaiting(this.db.run, tenant, [id], false);
+    if (!cancelled) return false;
     this.counters.cancelled(tenant);
-    if (gone.watched > 0) this.hub.announceEvents();
+    if (cancelled.watched > 0) this.hub.announceEvents();
     return true;
   }
 }

@@ -4,7 +4,7 @@ import type { Database } from '../../store/database.js';
 import { countDeadLetters, listDeadLetters, type DeadLetterFilter } from '../../store/list-statements.js';
 import { toDeadLetter, toInstant, type DeadLetterRow } from '../../store/rows.js';
 import { loadStatements } from '../../store/sql.js';
-import { decodeDeadLetterCursor, encodeDeadLetterCursor, type DeadLetterPlace } from '../shared/cursor.js';
+import { decodeDeadLetterCursor, encodeDeadLetterCursor, type DeadLetterPosition } from '../shared/cursor.js';
 import type { Hub } from '../shared/hub.js';
 import type { Counters } from '../shared/counters.js';
 import { readPage } from '../shared/page.js';
@@ -31,13 +31,13 @@ export class DeadLetters implements DeadLettersApi {
   async list(tenant: string, query: ListQuery): Promise<Page<DeadLetterRecord>> {
     const { createdAfter, createdBefore } = query;
     const filter: DeadLetterFilter = { tenant, createdAfter, createdBefore };
-    const page = await readPage<DeadLetterRow, DeadLetterPlace>(this.db, query, {
+    return readPage<DeadLetterRow, DeadLetterPosition, DeadLetterRecord>(this.db, query, {
       list: (window) => listDeadLetters(filter, window),
       count: () => countDeadLetters(filter),
+      toItems: (rows) => rows.map(toDeadLetter),
       decodeCursor: decodeDeadLetterCursor,
       encodeCursor: (last) => encodeDeadLetterCursor({ createdAt: toInstant(last.created_at), id: Number(last.id) }),
     });
-    return { ...page, items: page.items.map(toDeadLetter) };
   }
 
   async replay(tenant: string, id: string): Promise<string> {
@@ -49,9 +49,9 @@ export class DeadLetters implements DeadLettersApi {
       this.hub.announceWork(created.queue, created.priority, null);
       return created.id;
     }
-    // Nothing happened: either somebody was first, or there is nothing left to replay. Already replayed wins.
+    // Nothing happened: either another caller was first, or the job is gone. "Already replayed" takes precedence.
     if ((await this.get(tenant, id)).replayed_at !== null) {
-      throw new MillraceError('already_replayed', 'this dead letter has been replayed already');
+      throw new MillraceError('already_replayed', 'this dead letter has already been replayed');
     }
     throw notFound('the job of this dead letter');
   }

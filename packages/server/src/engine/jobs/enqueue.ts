@@ -10,8 +10,8 @@ import type { Tenants } from '../shared/tenants.js';
 import type { JobSpec } from '../../domain/records.js';
 
 /**
- * Creating jobs: one implementation over arrays. Single creates are gathered (group commit); a batch is one statement, so it is all
- * or nothing; keyed creates go through the key table and may turn out to be somebody else's job.
+ * Creating jobs: one implementation over arrays. Single creates are gathered (group commit); a batch is one statement,
+ * so it is all or nothing; keyed creates go through the key table and may turn out to be somebody else's job.
  */
 const sql = loadStatements('enqueue.sql', ['create_jobs', 'create_alike', 'create_keyed_jobs', 'jobs_of_keys']);
 
@@ -69,7 +69,10 @@ export class Enqueuer {
     return ids.includes(null) ? this.#resolveLosers(jobs, ids) : (ids as string[]);
   }
 
-  /** A key that was taken and is gone again belonged to a job that retention just removed: then it is free, and we try once more. */
+  /**
+   * A key that was taken and is gone again belonged to a job that retention just removed: then it is free, and we try
+   * once more.
+   */
   async #resolveLosers(jobs: readonly KeyedJob[], ids: (string | null)[]): Promise<string[]> {
     const losers = jobs.flatMap((job, index) => (ids[index] === null ? [{ job, index }] : []));
     const found = await this.db.run<{ ordinal: string; job_id: string }>(sql.jobs_of_keys, [
@@ -130,7 +133,8 @@ const configText = ({ config }: JobSpec): string | null => (config === null ? nu
 function alikeColumns(suffixes: readonly string[], jobs: Jobs): unknown[] {
   const { tenant, spec } = jobs[0];
   const payloads = jsonArray(jobs.map((job) => job.spec.payload));
-  return [tenant, spec.queue, spec.task, spec.config?.priority ?? 0, configText(spec), textArray(suffixes), payloads];
+  const priority = spec.config?.priority ?? 0;
+  return [tenant, spec.queue, spec.task, priority, configText(spec), textArray(suffixes), payloads, sizes(jobs)];
 }
 
 function columns(suffixes: readonly string[], jobs: readonly NewJob[]): unknown[] {
@@ -148,10 +152,30 @@ function columns(suffixes: readonly string[], jobs: readonly NewJob[]): unknown[
     plainArray(runAt),
     jsonArray(jobs.map(({ spec }) => spec.payload)),
     jsonArray(metadata),
+    sizes(jobs),
   ];
 }
 
-/** One job of each kind, and for every job the number of its kind, from 1. Jobs of one kind tend to come one after the other. */
+/** Below this a job counts for nothing in the byte budget of a claim (`millrace.job_size` says the same). */
+const SMALL_BYTES = 8192;
+const MAX_BYTES_PER_UNIT = 3;
+
+function sizeOf({ spec: { payload, metadata } }: NewJob): number | null {
+  if ((payload.length + (metadata?.length ?? 0)) * MAX_BYTES_PER_UNIT < SMALL_BYTES) return null;
+  const bytes = Buffer.byteLength(payload) + Buffer.byteLength(metadata ?? '');
+  return bytes < SMALL_BYTES ? null : bytes;
+}
+
+/** Empty where all are small. */
+function sizes(jobs: readonly NewJob[]): Buffer {
+  const all = jobs.map(sizeOf);
+  return int4Array(all.some((size) => size !== null) ? all : []);
+}
+
+/**
+ * One job of each kind, and for every job the number of its kind, from 1. Jobs of one kind tend to come one after the
+ * other.
+ */
 function kindsOf(jobs: readonly NewJob[]): { readonly kinds: readonly NewJob[]; readonly kindOf: readonly number[] } {
   const kinds: NewJob[] = [];
   const numbers = new Map<string, number>();

@@ -46,7 +46,7 @@ export class Maintenance {
     const startedAt = performance.now();
     let reclaimed = 0;
     for (;;) {
-      const leases = await this.db.read<ExpiredLease>(leaseSql.expired, [SWEEP_BATCH]);
+      const leases = await this.db.runPlanned<ExpiredLease>(leaseSql.expired, [SWEEP_BATCH]);
       const acted = await Promise.all(leases.map((lease) => this.#reclaim(lease)));
       const n = acted.filter(Boolean).length;
       reclaimed += n;

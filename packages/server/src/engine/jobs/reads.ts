@@ -2,10 +2,10 @@ import type { JobStatus } from '@millrace/contract';
 import { forbidden, notFound } from '../../domain/errors.js';
 import { bucketOfId, isUuid } from '../../domain/ids.js';
 import type { Database } from '../../store/database.js';
-import { countJobs, listJobs } from '../../store/list-statements.js';
+import { countJobs, jobsOf, listJobs } from '../../store/list-statements.js';
 import { toJobRecord, type JobRow } from '../../store/rows.js';
 import { loadStatements } from '../../store/sql.js';
-import { ID_CURSOR } from '../shared/cursor.js';
+import { ID_CURSOR, idsOf } from '../shared/cursor.js';
 import { readPage } from '../shared/page.js';
 import type { QueueDepth } from '@millrace/contract';
 import type { JobRecord } from '../../domain/records.js';
@@ -18,6 +18,9 @@ const sql = loadStatements('reads.sql', [
   'fleet_depths',
   'count_dead_letters',
 ]);
+
+/** What is read for nobody in particular takes its turn like a tenant's; no tenant has an empty name. */
+const FLEET = '';
 
 export interface Owner {
   readonly tenant: string;
@@ -50,24 +53,25 @@ export class Reads {
   async jobs(tenant: string, query: JobListQuery): Promise<Page<JobRecord>> {
     const { status, queue, createdAfter, createdBefore } = query;
     const filter = { tenant, status, queue, createdAfter, createdBefore };
-    const page = await readPage<JobRow, string>(this.db, query, {
+    return readPage<JobRow, string, JobRecord>(this.db, query, {
       list: (window) => listJobs(filter, window),
       count: () => countJobs(filter),
+      rowsOf: (rows, budget) => jobsOf(tenant, idsOf(rows), budget),
+      toItems: (rows) => rows.map(toJobRecord),
       ...ID_CURSOR,
     });
-    return { ...page, items: page.items.map(toJobRecord) };
   }
 
   async queues(tenant: string): Promise<readonly QueueDepth[]> {
-    return this.db.read<QueueDepth>(sql.queue_depths, [tenant]);
+    return this.db.count<QueueDepth>({ tenant, statement: sql.queue_depths, values: [tenant] });
   }
 
   async fleetDepths(): Promise<readonly FleetDepth[]> {
-    return this.db.read<FleetDepth>(sql.fleet_depths);
+    return this.db.count<FleetDepth>({ tenant: FLEET, statement: sql.fleet_depths, values: [] });
   }
 
   async deadLetterCount(): Promise<number> {
-    const [row] = await this.db.read<{ n: number }>(sql.count_dead_letters);
+    const [row] = await this.db.count<{ n: number }>({ tenant: FLEET, statement: sql.count_dead_letters, values: [] });
     return row?.n ?? 0;
   }
 }

@@ -11,7 +11,7 @@ import type { Settler } from '../outcomes/settle.js';
 import type { LeasedJob } from '../../domain/records.js';
 import type { LeaseRequest, WorkerApi } from '../api.js';
 
-/** The protocol of remote workers, over the same claim and settlement as the pool. */
+/** The protocol of remote workers. It uses the same claims and settlements as the pool. */
 interface Beat {
   readonly id: string;
   readonly token: string;
@@ -56,7 +56,7 @@ export class RemoteWorker implements WorkerApi {
     await this.#tooLate(id, 'fail');
   }
 
-  /** A report on a finished job is taken without effect: it may be a repetition of the one that finished it. */
+  /** A report on a finished job is accepted without effect: it may repeat the one that finished it. */
   async #tooLate(id: string, operation: 'complete' | 'fail'): Promise<void> {
     if (!isTerminal(await this.#statusOf(id))) throw this.#lost(operation);
   }
@@ -81,6 +81,6 @@ export class RemoteWorker implements WorkerApi {
   }
 }
 
-/** Whatever is not a UUID was never given out. Answers of the database are in lower case, and so must be what is held against them. */
+/** Anything but a UUID was never issued. The database answers in lower case, so what is compared must be too. */
 const leaseOf = (id: string, token: string): { readonly id: string; readonly token: string } | null =>
   isUuid(id) && isUuid(token) ? { id: id.toLowerCase(), token: token.toLowerCase() } : null;

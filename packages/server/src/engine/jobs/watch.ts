@@ -12,20 +12,21 @@ import type { Reads } from './reads.js';
 import type { JobRecord } from '../../domain/records.js';
 
 /**
- * Event streams. A watched job's transitions are written to a table by the very statements that make them, so none is lost, however
- * fast they follow each other and whichever process makes them. One reader a process fetches the news of all its streams, when it is told
- * of some and every SAFETY_MS while any stream is open.
+ * Event streams. A watched job's transitions are written to a table by the very statements that make them, so none is
+ * lost, however fast they follow each other and whichever process makes them. One reader per process fetches the news of
+ * all its streams, when it is told of some and every SAFETY_MS while any stream is open.
  *
- * One gap remains: a statement that began before the watch was committed does not see it, and may commit after the state was read. Its
- * transition is not written down. Two states of a job tell by their rank that one lies between, and the later one holds what the missing
- * one must have looked like; a last transition without a successor is found by looking at the state itself.
+ * One gap remains: a statement that began before the watch was committed does not see it, and may commit after the state
+ * was read. Its transition is not recorded. Two states of a job tell by their rank that one lies between, and the later
+ * one holds what the missing one must have looked like; a last transition without a successor is found by looking at the
+ * state itself.
  */
 const sql = loadStatements('events.sql', ['watch', 'watched_job', 'transitions_since', 'states_of', 'unwatch']);
 
 const SAFETY_MS = 400;
 /** Longer than any stream may live. */
 const WATCH_SECS = 1_000;
-/** A stream that lags behind by this much is not read from: better to end it than to hold its whole backlog in memory. */
+/** A stream that lags behind by this much has no reader: it is ended rather than held in memory. */
 const MAX_BACKLOG = 10_000;
 
 type Position = Pick<
@@ -95,7 +96,7 @@ export class Watcher {
   }
 
   async #unwatch(jobId: string, streamId: string): Promise<void> {
-    // If this fails, the janitor forgets the watch when it expires.
+    // If this fails, the watch expires, and the retention loop removes it (Maintenance.forgetTraces).
     await this.db.run(sql.unwatch, [jobId, streamId]).catch(() => undefined);
   }
 
@@ -173,7 +174,7 @@ export class Watcher {
     for (const stream of streams) if (!known.has(stream.jobId)) end(stream);
   }
 
-  /** The job is further than anything that was written down, so what it did was not. Unless it was, just now: then that is read first. */
+  /** The job is ahead of every recorded transition, so one was missed; or it was recorded just now, and is read first. */
   async #catchUp(streams: readonly Stream[]): Promise<void> {
     for (const stream of streams) {
       const now = await this.#watched(stream.tenant, stream.jobId);
@@ -199,8 +200,8 @@ function end(stream: Stream): void {
 }
 
 /**
- * A state that must lie between two others: a job that waited, and waits again or has ended after one more delivery, ran in between; one that
- * ran, and runs again or was cancelled with one more retry behind it, waited in between.
+ * A state that must lie between two others: a job that waited, and waits again or has ended after one more delivery, ran
+ * in between; one that ran, and runs again or was cancelled with one more retry behind it, waited in between.
  */
 function missedBetween(last: Position, next: JobRecord): JobRecord | null {
   const shared = { ...next, result: null, completed_at: null };

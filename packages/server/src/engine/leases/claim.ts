@@ -2,7 +2,7 @@ import { int4Array, plainArray, textArray, uuidArray } from '../../store/arrays.
 import type { Database } from '../../store/database.js';
 import { toInstant } from '../../store/rows.js';
 import { loadStatements } from '../../store/sql.js';
-import { formBundles, type HeldJob } from './bundle.js';
+import { holdAlone, holdInBundles, type HeldJob } from './bundle.js';
 import type { QueueHead } from './idle-queues.js';
 import { ClaimedJob, type OptionalFields } from './claimed-job.js';
 import type { Hub } from '../shared/hub.js';
@@ -15,10 +15,14 @@ import type { JobRecord } from '../../domain/records.js';
 const sql = loadStatements('lease.sql', ['claim', 'next_due']);
 const workflowSql = loadStatements('workflows.sql', ['mark_started']);
 
-/** Arrays in JSON, one a column. */
+/** One array per column, in JSON; the payloads as one text. */
 interface ClaimAnswer {
   readonly watched: number;
   readonly now: string;
+  readonly cut: boolean;
+  /** Milliseconds since 1970. */
+  readonly fell_due_up_to: number | null;
+  readonly moved: string | null;
   readonly alone: string | null;
   readonly ids: string | null;
   readonly tenants: string;
@@ -27,11 +31,33 @@ interface ClaimAnswer {
   readonly optional_fields: string | null;
 }
 
+export interface Claim {
+  /** In claim order, at most one per slot. */
+  readonly jobs: HeldJob[];
+  /** There are fewer jobs than slots because they are large: more are due. */
+  readonly cut: boolean;
+}
+
+interface Wanted {
+  readonly count: number;
+  readonly bytes: number;
+  readonly floors: Floors | null;
+}
+
+interface Found extends Claim {
+  /** Roughly: characters of payload. */
+  readonly bytes: number;
+}
+
+const NOTHING: Found = { jobs: [], cut: false, bytes: 0 };
 const MAX_STARTED_KEPT = 50_000;
+const MAX_LIMITS_KEPT = 10_000;
 
 export class Claimer {
   readonly #floors = new ClaimFloors();
   readonly #started = new Set<string>();
+  /** Of queues with large jobs: how many to ask for, so that a claim does not lock hundreds to take five. */
+  readonly #limits = new Map<string, number>();
 
   constructor(
     private readonly db: Database,
@@ -41,18 +67,13 @@ export class Claimer {
     hub.onAnyWork((queue, news) => this.#floors.heard(queue, news));
   }
 
-  /** In claim order, at most one a slot. */
-  async claim(queue: string, slots: Slots): Promise<HeldJob[]> {
-    const startedAt = performance.now();
-    const floors = this.#floors.floorsFor(queue, startedAt);
-    const claimed = await this.#claimFrom(queue, slots, floors);
-    // Short of what was asked: the floors may be hiding something.
-    if (floors && claimed.length < slots.count) {
-      const behind = await this.#claimExactly(queue, slots.after(claimed.length));
-      return behind.length === 0 ? claimed : [...claimed, ...behind].sort(byClaimOrder);
-    }
-    if (!floors) this.#floors.exactClaimTook(queue, performance.now(), performance.now() - startedAt);
-    return claimed;
+  async claim(queue: string, slots: Slots): Promise<Claim> {
+    const count = Math.min(slots.count, this.#limits.get(queue) ?? Infinity);
+    const { jobs, cut } = await this.#claimUpTo(queue, slots, count);
+    const ended = cut || (jobs.length === count && count < slots.count);
+    if (!ended) this.#limits.delete(queue);
+    else if (this.#limits.size < MAX_LIMITS_KEPT) this.#limits.set(queue, jobs.length * 2);
+    return { jobs, cut: ended };
   }
 
   /** Seconds until the next waiting job of the queue falls due (not above 0: it is due), or null when none waits. */
@@ -66,14 +87,31 @@ export class Claimer {
     return this.db.run<QueueHead>(sql.next_due, [textArray(queues)]);
   }
 
-  async #claimExactly(queue: string, slots: Slots): Promise<HeldJob[]> {
-    const startedAt = performance.now();
-    const claimed = await this.#claimFrom(queue, slots, null);
-    this.#floors.exactClaimTook(queue, performance.now(), performance.now() - startedAt);
-    return claimed;
+  async #claimUpTo(queue: string, slots: Slots, count: number): Promise<Claim> {
+    const floors = this.#floors.floorsFor(queue, performance.now());
+    if (!floors) return this.#claimExactly(queue, slots, { count, bytes: slots.bytes, floors });
+    const ahead = await this.#claimFrom(queue, slots, { count, bytes: slots.bytes, floors });
+    const taken = ahead.jobs.length;
+    if (ahead.cut || taken === count) return ahead;
+    // Short of what was asked: the floors may be hiding something.
+    const rest = { count: count - taken, bytes: Math.max(0, slots.bytes - ahead.bytes), floors: null };
+    const behind = await this.#claimExactly(queue, slots.after(taken), rest).catch((error: unknown) => {
+      // What has been claimed is held: it must reach the caller, whatever becomes of the second look.
+      if (taken === 0) throw error;
+      return NOTHING;
+    });
+    if (behind.jobs.length === 0) return ahead;
+    return { jobs: [...ahead.jobs, ...behind.jobs].sort(byClaimOrder), cut: behind.cut };
   }
 
-  async #claimFrom(queue: string, slots: Slots, floors: Floors | null): Promise<HeldJob[]> {
+  async #claimExactly(queue: string, slots: Slots, wanted: Wanted): Promise<Found> {
+    const startedAt = performance.now();
+    const found = await this.#claimFrom(queue, slots, wanted);
+    this.#floors.exactClaimTook(queue, performance.now(), performance.now() - startedAt);
+    return found;
+  }
+
+  async #claimFrom(queue: string, slots: Slots, { count, bytes, floors }: Wanted): Promise<Found> {
     const startedAt = performance.now();
     const [answer] = await this.db.run<ClaimAnswer>(sql.claim, [
       queue,
@@ -82,18 +120,22 @@ export class Claimer {
       slots.tokens,
       slots.secs,
       slots.bundle,
+      count,
+      bytes,
+      floors?.later ?? '-infinity',
     ]);
-    if (!answer?.ids) return [];
+    if (!answer?.ids) return NOTHING;
     if (answer.watched > 0) this.hub.announceEvents();
     const jobs = toJobs(queue, answer);
-    this.#note(queue, jobs, answer.now, (performance.now() - startedAt) / 1000);
+    this.#note(queue, jobs, answer, (performance.now() - startedAt) / 1000);
     await this.#markStarted(jobs);
-    return leased(jobs, slots, parse<number>(answer.alone));
+    const held = leased(jobs, slots, parse<number>(answer.alone));
+    return { jobs: held, cut: answer.cut, bytes: answer.payloads.length };
   }
 
   /**
-   * Not part of the claim: a claim must never wait for the lock of a workflow. What fails here is put right when the first step ends. Later
-   * steps of a workflow this process has marked need no statement.
+   * Not part of the claim: a claim must never wait for the lock of a workflow. What fails here is put right when the
+   * first step ends. Later steps of a workflow this process has marked need no statement.
    */
   async #markStarted(jobs: readonly JobRecord[]): Promise<void> {
     const fresh = new Map<string, string>();
@@ -107,13 +149,18 @@ export class Claimer {
     await this.db.run(workflowSql.mark_started, values).catch(() => undefined);
   }
 
-  #note(queue: string, jobs: readonly ClaimedJob[], now: string, seconds: number): void {
+  #note(queue: string, jobs: readonly ClaimedJob[], answer: ClaimAnswer, seconds: number): void {
     const { metrics } = this.counters;
     metrics.claimed(jobs.length, seconds);
-    const nowMs = Date.parse(toInstant(now));
+    const nowMs = Date.parse(toInstant(answer.now));
     for (const { config, scheduledMs } of jobs) {
       metrics.waited(Math.max(0, (nowMs - scheduledMs) / 1000));
       this.#floors.claimedUpTo(queue, config.priority, scheduledMs);
+    }
+    if (answer.fell_due_up_to !== null) this.#floors.fellDueUpTo(queue, Math.floor(answer.fell_due_up_to));
+    // What moved into claim order may stand behind a floor there, in this process or another.
+    for (const { priority, since } of parse<{ priority: number; since: number }>(answer.moved)) {
+      this.hub.announceWork(queue, priority, Math.floor(since));
     }
   }
 }
@@ -131,23 +178,35 @@ function toJobs(queue: string, answer: ClaimAnswer): ClaimedJob[] {
   const ids = parse<string>(answer.ids);
   const tenants = parse<string>(answer.tenants);
   const tasks = parse<string>(answer.tasks);
-  const payloads = parse<string>(answer.payloads);
-  const optionalFields = new Map(parse<OptionalFields>(answer.optional_fields).map((each) => [each[0], each]));
+  const payloads = splitPayloads(answer.payloads);
+  const optionalFields = new Map(parse<OptionalFields>(answer.optional_fields).map((each) => [each.n, each]));
   const now = toInstant(answer.now);
   return ids.map(
     (id, n) => new ClaimedJob(id, tenants[n]!, queue, tasks[n]!, payloads[n]!, now, optionalFields.get(n + 1)),
   );
 }
 
-/** `alone` are the numbers, from 1, of those that are held each for itself though the slots have a bundle. */
+/** No JSON text holds this character: within strings it is escaped, and outside of them it is not white space. */
+const SEPARATOR = '\x01';
+const LONG_ANSWER = 256 * 1024;
+
+/** A part of a string keeps the whole of it in memory. Of a long answer each payload therefore becomes a copy. */
+function splitPayloads(payloads: string): string[] {
+  const parts = payloads.split(SEPARATOR);
+  return payloads.length < LONG_ANSWER || parts.length === 1
+    ? parts
+    : parts.map((part) => Buffer.from(part).toString());
+}
+
+/** `alone`: the numbers, from 1, of those that have their own leases although the slots have a bundle. */
 function leased(jobs: readonly JobRecord[], slots: Slots, alone: readonly number[]): HeldJob[] {
   const { bundle: token } = slots;
-  if (token === null) return jobs.map((job, k) => ({ job, leaseToken: slots.tokenOf(k), bundle: null, place: 0 }));
+  if (token === null) return jobs.map((job, k) => holdAlone(job, slots.tokenOf(k)));
+  if (alone.length === 0) return holdInBundles(token, jobs);
   const numbers = new Set(alone);
-  const all = jobs.map((job, k) => {
-    const leaseToken = numbers.has(k + 1) ? slots.tokenOf(k) : token;
-    return { job, leaseToken, bundle: null, place: 0 };
-  });
-  formBundles(token, numbers.size === 0 ? all : all.filter((_, k) => !numbers.has(k + 1)));
-  return all;
+  const bundled = holdInBundles(
+    token,
+    jobs.filter((_, k) => !numbers.has(k + 1)),
+  ).values();
+  return jobs.map((job, k) => (numbers.has(k + 1) ? holdAlone(job, slots.tokenOf(k)) : bundled.next().value!));
 }

@@ -3,24 +3,39 @@ import { createdAtOf, createdMsOf } from '../../domain/ids.js';
 import { toInstant } from '../../store/rows.js';
 import type { Instant, JobRecord, JsonText } from '../../domain/records.js';
 
-/** What most jobs have none of. `n` is the job's number in the answer of a claim, from 1. */
-export type OptionalFields = readonly [
-  n: number,
-  config: JobConfig | null,
-  metadata: JsonText | null,
-  retryCount: number,
-  deliveryCount: number,
+/** What most jobs have none of, as the answer of a claim names it. */
+export interface OptionalFields {
+  /** The job's number in the answer, from 1. */
+  readonly n: number;
+  readonly config: JobConfig | null;
+  readonly metadata: JsonText | null;
+  readonly retry_count: number;
+  readonly delivery_count: number;
   /** Null: as it was created. */
-  scheduledAt: string | null,
-  error: string | null,
-  key: string | null,
-  workflowId: string | null,
-  step: string | null,
-];
+  readonly scheduled_at: string | null;
+  readonly error: string | null;
+  readonly idempotency_key: string | null;
+  readonly workflow_id: string | null;
+  readonly step: string | null;
+}
 
-const NO_OPTIONAL_FIELDS: OptionalFields = [0, null, null, 0, 1, null, null, null, null, null];
+const NO_OPTIONAL_FIELDS: OptionalFields = {
+  n: 0,
+  config: null,
+  metadata: null,
+  retry_count: 0,
+  delivery_count: 1,
+  scheduled_at: null,
+  error: null,
+  idempotency_key: null,
+  workflow_id: null,
+  step: null,
+};
 
-/** A job as a claim brings it. Thousands a second pass through here, and few are ever asked for more than their payload. */
+/**
+ * A job as a claim brings it. Thousands pass through here every second, and few are ever asked for more than their
+ * payload.
+ */
 export class ClaimedJob implements JobRecord {
   readonly status = 'running';
   readonly result = null;
@@ -34,23 +49,23 @@ export class ClaimedJob implements JobRecord {
     readonly task_name: string,
     readonly payload: JsonText,
     readonly started_at: Instant,
-    private readonly optionalFields: OptionalFields = NO_OPTIONAL_FIELDS,
+    private readonly optional: OptionalFields = NO_OPTIONAL_FIELDS,
   ) {}
 
   get config(): JobConfig {
-    return this.optionalFields[1] ?? DEFAULT_JOB_CONFIG;
+    return this.optional.config ?? DEFAULT_JOB_CONFIG;
   }
 
   get metadata(): JsonText {
-    return this.optionalFields[2] ?? '{}';
+    return this.optional.metadata ?? '{}';
   }
 
   get retry_count(): number {
-    return this.optionalFields[3];
+    return this.optional.retry_count;
   }
 
   get delivery_count(): number {
-    return this.optionalFields[4];
+    return this.optional.delivery_count;
   }
 
   get created_at(): Instant {
@@ -58,28 +73,28 @@ export class ClaimedJob implements JobRecord {
   }
 
   get scheduled_at(): Instant {
-    const at = this.optionalFields[5];
+    const { scheduled_at: at } = this.optional;
     return at === null ? this.created_at : toInstant(at);
   }
 
   get scheduledMs(): number {
-    const at = this.optionalFields[5];
+    const { scheduled_at: at } = this.optional;
     return at === null ? createdMsOf(this.id) : Date.parse(toInstant(at));
   }
 
   get error_message(): string | null {
-    return this.optionalFields[6];
+    return this.optional.error;
   }
 
   get idempotency_key(): string | null {
-    return this.optionalFields[7];
+    return this.optional.idempotency_key;
   }
 
   get workflow_id(): string | null {
-    return this.optionalFields[8];
+    return this.optional.workflow_id;
   }
 
   get workflow_step_id(): string | null {
-    return this.optionalFields[9];
+    return this.optional.step;
   }
 }

@@ -19,7 +19,10 @@ import type { LeaseRequest } from '../api.js';
  * is watched for due jobs exactly while somebody waits on it; one on which nobody asks or waits is forgotten.
  */
 const MAX_SLOTS = 1_000;
-/** How often, and how long apart, it is tried to put a job back whose caller is gone. After that its lease has to run out. */
+/**
+ * How often, and how long apart, it is tried to put a job back whose caller is gone. After that its lease has to run
+ * out.
+ */
 const GIVE_BACK_TRIES = 5;
 const GIVE_BACK_WAIT_MS = 1_000;
 
@@ -207,19 +210,24 @@ class QueuePolls {
     if (callers.length === 0) return;
     const slots = callers.flatMap(({ request }) => slotsFor(request));
     let jobs: LeasedJob[];
+    let cut: boolean;
     try {
-      jobs = await this.owner.claimer.claim(this.queue, separateSlots(slots));
+      ({ jobs, cut } = await this.owner.claimer.claim(this.queue, separateSlots(slots)));
     } catch (error) {
       for (const caller of callers) caller.refuse(error as Error);
       return;
     }
     const orphans: LeasedJob[] = [];
+    const unserved: Caller[] = [];
     for (const caller of callers) {
       const share = jobs.splice(0, caller.request.maxJobs);
       if (caller.gone) orphans.push(...share);
+      else if (cut && share.length === 0) unserved.push(caller);
       else if (share.length > 0 || caller.deadline <= performance.now()) caller.answer(share);
       else this.#keepWaiting(caller);
     }
+    // More is due than fits into one claim: they are first in the next one.
+    this.#asking.unshift(...unserved);
     if (orphans.length > 0) this.owner.track(this.owner.giveBack(orphans));
   }
 

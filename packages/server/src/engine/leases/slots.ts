@@ -1,15 +1,22 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { int4Array, uuidArray } from '../../store/arrays.js';
 
+/** The jobs of one answer to a lease. */
+const MAX_LEASED_BYTES = 16 * 1024 * 1024;
+/** The pool keeps what it claims to itself, and works it off before it asks for more. */
+const MAX_POOLED_BYTES = 32 * 1024 * 1024;
+
 /**
- * What a claim puts jobs under: the k-th job claimed (from 0) stands under the k-th token, for that many seconds; or, where there is a token
- * for a bundle, together with others under that.
+ * What a claim puts jobs under: the k-th job claimed (from 0) stands under the k-th token, for that many seconds; or,
+ * where there is a token for a bundle, together with others under that.
  */
 export interface Slots {
   readonly count: number;
   readonly tokens: Buffer;
   readonly secs: Buffer;
   readonly bundle: string | null;
+  /** So many bytes of jobs a claim may bring, beyond the first. */
+  readonly bytes: number;
   tokenOf(k: number): string;
   /** What is left of them when the first so many are taken. */
   after(taken: number): Slots;
@@ -27,14 +34,15 @@ export function separateSlots(slots: readonly Slot[]): Slots {
     tokens: uuidArray(slots.map((slot) => slot.token)),
     secs: int4Array(slots.map((slot) => slot.leaseSecs)),
     bundle: null,
+    bytes: MAX_LEASED_BYTES,
     tokenOf: (k) => slots[k]?.token ?? '',
     after: (taken) => separateSlots(slots.slice(taken)),
   };
 }
 
 /**
- * Tokens that stay in this process: random as a whole, numbered in their last bytes, so that those which are never looked at, nearly all of
- * them, cost nothing.
+ * Tokens that stay in this process: random as a whole, numbered in their last bytes, so that those which are never
+ * looked at, nearly all of them, cost nothing.
  */
 export function pooledSlots(count: number, leaseSecs: number): Slots {
   const base = randomBytes(16);
@@ -48,6 +56,7 @@ export function pooledSlots(count: number, leaseSecs: number): Slots {
     tokens: uuidArray(Array.from({ length: count }, (_, k) => tokenBytes(k))),
     secs: int4Array(new Array<number>(count).fill(leaseSecs)),
     bundle: randomUUID(),
+    bytes: MAX_POOLED_BYTES,
     tokenOf: (k) => tokenBytes(k).toString('hex').replace(UUID_PARTS, '$1-$2-$3-$4-'),
     after: (taken) => pooledSlots(count - taken, leaseSecs),
   };

@@ -1,5 +1,4 @@
 import type { JobConfig } from '@millrace/contract';
-import { groupBy } from '../../domain/group-by.js';
 import { isStepId } from '../../domain/ids.js';
 import { boolArray, int4Array, jsonArray, textArray, uuidArray } from '../../store/arrays.js';
 import { Batcher } from '../../store/batcher.js';
@@ -8,7 +7,6 @@ import { toConfig } from '../../store/rows.js';
 import { loadStatements } from '../../store/sql.js';
 import { judgeFailure } from '../../domain/retry.js';
 import { AfterCommit } from './after-commit.js';
-import type { Bundle, HeldJob } from '../leases/bundle.js';
 import { leaseKeyColumns, type LeaseKey } from '../leases/lease-key.js';
 import type { Hub } from '../shared/hub.js';
 import type { Counters } from '../shared/counters.js';
@@ -36,14 +34,22 @@ export interface Completion {
   readonly result: JsonText;
 }
 
-/** A completion of a job that stands in a bundle. */
-export interface BundledCompletion {
-  readonly leased: HeldJob;
-  readonly bundle: Bundle;
-  readonly result: JsonText;
+/** Completions of members of one bundle. */
+export interface BundleCompletions {
+  readonly token: string;
+  readonly tenant: string;
+  /** How many jobs were claimed into it. */
+  readonly size: number;
+  readonly positions: readonly number[];
+  readonly results: readonly JsonText[];
+  /** Nobody will be left in it: the row can go. */
+  readonly last: boolean;
 }
 
-/** A job that may stand in a bundle. A null token: whichever. */
+/** Whether the member at a position was completed. */
+export type WasCompleted = (position: number) => boolean;
+
+/** A job that may be in a bundle. A null token: whichever. */
 export interface Bundled {
   readonly tenant: string;
   readonly id: string;
@@ -88,8 +94,6 @@ export class Settler {
   });
   readonly #facts = new Batcher<LeaseKey, LeaseFacts | null>((items) => this.#leaseFacts(items), BATCH);
 
-  /** Bundles that lost their last job to one of two statements at once, and may still stand as empty rows. */
-  #empty: string[] = [];
   readonly #unbundlings = new Batcher<Bundled, boolean>((items) => this.#unbundle(items), BATCH);
 
   constructor(
@@ -106,25 +110,19 @@ export class Settler {
     return this.#completions.submit({ id, token, result });
   }
 
-  /** Those that did not stand in their bundle any more. In one statement: the caller sees to it that there are not too many. */
-  async completeBundled(completions: readonly BundledCompletion[]): Promise<BundledCompletion[]> {
-    const shares = sharesOf(completions);
-    const empty = this.#empty;
-    this.#empty = [];
-    try {
-      const rows = await this.db.run<BundleRow>(sql.settle_bundled, bundledValues(shares, empty));
-      if (rows[0] && rows[0].watched > 0) this.hub.announceEvents();
-      const taken = new Map(rows.map((row) => [row.n, row]));
-      return shares.flatMap((share, index) => this.#count(share, taken.get(index + 1)));
-    } finally {
-      for (const { bundle, last } of shares) {
-        bundle.flying--;
-        if (!last && bundle.isEmpty && bundle.flying === 0) this.#empty.push(bundle.token);
-      }
-    }
+  /**
+   * Completes members of bundles, in one statement: the caller sees to it that there are not too many.
+   * Says for each bundle which members it completed; the others are no longer in it.
+   * `emptied`: tokens of bundles whose rows go if nobody is left in them.
+   */
+  async completeBundled(bundles: readonly BundleCompletions[], emptied: readonly string[]): Promise<WasCompleted[]> {
+    const rows = await this.db.run<BundleRow>(sql.settle_bundled, bundledValues(bundles, emptied));
+    if (rows[0] && rows[0].watched > 0) this.hub.announceEvents();
+    const byNumber = new Map(rows.map((row) => [row.n, row]));
+    return bundles.map((bundle, index) => this.#countCompleted(bundle, byNumber.get(index + 1)));
   }
 
-  /** From now on under a lease of its own, if it stood in a bundle: the way to every end but completion. */
+  /** Moves a job to a lease of its own, if it is in a bundle: the way to every end but completion. */
   unbundle(job: Bundled): Promise<boolean> {
     return this.#unbundlings.submit(job);
   }
@@ -181,19 +179,12 @@ export class Settler {
     return acted;
   }
 
-  /** Counts what was completed; the others come back. */
-  #count({ bundle, completions }: Share, row: BundleRow | undefined): BundledCompletion[] {
-    const missed: BundledCompletion[] = [];
-    for (const completion of completions) {
-      const { place } = completion.leased;
-      if (row?.taken[place - 1] !== '1') {
-        missed.push(completion);
-        continue;
-      }
-      bundle.take(place);
-      this.counters.settled({ outcome: 'completed', tenant: bundle.tenant, runSecs: row.run_secs });
+  #countCompleted({ tenant, positions }: BundleCompletions, row: BundleRow | undefined): WasCompleted {
+    const wasCompleted = (position: number): boolean => row?.taken[position - 1] === '1';
+    for (const position of positions) {
+      if (row && wasCompleted(position)) this.counters.settled({ outcome: 'completed', tenant, runSecs: row.run_secs });
     }
-    return missed;
+    return wasCompleted;
   }
 
   async #unbundle(items: readonly Bundled[]): Promise<boolean[]> {
@@ -221,41 +212,22 @@ export interface LeaseFacts {
   readonly config: JobConfig;
 }
 
-/** What one statement does to one bundle, and whether that is the last that will be done to it. */
-interface Share {
-  readonly bundle: Bundle;
-  readonly completions: readonly BundledCompletion[];
-  readonly last: boolean;
-}
-
-function sharesOf(completions: readonly BundledCompletion[]): Share[] {
-  const byBundle = groupBy(completions, (completion) => completion.bundle);
-  // In one order for all statements, or two of them could wait for each other.
-  const inOrder = [...byBundle].sort(([a], [b]) => (a.token < b.token ? -1 : 1));
-  return inOrder.map(([bundle, share]) => {
-    bundle.flying++;
-    return { bundle, completions: share, last: bundle.endsWith(share.length) };
-  });
-}
-
-function bundledValues(shares: readonly Share[], empty: readonly string[]): unknown[] {
-  const inOrder = shares.flatMap((share) => share.completions);
-  const numbers = shares.flatMap((share, index) => share.completions.map(() => index + 1));
+function bundledValues(bundles: readonly BundleCompletions[], emptied: readonly string[]): unknown[] {
   return [
-    uuidArray(shares.map(({ bundle }) => bundle.token)),
-    textArray(shares.map(({ bundle }) => bundle.tenant)),
-    textArray(shares.map(({ bundle, completions }) => maskOf(bundle.size, completions))),
-    boolArray(shares.map(({ last }) => last)),
-    int4Array(numbers),
-    int4Array(inOrder.map(({ leased }) => leased.place)),
-    jsonArray(inOrder.map(({ result }) => result)),
-    uuidArray(empty),
+    uuidArray(bundles.map(({ token }) => token)),
+    textArray(bundles.map(({ tenant }) => tenant)),
+    textArray(bundles.map(maskOf)),
+    boolArray(bundles.map(({ last }) => last)),
+    int4Array(bundles.flatMap(({ positions }, index) => positions.map(() => index + 1))),
+    int4Array(bundles.flatMap(({ positions }) => positions)),
+    jsonArray(bundles.flatMap(({ results }) => results)),
+    uuidArray(emptied),
   ];
 }
 
-function maskOf(size: number, completions: readonly BundledCompletion[]): string {
+function maskOf({ size, positions }: BundleCompletions): string {
   const mask = Buffer.alloc(size, '0');
-  for (const { leased } of completions) mask[leased.place - 1] = ONE;
+  for (const position of positions) mask[position - 1] = ONE;
   return mask.toString('latin1');
 }
 

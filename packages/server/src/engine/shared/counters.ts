@@ -1,10 +1,7 @@
-import type { CronFiringKind, DeadLetterReason } from '@millrace/contract';
+import type { CronFiringKind, DeadLetterReason, Stats } from '@millrace/contract';
 import type { WorkflowEnd } from '../../domain/dag.js';
-import type { Stats } from '@millrace/contract';
 
-/**
- * What this process did, counted after the commit: by tenant for GET /api/v1/stats, in total for the metrics.
- */
+/** What this process did, counted after the commit: per tenant for GET /api/v1/stats, in total for the metrics. */
 export interface EngineMetrics {
   created(n: number): void;
   claimed(n: number, seconds: number): void;
@@ -64,7 +61,7 @@ export class Counters {
     this.#stats(tenant).workflows_created++;
   }
 
-  /** One that ended with failed or skipped steps counts among the failed. */
+  /** A workflow that ended with failed or skipped steps counts as failed. */
   workflowEnded(tenant: string, end: WorkflowEnd): void {
     const stats = this.#stats(tenant);
     if (end === 'completed') stats.workflows_completed++;

@@ -2,8 +2,9 @@ import { invalidRequest } from '../../domain/errors.js';
 import { isUuid } from '../../domain/ids.js';
 
 /**
- * Opaque to callers, and checked when it comes back: a cursor is where a page ended. Lists in order of id need the id alone, the
- * firings of a schedule their number; dead letters are ordered by their instant, to the microsecond, and then by their number.
+ * A cursor says where a page ended. It is opaque to callers and checked when it comes back. Lists in order of id need
+ * only the id, the firings of a schedule their number; dead letters are ordered by created_at, to the microsecond, and
+ * then by id.
  */
 const INSTANT = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{1,6})?Z$/;
 
@@ -16,6 +17,8 @@ export const ID_CURSOR = {
     return id;
   },
 };
+
+export const idsOf = (rows: readonly { readonly id: string }[]): string[] => rows.map(({ id }) => id);
 
 export const encodeNumberCursor = (number: number): string => encode([number]);
 
@@ -40,14 +43,14 @@ export function decodeDueCursor(cursor: string): DuePlace {
   return { at, id };
 }
 
-export interface DeadLetterPlace {
+export interface DeadLetterPosition {
   readonly createdAt: string;
   readonly id: number;
 }
 
-export const encodeDeadLetterCursor = ({ createdAt, id }: DeadLetterPlace): string => encode([createdAt, id]);
+export const encodeDeadLetterCursor = ({ createdAt, id }: DeadLetterPosition): string => encode([createdAt, id]);
 
-export function decodeDeadLetterCursor(cursor: string): DeadLetterPlace {
+export function decodeDeadLetterCursor(cursor: string): DeadLetterPosition {
   const [createdAt, id, ...rest] = decode(cursor);
   if (!isInstantText(createdAt)) throw badCursor();
   if (typeof id !== 'number' || !Number.isSafeInteger(id) || rest.length > 0) throw badCursor();
@@ -66,12 +69,10 @@ function decode(cursor: string): readonly unknown[] {
     const parts: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString('utf8'));
     if (Array.isArray(parts)) return parts;
   } catch {
-    // Falls through: whatever is wrong with it, it is not one of ours.
+    // Falls through: whatever is wrong with it, we did not issue it.
   }
   throw badCursor();
 }
 
 const badCursor = () =>
-  invalidRequest('cursor is not one that this service gave out', [
-    { path: 'cursor', message: 'is not a valid cursor' },
-  ]);
+  invalidRequest('cursor is not one that this service issued', [{ path: 'cursor', message: 'is not a valid cursor' }]);

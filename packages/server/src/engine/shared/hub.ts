@@ -1,11 +1,11 @@
 import type { LaneNews, News } from '../../store/notifications.js';
 
 /**
- * The one way up: commits of this process and news of others come in here, and whoever waits (long polls, the pool, event streams)
- * hears of them. Nothing here is durable; every listener also looks for itself from time to time.
+ * The one way for news to travel up: commits of this process and notifications from others arrive here, and the waiters
+ * (long polls, the pool, event streams, schedulers) hear of them. Nothing here is durable; every listener also polls.
  */
 export interface Outlet {
-  /** Whether news of others arrives at present. */
+  /** Whether notifications from other processes currently arrive. */
   readonly listening: boolean;
   publishWork(queue: string, priority: number, since: number | null): void;
   publishEvents(): void;
@@ -13,7 +13,7 @@ export interface Outlet {
 
 type WorkListener = () => void;
 type AnyWorkListener = (queue: string, news: readonly LaneNews[]) => void;
-/** Hears of the occurrence for which a schedule was set, or of null: some may have been set unheard. */
+/** Gets the next occurrence of a schedule that was created or resumed; null: such news may have been missed. */
 type CronListener = (occurrenceMs: number | null) => void;
 
 export class Hub {
@@ -23,7 +23,7 @@ export class Hub {
   readonly #crons = new Set<CronListener>();
   #outlet: Outlet | null = null;
 
-  /** Where news of this process leaves for the others. */
+  /** Sets where this process publishes its news to the others. */
   connect(outlet: Outlet): void {
     this.#outlet = outlet;
   }
@@ -32,7 +32,7 @@ export class Hub {
     return this.#outlet?.listening ?? false;
   }
 
-  /** Jobs were put on a queue by this process. `since`: the job's instant where it stands earlier than now, else null. */
+  /** This process has put jobs on a queue. `since`: their scheduled_at if it is earlier than now, else null. */
   announceWork(queue: string, priority: number, since: number | null): void {
     for (const listener of this.#anyWork) listener(queue, [{ priority, since }]);
     this.#wake(queue);
@@ -53,7 +53,7 @@ export class Hub {
     if (news.crons !== null) this.#emitCrons(news.crons);
   }
 
-  /** News may have been missed: everybody looks. */
+  /** News may have been missed: every listener looks. */
   wakeAll(): void {
     for (const queue of this.#work.keys()) this.#wake(queue);
     this.#emitEvents();

@@ -2,7 +2,7 @@ import { bucketOf } from '../../domain/ids.js';
 import type { Database } from '../../store/database.js';
 import { loadStatements } from '../../store/sql.js';
 
-/** Tenants are written down before their first row: an id leads back to its tenant through that table. */
+/** Tenants are registered before their first row: an id leads back to its tenant through the tenants table. */
 const sql = loadStatements('enqueue.sql', ['register_tenant']);
 
 export class Tenants {

@@ -1,16 +1,16 @@
 import type { JobStatus, StepStatus } from '@millrace/contract';
 import { withContext } from '../../domain/context.js';
-import { begin, STEP, type StepLetter } from '../../domain/dag.js';
+import { begin, findExcess, STEP, type GraphProblem, type StepLetter } from '../../domain/dag.js';
 import { forbidden, invalidRequest, MillraceError, notFound } from '../../domain/errors.js';
 import { bucketOf, bucketOfId, idSuffix, idsWith, isUuid } from '../../domain/ids.js';
 import { mermaid } from '../../domain/mermaid.js';
 import { int4Array, jsonArray, textArray } from '../../store/arrays.js';
 import { Batcher } from '../../store/batcher.js';
 import type { Database } from '../../store/database.js';
-import { countWorkflows, listWorkflows, type WorkflowFilter } from '../../store/list-statements.js';
+import { countWorkflows, listWorkflows, workflowsOf, type WorkflowFilter } from '../../store/list-statements.js';
 import { toInstant, toInstantOrNull, type WorkflowRow } from '../../store/rows.js';
 import { loadStatements, type Statement } from '../../store/sql.js';
-import { ID_CURSOR } from '../shared/cursor.js';
+import { ID_CURSOR, idsOf } from '../shared/cursor.js';
 import { define, stepsText, type Definition, type Definitions } from './definitions.js';
 import type { Hub } from '../shared/hub.js';
 import type { Counters } from '../shared/counters.js';
@@ -62,10 +62,9 @@ export class Workflows implements WorkflowsApi {
 
   async create(tenant: string, spec: WorkflowSpec): Promise<string> {
     const defined = define(spec.steps);
-    if ('problem' in defined) {
-      const { step, field, message } = defined.problem;
-      throw invalidRequest(message, [{ path: `steps[${step}].${field}`, message }]);
-    }
+    if ('problem' in defined) throw refusal(defined.problem);
+    const excess = findExcess(defined.definition.graph);
+    if (excess) throw refusal(excess);
     await this.deps.tenants.register(tenant);
     return this.#creates.submit({ tenant, spec, definition: defined.definition });
   }
@@ -78,12 +77,13 @@ export class Workflows implements WorkflowsApi {
   async list(tenant: string, query: WorkflowListQuery): Promise<Page<WorkflowRecord>> {
     const { status, createdAfter, createdBefore } = query;
     const filter: WorkflowFilter = { tenant, status, createdAfter, createdBefore };
-    const page = await readPage<WorkflowRow, string>(this.deps.db, query, {
+    return readPage<WorkflowRow, string, WorkflowRecord>(this.deps.db, query, {
       list: (window) => listWorkflows(filter, window),
       count: () => countWorkflows(filter),
+      rowsOf: (rows, budget) => workflowsOf(tenant, idsOf(rows), budget),
+      toItems: (rows) => this.#toRecords(rows),
       ...ID_CURSOR,
     });
-    return { ...page, items: await this.#toRecords(page.items) };
   }
 
   async cancel(tenant: string, id: string): Promise<void> {
@@ -174,6 +174,10 @@ export class Workflows implements WorkflowsApi {
     );
     return rows.map((row) => toRecord(row, contexts.get(row.id) ?? row.context));
   }
+}
+
+function refusal({ step, field, message }: GraphProblem): MillraceError {
+  return invalidRequest(message, [{ path: `steps[${step}].${field}`, message }]);
 }
 
 /** `context`: what a step that started now would receive. */

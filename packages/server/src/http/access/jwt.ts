@@ -1,4 +1,5 @@
 import { webcrypto } from 'node:crypto';
+import { NAME_MAX_LENGTH } from '@millrace/contract';
 import { jwtVerify } from 'jose';
 import { characterCount, isStorableText } from '../../domain/text.js';
 import type { Principal } from './principal.js';
@@ -13,7 +14,6 @@ interface Verified {
 
 const MAX_REMEMBERED = 10_000;
 const REMEMBER_MS = 60_000;
-const MAX_TENANT_LENGTH = 255;
 
 /**
  * Tenants by HS256 JWT: `sub` names the tenant, `exp` is required and enforced, `nbf` honoured. No other algorithm is
@@ -65,4 +65,4 @@ export class JwtVerifier {
 
 /** It becomes the owner of rows, so it must be storable. */
 const isTenantName = (sub: unknown): sub is string =>
-  typeof sub === 'string' && sub !== '' && isStorableText(sub) && characterCount(sub) <= MAX_TENANT_LENGTH;
+  typeof sub === 'string' && sub !== '' && isStorableText(sub) && characterCount(sub) <= NAME_MAX_LENGTH;

@@ -1,10 +1,14 @@
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
-import type { FastifyReply } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { COUNTED_BYTES } from '../access/answer-room.js';
+import type { HttpContext } from '../context.js';
+import { cutWhenUnread } from './unread.js';
 
 /**
  * Server-sent events over a reply that was taken out of the framework's hands. One state is asked for at a time, and
- * the next only when the client has taken the one before: a slow reader never makes the server hoard.
+ * the next only when the client has taken the one before: a slow reader never makes the server hoard, and one that
+ * takes nothing is cut off. Whoever is cut off connects again, and starts from the state of that moment.
  */
 
 export const MAX_STREAM_MS = 15 * 60_000;
@@ -19,30 +23,56 @@ const HEADERS = {
   'x-accel-buffering': 'no',
 };
 
+export interface EventSource<T> {
+  readonly states: AsyncIterable<T>;
+  readonly signal: AbortSignal;
+  readonly format: (state: T) => string;
+}
+
+/** Like the response's own: false when the client must take something first. */
+type Write = (text: string) => boolean;
+
 /** Ends when the states do or when `signal` fires. If it throws, the stream is left open for the caller to break off. */
 export async function streamEvents<T>(
+  request: FastifyRequest,
   reply: FastifyReply,
-  states: AsyncIterable<T>,
-  signal: AbortSignal,
-  format: (state: T) => string,
+  context: HttpContext,
+  { states, signal, format }: EventSource<T>,
 ): Promise<void> {
   const { raw } = reply;
+  const write: Write = (text) => writeCounted(raw, text, request.tenant, context);
   raw.writeHead(200, { ...(reply.getHeaders() as Record<string, string>), ...HEADERS });
   // Otherwise the client would not learn that the stream is open until the first event.
   raw.flushHeaders();
+  cutWhenUnread(raw, context);
   const keepAlive = setInterval(() => {
     if (!raw.writableNeedDrain) raw.write(': keep-alive\n\n');
   }, KEEP_ALIVE_MS);
   try {
-    await pump(raw, states[Symbol.asyncIterator](), signal, format);
+    await pump(raw, write, states[Symbol.asyncIterator](), signal, format);
   } finally {
     clearInterval(keepAlive);
   }
   endOrCut(raw);
 }
 
+/** A large event that finds no room is not sent: the stream is cut off instead. */
+function writeCounted(raw: ServerResponse, text: string, owner: string, { answers, metrics }: HttpContext): boolean {
+  if (text.length < COUNTED_BYTES) return raw.write(text);
+  const event = Buffer.from(text);
+  const hold = answers.tryHold(owner, event.length);
+  if (hold === null) {
+    metrics.requestsShed.inc({ load: 'answer' });
+    raw.destroy();
+    return false;
+  }
+  raw.once('close', () => hold.release());
+  return raw.write(event, () => hold.release());
+}
+
 async function pump<T>(
   raw: ServerResponse,
+  write: Write,
   states: AsyncIterator<T>,
   signal: AbortSignal,
   format: (state: T) => string,
@@ -51,7 +81,7 @@ async function pump<T>(
     for (;;) {
       const next = await unlessAborted(states.next(), signal);
       if (next === null || next.done === true) return;
-      if (!raw.write(format(next.value))) await unlessAborted(once(raw, 'drain'), signal);
+      if (!write(format(next.value))) await unlessAborted(once(raw, 'drain'), signal);
     }
   } finally {
     // Not awaited: an iterator in the middle of a wait returns only when that wait is over.

@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { COUNTED_BYTES } from '../access/answer-room.js';
 
 export const JSON_TYPE = 'application/json; charset=utf-8';
 
@@ -18,7 +19,9 @@ export function setCommonHeaders(request: FastifyRequest, reply: FastifyReply): 
  * caller stored is returned byte for byte.
  */
 export function sendJson(reply: FastifyReply, status: number, text: string): FastifyReply {
-  return reply.code(status).header('content-type', JSON_TYPE).send(text);
+  reply.code(status).header('content-type', JSON_TYPE);
+  // Node would make bytes of it too, and keep the text beside them until all of it is sent.
+  return reply.send(text.length < COUNTED_BYTES ? text : Buffer.from(text));
 }
 
 /** 204: done, and there is nothing to say. */

@@ -92,17 +92,26 @@ export function cronJson(cron: CronRecord): string {
   );
 }
 
+export interface AppliedWindow {
+  readonly limit: number;
+  readonly offset: number;
+}
+
 /** A page whose items stand under `key`. */
-export function pageJson<T>(
+export const pageJson = <T>(
   key: string,
-  page: Page<T>,
-  applied: { readonly limit: number; readonly offset: number },
+  page: Pick<Page<T>, 'items' | 'nextCursor' | 'total'>,
+  applied: AppliedWindow,
   itemJson: (item: T) => string,
+): string => pageHead(key) + page.items.map(itemJson).join(',') + pageTail(page, applied);
+
+export const pageHead = (key: string): string => `{"${key}":[`;
+
+export function pageTail(
+  { nextCursor, total: counted }: Pick<Page<unknown>, 'nextCursor' | 'total'>,
+  applied: AppliedWindow,
 ): string {
-  const next = page.nextCursor === null ? '' : `,"next_cursor":${text(page.nextCursor)}`;
-  const total = page.total === null ? '' : `,"total":${page.total}`;
-  return (
-    `{"${key}":[${page.items.map(itemJson).join(',')}],"limit":${applied.limit},"offset":${applied.offset}` +
-    `,"has_more":${page.nextCursor !== null}${next}${total}}`
-  );
+  const next = nextCursor === null ? '' : `,"next_cursor":${text(nextCursor)}`;
+  const total = counted === null ? '' : `,"total":${counted}`;
+  return `],"limit":${applied.limit},"offset":${applied.offset},"has_more":${nextCursor !== null}${next}${total}}`;
 }

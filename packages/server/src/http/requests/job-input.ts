@@ -3,29 +3,30 @@ import { invalidField } from '../../domain/errors.js';
 import { parseInstant } from '../../domain/instant.js';
 import { resolveJobConfig } from '../../domain/job-config.js';
 import type { JobSpec } from '../../domain/records.js';
+import { callerText, type InputSettings } from './caller-text.js';
 
 /** What of a create request belongs to the caller and is stored as it was sent. */
 export const CALLER_FIELDS = ['payload', 'metadata'] as const;
 
 /**
- * A create request that passed validation, as the engine takes it. `texts` are the sources of CALLER_FIELDS; `path` leads to it within
- * the request, for messages.
+ * A create request that passed validation, as the engine takes it. `texts` are the sources of CALLER_FIELDS; `path`
+ * leads to it within the request, for messages.
  */
 export function jobSpec(
   body: CreateJob,
   texts: readonly (string | undefined)[],
-  defaultQueue: string,
+  settings: InputSettings,
   path = '',
 ): JobSpec {
   const { payload, metadata, config, run_at: runAt } = body;
   const [payloadText, metadataText] = texts;
   return {
     task: body.task_name,
-    queue: config?.queue ?? defaultQueue,
-    payload: (payload && payloadText) ?? '{}',
+    queue: config?.queue ?? settings.defaultQueue,
+    payload: callerText(payload, payloadText, '{}', `${path}payload`, settings),
     config: resolveJobConfig(config, `${path}config`),
     runAt: typeof runAt === 'string' ? parseInstant(runAt) : null,
-    metadata: (metadata && metadataText) ?? null,
+    metadata: callerText(metadata, metadataText, null, `${path}metadata`, settings),
   };
 }
 

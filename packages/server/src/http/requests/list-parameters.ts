@@ -1,5 +1,5 @@
 import {
-  CRON_EXPR_LENGTH,
+  NAME_MAX_LENGTH,
   CRON_ORDERS,
   DEFAULT_TIME_ZONE,
   JOB_STATUSES,
@@ -52,7 +52,7 @@ export function cronListQuery(query: Query): CronListQuery {
 export function previewTimetable(query: Query): Pick<CronSpec, 'expr' | 'timezone'> {
   const expr = textOf(query, 'expr');
   if (expr === null) throw invalidField('expr', 'is required');
-  if (expr.length > CRON_EXPR_LENGTH) throw invalidField('expr', `must have at most ${CRON_EXPR_LENGTH} characters`);
+  if (expr.length > NAME_MAX_LENGTH) throw invalidField('expr', `must have at most ${NAME_MAX_LENGTH} characters`);
   return { expr, timezone: textOf(query, 'timezone') ?? DEFAULT_TIME_ZONE };
 }
 

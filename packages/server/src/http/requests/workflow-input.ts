@@ -10,35 +10,37 @@ import { givenJobConfig, resolveJobConfig } from '../../domain/job-config.js';
 import { rawFields, rawFieldsOfEach } from '../../domain/raw-json.js';
 import { characterCount } from '../../domain/text.js';
 import type { StepSpec, WorkflowSpec } from '../../domain/records.js';
+import { callerText, type InputSettings } from './caller-text.js';
 import { CALLER_FIELDS } from './job-input.js';
 
 /** A create request that passed validation, as the engine takes it. `raw` is its source text. */
-export function workflowSpec(body: CreateWorkflow, raw: string): WorkflowSpec {
+export function workflowSpec(body: CreateWorkflow, raw: string, settings: InputSettings): WorkflowSpec {
   const [steps = '[]', context, metadata] = rawFields(raw, ['steps', 'context', 'metadata']);
   const texts = rawFieldsOfEach(steps, CALLER_FIELDS);
   return {
     name: body.name,
-    steps: body.steps.map((step, index) => stepSpec(step, texts[index] ?? [], `steps[${index}].config`)),
-    context: (body.context && context) ?? '{}',
-    metadata: (body.metadata && metadata) ?? null,
+    steps: body.steps.map((step, index) => stepSpec(step, texts[index] ?? [], `steps[${index}].`, settings)),
+    context: callerText(body.context, context, '{}', 'context', settings),
+    metadata: callerText(body.metadata, metadata, null, 'metadata', settings),
   };
 }
 
 function stepSpec(
   step: WorkflowStepInput,
   [payloadText, metadataText]: readonly (string | undefined)[],
-  configPath: string,
+  path: string,
+  settings: InputSettings,
 ): StepSpec {
   const { payload, metadata, config } = step;
   return {
     name: step.name,
     task: step.task_name,
-    payload: (payload && payloadText) ?? '{}',
+    payload: callerText(payload, payloadText, '{}', `${path}payload`, settings),
     dependsOn: step.depends_on ?? [],
     config: JSON.stringify(givenJobConfig(config)),
-    jobConfig: resolveJobConfig(config, configPath),
+    jobConfig: resolveJobConfig(config, `${path}config`),
     onFailure: step.on_failure ?? 'halt',
-    metadata: (metadata && metadataText) ?? null,
+    metadata: callerText(metadata, metadataText, null, `${path}metadata`, settings),
   };
 }
 

@@ -21,9 +21,10 @@ import type { FastifyInstance } from 'fastify';
 import type { HttpContext } from '../context.js';
 import { cronSpec, putCronSpec } from '../requests/cron-input.js';
 import { cronListQuery, listQuery, nextRunsCount, previewTimetable, type Query } from '../requests/list-parameters.js';
+import { sendPage } from '../answers/page.js';
 import { sendJson, sendNothing } from '../answers/reply.js';
 import { bodyErrors, described, errors, nothing, TENANT, vital } from './route-docs.js';
-import { cronJson, pageJson } from '../answers/serialize.js';
+import { cronJson } from '../answers/serialize.js';
 
 interface ById {
   Params: { id: string };
@@ -33,15 +34,17 @@ interface ByIdWithQuery extends ById {
   Querystring: Query;
 }
 
-export function cronRoutes(app: FastifyInstance, { engine, defaultQueue }: HttpContext): void {
+export function cronRoutes(app: FastifyInstance, context: HttpContext): void {
+  const { engine } = context;
+
   app.get<{ Querystring: Query }>('/cron', { schema: listSchema }, async (request, reply) => {
     const query = cronListQuery(request.query);
     const page = await engine.crons.list(request.tenant, query);
-    return sendJson(reply, 200, pageJson('crons', page, query, cronJson));
+    return sendPage(request, reply, context, page, query, { key: 'crons', itemJson: cronJson });
   });
 
   app.post<{ Body: CreateCron }>('/cron', { schema: createSchema }, async (request, reply) => {
-    const id = await engine.crons.create(request.tenant, cronSpec(request.body, request.rawBody, defaultQueue));
+    const id = await engine.crons.create(request.tenant, cronSpec(request.body, request.rawBody, context));
     reply.header('location', `/api/v1/cron/${id}`);
     return sendJson(reply, 201, `{"cron_id":"${id}"}`);
   });
@@ -54,7 +57,7 @@ export function cronRoutes(app: FastifyInstance, { engine, defaultQueue }: HttpC
   // The parameter is a name. It is called what the other routes of this path call it, since the API description knows a
   // path by its shape.
   app.put<ById & { Body: PutCron }>('/cron/:id', { schema: putSchema }, async (request, reply) => {
-    const spec = putCronSpec(request.params.id, request.body, request.rawBody, defaultQueue);
+    const spec = putCronSpec(request.params.id, request.body, request.rawBody, context);
     const { id, created } = await engine.crons.put(request.tenant, spec);
     reply.header('location', `/api/v1/cron/${id}`);
     return sendJson(reply, created ? 201 : 200, `{"cron_id":"${id}"}`);
@@ -88,11 +91,7 @@ export function cronRoutes(app: FastifyInstance, { engine, defaultQueue }: HttpC
   app.get<ByIdWithQuery>('/cron/:id/firings', { schema: firingsSchema }, async (request, reply) => {
     const query = listQuery(request.query);
     const page = await engine.crons.firings(request.tenant, request.params.id, query);
-    return sendJson(
-      reply,
-      200,
-      pageJson('firings', page, query, (firing) => JSON.stringify(firing)),
-    );
+    return sendPage(request, reply, context, page, query, { key: 'firings', itemJson: JSON.stringify });
   });
 
   app.get<ByIdWithQuery>('/cron/:id/next', { schema: nextSchema }, async (request, reply) => {

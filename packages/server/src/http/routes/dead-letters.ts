@@ -3,9 +3,10 @@ import type { FastifyInstance } from 'fastify';
 import { notFound } from '../../domain/errors.js';
 import type { HttpContext } from '../context.js';
 import { listQuery, type Query } from '../requests/list-parameters.js';
+import { sendPage } from '../answers/page.js';
 import { sendJson } from '../answers/reply.js';
 import { bodyErrors, described, errors, TENANT } from './route-docs.js';
-import { deadLetterJson, pageJson } from '../answers/serialize.js';
+import { deadLetterJson } from '../answers/serialize.js';
 
 interface ById {
   Params: { id: string };
@@ -14,11 +15,13 @@ interface ById {
 const CANONICAL_INTEGER = /^(?:0|[1-9]\d{0,18})$/;
 const MAX_INT64 = 2n ** 63n - 1n;
 
-export function deadLetterRoutes(app: FastifyInstance, { engine }: HttpContext): void {
+export function deadLetterRoutes(app: FastifyInstance, context: HttpContext): void {
+  const { engine } = context;
+
   app.get<{ Querystring: Query }>('/dlq', { schema: listSchema }, async (request, reply) => {
     const query = listQuery(request.query);
     const page = await engine.deadLetters.list(request.tenant, query);
-    return sendJson(reply, 200, pageJson('dead_letters', page, query, deadLetterJson));
+    return sendPage(request, reply, context, page, query, { key: 'dead_letters', itemJson: deadLetterJson });
   });
 
   app.get<ById>('/dlq/:id', { schema: getSchema }, async (request, reply) =>

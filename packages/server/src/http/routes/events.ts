@@ -1,11 +1,13 @@
 import { IdParams } from '@millrace/contract';
 import type { FastifyInstance } from 'fastify';
+import type { JobRecord } from '../../domain/records.js';
 import type { HttpContext } from '../context.js';
 import { MAX_STREAM_MS, streamEvents } from '../answers/event-stream.js';
 import { errors, TENANT } from './route-docs.js';
 import { jobJsonLine } from '../answers/serialize.js';
 
-export function eventRoutes(app: FastifyInstance, { engine, openCalls }: HttpContext): void {
+export function eventRoutes(app: FastifyInstance, context: HttpContext): void {
+  const { engine, openCalls } = context;
   // No HEAD beside it: asking for the headers of a stream would mean to open one.
   app.get<{ Params: { id: string } }>(
     '/jobs/:id/events',
@@ -15,7 +17,7 @@ export function eventRoutes(app: FastifyInstance, { engine, openCalls }: HttpCon
       const states = await engine.jobs.watch(request.tenant, request.params.id, signal);
       reply.hijack();
       try {
-        await streamEvents(reply, states, signal, (job) => `event: status\ndata: ${jobJsonLine(job)}\n\n`);
+        await streamEvents(request, reply, context, { states, signal, format: statusEvent });
       } catch (error) {
         request.log.warn({ err: error, reqId: request.id }, 'an event stream broke off');
         reply.raw.destroy();
@@ -23,6 +25,8 @@ export function eventRoutes(app: FastifyInstance, { engine, openCalls }: HttpCon
     },
   );
 }
+
+const statusEvent = (job: JobRecord): string => `event: status\ndata: ${jobJsonLine(job)}\n\n`;
 
 const eventsSchema = {
   operationId: 'watchJob',

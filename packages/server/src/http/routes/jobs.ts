@@ -17,18 +17,21 @@ import type { HttpContext } from '../context.js';
 import { CALLER_FIELDS, idempotencyKey, jobSpec } from '../requests/job-input.js';
 import { jobListQuery, type Query } from '../requests/list-parameters.js';
 import { rawFields, rawFieldsOfEach } from '../../domain/raw-json.js';
+import { sendPage } from '../answers/page.js';
 import { sendJson, sendNothing } from '../answers/reply.js';
 import { bodyErrors, described, errors, nothing, TENANT, vital } from './route-docs.js';
-import { jobJson, pageJson } from '../answers/serialize.js';
+import { jobJson } from '../answers/serialize.js';
 
 interface ById {
   Params: { id: string };
 }
 
-export function jobRoutes(app: FastifyInstance, { engine, defaultQueue }: HttpContext): void {
+export function jobRoutes(app: FastifyInstance, context: HttpContext): void {
+  const { engine } = context;
+
   app.post<{ Body: CreateJob }>('/jobs', { schema: createSchema }, async (request, reply) => {
     const key = idempotencyKey(request.headers['idempotency-key']);
-    const spec = jobSpec(request.body, rawFields(request.rawBody, CALLER_FIELDS), defaultQueue);
+    const spec = jobSpec(request.body, rawFields(request.rawBody, CALLER_FIELDS), context);
     const id = await engine.jobs.create(request.tenant, spec, key);
     reply.header('location', `/api/v1/jobs/${id}`);
     return sendJson(reply, 201, `{"job_id":"${id}"}`);
@@ -40,7 +43,7 @@ export function jobRoutes(app: FastifyInstance, { engine, defaultQueue }: HttpCo
     async (request, reply) => {
       const [jobs = '[]'] = rawFields(request.rawBody, ['jobs']);
       const texts = rawFieldsOfEach(jobs, CALLER_FIELDS);
-      const specs = request.body.jobs.map((body, i) => jobSpec(body, texts[i] ?? [], defaultQueue, `jobs[${i}].`));
+      const specs = request.body.jobs.map((body, i) => jobSpec(body, texts[i] ?? [], context, `jobs[${i}].`));
       const ids = await engine.jobs.createBatch(request.tenant, specs);
       return sendJson(reply, 201, JSON.stringify({ job_ids: ids, count: ids.length }));
     },
@@ -49,7 +52,7 @@ export function jobRoutes(app: FastifyInstance, { engine, defaultQueue }: HttpCo
   app.get<{ Querystring: Query }>('/jobs', { schema: listSchema }, async (request, reply) => {
     const query = jobListQuery(request.query);
     const page = await engine.jobs.list(request.tenant, query);
-    return sendJson(reply, 200, pageJson('jobs', page, query, jobJson));
+    return sendPage(request, reply, context, page, query, { key: 'jobs', itemJson: jobJson });
   });
 
   app.get<ById>('/jobs/:id', { schema: getSchema }, async (request, reply) =>

@@ -9,7 +9,7 @@ const MEANING = {
   403: 'The resource belongs to another tenant, or the route takes another kind of credential.',
   404: 'No such resource.',
   409: 'The state of the resource forbids it; `code` says why.',
-  413: 'The request body is too large.',
+  413: 'The request body, or a field of it, is larger than this server accepts.',
   415: 'The request body is not application/json.',
   503: 'The database is out of reach or the server is stopping; try again after `Retry-After` seconds.',
 } as const;

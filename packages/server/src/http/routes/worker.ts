@@ -8,6 +8,7 @@ import {
   LEASE_LIMITS,
   LeaseRequest,
   LeaseResponse,
+  NAME_MAX_LENGTH,
   QueueParams,
   ref,
 } from '@millrace/contract';
@@ -17,6 +18,7 @@ import { characterCount, cleanText, isStorableText } from '../../domain/text.js'
 import type { LeasedJob } from '../../domain/records.js';
 import type { LeaseRequest as EngineLeaseRequest } from '../../engine/api.js';
 import type { HttpContext } from '../context.js';
+import { callerText } from '../requests/caller-text.js';
 import { rawFields } from '../../domain/raw-json.js';
 import { sendJson, sendNothing } from '../answers/reply.js';
 import { bodyErrors, described, nothing, vital, WORKER } from './route-docs.js';
@@ -26,8 +28,6 @@ interface ById<Body> {
   Params: { id: string };
   Body: Body;
 }
-
-const MAX_QUEUE_LENGTH = 255;
 
 export function workerRoutes(app: FastifyInstance, context: HttpContext): void {
   const { worker } = context.engine;
@@ -54,8 +54,8 @@ export function workerRoutes(app: FastifyInstance, context: HttpContext): void {
 
   app.post<ById<CompleteRequest>>('/jobs/:id/complete', vital(completeSchema), async (request, reply) => {
     const { lease_token: token, result } = request.body;
-    const raw = result ? rawFields(request.rawBody, ['result'])[0] : undefined;
-    await worker.complete(request.params.id, token, raw ?? '{}');
+    const [raw] = result ? rawFields(request.rawBody, ['result']) : [];
+    await worker.complete(request.params.id, token, callerText(result, raw, '{}', 'result', context));
     return sendNothing(reply);
   });
 
@@ -81,8 +81,8 @@ async function waitForJobs(
 }
 
 function leaseRequest(queue: string, body: LeaseRequest): EngineLeaseRequest {
-  if (queue === '' || characterCount(queue) > MAX_QUEUE_LENGTH || !isStorableText(queue)) {
-    const message = `must have 1 to ${MAX_QUEUE_LENGTH} characters, none of them NUL`;
+  if (queue === '' || characterCount(queue) > NAME_MAX_LENGTH || !isStorableText(queue)) {
+    const message = `must have 1 to ${NAME_MAX_LENGTH} characters, none of them NUL`;
     throw invalidField('queue', message);
   }
   return {

@@ -12,21 +12,24 @@ import {
 import type { FastifyInstance } from 'fastify';
 import type { HttpContext } from '../context.js';
 import { workflowListQuery, type Query } from '../requests/list-parameters.js';
+import { sendPage } from '../answers/page.js';
 import { sendJson, sendNothing } from '../answers/reply.js';
 import { bodyErrors, described, errors, nothing, TENANT, vital } from './route-docs.js';
-import { pageJson, workflowJson } from '../answers/serialize.js';
+import { workflowJson } from '../answers/serialize.js';
 import { boundSteps, workflowSpec } from '../requests/workflow-input.js';
 
 interface ById {
   Params: { id: string };
 }
 
-export function workflowRoutes(app: FastifyInstance, { engine: { workflows } }: HttpContext): void {
+export function workflowRoutes(app: FastifyInstance, context: HttpContext): void {
+  const { workflows } = context.engine;
+
   app.post<{ Body: CreateWorkflow }>(
     '/workflows',
     { schema: createSchema, preValidation: boundSteps },
     async (request, reply) => {
-      const id = await workflows.create(request.tenant, workflowSpec(request.body, request.rawBody));
+      const id = await workflows.create(request.tenant, workflowSpec(request.body, request.rawBody, context));
       reply.header('location', `/api/v1/workflows/${id}`);
       return sendJson(reply, 201, `{"workflow_id":"${id}"}`);
     },
@@ -35,7 +38,7 @@ export function workflowRoutes(app: FastifyInstance, { engine: { workflows } }: 
   app.get<{ Querystring: Query }>('/workflows', { schema: listSchema }, async (request, reply) => {
     const query = workflowListQuery(request.query);
     const page = await workflows.list(request.tenant, query);
-    return sendJson(reply, 200, pageJson('workflows', page, query, workflowJson));
+    return sendPage(request, reply, context, page, query, { key: 'workflows', itemJson: workflowJson });
   });
 
   app.get<ById>('/workflows/:id', { schema: getSchema }, async (request, reply) =>

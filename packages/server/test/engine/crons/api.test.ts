@@ -18,7 +18,7 @@ async function create(fields: object = {}, client = a): Promise<string> {
 const get = async (id: string): Promise<any> => (await a.get(`/api/v1/cron/${id}`)).body;
 
 describe('creating', () => {
-  it('answers with the id and where to find the schedule', async () => {
+  it('answers with the id and the location of the schedule', async () => {
     const reply = await a.post('/api/v1/cron', named());
     expect(reply.status).toBe(201);
     expect(Object.keys(reply.body)).toEqual(['cron_id']);
@@ -69,7 +69,7 @@ describe('creating', () => {
     ['* * * * *', 60],
     ['@hourly', 3600],
     ['0 0 * * *', 86_400],
-  ])('%s begins with the next occurrence after creation', async (cron_expr, period) => {
+  ])('%s starts with the first occurrence after creation', async (cron_expr, period) => {
     const cron = await get(await create({ cron_expr }));
     const created = Date.parse(cron.created_at) / 1000;
     const expected = (Math.floor(created / period) + 1) * period;
@@ -77,7 +77,7 @@ describe('creating', () => {
     expect(cron.next_run_at > cron.created_at).toBe(true);
   });
 
-  it('counts in UTC, whatever the time zone of the process', async () => {
+  it('uses UTC, whatever the time zone of the process', async () => {
     expect(new Date().getTimezoneOffset()).toBeGreaterThan(0);
     const cron = await get(await create({ cron_expr: '15 2 * * 1' }));
     expect(cron.next_run_at).toMatch(/T02:15:00Z$/);
@@ -118,7 +118,7 @@ describe('creating', () => {
   ])('refuses a bad %s: %j', async (path, fields) => {
     const reply = await a.post('/api/v1/cron', named(fields));
     expect([reply.status, reply.body.code]).toEqual([400, 'invalid_request']);
-    expect(reply.body.details.map((each: { path: string }) => each.path)).toContain(path);
+    expect(reply.body.details.map((detail: { path: string }) => detail.path)).toContain(path);
   });
 
   it.each([
@@ -134,7 +134,7 @@ describe('creating', () => {
     '0 0 0 1 1 * 2020',
     '0 0 0 29 2 * 2100',
     '0 0 0 31 2,4,6,9,11 */2 2026-2199',
-  ])('refuses the expression %s in no time', async (cron_expr) => {
+  ])('refuses the expression %s quickly', async (cron_expr) => {
     const startedAt = performance.now();
     const reply = await a.post('/api/v1/cron', named({ cron_expr }));
     expect(performance.now() - startedAt).toBeLessThan(1_000);
@@ -160,7 +160,7 @@ describe('names', () => {
     expect(await create({ name: 'unique' })).not.toBe(first);
   });
 
-  it('go to one of twenty that ask at once', async () => {
+  it('go to one of twenty concurrent requests', async () => {
     const replies = await Promise.all(
       Array.from({ length: 20 }, () => a.post('/api/v1/cron', named({ name: 'race' }))),
     );
@@ -168,14 +168,14 @@ describe('names', () => {
     expect(statuses).toEqual([201, ...Array<number>(19).fill(409)]);
   });
 
-  it('tell upper case from lower', async () => {
+  it('are case-sensitive', async () => {
     await create({ name: 'Case' });
     await create({ name: 'case' });
   });
 });
 
 describe('pausing and resuming', () => {
-  it('may be done twice, and resuming moves nothing that was not paused', async () => {
+  it('may be repeated, and resuming moves nothing that was not paused', async () => {
     const id = await create({ cron_expr: '@hourly' });
     const before = await get(id);
     const act = async (what: string) => {
@@ -190,7 +190,7 @@ describe('pausing and resuming', () => {
     expect((await act('resume')).enabled).toBe(true);
   });
 
-  it('takes an empty body with or without a content type', async () => {
+  it('accept an empty body with or without a content type', async () => {
     const id = await create();
     const json = { 'content-type': 'application/json' };
     expect((await a.send('POST', `/api/v1/cron/${id}/pause`, { headers: json })).status).toBe(204);
@@ -200,13 +200,13 @@ describe('pausing and resuming', () => {
 });
 
 describe('the next occurrences', () => {
-  it('come as many as asked for, within 1 to 100', async () => {
+  it('are as many as requested, from 1 to 100', async () => {
     const id = await create({ cron_expr: '0 0 * * *' });
     const next = async (query: string) => (await a.get(`/api/v1/cron/${id}/next${query}`)).body.next_run_at;
     const ten: string[] = await next('');
     expect(ten).toHaveLength(10);
     expect(ten[0]).toBe((await get(id)).next_run_at);
-    ten.slice(1).forEach((each, n) => expect(Date.parse(each) - Date.parse(ten[n]!)).toBe(86_400_000));
+    ten.slice(1).forEach((instant, n) => expect(Date.parse(instant) - Date.parse(ten[n]!)).toBe(86_400_000));
     expect(await next('?count=3')).toEqual(ten.slice(0, 3));
     expect(await next('?count=0')).toHaveLength(1);
     expect(await next('?count=-5')).toHaveLength(1);
@@ -215,14 +215,14 @@ describe('the next occurrences', () => {
       expect((await a.get(`/api/v1/cron/${id}/next?count=${bad}`)).status).toBe(400);
   });
 
-  it('end with the expression', async () => {
+  it('end when the expression does', async () => {
     const id = await create({ cron_expr: '0 0 0 1 1,7 * 2150' });
     expect((await a.get(`/api/v1/cron/${id}/next`)).body).toEqual({
       next_run_at: ['2150-01-01T00:00:00Z', '2150-07-01T00:00:00Z'],
     });
   });
 
-  it('are shown of a paused schedule too', async () => {
+  it('are shown for a paused schedule too', async () => {
     const id = await create({ cron_expr: '@hourly' });
     await a.post(`/api/v1/cron/${id}/pause`);
     expect((await a.get(`/api/v1/cron/${id}/next?count=2`)).body.next_run_at).toHaveLength(2);
@@ -254,10 +254,10 @@ describe('isolation', () => {
     expect(await status(theirs.toUpperCase(), b)).toBeLessThan(300);
   });
 
-  it('lists only what is the caller’s own', async () => {
-    const mine = await create({ name: 'mine-alone' });
-    const ids = (await b.get('/api/v1/cron?limit=100')).body.crons.map((each: { id: string }) => each.id);
-    expect(ids).not.toContain(mine);
+  it('lists only the caller’s own schedules', async () => {
+    const own = await create({ name: 'own-alone' });
+    const ids = (await b.get('/api/v1/cron?limit=100')).body.crons.map((cron: { id: string }) => cron.id);
+    expect(ids).not.toContain(own);
     for (const client of [nobody, worker]) {
       expect((await client.get('/api/v1/cron')).status).toBe(401);
       expect((await client.post('/api/v1/cron', { name: 5 })).status).toBe(401);

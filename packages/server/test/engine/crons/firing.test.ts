@@ -6,7 +6,7 @@ import { startTestServer, TENANT_A } from '../../support/server.js';
 import { until } from '../../support/until.js';
 import { advanceTo, cronDesk } from './harness.js';
 
-/** What schedules enqueue, on a server whose database has a clock that the tests move. */
+/** What schedules enqueue, on a server whose database clock the tests move. */
 const database = await cloneDatabase();
 const clock = await controlClock(database);
 const server = await startTestServer({ database, config: { workers: 2 } });
@@ -16,7 +16,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-/** Fires the next occurrence of a schedule by moving the clock there. */
+/** Fires the next occurrence of a schedule by moving the clock to it. */
 async function fireNext(id: string): Promise<string> {
   const before = await polls.get(id);
   await advanceTo(clock, before.next_run_at);
@@ -63,7 +63,7 @@ describe('a firing', () => {
     ]);
   });
 
-  it('runs, retries and dies like any job', async () => {
+  it('runs, retries and is dead-lettered like any job', async () => {
     const works = await polls.create({ cron_expr: '@hourly', payload: { hello: 'world' } });
     const fails = await polls.create({ cron_expr: '@hourly', task_name: 'fail', config: { max_retries: 0 } });
     await fireNext(works);
@@ -71,15 +71,15 @@ describe('a firing', () => {
     expect(done.result).toEqual({ hello: 'world' });
     const failed = await until(async () => (await polls.jobs(fails)).find((job) => job.status === 'failed'));
     const letters = (await server.a.get('/api/v1/dlq')).body.dead_letters;
-    expect(letters.map((each: { job_id: string }) => each.job_id)).toContain(failed.id);
+    expect(letters.map((letter: { job_id: string }) => letter.job_id)).toContain(failed.id);
   });
 
-  it('reaches a worker that waits for it', async () => {
+  it('reaches a waiting worker', async () => {
     const id = await polls.create({ cron_expr: '@daily', queue: 'waited-for' });
     const waiting = server.worker.post('/api/v1/queues/waited-for/lease', { wait_secs: 30 });
     await fireNext(id);
     const leased = await waiting;
-    expect(leased.body.jobs.map((each: any) => each.job.metadata.cron_id)).toEqual([id]);
+    expect(leased.body.jobs.map((leasedJob: any) => leasedJob.job.metadata.cron_id)).toEqual([id]);
   });
 
   it('is counted', async () => {
@@ -125,7 +125,7 @@ describe('a schedule with years', () => {
 });
 
 describe('a paused schedule', () => {
-  it('does not fire, and catches nothing up when it is resumed', async () => {
+  it('does not fire, and does not run missed occurrences when it is resumed', async () => {
     const paused = await polls.create({ cron_expr: '@hourly', queue: 'nobody' });
     const witness = await polls.create({ cron_expr: '@hourly', queue: 'nobody' });
     await polls.act(paused, 'pause');
@@ -138,7 +138,7 @@ describe('a paused schedule', () => {
     await fireNext(witness);
     await until(async () => (await polls.firings(paused)).length > 0);
     const firings = await polls.firings(paused);
-    expect(firings.map((each) => [each.occurrence, each.kind])).toEqual([[resumed.next_run_at, 'on_time']]);
+    expect(firings.map((firing) => [firing.occurrence, firing.kind])).toEqual([[resumed.next_run_at, 'on_time']]);
     expect(await polls.jobs(paused)).toHaveLength(1);
   });
 
@@ -154,7 +154,7 @@ describe('a paused schedule', () => {
 });
 
 describe('deleting a schedule', () => {
-  it('leaves its jobs and takes its record', async () => {
+  it('keeps its jobs and deletes its firings', async () => {
     const id = await polls.create({ cron_expr: '@hourly', queue: 'nobody' });
     const witness = await polls.create({ cron_expr: '@hourly', queue: 'nobody' });
     await fireNext(id);
@@ -170,7 +170,7 @@ describe('deleting a schedule', () => {
 });
 
 describe('downtime', () => {
-  it('is caught up once, and the cadence goes on', async () => {
+  it('is caught up once, and the schedule resumes', async () => {
     const other = await cloneDatabase();
     const time = await controlClock(other);
     const first = await startTestServer({ database: other });
@@ -180,7 +180,7 @@ describe('downtime', () => {
     const ended = await before.create({ cron_expr: lastDay, queue: 'nobody' });
     const { next_run_at: missed } = await before.get(everyMinute);
     await first.stop();
-    // Years of minutes.
+    // Years of missed minutes.
     await time.advance(3 * 366 * 86_400);
 
     const second = await startTestServer({ database: other });
@@ -196,10 +196,10 @@ describe('downtime', () => {
 
     await advanceTo(time, next);
     await until(async () => (await after.firings(everyMinute)).length > 1);
-    expect((await after.firings(everyMinute)).map((each) => each.kind)).toEqual(['on_time', 'catch_up']);
+    expect((await after.firings(everyMinute)).map((firing) => firing.kind)).toEqual(['on_time', 'catch_up']);
     expect(await after.jobs(everyMinute)).toHaveLength(2);
 
-    // What ended while nobody was there is caught up too, and then it is over.
+    // A schedule that ended while nobody was running is caught up too, and then disabled.
     expect(await after.firings(ended)).toMatchObject([{ kind: 'catch_up' }]);
     expect(await after.get(ended)).toMatchObject({ enabled: false, next_run_at: null });
     await second.stop();

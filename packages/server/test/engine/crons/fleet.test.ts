@@ -6,21 +6,21 @@ import { until } from '../../support/until.js';
 import { advanceTo, createFirer, cronDesk, type TestFirer } from './harness.js';
 
 /**
- * Until the servers have all of their connections: one that is opened later would look like one that the next server left. A pooler has
- * as many as it likes, and nobody looks then.
+ * Waits until the servers have all of their connections: one opened later would look as if the next server had leaked
+ * it. A pooler opens as many as it likes, and then this is not checked.
  */
 const connectionsOf = (database: TestDatabase, count: number): Promise<boolean> =>
   until(async () => {
     if (inject('poolerPort') !== null) return true;
-    const mine = `datname = current_database() AND application_name LIKE 'millrace%'`;
-    return (await database.query(`SELECT FROM pg_stat_activity WHERE ${mine}`)).length === count;
+    const ours = `datname = current_database() AND application_name LIKE 'millrace%'`;
+    return (await database.query(`SELECT FROM pg_stat_activity WHERE ${ours}`)).length === count;
   });
 
 /** Many schedulers on one database. */
 describe('five processes', () => {
-  it('fire an every-second schedule once a second', async () => {
+  it('fire an every-second schedule once per second', async () => {
     const database = await cloneDatabase();
-    // One after the other and stopped the other way round, the one with connections to it last: each checks that it leaves what it found.
+    // Started in turn and stopped in reverse, the one with client connections last: each checks that it leaks nothing.
     const servers: TestServer[] = [];
     for (const mode of ['worker', 'worker', 'worker', 'worker', 'all'] as const) {
       servers.push(await startTestServer({ database, config: { maxDbConnections: 4, mode } }));
@@ -33,7 +33,7 @@ describe('five processes', () => {
     const firings = (await polls.firings(id)).toReversed();
     const jobs = await polls.jobs(id);
     expect(jobs.map((job) => job.idempotency_key)).toEqual(
-      firings.map((each) => `millrace:cron:${id}:${each.occurrence}`),
+      firings.map((firing) => `millrace:cron:${id}:${firing.occurrence}`),
     );
     const { created_at } = await polls.get(id);
     const firstSecond = Math.floor(Date.parse(created_at) / 1000) + 1;
@@ -48,7 +48,7 @@ describe('five processes', () => {
 });
 
 describe('a schedule that another process sets', () => {
-  it('wakes a scheduler that sleeps, whether it was created or resumed', async () => {
+  it('wakes a sleeping scheduler, whether it was created or resumed', async () => {
     const database = await cloneDatabase();
     const worker = await startTestServer({ database, config: { maxDbConnections: 4, mode: 'worker' } });
     await connectionsOf(database, 4);
@@ -71,7 +71,7 @@ describe('a schedule that another process sets', () => {
 });
 
 describe('a process in api mode', () => {
-  it('leaves firing to those that work', async () => {
+  it('leaves firing to processes with workers', async () => {
     const database = await cloneDatabase();
     const clock = await controlClock(database);
     const api = await startTestServer({ database, config: { mode: 'api' } });
@@ -81,8 +81,8 @@ describe('a process in api mode', () => {
     await advanceTo(clock, occurrence);
     await clock.advance(10);
     const worker = await startTestServer({ database, config: { mode: 'worker' } });
-    // Ten seconds late is missed: had the api process fired it, it would have been on time.
-    // Read past the API: connections to it would look like ones that the worker left open.
+    // Ten seconds late counts as missed: if the api process had fired it, it would have been on time.
+    // Read from the database: connections to the API would look as if the worker had leaked them.
     await until(async () => (await database.query('SELECT FROM millrace.cron_firings')).length > 0);
     await worker.stop();
     expect(await polls.firings(id)).toMatchObject([{ occurrence, kind: 'catch_up' }]);
@@ -103,30 +103,30 @@ describe('the firing statement', async () => {
     return created;
   };
   const { firer: plain } = firer();
-  /** The schedules of the tests before this one would be due as well. */
+  /** The schedules of earlier tests would be due as well. */
   const alone = () => database.query('DELETE FROM millrace.crons');
   afterAll(async () => {
-    for (const each of firers) await each.close();
+    for (const firer of firers) await firer.close();
     await api.stop();
     await database.drop();
   });
 
-  it('shares out what is due among those who come at once', async () => {
+  it('divides what is due among concurrent callers', async () => {
     await alone();
     const ids = await Promise.all(
       Array.from({ length: 60 }, () => polls.create({ cron_expr: '@hourly', queue: 'shared' })),
     );
     await advanceTo(clock, (await polls.get(ids[0]!)).next_run_at);
     const crowd = Array.from({ length: 6 }, () => firer());
-    await Promise.all(crowd.map((each) => each.firer.fireDue()));
-    // Whoever found a row locked left it to its holder, who had it.
-    expect(crowd.reduce((n, each) => n + each.fired.length, 0)).toBe(60);
+    await Promise.all(crowd.map((member) => member.firer.fireDue()));
+    // Whoever found a row locked left it to its holder, who fired it.
+    expect(crowd.reduce((n, member) => n + member.fired.length, 0)).toBe(60);
     for (const id of ids) expect(await polls.firings(id)).toHaveLength(1);
     expect((await api.a.get('/api/v1/jobs?queue=shared&include_total=true&limit=1')).body.total).toBe(60);
     expect(await plain.fireDue()).toMatchObject({ due: 0, fired: 0 });
   });
 
-  it('does nothing for a process that others overtook while it was stopped', async () => {
+  it('does nothing for a process that was overtaken while it was stopped', async () => {
     await alone();
     const id = await polls.create({ cron_expr: '* * * * *', queue: 'overtaken' });
     await advanceTo(clock, (await polls.get(id)).next_run_at);
@@ -136,7 +136,7 @@ describe('the firing statement', async () => {
     expect(await polls.firings(id)).toHaveLength(1);
   });
 
-  it('does not act on a decision that has grown old', async () => {
+  it('does not act on an outdated decision', async () => {
     await alone();
     const id = await polls.create({ cron_expr: '* * * * *', queue: 'asleep' });
     const { next_run_at: occurrence } = await polls.get(id);
@@ -147,13 +147,13 @@ describe('the firing statement', async () => {
       asleep = false;
     });
     expect(await stopped.firer.fireDue()).toMatchObject({ due: 1, fired: 0 });
-    // Ten minutes on, what was on time has become part of what was missed: one firing for all of it.
+    // Ten minutes later, what was on time has become part of what was missed: one firing for all of it.
     expect(await stopped.firer.fireDue()).toMatchObject({ due: 1, fired: 1 });
     expect(await stopped.firer.fireDue()).toMatchObject({ due: 0, fired: 0 });
     expect(await polls.firings(id)).toMatchObject([{ occurrence, kind: 'catch_up' }]);
   });
 
-  it.each(['pause', 'delete'] as const)('leaves alone what was %sd meanwhile', async (what) => {
+  it.each(['pause', 'delete'] as const)('skips a schedule that was %sd meanwhile', async (what) => {
     await alone();
     const id = await polls.create({ cron_expr: '* * * * *', queue: `meanwhile-${what}` });
     await advanceTo(clock, (await polls.get(id)).next_run_at);
@@ -165,12 +165,12 @@ describe('the firing statement', async () => {
     expect(await polls.jobs(id)).toEqual([]);
   });
 
-  it('pauses what cannot be read, and fires the rest', async () => {
+  it('pauses a schedule that cannot be parsed, and fires the rest', async () => {
     await alone();
     const ids = await Promise.all(
       Array.from({ length: 9 }, () => polls.create({ cron_expr: '@hourly', queue: 'rest' })),
     );
-    // No request can store such an expression; a hand in the database or another version of the program could.
+    // No request can store such an expression; a manual change or another version of the program could.
     await database.query(`UPDATE millrace.crons SET expr = 'nonsense' WHERE id = $1`, [ids[4]]);
     await advanceTo(clock, (await polls.get(ids[0]!)).next_run_at);
     expect(await plain.fireDue()).toMatchObject({ due: 8, fired: 8, broken: [{ id: ids[4], paused: true }] });
@@ -179,7 +179,7 @@ describe('the firing statement', async () => {
     for (const id of ids) expect(await polls.jobs(id)).toHaveLength(id === ids[4] ? 0 : 1);
   });
 
-  it('fires the rest when the database refuses one, and that one when it no longer does', async () => {
+  it('fires the rest if the database rejects one, and that one once it no longer does', async () => {
     await alone();
     const ids = await Promise.all(
       Array.from({ length: 9 }, () => polls.create({ cron_expr: '@hourly', queue: 'rest' })),
@@ -197,7 +197,7 @@ describe('the firing statement', async () => {
     expect(await polls.jobs(refused)).toHaveLength(1);
   });
 
-  it('fires each of two occurrences that are late, and remembers a thousand', async () => {
+  it('fires each of two late occurrences, and keeps a thousand firings', async () => {
     await alone();
     const id = await polls.create({ cron_expr: '* * * * * *', queue: 'busy' });
     // So that the ring is full after a few: firings before these are not there, but the next ones take their places.
@@ -222,7 +222,7 @@ describe('the firing statement', async () => {
     const jobs = await polls.jobs(id);
     expect(jobs).toHaveLength(fired);
     const occurrences = jobs.map((job) => Date.parse(job.idempotency_key.slice(-20)));
-    occurrences.slice(1).forEach((each, n) => expect(each - occurrences[n]!).toBe(1_000));
+    occurrences.slice(1).forEach((occurrence, n) => expect(occurrence - occurrences[n]!).toBe(1_000));
 
     const remembered: any[] = [];
     for (let cursor = ''; ;) {

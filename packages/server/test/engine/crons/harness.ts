@@ -78,14 +78,14 @@ export async function advanceTo(clock: Clock, instant: string | null): Promise<v
 export interface TestFirer {
   readonly firer: CronFirer;
   readonly fired: { readonly kind: string; readonly lagSeconds: number }[];
-  /** How many times each statement was run so far. */
+  /** How many times each statement has run so far. */
   readonly statements: Record<string, number>;
   close(): Promise<void>;
 }
 
 /**
- * The firing alone, without a loop around it, so that a test decides when it looks. `beforeFiring` runs between its look and its act: what it
- * does there is what happens to a process that is stopped at that point.
+ * The firer alone, without a loop around it, so that a test decides when it looks. `beforeFiring` runs between looking
+ * and firing: it stands for what happens while a process is stopped at that point.
  */
 export function createFirer(
   database: TestDatabase,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { useTestServer } from '../../support/server.js';
 
-/** Listing schedules: the rules of every list, on a table of its own. */
+/** Listing schedules: the rules of every list, on another table. */
 const { a, b } = await useTestServer({ config: { mode: 'api' } });
 
 interface Item {
@@ -15,7 +15,7 @@ const list = async (query = ''): Promise<any> => {
   expect(reply.status, reply.text).toBe(200);
   return reply.body;
 };
-const names = (page: { crons: Item[] }): string[] => page.crons.map((each) => each.name);
+const names = (page: { crons: Item[] }): string[] => page.crons.map((cron) => cron.name);
 
 const ALL = Array.from({ length: 25 }, (_, n) => `s${String(n).padStart(2, '0')}`);
 for (const name of ALL) {
@@ -24,7 +24,7 @@ for (const name of ALL) {
 await b.post('/api/v1/cron', { name: 'theirs', cron_expr: '@yearly', task_name: 't' });
 
 describe('a page', () => {
-  it('is newest first, with what was applied', async () => {
+  it('is newest first and says what was applied', async () => {
     const page = await list();
     expect(names(page)).toEqual(ALL.toReversed());
     expect(page).toMatchObject({ limit: 50, offset: 0, has_more: false });
@@ -35,7 +35,7 @@ describe('a page', () => {
   it.each([
     ['?order_by=created_at+ASC', ALL],
     ['?order_by=created_at%20DESC', ALL.toReversed()],
-  ])('is walked by cursor to the end: %s', async (query, expected) => {
+  ])('leads by cursor to the end: %s', async (query, expected) => {
     const seen: string[] = [];
     let cursor = '';
     for (;;) {
@@ -48,7 +48,7 @@ describe('a page', () => {
     expect(seen).toEqual(expected);
   });
 
-  it('has no successor when it holds exactly what is left', async () => {
+  it('has no successor if it holds exactly what is left', async () => {
     expect(await list('?limit=25')).not.toHaveProperty('next_cursor');
     expect((await list('?limit=24')).has_more).toBe(true);
   });
@@ -65,7 +65,7 @@ describe('a page', () => {
     }
   });
 
-  it('takes the range [after, before) by created_at', async () => {
+  it('filters created_at by the range [after, before)', async () => {
     const { crons } = await list('?order_by=created_at ASC');
     const { created_at } = crons[10] as Item;
     const after = names(await list(`?order_by=created_at ASC&created_after=${created_at}`));

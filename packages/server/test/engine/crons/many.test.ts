@@ -5,11 +5,11 @@ import { startTestServer, TENANT_A } from '../../support/server.js';
 import { until } from '../../support/until.js';
 import { createFirer } from './harness.js';
 
-/** Ten thousand schedules that are due at one instant: how many statements that takes, and that each gets its job. */
+/** Ten thousand schedules due at one instant: how many statements that takes, and that each gets its job. */
 const SCHEDULES = 10_000;
 const BATCH = 250;
 
-/** As many requests would have stored them, at the next full hour. */
+/** As that many requests would have stored them, due at the next full hour. */
 const FILL = `
   INSERT INTO millrace.crons (created_at, next_run_at, priority, id, tenant, name, expr, task, queue, payload, config)
   SELECT now(), date_trunc('hour', now()) + interval '1 hour', 0, gen_random_uuid(), $1, n::text,
@@ -25,13 +25,13 @@ const fill = async (database: TestDatabase): Promise<void> => {
 };
 
 describe('ten thousand schedules on the hour', () => {
-  it('are fired by a plan, in forty statements after one look', async () => {
+  it('are fired as planned, in forty statements after one look', async () => {
     const database = await cloneDatabase();
     const clock = await controlClock(database);
     const alone = createFirer(database);
     const { firer, fired, statements } = alone;
     await fill(database);
-    // Two seconds before the hour: what is to be done then is known, and nothing is done yet.
+    // Two seconds before the hour everything is planned, and nothing has been fired.
     await toTheHour(clock);
     await clock.advance(-2);
     expect(await firer.fireDue()).toMatchObject({ due: 0, fired: 0, broken: [] });
@@ -53,7 +53,7 @@ describe('ten thousand schedules on the hour', () => {
     await database.drop();
   });
 
-  it('get one job each, with two schedulers at it', async () => {
+  it('get one job each from two concurrent schedulers', async () => {
     const database = await cloneDatabase();
     const clock = await controlClock(database);
     const server = await startTestServer({ database });

@@ -9,7 +9,7 @@ describe('a batch', async () => {
   const items = (queue: string, count: number): object[] =>
     Array.from({ length: count }, (_, n) => ({ task_name: 't', payload: { n }, config: { queue } }));
 
-  it('21: of a thousand is created in the order of the request, as numbers and not as text', async () => {
+  it('of a thousand is created in the order of the request', async () => {
     const queue = newQueue();
     const reply = await batch(items(queue, 1000));
     expect(reply.status).toBe(201);
@@ -22,7 +22,7 @@ describe('a batch', async () => {
     expect(new Set(listed.map((job) => job.created_at)).size).toBe(1);
   });
 
-  it('21: is claimed in the order of the request', async () => {
+  it('is claimed in the order of the request', async () => {
     const queue = newQueue();
     const ids = await createJobs(a, queue, 250);
     const leased: string[] = [];
@@ -30,7 +30,7 @@ describe('a batch', async () => {
     expect(leased).toEqual(ids);
   });
 
-  it('21: of more than a thousand, or of none, is refused', async () => {
+  it('of more than a thousand jobs, or of none, is refused', async () => {
     const queue = newQueue();
     expect((await batch(items(queue, 1001))).status).toBe(400);
     expect((await batch([])).status).toBe(400);
@@ -47,7 +47,7 @@ describe('a batch', async () => {
     { task_name: 't', config: { timeout: 1, timeout_secs: 2 } },
     null,
     'x',
-  ])('21: with one bad item among a thousand stores nothing and names it: %j', async (bad) => {
+  ])('with one bad item among a thousand stores nothing and names it: %j', async (bad) => {
     const queue = newQueue();
     const jobs: unknown[] = items(queue, 1000);
     jobs[613] = bad;
@@ -58,7 +58,7 @@ describe('a batch', async () => {
     expect((await a.get(`/api/v1/jobs?queue=${queue}&include_total=true`)).body.total).toBe(0);
   });
 
-  it('21: that the database refuses in one place leaves nothing behind', async () => {
+  it('with one item that the database rejects leaves nothing behind', async () => {
     const queue = newQueue();
     await database.query(`ALTER TABLE millrace.ready ADD CONSTRAINT no_poison CHECK (queue NOT LIKE 'poison-%')`);
     const jobs = items(queue, 10);
@@ -69,7 +69,7 @@ describe('a batch', async () => {
     await database.query('ALTER TABLE millrace.ready DROP CONSTRAINT no_poison');
   });
 
-  it('21: honours the configuration, the instant and the queue of each item', async () => {
+  it('honours the configuration, the instant and the queue of each item', async () => {
     const [here, there] = [newQueue(), newQueue()];
     const reply = await batch([
       { task_name: 'one', config: { queue: here, priority: 1 }, metadata: { m: 1 } },
@@ -86,7 +86,7 @@ describe('a batch', async () => {
     expect(await lease(worker, there)).toEqual([]);
   });
 
-  it('takes no key', async () => {
+  it('accepts no idempotency key', async () => {
     const headers = { 'idempotency-key': 'k' };
     const body = { jobs: items(newQueue(), 2) };
     const [first, second] = [
@@ -97,7 +97,7 @@ describe('a batch', async () => {
     expect(await getJob(a, first.body.job_ids[0])).toMatchObject({ idempotency_key: null });
   });
 
-  it('19: may be megabytes large', async () => {
+  it('may be megabytes large', async () => {
     const queue = newQueue();
     const text = 'x'.repeat(5_000);
     const jobs = items(queue, 1000).map((item) => ({ ...item, payload: { text } }));

@@ -7,7 +7,7 @@ import { cancel, complete, createJob, createJobs, fail, getJob, heartbeat, lease
 describe('cancelling', async () => {
   const { a, worker, database } = await useTestServer({ config: { mode: 'api' } });
 
-  it('47: a pending job ends it, and it is never leased', async () => {
+  it('ends a pending job, which is never leased', async () => {
     const queue = newQueue();
     const ids = [await createJob(a, queue), await createJob(a, queue, { run_at: '2999-01-01T00:00:00Z' })];
     for (const id of ids) {
@@ -19,7 +19,7 @@ describe('cancelling', async () => {
     expect(await lease(worker, queue)).toEqual([]);
   });
 
-  it('47: a retrying job ends it, keeps its last error, and it is never leased', async () => {
+  it('ends a retrying job, which keeps its last error and is never leased', async () => {
     const queue = newQueue();
     const id = await createJob(a, queue, { config: { retry_delay_secs: 0 } });
     await fail(worker, await leaseOne(worker, queue), { error: 'the last one' });
@@ -34,7 +34,7 @@ describe('cancelling', async () => {
     expect(await lease(worker, queue)).toEqual([]);
   });
 
-  it('47: a running job ends it at once; its worker learns of it and changes nothing', async () => {
+  it('ends a running job at once; its worker learns of it and changes nothing', async () => {
     const queue = newQueue();
     await createJobs(a, queue, 2);
     const [one, two] = await lease(worker, queue, { max_jobs: 2 });
@@ -51,7 +51,7 @@ describe('cancelling', async () => {
     expect(await lease(worker, queue)).toEqual([]);
   });
 
-  it('47: a job that has ended is a conflict, and changes nothing', async () => {
+  it('conflicts for a job that has ended, and changes nothing', async () => {
     const queue = newQueue();
     await createJobs(a, queue, 3);
     const [done, failed, stopped] = await lease(worker, queue, { max_jobs: 3 });
@@ -66,7 +66,7 @@ describe('cancelling', async () => {
     }
   });
 
-  it('47: twice at once succeeds once', async () => {
+  it('succeeds once if requested twice at once', async () => {
     const queue = newQueue();
     const ids = await createJobs(a, queue, 20);
     await lease(worker, queue, { max_jobs: 10 });
@@ -76,7 +76,7 @@ describe('cancelling', async () => {
     }
   });
 
-  it('of a job that is being claimed cancels the running job', async () => {
+  it('cancels the running job if it is just being claimed', async () => {
     const queue = newQueue();
     const id = await createJob(a, queue);
     const block = await blockClaimOf(database, id);
@@ -93,7 +93,7 @@ describe('cancelling', async () => {
     expect(await getJob(a, id)).toMatchObject({ status: 'cancelled', result: null });
   });
 
-  it('of a job whose attempt is failing cancels the retry', async () => {
+  it('cancels the retry if an attempt is just failing', async () => {
     const queue = newQueue();
     const id = await createJob(a, queue, { config: { retry_delay_secs: 0 } });
     const leased = await leaseOne(worker, queue);
@@ -108,14 +108,16 @@ describe('cancelling', async () => {
     expect(await lease(worker, queue)).toEqual([]);
   });
 
-  it('races with claims, completions and retries to a legal end, and holds once acknowledged', async () => {
+  it('races with claims, completions and retries to a legal state, and holds once acknowledged', async () => {
     const queue = newQueue();
     const ids = await createJobs(a, queue, 150, { retry_delay_secs: 0, max_retries: 1 });
     const work = async (n: number): Promise<void> => {
       for (let empty = 0; empty < 3;) {
         const leased = await lease(worker, queue, { max_jobs: 5 });
         if (leased.length === 0) empty++;
-        await Promise.all(leased.map((each, i) => ((i + n) % 2 ? complete(worker, each) : fail(worker, each))));
+        await Promise.all(
+          leased.map((leasedJob, i) => ((i + n) % 2 ? complete(worker, leasedJob) : fail(worker, leasedJob))),
+        );
       }
     };
     const cancelling = Promise.all(ids.map(async (id) => [id, (await cancel(a, id)).status] as const));

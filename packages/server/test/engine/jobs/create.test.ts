@@ -9,7 +9,7 @@ const RFC_3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?Z$/;
 describe('creating a job', async () => {
   const { a, worker } = await useTestServer({ config: { mode: 'api' } });
 
-  it('16: fills in every default, in the stored names, with the queue beside them', async () => {
+  it('fills in every default, under the stored names, with the queue as a separate field', async () => {
     const { body } = await a.post('/api/v1/jobs', { task_name: 'nobody knows' });
     expect(await getJob(a, body.job_id)).toEqual({
       id: body.job_id,
@@ -35,7 +35,7 @@ describe('creating a job', async () => {
     });
   });
 
-  it('16: stores timeout as timeout_secs and keeps no queue in the configuration', async () => {
+  it('stores timeout as timeout_secs and keeps no queue in the configuration', async () => {
     const queue = newQueue();
     const id = await createJob(a, queue, { config: { timeout: 7, priority: -3 }, metadata: { by: 'me' } });
     const job = await getJob(a, id);
@@ -69,7 +69,7 @@ describe('creating a job', async () => {
     { queue: 'q'.repeat(256) },
     { queue: 5 },
     { queue: 'a\0b' },
-  ])('17: refuses the configuration %j', async (config) => {
+  ])('refuses the configuration %j', async (config) => {
     const reply = await a.post('/api/v1/jobs', { task_name: 't', config });
     expect(reply.status).toBe(400);
     expect(reply.body.code).toBe('invalid_request');
@@ -88,7 +88,7 @@ describe('creating a job', async () => {
     { queue: '😀'.repeat(255) },
     { queue: ' a/b?c%2e ' },
     { nobody_knows_this_key: [] },
-  ])('17: takes the configuration %j', async (config) => {
+  ])('accepts the configuration %j', async (config) => {
     const reply = await a.post('/api/v1/jobs', { task_name: 't', config });
     expect(reply.status, reply.text).toBe(201);
     const { nobody_knows_this_key: _, queue, timeout, ...stored } = config as Record<string, unknown>;
@@ -122,11 +122,11 @@ describe('creating a job', async () => {
     '{"task_name":7}',
     '{"task_name":"t","config":[]}',
     '{"task_name":"t","config":{"queue":"\\udc00"}}',
-  ])('18, 19: answers 400 to %s', async (body) => {
+  ])('answers 400 to %s', async (body) => {
     expect((await a.post('/api/v1/jobs', body)).status).toBe(400);
   });
 
-  it('18: keeps NUL and lone surrogates in a payload as they were sent', async () => {
+  it('keeps NUL and lone surrogates in a payload as sent', async () => {
     const queue = newQueue();
     const payload = '{"nul":"\\u0000","half":"\\ud800"}';
     const reply = await a.post('/api/v1/jobs', `{"task_name":"t","payload":${payload},"config":{"queue":"${queue}"}}`);
@@ -135,7 +135,7 @@ describe('creating a job', async () => {
     expect((await worker.post(`/api/v1/queues/${queue}/lease`)).text).toContain(payload);
   });
 
-  it('20: a future run_at is when it becomes claimable, and its status is pending meanwhile', async () => {
+  it('makes it claimable at a future run_at, and pending until then', async () => {
     const queue = newQueue();
     const later = newQueue();
     const soon = inSeconds(0.7);
@@ -149,7 +149,7 @@ describe('creating a job', async () => {
     expect(Date.parse(job.scheduled_at)).toBe(Date.parse(soon));
     expect(comparable(job.scheduled_at) > comparable(job.created_at)).toBe(true);
     expect((await getJob(a, never)).scheduled_at).toBe('2999-12-31T21:59:59.999999Z');
-    expect((await listAll(a, `queue=${queue}&status=pending`)).map((each) => each.id)).toEqual([id]);
+    expect((await listAll(a, `queue=${queue}&status=pending`)).map((listed) => listed.id)).toEqual([id]);
     expect((await a.get('/api/v1/jobs?status=scheduled')).status).toBe(400);
 
     const [leased] = await until(async () => {
@@ -161,7 +161,7 @@ describe('creating a job', async () => {
     expect(await lease(worker, later)).toEqual([]);
   });
 
-  it('20: a past run_at is claimable at once and stays the scheduled_at', async () => {
+  it('makes it claimable at once for a past run_at, which stays the scheduled_at', async () => {
     const queue = newQueue();
     const id = await createJob(a, queue, { run_at: '0001-01-01T00:00:00Z' });
     const [leased] = await lease(worker, queue);
@@ -177,11 +177,11 @@ describe('creating a job', async () => {
     {},
     '',
     '2030-01-01T00:00:00Z\0',
-  ])('20: refuses run_at %j', async (run_at) => {
+  ])('refuses run_at %j', async (run_at) => {
     expect((await a.post('/api/v1/jobs', { task_name: 't', run_at })).status).toBe(400);
   });
 
-  it('70: says where the job is, and gives instants with a zone', async () => {
+  it('returns the location of the job, and instants with a zone', async () => {
     const reply = await a.post('/api/v1/jobs', { task_name: 't', config: { queue: newQueue() } });
     const where = reply.headers.get('location')!;
     expect(where).toBe(`/api/v1/jobs/${reply.body.job_id}`);
@@ -190,7 +190,7 @@ describe('creating a job', async () => {
     expect(Math.abs(Date.parse(body.created_at) - Date.now())).toBeLessThan(60_000);
   });
 
-  it('70: an unknown route is a JSON 404', async () => {
+  it('answers an unknown route with a JSON 404', async () => {
     const reply = await a.get('/api/v1/no-such-thing');
     expect(reply.status).toBe(404);
     expect(reply.body).toEqual({ error: expect.any(String), code: 'not_found', timestamp: expect.any(String) });

@@ -36,7 +36,7 @@ describe('dead letters', async () => {
     return { id, letter: letter!.id };
   };
 
-  it('tell what failed, why and when', async () => {
+  it('say what failed, why and when', async () => {
     const queue = newQueue();
     const { id, letter } = await failed(queue, { task_name: 'send' });
     const { completed_at } = await getJob(a, id);
@@ -56,32 +56,34 @@ describe('dead letters', async () => {
     expect(typeof reply.body.id).toBe('number');
   });
 
-  it('57: are there in the very instant the job is failed', async () => {
+  it('appear at the very instant at which the job fails', async () => {
     const queue = newQueue();
     const ids = await Promise.all(
       Array.from({ length: 20 }, () => createJob(a, queue, { config: { max_retries: 0 } })),
     );
     const leased = await lease(worker, queue, { max_jobs: 20 });
     let over = false;
-    /** One snapshot a look: a failed job without its letter, or a letter without its failed job, must never be in one. */
+    /** One snapshot per look: none may show a failed job without its letter, or a letter without its failed job. */
     const looking = until(async () => {
       const [row] = await database.query(
         `SELECT count(*) FILTER (WHERE d.status = 'failed' AND l.id IS NULL)::int AS bare,
                 count(*) FILTER (WHERE l.id IS NOT NULL AND d.status IS DISTINCT FROM 'failed')::int AS stray
-         FROM millrace.jobs j LEFT JOIN millrace.done d USING (tenant, id) LEFT JOIN millrace.dead_letters l ON l.job_id = j.id
+         FROM millrace.jobs j
+         LEFT JOIN millrace.done d USING (tenant, id)
+         LEFT JOIN millrace.dead_letters l ON l.job_id = j.id
          WHERE j.queue = $1`,
         [queue],
       );
       expect(row).toEqual({ bare: 0, stray: 0 });
       return over;
     });
-    for (const each of leased) await fail(worker, each);
+    for (const leasedJob of leased) await fail(worker, leasedJob);
     over = true;
     await looking;
     for (const id of ids) expect(await deadLettersOf(a, id)).toHaveLength(1);
   });
 
-  it('57: are not written for cancelled or completed jobs', async () => {
+  it('are not written for cancelled or completed jobs', async () => {
     const queue = newQueue();
     const waiting = await createJob(a, newQueue());
     const retrying = await createJob(a, queue, { config: { retry_delay_secs: 600 } });
@@ -97,7 +99,7 @@ describe('dead letters', async () => {
     expect(await deadLettersOf(a, done)).toEqual([]);
   });
 
-  it('58: are replayed as a fresh job with the same task, payload, queue, configuration and metadata', async () => {
+  it('are replayed as a new job with the same task, payload, queue, configuration and metadata', async () => {
     const queue = newQueue();
     const config = { priority: 3, max_retries: 1, retry_delay_secs: 0, timeout: 9 };
     const reply = await a.post(
@@ -138,14 +140,14 @@ describe('dead letters', async () => {
     });
     expect(await getJob(a, id)).toEqual(original);
 
-    // A full budget of its own, and a dead letter of its own in the end.
+    // It has its own full retry budget and, in the end, its own dead letter.
     for (let i = 0; i < 2; i++) await fail(worker, await leaseOne(worker, queue));
     expect(await getJob(a, fresh.id)).toMatchObject({ status: 'failed', retry_count: 1, delivery_count: 2 });
     const [second] = await deadLettersOf(a, fresh.id);
     expect((await a.post(`/api/v1/dlq/${second!.id}/replay`)).status).toBe(201);
   });
 
-  it('58: of a job that was scheduled are replayed at once', async () => {
+  it('of a scheduled job are replayed at once', async () => {
     const queue = newQueue();
     const { letter } = await failed(queue, { run_at: '2001-01-01T00:00:00Z' });
     const { body } = await a.post(`/api/v1/dlq/${letter}/replay`);
@@ -153,7 +155,7 @@ describe('dead letters', async () => {
     expect(fresh.scheduled_at).toBe(fresh.created_at);
   });
 
-  it('58: are replayed once by fifty callers of two processes', async () => {
+  it('are replayed once by fifty callers of two processes', async () => {
     const queue = newQueue();
     const { letter } = await failed(queue);
     const replies = await Promise.all(

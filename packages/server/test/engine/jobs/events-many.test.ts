@@ -17,7 +17,7 @@ describe('many event streams', async () => {
     return Number(new RegExp(`^${name} (\\d+)`, 'm').exec(page)?.[1]);
   };
 
-  it('67: opened at any moment of a fast job see the rest of its life, in order', async () => {
+  it('opened at any moment of a fast job see the rest of its life, in order', async () => {
     const watch = async (): Promise<void> => {
       const task = Math.random() < 0.5 ? 'echo' : 'sleep';
       const id = await createJob(a, 'default', { task_name: task, payload: { duration_ms: 5 } });
@@ -32,21 +32,22 @@ describe('many event streams', async () => {
     await Promise.all(Array.from({ length: 20 }, watchInTurn));
   });
 
-  it('67: by the hundred share a few connections and all of them see everything', async () => {
+  it('share a few connections by the hundred, and all of them see everything', async () => {
     const queue = newQueue();
     const ids = await createJobs(a, queue, 100);
-    // Three watchers a job.
+    // Three watchers per job.
     const streams = await Promise.all([...ids, ...ids, ...ids].map((id) => openEvents(a, id)));
     for (const events of streams) expect((await events.next())?.status).toBe('pending');
     expect(await metric('millrace_event_streams')).toBe(300);
     const [row] = await database.query<{ n: number }>(
-      `SELECT count(*)::int AS n FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'millrace'`,
+      `SELECT count(*)::int AS n FROM pg_stat_activity
+       WHERE datname = current_database() AND application_name = 'millrace'`,
     );
     expect(row!.n).toBeLessThanOrEqual(CONNECTIONS);
 
     const leased = await lease(worker, queue, { max_jobs: 100 });
     expect(leased).toHaveLength(100);
-    await Promise.all(leased.map((each) => complete(worker, each, { id: each.job.id })));
+    await Promise.all(leased.map((leasedJob) => complete(worker, leasedJob, { id: leasedJob.job.id })));
     const lives = await Promise.all(streams.map((events) => events.rest()));
     lives.forEach((states, i) => {
       expect(statusesOf(states)).toEqual(['running', 'completed']);

@@ -23,7 +23,7 @@ describe('the event stream of a job', async () => {
   const rows = async (table: string): Promise<unknown> =>
     (await database.query(`SELECT count(*)::int AS n FROM millrace.${table}`))[0]?.n;
 
-  it('67: of a job that has ended tells its state and closes', async () => {
+  it('sends the state of a job that has ended, and closes', async () => {
     const queue = newQueue();
     const [done, failed, stopped] = [await createJob(a, queue), await createJob(a, queue), await createJob(a, queue)];
     await complete(worker, await leaseOne(worker, queue), { x: 1 });
@@ -35,7 +35,7 @@ describe('the event stream of a job', async () => {
     }
   });
 
-  it('67: tells every transition in order, made by another process, and closes at the end', async () => {
+  it('sends every transition made by another process, in order, and closes at the end', async () => {
     const queue = newQueue();
     const id = await createJob(a, queue, { config: { retry_delay_secs: 0 } });
     const events = await openEvents(a, id);
@@ -53,7 +53,7 @@ describe('the event stream of a job', async () => {
     expect(await events.next()).toBeNull();
   });
 
-  it('67: misses nothing, however fast it goes', async () => {
+  it('misses nothing, however fast it goes', async () => {
     const queue = newQueue();
     const ids = await kit.createJobs(a, queue, 20, { retry_delay_secs: 0, max_retries: 2 });
     const streams = await Promise.all(ids.map((id) => openEvents(a, id)));
@@ -61,7 +61,9 @@ describe('the event stream of a job', async () => {
     for (let delivery = 1; delivery <= 3; delivery++) {
       const leased = await lease(worker, queue, { max_jobs: 100 });
       expect(leased).toHaveLength(20);
-      await Promise.all(leased.map((each) => (delivery < 3 ? fail(worker, each) : complete(worker, each))));
+      await Promise.all(
+        leased.map((leasedJob) => (delivery < 3 ? fail(worker, leasedJob) : complete(worker, leasedJob))),
+      );
     }
     for (const states of await drained) {
       expect(statusesOf(states)).toEqual([
@@ -77,7 +79,7 @@ describe('the event stream of a job', async () => {
     }
   });
 
-  it('67: tells of cancellation, of every kind of waiting and of running', async () => {
+  it('sends cancellation, every kind of waiting, and running', async () => {
     const queue = newQueue();
     const [waiting, running] = [await createJob(a, newQueue()), await createJob(a, queue)];
     const streams = await Promise.all([waiting, running].map((id) => openEvents(a, id)));
@@ -88,7 +90,7 @@ describe('the event stream of a job', async () => {
     expect(statusesOf(two!)).toEqual(['pending', 'running', 'cancelled']);
   });
 
-  it('68: carries a job of a hundred kilobytes and its result', async () => {
+  it('carries a job of a hundred kilobytes and its result', async () => {
     const queue = newQueue();
     const payload = { text: 'x'.repeat(100_000) };
     const id = await createJob(a, queue, { payload });
@@ -99,7 +101,7 @@ describe('the event stream of a job', async () => {
     expect(states.at(-1)).toMatchObject({ payload, result: payload });
   });
 
-  it('33, 69: has its name and type, one line of data an event, and no token', async () => {
+  it('has the right name and type, one line of data per event, and no token', async () => {
     const queue = newQueue();
     const id = await createJob(a, queue, { payload: { lines: 'a\nb\r\n\u2028' } });
     const response = await a.open('GET', `/api/v1/jobs/${id}/events`);
@@ -113,7 +115,7 @@ describe('the event stream of a job', async () => {
     expect(text).not.toContain(leased.lease_token);
   });
 
-  it('69: is refused in JSON before it begins', async () => {
+  it('is refused in JSON before it begins', async () => {
     const theirs = await createJob(b, newQueue());
     const path = (id: string): string => `/api/v1/jobs/${id}/events`;
     for (const [reply, status, code] of [
@@ -128,7 +130,7 @@ describe('the event stream of a job', async () => {
     }
   });
 
-  it('leaves nothing behind, whoever ends it', async () => {
+  it('leaves nothing behind, whichever side ends it', async () => {
     const queue = newQueue();
     const id = await createJob(a, queue);
     const streams = await Promise.all([openEvents(a, id), openEvents(a, id), openEvents(there.a, id)]);
@@ -137,14 +139,14 @@ describe('the event stream of a job', async () => {
     await complete(worker, await leaseOne(worker, queue));
     for (const events of streams.slice(1)) expect(statusesOf(await events.rest())).toEqual(['running', 'completed']);
     await until(async () => (await rows('watches')) === 0 && (await rows('transitions')) === 0);
-    // Nobody watches: nothing is written down.
+    // Nobody watches, so nothing is written.
     await createJob(a, queue);
     await complete(worker, await leaseOne(worker, queue));
     expect(await rows('transitions')).toBe(0);
   });
 
-  describe('opened while a transition is on its way that does not know of it', () => {
-    it('67: does not miss a claim', async () => {
+  describe('opened while a transition is in flight that cannot see the watch', () => {
+    it('does not miss a claim', async () => {
       const queue = newQueue();
       const id = await createJob(a, queue);
       const block = await blockClaimOf(database, id);
@@ -160,7 +162,7 @@ describe('the event stream of a job', async () => {
       expect(states[0]).toEqual(leased!.job);
     });
 
-    it('67: does not miss a failure whose retry is claimed at once', async () => {
+    it('does not miss a failure whose retry is claimed at once', async () => {
       const queue = newQueue();
       const id = await createJob(a, queue, { config: { retry_delay_secs: 0 } });
       const first = await leaseOne(worker, queue);
@@ -186,7 +188,7 @@ describe('the event stream of a job', async () => {
       expect(states[0]).toMatchObject({ error_message: 'unseen', retry_count: 1 });
     });
 
-    it('67: does not miss the end', async () => {
+    it('does not miss the end', async () => {
       const queue = newQueue();
       const id = await createJob(a, queue);
       const leased = await leaseOne(worker, queue);

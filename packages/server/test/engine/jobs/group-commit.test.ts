@@ -3,7 +3,7 @@ import { KEY_A, KEY_B, useTestServer, WORKER_TOKEN } from '../../support/server.
 import { createJobs, getJob, lease, newQueue } from '../kit.js';
 import { pipeline } from '../pipeline.js';
 
-/** Single calls that arrive together are written together. Each must still be answered as if it were alone. */
+/** Single calls that arrive together are written together. Each is still answered as if it were alone. */
 describe('group commit', async () => {
   const { a, b, worker, database, url } = await useTestServer({ config: { mode: 'api' } });
 
@@ -13,7 +13,7 @@ describe('group commit', async () => {
       Array.from({ length: count }, (_, i) => ({ path: '/api/v1/jobs', token: KEY_A, body: body(i), ...more(i) })),
     );
 
-  /** Makes the database refuse a row, as nothing that gets past the validation should. */
+  /** Makes the database reject a row, as nothing that passes validation should. */
   async function refusing<T>(table: string, condition: string, body: () => Promise<T>): Promise<T> {
     await database.query(`ALTER TABLE millrace.${table} ADD CONSTRAINT no_poison CHECK (${condition})`);
     try {
@@ -44,7 +44,7 @@ describe('group commit', async () => {
     }
   });
 
-  it('answers only what is committed: another session sees it at once', async () => {
+  it('answers only after the commit: another session sees the job at once', async () => {
     const queue = newQueue();
     const seen = await Promise.all(
       Array.from({ length: 20 }, async () => {
@@ -83,7 +83,7 @@ describe('group commit', async () => {
     });
   });
 
-  it('of one key a hundred times over makes one job', async () => {
+  it('makes one job of one key sent a hundred times', async () => {
     const queue = newQueue();
     const replies = await creating(
       100,
@@ -94,7 +94,7 @@ describe('group commit', async () => {
     expect((await a.get(`/api/v1/jobs?queue=${queue}&include_total=true`)).body.total).toBe(1);
   });
 
-  it('settles each completion by its own result, and fails only the one that cannot be stored', async () => {
+  it('settles each completion with its own result, and fails only the one that cannot be stored', async () => {
     const queue = newQueue();
     await createJobs(a, queue, 80);
     const leased = await lease(worker, queue, { max_jobs: 100 });

@@ -20,7 +20,7 @@ describe('an idempotency key', async () => {
   const countOf = async (key: string): Promise<unknown> =>
     (await database.query('SELECT count(*)::int AS n FROM millrace.jobs WHERE idempotency_key = $1', [key]))[0]?.n;
 
-  it('13: names the same job whatever the body says', async () => {
+  it('returns the same job whatever the body says', async () => {
     const queue = newQueue();
     const first = await create(a, 'same', { config: { queue } });
     const again = await create(a, '  same ', { task_name: 'other', payload: { x: 1 }, run_at: '2999-01-01T00:00:00Z' });
@@ -31,7 +31,7 @@ describe('an idempotency key', async () => {
     expect(await countOf('same')).toBe(1);
   });
 
-  it('13: is remembered when the job has ended, however it ended', async () => {
+  it('is still known after the job has ended, however it ended', async () => {
     const queue = newQueue();
     const done = await create(a, 'done', { config: { queue } });
     expect((await complete(worker, await leaseOne(worker, queue))).status).toBe(204);
@@ -42,14 +42,14 @@ describe('an idempotency key', async () => {
     expect((await worker.post(`/api/v1/queues/${queue}/lease`)).body.jobs).toEqual([]);
   });
 
-  it('13: belongs to its tenant', async () => {
+  it('belongs to its tenant', async () => {
     const [ours, theirs] = [await create(a, 'shared'), await create(b, 'shared')];
     expect(ours.body.job_id).not.toBe(theirs.body.job_id);
     expect(await getJob(b, theirs.body.job_id)).toMatchObject({ tenant_id: 'tenant-b', idempotency_key: 'shared' });
     expect((await create(b, 'shared')).body).toEqual(theirs.body);
   });
 
-  it('13: gives one id to fifty callers of two processes, and counts one job', async () => {
+  it('gives one id to fifty callers of two processes, and counts one job', async () => {
     const before = (await stats(one.a)).jobs_created! + (await stats(two.a)).jobs_created!;
     const replies = await Promise.all(
       Array.from({ length: 50 }, (_, i) => create(i % 2 ? one.a : two.a, 'fifty', { payload: { i } })),
@@ -60,7 +60,7 @@ describe('an idempotency key', async () => {
     expect((await stats(one.a)).jobs_created! + (await stats(two.a)).jobs_created!).toBe(before + 1);
   });
 
-  it('13: many keys raced by two processes each get one job, and everybody is told which', async () => {
+  it('raced by two processes gets one job, and every caller is told which', async () => {
     const keys = Array.from({ length: 200 }, (_, i) => `race-${i}`);
     const backwards = [...keys].reverse();
     const ask = (client: Client, order: readonly string[]) =>
@@ -68,18 +68,19 @@ describe('an idempotency key', async () => {
     const [left, right] = await Promise.all([ask(one.a, keys), ask(two.a, backwards)]);
     expect(Object.fromEntries(left)).toEqual(Object.fromEntries(right));
     const [row] = await database.query(
-      `SELECT count(*)::int AS jobs, count(DISTINCT idempotency_key)::int AS keys FROM millrace.jobs WHERE idempotency_key LIKE 'race-%'`,
+      `SELECT count(*)::int AS jobs, count(DISTINCT idempotency_key)::int AS keys
+       FROM millrace.jobs WHERE idempotency_key LIKE 'race-%'`,
     );
     expect(row).toEqual({ jobs: 200, keys: 200 });
   });
 
-  it('14: cannot be one of the service', async () => {
+  it('must not have the prefix of the service', async () => {
     const reply = await create(a, 'millrace:cron:0198c7f0-0000-7000-8000-000000000000:2030-01-01T00:00:00Z');
     expect(reply.status).toBe(400);
     expect(reply.body.code).toBe('invalid_request');
   });
 
-  it('has at most 255 characters, and none means none', async () => {
+  it('has at most 255 characters, and an empty one counts as none', async () => {
     expect((await create(a, 'x'.repeat(256))).status).toBe(400);
     expect((await create(a, 'x'.repeat(255))).status).toBe(201);
     const [first, second] = [await create(a, '   '), await create(a, '')];

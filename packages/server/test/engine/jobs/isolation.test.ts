@@ -14,7 +14,7 @@ describe('tenants', async () => {
       ['GET', `/api/v1/jobs/${id}/events`],
     ].map(([method, path]) => client.send(method!, path!));
 
-  it("11: another tenant's job is forbidden, in every state", async () => {
+  it("another tenant's job is forbidden, in every state", async () => {
     const queue = newQueue();
     const waiting = await createJob(b, newQueue());
     await createJob(b, queue);
@@ -37,12 +37,12 @@ describe('tenants', async () => {
     NOWHERE.toUpperCase(),
     'ffffffff-ffff-ffff-ffff-ffffffffffff',
     '00000000-0000-0000-0000-000000000000',
-  ])('11: an unknown id is not found: %s', async (id) => {
+  ])('an unknown id is not found: %s', async (id) => {
     for (const reply of await Promise.all(calls(a, id))) expect(reply.status).toBe(404);
   });
 
   it.each(['1', 'x', "'", '%27%3B--', '%00', '{}', `${NOWHERE}0`, NOWHERE.replaceAll('-', ''), `%7B${NOWHERE}%7D`])(
-    '11: a malformed id is not found: %s',
+    'a malformed id is not found: %s',
     async (id) => {
       for (const reply of await Promise.all(calls(a, id))) {
         expect(reply.status).toBe(404);
@@ -51,12 +51,12 @@ describe('tenants', async () => {
     },
   );
 
-  it('11: an id is found in upper case too', async () => {
+  it('an id may be in upper case', async () => {
     const id = await createJob(a, newQueue());
     expect((await getJob(a, id.toUpperCase())).id).toBe(id);
   });
 
-  it("11: another tenant's dead letter is forbidden, and cannot be replayed", async () => {
+  it("another tenant's dead letter is forbidden, and cannot be replayed", async () => {
     const queue = newQueue();
     const job = await createJob(b, queue);
     await fail(worker, await leaseOne(worker, queue), { retryable: false });
@@ -68,14 +68,14 @@ describe('tenants', async () => {
   });
 
   it.each(['x', '1.5', '-1', '99999999', '9223372036854775807', '9223372036854775808', '1e3', NOWHERE])(
-    '12: there is no dead letter %s',
+    'there is no dead letter %s',
     async (id) => {
       expect((await a.get(`/api/v1/dlq/${id}`)).status).toBe(404);
       expect((await a.post(`/api/v1/dlq/${id}/replay`)).status).toBe(404);
     },
   );
 
-  it('11: lists, totals and queues show nobody the work of others', async () => {
+  it("lists, totals and queues show only a tenant's own work", async () => {
     const queue = newQueue();
     const [ours, theirs] = [await createJob(a, queue), await createJob(b, queue)];
     for (const [client, mine] of [
@@ -86,7 +86,7 @@ describe('tenants', async () => {
       expect(body.jobs.map((job: { id: string }) => job.id)).toEqual([mine]);
       expect(body.total).toBe(1);
       const { queues } = (await client.get('/api/v1/queues')).body;
-      expect(queues.find((each: { queue: string }) => each.queue === queue)).toMatchObject({ pending: 1 });
+      expect(queues.find((depth: { queue: string }) => depth.queue === queue)).toMatchObject({ pending: 1 });
     }
   });
 
@@ -98,7 +98,7 @@ describe('tenants', async () => {
     expect(leased.map(({ job }) => job.tenant_id)).toEqual(['tenant-a', 'tenant-b']);
   });
 
-  it('15: tasks are the same for everybody, statistics are not', async () => {
+  it('all tenants see the same tasks, but each sees its own statistics', async () => {
     expect((await a.get('/api/v1/tasks')).body).toEqual({ tasks: ['echo', 'fail', 'log', 'sleep'] });
     expect((await b.get('/api/v1/tasks')).body).toEqual({ tasks: ['echo', 'fail', 'log', 'sleep'] });
     const [ours, theirs] = [await stats(a), await stats(b)];
@@ -107,7 +107,7 @@ describe('tenants', async () => {
     expect(await stats(b)).toEqual(theirs);
   });
 
-  it('15: statistics begin anew with the process', async () => {
+  it('statistics start again with the process', async () => {
     const server = await startTestServer({ config: { mode: 'api' } });
     const { database } = server;
     await createJob(server.a, newQueue());

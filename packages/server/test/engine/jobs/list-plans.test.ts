@@ -8,12 +8,12 @@ import * as kit from '../kit.js';
 import { connectLike, describePlan, explain, fill, walk, type PlanNode } from './plan-kit.js';
 
 const JOBS = 120_000;
-/** What is running at one moment stands in small tables, the only ones that may be read as a whole. */
+/** What is running is in small tables, the only ones that may be read as a whole. */
 const SMALL = ['leases', 'bundles'];
-/** As many as a few pages: where no more match, sorting them is as good as walking past the others. */
+/** A few pages: if no more rows match, sorting them is as good as walking past the others. */
 const FEW = 1_000;
 
-describe('with some hundred thousand jobs', () => {
+describe('with a hundred thousand jobs and more', () => {
   let database: TestDatabase;
   let client: pg.Client;
   let middle: { readonly id: string; readonly at: string };
@@ -32,29 +32,31 @@ describe('with some hundred thousand jobs', () => {
     await database.drop();
   });
 
-  /** What reads more than its page: a whole table, or everything that matches in order to sort it. */
+  /** Nodes that read more than their page: a whole table, or everything that matches in order to sort it. */
   const faults = (plan: PlanNode): string[] =>
     [...walk(plan)].flatMap(({ node }) => {
       const { 'Node Type': type, 'Relation Name': table } = node;
       if (type === 'Seq Scan') return SMALL.includes(table ?? '') ? [] : [`reads all of ${table}`];
       const sorts = type === 'Sort' || type === 'Incremental Sort';
-      const tables = [...walk(node)].map((each) => each.node['Relation Name']).filter((name) => name !== undefined);
+      const tables = [...walk(node)]
+        .map((visited) => visited.node['Relation Name'])
+        .filter((name) => name !== undefined);
       return sorts && node['Plan Rows'] > FEW && !tables.some((name) => SMALL.includes(name))
         ? [`sorts ${tables.join(' and ')}`]
         : [];
     });
 
-  /** What is walked from its end, though the page begins further in. */
+  /** Indexes walked from the end although the page begins further in. */
   const unbounded = (plan: PlanNode): string[] =>
     [...walk(plan)]
-      .filter(({ above }) => above.some((each) => each['Node Type'] === 'Limit'))
+      .filter(({ above }) => above.some((ancestor) => ancestor['Node Type'] === 'Limit'))
       .filter(({ node }) => !SMALL.includes(node['Relation Name'] ?? '') && node['Index Name'] !== undefined)
       .filter(({ node }) => !/\bid\b/.test(node['Index Cond'] ?? ''))
       .map(({ node }) => `walks ${node['Index Name']} from its end`);
 
   const indexOf = (plan: PlanNode): string[] =>
     [...walk(plan)]
-      .filter(({ above }) => above.some((each) => each['Node Type'] === 'Limit'))
+      .filter(({ above }) => above.some((ancestor) => ancestor['Node Type'] === 'Limit'))
       .flatMap(({ node }) => node['Index Name'] ?? []);
 
   const windows = [true, false].flatMap((ascending) => [true, false].map((further) => ({ ascending, further })));
@@ -103,11 +105,13 @@ describe('with some hundred thousand jobs', () => {
     expect(faults(counting), describePlan(counting)).toEqual([]);
   });
 
-  it('the whole API, used by a client and a worker, reads no table from end to end, and little of the indexes', async () => {
+  it('the whole API, used by a client and a worker, reads no whole table and little of the indexes', async () => {
     const read = `
-      SELECT relname AS table, coalesce(seq_tup_read, 0)::int AS by_table, (SELECT coalesce(sum(idx_tup_read), 0)::int FROM pg_stat_user_indexes i
-        WHERE i.relid = t.relid) AS by_index
-      FROM pg_stat_user_tables t WHERE schemaname = 'millrace' AND relname IN ('jobs', 'ready', 'done', 'idempotency_keys', 'dead_letters')`;
+      SELECT relname AS table, coalesce(seq_tup_read, 0)::int AS by_table,
+             (SELECT coalesce(sum(idx_tup_read), 0)::int
+              FROM pg_stat_user_indexes i WHERE i.relid = t.relid) AS by_index
+      FROM pg_stat_user_tables t
+      WHERE schemaname = 'millrace' AND relname IN ('jobs', 'ready', 'done', 'idempotency_keys', 'dead_letters')`;
     const counters = async () =>
       new Map(
         (await database.query<{ table: string; by_table: number; by_index: number }>(read)).map((row) => [
@@ -139,7 +143,7 @@ describe('with some hundred thousand jobs', () => {
     await a.get('/api/v1/queues');
     await server.stop();
 
-    // Counters are written when a connection ends; all of the server's have.
+    // A connection writes its counters when it closes, and all of the server's have closed.
     const after = await counters();
     for (const [table, now] of after) {
       expect(now.by_table - before.get(table)!.by_table, `rows of ${table} read by scans of it`).toBe(0);

@@ -19,12 +19,12 @@ describe('lists of jobs', async () => {
       created = await createJobs(a, queue, 250);
     });
 
-    it.each(['ASC', 'DESC'])('23: pages of seven, %s, show each once and in order', async (direction) => {
+    it.each(['ASC', 'DESC'])('pages of seven, %s, show each job once and in order', async (direction) => {
       const jobs = await listAll(a, `queue=${queue}&limit=7&order_by=created_at ${direction}`);
       expect(ids(jobs)).toEqual(direction === 'ASC' ? created : [...created].reverse());
     });
 
-    it('23: pages by offset show the same', async () => {
+    it('pages by offset show the same', async () => {
       const pages = await Promise.all(
         [0, 100, 200].map((offset) => list(`queue=${queue}&limit=100&offset=${offset}&order_by=created_at ASC`)),
       );
@@ -33,7 +33,7 @@ describe('lists of jobs', async () => {
       expect((await list(`queue=${queue}&offset=250`)).jobs).toEqual([]);
     });
 
-    it('24: a page that ends the list has no cursor, full or not', async () => {
+    it('the last page has no cursor, full or not', async () => {
       const full = await list(`queue=${queue}&limit=50&offset=200`);
       expect(full.jobs).toHaveLength(50);
       expect(full.has_more).toBe(false);
@@ -42,7 +42,7 @@ describe('lists of jobs', async () => {
       expect(all).toHaveLength(250);
     });
 
-    it('25: the total is a number, the same on every page, and absent unless asked for', async () => {
+    it('the total is a number, the same on every page, and absent unless requested', async () => {
       let page = await list(`queue=${queue}&limit=100&include_total=true`);
       for (let pages = 1; ; pages++) {
         expect(page.total).toBe(250);
@@ -57,14 +57,14 @@ describe('lists of jobs', async () => {
       expect((await list(`queue=no-such-queue&include_total=true`)).total).toBe(0);
     });
 
-    it('26: an offset is ignored beside a cursor', async () => {
+    it('an offset is ignored if there is a cursor', async () => {
       const first = await list(`queue=${queue}&limit=10`);
       const next = await list(`queue=${queue}&limit=10&offset=100&cursor=${first.next_cursor}`);
       expect(ids(next.jobs)).toEqual([...created].reverse().slice(10, 20));
       expect(next.offset).toBe(0);
     });
 
-    it('28: limits out of range are clamped', async () => {
+    it('limits out of range are clamped', async () => {
       const lengths = async (limit: string) => (await list(`queue=${queue}&limit=${limit}`)).jobs.length;
       expect([await lengths('0'), await lengths('-5'), await lengths('101'), await lengths('9'.repeat(30))]).toEqual([
         1, 1, 100, 100,
@@ -73,7 +73,7 @@ describe('lists of jobs', async () => {
     });
   });
 
-  it('23: pages neither skip nor repeat when jobs are added in between', async () => {
+  it('pages neither skip nor repeat when jobs are added in between', async () => {
     const queue = newQueue();
     const old = await createJobs(a, queue, 30);
     for (const direction of ['ASC', 'DESC']) {
@@ -87,13 +87,13 @@ describe('lists of jobs', async () => {
         if (added.length === 0) added = await createJobs(a, queue, 5);
         page = await list(`queue=${queue}&limit=10&order_by=created_at ${direction}&cursor=${page.next_cursor}`);
       }
-      // Newer ones come at the end of an ascending listing, and are behind us in a descending one.
+      // Newer jobs come at the end of an ascending listing, and before the start of a descending one.
       expect(seen).toEqual(direction === 'ASC' ? [...known, ...added] : [...known].reverse());
       expect(seen).toEqual(expect.arrayContaining(old));
     }
   });
 
-  it('26: the range of instants includes its beginning and not its end, to the microsecond', async () => {
+  it('the range of instants includes its start but not its end, to the microsecond', async () => {
     const queue = newQueue();
     const made: Job[] = [];
     for (let i = 0; i < 4; i++) {
@@ -111,7 +111,7 @@ describe('lists of jobs', async () => {
     expect(body.total).toBe(3);
   });
 
-  it('26: instants far from any job are as good as any', async () => {
+  it('instants far from any job are accepted', async () => {
     const queue = newQueue();
     const id = await createJob(a, queue);
     const range = async (query: string) => ids((await list(`queue=${queue}&${query}`)).jobs);
@@ -124,7 +124,7 @@ describe('lists of jobs', async () => {
     expect(await range('created_after=2000-01-01T00:00:00%2B05:30')).toEqual([id]);
   });
 
-  it('filters by every status, with and without a queue, and by nothing of another tenant', async () => {
+  it('filters by every status, with and without a queue, within the tenant', async () => {
     const queue = newQueue();
     await createJobs(a, queue, 6, { retry_delay_secs: 3600 });
     const theirs = await createJob(b, queue);
@@ -156,7 +156,7 @@ describe('lists of jobs', async () => {
     }
   });
 
-  it('27: takes the order with a plus or %20 and refuses any other', async () => {
+  it('accepts the order with a plus or %20 and refuses any other', async () => {
     const queue = newQueue();
     const made = [await createJob(a, queue), await createJob(a, queue)];
     for (const order of ['created_at+ASC', 'created_at%20ASC']) {
@@ -174,13 +174,13 @@ describe('lists of jobs', async () => {
     'WyJ4Il0',
     'W10',
     Buffer.from('["0198c7f0-0000-7000-8000-00000000000g"]').toString('base64url'),
-  ])('27: refuses the cursor %j', async (cursor) => {
+  ])('refuses the cursor %j', async (cursor) => {
     for (const path of ['jobs', 'dlq']) {
       expect((await a.get(`/api/v1/${path}?cursor=${cursor}`)).status).toBe(400);
     }
   });
 
-  it('23, 25, 27: dead letters page like jobs, newest first, with numbers for ids, and mind no status', async () => {
+  it('dead letters page like jobs, newest first, with numeric ids, and ignore a status', async () => {
     const queue = newQueue();
     await createJobs(b, queue, 12);
     const failed: string[] = [];

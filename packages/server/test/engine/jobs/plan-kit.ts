@@ -28,13 +28,20 @@ export function allStatements(): { readonly file: string; readonly statement: St
   });
 }
 
-/** A connection with the very settings of one of the product's pools. */
+/** A connection with exactly the settings of one of the product's pools. */
 export async function connectLike(database: TestDatabase, pool: 'run' | 'read'): Promise<pg.Client> {
   const db = new Database({ url: database.url, maxConnections: 3, logger: pino({ level: 'silent' }) });
-  const settings = await db[pool]<{ name: string; setting: string }>({
+  const statement = {
     name: 'settings_of_this_pool',
     text: `SELECT name, setting FROM pg_settings WHERE source = 'client' AND name <> 'application_name'`,
-  });
+  };
+  interface Setting {
+    readonly name: string;
+    readonly setting: string;
+  }
+  const settings = await (pool === 'run'
+    ? db.run<Setting>(statement)
+    : db.read<Setting>({ tenant: 't', statement, values: [] }));
   await db.close();
   const options = settings.map(({ name, setting }) => `-c ${name}=${setting.replaceAll(' ', '\\ ')}`).join(' ');
   const client = new pg.Client({ connectionString: database.url, options });
@@ -62,7 +69,7 @@ export async function explain(client: pg.Client, text: string, values?: readonly
   return rows[0]!['QUERY PLAN'][0].Plan;
 }
 
-/** A node with those above it, from the root. */
+/** A node with its ancestors, from the root. */
 export function* walk(
   node: PlanNode,
   above: readonly PlanNode[] = [],
@@ -81,11 +88,12 @@ export const describePlan = (plan: PlanNode): string =>
         'Index Cond': condition,
         Filter,
       } = node;
-      return `${'  '.repeat(above.length)}${[type, relation, index, condition, Filter && `filter ${Filter}`].filter(Boolean).join(' · ')}`;
+      const parts = [type, relation, index, condition, Filter && `filter ${Filter}`].filter(Boolean);
+      return `${'  '.repeat(above.length)}${parts.join(' · ')}`;
     })
     .join('\n');
 
-/** Jobs in every state, of many tenants and one large one, as after a day of work, plus what belongs to them. */
+/** Jobs in every state, of many tenants and one large one, as after a day of work, and what belongs to them. */
 export async function fill(database: TestDatabase, jobs: number): Promise<void> {
   await database.query(`
     INSERT INTO millrace.tenants (tenant, bucket) SELECT 'tenant-' || n, n FROM generate_series(1, 50) AS n;
@@ -93,19 +101,24 @@ export async function fill(database: TestDatabase, jobs: number): Promise<void> 
     SELECT at, n % 3, (millrace.id_prefix(at) || '8000' || lpad(to_hex(n), 12, '0'))::uuid,
            'tenant-' || (CASE WHEN n % 2 = 0 THEN 1 ELSE 1 + n % 50 END), 'queue-' || (n % 97) % 20, 'task', '{}',
            CASE WHEN n % 5 = 0 THEN 'key-' || n END
-    FROM (SELECT now() - (${jobs} - n) * interval '100 milliseconds' AS at, n FROM generate_series(1, ${jobs}) AS n) AS made;
+    FROM (
+      SELECT now() - (${jobs} - n) * interval '100 milliseconds' AS at, n FROM generate_series(1, ${jobs}) AS n
+    ) AS made;
     CREATE TEMPORARY TABLE numbered AS SELECT *, row_number() OVER (ORDER BY id) AS n FROM millrace.jobs;
     INSERT INTO millrace.ready (scheduled_at, priority, retry_count, delivery_count, id, tenant, queue)
     SELECT created_at, priority, (n % 7 = 0)::int, (n % 7 = 0)::int, id, tenant, queue FROM numbered WHERE n % 3 = 0;
     INSERT INTO millrace.leases (locked_until, started_at, retry_count, delivery_count, id, token, tenant)
     SELECT now() + interval '1 minute', now(), 0, 1, id, gen_random_uuid(), tenant FROM numbered WHERE n % 300 = 1;
     INSERT INTO millrace.done (completed_at, retry_count, delivery_count, status, id, tenant, result)
-    SELECT created_at, 0, 1, CASE WHEN n % 20 = 2 THEN 'failed' WHEN n % 20 = 3 THEN 'cancelled' ELSE 'completed' END::millrace.job_status, id, tenant,
-           CASE WHEN n % 20 NOT IN (2, 3) THEN '{}'::json END
+    SELECT created_at, 0, 1,
+           CASE n % 20 WHEN 2 THEN 'failed' WHEN 3 THEN 'cancelled' ELSE 'completed' END::millrace.job_status,
+           id, tenant, CASE WHEN n % 20 NOT IN (2, 3) THEN '{}'::json END
     FROM numbered WHERE n % 3 <> 0 AND n % 300 <> 1;
-    INSERT INTO millrace.idempotency_keys (tenant, key, job_id) SELECT tenant, idempotency_key, id FROM millrace.jobs WHERE idempotency_key IS NOT NULL;
+    INSERT INTO millrace.idempotency_keys (tenant, key, job_id)
+    SELECT tenant, idempotency_key, id FROM millrace.jobs WHERE idempotency_key IS NOT NULL;
     INSERT INTO millrace.dead_letters (created_at, job_id, reason, tenant, queue, task)
-    SELECT d.completed_at, d.id, 'non_retryable', d.tenant, 'queue', 'task' FROM millrace.done d WHERE d.status = 'failed';
+    SELECT d.completed_at, d.id, 'non_retryable', d.tenant, 'queue', 'task'
+    FROM millrace.done d WHERE d.status = 'failed';
     DROP TABLE numbered;
     ANALYZE`);
 }

@@ -7,7 +7,7 @@ describe('GET /api/v1/queues', async () => {
   const { a, b, worker } = await useTestServer({ config: { workers: 2 } });
   const queues = async (client = a): Promise<Record<string, unknown>[]> =>
     (await client.get('/api/v1/queues')).body.queues as Record<string, unknown>[];
-  const depthOf = async (queue: string) => (await queues()).find((each) => each.queue === queue);
+  const depthOf = async (queue: string) => (await queues()).find((depth) => depth.queue === queue);
 
   it('counts what is claimable, scheduled and running, and how old the oldest is', async () => {
     const queue = newQueue();
@@ -28,7 +28,7 @@ describe('GET /api/v1/queues', async () => {
 
     const leased = await lease(worker, queue, { max_jobs: 2 });
     expect(await depthOf(queue)).toMatchObject({ pending: 2, scheduled: 1, running: 2 });
-    // One waits for its retry, one is over.
+    // One waits for its retry, one has ended.
     await fail(
       worker,
       leased.find(({ job }) => job.config.retry_delay_secs === 3600)!,
@@ -38,14 +38,14 @@ describe('GET /api/v1/queues', async () => {
       leased.find(({ job }) => job.config.retry_delay_secs !== 3600)!,
     );
     expect(await depthOf(queue)).toMatchObject({ pending: 2, scheduled: 2, running: 0 });
-    expect((await queues(b)).find((each) => each.queue === queue)).toMatchObject({
+    expect((await queues(b)).find((depth) => depth.queue === queue)).toMatchObject({
       pending: 1,
       scheduled: 0,
       running: 0,
     });
   });
 
-  it('has no age where nothing can be claimed, and forgets a queue with nothing on it', async () => {
+  it('has no age if nothing can be claimed, and omits an empty queue', async () => {
     const queue = newQueue();
     const id = await createJob(a, queue, { run_at: kit.inSeconds(3600) });
     expect(await depthOf(queue)).toEqual({
@@ -57,11 +57,11 @@ describe('GET /api/v1/queues', async () => {
     });
     await kit.cancel(a, id);
     expect(await depthOf(queue)).toBeUndefined();
-    const names = (await queues()).map((each) => String(each.queue));
+    const names = (await queues()).map((depth) => String(depth.queue));
     expect(names).toEqual([...names].sort());
   });
 
-  it('15: GET /api/v1/stats counts what this process did for the tenant, each thing once', async () => {
+  it('GET /api/v1/stats counts everything this process did for the tenant once', async () => {
     const queue = newQueue();
     const [before, others] = [await stats(a), await stats(b)];
     await createJobs(a, queue, 3, { retry_delay_secs: 0, max_retries: 1 });

@@ -17,8 +17,8 @@ import {
 } from '../kit.js';
 
 /**
- * Retention runs at the start of a process whose turn it is, then every minute. A process that starts after the clock was moved by more
- * than that therefore cleans up at once.
+ * Retention runs when a process starts, if it is its turn, and then every minute. A process that starts after the clock
+ * was moved by more than that therefore cleans up at once.
  */
 describe('retention of one hour', async () => {
   const database = await cloneDatabase();
@@ -31,7 +31,7 @@ describe('retention of one hour', async () => {
     await database.drop();
   });
 
-  /** One run, waited for by a witness that must go: a job that ended longer ago than anything else. */
+  /** One run; it is over once a witness is gone, a job that ended longer ago than anything else. */
   async function clean(): Promise<void> {
     const [before] = await database.query(`SELECT last_run_at FROM millrace.loops WHERE name = 'retention'`);
     const cleaner = await startTestServer({ database, config });
@@ -39,7 +39,7 @@ describe('retention of one hour', async () => {
       const [now] = await database.query(`SELECT last_run_at FROM millrace.loops WHERE name = 'retention'`);
       return String(now?.last_run_at) !== String(before?.last_run_at);
     });
-    // Stopping waits for the run that is under way.
+    // Stopping waits for the current run.
     await cleaner.stop();
   }
 
@@ -57,7 +57,7 @@ describe('retention of one hour', async () => {
     return body.job_id as string;
   };
 
-  it('59: removes what ended before the window, of every kind, and keeps what ended within it', async () => {
+  it('removes every kind of job that ended before the window, and keeps what ended within it', async () => {
     const old = await Promise.all((['completed', 'failed', 'cancelled'] as const).map((how) => finished(how)));
     await clock.advance(3_000);
     const recent = await Promise.all((['completed', 'failed', 'cancelled'] as const).map((how) => finished(how)));
@@ -69,7 +69,7 @@ describe('retention of one hour', async () => {
     expect((await a.get(`/api/v1/jobs/${old[0]}/events`)).status).toBe(404);
   });
 
-  it('59: a dead letter outlives its job; it can be read and not replayed', async () => {
+  it('keeps a dead letter longer than its job; it can be read but not replayed', async () => {
     const [gone, replayed] = [await finished('failed'), await finished('failed')];
     const [[letter], [other]] = [await deadLettersOf(a, gone), await deadLettersOf(a, replayed)];
     expect((await a.post(`/api/v1/dlq/${other!.id}/replay`)).status).toBe(201);
@@ -78,7 +78,7 @@ describe('retention of one hour', async () => {
     expect(await exists(gone)).toBe(false);
     expect((await a.get(`/api/v1/dlq/${letter!.id}`)).body).toEqual(letter);
     expect((await a.post(`/api/v1/dlq/${letter!.id}/replay`)).status).toBe(404);
-    // Replayed and gone: that it was replayed comes first.
+    // Replayed, and its job gone: "already replayed" takes precedence.
     const again = await a.post(`/api/v1/dlq/${other!.id}/replay`);
     expect([again.status, again.body.code]).toEqual([409, 'already_replayed']);
 
@@ -87,7 +87,7 @@ describe('retention of one hour', async () => {
     expect((await a.get(`/api/v1/dlq/${letter!.id}`)).status).toBe(404);
   });
 
-  it('60: never removes a job that has not ended, however old', async () => {
+  it('never removes a job that has not ended, however old', async () => {
     const [waiting, queue, retrying] = [newQueue(), newQueue(), newQueue()];
     const ids = [
       await createJob(a, waiting),
@@ -104,7 +104,7 @@ describe('retention of one hour', async () => {
     await clean();
     const statuses = await Promise.all(ids.map(async (id) => (await getJob(a, id)).status));
     expect(statuses).toEqual(['pending', 'pending', 'running', 'retrying']);
-    // Its end, not its creation, is what counts.
+    // Its end counts, not its creation.
     expect((await complete(worker, running)).status).toBe(204);
     await clock.advance(120);
     await clean();
@@ -142,7 +142,7 @@ describe('retention of one hour', async () => {
     expect(await total()).toBe(0);
   });
 
-  it('is off unless asked for', async () => {
+  it('is off by default', async () => {
     const old = await finished('completed');
     await clock.advance(1_000_000);
     const keeper = await startTestServer({ database, config: { mode: 'api' } });
@@ -152,7 +152,7 @@ describe('retention of one hour', async () => {
   });
 });
 
-it('a process that keeps everything does not keep others from removing', async () => {
+it('a process without retention does not stop others from removing jobs', async () => {
   const database = await cloneDatabase();
   const keeper = await startTestServer({ database, config: { mode: 'api' } });
   await until(async () => (await database.query('SELECT FROM millrace.loops')).length > 0, { what: 'its first turn' });

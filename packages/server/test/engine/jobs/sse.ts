@@ -12,7 +12,7 @@ export class Events {
     this.#reader = response.body!.getReader();
   }
 
-  /** The next state, or null at the end of the stream. Comments are passed over; anything else that is not an event fails. */
+  /** The next state, or null at the end of the stream. Skips comments; fails on anything else that is not an event. */
   async next(): Promise<Job | null> {
     for (;;) {
       const end = this.#buffer.indexOf('\n\n');

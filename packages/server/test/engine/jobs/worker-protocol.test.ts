@@ -22,7 +22,7 @@ const UUID_V4 = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f
 const { a, b, worker } = await useTestServer({ config: { mode: 'api' } });
 
 describe('leasing', () => {
-  it('29: lists by priority, then scheduled_at, then created_at, a retry with the rest', async () => {
+  it('goes by priority, then scheduled_at, then created_at, retries included', async () => {
     const queue = newQueue();
     const retried = await createJob(a, queue, { config: { retry_delay_secs: 0, priority: 5 } });
     await fail(worker, await leaseOne(worker, queue));
@@ -38,7 +38,7 @@ describe('leasing', () => {
     expect([...some, ...idsOf(await lease(worker, queue, { max_jobs: 100 }))]).toEqual(order);
   });
 
-  it('30: needs no body, and then claims one job for thirty seconds without waiting', async () => {
+  it('without a body claims one job for thirty seconds without waiting', async () => {
     const queue = newQueue();
     await createJobs(a, queue, 3);
     const path = `/api/v1/queues/${queue}/lease`;
@@ -50,7 +50,7 @@ describe('leasing', () => {
     expect((await worker.send('POST', path)).body).toEqual({ jobs: [] });
   });
 
-  it('28: clamps what is out of range', async () => {
+  it('clamps numbers that are out of range', async () => {
     const queue = newQueue();
     await createJobs(a, queue, 102);
     expect(await lease(worker, queue, { max_jobs: 0 })).toHaveLength(1);
@@ -60,7 +60,7 @@ describe('leasing', () => {
     expect((await heartbeat(worker, last, 99_999)).body).toEqual({ status: 'running' });
   });
 
-  it('33: gives a new token on every claim and shows it nowhere else', async () => {
+  it('issues a new token on every claim and shows it nowhere else', async () => {
     const queue = newQueue();
     const id = await createJob(a, queue, { config: { retry_delay_secs: 0, max_retries: 5 } });
     const tokens: string[] = [];
@@ -87,11 +87,11 @@ describe('leasing', () => {
     const ids = await createJobs(a, queue, 200);
     const claims = await Promise.all(
       Array.from({ length: 16 }, async () => {
-        const mine: string[] = [];
+        const claimed: string[] = [];
         for (;;) {
           const jobs = await lease(worker, queue, { max_jobs: 7 });
-          if (jobs.length === 0) return mine;
-          mine.push(...idsOf(jobs));
+          if (jobs.length === 0) return claimed;
+          claimed.push(...idsOf(jobs));
         }
       }),
     );
@@ -114,7 +114,7 @@ describe('reporting', () => {
   };
   const stranger = (leased: kit.Leased): kit.Leased => ({ ...leased, lease_token: randomUUID() });
 
-  it('34: a wrong token is a lost lease and changes nothing', async () => {
+  it('a wrong token is a lost lease and changes nothing', async () => {
     const leased = await held();
     for (const other of [stranger(leased), { ...leased, lease_token: 'not a uuid' }, { ...leased, lease_token: '' }]) {
       for (const reply of [await complete(worker, other), await fail(worker, other), await heartbeat(worker, other)]) {
@@ -126,7 +126,7 @@ describe('reporting', () => {
     expect((await complete(worker, leased)).status).toBe(204);
   });
 
-  it('34: a token is the same in upper case', async () => {
+  it('a token may be in upper case', async () => {
     const leased = await held();
     const loud = {
       job: { ...leased.job, id: leased.job.id.toUpperCase() },
@@ -137,29 +137,24 @@ describe('reporting', () => {
     expect((await getJob(a, leased.job.id)).status).toBe('completed');
   });
 
-  it.each(['heartbeat', 'complete', 'fail'])(
-    '34: %s on an unknown job is a 404, without a token a 400',
-    async (what) => {
-      const body = { lease_token: randomUUID(), error: 'x', extend_secs: 5 };
-      for (const id of [randomUUID(), 'x', '1', '%00']) {
-        expect((await worker.post(`/api/v1/jobs/${id}/${what}`, body)).status).toBe(404);
-      }
-      const { job } = await held();
-      expect((await worker.post(`/api/v1/jobs/${job.id}/${what}`, { ...body, lease_token: undefined })).status).toBe(
-        400,
-      );
-      expect((await worker.post(`/api/v1/jobs/${job.id}/${what}`, { ...body, lease_token: 5 })).status).toBe(400);
-      expect((await worker.post(`/api/v1/jobs/${job.id}/${what}`)).status).toBe(400);
-    },
-  );
+  it.each(['heartbeat', 'complete', 'fail'])('%s on an unknown job is a 404, without a token a 400', async (what) => {
+    const body = { lease_token: randomUUID(), error: 'x', extend_secs: 5 };
+    for (const id of [randomUUID(), 'x', '1', '%00']) {
+      expect((await worker.post(`/api/v1/jobs/${id}/${what}`, body)).status).toBe(404);
+    }
+    const { job } = await held();
+    expect((await worker.post(`/api/v1/jobs/${job.id}/${what}`, { ...body, lease_token: undefined })).status).toBe(400);
+    expect((await worker.post(`/api/v1/jobs/${job.id}/${what}`, { ...body, lease_token: 5 })).status).toBe(400);
+    expect((await worker.post(`/api/v1/jobs/${job.id}/${what}`)).status).toBe(400);
+  });
 
-  it('34: a token of another job is no token of this one', async () => {
+  it('a token of another job is refused', async () => {
     const [one, two] = [await held(), await held()];
     expect((await complete(worker, { job: one.job, lease_token: two.lease_token })).status).toBe(409);
     expect((await getJob(a, one.job.id)).status).toBe('running');
   });
 
-  it('37: completing twice is fine, and the first result stands', async () => {
+  it('completing twice is accepted, and the first result is kept', async () => {
     const leased = await held();
     expect((await complete(worker, leased, { first: true })).status).toBe(204);
     const { completed_at } = await getJob(a, leased.job.id);
@@ -174,7 +169,7 @@ describe('reporting', () => {
     expect(await kit.deadLettersOf(a, leased.job.id)).toEqual([]);
   });
 
-  it('38: a heartbeat on a finished job tells its status', async () => {
+  it('a heartbeat on a finished job returns its status', async () => {
     const [done, failed, stopped] = [await held(), await held(), await held()];
     await complete(worker, done);
     await fail(worker, failed, { retryable: false });
@@ -190,7 +185,7 @@ describe('reporting', () => {
     }
   });
 
-  it('38: a heartbeat on a job that waits is a lost lease', async () => {
+  it('a heartbeat on a waiting job is a lost lease', async () => {
     const retrying = await held({ retry_delay_secs: 600 });
     await fail(worker, retrying);
     const pending = { job: { ...retrying.job, id: await createJob(b, newQueue()) }, lease_token: randomUUID() };
@@ -206,7 +201,7 @@ describe('reporting', () => {
     }
   });
 
-  it('41: a failure is retryable unless told otherwise, and its text is kept', async () => {
+  it('a failure is retryable by default, and its text is kept', async () => {
     const retried = await held({ retry_delay_secs: 600 });
     expect((await kit.report(worker, 'fail', retried, { error: 'try again' })).text).toBe('');
     expect(await getJob(a, retried.job.id)).toMatchObject({
@@ -229,7 +224,7 @@ describe('reporting', () => {
     expect((await worker.post(`/api/v1/jobs/${job.id}/fail`, { lease_token })).status).toBe(400);
   });
 
-  it('40, 46: neither the timeout nor a deadline that nobody swept yet gets in the way of a late report', async () => {
+  it('neither the timeout nor an expired lease that is not yet reclaimed prevents a late report', async () => {
     const queue = newQueue();
     await createJobs(a, queue, 3, { timeout: 1 });
     const [late, failed, revived] = (await lease(worker, queue, { max_jobs: 3, lease_secs: 30 })) as [
@@ -237,7 +232,7 @@ describe('reporting', () => {
       kit.Leased,
       kit.Leased,
     ];
-    // Past the timeout and not past the lease: remote workers are bounded by the lease alone.
+    // Past the timeout but not past the lease: remote workers are bound by the lease alone.
     const started = Date.parse(late.job.started_at!);
     await until(() => Date.now() - started > 1_300, { what: 'the timeout to be over' });
     expect((await heartbeat(worker, revived)).body).toEqual({ status: 'running' });
@@ -251,7 +246,7 @@ describe('reporting', () => {
     expect((await complete(worker, revived)).status).toBe(204);
   });
 
-  it('70: answers 204 without a body', async () => {
+  it('answers 204 without a body', async () => {
     const leased = await held();
     const reply = await complete(worker, leased);
     expect([reply.status, reply.text, reply.headers.get('content-length')]).toEqual([204, '', null]);

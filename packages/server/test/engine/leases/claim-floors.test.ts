@@ -5,6 +5,7 @@ import { ClaimFloors } from '../../../src/engine/leases/claim-floors.js';
 const QUEUE = 'q';
 const CLAIMED_MS = Date.parse('2030-01-01T00:00:10.000Z');
 const CLAIMED = '2030-01-01T00:00:10.000Z';
+const LOWEST = '1970-01-01T00:00:00.000Z';
 
 /** A queue whose exact claim, at 0, took so long, and which has then been claimed up to an instant in lane 0. */
 function slowLanes(tookMs = 20): ClaimFloors {
@@ -27,7 +28,12 @@ describe('claim floors', () => {
     const lanes = slowLanes();
     lanes.claimedUpTo(QUEUE, 7, CLAIMED_MS - 5_000);
     lanes.claimedUpTo(QUEUE, 0, CLAIMED_MS - 1_000);
-    expect(lanes.floorsFor(QUEUE, 1)).toEqual({ priorities: [7, 0], since: ['2030-01-01T00:00:05.000Z', CLAIMED] });
+    lanes.fellDueUpTo(QUEUE, CLAIMED_MS - 2_000);
+    expect(lanes.floorsFor(QUEUE, 1)).toEqual({
+      priorities: [7, 0],
+      since: ['2030-01-01T00:00:05.000Z', CLAIMED],
+      later: '2030-01-01T00:00:08.000Z',
+    });
     expect(lanes.floorsFor('another', 1)).toBeNull();
   });
 
@@ -54,8 +60,35 @@ describe('claim floors', () => {
       { priority: 0, since: CLAIMED_MS - 3_600_000 },
       { priority: 3, since: null },
     ]);
-    const [lowest, lowered] = ['1970-01-01T00:00:00.000Z', '2029-12-31T23:00:10.000Z'];
-    expect(lanes.floorsFor(QUEUE, 1)).toEqual({ priorities: [3, 0], since: [lowest, lowered] });
+    const lowered = '2029-12-31T23:00:10.000Z';
+    expect(lanes.floorsFor(QUEUE, 1)).toEqual({ priorities: [3, 0], since: [LOWEST, lowered], later: LOWEST });
+  });
+
+  it('are lowered likewise where jobs wait that were not due when they came', () => {
+    const lanes = slowLanes();
+    lanes.fellDueUpTo(QUEUE, CLAIMED_MS);
+    lanes.heard(QUEUE, [{ priority: 0, since: CLAIMED_MS - 1_000 }]);
+    expect(lanes.floorsFor(QUEUE, 1)?.later).toBe('2030-01-01T00:00:09.000Z');
+  });
+
+  it('open no lane for a job that is far from due', () => {
+    const lanes = slowLanes();
+    lanes.heard(QUEUE, [{ priority: 3, since: CLAIMED_MS + 60_000 }], CLAIMED_MS);
+    expect(lanes.floorsFor(QUEUE, 1)?.priorities).toEqual([0]);
+  });
+
+  it('are given up for a while when there are more than 64 lanes', () => {
+    const lanes = slowLanes();
+    for (let priority = 1; priority < 64; priority++) lanes.claimedUpTo(QUEUE, priority, CLAIMED_MS);
+    expect(lanes.floorsFor(QUEUE, 1)?.priorities).toHaveLength(64);
+    lanes.claimedUpTo(QUEUE, 64, CLAIMED_MS);
+    expect(lanes.floorsFor(QUEUE, 2)).toBeNull();
+    lanes.exactClaimTook(QUEUE, 10, 20);
+    lanes.claimedUpTo(QUEUE, 5, CLAIMED_MS);
+    expect(lanes.floorsFor(QUEUE, 11), 'until the next exact claim is due').toBeNull();
+    lanes.exactClaimTook(QUEUE, 1_000, 20);
+    lanes.claimedUpTo(QUEUE, 5, CLAIMED_MS);
+    expect(lanes.floorsFor(QUEUE, 1_001)?.priorities).toEqual([5]);
   });
 
   it('are given up when the news does not say where to look', () => {

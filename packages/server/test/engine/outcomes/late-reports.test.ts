@@ -5,7 +5,7 @@ import { startTestServer } from '../../support/server.js';
 import type { Leased } from '../kit.js';
 import { complete, createJob, fail, getJob, heartbeat, leaseOne, newQueue } from '../kit.js';
 
-describe('a lease past its deadline that nobody swept yet', async () => {
+describe('an expired lease that has not been reclaimed yet', async () => {
   const database = await cloneDatabase();
   const clock = await controlClock(database);
   const server = await startTestServer({ database, config: { mode: 'api' } });
@@ -15,7 +15,7 @@ describe('a lease past its deadline that nobody swept yet', async () => {
     await database.drop();
   });
 
-  /** Moves the clock beyond the lease and acts. A sweep may come between the two; then the answer says so, and it is tried again. */
+  /** Moves the clock past the lease and acts. If a sweep comes between the two, the answer says so: try again. */
   async function actLate(act: (leased: Leased) => Promise<{ readonly status: number }>): Promise<Leased> {
     for (let tries = 0; tries < 5; tries++) {
       const queue = newQueue();
@@ -30,18 +30,18 @@ describe('a lease past its deadline that nobody swept yet', async () => {
     throw new Error('a sweep came between five times in a row');
   }
 
-  it('40: is still held: complete lands', async () => {
+  it('is still held: complete is accepted', async () => {
     const { job } = await actLate((leased) => complete(worker, leased, { late: true }));
     expect(await getJob(a, job.id)).toMatchObject({ status: 'completed', result: { late: true }, retry_count: 0 });
   });
 
-  it('40: is still held: fail lands, with its own error', async () => {
+  it('is still held: fail is accepted, with its own error', async () => {
     const { job } = await actLate((leased) => fail(worker, leased, { error: 'my own' }));
     expect(await getJob(a, job.id)).toMatchObject({ status: 'retrying', error_message: 'my own', retry_count: 1 });
   });
 
-  it('40: is still held: a heartbeat revives it', async () => {
-    const leased = await actLate((each) => heartbeat(worker, each, 3600));
+  it('is still held: a heartbeat revives it', async () => {
+    const leased = await actLate((leasedJob) => heartbeat(worker, leasedJob, 3600));
     expect((await complete(worker, leased)).status).toBe(204);
     expect(await getJob(a, leased.job.id)).toMatchObject({ status: 'completed', delivery_count: 1 });
   });

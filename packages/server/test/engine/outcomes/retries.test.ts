@@ -14,7 +14,7 @@ describe('retries', async () => {
     await database.drop();
   });
 
-  /** Fails the next attempt; the seconds from the failure to the retry, at least and at most. */
+  /** Fails the next attempt; returns the least and the most seconds from the failure to the retry. */
   async function failOnce(queue: string): Promise<{ readonly atLeast: number; readonly atMost: number }> {
     const leased = await leaseOne(worker, queue);
     const before = await clock.now();
@@ -30,40 +30,37 @@ describe('retries', async () => {
     ['exponential', [10, 20, 40, 55]],
     ['linear', [10, 20, 30, 40]],
     ['fixed', [10, 10, 10, 10]],
-  ] as const)(
-    '43: %s: waits as configured, up to the cap, and is not claimable before',
-    async (retry_backoff, delays) => {
-      const queue = newQueue();
-      const config = {
-        retry_backoff,
-        retry_delay_secs: 10,
-        retry_max_delay_secs: 55,
-        jitter_factor: 0,
-        max_retries: 9,
-      };
-      const id = await createJob(a, queue, { config });
-      for (const [n, delay] of delays.entries()) {
-        const { atLeast, atMost } = await failOnce(queue);
-        expect(atLeast).toBeLessThanOrEqual(delay);
-        expect(atMost).toBeGreaterThanOrEqual(delay);
-        expect((await getJob(a, id)).retry_count).toBe(n + 1);
-        expect(await lease(worker, queue)).toEqual([]);
-        await clock.advance(delay);
-      }
-      const last = await leaseOne(worker, queue);
-      expect(last.job).toMatchObject({ status: 'running', next_retry_at: null, error_message: 'broken' });
-      expect((await complete(worker, last)).status).toBe(204);
-      expect(await getJob(a, id)).toMatchObject({
-        status: 'completed',
-        retry_count: 4,
-        delivery_count: 5,
-        next_retry_at: null,
-        error_message: 'broken',
-      });
-    },
-  );
+  ] as const)('%s: waits as configured, up to the cap, and is not claimable earlier', async (retry_backoff, delays) => {
+    const queue = newQueue();
+    const config = {
+      retry_backoff,
+      retry_delay_secs: 10,
+      retry_max_delay_secs: 55,
+      jitter_factor: 0,
+      max_retries: 9,
+    };
+    const id = await createJob(a, queue, { config });
+    for (const [n, delay] of delays.entries()) {
+      const { atLeast, atMost } = await failOnce(queue);
+      expect(atLeast).toBeLessThanOrEqual(delay);
+      expect(atMost).toBeGreaterThanOrEqual(delay);
+      expect((await getJob(a, id)).retry_count).toBe(n + 1);
+      expect(await lease(worker, queue)).toEqual([]);
+      await clock.advance(delay);
+    }
+    const last = await leaseOne(worker, queue);
+    expect(last.job).toMatchObject({ status: 'running', next_retry_at: null, error_message: 'broken' });
+    expect((await complete(worker, last)).status).toBe(204);
+    expect(await getJob(a, id)).toMatchObject({
+      status: 'completed',
+      retry_count: 4,
+      delivery_count: 5,
+      next_retry_at: null,
+      error_message: 'broken',
+    });
+  });
 
-  it('43: jitter spreads the delays around the cap, below and above it', async () => {
+  it('jitter spreads the delays around the cap, below and above it', async () => {
     const delays: number[] = [];
     for (let i = 0; i < 30; i++) {
       const queue = newQueue();
@@ -73,13 +70,13 @@ describe('retries', async () => {
       expect(atLeast).toBeLessThanOrEqual(150);
       delays.push(atLeast);
     }
-    // Thirty uniform draws all on one side of the middle: once in 500 million runs.
+    // Thirty uniform draws are all on one side of the middle once in 500 million runs.
     expect(Math.min(...delays)).toBeLessThan(100);
     expect(Math.max(...delays)).toBeGreaterThan(100);
     expect(new Set(delays.map((delay) => delay.toFixed(2))).size).toBeGreaterThan(20);
   });
 
-  it('44: three retries are four deliveries, then one dead letter', async () => {
+  it('three retries make four deliveries, then one dead letter', async () => {
     const queue = newQueue();
     const id = await createJob(a, queue, { config: { max_retries: 3, retry_delay_secs: 0 } });
     for (let delivery = 1; delivery <= 4; delivery++) {
@@ -99,7 +96,7 @@ describe('retries', async () => {
     expect(await deadLettersOf(a, id)).toMatchObject([{ reason: 'max_attempts_exceeded', error_message: 'failure 4' }]);
   });
 
-  it('44: no retries is a single attempt', async () => {
+  it('no retries means a single attempt', async () => {
     const queue = newQueue();
     const id = await createJob(a, queue, { config: { max_retries: 0 } });
     await fail(worker, await leaseOne(worker, queue));
@@ -107,7 +104,7 @@ describe('retries', async () => {
     expect(await deadLettersOf(a, id)).toHaveLength(1);
   });
 
-  it('42: next_retry_at is set while retrying and at no other time', async () => {
+  it('next_retry_at is set while retrying and at no other time', async () => {
     const queue = newQueue();
     const id = await createJob(a, queue, { config: { retry_delay_secs: 0, max_retries: 1 } });
     const seen: [string, boolean][] = [];

@@ -3,8 +3,8 @@ import { KEY_A, useTestServer, WORKER_TOKEN } from '../../support/server.js';
 import { createJobs, deadLettersOf, getJob, lease, newQueue, type Leased } from '../kit.js';
 import { pipeline, type PipelinedRequest } from '../pipeline.js';
 
-/** Reports on one job that reach the server at the same moment, and so may stand in one statement: one takes effect, the others know. */
-describe('two ends of one job at the same moment', async () => {
+/** Reports on one job that arrive together and may share a statement: one takes effect, and the others are told. */
+describe('two outcomes of one job at the same moment', async () => {
   const { a, worker, url } = await useTestServer({ config: { mode: 'api' } });
 
   const cancelling = ({ job }: Leased): PipelinedRequest => ({
@@ -22,12 +22,12 @@ describe('two ends of one job at the same moment', async () => {
     return lease(worker, queue, { max_jobs: count });
   };
 
-  it('a cancellation that was acknowledged holds, whatever the worker reported beside it', async () => {
+  it('an acknowledged cancellation holds, whatever the worker reported meanwhile', async () => {
     const leased = await held(40);
     const replies = await pipeline(
       url,
-      leased.flatMap((each, i) => {
-        const pair = [cancelling(each), reporting('fail', each, { error: 'x', retryable: i % 4 < 2 })];
+      leased.flatMap((leasedJob, i) => {
+        const pair = [cancelling(leasedJob), reporting('fail', leasedJob, { error: 'x', retryable: i % 4 < 2 })];
         return i % 2 ? pair : pair.reverse();
       }),
     );
@@ -35,18 +35,18 @@ describe('two ends of one job at the same moment', async () => {
       const pair = replies.slice(2 * i, 2 * i + 2).map(({ status }) => status);
       const [cancelled, failed] = i % 2 ? pair : pair.reverse();
       const { status } = await getJob(a, job.id);
-      // Cancelling goes on until it has acted, so only an end of the job before it can stop it.
+      // Cancelling retries until it has acted, so only an earlier end of the job can prevent it.
       if (cancelled === 204) expect(status).toBe('cancelled');
       else expect([cancelled, failed, status]).toEqual([409, 204, 'failed']);
       expect(await deadLettersOf(a, job.id)).toHaveLength(status === 'failed' ? 1 : 0);
     }
   });
 
-  it('of two failures one consumes budget, and the other is told that the lease is gone', async () => {
+  it('one of two failures uses a retry, and the other is told that the lease is lost', async () => {
     const leased = await held(20, { max_retries: 5 });
     const replies = await pipeline(
       url,
-      leased.flatMap((each) => [1, 2].map((n) => reporting('fail', each, { error: `number ${n}` }))),
+      leased.flatMap((leasedJob) => [1, 2].map((n) => reporting('fail', leasedJob, { error: `number ${n}` }))),
     );
     for (const [i, { job }] of leased.entries()) {
       const pair = replies.slice(2 * i, 2 * i + 2);
@@ -60,12 +60,15 @@ describe('two ends of one job at the same moment', async () => {
     }
   });
 
-  it('of a completion and a failure one takes effect, and the other changes nothing', async () => {
+  it('either the completion or the failure takes effect, and the other changes nothing', async () => {
     const leased = await held(20, { max_retries: 0 });
     await pipeline(
       url,
-      leased.flatMap((each, i) => {
-        const pair = [reporting('complete', each, { result: { i } }), reporting('fail', each, { error: 'x' })];
+      leased.flatMap((leasedJob, i) => {
+        const pair = [
+          reporting('complete', leasedJob, { result: { i } }),
+          reporting('fail', leasedJob, { error: 'x' }),
+        ];
         return i % 2 ? pair : pair.reverse();
       }),
     );
@@ -77,13 +80,15 @@ describe('two ends of one job at the same moment', async () => {
     }
   });
 
-  it('a report under a wrong token beside one under the right token does not get in its way', async () => {
+  it('a report under a wrong token does not affect one under the right token', async () => {
     const leased = await held(10);
     const replies = await pipeline(
       url,
-      leased.flatMap((each, i) => {
-        const stranger = { ...each, lease_token: '00000000-0000-4000-8000-000000000000' };
-        const pair = [stranger, each].map((who) => reporting('fail', who, { error: who === each ? 'mine' : 'theirs' }));
+      leased.flatMap((leasedJob, i) => {
+        const stranger = { ...leasedJob, lease_token: '00000000-0000-4000-8000-000000000000' };
+        const pair = [stranger, leasedJob].map((who) =>
+          reporting('fail', who, { error: who === leasedJob ? 'mine' : 'theirs' }),
+        );
         return i % 2 ? pair : pair.reverse();
       }),
     );

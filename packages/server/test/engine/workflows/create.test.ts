@@ -1,3 +1,4 @@
+import { WORKFLOW_MAX_DEPENDENCIES } from '@millrace/contract';
 import { describe, expect, it } from 'vitest';
 import { TENANT_A, useTestServer } from '../../support/server.js';
 import { chain, polls, hand, step } from './kit.js';
@@ -95,7 +96,7 @@ describe('creating a workflow', () => {
     });
   });
 
-  it('62: gives only the roots a job', async () => {
+  it('gives only the roots a job', async () => {
     const id = await workflows.create([step('r1'), step('mid', ['r1']), step('r2'), step('end', ['mid', 'r2'])]);
     const steps = await workflows.steps(id);
     expect(steps.map(({ name, status }) => [name, status])).toEqual([
@@ -108,7 +109,7 @@ describe('creating a workflow', () => {
     expect(Object.keys(steps[0]!)).toEqual(['name', 'status', 'job_id']);
   });
 
-  it('22: runs every step on the default queue with its own task, configuration, payload and metadata', async () => {
+  it('runs every step on the default queue with its own task, configuration, payload and metadata', async () => {
     const id = await workflows.create([
       {
         name: 'one',
@@ -226,7 +227,7 @@ it('is described with everything else', async () => {
   expect(components.schemas.WorkflowStepInput.properties.on_failure.enum).toEqual(['halt', 'skip', 'continue', null]);
 });
 
-describe('61: refused', () => {
+describe('refused', () => {
   const valid = { name: 'w', steps: chain('x', 'y') };
   const withStep = (more: object): object => ({ name: 'w', steps: [step('x'), { ...step('y', ['x']), ...more }] });
   const withConfig = (config: unknown): object => withStep({ config });
@@ -316,6 +317,18 @@ describe('61: refused', () => {
   it('more than a thousand dependencies, before each of them is looked at', async () => {
     const depends_on = Array.from({ length: 1001 }, () => 7);
     await refused(withStep({ depends_on }), 'steps[1].depends_on', /at most 1000/);
+  });
+
+  it('more dependencies in all than a workflow may have, with the limit and the step that exceeds it', async () => {
+    const layer = Array.from({ length: 150 }, (_, n) => `n${n}`);
+    const steps = [...layer.map((name) => step(name)), ...layer.map((name) => step(`after ${name}`, layer))];
+    const { status, body } = await a.post('/api/v1/workflows', { name: 'w', steps });
+    expect(status).toBe(400);
+    const message = `a workflow may have at most ${WORKFLOW_MAX_DEPENDENCIES} dependencies, all steps together`;
+    const excess = 150 + Math.floor(WORKFLOW_MAX_DEPENDENCIES / 150);
+    expect(body).toMatchObject({ error: message, details: [{ path: `steps[${excess}].depends_on`, message }] });
+    const fitting = steps.slice(0, excess);
+    expect((await a.post('/api/v1/workflows', { name: 'w', steps: fitting })).status).toBe(201);
   });
 
   it('a million wrong dependencies, with one word about the first', async () => {

@@ -1,8 +1,9 @@
+import { WORKFLOW_MAX_DEPENDENCIES, WORKFLOW_STEP_LIMITS } from '@millrace/contract';
 import { describe, expect, it } from 'vitest';
 import { useTestServer } from '../../support/server.js';
 import { polls, hand, step } from './kit.js';
 
-describe('66: the diagram of a workflow', async () => {
+describe('the diagram of a workflow', async () => {
   const { a, worker } = await useTestServer({ config: { mode: 'api' } });
   const mine = polls(a);
   const remote = hand(worker);
@@ -15,7 +16,7 @@ describe('66: the diagram of a workflow', async () => {
   };
   const isColour = (line: string): boolean => line.startsWith('classDef');
 
-  it('has the steps in the order of their definition, and an arrow a dependency', async () => {
+  it('has the steps in the order of their definition, and one arrow per dependency', async () => {
     const id = await mine.create([
       step('join', ['left', 'right']),
       step('left'),
@@ -51,5 +52,32 @@ describe('66: the diagram of a workflow', async () => {
       ...['completed', 'failed', 'skipped', 'cancelled', 'running', 'pending'],
     ]);
     expect(lines.filter(isColour)).toHaveLength(6);
+  });
+
+  const name = (n: number, filler: string): string => `${n}`.padStart(3, '0').padEnd(255, filler);
+  /** As many steps and dependencies as a workflow may have: each step but the first depends on up to 21 of those before it. */
+  const largest = (nameOf: (n: number) => string): object[] => {
+    let left = WORKFLOW_MAX_DEPENDENCIES;
+    return Array.from({ length: WORKFLOW_STEP_LIMITS.maximum }, (_, n) => {
+      const count = Math.min(21, n, left);
+      left -= count;
+      return step(
+        nameOf(n),
+        Array.from({ length: count }, (_, k) => nameOf(n - 1 - k)),
+      );
+    });
+  };
+
+  it.each([
+    ['short words', (n: number) => `step${n}`],
+    ['words as long as an id may be', (n: number) => `w${n}`.padEnd(64, 'w')],
+    ['long words', (n: number) => `w${n}`.padEnd(255, 'w')],
+    ['letters of three bytes', (n: number) => name(n, '歩')],
+    ['signs that are written as entities', (n: number) => name(n, '"')],
+  ])('of the largest workflow there can be is shorter than a megabyte, with names of %s', async (_, nameOf) => {
+    const { diagram } = (await a.get(`/api/v1/workflows/${await mine.create(largest(nameOf))}/diagram`)).body;
+    expect(Buffer.byteLength(diagram)).toBeLessThan(1024 * 1024);
+    expect(diagram.match(/ --> /g)).toHaveLength(WORKFLOW_MAX_DEPENDENCIES);
+    expect(diagram.match(/:::pending/g)).toHaveLength(WORKFLOW_STEP_LIMITS.maximum);
   });
 });

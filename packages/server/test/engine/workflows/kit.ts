@@ -1,3 +1,4 @@
+import { TERMINAL_WORKFLOW_STATUSES } from '@millrace/contract';
 import { expect } from 'vitest';
 import type { Client, Reply } from '../../support/client.js';
 
@@ -22,7 +23,7 @@ export interface Desk {
   cancelJob(id: string, step: string): Promise<void>;
 }
 
-export const TERMINAL = ['completed', 'failed', 'partially_failed', 'cancelled'];
+export const TERMINAL: readonly string[] = TERMINAL_WORKFLOW_STATUSES;
 
 export function polls(client: Client): Desk {
   const steps = async (id: string): Promise<ShownStep[]> =>

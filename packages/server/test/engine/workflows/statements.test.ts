@@ -32,14 +32,21 @@ describe('the cost of outcomes', async () => {
     };
   const watched = {
     run: logged(db.run),
-    read: logged(db.read),
+    read: db.read,
     transaction: <T>(body: (run: Execute) => Promise<T>) => db.transaction((run) => body(logged(run))),
   } as unknown as Database;
   const silent = new Proxy({}, { get: () => () => undefined }) as EngineMetrics;
 
   /** A process of its own, that knows nothing of what others read before. */
   const engine = (): EngineParts =>
-    createEngine({ db: watched, metrics: silent, tasks: [], defaultQueue: 'default', ready: async () => true });
+    createEngine({
+      db: watched,
+      metrics: silent,
+      tasks: [],
+      defaultQueue: 'default',
+      maxPayloadBytes: 4 * 1024 * 1024,
+      ready: async () => true,
+    });
   const first = engine();
 
   const spec = (name: string, dependsOn: readonly string[] = []): StepSpec => ({
@@ -53,7 +60,7 @@ describe('the cost of outcomes', async () => {
     const all: LeasedJob[] = [];
     for (;;) {
       const slots = Array.from({ length: 500 }, () => ({ token: randomUUID(), leaseSecs: 600 }));
-      const claimed = await first.claimer.claim('default', separateSlots(slots));
+      const { jobs: claimed } = await first.claimer.claim('default', separateSlots(slots));
       all.push(...claimed);
       if (claimed.length < 500) return all;
     }

@@ -69,12 +69,12 @@ describe('credentials', async () => {
     }
   });
 
-  it('looks at the token before the body', async () => {
+  it('checks the token before the body', async () => {
     const reply = await as('wrong').post('/api/v1/jobs', '{"broken');
     expect(reply.status).toBe(401);
   });
 
-  it('never reads the body of a caller it does not know', async () => {
+  it('never reads the body of an unknown caller', async () => {
     const reply = await as('wrong').send('POST', '/api/v1/jobs', {
       body: 'x',
       headers: { 'content-type': 'text/html' },
@@ -82,26 +82,26 @@ describe('credentials', async () => {
     expect(reply.status).toBe(401);
   });
 
-  it('takes the scheme word in any case', async () => {
+  it('accepts the scheme in any case', async () => {
     for (const scheme of ['bearer', 'BEARER', 'BeArEr']) {
       expect((await send(`${scheme} ${KEY_A}`, 'GET', '/api/v1/tasks')).status).toBe(200);
     }
   });
 
-  it('knows the tenant by its key', async () => {
+  it('identifies the tenant by its key', async () => {
     await as(KEY_A).get('/api/v1/stats');
     expect(engine.last('system.stats')).toEqual(['tenant-a']);
     await as(KEY_B).get('/api/v1/stats');
     expect(engine.last('system.stats')).toEqual(['tenant-b']);
   });
 
-  it('needs no token for the probes and the documentation, and minds none', async () => {
+  it('needs no token for the probes and the documentation, and ignores one', async () => {
     for (const path of ['/health', '/ready', '/docs', '/openapi.json']) {
       for (const client of [nobody, as('garbage')]) expect((await client.get(path)).status).toBe(200);
     }
   });
 
-  it('asks for a credential before it says that a path does not exist', async () => {
+  it('requires a credential before it says that a path does not exist', async () => {
     expect((await nobody.get('/api/v1/nowhere')).status).toBe(401);
     expect((await nobody.post('/api/v1/nowhere', '{"broken')).status).toBe(401);
     for (const client of [as(KEY_A), worker]) {
@@ -131,7 +131,7 @@ describe('credentials', async () => {
       expect(engine.last('system.stats')).toEqual(['acme']);
     });
 
-    it('works again and again, and for each token by itself', async () => {
+    it('works repeatedly, and for each token separately', async () => {
       const tokens = [await sign({ sub: 'one', exp: now() + 60 }), await sign({ sub: 'two', exp: now() + 60 })];
       for (const token of [...tokens, ...tokens]) {
         expect(await status(token)).toBe(200);
@@ -175,7 +175,7 @@ describe('credentials', async () => {
       expect(await status(token)).toBe(401);
     });
 
-    it('is refused when changed after signing', async () => {
+    it('is refused if changed after signing', async () => {
       const [head, , signature] = (await sign({ sub: 'acme', exp: now() + 60 })).split('.');
       const claims = Buffer.from(JSON.stringify({ sub: 'other', exp: now() + 60 })).toString('base64url');
       expect(await status(`${head}.${claims}.${signature}`)).toBe(401);
@@ -183,10 +183,10 @@ describe('credentials', async () => {
   });
 });
 
-describe('a JWT that was verified before', () => {
+describe('a JWT that has been verified', () => {
   afterEach(() => vi.useRealTimers());
 
-  it('ends with its exp all the same', async () => {
+  it('still expires', async () => {
     const { as, close } = await startApp();
     const token = await sign({ sub: 'acme', exp: now() + 30 });
     const status = async (): Promise<number> => (await as(token).get('/api/v1/stats')).status;
@@ -200,7 +200,7 @@ describe('a JWT that was verified before', () => {
 });
 
 describe('only static keys', () => {
-  it('takes no JWT', async () => {
+  it('accept no JWT', async () => {
     const auth = { dev: false, apiKeys: new Map([[KEY_A, 'tenant-a']]), jwtSecret: null, workerToken: WORKER_TOKEN };
     const { as, close } = await startApp({ auth });
     expect((await as(await sign({ sub: 'acme', exp: now() + 60 })).get('/api/v1/stats')).status).toBe(401);
@@ -223,16 +223,16 @@ describe('development mode', async () => {
   const auth = { dev: true, apiKeys: new Map([[KEY_A, 'tenant-a']]), jwtSecret: null, workerToken: WORKER_TOKEN };
   const { as, nobody, engine, url } = await useApp({ auth });
 
-  it.each(['anything', KEY_A, WORKER_TOKEN])('takes any token for tenant1: %s', async (token) => {
+  it.each(['anything', KEY_A, WORKER_TOKEN])('accepts any token as tenant1: %s', async (token) => {
     expect((await as(token).get('/api/v1/stats')).status).toBe(200);
     expect(engine.last('system.stats')).toEqual(['tenant1']);
   });
 
-  it('takes any token on worker routes', async () => {
+  it('accepts any token on worker routes', async () => {
     expect((await as('anything').post('/api/v1/queues/q/lease')).body).toEqual({ jobs: [] });
   });
 
-  it('still needs a token', async () => {
+  it('still requires a token', async () => {
     expect((await nobody.get('/api/v1/stats')).status).toBe(401);
     expect((await nobody.post('/api/v1/queues/q/lease')).status).toBe(401);
     expect((await fetch(`${url}/api/v1/stats`, { headers: { authorization: 'Bearer  ' } })).status).toBe(401);

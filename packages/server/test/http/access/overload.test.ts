@@ -4,7 +4,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { until } from '../../support/until.js';
 import { JOB_ID, jobRecord, KEY_A, LEASE_TOKEN, startApp, type TestApp, type TestAppOptions } from '../harness.js';
 
-/** Calls of the engine that do not end before the test says so: exactly as much is under way as the test wants. */
+/** Engine calls that end only when the test says so, so that it controls exactly how much is in flight. */
 function holding() {
   const held: (() => void)[] = [];
   return {
@@ -42,7 +42,7 @@ const shed = async ({ metrics }: TestApp, load: string): Promise<number> =>
     new RegExp(`^millrace_requests_shed_total\\{load="${load}"\\} (\\d+)`, 'm').exec(await metrics.text())?.[1] ?? 0,
   );
 
-describe('with as much new work under way as there is room for', () => {
+describe('at the limit of new work', () => {
   it.each([
     ['POST', '/jobs', create],
     ['POST', '/jobs/batch', { jobs: [create] }],
@@ -67,7 +67,7 @@ describe('with as much new work under way as there is room for', () => {
     work.letGo();
   });
 
-  it('so is a lease, and who asked is told apart first', async () => {
+  it('a lease is shed too, after authentication', async () => {
     const { app, work } = await startFull();
     expect((await app.worker.post('/api/v1/queues/q/lease')).status).toBe(503);
     expect((await app.nobody.post('/api/v1/jobs', create)).status).toBe(401);
@@ -77,7 +77,7 @@ describe('with as much new work under way as there is room for', () => {
     work.letGo();
   });
 
-  it('what ends work is let in, and probes are', async () => {
+  it('reports and probes are admitted', async () => {
     const { app, work } = await startFull();
     for (const what of ['heartbeat', 'complete', 'fail'])
       expect((await app.worker.post(`/api/v1/jobs/${JOB_ID}/${what}`, report)).status).toBeLessThan(300);
@@ -88,7 +88,7 @@ describe('with as much new work under way as there is room for', () => {
     work.letGo();
   });
 
-  it('it takes new work again as soon as there is room', async () => {
+  it('new work is admitted again as soon as there is room', async () => {
     const { app, work, answers } = await startFull();
     expect((await app.a.get('/api/v1/jobs')).status).toBe(503);
     expect(await shed(app, 'new')).toBe(1);
@@ -98,7 +98,7 @@ describe('with as much new work under way as there is room for', () => {
     expect(await app.metrics.text()).toMatch(/^millrace_requests_in_flight\{load="new"\} 0$/m);
   });
 
-  it('refuses a body before it is sent', async () => {
+  it('a body is refused before it is sent', async () => {
     const { app, work } = await startFull();
     const socket = connect(app.port, '127.0.0.1');
     const head = ['POST /api/v1/jobs HTTP/1.1', 'Host: x', `Authorization: Bearer ${KEY_A}`, 'Content-Length: 1000000'];
@@ -110,8 +110,8 @@ describe('with as much new work under way as there is room for', () => {
   });
 });
 
-describe('the room', () => {
-  it('is not given back by a client that leaves before the work is done', async () => {
+describe('the limit', () => {
+  it('still counts a request whose client leaves before the work is done', async () => {
     const work = holding();
     const app = await start({ maxInFlight: 1, engine: { jobs: { create: work.hold(JOB_ID) } } });
     const leaving = new AbortController();
@@ -127,7 +127,7 @@ describe('the room', () => {
     await until(async () => (await app.a.get('/api/v1/jobs')).status === 200);
   });
 
-  it('is given back by a client that leaves in the middle of its request', async () => {
+  it('no longer counts a client that leaves in the middle of its request', async () => {
     const app = await start({ maxInFlight: 1 });
     const socket = connect(app.port, '127.0.0.1');
     const head = ['POST /api/v1/jobs HTTP/1.1', 'Host: x', `Authorization: Bearer ${KEY_A}`, 'Content-Length: 100'];
@@ -137,7 +137,7 @@ describe('the room', () => {
     await until(async () => (await app.a.get('/api/v1/jobs')).status === 200, { what: 'its room' });
   });
 
-  it('is given back by requests that are refused', async () => {
+  it('does not count refused requests', async () => {
     const app = await start({ maxInFlight: 1 });
     for (const body of [{}, '{', { ...create, run_at: 'soon' }])
       expect((await app.a.post('/api/v1/jobs', body)).status).toBe(400);
@@ -145,21 +145,21 @@ describe('the room', () => {
     expect((await app.a.post('/api/v1/jobs', create)).status).toBe(201);
   });
 
-  it('is taken by large bodies as by many small ones', async () => {
-    // Each counts as four of sixteen: one, and one more for each 16 KiB.
+  it('counts a large body like many small ones', async () => {
+    // Each counts as four of sixteen: one, plus one per 16 KiB.
     const large = { ...create, payload: { text: 'x'.repeat(50_000) } };
     const { app, work } = await startFull(16, large, 4);
     expect((await app.a.post('/api/v1/jobs', create)).status).toBe(503);
     work.letGo();
   });
 
-  it('is enough for one request of any size', async () => {
+  it('admits one request of any size', async () => {
     const app = await start({ maxInFlight: 1 });
     const huge = { ...create, payload: { text: 'x'.repeat(1_000_000) } };
     expect((await app.a.post('/api/v1/jobs', huge)).status).toBe(201);
   });
 
-  it('is not taken by those who wait', async () => {
+  it('does not count waiting lease calls', async () => {
     const work = holding();
     const app = await start({ maxInFlight: 1, engine: { worker: { lease: work.hold([]) } } });
     const polls = Array.from({ length: 5 }, () => app.worker.post('/api/v1/queues/q/lease', { wait_secs: 30 }));
@@ -169,7 +169,7 @@ describe('the room', () => {
     for (const poll of await Promise.all(polls)) expect(poll.status).toBe(200);
   });
 
-  it('ends for reports as well, much later', async () => {
+  it('exists for reports as well, but is much higher', async () => {
     const work = holding();
     const app = await start({ maxInFlight: 2, engine: { worker: { complete: work.hold(undefined) } } });
     const path = `/api/v1/jobs/${JOB_ID}`;
@@ -184,7 +184,7 @@ describe('the room', () => {
 });
 
 describe('refusals', () => {
-  it('are given at once, but of a storm of them most are given later', async () => {
+  it('are sent at once, but in a storm most of them are delayed', async () => {
     const { app, work } = await startFull();
     const answered: number[] = [];
     const startedAt = performance.now();
@@ -194,7 +194,7 @@ describe('refusals', () => {
         answered.push(performance.now() - startedAt);
       }),
     );
-    // Timers are never early: whatever the machine is busy with, who was put off waited a second.
+    // Timers are never early: however busy the machine is, a delayed caller has waited a second.
     expect(answered.filter((ms) => ms >= 1_000).length).toBeGreaterThan(0);
     expect(answered[0]).toBeLessThan(answered.at(-1)! - 500);
     expect(await shed(app, 'new')).toBe(300);
@@ -203,7 +203,7 @@ describe('refusals', () => {
 });
 
 describe('connections', () => {
-  it('are closed beyond the bound, and counted', async () => {
+  it('beyond the limit are closed, and counted', async () => {
     const app = await start({ maxConnections: 2 });
     const open = [connect(app.port, '127.0.0.1'), connect(app.port, '127.0.0.1')];
     const served = (): Promise<number> => new Promise((resolve) => app.app.server.getConnections((_, n) => resolve(n)));

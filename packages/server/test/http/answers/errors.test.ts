@@ -34,26 +34,26 @@ describe('what the engine throws', async () => {
     expect(reply.headers.get('content-type')).toMatch(/^application\/json/);
   });
 
-  it('says when to come back if the database is out of reach', async () => {
+  it('says when to retry if the database cannot be reached', async () => {
     thrown = new MillraceError('unavailable', 'the database is out of reach');
     expect(Number((await a.get('/api/v1/jobs/x')).headers.get('retry-after'))).toBeGreaterThan(0);
   });
 
-  it('shows nothing of a fault of its own', async () => {
+  it('reveals nothing about an internal fault', async () => {
     thrown = new Error('password=hunter2');
     const reply = await a.get('/api/v1/jobs/x');
     expect([reply.status, reply.body.code]).toEqual([500, 'internal']);
     expect(reply.text).not.toContain('hunter2');
   });
 
-  it('is not fooled by a status that a foreign error claims', async () => {
+  it('ignores a status that a foreign error claims', async () => {
     thrown = Object.assign(new Error('odd'), { statusCode: 200 });
     expect((await a.get('/api/v1/jobs/x')).status).toBe(500);
   });
 });
 
 describe('faults', () => {
-  it('are logged with the name of their request', async () => {
+  it('are logged with the id of their request', async () => {
     const lines: string[] = [];
     const logger = pino(
       { level: 'error' },
@@ -69,7 +69,7 @@ describe('faults', () => {
   });
 });
 
-describe('requests that lead nowhere', async () => {
+describe('requests to unknown routes', async () => {
   const { a, nobody, port, app } = await useApp();
 
   it.each([
@@ -98,7 +98,7 @@ describe('requests that lead nowhere', async () => {
     expect([reply.status, reply.body.code]).toEqual([404, 'not_found']);
   });
 
-  it('a body to nowhere is a 404 too', async () => {
+  it('a body to an unknown route is a 404 too', async () => {
     for (const type of ['application/json', 'text/plain', 'nonsense']) {
       const reply = await a.send('POST', '/api/v1/nowhere', { body: '{"x', headers: { 'content-type': type } });
       expect(reply.body?.code, type).toMatch(/not_found|invalid_request|unsupported_media_type/);
@@ -112,14 +112,14 @@ describe('requests that lead nowhere', async () => {
   });
 
   it.each(['/api/v1/jobs/%', '/api/v1/jobs/%zz', '/api/v1/jobs/%ff', '/api/v1/queues/%c0%80/lease', '/%e0%a4%a'])(
-    'a path that is no UTF-8 is a 400: %s',
+    'a path that is not UTF-8 is a 400: %s',
     async (path) => {
       const reply = await a.get(path);
       expect([reply.status, reply.body.code]).toEqual([400, 'invalid_request']);
     },
   );
 
-  it('an id of any length is only unknown to the engine', async () => {
+  it('an id of any length reaches the engine', async () => {
     expect((await a.get(`/api/v1/jobs/${'x'.repeat(8000)}`)).status).toBe(200);
   });
 
@@ -136,11 +136,7 @@ describe('requests that lead nowhere', async () => {
     ['no host', 400, `GET /health HTTP/1.1\r\nConnection: close\r\n\r\n`],
     ['two lengths', 400, `POST /api/v1/jobs HTTP/1.1\r\n${head}Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}`],
     ['broken chunks', 400, `POST /api/v1/jobs HTTP/1.1\r\n${head}Transfer-Encoding: chunked\r\n\r\nzz\r\n`],
-    [
-      'an expectation nobody can meet',
-      417,
-      `GET /health HTTP/1.1\r\n${head}Expect: miracles\r\nConnection: close\r\n\r\n`,
-    ],
+    ['an unsupported expectation', 417, `GET /health HTTP/1.1\r\n${head}Expect: miracles\r\nConnection: close\r\n\r\n`],
   ])('%s: the body is the usual one', async (_what, status, request) => {
     const answer = await exchange(port, request);
     expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} `));

@@ -81,7 +81,7 @@ const stateOf = (block: string | null): unknown => {
 };
 
 describe('the event stream of a job', () => {
-  it('of a finished job tells its state and ends', async () => {
+  it('sends the state of a finished job and ends', async () => {
     const { a, engine } = await start(async () => states(jobRecord({ status: 'completed', result: '{"ok":true}' })));
     const reply = await a.get(PATH);
     expect(reply.status).toBe(200);
@@ -96,7 +96,7 @@ describe('the event stream of a job', () => {
     expect(engine.last('jobs.watch').slice(0, 2)).toEqual(['tenant-a', JOB_ID]);
   });
 
-  it('tells every state as it comes', async () => {
+  it('sends every state as it comes', async () => {
     const job = watchedJob();
     const { a } = await start(job.watch);
     const stream = reader(await a.open('GET', PATH));
@@ -107,7 +107,7 @@ describe('the event stream of a job', () => {
     await stream.cancel();
   });
 
-  it('opens before there is anything to tell', async () => {
+  it('opens before there is anything to send', async () => {
     const job = watchedJob();
     const { a } = await start(job.watch);
     const response = await a.open('GET', PATH);
@@ -115,7 +115,7 @@ describe('the event stream of a job', () => {
     await response.body!.cancel();
   });
 
-  it('puts a payload of many lines into one, unchanged in meaning', async () => {
+  it('sends a payload of many lines as one line with the same meaning', async () => {
     const payload = '{\r\n  "a": [1,\n 2],\r "s": "x\\ny\u2028z"\n}';
     const { a } = await start(async () => states(jobRecord({ payload, result: '{\n}', metadata: '\n{}' })));
     const { text } = await a.get(PATH);
@@ -141,7 +141,7 @@ describe('the event stream of a job', () => {
     expect([reply.status, reply.body.code]).toEqual([status, error instanceof MillraceError ? error.code : 'internal']);
   });
 
-  it('breaks off when the engine does, without harm to the server', async () => {
+  it('breaks off if the engine does, without harm to the server', async () => {
     async function* broken(): AsyncGenerator<JobRecord> {
       yield jobRecord();
       throw new Error('the database went away');
@@ -151,7 +151,7 @@ describe('the event stream of a job', () => {
     expect((await a.get('/health')).status).toBe(200);
   });
 
-  it('lets go of the engine when the client leaves', async () => {
+  it('releases the engine when the client leaves', async () => {
     const job = watchedJob();
     const { a } = await start(job.watch);
     const stream = reader(await a.open('GET', PATH));
@@ -210,7 +210,7 @@ describe('a client that does not read', () => {
   };
   const big = jobRecord({ payload: JSON.stringify({ s: 'x'.repeat(1_000_000) }) });
 
-  it('is not served from a growing heap: the engine is asked no more until it reads', async () => {
+  it('does not make the heap grow: nothing more is read from the engine until it reads', async () => {
     const job = watchedJob();
     const { port } = await start(job.watch);
     const socket = openSilently(port);
@@ -232,7 +232,7 @@ describe('a client that does not read', () => {
     socket.destroy();
   });
 
-  it('does not hold up shutdown', async () => {
+  it('does not delay shutdown', async () => {
     const job = watchedJob();
     const { port, close } = await start(job.watch);
     const socket = openSilently(port);

@@ -59,7 +59,7 @@ const meant = (job: JobRecord): Record<string, unknown> => ({
   result: job.result === null ? null : parsed(job.result),
 });
 
-/** As JSON.stringify would write it, in the order of the specification. */
+/** As JSON.stringify would write it, in the documented order. */
 const written = (job: JobRecord): string => {
   const fields = meant(job);
   return JSON.stringify(Object.fromEntries(FIELDS.map((field) => [field, fields[field]])));
@@ -74,7 +74,7 @@ describe('a job', () => {
     );
   });
 
-  it('is one line in an event, and means the same', () => {
+  it('is one line in an event, with the same meaning', () => {
     const broken = fc.tuple(record, object).map(([job, value]): JobRecord => {
       const spread = JSON.stringify(parsed(value), null, 2).replaceAll('\n', '\r\n');
       return { ...job, payload: spread, result: `${spread}\r`, metadata: `\n${spread}` };
@@ -90,7 +90,7 @@ describe('a job', () => {
 });
 
 describe('a lease', () => {
-  it('puts the token beside the job', () => {
+  it('has the token beside the job', () => {
     fc.assert(
       fc.property(fc.array(fc.record({ job: record, leaseToken: fc.uuid() }), { maxLength: 4 }), (leased) => {
         const jobs = leased.map(({ job, leaseToken }) => ({ job: parsed(written(job)), lease_token: leaseToken }));
@@ -101,21 +101,21 @@ describe('a lease', () => {
 });
 
 describe('a page', () => {
-  it('has a cursor exactly when it goes on, and a total exactly when there is one', () => {
+  it('has a cursor if and only if another page follows, and a total if there is one', () => {
     const page = fc.record({
       items: fc.array(fc.integer()),
       nextCursor: orNull(text),
       total: orNull(fc.nat()),
     });
     fc.assert(
-      fc.property(page, (each) => {
-        expect(parsed(pageJson('things', each, { limit: 7, offset: 2 }, String))).toEqual({
-          things: each.items,
+      fc.property(page, (listed) => {
+        expect(parsed(pageJson('things', listed, { limit: 7, offset: 2 }, String))).toEqual({
+          things: listed.items,
           limit: 7,
           offset: 2,
-          has_more: each.nextCursor !== null,
-          ...(each.nextCursor !== null && { next_cursor: each.nextCursor }),
-          ...(each.total !== null && { total: each.total }),
+          has_more: listed.nextCursor !== null,
+          ...(listed.nextCursor !== null && { next_cursor: listed.nextCursor }),
+          ...(listed.total !== null && { total: listed.total }),
         });
       }),
     );

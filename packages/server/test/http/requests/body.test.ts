@@ -30,7 +30,7 @@ describe('bodies', async () => {
     expect((await a.post('/api/v1/jobs', body)).body).toMatchObject({ code: 'invalid_request' });
   });
 
-  it('a byte order mark is passed over', async () => {
+  it('a byte order mark is ignored', async () => {
     expect((await a.post('/api/v1/jobs', '\ufeff{"task_name":"a","payload":{"x":1}}')).status).toBe(201);
     expect(created().payload).toBe('{"x":1}');
   });
@@ -71,7 +71,7 @@ describe('bodies', async () => {
     ['cancel', 'a', `/api/v1/jobs/${JOB_ID}/cancel`, 204],
     ['replay', 'a', '/api/v1/dlq/1/replay', 201],
     ['lease', 'worker', '/api/v1/queues/q/lease', 200],
-  ] as const)('%s takes an empty body, with or without a type', async (_what, who, path, status) => {
+  ] as const)('%s accepts an empty body, with or without a type', async (_what, who, path, status) => {
     const authorization = `Bearer ${who === 'a' ? KEY_A : 'token-of-the-workers'}`;
     for (const type of [undefined, 'application/json', 'application/x-www-form-urlencoded']) {
       const headers = { authorization, ...(type !== undefined && { [TYPE]: type }) };
@@ -83,7 +83,7 @@ describe('bodies', async () => {
     expect(answer).toContain(`HTTP/1.1 ${status} `);
   });
 
-  it('a body where none is needed is still JSON or refused', async () => {
+  it('a body where none is needed must still be JSON', async () => {
     expect((await a.post(`/api/v1/jobs/${JOB_ID}/cancel`, { why: 'because' })).status).toBe(204);
     expect((await a.post(`/api/v1/jobs/${JOB_ID}/cancel`, '{"why')).status).toBe(400);
     expect((await a.post(`/api/v1/jobs/${JOB_ID}/cancel`, [])).status).toBe(400);
@@ -106,7 +106,8 @@ describe('bodies', async () => {
     expect(created()).toMatchObject({ payload: json, metadata: json });
     await worker.post(`/api/v1/jobs/${JOB_ID}/complete`, `{"result":${json},"lease_token":"${LEASE_TOKEN}"}`);
     expect(engine.last('worker.complete')).toEqual([JOB_ID, LEASE_TOKEN, json]);
-    const batch = `{"jobs":[{"task_name":"a"},{"payload":${json},"task_name":"b"}, {"metadata":${json},"task_name":"c"}]}`;
+    const items = [`{"task_name":"a"}`, `{"payload":${json},"task_name":"b"}`, `{"metadata":${json},"task_name":"c"}`];
+    const batch = `{"jobs":[${items.join()}]}`;
     expect((await a.post('/api/v1/jobs/batch', batch)).status).toBe(201);
     expect(engine.last('jobs.createBatch')[1]).toMatchObject([
       { task: 'a', payload: '{}', metadata: null },
@@ -116,7 +117,7 @@ describe('bodies', async () => {
     expect(({} as { polluted?: unknown }).polluted).toBeUndefined();
   });
 
-  it('of a field that is given twice the last one counts, in every respect', async () => {
+  it('the last one of a duplicate field counts, in every respect', async () => {
     await a.post('/api/v1/jobs', '{"task_name":"a","payload":{"first":1},"payload":{"last":2},"task_name":"b"}');
     expect(created()).toMatchObject({ task: 'b', payload: '{"last":2}' });
     await a.post('/api/v1/jobs', '{"task_name":"a","payload":{"first":1},"payload":null}');
@@ -124,7 +125,7 @@ describe('bodies', async () => {
     expect((await a.post('/api/v1/jobs', '{"task_name":"a","payload":{},"payload":[]}')).status).toBe(400);
   });
 
-  it('refuses JSON that is nested too deeply for the database, and takes what is not', async () => {
+  it('refuses JSON that is nested too deeply for the database, and only that', async () => {
     const nested = (levels: number): string =>
       `{"task_name":"a","payload":${'{"a":'.repeat(levels)}1${'}'.repeat(levels)}}`;
     expect((await a.post('/api/v1/jobs', nested(999))).status).toBe(201);
@@ -134,7 +135,7 @@ describe('bodies', async () => {
     expect((await a.post('/api/v1/jobs', wide)).status).toBe(201);
   });
 
-  it('takes a thousand jobs of 5 kB', async () => {
+  it('accepts a thousand jobs of 5 kB', async () => {
     const jobs = Array.from({ length: 1000 }, (_, n) => ({ task_name: 'a', payload: { n, s: 'x'.repeat(5000) } }));
     const reply = await a.post('/api/v1/jobs/batch', { jobs });
     expect([reply.status, reply.body.count]).toEqual([201, 1000]);

@@ -4,8 +4,8 @@ import type { Page } from '../../../src/engine/api.js';
 import { deadLetterRecord, jobRecord, useApp } from '../harness.js';
 
 describe('lists', async () => {
-  let jobs: Page<JobRecord> = { items: [], nextCursor: null, total: null };
-  let letters: Page<DeadLetterRecord> = { items: [], nextCursor: null, total: null };
+  let jobs: Page<JobRecord> = { items: [], rest: null, nextCursor: null, total: null };
+  let letters: Page<DeadLetterRecord> = { items: [], rest: null, nextCursor: null, total: null };
   const { a, engine } = await useApp({
     engine: { jobs: { list: async () => jobs }, deadLetters: { list: async () => letters } },
   });
@@ -14,7 +14,7 @@ describe('lists', async () => {
     return engine.last('jobs.list')[1];
   };
 
-  it('ask for fifty, newest first, by default', async () => {
+  it('have fifty items, newest first, by default', async () => {
     expect(await asked('')).toEqual({
       limit: 50,
       offset: 0,
@@ -92,26 +92,26 @@ describe('lists', async () => {
     expect(reply.body.details[0].path).toBe(query.split('=')[0]);
   });
 
-  it('survive a query that is no UTF-8', async () => {
+  it('survive a query that is not UTF-8', async () => {
     expect((await a.get('/api/v1/jobs?queue=%ff%fe')).status).toBeLessThan(500);
     expect((await a.get('/api/v1/jobs?%&&==&a')).status).toBeLessThan(500);
   });
 
-  it('show a page that goes on', async () => {
-    jobs = { items: [jobRecord(), jobRecord({ task_name: 'other' })], nextCursor: 'next"one', total: 1234 };
+  it('show a page that has a successor', async () => {
+    jobs = { items: [jobRecord(), jobRecord({ task_name: 'other' })], rest: null, nextCursor: 'next"one', total: 1234 };
     const { body } = await a.get('/api/v1/jobs?limit=2&offset=3&include_total=true');
     expect(body).toMatchObject({ limit: 2, offset: 3, has_more: true, next_cursor: 'next"one', total: 1234 });
     expect(body.jobs).toMatchObject([{ task_name: 'echo' }, { task_name: 'other' }]);
   });
 
-  it('show a last page without a cursor, and no total unless asked', async () => {
-    jobs = { items: [], nextCursor: null, total: null };
+  it('show the last page without a cursor, and no total by default', async () => {
+    jobs = { items: [], rest: null, nextCursor: null, total: null };
     const { body } = await a.get('/api/v1/jobs?cursor=abc&offset=5');
     expect(body).toEqual({ jobs: [], limit: 50, offset: 0, has_more: false });
   });
 
-  it('of dead letters know neither status nor queue', async () => {
-    letters = { items: [deadLetterRecord()], nextCursor: null, total: 0 };
+  it('of dead letters ignore status and queue', async () => {
+    letters = { items: [deadLetterRecord()], rest: null, nextCursor: null, total: 0 };
     const reply = await a.get('/api/v1/dlq?status=nonsense&queue=%00&limit=101&include_total=1');
     expect(reply.body).toEqual({
       dead_letters: [deadLetterRecord()],
@@ -128,7 +128,7 @@ describe('lists', async () => {
 describe('dead letters', async () => {
   const { a, engine } = await useApp();
 
-  it('have a number for an id', async () => {
+  it('have a numeric id', async () => {
     const reply = await a.get('/api/v1/dlq/17');
     expect(reply.body).toEqual(deadLetterRecord());
     expect(Object.keys(reply.body as object)).toEqual([
@@ -152,7 +152,7 @@ describe('dead letters', async () => {
     },
   );
 
-  it('are replayed into a fresh job', async () => {
+  it('are replayed as a new job', async () => {
     const reply = await a.post('/api/v1/dlq/17/replay');
     expect([reply.status, Object.keys(reply.body as object)]).toEqual([201, ['job_id']]);
     expect(reply.headers.get('location')).toBe(`/api/v1/jobs/${reply.body.job_id}`);

@@ -11,13 +11,13 @@ describe('creating a job', async () => {
     return created().config;
   };
 
-  it('answers with its id and where it is', async () => {
+  it('answers with its id and location', async () => {
     const reply = await create({ task_name: 'a' });
     expect([reply.status, reply.body]).toEqual([201, { job_id: JOB_ID }]);
     expect(reply.headers.get('location')).toBe(`/api/v1/jobs/${JOB_ID}`);
   });
 
-  it('needs nothing but a task', async () => {
+  it('requires only a task', async () => {
     await create({ task_name: 'send mail' });
     expect(engine.last('jobs.create')).toEqual([
       'tenant-a',
@@ -26,7 +26,7 @@ describe('creating a job', async () => {
     ]);
   });
 
-  it('takes null for absent and ignores what it does not know', async () => {
+  it('treats null as absent and ignores unknown fields', async () => {
     const body = { task_name: 'a', payload: null, config: null, run_at: null, metadata: null, tenant_id: 'x', id: 1 };
     expect((await create(body)).status).toBe(201);
     expect(created()).toEqual({
@@ -41,7 +41,7 @@ describe('creating a job', async () => {
     expect(await config(nulls)).toBeNull();
   });
 
-  it('stores a full configuration, with the stored names and without the queue', async () => {
+  it('stores a full configuration, under the stored names and without the queue', async () => {
     expect(await config({ queue: 'mail', timeout: 30 })).toEqual({
       priority: 0,
       max_retries: 3,
@@ -54,7 +54,7 @@ describe('creating a job', async () => {
     expect(created().queue).toBe('mail');
   });
 
-  it('stores none when all of it is default', async () => {
+  it('stores no configuration if all of it is default', async () => {
     expect(await config({})).toBeNull();
     expect(await config({ max_retries: 3, timeout: 300, jitter_factor: 0.1, retry_backoff: 'exponential' })).toBeNull();
   });
@@ -83,12 +83,12 @@ describe('creating a job', async () => {
     }
   });
 
-  it('keeps numbers that JSON spells in other ways', async () => {
+  it('accepts other JSON spellings of numbers', async () => {
     expect((await create('{"task_name":"a","config":{"max_retries":1e1,"priority":-0}}')).status).toBe(201);
     expect(created().config).toMatchObject({ max_retries: 10, priority: 0 });
   });
 
-  it('takes either spelling of the timeout, but not two values', async () => {
+  it('accepts either spelling of the timeout, but not two values', async () => {
     expect(await config({ timeout_secs: 7 })).toMatchObject({ timeout_secs: 7 });
     expect(await config({ timeout: 7, timeout_secs: 7 })).toMatchObject({ timeout_secs: 7 });
     const reply = await create({ task_name: 'a', config: { timeout: 7, timeout_secs: 8 } });
@@ -114,7 +114,7 @@ describe('creating a job', async () => {
     expect((await create({ task_name: '😀'.repeat(255) })).status).toBe(201);
   });
 
-  it('says everything that is wrong at once', async () => {
+  it('reports everything that is wrong at once', async () => {
     const reply = await create({ payload: [], config: { max_retries: 1001, jitter_factor: 2 }, run_at: 'soon' });
     expect(reply.body.details).toEqual(
       expect.arrayContaining([
@@ -127,7 +127,7 @@ describe('creating a job', async () => {
     );
   });
 
-  it('hands run_at on in UTC with its microseconds', async () => {
+  it('passes run_at on in UTC with its microseconds', async () => {
     await create({ task_name: 'a', run_at: '2030-06-01T12:00:00.123456+02:00' });
     expect(created().runAt).toBe('2030-06-01T10:00:00.123456Z');
   });
@@ -138,7 +138,7 @@ describe('creating a job', async () => {
       return engine.last('jobs.create')[2];
     };
 
-    it('is trimmed, and empty means none', async () => {
+    it('is trimmed, and an empty one counts as none', async () => {
       expect(await keyOf('  order 7\t')).toBe('order 7');
       expect(await keyOf('')).toBeNull();
       expect(await keyOf('   ')).toBeNull();
@@ -149,7 +149,7 @@ describe('creating a job', async () => {
       expect((await create({ task_name: 'a' }, { 'idempotency-key': 'k'.repeat(256) })).status).toBe(400);
     });
 
-    it('must not look like one of the service', async () => {
+    it('must not have the prefix of the service', async () => {
       for (const key of ['millrace:', 'millrace:cron:1:2', '  millrace:x']) {
         const reply = await create({ task_name: 'a' }, { 'idempotency-key': key });
         expect(reply.body).toMatchObject({ code: 'invalid_request', details: [{ path: 'Idempotency-Key' }] });
@@ -157,7 +157,7 @@ describe('creating a job', async () => {
       expect(await keyOf('millrace')).toBe('millrace');
     });
 
-    it('may hold bytes beyond ASCII', async () => {
+    it('may contain bytes beyond ASCII', async () => {
       expect(await keyOf('cl\u00e9')).toBe('cl\u00e9');
       const reply = await app.inject({
         method: 'POST',
@@ -224,7 +224,7 @@ describe('creating a batch', async () => {
     expect(reply.body.error).toContain(path);
   });
 
-  it('does not list problems without end', async () => {
+  it('limits the number of problems it lists', async () => {
     const reply = await batch({ jobs: Array.from({ length: 1000 }, () => ({})) });
     expect(reply.body.details).toHaveLength(20);
   });
@@ -239,7 +239,7 @@ describe('one job', async () => {
   });
   const { a, engine } = await useApp({ engine: { jobs: { get: async () => record } } });
 
-  it('is returned as it is stored', async () => {
+  it('is returned as stored', async () => {
     const reply = await a.get(`/api/v1/jobs/${JOB_ID}`);
     expect(reply.status).toBe(200);
     expect(reply.text).toContain('"payload":{ "big": 12345678901234567890 }');
@@ -247,12 +247,12 @@ describe('one job', async () => {
     expect(engine.last('jobs.get')).toEqual(['tenant-a', JOB_ID]);
   });
 
-  it('hands any id to the engine, decoded', async () => {
+  it('passes any id to the engine, decoded', async () => {
     await a.get('/api/v1/jobs/not%20a%2Fuuid');
     expect(engine.last('jobs.get')).toEqual(['tenant-a', 'not a/uuid']);
   });
 
-  it('is cancelled without a word', async () => {
+  it('is cancelled with an empty answer', async () => {
     const reply = await a.post(`/api/v1/jobs/${JOB_ID}/cancel`);
     expect([reply.status, reply.text, reply.headers.get('content-type')]).toEqual([204, '', null]);
     expect(engine.last('jobs.cancel')).toEqual(['tenant-a', JOB_ID]);

@@ -5,7 +5,7 @@ import { unavailable } from '../../../src/domain/errors.js';
 import { KEY_A, NO_STATS, startApp, useApp } from '../harness.js';
 
 describe('probes', () => {
-  it('health asks nobody', async () => {
+  it('health does not ask the engine', async () => {
     const { nobody, engine, close } = await startApp({ engine: { system: { ready: async () => false } } });
     const reply = await nobody.get('/health');
     expect(reply.status).toBe(200);
@@ -59,21 +59,21 @@ describe('system routes', async () => {
 describe('headers', async () => {
   const { a, nobody } = await useApp();
 
-  it('name each request', async () => {
+  it('identify each request', async () => {
     const ids = new Set<string | null>();
     for (let i = 0; i < 3; i++) ids.add((await nobody.get('/health')).headers.get('x-request-id'));
     expect(ids.size).toBe(3);
     for (const id of ids) expect(id).toMatch(/^[\w-]+$/);
   });
 
-  it('keep the name a caller gave, if it is a sane one', async () => {
+  it('keep the request id that a caller sent, if it is well formed', async () => {
     const echoed = async (id: string): Promise<string | null> =>
       (await nobody.get('/nowhere', { 'x-request-id': id })).headers.get('x-request-id');
     expect(await echoed('abc-123.x')).toBe('abc-123.x');
     for (const id of ['a b', '<script>', 'x'.repeat(129), 'é', '']) expect(await echoed(id)).not.toBe(id);
   });
 
-  it('forbid guessing, storing and framing', async () => {
+  it('forbid sniffing, storing and framing', async () => {
     for (const reply of [await nobody.get('/health'), await a.get('/api/v1/tasks'), await nobody.get('/nowhere')]) {
       expect(reply.headers.get('x-content-type-options')).toBe('nosniff');
       expect(reply.headers.get('cache-control')).toBe('no-store');
@@ -81,7 +81,7 @@ describe('headers', async () => {
     }
   });
 
-  it('do not tell what the server is made of', async () => {
+  it("do not reveal the server's software", async () => {
     const { headers } = await nobody.get('/health');
     expect([headers.get('server'), headers.get('x-powered-by')]).toEqual([null, null]);
   });
@@ -90,7 +90,7 @@ describe('headers', async () => {
 describe('cross-origin calls', () => {
   const preflight = { origin: 'https://app.example', 'access-control-request-method': 'POST' };
 
-  it('are free to everybody until told otherwise', async () => {
+  it('are allowed from everywhere by default', async () => {
     const { nobody, a, close } = await startApp();
     for (const path of ['/api/v1/jobs', '/api/v1/queues/q/lease', '/health']) {
       const reply = await nobody.send('OPTIONS', path, { headers: preflight });
@@ -114,7 +114,7 @@ describe('cross-origin calls', () => {
     await close();
   });
 
-  it('are for the listed origins only, once there is a list', async () => {
+  it('are allowed only from the listed origins if there is a list', async () => {
     const { nobody, a, close } = await startApp({ corsOrigins: ['https://app.example', 'https://b.example'] });
     const allowed = async (origin: string): Promise<(string | null)[]> => [
       (await nobody.send('OPTIONS', '/api/v1/jobs', { headers: { ...preflight, origin } })).headers.get(
@@ -131,7 +131,7 @@ describe('cross-origin calls', () => {
   });
 });
 
-describe('measurements', () => {
+describe('metrics', () => {
   it('are by route pattern and status, never by path or tenant', async () => {
     const { a, nobody, metrics, close } = await startApp();
     await a.get('/api/v1/jobs/one');
@@ -155,7 +155,7 @@ describe('measurements', () => {
 });
 
 describe('shutdown', () => {
-  it('answers what is under way, says that the connection ends, and closes it', async () => {
+  it('answers requests in flight, announces that the connection closes, and closes it', async () => {
     let finish!: () => void;
     let begun!: () => void;
     const started = new Promise<void>((resolve) => (begun = resolve));
@@ -172,7 +172,7 @@ describe('shutdown', () => {
     await closed;
   });
 
-  it('does not wait for a connection that never asked for anything', async () => {
+  it('does not wait for a connection that never sent a request', async () => {
     const { port, nobody, close } = await startApp();
     const socket = connect(port, '127.0.0.1');
     await once(socket, 'connect');
@@ -182,7 +182,7 @@ describe('shutdown', () => {
     await gone;
   });
 
-  it('closes connections that only idle', async () => {
+  it('closes idle connections', async () => {
     const { url, close } = await startApp();
     const headers = { authorization: `Bearer ${KEY_A}`, connection: 'keep-alive' };
     for (let i = 0; i < 3; i++) await (await fetch(`${url}/api/v1/tasks`, { headers })).text();

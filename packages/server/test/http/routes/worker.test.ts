@@ -14,7 +14,7 @@ describe('the worker protocol', async () => {
     return engine.last('worker.lease')[0];
   };
 
-  it('leases in the order of the engine, with tokens beside the jobs', async () => {
+  it("leases in the engine's order, with tokens beside the jobs", async () => {
     const reply = await worker.post('/api/v1/queues/q/lease');
     expect(reply.body.jobs).toMatchObject([
       { job: { task_name: 'echo', status: 'running' }, lease_token: LEASE_TOKEN },
@@ -25,7 +25,7 @@ describe('the worker protocol', async () => {
   });
 
   it.each([undefined, {}, { max_jobs: null, lease_secs: null, wait_secs: null }, '{}'])(
-    'leases one job for thirty seconds without waiting, unless told otherwise (%j)',
+    'leases one job for thirty seconds without waiting by default (%j)',
     async (body) => {
       expect(await lease(body)).toEqual({ queue: 'q', maxJobs: 1, leaseSecs: 30, waitSecs: 0 });
     },
@@ -53,14 +53,14 @@ describe('the worker protocol', async () => {
     },
   );
 
-  it('takes any queue name, percent-encoded', async () => {
+  it('accepts any queue name, percent-encoded', async () => {
     for (const queue of ['a b', 'a/b', 'ü', '😀'.repeat(255), 'q'.repeat(255), '%', '?', ' ', "'; drop"]) {
       expect(await lease({}, encodeURIComponent(queue))).toMatchObject({ queue });
     }
   });
 
   it.each([encodeURIComponent('😀'.repeat(256)), 'q'.repeat(256), '%00', 'a%00b'])(
-    'refuses a queue name that cannot be one: %.20s',
+    'refuses an invalid queue name: %.20s',
     async (queue) => {
       const reply = await worker.post(`/api/v1/queues/${queue}/lease`);
       expect([reply.status, reply.body.code]).toEqual([400, 'invalid_request']);
@@ -94,7 +94,7 @@ describe('the worker protocol', async () => {
     }
   });
 
-  it('fails, retryable unless told otherwise', async () => {
+  it('fails, retryable by default', async () => {
     const fail = (body: object) => worker.post(`/api/v1/jobs/${JOB_ID}/fail`, { lease_token: LEASE_TOKEN, ...body });
     const reply = await fail({ error: 'no luck' });
     expect([reply.status, reply.text]).toEqual([204, '']);
@@ -131,19 +131,19 @@ describe('the worker protocol', async () => {
     expect([reply.status, reply.body.code, reply.body.details[0].path]).toEqual([400, 'invalid_request', path]);
   });
 
-  it.each(['', 'nonsense', 'a\0b', '\ud800'])('leaves it to the engine what becomes of the token %j', async (token) => {
+  it.each(['', 'nonsense', 'a\0b', '\ud800'])('leaves the token %j to the engine', async (token) => {
     expect((await worker.post(`/api/v1/jobs/${JOB_ID}/complete`, { lease_token: token })).status).toBe(204);
     expect(engine.last('worker.complete')[1]).toBe(token);
   });
 
-  it('needs a body where a token is needed', async () => {
+  it('requires a body where a token is required', async () => {
     for (const operation of ['heartbeat', 'complete', 'fail']) {
       expect((await worker.post(`/api/v1/jobs/${JOB_ID}/${operation}`)).status).toBe(400);
     }
   });
 });
 
-/** An engine whose leases never find anything and end only by their signal. */
+/** An engine whose leases never find anything and end only when their signal fires. */
 function patientEngine() {
   let arrived!: (wait: { request: LeaseRequest; signal: AbortSignal }) => void;
   const waiting = new Promise<{ request: LeaseRequest; signal: AbortSignal }>((resolve) => (arrived = resolve));
@@ -156,7 +156,7 @@ function patientEngine() {
 }
 
 describe('a long poll', () => {
-  it('is called off when its client hangs up', async () => {
+  it('is aborted when its client hangs up', async () => {
     const { waiting, lease } = patientEngine();
     const { port, close } = await startApp({ engine: { worker: { lease } } });
     const body = '{"wait_secs":30}';
@@ -183,7 +183,7 @@ describe('a long poll', () => {
     expect((await reply).body).toEqual({ jobs: [] });
   });
 
-  it('is not begun once shutdown has', async () => {
+  it('does not start once shutdown has', async () => {
     const { worker, engine, close } = await startApp({ isShuttingDown: () => true });
     const reply = await worker.post('/api/v1/queues/q/lease', { wait_secs: 30 });
     expect([reply.status, reply.body]).toEqual([200, { jobs: [] }]);
@@ -192,7 +192,7 @@ describe('a long poll', () => {
     await close();
   });
 
-  it('leaves the signal of an answered call alone', async () => {
+  it('does not abort an answered call', async () => {
     let seen: AbortSignal | undefined;
     const lease = async (_request: LeaseRequest, signal: AbortSignal) => ((seen = signal), []);
     const { worker, close } = await startApp({ engine: { worker: { lease } } });
@@ -201,7 +201,7 @@ describe('a long poll', () => {
     expect(seen?.aborted).toBe(false);
   });
 
-  it('tells the truth when the engine fails for another reason', async () => {
+  it('reports the error if the engine fails for another reason', async () => {
     const lease = async (): Promise<never> => Promise.reject(new Error('broken'));
     const { worker, close } = await startApp({ engine: { worker: { lease } } });
     expect((await worker.post('/api/v1/queues/q/lease')).status).toBe(500);

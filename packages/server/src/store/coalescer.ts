@@ -1,0 +1,52 @@
+import { busy } from './failures.js';
+
+/**
+ * One question at a time: whoever asks what is being asked already waits for the next answer and shares it with everybody
+ * who came meanwhile. The answer under way is not shared, because it may not know what the caller wrote just before. So
+ * an answer is as exact as one's own, and the same question never runs twice at once.
+ */
+interface Flight<T> {
+  readonly current: Promise<T>;
+  next: Promise<T> | null;
+}
+
+const WAIT_MS = 5_000;
+
+export class Coalescer {
+  readonly #flights = new Map<string, Flight<unknown>>();
+
+  constructor(private readonly waitMs = WAIT_MS) {}
+
+  ask<T>(question: string, answer: () => Promise<T>): Promise<T> {
+    const flight = this.#flights.get(question) as Flight<T> | undefined;
+    if (!flight) return this.#begin(question, answer);
+    flight.next ??= flight.current.then(
+      () => this.#begin(question, answer),
+      () => this.#begin(question, answer),
+    );
+    return this.#within(flight.current, flight.next);
+  }
+
+  #begin<T>(question: string, answer: () => Promise<T>): Promise<T> {
+    const current = answer();
+    const flight: Flight<T> = { current, next: null };
+    this.#flights.set(question, flight);
+    const forget = (): void => {
+      if (flight.next === null) this.#flights.delete(question);
+    };
+    current.then(forget, forget);
+    return current;
+  }
+
+  /** Waits for its turn so long and no longer; once it has begun, the statement has a deadline of its own. */
+  #within<T>(begun: Promise<unknown>, next: Promise<T>): Promise<T> {
+    // Those who gave up are not told how it ended.
+    next.catch(() => undefined);
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => reject(busy('the same question is being answered')), this.waitMs);
+      const stop = (): void => clearTimeout(timer);
+      begun.then(stop, stop);
+      next.then(resolve, reject);
+    });
+  }
+}

@@ -1,0 +1,127 @@
+import { uuidArray } from './arrays.js';
+import type { Statement } from './sql.js';
+
+/**
+ * How a page of large records is read without being held in memory at once.
+ *
+ * `pageOf` walks to the end of the page and reads along what is small: the bodies of its first records, up to
+ * SMALL_PAGE_BYTES as they are stored. Almost every page is complete with that. The other records of the page come
+ * without their bodies, and `recordsOf` reads those, some megabytes at a time.
+ *
+ * How long a text is as it is sent can only be told by unpacking it, and how long it is as it is stored says little:
+ * PostgreSQL's compression makes up to 90 bytes of one. So the first statement looks at what is stored, which costs
+ * nothing, under a bound that holds about MAX_PAGE_BYTES even so; the second measures the texts one by one and stops
+ * at its budget.
+ */
+export interface RecordView {
+  readonly name: string;
+  readonly columns: readonly string[];
+  /** Columns that may be large. */
+  readonly bodies: readonly string[];
+}
+
+/** A view whose columns are all but its bodies. */
+export const recordView = (name: string, columns: readonly string[], bodies: readonly string[]): RecordView => ({
+  name,
+  columns: columns.filter((column) => !bodies.includes(column)),
+  bodies,
+});
+
+export interface Query {
+  /** Whose rows they are, and whose turn it takes to read them. */
+  readonly tenant: string;
+  readonly statement: Statement;
+  readonly values: readonly unknown[];
+}
+
+/** Where a page begins and how far it goes. */
+export interface ListWindow<At = string> {
+  readonly ascending: boolean;
+  /** Where the last page ended: its last id, where nothing else is said. */
+  readonly after: At | null;
+  readonly limit: number;
+  readonly offset: number;
+}
+
+/** How much is read at once. */
+export interface Budget {
+  readonly maxBytes: number;
+  /** However large the first record is. */
+  readonly atLeastOne: boolean;
+}
+
+/** Whether the bodies of a record came along. */
+export interface Sized {
+  readonly whole: boolean;
+}
+
+const SMALL_PAGE_BYTES = 128 * 1024;
+
+/** What finds the records of a page, in order of id or, if there is a rank, by rank and then id. */
+export interface PageWalk {
+  readonly walk: string;
+  readonly values: unknown[];
+  /** An expression over `w`. */
+  readonly rank?: string;
+}
+
+/** Records of a view; each says whether it is `whole`. */
+export function pageOf(
+  view: RecordView,
+  statement: string,
+  tenant: string,
+  { walk, values, rank }: PageWalk,
+  window: ListWindow,
+): Query {
+  const order = window.ascending ? 'ASC' : 'DESC';
+  values.push(window.limit, window.offset);
+  const [ranked, first] = rank === undefined ? ['', ''] : [`, ${rank} AS rank`, `${rank} ${order}, `];
+  const inOrder = (table: string): string => `${rank === undefined ? '' : `${table}.rank ${order}, `}${table}.`;
+  const page = `SELECT w.tenant, w.id${ranked} ${walk}
+    ORDER BY ${first}w.id ${order} LIMIT $${values.length - 1} OFFSET $${values.length}`;
+  const stored = view.bodies.map((body) => `coalesce(pg_column_size(r.${body}), 0)`).join(' + ');
+  const bodies = view.bodies.map(
+    (body) => `CASE WHEN sized.stored <= ${SMALL_PAGE_BYTES} THEN sized.${body} END AS ${body}`,
+  );
+  const text = `
+    SELECT ${columnsOf('sized', view.columns)}, ${bodies.join(', ')}, sized.stored <= ${SMALL_PAGE_BYTES} AS whole
+    FROM (
+      SELECT rec.*, page.id AS place${rank === undefined ? '' : ', page.rank'},
+             sum(rec.stored_here) OVER (ORDER BY ${inOrder('page')}id ${order} ROWS UNBOUNDED PRECEDING) AS stored
+      FROM (${page}) AS page, LATERAL (
+        SELECT ${columnsOf('r', [...view.columns, ...view.bodies])}, ${stored} AS stored_here
+        FROM ${view.name} r WHERE r.tenant = page.tenant AND r.id = page.id OFFSET 0
+      ) AS rec
+    ) AS sized ORDER BY ${inOrder('sized')}place ${order}`;
+  return { tenant, statement: { name: statement, text }, values };
+}
+
+/** The records with these ids, in this order, as many as fit. */
+export function recordsOf(
+  view: RecordView,
+  statement: string,
+  tenant: string,
+  ids: readonly string[],
+  { maxBytes, atLeastOne }: Budget,
+): Query {
+  const length = view.bodies.map((body) => `coalesce(octet_length(r.${body}::text), 0)`).join(' + ');
+  const lengthOf = (place: string): string =>
+    `coalesce((SELECT ${length} FROM ${view.name} r WHERE r.tenant = $1 AND r.id = ($2::uuid[])[${place}]), 0)`;
+  const text = `
+    WITH RECURSIVE measured AS (
+      SELECT 1 AS place, 0 AS before, ${lengthOf('1')} AS bytes
+      UNION ALL
+      SELECT place + 1, bytes, bytes + ${lengthOf('place + 1')}
+      FROM measured WHERE place < cardinality($2::uuid[]) AND bytes < $3::int
+    )
+    SELECT rec.* FROM measured, LATERAL (
+      SELECT ${columnsOf('r', [...view.columns, ...view.bodies])}
+      FROM ${view.name} r WHERE r.tenant = $1 AND r.id = ($2::uuid[])[measured.place] OFFSET 0
+    ) AS rec
+    WHERE ($4::boolean AND measured.before = 0) OR measured.bytes <= $3::int
+    ORDER BY measured.place`;
+  return { tenant, statement: { name: statement, text }, values: [tenant, uuidArray(ids), maxBytes, atLeastOne] };
+}
+
+const columnsOf = (table: string, columns: readonly string[]): string =>
+  columns.map((column) => `${table}.${column}`).join(', ');

@@ -1,0 +1,134 @@
+import { busy } from './failures.js';
+
+/**
+ * Whose read goes next. Reads cost what they find: a count of millions takes seconds, and a tenant that asks for many of
+ * them would hold every connection. So each tenant has a part of the connections at most, counts leave one to pages, and
+ * tenants take turns. What waits is bounded in number and in time.
+ *
+ * Invariants: nothing waits that could run; at most `slots` run, `perTenant` of them for one tenant, and of counts one
+ * per tenant and all but one slot together (where there is more than one).
+ */
+export type ReadKind = 'page' | 'count';
+
+export interface ReadTurnsOptions {
+  /** Connections that reads have. */
+  readonly slots: number;
+  readonly waitMs?: number;
+}
+
+/** Ends the turn. */
+export type EndTurn = () => void;
+
+const WAIT_MS = 5_000;
+const MAX_WAITING_PER_TENANT = 100;
+const MAX_WAITING = 1_000;
+
+interface Waiter {
+  readonly kind: ReadKind;
+  readonly start: () => void;
+}
+
+interface TenantReads {
+  readonly name: string;
+  running: number;
+  counting: number;
+  readonly waiting: Waiter[];
+}
+
+export class ReadTurns {
+  readonly #slots: number;
+  readonly #perTenant: number;
+  readonly #countSlots: number;
+  readonly #waitMs: number;
+  /** In the order of their turns: whoever was served last is last. */
+  readonly #tenants = new Map<string, TenantReads>();
+  #running = 0;
+  #counting = 0;
+  #waiting = 0;
+
+  constructor({ slots, waitMs = WAIT_MS }: ReadTurnsOptions) {
+    this.#slots = slots;
+    this.#perTenant = Math.max(1, Math.ceil(slots / 2));
+    this.#countSlots = Math.max(1, slots - 1);
+    this.#waitMs = waitMs;
+  }
+
+  get waiting(): number {
+    return this.#waiting;
+  }
+
+  async take(tenant: string, kind: ReadKind): Promise<EndTurn> {
+    const reads = this.#readsOf(tenant);
+    if (this.#fits(reads, kind)) return this.#begin(reads, kind);
+    if (this.#waiting >= MAX_WAITING) throw busy('too many reads are waiting');
+    if (reads.waiting.length >= MAX_WAITING_PER_TENANT) throw busy('too many reads of this tenant are waiting');
+    return this.#wait(reads, kind);
+  }
+
+  #wait(reads: TenantReads, kind: ReadKind): Promise<EndTurn> {
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => {
+        this.#leave(reads, waiter);
+        reject(busy(`no read could begin within ${this.#waitMs / 1000} s, since others take long`));
+      }, this.#waitMs);
+      const waiter: Waiter = {
+        kind,
+        start: () => {
+          clearTimeout(timer);
+          this.#leave(reads, waiter);
+          resolve(this.#begin(reads, kind));
+        },
+      };
+      reads.waiting.push(waiter);
+      this.#waiting++;
+    });
+  }
+
+  #readsOf(name: string): TenantReads {
+    let reads = this.#tenants.get(name);
+    if (!reads) this.#tenants.set(name, (reads = { name, running: 0, counting: 0, waiting: [] }));
+    return reads;
+  }
+
+  #fits(reads: TenantReads, kind: ReadKind): boolean {
+    if (this.#running >= this.#slots || reads.running >= this.#perTenant) return false;
+    return kind === 'page' || (reads.counting === 0 && this.#counting < this.#countSlots);
+  }
+
+  #begin(reads: TenantReads, kind: ReadKind): EndTurn {
+    this.#add(reads, kind, 1);
+    this.#tenants.delete(reads.name);
+    this.#tenants.set(reads.name, reads);
+    return () => {
+      this.#add(reads, kind, -1);
+      this.#startWaiting();
+      if (reads.running === 0 && reads.waiting.length === 0) this.#tenants.delete(reads.name);
+    };
+  }
+
+  #add(reads: TenantReads, kind: ReadKind, n: 1 | -1): void {
+    this.#running += n;
+    reads.running += n;
+    if (kind === 'page') return;
+    this.#counting += n;
+    reads.counting += n;
+  }
+
+  #startWaiting(): void {
+    for (let waiter = this.#next(); waiter !== null; waiter = this.#next()) waiter.start();
+  }
+
+  #next(): Waiter | null {
+    if (this.#waiting === 0 || this.#running >= this.#slots) return null;
+    for (const reads of this.#tenants.values()) {
+      const waiter = reads.waiting.find(({ kind }) => this.#fits(reads, kind));
+      if (waiter) return waiter;
+    }
+    return null;
+  }
+
+  #leave(reads: TenantReads, waiter: Waiter): void {
+    reads.waiting.splice(reads.waiting.indexOf(waiter), 1);
+    this.#waiting--;
+  }
+}

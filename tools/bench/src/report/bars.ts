@@ -1,0 +1,100 @@
+import type { CaseName } from '../cases/names.js';
+import type { Measured, Results } from '../results.js';
+
+/** A promise about the speed of the service. Ratios are taken per round; the median decides. */
+export interface Bar {
+  readonly of: CaseName;
+  readonly title: string;
+  readonly metrics: readonly string[];
+  readonly formula: (...values: number[]) => number;
+  readonly limit: number;
+  readonly better: 'more' | 'less';
+  readonly unit: string;
+}
+
+export interface Judged {
+  readonly bar: Bar;
+  readonly measured: Measured;
+  readonly passed: boolean;
+}
+
+const ratio = (a: number, b: number): number => a / b;
+const itself = (a: number): number => a;
+
+const atLeast = (of: CaseName, title: string, limit: number, metrics: readonly [string, string]): Bar => ({
+  of,
+  title,
+  metrics,
+  formula: ratio,
+  limit,
+  better: 'more',
+  unit: '×',
+});
+
+const atMost = (
+  of: CaseName,
+  title: string,
+  limit: number,
+  unit: string,
+  metrics: readonly string[],
+  formula: Bar['formula'] = itself,
+): Bar => ({ of, title, metrics, formula, limit, better: 'less', unit });
+
+export const BARS: readonly Bar[] = [
+  atLeast('throughput', 'drain / graphile-worker tuned', 2, ['drain.millrace', 'drain.graphile-tuned']),
+  atLeast('throughput', 'drain / graphile-worker plain', 8, ['drain.millrace', 'drain.graphile-plain']),
+  atLeast('throughput', 'drain / pg-boss', 5, ['drain.millrace', 'drain.pg-boss']),
+  atLeast('throughput', 'drain / BullMQ', 3, ['drain.millrace', 'drain.bullmq']),
+  atLeast('throughput', 'drain / raw claim and settle', 1 / 3, ['drain.millrace', 'drain.raw']),
+  atLeast('throughput', 'batch enqueue / graphile-worker', 1.5, ['enqueue.millrace', 'enqueue.graphile']),
+  atLeast('throughput', 'batch enqueue / pg-boss', 1.5, ['enqueue.millrace', 'enqueue.pg-boss']),
+  atLeast('throughput', 'batch enqueue / raw batched insert', 0.5, ['enqueue.millrace', 'enqueue.raw']),
+  atLeast('single', 'single enqueue, 64 connections / the route without a database', 0.45, [
+    'single.millrace.64',
+    'single.route.64',
+  ]),
+  atMost(
+    'single',
+    'single enqueue, 1 connection / (raw insert + empty request)',
+    1.5,
+    '×',
+    ['single-p50.millrace.1', 'single-p50.raw.1', 'single-p50.empty.1'],
+    (ours, insert, request) => ours / (insert + request),
+  ),
+  atLeast('remote', 'remote completions / requests to an empty route', 0.25, ['remote.millrace', 'remote.empty']),
+  atMost('latency', 'POST to handler start, idle, p50', 5, 'ms', ['latency-p50.idle']),
+  atMost('latency', 'POST to handler start, idle, p99', 25, 'ms', ['latency-p99.idle']),
+  atMost(
+    'workflows',
+    'a workflow of three steps / a plain job',
+    4,
+    '×',
+    ['workflows.plain', 'workflows.three-steps'],
+    ratio,
+  ),
+  atLeast('history', 'drain with much history / with none', 0.9, ['history.many', 'history.empty']),
+  atMost('history', 'any page by cursor / the first', 3, '×', ['page-depth.many']),
+  atLeast('snapshot', 'drain under a held snapshot / clean', 0.8, ['snapshot.held', 'snapshot.clean']),
+  {
+    of: 'snapshot',
+    title: 'under a held snapshot, last quarter / first quarter',
+    metrics: ['snapshot-flatness.held'],
+    formula: itself,
+    limit: 0.8,
+    better: 'more',
+    unit: '×',
+  },
+  atMost('wal', 'write-ahead log per job', 1_100, 'bytes', ['wal.batch']),
+  atMost('idle', 'idle: processor', 1, '% of a core', ['idle.cpu']),
+  atMost('idle', 'idle: statements', 2, '/s', ['idle.statements']),
+  atMost('idle', 'idle: resident memory', 150, 'MiB', ['idle.memory']),
+];
+
+export function judge(results: Results): Judged[] {
+  return BARS.flatMap((bar) => {
+    const measured = results.combine(bar.metrics, bar.formula);
+    if (measured === null) return [];
+    const passed = bar.better === 'more' ? measured.median >= bar.limit : measured.median <= bar.limit;
+    return [{ bar, measured, passed }];
+  });
+}

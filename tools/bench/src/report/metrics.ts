@@ -1,0 +1,201 @@
+import { DEPTHS, FILTERS, RARE, SIZES } from '../cases/history.js';
+import type { CaseName } from '../cases/names.js';
+import { CONNECTIONS } from '../cases/single.js';
+import type { Scale } from '../scale.js';
+
+/** Everything that is measured, in the order in which it is shown. */
+export interface Metric {
+  readonly name: string;
+  readonly title: string;
+  readonly unit: string;
+}
+
+export interface Group {
+  readonly of: CaseName;
+  readonly title: string;
+  readonly metrics: readonly Metric[];
+}
+
+const metric = (name: string, title: string, unit: string): Metric => ({ name, title, unit });
+
+export const DRAINED = {
+  raw: 'limit: claim, settle; no client work',
+  millrace: 'Millrace, results kept',
+  'graphile-tuned': 'graphile-worker, tuned',
+  'graphile-plain': 'graphile-worker, plain',
+  'pg-boss': 'pg-boss, 100 per fetch',
+  'pg-boss-large': 'pg-boss, 1000 per fetch, completed in one call',
+  bullmq: 'BullMQ, Redis with fsync',
+} as const;
+
+export const ENQUEUED = {
+  raw: 'limit: insert; no client work',
+  millrace: 'Millrace, over HTTP',
+  graphile: 'graphile-worker, addJobs',
+  'pg-boss': 'pg-boss, insert',
+  bullmq: 'BullMQ, addBulk',
+} as const;
+
+const entries = <K extends string>(table: Readonly<Record<K, string>>): readonly [K, string][] =>
+  Object.entries(table) as [K, string][];
+
+const count = (n: number): string => n.toLocaleString('en-GB');
+
+export const groups = (scale: Scale): readonly Group[] => [
+  ...throughputGroups(),
+  ...httpGroups(scale),
+  ...costGroups(),
+  ...agingGroups(scale),
+];
+
+function throughputGroups(): Group[] {
+  return [
+    {
+      of: 'throughput',
+      title: 'Batch enqueue, a thousand per call',
+      metrics: entries(ENQUEUED).map(([key, title]) => metric(`enqueue.${key}`, title, 'jobs/s')),
+    },
+    {
+      of: 'throughput',
+      title: 'Drain in process, a handler that does nothing',
+      metrics: entries(DRAINED).map(([key, title]) => metric(`drain.${key}`, title, 'jobs/s')),
+    },
+    {
+      of: 'throughput',
+      title: 'Processor time per job while draining',
+      metrics: entries(DRAINED).flatMap(([key, title]) => [
+        metric(`drain-node-cpu.${key}`, `${title}: Node`, 'µs'),
+        metric(`drain-postgres-cpu.${key}`, `${title}: PostgreSQL`, 'µs'),
+      ]),
+    },
+  ];
+}
+
+function httpGroups({ streams }: Scale): Group[] {
+  return [
+    { of: 'single', title: 'Single enqueue over HTTP', metrics: singleMetrics() },
+    {
+      of: 'remote',
+      title: 'Remote workers over HTTP: lease 100, complete one by one, 4 workers of 16 connections',
+      metrics: [
+        metric('remote.millrace', 'jobs completed', 'jobs/s'),
+        metric('remote-p50.millrace', 'a completion, p50', 'ms'),
+        metric('remote-p99.millrace', 'a completion, p99', 'ms'),
+        metric('remote.empty', 'requests to an empty route, 64 connections', '/s'),
+      ],
+    },
+    {
+      of: 'latency',
+      title: 'From POST to the start of the handler',
+      metrics: [
+        metric('latency-p50.idle', 'idle, p50', 'ms'),
+        metric('latency-p99.idle', 'idle, p99', 'ms'),
+        metric('latency.capacity', 'the most single jobs that one process accepts and runs', 'jobs/s'),
+        metric('latency-p50.half', 'at half of that, p50', 'ms'),
+        metric('latency-p99.half', 'at half of that, p99', 'ms'),
+      ],
+    },
+    {
+      of: 'workflows',
+      title: 'Workflows of three steps, created singly and run in the same process',
+      metrics: [
+        metric('workflows.plain', 'plain jobs', 'jobs/s'),
+        metric('workflows.three-steps', 'workflows of three steps', 'workflows/s'),
+      ],
+    },
+    {
+      of: 'events',
+      title: `Event streams, ${streams} at once`,
+      metrics: [
+        metric('events.opened', 'all opened within', 'ms'),
+        metric('events.rate', 'transitions delivered', '/s'),
+        metric('events-p50.delivery', 'from the completion sent to its event, p50', 'ms'),
+        metric('events-p99.delivery', 'from the completion sent to its event, p99', 'ms'),
+      ],
+    },
+  ];
+}
+
+function costGroups(): Group[] {
+  return [
+    {
+      of: 'wal',
+      title: 'Write-ahead log over the life of a job',
+      metrics: [
+        metric('wal.batch', 'created in batches, without full-page images', 'bytes'),
+        metric('wal-images.batch', 'created in batches, full-page images', 'bytes'),
+        metric('wal.single', 'created singly, without full-page images', 'bytes'),
+        metric('wal-images.single', 'created singly, full-page images', 'bytes'),
+      ],
+    },
+    {
+      of: 'idle',
+      title: 'A server with nothing to do',
+      metrics: [
+        metric('idle.cpu', 'processor', '% of a core'),
+        metric('idle.statements', 'statements', '/s'),
+        metric('idle.memory', 'resident memory', 'MiB'),
+      ],
+    },
+  ];
+}
+
+/** What changes as a database gets older and fuller. */
+function agingGroups({ jobs }: Scale): Group[] {
+  return [
+    {
+      of: 'snapshot',
+      title: `Drain of ${count(jobs.snapshot)} jobs while another session holds a snapshot`,
+      metrics: [
+        metric('snapshot.clean', 'no other session', 'jobs/s'),
+        metric('snapshot.held', 'snapshot held', 'jobs/s'),
+        metric('snapshot-flatness.clean', 'last quarter / first quarter, no other session', '×'),
+        metric('snapshot-flatness.held', 'last quarter / first quarter, snapshot held', '×'),
+      ],
+    },
+    {
+      of: 'history',
+      title: `Drain with ${count(jobs.historyMany)} finished jobs`,
+      metrics: [
+        metric('history.empty', 'no history', 'jobs/s'),
+        metric('history.many', `${count(jobs.historyMany)} finished jobs`, 'jobs/s'),
+      ],
+    },
+    { of: 'history', title: 'A page of 50, by cursor', metrics: pageMetrics(jobs) },
+  ];
+}
+
+function singleMetrics(): Metric[] {
+  const targets = { millrace: 'Millrace, durable', route: 'the same route, no database' };
+  const measured = CONNECTIONS.flatMap((n) =>
+    entries(targets).flatMap(([key, title]) => {
+      const at = `${title}, ${n} connection${n === 1 ? '' : 's'}`;
+      return [
+        metric(`single.${key}.${n}`, at, '/s'),
+        metric(`single-p50.${key}.${n}`, `${at}, p50`, 'ms'),
+        metric(`single-p99.${key}.${n}`, `${at}, p99`, 'ms'),
+      ];
+    }),
+  );
+  return [
+    ...measured,
+    metric('single.empty.64', 'an empty route, 64 connections', '/s'),
+    metric('single-p50.empty.1', 'an empty route, 1 connection, p50', 'ms'),
+    metric('single-p50.raw.1', 'one raw durable insert, p50', 'ms'),
+  ];
+}
+
+function pageMetrics({ historySome, historyMany }: Scale['jobs']): Metric[] {
+  const sizes = { some: historySome, many: historyMany };
+  return SIZES.flatMap((size) => [
+    ...Object.entries(FILTERS).flatMap(([name, filter]) =>
+      Object.keys(DEPTHS).map((depth) => {
+        const page = depth === 'first' ? 'first page' : depth;
+        const title = `${count(sizes[size])} finished, ${filter || 'no filter'}, ${page}`;
+        return metric(`page.${size}.${name}.${depth}`, title, 'ms');
+      }),
+    ),
+    metric(`page.${size}.rare.first`, `${count(sizes[size])} finished, ${RARE}, first page`, 'ms'),
+    metric(`page-depth.${size}`, `${count(sizes[size])} finished, slowest page / first page, worst filter`, '×'),
+  ]);
+}

@@ -1,0 +1,87 @@
+/** How much work a run does: the only difference between a full run and a quick one. */
+export interface Scale {
+  readonly form: 'full' | 'quick';
+  readonly rounds: number;
+  /** Rounds of the cases whose preparation alone takes minutes. */
+  readonly heavyRounds: number;
+  /** How many jobs each contender gets: just enough to keep it busy for a few seconds. */
+  readonly jobs: {
+    readonly millrace: number;
+    readonly raw: number;
+    readonly graphilePlain: number;
+    readonly graphileTuned: number;
+    readonly pgBoss: number;
+    readonly bullmq: number;
+    readonly remote: number;
+    readonly workflows: number;
+    readonly wal: number;
+    readonly snapshot: number;
+    /** Drained with and without a history. */
+    readonly history: number;
+    /** Finished jobs in the table when lists and drains are measured. */
+    readonly historySome: number;
+    readonly historyMany: number;
+  };
+  /** How long a rate over HTTP is measured. */
+  readonly windowMs: number;
+  readonly warmupMs: number;
+  readonly latencySamples: number;
+  readonly streams: number;
+  /** Requests for each kind of page. */
+  readonly pages: number;
+  readonly idleSecs: number;
+}
+
+export const FULL: Scale = {
+  form: 'full',
+  rounds: 5,
+  heavyRounds: 5,
+  jobs: {
+    millrace: 200_000,
+    raw: 200_000,
+    graphilePlain: 10_000,
+    graphileTuned: 100_000,
+    pgBoss: 50_000,
+    bullmq: 40_000,
+    remote: 60_000,
+    workflows: 8_000,
+    wal: 100_000,
+    snapshot: 500_000,
+    history: 200_000,
+    historySome: 1_000_000,
+    historyMany: 5_000_000,
+  },
+  windowMs: 5_000,
+  warmupMs: 2_000,
+  latencySamples: 1_000,
+  streams: 300,
+  pages: 100,
+  idleSecs: 60,
+};
+
+export const QUICK: Scale = {
+  form: 'quick',
+  rounds: 1,
+  heavyRounds: 1,
+  jobs: {
+    millrace: 20_000,
+    raw: 20_000,
+    graphilePlain: 2_000,
+    graphileTuned: 10_000,
+    pgBoss: 8_000,
+    bullmq: 6_000,
+    remote: 5_000,
+    workflows: 1_000,
+    wal: 5_000,
+    snapshot: 10_000,
+    history: 10_000,
+    historySome: 50_000,
+    historyMany: 150_000,
+  },
+  windowMs: 800,
+  warmupMs: 400,
+  latencySamples: 100,
+  streams: 300,
+  pages: 10,
+  idleSecs: 6,
+};

@@ -1,0 +1,16 @@
+/** The work is the same for every contender: a small payload, a handler that does nothing, a small result. */
+export const TASK = 'noop';
+export const PAYLOAD = { user: 1234567, kind: 'mail' };
+export const PAYLOAD_TEXT = JSON.stringify(PAYLOAD);
+export const RESULT = { ok: true };
+export const RESULT_TEXT = JSON.stringify(RESULT);
+
+export const TENANT = 'bench';
+export const TENANT_KEY = 'key-of-the-benchmark-tenant-4c1f';
+export const WORKER_TOKEN = 'token-of-the-benchmark-workers-9e02';
+export const QUEUE = 'default';
+
+/** How many jobs go into one call or statement, where more than one is possible. */
+export const BATCH = 1_000;
+/** How many calls each contender has in flight while it enqueues. */
+export const CALLS_IN_FLIGHT = 4;

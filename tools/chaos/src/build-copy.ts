@@ -1,0 +1,44 @@
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+/** One change to the text of a built module or a query. */
+export interface Patch {
+  /** Relative to packages/. */
+  readonly file: string;
+  readonly find: RegExp;
+  readonly replace: string;
+}
+
+const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
+const PACKAGES = ['contract', 'server', 'cli'] as const;
+const PARTS = ['package.json', 'dist', 'sql', 'bin'] as const;
+
+/**
+ * Copies the build, optionally with patches, and returns the path of its command line. A run takes minutes, and a build
+ * made meanwhile must not change what is under test. Installed packages are shared with the original.
+ */
+export function copyBuild(dir: string, patches: readonly Patch[] = []): string {
+  const modules = join(dir, 'node_modules');
+  mkdirSync(join(modules, '@millrace'), { recursive: true });
+  for (const name of readdirSync(join(ROOT, 'node_modules'))) {
+    if (name !== '@millrace' && name !== 'millrace') symlinkSync(join(ROOT, 'node_modules', name), join(modules, name));
+  }
+  for (const name of PACKAGES) {
+    const [from, to] = [join(ROOT, 'packages', name), join(dir, 'packages', name)];
+    for (const part of PARTS)
+      if (existsSync(join(from, part))) cpSync(join(from, part), join(to, part), { recursive: true });
+    if (existsSync(join(from, 'node_modules'))) symlinkSync(join(from, 'node_modules'), join(to, 'node_modules'));
+    symlinkSync(to, join(modules, name === 'cli' ? 'millrace' : `@millrace/${name}`));
+  }
+  for (const patch of patches) apply(join(dir, 'packages', patch.file), patch);
+  return join(dir, 'packages', 'cli', 'bin', 'millrace.mjs');
+}
+
+/** A patch that no longer applies would prove nothing, so it is an error. */
+function apply(path: string, { file, find, replace }: Patch): void {
+  const text = readFileSync(path, 'utf8');
+  const changed = text.replace(find, replace);
+  if (changed === text) throw new Error(`the patch ${String(find)} does not apply to packages/${file}`);
+  writeFileSync(path, changed);
+}

@@ -1,0 +1,60 @@
+import type { Fault } from '../fault.js';
+import { killServer } from './01-kill-server.js';
+import { killWorkers } from './02-kill-workers.js';
+import { zombieWorkers } from './03-zombie-workers.js';
+import { stoppedServer } from './04-stopped-server.js';
+import { crashPostgres } from './05-crash-postgres.js';
+import { terminatedBackends } from './06-terminated-backends.js';
+import { wrongClock } from './07-wrong-clock.js';
+import { blackHole } from './08-black-hole.js';
+import { lostAnswers } from './09-lost-answers.js';
+import { slowLink } from './10-slow-link.js';
+import { manyWaiting } from './11-many-waiting.js';
+import { pgbouncer } from './12-pgbouncer.js';
+import { splitFleet } from './13-split-fleet.js';
+import { rollingRestart } from './14-rolling-restart.js';
+import { startTogether } from './15-start-together.js';
+import { cronSchedulers } from './16-cron-schedulers.js';
+import { settleRaces } from './17-settle-races.js';
+import { cancelRaces } from './18-cancel-races.js';
+import { replayRaces } from './19-replay-races.js';
+import { fanIn } from './20-fan-in.js';
+import { oneKey } from './21-one-key.js';
+import { manyLessees } from './22-many-lessees.js';
+import { collisions } from './23-collisions.js';
+import { idleTransaction } from './24-idle-transaction.js';
+import { soak } from './25-soak.js';
+import { failover } from './26-failover.js';
+import { overload } from './27-overload.js';
+
+/** Every row of the table, one per line; those that take longest come where they start early. */
+// prettier-ignore
+export const FAULTS: readonly Fault[] = [
+  collisions,
+  blackHole,
+  soak,
+  cronSchedulers,
+  slowLink,
+  terminatedBackends,
+  splitFleet,
+  crashPostgres,
+  killWorkers,
+  wrongClock,
+  killServer,
+  zombieWorkers,
+  stoppedServer,
+  lostAnswers,
+  manyWaiting,
+  settleRaces,
+  cancelRaces,
+  replayRaces,
+  fanIn,
+  oneKey,
+  manyLessees,
+  pgbouncer,
+  rollingRestart,
+  startTogether,
+  idleTransaction,
+  failover,
+  overload,
+];

@@ -1,0 +1,125 @@
+import type { Patch } from '../build-copy.js';
+
+/** The service with one thing broken, and the rows that must catch it. */
+export interface Mutant {
+  readonly name: string;
+  readonly patches: readonly Patch[];
+  readonly rows: readonly number[];
+  /** What they must report: a row that fails for another reason, such as a busy machine, has caught nothing. */
+  readonly sign: RegExp;
+  /** A multiple of the everyday count: some mistakes take luck to show. */
+  readonly times?: number;
+}
+
+const LEASE_SQL = 'server/sql/queries/lease.sql';
+const SETTLE_SQL = 'server/sql/queries/settle.sql';
+const CRON_SQL = 'server/sql/queries/cron.sql';
+const DATABASE = 'server/dist/store/database.js';
+const SESSION = 'server/dist/store/session.js';
+const ENQUEUE = 'server/dist/engine/enqueue.js';
+const CRON_FIRER = 'server/dist/engine/cron-firer.js';
+
+const pause = (ms: number): string => `await new Promise((resolve) => setTimeout(resolve, ${ms}));`;
+
+export const MUTANTS: readonly Mutant[] = [
+  {
+    name: 'reports are accepted under any token',
+    patches: [{ file: SETTLE_SQL, find: /\bl\.token = \w+\.token\b/g, replace: 'true' }],
+    rows: [3],
+    sign: /is impossible|instead of 409/,
+  },
+  {
+    name: 'claims lock nothing, so that two workers may claim one job',
+    patches: [
+      { file: LEASE_SQL, find: /FOR UPDATE SKIP LOCKED/, replace: '' },
+      // Otherwise the primary key of the leases would reject the second claim, and callers would see a 500.
+      {
+        file: LEASE_SQL,
+        find: /(INSERT INTO millrace\.leases \([^)]*\)\s*SELECT [^;]*?\n\s*FROM \w+)(\n\))/,
+        replace: '$1 ON CONFLICT DO NOTHING$2',
+      },
+    ],
+    rows: [22],
+    sign: /is impossible|was given to/,
+    times: 5,
+  },
+  {
+    name: 'a firing advances its schedule first and stores its job afterwards',
+    patches: [
+      // The job and its entry in the queue are left out of the statement ...
+      {
+        file: CRON_SQL,
+        find: /(\), stored AS \([\s\S]*?FROM \w+ WHERE )\w+(\s*\), queued AS \([\s\S]*?FROM \w+ WHERE )\w+/,
+        replace: '$1false$2false',
+      },
+      { file: CRON_SQL, find: /SELECT (id, tenant, queue, priority, kind,)/, replace: 'SELECT job_id, $1' },
+      // ... and are stored by a separate one.
+      {
+        file: CRON_SQL,
+        find: /$/,
+        replace: `
+-- name: store_fired
+WITH fired AS (
+  SELECT f.fired_at, f.job_id, k.key, c.*
+  FROM millrace.cron_firings f
+  JOIN millrace.crons c ON c.tenant = f.tenant AND c.id = f.cron_id
+  JOIN millrace.idempotency_keys k ON k.tenant = f.tenant AND k.job_id = f.job_id
+  WHERE f.job_id = ANY ($1::uuid[])
+), stored AS (
+  INSERT INTO millrace.jobs (created_at, priority, id, tenant, queue, task, payload, config, metadata, idempotency_key)
+  SELECT fired_at, priority, job_id, tenant, queue, task, payload, job_config,
+         json_build_object('cron_id', id, 'cron_name', name), key
+  FROM fired
+)
+INSERT INTO millrace.ready (scheduled_at, priority, retry_count, delivery_count, id, tenant, queue)
+SELECT fired_at, priority, 0, 0, job_id, tenant, queue FROM fired;
+`,
+      },
+      { file: CRON_FIRER, find: /'fire_crons',/, replace: "'fire_crons', 'store_fired'," },
+      {
+        file: CRON_FIRER,
+        find: /(sql\.fire_crons, \[[\s\S]*?\]\);)/,
+        replace:
+          `$1 ${pause(20)} const stored = rows.filter((row) => row.enqueued).map((row) => row.job_id); ` +
+          `await this.db.run(sql.store_fired, [stored]);`,
+      },
+    ],
+    rows: [16],
+    sign: /counts \d+ firings/,
+    times: 2,
+  },
+  {
+    name: 'answers are sent before their commit',
+    patches: [
+      {
+        file: DATABASE,
+        find: /(#attempt\([^)]*\) \{[\s\S]*?try \{)([\s\S]*?)client\.release\(\);/,
+        replace: `$1 await client.query('BEGIN'); $2
+          setTimeout(() => client.query('COMMIT').then(() => client.release(), (error) => client.release(error)), 30);`,
+      },
+    ],
+    rows: [1],
+    sign: /was acknowledged and does not exist|is impossible/,
+  },
+  {
+    name: 'commits do not wait for the write-ahead log',
+    patches: [{ file: SESSION, find: /\['jit', 'off'\],/, replace: "['jit', 'off'], ['synchronous_commit', 'off']," }],
+    rows: [5],
+    sign: /was acknowledged and does not exist|is impossible/,
+    times: 2,
+  },
+  {
+    name: 'a batch is stored in two halves',
+    patches: [
+      {
+        file: ENQUEUE,
+        find: /return this\.insert\((specs\.map\([^;]*?\))\);/,
+        replace: `const all = $1; const half = all.length >> 1;
+        const first = await this.insert(all.slice(0, half)); ${pause(10)}
+        return [...first, ...(await this.insert(all.slice(half)))];`,
+      },
+    ],
+    rows: [1],
+    sign: /^batch .* jobs of/,
+  },
+];

@@ -1,0 +1,201 @@
+import type { Random } from '@millrace/tools-shared';
+import type { Case, Draft, Header } from './draft.js';
+import { print, type Json, type JsonObject } from './json.js';
+import type { Operation, Parameter } from './openapi.js';
+import type { Schema, SchemaChecker } from './schema.js';
+import type { Callers, Kind, Lease, Memory, Tenant } from './tenants.js';
+import { plainObject } from './values.js';
+
+/** What requests are made from. */
+export interface World {
+  readonly operations: readonly Operation[];
+  readonly checker: SchemaChecker;
+  readonly callers: Callers;
+  readonly memory: Memory;
+  readonly host: string;
+  readonly maxBodyBytes: number;
+}
+
+/** A valid request in the parts that mutations work on. */
+export interface Blank {
+  readonly operation: Operation;
+  readonly tenant: Tenant;
+  readonly path: string;
+  readonly query: readonly (readonly [name: string, value: string])[];
+  readonly headers: readonly Header[];
+  readonly body: Json | undefined;
+}
+
+const TASKS = ['echo', 'echo', 'fail', 'log', 'sleep', 'remote-task', 'another task'];
+const QUEUES = ['default', 'fuzz-a', 'fuzz-b', 'weird/queue %'];
+const EXPRESSIONS = ['0 3 * * *', '*/5 * * * *', '0 0 1 1 *', '@daily', '30 0 0 * * 1', '0 0 0 1 1 * 2099'];
+
+/** A request that the service has every reason to accept. */
+export function validRequest(world: World, operation: Operation, random: Random): Blank {
+  const tenant = random.pick(world.callers.tenants);
+  const lease = world.memory.leases.length > 0 ? random.pick(world.memory.leases) : undefined;
+  return {
+    operation,
+    tenant,
+    path: pathOf(world, operation, tenant, lease, random),
+    query: queryOf(world, operation, tenant, random),
+    headers: headersOf(world, operation, tenant, random),
+    body: operation.body === null ? undefined : bodyOf(world, operation, tenant, lease, random),
+  };
+}
+
+export const kindOf = ({ path }: Operation): Kind | null => {
+  const [, kind] = /^\/api\/v1\/(jobs|workflows|cron|dlq)\/\{id\}/.exec(path) ?? [];
+  return (kind as Kind | undefined) ?? null;
+};
+
+function pathOf(world: World, operation: Operation, tenant: Tenant, lease: Lease | undefined, random: Random): string {
+  const kind = kindOf(operation);
+  const known = kind === null ? [] : world.memory.ids(kind, tenant);
+  const id = operation.access === 'worker' ? lease?.id : known.length > 0 ? random.pick(known) : undefined;
+  const fallback = kind === 'dlq' ? String(random.below(1_000_000)) : random.uuid();
+  return operation.path.replace('{id}', id ?? fallback).replace('{queue}', encodeURIComponent(random.pick(QUEUES)));
+}
+
+function headersOf({ callers, host }: World, operation: Operation, tenant: Tenant, random: Random): Header[] {
+  const token = operation.access === 'worker' ? callers.workerToken : tenant.token;
+  const headers: Header[] = [['Host', host]];
+  if (operation.access !== 'public') headers.push(['Authorization', `Bearer ${token}`]);
+  if (operation.body !== null) headers.push(['Content-Type', 'application/json']);
+  const takesKey = operation.parameters.some(({ in: place, name }) => place === 'header' && name === 'Idempotency-Key');
+  if (takesKey && random.chance(0.3)) headers.push(['Idempotency-Key', `key-${random.below(200)}`]);
+  return headers;
+}
+
+function queryOf({ memory }: World, { id, parameters }: Operation, tenant: Tenant, random: Random): Blank['query'] {
+  const own = memory.cursors.filter((known) => known.tenant === tenant && known.operation === id);
+  if (own.length > 0 && random.chance(0.2)) return [['cursor', random.pick(own).cursor]];
+  return parameters
+    .filter((parameter) => parameter.in === 'query' && parameter.name !== 'cursor' && random.chance(0.25))
+    .map((parameter) => [parameter.name, queryValue(parameter, random)]);
+}
+
+function queryValue({ name, schema }: Parameter, random: Random): string {
+  if (name === 'queue') return random.pick(QUEUES);
+  if (Array.isArray(schema.enum)) return String(random.pick(schema.enum));
+  if (schema.format === 'date-time') return random.pick(['2020-01-01T00:00:00Z', '2100-01-01T00:00:00.123456+02:00']);
+  if (schema.type === 'boolean') return random.pick(['true', 'false']);
+  return String(random.integer(0, 120));
+}
+
+function bodyOf(world: World, { id, body }: Operation, tenant: Tenant, lease: Lease | undefined, random: Random): Json {
+  const mark = lease !== undefined && body !== null && takesLease(world, body) ? lease.mark : tenant.mark;
+  const made = generate(world, body ?? {}, { random, mark, name: '' });
+  switch (id) {
+    case 'createWorkflow':
+      return { ...(made as JsonObject), steps: graph(world, random, mark) };
+    case 'createCron':
+      return { ...(made as JsonObject), name: `${mark} ${random.word()}` };
+    case 'leaseJobs':
+      return { ...(made as JsonObject), wait_secs: 0 };
+    default:
+      return lease !== undefined && 'lease_token' in (made as JsonObject)
+        ? { ...(made as JsonObject), lease_token: lease.token }
+        : made;
+  }
+}
+
+const takesLease = ({ checker }: World, body: Schema): boolean => {
+  const schema = typeof body.$ref === 'string' ? checker.resolve(body.$ref) : body;
+  return Object.hasOwn(schema.properties ?? {}, 'lease_token');
+};
+
+/** Steps depend only on earlier ones, so that there is no cycle. */
+function graph(world: World, random: Random, mark: string): Json {
+  const schema = world.checker.resolve('#/components/schemas/WorkflowStepInput');
+  return Array.from({ length: random.integer(1, 5) }, (_, i) => ({
+    ...(generate(world, schema, { random, mark, name: '' }) as JsonObject),
+    name: `step-${i}`,
+    depends_on: Array.from({ length: i }, (_, j) => `step-${j}`).filter(() => random.chance(0.4)),
+  }));
+}
+
+interface Making {
+  readonly random: Random;
+  readonly mark: string;
+  /** The name of the field: some have a meaning that the schema does not tell. */
+  readonly name: string;
+}
+
+/** A value that fits a schema. Each optional member is included about half of the time. */
+function generate(world: World, schema: Schema, making: Making): Json {
+  const { random, mark } = making;
+  if (typeof schema.$ref === 'string') return generate(world, world.checker.resolve(schema.$ref), making);
+  const known = wellKnown(making);
+  if (known !== undefined) return known;
+  if (Array.isArray(schema.enum)) return random.pick(schema.enum as Json[]);
+  const [type] = [schema.type].flat();
+  switch (type) {
+    case 'object':
+      return schema.properties === undefined ? plainObject(random, mark) : objectOf(world, schema, making);
+    case 'array':
+      return Array.from({ length: random.integer(1, 3) }, () =>
+        generate(world, (schema.items ?? {}) as Schema, making),
+      );
+    case 'integer':
+      return random.integer(Number(schema.minimum ?? 0), Math.min(Number(schema.maximum ?? 60), 1000));
+    case 'number':
+      return random.next();
+    case 'boolean':
+      return random.chance(0.5);
+    case 'string':
+      if (schema.format === 'date-time') return random.pick(['2026-01-31T09:00:00Z', '2099-12-31T23:59:59.5+05:30']);
+      return `${mark} ${random.word()}`;
+    default:
+      return null;
+  }
+}
+
+function wellKnown({ random, name }: Making): Json | undefined {
+  switch (name) {
+    case 'task_name':
+      return random.pick(TASKS);
+    case 'queue':
+      return random.pick(QUEUES);
+    case 'cron_expr':
+      return random.pick(EXPRESSIONS);
+    case 'lease_token':
+      return random.uuid();
+    case 'timeout':
+      // Another name for timeout_secs; the two must not contradict each other.
+      return null;
+    default:
+      return undefined;
+  }
+}
+
+function objectOf(world: World, schema: Schema, making: Making): Json {
+  const required = (schema.required ?? []) as string[];
+  const members = Object.entries(schema.properties as Record<string, Schema>)
+    .filter(([name]) => required.includes(name) || making.random.chance(0.5))
+    .map(([name, inner]) => [name, generate(world, inner, { ...making, name })] as const);
+  return Object.fromEntries(members);
+}
+
+/** The target of the request line: path and query. */
+export function targetOf({ path, query }: Blank): string {
+  if (query.length === 0) return path;
+  const pairs = query.map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`);
+  return `${path}?${pairs.join('&')}`;
+}
+
+export function draftOf(blank: Blank): Draft {
+  return {
+    method: blank.operation.method,
+    target: targetOf(blank),
+    version: '1.1',
+    headers: blank.headers,
+    body: blank.body === undefined ? null : Buffer.from(print(blank.body)),
+  };
+}
+
+export function caseOf(blank: Blank, kind: string, draft = draftOf(blank), more: Partial<Case> = {}): Case {
+  const { operation, tenant } = blank;
+  const caller = operation.access === 'worker' ? 'worker' : operation.access === 'public' ? 'nobody' : tenant;
+  return { operation, caller, kind, draft, isRouted: true, ...more };
+}
