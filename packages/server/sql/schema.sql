@@ -300,7 +300,7 @@ CREATE INDEX crons_by_due ON millrace.crons USING btree (tenant, (
 CASE
     WHEN enabled THEN next_run_at
     ELSE 'infinity'::timestamp with time zone
-END), id) WHERE (created_at IS NOT NULL);
+END), id) WHERE (created_at > '-infinity'::timestamp with time zone);
 
 CREATE UNIQUE INDEX crons_by_name ON millrace.crons USING btree (tenant, name) WHERE (name IS NOT NULL);
 

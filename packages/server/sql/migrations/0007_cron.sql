@@ -10,7 +10,7 @@ ALTER TABLE millrace.crons
 -- or name away from it.
 CREATE INDEX crons_by_due ON millrace.crons
   (tenant, (CASE WHEN enabled THEN next_run_at ELSE 'infinity'::timestamptz END), id)
-  WHERE created_at IS NOT NULL;
+  WHERE created_at > '-infinity';
 
 ALTER TYPE millrace.firing_kind ADD VALUE 'triggered';
 

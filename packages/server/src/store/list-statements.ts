@@ -171,7 +171,7 @@ const DUE = `CASE WHEN w.enabled THEN w.next_run_at ELSE 'infinity'::timestamptz
 export function listCronsByDue(filter: CronFilter, window: ListWindow<CronDue>): Query {
   const { walk, values } = walkedCrons(filter, null);
   const { after } = window;
-  let from = `${walk} AND w.created_at IS NOT NULL`;
+  let from = `${walk} AND w.created_at > '-infinity'`;
   if (after !== null) {
     values.push(after.at ?? 'infinity', after.id);
     from += ` AND (${DUE}, w.id) > ($${values.length - 1}::timestamptz, $${values.length}::uuid)`;

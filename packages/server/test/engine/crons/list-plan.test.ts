@@ -26,7 +26,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-it('a page by what fires next walks the index from where the last one ended, and sorts nothing', async () => {
+it('a page by what fires next walks the index from where the last one ended, and sorts only itself', async () => {
   const [middle] = await database.query<{ id: string; at: string }>(
     `SELECT id, next_run_at::text AS at FROM millrace.crons WHERE tenant = 't1' AND enabled ORDER BY id OFFSET 3000 LIMIT 1`,
   );
@@ -34,12 +34,11 @@ it('a page by what fires next walks the index from where the last one ended, and
   for (const after of [null, middle!, { at: null, id: middle!.id }]) {
     const page = listCronsByDue(filter, { ascending: true, after, limit: 101, offset: 0 });
     const plan = await explain(client, page.statement.text, page.values);
-    const nodes = [...walk(plan)].map(({ node }) => node);
+    const walked = [...walk(plan)].filter(({ above }) => above.some((each) => each['Node Type'] === 'Limit'));
     expect(
-      nodes.map((node) => node['Node Type']),
+      walked.map(({ node }) => node['Index Name'] ?? node['Node Type']),
       describePlan(plan),
-    ).toEqual(['Limit', 'Index Scan']);
-    expect(nodes[1]!['Index Name']).toBe('crons_by_due');
-    if (after) expect(nodes[1]!['Index Cond'], describePlan(plan)).toMatch(/ROW\(.*\bid\) > /);
+    ).toEqual(['crons_by_due']);
+    if (after) expect(walked[0]!.node['Index Cond'], describePlan(plan)).toMatch(/ROW\(.*\bid\) > /);
   }
 });
