@@ -18,7 +18,8 @@ CREATE TYPE millrace.dead_reason AS ENUM (
 
 CREATE TYPE millrace.firing_kind AS ENUM (
   'on_time',
-  'catch_up'
+  'catch_up',
+  'triggered'
 );
 
 CREATE TYPE millrace.workflow_status AS ENUM (
@@ -230,6 +231,8 @@ CREATE TABLE millrace.crons (
   payload json NOT NULL,
   config json NOT NULL,
   job_config json,
+  timezone text DEFAULT 'UTC'::text NOT NULL,
+  revision bigint DEFAULT 0 NOT NULL,
   CONSTRAINT crons_pkey PRIMARY KEY (tenant, id),
   CONSTRAINT crons_check CHECK (((next_run_at IS NOT NULL) OR (NOT enabled)))
 ) WITH (fillfactor=80);
@@ -314,6 +317,12 @@ CREATE INDEX ready_retrying ON millrace.ready USING btree (tenant, id) WHERE (re
 CREATE INDEX dead_letters_by_creation ON millrace.dead_letters USING btree (tenant, created_at, id) WHERE (tenant IS NOT NULL);
 
 CREATE INDEX transitions_by_job ON millrace.transitions USING btree (job_id, seq);
+
+CREATE INDEX crons_by_due ON millrace.crons USING btree (tenant, (
+CASE
+    WHEN enabled THEN next_run_at
+    ELSE 'infinity'::timestamp with time zone
+END), id) WHERE (created_at > '-infinity'::timestamp with time zone);
 
 CREATE UNIQUE INDEX crons_by_name ON millrace.crons USING btree (tenant, name) WHERE (name IS NOT NULL);
 

@@ -88,7 +88,7 @@ export function createEngine({
     worker: new RemoteWorker(keeper, polls, settler, reads, counters),
     deadLetters: new DeadLetters(db, hub, counters),
     workflows: new Workflows({ db, hub, counters, tenants, definitions, stepSettler, defaultQueue }),
-    crons: new Crons(db, tenants),
+    crons: new Crons(db, hub, counters, tenants),
     system: { ready, tasks: () => tasks, stats: (tenant) => counters.of(tenant) },
   };
   return {

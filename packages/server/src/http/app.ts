@@ -129,7 +129,7 @@ export function createApp(deps: AppDeps): FastifyInstance {
 function registerCors(app: FastifyInstance, origins: readonly string[] | null): void {
   void app.register(cors, {
     origin: origins === null ? '*' : [...origins],
-    methods: ['GET', 'HEAD', 'POST', 'DELETE'],
+    methods: ['GET', 'HEAD', 'POST', 'PUT', 'DELETE'],
     allowedHeaders: ['Authorization', 'Content-Type', 'Idempotency-Key', 'X-Request-Id'],
     exposedHeaders: ['Location', 'Retry-After', 'X-Request-Id'],
     maxAge: 86_400,

@@ -59,17 +59,28 @@ export interface Sized {
 
 const SMALL_PAGE_BYTES = 128 * 1024;
 
-/** Records of a view in order of id; `walk` finds them. Each says whether it is `whole`. */
+/** What finds the records of a page, in order of id or, if there is a rank, by rank and then id. */
+export interface PageWalk {
+  readonly walk: string;
+  readonly values: unknown[];
+  /** An expression over `w`. */
+  readonly rank?: string;
+}
+
+/** Records of a view; each says whether it is `whole`. */
 export function pageOf(
   view: RecordView,
   statement: string,
   tenant: string,
-  { walk, values }: { walk: string; values: unknown[] },
+  { walk, values, rank }: PageWalk,
   window: ListWindow,
 ): Query {
   const order = window.ascending ? 'ASC' : 'DESC';
   values.push(window.limit, window.offset);
-  const page = `SELECT w.tenant, w.id ${walk} ORDER BY w.id ${order} LIMIT $${values.length - 1} OFFSET $${values.length}`;
+  const [ranked, first] = rank === undefined ? ['', ''] : [`, ${rank} AS rank`, `${rank} ${order}, `];
+  const inOrder = (table: string): string => `${rank === undefined ? '' : `${table}.rank ${order}, `}${table}.`;
+  const page = `SELECT w.tenant, w.id${ranked} ${walk}
+    ORDER BY ${first}w.id ${order} LIMIT $${values.length - 1} OFFSET $${values.length}`;
   const stored = sumOf(
     view,
     view.bodies.map((body) => `pg_column_size(r.${body})`),
@@ -80,13 +91,13 @@ export function pageOf(
   const text = `
     SELECT ${columnsOf('sized', view.columns)}, ${bodies.join(', ')}, sized.stored <= ${SMALL_PAGE_BYTES} AS whole
     FROM (
-      SELECT rec.*, page.id AS place,
-             sum(rec.stored_here) OVER (ORDER BY page.id ${order} ROWS UNBOUNDED PRECEDING) AS stored
+      SELECT rec.*, page.id AS place${rank === undefined ? '' : ', page.rank'},
+             sum(rec.stored_here) OVER (ORDER BY ${inOrder('page')}id ${order} ROWS UNBOUNDED PRECEDING) AS stored
       FROM (${page}) AS page, LATERAL (
         SELECT ${columnsOf('r', [...view.columns, ...view.bodies])}, ${stored} AS stored_here
         FROM ${view.name} r WHERE r.tenant = page.tenant AND r.id = page.id OFFSET 0
       ) AS rec
-    ) AS sized ORDER BY sized.place ${order}`;
+    ) AS sized ORDER BY ${inOrder('sized')}place ${order}`;
   return { tenant, statement: { name: statement, text }, values };
 }
 
