@@ -17,7 +17,8 @@
 -- One row comes back, because unpacking hundreds costs the server more than the claim itself: one array per column, in
 -- claim order, caller JSON as text; and what most jobs do not have (`optional_fields`) by name, only for those that have
 -- it. An instant that is the one in the id is not said again. Payloads come one after the other with a character
--- between them that no JSON text holds: an answer is then as long as what is stored, whatever they hold.
+-- between them that no JSON text holds: an answer is then as long as what is stored, whatever they hold. Contexts that
+-- are stored apart come likewise, each once, however many of the jobs name it; in $8 it counts for every one of them.
 -- RETURNING keeps no order, hence the numbering.
 -- A pool may start the first $10 at once, up to the first that was lost with its process before; a mark says so if
 -- there are more (docs/adr/0016-unstarted-jobs.md).
@@ -119,6 +120,18 @@ WITH lane AS MATERIALIZED (
   WHERE (SELECT EXISTS (SELECT FROM millrace.watches))
     AND EXISTS (SELECT FROM millrace.watches w WHERE w.job_id = claimed.id)
   RETURNING 1
+), context AS MATERIALIZED (
+  SELECT stored.* FROM (
+    SELECT DISTINCT j.workflow_id, j.context AS version
+    FROM claimed c, LATERAL (
+      SELECT j.workflow_id, j.context FROM millrace.jobs j
+      WHERE j.tenant = c.tenant AND j.id = c.id AND j.context IS NOT NULL OFFSET 0
+    ) AS j
+    WHERE c.workflow_id IS NOT NULL
+  ) AS named, LATERAL (
+    SELECT x.* FROM millrace.workflow_contexts x
+    WHERE x.workflow_id = named.workflow_id AND x.version = named.version OFFSET 0
+  ) AS stored
 )
 SELECT
   (SELECT count(*) FROM seen)::int AS watched,
@@ -134,16 +147,19 @@ SELECT
   (json_agg(fields) FILTER (
     WHERE c.config IS NOT NULL OR c.metadata IS NOT NULL OR c.delivery_count > 0 OR c.scheduled_at <> c.created_at
        OR c.idempotency_key IS NOT NULL OR c.workflow_id IS NOT NULL
-  ))::text AS optional_fields
+  ))::text AS optional_fields,
+  (SELECT json_agg(json_build_object('workflow_id', workflow_id, 'version', version) ORDER BY workflow_id, version)
+   FROM context)::text AS context_keys,
+  (SELECT string_agg(context::text, chr(1) ORDER BY workflow_id, version) FROM context) AS contexts
 FROM (
   SELECT c.n, c.id, c.tenant, c.retry_count, c.delivery_count, c.scheduled_at, c.error,
-         j.task, j.payload, j.config, j.metadata, j.created_at, j.idempotency_key, j.workflow_id, j.step
+         j.task, j.payload, j.config, j.metadata, j.created_at, j.idempotency_key, j.workflow_id, j.step, j.context
   FROM claimed c, LATERAL (SELECT * FROM millrace.jobs j WHERE j.tenant = c.tenant AND j.id = c.id OFFSET 0) AS j
   ORDER BY c.n
 ) AS c, LATERAL (
   SELECT c.n, c.config, c.metadata::text AS metadata, c.retry_count, c.delivery_count + 1 AS delivery_count,
          CASE WHEN c.scheduled_at <> c.created_at THEN c.scheduled_at::text END AS scheduled_at,
-         c.error, c.idempotency_key, c.workflow_id, c.step
+         c.error, c.idempotency_key, c.workflow_id, c.step, c.context
 ) AS fields;
 
 -- name: next_due

@@ -1,5 +1,5 @@
 -- name: job_of_tenant
-SELECT tenant, id, queue, task, payload, config, metadata, idempotency_key, workflow_id, step, status,
+SELECT tenant, id, queue, task, payload, config, metadata, idempotency_key, workflow_id, step, context, status,
        created_at, scheduled_at, started_at, completed_at, retry_count, delivery_count, error, result
 FROM millrace.job_records WHERE tenant = $1 AND id = $2;
 

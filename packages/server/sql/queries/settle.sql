@@ -27,7 +27,7 @@ WITH given AS MATERIALIZED (
          j.priority, held.retry_count + (held.outcome = 'retrying')::int,
          held.delivery_count - (held.outcome = 'undelivered')::int,
          held.id, held.tenant, j.queue, held.workflow_id, held.error,
-         CASE WHEN due.at > now() THEN true END, millrace.job_size(j.payload, j.metadata, held.error)
+         CASE WHEN due.at > now() THEN true END, millrace.job_size(j.payload, j.metadata, held.error, j.context_bytes)
   FROM held, LATERAL (SELECT * FROM millrace.jobs j WHERE j.tenant = held.tenant AND j.id = held.id OFFSET 0) AS j,
   LATERAL (
     SELECT CASE held.outcome WHEN 'retrying' THEN retry_at ELSE coalesce(held.scheduled_at, j.run_at, j.created_at) END AS at

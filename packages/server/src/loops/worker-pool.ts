@@ -13,6 +13,7 @@ import { Attempt, type AttemptEnd } from './attempt.js';
 import { OutcomeWriter } from './outcome-writer.js';
 import type { HeldLeases } from './held-leases.js';
 import { marked, StartGate } from './start-gate.js';
+import { UnknownTasks } from './unknown-tasks.js';
 
 /**
  * Runs the jobs of the default queue inside the server, `workers` at a time.
@@ -62,6 +63,7 @@ export class WorkerPool {
   readonly #running = new Set<Attempt>();
   readonly #outcomes: OutcomeWriter;
   readonly #gate: StartGate;
+  readonly #unknownTasks: UnknownTasks;
   #claiming = 0;
   #claimingSlots = 0;
   #dispatching = false;
@@ -80,6 +82,7 @@ export class WorkerPool {
 
   constructor(private readonly options: WorkerPoolOptions) {
     const { settler, heldLeases, logger } = options;
+    this.#unknownTasks = new UnknownTasks(logger);
     const onProgress = (): void => {
       this.#dispatch();
       this.#signalIfQuiet();
@@ -221,7 +224,10 @@ export class WorkerPool {
     const handler = Object.hasOwn(this.options.handlers, job.task_name)
       ? this.options.handlers[job.task_name]
       : undefined;
-    if (!handler) return this.#outcomes.noHandler(leased);
+    if (!handler) {
+      this.#unknownTasks.meet(job.task_name, job.queue_name);
+      return this.#outcomes.noHandler(leased);
+    }
     const attempt = new Attempt(leased, this.#onEnd);
     this.#running.add(attempt);
     attempt.start(handler, this.options.logger, this.options.maxPayloadBytes);

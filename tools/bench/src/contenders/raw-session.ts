@@ -88,6 +88,10 @@ export function prepareClaim(queue: string, ids: readonly string[]): PreparedCla
       uuidArray(ids.map(() => randomUUID())),
       int4Array(all(LEASE_SECS)),
       bundle,
+      ids.length,
+      CLAIM_BYTES,
+      '-infinity',
+      ids.length,
     ],
     settle: [
       uuidArray([bundle]),
@@ -98,9 +102,15 @@ export function prepareClaim(queue: string, ids: readonly string[]): PreparedCla
       int4Array(ids.map((_, index) => index + 1)),
       jsonArray(all(RESULT_TEXT)),
       uuidArray([]),
+      uuidArray([]),
+      int4Array([]),
+      uuidArray([]),
     ],
   };
 }
+
+/** More than any claim here brings. */
+const CLAIM_BYTES = 32 * 1024 * 1024;
 
 /** The settings of the service's own connections, read from one of them so that they always agree. */
 async function hotOptions(url: string): Promise<string> {

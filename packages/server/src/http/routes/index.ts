@@ -11,6 +11,8 @@ import { probeRoutes, systemRoutes } from './system.js';
 import { workerRoutes } from './worker.js';
 import { workflowRoutes } from './workflows.js';
 
+export const API_PREFIX = '/api/v1';
+
 type Register = (app: FastifyInstance, context: HttpContext) => void;
 
 const PUBLIC_ROUTES: readonly Register[] = [probeRoutes];
@@ -49,6 +51,6 @@ export function registerRoutes(app: FastifyInstance, context: HttpContext, auth:
       void api.register(scope(WORKER_ROUTES, auth.worker));
       done();
     },
-    { prefix: '/api/v1' },
+    { prefix: API_PREFIX },
   );
 }
