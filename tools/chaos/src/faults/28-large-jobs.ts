@@ -64,6 +64,7 @@ async function create(
 async function expectLists(stage: Stage, server: ServerProcess, client: ChaosClient, jobs: number): Promise<void> {
   const { ids, pages } = await listByCursor(stage, client);
   stage.expect(ids.size === jobs, `${ids.size} of ${jobs} jobs were listed by cursor`);
+  stage.expect(pages > jobs / 5, `${jobs} large jobs took only ${pages} pages by cursor`);
   const bytes = await listByOffset(stage, server);
   const least = Math.min(jobs, 100) * PLAIN.length;
   stage.expect(bytes > least, `a list of ${jobs} jobs by offset had ${bytes} bytes`);

@@ -29,8 +29,8 @@ export const manyPriorities: Fault = {
       producer,
       clean,
       troubled,
-      rounds: 3,
-      batches: 3,
+      rounds: 2,
+      batches: 2,
       leastShare: LEAST_SHARE,
       what: `beside ${count} priorities`,
     });

@@ -30,7 +30,7 @@ export const distantDatabase: Fault = {
       clean: { server: near, queue: NEAR },
       troubled: { server: far, queue: FAR },
       rounds: count,
-      batches: 5,
+      batches: 3,
       leastShare: LEAST_SHARE,
       what: `${2 * EACH_WAY_MS} ms away`,
     });

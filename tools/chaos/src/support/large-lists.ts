@@ -3,21 +3,25 @@ import type { ChaosClient } from '../history/client.js';
 import { TENANT_KEY, type ServerProcess } from '../stage/server.js';
 import type { Stage } from '../stage/stage.js';
 
-const LIST = '/api/v1/jobs?limit=100';
+const JOBS = '/api/v1/jobs';
+const LIST = `${JOBS}?limit=100`;
 
-/** Follows the cursors to the end; resolves to the ids, and how many pages it took. */
+/**
+ * Follows the cursors to the end; resolves to the ids, and how many pages it took. The first page has no cursor, so it
+ * is not cut short, however large; it asks for one job.
+ */
 export async function listByCursor(
   stage: Stage,
   client: ChaosClient,
 ): Promise<{ readonly ids: ReadonlySet<string>; readonly pages: number }> {
   const ids = new Set<string>();
-  let cursor = '';
+  let path = `${JOBS}?limit=1`;
   for (let pages = 1; ; pages++) {
-    const { status, body } = await client.send('other', 'GET', `${LIST}${cursor}`);
+    const { status, body } = await client.send('other', 'GET', path);
     stage.expect(status === 200, `a page was answered ${status ?? 'not at all'}`);
     for (const { id } of (body.jobs ?? []) as readonly { readonly id: string }[]) ids.add(id);
     if (status !== 200 || body.has_more !== true) return { ids, pages };
-    cursor = `&cursor=${encodeURIComponent(String(body.next_cursor))}`;
+    path = `${LIST}&cursor=${encodeURIComponent(String(body.next_cursor))}`;
   }
 }
 
