@@ -12,33 +12,66 @@ const order = workerData as AttackOrder;
 
 /** Whatever has not been answered by then is given up. */
 const PATIENCE_MS = 15_000;
+/** Of each attack, for those requests that share connections. */
+const LINES = 8;
+
+type Statuses = Record<number, number>;
 
 const open = new Set<Socket>();
-const report: Record<string, { sent: number; readonly statuses: Record<number, number> }> = {};
+const report: Record<string, { sent: number; readonly statuses: Statuses }> = {};
 let stopping = false;
 
-function send({ parts, unread = false, held = false }: Shot, statuses: Record<number, number>): void {
-  const socket = connect({ port: order.port, host: '127.0.0.1' });
+function dial(): Socket {
+  const socket = connect({ port: order.port, host: '127.0.0.1', noDelay: true });
   open.add(socket);
-  socket.on('error', () => undefined).on('close', () => open.delete(socket));
+  return socket.on('error', () => undefined).on('close', () => open.delete(socket));
+}
+
+function count(chunk: Buffer, statuses: Statuses): void {
+  for (const [, status] of chunk.toString('latin1').matchAll(/HTTP\/1\.1 (\d{3}) /g)) {
+    statuses[Number(status)] = (statuses[Number(status)] ?? 0) + 1;
+  }
+}
+
+/** On a connection of its own. */
+function sendAlone({ parts, unread, held }: Shot, statuses: Statuses): void {
+  const socket = dial();
   if (unread) socket.pause();
   else {
-    socket.once('data', (chunk: Buffer) => {
-      const status = Number(chunk.subarray(9, 12).toString('latin1'));
-      statuses[status] = (statuses[status] ?? 0) + 1;
+    socket.on('data', (chunk: Buffer) => {
+      count(chunk, statuses);
+      if (!held) socket.end();
     });
-    socket.resume();
   }
   for (const part of parts) socket.write(part);
   if (!held) setTimeout(() => socket.destroy(), PATIENCE_MS).unref();
 }
 
-function begin({ name, everyMs, atOnce = 1, most = Infinity, hostile, harmless }: Attack): void {
-  const { statuses } = (report[name] = { sent: 0, statuses: {} });
-  const entry = report[name];
+/** One after the other on a few connections, without waiting for the answers: no queue of the kernel protects anybody. */
+class Lines {
+  readonly #sockets: Socket[] = [];
+
+  constructor(private readonly statuses: Statuses) {}
+
+  send({ parts }: Shot, n: number): void {
+    const line = n % LINES;
+    let socket = this.#sockets[line];
+    if (!socket || socket.destroyed) {
+      socket = dial().on('data', (chunk: Buffer) => count(chunk, this.statuses));
+      this.#sockets[line] = socket;
+    }
+    for (const part of parts) socket.write(part);
+  }
+}
+
+function begin({ name, everyMs, atOnce = 1, most = Infinity, ownConnections, hostile, harmless }: Attack): void {
+  const entry = (report[name] = { sent: 0, statuses: {} });
+  const lines = new Lines(entry.statuses);
   const shoot = (): void => {
     for (let n = 0; n < atOnce && entry.sent < most; n++) {
-      send(order.hostile ? hostile(entry.sent) : harmless(entry.sent), statuses);
+      const shot = order.hostile ? hostile(entry.sent) : harmless(entry.sent);
+      if (ownConnections) sendAlone(shot, entry.statuses);
+      else lines.send(shot, entry.sent);
       entry.sent += 1;
     }
   };

@@ -3,9 +3,9 @@ import type { AttackOrder } from '../support/attack.js';
 /** One request, in pieces of bytes. */
 export interface Shot {
   readonly parts: readonly (string | Buffer)[];
-  /** Its answer is never read. */
+  /** Its answer is never read. For this and the next it needs a connection of its own. */
   readonly unread?: boolean;
-  /** Its connection stays open until the end. */
+  /** Its connection stays open until the end, whatever is answered. */
   readonly held?: boolean;
 }
 
@@ -15,6 +15,8 @@ export interface Attack {
   /** How many go off together; one unless it says otherwise. */
   readonly atOnce?: number;
   readonly most?: number;
+  /** Each request comes on a connection of its own. */
+  readonly ownConnections?: true;
   readonly hostile: (n: number) => Shot;
   /** A request of the same kind that asks for little. */
   readonly harmless: (n: number) => Shot;
@@ -75,6 +77,7 @@ function unreadLists({ tenantKey }: AttackOrder): Attack {
   return {
     name: 'unread lists',
     everyMs: 500,
+    ownConnections: true,
     hostile: (n) => ({
       ...get(tenantKey, `/api/v1/jobs?limit=100${n % 2 === 0 ? '&offset=0' : ''}`),
       unread: true,
@@ -116,7 +119,8 @@ function polls({ workerToken, share }: AttackOrder): Attack {
     post(workerToken, `/api/v1/queues/${queue}/lease`, { max_jobs: 1, lease_secs: 30, wait_secs });
   return {
     name: 'polls',
-    everyMs: 50,
+    everyMs: 100,
+    ownConnections: true,
     atOnce: Math.max(1, Math.round(POLLS_AT_ONCE * share)),
     most: Math.round(POLLED_QUEUES * share),
     hostile: (n) => ({ ...poll(`idle-${n}`, 30), held: true }),
@@ -151,6 +155,7 @@ function oddRequests({ tenantKey }: AttackOrder): Attack {
   return {
     name: 'odd requests',
     everyMs: 100,
+    ownConnections: true,
     hostile: (n) => odd[n % odd.length]!,
     harmless: () => get(tenantKey, '/api/v1/tasks'),
   };
@@ -160,13 +165,12 @@ const smallJob = ({ tenantKey }: AttackOrder): Shot =>
   post(tenantKey, '/api/v1/jobs', { task_name: 'x', config: { queue: 'harmless' } });
 
 const get = (token: string, path: string): Shot => ({
-  parts: [`GET ${path} HTTP/1.1\r\nHost: chaos\r\nConnection: close\r\nAuthorization: Bearer ${token}\r\n\r\n`],
+  parts: [`GET ${path} HTTP/1.1\r\nHost: chaos\r\nAuthorization: Bearer ${token}\r\n\r\n`],
 });
 
 function post(token: string, path: string, body: object | string): Shot {
   const bytes = Buffer.from(typeof body === 'string' ? body : JSON.stringify(body));
   const head =
-    `POST ${path} HTTP/1.1\r\n${HEAD}Connection: close\r\nAuthorization: Bearer ${token}\r\n` +
-    `Content-Length: ${bytes.length}\r\n\r\n`;
+    `POST ${path} HTTP/1.1\r\n${HEAD}Authorization: Bearer ${token}\r\n` + `Content-Length: ${bytes.length}\r\n\r\n`;
   return { parts: [head, bytes] };
 }

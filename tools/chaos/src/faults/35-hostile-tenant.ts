@@ -29,7 +29,7 @@ export const hostileTenant: Fault = {
   check: "up, /health answers, memory below 1 GiB, the other's jobs at half their rate at least",
   unit: 'seconds of attack',
   full: 4 * TURN_SECS,
-  everyday: 6,
+  everyday: 4,
   alone: true,
   async run(stage, count) {
     const database = await stage.database();
@@ -83,7 +83,11 @@ async function turn(
   const endsAt = performance.now() + seconds * 1_000;
   const going = (): boolean => performance.now() < endsAt;
   const move = async (): Promise<void> => {
-    while (going()) completed += await moveSome(stage, client);
+    while (going()) {
+      // In two steps: the other lanes add to it during the wait.
+      const moved = await moveSome(stage, client);
+      completed += moved;
+    }
   };
   const watch = async (): Promise<void> => {
     while (going()) {
