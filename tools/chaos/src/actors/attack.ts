@@ -4,9 +4,9 @@ import type { AttackOrder, AttackReport } from '../support/attack.js';
 import { attacksOf, type Attack, type Shot } from './attacks.js';
 
 /**
- * A tenant without scruples, in a thread of its own. Every attack has its pace, which does not depend on the answers: so
- * the hostile and the harmless run send equally many requests in the same time. Uses the bare socket, because much of
- * this no decent client would send.
+ * A tenant without scruples, in a thread of its own. Every attack has its pace, which does not depend on the answers:
+ * so the hostile and the harmless run send equally many requests in the same time. Uses the bare socket, because no
+ * decent client would send much of this.
  */
 const order = workerData as AttackOrder;
 
@@ -47,7 +47,7 @@ function sendAlone({ parts, unread, held }: Shot, statuses: Statuses): void {
   if (!held) setTimeout(() => socket.destroy(), PATIENCE_MS).unref();
 }
 
-/** One after the other on a few connections, without waiting for the answers: no queue of the kernel protects anybody. */
+/** One after the other on a few connections, without waiting for answers: the kernel's queue must protect nobody. */
 class Lines {
   readonly #sockets: Socket[] = [];
 

@@ -13,8 +13,8 @@ const MOST_DEPENDENTS = 300;
 const WITHIN_MS = 900_000;
 
 /**
- * One step has a result of 8 MiB, and hundreds of steps receive it, each in the payload of its job. The server is killed
- * with a third of them done, and has to get through the rest after its restart.
+ * One step has a result of 8 MiB, and hundreds of steps receive it, each in the payload of its job. The server is
+ * killed with a third of them done, and has to get through the rest after its restart.
  */
 export const largeContext: Fault = {
   row: 29,

@@ -3,6 +3,8 @@ import type { Database } from '../stage/database.js';
 import type { Stage } from '../stage/stage.js';
 
 const NEIGHBOURS = 1_000;
+/** The most that come before the killer: what a process was lost with starts one by one, so these take a while. */
+const AHEAD = 100;
 /** As many as a job of this policy survives: a neighbour that pays for two deaths is a dead letter. */
 const MAX_RETRIES = 1;
 const POLICY = { retry_delay_secs: 0, jitter_factor: 0, max_retries: MAX_RETRIES } as const;
@@ -23,11 +25,11 @@ export const killerJob: Fault = {
     const job = (task_name: string) => ({ task_name, config: POLICY });
     for (let killer = 1; killer <= count; killer++) {
       const jobs = Array.from({ length: NEIGHBOURS - 1 }, () => job('echo'));
-      jobs.splice(stage.random.integer(0, NEIGHBOURS - 1), 0, job('kill'));
+      jobs.splice(stage.random.integer(0, AHEAD), 0, job('kill'));
       await client.batch(jobs);
       await client.create('echo', { config: POLICY });
       for (let deaths = 0; deaths <= MAX_RETRIES; deaths++) {
-        await worker.launch().exitsByItself();
+        await worker.launch().exitsByItself(120_000);
         await reclaimed(stage, database);
       }
       const survivor = await worker.start();

@@ -18,6 +18,7 @@ const DATABASE = 'server/dist/store/database.js';
 const SESSION = 'server/dist/store/session.js';
 const ENQUEUE = 'server/dist/engine/jobs/enqueue.js';
 const WORKER_POOL = 'server/dist/loops/worker-pool.js';
+const START_GATE = 'server/dist/loops/start-gate.js';
 const CRON_FIRER = 'server/dist/engine/crons/cron-firer.js';
 
 const pause = (ms: number): string => `await new Promise((resolve) => setTimeout(resolve, ${ms}));`;
@@ -143,7 +144,7 @@ SELECT fired_at, priority, 0, 0, job_id, tenant, queue FROM fired;
     sign: /neighbours of a killer are dead letters/,
   },
   {
-    name: 'outcomes that wait to be stored do not hold back claims',
+    name: 'outcomes that wait to be stored hold back neither claims nor starts',
     patches: [
       {
         file: WORKER_POOL,
@@ -151,6 +152,8 @@ SELECT fired_at, priority, 0, 0, job_id, tenant, queue FROM fired;
         replace: 'MAX_IN_HAND - unfinished',
       },
       { file: WORKER_POOL, find: /this\.#outcomes\.isFull \|\| /, replace: '' },
+      // The mark of a claim moves with outcomes, so it would stop the pool as well.
+      { file: START_GATE, find: /return isMarked\(held\) && [^;]*;/, replace: 'return true;' },
     ],
     rows: [31],
     sign: /jobs were in hand at once/,

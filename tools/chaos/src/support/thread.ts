@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 
 /**
- * Runs a script of `actors/` in a thread of its own for as long as `during` runs; resolves to what it reports when it is
- * told to stop.
+ * Runs a script of `actors/` in a thread of its own for as long as `during` runs; resolves to what it reports when it
+ * is told to stop.
  */
 export async function besideThread<R>(script: string, order: object, during: () => Promise<void>): Promise<R> {
   const thread = new Worker(new URL(`../actors/${script}.js`, import.meta.url), { workerData: order });
