@@ -6,13 +6,15 @@ import type { Stage } from '../stage/stage.js';
 import { probeHealth } from '../support/health.js';
 import { completeAll } from '../support/jobs.js';
 import { listByCursor, listByOffset, listWithoutReading } from '../support/large-lists.js';
-import { expectModestMemory } from '../support/memory.js';
+import { expectModestMemory, mebibytes } from '../support/memory.js';
 
 const MIB = 1024 * 1024;
 const ARGS = [`--max-payload-bytes=${16 * MIB}`, `--max-body-bytes=${17 * MIB}`];
 const PLAIN = 'x'.repeat(6 * MIB);
 /** Each takes two bytes in JSON: 16 MiB less the rest of the payload. */
 const QUOTES = '"'.repeat(8 * MIB - 64);
+/** "About 16 MiB", with one job more. */
+const MOST_LEASED_BYTES = 32 * MIB;
 const UNREAD = 20;
 const LEASE_SECS = 120;
 const HEALTH_MS = 1_000;
@@ -82,6 +84,8 @@ async function leaseAndComplete(
   while (left.size > 0) {
     const leased = await client.lease('remote', { max: 100, secs: LEASE_SECS });
     if (leased.length === 0) break;
+    const bytes = leased.reduce((sum, { job }) => sum + JSON.stringify(job.payload).length, 0);
+    stage.expect(bytes <= MOST_LEASED_BYTES, `a lease gave ${leased.length} jobs of ${mebibytes(bytes)} together`);
     for (const { id, job } of leased) {
       const { text } = job.payload as { readonly text: string };
       stage.expect(text === left.get(id), `job ${id} was delivered with another payload, or again`);

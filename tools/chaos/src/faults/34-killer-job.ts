@@ -3,6 +3,8 @@ import type { Database } from '../stage/database.js';
 import type { Stage } from '../stage/stage.js';
 
 const NEIGHBOURS = 1_000;
+/** See preload/killer.ts. */
+const KILLER = 'fail';
 /** The most that come before the killer: what a process was lost with starts one by one, so these take a while. */
 const AHEAD = 100;
 /** As many as a job of this policy survives: a neighbour that pays for two deaths is a dead letter. */
@@ -25,7 +27,7 @@ export const killerJob: Fault = {
     const job = (task_name: string) => ({ task_name, config: POLICY });
     for (let killer = 1; killer <= count; killer++) {
       const jobs = Array.from({ length: NEIGHBOURS - 1 }, () => job('echo'));
-      jobs.splice(stage.random.integer(0, AHEAD), 0, job('kill'));
+      jobs.splice(stage.random.integer(0, AHEAD), 0, job(KILLER));
       await client.batch(jobs);
       await client.create('echo', { config: POLICY });
       for (let deaths = 0; deaths <= MAX_RETRIES; deaths++) {
@@ -52,12 +54,12 @@ async function reclaimed(stage: Stage, database: Database): Promise<void> {
 
 async function expectHarmless(stage: Stage, database: Database, killers: number): Promise<void> {
   const harmed = await database.count(
-    `millrace.dead_letters d JOIN millrace.job_records j ON j.id = d.job_id WHERE j.task <> 'kill'`,
+    `millrace.dead_letters d JOIN millrace.job_records j ON j.id = d.job_id WHERE j.task <> '${KILLER}'`,
   );
   stage.expect(harmed === 0, `${harmed} neighbours of a killer are dead letters`);
   const completed = await database.count(`millrace.job_records WHERE status = 'completed' AND task = 'echo'`);
   stage.expect(completed === killers * NEIGHBOURS, `${completed} of ${killers * NEIGHBOURS} neighbours completed`);
-  const failed = await database.count(`millrace.job_records WHERE status = 'failed' AND task = 'kill'`);
+  const failed = await database.count(`millrace.job_records WHERE status = 'failed' AND task = '${KILLER}'`);
   stage.expect(failed === killers, `${failed} of ${killers} killers failed`);
   const paid = await database.count(`millrace.job_records WHERE task = 'echo' AND retry_count > 0`);
   stage.note(`${paid} of ${killers * NEIGHBOURS} neighbours paid a retry`);
