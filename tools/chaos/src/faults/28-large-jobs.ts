@@ -29,7 +29,7 @@ export const largeJobs: Fault = {
   check: 'each completes once, lists are whole, memory below 1 GiB',
   unit: 'jobs',
   full: 100,
-  everyday: 8,
+  everyday: 5,
   async run(stage, count) {
     const database = await stage.database();
     const server = await stage.server({ database, args: ARGS });
