@@ -16,8 +16,8 @@ const SETTLE_SQL = 'server/sql/queries/settle.sql';
 const CRON_SQL = 'server/sql/queries/cron.sql';
 const DATABASE = 'server/dist/store/database.js';
 const SESSION = 'server/dist/store/session.js';
-const ENQUEUE = 'server/dist/engine/enqueue.js';
-const CRON_FIRER = 'server/dist/engine/cron-firer.js';
+const ENQUEUE = 'server/dist/engine/jobs/enqueue.js';
+const CRON_FIRER = 'server/dist/engine/crons/cron-firer.js';
 
 const pause = (ms: number): string => `await new Promise((resolve) => setTimeout(resolve, ${ms}));`;
 
