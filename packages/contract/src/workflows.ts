@@ -77,7 +77,7 @@ export const CreateWorkflow = Type.Object(
     steps: Type.Array(ref(WorkflowStepInput), {
       minItems: WORKFLOW_STEP_LIMITS.minimum,
       maxItems: WORKFLOW_STEP_LIMITS.maximum,
-      description: `The steps. Their dependencies form a graph without cycles, at most ${WORKFLOW_MAX_DEPENDENCIES} in all.`,
+      description: `The steps, without cycles, and with at most ${WORKFLOW_MAX_DEPENDENCIES} dependencies in total.`,
     }),
     context: optional(
       callerObject({

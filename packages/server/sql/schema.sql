@@ -141,6 +141,7 @@ CREATE TABLE millrace.bundles (
   open bit varying NOT NULL,
   taken bit varying NOT NULL,
   ids uuid[] NOT NULL,
+  numbers smallint[],
   CONSTRAINT bundles_pkey PRIMARY KEY (token, tenant),
   CONSTRAINT bundles_check CHECK ((cardinality(ids) = length((open)::"bit")))
 ) WITH (autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=200, autovacuum_vacuum_cost_delay=0, autovacuum_analyze_scale_factor=0.2, fillfactor=50);
@@ -276,6 +277,13 @@ CREATE TABLE millrace.workflow_ends (
   CONSTRAINT workflow_ends_pkey PRIMARY KEY (tenant, status, id),
   CONSTRAINT workflow_ends_status_check CHECK ((status <> ALL (ARRAY['created'::millrace.workflow_status, 'running'::millrace.workflow_status])))
 );
+
+CREATE TABLE millrace.claim_marks (
+  claimed_at timestamp with time zone NOT NULL,
+  reach integer NOT NULL,
+  token uuid NOT NULL,
+  CONSTRAINT claim_marks_pkey PRIMARY KEY (token)
+) WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=200, autovacuum_vacuum_cost_delay=0);
 
 CREATE INDEX tenants_by_bucket ON millrace.tenants USING btree (bucket);
 

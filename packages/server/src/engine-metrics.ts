@@ -37,6 +37,7 @@ export function engineMetrics(metrics: Metrics): EngineMetrics {
     expired: (n) => metrics.leasesExpired.inc(n),
     stale: (operation) => metrics.staleTokens.inc({ operation }),
     swept: (seconds) => sweep.observe(seconds),
+    retentionLag: (seconds) => metrics.retentionLag.set(seconds),
     cronFired: (kind, lagSeconds) => {
       metrics.cronFirings.inc({ kind });
       cronLag.observe(lagSeconds);

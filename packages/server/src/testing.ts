@@ -1,7 +1,8 @@
 /**
- * For the tools alone (tools/). The fault suite replays histories through the table of transitions, and builds PostgreSQL
- * servers that it may crash from the pieces of the embedded one. The benchmark runs statements, arrays and routes of the
- * service without the rest of it, to measure their limits. No program that embeds the service needs any of this.
+ * For the tools alone (tools/). The fault suite replays histories through the table of transitions, and builds
+ * PostgreSQL servers that it can crash from the parts of the embedded one. The benchmark runs statements, arrays and
+ * routes of the service without the rest of it, to measure their limits. No program that embeds the service needs any
+ * of this.
  */
 export { bucketOf, createdAtOf, idsWith, idSuffix } from './domain/ids.js';
 export { isTerminal, nextState, type JobEvent } from './domain/job-state.js';

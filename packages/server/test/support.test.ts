@@ -5,14 +5,14 @@ import { cloneDatabase } from './support/database.js';
 import { startTestServer, TENANT_A, TENANT_B } from './support/server.js';
 import { until } from './support/until.js';
 
-/** The kit that the other tests trust. */
+/** The helpers that the other tests rely on. */
 describe('until', () => {
   it('returns the first answer', async () => {
     let asked = 0;
     expect(await until(() => (++asked < 3 ? null : { asked }), { everyMs: 1 })).toEqual({ asked: 3 });
   });
 
-  it('says what it waited for, and why it was not there', async () => {
+  it('says what it waited for, and why that did not come', async () => {
     await expect(until(() => 'still two', { what: 'one', withinMs: 5, everyMs: 1 })).rejects.toThrow(
       'waited 5 ms for one: still two',
     );
@@ -30,10 +30,10 @@ describe('a cloned database', () => {
     await Promise.all([one.drop(), two.drop()]);
   });
 
-  it('tells on who did not close a connection', async () => {
+  it('reports a connection that was not closed', async () => {
     const database = await cloneDatabase();
     const leak = new pg.Client({ connectionString: database.url, application_name: 'a leak' });
-    leak.on('error', () => undefined); // it is about to be cut off
+    leak.on('error', () => undefined); // it is about to be terminated
     await leak.connect();
     await expect(database.drop()).rejects.toThrow(/connections still open: .*a leak/);
     await leak.end();

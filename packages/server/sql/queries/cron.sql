@@ -22,8 +22,8 @@ SELECT clock.first > clock.now AS ahead, created.id,
 FROM clock LEFT JOIN created ON true;
 
 -- name: cron_of_tenant
-SELECT c.tenant, c.id, c.name, c.expr, c.task, c.queue, c.payload, c.config, c.enabled, c.next_run_at, c.last_enqueued_at,
-       c.created_at, (extract(epoch FROM now()) * 1000)::float8 AS now_ms
+SELECT c.tenant, c.id, c.name, c.expr, c.task, c.queue, c.payload, c.config, c.enabled, c.next_run_at,
+       c.last_enqueued_at, c.created_at, (extract(epoch FROM now()) * 1000)::float8 AS now_ms
 FROM millrace.crons c WHERE c.tenant = $1 AND c.id = $2;
 
 -- name: owner_of_cron

@@ -19,6 +19,8 @@
 -- it. An instant that is the one in the id is not said again. Payloads come one after the other with a character
 -- between them that no JSON text holds: an answer is then as long as what is stored, whatever they hold.
 -- RETURNING keeps no order, hence the numbering.
+-- A pool may start the first $10 at once, up to the first that was lost with its process before; a mark says so if
+-- there are more (docs/adr/0016-unstarted-jobs.md).
 WITH lane AS MATERIALIZED (
   SELECT * FROM unnest($2::int[], $3::timestamptz[]) AS given (priority, floor)
 ), due AS MATERIALIZED (
@@ -83,12 +85,21 @@ WITH lane AS MATERIALIZED (
   SELECT scheduled_at, started_at, priority, retry_count, delivery_count, id, tenant, queue, workflow_id, error, size
   FROM fallen
   RETURNING priority, scheduled_at
+), startable AS MATERIALIZED (
+  SELECT count(*)::int AS size,
+         least($10::int, coalesce(min(n) FILTER (WHERE error = 'lease expired') - 1, $10::int))::int AS reach
+  FROM claimed
+), mark AS (
+  INSERT INTO millrace.claim_marks (claimed_at, reach, token)
+  SELECT now(), reach, $6 FROM startable WHERE $6 IS NOT NULL AND reach < size
 ), bundle AS (
-  INSERT INTO millrace.bundles (locked_until, started_at, first_id, last_id, token, tenant, queue, open, taken, ids)
-  SELECT now() + ($5::int[])[1] * interval '1 second', now(), ids[1], ids[n], $6, tenant, $1,
-         repeat('1', n)::varbit, '', ids
+  INSERT INTO millrace.bundles (locked_until, started_at, first_id, last_id, token, tenant, queue, open, taken, ids,
+                                numbers)
+  SELECT now() + ($5::int[])[1] * interval '1 second', now(), sorted[1], sorted[n], $6, tenant, $1,
+         repeat('1', n)::varbit, '', ids, CASE WHEN n < (SELECT size FROM startable) THEN numbers END
   FROM (
-    SELECT tenant, count(*)::int AS n, array_agg(id ORDER BY id) AS ids
+    SELECT tenant, count(*)::int AS n, array_agg(id ORDER BY id) AS sorted, array_agg(id ORDER BY n) AS ids,
+           array_agg(n::smallint ORDER BY n) AS numbers
     FROM claimed WHERE plain GROUP BY tenant HAVING count(*) >= 4
   ) AS many
   RETURNING tenant
@@ -166,22 +177,28 @@ FROM unnest($1::uuid[], $2::uuid[]) AS mine (id, token),
 LATERAL (SELECT l.id, l.token FROM millrace.leases l WHERE l.id = mine.id AND l.token = mine.token OFFSET 0) AS l;
 
 -- name: unbundle
--- Jobs out of their bundles, each into a lease of its own under the same token and deadline. Nothing about them changes
--- but where they stand. A null token: whichever bundle holds it.
+-- Moves jobs out of their bundles, each to a lease of its own under the same token and deadline. Nothing else about them
+-- changes. A null token: whichever bundle holds it. Statements lock bundles in the order of their key, here and in
+-- settle_bundled, or two of them could wait for each other.
 WITH given AS MATERIALIZED (
   SELECT * FROM unnest($1::text[], $2::uuid[], $3::uuid[]) AS given (tenant, id, token)
 ), wanted AS MATERIALIZED (
   SELECT b.token, b.tenant, array_agg(given.id) AS ids,
          bit_or(set_bit(repeat('0', length(b.open))::varbit, array_position(b.ids, given.id) - 1, 1)) AS mask
   FROM millrace.bundles b, given
-  WHERE b.tenant = given.tenant AND (b.token = given.token OR given.token IS NULL) AND given.id BETWEEN b.first_id AND b.last_id
-    AND get_bit(b.open, array_position(b.ids, given.id) - 1) = 1
+  WHERE b.tenant = given.tenant AND (b.token = given.token OR given.token IS NULL)
+    AND given.id BETWEEN b.first_id AND b.last_id AND get_bit(b.open, array_position(b.ids, given.id) - 1) = 1
   GROUP BY b.token, b.tenant
+), locked AS MATERIALIZED (
+  SELECT b.token FROM millrace.bundles b JOIN wanted ON wanted.token = b.token AND wanted.tenant = b.tenant
+  WHERE b.token = ANY (ARRAY(SELECT token FROM wanted))
+  ORDER BY b.token, b.tenant
+  FOR UPDATE OF b
 ), loosened AS (
   UPDATE millrace.bundles b
   SET taken = b.open & wanted.mask, open = b.open & ~wanted.mask
   FROM wanted
-  WHERE b.token = ANY (ARRAY(SELECT token FROM wanted)) AND b.token = wanted.token AND b.tenant = wanted.tenant
+  WHERE b.token = ANY (ARRAY(SELECT token FROM locked)) AND b.token = wanted.token AND b.tenant = wanted.tenant
   RETURNING b.tenant, b.token, b.locked_until, b.started_at, b.taken, b.ids
 )
 INSERT INTO millrace.leases (locked_until, started_at, retry_count, delivery_count, id, token, tenant)
@@ -191,10 +208,21 @@ WHERE get_bit(b.taken, member.n::int - 1) = 1
 RETURNING id;
 
 -- name: extend_bundles
--- A heartbeat for all that is held together, and what of it still is.
+-- A heartbeat for all that is held together, and what of it still is. The index gives the rows in the order of their
+-- key, which is the order of locks.
 UPDATE millrace.bundles SET locked_until = now() + $2 * interval '1 second'
 WHERE token = ANY ($1::uuid[])
 RETURNING token, tenant, open::text;
+
+-- name: move_marks
+-- How far the pool may start from now on ($1 and $2), and marks that are no longer needed ($3): all of their claims may
+-- have been started. Nearly always done by settle_bundled, in passing.
+WITH moved AS (
+  UPDATE millrace.claim_marks m SET reach = given.reach
+  FROM unnest($1::uuid[], $2::int[]) AS given (token, reach)
+  WHERE m.token = ANY ($1::uuid[]) AND m.token = given.token
+)
+DELETE FROM millrace.claim_marks WHERE token = ANY ($3::uuid[]);
 
 -- name: standing_bundles
 SELECT token, tenant, open::text FROM millrace.bundles WHERE token = ANY ($1::uuid[]);
@@ -209,6 +237,19 @@ LATERAL (SELECT j.config FROM millrace.jobs j WHERE j.tenant = l.tenant AND j.id
 
 -- name: expired
 -- Running jobs past their deadline, oldest first. Only candidates: the settlement checks token and deadline again.
-SELECT l.tenant, l.id, l.token, l.bundled, l.retry_count, j.config
-FROM (SELECT * FROM millrace.running WHERE locked_until < now() ORDER BY locked_until LIMIT $1) AS l,
+-- `started`: not demonstrably left alone by the pool that claimed it.
+SELECT l.tenant, l.id, l.token, l.bundled, l.retry_count, j.config,
+       NOT EXISTS (SELECT FROM millrace.claim_marks m WHERE m.token = l.claim AND l.number > m.reach) AS started
+FROM (
+  SELECT * FROM (
+    SELECT l.tenant, l.id, l.token, false AS bundled, l.retry_count, l.locked_until,
+           (left(l.token::text, 32) || '0000')::uuid AS claim, ('x' || right(l.token::text, 4))::bit(16)::int AS number
+    FROM millrace.leases l
+    UNION ALL
+    SELECT b.tenant, member.id, b.token, true, 0, b.locked_until, b.token, coalesce(b.numbers[member.n], member.n)
+    FROM millrace.bundles b, unnest(b.ids) WITH ORDINALITY AS member (id, n)
+    WHERE get_bit(b.open, member.n::int - 1) = 1
+  ) AS running
+  WHERE locked_until < now() ORDER BY locked_until LIMIT $1
+) AS l,
 LATERAL (SELECT j.config FROM millrace.jobs j WHERE j.tenant = l.tenant AND j.id = l.id OFFSET 0) AS j;

@@ -1,9 +1,13 @@
 -- name: take_turn
--- True for one process a period: the others find the loop already run. What it guards is harmless to run twice.
+-- True for one process per period: the others find that the loop has run. What it guards is harmless to run twice.
 INSERT INTO millrace.loops (name, last_run_at) VALUES ($1, now())
 ON CONFLICT (name) DO UPDATE SET last_run_at = now()
 WHERE loops.last_run_at <= now() - $2 * interval '1 second'
 RETURNING name;
+
+-- name: keep_turn
+-- The turn lasts: nobody else takes it before its period has passed again, counted from $2 seconds from now.
+UPDATE millrace.loops SET last_run_at = now() + $2 * interval '1 second' WHERE name = $1;
 
 -- name: forget_streams
 -- Watches that their process did not live to take back, and transitions that nobody watches any more.
@@ -13,29 +17,61 @@ WHERE t.at < now() - interval '1 minute'
   AND NOT EXISTS (SELECT FROM millrace.watches w WHERE w.job_id = t.job_id AND w.expires_at >= now());
 
 -- name: forget_bundles
--- Rows of which every job was taken out one by one.
-DELETE FROM millrace.bundles WHERE position('1' IN open::text) = 0;
+-- Rows of which every job was taken out one by one. Whatever is locked is not waited for: it goes the next time.
+DELETE FROM millrace.bundles b
+USING (
+  SELECT token, tenant FROM millrace.bundles WHERE position('1' IN open::text) = 0
+  ORDER BY token, tenant FOR UPDATE SKIP LOCKED
+) AS empty
+WHERE b.token = empty.token AND b.tenant = empty.tenant AND position('1' IN b.open::text) = 0;
+
+-- name: forget_claim_marks
+-- Marks of claims of which nothing is held any more: left behind by a process that died, or that lost what it had not
+-- started.
+DELETE FROM millrace.claim_marks
+WHERE claimed_at < now() - interval '1 minute'
+  AND token NOT IN (SELECT token FROM millrace.bundles)
+  AND token NOT IN (SELECT (left(token::text, 32) || '0000')::uuid FROM millrace.leases);
+
+-- What retention removes, slice by slice (docs/adr/0017-retention.md). Each of the three statements below goes on where
+-- the last one stopped ($3 tenant, $4 number of the ending, $5 id), looks at 2000 tenants and at $2 rows at most, and
+-- says where the next one begins: behind the last row it looked at, or behind the last tenant of its slice, or nowhere
+-- (null). So a pass costs what it finds and one index probe per tenant and ending, and no statement takes long. What it
+-- removes that ended before the window, it removes $1 hours after its end; `overdue_secs` is the most that any of it
+-- was late.
 
 -- name: expire_jobs
--- Finished jobs outside the window, a batch at a time, with their keys. A job that ended before the cut was also created before it, and
--- ids sort by creation: the walk along (tenant, status, id) ends at the cut, and needs no index on completed_at. Jobs of a workflow stay
--- as long as the workflow does. None of these rows is ever updated, so each is where it was seen.
-WITH cut AS (
+-- Finished jobs, with their keys. A job that ended before the cut was also created before it, and ids sort by creation:
+-- the walk along (tenant, status, id) ends at the cut, and needs no index on completed_at. Jobs of a workflow stay as
+-- long as the workflow does. None of these rows is ever updated, so each is where it was seen.
+WITH cut AS MATERIALIZED (
   SELECT now() - $1::float8 * interval '1 hour' AS at
-), old AS MATERIALIZED (
-  SELECT d.place, j.place AS job_place, j.tenant, j.idempotency_key
-  FROM cut, millrace.tenants t,
-  LATERAL (SELECT unnest(ARRAY['completed', 'failed', 'cancelled']::millrace.job_status[]) AS status) AS ending,
+), slice AS MATERIALIZED (
+  SELECT tenant FROM millrace.tenants WHERE tenant >= $3 ORDER BY tenant LIMIT 2000
+), course AS MATERIALIZED (
+  SELECT slice.tenant, ending.status, ending.n
+  FROM slice,
+  unnest(ARRAY['completed', 'failed', 'cancelled']::millrace.job_status[]) WITH ORDINALITY AS ending (status, n)
+  WHERE slice.tenant > $3 OR ending.n >= $4::int
+  ORDER BY slice.tenant, ending.n
+), walked AS MATERIALIZED (
+  SELECT course.tenant, course.n, d.id, d.place, d.completed_at, j.place AS job_place, j.idempotency_key, j.workflow_id
+  FROM course,
   LATERAL (
-    SELECT d.ctid AS place, d.tenant, d.id FROM millrace.done d
-    WHERE d.tenant = t.tenant AND d.status = ending.status AND d.id < millrace.first_id(cut.at) AND d.completed_at < cut.at
+    SELECT d.ctid AS place, d.tenant, d.id, d.completed_at FROM millrace.done d
+    WHERE d.tenant = course.tenant AND d.status = course.status AND d.id < millrace.first_id((SELECT at FROM cut))
+      AND d.id > CASE WHEN course.tenant = $3 AND course.n = $4 THEN $5::uuid
+                      ELSE '00000000-0000-0000-0000-000000000000' END
     ORDER BY d.id
   ) AS d,
   LATERAL (
-    SELECT j.ctid AS place, j.tenant, j.idempotency_key FROM millrace.jobs j
-    WHERE j.tenant = d.tenant AND j.id = d.id AND j.workflow_id IS NULL OFFSET 0
+    SELECT j.ctid AS place, j.idempotency_key, j.workflow_id FROM millrace.jobs j
+    WHERE j.tenant = d.tenant AND j.id = d.id OFFSET 0
   ) AS j
   LIMIT $2
+), old AS MATERIALIZED (
+  SELECT walked.tenant, walked.place, walked.job_place, walked.idempotency_key, cut.at - walked.completed_at AS overdue
+  FROM walked, cut WHERE walked.completed_at < cut.at AND walked.workflow_id IS NULL
 ), ended AS (
   DELETE FROM millrace.done WHERE ctid = ANY (ARRAY(SELECT place FROM old))
 ), removed AS (
@@ -43,38 +79,81 @@ WITH cut AS (
 ), freed AS (
   DELETE FROM millrace.idempotency_keys WHERE ctid = ANY (ARRAY(
     SELECT k.place FROM old,
-    LATERAL (SELECT k.ctid AS place FROM millrace.idempotency_keys k WHERE k.tenant = old.tenant AND k.key = old.idempotency_key OFFSET 0) AS k
+    LATERAL (
+      SELECT k.ctid AS place FROM millrace.idempotency_keys k
+      WHERE k.tenant = old.tenant AND k.key = old.idempotency_key OFFSET 0
+    ) AS k
   ))
 )
-SELECT count(*)::int AS n FROM removed;
+SELECT (SELECT count(*) FROM removed)::int AS removed,
+       (SELECT extract(epoch FROM max(overdue)) FROM old)::float8 AS overdue_secs,
+       next.tenant, next.ending, next.id
+FROM (SELECT) AS one LEFT JOIN (
+  (SELECT tenant, n::int AS ending, id FROM walked WHERE (SELECT count(*) FROM walked) = $2
+   ORDER BY tenant DESC, n DESC, id DESC LIMIT 1)
+  UNION ALL
+  SELECT max(tenant), 4, '00000000-0000-0000-0000-000000000000' FROM slice HAVING count(*) = 2000
+  LIMIT 1
+) AS next ON true;
 
 -- name: expire_dead_letters
--- One that is replayed at this very moment may stay until the next time.
-WITH gone AS (
-  DELETE FROM millrace.dead_letters WHERE ctid = ANY (ARRAY(
-    SELECT d.place FROM millrace.tenants t, LATERAL (
-      SELECT d.ctid AS place FROM millrace.dead_letters d
-      WHERE d.tenant = t.tenant AND d.created_at < now() - $1::float8 * interval '1 hour'
-      ORDER BY d.created_at LIMIT $2
-    ) AS d LIMIT $2
-  )) RETURNING 1
+-- One that is replayed at this very moment may stay until the next pass. All that is walked is removed, so the tenant
+-- alone says where to go on.
+WITH cut AS MATERIALIZED (
+  SELECT now() - $1::float8 * interval '1 hour' AS at
+), slice AS MATERIALIZED (
+  SELECT tenant FROM millrace.tenants WHERE tenant >= $3 ORDER BY tenant LIMIT 2000
+), old AS MATERIALIZED (
+  SELECT slice.tenant, d.place, d.created_at FROM slice, LATERAL (
+    SELECT d.ctid AS place, d.created_at FROM millrace.dead_letters d
+    WHERE d.tenant = slice.tenant AND d.created_at < (SELECT at FROM cut)
+    ORDER BY d.created_at LIMIT $2
+  ) AS d LIMIT $2
+), gone AS (
+  DELETE FROM millrace.dead_letters WHERE ctid = ANY (ARRAY(SELECT place FROM old)) RETURNING 1
 )
-SELECT count(*)::int AS n FROM gone;
+SELECT (SELECT count(*) FROM gone)::int AS removed,
+       (SELECT extract(epoch FROM cut.at - min(created_at)) FROM old, cut GROUP BY cut.at)::float8 AS overdue_secs,
+       next.tenant
+FROM (SELECT) AS one LEFT JOIN (
+  SELECT max(tenant) AS tenant FROM old HAVING count(*) = $2
+  UNION ALL
+  SELECT max(tenant) FROM slice HAVING count(*) = 2000 AND max(tenant) > $3
+  LIMIT 1
+) AS next ON true;
 
 -- name: expire_workflows
--- Ended workflows outside the window, with the jobs of their steps.
-WITH cut AS (
+-- Ended workflows with the jobs of their steps. Each may have a thousand, so $6 steps at a time, or one workflow; the
+-- state has one letter per step.
+WITH cut AS MATERIALIZED (
   SELECT now() - $1::float8 * interval '1 hour' AS at
-), old AS MATERIALIZED (
-  SELECT e.tenant, e.id, e.place
-  FROM cut, millrace.tenants t,
-  LATERAL (SELECT unnest(ARRAY['completed', 'failed', 'partially_failed', 'cancelled']::millrace.workflow_status[]) AS status) AS ending,
+), slice AS MATERIALIZED (
+  SELECT tenant FROM millrace.tenants WHERE tenant >= $3 ORDER BY tenant LIMIT 2000
+), course AS MATERIALIZED (
+  SELECT slice.tenant, ending.status, ending.n
+  FROM slice,
+  unnest(ARRAY['completed', 'failed', 'partially_failed', 'cancelled']::millrace.workflow_status[])
+    WITH ORDINALITY AS ending (status, n)
+  WHERE slice.tenant > $3 OR ending.n >= $4::int
+  ORDER BY slice.tenant, ending.n
+), walked AS MATERIALIZED (
+  SELECT course.tenant, course.n, e.id, e.place, e.completed_at, e.steps
+  FROM course,
   LATERAL (
-    SELECT e.ctid AS place, e.tenant, e.id FROM millrace.workflow_ends e
-    WHERE e.tenant = t.tenant AND e.status = ending.status AND e.id < millrace.first_id(cut.at) AND e.completed_at < cut.at
+    SELECT e.ctid AS place, e.id, e.completed_at, length(e.state) AS steps FROM millrace.workflow_ends e
+    WHERE e.tenant = course.tenant AND e.status = course.status AND e.id < millrace.first_id((SELECT at FROM cut))
+      AND e.id > CASE WHEN course.tenant = $3 AND course.n = $4 THEN $5::uuid
+                      ELSE '00000000-0000-0000-0000-000000000000' END
     ORDER BY e.id
   ) AS e
   LIMIT $2
+), dated AS MATERIALIZED (
+  SELECT walked.tenant, walked.n, walked.id, walked.place, cut.at - walked.completed_at AS overdue,
+         sum(walked.steps) OVER in_order AS steps, row_number() OVER in_order AS rank
+  FROM walked, cut WHERE walked.completed_at < cut.at
+  WINDOW in_order AS (ORDER BY walked.tenant, walked.n, walked.id)
+), old AS MATERIALIZED (
+  SELECT tenant, n, id, place, overdue FROM dated WHERE rank = 1 OR steps <= $6
 ), step AS MATERIALIZED (
   SELECT j.place, j.tenant, j.id FROM old,
   LATERAL (SELECT j.ctid AS place, j.tenant, j.id FROM millrace.jobs j WHERE j.workflow_id = old.id OFFSET 0) AS j
@@ -83,7 +162,9 @@ WITH cut AS (
 ), removed AS (
   DELETE FROM millrace.workflows WHERE ctid = ANY (ARRAY(
     SELECT w.place FROM old,
-    LATERAL (SELECT w.ctid AS place FROM millrace.workflows w WHERE w.tenant = old.tenant AND w.id = old.id OFFSET 0) AS w
+    LATERAL (
+      SELECT w.ctid AS place FROM millrace.workflows w WHERE w.tenant = old.tenant AND w.id = old.id OFFSET 0
+    ) AS w
   ))
 ), jobs AS (
   DELETE FROM millrace.jobs WHERE ctid = ANY (ARRAY(SELECT place FROM step))
@@ -91,7 +172,23 @@ WITH cut AS (
   DELETE FROM millrace.done WHERE ctid = ANY (ARRAY(
     SELECT d.place FROM step,
     LATERAL (SELECT unnest(ARRAY['completed', 'failed', 'cancelled']::millrace.job_status[]) AS status) AS ending,
-    LATERAL (SELECT d.ctid AS place FROM millrace.done d WHERE d.tenant = step.tenant AND d.status = ending.status AND d.id = step.id OFFSET 0) AS d
+    LATERAL (
+      SELECT d.ctid AS place FROM millrace.done d
+      WHERE d.tenant = step.tenant AND d.status = ending.status AND d.id = step.id OFFSET 0
+    ) AS d
   ))
 )
-SELECT count(*)::int AS n FROM ended;
+SELECT (SELECT count(*) FROM ended)::int AS removed,
+       (SELECT extract(epoch FROM max(overdue)) FROM old)::float8 AS overdue_secs,
+       next.tenant, next.ending, next.id
+FROM (SELECT) AS one LEFT JOIN (
+  (SELECT tenant, n::int AS ending, id FROM old
+   WHERE (SELECT count(*) FROM old) < (SELECT count(*) FROM dated)
+   ORDER BY tenant DESC, n DESC, id DESC LIMIT 1)
+  UNION ALL
+  (SELECT tenant, n::int, id FROM walked WHERE (SELECT count(*) FROM walked) = $2
+   ORDER BY tenant DESC, n DESC, id DESC LIMIT 1)
+  UNION ALL
+  SELECT max(tenant), 5, '00000000-0000-0000-0000-000000000000' FROM slice HAVING count(*) = 2000
+  LIMIT 1
+) AS next ON true;

@@ -76,26 +76,41 @@ SELECT tenant, json_agg(n)::text AS numbers, json_agg(extract(epoch FROM now() -
 FROM held GROUP BY tenant;
 
 -- name: settle_bundled
--- Completions of jobs that stand in bundles. $1 to $4: which bundles, which of their jobs (a mask) and whether none will be left. $5 to $7: the
--- jobs, by the number of their bundle and their position in it. The bits that came with the lock on the row say which still stood there; the
--- answer says which those were. What is not among them may stand under a lease of its own by now. $8: bundles that should be empty, and go if they are.
+-- Completions of jobs that are in bundles. $1 to $4: which bundles, which of their members (a mask) and whether none will
+-- be left. $5 to $7: the members, by the number of their bundle and their position in it. The bits that came with the
+-- lock on the row say which were still in it; the answer says which those were. The others may have leases of their own
+-- by now. $8: bundles that should be empty, and go if they are. $9 to $11: as in move_marks.
 WITH asked AS MATERIALIZED (
   SELECT token, tenant, mask::varbit AS mask, last, n::int AS n
   FROM unnest($1::uuid[], $2::text[], $3::text[], $4::bool[]) WITH ORDINALITY AS asked (token, tenant, mask, last, n)
+), locked AS MATERIALIZED (
+  SELECT b.token FROM millrace.bundles b LEFT JOIN asked ON asked.token = b.token AND asked.tenant = b.tenant
+  WHERE b.token = ANY ($1::uuid[] || $8::uuid[]) AND (asked.n IS NOT NULL OR b.token = ANY ($8::uuid[]))
+  ORDER BY b.token, b.tenant
+  FOR UPDATE OF b
 ), partly AS (
   UPDATE millrace.bundles b
   SET taken = b.open & asked.mask, open = b.open & ~asked.mask
   FROM asked
-  WHERE b.token = ANY ($1::uuid[]) AND b.token = asked.token AND b.tenant = asked.tenant AND NOT asked.last
+  WHERE b.token = ANY (ARRAY(SELECT token FROM locked)) AND b.token = asked.token AND b.tenant = asked.tenant
+    AND NOT asked.last
   RETURNING asked.n, b.tenant, b.started_at, b.taken, b.ids
 ), wholly AS (
   DELETE FROM millrace.bundles b
   USING asked
-  WHERE b.token = ANY ($1::uuid[]) AND b.token = asked.token AND b.tenant = asked.tenant AND asked.last
-    AND position('1' IN (b.open & ~asked.mask)::text) = 0
+  WHERE b.token = ANY (ARRAY(SELECT token FROM locked)) AND b.token = asked.token AND b.tenant = asked.tenant
+    AND asked.last AND position('1' IN (b.open & ~asked.mask)::text) = 0
   RETURNING asked.n, b.tenant, b.started_at, b.open & asked.mask AS taken, b.ids
 ), swept AS (
-  DELETE FROM millrace.bundles b WHERE b.token = ANY ($8::uuid[]) AND b.token <> ALL ($1::uuid[]) AND position('1' IN b.open::text) = 0
+  DELETE FROM millrace.bundles b
+  WHERE b.token = ANY (ARRAY(SELECT token FROM locked)) AND b.token = ANY ($8::uuid[]) AND b.token <> ALL ($1::uuid[])
+    AND position('1' IN b.open::text) = 0
+), marked AS (
+  UPDATE millrace.claim_marks m SET reach = given.reach
+  FROM unnest($9::uuid[], $10::int[]) AS given (token, reach)
+  WHERE m.token = ANY ($9::uuid[]) AND m.token = given.token
+), unmarked AS (
+  DELETE FROM millrace.claim_marks WHERE token = ANY ($11::uuid[])
 ), bundle AS MATERIALIZED (
   SELECT * FROM partly UNION ALL SELECT * FROM wholly
 ), member AS MATERIALIZED (

@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import type { JsonText } from '../domain/records.js';
 import { groupBy } from '../domain/group-by.js';
 import type { Bundle, HeldJob } from '../engine/leases/bundle.js';
+import type { MarkMove } from '../engine/leases/claim-mark.js';
 import type { LeaseKeeper } from '../engine/leases/lease-keeper.js';
 import type { BundleCompletions, Settler } from '../engine/outcomes/settle.js';
 
@@ -60,18 +61,25 @@ export class HeldLeases {
     else this.#alone.set(held, performance.now());
   }
 
+  isGone(held: HeldJob): boolean {
+    return !this.#alone.has(held) && !this.isBundled(held);
+  }
+
   isBundled(held: HeldJob): boolean {
     return held.bundle?.holds(held) ?? false;
   }
 
-  /** Completes bundled jobs, in one statement. Returns the completions whose jobs turn out not to be in their bundles. */
-  async completeBundled(completions: readonly HeldCompletion[]): Promise<HeldCompletion[]> {
+  /**
+   * Completes bundled jobs in one statement, which moves marks in passing. Returns the completions whose jobs turn out
+   * not to be in their bundles.
+   */
+  async completeBundled(completions: readonly HeldCompletion[], moves: readonly MarkMove[]): Promise<HeldCompletion[]> {
     const missed = completions.filter(({ held }) => !this.isBundled(held));
     const shares = sharesOf(missed.length === 0 ? completions : completions.filter(({ held }) => this.isBundled(held)));
     const emptied = this.#emptied;
     this.#emptied = [];
     try {
-      const answers = await this.settler.completeBundled(shares.map(toBundleCompletions), emptied);
+      const answers = await this.settler.completeBundled(shares.map(toBundleCompletions), emptied, moves);
       shares.forEach((share, index) => {
         for (const completion of share.completions) {
           if (answers[index]!(completion.held.position)) this.remove(completion.held);

@@ -8,7 +8,9 @@ import { plainSettlement } from '../engine/outcomes/settlement.js';
 import type { AttemptEnd } from './attempt.js';
 import type { HeldLeases } from './held-leases.js';
 import { Outbox } from './outbox.js';
+import type { Pace } from './pace.js';
 import { pause } from './pause.js';
+import type { StartGate } from './start-gate.js';
 
 /**
  * The ends of attempts on their way to the database. Completions of bundled jobs go together (see Outbox); everything
@@ -18,6 +20,8 @@ import { pause } from './pause.js';
 export interface OutcomeWriterOptions {
   readonly settler: Settler;
   readonly heldLeases: HeldLeases;
+  readonly gate: Pick<StartGate, 'along'>;
+  readonly pace: Pick<Pace, 'settlementTook'>;
   readonly logger: Logger;
   /** For how long to try while the database is away: as long as the lease can last. */
   readonly triesMs: number;
@@ -39,7 +43,12 @@ export class OutcomeWriter {
     private readonly onProgress: () => void,
   ) {
     this.#outbox = new Outbox({
-      store: (completions) => options.heldLeases.completeBundled(completions),
+      store: async (completions) => {
+        const startedAt = performance.now();
+        const missed = await options.gate.along((moves) => options.heldLeases.completeBundled(completions, moves));
+        options.pace.settlementTook(performance.now() - startedAt);
+        return missed;
+      },
       stored: onProgress,
       missed: ({ held, result }) => this.#settleAlone(held, { kind: 'completed', result }),
     });
@@ -83,7 +92,9 @@ export class OutcomeWriter {
   }
 
   #track(held: HeldJob, settlement: Promise<void>): void {
+    const startedAt = performance.now();
     const settling = settlement.finally(() => {
+      this.options.pace.settlementTook(performance.now() - startedAt);
       this.#alone.delete(settling);
       this.options.heldLeases.remove(held);
       this.onProgress();

@@ -1,24 +1,79 @@
 import type { Logger } from 'pino';
 import type { Maintenance } from '../engine/jobs/maintenance.js';
+import type { RetentionPass } from '../engine/jobs/retention-pass.js';
 import { createLoop, type Loop } from './loop.js';
 
-/** Once a minute, by one process of the fleet: removes what is older than the retention window, and what streams and bundles left behind. */
+/**
+ * Removes what is older than the retention window, and what streams and bundles left behind, in one process of the fleet
+ * at a time: the one that takes the turn.
+ *
+ * A pass takes as long as it takes. It keeps its turn meanwhile, so that no other process begins a second one, and gives
+ * way to a stop between two statements. A pass that failed goes on where it was when this process next has the turn.
+ * A pass that found something is followed by the next a minute later. One that found nothing has cost an index probe for
+ * every tenant: it rests 25 times as long as it took, and keeps the turn for that time, too.
+ */
 const PERIOD_MS = 60_000;
 /** A little less than the period, so that the same process finds its turn again. */
 const TURN_SECS = 55;
+const KEEP_MS = 10_000;
+const REST = 25;
+const MAX_REST_SECS = 3_600;
+/** Later than this, what the service finishes is more than what retention removes. */
+const LATE_SECS = 900;
 
 export function createRetention(maintenance: Maintenance, retentionHours: number | null, logger: Logger): Loop {
-  return createLoop(
+  let isStopping = false;
+  let pass: RetentionPass | null = null;
+  let passes = 0;
+
+  /** False if it was stopped before the end. */
+  const finish = async (current: RetentionPass): Promise<boolean> => {
+    let keptAt = performance.now();
+    while (!current.isOver) {
+      if (isStopping) return false;
+      await current.step();
+      if (performance.now() - keptAt < KEEP_MS) continue;
+      keptAt = performance.now();
+      maintenance.noteRetentionLag(current.overdueSecs);
+      await maintenance.keepTurn('retention');
+    }
+    return true;
+  };
+
+  const report = ({ removed, overdueSecs, foundNothing }: RetentionPass): void => {
+    maintenance.noteRetentionLag(overdueSecs);
+    if (!foundNothing) logger.info(removed, 'removed what was older than the retention window');
+    // The first pass after a start, or after retention was switched on, may well find what is long overdue.
+    if (passes++ > 0 && overdueSecs > LATE_SECS)
+      logger.warn(
+        { overdueSecs: Math.round(overdueSecs) },
+        'retention does not keep up with what the service finishes',
+      );
+  };
+
+  const loop = createLoop(
     'retention',
     PERIOD_MS,
     async () => {
       if (await maintenance.takeTurn('traces', TURN_SECS)) await maintenance.forgetTraces();
-      // Only who would remove something takes that turn: a process that keeps everything must not have it and do nothing with it.
+      // Only a process that would remove something takes that turn: one that keeps everything would waste it.
       if (retentionHours === null || !(await maintenance.takeTurn('retention', TURN_SECS))) return;
-      const removed = await maintenance.removeExpired(retentionHours);
-      if (Object.values(removed).some((n) => n > 0))
-        logger.info(removed, 'removed what was older than the retention window');
+      const startedAt = performance.now();
+      pass ??= maintenance.beginRetentionPass(retentionHours);
+      if (!(await finish(pass))) return;
+      report(pass);
+      const restSecs = pass.foundNothing ? (REST * (performance.now() - startedAt)) / 1000 : 0;
+      pass = null;
+      const nextInSecs = Math.min(MAX_REST_SECS, Math.max(PERIOD_MS / 1000, restSecs));
+      await maintenance.keepTurn('retention', nextInSecs - TURN_SECS);
     },
     logger,
   );
+  return {
+    ...loop,
+    stop: () => {
+      isStopping = true;
+      return loop.stop();
+    },
+  };
 }

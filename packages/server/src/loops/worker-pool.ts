@@ -12,6 +12,7 @@ import { pause } from './pause.js';
 import { Attempt, type AttemptEnd } from './attempt.js';
 import { OutcomeWriter } from './outcome-writer.js';
 import type { HeldLeases } from './held-leases.js';
+import { marked, StartGate } from './start-gate.js';
 
 /**
  * Runs the jobs of the default queue inside the server, `workers` at a time.
@@ -43,6 +44,10 @@ const AHEAD_MS = 50;
 const CLAIM_MARGIN = 1.5;
 const MAX_CLAIM = 500;
 export const MAX_IN_HAND = 2_000;
+/** Started or about to be, and not stored: together with one job per worker, what a crash can cost a retry. */
+export const MAX_AT_RISK = 1_000;
+const START_MS = 20;
+const START_MARGIN = 3;
 const CLAIMS_IN_FLIGHT = 2;
 const SAFETY_POLL_MS = 5_000;
 const TICK_MS = 50;
@@ -56,6 +61,7 @@ export class WorkerPool {
   #buffer: HeldJob[] = [];
   readonly #running = new Set<Attempt>();
   readonly #outcomes: OutcomeWriter;
+  readonly #gate: StartGate;
   #claiming = 0;
   #claimingSlots = 0;
   #dispatching = false;
@@ -74,10 +80,20 @@ export class WorkerPool {
 
   constructor(private readonly options: WorkerPoolOptions) {
     const { settler, heldLeases, logger } = options;
-    this.#outcomes = new OutcomeWriter({ settler, heldLeases, logger, triesMs: POOL_LEASE_SECS * 1000 }, () => {
+    const onProgress = (): void => {
+      this.#dispatch();
       this.#signalIfQuiet();
-      this.#refill();
+    };
+    const gate = new StartGate({
+      unstored: () => this.#outcomes.size,
+      isGone: (held) => heldLeases.isGone(held),
+      move: (moves) => settler.moveMarks(moves),
+      onMoved: onProgress,
     });
+    this.#gate = gate;
+    const triesMs = POOL_LEASE_SECS * 1000;
+    const pace = this.#pace;
+    this.#outcomes = new OutcomeWriter({ settler, heldLeases, gate, pace, logger, triesMs }, onProgress);
   }
 
   start(): void {
@@ -140,8 +156,9 @@ export class WorkerPool {
     this.#news = false;
     let claimed: HeldJob[] | null = null;
     const startedAt = performance.now();
+    const slots = pooledSlots(n, POOL_LEASE_SECS, this.#startableAtOnce());
     try {
-      const claim = await this.options.claimer.claim(this.options.queue, pooledSlots(n, POOL_LEASE_SECS));
+      const claim = await this.options.claimer.claim(this.options.queue, slots);
       claimed = claim.jobs;
       this.#cut = claim.cut;
       this.#pace.claimTook(performance.now() - startedAt);
@@ -173,18 +190,23 @@ export class WorkerPool {
     const startedAt = performance.now();
     this.#notePace(startedAt, this.#running.size > 0);
     let next = 0;
+    let now = startedAt;
     while (this.#running.size < this.options.workers && next < this.#buffer.length) {
-      const leased = this.#buffer[next++];
-      if (leased) this.#begin(leased);
-      if (performance.now() > startedAt + SLICE_MS) {
+      const held = this.#buffer[next]!;
+      if (!this.#gate.mayStart(held, now)) break;
+      next++;
+      this.#begin(held, now);
+      now = performance.now();
+      if (now > startedAt + SLICE_MS) {
         setImmediate(() => this.#dispatch());
         break;
       }
     }
     if (next > 0) this.#buffer = this.#buffer.slice(next);
     this.#dispatching = false;
-    this.#notePace(performance.now(), true);
-    if (this.#running.size > 0) this.#tick ??= setInterval(() => this.#checkTimeouts(), TICK_MS);
+    if (next > 0) this.#notePace(now, true);
+    this.#gate.prepare(this.#buffer, this.#startAhead(), now);
+    if (this.#running.size > 0 || this.#buffer.length > 0) this.#tick ??= setInterval(() => this.#onTick(), TICK_MS);
     this.#refill();
   }
 
@@ -193,7 +215,8 @@ export class WorkerPool {
     this.#finished = 0;
   }
 
-  #begin(leased: HeldJob): void {
+  #begin(leased: HeldJob, now: number): void {
+    this.#gate.started(leased, now);
     const { job } = leased;
     const handler = Object.hasOwn(this.options.handlers, job.task_name)
       ? this.options.handlers[job.task_name]
@@ -220,13 +243,15 @@ export class WorkerPool {
   #releaseBuffer(): void {
     const unstarted = this.#buffer;
     this.#buffer = [];
+    this.#gate.abandon(unstarted);
     for (const leased of unstarted) this.#outcomes.store(leased, { kind: 'interrupted' });
   }
 
-  #checkTimeouts(): void {
+  #onTick(): void {
     const now = performance.now();
     for (const attempt of this.#running) attempt.checkTimeout(now);
-    if (this.#running.size === 0 && this.#tick) {
+    if (this.#buffer.length > 0) this.#dispatch();
+    if (this.#running.size === 0 && this.#buffer.length === 0 && this.#tick) {
       clearInterval(this.#tick);
       this.#tick = null;
     }
@@ -247,6 +272,21 @@ export class WorkerPool {
     return Math.min(MAX_IN_HAND, Math.max(this.options.workers, this.#pace.finishedWithin(horizonMs)));
   }
 
+  /**
+   * How many more may be started before the next outcomes are stored: what passes through the pool while that takes,
+   * with a margin, or it could never grow. These are what a crash costs a retry.
+   */
+  #startAhead(): number {
+    const atRisk = this.#pace.passedWithin(START_MS + START_MARGIN * this.#pace.settleMs);
+    return Math.max(this.options.workers, Math.min(MAX_AT_RISK, atRisk) - this.#running.size - this.#outcomes.size);
+  }
+
+  /** Of a claim that is about to be made. */
+  #startableAtOnce(): number {
+    const [head] = this.#buffer;
+    return Math.max(0, this.#startAhead() - (head ? marked(head) : 0));
+  }
+
   #signalIfQuiet(): void {
     if (this.#isQuiet()) this.#idle?.();
   }
@@ -257,6 +297,7 @@ export class WorkerPool {
 
   /** Nothing in hand and nothing on its way here: a claim in flight may still bring jobs that have to be given back. */
   #isQuiet(): boolean {
-    return this.#running.size === 0 && this.#outcomes.size === 0 && this.#claiming === 0;
+    const inHand = this.#running.size + this.#outcomes.size;
+    return inHand === 0 && this.#claiming === 0 && !this.#gate.isMoving;
   }
 }

@@ -74,6 +74,11 @@ export class Metrics {
   readonly claim = this.#histogram('claim_seconds', 'Duration of one claim statement.', LATENCY_BUCKETS);
   readonly sweep = this.#histogram('sweep_seconds', 'Duration of one sweep for expired leases.', LATENCY_BUCKETS);
 
+  readonly retentionLag = this.#gauge(
+    'retention_lag_seconds',
+    'How late the last pass of retention in this process removed what it was latest with.',
+  );
+
   readonly queueDepth = this.#gauge('queue_depth', 'Unfinished jobs, by queue and status.', ['queue', 'status']);
   readonly oldestReadyAge = this.#gauge('oldest_ready_age_seconds', 'Age of the oldest claimable job.', ['queue']);
   readonly deadLetters = this.#gauge('dead_letters', 'Dead letters that have not been replayed.');

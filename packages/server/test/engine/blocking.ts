@@ -3,15 +3,15 @@ import type { TestDatabase } from '../support/database.js';
 import { until } from '../support/until.js';
 
 /**
- * Holds up the statements of the server at a place of the test's choosing, by locks: races become a matter of order, not of luck.
+ * Blocks the server's statements at a point of the test's choosing, by locks: races become a matter of order, not luck.
  */
 export interface Block {
-  /** Resolves when as many statements of the server wait for a lock. */
+  /** Resolves once that many statements of the server wait for a lock. */
   held(statements?: number): Promise<void>;
   release(): Promise<void>;
 }
 
-/** Every claim of the job gets as far as taking its lease, and waits there: this session has put one under the same id, uncommitted. */
+/** Every claim of the job waits when it takes the lease: this session has inserted one with the same id, uncommitted. */
 export const blockClaimOf = (database: TestDatabase, jobId: string): Promise<Block> =>
   block(
     database,

@@ -12,9 +12,9 @@ import { until } from '../support/until.js';
 import { complete, heartbeat, lease } from './kit.js';
 
 /**
- * What each path costs in statements and in bytes of write-ahead log: figures that a busy machine does not change, so that a statement too
- * many or an index too many is seen here and not in next month's benchmark. A limit leaves about a tenth above what was measured
- * when it was set. The PostgreSQL is one of its own, since nobody else may write to the log meanwhile.
+ * What each path costs in statements and in bytes of write-ahead log: figures that a busy machine does not change, so
+ * that an extra statement or index shows here and not in next month's benchmark. A limit is about a tenth above what
+ * was measured when it was set. It has its own PostgreSQL, since nobody else may write to the log meanwhile.
  */
 const SETTINGS = {
   fsync: 'off',
@@ -32,7 +32,7 @@ const POOL_QUEUE = 'zebra';
 interface Cost {
   readonly statements: number;
   readonly bytes: number;
-  /** By how often they ran, for whoever has to find out what changed. */
+  /** Statements by how often they ran, for whoever has to find out what changed. */
   readonly detail: string;
 }
 
@@ -71,7 +71,8 @@ describe('the cost of', () => {
     await work();
     const { rows } = await admin.query<{ bytes: number; calls: { n: number; query: string }[] }>(
       `SELECT (pg_current_wal_insert_lsn() - $1::pg_lsn)::float8 AS bytes,
-              (SELECT coalesce(json_agg(json_build_object('n', calls, 'query', left(query, 60)) ORDER BY calls DESC), '[]')
+              (SELECT coalesce(
+                        json_agg(json_build_object('n', calls, 'query', left(query, 60)) ORDER BY calls DESC), '[]')
                FROM pg_stat_statements WHERE query ILIKE '%millrace.%' OR query ILIKE 'begin%') AS calls`,
       [before[0]!.lsn],
     );
@@ -95,7 +96,7 @@ describe('the cost of', () => {
   const ended = async (): Promise<number> => (await a.get('/api/v1/stats')).body.jobs_completed as number;
   const untilEnded = (n: number): Promise<unknown> =>
     until(async () => (await ended()) >= n, { what: `${n} jobs to end`, withinMs: 30_000 });
-  /** One after the other by each of so many callers. */
+  /** One after the other, by each of that many callers. */
   const together = async (callers: number, calls: number, call: (n: number) => Promise<unknown>): Promise<void> => {
     let next = 0;
     const caller = async (): Promise<void> => {
@@ -104,7 +105,7 @@ describe('the cost of', () => {
     await Promise.all(Array.from({ length: callers }, caller));
   };
 
-  it('a batch: one statement, less than 800 bytes a job', async () => {
+  it('a batch: one statement, less than 800 bytes per job', async () => {
     const cost = await costOf(async () => {
       for (let n = 0; n < 5; n++) await batch(1000, 'waiting');
     });
@@ -123,11 +124,11 @@ describe('the cost of', () => {
     expect(cost.statements, cost.detail).toBeLessThanOrEqual(100 + OTHERS);
   });
 
-  it('the whole life of a job in the pool: less than 1.1 kB, a statement for dozens', async () => {
+  it('the whole life of a job in the pool: less than 1.1 kB, and one statement for dozens', async () => {
     const before = await ended();
     const cost = await costOf(async () => {
-      // The last queue by name: in the middle of an index pages split in halves, which costs a tenth more, and whether it is the
-      // middle depends on who else is there.
+      // The last queue by name: in the middle of an index, pages split in halves, which costs a tenth more, and whether
+      // it is the middle depends on what else is there.
       await together(1, 10, () => batch(1000, POOL_QUEUE));
       await untilEnded(before + 10_000);
     });
@@ -135,7 +136,7 @@ describe('the cost of', () => {
     expect(cost.bytes / 10_000, cost.detail).toBeLessThan(1100);
   });
 
-  it('leasing a hundred and completing them one by one: a statement for many, less than 700 bytes a job', async () => {
+  it('leasing a hundred and completing them one by one: one statement for many, less than 700 bytes per job', async () => {
     await batch(1000, 'distant');
     const cost = await costOf(async () => {
       for (let n = 0; n < 10; n++) {
@@ -147,14 +148,14 @@ describe('the cost of', () => {
     expect(cost.bytes / 1000, cost.detail).toBeLessThan(700);
   });
 
-  it('heartbeats: a statement for many', async () => {
+  it('heartbeats: one statement for many', async () => {
     await batch(100, 'beating');
     const leased = await lease(worker, 'beating', { max_jobs: 100 });
     const cost = await costOf(() => together(16, 100, (k) => heartbeat(worker, leased[k]!)));
     expect(cost.statements, cost.detail).toBeLessThan(50);
   });
 
-  it('a workflow of three steps: less than 7 kB and two dozen statements, when it is alone', async () => {
+  it('a workflow of three steps by itself: less than 7 kB and two dozen statements', async () => {
     const chain = ['a', 'b', 'c'].map((name, n, all) => ({
       name,
       task_name: 'nothing',
@@ -184,7 +185,7 @@ describe('the cost of', () => {
     expect(cost.statements, cost.detail).toBeLessThanOrEqual(40 + OTHERS);
   });
 
-  it('doing nothing: at most two statements a second', async () => {
+  it('doing nothing: at most two statements per second', async () => {
     const sweeps = async (): Promise<number> => {
       const text = await (await fetch(new URL('/metrics', server.metricsUrl))).text();
       return Number(/^millrace_sweep_seconds_count (\d+)$/m.exec(text)?.[1]);

@@ -6,8 +6,8 @@ import type { TestDatabase } from '../support/database.js';
 import { testConfig } from '../support/server.js';
 
 /**
- * One more server on a database that others use already. It is not checked for what it leaves open: in one process that cannot be told
- * from what the others open meanwhile.
+ * One more server on a database that others already use. It is not checked for what it leaves open: in one process that
+ * cannot be told from what the others open meanwhile.
  */
 export function joinFleet(
   database: TestDatabase,

@@ -4,7 +4,7 @@ import { expect } from 'vitest';
 import type { Client, Reply } from '../support/client.js';
 import { until } from '../support/until.js';
 
-/** Small words for what every test of the engine does, all of it through HTTP. */
+/** Short names for what every test of the engine does, all of it through HTTP. */
 export interface Leased {
   readonly job: Job;
   readonly lease_token: string;
@@ -34,7 +34,7 @@ export async function createJob(
   return reply.body.job_id as string;
 }
 
-/** `count` jobs on a queue, by as few calls as possible, in order. */
+/** `count` jobs on a queue, in order, with as few requests as possible. */
 export async function createJobs(client: Client, queue: string, count: number, config: object = {}): Promise<string[]> {
   const ids: string[] = [];
   while (ids.length < count) {
@@ -119,6 +119,6 @@ export async function stats(client: Client): Promise<Record<string, number>> {
   return (await client.get('/api/v1/stats')).body as Record<string, number>;
 }
 
-/** Instants as text that compares as they do: those of the service have as many digits of a second as they need. */
+/** Instants as text that sorts by time: those of the service have only as many fractional digits as they need. */
 export const comparable = (instant: string | null): string =>
   (instant ?? '').replace(/(?:\.(\d+))?Z$/, (_, fraction = '') => `.${String(fraction).padEnd(6, '0')}Z`);

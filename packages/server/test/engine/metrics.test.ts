@@ -5,7 +5,7 @@ import * as kit from './kit.js';
 import { complete, createJob, createJobs, fail, heartbeat, lease, leaseOne, newQueue, waitFor } from './kit.js';
 import { openEvents } from './jobs/sse.js';
 
-/** One life story that touches everything that is counted, then one look at the page. */
+/** One scenario that touches everything that is counted, then one look at the page. */
 describe('the metrics of the engine', async () => {
   const { a, b, worker, metricsUrl } = await useTestServer({ config: { workers: 3 } });
   const scrape = async (): Promise<Map<string, number>> => {
@@ -39,7 +39,7 @@ describe('the metrics of the engine', async () => {
     await waitFor(a, busy, 'running');
     await kit.cancel(a, await createJob(a, newQueue()));
 
-    // What stands there at the moment of the look.
+    // The gauges, at the moment of the look.
     await createJobs(a, waiting, 2);
     await createJob(b, waiting, { run_at: kit.inSeconds(600) });
     const retrying = newQueue();
@@ -87,7 +87,7 @@ describe('the metrics of the engine', async () => {
     for (const name of ['millrace_claim_seconds_count', 'millrace_sweep_seconds_count']) {
       expect(seen.get(name)).toBeGreaterThan(0);
     }
-    // A retry that came due waits like anything else.
+    // A retry that is due waits like any other job.
     for (const each of ['waiting \\"queue\\"\\\\', retrying]) {
       expect(seen.get(`millrace_oldest_ready_age_seconds{queue="${each}"}`), each).toBeGreaterThan(0);
     }
@@ -102,7 +102,7 @@ describe('the metrics of the engine', async () => {
   });
 });
 
-it('however many queues tenants make up, the page stays bounded and loses no job', async () => {
+it('the page stays bounded and loses no job, however many queues tenants create', async () => {
   const { a, metricsUrl } = await useTestServer({ config: { mode: 'api' } });
   const deep = newQueue();
   const jobs = Array.from({ length: 700 }, (_, i) => ({ task_name: 't', config: { queue: `made-up-${i}` } }));

@@ -37,13 +37,14 @@ describe('two servers on one database', async () => {
     expect(claims).toHaveLength(JOBS);
     expect(new Set(claims)).toEqual(new Set(ids));
     const [row] = await database.query(
-      `SELECT count(*)::int AS leases, count(DISTINCT token)::int AS tokens, max(delivery_count) AS deliveries FROM millrace.leases`,
+      `SELECT count(*)::int AS leases, count(DISTINCT token)::int AS tokens, max(delivery_count) AS deliveries
+       FROM millrace.leases`,
     );
     expect(row).toEqual({ leases: JOBS, tokens: JOBS, deliveries: 1 });
     await database.query('TRUNCATE millrace.leases');
   });
 
-  it('31: a job that one enqueues is leased from the other at once, by a call that waits', async () => {
+  it('a job that one enqueues is leased from the other at once, by a waiting call', async () => {
     const queue = newQueue();
     const waits: number[] = [];
     for (let i = 0; i < 15; i++) {
@@ -56,11 +57,11 @@ describe('two servers on one database', async () => {
       expect(leased!.job.id).toBe(id);
       waits.push(Date.parse(leased!.job.started_at!) - Date.parse(leased!.job.created_at));
     }
-    // The bar is 50 ms; a machine that is busy with other things gets ten times that. The safety poll would be at 5 seconds.
+    // The target is 50 ms; a busy machine gets ten times that. The safety poll would come after 5 seconds.
     expect(waits.sort((x, y) => x - y)[7]).toBeLessThan(500);
   });
 
-  it('31: and when nobody is told, within five seconds', async () => {
+  it('without a notification it is leased within five seconds', async () => {
     const queue = newQueue();
     const polling = lease(two.worker, queue, { wait_secs: 30 });
     await until(async () => /^millrace_long_polls 1$/m.test(await (await fetch(`${two.metricsUrl}/metrics`)).text()));
@@ -82,7 +83,7 @@ describe('two servers on one database', async () => {
     expect(await getJob(two.a, id)).toMatchObject({ status: 'completed', result: { ok: true }, delivery_count: 2 });
   });
 
-  it('35: sweep at the same time, and a lease is reclaimed once', async () => {
+  it('sweep at the same time, and reclaim a lease once', async () => {
     const queue = newQueue();
     // Enough of them that the sweeps of all processes overlap.
     const others = await Promise.all([1, 2, 3].map(() => joinFleet(database, config)));
@@ -100,7 +101,7 @@ describe('two servers on one database', async () => {
     expect(jobs.every((job) => job.retry_count === 1 && job.delivery_count === 1)).toBe(true);
   });
 
-  it('9: an api server leaves the default queue to a worker, which takes it at once', async () => {
+  it('an api server leaves the default queue to a worker, which claims from it at once', async () => {
     const id = await createJob(a, 'default', { task_name: 'echo', payload: { x: 1 } });
     expect(await getJob(a, id)).toMatchObject({ status: 'pending', delivery_count: 0 });
     const worker = await joinFleet(database, { mode: 'worker' });
@@ -115,7 +116,7 @@ describe('two servers on one database', async () => {
     expect(waits.sort((x, y) => x - y)[7]).toBeLessThan(500);
   });
 
-  it('survive whatever else is said on their channel', async () => {
+  it('survive foreign messages on their channel', async () => {
     for (const text of [
       'garbage',
       '',
@@ -134,10 +135,11 @@ describe('two servers on one database', async () => {
     expect(idsOf(await polling)).toEqual([id]);
   });
 
-  it('hear of work again after their listening connection was cut', async () => {
+  it('are notified again after their listening connection was cut', async () => {
     const cut = await database.query(
       `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-       WHERE datname = current_database() AND application_name = 'millrace' AND (query LIKE 'LISTEN%' OR query = 'SELECT')`,
+       WHERE datname = current_database() AND application_name = 'millrace'
+         AND (query LIKE 'LISTEN%' OR query = 'SELECT')`,
     );
     expect(cut).toHaveLength(2);
     await until(async () => {
@@ -145,7 +147,7 @@ describe('two servers on one database', async () => {
       const polling = lease(two.worker, queue, { wait_secs: 20 });
       await createJob(a, queue);
       const [leased] = await polling;
-      // Far below the safety poll: it was told.
+      // Far below the safety poll: it was notified.
       return Date.parse(leased!.job.started_at!) - Date.parse(leased!.job.created_at) < 1_500;
     });
   });

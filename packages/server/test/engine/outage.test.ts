@@ -4,7 +4,7 @@ import { startProxy, type Proxy } from '../support/proxy.js';
 import { startTestServer, type TestServer } from '../support/server.js';
 import { until } from '../support/until.js';
 
-/** A life with a database that goes away and comes back. */
+/** A database that goes away and comes back. */
 describe.each(['cut', 'frozen'] as const)('while the database is %s', (fault) => {
   let database: TestDatabase;
   let proxy: Proxy;
@@ -20,13 +20,13 @@ describe.each(['cut', 'frozen'] as const)('while the database is %s', (fault) =>
   });
 
   afterAll(async () => {
-    // First the proxy: what it holds frozen would count as left open by the server.
+    // The proxy first: connections that it holds frozen would count as leaked by the server.
     await proxy.close();
     await server.stop();
     await database.drop();
   });
 
-  it('requests get 503 in bounded time, the process stays up, and everything goes on by itself afterwards', async () => {
+  it('requests get 503 in bounded time, the process stays up, and everything resumes by itself', async () => {
     const before = await server.a.post('/api/v1/jobs', { task_name: 'sleep', payload: { duration_ms: 1 } });
     expect(before.status).toBe(201);
     await lose();
@@ -55,7 +55,7 @@ describe.each(['cut', 'frozen'] as const)('while the database is %s', (fault) =>
     });
   }, 90_000);
 
-  it.runIf(fault === 'cut')('says once that the database is away and once that it is back', () => {
+  it.runIf(fault === 'cut')('logs once that the database is away and once that it is back', () => {
     const said = server.log().map(({ msg }) => msg);
     expect(said.filter((msg) => msg === 'the database is out of reach')).toHaveLength(1);
     expect(said.filter((msg) => msg === 'the database answers again')).toHaveLength(1);

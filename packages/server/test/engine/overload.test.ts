@@ -4,7 +4,7 @@ import { startProxy } from '../support/proxy.js';
 import { startTestServer } from '../support/server.js';
 import { until } from '../support/until.js';
 
-/** A database that stands still is what overload looks like from inside: nothing that was let in comes to an end. */
+/** From inside, overload looks like a database that stands still: nothing that was admitted ends. */
 const ROOM = 8;
 const database = await cloneDatabase();
 const proxy = await startProxy(database.url);
@@ -23,7 +23,7 @@ const inFlight = async (): Promise<number> => {
   return Number(/^millrace_requests_in_flight\{load="new"\} (\d+)/m.exec(page)?.[1]);
 };
 
-it('what was let in is answered when the database goes on, and what came meanwhile was told to come again', async () => {
+it('what was admitted is answered once the database resumes, and the rest was told to retry', async () => {
   const queue = { config: { queue: 'q' } };
   await server.a.post('/api/v1/jobs', { task_name: 'work', ...queue });
   const leased = await server.worker.post('/api/v1/queues/q/lease', { lease_secs: 60 });
@@ -49,7 +49,7 @@ it('what was let in is answered when the database goes on, and what came meanwhi
   });
   const again = await server.worker.post(`/api/v1/jobs/${job.id}/complete`, { lease_token });
   expect(again.status).toBe(204);
-  // Whatever was acknowledged is there.
+  // Everything that was acknowledged is there.
   for (const { status, body } of answers)
     if (status === 201) expect((await server.a.get(`/api/v1/jobs/${body.job_id}`)).status).toBe(200);
 }, 60_000);

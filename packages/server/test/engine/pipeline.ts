@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 
 /**
- * Many requests on one connection, written in one go before any answer is read: they reach the server at the same moment, which is
- * what a test of batching needs and separate calls cannot promise.
+ * Many requests on one connection, written at once before any answer is read: they reach the server at the same moment,
+ * which is what a test of batching needs and separate calls cannot promise.
  */
 export interface PipelinedRequest {
   readonly path: string;

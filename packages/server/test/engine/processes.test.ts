@@ -5,7 +5,7 @@ import { spawnServer, type ServingProcess } from '../support/processes.js';
 import { startTestServer } from '../support/server.js';
 import { createJob, getJob, waitFor } from './kit.js';
 
-/** What only processes of their own can show: an end without notice, and one with. */
+/** What only separate processes can show: being killed, and being asked to stop. */
 describe('worker processes', async () => {
   const database = await cloneDatabase();
   const clock = await controlClock(database);
@@ -24,7 +24,7 @@ describe('worker processes', async () => {
     return id;
   };
 
-  it('one that is killed loses its jobs to the others, through the failure policy', async () => {
+  it('one that is killed loses its jobs to the others, under the retry policy', async () => {
     const worker = await spawnWorker();
     const id = await sleeping({ retry_delay_secs: 3600, max_retries: 1 });
     const last = await sleeping({ max_retries: 0 });
@@ -36,14 +36,14 @@ describe('worker processes', async () => {
     expect(await waitFor(a, last, 'failed', 15_000)).toMatchObject({ retry_count: 0, delivery_count: 1 });
   });
 
-  it('45: one that is asked to stop gives its jobs back and leaves with 0', async () => {
+  it('one that is asked to stop gives its jobs back and exits with 0', async () => {
     const [first, second] = await Promise.all([spawnWorker('--shutdown-secs=0.3'), spawnWorker('--shutdown-secs=0.3')]);
     const ids = [await sleeping(), await sleeping(), await sleeping()];
     first.signal('SIGTERM');
     second.signal('SIGTERM');
     expect(await first.exited).toMatchObject({ code: 0 });
     expect(await second.exited).toMatchObject({ code: 0 });
-    // One stopped first may have handed a job to the other, which gave it back in turn.
+    // The first one to stop may have passed a job to the other, which gave it back in turn.
     for (const id of ids) {
       const job = await getJob(a, id);
       expect(job).toMatchObject({ status: 'pending', retry_count: 0, error_message: null });

@@ -6,7 +6,7 @@ interface Queryable {
   query<R extends object>(text: string, values?: readonly unknown[]): Promise<R[]>;
 }
 
-/** A job that no server was told of, as if by a process whose news is still on its way or was lost. Its id tells its instant, as all ids do. */
+/** A job that no server was notified of, as if the news were late or lost. Its id carries its instant, as all ids do. */
 export async function createSilently(
   database: Queryable,
   queue: string,
@@ -17,7 +17,9 @@ export async function createSilently(
   const [row] = await database.query<{ id: string }>(
     `WITH job AS (
        INSERT INTO millrace.jobs (created_at, run_at, priority, id, tenant, queue, task, payload, config)
-       VALUES (now(), now() - $2 * interval '1 minute', $3, (millrace.id_prefix(now()) || $4)::uuid, $5, $1, 'silent', '{}', $6) RETURNING *
+       VALUES (now(), now() - $2 * interval '1 minute', $3, (millrace.id_prefix(now()) || $4)::uuid, $5, $1,
+               'silent', '{}', $6)
+       RETURNING *
      )
      INSERT INTO millrace.ready (scheduled_at, priority, retry_count, delivery_count, id, tenant, queue)
      SELECT run_at, priority, 0, 0, id, tenant, queue FROM job RETURNING id`,

@@ -23,7 +23,7 @@ describe('a handler that runs longer than the lease of the pool', async () => {
     await database.drop();
   });
 
-  it('49: keeps its job: the pool sends heartbeats of its own', async () => {
+  it('keeps its job: the pool sends heartbeats of its own', async () => {
     const deadline = async (id: string): Promise<number> => {
       const [row] = await database.query<{ secs: number }>(
         `SELECT extract(epoch FROM locked_until - test_clock.now())::float8 AS secs FROM millrace.leases WHERE id = $1`,

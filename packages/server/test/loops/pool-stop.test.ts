@@ -81,7 +81,7 @@ describe('the pool, stopped', async () => {
     throw new Error('the pool never claimed ahead');
   }
 
-  it('47: cancelling a job aborts its handler and frees its worker', async () => {
+  it('cancelling a job aborts its handler and frees its worker', async () => {
     const { pool, run, holding } = await startPool({ workers: 1 });
     const id = await holding();
     const next = await run('echo');
@@ -99,7 +99,7 @@ describe('the pool, stopped', async () => {
     expect((await getJob(a, sleeper)).status).toBe('cancelled');
   });
 
-  it('47: a handler that ends after its job was cancelled changes nothing', async () => {
+  it('a handler that ends after its job was cancelled changes nothing', async () => {
     const { pool, holding } = await startPool();
     const id = await holding('stubborn');
     await cancel(a, id);
@@ -109,7 +109,7 @@ describe('the pool, stopped', async () => {
     expect(await getJob(a, id)).toEqual(cancelled);
   });
 
-  it('49: a handler that minds no signal is left behind at its timeout', async () => {
+  it('a handler that minds no signal is left behind at its timeout', async () => {
     const { pool, holding, run } = await startPool({ workers: 1 });
     const id = await holding('stubborn', { config: { timeout: 1, max_retries: 0 } });
     const next = await run('echo');
@@ -131,7 +131,7 @@ describe('the pool, stopped', async () => {
     expect(aborted.has(id)).toBe(false);
   });
 
-  it('45: interrupts those that do not, and gives their jobs back with their budget', async () => {
+  it('interrupts those that do not, and gives their jobs back with their budget', async () => {
     const { pool, queue, holding } = await startPool({ shutdownSecs: 0.2 });
     const config = { max_retries: 1, retry_delay_secs: 0 };
     const [polite, stubborn] = [await holding('hold', { config }), await holding('stubborn', { config })];
@@ -150,7 +150,7 @@ describe('the pool, stopped', async () => {
     expect(again.map(({ job }) => job.delivery_count)).toEqual([2, 2]);
   });
 
-  it('45: gives back what it had claimed and not started', async () => {
+  it('gives back what it had claimed and not started', async () => {
     const { pool, queue } = await startPool({ shutdownSecs: 0.2 });
     const held = await claimAhead(queue);
     await pool.stop();

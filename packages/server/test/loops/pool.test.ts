@@ -38,14 +38,14 @@ describe('the in-process pool', async () => {
   const run = (task_name: string, fields: object = {}): Promise<string> =>
     createJob(a, 'default', { task_name, ...fields });
 
-  it('50: has four handlers of its own, and those it was given', async () => {
+  it('has four handlers of its own, and those it was given', async () => {
     const { body } = await a.get('/api/v1/tasks');
     expect(body.tasks).toEqual(expect.arrayContaining(['echo', 'fail', 'log', 'sleep']));
     expect(body.tasks).toEqual([...body.tasks].sort());
     expect(body.tasks).toEqual(expect.arrayContaining(Object.keys(handlers)));
   });
 
-  it('50: echo returns its payload, to the letter', async () => {
+  it('echo returns its payload, to the letter', async () => {
     const payload = '{ "b":1.50, "a":[12345678901234567890],"b":"\\u00e9\\u0000" }';
     const { body } = await a.post('/api/v1/jobs', `{"task_name":"echo","payload":${payload}}`);
     const job = await waitFor(a, body.job_id, 'completed');
@@ -57,7 +57,7 @@ describe('the in-process pool', async () => {
     });
   });
 
-  it('50: log writes its payload to the log', async () => {
+  it('log writes its payload to the log', async () => {
     const id = await run('log', { payload: { hello: 'log' } });
     expect(await waitFor(a, id, 'completed')).toMatchObject({ result: {} });
     expect(server.log().filter((line) => line.job_id === id)).toMatchObject([{ payload: { hello: 'log' } }]);
@@ -69,13 +69,13 @@ describe('the in-process pool', async () => {
     [{ seconds: 0.01 }, 0.01],
     [{ duration_secs: 0 }, 0],
     [{ duration_ms: 30 }, 0.03],
-  ])('50: sleep sleeps %j', async (payload, slept_for) => {
+  ])('sleep sleeps %j', async (payload, slept_for) => {
     const job = await waitFor(a, await run('sleep', { payload }), 'completed');
     expect(job.result).toEqual({ slept_for });
     expect(Date.parse(job.completed_at!) - Date.parse(job.started_at!)).toBeGreaterThanOrEqual(slept_for * 1000 - 2);
   });
 
-  it('50: fail fails, for good if asked', async () => {
+  it('fail fails, for good if asked', async () => {
     const config = { max_retries: 1, retry_delay_secs: 0 };
     const job = await waitFor(a, await run('fail', { config, payload: { message: 'my own' } }), 'failed');
     expect(job).toMatchObject({ error_message: 'my own', retry_count: 1, delivery_count: 2, result: null });
@@ -86,7 +86,7 @@ describe('the in-process pool', async () => {
   });
 
   it.each(['no such task', 'toString', '__proto__', 'constructor', 'Echo'])(
-    '48: a task that nobody handles fails at once: %s',
+    'a task that nobody handles fails at once: %s',
     async (task_name) => {
       const job = await waitFor(a, await run(task_name, { config: { max_retries: 9 } }), 'failed');
       expect(job).toMatchObject({ retry_count: 0, delivery_count: 1 });
@@ -97,7 +97,7 @@ describe('the in-process pool', async () => {
     },
   );
 
-  it('48: leaves other queues to remote workers, whatever the task', async () => {
+  it('leaves other queues to remote workers, whatever the task', async () => {
     const queue = newQueue();
     const ids = [await createJob(a, queue, { task_name: 'echo' }), await createJob(a, queue, { task_name: 'unknown' })];
     // Jobs of the default queue that were created afterwards have run, so these were not merely late.
@@ -152,14 +152,14 @@ describe('the in-process pool', async () => {
     expect(job).toMatchObject({ error_message: 'no use', delivery_count: 1 });
   });
 
-  it('20: runs a scheduled job at its instant', async () => {
+  it('runs a scheduled job at its instant', async () => {
     const job = await waitFor(a, await run('echo', { run_at: kit.inSeconds(0.6) }), 'completed');
     const late = Date.parse(job.started_at!) - Date.parse(job.scheduled_at);
     expect(late).toBeGreaterThanOrEqual(0);
     expect(late).toBeLessThan(2_500);
   });
 
-  it('49: a timeout ends the attempt, which then follows the retry policy', async () => {
+  it('a timeout ends the attempt, which then follows the retry policy', async () => {
     const config = { timeout: 1, max_retries: 1, retry_delay_secs: 0 };
     const job = await waitFor(a, await run('sleep', { config, payload: { seconds: 60 } }), 'failed', 20_000);
     expect(job).toMatchObject({ retry_count: 1, delivery_count: 2, error_message: 'timed out after 1 s' });

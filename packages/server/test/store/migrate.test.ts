@@ -71,6 +71,43 @@ describe('migrations', () => {
     expect(await schemaText(db)).toBe(before);
   });
 
+  it('put what waits for the future apart, count what is large, and leave the ids of dead letters alone', async () => {
+    const db = await migratedTo(3);
+    const id = (n: number): string => `01900000-0000-7000-8000-abcd0000000${n}`;
+    const add = async (n: number, minutes: number, payload: string, retries = 0): Promise<void> => {
+      await db.query(
+        `INSERT INTO millrace.jobs (created_at, priority, id, tenant, queue, task, payload)
+         VALUES (now(), 0, $1, 'kept', 'q', 'task', ${payload})`,
+        [id(n)],
+      );
+      await db.query(
+        `INSERT INTO millrace.ready (scheduled_at, priority, retry_count, delivery_count, id, tenant, queue)
+         VALUES (now() + $2 * interval '1 minute', 0, $3, $3, $1, 'kept', 'q')`,
+        [id(n), minutes, retries],
+      );
+    };
+    const bury = (n: number): Promise<{ id: string }[]> =>
+      db.query(
+        `INSERT INTO millrace.dead_letters (created_at, job_id, reason, tenant, queue, task)
+         VALUES (now(), $1, 'non_retryable', 'kept', 'q', 'task') RETURNING id`,
+        [id(n)],
+      );
+    await add(1, -1, `'{}'`);
+    await add(2, 60, `'{}'`, 1);
+    await add(3, -1, `json_build_array(repeat('x', 9996))`);
+    await add(4, 60, `json_build_array(repeat('x', 8187))`);
+    await bury(1);
+    await migrate(db.url);
+    expect(await db.query('SELECT id, later, size, retry_count FROM millrace.ready ORDER BY id')).toEqual([
+      { id: id(1), later: null, size: null, retry_count: 0 },
+      { id: id(2), later: true, size: null, retry_count: 1 },
+      { id: id(3), later: null, size: 10_000, retry_count: 0 },
+      { id: id(4), later: true, size: null, retry_count: 0 },
+    ]);
+    expect(await db.query('SELECT id FROM millrace.dead_letters')).toEqual([{ id: '1' }]);
+    expect(await bury(2)).toEqual([{ id: String(2 * 0x10000 + 0xabcd) }]);
+  });
+
   it('bring an old schema up to date and keep what it holds', async () => {
     const db = await migratedTo(1);
     await db.query(`INSERT INTO millrace.tenants VALUES ('kept', 1)`);

@@ -17,11 +17,8 @@ const MEANT: Readonly<Record<string, readonly string[]>> = {
   forget_streams: ['watches', 'watches_pkey', 'transitions_by_job'],
   // There are as many bundles as claims of which something runs at this moment.
   unbundle: ['bundles_pkey'],
-  forget_bundles: ['bundles'],
-  // Once a minute, in one process: tenants, and letters that are to be removed.
-  expire_jobs: ['tenants_pkey'],
-  expire_workflows: ['tenants_pkey'],
-  expire_dead_letters: ['tenants_pkey', 'dead_letters_pkey'],
+  forget_bundles: ['bundles', 'bundles_pkey'],
+  forget_claim_marks: ['claim_marks', 'claim_marks_pkey', 'bundles', 'bundles_pkey', 'leases', 'leases_pkey'],
 };
 
 interface Plan {
@@ -49,6 +46,7 @@ const FILL = `
   INSERT INTO millrace.leases (locked_until, started_at, retry_count, delivery_count, id, token, tenant) SELECT at, at, 0, 1, id, id, 't' FROM made;
   INSERT INTO millrace.bundles (locked_until, started_at, first_id, last_id, token, tenant, queue, open, taken, ids)
     SELECT at, at, id, id, id, 't', 'q', '1', '', ARRAY[id] FROM made;
+  INSERT INTO millrace.claim_marks SELECT at, n, id FROM made;
   INSERT INTO millrace.done (completed_at, retry_count, delivery_count, status, id, tenant, result) SELECT at, 0, 1, 'completed', id, 't', '{}' FROM made;
   INSERT INTO millrace.idempotency_keys SELECT 't', n::text, id FROM made;
   INSERT INTO millrace.dead_letters (created_at, job_id, reason, tenant, queue, task) SELECT at, id, 'non_retryable', 't', 'q', 'x' FROM made;

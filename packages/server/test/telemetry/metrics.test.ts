@@ -26,6 +26,7 @@ const NAMES = [
   'millrace_job_run_seconds histogram',
   'millrace_claim_seconds histogram',
   'millrace_sweep_seconds histogram',
+  'millrace_retention_lag_seconds gauge',
   'millrace_queue_depth gauge',
   'millrace_oldest_ready_age_seconds gauge',
   'millrace_dead_letters gauge',

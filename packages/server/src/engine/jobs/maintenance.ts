@@ -1,24 +1,23 @@
 import { toConfig } from '../../store/rows.js';
 import type { Database } from '../../store/database.js';
-import { loadStatements, type Statement } from '../../store/sql.js';
+import { loadStatements } from '../../store/sql.js';
 import type { Counters } from '../shared/counters.js';
+import { RetentionPass } from './retention-pass.js';
+import { LEASE_EXPIRED } from '../leases/claim-mark.js';
 import type { Settler } from '../outcomes/settle.js';
+import { plainSettlement } from '../outcomes/settlement.js';
 
 /** What the janitor and retention do, one run each. Any number of processes may do it at once. */
 const sql = loadStatements('maintenance.sql', [
   'take_turn',
+  'keep_turn',
   'forget_streams',
   'forget_bundles',
-  'expire_jobs',
-  'expire_workflows',
-  'expire_dead_letters',
+  'forget_claim_marks',
 ]);
 const leaseSql = loadStatements('lease.sql', ['expired']);
 
 const SWEEP_BATCH = 1_000;
-const RETENTION_BATCH = 500;
-/** Each may bring a thousand jobs along. */
-const WORKFLOW_BATCH = 20;
 
 interface ExpiredLease {
   readonly tenant: string;
@@ -27,6 +26,7 @@ interface ExpiredLease {
   readonly bundled: boolean;
   readonly retry_count: number;
   readonly config: string | null;
+  readonly started: boolean;
 }
 
 export class Maintenance {
@@ -41,7 +41,15 @@ export class Maintenance {
     return (await this.db.run(sql.take_turn, [loop, periodSecs])).length > 0;
   }
 
-  /** Sends every job whose lease ran out through the failure policy. Returns how many. */
+  /** Nobody else takes this turn before its period has passed again, counted from so many seconds from now. */
+  async keepTurn(loop: string, fromNowSecs = 0): Promise<void> {
+    await this.db.run(sql.keep_turn, [loop, fromNowSecs]);
+  }
+
+  /**
+   * Sends every job whose lease expired through the failure policy, and those that were demonstrably not started back
+   * to where they came from. Returns how many.
+   */
   async reclaimExpired(): Promise<number> {
     const startedAt = performance.now();
     let reclaimed = 0;
@@ -50,7 +58,7 @@ export class Maintenance {
       const acted = await Promise.all(leases.map((lease) => this.#reclaim(lease)));
       const n = acted.filter(Boolean).length;
       reclaimed += n;
-      // A batch of which nothing could be taken was taken by somebody else; asking again at once would only collide again.
+      // A batch of which nothing could be taken was taken by somebody else: asking again at once would only collide.
       if (leases.length < SWEEP_BATCH || n === 0) break;
     }
     this.counters.metrics.expired(reclaimed);
@@ -62,37 +70,31 @@ export class Maintenance {
   async forgetTraces(): Promise<void> {
     await this.db.run(sql.forget_streams);
     await this.db.run(sql.forget_bundles);
+    await this.db.run(sql.forget_claim_marks);
   }
 
-  /** Removes what ended before the window, and dead letters from before twice the window, in small batches. */
-  async removeExpired(
-    retentionHours: number,
-  ): Promise<{ readonly jobs: number; readonly workflows: number; readonly deadLetters: number }> {
-    return {
-      workflows: await this.#removeAll(sql.expire_workflows, retentionHours, WORKFLOW_BATCH),
-      jobs: await this.#removeAll(sql.expire_jobs, retentionHours, RETENTION_BATCH),
-      deadLetters: await this.#removeAll(sql.expire_dead_letters, retentionHours * 2, RETENTION_BATCH),
-    };
+  /** A pass that removes what ended before the window, a step at a time. */
+  beginRetentionPass(retentionHours: number): RetentionPass {
+    return new RetentionPass(this.db, retentionHours);
+  }
+
+  /** How late retention is, for the metrics. */
+  noteRetentionLag(seconds: number): void {
+    this.counters.metrics.retentionLag(seconds);
   }
 
   async #reclaim(lease: ExpiredLease): Promise<boolean> {
     if (lease.bundled) await this.settler.unbundle(lease);
+    if (!lease.started)
+      return this.settler.settle({ ...plainSettlement(lease.id, lease.token, 'undelivered'), onlyExpired: true });
     return this.settler.fail({
       id: lease.id,
       token: lease.token,
-      error: 'lease expired',
+      error: LEASE_EXPIRED,
       retryable: true,
       retryCount: lease.retry_count,
       config: toConfig(lease.config),
       expired: true,
     });
-  }
-
-  async #removeAll(statement: Statement, hours: number, batch: number): Promise<number> {
-    for (let total = 0; ;) {
-      const [row] = await this.db.run<{ n: number }>(statement, [hours, batch]);
-      total += row?.n ?? 0;
-      if ((row?.n ?? 0) < batch) return total;
-    }
   }
 }

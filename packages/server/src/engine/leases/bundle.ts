@@ -1,15 +1,27 @@
 import { groupBy } from '../../domain/group-by.js';
 import type { JobRecord, LeasedJob } from '../../domain/records.js';
+import type { ClaimMark } from './claim-mark.js';
 
-/** A claimed job, and the bundle it was claimed into, at which position. Null: it has had its own lease from the start. */
+/** A job that a claim brought. */
 export interface HeldJob extends LeasedJob {
+  /** Into which it was claimed, at which position. Null: it has had its own lease from the start. */
   readonly bundle: Bundle | null;
   readonly position: number;
+  /** How far into its claim the pool may start; null where no pool claimed it. */
+  readonly mark: ClaimMark | null;
+  /** Within its claim, from 1. */
+  readonly number: number;
+}
+
+/** A job with its number in the claim. */
+export interface NumberedJob {
+  readonly job: JobRecord;
+  readonly number: number;
 }
 
 /**
  * Jobs of one tenant that are held under one token in one row (see the bundles table), as this process knows them. A
- * job's position is its number among the ids of the row, from 1.
+ * job's position is its number among the ids of the row, from 1: they are in claim order.
  *
  * A member is here until it leaves: completed, or moved to a lease of its own. Then it is let go, with its payload: a
  * bundle lives as long as its slowest member. Only HeldLeases makes members leave.
@@ -26,11 +38,12 @@ export class Bundle {
   constructor(
     readonly token: string,
     readonly tenant: string,
-    jobs: readonly JobRecord[],
+    jobs: readonly NumberedJob[],
+    mark: ClaimMark,
   ) {
-    this.#members = [...jobs]
-      .sort((a, b) => (a.id < b.id ? -1 : 1))
-      .map((job, index) => ({ job, leaseToken: token, bundle: this, position: index + 1 }));
+    this.#members = jobs.map(({ job, number }, index) => {
+      return { job, leaseToken: token, bundle: this, position: index + 1, mark, number };
+    });
     this.size = this.#left = this.#members.length;
   }
 
@@ -63,17 +76,8 @@ export class Bundle {
   }
 }
 
-/** Jobs that were claimed into bundles, one bundle per tenant; in the order given. */
-export function holdInBundles(token: string, jobs: readonly JobRecord[]): HeldJob[] {
-  const held = new Map<string, HeldJob>();
-  for (const [tenant, ofTenant] of groupBy(jobs, (job) => job.tenant_id))
-    for (const member of new Bundle(token, tenant, ofTenant).members()) held.set(member.job.id, member);
-  return jobs.map((job) => held.get(job.id)!);
+/** Jobs that were claimed into bundles, one bundle per tenant. */
+export function holdInBundles(jobs: readonly NumberedJob[], mark: ClaimMark): HeldJob[] {
+  const byTenant = groupBy(jobs, ({ job }) => job.tenant_id);
+  return [...byTenant].flatMap(([tenant, members]) => new Bundle(mark.token, tenant, members, mark).members());
 }
-
-export const holdAlone = (job: JobRecord, leaseToken: string): HeldJob => ({
-  job,
-  leaseToken,
-  bundle: null,
-  position: 0,
-});

@@ -2,7 +2,8 @@ import { int4Array, plainArray, textArray, uuidArray } from '../../store/arrays.
 import type { Database } from '../../store/database.js';
 import { toInstant } from '../../store/rows.js';
 import { loadStatements } from '../../store/sql.js';
-import { holdAlone, holdInBundles, type HeldJob } from './bundle.js';
+import { holdInBundles, type HeldJob, type NumberedJob } from './bundle.js';
+import { markClaim } from './claim-mark.js';
 import type { QueueHead } from './idle-queues.js';
 import { ClaimedJob, type OptionalFields } from './claimed-job.js';
 import type { Hub } from '../shared/hub.js';
@@ -123,6 +124,7 @@ export class Claimer {
       count,
       bytes,
       floors?.later ?? '-infinity',
+      slots.startable,
     ]);
     if (!answer?.ids) return NOTHING;
     if (answer.watched > 0) this.hub.announceEvents();
@@ -200,13 +202,16 @@ function splitPayloads(payloads: string): string[] {
 
 /** `alone`: the numbers, from 1, of those that have their own leases although the slots have a bundle. */
 function leased(jobs: readonly JobRecord[], slots: Slots, alone: readonly number[]): HeldJob[] {
-  const { bundle: token } = slots;
-  if (token === null) return jobs.map((job, k) => holdAlone(job, slots.tokenOf(k)));
-  if (alone.length === 0) return holdInBundles(token, jobs);
+  const mark = slots.bundle === null ? null : markClaim(slots.bundle, jobs, slots.startable);
+  const numbered = jobs.map((job, k) => ({ job, number: k + 1 }));
+  const holdAlone = ({ job, number }: NumberedJob): HeldJob => {
+    return { job, leaseToken: slots.tokenOf(number - 1), bundle: null, position: 0, mark, number };
+  };
+  if (mark === null) return numbered.map(holdAlone);
   const numbers = new Set(alone);
-  const bundled = holdInBundles(
-    token,
-    jobs.filter((_, k) => !numbers.has(k + 1)),
-  ).values();
-  return jobs.map((job, k) => (numbers.has(k + 1) ? holdAlone(job, slots.tokenOf(k)) : bundled.next().value!));
+  const held = [
+    ...numbered.filter(({ number }) => numbers.has(number)).map(holdAlone),
+    ...holdInBundles(numbers.size === 0 ? numbered : numbered.filter(({ number }) => !numbers.has(number)), mark),
+  ];
+  return held.sort((a, b) => a.number - b.number);
 }

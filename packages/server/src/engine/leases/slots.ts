@@ -1,4 +1,4 @@
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { int4Array, uuidArray } from '../../store/arrays.js';
 
 /** The jobs of one answer to a lease. */
@@ -17,6 +17,8 @@ export interface Slots {
   readonly bundle: string | null;
   /** So many bytes of jobs a claim may bring, beyond the first. */
   readonly bytes: number;
+  /** So many of the first a pool may start at once; means nothing without a bundle. */
+  readonly startable: number;
   tokenOf(k: number): string;
   /** What is left of them when the first so many are taken. */
   after(taken: number): Slots;
@@ -35,30 +37,33 @@ export function separateSlots(slots: readonly Slot[]): Slots {
     secs: int4Array(slots.map((slot) => slot.leaseSecs)),
     bundle: null,
     bytes: MAX_LEASED_BYTES,
+    startable: 0,
     tokenOf: (k) => slots[k]?.token ?? '',
     after: (taken) => separateSlots(slots.slice(taken)),
   };
 }
 
 /**
- * Tokens that stay in this process: random as a whole, numbered in their last bytes, so that those which are never
- * looked at, nearly all of them, cost nothing.
+ * Tokens that stay in this process: random as a whole, numbered from 1 in their last bytes, so that those which are
+ * never looked at, nearly all of them, cost nothing. Number 0 is the bundle's, so that a token leads to its claim.
  */
-export function pooledSlots(count: number, leaseSecs: number): Slots {
+export function pooledSlots(count: number, leaseSecs: number, startable: number): Slots {
   const base = randomBytes(16);
-  const tokenBytes = (k: number): Buffer => {
+  const tokenBytes = (number: number): Buffer => {
     const bytes = Buffer.from(base);
-    bytes.writeUInt16BE(k & 0xffff, 14);
+    bytes.writeUInt16BE(number & 0xffff, 14);
     return bytes;
   };
+  const token = (number: number): string => tokenBytes(number).toString('hex').replace(UUID_PARTS, '$1-$2-$3-$4-');
   return {
     count,
-    tokens: uuidArray(Array.from({ length: count }, (_, k) => tokenBytes(k))),
+    tokens: uuidArray(Array.from({ length: count }, (_, k) => tokenBytes(k + 1))),
     secs: int4Array(new Array<number>(count).fill(leaseSecs)),
-    bundle: randomUUID(),
+    bundle: token(0),
     bytes: MAX_POOLED_BYTES,
-    tokenOf: (k) => tokenBytes(k).toString('hex').replace(UUID_PARTS, '$1-$2-$3-$4-'),
-    after: (taken) => pooledSlots(count - taken, leaseSecs),
+    startable,
+    tokenOf: (k) => token(k + 1),
+    after: (taken) => pooledSlots(count - taken, leaseSecs, Math.max(0, startable - taken)),
   };
 }
 

@@ -7,6 +7,7 @@ import { toConfig } from '../../store/rows.js';
 import { loadStatements } from '../../store/sql.js';
 import { judgeFailure } from '../../domain/retry.js';
 import { AfterCommit } from './after-commit.js';
+import type { MarkMove } from '../leases/claim-mark.js';
 import { leaseKeyColumns, type LeaseKey } from '../leases/lease-key.js';
 import type { Hub } from '../shared/hub.js';
 import type { Counters } from '../shared/counters.js';
@@ -20,7 +21,7 @@ import type { JsonText, LeasedJob } from '../../domain/records.js';
  * whole answer; why not is for the caller to look up, since by then the world may have moved on again.
  */
 const sql = loadStatements('settle.sql', ['settle_completed', 'settle_bundled']);
-const leaseSql = loadStatements('lease.sql', ['lease_facts', 'unbundle']);
+const leaseSql = loadStatements('lease.sql', ['lease_facts', 'unbundle', 'move_marks']);
 
 /** What this room needs of workflows: the end of a step's job takes its workflow along, in one transaction. */
 export interface StepSettling {
@@ -113,13 +114,23 @@ export class Settler {
   /**
    * Completes members of bundles, in one statement: the caller sees to it that there are not too many.
    * Says for each bundle which members it completed; the others are no longer in it.
-   * `emptied`: tokens of bundles whose rows go if nobody is left in them.
+   * `emptied`: tokens of bundles whose rows go if nobody is left in them. Moves marks in passing.
    */
-  async completeBundled(bundles: readonly BundleCompletions[], emptied: readonly string[]): Promise<WasCompleted[]> {
-    const rows = await this.db.run<BundleRow>(sql.settle_bundled, bundledValues(bundles, emptied));
+  async completeBundled(
+    bundles: readonly BundleCompletions[],
+    emptied: readonly string[],
+    moves: readonly MarkMove[],
+  ): Promise<WasCompleted[]> {
+    const values = [...bundledValues(bundles, emptied), ...markColumns(moves)];
+    const rows = await this.db.run<BundleRow>(sql.settle_bundled, values);
     if (rows[0] && rows[0].watched > 0) this.hub.announceEvents();
     const byNumber = new Map(rows.map((row) => [row.n, row]));
     return bundles.map((bundle, index) => this.#countCompleted(bundle, byNumber.get(index + 1)));
+  }
+
+  /** From the answer on, the pool may start as far as the marks say. */
+  async moveMarks(moves: readonly MarkMove[]): Promise<void> {
+    await this.db.run(leaseSql.move_marks, markColumns(moves));
   }
 
   /** Moves a job to a lease of its own, if it is in a bundle: the way to every end but completion. */
@@ -222,6 +233,16 @@ function bundledValues(bundles: readonly BundleCompletions[], emptied: readonly 
     int4Array(bundles.flatMap(({ positions }) => positions)),
     jsonArray(bundles.flatMap(({ results }) => results)),
     uuidArray(emptied),
+  ];
+}
+
+function markColumns(moves: readonly MarkMove[]): Buffer[] {
+  const moved = moves.filter(({ mark, reach }) => reach < mark.size);
+  const removed = moves.filter(({ mark, reach }) => reach >= mark.size);
+  return [
+    uuidArray(moved.map(({ mark }) => mark.token)),
+    int4Array(moved.map(({ reach }) => reach)),
+    uuidArray(removed.map(({ mark }) => mark.token)),
   ];
 }
 

@@ -13,6 +13,7 @@ export interface EngineMetrics {
   expired(n: number): void;
   stale(operation: 'heartbeat' | 'complete' | 'fail'): void;
   swept(seconds: number): void;
+  retentionLag(seconds: number): void;
   cronFired(kind: CronFiringKind, lagSeconds: number): void;
   workflowEnded(end: WorkflowEnd): void;
 }

@@ -1,4 +1,5 @@
 import { afterAll, describe, expect, it } from 'vitest';
+import { bucketOf } from '../../../src/domain/ids.js';
 import { cloneDatabase } from '../../support/database.js';
 import { startTestServer } from '../../support/server.js';
 import { until } from '../../support/until.js';
@@ -54,6 +55,21 @@ describe('dead letters', async () => {
       tenant_id: 'tenant-a',
     });
     expect(typeof reply.body.id).toBe('number');
+  });
+
+  it('have ids that carry the bucket of their tenant, in order, and safe in JavaScript', async () => {
+    const queue = newQueue();
+    const letters: number[] = [];
+    for (let n = 0; n < 5; n++) letters.push((await failed(queue)).letter);
+    const job = await createJob(one.b, queue);
+    await fail(worker, await leaseOne(worker, queue), { error: 'gave up', retryable: false });
+    const [other] = await deadLettersOf(one.b, job);
+    for (const letter of letters) expect(letter % 0x10000).toBe(bucketOf('tenant-a'));
+    expect(other!.id % 0x10000).toBe(bucketOf('tenant-b'));
+    expect(letters.every(Number.isSafeInteger)).toBe(true);
+    expect(letters).toEqual([...letters].sort((x, y) => x - y));
+    expect(new Set(letters).size).toBe(5);
+    expect((await one.b.get(`/api/v1/dlq/${letters[0]}`)).status).toBe(403);
   });
 
   it('appear at the very instant at which the job fails', async () => {

@@ -45,4 +45,18 @@ describe('a queue whose claims are slow', async () => {
       claimed = idsOf(await lease(worker, queue));
     }
   });
+
+  it('delivers what it has claimed, also if the look behind the floor fails', async () => {
+    const queue = newQueue();
+    await slowDown(queue);
+    const behind = await createSilently(database, queue, { dueMinutesAgo: 10 });
+    await database.query(`
+      CREATE FUNCTION millrace.refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'refused by the test'; END $$;
+      CREATE TRIGGER refuse BEFORE DELETE ON millrace.ready
+      FOR EACH ROW WHEN (OLD.id = '${behind}') EXECUTE FUNCTION millrace.refuse()`);
+    const ahead = await createJob(a, queue);
+    expect(idsOf(await lease(worker, queue, { max_jobs: 2 }))).toEqual([ahead]);
+    await database.query('DROP TRIGGER refuse ON millrace.ready');
+    expect(idsOf(await lease(worker, queue, { max_jobs: 2 }))).toEqual([behind]);
+  });
 });

@@ -17,7 +17,7 @@ describe('leases', async () => {
   };
 
   describe.concurrent('that run out', () => {
-    it('35, 45: send the job through the failure policy, and the old token is worth nothing', async () => {
+    it('send the job through the failure policy, and the old token is worth nothing', async () => {
       const leased = await held({ retry_delay_secs: 600, jitter_factor: 0 });
       const job = await waitFor(a, leased.job.id, 'retrying', SWEPT_MS);
       expect(job).toMatchObject({
@@ -41,7 +41,7 @@ describe('leases', async () => {
       expect(await getJob(a, leased.job.id)).toEqual(job);
     });
 
-    it('35: end the job with a dead letter when no retry is left', async () => {
+    it('end the job with a dead letter when no retry is left', async () => {
       const leased = await held({ max_retries: 0 });
       const job = await waitFor(a, leased.job.id, 'failed', SWEPT_MS);
       expect(job).toMatchObject({ retry_count: 0, delivery_count: 1, error_message: 'lease expired' });
@@ -54,7 +54,7 @@ describe('leases', async () => {
       expect((await getJob(a, job.id)).status).toBe('failed');
     });
 
-    it('36: belong to the next worker alone', async () => {
+    it('belong to the next worker alone', async () => {
       const first = await held({ retry_delay_secs: 0 });
       const [second] = await kit.lease(worker, first.queue, { wait_secs: 20, lease_secs: 60 });
       expect(second!.job).toMatchObject({ id: first.job.id, delivery_count: 2, retry_count: 1 });
@@ -68,7 +68,7 @@ describe('leases', async () => {
       expect(await getJob(a, first.job.id)).toMatchObject({ status: 'completed', result: { by: 2 } });
     });
 
-    it('39: run out as a heartbeat says, which counts from now and may be sooner', async () => {
+    it('run out as a heartbeat says, which counts from now and may be sooner', async () => {
       const leased = await held({ retry_delay_secs: 600 }, 3600);
       expect((await heartbeat(worker, leased, 1)).body).toEqual({ status: 'running' });
       const job = await waitFor(a, leased.job.id, 'retrying', SWEPT_MS);

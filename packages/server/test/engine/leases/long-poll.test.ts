@@ -35,18 +35,18 @@ async function timed<T>(work: Promise<T>): Promise<{ readonly value: T; readonly
 
 /** Concurrent, because each spends its time waiting. */
 describe.concurrent('a long poll', () => {
-  it('31: on an empty queue lasts as long as asked and comes back empty', async () => {
+  it('on an empty queue lasts as long as asked and comes back empty', async () => {
     const { value, secs } = await timed(lease(worker, newQueue(), { wait_secs: 2 }));
     expect(value).toEqual([]);
     expect(secs).toBeGreaterThan(1.95);
     expect(secs).toBeLessThan(4.5);
   });
 
-  it('31: does not last without wait_secs', async () => {
+  it('does not last without wait_secs', async () => {
     expect((await timed(lease(worker, newQueue()))).secs).toBeLessThan(2);
   });
 
-  it('31: answers when a job falls due, and not before', async () => {
+  it('answers when a job falls due, and not before', async () => {
     const queue = newQueue();
     const id = await createJob(a, queue, { run_at: inSeconds(1.5) });
     const [leased] = await lease(worker, queue, { wait_secs: 30 });
@@ -56,7 +56,7 @@ describe.concurrent('a long poll', () => {
     expect(late).toBeLessThan(2_500);
   });
 
-  it('31: answers when the backoff of a retry is over, and not before', async () => {
+  it('answers when the backoff of a retry is over, and not before', async () => {
     const queue = newQueue();
     const id = await createJob(a, queue, { config: { retry_delay_secs: 1, jitter_factor: 0 } });
     await fail(worker, await leaseOne(worker, queue));
@@ -125,7 +125,7 @@ describe('a long poll on a queue that was found idle before', () => {
 
 /** One after the other, because they count who waits at the server. */
 describe('a call that waits at an empty queue', () => {
-  it('31: answers as soon as a job is put on the queue', async () => {
+  it('answers as soon as a job is put on the queue', async () => {
     const queue = newQueue();
     const polling = lease(worker, queue, { wait_secs: 30 });
     await until(async () => (await waiting()) === 1);
@@ -136,7 +136,7 @@ describe('a call that waits at an empty queue', () => {
     expect(performance.now() - startedAt).toBeLessThan(2_500);
   });
 
-  it('31: a nearer job that comes later moves the alarm', async () => {
+  it('a nearer job that comes later moves the alarm', async () => {
     const queue = newQueue();
     await createJob(a, queue, { run_at: inSeconds(600) });
     const polling = lease(worker, queue, { wait_secs: 30 });
@@ -147,7 +147,7 @@ describe('a call that waits at an empty queue', () => {
     expect(secs).toBeLessThan(4);
   });
 
-  it('32: whose client hung up claims nothing', async () => {
+  it('whose client hung up claims nothing', async () => {
     const queue = newQueue();
     const hangUp = new AbortController();
     const polling = worker.send('POST', `/api/v1/queues/${queue}/lease`, {
@@ -182,7 +182,7 @@ describe('a client that hangs up while its claim is in flight', () => {
     return () => block.release();
   }
 
-  it('32: leaves the job as it was', async () => {
+  it('leaves the job as it was', async () => {
     const queue = newQueue();
     const id = await createJob(a, queue);
     const before = await getJob(a, id);
@@ -195,7 +195,7 @@ describe('a client that hangs up while its claim is in flight', () => {
     expect(Date.parse(leased!.job.started_at!) - Date.parse(before.created_at)).toBeLessThan(4_000);
   });
 
-  it('32: leaves the job as it was even if it cannot be put back at once', async () => {
+  it('leaves the job as it was even if it cannot be put back at once', async () => {
     const queue = newQueue();
     await database.query(`
       CREATE TABLE public.refusals (queue text);

@@ -9,7 +9,7 @@ const { a, worker } = one;
 const mine = polls(a);
 const remote = hand(worker);
 
-describe('65: cancelling a workflow', () => {
+describe('cancelling a workflow', () => {
   it('cancels what has not finished, at once', async () => {
     const id = await mine.create([step('done'), step('running'), step('waiting'), step('next', ['running'])]);
     await remote.complete(id, 'done', { n: 1 });

@@ -11,7 +11,7 @@ const remote = hand(worker);
 const contextOf = async (id: string, name: string): Promise<any> => (await remote.take(id, name)).job.payload._context;
 
 describe('the context', () => {
-  it('66: stands beside the payload of every step, even where it is empty', async () => {
+  it('stands beside the payload of every step, even where it is empty', async () => {
     const id = await mine.create([
       { ...step('x'), payload: { own: 1 } },
       { ...step('y', ['x']), payload: { own: 2, deep: [{}] } },
@@ -101,7 +101,7 @@ describe('the context', () => {
     for (const id of [halted, cancelled]) expect((await mine.get(id)).context).toEqual({ n: 1, x: { n: 1 } });
   });
 
-  it('37: takes the result that the job took, of several that are reported at the same moment', async () => {
+  it('takes the result that the job took, of several that are reported at the same moment', async () => {
     const ids = await Promise.all(Array.from({ length: 20 }, () => mine.create(chain('x', 'y'))));
     const leased = await Promise.all(ids.map((id) => remote.take(id, 'x')));
     const reports = leased.flatMap(({ job, lease_token }, i) => {

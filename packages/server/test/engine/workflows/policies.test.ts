@@ -134,7 +134,7 @@ describe('a job that is cancelled by hand', () => {
   });
 });
 
-describe('64: a failure that is not the end', () => {
+describe('a failure that is not the end', () => {
   it('keeps the workflow running while budget remains', async () => {
     const config = { max_retries: 1, retry_delay_secs: 0 };
     const id = await mine.create([step('b', [], { config }), step('c', ['b'])]);

@@ -7,7 +7,7 @@ import { expectLegal } from './invariants.js';
 import { chain, polls, hand, step } from './kit.js';
 
 /** Retention runs when a process starts and the last run is more than a minute past. */
-describe('60: retention of one hour', async () => {
+describe('retention of one hour', async () => {
   const database = await cloneDatabase();
   const clock = await controlClock(database);
   const server = await startTestServer({ database, config: { mode: 'api' } });

@@ -1,0 +1,83 @@
+import type { Database } from '../../store/database.js';
+import { loadStatements, type Statement } from '../../store/sql.js';
+
+/**
+ * One pass over all tenants that removes what is older than the window: workflows with their jobs, then jobs, then dead
+ * letters, which are kept twice as long. It goes on where its last step stopped, however many tenants there are; what
+ * ends behind its back is found by the next pass. Nothing of it is stored: a process that dies leaves the rest to the
+ * next pass of any other.
+ */
+const sql = loadStatements('maintenance.sql', ['expire_jobs', 'expire_workflows', 'expire_dead_letters']);
+
+/** Rows that one statement looks at. */
+const BATCH = 1_000;
+/** Steps of workflows that one statement removes, each with its job: a workflow may have a thousand. */
+const MAX_STEPS = 5_000;
+
+/** Where the next step begins: behind this id of this ending of this tenant. */
+type Cursor = readonly [tenant: string, ending: number, id: string];
+const START: Cursor = ['', 1, '00000000-0000-0000-0000-000000000000'];
+
+interface Phase {
+  readonly kind: 'workflows' | 'jobs' | 'deadLetters';
+  readonly statement: Statement;
+  /** How many windows it is kept. */
+  readonly windows: number;
+  readonly values: (cursor: Cursor) => readonly unknown[];
+}
+
+const PHASES: readonly Phase[] = [
+  { kind: 'workflows', statement: sql.expire_workflows, windows: 1, values: (cursor) => [...cursor, MAX_STEPS] },
+  { kind: 'jobs', statement: sql.expire_jobs, windows: 1, values: (cursor) => cursor },
+  { kind: 'deadLetters', statement: sql.expire_dead_letters, windows: 2, values: ([tenant]) => [tenant] },
+];
+
+interface StepRow {
+  readonly removed: number;
+  readonly overdue_secs: number | null;
+  readonly tenant: string | null;
+  readonly ending?: number;
+  readonly id?: string;
+}
+
+export class RetentionPass {
+  readonly removed = { workflows: 0, jobs: 0, deadLetters: 0 };
+  #overdueSecs = 0;
+  #phase = 0;
+  #cursor = START;
+
+  constructor(
+    private readonly db: Database,
+    private readonly retentionHours: number,
+  ) {}
+
+  get isOver(): boolean {
+    return this.#phase === PHASES.length;
+  }
+
+  /** How late the most belated removal of this pass came. */
+  get overdueSecs(): number {
+    return this.#overdueSecs;
+  }
+
+  get foundNothing(): boolean {
+    return Object.values(this.removed).every((n) => n === 0);
+  }
+
+  /** One statement. Should it fail, the next step repeats it. */
+  async step(): Promise<void> {
+    const phase = PHASES[this.#phase];
+    if (!phase) return;
+    const hours = this.retentionHours * phase.windows;
+    const values = [hours, BATCH, ...phase.values(this.#cursor)];
+    const [row] = await this.db.run<StepRow>(phase.statement, values);
+    this.removed[phase.kind] += row?.removed ?? 0;
+    this.#overdueSecs = Math.max(this.#overdueSecs, row?.overdue_secs ?? 0);
+    if (row && row.tenant !== null) {
+      this.#cursor = [row.tenant, row.ending ?? START[1], row.id ?? START[2]];
+    } else {
+      this.#cursor = START;
+      this.#phase++;
+    }
+  }
+}

@@ -1,0 +1,35 @@
+import type { JobRecord } from '../../domain/records.js';
+
+/** The error of a job whose process died, or was cut off, while it may have run there. */
+export const LEASE_EXPIRED = 'lease expired';
+
+/** Whether it may be what killed the process: nobody knows, so it is handled with care. */
+export const isSuspect = (job: JobRecord): boolean => job.error_message === LEASE_EXPIRED;
+
+/**
+ * How far into a claim the pool may start, as the database knows it: jobs are numbered from 1 in claim order, and those
+ * above `reach` have demonstrably not been started. `asked` is where the mark is on its way to.
+ */
+export class ClaimMark {
+  asked: number;
+
+  constructor(
+    readonly token: string,
+    readonly size: number,
+    public reach: number,
+  ) {
+    this.asked = reach;
+  }
+}
+
+/** As the statement of the claim marks it. */
+export function markClaim(token: string, jobs: readonly JobRecord[], startable: number): ClaimMark {
+  const suspect = jobs.findIndex(isSuspect);
+  return new ClaimMark(token, jobs.length, Math.min(startable, suspect === -1 ? jobs.length : suspect, jobs.length));
+}
+
+/** Where a mark goes: to `reach`, or away if that is its whole claim. */
+export interface MarkMove {
+  readonly mark: ClaimMark;
+  readonly reach: number;
+}

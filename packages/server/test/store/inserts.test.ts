@@ -1,0 +1,64 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { allStatements } from '../engine/jobs/plan-kit.js';
+import { cloneDatabase, type TestDatabase } from '../support/database.js';
+
+/**
+ * Jobs are made by several statements. Each names its columns in the order of the table, and what it leaves out is said
+ * here: so whoever adds a column is led to every place that has to know it (see CONTRIBUTING.md, "Adding a field to a job").
+ */
+const LEFT_OUT: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
+  jobs: {
+    create_jobs: ['idempotency_key', 'workflow_id', 'step'],
+    create_alike: ['run_at', 'metadata', 'idempotency_key', 'workflow_id', 'step'],
+    create_keyed_jobs: ['workflow_id', 'step'],
+    replay: ['run_at', 'idempotency_key', 'workflow_id', 'step'],
+    fire_crons: ['run_at', 'workflow_id', 'step'],
+    create_workflows: ['run_at', 'idempotency_key'],
+    advance_runs: ['run_at', 'idempotency_key'],
+  },
+  ready: {
+    create_jobs: ['started_at', 'workflow_id', 'error'],
+    create_alike: ['started_at', 'workflow_id', 'error', 'later'],
+    create_keyed_jobs: ['started_at', 'workflow_id', 'error'],
+    replay: ['started_at', 'workflow_id', 'error', 'later'],
+    fire_crons: ['started_at', 'workflow_id', 'error', 'later'],
+    create_workflows: ['started_at', 'error', 'later'],
+    advance_runs: ['started_at', 'error', 'later'],
+    settle: [],
+    claim: ['later'],
+  },
+};
+
+function insertsInto(table: string): { readonly statement: string; readonly columns: readonly string[] }[] {
+  const insert = new RegExp(`INSERT INTO millrace\\.${table} \\(([^)]*)\\)`, 'g');
+  return allStatements().flatMap(({ statement: { name, text } }) =>
+    [...text.matchAll(insert)].map(([, list]) => ({ statement: name, columns: list!.trim().split(/\s*,\s*/) })),
+  );
+}
+
+describe('the statements that insert into', () => {
+  let database: TestDatabase;
+  beforeAll(async () => {
+    database = await cloneDatabase();
+  });
+  afterAll(() => database.drop());
+
+  it.each(Object.keys(LEFT_OUT))(
+    '%s name all of its columns, in its order, but those that are meant to be null',
+    async (table) => {
+      const rows = await database.query<{ name: string }>(
+        `SELECT column_name AS name FROM information_schema.columns
+       WHERE table_schema = 'millrace' AND table_name = $1 ORDER BY ordinal_position`,
+        [table],
+      );
+      const all = rows.map(({ name }) => name);
+      const expected = Object.entries(LEFT_OUT[table]!).map(([statement, without]) => ({
+        statement,
+        columns: all.filter((column) => !without.includes(column)),
+      }));
+      const byName = (x: { statement: string }, y: { statement: string }): number =>
+        x.statement < y.statement ? -1 : 1;
+      expect(insertsInto(table).sort(byName)).toEqual(expected.sort(byName));
+    },
+  );
+});
