@@ -3,7 +3,8 @@
 INSERT INTO millrace.watches (job_id, stream, expires_at) VALUES ($1, $2, now() + $3 * interval '1 second');
 
 -- name: watched_job
--- A job and the last transition of it that was written down, as of one instant: what comes after the number comes after the state.
+-- A job and the last transition of it that was written down, as of one instant: what comes after the number comes after
+-- the state.
 SELECT rec.tenant, rec.id, rec.queue, rec.task, rec.payload, rec.config, rec.metadata, rec.idempotency_key,
        rec.workflow_id, rec.step, rec.status, rec.created_at, rec.scheduled_at, rec.started_at, rec.completed_at,
        rec.retry_count, rec.delivery_count, rec.error, rec.result,
@@ -11,8 +12,8 @@ SELECT rec.tenant, rec.id, rec.queue, rec.task, rec.payload, rec.config, rec.met
 FROM millrace.job_records rec WHERE rec.tenant = $1 AND rec.id = $2;
 
 -- name: transitions_since
--- News of the watched jobs of this process, each with its whole job. The cursor is kept a job, not overall: the transitions of one
--- job commit in order, those of different jobs need not.
+-- News of the watched jobs of this process, each with its whole job. The cursor is kept a job, not overall: the
+-- transitions of one job commit in order, those of different jobs need not.
 SELECT t.seq::float8 AS seq, j.tenant, j.id, j.queue, j.task, j.payload, j.config, j.metadata, j.idempotency_key, j.workflow_id, j.step, j.created_at,
        t.status, coalesce(t.scheduled_at, j.run_at, j.created_at) AS scheduled_at, t.started_at,
        CASE WHEN t.status IN ('completed', 'failed', 'cancelled') THEN t.at END AS completed_at,

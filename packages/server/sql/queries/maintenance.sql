@@ -45,7 +45,7 @@ WHERE claimed_at < now() - interval '1 minute'
 -- the walk along (tenant, status, id) ends at the cut, and needs no index on completed_at. Jobs of a workflow stay as
 -- long as the workflow does. None of these rows is ever updated, so each is where it was seen.
 WITH cut AS MATERIALIZED (
-  SELECT now() - $1::float8 * interval '1 hour' AS at
+  SELECT at, millrace.first_id(at) AS first_id FROM (SELECT now() - $1::float8 * interval '1 hour' AS at) AS instant
 ), slice AS MATERIALIZED (
   SELECT tenant FROM millrace.tenants WHERE tenant >= $3 ORDER BY tenant LIMIT 2000
 ), course AS MATERIALIZED (
@@ -59,7 +59,7 @@ WITH cut AS MATERIALIZED (
   FROM course,
   LATERAL (
     SELECT d.ctid AS place, d.tenant, d.id, d.completed_at FROM millrace.done d
-    WHERE d.tenant = course.tenant AND d.status = course.status AND d.id < millrace.first_id((SELECT at FROM cut))
+    WHERE d.tenant = course.tenant AND d.status = course.status AND d.id < (SELECT first_id FROM cut)
       AND d.id > CASE WHEN course.tenant = $3 AND course.n = $4 THEN $5::uuid
                       ELSE '00000000-0000-0000-0000-000000000000' END
     ORDER BY d.id
@@ -126,7 +126,7 @@ FROM (SELECT) AS one LEFT JOIN (
 -- Ended workflows with the jobs of their steps. Each may have a thousand, so $6 steps at a time, or one workflow; the
 -- state has one letter per step.
 WITH cut AS MATERIALIZED (
-  SELECT now() - $1::float8 * interval '1 hour' AS at
+  SELECT at, millrace.first_id(at) AS first_id FROM (SELECT now() - $1::float8 * interval '1 hour' AS at) AS instant
 ), slice AS MATERIALIZED (
   SELECT tenant FROM millrace.tenants WHERE tenant >= $3 ORDER BY tenant LIMIT 2000
 ), course AS MATERIALIZED (
@@ -141,7 +141,7 @@ WITH cut AS MATERIALIZED (
   FROM course,
   LATERAL (
     SELECT e.ctid AS place, e.id, e.completed_at, length(e.state) AS steps FROM millrace.workflow_ends e
-    WHERE e.tenant = course.tenant AND e.status = course.status AND e.id < millrace.first_id((SELECT at FROM cut))
+    WHERE e.tenant = course.tenant AND e.status = course.status AND e.id < (SELECT first_id FROM cut)
       AND e.id > CASE WHEN course.tenant = $3 AND course.n = $4 THEN $5::uuid
                       ELSE '00000000-0000-0000-0000-000000000000' END
     ORDER BY e.id

@@ -2,9 +2,9 @@ import type { Logger } from 'pino';
 import { isUnavailable } from '../domain/errors.js';
 
 /**
- * Something that runs again and again: first at start, then a period after each run ended, or after as many milliseconds
- * as the run says, or sooner when somebody wakes it. A failed run is logged and followed by the next; runs never overlap.
- * `runOnce` is for tests and for those who do not want to wait.
+ * Something that runs again and again: first at start, then a period after each run ended, or after as many
+ * milliseconds as the run says, or sooner when somebody wakes it. A failed run is logged and followed by the next; runs
+ * never overlap. `runOnce` is for tests and for those who do not want to wait.
  */
 export interface Loop {
   start(): void;

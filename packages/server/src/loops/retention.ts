@@ -4,13 +4,13 @@ import type { RetentionPass } from '../engine/jobs/retention-pass.js';
 import { createLoop, type Loop } from './loop.js';
 
 /**
- * Removes what is older than the retention window, and what streams and bundles left behind, in one process of the fleet
- * at a time: the one that takes the turn.
+ * Removes what is older than the retention window, and what streams and bundles left behind, in one process of the
+ * fleet at a time: the one that takes the turn.
  *
- * A pass takes as long as it takes. It keeps its turn meanwhile, so that no other process begins a second one, and gives
- * way to a stop between two statements. A pass that failed goes on where it was when this process next has the turn.
- * A pass that found something is followed by the next a minute later. One that found nothing has cost an index probe for
- * every tenant: it rests 25 times as long as it took, and keeps the turn for that time, too.
+ * A pass takes as long as it takes. It keeps its turn meanwhile, so that no other process begins a second one, and
+ * gives way to a stop between two statements. A pass that failed goes on where it was when this process next has the
+ * turn. A pass that found something is followed by the next a minute later. One that found nothing has cost an index
+ * probe for every tenant: it rests 25 times as long as it took, and keeps the turn for that time, too.
  */
 const PERIOD_MS = 60_000;
 /** A little less than the period, so that the same process finds its turn again. */

@@ -1,6 +1,7 @@
 /**
  * PostgreSQL's binary array format. The driver would turn a JavaScript array into text with every quote and backslash
- * escaped, and PostgreSQL would undo it: for a thousand payloads that is most of the work of an insert. A Buffer is sent as it is.
+ * escaped, and PostgreSQL would undo it: for a thousand payloads that is most of the work of an insert. A Buffer is
+ * sent as it is.
  */
 const OID = { bool: 16, int8: 20, int4: 23, text: 25, json: 114, float8: 701, uuid: 2950 } as const;
 
@@ -86,6 +87,9 @@ export const uuidArray = (values: readonly (string | Buffer | null)[]): Buffer =
     else value.copy(buffer, at);
   });
 
-/** For the types whose binary form is not worth knowing (instants, enums). Elements must hold no quote, backslash or brace. */
+/**
+ * For the types whose binary form is not worth knowing (instants, enums). Elements must hold no quote, backslash or
+ * brace.
+ */
 export const plainArray = (values: readonly (string | null)[]): string =>
   `{${values.map((value) => (value === null ? 'NULL' : `"${value}"`)).join(',')}}`;

@@ -3,15 +3,19 @@ import { isOutage } from './failures.js';
 import { MillraceError } from '../domain/errors.js';
 
 /**
- * Group commit: what arrives while statements are in flight goes together into the next one. No timer: with nothing in flight an
- * item leaves at the end of the current turn of the event loop, and everything that arrived in that turn leaves with it.
+ * Group commit: what arrives while statements are in flight goes together into the next one. No timer: with nothing in
+ * flight an item leaves at the end of the current turn of the event loop, and everything that arrived in that turn
+ * leaves with it.
  *
- * Invariants: an item is answered after its statement committed, never before; at most `inFlight` statements at a time; a
- * failure that is one item's own fault is that item's alone (its neighbours are run again without it).
+ * Invariants: an item is answered after its statement committed, never before; at most `inFlight` statements at a time;
+ * a failure that is one item's own fault is that item's alone (its neighbours are run again without it).
  */
 export interface BatcherOptions<In> {
   readonly maxItems: number;
-  /** How much of a statement an item makes up, in characters. One statement holds what MAX_WEIGHT allows, or a single item. */
+  /**
+   * How much of a statement an item makes up, in characters. One statement holds what MAX_WEIGHT allows, or a single
+   * item.
+   */
   readonly weigh?: (item: In) => number;
   readonly inFlight: number;
   /** Beyond this many waiting, new ones are refused: latency stays bounded, and so does memory. */
@@ -85,7 +89,10 @@ export class Batcher<In, Out> {
     }
   }
 
-  /** Halves until the one that fails stands alone. The failed statement was rolled back, so running its items again is safe. */
+  /**
+   * Halves until the one that fails stands alone. The failed statement was rolled back, so running its items again is
+   * safe.
+   */
   async #isolate(entries: readonly Entry<In, Out>[], error: unknown): Promise<void> {
     if (entries.length === 1 || error instanceof MillraceError || isOutage(error)) {
       for (const entry of entries) entry.reject(error);

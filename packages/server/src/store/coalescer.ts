@@ -1,9 +1,9 @@
 import { busy } from './failures.js';
 
 /**
- * One question at a time: whoever asks what is being asked already waits for the next answer and shares it with everybody
- * who came meanwhile. The answer under way is not shared, because it may not know what the caller wrote just before. So
- * an answer is as exact as one's own, and the same question never runs twice at once.
+ * One question at a time: whoever asks what is being asked already waits for the next answer and shares it with
+ * everybody who came meanwhile. The answer under way is not shared, because it may not know what the caller wrote just
+ * before. So an answer is as exact as one's own, and the same question never runs twice at once.
  */
 interface Flight<T> {
   readonly current: Promise<T>;

@@ -57,7 +57,9 @@ export interface DatabaseOptions {
   readonly directUrl?: string | null;
 }
 
-/** What is between us and PostgreSQL: `transaction` is a pooler that lends server connections for one transaction each. */
+/**
+ * What is between us and PostgreSQL: `transaction` is a pooler that lends server connections for one transaction each.
+ */
 export type Pooler = 'none' | 'transaction';
 export type Row = Record<string, unknown>;
 export type Execute = <R extends object = Row>(statement: Statement, values?: readonly unknown[]) => Promise<R[]>;
@@ -321,9 +323,9 @@ export class Database {
 }
 
 /**
- * The schema may change under a running process: a newer one migrates it. Nothing happened that would have to be undone,
- * since PostgreSQL refuses a stale statement before it runs. It is repeated on the same connection, which has fresh
- * statements then, while another one of the pool may be as stale as this one was.
+ * The schema may change under a running process: a newer one migrates it. Nothing happened that would have to be
+ * undone, since PostgreSQL refuses a stale statement before it runs. It is repeated on the same connection, which has
+ * fresh statements then, while another one of the pool may be as stale as this one was.
  */
 async function againWhileStale<T>(client: pg.PoolClient, work: () => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries++) {

@@ -59,8 +59,8 @@ export function isCollision(error: unknown): boolean {
 }
 
 /**
- * A statement was prepared before the schema changed, and would return other columns now. Its code is that of everything
- * PostgreSQL does not support; the message comes in the language of the server; the routine tells.
+ * A statement was prepared before the schema changed, and would return other columns now. Its code is that of
+ * everything PostgreSQL does not support; the message comes in the language of the server; the routine tells.
  */
 export function isStalePlan(error: unknown): boolean {
   const { code, routine } = (error ?? {}) as CodedError;

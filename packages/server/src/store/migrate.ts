@@ -3,9 +3,9 @@ import pg from 'pg';
 import { translateAtStart } from './failures.js';
 
 /**
- * Migrations are plain numbered SQL files, applied in order, each in a transaction of its own together with its entry in
- * millrace.migrations, under one advisory lock: any number of processes may start at once, one of them migrates, the others
- * wait and find the work done. There is no way down; a newer schema than the program knows is refused.
+ * Migrations are plain numbered SQL files, applied in order, each in a transaction of its own together with its entry
+ * in millrace.migrations, under one advisory lock: any number of processes may start at once, one of them migrates, the
+ * others wait and find the work done. There is no way down; a newer schema than the program knows is refused.
  */
 export interface MigrationReport {
   readonly applied: readonly string[];

@@ -4,11 +4,12 @@ import type pg from 'pg';
 import type { Database } from './database.js';
 
 /**
- * News between processes, over LISTEN/NOTIFY. Best effort by design: everybody who waits for news also looks for itself every few
- * seconds, so a lost message costs time and never a job.
+ * News between processes, over LISTEN/NOTIFY. Best effort by design: everybody who waits for news also looks for itself
+ * every few seconds, so a lost message costs time and never a job.
  *
- * NOTIFY takes a lock at commit that all notifying transactions queue for; one in every insert would be the bottleneck of the whole
- * service. So news is gathered and sent at most once in GATHER_MS, in a statement of its own after the commit.
+ * NOTIFY takes a lock at commit that all notifying transactions queue for; one in every insert would be the bottleneck
+ * of the whole service. So news is gathered and sent at most once in GATHER_MS, in a statement of its own after the
+ * commit.
  */
 export interface LaneNews {
   readonly priority: number;
@@ -21,7 +22,10 @@ export interface News {
   readonly queues: ReadonlyMap<string, readonly LaneNews[]>;
   /** Transitions of watched jobs were written. */
   readonly events: boolean;
-  /** The earliest occurrence of a schedule that was created or resumed, in milliseconds since 1970. Sent by the statement that did it. */
+  /**
+   * The earliest occurrence of a schedule that was created or resumed, in milliseconds since 1970. Sent by the
+   * statement that did it.
+   */
   readonly crons: number | null;
 }
 

@@ -2,11 +2,11 @@ import pg from 'pg';
 import { settingStatement, type Settings } from './session.js';
 
 /**
- * A statement as it goes through a pooler in transaction mode: its settings, then itself, then one Sync. Everything up to a Sync is
- * one transaction for PostgreSQL, and one unit for the pooler, which passes all of it to the same server connection. So the
- * settings hold for this statement and nothing after it, without BEGIN and COMMIT, in one round trip. PostgreSQL plans a statement
- * when its values are bound, which is after the settings were made. Nothing has a name: a name lives on a server connection, and the
- * next statement may get another one.
+ * A statement as it goes through a pooler in transaction mode: its settings, then itself, then one Sync. Everything up
+ * to a Sync is one transaction for PostgreSQL, and one unit for the pooler, which passes all of it to the same server
+ * connection. So the settings hold for this statement and nothing after it, without BEGIN and COMMIT, in one round
+ * trip. PostgreSQL plans a statement when its values are bound, which is after the settings were made. Nothing has a
+ * name: a name lives on a server connection, and the next statement may get another one.
  */
 interface Wire {
   parse(message: { text: string }): void;

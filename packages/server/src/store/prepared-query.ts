@@ -124,7 +124,9 @@ export function runPrepared<R extends object>(
   });
 }
 
-/** Drops every statement that is prepared on this connection: a change of the schema concerns all that use its tables. */
+/**
+ * Drops every statement that is prepared on this connection: a change of the schema concerns all that use its tables.
+ */
 export async function forgetStatements(client: pg.ClientBase): Promise<void> {
   const { connection } = client as unknown as { readonly connection: Wire };
   if (!columnsOf.delete(connection)) return;

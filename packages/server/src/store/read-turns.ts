@@ -1,9 +1,9 @@
 import { busy } from './failures.js';
 
 /**
- * Whose read goes next. Reads cost what they find: a count of millions takes seconds, and a tenant that asks for many of
- * them would hold every connection. So each tenant has a part of the connections at most, counts leave one to pages, and
- * tenants take turns. What waits is bounded in number and in time.
+ * Whose read goes next. Reads cost what they find: a count of millions takes seconds, and a tenant that asks for many
+ * of them would hold every connection. So each tenant has a part of the connections at most, counts leave one to pages,
+ * and tenants take turns. What waits is bounded in number and in time.
  *
  * Invariants: nothing waits that could run; at most `slots` run, `perTenant` of them for one tenant, and of counts one
  * per tenant and all but one slot together (where there is more than one).

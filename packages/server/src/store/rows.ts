@@ -115,7 +115,10 @@ export const WORKFLOW_COLUMNS = columnsOf<WorkflowRow>({
   unmerged: true,
 });
 
-/** "2026-01-31 09:00:00.123456+00" → "2026-01-31T09:00:00.123456Z". The session's time zone is UTC, so the offset is always +00. */
+/**
+ * "2026-01-31 09:00:00.123456+00" → "2026-01-31T09:00:00.123456Z". The session's time zone is UTC, so the offset is
+ * always +00.
+ */
 export function toInstant(text: string): Instant {
   return `${text.slice(0, 10)}T${text.slice(11, -3)}Z`;
 }

@@ -4,9 +4,9 @@ import type { Database } from './database.js';
 import { HOT_TIMEOUT_MS, READ_TIMEOUT_MS } from './session.js';
 
 /**
- * Whether the connections are what the service takes them for, asked once at the start. A pooler in transaction mode that nobody
- * told us of would let statements run without their plans and deadlines, or under names that belong to another connection: now and
- * then, under load. So it is found out here, and the start refused.
+ * Whether the connections are what the service takes them for, asked once at the start. A pooler in transaction mode
+ * that nobody told us of would let statements run without their plans and deadlines, or under names that belong to
+ * another connection: now and then, under load. So it is found out here, and the start refused.
  */
 export class SessionError extends Error {
   override readonly name = 'SessionError';
@@ -60,7 +60,9 @@ function refusalOf(error: unknown): SessionError | null {
   return new SessionError(`behind a pooler the default isolation must be read committed: ${fix}`);
 }
 
-/** What is said through the pooler must be heard beside it: on the same database, and on a connection that stays ours. */
+/**
+ * What is said through the pooler must be heard beside it: on the same database, and on a connection that stays ours.
+ */
 async function checkEcho(db: Database): Promise<void> {
   const channel = `millrace_echo_${randomUUID().replaceAll('-', '')}`;
   const client = await openListener(db);

@@ -1,15 +1,16 @@
 /**
  * The settings that the statements rely on, and the two ways they reach PostgreSQL.
  *
- * On a connection of our own they come with its start-up packet and hold for its life. A pooler in transaction mode gives us another
- * server connection for every transaction, so there they go in front of each statement, for the length of its transaction
- * (docs/adr/0011-transaction-pooler.md).
+ * On a connection of our own they come with its start-up packet and hold for its life. A pooler in transaction mode
+ * gives us another server connection for every transaction, so there they go in front of each statement, for the length
+ * of its transaction (docs/adr/0011-transaction-pooler.md).
  */
 export type Settings = readonly (readonly [name: string, value: string])[];
 
 /**
- * How long a statement may take. PostgreSQL cancels it after the timeout, which leaves the connection as good as before.
- * The deadline on this side of the wire comes later: who misses it has not answered at all, and loses the connection.
+ * How long a statement may take. PostgreSQL cancels it after the timeout, which leaves the connection as good as
+ * before. The deadline on this side of the wire comes later: who misses it has not answered at all, and loses the
+ * connection.
  */
 export const HOT_TIMEOUT_MS = 8_000;
 export const HOT_DEADLINE_MS = 10_000;
@@ -58,8 +59,9 @@ export const PLANNED_SETTINGS: Settings = [
 const ISOLATION = 'read committed';
 
 /**
- * For a connection of our own: in its `options` parameter. The driver would let one in the URL replace ours altogether, time zone and
- * plans included; so the operator's are taken out of the URL and come first, and ours, on which the statements rely, last.
+ * For a connection of our own: in its `options` parameter. The driver would let one in the URL replace ours altogether,
+ * time zone and plans included; so the operator's are taken out of the URL and come first, and ours, on which the
+ * statements rely, last.
  */
 export function withSettings(url: string, settings: Settings): { connectionString: string; options: string } {
   const ours = [...settings, ['default_transaction_isolation', ISOLATION] as const].map(
@@ -78,9 +80,10 @@ export function withSettings(url: string, settings: Settings): { connectionStrin
 }
 
 /**
- * For one transaction: a statement that puts them in force to its end and returns no row. The isolation of a transaction that is
- * under way can't be changed any more, only confirmed: where the default of the database is another one, this fails and so does
- * everything behind it, rather than run under rules that the statements were not written for.
+ * For one transaction: a statement that puts them in force to its end and returns no row. The isolation of a
+ * transaction that is under way can't be changed any more, only confirmed: where the default of the database is another
+ * one, this fails and so does everything behind it, rather than run under rules that the statements were not written
+ * for.
  */
 export function settingStatement(settings: Settings): string {
   const all = [['transaction_isolation', ISOLATION] as const, ...settings];

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 
 /**
- * Statements live whole in `sql/queries/*.sql`, each under a line `-- name: the_name`. Loading names the statements it expects, so a
- * missing one fails at start-up and a misspelt one does not compile.
+ * Statements live whole in `sql/queries/*.sql`, each under a line `-- name: the_name`. Loading names the statements it
+ * expects, so a missing one fails at start-up and a misspelt one does not compile.
  */
 export interface Statement {
   readonly name: string;

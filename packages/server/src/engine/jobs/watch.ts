@@ -13,13 +13,13 @@ import type { JobRecord } from '../../domain/records.js';
 
 /**
  * Event streams. A watched job's transitions are written to a table by the very statements that make them, so none is
- * lost, however fast they follow each other and whichever process makes them. One reader per process fetches the news of
- * all its streams, when it is told of some and every SAFETY_MS while any stream is open.
+ * lost, however fast they follow each other and whichever process makes them. One reader per process fetches the news
+ * of all its streams, when it is told of some and every SAFETY_MS while any stream is open.
  *
- * One gap remains: a statement that began before the watch was committed does not see it, and may commit after the state
- * was read. Its transition is not recorded. Two states of a job tell by their rank that one lies between, and the later
- * one holds what the missing one must have looked like; a last transition without a successor is found by looking at the
- * state itself.
+ * One gap remains: a statement that began before the watch was committed does not see it, and may commit after the
+ * state was read. Its transition is not recorded. Two states of a job tell by their rank that one lies between, and the
+ * later one holds what the missing one must have looked like; a last transition without a successor is found by looking
+ * at the state itself.
  */
 const sql = loadStatements('events.sql', ['watch', 'watched_job', 'transitions_since', 'states_of', 'unwatch']);
 
@@ -174,7 +174,9 @@ export class Watcher {
     for (const stream of streams) if (!known.has(stream.jobId)) end(stream);
   }
 
-  /** The job is ahead of every recorded transition, so one was missed; or it was recorded just now, and is read first. */
+  /**
+   * The job is ahead of every recorded transition, so one was missed; or it was recorded just now, and is read first.
+   */
   async #catchUp(streams: readonly Stream[]): Promise<void> {
     for (const stream of streams) {
       const now = await this.#watched(stream.tenant, stream.jobId);
@@ -200,8 +202,8 @@ function end(stream: Stream): void {
 }
 
 /**
- * A state that must lie between two others: a job that waited, and waits again or has ended after one more delivery, ran
- * in between; one that ran, and runs again or was cancelled with one more retry behind it, waited in between.
+ * A state that must lie between two others: a job that waited, and waits again or has ended after one more delivery,
+ * ran in between; one that ran, and runs again or was cancelled with one more retry behind it, waited in between.
  */
 function missedBetween(last: Position, next: JobRecord): JobRecord | null {
   const shared = { ...next, result: null, completed_at: null };
