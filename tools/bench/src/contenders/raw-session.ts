@@ -22,6 +22,10 @@ const { claim } = loadStatements('lease.sql', ['claim']);
 const { settle_bundled } = loadStatements('settle.sql', ['settle_bundled']);
 
 const LEASE_SECS = 300;
+/** More than any claim here returns. */
+const MOST_BYTES = 2 ** 40;
+/** No job was scheduled for later. */
+const NEVER_LATER = 'infinity';
 
 /** Parameters of an insert. It may run any number of times: the ids differ by the time of the statement. */
 export interface PreparedInsert {
@@ -71,7 +75,13 @@ export function prepareInsert(queue: string, jobs: number): PreparedInsert {
     idSuffix(position, bucket, randomBytes(4).toString('hex')),
   );
   return {
-    values: [TENANT, queue, TASK, 0, null, textArray(suffixes), jsonArray(Array<string>(jobs).fill(PAYLOAD_TEXT))],
+    values: [
+      ...[TENANT, queue, TASK, 0, null],
+      textArray(suffixes),
+      jsonArray(Array<string>(jobs).fill(PAYLOAD_TEXT)),
+      // Only large jobs have a size.
+      int4Array([]),
+    ],
     idsAt: (prefix) => suffixes.map(idsWith(prefix)),
   };
 }
@@ -88,6 +98,10 @@ export function prepareClaim(queue: string, ids: readonly string[]): PreparedCla
       uuidArray(ids.map(() => randomUUID())),
       int4Array(all(LEASE_SECS)),
       bundle,
+      ids.length,
+      MOST_BYTES,
+      NEVER_LATER,
+      ids.length,
     ],
     settle: [
       uuidArray([bundle]),
@@ -97,6 +111,10 @@ export function prepareClaim(queue: string, ids: readonly string[]): PreparedCla
       int4Array(all(1)),
       int4Array(ids.map((_, index) => index + 1)),
       jsonArray(all(RESULT_TEXT)),
+      // No other bundles and no marks of claims: every job may be started at once.
+      uuidArray([]),
+      uuidArray([]),
+      int4Array([]),
       uuidArray([]),
     ],
   };

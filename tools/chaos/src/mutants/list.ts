@@ -31,7 +31,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'claims lock nothing, so that two workers may claim one job',
     patches: [
-      { file: LEASE_SQL, find: /FOR UPDATE SKIP LOCKED/, replace: '' },
+      { file: LEASE_SQL, find: /FOR UPDATE SKIP LOCKED/g, replace: '' },
       // Otherwise the primary key of the leases would reject the second claim, and callers would see a 500.
       {
         file: LEASE_SQL,
