@@ -6,7 +6,8 @@ const OF_STEPS = ['context', 'context_bytes'];
 
 /**
  * Jobs are made by several statements. Each names its columns in the order of the table, and what it leaves out is said
- * here: so whoever adds a column is led to every place that has to know it (see CONTRIBUTING.md, "Adding a field to a job").
+ * here: so whoever adds a column is led to every place that has to know it (see CONTRIBUTING.md, "Adding a field to a
+ * job").
  */
 const LEFT_OUT: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
   jobs: {

@@ -16,8 +16,8 @@ const SETTLE_SQL = 'server/sql/queries/settle.sql';
 const CRON_SQL = 'server/sql/queries/cron.sql';
 const DATABASE = 'server/dist/store/database.js';
 const SESSION = 'server/dist/store/session.js';
-const ENQUEUE = 'server/dist/engine/enqueue.js';
-const CRON_FIRER = 'server/dist/engine/cron-firer.js';
+const ENQUEUE = 'server/dist/engine/jobs/enqueue.js';
+const CRON_FIRER = 'server/dist/engine/crons/cron-firer.js';
 
 const pause = (ms: number): string => `await new Promise((resolve) => setTimeout(resolve, ${ms}));`;
 
@@ -31,7 +31,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'claims lock nothing, so that two workers may claim one job',
     patches: [
-      { file: LEASE_SQL, find: /FOR UPDATE SKIP LOCKED/, replace: '' },
+      { file: LEASE_SQL, find: /FOR UPDATE SKIP LOCKED/g, replace: '' },
       // Otherwise the primary key of the leases would reject the second claim, and callers would see a 500.
       {
         file: LEASE_SQL,

@@ -8,8 +8,8 @@ import { expectLegal } from './invariants.js';
 import { completeJob, ok, polls, step } from './kit.js';
 
 /**
- * One step with a long result and three hundred that receive it: as copies they would be gigabytes. The service runs as a
- * process of its own, with a heap that could not hold a tenth of that, and is killed in the middle.
+ * One step with a long result and three hundred that receive it: as copies they would be gigabytes. The service runs as
+ * a process of its own, with a heap that could not hold a tenth of that, and is killed in the middle.
  */
 const MIB = 1024 * 1024;
 const DEPENDENTS = 300;
