@@ -22,8 +22,8 @@
 -- RETURNING keeps no order, hence the numbering.
 -- A pool may start the first $10 at once, up to the first that was lost with its process before; a mark says so if
 -- there are more (docs/adr/0016-unstarted-jobs.md).
-WITH lane AS MATERIALIZED (
-  SELECT * FROM unnest($2::int[], $3::timestamptz[]) AS given (priority, floor)
+WITH floor AS MATERIALIZED (
+  SELECT * FROM unnest($2::int[], $3::timestamptz[]) AS given (priority, since)
 ), due AS MATERIALIZED (
   SELECT row_number() OVER (ORDER BY priority DESC, scheduled_at, id) AS n, found.*
   FROM (
@@ -39,13 +39,13 @@ WITH lane AS MATERIALIZED (
     UNION ALL
     SELECT * FROM (
       SELECT ahead.*
-      FROM (SELECT * FROM lane ORDER BY priority DESC) AS lane,
+      FROM (SELECT * FROM floor ORDER BY priority DESC) AS floor,
       LATERAL (
         SELECT r.ctid AS place, r.priority, r.scheduled_at, r.retry_count, r.delivery_count, r.id, r.tenant,
                r.workflow_id, r.error, r.size, false AS later
         FROM millrace.ready r
-        WHERE r.queue = $1 AND r.later IS NULL AND r.priority = lane.priority
-          AND r.scheduled_at >= lane.floor AND r.scheduled_at <= now()
+        WHERE r.queue = $1 AND r.later IS NULL AND r.priority = floor.priority
+          AND r.scheduled_at >= floor.since AND r.scheduled_at <= now()
         ORDER BY r.scheduled_at, r.id
         LIMIT $7::int
         FOR UPDATE SKIP LOCKED
@@ -141,7 +141,7 @@ SELECT
   (SELECT extract(epoch FROM max(scheduled_at)) * 1000 FROM due WHERE later)::float8 AS fell_due_up_to,
   (SELECT json_agg(json_build_object('priority', priority, 'since', since)) FROM (
      SELECT priority, (extract(epoch FROM min(scheduled_at)) * 1000)::float8 AS since FROM moved GROUP BY priority
-   ) AS lanes)::text AS moved,
+   ) AS priorities)::text AS moved,
   (SELECT json_agg(n) FROM alone WHERE $6 IS NOT NULL)::text AS alone,
   json_agg(c.id)::text AS ids, json_agg(c.tenant)::text AS tenants, json_agg(c.task)::text AS tasks,
   string_agg(c.payload::text, chr(1)) AS payloads,

@@ -55,12 +55,12 @@ export class Admission {
 
   /** The units it takes up from now on, or null if there is no room. A lone request always fits. */
   admit(load: Load, bodyBytes: number): number | null {
-    const lane = load === 'vital' ? 'vital' : 'new';
-    const room = this.#room[lane];
+    const kind = load === 'vital' ? 'vital' : 'new';
+    const room = this.#room[kind];
     const units = Math.min(1 + Math.floor(bodyBytes / UNIT_BYTES), Math.max(1, Math.floor(room / LARGEST_PART)));
-    if (this.#inFlight[lane] + units > room) return null;
+    if (this.#inFlight[kind] + units > room) return null;
     if (load === 'waiting') return 0;
-    this.#inFlight[lane] += units;
+    this.#inFlight[kind] += units;
     return units;
   }
 

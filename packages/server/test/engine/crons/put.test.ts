@@ -3,14 +3,14 @@ import { controlClock } from '../../support/clock.js';
 import type { Reply } from '../../support/client.js';
 import { cloneDatabase } from '../../support/database.js';
 import { startTestServer } from '../../support/server.js';
-import { advanceTo, createFirer, cronDesk } from './harness.js';
+import { advanceTo, createFirer, cronsOf } from './harness.js';
 
 /** Schedules that are replaced by name. Nothing fires by itself: a process in api mode has no scheduler. */
 const database = await cloneDatabase();
 const clock = await controlClock(database);
 const server = await startTestServer({ database, config: { mode: 'api', defaultQueue: 'the-default' } });
 const { a, b, worker, nobody } = server;
-const desk = cronDesk(a);
+const desk = cronsOf(a);
 afterAll(async () => {
   await server.stop();
   await database.drop();
