@@ -2,6 +2,7 @@ import { constants } from 'node:os';
 import {
   configSecrets,
   createLogger,
+  credentialWarnings,
   parseConfig,
   startServer,
   type Config,
@@ -58,9 +59,7 @@ function warnAbout(config: Config, logger: Logger): void {
         'Never use it in production.',
     );
   }
-  if (config.jwtSecret !== null && Buffer.byteLength(config.jwtSecret) < 32) {
-    logger.warn('--jwt-secret is shorter than 32 bytes, the least that keeps HS256 hard to guess');
-  }
+  for (const warning of credentialWarnings(config)) logger.warn(warning);
 }
 
 /** An uncaught exception leaves the process in an unknown state: log it, with secrets scrubbed, and exit. */

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { cloneDatabase, emptyDatabase, type TestDatabase } from '../../server/test/support/database.js';
@@ -45,6 +46,21 @@ describe('doctor', () => {
     const broken = checks.filter(({ violations }) => violations > 0).map(({ check }) => check);
     expect(broken).toEqual(['job_is_in_one_table', 'failed_job_has_its_dead_letter']);
     expect((await doctor(database.url)).stdout).toContain('FAIL job is in one table: 1');
+  });
+
+  it('finds a step whose context is not stored, and a context without its workflow', async () => {
+    const id = randomUUID();
+    await client.query(
+      `INSERT INTO millrace.jobs (created_at, priority, id, tenant, queue, task, payload, workflow_id, step, context)
+       VALUES (now(), 0, $1, 't', 'q', 'x', '{}', $1, 's', 3)`,
+      [id],
+    );
+    await client.query(`INSERT INTO millrace.workflow_contexts (workflow_id, version, context) VALUES ($1, 2, '{}')`, [
+      id,
+    ]);
+    const { stdout } = await doctor(database.url);
+    expect(stdout).toContain('FAIL step has its context: 1');
+    expect(stdout).toContain('FAIL context has its workflow: 1');
   });
 
   it('checks nothing if the schema is of another version', async () => {

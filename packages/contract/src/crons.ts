@@ -1,26 +1,45 @@
 import { Type, type Static } from 'typebox';
-import { page } from './common.js';
+import { listQueryFields, ORDERS, page } from './common.js';
 import { PartialJobConfig } from './job-config.js';
-import { callerObject, filledText, instant, nameText, nullable, oneOf, optional, ref, uuid } from './schema.js';
+import {
+  callerObject,
+  filledText,
+  instant,
+  NAME_MAX_LENGTH,
+  nameText,
+  nullable,
+  oneOf,
+  optional,
+  ref,
+  uuid,
+} from './schema.js';
 
 /** Firings kept per schedule: the newest ones. */
-export const CRON_FIRINGS_KEPT = 100;
+export const CRON_FIRINGS_KEPT = 1_000;
+
+/** The time zone of an expression that names none. */
+export const DEFAULT_TIME_ZONE = 'UTC';
+
+const TIME_ZONE =
+  'IANA name of the time zone that the expression is meant in; case does not matter. If the hour is fixed, a time ' +
+  'that a clock change skips fires at the change, and one that it repeats fires once; if every hour matches, the ' +
+  'schedule follows elapsed time.';
+
+const CRON_EXPR =
+  'Crontab expression: 5 fields; 6 with the seconds first; 7 with the seconds first and the year last; or a nickname ' +
+  'such as `@hourly`. If both day of month and day of week are restricted, a day matches if either does.';
+
+const cronFields = {
+  cron_expr: filledText({ description: CRON_EXPR, examples: ['0 9 * * 1-5'] }),
+  timezone: optional(filledText({ default: DEFAULT_TIME_ZONE, description: TIME_ZONE, examples: ['Europe/Berlin'] })),
+  task_name: nameText({ description: 'Task of the job that each firing enqueues.', examples: ['build_report'] }),
+  payload: optional(callerObject({ description: 'Payload of every job of this schedule; `{}` if omitted.' })),
+  queue: optional(filledText({ description: "Queue to enqueue on; the server's default queue if omitted." })),
+  config: optional(PartialJobConfig),
+};
 
 export const CreateCron = Type.Object(
-  {
-    name: nameText({ description: 'Unique per tenant.', examples: ['nightly-report'] }),
-    cron_expr: filledText({
-      description:
-        'Crontab expression, evaluated in UTC: 5 fields; 6 with the seconds first; 7 with the seconds first and the ' +
-        'year last; or a nickname such as `@hourly`. If both day of month and day of week are restricted, a day ' +
-        'matches if either does.',
-      examples: ['0 9 * * 1-5'],
-    }),
-    task_name: nameText({ description: 'Task of the job that each firing enqueues.', examples: ['build_report'] }),
-    payload: optional(callerObject({ description: 'Payload of every job of this schedule; `{}` if omitted.' })),
-    queue: optional(filledText({ description: "Queue to enqueue on; the server's default queue if omitted." })),
-    config: optional(PartialJobConfig),
-  },
+  { name: nameText({ description: 'Unique per tenant.', examples: ['nightly-report'] }), ...cronFields },
   {
     $id: 'CreateCron',
     description: 'A schedule to create. A `queue` inside `config` is ignored.',
@@ -28,6 +47,20 @@ export const CreateCron = Type.Object(
   },
 );
 export type CreateCron = Static<typeof CreateCron>;
+
+export const PutCron = Type.Object(
+  { name: optional(nameText({ description: 'If given, the name in the path.' })), ...cronFields },
+  {
+    $id: 'PutCron',
+    description: 'What the schedule of a name is to be. What is left out takes its default, not its former value.',
+    examples: [{ cron_expr: '0 3 * * *', timezone: 'Europe/Berlin', task_name: 'build_report' }],
+  },
+);
+export type PutCron = Static<typeof PutCron>;
+
+export const CronNameParams = Type.Object({
+  id: Type.String({ description: 'The name of the schedule, percent-encoded; not its id.' }),
+});
 
 export const CronCreated = Type.Object(
   { cron_id: uuid({ description: 'Identifier of the schedule.' }) },
@@ -40,6 +73,7 @@ export const Cron = Type.Object(
     id: uuid({ description: 'Identifier assigned by the service.' }),
     name: Type.String({ description: 'Unique per tenant.' }),
     cron_expr: Type.String({ description: 'The expression as given.' }),
+    timezone: Type.String({ description: 'IANA name of the time zone of the expression, as given; `UTC` by default.' }),
     task_name: Type.String({ description: 'Task of the job that each firing enqueues.' }),
     payload: callerObject({ description: 'Payload of every job of this schedule.' }),
     queue_name: Type.String({ description: 'Queue that the jobs are enqueued on.' }),
@@ -53,7 +87,7 @@ export const Cron = Type.Object(
       }),
     ),
     last_enqueued_at: nullable(
-      instant({ description: 'When the schedule last enqueued a job; null if it never has.' }),
+      instant({ description: 'When the schedule last enqueued a job, triggered ones included; null if it never has.' }),
     ),
     created_at: instant({ description: 'When the schedule was created.' }),
     tenant_id: Type.String({ description: 'The tenant that owns the schedule.' }),
@@ -66,6 +100,7 @@ export const Cron = Type.Object(
         id: '019bd0e5-7c58-7a5f-9c0e-2f9f6a0f8f10',
         name: 'nightly-report',
         cron_expr: '0 3 * * *',
+        timezone: 'UTC',
         task_name: 'build_report',
         payload: { day: 'prev' },
         queue_name: 'default',
@@ -84,17 +119,38 @@ export type Cron = Static<typeof Cron>;
 export const CronPage = page('crons', ref(Cron), { $id: 'CronPage', description: 'One page of schedules.' });
 export type CronPage = Static<typeof CronPage>;
 
-export const CRON_FIRING_KINDS = ['on_time', 'catch_up'] as const;
+export const CRON_ORDERS = [...ORDERS, 'next_run_at ASC'] as const;
+export type CronOrder = (typeof CRON_ORDERS)[number];
+
+export const CronListQuery = Type.Object({
+  ...listQueryFields,
+  order_by: Type.Optional(
+    oneOf(CRON_ORDERS, {
+      default: 'created_at DESC',
+      description:
+        'Oldest or newest first, or what fires next first: schedules that are paused or have ended then come last. ' +
+        'Equal ones are in order of id.',
+    }),
+  ),
+});
+
+export const CronTriggered = Type.Object(
+  { job_id: uuid({ description: 'The job that was enqueued.' }) },
+  { $id: 'CronTriggered' },
+);
+export type CronTriggered = Static<typeof CronTriggered>;
+
+export const CRON_FIRING_KINDS = ['on_time', 'catch_up', 'triggered'] as const;
 export type CronFiringKind = (typeof CRON_FIRING_KINDS)[number];
 
 export const CronFiring = Type.Object(
   {
-    occurrence: instant({ description: 'The instant at which the schedule was due.' }),
+    occurrence: instant({ description: 'The instant at which the schedule was due; if triggered, `fired_at`.' }),
     fired_at: instant({ description: 'When the job was enqueued.' }),
     kind: oneOf(CRON_FIRING_KINDS, {
       description:
         '`catch_up` if no server was running to fire it in time: one job then stands for every occurrence missed ' +
-        'up to `fired_at`.',
+        'up to `fired_at`. `triggered` if it was requested by hand, beside the timetable.',
     }),
     job_id: uuid({ description: 'The job that was enqueued. Retention may have removed it.' }),
   },
@@ -143,3 +199,21 @@ export const NextRuns = Type.Object(
   },
 );
 export type NextRuns = Static<typeof NextRuns>;
+
+/** How many instants a preview shows. */
+export const PREVIEW_COUNT = 5;
+
+export const CronPreviewQuery = Type.Object({
+  expr: Type.String({ maxLength: NAME_MAX_LENGTH, description: CRON_EXPR }),
+  timezone: Type.Optional(Type.String({ default: DEFAULT_TIME_ZONE, description: TIME_ZONE })),
+});
+
+export const CronPreview = Type.Object(
+  { next: Type.Array(instant(), { description: 'Earliest first; fewer than five when the expression ends before.' }) },
+  {
+    $id: 'CronPreview',
+    description: 'When a schedule with this expression and time zone would fire, if it were created now.',
+    examples: [{ next: ['2026-02-01T03:00:00Z', '2026-02-02T03:00:00Z'] }],
+  },
+);
+export type CronPreview = Static<typeof CronPreview>;

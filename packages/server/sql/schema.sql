@@ -18,7 +18,8 @@ CREATE TYPE millrace.dead_reason AS ENUM (
 
 CREATE TYPE millrace.firing_kind AS ENUM (
   'on_time',
-  'catch_up'
+  'catch_up',
+  'triggered'
 );
 
 CREATE TYPE millrace.workflow_status AS ENUM (
@@ -45,15 +46,6 @@ CREATE OR REPLACE FUNCTION millrace.first_id(at timestamp with time zone)
  IMMUTABLE PARALLEL SAFE
 AS $function$ SELECT (millrace.id_prefix(greatest(at, timestamptz 'epoch')) || '0000000000000000')::uuid $function$;
 
-CREATE OR REPLACE FUNCTION millrace.job_size(payload json, metadata json, error text)
- RETURNS integer
- LANGUAGE sql
- STABLE PARALLEL SAFE
-AS $function$
-  SELECT nullif(greatest(8191,
-    octet_length(payload::text) + coalesce(octet_length(metadata::text), 0) + coalesce(octet_length(error), 0)), 8191)
-$function$;
-
 CREATE OR REPLACE FUNCTION millrace.bucket_of_id(id uuid)
  RETURNS integer
  LANGUAGE sql
@@ -68,6 +60,15 @@ BEGIN
   NEW.id := (NEW.id << 16) | millrace.bucket_of_id(NEW.job_id);
   RETURN NEW;
 END
+$function$;
+
+CREATE OR REPLACE FUNCTION millrace.job_size(payload json, metadata json, error text, context_bytes integer DEFAULT NULL::integer)
+ RETURNS integer
+ LANGUAGE sql
+ STABLE PARALLEL SAFE
+AS $function$
+  SELECT nullif(greatest(8191, octet_length(payload::text) + coalesce(octet_length(metadata::text), 0)
+    + coalesce(octet_length(error), 0) + coalesce(context_bytes, 0)), 8191)
 $function$;
 
 CREATE TABLE millrace.migrations (
@@ -97,6 +98,8 @@ CREATE TABLE millrace.jobs (
   idempotency_key text COLLATE "C",
   workflow_id uuid,
   step text,
+  context integer,
+  context_bytes integer,
   CONSTRAINT jobs_pkey PRIMARY KEY (tenant, id)
 );
 
@@ -228,6 +231,8 @@ CREATE TABLE millrace.crons (
   payload json NOT NULL,
   config json NOT NULL,
   job_config json,
+  timezone text DEFAULT 'UTC'::text NOT NULL,
+  revision bigint DEFAULT 0 NOT NULL,
   CONSTRAINT crons_pkey PRIMARY KEY (tenant, id),
   CONSTRAINT crons_check CHECK (((next_run_at IS NOT NULL) OR (NOT enabled)))
 ) WITH (fillfactor=80);
@@ -261,8 +266,11 @@ CREATE TABLE millrace.workflow_runs (
   tenant text COLLATE "C" NOT NULL,
   state text NOT NULL,
   unmerged integer[] DEFAULT '{}'::integer[] NOT NULL,
-  context json NOT NULL,
+  context json,
+  version integer,
+  context_bytes integer DEFAULT 0 NOT NULL,
   CONSTRAINT workflow_runs_pkey PRIMARY KEY (tenant, id),
+  CONSTRAINT workflow_runs_check CHECK (((context IS NOT NULL) OR (version IS NOT NULL))),
   CONSTRAINT workflow_runs_status_check CHECK ((status = ANY (ARRAY['created'::millrace.workflow_status, 'running'::millrace.workflow_status])))
 ) WITH (fillfactor=70, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=2000, autovacuum_vacuum_cost_delay=0);
 
@@ -273,9 +281,18 @@ CREATE TABLE millrace.workflow_ends (
   id uuid NOT NULL,
   tenant text COLLATE "C" NOT NULL,
   state text NOT NULL,
-  context json NOT NULL,
+  context json,
+  version integer,
   CONSTRAINT workflow_ends_pkey PRIMARY KEY (tenant, status, id),
+  CONSTRAINT workflow_ends_check CHECK (((context IS NOT NULL) OR (version IS NOT NULL))),
   CONSTRAINT workflow_ends_status_check CHECK ((status <> ALL (ARRAY['created'::millrace.workflow_status, 'running'::millrace.workflow_status])))
+);
+
+CREATE TABLE millrace.workflow_contexts (
+  workflow_id uuid NOT NULL,
+  version integer NOT NULL,
+  context json NOT NULL,
+  CONSTRAINT workflow_contexts_pkey PRIMARY KEY (workflow_id, version)
 );
 
 CREATE TABLE millrace.claim_marks (
@@ -300,6 +317,12 @@ CREATE INDEX ready_retrying ON millrace.ready USING btree (tenant, id) WHERE (re
 CREATE INDEX dead_letters_by_creation ON millrace.dead_letters USING btree (tenant, created_at, id) WHERE (tenant IS NOT NULL);
 
 CREATE INDEX transitions_by_job ON millrace.transitions USING btree (job_id, seq);
+
+CREATE INDEX crons_by_due ON millrace.crons USING btree (tenant, (
+CASE
+    WHEN enabled THEN next_run_at
+    ELSE 'infinity'::timestamp with time zone
+END), id) WHERE (created_at > '-infinity'::timestamp with time zone);
 
 CREATE UNIQUE INDEX crons_by_name ON millrace.crons USING btree (tenant, name) WHERE (name IS NOT NULL);
 
@@ -368,7 +391,9 @@ CREATE VIEW millrace.job_records AS
             ELSE NULL::integer
         END) AS delivery_count,
     COALESCE(r.error, l.error, d.error) AS error,
-    d.result
+    d.result,
+    j.context,
+    j.context_bytes
    FROM ((((millrace.jobs j
      LEFT JOIN millrace.ready r ON (((r.tenant = j.tenant) AND (r.id = j.id))))
      LEFT JOIN millrace.leases l ON ((l.id = j.id)))
@@ -388,10 +413,14 @@ CREATE VIEW millrace.workflow_records AS
     COALESCE(r.started_at, e.started_at) AS started_at,
     e.completed_at,
     COALESCE(r.state, e.state) AS state,
-    COALESCE(r.context, e.context) AS context,
+    COALESCE(r.context, e.context, c.context) AS context,
     COALESCE(r.unmerged, '{}'::integer[]) AS unmerged
-   FROM ((millrace.workflows w
+   FROM (((millrace.workflows w
      LEFT JOIN millrace.workflow_runs r ON (((r.tenant = w.tenant) AND (r.id = w.id))))
-     LEFT JOIN millrace.workflow_ends e ON (((e.tenant = w.tenant) AND (e.status = ANY (ARRAY['completed'::millrace.workflow_status, 'failed'::millrace.workflow_status, 'partially_failed'::millrace.workflow_status, 'cancelled'::millrace.workflow_status])) AND (e.id = w.id))));
+     LEFT JOIN millrace.workflow_ends e ON (((e.tenant = w.tenant) AND (e.status = ANY (ARRAY['completed'::millrace.workflow_status, 'failed'::millrace.workflow_status, 'partially_failed'::millrace.workflow_status, 'cancelled'::millrace.workflow_status])) AND (e.id = w.id))))
+     LEFT JOIN LATERAL ( SELECT c_1.context
+           FROM millrace.workflow_contexts c_1
+          WHERE ((r.context IS NULL) AND (e.context IS NULL) AND (c_1.workflow_id = w.id) AND (c_1.version = COALESCE(r.version, e.version)))
+         OFFSET 0) c ON (true));
 
 CREATE TRIGGER number_dead_letter BEFORE INSERT ON millrace.dead_letters FOR EACH ROW EXECUTE FUNCTION millrace.number_dead_letter();

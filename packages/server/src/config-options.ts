@@ -1,3 +1,4 @@
+import { NAME_MAX_LENGTH } from '@millrace/contract';
 import { parseArgs } from 'node:util';
 import {
   anyText,
@@ -13,9 +14,11 @@ import {
   postgresUrl,
   Refused,
   secret,
+  someOf,
   type DatabaseAddress,
   type Reader,
 } from './config-values.js';
+import { BUILTIN_TASKS } from './handlers/builtin.js';
 
 /** A mistake in how the program was called: one line for the operator, exit code 2, nothing opened. */
 export class UsageError extends Error {
@@ -72,12 +75,20 @@ export const OPTIONS = {
   mode: option('mode', 'all|api|worker', oneOf('all', 'api', 'worker'), 'all', 'what this process runs'),
   apiPort: option('api-port', 'PORT', PORT, 8000, 'port of the REST API; 0 picks a free one'),
   metricsPort: option('metrics-port', 'PORT', PORT, 9090, 'port of /metrics; 0 picks a free one'),
-  host: option('host', 'ADDRESS', characters(255), '0.0.0.0', 'address both ports listen on'),
+  host: option('host', 'ADDRESS', characters(NAME_MAX_LENGTH), '0.0.0.0', 'address both ports listen on'),
   workers: option('workers', 'N', integer(1, 10_000), 10, 'how many jobs this process runs at a time, at least 1'),
+  builtinTasks: option(
+    'builtin-tasks',
+    'all|none|LIST',
+    someOf(BUILTIN_TASKS),
+    BUILTIN_TASKS,
+    `built-in tasks this process runs: all, none, or some of ${BUILTIN_TASKS.join(', ')}`,
+    { fallbackText: 'all' },
+  ),
   defaultQueue: option(
     'default-queue',
     'NAME',
-    characters(255),
+    characters(NAME_MAX_LENGTH),
     'default',
     'queue for jobs that name none and for workflow steps; use the same in every process',
   ),

@@ -53,6 +53,17 @@ export function characters(max: number): Reader<string> {
   };
 }
 
+/** `all`, `none` or a comma list of the choices. */
+export function someOf(choices: readonly string[]): Reader<readonly string[]> {
+  return (text) => {
+    if (text === 'all') return choices;
+    if (text === 'none') return [];
+    const names = text.split(',').map((name) => name.trim());
+    if (names.every((name) => choices.includes(name))) return choices.filter((choice) => names.includes(choice));
+    throw new Refused(`must be all, none or a comma list of ${choices.join(', ')}`);
+  };
+}
+
 /** What can travel in "Authorization: Bearer ...": visible ASCII. Anything else could never match a request. */
 const bearer = /^[\x21-\x7e]+$/;
 

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { OPTIONS, readOptions, UsageError, type Option, type Values } from './config-options.js';
 import type { DatabaseAddress } from './config-values.js';
-import { passwordOf } from './telemetry/redaction.js';
+import { passwordOf, SHORTEST_SCRUBBED } from './telemetry/redaction.js';
 
 export { UsageError } from './config-options.js';
 export type { DatabaseAddress } from './config-values.js';
@@ -110,6 +110,26 @@ export function configSecrets(config: Config): readonly string[] {
   const passwords = urls.map((url) => (url === null ? null : passwordOf(url)));
   return [...apiKeys.keys(), jwtSecret, workerToken, ...passwords].filter((secret) => secret !== null);
 }
+
+/** Tokens that are shorter are worth a warning. */
+const SHORT_TOKEN = 16;
+
+/** What an operator should know about the credentials: sentences for the log, without the credentials themselves. */
+export function credentialWarnings({ apiKeys, workerToken, jwtSecret }: Config): readonly string[] {
+  const tokens = [
+    ...[...apiKeys.keys()].map((token, index) => [`token ${index + 1} of --api-keys`, token] as const),
+    ...(workerToken === null ? [] : [['--worker-token', workerToken] as const]),
+  ];
+  const short = tokens
+    .filter(([, token]) => token.length < SHORT_TOKEN)
+    .map(([name, token]) => shortToken(name, token));
+  if (jwtSecret === null || Buffer.byteLength(jwtSecret) >= 32) return short;
+  return [...short, '--jwt-secret is shorter than 32 bytes, which HS256 needs to be hard to guess'];
+}
+
+const shortToken = (name: string, token: string): string =>
+  `${name} is shorter than ${SHORT_TOKEN} characters and can be guessed` +
+  (token.length < SHORTEST_SCRUBBED ? '; it is also too short to be scrubbed from log lines' : '');
 
 /** The flags for --help, one paragraph each, straight from the table. */
 export function describeOptions(): string {

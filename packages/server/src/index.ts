@@ -1,5 +1,13 @@
 /** The public interface for programs that embed the service, and for the command line. All else is internal. */
-export { configSecrets, describeOptions, parseConfig, parseDatabaseConfig, UsageError, type Config } from './config.js';
+export {
+  configSecrets,
+  credentialWarnings,
+  describeOptions,
+  parseConfig,
+  parseDatabaseConfig,
+  UsageError,
+  type Config,
+} from './config.js';
 export { MillraceError } from './domain/errors.js';
 export { EmbeddedError, startEmbedded } from './embedded/index.js';
 export {

@@ -2,7 +2,7 @@ import type { AddressInfo } from 'node:net';
 import type { Logger } from 'pino';
 import type { Config } from './config.js';
 import { createEngine, type EngineParts } from './engine/engine.js';
-import { BUILTIN_HANDLERS } from './handlers/builtin.js';
+import { builtinHandlers } from './handlers/builtin.js';
 import type { Handlers } from './handlers/types.js';
 import { createApp } from './http/app.js';
 import { Lifecycle } from './lifecycle.js';
@@ -17,14 +17,14 @@ import { openDatabase } from './open-database.js';
 import { Notifications } from './store/notifications.js';
 import type { Database } from './store/database.js';
 import { currentSchema } from './store/schema-check.js';
-import { startMetricsServer } from './telemetry/metrics-server.js';
+import { startMetricsServer, type Probes } from './telemetry/metrics-server.js';
 import { Metrics } from './telemetry/metrics.js';
 import { VERSION } from './version.js';
 
 /** The composition root: wire, start, drain, stop. */
 export interface ServerOptions {
   readonly logger: Logger;
-  /** In-process handlers beside the built-in ones; a name of theirs may be taken over. */
+  /** In-process handlers beside the built-in ones. A handler named like a built-in one replaces it. */
   readonly handlers?: Handlers;
 }
 
@@ -52,7 +52,7 @@ async function start(config: Config, options: ServerOptions, lifecycle: Lifecycl
   const { logger } = options;
   const db = await openDatabase(config, logger, lifecycle);
 
-  const handlers: Handlers = { ...BUILTIN_HANDLERS, ...options.handlers };
+  const handlers: Handlers = { ...builtinHandlers(config.builtinTasks), ...options.handlers };
   const metrics: Metrics = new Metrics({ collect: () => collectGauges(metrics) });
   lifecycle.onStop(() => metrics.close());
   const engine = createEngine({
@@ -68,7 +68,8 @@ async function start(config: Config, options: ServerOptions, lifecycle: Lifecycl
 
   const parts: Parts = { config, engine, metrics, logger, lifecycle };
   await startNotifications(db, parts);
-  const metricsServer = await startMetricsServer(metrics, { host: config.host, port: config.metricsPort });
+  const probes: Probes = { health: () => ({ version: VERSION }), ready: () => isReady(db, lifecycle) };
+  const metricsServer = await startMetricsServer(metrics, probes, { host: config.host, port: config.metricsPort });
   lifecycle.onStop(() => metricsServer.stop());
   startLoops(parts);
   pool?.start();

@@ -2,6 +2,7 @@ import { resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import {
   configSecrets,
+  credentialWarnings,
   describeOptions,
   parseConfig,
   parseDatabaseConfig,
@@ -51,6 +52,7 @@ describe('defaults', () => {
       directDatabaseUrl: null,
       maxDbConnections: 10,
       autoMigrate: true,
+      builtinTasks: ['echo', 'fail', 'log', 'sleep'],
       maxBodyBytes: 16_777_216,
       maxPayloadBytes: 4_194_304,
       maxInFlight: 1024,
@@ -75,6 +77,7 @@ const SAMPLES: readonly (readonly [keyof Config, string, string, string, unknown
   ['metricsPort', '--metrics-port', 'MILLRACE_METRICS_PORT', '65535', 65_535],
   ['host', '--host', 'MILLRACE_HOST', '::1', '::1'],
   ['workers', '--workers', 'MILLRACE_WORKERS', '1', 1],
+  ['builtinTasks', '--builtin-tasks', 'MILLRACE_BUILTIN_TASKS', 'sleep, echo', ['echo', 'sleep']],
   ['defaultQueue', '--default-queue', 'MILLRACE_DEFAULT_QUEUE', 'über/queue', 'über/queue'],
   ['retentionHours', '--retention-hours', 'MILLRACE_RETENTION_HOURS', '0.25', 0.25],
   [
@@ -158,6 +161,10 @@ describe('values that are refused', () => {
     [['--retention-hours=0'], '--retention-hours must be a number above 0, at most 876000, not "0"'],
     [['--retention-hours=-1'], '--retention-hours must be a number above 0, at most 876000, not "-1"'],
     [['--retention-hours=Infinity'], '--retention-hours must be a number above 0, at most 876000, not "Infinity"'],
+    [
+      ['--builtin-tasks=echo,nothing'],
+      '--builtin-tasks must be all, none or a comma list of echo, fail, log, sleep, not "echo,nothing"',
+    ],
     [['--max-body-bytes=16MiB'], '--max-body-bytes must be a whole number from 1 to 268435456, not "16MiB"'],
     [['--max-db-connections=2'], '--max-db-connections must be a whole number from 3 to 1000, not "2"'],
     [['--auto-migrate=maybe'], '--auto-migrate must be true or false, not "maybe"'],
@@ -391,6 +398,38 @@ describe('a pooler', () => {
     [[...SERVING, '--pooler=session'], '--pooler must be one of none, transaction, not "session"'],
   ])('%j is refused', (argv, line) => {
     expect(refusal(argv)).toBe(line);
+  });
+});
+
+it.each([
+  ['all', ['echo', 'fail', 'log', 'sleep']],
+  ['none', []],
+  ['log', ['log']],
+])('--builtin-tasks %s', (text, tasks) => {
+  expect(parse([...SERVING, `--builtin-tasks=${text}`]).builtinTasks).toEqual(tasks);
+});
+
+describe('short credentials', () => {
+  const warnings = (...argv: string[]): readonly string[] => credentialWarnings(parse([...SERVING.slice(2), ...argv]));
+  const LONG = 'a-token-of-sixteen';
+
+  it('are warned about, by name and not by value', () => {
+    const found = warnings(
+      `--api-keys=${LONG}:a,fifteen-letters:b,five5:c`,
+      '--worker-token=hushhush',
+      '--jwt-secret=s',
+    );
+    expect(found).toEqual([
+      'token 2 of --api-keys is shorter than 16 characters and can be guessed',
+      'token 3 of --api-keys is shorter than 16 characters and can be guessed; ' +
+        'it is also too short to be scrubbed from log lines',
+      '--worker-token is shorter than 16 characters and can be guessed',
+      '--jwt-secret is shorter than 32 bytes, which HS256 needs to be hard to guess',
+    ]);
+  });
+
+  it('of some length are not', () => {
+    expect(warnings(`--api-keys=${LONG}:a`, `--worker-token=${LONG}2`, `--jwt-secret=${LONG}${LONG}`)).toEqual([]);
   });
 });
 

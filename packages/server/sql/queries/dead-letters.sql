@@ -4,11 +4,18 @@ FROM millrace.dead_letters WHERE id = $1;
 
 -- name: replay
 -- Marks the entry as replayed and creates the new job in one statement: of any number of callers, one gets the row, and
--- the others wait for it and then find replayed_at set. If the original job is gone, nothing happens.
+-- the others wait for it and then find replayed_at set. If the original job is gone, nothing happens. The new job of a
+-- step belongs to no workflow: a context that is stored apart is copied into its payload, as composePayload does it.
 WITH clock AS MATERIALIZED (
   SELECT now() AS now, (millrace.id_prefix(now()) || $2)::uuid AS id
 ), original AS MATERIALIZED (
-  SELECT j.* FROM millrace.dead_letters d,
+  SELECT j.priority, j.tenant, j.queue, j.task, j.config, j.metadata,
+         CASE WHEN j.context IS NULL THEN j.payload ELSE (
+           SELECT (CASE j.payload::text WHEN '{}' THEN '{' ELSE left(j.payload::text, -1) || ',' END
+                   || '"_context":' || c.context::text || '}')::json
+           FROM millrace.workflow_contexts c WHERE c.workflow_id = j.workflow_id AND c.version = j.context
+         ) END AS payload
+  FROM millrace.dead_letters d,
   LATERAL (SELECT * FROM millrace.jobs j WHERE j.tenant = d.tenant AND j.id = d.job_id OFFSET 0) AS j
   WHERE d.id = $1
 ), taken AS (

@@ -98,6 +98,28 @@ FROM millrace.workflow_runs r, LATERAL (
 ) AS counted
 WHERE counted.enqueued = 0 OR counted.enqueued <> counted.live;
 
+-- name: step_has_its_context
+-- What a job, a run or an end of a workflow names must be there.
+SELECT j.tenant || '/' || j.id AS subject,
+       format('names version %s of a context that is not stored', j.context) AS finding
+FROM millrace.jobs j
+WHERE j.context IS NOT NULL AND NOT EXISTS (
+  SELECT FROM millrace.workflow_contexts c WHERE c.workflow_id = j.workflow_id AND c.version = j.context
+)
+UNION ALL
+SELECT w.tenant || '/' || w.id, format('its current context is version %s, which is not stored', w.version)
+FROM (
+  SELECT tenant, id, version FROM millrace.workflow_runs WHERE context IS NULL
+  UNION ALL SELECT tenant, id, version FROM millrace.workflow_ends WHERE context IS NULL
+) AS w
+WHERE NOT EXISTS (SELECT FROM millrace.workflow_contexts c WHERE c.workflow_id = w.id AND c.version = w.version);
+
+-- name: context_has_its_workflow
+SELECT 'context ' || c.workflow_id || '/' || c.version AS subject, 'belongs to no workflow' AS finding
+FROM millrace.workflow_contexts c
+WHERE NOT EXISTS (SELECT FROM millrace.workflow_runs r WHERE r.id = c.workflow_id)
+  AND NOT EXISTS (SELECT FROM millrace.workflow_ends e WHERE e.id = c.workflow_id);
+
 -- name: enabled_cron_has_a_next_run
 SELECT c.tenant || '/' || c.id AS subject, 'enabled without a next firing' AS finding
 FROM millrace.crons c WHERE c.enabled AND c.next_run_at IS NULL;

@@ -6,18 +6,19 @@ INSERT INTO millrace.watches (job_id, stream, expires_at) VALUES ($1, $2, now() 
 -- A job and the last transition of it that was written down, as of one instant: what comes after the number comes after
 -- the state.
 SELECT rec.tenant, rec.id, rec.queue, rec.task, rec.payload, rec.config, rec.metadata, rec.idempotency_key,
-       rec.workflow_id, rec.step, rec.status, rec.created_at, rec.scheduled_at, rec.started_at, rec.completed_at,
-       rec.retry_count, rec.delivery_count, rec.error, rec.result,
+       rec.workflow_id, rec.step, rec.context, rec.status, rec.created_at, rec.scheduled_at, rec.started_at,
+       rec.completed_at, rec.retry_count, rec.delivery_count, rec.error, rec.result,
        (SELECT coalesce(max(t.seq), 0) FROM millrace.transitions t WHERE t.job_id = $2)::float8 AS seq
 FROM millrace.job_records rec WHERE rec.tenant = $1 AND rec.id = $2;
 
 -- name: transitions_since
--- News of the watched jobs of this process, each with its whole job. The cursor is kept a job, not overall: the
+-- News of the watched jobs of this process, each with its whole job. The cursor is kept per job, not overall: the
 -- transitions of one job commit in order, those of different jobs need not.
-SELECT t.seq::float8 AS seq, j.tenant, j.id, j.queue, j.task, j.payload, j.config, j.metadata, j.idempotency_key, j.workflow_id, j.step, j.created_at,
+SELECT t.seq::float8 AS seq, j.tenant, j.id, j.queue, j.task, j.payload, j.config, j.metadata, j.idempotency_key,
+       j.workflow_id, j.step, j.created_at,
        t.status, coalesce(t.scheduled_at, j.run_at, j.created_at) AS scheduled_at, t.started_at,
        CASE WHEN t.status IN ('completed', 'failed', 'cancelled') THEN t.at END AS completed_at,
-       t.retry_count, t.delivery_count, t.error, t.result
+       t.retry_count, t.delivery_count, t.error, t.result, j.context
 FROM unnest($1::text[], $2::uuid[], $3::bigint[]) AS watched (tenant, id, seen),
 LATERAL (SELECT * FROM millrace.transitions t WHERE t.job_id = watched.id AND t.seq > watched.seen OFFSET 0) AS t,
 LATERAL (SELECT * FROM millrace.jobs j WHERE j.tenant = watched.tenant AND j.id = watched.id OFFSET 0) AS j
@@ -27,7 +28,8 @@ ORDER BY t.seq;
 -- Where the watched jobs stand, to find out whether anything was missed.
 SELECT rec.id, rec.status, rec.delivery_count
 FROM unnest($1::text[], $2::uuid[]) AS watched (tenant, id), LATERAL (
-  SELECT r.id, r.status, r.delivery_count FROM millrace.job_records r WHERE r.tenant = watched.tenant AND r.id = watched.id OFFSET 0
+  SELECT r.id, r.status, r.delivery_count FROM millrace.job_records r
+  WHERE r.tenant = watched.tenant AND r.id = watched.id OFFSET 0
 ) AS rec;
 
 -- name: unwatch

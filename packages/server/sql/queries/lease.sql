@@ -1,7 +1,7 @@
 -- Plans. These statements run under one plan, made once, whatever the tables hold at that moment, so their shape must
 -- leave no choice: a row that is looked up by key stands in a LATERAL subquery with OFFSET 0 (which can only be a loop
 -- over an index), and a row that is changed is found by `= ANY (ids)` and then hashed against what was given. See
--- HOT_SETTINGS in src/store/database.ts.
+-- HOT_SETTINGS in src/store/session.ts.
 
 -- name: claim
 -- Takes the first due jobs of a queue ($7 of them at most), skipping what others are taking, and puts the k-th under
@@ -15,9 +15,10 @@
 -- A claim brings no more than $8 bytes of jobs, but always the first one. `cut` says that bytes ended it: there is
 -- more. What was locked and is not taken is free again at the commit.
 -- One row comes back, because unpacking hundreds costs the server more than the claim itself: one array per column, in
--- claim order, caller JSON as text; and what most jobs do not have (`optional_fields`) by name, only for those that have
--- it. An instant that is the one in the id is not said again. Payloads come one after the other with a character
--- between them that no JSON text holds: an answer is then as long as what is stored, whatever they hold.
+-- claim order, caller JSON as text; and what most jobs do not have (`optional_fields`) by name, only for those that
+-- have it. An instant that is the one in the id is not said again. Payloads come one after the other with a character
+-- between them that no JSON text holds: an answer is then as long as what is stored, whatever they hold. Contexts that
+-- are stored apart come likewise, each once, however many of the jobs name it; in $8 it counts for every one of them.
 -- RETURNING keeps no order, hence the numbering.
 -- A pool may start the first $10 at once, up to the first that was lost with its process before; a mark says so if
 -- there are more (docs/adr/0016-unstarted-jobs.md).
@@ -67,8 +68,8 @@ WITH lane AS MATERIALIZED (
   FROM (SELECT n, sum(size) OVER (ORDER BY n) AS bytes FROM due WHERE size IS NOT NULL) AS large
   WHERE bytes > $8::bigint AND n > 1 AND n <= $7::int
 ), claimed AS MATERIALIZED (
-  SELECT ($4::uuid[])[n] AS token, ($5::int[])[n] AS secs, n, place, priority, scheduled_at, retry_count, delivery_count,
-         id, tenant, workflow_id, error,
+  SELECT ($4::uuid[])[n] AS token, ($5::int[])[n] AS secs, n, place, priority, scheduled_at, retry_count,
+         delivery_count, id, tenant, workflow_id, error,
          $6::uuid IS NOT NULL AND retry_count = 0 AND delivery_count = 0 AND workflow_id IS NULL AND error IS NULL
            AS plain
   FROM due
@@ -87,7 +88,8 @@ WITH lane AS MATERIALIZED (
   RETURNING priority, scheduled_at
 ), startable AS MATERIALIZED (
   SELECT count(*)::int AS size,
-         least($10::int, coalesce(min(n) FILTER (WHERE error = 'lease expired') - 1, $10::int))::int AS reach
+         least($10::int, coalesce(min(n) FILTER (WHERE error = 'lease expired') - 1, $10::int))::int AS reach,
+         bool_or(NOT plain OR tenant <> (SELECT tenant FROM claimed LIMIT 1)) AS mixed
   FROM claimed
 ), mark AS (
   INSERT INTO millrace.claim_marks (claimed_at, reach, token)
@@ -96,10 +98,10 @@ WITH lane AS MATERIALIZED (
   INSERT INTO millrace.bundles (locked_until, started_at, first_id, last_id, token, tenant, queue, open, taken, ids,
                                 numbers)
   SELECT now() + ($5::int[])[1] * interval '1 second', now(), sorted[1], sorted[n], $6, tenant, $1,
-         repeat('1', n)::varbit, '', ids, CASE WHEN n < (SELECT size FROM startable) THEN numbers END
+         repeat('1', n)::varbit, '', ids, numbers
   FROM (
     SELECT tenant, count(*)::int AS n, array_agg(id ORDER BY id) AS sorted, array_agg(id ORDER BY n) AS ids,
-           array_agg(n::smallint ORDER BY n) AS numbers
+           array_agg(n::smallint ORDER BY n) FILTER (WHERE (SELECT mixed FROM startable)) AS numbers
     FROM claimed WHERE plain GROUP BY tenant HAVING count(*) >= 4
   ) AS many
   RETURNING tenant
@@ -119,6 +121,18 @@ WITH lane AS MATERIALIZED (
   WHERE (SELECT EXISTS (SELECT FROM millrace.watches))
     AND EXISTS (SELECT FROM millrace.watches w WHERE w.job_id = claimed.id)
   RETURNING 1
+), context AS MATERIALIZED (
+  SELECT stored.* FROM (
+    SELECT DISTINCT j.workflow_id, j.context AS version
+    FROM claimed c, LATERAL (
+      SELECT j.workflow_id, j.context FROM millrace.jobs j
+      WHERE j.tenant = c.tenant AND j.id = c.id AND j.context IS NOT NULL OFFSET 0
+    ) AS j
+    WHERE c.workflow_id IS NOT NULL
+  ) AS named, LATERAL (
+    SELECT x.* FROM millrace.workflow_contexts x
+    WHERE x.workflow_id = named.workflow_id AND x.version = named.version OFFSET 0
+  ) AS stored
 )
 SELECT
   (SELECT count(*) FROM seen)::int AS watched,
@@ -134,22 +148,25 @@ SELECT
   (json_agg(fields) FILTER (
     WHERE c.config IS NOT NULL OR c.metadata IS NOT NULL OR c.delivery_count > 0 OR c.scheduled_at <> c.created_at
        OR c.idempotency_key IS NOT NULL OR c.workflow_id IS NOT NULL
-  ))::text AS optional_fields
+  ))::text AS optional_fields,
+  (SELECT json_agg(json_build_object('workflow_id', workflow_id, 'version', version) ORDER BY workflow_id, version)
+   FROM context)::text AS context_keys,
+  (SELECT string_agg(context::text, chr(1) ORDER BY workflow_id, version) FROM context) AS contexts
 FROM (
   SELECT c.n, c.id, c.tenant, c.retry_count, c.delivery_count, c.scheduled_at, c.error,
-         j.task, j.payload, j.config, j.metadata, j.created_at, j.idempotency_key, j.workflow_id, j.step
+         j.task, j.payload, j.config, j.metadata, j.created_at, j.idempotency_key, j.workflow_id, j.step, j.context
   FROM claimed c, LATERAL (SELECT * FROM millrace.jobs j WHERE j.tenant = c.tenant AND j.id = c.id OFFSET 0) AS j
   ORDER BY c.n
 ) AS c, LATERAL (
   SELECT c.n, c.config, c.metadata::text AS metadata, c.retry_count, c.delivery_count + 1 AS delivery_count,
          CASE WHEN c.scheduled_at <> c.created_at THEN c.scheduled_at::text END AS scheduled_at,
-         c.error, c.idempotency_key, c.workflow_id, c.step
+         c.error, c.idempotency_key, c.workflow_id, c.step, c.context
 ) AS fields;
 
 -- name: next_due
 -- How long until the first job of each of these queues falls due: what waiting claims set their alarms by. Queues on
--- which no job waits are left out. Whatever is in claim order is due, except what a server of an earlier version has put
--- there meanwhile.
+-- which no job waits are left out. Whatever is in claim order is due, except what a server of an earlier version has
+-- put there meanwhile.
 SELECT asked.queue, extract(epoch FROM least(first.scheduled_at, next.scheduled_at) - now())::float8 AS secs
 FROM unnest($1::text[]) AS asked (queue)
 LEFT JOIN LATERAL (
@@ -177,8 +194,8 @@ FROM unnest($1::uuid[], $2::uuid[]) AS mine (id, token),
 LATERAL (SELECT l.id, l.token FROM millrace.leases l WHERE l.id = mine.id AND l.token = mine.token OFFSET 0) AS l;
 
 -- name: unbundle
--- Moves jobs out of their bundles, each to a lease of its own under the same token and deadline. Nothing else about them
--- changes. A null token: whichever bundle holds it. Statements lock bundles in the order of their key, here and in
+-- Moves jobs out of their bundles, each to a lease of its own under the same token and deadline. Nothing else about
+-- them changes. A null token: whichever bundle holds it. Statements lock bundles in the order of their key, here and in
 -- settle_bundled, or two of them could wait for each other.
 WITH given AS MATERIALIZED (
   SELECT * FROM unnest($1::text[], $2::uuid[], $3::uuid[]) AS given (tenant, id, token)

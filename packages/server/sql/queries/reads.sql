@@ -1,5 +1,5 @@
 -- name: job_of_tenant
-SELECT tenant, id, queue, task, payload, config, metadata, idempotency_key, workflow_id, step, status,
+SELECT tenant, id, queue, task, payload, config, metadata, idempotency_key, workflow_id, step, context, status,
        created_at, scheduled_at, started_at, completed_at, retry_count, delivery_count, error, result
 FROM millrace.job_records WHERE tenant = $1 AND id = $2;
 
@@ -33,7 +33,8 @@ GROUP BY queue ORDER BY queue;
 SELECT queue, status, sum(n)::int AS n, max(oldest_age)::float8 AS oldest_age
 FROM (
   SELECT r.queue,
-         CASE WHEN r.retry_count > 0 THEN 'retrying' WHEN r.scheduled_at > now() THEN 'scheduled' ELSE 'pending' END AS status,
+         CASE WHEN r.retry_count > 0 THEN 'retrying' WHEN r.scheduled_at > now() THEN 'scheduled'
+              ELSE 'pending' END AS status,
          count(*) AS n,
          extract(epoch FROM now() - min(r.scheduled_at) FILTER (WHERE r.scheduled_at <= now())) AS oldest_age
   FROM millrace.ready r GROUP BY 1, 2

@@ -1,11 +1,13 @@
 import { objectText, rawEntries } from './raw-json.js';
 
 /**
- * The context of a workflow, as JSON text throughout. When a step completes, the keys of its result are merged, later completions winning,
- * and the whole result stands under the step's own name. Names of completed steps win over keys, whichever came first.
+ * The context of a workflow, as JSON text throughout. When a step completes, the keys of its result are merged, later
+ * completions winning, and the whole result stands under the step's own name. Names of completed steps win over keys,
+ * whichever came first.
  *
- * `_context` in a result never enters, neither as a key nor within the result under its step's name: a handler that hands its payload back
- * would otherwise put the context into itself, and a chain of such steps would double it each time.
+ * `_context` in a result never enters, neither as a key nor within the result under its step's name: a handler that
+ * hands its payload back would otherwise put the context into itself, and a chain of such steps would double it each
+ * time.
  */
 export interface StepResult {
   readonly name: string;
@@ -15,7 +17,8 @@ export interface StepResult {
 const RESERVED = '_context';
 
 /**
- * `results` in the order of completion. `isCompletedStep`: whether a name is that of a step that completed before these.
+ * `results` in the order of completion. `isCompletedStep`: whether a name is that of a step that completed before
+ * these.
  */
 export function mergeResults(
   context: string,
@@ -35,10 +38,36 @@ export function mergeResults(
   return objectText(merged);
 }
 
-/** The payload of a step's job: its own, with the context beside it. A key of that name in the payload gives way. */
-export function withContext(payload: string, context: string): string {
+/**
+ * How many bytes a result adds to what its context counts: the result as it enters, once, although it stands in the
+ * context twice: the limit on a context is then in the same measure as that on a result, and the text of a context is
+ * at most about twice as long. An empty result adds nothing.
+ */
+export function enteringBytes(result: string): number {
+  if (result === '{}') return 0;
+  if (!mayHoldReserved(result)) return Buffer.byteLength(result);
+  const entries = rawEntries(result);
+  if (!entries.delete(RESERVED)) return Buffer.byteLength(result);
+  return entries.size === 0 ? 0 : Buffer.byteLength(objectText(entries));
+}
+
+/** Spelled out, or with escapes in it. */
+const mayHoldReserved = (text: string): boolean => text.includes(RESERVED) || text.includes('\\u');
+
+/** The payload of a step without the context that it is given on delivery. A key of that name gives way. */
+export function withoutContext(payload: string): string {
   const entries = rawEntries(payload);
   entries.delete(RESERVED);
-  entries.set(RESERVED, context);
   return objectText(entries);
 }
+
+/**
+ * The payload of a step's job with its context, from a payload that `withoutContext` made. Nothing is copied here: the
+ * strings are joined by reference, and become one when the text is parsed or written.
+ */
+export function composePayload(payload: string, context: string): string {
+  return `${payload === '{}' ? '{' : `${payload.slice(0, -1)},`}"${RESERVED}":${context}}`;
+}
+
+export const withContext = (payload: string, context: string): string =>
+  composePayload(withoutContext(payload), context);

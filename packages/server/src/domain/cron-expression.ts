@@ -1,21 +1,35 @@
 import { CronDate, CronPattern, type CronOptions } from 'croner';
 import { readCronFields, type CronFields } from './cron-fields.js';
+import { firstShown, highWater, segmentsAfter, timeZone, wallAt, type TimeZone } from './time-zone.js';
 
 /**
  * When a crontab expression fires. cron-fields.ts has the grammar; croner walks the calendar, in UTC by arithmetic (at
- * a fixed offset of zero), so that neither the process's TZ nor daylight saving plays any part.
+ * a fixed offset of zero), so that neither the process's TZ nor daylight saving plays any part. In another time zone
+ * the same walk goes over wall times, and time-zone.ts says at which instants the clock shows them:
  *
- * Instants are milliseconds since 1970; occurrences are whole seconds.
+ * - With a fixed hour, an expression fires when the clock first reaches a wall time or passes over it. What a clock
+ *   change skips fires at the change, and what it repeats fires once.
+ * - With a wildcard hour (every hour matches), it fires whenever the clock shows a matching wall time, so it follows
+ *   elapsed time.
+ *
+ * Instants are milliseconds since 1970; occurrences are whole seconds, and strictly increase.
  */
 export type ParsedCron =
   { readonly ok: true; readonly fields: CronFields } | { readonly ok: false; readonly error: string };
 
+/** A crontab expression and the IANA name of the zone in whose wall time it is meant. */
+export interface Timetable {
+  readonly expr: string;
+  readonly timezone: string;
+}
+
 interface Compiled {
+  readonly everyHour: boolean;
   readonly pattern: CronPattern;
   readonly options: CronOptions;
 }
 
-/** Thrown for an expression that parseCron refuses. */
+/** Thrown for an expression that parseCron refuses, and for a time zone that this runtime does not know. */
 export class UnreadableCron extends Error {
   override readonly name = 'UnreadableCron';
 }
@@ -27,10 +41,48 @@ export function parseCron(expr: string): ParsedCron {
   return { ok: false, error: 'never fires: none of its months has any of its days' };
 }
 
+export const isTimeZone = (name: string): boolean => timeZone(name) !== null;
+
 /** The first occurrence strictly after the instant, or null if there is none. Throws UnreadableCron. */
-export function nextAfter(expr: string, instantMs: number): number | null {
+export function nextAfter({ expr, timezone }: Timetable, instantMs: number): number | null {
   const compiled = compiledOf(expr);
-  let from = instantMs;
+  if (timezone === 'UTC') return nextWall(compiled, instantMs);
+  const zone = timeZone(timezone);
+  if (!zone) throw new UnreadableCron(`not a time zone: "${timezone}"`);
+  const after = Math.floor(instantMs);
+  return compiled.everyHour ? nextElapsed(compiled, zone, after) : nextFixed(compiled, zone, after);
+}
+
+/** The high-water mark makes it strict: wall times up to there have fired, or would have at an earlier jump. */
+function nextFixed(compiled: Compiled, zone: TimeZone, instant: number): number | null {
+  const wall = nextWall(compiled, highWater(zone, instant));
+  return wall === null ? null : firstShown(zone, wall);
+}
+
+/**
+ * Near the instant segment by segment, since wall times may come again; beyond that only those that were never shown
+ * are of interest.
+ */
+function nextElapsed(compiled: Compiled, zone: TimeZone, instant: number): number | null {
+  let last = instant;
+  for (const { start, end, offset } of segmentsAfter(zone, instant)) {
+    const wall = nextWall(compiled, start + offset - 1);
+    if (wall !== null && wall - offset < end) return wall - offset;
+    last = end - 1;
+  }
+  let wall = nextWall(compiled, highWater(zone, last));
+  while (wall !== null) {
+    const found = firstShown(zone, wall);
+    const shown = wallAt(zone, found);
+    if (shown === wall) return found;
+    wall = nextWall(compiled, shown - 1);
+  }
+  return null;
+}
+
+/** The first match strictly after a wall time. */
+function nextWall(compiled: Compiled, wallMs: number): number | null {
+  let from = wallMs;
   for (;;) {
     const found = walkFrom(compiled, from);
     const march = firstOfMarchAfter(from);
@@ -39,8 +91,8 @@ export function nextAfter(expr: string, instantMs: number): number | null {
   }
 }
 
-function walkFrom({ pattern, options }: Compiled, instantMs: number): number | null {
-  return new CronDate(new Date(instantMs), 0).increment(pattern, options, false)?.getTime() ?? null;
+function walkFrom({ pattern, options }: Compiled, wallMs: number): number | null {
+  return new CronDate(new Date(wallMs), 0).increment(pattern, options, false)?.getTime() ?? null;
 }
 
 /**
@@ -48,18 +100,18 @@ function walkFrom({ pattern, options }: Compiled, instantMs: number): number | n
  * occurrence in March. No other month is short by more than a day. So no walk is trusted across the first of March:
  * the next walk starts there.
  */
-function firstOfMarchAfter(instantMs: number): number {
-  const next = instantMs + 1000;
+function firstOfMarchAfter(wallMs: number): number {
+  const next = wallMs + 1000;
   const year = new Date(next).getUTCFullYear();
   const march = Date.UTC(year, 2, 1);
   return march > next ? march : Date.UTC(year + 1, 2, 1);
 }
 
 /** Up to n occurrences after the instant. */
-export function nextN(expr: string, instantMs: number, n: number): number[] {
+export function nextN(timetable: Timetable, instantMs: number, n: number): number[] {
   const found: number[] = [];
-  let at = nextAfter(expr, instantMs);
-  while (at !== null && found.push(at) < n) at = nextAfter(expr, at);
+  let at = nextAfter(timetable, instantMs);
+  while (at !== null && found.push(at) < n) at = nextAfter(timetable, at);
   return found;
 }
 
@@ -88,7 +140,7 @@ function compile(fields: CronFields): Compiled {
   const pattern = new CronPattern(patternText(fields));
   // Ten thousand flags, most of a pattern's memory, that are never read unless the year is restricted.
   if (fields.years === null) pattern.year = [];
-  return { pattern, options: { domAndDow: !fields.eitherDay } };
+  return { everyHour: fields.hours.length === 24, pattern, options: { domAndDow: !fields.eitherDay } };
 }
 
 const DAYS_IN_MONTH = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];

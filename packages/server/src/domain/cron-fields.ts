@@ -1,7 +1,8 @@
 /**
  * The grammar of crontab expressions: text in, sets of numbers out. It is Vixie's: values, ranges, steps over `*` or a
- * range, lists, and three-letter names for months and weekdays. The extensions of other schedulers (`L`, `W`, `#`, `?`,
- * `+`) are refused by name rather than misread.
+ * range, lists, and names for months and weekdays. Of what other schedulers added, it takes what can mean only one
+ * thing: full names, a step after a single value (`5/15`: from 5 to the end), and `?` for `*` as a day field. The rest
+ * (`L`, `W`, `#`, `+`) is refused by name rather than misread.
  */
 export interface CronFields {
   readonly seconds: readonly number[];
@@ -27,8 +28,9 @@ interface Field {
   readonly names?: readonly string[];
 }
 
-const MONTHS = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec'];
-const WEEKDAYS = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat'];
+/** In full; the first three letters will do. */
+const MONTHS = 'january february march april may june july august september october november december'.split(' ');
+const WEEKDAYS = ['sunday', 'monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday'];
 
 const SECOND: Field = { name: 'second', minimum: 0, maximum: 59 };
 const MINUTE: Field = { name: 'minute', minimum: 0, maximum: 59 };
@@ -65,7 +67,7 @@ function splitFields(expr: string): string[] {
   const words = expr.trim().split(/\s+/);
   const [first = ''] = words;
   if (/^(cron_)?tz=/i.test(first)) {
-    throw new Unreadable('must not name a time zone: expressions are evaluated in UTC');
+    throw new Unreadable('must not name a time zone: the field timezone does');
   }
   if (!first.startsWith('@')) return words;
   const nickname = first.toLowerCase();
@@ -84,8 +86,9 @@ function read(words: readonly string[]): CronFields {
         `7 (seconds before and the year after them), not ${words.length}`,
     );
   }
-  const [second = '0', minute = '', hour = '', day = '', month = '', weekday = '', year] =
+  const [second = '0', minute = '', hour = '', dayText = '', month = '', weekdayText = '', year] =
     words.length === 5 ? [undefined, ...words] : words;
+  const [day, weekday] = [starFor(dayText), starFor(weekdayText)];
   return {
     seconds: values(SECOND, second),
     minutes: values(MINUTE, minute),
@@ -99,6 +102,9 @@ function read(words: readonly string[]): CronFields {
   };
 }
 
+/** Elsewhere `?` says that a day field is left open, which is what a star says here. */
+const starFor = (dayField: string): string => (dayField === '?' ? '*' : dayField);
+
 function values(field: Field, text: string): number[] {
   return sorted(text.split(',').flatMap((item) => itemValues(field, item)));
 }
@@ -111,11 +117,9 @@ const EXTENSION = /[#?+]|^(?:\d+|[a-z]{3})?(?:l|w|lw|l-\d+)$/i;
 function itemValues(field: Field, item: string): number[] {
   const [, star, from, to, stepText] = ITEM.exec(item) ?? [];
   if (star === undefined && (from === undefined || EXTENSION.test(item))) throw unreadableItem(field, item);
-  if (star === undefined && to === undefined && stepText !== undefined) {
-    throw bad(field, `"${item}": a step needs * or a range before it`);
-  }
   const low = from === undefined ? field.minimum : valueOf(field, from);
-  const high = star === undefined ? upperEnd(field, low, to ?? from ?? '') : field.maximum;
+  const isOpen = to === undefined && (star !== undefined || stepText !== undefined);
+  const high = isOpen ? field.maximum : upperEnd(field, low, to ?? from ?? '');
   if (high < low) throw bad(field, `"${item}": a range must not run backwards`);
   const step = stepText === undefined ? 1 : stepOf(field, stepText);
   const found: number[] = [];
@@ -126,11 +130,12 @@ function itemValues(field: Field, item: string): number[] {
 /** Sunday is at both ends of the week: as a name at the end of a range it is the later one. */
 function upperEnd(field: Field, low: number, text: string): number {
   const value = valueOf(field, text);
-  return field === WEEKDAY && value < low && text.toLowerCase() === 'sun' ? 7 : value;
+  return field === WEEKDAY && value < low && /^sun/i.test(text) ? 7 : value;
 }
 
 function valueOf(field: Field, text: string): number {
-  const name = field.names?.indexOf(text.toLowerCase()) ?? -1;
+  const word = text.toLowerCase();
+  const name = field.names?.findIndex((each) => word === each || word === each.slice(0, 3)) ?? -1;
   if (name >= 0) return name + field.minimum;
   if (!/^\d+$/.test(text)) throw unreadableItem(field, text);
   const value = Number(text);

@@ -1,5 +1,5 @@
 import type { CronFiringKind } from '@millrace/contract';
-import { nextAfter } from './cron-expression.js';
+import { nextAfter, type Timetable } from './cron-expression.js';
 
 /** What to do about an occurrence that is due: which kind of firing it is, and which occurrence follows. */
 export interface FiringDecision {
@@ -39,9 +39,9 @@ export function look(previous: Look | null, nowMs: number, overdueMs: number): L
 }
 
 /** Missed occurrences collapse: the first of them fires as the catch-up for all, and the schedule resumes after now. */
-export function decideFiring(expr: string, occurrenceMs: number, seen: Look): FiringDecision {
-  if (isMissed(occurrenceMs, seen)) return { kind: 'catch_up', next: nextAfter(expr, seen.nowMs) };
-  return { kind: 'on_time', next: nextAfter(expr, occurrenceMs) };
+export function decideFiring(timetable: Timetable, occurrenceMs: number, seen: Look): FiringDecision {
+  if (isMissed(occurrenceMs, seen)) return { kind: 'catch_up', next: nextAfter(timetable, seen.nowMs) };
+  return { kind: 'on_time', next: nextAfter(timetable, occurrenceMs) };
 }
 
 function isMissed(occurrenceMs: number, { nowMs, watchedSinceMs }: Look): boolean {

@@ -84,8 +84,8 @@ export function buildGraph(definitions: readonly StepDefinition[]): BuiltGraph {
 }
 
 /**
- * The step whose dependencies are too many, counted together with those of the steps before it. Judged when a workflow is
- * created, not when it is read: one that was stored before there was a limit still runs.
+ * The step whose dependencies are too many, counted together with those of the steps before it. Judged when a workflow
+ * is created, not when it is read: one that was stored before there was a limit still runs.
  */
 export function findExcess(graph: Graph): GraphProblem | null {
   let count = 0;
@@ -98,7 +98,9 @@ export function findExcess(graph: Graph): GraphProblem | null {
   return null;
 }
 
-/** Steps on a cycle, each depending on the one before it, starting with the one defined first; null if there is none. */
+/**
+ * Steps on a cycle, each depending on the one before it, starting with the one defined first; null if there is none.
+ */
 function findCycle(graph: Graph): number[] | null {
   const open = graph.map((step) => step.dependsOn.length);
   const free = open.flatMap((n, step) => (n === 0 ? [step] : []));
@@ -150,8 +152,8 @@ export function begin(graph: Graph): Advance {
 }
 
 /**
- * What follows when the jobs of steps end, all at once: first every step takes its own outcome, then the policies apply, so
- * the order within one batch does not matter. Outcomes of steps without an unfinished job change nothing.
+ * What follows when the jobs of steps end, all at once: first every step takes its own outcome, then the policies
+ * apply, so the order within one batch does not matter. Outcomes of steps without an unfinished job change nothing.
  */
 export function advance(graph: Graph, state: RunState, outcomes: readonly StepOutcome[]): Advance {
   const letters = [...state] as StepLetter[];

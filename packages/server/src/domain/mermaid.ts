@@ -2,13 +2,14 @@ import type { StepStatus } from '@millrace/contract';
 import type { Graph } from './dag.js';
 
 /**
- * A workflow as a Mermaid diagram. A step whose name is a plain word becomes a node of that name, so that the text reads by
- * itself; any other is called s0, s1, … by its position. The label of a node is the step's name in quotes, with everything
- * that means something to Mermaid, to its Markdown or to HTML written as an entity: no name can be taken for syntax.
+ * A workflow as a Mermaid diagram. A step whose name is a plain word becomes a node of that name, so that the text
+ * reads by itself; any other is called s0, s1, … by its position. The label of a node is the step's name in quotes,
+ * with everything that means something to Mermaid, to its Markdown or to HTML written as an entity: no name can be
+ * taken for syntax.
  *
- * Nodes and arrows are bounded in number (1000 steps, WORKFLOW_MAX_DEPENDENCIES), and here in length: a diagram stays below
- * a megabyte whatever the names are. Arrows that would take more than their share name all nodes by position, and a label
- * that would take more than its share is cut.
+ * Nodes and arrows are bounded in number (1000 steps, WORKFLOW_MAX_DEPENDENCIES), and here in length: a diagram stays
+ * below a megabyte whatever the names are. Arrows that would take more than their share name all nodes by position, and
+ * a label that would take more than its share is cut.
  */
 const MAX_ARROW_CHARACTERS = 400_000;
 const MAX_LABEL_BYTES = 500_000;

@@ -112,6 +112,8 @@ export interface WorkflowStepRecord {
 export interface CronSpec {
   readonly name: string;
   readonly expr: string;
+  /** An IANA name. */
+  readonly timezone: string;
   readonly task: string;
   readonly queue: string;
   readonly payload: JsonText;
@@ -126,6 +128,7 @@ export interface CronRecord {
   readonly tenant_id: string;
   readonly name: string;
   readonly cron_expr: string;
+  readonly timezone: string;
   readonly task_name: string;
   readonly payload: JsonText;
   readonly queue_name: string;

@@ -102,10 +102,23 @@ export interface WorkflowsApi {
   diagram(tenant: string, id: string): Promise<string>;
 }
 
+export interface CronListQuery extends ListQuery {
+  /** In the order of what fires next, soonest first, instead of creation. */
+  readonly byNextRun: boolean;
+}
+
+export interface CronPut {
+  readonly id: string;
+  /** False: it existed, and was replaced. */
+  readonly created: boolean;
+}
+
 export interface CronsApi {
   create(tenant: string, spec: CronSpec): Promise<string>;
+  /** Creates the schedule of that name, or replaces it. */
+  put(tenant: string, spec: CronSpec): Promise<CronPut>;
   get(tenant: string, id: string): Promise<CronRecord>;
-  list(tenant: string, query: ListQuery): Promise<Page<CronRecord>>;
+  list(tenant: string, query: CronListQuery): Promise<Page<CronRecord>>;
   remove(tenant: string, id: string): Promise<void>;
   pause(tenant: string, id: string): Promise<void>;
   resume(tenant: string, id: string): Promise<void>;
@@ -113,6 +126,10 @@ export interface CronsApi {
   firings(tenant: string, id: string, query: ListQuery): Promise<Page<CronFiringRecord>>;
   /** Occurrences from now on; for a paused schedule, those it would have if it were resumed. */
   nextRuns(tenant: string, id: string, count: number): Promise<readonly Instant[]>;
+  /** Enqueues its job now, beside the timetable. Resolves to the id of the job. */
+  trigger(tenant: string, id: string): Promise<string>;
+  /** The occurrences of a timetable from now on, whoever asks. */
+  preview(timetable: Pick<CronSpec, 'expr' | 'timezone'>, count: number): Promise<readonly Instant[]>;
 }
 
 export interface SystemApi {

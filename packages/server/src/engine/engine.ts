@@ -55,6 +55,7 @@ export function createEngine({
   tasks,
   defaultQueue,
   ready,
+  maxPayloadBytes,
   random = Math.random,
 }: EngineOptions): EngineParts {
   const hub = new Hub();
@@ -64,7 +65,7 @@ export function createEngine({
   const definitions = new Definitions();
   const enqueuer = new Enqueuer(db, hub, counters, tenants);
   const claimer = new Claimer(db, hub, counters);
-  const stepSettler = new StepSettler(db, hub, counters, definitions, defaultQueue);
+  const stepSettler = new StepSettler(db, hub, counters, definitions, defaultQueue, maxPayloadBytes);
   const settler = new Settler(db, hub, counters, stepSettler, random);
   const undeliver = async (jobs: readonly LeasedJob[]): Promise<void> => {
     await Promise.all(jobs.map((leased) => settler.giveBack(leased, 'undelivered')));
@@ -87,7 +88,7 @@ export function createEngine({
     worker: new RemoteWorker(keeper, polls, settler, reads, counters),
     deadLetters: new DeadLetters(db, hub, counters),
     workflows: new Workflows({ db, hub, counters, tenants, definitions, stepSettler, defaultQueue }),
-    crons: new Crons(db, tenants),
+    crons: new Crons(db, hub, counters, tenants),
     system: { ready, tasks: () => tasks, stats: (tenant) => counters.of(tenant) },
   };
   return {

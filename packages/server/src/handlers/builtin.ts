@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { PermanentError, RawJson, type Handlers, type JsonObject } from './types.js';
 
-/** The handlers every server has, on the default queue. */
+/** The handlers that come with the server, on the default queue; --builtin-tasks says which of them run. */
 export const BUILTIN_HANDLERS: Handlers = {
   echo: (_payload, { job }) => new RawJson(job.payloadText),
 
@@ -21,6 +21,11 @@ export const BUILTIN_HANDLERS: Handlers = {
     throw payload.permanent === true ? new PermanentError(message) : new Error(message);
   },
 };
+
+export const BUILTIN_TASKS: readonly string[] = Object.keys(BUILTIN_HANDLERS).sort();
+
+export const builtinHandlers = (tasks: readonly string[]): Handlers =>
+  Object.fromEntries(Object.entries(BUILTIN_HANDLERS).filter(([task]) => tasks.includes(task)));
 
 /** Timers hold 31 bits of milliseconds. No attempt may take longer than a day anyway. */
 const LONGEST_SECONDS = 2_000_000;

@@ -1,12 +1,19 @@
 import cors from '@fastify/cors';
-import fastify, { LogController, type FastifyBaseLogger, type FastifyInstance } from 'fastify';
+import fastify, {
+  LogController,
+  type FastifyBaseLogger,
+  type FastifyError,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+} from 'fastify';
 import type { Logger } from 'pino';
 import type { Engine } from '../engine/api.js';
 import type { AuthFailure, Metrics } from '../telemetry/metrics.js';
 import { Admission } from './access/admission.js';
 import { AnswerRoom } from './access/answer-room.js';
 import { authHooks } from './access/auth.js';
-import { registerBodyParsers } from './requests/body.js';
+import { registerBodyParsers, registerContinue } from './requests/body.js';
 import { guardConnections } from './access/connections.js';
 import type { HttpContext } from './context.js';
 import { Credentials, type AuthSettings } from './access/credentials.js';
@@ -22,7 +29,7 @@ import { registerUnreadAnswers, UNREAD_MS } from './answers/unread.js';
 import { registerDocs, registerOpenApi } from './openapi.js';
 import { registerRequestHooks } from './request-hooks.js';
 import { requestIds } from './requests/request-id.js';
-import { registerRoutes } from './routes/index.js';
+import { API_PREFIX, registerRoutes } from './routes/index.js';
 import './types.js';
 import { validatorOptions } from './requests/validation.js';
 
@@ -70,9 +77,16 @@ export function createApp(deps: AppDeps): FastifyInstance {
     http: { requireHostHeader: false },
     return503OnClosing: false,
     ajv: validatorOptions,
-    frameworkErrors: handleFrameworkError,
+    frameworkErrors: (error, request, reply) => refuseUnroutable(error, request, reply),
     clientErrorHandler: handleClientError,
   });
+  const countFailure = (kind: AuthFailure): void => deps.metrics.authFailures.inc({ kind });
+  const auth = authHooks(new Credentials(deps.auth), countFailure);
+  /** A path that cannot be read still asks for a credential first: all of /api/v1 does. */
+  const refuseUnroutable = (error: FastifyError, request: FastifyRequest, reply: FastifyReply): void => {
+    if (!request.url.startsWith(API_PREFIX)) return handleFrameworkError(error, request, reply);
+    auth.anybody(request, reply, (refusal) => handleFrameworkError(refusal ?? error, request, reply));
+  };
   let closing = false;
   const isShuttingDown = (): boolean => closing || deps.isShuttingDown();
   const admission = new Admission(deps.maxInFlight);
@@ -103,19 +117,19 @@ export function createApp(deps: AppDeps): FastifyInstance {
   app.setNotFoundHandler(handleUnknownRoute);
   registerBodyParsers(app);
   registerRequestHooks(app, context);
+  registerContinue(app, deps.maxBodyBytes);
   registerUnreadAnswers(app, context);
   registerCors(app, deps.corsOrigins);
   registerOpenApi(app);
   registerDocs(app);
-  const countFailure = (kind: AuthFailure): void => deps.metrics.authFailures.inc({ kind });
-  registerRoutes(app, context, authHooks(new Credentials(deps.auth), countFailure));
+  registerRoutes(app, context, auth);
   return app;
 }
 
 function registerCors(app: FastifyInstance, origins: readonly string[] | null): void {
   void app.register(cors, {
     origin: origins === null ? '*' : [...origins],
-    methods: ['GET', 'HEAD', 'POST', 'DELETE'],
+    methods: ['GET', 'HEAD', 'POST', 'PUT', 'DELETE'],
     allowedHeaders: ['Authorization', 'Content-Type', 'Idempotency-Key', 'X-Request-Id'],
     exposedHeaders: ['Location', 'Retry-After', 'X-Request-Id'],
     maxAge: 86_400,

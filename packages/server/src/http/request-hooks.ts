@@ -3,7 +3,10 @@ import { invalidRequest } from '../domain/errors.js';
 import type { Series } from '../telemetry/histogram.js';
 import type { Metrics } from '../telemetry/metrics.js';
 import type { HttpContext } from './context.js';
+import { handleUnknownRoute } from './answers/errors.js';
 import { setCommonHeaders } from './answers/reply.js';
+import { discardBody } from './requests/body.js';
+import { isDecodable, repeatedHeader } from './requests/headers.js';
 
 /** What happens on every request, whatever the route: headers on the way in, a measurement on the way out. */
 export function registerRequestHooks(app: FastifyInstance, { metrics, isShuttingDown }: HttpContext): void {
@@ -15,17 +18,31 @@ export function registerRequestHooks(app: FastifyInstance, { metrics, isShutting
     if (request.headers.host === undefined && request.raw.httpVersion === '1.1') {
       return done(invalidRequest('the Host header is missing'));
     }
-    done();
+    const repeated = repeatedHeader(request.raw.rawHeaders);
+    done(repeated ?? undefined);
   });
 
-  app.addHook('onSend', (_request, reply, _payload, done) => {
+  // A path that leads nowhere has no use for a body. The credential was looked at before.
+  app.addHook('preParsing', (request, reply, _payload, done) => {
+    if (request.is404) handleUnknownRoute(request, reply);
+    else done();
+  });
+
+  // After the credential: who is not let in is told that and nothing else.
+  app.addHook('preValidation', (request, _reply, done) => {
+    done(isDecodable(request.url) ? undefined : invalidRequest('the query is not valid percent-encoded UTF-8'));
+  });
+
+  app.addHook('onSend', (request, reply, _payload, done) => {
+    discardBody(request, reply);
     // Tells a balancer not to send another request on a connection that is about to go.
     if (isShuttingDown()) reply.header('connection', 'close');
     done();
   });
 
   app.addHook('onResponse', (request, reply, done) => {
-    // A connection that was busy when shutdown began is closed by nobody else when it falls idle: its answer may have begun before.
+    // A connection that was busy when shutdown began is closed by nobody else when it falls idle: its answer may have
+    // begun before.
     if (isShuttingDown()) request.raw.socket.destroySoon();
     if (request.log.level === 'debug' || request.log.level === 'trace') logAnswer(request, reply);
     done();

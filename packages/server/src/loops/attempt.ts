@@ -135,7 +135,10 @@ function handlerJob({ job }: HeldJob): HandlerJob {
     retryCount: job.retry_count,
     workflowId: job.workflow_id,
     workflowStep: job.workflow_step_id,
-    payloadText: job.payload,
+    // When it is asked for: with the context of a workflow it can be long, and most handlers look at what is parsed.
+    get payloadText() {
+      return job.payload;
+    },
   };
 }
 

@@ -13,6 +13,7 @@ import { Attempt, type AttemptEnd } from './attempt.js';
 import { OutcomeWriter } from './outcome-writer.js';
 import type { HeldLeases } from './held-leases.js';
 import { marked, StartGate } from './start-gate.js';
+import { UnknownTasks } from './unknown-tasks.js';
 
 /**
  * Runs the jobs of the default queue inside the server, `workers` at a time.
@@ -20,10 +21,11 @@ import { marked, StartGate } from './start-gate.js';
  * A job in hand is: buffered (claimed, not started) → running → settling (its outcome is on its way to the database) →
  * out of hand. It is under a lease from the first to the last, which `HeldLeases` keeps alive.
  *
- * How many to have buffered or running: as many as there are workers, and where handlers are fast, as many as they finish
- * in AHEAD_MS and the time that a claim takes. So claims are few and large under load, however distant the database, and
- * nothing waits here that an idle process elsewhere could run. With those that are settling there are never more than
- * MAX_IN_HAND, nor claims while the outcomes are full: a database that stores no outcomes gets no claims either.
+ * How many to have buffered or running: as many as there are workers, and where handlers are fast, as many as they
+ * finish in AHEAD_MS and the time that a claim takes. So claims are few and large under load, however distant the
+ * database, and nothing waits here that an idle process elsewhere could run. With those that are settling there are
+ * never more than MAX_IN_HAND, nor claims while the outcomes are full: a database that stores no outcomes gets no
+ * claims either.
  */
 export interface WorkerPoolOptions {
   readonly queue: string;
@@ -62,6 +64,7 @@ export class WorkerPool {
   readonly #running = new Set<Attempt>();
   readonly #outcomes: OutcomeWriter;
   readonly #gate: StartGate;
+  readonly #unknownTasks: UnknownTasks;
   #claiming = 0;
   #claimingSlots = 0;
   #dispatching = false;
@@ -80,6 +83,7 @@ export class WorkerPool {
 
   constructor(private readonly options: WorkerPoolOptions) {
     const { settler, heldLeases, logger } = options;
+    this.#unknownTasks = new UnknownTasks(logger);
     const onProgress = (): void => {
       this.#dispatch();
       this.#signalIfQuiet();
@@ -183,7 +187,9 @@ export class WorkerPool {
     this.#dispatch();
   }
 
-  /** Starts what there are workers for. A synchronous handler ends within its start, so this may go through the buffer. */
+  /**
+   * Starts what there are workers for. A synchronous handler ends within its start, so this may go through the buffer.
+   */
   #dispatch(): void {
     if (this.#dispatching) return;
     this.#dispatching = true;
@@ -221,7 +227,10 @@ export class WorkerPool {
     const handler = Object.hasOwn(this.options.handlers, job.task_name)
       ? this.options.handlers[job.task_name]
       : undefined;
-    if (!handler) return this.#outcomes.noHandler(leased);
+    if (!handler) {
+      this.#unknownTasks.meet(job.task_name, job.queue_name);
+      return this.#outcomes.noHandler(leased);
+    }
     const attempt = new Attempt(leased, this.#onEnd);
     this.#running.add(attempt);
     attempt.start(handler, this.options.logger, this.options.maxPayloadBytes);

@@ -8,6 +8,9 @@ export interface CronRow {
   readonly id: string;
   readonly name: string;
   readonly expr: string;
+  readonly timezone: string;
+  /** A bigint, as text. */
+  readonly revision: string;
   readonly task: string;
   readonly queue: string;
   readonly payload: JsonText;
@@ -31,6 +34,8 @@ export const CRON_COLUMNS = columnsOf<CronRow>({
   id: true,
   name: true,
   expr: true,
+  timezone: true,
+  revision: true,
   task: true,
   queue: true,
   payload: true,
@@ -55,6 +60,7 @@ export function toCron(row: CronRow): CronRecord {
     tenant_id: row.tenant,
     name: row.name,
     cron_expr: row.expr,
+    timezone: row.timezone,
     task_name: row.task,
     payload: row.payload,
     queue_name: row.queue,
@@ -74,3 +80,15 @@ export function toCronFiring(row: CronFiringRow): CronFiringRecord {
     job_id: row.job_id,
   };
 }
+
+/** Where a schedule stands among those of its tenant in the order of what fires next. */
+export interface CronDue {
+  /** Null: paused, or past its last occurrence, and so after all others. */
+  readonly at: string | null;
+  readonly id: string;
+}
+
+export const cronDue = ({ enabled, next_run_at, id }: CronRow): CronDue => ({
+  at: enabled ? toInstantOrNull(next_run_at) : null,
+  id,
+});

@@ -17,6 +17,8 @@ export const CHECKS = [
   'workflow_is_in_one_table',
   'ended_workflow_has_no_live_step',
   'running_workflow_goes_on',
+  'step_has_its_context',
+  'context_has_its_workflow',
   'enabled_cron_has_a_next_run',
 ] as const;
 

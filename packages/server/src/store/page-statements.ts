@@ -18,6 +18,8 @@ export interface RecordView {
   readonly columns: readonly string[];
   /** Columns that may be large. */
   readonly bodies: readonly string[];
+  /** A column that says how many bytes belong to the record and are read elsewhere. */
+  readonly bytesElsewhere?: string;
 }
 
 /** A view whose columns are all but its bodies. */
@@ -57,31 +59,45 @@ export interface Sized {
 
 const SMALL_PAGE_BYTES = 128 * 1024;
 
-/** Records of a view in order of id; `walk` finds them. Each says whether it is `whole`. */
+/** What finds the records of a page, in order of id or, if there is a rank, by rank and then id. */
+export interface PageWalk {
+  readonly walk: string;
+  readonly values: unknown[];
+  /** An expression over `w`. */
+  readonly rank?: string;
+}
+
+/** Records of a view; each says whether it is `whole`. */
 export function pageOf(
   view: RecordView,
   statement: string,
   tenant: string,
-  { walk, values }: { walk: string; values: unknown[] },
+  { walk, values, rank }: PageWalk,
   window: ListWindow,
 ): Query {
   const order = window.ascending ? 'ASC' : 'DESC';
   values.push(window.limit, window.offset);
-  const page = `SELECT w.tenant, w.id ${walk} ORDER BY w.id ${order} LIMIT $${values.length - 1} OFFSET $${values.length}`;
-  const stored = view.bodies.map((body) => `coalesce(pg_column_size(r.${body}), 0)`).join(' + ');
+  const [ranked, first] = rank === undefined ? ['', ''] : [`, ${rank} AS rank`, `${rank} ${order}, `];
+  const inOrder = (table: string): string => `${rank === undefined ? '' : `${table}.rank ${order}, `}${table}.`;
+  const page = `SELECT w.tenant, w.id${ranked} ${walk}
+    ORDER BY ${first}w.id ${order} LIMIT $${values.length - 1} OFFSET $${values.length}`;
+  const stored = sumOf(
+    view,
+    view.bodies.map((body) => `pg_column_size(r.${body})`),
+  );
   const bodies = view.bodies.map(
     (body) => `CASE WHEN sized.stored <= ${SMALL_PAGE_BYTES} THEN sized.${body} END AS ${body}`,
   );
   const text = `
     SELECT ${columnsOf('sized', view.columns)}, ${bodies.join(', ')}, sized.stored <= ${SMALL_PAGE_BYTES} AS whole
     FROM (
-      SELECT rec.*, page.id AS place,
-             sum(rec.stored_here) OVER (ORDER BY page.id ${order} ROWS UNBOUNDED PRECEDING) AS stored
+      SELECT rec.*, page.id AS place${rank === undefined ? '' : ', page.rank'},
+             sum(rec.stored_here) OVER (ORDER BY ${inOrder('page')}id ${order} ROWS UNBOUNDED PRECEDING) AS stored
       FROM (${page}) AS page, LATERAL (
         SELECT ${columnsOf('r', [...view.columns, ...view.bodies])}, ${stored} AS stored_here
         FROM ${view.name} r WHERE r.tenant = page.tenant AND r.id = page.id OFFSET 0
       ) AS rec
-    ) AS sized ORDER BY sized.place ${order}`;
+    ) AS sized ORDER BY ${inOrder('sized')}place ${order}`;
   return { tenant, statement: { name: statement, text }, values };
 }
 
@@ -93,7 +109,10 @@ export function recordsOf(
   ids: readonly string[],
   { maxBytes, atLeastOne }: Budget,
 ): Query {
-  const length = view.bodies.map((body) => `coalesce(octet_length(r.${body}::text), 0)`).join(' + ');
+  const length = sumOf(
+    view,
+    view.bodies.map((body) => `octet_length(r.${body}::text)`),
+  );
   const lengthOf = (place: string): string =>
     `coalesce((SELECT ${length} FROM ${view.name} r WHERE r.tenant = $1 AND r.id = ($2::uuid[])[${place}]), 0)`;
   const text = `
@@ -110,6 +129,11 @@ export function recordsOf(
     WHERE ($4::boolean AND measured.before = 0) OR measured.bytes <= $3::int
     ORDER BY measured.place`;
   return { tenant, statement: { name: statement, text }, values: [tenant, uuidArray(ids), maxBytes, atLeastOne] };
+}
+
+function sumOf({ bytesElsewhere }: RecordView, lengths: readonly string[]): string {
+  const all = bytesElsewhere === undefined ? lengths : [...lengths, `r.${bytesElsewhere}`];
+  return all.map((length) => `coalesce(${length}, 0)`).join(' + ');
 }
 
 const columnsOf = (table: string, columns: readonly string[]): string =>

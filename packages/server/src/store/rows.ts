@@ -5,6 +5,7 @@ import {
   type JobStatus,
   type WorkflowStatus,
 } from '@millrace/contract';
+import { composePayload } from '../domain/context.js';
 import type { DeadLetterRecord, Instant, JobRecord, JsonText } from '../domain/records.js';
 
 /** Rows as PostgreSQL gives them ⇄ records as the engine shows them. */
@@ -28,6 +29,8 @@ export interface JobRow {
   readonly delivery_count: number;
   readonly error: string | null;
   readonly result: JsonText | null;
+  /** The version of its workflow's context that goes with the payload. Null: the payload is complete. */
+  readonly context: number | null;
 }
 
 export interface DeadLetterRow {
@@ -76,6 +79,7 @@ export const JOB_COLUMNS = columnsOf<JobRow>({
   idempotency_key: true,
   workflow_id: true,
   step: true,
+  context: true,
   status: true,
   created_at: true,
   scheduled_at: true,
@@ -129,14 +133,15 @@ export function toConfig(text: JsonText | null): JobConfig {
   return text === null ? DEFAULT_JOB_CONFIG : (JSON.parse(text) as JobConfig);
 }
 
-export function toJobRecord(row: JobRow): JobRecord {
+/** `context`: the text of the version that the row names. */
+export function toJobRecord(row: JobRow, context: JsonText | null): JobRecord {
   const scheduledAt = toInstant(row.scheduled_at);
   return {
     id: row.id,
     tenant_id: row.tenant,
     queue_name: row.queue,
     task_name: row.task,
-    payload: row.payload,
+    payload: context === null ? row.payload : composePayload(row.payload, context),
     config: toConfig(row.config),
     metadata: row.metadata ?? '{}',
     status: row.status,

@@ -16,9 +16,9 @@ export interface LogOptions {
 const CENSOR = '[redacted]';
 
 /**
- * Two nets against leaks. Fields whose name says secret are censored where they usually stand; then the finished
- * line is scrubbed of the secrets this process knows and of anything that looks like a password in a URL or a bearer
- * token, because errors and libraries put those into sentences.
+ * Two nets against leaks. Fields whose name says secret are censored where they usually stand; then the values of the
+ * finished line are scrubbed of the secrets this process knows and of anything that looks like a password in a URL, a
+ * bearer token or a JWT, because errors and libraries put those into sentences.
  */
 export function createLogger({ level, format, secrets = [], destination }: LogOptions): Logger {
   const options: LoggerOptions = {

@@ -2,26 +2,53 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import type { Metrics } from './metrics.js';
 
-/** The listener on the metrics port. It serves a single page and needs no framework for that. */
+/**
+ * The listener on the metrics port. It serves a page and two probes, in every mode, and needs no framework for that.
+ */
 export interface MetricsServer {
   readonly port: number;
   readonly stop: () => Promise<void>;
 }
 
+/** What the probes tell, the same as on the port of the API. */
+export interface Probes {
+  readonly health: () => { readonly version: string };
+  readonly ready: () => Promise<boolean>;
+}
+
 export async function startMetricsServer(
   metrics: Metrics,
+  probes: Probes,
   listen: { readonly host: string; readonly port: number },
 ): Promise<MetricsServer> {
-  const server = createServer((request, response) => void answer(metrics, request, response));
+  const server = createServer((request, response) => void answer(metrics, probes, request, response));
   await listening(server, listen);
   const { port } = server.address() as AddressInfo;
   return { port, stop: () => stopped(server) };
 }
 
-async function answer(metrics: Metrics, request: IncomingMessage, response: ServerResponse): Promise<void> {
+async function answer(
+  metrics: Metrics,
+  probes: Probes,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
   const path = (request.url ?? '').split('?', 1)[0];
   const isRead = request.method === 'GET' || request.method === 'HEAD';
-  if (path !== '/metrics' || !isRead) return sendError(response, 404, 'not_found', 'only GET /metrics is served here');
+  switch (isRead ? path : '') {
+    case '/metrics':
+      return sendMetrics(metrics, response);
+    case '/health':
+      return sendBody(response, 200, { status: 'healthy', timestamp: new Date().toISOString(), ...probes.health() });
+    case '/ready':
+      if (await probes.ready()) return sendBody(response, 200, { status: 'ready' });
+      return sendError(response, 503, 'unavailable', 'the server is stopping, or its database is not ready');
+    default:
+      return sendError(response, 404, 'not_found', 'only GET /metrics, /health and /ready are served here');
+  }
+}
+
+async function sendMetrics(metrics: Metrics, response: ServerResponse): Promise<void> {
   let page: string;
   try {
     page = await metrics.text();
@@ -32,9 +59,12 @@ async function answer(metrics: Metrics, request: IncomingMessage, response: Serv
 }
 
 function sendError(response: ServerResponse, status: number, code: string, error: string): void {
-  const body = JSON.stringify({ error, code, timestamp: new Date().toISOString() });
-  send(response, status, 'application/json; charset=utf-8', body);
+  if (code === 'unavailable') response.setHeader('retry-after', '2');
+  sendBody(response, status, { error, code, timestamp: new Date().toISOString() });
 }
+
+const sendBody = (response: ServerResponse, status: number, body: object): void =>
+  send(response, status, 'application/json; charset=utf-8', JSON.stringify(body));
 
 /** Node itself omits the body if the request was a HEAD. */
 function send(response: ServerResponse, status: number, type: string, body: string): void {

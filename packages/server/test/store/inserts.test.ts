@@ -2,17 +2,20 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { allStatements } from '../engine/jobs/plan-kit.js';
 import { cloneDatabase, type TestDatabase } from '../support/database.js';
 
+const OF_STEPS = ['context', 'context_bytes'];
+
 /**
  * Jobs are made by several statements. Each names its columns in the order of the table, and what it leaves out is said
- * here: so whoever adds a column is led to every place that has to know it (see CONTRIBUTING.md, "Adding a field to a job").
+ * here: so whoever adds a column is led to every place that has to know it (see CONTRIBUTING.md, "Adding a field to a
+ * job").
  */
 const LEFT_OUT: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
   jobs: {
-    create_jobs: ['idempotency_key', 'workflow_id', 'step'],
-    create_alike: ['run_at', 'metadata', 'idempotency_key', 'workflow_id', 'step'],
-    create_keyed_jobs: ['workflow_id', 'step'],
-    replay: ['run_at', 'idempotency_key', 'workflow_id', 'step'],
-    fire_crons: ['run_at', 'workflow_id', 'step'],
+    create_jobs: ['idempotency_key', 'workflow_id', 'step', ...OF_STEPS],
+    create_alike: ['run_at', 'metadata', 'idempotency_key', 'workflow_id', 'step', ...OF_STEPS],
+    create_keyed_jobs: ['workflow_id', 'step', ...OF_STEPS],
+    replay: ['run_at', 'idempotency_key', 'workflow_id', 'step', ...OF_STEPS],
+    fire_crons: ['run_at', 'workflow_id', 'step', ...OF_STEPS],
     create_workflows: ['run_at', 'idempotency_key'],
     advance_runs: ['run_at', 'idempotency_key'],
   },

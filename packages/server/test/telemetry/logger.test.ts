@@ -104,6 +104,36 @@ describe('secrets', () => {
     },
   );
 
+  const JWT = 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhY21lIn0.c2lnbmF0dXJlLW9mLXNvbWUtbGVuZ3Ro';
+
+  it.each([
+    ['in a message', (log: Logger) => log.info(`cannot use ${JWT} here`)],
+    ['in a field', (log: Logger) => log.info({ url: `/x?access=${JWT}&y=1`, list: [JWT] }, 'hello')],
+    ['in a key of what a caller sent', (log: Logger) => log.info({ payload: { [JWT]: 1 } }, 'hello')],
+    ['without a signature', (log: Logger) => log.info(`${JWT.split('.').slice(0, 2).join('.')}.`)],
+  ])('that look like a JWT are cut out %s', (_what, write) => {
+    const { log, text, lines } = capture();
+    write(log);
+    expect(text()).toContain('[redacted]');
+    expect(text()).not.toContain('eyJhbGci');
+    expect(lines()).toHaveLength(1);
+  });
+
+  it.each(['message', 'payload', 'warning', 'timestamp', 'stacks'])(
+    'leave the keys, the level and the time alone, even if one is called %s',
+    (secret) => {
+      const { log, lines } = capture({ secrets: [secret, 'time', 'warn', '2026'] });
+      log.warn({ [secret]: `it is ${secret}`, err: new Error(secret) }, `is ${secret} in it?`);
+      expect(lines()[0]).toMatchObject({
+        level: 'warn',
+        time: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/) as unknown,
+        msg: 'is [redacted] in it?',
+        err: { type: 'Error', message: '[redacted]' },
+      });
+      expect(lines()[0]).toHaveProperty(secret);
+    },
+  );
+
   it('leave the rest of the line unchanged, and valid JSON', () => {
     const { log, lines } = capture({ secrets: ['quote"back\\slash'] });
     log.info({ url: 'postgres://app:pw@db:5432/x', n: 1 }, 'say quote"back\\slash, any bearer token will do');
@@ -120,16 +150,26 @@ describe('what callers sent', () => {
   const LENGTH = 64 * 1024;
 
   // A pattern that tries every start with every end would take ten seconds at this length, and days for a whole body.
-  it.each(['x', '://', '://a:', 'a://b:c', 'bearer ', 'bearer', '?password=', ' ', 'x.y-z+'])(
-    'is scrubbed in one pass, however long it is: %j',
-    (piece) => {
-      const { log, text } = capture({ secrets: [PASSWORD] });
-      const startedAt = performance.now();
-      log.info({ payload: piece.repeat(LENGTH / piece.length) }, `the end is postgres://u:${PASSWORD}@h`);
-      expect(performance.now() - startedAt).toBeLessThan(3_000);
-      expect(text()).not.toContain(PASSWORD);
-    },
-  );
+  it.each([
+    'x',
+    '://',
+    '://a:',
+    'a://b:c',
+    'bearer ',
+    'bearer',
+    '?password=',
+    ' ',
+    'x.y-z+',
+    '-eyJ',
+    'eyJa.',
+    '.eyJa.b',
+  ])('is scrubbed in one pass, however long it is: %j', (piece) => {
+    const { log, text } = capture({ secrets: [PASSWORD] });
+    const startedAt = performance.now();
+    log.info({ payload: piece.repeat(LENGTH / piece.length) }, `the end is postgres://u:${PASSWORD}@h`);
+    expect(performance.now() - startedAt).toBeLessThan(3_000);
+    expect(text()).not.toContain(PASSWORD);
+  });
 });
 
 describe('a connection URL', () => {

@@ -41,6 +41,8 @@ const NAMES = [
   'nodejs_gc_duration_seconds histogram',
 ];
 
+const PROBES = { health: () => ({ version: '1.2.3' }), ready: async () => true };
+
 describe('metrics', () => {
   it('have the documented names and types', async () => {
     const page = await metricsFor().text();
@@ -134,7 +136,7 @@ describe('metrics', () => {
 
 describe('the metrics port', () => {
   async function serve(metrics = metricsFor()) {
-    const server = await startMetricsServer(metrics, { host: '127.0.0.1', port: 0 });
+    const server = await startMetricsServer(metrics, PROBES, { host: '127.0.0.1', port: 0 });
     onTestFinished(() => server.stop());
     return { ...server, url: `http://127.0.0.1:${server.port}` };
   }
@@ -156,7 +158,7 @@ describe('the metrics port', () => {
     ['GET', '/api/v1/jobs'],
     ['POST', '/metrics'],
     ['GET', '/metrics/'],
-    ['GET', '/health'],
+    ['GET', '/nowhere'],
   ])('%s %s is a 404 with the usual error body', async (method, path) => {
     const { url } = await serve();
     const response = await fetch(url + path, { method });
@@ -173,12 +175,12 @@ describe('the metrics port', () => {
     await (await fetch(`${url}/metrics`)).text();
     await stop();
     await expect(fetch(`${url}/metrics`)).rejects.toThrow();
-    const again = await startMetricsServer(metricsFor(), { host: '127.0.0.1', port });
+    const again = await startMetricsServer(metricsFor(), PROBES, { host: '127.0.0.1', port });
     await again.stop();
   });
 
   it('reports that its port is taken', async () => {
     const { port } = await serve();
-    await expect(startMetricsServer(metricsFor(), { host: '127.0.0.1', port })).rejects.toThrow('EADDRINUSE');
+    await expect(startMetricsServer(metricsFor(), PROBES, { host: '127.0.0.1', port })).rejects.toThrow('EADDRINUSE');
   });
 });

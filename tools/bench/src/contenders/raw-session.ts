@@ -22,10 +22,6 @@ const { claim } = loadStatements('lease.sql', ['claim']);
 const { settle_bundled } = loadStatements('settle.sql', ['settle_bundled']);
 
 const LEASE_SECS = 300;
-/** More than any claim here returns. */
-const MOST_BYTES = 2 ** 40;
-/** No job was scheduled for later. */
-const NEVER_LATER = 'infinity';
 
 /** Parameters of an insert. It may run any number of times: the ids differ by the time of the statement. */
 export interface PreparedInsert {
@@ -99,8 +95,8 @@ export function prepareClaim(queue: string, ids: readonly string[]): PreparedCla
       int4Array(all(LEASE_SECS)),
       bundle,
       ids.length,
-      MOST_BYTES,
-      NEVER_LATER,
+      CLAIM_BYTES,
+      '-infinity',
       ids.length,
     ],
     settle: [
@@ -119,6 +115,9 @@ export function prepareClaim(queue: string, ids: readonly string[]): PreparedCla
     ],
   };
 }
+
+/** More than any claim here brings. */
+const CLAIM_BYTES = 32 * 1024 * 1024;
 
 /** The settings of the service's own connections, read from one of them so that they always agree. */
 async function hotOptions(url: string): Promise<string> {

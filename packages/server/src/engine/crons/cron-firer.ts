@@ -62,11 +62,13 @@ interface Agenda {
   readonly near: string | null;
 }
 
-type NearRow = [tenant: string, id: string, expr: string, occurrenceMs: number];
+type NearRow = [tenant: string, id: string, revision: number, expr: string, timezone: string, occurrenceMs: number];
 
 interface Due extends FiringDecision {
   readonly tenant: string;
   readonly id: string;
+  /** Of the schedule as it was read: once it is replaced, the decision is void. */
+  readonly revision: number;
   readonly occurrenceMs: number;
   /** When the firing was decided on. */
   readonly decidedMs: number;
@@ -156,16 +158,16 @@ export class CronFirer {
     const planned: Due[] = [];
     const broken: BrokenCron[] = [];
     const known = new Map<string, FiringDecision>();
-    for (const [n, [tenant, id, expr, occurrenceMs]] of rows.entries()) {
+    for (const [n, [tenant, id, revision, expr, timezone, occurrenceMs]] of rows.entries()) {
       if (n % BATCH === BATCH - 1) await nextTurn();
       try {
-        const key = `${occurrenceMs} ${expr}`;
-        const decision = known.get(key) ?? decideFiring(expr, occurrenceMs, seen);
+        const key = `${occurrenceMs} ${timezone} ${expr}`;
+        const decision = known.get(key) ?? decideFiring({ expr, timezone }, occurrenceMs, seen);
         known.set(key, decision);
-        planned.push({ ...decision, tenant, id, occurrenceMs, decidedMs: seen.nowMs });
+        planned.push({ ...decision, tenant, id, revision, occurrenceMs, decidedMs: seen.nowMs });
       } catch (error) {
         if (!(error instanceof UnreadableCron)) throw error;
-        await this.db.run(sql.pause_cron, [tenant, id]);
+        await this.db.run(sql.pause_cron, [tenant, id, revision]);
         broken.push({ id, error, paused: true });
       }
     }
@@ -183,6 +185,7 @@ export class CronFirer {
       Math.min(...due.map(({ decidedMs }) => decidedMs)),
       DECISION_HOLDS_MS,
       CRON_FIRINGS_KEPT,
+      plainArray(due.map(({ revision }) => String(revision))),
     ]);
     this.#intendedAt = performance.now();
     this.#announce(rows.filter((row) => row.enqueued));

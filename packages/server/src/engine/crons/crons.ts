@@ -1,24 +1,41 @@
-import { DEFAULT_JOB_CONFIG } from '@millrace/contract';
-import { nextAfter, nextN, parseCron } from '../../domain/cron-expression.js';
+import { CRON_FIRINGS_KEPT, DEFAULT_JOB_CONFIG } from '@millrace/contract';
+import { isTimeZone, nextAfter, nextN, parseCron, type Timetable } from '../../domain/cron-expression.js';
 import { forbidden, invalidField, MillraceError, notFound } from '../../domain/errors.js';
 import { bucketOf, bucketOfId, idSuffix, isUuid } from '../../domain/ids.js';
-import { toCron, toCronFiring, type CronFiringRow, type CronRow } from '../../store/cron-rows.js';
+import {
+  cronDue,
+  toCron,
+  toCronFiring,
+  type CronDue,
+  type CronFiringRow,
+  type CronRow,
+} from '../../store/cron-rows.js';
 import type { Database, Execute } from '../../store/database.js';
 import {
   countCrons,
   countFirings,
   cronsOf,
   listCrons,
+  listCronsByDue,
   listFirings,
   type CronFilter,
 } from '../../store/list-statements.js';
 import { loadStatements } from '../../store/sql.js';
-import { decodeNumberCursor, encodeNumberCursor, ID_CURSOR, idsOf } from '../shared/cursor.js';
-import { readPage } from '../shared/page.js';
+import type { Counters } from '../shared/counters.js';
+import {
+  decodeDueCursor,
+  decodeNumberCursor,
+  encodeDueCursor,
+  encodeNumberCursor,
+  ID_CURSOR,
+  idsOf,
+} from '../shared/cursor.js';
+import type { Hub } from '../shared/hub.js';
+import { readPage, type Listing } from '../shared/page.js';
 import { random32 } from '../shared/random.js';
 import type { Tenants } from '../shared/tenants.js';
 import type { CronFiringRecord, CronRecord, CronSpec, Instant } from '../../domain/records.js';
-import type { CronsApi, ListQuery, Page } from '../api.js';
+import type { CronListQuery, CronPut, CronsApi, ListQuery, Page } from '../api.js';
 
 /**
  * Schedules as their tenants see them. Occurrences are computed here, starting from the database's time; the statement
@@ -27,10 +44,13 @@ import type { CronsApi, ListQuery, Page } from '../api.js';
 const sql = loadStatements('cron.sql', [
   'cron_clock',
   'create_cron',
+  'put_cron',
+  'put_ended_cron',
   'cron_of_tenant',
   'owner_of_cron',
   'pause_cron',
   'resume_cron',
+  'trigger_cron',
   'delete_cron',
   'delete_firings',
 ]);
@@ -40,17 +60,17 @@ type CronRowNow = CronRow & { readonly now_ms: number };
 export class Crons implements CronsApi {
   constructor(
     private readonly db: Database,
+    private readonly hub: Hub,
+    private readonly counters: Counters,
     private readonly tenants: Tenants,
   ) {}
 
   async create(tenant: string, spec: CronSpec): Promise<string> {
-    const parsed = parseCron(spec.expr);
-    if (!parsed.ok) throw invalidField('cron_expr', parsed.error);
+    checkTimetable(spec, 'cron_expr');
     await this.tenants.register(tenant);
     for (;;) {
-      const [clock] = await this.db.run<{ now_ms: number }>(sql.cron_clock);
-      const first = nextAfter(spec.expr, clock?.now_ms ?? 0);
-      if (first === null) throw invalidField('cron_expr', 'never fires: its last occurrence has passed');
+      const first = nextAfter(spec, await this.#now());
+      if (first === null) throw neverFires('cron_expr');
       const [answer] = await this.db.run<{ ahead: boolean; id: string | null }>(
         sql.create_cron,
         insertValues(tenant, spec, first),
@@ -60,13 +80,32 @@ export class Crons implements CronsApi {
     }
   }
 
+  async put(tenant: string, spec: CronSpec): Promise<CronPut> {
+    checkTimetable(spec, 'cron_expr');
+    await this.tenants.register(tenant);
+    for (;;) {
+      const first = nextAfter(spec, await this.#now());
+      if (first === null) return { id: await this.#putEnded(tenant, spec), created: false };
+      const [put] = await this.db.run<CronPut>(sql.put_cron, insertValues(tenant, spec, first));
+      if (put) return { id: put.id, created: put.created };
+    }
+  }
+
+  async #putEnded(tenant: string, spec: CronSpec): Promise<string> {
+    const [, , priority, ...fields] = insertValues(tenant, spec, 0);
+    const [put] = await this.db.run<{ id: string }>(sql.put_ended_cron, [priority, ...fields]);
+    if (!put) throw neverFires('cron_expr');
+    return put.id;
+  }
+
   async get(tenant: string, id: string): Promise<CronRecord> {
     return toCron(await this.#row(tenant, id));
   }
 
-  async list(tenant: string, query: ListQuery): Promise<Page<CronRecord>> {
+  async list(tenant: string, query: CronListQuery): Promise<Page<CronRecord>> {
     const { createdAfter, createdBefore } = query;
     const filter: CronFilter = { tenant, createdAfter, createdBefore };
+    if (query.byNextRun) return readPage(this.db, query, byDue(filter));
     return readPage<CronRow, string, CronRecord>(this.db, query, {
       list: (window) => listCrons(filter, window),
       count: () => countCrons(filter),
@@ -82,7 +121,7 @@ export class Crons implements CronsApi {
   }
 
   async pause(tenant: string, id: string): Promise<void> {
-    const [paused] = isUuid(id) ? await this.db.run(sql.pause_cron, [tenant, id]) : [];
+    const [paused] = isUuid(id) ? await this.db.run(sql.pause_cron, [tenant, id, null]) : [];
     if (!paused) throw await this.#absent(id);
   }
 
@@ -90,11 +129,22 @@ export class Crons implements CronsApi {
   async resume(tenant: string, id: string): Promise<void> {
     for (;;) {
       const row = await this.#row(tenant, id);
-      const next = row.enabled ? null : nextAfter(row.expr, row.now_ms);
+      const next = row.enabled ? null : nextAfter(row, row.now_ms);
       if (next === null) return;
-      const [resumed] = await this.db.run(sql.resume_cron, [tenant, id, next]);
+      const [resumed] = await this.db.run(sql.resume_cron, [tenant, id, next, row.revision]);
       if (resumed) return;
     }
+  }
+
+  async trigger(tenant: string, id: string): Promise<string> {
+    const values = [tenant, id, idSuffix(0, bucketOf(tenant), random32()), CRON_FIRINGS_KEPT];
+    const [job] = isUuid(id)
+      ? await this.db.run<{ job_id: string; queue: string; priority: number }>(sql.trigger_cron, values)
+      : [];
+    if (!job) throw await this.#absent(id);
+    this.counters.created(tenant, 1);
+    this.hub.announceWork(job.queue, job.priority, null);
+    return job.job_id;
   }
 
   async firings(tenant: string, id: string, query: ListQuery): Promise<Page<CronFiringRecord>> {
@@ -112,7 +162,19 @@ export class Crons implements CronsApi {
 
   async nextRuns(tenant: string, id: string, count: number): Promise<readonly Instant[]> {
     const row = await this.#row(tenant, id);
-    return nextN(row.expr, row.now_ms, count).map((ms) => new Date(ms).toISOString().replace('.000Z', 'Z'));
+    return nextN(row, row.now_ms, count).map(instantText);
+  }
+
+  async preview(timetable: Timetable, count: number): Promise<readonly Instant[]> {
+    checkTimetable(timetable, 'expr');
+    const next = nextN(timetable, await this.#now(), count);
+    if (next.length === 0) throw neverFires('expr');
+    return next.map(instantText);
+  }
+
+  async #now(): Promise<number> {
+    const [clock] = await this.db.run<{ now_ms: number }>(sql.cron_clock);
+    return clock?.now_ms ?? 0;
   }
 
   async #row(tenant: string, id: string): Promise<CronRowNow> {
@@ -127,12 +189,45 @@ export class Crons implements CronsApi {
   }
 }
 
+/**
+ * Large schedules are read again when their turn comes, and may have fired in between: their place on the page is the
+ * one they were first listed at.
+ */
+function byDue(filter: CronFilter): Listing<CronRow, CronDue, CronRecord> {
+  const listed = new Map<string, CronDue>();
+  return {
+    list: (window) => listCronsByDue(filter, window),
+    count: () => countCrons(filter),
+    toItems: (rows) => rows.map(toCron),
+    rowsOf: (rows, budget) => {
+      for (const row of rows) if (!listed.has(row.id)) listed.set(row.id, cronDue(row));
+      return cronsOf(filter.tenant, idsOf(rows), budget);
+    },
+    decodeCursor: decodeDueCursor,
+    encodeCursor: (last) => encodeDueCursor(listed.get(last.id) ?? cronDue(last)),
+  };
+}
+
+/** `field`: what the request calls the expression. */
+function checkTimetable({ expr, timezone }: Timetable, field: string): void {
+  const parsed = parseCron(expr);
+  if (!parsed.ok) throw invalidField(field, parsed.error);
+  if (!isTimeZone(timezone)) {
+    throw invalidField('timezone', 'must be a name of the IANA time zone database, such as Europe/Berlin');
+  }
+}
+
+const neverFires = (field: string): MillraceError => invalidField(field, 'never fires: its last occurrence has passed');
+
+const instantText = (ms: number): Instant => new Date(ms).toISOString().replace('.000Z', 'Z');
+
 async function deleteCron(execute: Execute, tenant: string, id: string): Promise<boolean> {
   const [deleted] = await execute(sql.delete_cron, [tenant, id]);
   if (deleted) await execute(sql.delete_firings, [tenant, id]);
   return deleted !== undefined;
 }
 
+/** In the order of create_cron and put_cron. */
 function insertValues(tenant: string, spec: CronSpec, firstMs: number): unknown[] {
   return [
     idSuffix(0, bucketOf(tenant), random32()),
@@ -141,6 +236,7 @@ function insertValues(tenant: string, spec: CronSpec, firstMs: number): unknown[
     tenant,
     spec.name,
     spec.expr,
+    spec.timezone,
     spec.task,
     spec.queue,
     spec.payload,

@@ -1,11 +1,12 @@
 import type { JobStatus } from '@millrace/contract';
 import { forbidden, notFound } from '../../domain/errors.js';
 import { bucketOfId, isUuid } from '../../domain/ids.js';
-import type { Database } from '../../store/database.js';
+import type { Database, Execute } from '../../store/database.js';
 import { countJobs, jobsOf, listJobs } from '../../store/list-statements.js';
-import { toJobRecord, type JobRow } from '../../store/rows.js';
+import type { JobRow } from '../../store/rows.js';
 import { loadStatements } from '../../store/sql.js';
 import { ID_CURSOR, idsOf } from '../shared/cursor.js';
+import { completeJobs } from '../shared/job-records.js';
 import { readPage } from '../shared/page.js';
 import type { QueueDepth } from '@millrace/contract';
 import type { JobRecord } from '../../domain/records.js';
@@ -39,8 +40,9 @@ export class Reads {
 
   async job(tenant: string, id: string): Promise<JobRecord> {
     if (!isUuid(id)) throw notFound('job');
-    const [row] = await this.db.run<JobRow>(sql.job_of_tenant, [tenant, id]);
-    if (row) return toJobRecord(row);
+    const rows = await this.db.run<JobRow>(sql.job_of_tenant, [tenant, id]);
+    const [job] = await completeJobs(this.db.run, rows);
+    if (job) return job.record;
     throw (await this.owner(id)) ? forbidden('this job belongs to another tenant') : notFound('job');
   }
 
@@ -57,7 +59,10 @@ export class Reads {
       list: (window) => listJobs(filter, window),
       count: () => countJobs(filter),
       rowsOf: (rows, budget) => jobsOf(tenant, idsOf(rows), budget),
-      toItems: (rows) => rows.map(toJobRecord),
+      toItems: async (rows) => {
+        const read: Execute = (statement, values = []) => this.db.read({ tenant, statement, values });
+        return (await completeJobs(read, rows)).map(({ record }) => record);
+      },
       ...ID_CURSOR,
     });
   }

@@ -5,9 +5,10 @@ import { groupBy } from '../../domain/group-by.js';
 import { isTerminal, rank } from '../../domain/job-state.js';
 import { int8Array, textArray, uuidArray } from '../../store/arrays.js';
 import type { Database } from '../../store/database.js';
-import { toJobRecord, type JobRow } from '../../store/rows.js';
+import type { JobRow } from '../../store/rows.js';
 import { loadStatements } from '../../store/sql.js';
 import type { Hub } from '../shared/hub.js';
+import { completeJobs } from '../shared/job-records.js';
 import type { Reads } from './reads.js';
 import type { JobRecord } from '../../domain/records.js';
 
@@ -91,8 +92,9 @@ export class Watcher {
   }
 
   async #watched(tenant: string, jobId: string): Promise<{ record: JobRecord; seq: number } | null> {
-    const [row] = await this.db.run<JobRow & { seq: number }>(sql.watched_job, [tenant, jobId]);
-    return row ? { record: toJobRecord(row), seq: row.seq } : null;
+    const rows = await this.db.run<JobRow & { seq: number }>(sql.watched_job, [tenant, jobId]);
+    const [job] = await completeJobs(this.db.run, rows);
+    return job ? { record: job.record, seq: job.row.seq } : null;
   }
 
   async #unwatch(jobId: string, streamId: string): Promise<void> {
@@ -160,8 +162,7 @@ export class Watcher {
     const seen = int8Array(streams.map((s) => s.seen));
     const rows = await this.db.run<JobRow & { seq: number }>(sql.transitions_since, [...keys, seen]);
     const byJob = groupBy(streams, (stream) => stream.jobId);
-    for (const row of rows) {
-      const record = toJobRecord(row);
+    for (const { row, record } of await completeJobs(this.db.run, rows)) {
       for (const stream of byJob.get(row.id) ?? []) {
         if (row.seq <= stream.seen) continue;
         stream.seen = row.seq;

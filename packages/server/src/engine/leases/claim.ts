@@ -30,6 +30,9 @@ interface ClaimAnswer {
   readonly tasks: string;
   readonly payloads: string;
   readonly optional_fields: string | null;
+  /** Which contexts follow, in JSON; and their texts as one. */
+  readonly context_keys: string | null;
+  readonly contexts: string | null;
 }
 
 export interface Claim {
@@ -181,11 +184,29 @@ function toJobs(queue: string, answer: ClaimAnswer): ClaimedJob[] {
   const tenants = parse<string>(answer.tenants);
   const tasks = parse<string>(answer.tasks);
   const payloads = splitPayloads(answer.payloads);
-  const optionalFields = new Map(parse<OptionalFields>(answer.optional_fields).map((each) => [each.n, each]));
+  const optionalFields = new Map(parse<OptionalFields>(answer.optional_fields).map((fields) => [fields.n, fields]));
+  const contextOf = contextsIn(answer);
   const now = toInstant(answer.now);
-  return ids.map(
-    (id, n) => new ClaimedJob(id, tenants[n]!, queue, tasks[n]!, payloads[n]!, now, optionalFields.get(n + 1)),
-  );
+  return ids.map((id, n) => {
+    const fields = optionalFields.get(n + 1);
+    return new ClaimedJob(id, tenants[n]!, queue, tasks[n]!, payloads[n]!, now, fields, contextOf(fields));
+  });
+}
+
+interface ContextKey {
+  readonly workflow_id: string;
+  readonly version: number;
+}
+
+/** The contexts that came with the jobs: one string each, however many of the jobs receive it. */
+function contextsIn({
+  context_keys: keys,
+  contexts,
+}: ClaimAnswer): (fields: OptionalFields | undefined) => string | null {
+  if (contexts === null) return () => null;
+  const texts = splitPayloads(contexts);
+  const byKey = new Map(parse<ContextKey>(keys).map((key, n) => [`${key.workflow_id}/${key.version}`, texts[n]!]));
+  return (fields) => (fields && fields.context !== null ? byKey.get(`${fields.workflow_id}/${fields.context}`)! : null);
 }
 
 /** No JSON text holds this character: within strings it is escaped, and outside of them it is not white space. */

@@ -1,4 +1,5 @@
 import { DEFAULT_JOB_CONFIG, type JobConfig } from '@millrace/contract';
+import { composePayload } from '../../domain/context.js';
 import { createdAtOf, createdMsOf } from '../../domain/ids.js';
 import { toInstant } from '../../store/rows.js';
 import type { Instant, JobRecord, JsonText } from '../../domain/records.js';
@@ -17,6 +18,8 @@ export interface OptionalFields {
   readonly idempotency_key: string | null;
   readonly workflow_id: string | null;
   readonly step: string | null;
+  /** The version of its workflow's context that goes with the payload. */
+  readonly context: number | null;
 }
 
 const NO_OPTIONAL_FIELDS: OptionalFields = {
@@ -30,6 +33,7 @@ const NO_OPTIONAL_FIELDS: OptionalFields = {
   idempotency_key: null,
   workflow_id: null,
   step: null,
+  context: null,
 };
 
 /**
@@ -47,10 +51,16 @@ export class ClaimedJob implements JobRecord {
     readonly tenant_id: string,
     readonly queue_name: string,
     readonly task_name: string,
-    readonly payload: JsonText,
+    private readonly ownPayload: JsonText,
     readonly started_at: Instant,
     private readonly optional: OptionalFields = NO_OPTIONAL_FIELDS,
+    /** Shared with the other steps of this claim that receive the same. */
+    private readonly context: JsonText | null = null,
   ) {}
+
+  get payload(): JsonText {
+    return this.context === null ? this.ownPayload : composePayload(this.ownPayload, this.context);
+  }
 
   get config(): JobConfig {
     return this.optional.config ?? DEFAULT_JOB_CONFIG;

@@ -28,6 +28,21 @@ export function decodeNumberCursor(cursor: string): number {
   return number;
 }
 
+/** For schedules in the order of what fires next: the instant, or null for those that do not, and then the id. */
+export interface DuePlace {
+  readonly at: string | null;
+  readonly id: string;
+}
+
+export const encodeDueCursor = ({ at, id }: DuePlace): string => encode([at, id]);
+
+export function decodeDueCursor(cursor: string): DuePlace {
+  const [at, id, ...rest] = decode(cursor);
+  if (at !== null && !isInstantText(at)) throw badCursor();
+  if (typeof id !== 'string' || !isUuid(id) || rest.length > 0) throw badCursor();
+  return { at, id };
+}
+
 export interface DeadLetterPosition {
   readonly createdAt: string;
   readonly id: number;
@@ -37,13 +52,15 @@ export const encodeDeadLetterCursor = ({ createdAt, id }: DeadLetterPosition): s
 
 export function decodeDeadLetterCursor(cursor: string): DeadLetterPosition {
   const [createdAt, id, ...rest] = decode(cursor);
-  if (typeof createdAt !== 'string' || !INSTANT.test(createdAt) || Number.isNaN(Date.parse(createdAt)))
-    throw badCursor();
+  if (!isInstantText(createdAt)) throw badCursor();
   if (typeof id !== 'number' || !Number.isSafeInteger(id) || rest.length > 0) throw badCursor();
   return { createdAt, id };
 }
 
-function encode(parts: readonly (string | number)[]): string {
+const isInstantText = (part: unknown): part is string =>
+  typeof part === 'string' && INSTANT.test(part) && !Number.isNaN(Date.parse(part));
+
+function encode(parts: readonly (string | number | null)[]): string {
   return Buffer.from(JSON.stringify(parts)).toString('base64url');
 }
 

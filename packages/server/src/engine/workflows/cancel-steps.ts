@@ -7,8 +7,9 @@ import { cancelWaiting, plainSettlement, runSettle } from '../outcomes/settlemen
 const ROUNDS = 100;
 
 /**
- * Cancels jobs of steps that have not ended, wherever they stand. The caller holds their workflow's lock, so nobody else can end them; but a
- * claim, a retry or a release may move them while we look, so it looks until it has found every one.
+ * Cancels jobs of steps that have not ended, wherever they stand. The caller holds their workflow's lock, so nobody
+ * else can end them; but a claim, a retry or a release may move them while we look, so it looks until it has found
+ * every one.
  */
 export async function cancelAll(
   execute: Execute,

@@ -8,8 +8,8 @@ import { loadStatements } from '../../store/sql.js';
 import type { JsonText, StepSpec } from '../../domain/records.js';
 
 /**
- * What a workflow is made of. The definition never changes, so a process reads and parses it once and keeps it: advancing a
- * workflow of a thousand steps a thousand times must not cost a million.
+ * What a workflow is made of. The definition never changes, so a process reads and parses it once and keeps it:
+ * advancing a workflow of a thousand steps a thousand times must not cost a million.
  */
 const sql = loadStatements('workflows.sql', ['definitions_of']);
 

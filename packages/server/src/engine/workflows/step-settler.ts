@@ -1,9 +1,10 @@
-import { advance, cancelRun, STEP, type StepOutcome } from '../../domain/dag.js';
+import { advance, cancelRun, STEP, type Advance, type StepOutcome } from '../../domain/dag.js';
 import { Batcher } from '../../store/batcher.js';
 import type { Database, Execute } from '../../store/database.js';
 import { loadStatements } from '../../store/sql.js';
 import { AfterCommit } from '../outcomes/after-commit.js';
 import { cancelAll } from './cancel-steps.js';
+import { judgeContexts } from './context-limit.js';
 import type { Definitions, WorkflowKey } from './definitions.js';
 import type { Hub } from '../shared/hub.js';
 import type { Counters } from '../shared/counters.js';
@@ -14,11 +15,12 @@ import type { StepSettling } from '../outcomes/settle.js';
 import { runSettle, type Settlement } from '../outcomes/settlement.js';
 
 /**
- * The end of a step's job, and what follows from it, in one transaction: lock the workflows, settle the jobs, advance each workflow by the
- * rules of domain/dag.ts, enqueue what became ready. Whoever dies in the middle leaves nothing behind, so a workflow never depends on a
- * process that saw a completion living on.
+ * The end of a step's job, and what follows from it, in one transaction: lock the workflows, settle the jobs, advance
+ * each workflow by the rules of domain/dag.ts, enqueue what became ready. Whoever dies in the middle leaves nothing
+ * behind, so a workflow never depends on the survival of a process that saw a completion.
  *
- * Whatever ends a step's job holds its workflow's lock first. That is what makes a join see all its parents, and only once.
+ * Whatever ends a step's job holds its workflow's lock first. That is what makes a join see all its parents, and only
+ * once.
  */
 const sql = loadStatements('workflows.sql', ['lock_runs_of_leases', 'lock_run']);
 
@@ -40,7 +42,7 @@ const BATCH = { maxItems: 500, inFlight: 2, maxWaiting: 100_000, weigh };
 
 export class StepSettler implements StepSettling {
   readonly #batch = new Batcher<Settlement, boolean>(
-    (items) => this.#transaction((run, after) => this.#settle(run, items, after)),
+    (items) => this.#transaction((execute, afterCommit) => this.#settle(execute, items, afterCommit)),
     BATCH,
   );
 
@@ -50,6 +52,7 @@ export class StepSettler implements StepSettling {
     private readonly counters: Counters,
     private readonly definitions: Definitions,
     private readonly defaultQueue: string,
+    private readonly maxContextBytes: number,
   ) {}
 
   /** True if the lease stood and the job has ended. */
@@ -59,55 +62,56 @@ export class StepSettler implements StepSettling {
 
   /** Cancels the job of one step. False: it has ended already. */
   cancelStep(workflow: WorkflowKey, name: string, jobId: string): Promise<boolean> {
-    return this.#transaction(async (run, afterCommit) => {
-      const locked = await this.#lock(run, workflow);
+    return this.#transaction(async (execute, afterCommit) => {
+      const locked = await this.#lock(execute, workflow);
       const step = locked ? stepOf(locked, name) : -1;
       if (locked?.state[step] !== STEP.enqueued) return false;
-      await cancelAll(run, workflow.tenant, [jobId], afterCommit);
-      const change = advance(locked.definition.graph, locked.state, [{ step, outcome: 'cancelled' }]);
-      await this.#follow(run, [{ locked, change, completed: [] }], afterCommit);
+      await cancelAll(execute, workflow.tenant, [jobId], afterCommit);
+      const next = advance(locked.definition.graph, locked.state, [{ step, outcome: 'cancelled' }]);
+      await this.#follow(execute, [unmergedChange(locked, next)], afterCommit);
       return true;
     });
   }
 
   /** False: it has ended already. */
   cancelWorkflow(workflow: WorkflowKey): Promise<boolean> {
-    return this.#transaction(async (run, afterCommit) => {
-      const locked = await this.#lock(run, workflow);
+    return this.#transaction(async (execute, afterCommit) => {
+      const locked = await this.#lock(execute, workflow);
       if (!locked) return false;
-      await this.#follow(run, [{ locked, change: cancelRun(locked.state), completed: [] }], afterCommit);
+      await this.#follow(execute, [unmergedChange(locked, cancelRun(locked.state))], afterCommit);
       return true;
     });
   }
 
   async #settle(execute: Execute, items: readonly Settlement[], afterCommit: AfterCommit): Promise<boolean[]> {
     const held = await this.#lockRunsOf(execute, items);
-    const standing = items.filter((item) => held.has(item.id));
+    const { reports, bytesOf } = judgeContexts(items, ({ id }) => held.get(id)?.locked, this.maxContextBytes);
+    const standing = reports.filter((report) => held.has(report.id));
     const settled = await runSettle(execute, standing, true);
     // In the order of the reports: of two results that were reported together, the later one's keys win.
     settled.sort((a, b) => a.n - b.n);
     for (const row of settled) afterCommit.settled(row);
     // The end of one job can be reported twice at once. The context takes the result that the job took.
     const acted = settled.map((row) => standing[row.n - 1]!);
-    const ends = groupBy(acted, (item) => held.get(item.id)!.locked);
-    const changes = [...ends].map(([locked, items]) =>
+    const byRun = groupBy(acted, (report) => held.get(report.id)!.locked);
+    const changes = [...byRun].map(([locked, ends]) =>
       changeBy(
         locked,
-        items.map((item) => endOf(item, held.get(item.id)!.step)),
+        ends.map((report) => endOf(report, held.get(report.id)!.step, bytesOf(report))),
       ),
     );
     await this.#follow(execute, changes, afterCommit);
     const done = new Set(acted);
-    return items.map((item) => done.has(item));
+    return reports.map((report) => done.has(report));
   }
 
   async #follow(execute: Execute, changes: readonly Change[], afterCommit: AfterCommit): Promise<void> {
     if (changes.length === 0) return;
-    for (const { locked, change } of changes) {
-      const jobs = await jobsOfSteps(execute, locked, change.cancel);
+    for (const { locked, advance } of changes) {
+      const jobs = await jobsOfSteps(execute, locked, advance.cancel);
       await cancelAll(execute, locked.tenant, jobs, afterCommit);
-      if (change.end === null) continue;
-      afterCommit.workflowEnded(locked.tenant, change.end);
+      if (advance.end === null) continue;
+      afterCommit.workflowEnded(locked.tenant, advance.end);
       this.definitions.forget(locked.id);
     }
     await writeRuns(execute, changes, this.defaultQueue, afterCommit);
@@ -148,17 +152,28 @@ export class StepSettler implements StepSettling {
 
 interface Ended extends StepOutcome {
   readonly result: string;
+  /** What it adds to the context. */
+  readonly bytes: number;
 }
 
-const endOf = ({ outcome, result }: Settlement, step: number): Ended => ({
+const endOf = ({ outcome, result }: Settlement, step: number, bytes: number): Ended => ({
   step,
   outcome: outcome as StepOutcome['outcome'],
   result: result ?? '{}',
+  bytes,
 });
 
 function changeBy(locked: LockedRun, ended: readonly Ended[]): Change {
   const completed = ended.filter(({ outcome }) => outcome === 'completed');
-  return { locked, change: advance(locked.definition.graph, locked.state, ended), completed };
+  const contextBytes = completed.reduce((sum, { bytes }) => sum + bytes, locked.context_bytes);
+  return { locked, advance: advance(locked.definition.graph, locked.state, ended), completed, contextBytes };
 }
+
+const unmergedChange = (locked: LockedRun, next: Advance): Change => ({
+  locked,
+  advance: next,
+  completed: [],
+  contextBytes: locked.context_bytes,
+});
 
 const stepOf = ({ definition }: LockedRun, name: string): number => definition.indexOf.get(name) ?? -1;

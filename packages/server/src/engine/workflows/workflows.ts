@@ -1,5 +1,4 @@
 import type { JobStatus, StepStatus } from '@millrace/contract';
-import { withContext } from '../../domain/context.js';
 import { begin, findExcess, STEP, type GraphProblem, type StepLetter } from '../../domain/dag.js';
 import { forbidden, invalidRequest, MillraceError, notFound } from '../../domain/errors.js';
 import { bucketOf, bucketOfId, idSuffix, idsWith, isUuid } from '../../domain/ids.js';
@@ -17,7 +16,7 @@ import type { Counters } from '../shared/counters.js';
 import { readPage } from '../shared/page.js';
 import { random32 } from '../shared/random.js';
 import { currentContexts } from './run-context.js';
-import { stepColumns, stepSuffixes, type StepJob } from './run-writer.js';
+import { shareContext, stepColumns, stepSuffixes, type StepJob } from './run-writer.js';
 import type { StepSettler } from './step-settler.js';
 import type { Tenants } from '../shared/tenants.js';
 import type { JsonText, WorkflowRecord, WorkflowSpec, WorkflowStepRecord } from '../../domain/records.js';
@@ -30,7 +29,7 @@ const sql = loadStatements('workflows.sql', [
   'owner_of_workflow',
 ]);
 
-interface RowAndJobs extends WorkflowRow {
+interface RowAndJobs extends Pick<WorkflowRow, 'tenant' | 'id' | 'definition' | 'state'> {
   /** The text of an array of [step, id, status]; null when there is no job. */
   readonly jobs: string | null;
 }
@@ -118,10 +117,10 @@ export class Workflows implements WorkflowsApi {
   async #insert(items: readonly NewWorkflow[]): Promise<string[]> {
     const begun = items.map((item) => begin(item.definition.graph));
     const suffixes = items.map(({ tenant }, n) => idSuffix(n, bucketOf(tenant), random32()));
+    const contexts = items.map(({ spec }, n) => shareContext(spec.context, begun[n]!.enqueue.length, 1));
     const roots = items.flatMap(({ tenant, spec }, n) =>
       begun[n]!.enqueue.map((step) => {
-        const root = spec.steps[step]!;
-        return { n: n + 1, tenant, workflowId: '', spec: root, payload: withContext(root.payload, spec.context) };
+        return { n: n + 1, tenant, workflowId: '', spec: spec.steps[step]!, context: contexts[n]! };
       }),
     );
     const [row] = await this.deps.db.run<{ prefix: string }>(sql.create_workflows, [
@@ -132,6 +131,8 @@ export class Workflows implements WorkflowsApi {
       jsonArray(items.map((item) => item.spec.context)),
       jsonArray(items.map((item) => item.spec.metadata)),
       textArray(begun.map(({ state }) => state)),
+      int4Array(contexts.map(({ version }) => version)),
+      int4Array(contexts.map(({ text, bytes }) => (text === '{}' ? 0 : bytes))),
       int4Array(roots.map((root) => root.n)),
       textArray(stepSuffixes(roots, items.length)),
       ...stepColumns(roots, this.deps.defaultQueue),
@@ -151,7 +152,7 @@ export class Workflows implements WorkflowsApi {
     }
   }
 
-  async #row<R extends WorkflowRow = WorkflowRow>(
+  async #row<R extends object = WorkflowRow>(
     tenant: string,
     id: string,
     statement: Statement = sql.workflow_of_tenant,

@@ -42,13 +42,15 @@ export class JwtVerifier {
 
   async #check(token: string, digest: string): Promise<Tenant | null> {
     const key = await this.#key;
+    if (!hasCanonicalSignature(token)) return null;
     let claims: { sub?: unknown; exp?: number };
     try {
       ({ payload: claims } = await jwtVerify(token, key, { algorithms: ['HS256'], requiredClaims: ['sub', 'exp'] }));
     } catch {
       return null;
     }
-    if (!isTenantName(claims.sub)) return null;
+    // JSON has numbers that JavaScript takes for infinite, and such a token would never expire.
+    if (!isTenantName(claims.sub) || !Number.isFinite(claims.exp)) return null;
     const principal: Tenant = { kind: 'tenant', tenant: claims.sub };
     this.#remember(digest, { principal, until: Math.min(Date.now() + REMEMBER_MS, (claims.exp ?? 0) * 1000) });
     return principal;
@@ -61,6 +63,15 @@ export class JwtVerifier {
     }
     this.#remembered.set(digest, verified);
   }
+}
+
+/**
+ * Decoders pass over what does not belong to base64url and over bits that mean nothing, so that one signature could be
+ * written in many ways. Only one of them is accepted: a token that was altered is another token.
+ */
+function hasCanonicalSignature(token: string): boolean {
+  const signature = token.slice(token.lastIndexOf('.') + 1);
+  return Buffer.from(signature, 'base64url').toString('base64url') === signature;
 }
 
 /** It becomes the owner of rows, so it must be storable. */

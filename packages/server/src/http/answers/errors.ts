@@ -51,7 +51,6 @@ export function handleError(error: FastifyError | Error, request: FastifyRequest
   }
   if (problem.code === 'unauthorized') reply.header('www-authenticate', 'Bearer');
   if (problem.code === 'unavailable') reply.header('retry-after', RETRY_AFTER_SECS);
-  if (problem.code === 'payload_too_large') discardBody(request, reply);
   sendJson(reply, problem.status, errorBody(problem.code, problem.message, problem.details));
 }
 
@@ -114,9 +113,10 @@ function frameworkMessage(error: FastifyError | Error): string {
   }
 }
 
-/** Refusals of the router, made before any hook ran. */
-export function handleFrameworkError(error: FastifyError, request: FastifyRequest, reply: FastifyReply): void {
+/** Refusals of the router, made where no hook runs. */
+export function handleFrameworkError(error: Error, request: FastifyRequest, reply: FastifyReply): void {
   setCommonHeaders(request, reply);
+  discardBody(request, reply);
   handleError(error, request, reply);
 }
 

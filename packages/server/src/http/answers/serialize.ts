@@ -84,7 +84,8 @@ export function workflowJson(workflow: WorkflowRecord): string {
 export function cronJson(cron: CronRecord): string {
   return (
     `{"id":"${cron.id}","name":${text(cron.name)},"cron_expr":${text(cron.cron_expr)}` +
-    `,"task_name":${text(cron.task_name)},"payload":${cron.payload},"queue_name":${text(cron.queue_name)}` +
+    `,"timezone":${text(cron.timezone)},"task_name":${text(cron.task_name)},"payload":${cron.payload}` +
+    `,"queue_name":${text(cron.queue_name)}` +
     `,"config":${cron.config},"enabled":${cron.enabled},"next_run_at":${plainOrNull(cron.next_run_at)}` +
     `,"last_enqueued_at":${plainOrNull(cron.last_enqueued_at)},"created_at":"${cron.created_at}"` +
     `,"tenant_id":${text(cron.tenant_id)}}`

@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer';
+import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { invalidRequest, MillraceError } from '../../domain/errors.js';
 import { nestingDepth } from '../../domain/raw-json.js';
@@ -15,8 +16,8 @@ import '../types.js';
  */
 const MAX_NESTING = 1000;
 
-/** How much of a body that is too large is still taken off the wire, to be thrown away. */
-const MAX_DISCARDED_BYTES = 64 * 1024 * 1024;
+/** How much of a body that nobody wants is still taken off the wire, to be thrown away. */
+const MAX_DISCARDED_BYTES = 16 * 1024 * 1024;
 
 const BYTE_ORDER_MARK = 0xfeff;
 
@@ -72,15 +73,45 @@ function textOf(bytes: Buffer): string {
 const isTooDeep = (text: string): boolean => text.length > 2 * MAX_NESTING && nestingDepth(text) > MAX_NESTING;
 
 /**
- * Takes the rest of a body that was refused for its size off the wire. Hanging up on a client that is still sending
- * resets the connection, and the answer is lost on its way; past a bound that is what happens.
+ * For an answer that is given before the body has arrived: a refusal, or a route that takes none. Hanging up on a
+ * client that is still sending resets the connection, and the answer is lost on its way. So a rest of some megabytes is
+ * taken off the wire and thrown away, and the connection lives on; where there is more of it, or may be, it is closed.
  */
 export function discardBody({ raw }: FastifyRequest, reply: FastifyReply): void {
-  if (Number(raw.headers['content-length'] ?? 0) > MAX_DISCARDED_BYTES) return;
+  if (raw.complete || !hasBody(raw)) return;
+  if (isAwaited(raw) || Number(raw.headers['content-length'] ?? 0) > MAX_DISCARDED_BYTES) {
+    reply.header('connection', 'close');
+    return;
+  }
   reply.removeHeader('connection');
   let discarded = 0;
   raw.on('data', (chunk: Buffer) => {
     discarded += chunk.length;
     if (discarded > MAX_DISCARDED_BYTES) raw.destroy();
+  });
+}
+
+const hasBody = ({ headers }: IncomingMessage): boolean =>
+  headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
+
+/** Requests whose client waits to be asked for the body. */
+const awaited = new WeakSet<IncomingMessage>();
+
+const isAwaited = (raw: IncomingMessage): boolean => awaited.has(raw);
+
+/**
+ * `Expect: 100-continue`: the body is asked for when it is about to be read, and not before somebody has looked at the
+ * credential and at the load. Node by itself would ask at once.
+ */
+export function registerContinue(app: FastifyInstance, maxBodyBytes: number): void {
+  app.server.on('checkContinue', (request, response) => {
+    awaited.add(request);
+    app.server.emit('request', request, response);
+  });
+  app.addHook('preParsing', ({ raw, method }, reply, _payload, done) => {
+    const declared = Number(raw.headers['content-length'] ?? 0);
+    const isRead = method !== 'GET' && method !== 'HEAD' && declared <= maxBodyBytes;
+    if (isRead && awaited.delete(raw)) reply.raw.writeContinue();
+    done();
   });
 }

@@ -1,7 +1,9 @@
-import type { CreateCron } from '@millrace/contract';
+import { DEFAULT_TIME_ZONE, NAME_MAX_LENGTH, type CreateCron, type PutCron } from '@millrace/contract';
+import { invalidField } from '../../domain/errors.js';
 import { givenJobConfig, resolveJobConfig } from '../../domain/job-config.js';
 import { rawFields } from '../../domain/raw-json.js';
 import type { CronSpec } from '../../domain/records.js';
+import { characterCount, isStorableText } from '../../domain/text.js';
 import { callerText, type InputSettings } from './caller-text.js';
 
 /** A create request that passed validation, as the engine takes it. `raw` is its source text. */
@@ -10,10 +12,23 @@ export function cronSpec(body: CreateCron, raw: string, settings: InputSettings)
   return {
     name: body.name,
     expr: body.cron_expr,
+    timezone: body.timezone ?? DEFAULT_TIME_ZONE,
     task: body.task_name,
     queue: body.queue ?? settings.defaultQueue,
     payload: callerText(body.payload, payloadText, '{}', 'payload', settings),
     config: JSON.stringify(givenJobConfig(body.config)),
     jobConfig: resolveJobConfig(body.config),
   };
+}
+
+/** The same of a request that names the schedule in its path. */
+export function putCronSpec(name: string, body: PutCron, raw: string, settings: InputSettings): CronSpec {
+  if (name.trim() === '') throw invalidField('name', 'must not be blank');
+  if (!isStorableText(name)) throw invalidField('name', 'must not contain NUL characters or lone surrogates');
+  if (characterCount(name) > NAME_MAX_LENGTH)
+    throw invalidField('name', `must have at most ${NAME_MAX_LENGTH} characters`);
+  if (typeof body.name === 'string' && body.name !== name) {
+    throw invalidField('name', 'must be the one in the path, or be left out');
+  }
+  return cronSpec({ ...body, name }, raw, settings);
 }

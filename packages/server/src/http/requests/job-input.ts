@@ -3,6 +3,8 @@ import { invalidField } from '../../domain/errors.js';
 import { parseInstant } from '../../domain/instant.js';
 import { resolveJobConfig } from '../../domain/job-config.js';
 import type { JobSpec } from '../../domain/records.js';
+import { characterCount } from '../../domain/text.js';
+import { headerText } from './headers.js';
 import { callerText, type InputSettings } from './caller-text.js';
 
 /** What of a create request belongs to the caller and is stored as it was sent. */
@@ -30,14 +32,11 @@ export function jobSpec(
   };
 }
 
-/**
- * The client's idempotency key, or null. Header bytes beyond ASCII are taken as Latin-1, byte by byte: that is what
- * browsers send, and two keys that differ on the wire never become one.
- */
+/** The client's idempotency key, or null. It is never a list: a header that is given twice was refused before. */
 export function idempotencyKey(header: string | string[] | undefined): string | null {
-  const key = (Array.isArray(header) ? header.join(', ') : (header ?? '')).trim();
+  const key = headerText('Idempotency-Key', String(header ?? '')).trim();
   if (key === '') return null;
-  if (key.length > IDEMPOTENCY_KEY_MAX_LENGTH) {
+  if (characterCount(key) > IDEMPOTENCY_KEY_MAX_LENGTH) {
     throw invalidField('Idempotency-Key', `must have at most ${IDEMPOTENCY_KEY_MAX_LENGTH} characters`);
   }
   if (key.startsWith(RESERVED_KEY_PREFIX))

@@ -1,8 +1,18 @@
-import { JOB_STATUSES, NEXT_RUNS_LIMITS, ORDERS, PAGE_LIMITS, WORKFLOW_STATUSES } from '@millrace/contract';
+import {
+  NAME_MAX_LENGTH,
+  CRON_ORDERS,
+  DEFAULT_TIME_ZONE,
+  JOB_STATUSES,
+  NEXT_RUNS_LIMITS,
+  ORDERS,
+  PAGE_LIMITS,
+  WORKFLOW_STATUSES,
+} from '@millrace/contract';
 import { invalidField } from '../../domain/errors.js';
 import { parseQueryInstant } from '../../domain/instant.js';
+import type { CronSpec } from '../../domain/records.js';
 import { isStorableText } from '../../domain/text.js';
-import type { JobListQuery, ListQuery, WorkflowListQuery } from '../../engine/api.js';
+import type { CronListQuery, JobListQuery, ListQuery, WorkflowListQuery } from '../../engine/api.js';
 
 /**
  * Query strings are text. Each parameter is read by a rule that is written down here: numbers out of range are
@@ -31,6 +41,19 @@ export function jobListQuery(query: Query): JobListQuery {
 
 export function workflowListQuery(query: Query): WorkflowListQuery {
   return { ...listQuery(query), status: oneOf(query, 'status', WORKFLOW_STATUSES) };
+}
+
+export function cronListQuery(query: Query): CronListQuery {
+  const byNextRun = oneOf(query, 'order_by', CRON_ORDERS) === 'next_run_at ASC';
+  return { ...listQuery(byNextRun ? { ...query, order_by: 'created_at ASC' } : query), byNextRun };
+}
+
+/** The timetable that a preview is asked for. */
+export function previewTimetable(query: Query): Pick<CronSpec, 'expr' | 'timezone'> {
+  const expr = textOf(query, 'expr');
+  if (expr === null) throw invalidField('expr', 'is required');
+  if (expr.length > NAME_MAX_LENGTH) throw invalidField('expr', `must have at most ${NAME_MAX_LENGTH} characters`);
+  return { expr, timezone: textOf(query, 'timezone') ?? DEFAULT_TIME_ZONE };
 }
 
 export const nextRunsCount = (query: Query): number =>

@@ -3,17 +3,24 @@ import {
   Cron,
   CronCreated,
   CronFiringPage,
+  CronListQuery,
+  CronNameParams,
   CronPage,
+  CronPreview,
+  CronPreviewQuery,
+  CronTriggered,
   IdParams,
   ListQuery,
   NextRuns,
   NextRunsQuery,
+  PREVIEW_COUNT,
+  PutCron,
   ref,
 } from '@millrace/contract';
 import type { FastifyInstance } from 'fastify';
 import type { HttpContext } from '../context.js';
-import { cronSpec } from '../requests/cron-input.js';
-import { listQuery, nextRunsCount, type Query } from '../requests/list-parameters.js';
+import { cronSpec, putCronSpec } from '../requests/cron-input.js';
+import { cronListQuery, listQuery, nextRunsCount, previewTimetable, type Query } from '../requests/list-parameters.js';
 import { sendPage } from '../answers/page.js';
 import { sendJson, sendNothing } from '../answers/reply.js';
 import { bodyErrors, described, errors, nothing, TENANT, vital } from './route-docs.js';
@@ -31,7 +38,7 @@ export function cronRoutes(app: FastifyInstance, context: HttpContext): void {
   const { engine } = context;
 
   app.get<{ Querystring: Query }>('/cron', { schema: listSchema }, async (request, reply) => {
-    const query = listQuery(request.query);
+    const query = cronListQuery(request.query);
     const page = await engine.crons.list(request.tenant, query);
     return sendPage(request, reply, context, page, query, { key: 'crons', itemJson: cronJson });
   });
@@ -40,6 +47,20 @@ export function cronRoutes(app: FastifyInstance, context: HttpContext): void {
     const id = await engine.crons.create(request.tenant, cronSpec(request.body, request.rawBody, context));
     reply.header('location', `/api/v1/cron/${id}`);
     return sendJson(reply, 201, `{"cron_id":"${id}"}`);
+  });
+
+  app.get<{ Querystring: Query }>('/cron/preview', { schema: previewSchema }, async (request, reply) => {
+    const next = await engine.crons.preview(previewTimetable(request.query), PREVIEW_COUNT);
+    return sendJson(reply, 200, JSON.stringify({ next }));
+  });
+
+  // The parameter is a name. It is called what the other routes of this path call it, since the API description knows a
+  // path by its shape.
+  app.put<ById & { Body: PutCron }>('/cron/:id', { schema: putSchema }, async (request, reply) => {
+    const spec = putCronSpec(request.params.id, request.body, request.rawBody, context);
+    const { id, created } = await engine.crons.put(request.tenant, spec);
+    reply.header('location', `/api/v1/cron/${id}`);
+    return sendJson(reply, created ? 201 : 200, `{"cron_id":"${id}"}`);
   });
 
   app.get<ById>('/cron/:id', { schema: getSchema }, async (request, reply) =>
@@ -61,6 +82,12 @@ export function cronRoutes(app: FastifyInstance, context: HttpContext): void {
     return sendNothing(reply);
   });
 
+  app.post<ById>('/cron/:id/trigger', { schema: triggerSchema }, async (request, reply) => {
+    const jobId = await engine.crons.trigger(request.tenant, request.params.id);
+    reply.header('location', `/api/v1/jobs/${jobId}`);
+    return sendJson(reply, 201, `{"job_id":"${jobId}"}`);
+  });
+
   app.get<ByIdWithQuery>('/cron/:id/firings', { schema: firingsSchema }, async (request, reply) => {
     const query = listQuery(request.query);
     const page = await engine.crons.firings(request.tenant, request.params.id, query);
@@ -74,13 +101,19 @@ export function cronRoutes(app: FastifyInstance, context: HttpContext): void {
 }
 
 const SHARED = { tags: ['cron'], security: TENANT };
+const LOCATION = { Location: { type: 'string', description: 'Path of the schedule.' } };
 
 const listSchema = {
   ...SHARED,
   operationId: 'listCrons',
   summary: 'List schedules',
-  description: 'Ordered by created_at, then id. `status` and `queue` do not apply.',
-  docs: { querystring: ListQuery, response: { 200: described(ref(CronPage), 'A page.'), ...errors(400, 401, 503) } },
+  description:
+    'Ordered by created_at, then id, or by `order_by=next_run_at ASC`: what fires next first, then id, with ' +
+    'paused and ended schedules last. `status` and `queue` do not apply.',
+  docs: {
+    querystring: CronListQuery,
+    response: { 200: described(ref(CronPage), 'A page.'), ...errors(400, 401, 503) },
+  },
 };
 
 const createSchema = {
@@ -88,16 +121,46 @@ const createSchema = {
   operationId: 'createCron',
   summary: 'Create a schedule',
   description:
-    'It fires first at the next occurrence after its creation. Each occurrence enqueues exactly one job, whatever the ' +
-    'number of servers. Occurrences missed while no server ran collapse into one catch-up.',
+    'It fires first at the next occurrence after its creation. Each occurrence enqueues exactly one job, whatever ' +
+    'the number of servers. Occurrences missed while no server ran collapse into one catch-up.',
   body: ref(CreateCron),
   docs: {
     response: {
-      201: described(ref(CronCreated), 'Created.', {
-        headers: { Location: { type: 'string', description: 'Path of the schedule.' } },
-      }),
+      201: described(ref(CronCreated), 'Created.', { headers: LOCATION }),
       ...bodyErrors(409),
     },
+  },
+};
+
+const putSchema = {
+  ...SHARED,
+  operationId: 'putCron',
+  summary: 'Create or replace the schedule of a name',
+  description:
+    'The path names the schedule, percent-encoded. Creates it, or replaces everything it says; `enabled` stays as ' +
+    'it is. With the same expression and time zone `next_run_at` stays too; otherwise it is the next occurrence of ' +
+    'the new expression, and nothing fires by the old one any more. The same request may be sent again at any time.',
+  body: ref(PutCron),
+  docs: {
+    params: CronNameParams,
+    response: {
+      200: described(ref(CronCreated), 'Replaced.', { headers: LOCATION }),
+      201: described(ref(CronCreated), 'Created.', { headers: LOCATION }),
+      ...bodyErrors(),
+    },
+  },
+};
+
+const previewSchema = {
+  ...SHARED,
+  operationId: 'previewCron',
+  summary: 'Preview an expression',
+  description:
+    'The next five instants at which a schedule with this expression and time zone would fire. Refuses what creating ' +
+    'such a schedule would refuse. Nothing is stored.',
+  docs: {
+    querystring: CronPreviewQuery,
+    response: { 200: described(ref(CronPreview), 'The instants.'), ...errors(400, 401, 503) },
   },
 };
 
@@ -105,6 +168,7 @@ const getSchema = {
   ...SHARED,
   operationId: 'getCron',
   summary: 'Get a schedule',
+  description: 'Its timetable, what it enqueues, and when it fires next.',
   docs: { params: IdParams, response: { 200: described(ref(Cron), 'The schedule.'), ...errors(401, 403, 404, 503) } },
 };
 
@@ -134,13 +198,32 @@ const resumeSchema = {
   docs: { params: IdParams, response: { 204: nothing('Resumed.'), ...bodyErrors(403, 404) } },
 };
 
+const triggerSchema = {
+  ...SHARED,
+  operationId: 'triggerCron',
+  summary: 'Trigger a schedule',
+  description:
+    'Enqueues its job now, beside the timetable: `next_run_at` stays, and the next occurrence gets its own job. A ' +
+    'paused or ended schedule can be triggered too. The firing is recorded with kind `triggered`. Each call enqueues ' +
+    'a job.',
+  docs: {
+    params: IdParams,
+    response: {
+      201: described(ref(CronTriggered), 'Enqueued.', {
+        headers: { Location: { type: 'string', description: 'Path of the job.' } },
+      }),
+      ...bodyErrors(403, 404),
+    },
+  },
+};
+
 const firingsSchema = {
   ...SHARED,
   operationId: 'listCronFirings',
   summary: 'List the firings of a schedule',
   description:
-    'Newest first unless asked otherwise; the newest hundred are remembered. `created_after` and `created_before` apply ' +
-    'to `fired_at`.',
+    'Newest first unless asked otherwise; the newest thousand are remembered. `created_after` and ' +
+    '`created_before` apply to `fired_at`.',
   docs: {
     params: IdParams,
     querystring: ListQuery,
@@ -152,6 +235,7 @@ const nextSchema = {
   ...SHARED,
   operationId: 'listNextRuns',
   summary: 'The next occurrences of a schedule',
+  description: 'Computed from its expression and time zone; of a paused schedule, those it would have if resumed now.',
   docs: {
     params: IdParams,
     querystring: NextRunsQuery,

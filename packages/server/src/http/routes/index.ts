@@ -11,6 +11,8 @@ import { probeRoutes, systemRoutes } from './system.js';
 import { workerRoutes } from './worker.js';
 import { workflowRoutes } from './workflows.js';
 
+export const API_PREFIX = '/api/v1';
+
 type Register = (app: FastifyInstance, context: HttpContext) => void;
 
 const PUBLIC_ROUTES: readonly Register[] = [probeRoutes];
@@ -24,7 +26,10 @@ const TENANT_ROUTES: readonly Register[] = [
 ];
 const WORKER_ROUTES: readonly Register[] = [workerRoutes];
 
-/** Tenant routes and worker routes live in scopes of their own, each behind the hook that knows the caller, and then the door. */
+/**
+ * Tenant routes and worker routes live in scopes of their own, each behind the hook that knows the caller, and then the
+ * door.
+ */
 export function registerRoutes(app: FastifyInstance, context: HttpContext, auth: AuthHooks): void {
   const scope =
     (routes: readonly Register[], hook?: AuthHooks['tenant']) =>
@@ -49,6 +54,6 @@ export function registerRoutes(app: FastifyInstance, context: HttpContext, auth:
       void api.register(scope(WORKER_ROUTES, auth.worker));
       done();
     },
-    { prefix: '/api/v1' },
+    { prefix: API_PREFIX },
   );
 }

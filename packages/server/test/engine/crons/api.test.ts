@@ -37,6 +37,7 @@ describe('creating', () => {
       id,
       name: 'nightly',
       cron_expr: ' 30 3 * * MON-FRI ',
+      timezone: 'UTC',
       task_name: 'report',
       payload: {},
       queue_name: 'reports / täglich',
@@ -98,6 +99,12 @@ describe('creating', () => {
     ['cron_expr', { cron_expr: '* '.repeat(200) }],
     ['payload', { payload: [] }],
     ['payload', { payload: 'x' }],
+    ['timezone', { timezone: 'Mars/Olympus' }],
+    ['timezone', { timezone: '' }],
+    ['timezone', { timezone: '+02:00' }],
+    ['timezone', { timezone: 'PST' }],
+    ['timezone', { timezone: 'Europe/Berlin\0' }],
+    ['timezone', { timezone: 7 }],
     ['queue', { queue: '' }],
     ['queue', { queue: 'x'.repeat(256) }],
     ['queue', { queue: 'a\0b' }],
@@ -230,6 +237,7 @@ describe('isolation', () => {
     ['POST', '/resume'],
     ['GET', '/firings'],
     ['GET', '/next'],
+    ['POST', '/trigger'],
   ] as const;
 
   it.each(routes)('%s /cron/{id}%s', async (method, path) => {
@@ -272,11 +280,13 @@ it('describes its routes', async () => {
     .filter(([path]) => path.startsWith('/api/v1/cron'))
     .map(([path, methods]) => `${Object.keys(methods).sort().join(',')} ${path}`);
   expect(described.sort()).toEqual([
-    'delete,get /api/v1/cron/{id}',
+    'delete,get,put /api/v1/cron/{id}',
+    'get /api/v1/cron/preview',
     'get /api/v1/cron/{id}/firings',
     'get /api/v1/cron/{id}/next',
     'get,post /api/v1/cron',
     'post /api/v1/cron/{id}/pause',
     'post /api/v1/cron/{id}/resume',
+    'post /api/v1/cron/{id}/trigger',
   ]);
 });

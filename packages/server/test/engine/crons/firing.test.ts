@@ -45,7 +45,7 @@ describe('a firing', () => {
       payload: { n: 12345, deep: [1] },
       status: 'pending',
       config: { ...DEFAULT_JOB_CONFIG, priority: 7, timeout_secs: 20, max_retries: 0 },
-      metadata: { cron_id: id, cron_name: 'every "night"' },
+      metadata: { cron_id: id, cron_name: 'every "night"', cron_due_at: occurrence },
       idempotency_key: `millrace:cron:${id}:${occurrence}`,
       workflow_id: null,
       tenant_id: TENANT_A,

@@ -13,6 +13,8 @@ import { connectionOf } from '../../support/pooled.js';
 export interface ShownCron {
   readonly id: string;
   readonly name: string;
+  readonly cron_expr: string;
+  readonly timezone: string;
   readonly enabled: boolean;
   readonly next_run_at: string | null;
   readonly last_enqueued_at: string | null;
@@ -29,6 +31,9 @@ export interface ShownFiring {
 /** What a test does with schedules through the API of one tenant. */
 export interface CronDesk {
   create(fields: object): Promise<string>;
+  put(name: string, fields: object): Promise<string>;
+  /** The id of the job. */
+  trigger(id: string): Promise<string>;
   get(id: string): Promise<ShownCron>;
   act(id: string, what: 'pause' | 'resume'): Promise<void>;
   firings(id: string, query?: string): Promise<ShownFiring[]>;
@@ -46,6 +51,9 @@ export function cronDesk(client: Client): CronDesk {
   return {
     create: async (fields) =>
       (await ok('POST', '/api/v1/cron', { name: `schedule-${++named}`, task_name: 'echo', ...fields })).cron_id,
+    put: async (name, fields) =>
+      (await ok('PUT', `/api/v1/cron/${encodeURIComponent(name)}`, { task_name: 'echo', ...fields })).cron_id,
+    trigger: async (id) => (await ok('POST', `/api/v1/cron/${id}/trigger`)).job_id,
     get: (id) => ok('GET', `/api/v1/cron/${id}`),
     act: (id, what) => ok('POST', `/api/v1/cron/${id}/${what}`),
     firings: async (id, query = '?limit=100') => (await ok('GET', `/api/v1/cron/${id}/firings${query}`)).firings,
@@ -82,6 +90,7 @@ export interface TestFirer {
 export function createFirer(
   database: TestDatabase,
   beforeFiring: () => Promise<void> = async () => undefined,
+  beforePausing: () => Promise<void> = async () => undefined,
 ): TestFirer {
   const logger = createLogger({ level: 'silent', format: 'json' });
   const db = new Database({ ...connectionOf(database.url), maxConnections: 3, logger });
@@ -95,6 +104,7 @@ export function createFirer(
     run: async (...[statement, values]: Parameters<Database['run']>) => {
       statements[statement.name] = (statements[statement.name] ?? 0) + 1;
       if (statement.name === 'fire_crons') await beforeFiring();
+      if (statement.name === 'pause_cron') await beforePausing();
       return db.run(statement, values);
     },
   };

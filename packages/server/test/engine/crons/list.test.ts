@@ -80,3 +80,67 @@ describe('a page', () => {
     async (query) => expect((await a.get(`/api/v1/cron?${query}`)).status).toBe(400),
   );
 });
+
+describe('in the order of what fires next', () => {
+  const next = (page: { crons: any[] }): (string | null)[] =>
+    page.crons.map((each) => (each.enabled ? each.next_run_at : null));
+  const walk = async (query: string): Promise<any[]> => {
+    const seen: any[] = [];
+    for (let cursor = ''; ;) {
+      const page = await list(`?order_by=next_run_at+ASC&${query}${cursor}`);
+      seen.push(...page.crons);
+      if (!page.has_more) return seen;
+      cursor = `&cursor=${page.next_cursor}`;
+    }
+  };
+
+  it('is total, has a cursor, and ends with what is paused', async () => {
+    const soon = ['0 0 * * *', '0 0 1 * *', '0 0 * * *', '30 12 15 * *'];
+    for (const [n, cron_expr] of soon.entries())
+      await a.post('/api/v1/cron', { name: `due-${n}`, cron_expr, task_name: 't' });
+    const all = (await list('?limit=100')).crons;
+    for (const name of ['s03', 's04', 's20', 'due-0'])
+      await a.post(`/api/v1/cron/${all.find((each: Item) => each.name === name).id}/pause`);
+
+    for (const limit of [100, 5, 1]) {
+      const seen = await walk(`limit=${limit}`);
+      expect(seen).toHaveLength(ALL.length + soon.length);
+      expect(new Set(seen.map((each) => each.id)).size).toBe(seen.length);
+      const key = (each: any): string => `${each.enabled ? each.next_run_at : 'z'} ${each.id}`;
+      expect(seen.map(key)).toEqual(seen.map(key).sort());
+      expect(seen.slice(-4).every((each) => !each.enabled)).toBe(true);
+      expect(seen.slice(0, -4).every((each) => each.enabled)).toBe(true);
+    }
+    const page = await list('?order_by=next_run_at ASC&limit=3&include_total=true');
+    expect(page).toMatchObject({ total: ALL.length + soon.length, limit: 3, has_more: true });
+    expect(next(page)[0]).not.toBeNull();
+    expect((await list('?order_by=next_run_at%20ASC&offset=27&limit=100')).crons).toHaveLength(2);
+  });
+
+  it('takes the range by created_at', async () => {
+    const { crons } = await list('?order_by=created_at ASC');
+    const { created_at } = crons[10] as Item;
+    const after = await walk(`limit=4&created_after=${created_at}`);
+    const before = await walk(`limit=4&created_before=${created_at}`);
+    expect(before).toHaveLength(10);
+    expect(after).toHaveLength(crons.length - 10);
+  });
+
+  it('shows each tenant its own', async () => {
+    expect(names((await b.get('/api/v1/cron?order_by=next_run_at ASC')).body)).toEqual(['theirs']);
+  });
+
+  it('has no other direction, and takes no cursor of another order', async () => {
+    const status = async (query: string) => (await a.get(`/api/v1/cron?${query}`)).status;
+    expect(await status('order_by=next_run_at DESC')).toBe(400);
+    expect(await status('order_by=next_run_at')).toBe(400);
+    const other = (await list('?limit=2')).next_cursor;
+    const own = (await list('?limit=2&order_by=next_run_at ASC')).next_cursor;
+    expect(await status(`order_by=next_run_at ASC&cursor=${other}`)).toBe(400);
+    expect(await status(`cursor=${own}`)).toBe(400);
+    expect((await a.get('/api/v1/jobs?order_by=next_run_at ASC')).status).toBe(400);
+    expect((await a.get(`/api/v1/cron/${(await list()).crons[0].id}/firings?order_by=next_run_at ASC`)).status).toBe(
+      400,
+    );
+  });
+});

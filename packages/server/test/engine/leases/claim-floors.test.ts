@@ -1,7 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { ClaimFloors } from '../../../src/engine/leases/claim-floors.js';
 
-/** Where claims of a queue may start. Time stands still here, so what a real queue would show only now and then can be said outright. */
+/**
+ * Where claims of a queue may start. Time stands still here, so what a real queue would show only now and then can be
+ * said outright.
+ */
 const QUEUE = 'q';
 const CLAIMED_MS = Date.parse('2030-01-01T00:00:10.000Z');
 const CLAIMED = '2030-01-01T00:00:10.000Z';

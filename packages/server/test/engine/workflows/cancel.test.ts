@@ -108,7 +108,8 @@ describe('cancelling while steps end', () => {
     for (let round = 0; round < 120; round++) {
       const id = await mine.create(GRAPH);
       const roots = await Promise.all(['a', 'b', 'e'].map((name) => remote.take(id, name)));
-      // Reports and cancellation start some turns of the event loop apart, so that each gets ahead of the others now and then.
+      // Reports and cancellation start some turns of the event loop apart, so that each gets ahead of the others now
+      // and then.
       const later = async <T>(turns: number, act: () => Promise<T>): Promise<T> => {
         for (let n = 0; n < turns; n++) await turn();
         return act();

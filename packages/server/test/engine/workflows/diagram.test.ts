@@ -55,7 +55,10 @@ describe('the diagram of a workflow', async () => {
   });
 
   const name = (n: number, filler: string): string => `${n}`.padStart(3, '0').padEnd(255, filler);
-  /** As many steps and dependencies as a workflow may have: each step but the first depends on up to 21 of those before it. */
+  /**
+   * As many steps and dependencies as a workflow may have: each step but the first depends on up to 21 of those before
+   * it.
+   */
   const largest = (nameOf: (n: number) => string): object[] => {
     let left = WORKFLOW_MAX_DEPENDENCIES;
     return Array.from({ length: WORKFLOW_STEP_LIMITS.maximum }, (_, n) => {

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { chooser, graphs } from './graphs.js';
 import { expectLegal } from './invariants.js';
-import { polls, hand, step } from './kit.js';
+import { completeJob, hand, ok, polls, step, type Hand } from './kit.js';
 import { Model, type ModelStep } from './model.js';
 import { usePair } from './pair.js';
 
@@ -13,6 +13,16 @@ describe('random graphs', async () => {
   const theirs = polls(two.a);
   const remotes = [hand(one.worker), hand(two.worker)];
   const RUNS = { numRuns: 60, endOnFailure: true };
+
+  interface Holding {
+    readonly taker: Hand;
+    readonly context: Readonly<Record<string, unknown>>;
+  }
+
+  /** Numbers that do not compress well, so many of them. */
+  const LENGTHS = [0, 3, 40, 1_000].map((count) => Array.from({ length: count }, () => Math.random()));
+  const failJob = (worker: typeof one.worker, id: string, token: string) =>
+    worker.post(`/api/v1/jobs/${id}/fail`, { lease_token: token, error: 'it broke', retryable: false });
 
   const create = (steps: readonly ModelStep[]): Promise<string> =>
     mine.create(steps.map(({ name, dependsOn, policy }) => step(name, dependsOn, { on_failure: policy })));
@@ -35,14 +45,15 @@ describe('random graphs', async () => {
         const choose = chooser(gen);
         const model = new Model(steps);
         const id = await create(steps);
-        const held = new Map<string, (typeof remotes)[number]>();
+        const held = new Map<string, Holding>();
         const everHeld: string[] = [];
         const context: Record<string, unknown> = {};
         while (model.status() === 'running') {
           const taker = choose.one(remotes);
           for (const name of await taker.held(id)) {
             if (held.has(name)) continue;
-            held.set(name, taker);
+            // It became ready by what happened last, and receives the context of that moment, whenever it is looked at.
+            held.set(name, { taker, context: { ...context } });
             everHeld.push(name);
           }
           expect([...held.keys()].sort()).toEqual(model.live().sort());
@@ -53,12 +64,16 @@ describe('random graphs', async () => {
           }
           const name = choose.one([...held.keys()]);
           const outcome = choose.outcome();
-          const keeper = held.get(name)!;
+          const holding = held.get(name)!;
           held.delete(name);
-          if (outcome === 'completed') await keeper.complete(id, name, { last: name });
-          else if (outcome === 'failed') await keeper.fail(id, name);
-          else await keeper.take(id, name).then(() => theirs.cancelJob(id, name));
-          if (outcome === 'completed') Object.assign(context, { last: name, [name]: { last: name } });
+          const { job, lease_token: token } = await holding.taker.take(id, name);
+          expect(job.payload._context).toEqual(holding.context);
+          // Of lengths that are copied into payloads, stored apart, and left behind until they are needed.
+          const result = { last: name, text: choose.one(LENGTHS).map(String).join('') };
+          if (outcome === 'completed') ok(await completeJob(choose.one([one, two]).worker, job.id, token, result));
+          else if (outcome === 'failed') ok(await failJob(one.worker, job.id, token));
+          else await theirs.cancelJob(id, name);
+          if (outcome === 'completed') Object.assign(context, { ...result, [name]: result });
           model.end([{ name, outcome }]);
           await expectAgreement(id, model);
           expect((await mine.get(id)).context).toEqual(context);

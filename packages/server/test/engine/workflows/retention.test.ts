@@ -37,9 +37,10 @@ describe('retention of one hour', async () => {
   it('removes an ended workflow with the jobs of its steps, by the end of the workflow and not of the steps', async () => {
     const [old, late] = [await mine.create(chain('x', 'y')), await mine.create(chain('x', 'y'))];
     const [oldJob, lateJob] = [await mine.jobId(old, 'x'), await mine.jobId(late, 'x')];
-    await remote.complete(old, 'x');
+    await remote.complete(old, 'x', { text: 'x'.repeat(1000) });
     await remote.complete(old, 'y');
     await remote.complete(late, 'x', { kept: true });
+    expect(await database.query('SELECT FROM millrace.workflow_contexts')).toHaveLength(1);
     await clock.advance(3_500);
     await remote.complete(late, 'y');
     await clock.advance(500);
@@ -54,8 +55,9 @@ describe('retention of one hour', async () => {
     expect(await statusOf(late)).toBe(404);
     const left = await database.query(`
       SELECT (SELECT count(*)::int FROM millrace.workflows) AS workflows, (SELECT count(*)::int FROM millrace.workflow_ends) AS ends,
-             (SELECT count(*)::int FROM millrace.jobs) AS jobs, (SELECT count(*)::int FROM millrace.done) AS done`);
-    expect(left).toEqual([{ workflows: 0, ends: 0, jobs: 0, done: 0 }]);
+             (SELECT count(*)::int FROM millrace.jobs) AS jobs, (SELECT count(*)::int FROM millrace.done) AS done,
+             (SELECT count(*)::int FROM millrace.workflow_contexts) AS contexts`);
+    expect(left).toEqual([{ workflows: 0, ends: 0, jobs: 0, done: 0, contexts: 0 }]);
   });
 
   it('leaves a workflow that goes on alone, with steps that ended long ago and results nobody has used yet', async () => {

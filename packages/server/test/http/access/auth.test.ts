@@ -1,3 +1,4 @@
+import { createHmac } from 'node:crypto';
 import { SignJWT, UnsecuredJWT, generateKeyPair } from 'jose';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { JOB_ID, JWT_SECRET, KEY_A, KEY_B, startApp, useApp, WORKER_TOKEN } from '../harness.js';
@@ -72,6 +73,29 @@ describe('credentials', async () => {
   it('checks the token before the body', async () => {
     const reply = await as('wrong').post('/api/v1/jobs', '{"broken');
     expect(reply.status).toBe(401);
+  });
+
+  it('takes a signature in one spelling only', async () => {
+    const token = await sign({ sub: 'acme', exp: now() + 60 });
+    expect((await as(token).get('/api/v1/jobs')).status).toBe(200);
+    const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
+    // The last of 43 characters stands for four bits; the other two of it mean nothing.
+    const last = alphabet.indexOf(token.at(-1)!);
+    for (const other of [1, 2, 3].map((bits) => alphabet[(last & ~3) | ((last + bits) & 3)]!)) {
+      expect((await as(token.slice(0, -1) + other).get('/api/v1/jobs')).status).toBe(401);
+    }
+    for (const more of ['=', 'A', '!', '==', '.'])
+      expect((await as(token + more).get('/api/v1/jobs')).status).toBe(401);
+  });
+
+  it.each(['1e309', '9e999'])('refuses a token that never expires: %s', async (exp) => {
+    const part = (json: string): string => Buffer.from(json).toString('base64url');
+    const text = `${part('{"alg":"HS256"}')}.${part(`{"sub":"acme","exp":${exp}}`)}`;
+    const signature = createHmac('sha256', JWT_SECRET).update(text).digest('base64url');
+    expect((await as(`${text}.${signature}`).get('/api/v1/jobs')).status).toBe(401);
+    const distant = `${part('{"alg":"HS256"}')}.${part('{"sub":"acme","exp":1e300}')}`;
+    const valid = createHmac('sha256', JWT_SECRET).update(distant).digest('base64url');
+    expect((await as(`${distant}.${valid}`).get('/api/v1/jobs')).status).toBe(200);
   });
 
   it('never reads the body of an unknown caller', async () => {

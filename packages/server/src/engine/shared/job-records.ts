@@ -1,0 +1,53 @@
+import type { JobRecord, JsonText } from '../../domain/records.js';
+import { int4Array, uuidArray } from '../../store/arrays.js';
+import type { Execute } from '../../store/database.js';
+import { toJobRecord, type JobRow } from '../../store/rows.js';
+import { loadStatements } from '../../store/sql.js';
+
+/**
+ * Rows of jobs to records, whose payloads are complete: where the context of a step is stored apart, it is read here,
+ * each version once, however many rows name it.
+ */
+const sql = loadStatements('workflows.sql', ['contexts_of_steps']);
+
+interface ContextRow {
+  readonly workflow_id: string;
+  readonly version: number;
+  readonly context: JsonText;
+}
+
+export interface ReadJob<Row extends JobRow> {
+  readonly row: Row;
+  readonly record: JobRecord;
+}
+
+/**
+ * A row whose context is gone is left out: retention removed its workflow, and the job with it, since the row was read.
+ */
+export async function completeJobs<Row extends JobRow>(
+  execute: Execute,
+  rows: readonly Row[],
+): Promise<ReadJob<Row>[]> {
+  const contexts = await readContexts(execute, rows);
+  return rows.flatMap((row) => {
+    if (row.context === null) return [{ row, record: toJobRecord(row, null) }];
+    const context = contexts.get(keyOf(row.workflow_id, row.context));
+    return context === undefined ? [] : [{ row, record: toJobRecord(row, context) }];
+  });
+}
+
+const keyOf = (workflowId: string | null, version: number): string => `${workflowId}/${version}`;
+
+async function readContexts(execute: Execute, rows: readonly JobRow[]): Promise<ReadonlyMap<string, JsonText>> {
+  const named = new Map<string, { readonly workflowId: string | null; readonly version: number }>();
+  for (const { workflow_id: workflowId, context: version } of rows) {
+    if (version !== null) named.set(keyOf(workflowId, version), { workflowId, version });
+  }
+  if (named.size === 0) return new Map();
+  const asked = [...named.values()];
+  const found = await execute<ContextRow>(sql.contexts_of_steps, [
+    uuidArray(asked.map(({ workflowId }) => workflowId)),
+    int4Array(asked.map(({ version }) => version)),
+  ]);
+  return new Map(found.map(({ workflow_id: workflowId, version, context }) => [keyOf(workflowId, version), context]));
+}
