@@ -21,9 +21,9 @@ export const CRON_FIRINGS_KEPT = 1_000;
 export const DEFAULT_TIME_ZONE = 'UTC';
 
 const TIME_ZONE =
-  'IANA name of the time zone that the expression is meant in; case does not matter. If the hour is fixed, a time that ' +
-  'a clock change skips fires at the change, and one that it repeats fires once; if every hour matches, the schedule ' +
-  'follows elapsed time.';
+  'IANA name of the time zone that the expression is meant in; case does not matter. If the hour is fixed, a time ' +
+  'that a clock change skips fires at the change, and one that it repeats fires once; if every hour matches, the ' +
+  'schedule follows elapsed time.';
 
 const CRON_EXPR =
   'Crontab expression: 5 fields; 6 with the seconds first; 7 with the seconds first and the year last; or a nickname ' +

@@ -1,7 +1,8 @@
 /**
  * Stopping, in two phases. First everything that serves somebody drains, all at once and within one deadline: no new
- * requests, no new claims, what is under way finishes. Then everything stops, the last started first. A start that fails
- * half-way stops what it had started. Whatever fails on the way, everything is stopped; then the failure is thrown.
+ * requests, no new claims, what is under way finishes. Then everything stops, the last started first. A start that
+ * fails half-way stops what it had started. Whatever fails on the way, everything is stopped; then the failure is
+ * thrown.
  */
 export class Lifecycle {
   readonly #drains: ((graceMs: number) => Promise<void>)[] = [];

@@ -27,6 +27,7 @@ async function run(options: Options): Promise<Run> {
       machine: machineFacts(postgres.version, redis?.version ?? null, loadBefore),
       postgresSettings: postgres.settings,
       scale: options.scale,
+      cases: options.cases,
       results,
       judged: judge(results),
       seconds: Math.round((performance.now() - startedAt) / 1000),

@@ -16,6 +16,8 @@ export const USAGE = `npm run bench -- [flags]
   --quick            a short run of less than two minutes; shows that everything works, proves little
   --only CASE,...    only some of: ${CASE_NAMES.join(', ')}
   --rounds N         how often to repeat each case (default ${FULL.rounds}, with --quick ${QUICK.rounds})
+  --growth PERCENT   how far the case growth goes, in percent of its full sizes (default 100); with --quick the
+                     sizes are smaller by themselves
   --json             print the results as JSON instead of tables
   --publish          write docs/performance* and tools/bench/results/latest.json; the default for a full run
   --no-publish       do not write them after a full run
@@ -33,6 +35,7 @@ const FLAGS = {
   tiny: { type: 'boolean', default: false },
   only: { type: 'string' },
   rounds: { type: 'string' },
+  growth: { type: 'string' },
   json: { type: 'boolean', default: false },
   publish: { type: 'boolean' },
   'no-publish': { type: 'boolean' },
@@ -45,7 +48,9 @@ export function parseOptions(argv: readonly string[]): Options {
   const base = values.quick || values.tiny ? QUICK : FULL;
   const rounds = values.rounds === undefined ? base.rounds : wholeNumber('rounds', values.rounds, MAX_ROUNDS, 1);
   const isWhole = base === FULL && values.only === undefined;
-  const scale = { ...(values.tiny ? shrunk(base) : base), rounds, heavyRounds: Math.min(rounds, base.heavyRounds) };
+  const percent = values.growth === undefined ? 100 : wholeNumber('growth', values.growth, 100, 1);
+  const sized = grownTo(values.tiny ? shrunk(base) : base, percent);
+  const scale = { ...sized, rounds, heavyRounds: Math.min(rounds, base.heavyRounds) };
   return {
     scale,
     cases: values.only === undefined ? CASE_NAMES : readCases(values.only),
@@ -59,6 +64,12 @@ function readCases(text: string): readonly CaseName[] {
   const unknown = asked.find((name) => !CASE_NAMES.includes(name as CaseName));
   if (unknown !== undefined) throw new UsageError(`there is no case ${unknown}; there are ${CASE_NAMES.join(', ')}`);
   return CASE_NAMES.filter((name) => asked.includes(name));
+}
+
+function grownTo(scale: Scale, percent: number): Scale {
+  const { many, ...rest } = scale.growth;
+  const sizes = Object.entries(many).map(([axis, size]) => [axis, Math.max(1, Math.round((size * percent) / 100))]);
+  return { ...scale, growth: { ...rest, many: Object.fromEntries(sizes) as typeof many } };
 }
 
 function shrunk(scale: Scale): Scale {

@@ -1,3 +1,5 @@
+import type { GrowthScale } from './cases/growth/axes.js';
+
 /** How much work a run does: the only difference between a full run and a quick one. */
 export interface Scale {
   readonly form: 'full' | 'quick';
@@ -22,6 +24,7 @@ export interface Scale {
     readonly historySome: number;
     readonly historyMany: number;
   };
+  readonly growth: GrowthScale;
   /** How long a rate over HTTP is measured. */
   readonly windowMs: number;
   readonly warmupMs: number;
@@ -51,6 +54,20 @@ export const FULL: Scale = {
     historySome: 1_000_000,
     historyMany: 5_000_000,
   },
+  growth: {
+    steps: ['few', 'some', 'many'],
+    many: {
+      tenants: 100_000,
+      'active-tenants': 100_000,
+      queues: 10_000,
+      priorities: 100_000,
+      scheduled: 5_000_000,
+      finished: 20_000_000,
+    },
+    drained: 100_000,
+    leases: 5_000,
+    expired: 200_000,
+  },
   windowMs: 5_000,
   warmupMs: 2_000,
   latencySamples: 1_000,
@@ -77,6 +94,20 @@ export const QUICK: Scale = {
     history: 10_000,
     historySome: 50_000,
     historyMany: 150_000,
+  },
+  growth: {
+    steps: ['few', 'many'],
+    many: {
+      tenants: 2_000,
+      'active-tenants': 2_000,
+      queues: 200,
+      priorities: 2_000,
+      scheduled: 50_000,
+      finished: 100_000,
+    },
+    drained: 10_000,
+    leases: 1_000,
+    expired: 10_000,
   },
   windowMs: 800,
   warmupMs: 400,

@@ -100,7 +100,8 @@ WHERE counted.enqueued = 0 OR counted.enqueued <> counted.live;
 
 -- name: step_has_its_context
 -- What a job, a run or an end of a workflow names must be there.
-SELECT j.tenant || '/' || j.id AS subject, format('names version %s of a context that is not stored', j.context) AS finding
+SELECT j.tenant || '/' || j.id AS subject,
+       format('names version %s of a context that is not stored', j.context) AS finding
 FROM millrace.jobs j
 WHERE j.context IS NOT NULL AND NOT EXISTS (
   SELECT FROM millrace.workflow_contexts c WHERE c.workflow_id = j.workflow_id AND c.version = j.context

@@ -12,7 +12,8 @@ WITH clock AS MATERIALIZED (
   SELECT now() AS now, millrace.id_prefix(now()) AS prefix
 ), input AS MATERIALIZED (
   SELECT (clock.prefix || suffix)::uuid AS id, clock.now, ($1::text[])[kind] AS tenant, ($2::text[])[kind] AS queue,
-         ($3::text[])[kind] AS task, ($4::int[])[kind] AS priority, ($5::json[])[kind] AS config, run_at, payload, metadata, size
+         ($3::text[])[kind] AS task, ($4::int[])[kind] AS priority, ($5::json[])[kind] AS config, run_at, payload,
+         metadata, size
   FROM clock, unnest($6::text[], $7::int[], $8::timestamptz[], $9::json[], $10::json[], $11::int[])
     AS given (suffix, kind, run_at, payload, metadata, size)
 ), stored AS (
@@ -48,7 +49,8 @@ WITH clock AS MATERIALIZED (
   SELECT now() AS now, millrace.id_prefix(now()) AS prefix
 ), input AS MATERIALIZED (
   SELECT (clock.prefix || suffix)::uuid AS id, clock.now, ($1::text[])[kind] AS tenant, ($2::text[])[kind] AS queue,
-         ($3::text[])[kind] AS task, ($4::int[])[kind] AS priority, ($5::json[])[kind] AS config, run_at, payload, metadata, size, key
+         ($3::text[])[kind] AS task, ($4::int[])[kind] AS priority, ($5::json[])[kind] AS config, run_at, payload,
+         metadata, size, key
   FROM clock, unnest($6::text[], $7::int[], $8::timestamptz[], $9::json[], $10::json[], $11::int[], $12::text[])
     AS given (suffix, kind, run_at, payload, metadata, size, key)
 ), won AS (

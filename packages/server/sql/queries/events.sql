@@ -12,9 +12,10 @@ SELECT rec.tenant, rec.id, rec.queue, rec.task, rec.payload, rec.config, rec.met
 FROM millrace.job_records rec WHERE rec.tenant = $1 AND rec.id = $2;
 
 -- name: transitions_since
--- News of the watched jobs of this process, each with its whole job. The cursor is kept a job, not overall: the
+-- News of the watched jobs of this process, each with its whole job. The cursor is kept per job, not overall: the
 -- transitions of one job commit in order, those of different jobs need not.
-SELECT t.seq::float8 AS seq, j.tenant, j.id, j.queue, j.task, j.payload, j.config, j.metadata, j.idempotency_key, j.workflow_id, j.step, j.created_at,
+SELECT t.seq::float8 AS seq, j.tenant, j.id, j.queue, j.task, j.payload, j.config, j.metadata, j.idempotency_key,
+       j.workflow_id, j.step, j.created_at,
        t.status, coalesce(t.scheduled_at, j.run_at, j.created_at) AS scheduled_at, t.started_at,
        CASE WHEN t.status IN ('completed', 'failed', 'cancelled') THEN t.at END AS completed_at,
        t.retry_count, t.delivery_count, t.error, t.result, j.context
@@ -27,7 +28,8 @@ ORDER BY t.seq;
 -- Where the watched jobs stand, to find out whether anything was missed.
 SELECT rec.id, rec.status, rec.delivery_count
 FROM unnest($1::text[], $2::uuid[]) AS watched (tenant, id), LATERAL (
-  SELECT r.id, r.status, r.delivery_count FROM millrace.job_records r WHERE r.tenant = watched.tenant AND r.id = watched.id OFFSET 0
+  SELECT r.id, r.status, r.delivery_count FROM millrace.job_records r
+  WHERE r.tenant = watched.tenant AND r.id = watched.id OFFSET 0
 ) AS rec;
 
 -- name: unwatch

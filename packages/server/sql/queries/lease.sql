@@ -1,7 +1,7 @@
 -- Plans. These statements run under one plan, made once, whatever the tables hold at that moment, so their shape must
 -- leave no choice: a row that is looked up by key stands in a LATERAL subquery with OFFSET 0 (which can only be a loop
 -- over an index), and a row that is changed is found by `= ANY (ids)` and then hashed against what was given. See
--- HOT_SETTINGS in src/store/database.ts.
+-- HOT_SETTINGS in src/store/session.ts.
 
 -- name: claim
 -- Takes the first due jobs of a queue ($7 of them at most), skipping what others are taking, and puts the k-th under
@@ -15,15 +15,15 @@
 -- A claim brings no more than $8 bytes of jobs, but always the first one. `cut` says that bytes ended it: there is
 -- more. What was locked and is not taken is free again at the commit.
 -- One row comes back, because unpacking hundreds costs the server more than the claim itself: one array per column, in
--- claim order, caller JSON as text; and what most jobs do not have (`optional_fields`) by name, only for those that have
--- it. An instant that is the one in the id is not said again. Payloads come one after the other with a character
+-- claim order, caller JSON as text; and what most jobs do not have (`optional_fields`) by name, only for those that
+-- have it. An instant that is the one in the id is not said again. Payloads come one after the other with a character
 -- between them that no JSON text holds: an answer is then as long as what is stored, whatever they hold. Contexts that
 -- are stored apart come likewise, each once, however many of the jobs name it; in $8 it counts for every one of them.
 -- RETURNING keeps no order, hence the numbering.
 -- A pool may start the first $10 at once, up to the first that was lost with its process before; a mark says so if
 -- there are more (docs/adr/0016-unstarted-jobs.md).
-WITH lane AS MATERIALIZED (
-  SELECT * FROM unnest($2::int[], $3::timestamptz[]) AS given (priority, floor)
+WITH floor AS MATERIALIZED (
+  SELECT * FROM unnest($2::int[], $3::timestamptz[]) AS given (priority, since)
 ), due AS MATERIALIZED (
   SELECT row_number() OVER (ORDER BY priority DESC, scheduled_at, id) AS n, found.*
   FROM (
@@ -39,13 +39,13 @@ WITH lane AS MATERIALIZED (
     UNION ALL
     SELECT * FROM (
       SELECT ahead.*
-      FROM (SELECT * FROM lane ORDER BY priority DESC) AS lane,
+      FROM (SELECT * FROM floor ORDER BY priority DESC) AS floor,
       LATERAL (
         SELECT r.ctid AS place, r.priority, r.scheduled_at, r.retry_count, r.delivery_count, r.id, r.tenant,
                r.workflow_id, r.error, r.size, false AS later
         FROM millrace.ready r
-        WHERE r.queue = $1 AND r.later IS NULL AND r.priority = lane.priority
-          AND r.scheduled_at >= lane.floor AND r.scheduled_at <= now()
+        WHERE r.queue = $1 AND r.later IS NULL AND r.priority = floor.priority
+          AND r.scheduled_at >= floor.since AND r.scheduled_at <= now()
         ORDER BY r.scheduled_at, r.id
         LIMIT $7::int
         FOR UPDATE SKIP LOCKED
@@ -68,8 +68,8 @@ WITH lane AS MATERIALIZED (
   FROM (SELECT n, sum(size) OVER (ORDER BY n) AS bytes FROM due WHERE size IS NOT NULL) AS large
   WHERE bytes > $8::bigint AND n > 1 AND n <= $7::int
 ), claimed AS MATERIALIZED (
-  SELECT ($4::uuid[])[n] AS token, ($5::int[])[n] AS secs, n, place, priority, scheduled_at, retry_count, delivery_count,
-         id, tenant, workflow_id, error,
+  SELECT ($4::uuid[])[n] AS token, ($5::int[])[n] AS secs, n, place, priority, scheduled_at, retry_count,
+         delivery_count, id, tenant, workflow_id, error,
          $6::uuid IS NOT NULL AND retry_count = 0 AND delivery_count = 0 AND workflow_id IS NULL AND error IS NULL
            AS plain
   FROM due
@@ -88,7 +88,8 @@ WITH lane AS MATERIALIZED (
   RETURNING priority, scheduled_at
 ), startable AS MATERIALIZED (
   SELECT count(*)::int AS size,
-         least($10::int, coalesce(min(n) FILTER (WHERE error = 'lease expired') - 1, $10::int))::int AS reach
+         least($10::int, coalesce(min(n) FILTER (WHERE error = 'lease expired') - 1, $10::int))::int AS reach,
+         bool_or(NOT plain OR tenant <> (SELECT tenant FROM claimed LIMIT 1)) AS mixed
   FROM claimed
 ), mark AS (
   INSERT INTO millrace.claim_marks (claimed_at, reach, token)
@@ -97,10 +98,10 @@ WITH lane AS MATERIALIZED (
   INSERT INTO millrace.bundles (locked_until, started_at, first_id, last_id, token, tenant, queue, open, taken, ids,
                                 numbers)
   SELECT now() + ($5::int[])[1] * interval '1 second', now(), sorted[1], sorted[n], $6, tenant, $1,
-         repeat('1', n)::varbit, '', ids, CASE WHEN n < (SELECT size FROM startable) THEN numbers END
+         repeat('1', n)::varbit, '', ids, numbers
   FROM (
     SELECT tenant, count(*)::int AS n, array_agg(id ORDER BY id) AS sorted, array_agg(id ORDER BY n) AS ids,
-           array_agg(n::smallint ORDER BY n) AS numbers
+           array_agg(n::smallint ORDER BY n) FILTER (WHERE (SELECT mixed FROM startable)) AS numbers
     FROM claimed WHERE plain GROUP BY tenant HAVING count(*) >= 4
   ) AS many
   RETURNING tenant
@@ -140,7 +141,7 @@ SELECT
   (SELECT extract(epoch FROM max(scheduled_at)) * 1000 FROM due WHERE later)::float8 AS fell_due_up_to,
   (SELECT json_agg(json_build_object('priority', priority, 'since', since)) FROM (
      SELECT priority, (extract(epoch FROM min(scheduled_at)) * 1000)::float8 AS since FROM moved GROUP BY priority
-   ) AS lanes)::text AS moved,
+   ) AS priorities)::text AS moved,
   (SELECT json_agg(n) FROM alone WHERE $6 IS NOT NULL)::text AS alone,
   json_agg(c.id)::text AS ids, json_agg(c.tenant)::text AS tenants, json_agg(c.task)::text AS tasks,
   string_agg(c.payload::text, chr(1)) AS payloads,
@@ -164,8 +165,8 @@ FROM (
 
 -- name: next_due
 -- How long until the first job of each of these queues falls due: what waiting claims set their alarms by. Queues on
--- which no job waits are left out. Whatever is in claim order is due, except what a server of an earlier version has put
--- there meanwhile.
+-- which no job waits are left out. Whatever is in claim order is due, except what a server of an earlier version has
+-- put there meanwhile.
 SELECT asked.queue, extract(epoch FROM least(first.scheduled_at, next.scheduled_at) - now())::float8 AS secs
 FROM unnest($1::text[]) AS asked (queue)
 LEFT JOIN LATERAL (
@@ -193,8 +194,8 @@ FROM unnest($1::uuid[], $2::uuid[]) AS mine (id, token),
 LATERAL (SELECT l.id, l.token FROM millrace.leases l WHERE l.id = mine.id AND l.token = mine.token OFFSET 0) AS l;
 
 -- name: unbundle
--- Moves jobs out of their bundles, each to a lease of its own under the same token and deadline. Nothing else about them
--- changes. A null token: whichever bundle holds it. Statements lock bundles in the order of their key, here and in
+-- Moves jobs out of their bundles, each to a lease of its own under the same token and deadline. Nothing else about
+-- them changes. A null token: whichever bundle holds it. Statements lock bundles in the order of their key, here and in
 -- settle_bundled, or two of them could wait for each other.
 WITH given AS MATERIALIZED (
   SELECT * FROM unnest($1::text[], $2::uuid[], $3::uuid[]) AS given (tenant, id, token)

@@ -123,8 +123,8 @@ FROM (SELECT) AS one LEFT JOIN (
 ) AS next ON true;
 
 -- name: expire_workflows
--- Ended workflows with the jobs of their steps and the contexts that were stored for those. Each may have a thousand, so $6 steps at a time, or one workflow; the
--- state has one letter per step.
+-- Ended workflows with the jobs of their steps and the contexts that were stored for those. Each may have a thousand,
+-- so $6 steps at a time, or one workflow; the state has one letter per step.
 WITH cut AS MATERIALIZED (
   SELECT at, millrace.first_id(at) AS first_id FROM (SELECT now() - $1::float8 * interval '1 hour' AS at) AS instant
 ), slice AS MATERIALIZED (

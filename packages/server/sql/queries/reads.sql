@@ -33,7 +33,8 @@ GROUP BY queue ORDER BY queue;
 SELECT queue, status, sum(n)::int AS n, max(oldest_age)::float8 AS oldest_age
 FROM (
   SELECT r.queue,
-         CASE WHEN r.retry_count > 0 THEN 'retrying' WHEN r.scheduled_at > now() THEN 'scheduled' ELSE 'pending' END AS status,
+         CASE WHEN r.retry_count > 0 THEN 'retrying' WHEN r.scheduled_at > now() THEN 'scheduled'
+              ELSE 'pending' END AS status,
          count(*) AS n,
          extract(epoch FROM now() - min(r.scheduled_at) FILTER (WHERE r.scheduled_at <= now())) AS oldest_age
   FROM millrace.ready r GROUP BY 1, 2

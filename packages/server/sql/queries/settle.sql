@@ -1,10 +1,13 @@
 -- name: settle
--- The one way out of `running`, for any number of jobs: completed, failed, retrying, cancelled, or released (back to where it
--- came from). The end of a step is left alone unless $9 says that its workflow is locked. A row is acted on only if its lease still stands
--- under the given token (null: whatever the token, for a cancellation) and, where the caller says so, only if its deadline has passed.
--- Of several that name one lease, one acts. The answer says by number which were acted on; what is not in it was not touched.
+-- The one way out of `running`, for any number of jobs: completed, failed, retrying, cancelled, or released (back to
+-- where it came from). The end of a step is left alone unless $9 says that its workflow is locked. A row is acted on
+-- only if its lease still stands under the given token (null: whatever the token, for a cancellation) and, where the
+-- caller says so, only if its deadline has passed. Of several that name one lease, one acts. The answer says by number
+-- which were acted on; what is not in it was not touched.
 WITH given AS MATERIALIZED (
-  SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::text[], $4::json[], $5::text[], $6::millrace.dead_reason[], $7::float8[], $8::bool[])
+  SELECT *
+  FROM unnest($1::uuid[], $2::uuid[], $3::text[], $4::json[], $5::text[], $6::millrace.dead_reason[], $7::float8[],
+              $8::bool[])
     WITH ORDINALITY AS given (id, token, outcome, result, error, reason, delay_secs, only_expired, n)
 ), held AS (
   DELETE FROM millrace.leases l
@@ -12,12 +15,15 @@ WITH given AS MATERIALIZED (
   WHERE l.id = ANY ($1::uuid[]) AND l.id = given.id AND (l.token = given.token OR given.token IS NULL)
     AND (NOT given.only_expired OR l.locked_until < now())
     AND (l.workflow_id IS NULL OR $9 OR given.outcome IN ('retrying', 'released', 'undelivered'))
-  RETURNING given.n, l.id, l.token, l.tenant, l.workflow_id, l.started_at, l.scheduled_at, l.retry_count, l.delivery_count,
+  RETURNING given.n, l.id, l.token, l.tenant, l.workflow_id, l.started_at, l.scheduled_at, l.retry_count,
+            l.delivery_count,
             given.outcome, given.result, coalesce(given.error, l.error) AS error, given.reason,
             now() + given.delay_secs * interval '1 second' AS retry_at
 ), ended AS (
-  INSERT INTO millrace.done (completed_at, started_at, scheduled_at, retry_count, delivery_count, status, id, tenant, result, error)
-  SELECT now(), started_at, scheduled_at, retry_count, delivery_count, outcome::millrace.job_status, id, tenant, result, error
+  INSERT INTO millrace.done
+    (completed_at, started_at, scheduled_at, retry_count, delivery_count, status, id, tenant, result, error)
+  SELECT now(), started_at, scheduled_at, retry_count, delivery_count, outcome::millrace.job_status, id, tenant,
+         result, error
   FROM held WHERE outcome IN ('completed', 'failed', 'cancelled')
 ), again AS (
   INSERT INTO millrace.ready (scheduled_at, started_at, priority, retry_count, delivery_count, id, tenant, queue,
@@ -30,7 +36,8 @@ WITH given AS MATERIALIZED (
          CASE WHEN due.at > now() THEN true END, millrace.job_size(j.payload, j.metadata, held.error, j.context_bytes)
   FROM held, LATERAL (SELECT * FROM millrace.jobs j WHERE j.tenant = held.tenant AND j.id = held.id OFFSET 0) AS j,
   LATERAL (
-    SELECT CASE held.outcome WHEN 'retrying' THEN retry_at ELSE coalesce(held.scheduled_at, j.run_at, j.created_at) END AS at
+    SELECT CASE held.outcome WHEN 'retrying' THEN retry_at
+                             ELSE coalesce(held.scheduled_at, j.run_at, j.created_at) END AS at
   ) AS due
   WHERE held.outcome IN ('retrying', 'released', 'undelivered')
   RETURNING id, queue, priority, scheduled_at
@@ -40,35 +47,44 @@ WITH given AS MATERIALIZED (
   FROM held, LATERAL (SELECT * FROM millrace.jobs j WHERE j.tenant = held.tenant AND j.id = held.id OFFSET 0) AS j
   WHERE held.outcome = 'failed'
 ), seen AS (
-  INSERT INTO millrace.transitions (at, scheduled_at, started_at, retry_count, delivery_count, status, job_id, error, result)
+  INSERT INTO millrace.transitions
+    (at, scheduled_at, started_at, retry_count, delivery_count, status, job_id, error, result)
   SELECT now(), CASE outcome WHEN 'retrying' THEN retry_at ELSE scheduled_at END, started_at,
          retry_count + (outcome = 'retrying')::int, delivery_count - (outcome = 'undelivered')::int,
-         CASE WHEN outcome NOT IN ('released', 'undelivered') THEN outcome WHEN retry_count > 0 THEN 'retrying' ELSE 'pending' END::millrace.job_status,
+         CASE WHEN outcome NOT IN ('released', 'undelivered') THEN outcome
+              WHEN retry_count > 0 THEN 'retrying' ELSE 'pending' END::millrace.job_status,
          id, error, result
   FROM held
-  WHERE (SELECT EXISTS (SELECT FROM millrace.watches)) AND EXISTS (SELECT FROM millrace.watches w WHERE w.job_id = held.id)
+  WHERE (SELECT EXISTS (SELECT FROM millrace.watches))
+    AND EXISTS (SELECT FROM millrace.watches w WHERE w.job_id = held.id)
   RETURNING 1
 )
-SELECT held.n::int, held.id, held.token, held.tenant, held.outcome, held.reason, extract(epoch FROM now() - held.started_at)::float8 AS run_secs,
+SELECT held.n::int, held.id, held.token, held.tenant, held.outcome, held.reason,
+       extract(epoch FROM now() - held.started_at)::float8 AS run_secs,
        again.queue, again.priority, again.scheduled_at, (SELECT count(*) FROM seen)::int AS watched
 FROM held LEFT JOIN again ON again.id = held.id;
 
 -- name: settle_completed
--- The same for the case that makes up nearly all settlements, with nothing to decide: a completion of a job outside any workflow. The answer
--- is a row a tenant, with arrays in JSON: the numbers of what was acted on, and how long each had run.
+-- The same for the case that makes up nearly all settlements, with nothing to decide: a completion of a job outside any
+-- workflow. The answer is one row per tenant, with arrays in JSON: the numbers of what was acted on, and how long each
+-- had run.
 WITH held AS (
   DELETE FROM millrace.leases l
   USING unnest($1::uuid[], $2::uuid[], $3::json[]) WITH ORDINALITY AS given (id, token, result, n)
   WHERE l.id = ANY ($1::uuid[]) AND l.id = given.id AND l.token = given.token AND l.workflow_id IS NULL
-  RETURNING given.n, l.id, l.tenant, l.started_at, l.scheduled_at, l.retry_count, l.delivery_count, l.error, given.result
+  RETURNING given.n, l.id, l.tenant, l.started_at, l.scheduled_at, l.retry_count, l.delivery_count, l.error,
+            given.result
 ), ended AS (
-  INSERT INTO millrace.done (completed_at, started_at, scheduled_at, retry_count, delivery_count, status, id, tenant, result, error)
+  INSERT INTO millrace.done
+    (completed_at, started_at, scheduled_at, retry_count, delivery_count, status, id, tenant, result, error)
   SELECT now(), started_at, scheduled_at, retry_count, delivery_count, 'completed', id, tenant, result, error FROM held
 ), seen AS (
-  INSERT INTO millrace.transitions (at, scheduled_at, started_at, retry_count, delivery_count, status, job_id, error, result)
+  INSERT INTO millrace.transitions
+    (at, scheduled_at, started_at, retry_count, delivery_count, status, job_id, error, result)
   SELECT now(), scheduled_at, started_at, retry_count, delivery_count, 'completed', id, error, result
   FROM held
-  WHERE (SELECT EXISTS (SELECT FROM millrace.watches)) AND EXISTS (SELECT FROM millrace.watches w WHERE w.job_id = held.id)
+  WHERE (SELECT EXISTS (SELECT FROM millrace.watches))
+    AND EXISTS (SELECT FROM millrace.watches w WHERE w.job_id = held.id)
   RETURNING 1
 )
 SELECT tenant, json_agg(n)::text AS numbers, json_agg(extract(epoch FROM now() - started_at)::float8)::text AS run_secs,
@@ -76,10 +92,10 @@ SELECT tenant, json_agg(n)::text AS numbers, json_agg(extract(epoch FROM now() -
 FROM held GROUP BY tenant;
 
 -- name: settle_bundled
--- Completions of jobs that are in bundles. $1 to $4: which bundles, which of their members (a mask) and whether none will
--- be left. $5 to $7: the members, by the number of their bundle and their position in it. The bits that came with the
--- lock on the row say which were still in it; the answer says which those were. The others may have leases of their own
--- by now. $8: bundles that should be empty, and go if they are. $9 to $11: as in move_marks.
+-- Completions of jobs that are in bundles. $1 to $4: which bundles, which of their members (a mask) and whether none
+-- will be left. $5 to $7: the members, by the number of their bundle and their position in it. The bits that came with
+-- the lock on the row say which were still in it; the answer says which those were. The others may have leases of their
+-- own by now. $8: bundles that should be empty, and go if they are. $9 to $11: as in move_marks.
 WITH asked AS MATERIALIZED (
   SELECT token, tenant, mask::varbit AS mask, last, n::int AS n
   FROM unnest($1::uuid[], $2::text[], $3::text[], $4::bool[]) WITH ORDINALITY AS asked (token, tenant, mask, last, n)
@@ -127,23 +143,28 @@ WITH asked AS MATERIALIZED (
   INSERT INTO millrace.transitions (at, started_at, retry_count, delivery_count, status, job_id, result)
   SELECT now(), member.started_at, 0, 1, 'completed', member.id, given.result
   FROM given JOIN member ON member.n = given.n AND member.position = given.position
-  WHERE (SELECT EXISTS (SELECT FROM millrace.watches)) AND EXISTS (SELECT FROM millrace.watches w WHERE w.job_id = member.id)
+  WHERE (SELECT EXISTS (SELECT FROM millrace.watches))
+    AND EXISTS (SELECT FROM millrace.watches w WHERE w.job_id = member.id)
   RETURNING 1
 )
-SELECT n, taken::text, extract(epoch FROM now() - started_at)::float8 AS run_secs, (SELECT count(*) FROM seen)::int AS watched FROM bundle;
+SELECT n, taken::text, extract(epoch FROM now() - started_at)::float8 AS run_secs,
+       (SELECT count(*) FROM seen)::int AS watched FROM bundle;
 
 -- name: cancel_waiting
--- Cancels jobs that stand in `ready`. Running ones are cancelled by `settle`. Rows of `ready` are never updated, so the place where one
--- was seen is where it is, or it is gone.
+-- Cancels jobs that stand in `ready`. Running ones are cancelled by `settle`. Rows of `ready` are never updated, so the
+-- place where one was seen is where it is, or it is gone.
 WITH gone AS (
   DELETE FROM millrace.ready r
   WHERE r.ctid = ANY (ARRAY(
       SELECT w.place FROM unnest($1::text[], $2::uuid[]) AS given (tenant, id),
-      LATERAL (SELECT r.ctid AS place FROM millrace.ready r WHERE r.tenant = given.tenant AND r.id = given.id OFFSET 0) AS w
+      LATERAL (
+        SELECT r.ctid AS place FROM millrace.ready r WHERE r.tenant = given.tenant AND r.id = given.id OFFSET 0
+      ) AS w
     )) AND (r.workflow_id IS NULL OR $3)
   RETURNING r.id, r.tenant, r.started_at, r.scheduled_at, r.retry_count, r.delivery_count, r.error
 ), ended AS (
-  INSERT INTO millrace.done (completed_at, started_at, scheduled_at, retry_count, delivery_count, status, id, tenant, error)
+  INSERT INTO millrace.done
+    (completed_at, started_at, scheduled_at, retry_count, delivery_count, status, id, tenant, error)
   SELECT now(), started_at, scheduled_at, retry_count, delivery_count, 'cancelled', id, tenant, error FROM gone
 ), seen AS (
   INSERT INTO millrace.transitions (at, scheduled_at, started_at, retry_count, delivery_count, status, job_id, error)

@@ -4,8 +4,8 @@ import { firstShown, highWater, segmentsAfter, timeZone, wallAt, type TimeZone }
 
 /**
  * When a crontab expression fires. cron-fields.ts has the grammar; croner walks the calendar, in UTC by arithmetic (at
- * a fixed offset of zero), so that neither the process's TZ nor daylight saving plays any part. In another time zone the
- * same walk goes over wall times, and time-zone.ts says at which instants the clock shows them:
+ * a fixed offset of zero), so that neither the process's TZ nor daylight saving plays any part. In another time zone
+ * the same walk goes over wall times, and time-zone.ts says at which instants the clock shows them:
  *
  * - With a fixed hour, an expression fires when the clock first reaches a wall time or passes over it. What a clock
  *   change skips fires at the change, and what it repeats fires once.

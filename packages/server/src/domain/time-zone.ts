@@ -35,9 +35,9 @@ const NEARBY_MS = 2 * DAY_MS;
  */
 const WITHOUT_REGION = new Set(
   (
-    'cet cst6cdt cuba eet egypt eire est est5edt gb gb-eire gmt gmt+0 gmt-0 gmt0 greenwich hongkong hst iceland iran israel jamaica ' +
-    'japan kwajalein libya met mst mst7mdt navajo nz nz-chat poland portugal prc pst8pdt roc rok singapore turkey uct universal utc ' +
-    'w-su wet zulu'
+    'cet cst6cdt cuba eet egypt eire est est5edt gb gb-eire gmt gmt+0 gmt-0 gmt0 greenwich hongkong hst iceland ' +
+    'iran israel jamaica japan kwajalein libya met mst mst7mdt navajo nz nz-chat poland portugal prc pst8pdt roc ' +
+    'rok singapore turkey uct universal utc w-su wet zulu'
   ).split(' '),
 );
 const WITH_REGION = /^(?!systemv\/)[a-z]+(?:\/[a-z\d_+-]+){1,2}$/;

@@ -10,7 +10,9 @@ import { validatorOptions } from './requests/validation.js';
 /** The version of the API, not of the server: it changes when the shapes do. */
 const API_VERSION = '1.0.0';
 
-/** Every asset comes from this server. Swagger UI writes inline styles and draws from data URLs; no script is inline. */
+/**
+ * Every asset comes from this server. Swagger UI writes inline styles and draws from data URLs; no script is inline.
+ */
 const DOCS_CSP =
   "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self' data:; " +
   "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";

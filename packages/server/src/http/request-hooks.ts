@@ -41,7 +41,8 @@ export function registerRequestHooks(app: FastifyInstance, { metrics, isShutting
   });
 
   app.addHook('onResponse', (request, reply, done) => {
-    // A connection that was busy when shutdown began is closed by nobody else when it falls idle: its answer may have begun before.
+    // A connection that was busy when shutdown began is closed by nobody else when it falls idle: its answer may have
+    // begun before.
     if (isShuttingDown()) request.raw.socket.destroySoon();
     if (request.log.level === 'debug' || request.log.level === 'trace') logAnswer(request, reply);
     done();

@@ -1,8 +1,8 @@
 import type { TSchema } from 'typebox';
 
 /**
- * What becomes of a request under overload (see admission.ts). new: shed first. vital: shed last. waiting: let in like new work, but then it
- * waits for something to happen and holds nothing.
+ * What becomes of a request under overload (see admission.ts). new: shed first. vital: shed last. waiting: let in like
+ * new work, but then it waits for something to happen and holds nothing.
  */
 export type Load = 'new' | 'vital' | 'waiting';
 

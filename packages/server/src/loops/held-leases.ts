@@ -13,8 +13,8 @@ import type { BundleCompletions, Settler } from '../engine/outcomes/settle.js';
  *
  * Bundled: in a row with others (see the bundles table). Alone: under a lease of its own, from the claim on or since it
  * was separated. Gone: out of the pool's hands. Only completions act on bundled jobs; every other outcome separates the
- * job first. Others (a cancellation, the janitor) may separate it too, so a job that is missing from its bundle is looked
- * for among the leases before it counts as lost.
+ * job first. Others (a cancellation, the janitor) may separate it too, so a job that is missing from its bundle is
+ * looked for among the leases before it counts as lost.
  *
  * Leases are extended long before they run out, and whatever is held for longer than a moment is asked after, so that
  * the handler of a cancelled job is stopped and not merely ignored at its end.

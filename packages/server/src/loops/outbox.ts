@@ -6,8 +6,8 @@ import type { HeldCompletion } from './held-leases.js';
  * Completions of bundled jobs on their way to the database: the path that nearly every job of a busy pool takes, so it
  * makes no promise per job. What comes in while statements are in flight goes together into the next one.
  *
- * Every completion that is added leaves by one of two doors: `stored`, or `missed` when it has to go alone (its job is no
- * longer in its bundle, or the statement was rejected because of another item).
+ * Every completion that is added leaves by one of two doors: `stored`, or `missed` when it has to go alone (its job is
+ * no longer in its bundle, or the statement was rejected because of another item).
  */
 export interface OutboxDoors {
   /** Returns the completions whose jobs are no longer in their bundles. */

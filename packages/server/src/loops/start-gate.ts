@@ -6,10 +6,11 @@ import { isSuspect, type ClaimMark, type MarkMove } from '../engine/leases/claim
  * (docs/adr/0016-unstarted-jobs.md):
  *
  * - A job starts only once the database knows that it may have been started: within the mark of its claim. Marks are
- *   moved ahead of the starts, by statements that store outcomes where possible, otherwise by one of their own. One such
- *   statement at a time, so that marks never move back.
+ *   moved ahead of the starts, by statements that store outcomes where possible, otherwise by one of their own. One
+ *   such statement at a time, so that marks never move back.
  * - A job that was lost with its process before is a suspect. It starts when nothing finished waits to be stored, and
- *   nothing else starts until it has been stored itself or has run for a while. Neither wait lasts longer than PATIENCE_MS.
+ *   nothing else starts until it has been stored itself or has run for a while. Neither wait lasts longer than
+ *   PATIENCE_MS.
  */
 export interface StartGateOptions {
   /** How many jobs have ended whose outcomes are not stored yet. */

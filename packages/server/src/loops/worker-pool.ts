@@ -21,10 +21,11 @@ import { UnknownTasks } from './unknown-tasks.js';
  * A job in hand is: buffered (claimed, not started) → running → settling (its outcome is on its way to the database) →
  * out of hand. It is under a lease from the first to the last, which `HeldLeases` keeps alive.
  *
- * How many to have buffered or running: as many as there are workers, and where handlers are fast, as many as they finish
- * in AHEAD_MS and the time that a claim takes. So claims are few and large under load, however distant the database, and
- * nothing waits here that an idle process elsewhere could run. With those that are settling there are never more than
- * MAX_IN_HAND, nor claims while the outcomes are full: a database that stores no outcomes gets no claims either.
+ * How many to have buffered or running: as many as there are workers, and where handlers are fast, as many as they
+ * finish in AHEAD_MS and the time that a claim takes. So claims are few and large under load, however distant the
+ * database, and nothing waits here that an idle process elsewhere could run. With those that are settling there are
+ * never more than MAX_IN_HAND, nor claims while the outcomes are full: a database that stores no outcomes gets no
+ * claims either.
  */
 export interface WorkerPoolOptions {
   readonly queue: string;
@@ -186,7 +187,9 @@ export class WorkerPool {
     this.#dispatch();
   }
 
-  /** Starts what there are workers for. A synchronous handler ends within its start, so this may go through the buffer. */
+  /**
+   * Starts what there are workers for. A synchronous handler ends within its start, so this may go through the buffer.
+   */
   #dispatch(): void {
     if (this.#dispatching) return;
     this.#dispatching = true;

@@ -11,15 +11,15 @@ import type { Database } from './database.js';
  * of the whole service. So news is gathered and sent at most once in GATHER_MS, in a statement of its own after the
  * commit.
  */
-export interface LaneNews {
+export interface PriorityNews {
   readonly priority: number;
-  /** Set when a job stands earlier in its lane than "now": its instant, in milliseconds since 1970. */
+  /** Set when a job stands earlier in its priority than "now": its instant, in milliseconds since 1970. */
   readonly since: number | null;
 }
 
 export interface News {
   /** Jobs were put on these queues. */
-  readonly queues: ReadonlyMap<string, readonly LaneNews[]>;
+  readonly queues: ReadonlyMap<string, readonly PriorityNews[]>;
   /** Transitions of watched jobs were written. */
   readonly events: boolean;
   /**
@@ -36,10 +36,10 @@ const PING_MS = 10_000;
 /** A notification holds less than 8000 bytes; what does not fit goes into the next one. */
 const MAX_BYTES = 7_000;
 
-interface Wire {
+interface Message {
   /** Absent where the news came with a statement: then it is news for the sender as well. */
   readonly from?: string;
-  readonly q?: readonly (readonly [queue: string, ...lanes: (readonly [number, number | null])[]])[];
+  readonly q?: readonly (readonly [queue: string, ...priorities: (readonly [number, number | null])[]])[];
   readonly e?: 1;
   readonly c?: number;
 }
@@ -81,10 +81,10 @@ export class Notifications {
   }
 
   publishWork(queue: string, priority: number, since: number | null): void {
-    let lanes = this.#queues.get(queue);
-    if (!lanes) this.#queues.set(queue, (lanes = new Map<number, number | null>()));
-    const known = lanes.get(priority);
-    if (known === undefined || (since !== null && (known === null || since < known))) lanes.set(priority, since);
+    let priorities = this.#queues.get(queue);
+    if (!priorities) this.#queues.set(queue, (priorities = new Map<number, number | null>()));
+    const known = priorities.get(priority);
+    if (known === undefined || (since !== null && (known === null || since < known))) priorities.set(priority, since);
     this.#arm();
   }
 
@@ -114,7 +114,10 @@ export class Notifications {
   }
 
   #take(): string[] {
-    const entries: NonNullable<Wire['q']>[number][] = [...this.#queues].map(([queue, lanes]) => [queue, ...lanes]);
+    const entries: NonNullable<Message['q']>[number][] = [...this.#queues].map(([queue, priorities]) => [
+      queue,
+      ...priorities,
+    ]);
     const events = this.#events;
     this.#queues = new Map();
     this.#events = false;
@@ -127,7 +130,7 @@ export class Notifications {
         messages.push(this.#encode({ q: chunk }));
         [chunk, bytes] = [[], 0];
       }
-      // A queue with hundreds of lanes does not fit as a whole: its name alone makes the others look everywhere.
+      // A queue with hundreds of priorities does not fit as a whole: its name alone makes the others look everywhere.
       chunk.push(size > MAX_BYTES ? [entry[0]] : entry);
       bytes += size;
     }
@@ -135,7 +138,7 @@ export class Notifications {
     return messages;
   }
 
-  #encode(body: Omit<Wire, 'from'>): string {
+  #encode(body: Omit<Message, 'from'>): string {
     return JSON.stringify({ from: this.#self, ...body });
   }
 
@@ -188,9 +191,9 @@ export class Notifications {
 /** Null for what is not ours: anybody who may connect to the database may send anything on any channel. */
 function decode(payload: string | undefined): { readonly from: string | undefined; readonly news: News } | null {
   try {
-    const { from, q = [], e, c } = JSON.parse(payload ?? '') as Wire;
-    const queues = q.map(([queue, ...lanes]) => {
-      return [queue, lanes.map(([priority, since]) => ({ priority, since }))] as const;
+    const { from, q = [], e, c } = JSON.parse(payload ?? '') as Message;
+    const queues = q.map(([queue, ...priorities]) => {
+      return [queue, priorities.map(([priority, since]) => ({ priority, since }))] as const;
     });
     return { from, news: { queues: new Map(queues), events: e === 1, crons: typeof c === 'number' ? c : null } };
   } catch {

@@ -8,7 +8,7 @@ import { settingStatement, type Settings } from './session.js';
  * trip. PostgreSQL plans a statement when its values are bound, which is after the settings were made. Nothing has a
  * name: a name lives on a server connection, and the next statement may get another one.
  */
-interface Wire {
+interface DriverConnection {
   parse(message: { text: string }): void;
   bind(message: object): void;
   execute(message: object): void;
@@ -16,8 +16,8 @@ interface Wire {
 
 interface DriverQuery extends pg.Submittable {
   callback: (error: Error | null | undefined, result: pg.QueryResult) => void;
-  prepare(wire: Wire): void;
-  handleCommandComplete(message: unknown, wire: Wire): void;
+  prepare(connection: DriverConnection): void;
+  handleCommandComplete(message: unknown, connection: DriverConnection): void;
 }
 
 /** The driver's own query, of which its types show only a part. */
@@ -33,16 +33,16 @@ class PooledQuery extends DriverQuery {
     super({ ...config, queryMode: 'extended' });
   }
 
-  override prepare(wire: Wire): void {
-    wire.parse({ text: this.settings });
-    wire.bind({});
-    wire.execute({});
-    super.prepare(wire);
+  override prepare(connection: DriverConnection): void {
+    connection.parse({ text: this.settings });
+    connection.bind({});
+    connection.execute({});
+    super.prepare(connection);
   }
 
   /** The first of two completions is that of the settings. */
-  override handleCommandComplete(message: unknown, wire: Wire): void {
-    if (this.#hasSettings) super.handleCommandComplete(message, wire);
+  override handleCommandComplete(message: unknown, connection: DriverConnection): void {
+    if (this.#hasSettings) super.handleCommandComplete(message, connection);
     else this.#hasSettings = true;
   }
 }

@@ -11,7 +11,7 @@ import type { Statement } from './sql.js';
  */
 type Bindable = string | Buffer | null;
 
-interface Wire {
+interface DriverConnection {
   readonly stream: { cork(): void; uncork(): void };
   readonly parsedStatements: Record<string, string | undefined>;
   readonly submittedNamedStatements: Record<string, string | undefined>;
@@ -35,7 +35,7 @@ interface DataRow {
   readonly fields: readonly (string | null)[];
 }
 
-const columnsOf = new WeakMap<Wire, Map<string, readonly Column[]>>();
+const columnsOf = new WeakMap<DriverConnection, Map<string, readonly Column[]>>();
 
 class PreparedQuery {
   readonly name: string;
@@ -55,26 +55,26 @@ class PreparedQuery {
     this.text = statement.text;
   }
 
-  submit(wire: Wire): void {
+  submit(connection: DriverConnection): void {
     const { name, text } = this;
-    const known = columnsOf.get(wire);
+    const known = columnsOf.get(connection);
     if (known) this.#known = known;
-    else columnsOf.set(wire, this.#known);
+    else columnsOf.set(connection, this.#known);
     const columns = this.#known.get(name);
-    wire.stream.cork();
+    connection.stream.cork();
     try {
-      if (wire.parsedStatements[name] === undefined && wire.submittedNamedStatements[name] === undefined) {
-        wire.parse({ name, text });
-        wire.submittedNamedStatements[name] = text;
+      if (connection.parsedStatements[name] === undefined && connection.submittedNamedStatements[name] === undefined) {
+        connection.parse({ name, text });
+        connection.submittedNamedStatements[name] = text;
       }
-      wire.bind({ statement: name, values: this.values });
+      connection.bind({ statement: name, values: this.values });
       if (columns) this.#columns = columns;
-      else wire.describe({ type: 'P', name: '' });
-      wire.execute({});
-      wire.sync();
+      else connection.describe({ type: 'P', name: '' });
+      connection.execute({});
+      connection.sync();
     } finally {
       // Corked for good, it would take statements and never send one.
-      wire.stream.uncork();
+      connection.stream.uncork();
     }
   }
 
@@ -128,7 +128,7 @@ export function runPrepared<R extends object>(
  * Drops every statement that is prepared on this connection: a change of the schema concerns all that use its tables.
  */
 export async function forgetStatements(client: pg.ClientBase): Promise<void> {
-  const { connection } = client as unknown as { readonly connection: Wire };
+  const { connection } = client as unknown as { readonly connection: DriverConnection };
   if (!columnsOf.delete(connection)) return;
   await client.query('DEALLOCATE ALL');
   for (const name of Object.keys(connection.parsedStatements)) delete connection.parsedStatements[name];

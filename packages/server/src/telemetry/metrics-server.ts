@@ -2,7 +2,9 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import type { Metrics } from './metrics.js';
 
-/** The listener on the metrics port. It serves a page and two probes, in every mode, and needs no framework for that. */
+/**
+ * The listener on the metrics port. It serves a page and two probes, in every mode, and needs no framework for that.
+ */
 export interface MetricsServer {
   readonly port: number;
   readonly stop: () => Promise<void>;

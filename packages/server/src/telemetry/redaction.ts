@@ -23,8 +23,8 @@ const END_OF_USER = /[\s:@/"'\\]/g;
 const END_OF_PASSWORD = /[\s@"']/g;
 const PASSWORD_IN_QUERY = /([?&\s](?:password|sslpassword)=)[^&\s"']+/gi;
 /**
- * Three parts of base64url, the first of them a JSON object. It begins where no such text goes on before it, so that each
- * character is looked at a few times at most.
+ * Three parts of base64url, the first of them a JSON object. It begins where no such text goes on before it, so that
+ * each character is looked at a few times at most.
  */
 const JWT = /(?<![\w-])eyJ[\w-]+\.[\w-]+\.[\w-]*/g;
 /** The word "token" after it is prose, as in our own messages. */
@@ -107,7 +107,8 @@ function textScrubber(secrets: readonly string[], censor: string): (text: string
 }
 
 /**
- * A secret stands in a text as it is, escaped as JSON, or percent-encoded in a URL. Longest first: one may hold another.
+ * A secret stands in a text as it is, escaped as JSON, or percent-encoded in a URL. Longest first: one may hold
+ * another.
  */
 function knownForms(secrets: readonly string[]): readonly string[] {
   const forms = secrets

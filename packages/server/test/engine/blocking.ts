@@ -11,7 +11,9 @@ export interface Block {
   release(): Promise<void>;
 }
 
-/** Every claim of the job waits when it takes the lease: this session has inserted one with the same id, uncommitted. */
+/**
+ * Every claim of the job waits when it takes the lease: this session has inserted one with the same id, uncommitted.
+ */
 export const blockClaimOf = (database: TestDatabase, jobId: string): Promise<Block> =>
   block(
     database,

@@ -4,8 +4,9 @@ import { cloneDatabase, type TestDatabase } from '../support/database.js';
 import { allStatements, connectLike, describePlan, fill, genericPlan, walk, type PlanNode } from './jobs/plan-kit.js';
 
 /**
- * The statements of the hot pool keep the plan that was made first. Whatever the tables held then, a lookup must go down the index that was
- * made for it: by a condition on its leading columns, down to one row, to the rows of one workflow, or no further than a limit.
+ * The statements of the hot pool keep the plan that was made first. Whatever the tables held then, a lookup must go
+ * down the index that was made for it: by a condition on its leading columns, down to one row, to the rows of one
+ * workflow, or no further than a limit.
  */
 const LARGE = [
   'jobs',
@@ -29,7 +30,10 @@ const HOT = allStatements()
 /** All schedules, of which there are thousands at most, held against those that fire. */
 const MEANT: Readonly<Record<string, string>> = { fire_crons: 'crons_pkey' };
 
-/** Walked in order from the front of a queue to a limit. All that stands there is due but for odd rows, which a condition leaves out. */
+/**
+ * Walked in order from the front of a queue to a limit. All that stands there is due but for odd rows, which a
+ * condition leaves out.
+ */
 const FROM_THE_FRONT: Readonly<Record<string, string>> = { claim: 'ready_in_claim_order' };
 
 /** Once a minute, in one process: leases are as many as jobs run at this moment. */

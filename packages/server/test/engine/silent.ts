@@ -6,7 +6,9 @@ interface Queryable {
   query<R extends object>(text: string, values?: readonly unknown[]): Promise<R[]>;
 }
 
-/** A job that no server was notified of, as if the news were late or lost. Its id carries its instant, as all ids do. */
+/**
+ * A job that no server was notified of, as if the news were late or lost. Its id carries its instant, as all ids do.
+ */
 export async function createSilently(
   database: Queryable,
   queue: string,

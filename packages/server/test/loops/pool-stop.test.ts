@@ -56,7 +56,10 @@ describe('the pool, stopped', async () => {
     return { pool, queue, run, holding };
   };
 
-  /** Makes a pool of two workers hold more jobs than it runs; the ids of them all. Fast jobs before them teach it to claim ahead. */
+  /**
+   * Makes a pool of two workers hold more jobs than it runs; the ids of them all. Fast jobs before them teach it to
+   * claim ahead.
+   */
   async function claimAhead(queue: string): Promise<string[]> {
     const standing = `
       SELECT count(*) FILTER (WHERE j.task = 'hold' AND l.id IS NOT NULL)::int AS held,

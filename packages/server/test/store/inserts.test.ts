@@ -6,7 +6,8 @@ const OF_STEPS = ['context', 'context_bytes'];
 
 /**
  * Jobs are made by several statements. Each names its columns in the order of the table, and what it leaves out is said
- * here: so whoever adds a column is led to every place that has to know it (see CONTRIBUTING.md, "Adding a field to a job").
+ * here: so whoever adds a column is led to every place that has to know it (see CONTRIBUTING.md, "Adding a field to a
+ * job").
  */
 const LEFT_OUT: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
   jobs: {
@@ -15,6 +16,7 @@ const LEFT_OUT: Readonly<Record<string, Readonly<Record<string, readonly string[
     create_keyed_jobs: ['workflow_id', 'step', ...OF_STEPS],
     replay: ['run_at', 'idempotency_key', 'workflow_id', 'step', ...OF_STEPS],
     fire_crons: ['run_at', 'workflow_id', 'step', ...OF_STEPS],
+    trigger_cron: ['run_at', 'idempotency_key', 'workflow_id', 'step', ...OF_STEPS],
     create_workflows: ['run_at', 'idempotency_key'],
     advance_runs: ['run_at', 'idempotency_key'],
   },
@@ -24,6 +26,7 @@ const LEFT_OUT: Readonly<Record<string, Readonly<Record<string, readonly string[
     create_keyed_jobs: ['started_at', 'workflow_id', 'error'],
     replay: ['started_at', 'workflow_id', 'error', 'later'],
     fire_crons: ['started_at', 'workflow_id', 'error', 'later'],
+    trigger_cron: ['started_at', 'workflow_id', 'error', 'later'],
     create_workflows: ['started_at', 'error', 'later'],
     advance_runs: ['started_at', 'error', 'later'],
     settle: [],

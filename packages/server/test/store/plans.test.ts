@@ -3,8 +3,9 @@ import { cloneDatabase } from '../support/database.js';
 import { hotConnection, PLANNED_ANEW, statements } from './statements.js';
 
 /**
- * The statements of the queue keep one plan for ever, made while the tables were as they happened to be (docs/adr/0009-plans.md). So each must
- * have the right plan whatever they hold: no table is read from end to end, as a table or along an index without a condition.
+ * The statements of the queue keep one plan for ever, made while the tables were as they happened to be
+ * (docs/adr/0009-plans.md). So each must have the right plan whatever they hold: no table is read from end to end, as a
+ * table or along an index without a condition.
  */
 /** Whole readings that are meant, by statement and index or table. */
 const MEANT: Readonly<Record<string, readonly string[]>> = {

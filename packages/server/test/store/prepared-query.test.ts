@@ -3,7 +3,10 @@ import { Database } from '../../src/store/database.js';
 import { createLogger } from '../../src/telemetry/logger.js';
 import { cloneDatabase } from '../support/database.js';
 
-/** Statements of the queue go out by our own hand, and only the first time on a connection in full. One connection makes that one the next. */
+/**
+ * Statements of the queue go out by our own hand, and only the first time on a connection in full. One connection makes
+ * that one the next.
+ */
 describe('a statement that is kept on its connection', async () => {
   const database = await cloneDatabase();
   const logger = createLogger({ level: 'silent', format: 'json' });

@@ -7,7 +7,9 @@ import { startTestServer } from '../support/server.js';
 import { startTransactionPooler } from '../support/transaction-pooler.js';
 import { hotConnection, statements } from './statements.js';
 
-/** A newer process migrates the schema while this one serves: tables and views gain columns under prepared statements. */
+/**
+ * A newer process migrates the schema while this one serves: tables and views gain columns under prepared statements.
+ */
 const TABLES = `SELECT relname AS name FROM pg_class WHERE relnamespace = 'millrace'::regnamespace AND relkind = 'r'`;
 const VIEWS = `SELECT relname AS name, rtrim(pg_get_viewdef(oid), ';') AS body FROM pg_class
   WHERE relnamespace = 'millrace'::regnamespace AND relkind = 'v'`;

@@ -1,8 +1,9 @@
 import type { TestDatabase } from '../support/database.js';
 
 /**
- * The schema as SQL, read from the catalogue in the order in which it was made. Written here rather than by pg_dump, which a clean machine
- * need not have and whose output changes with its version. Whatever it does not know how to describe is an error, so nothing is left out.
+ * The schema as SQL, read from the catalogue in the order in which it was made. Written here rather than by pg_dump,
+ * which a clean machine need not have and whose output changes with its version. Whatever it does not know how to
+ * describe is an error, so nothing is left out.
  */
 export async function schemaText(database: TestDatabase): Promise<string> {
   await database.query(QUALIFIED_NAMES);
@@ -15,7 +16,9 @@ export async function schemaText(database: TestDatabase): Promise<string> {
   return parts.map((text) => `${text};\n`).join('\n');
 }
 
-/** Names are printed with their schema when they could not be found without it. Acts on connections opened afterwards. */
+/**
+ * Names are printed with their schema when they could not be found without it. Acts on connections opened afterwards.
+ */
 const QUALIFIED_NAMES = `
   DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET search_path = %L', current_database(), ''); END $$`;
 
@@ -36,7 +39,10 @@ const COLUMN = `
   || CASE WHEN d.oid IS NULL THEN '' ELSE ' DEFAULT ' || pg_get_expr(d.adbin, d.adrelid) END
   || CASE WHEN a.attnotnull THEN ' NOT NULL' ELSE '' END`;
 
-/** Keys and checks; NOT NULL stands with its column (PostgreSQL 18 also lists it as a constraint, under a name of its own making). */
+/**
+ * Keys and checks; NOT NULL stands with its column (PostgreSQL 18 also lists it as a constraint, under a name of its
+ * own making).
+ */
 const TABLES = `
   SELECT format(E'CREATE TABLE millrace.%I (\\n%s\\n)', c.relname, body.lines)
          || coalesce(' WITH (' || array_to_string(c.reloptions, ', ') || ')', '') AS text
@@ -74,7 +80,10 @@ const TRIGGERS = `
   SELECT pg_get_triggerdef(g.oid) AS text FROM pg_trigger g JOIN pg_class c ON c.oid = g.tgrelid
   WHERE c.relnamespace = ${OURS} AND NOT g.tgisinternal ORDER BY g.oid`;
 
-/** Objects that the queries above would pass over. The sequence of an identity column and the row type of a table go with their table. */
+/**
+ * Objects that the queries above would pass over. The sequence of an identity column and the row type of a table go
+ * with their table.
+ */
 const UNKNOWN = `
   SELECT format('relation %s of kind %s', c.relname, c.relkind) AS what FROM pg_class c
   WHERE c.relnamespace = ${OURS} AND c.relkind NOT IN ('r', 'i', 'v')

@@ -36,7 +36,7 @@ export class FinishedJobs {
   #count = 0;
 
   constructor(
-    private readonly database: BenchDatabase,
+    private readonly database: Pick<BenchDatabase, 'connect'>,
     most: number,
   ) {
     this.#stepMs = SPAN_MS / most;

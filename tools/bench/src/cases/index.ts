@@ -1,6 +1,7 @@
 import type { Case } from '../bench.js';
 import type { Scale } from '../scale.js';
 import { events } from './events.js';
+import { growth } from './growth/index.js';
 import { history } from './history.js';
 import { idle } from './idle.js';
 import { latency } from './latency.js';
@@ -23,9 +24,10 @@ export const CASES: Readonly<Record<CaseName, Case>> = {
   idle,
   snapshot,
   history,
+  growth,
 };
 
-const HEAVY: readonly CaseName[] = ['idle', 'snapshot', 'history', 'wal'];
+const HEAVY: readonly CaseName[] = ['idle', 'snapshot', 'history', 'growth', 'wal'];
 
 export const roundsOf = (name: CaseName, scale: Scale): number =>
   HEAVY.includes(name) ? scale.heavyRounds : scale.rounds;

@@ -10,6 +10,7 @@ export const CASE_NAMES = [
   'idle',
   'snapshot',
   'history',
+  'growth',
 ] as const;
 
 export type CaseName = (typeof CASE_NAMES)[number];

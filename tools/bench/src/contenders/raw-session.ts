@@ -71,7 +71,13 @@ export function prepareInsert(queue: string, jobs: number): PreparedInsert {
     idSuffix(position, bucket, randomBytes(4).toString('hex')),
   );
   return {
-    values: [TENANT, queue, TASK, 0, null, textArray(suffixes), jsonArray(Array<string>(jobs).fill(PAYLOAD_TEXT))],
+    values: [
+      ...[TENANT, queue, TASK, 0, null],
+      textArray(suffixes),
+      jsonArray(Array<string>(jobs).fill(PAYLOAD_TEXT)),
+      // Only large jobs have a size.
+      int4Array([]),
+    ],
     idsAt: (prefix) => suffixes.map(idsWith(prefix)),
   };
 }
@@ -101,6 +107,7 @@ export function prepareClaim(queue: string, ids: readonly string[]): PreparedCla
       int4Array(all(1)),
       int4Array(ids.map((_, index) => index + 1)),
       jsonArray(all(RESULT_TEXT)),
+      // No other bundles and no marks of claims: every job may be started at once.
       uuidArray([]),
       uuidArray([]),
       int4Array([]),

@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createLogger, migrate, startEmbedded } from '@millrace/server';
-import { onExit } from '@millrace/tools-shared';
+import { onExit, until } from '@millrace/tools-shared';
 import pg from 'pg';
 
 const SETTINGS = {
@@ -146,6 +146,22 @@ export class Postgres {
       drop: async () => void (await this.admin.query(`DROP DATABASE ${name} WITH (FORCE)`)),
     };
   }
+}
+
+/** Resolves when nothing on a queue is due or running any more. */
+export async function untilQueueIsEmpty(url: string, queue: string): Promise<void> {
+  const client = new pg.Client({ connectionString: url, application_name: 'bench' });
+  await client.connect();
+  const isEmpty = async (): Promise<boolean> => {
+    const { rows } = await client.query<{ empty: boolean }>(
+      `SELECT NOT EXISTS (SELECT FROM millrace.ready WHERE queue = $1 AND later IS NULL)
+          AND NOT EXISTS (SELECT FROM millrace.running) AS empty`,
+      [queue],
+    );
+    return rows[0]?.empty === true;
+  };
+  await until(isEmpty, { what: `the queue ${queue} to be empty`, withinMs: 60_000, everyMs: 2 });
+  await client.end();
 }
 
 function urlOf(adminUrl: string, database: string): string {

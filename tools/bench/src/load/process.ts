@@ -6,6 +6,7 @@ import { post } from './connection.js';
 import { sendAtRate, sendSparsely } from './open-loop.js';
 import { timePages } from './pages.js';
 import { watchJobs } from './streams.js';
+import { tokensOf } from './tokens.js';
 import { workRemotely } from './workers.js';
 
 /** The load generator, in a process of its own. */
@@ -41,11 +42,27 @@ interface Target {
   readonly what: keyof typeof REQUESTS;
 }
 
+interface TenantsTarget {
+  readonly port: number;
+  readonly connections: number;
+  readonly tenants: number;
+  readonly warmupMs: number;
+  readonly windowMs: number;
+}
+
 const loop = ({ port, connections, what }: Target) => ({ port, connections, request: REQUESTS[what], status: 201 });
 
 const methods = {
   rate: ({ warmupMs, windowMs, ...target }: Target & { warmupMs: number; windowMs: number }): Promise<Rate> =>
     measureRate(loop(target), warmupMs, windowMs),
+
+  /** Single creates by this many tenants in turn, each with a token of its own. */
+  rateOfTenants: ({ port, connections, tenants, warmupMs, windowMs }: TenantsTarget): Promise<Rate> => {
+    const requests = tokensOf(tenants).map((token) => post('/api/v1/jobs', token, JSON.stringify(job)));
+    let sent = 0;
+    const request = (): Buffer => requests[sent++ % tenants] ?? SINGLE;
+    return measureRate({ port, connections, request, status: 201 }, warmupMs, windowMs);
+  },
 
   /** Resolves to milliseconds. */
   count: ({ count, ...target }: Target & { count: number }): Promise<number> => measureCount(loop(target), count),

@@ -1,3 +1,4 @@
+import { AXES, AXIS_NAMES, growthMetric, MEASURE_NAMES, MEASURES, slowdown } from '../cases/growth/axes.js';
 import type { CaseName } from '../cases/names.js';
 import type { Measured, Results } from '../results.js';
 
@@ -39,6 +40,21 @@ const atMost = (
   metrics: readonly string[],
   formula: Bar['formula'] = itself,
 ): Bar => ({ of, title, metrics, formula, limit, better: 'less', unit });
+
+/** No curve of `growth` may rise; active tenants have more room, since jobs of different tenants cannot share a bundle. */
+const growthBars = (): Bar[] =>
+  AXIS_NAMES.flatMap((axis) =>
+    MEASURE_NAMES.map((measure) =>
+      atMost(
+        'growth',
+        `${MEASURES[measure].title}: slowdown with many ${AXES[axis].many}`,
+        axis === 'active-tenants' ? 2.5 : 1.5,
+        '×',
+        [growthMetric(axis, measure, 'few'), growthMetric(axis, measure, 'many')],
+        (few, many) => slowdown(measure, few, many),
+      ),
+    ),
+  );
 
 export const BARS: readonly Bar[] = [
   atLeast('throughput', 'drain / graphile-worker tuned', 2, ['drain.millrace', 'drain.graphile-tuned']),
@@ -88,6 +104,7 @@ export const BARS: readonly Bar[] = [
   atMost('idle', 'idle: processor', 1, '% of a core', ['idle.cpu']),
   atMost('idle', 'idle: statements', 2, '/s', ['idle.statements']),
   atMost('idle', 'idle: resident memory', 150, 'MiB', ['idle.memory']),
+  ...growthBars(),
 ];
 
 export function judge(results: Results): Judged[] {

@@ -1,3 +1,4 @@
+import { AXIS_NAMES, growthMetric, MEASURE_NAMES, MEASURES, sizeTitle } from '../cases/growth/axes.js';
 import { DEPTHS, FILTERS, RARE, SIZES } from '../cases/history.js';
 import type { CaseName } from '../cases/names.js';
 import { CONNECTIONS } from '../cases/single.js';
@@ -46,6 +47,7 @@ export const groups = (scale: Scale): readonly Group[] => [
   ...httpGroups(scale),
   ...costGroups(),
   ...agingGroups(scale),
+  ...growthGroups(scale),
 ];
 
 function throughputGroups(): Group[] {
@@ -163,6 +165,26 @@ function agingGroups({ jobs }: Scale): Group[] {
     },
     { of: 'history', title: 'A page of 50, by cursor', metrics: pageMetrics(jobs) },
   ];
+}
+
+function growthGroups(scale: Scale): Group[] {
+  const { drained, leases, expired } = scale.growth;
+  const amounts = {
+    drain: `, ${count(drained)} jobs`,
+    create: ', one connection',
+    page: '',
+    sweep: ` that reclaims ${count(leases)} jobs`,
+    retention: `, ${count(expired)} rows to remove`,
+  };
+  return MEASURE_NAMES.map((measure) => ({
+    of: 'growth',
+    title: `${MEASURES[measure].title}${amounts[measure]}`.replace(/^./, (letter) => letter.toUpperCase()),
+    metrics: AXIS_NAMES.flatMap((axis) =>
+      scale.growth.steps.map((step) =>
+        metric(growthMetric(axis, measure, step), sizeTitle(scale.growth, axis, step), MEASURES[measure].unit),
+      ),
+    ),
+  }));
 }
 
 function singleMetrics(): Metric[] {

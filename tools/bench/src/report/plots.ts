@@ -1,24 +1,35 @@
+import { AXIS_NAMES, growthMetric, MEASURE_NAMES, MEASURES, sizeTitle, slowdown } from '../cases/growth/axes.js';
 import { DEPTHS, FILTERS } from '../cases/history.js';
+import type { CaseName } from '../cases/names.js';
 import { CONNECTIONS } from '../cases/single.js';
 import type { Results } from '../results.js';
 import type { Scale } from '../scale.js';
 import { DRAINED, ENQUEUED } from './metrics.js';
+import { panelChart } from './panels.js';
 import { barChart, lineChart, type BarChart } from './svg.js';
 
-/** File name and contents of each plot that has something to show. */
-export function plots(results: Results, scale: Scale): Map<string, string> {
-  const drawn = new Map<string, string>();
-  const bars = (file: string, title: string, unit: string, shown: BarChart['bars']): void => {
-    if (shown.length > 0) drawn.set(file, barChart({ title, unit, bars: shown }));
+export interface Plot {
+  readonly of: CaseName;
+  readonly file: string;
+  readonly svg: string;
+}
+
+/** Each plot that has something to show. */
+export function plots(results: Results, scale: Scale): Plot[] {
+  const drawn: Plot[] = [];
+  const bars = (of: CaseName, file: string, title: string, unit: string, shown: BarChart['bars']): void => {
+    if (shown.length > 0) drawn.push({ of, file, svg: barChart({ title, unit, bars: shown }) });
   };
-  bars('drain.svg', 'Drain in process, jobs per second', '/s', contenders(results, 'drain', DRAINED));
-  bars('enqueue.svg', 'Batch enqueue, jobs per second', '/s', contenders(results, 'enqueue', ENQUEUED));
-  bars('single.svg', 'Single enqueue over HTTP, requests per second', '/s', singles(results));
-  bars('latency.svg', 'From POST to the start of the handler', 'ms', latencies(results));
+  bars('throughput', 'drain.svg', 'Drain in process, jobs per second', '/s', contenders(results, 'drain', DRAINED));
+  bars('throughput', 'enqueue.svg', 'Batch enqueue, jobs per second', '/s', contenders(results, 'enqueue', ENQUEUED));
+  bars('single', 'single.svg', 'Single enqueue over HTTP, requests per second', '/s', singles(results));
+  bars('latency', 'latency.svg', 'From POST to the start of the handler', 'ms', latencies(results));
   const many = scale.jobs.historyMany.toLocaleString('en-GB');
-  bars('pages.svg', `A page of 50 out of ${many} finished jobs`, 'ms', pages(results));
+  bars('history', 'pages.svg', `A page of 50 out of ${many} finished jobs`, 'ms', pages(results));
   const snapshot = snapshotPlot(results, scale);
-  if (snapshot !== null) drawn.set('snapshot.svg', snapshot);
+  if (snapshot !== null) drawn.push({ of: 'snapshot', file: 'snapshot.svg', svg: snapshot });
+  const growth = growthPlot(results, scale);
+  if (growth !== null) drawn.push({ of: 'growth', file: 'growth.svg', svg: growth });
   return drawn;
 }
 
@@ -69,5 +80,26 @@ function snapshotPlot(results: Results, scale: Scale): string | null {
       { label: 'no other session', values: clean },
       { label: 'snapshot held', values: held, ours: true },
     ],
+  });
+}
+
+/** Each line is one thing of which there is more and more; a flat one does not mind. */
+function growthPlot(results: Results, scale: Scale): string | null {
+  const { steps } = scale.growth;
+  const panels = MEASURE_NAMES.map((measure) => ({
+    title: MEASURES[measure].title,
+    lines: AXIS_NAMES.map((axis) =>
+      steps.map((step) => {
+        const pair = [growthMetric(axis, measure, 'few'), growthMetric(axis, measure, step)];
+        return results.combine(pair, (few, now) => slowdown(measure, few, now))?.median ?? NaN;
+      }),
+    ),
+  }));
+  if (!panels.every(({ lines }) => lines.flat().every(Number.isFinite))) return null;
+  return panelChart({
+    title: 'Growth: how many times slower, with few, some and many',
+    across: steps,
+    panels,
+    legend: AXIS_NAMES.map((axis) => sizeTitle(scale.growth, axis, 'many')),
   });
 }

@@ -1,7 +1,8 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { replaceBetween } from '@millrace/tools-shared';
+import { replaceBetween, type Marks } from '@millrace/tools-shared';
 import { ROOT, type MachineFacts } from '../env/machine.js';
+import type { CaseName } from '../cases/names.js';
 import type { Results } from '../results.js';
 import type { Scale } from '../scale.js';
 import type { Judged } from './bars.js';
@@ -13,6 +14,7 @@ export interface Run {
   readonly machine: MachineFacts;
   readonly postgresSettings: Readonly<Record<string, string>>;
   readonly scale: Scale;
+  readonly cases: readonly CaseName[];
   readonly results: Results;
   readonly judged: readonly Judged[];
   readonly seconds: number;
@@ -21,10 +23,30 @@ export interface Run {
 const RESULTS = join(ROOT, 'tools/bench/results');
 const DOCUMENT = join(ROOT, 'docs', 'performance.md');
 const PLOTS = join(ROOT, 'docs', 'performance');
-const MARKS = {
-  begin: '<!-- measured: written by npm run bench, do not edit -->',
-  end: '<!-- end of measured -->',
-};
+
+/** A part of the document that is written as a whole. A run writes those parts whose cases it has run. */
+interface Part {
+  readonly marks: Marks;
+  readonly holds: (name: CaseName) => boolean;
+}
+
+/** Growth takes long enough to be run alone, and then leaves the results of the other cases as they are. */
+const PARTS: readonly Part[] = [
+  {
+    marks: {
+      begin: '<!-- measured: written by npm run bench, do not edit -->',
+      end: '<!-- end of measured -->',
+    },
+    holds: (name) => name !== 'growth',
+  },
+  {
+    marks: {
+      begin: '<!-- growth: written by npm run bench, do not edit -->',
+      end: '<!-- end of growth -->',
+    },
+    holds: (name) => name === 'growth',
+  },
+];
 
 export function toJson(run: Run): string {
   const bars = run.judged.map(({ bar, measured, passed }) => ({
@@ -47,30 +69,37 @@ export function writeResults(run: Run, publish: boolean): string[] {
   const dated = join(RESULTS, `${run.machine.date.slice(0, 19).replaceAll(':', '-')}-${run.scale.form}.json`);
   writeFileSync(dated, json);
   if (!publish) return [dated];
-  const latest = join(RESULTS, 'latest.json');
+  const isGrowthAlone = run.cases.every((name) => name === 'growth');
+  const latest = join(RESULTS, isGrowthAlone ? 'growth.json' : 'latest.json');
   writeFileSync(latest, json);
   return [dated, latest, ...writePlots(run), writeDocument(run)];
 }
 
 function writePlots({ results, scale }: Run): string[] {
   mkdirSync(PLOTS, { recursive: true });
-  return [...plots(results, scale)].map(([file, svg]) => {
+  return plots(results, scale).map(({ file, svg }) => {
     writeFileSync(join(PLOTS, file), svg);
     return join(PLOTS, file);
   });
 }
 
 function writeDocument(run: Run): string {
-  writeFileSync(DOCUMENT, replaceBetween(readFileSync(DOCUMENT, 'utf8'), MARKS, `\n${measuredPart(run)}`));
+  const parts = PARTS.filter(({ holds }) => run.cases.some(holds));
+  const written = parts.reduce(
+    (text, part) => replaceBetween(text, part.marks, `\n${measuredPart(run, part)}`),
+    readFileSync(DOCUMENT, 'utf8'),
+  );
+  writeFileSync(DOCUMENT, written);
   return DOCUMENT;
 }
 
-function measuredPart({ machine, scale, results, judged }: Run): string {
-  const shown = [...plots(results, scale).keys()].map((file) => `![${file.slice(0, -4)}](performance/${file})`);
+function measuredPart({ machine, scale, results, judged }: Run, { holds }: Part): string {
+  const drawn = plots(results, scale).filter((plot) => holds(plot.of));
+  const shown = drawn.map(({ file }) => `![${file.slice(0, -4)}](performance/${file})`);
   const notes = results.notes.map((note) => `- ${note}`);
   return [
     `${origin(machine, scale)}\n`,
-    ...tables(results, judged, scale).map(markdown),
+    ...tables(results, judged, scale, holds).map(markdown),
     ...(notes.length > 0 ? ['#### Notes', '', ...notes, ''] : []),
     '#### Plots',
     '',

@@ -14,14 +14,14 @@ export interface LineChart {
   readonly lines: readonly { readonly label: string; readonly values: readonly number[]; readonly ours?: boolean }[];
 }
 
-const WIDTH = 760;
+export const WIDTH = 760;
 const LABEL_WIDTH = 290;
 const ROW = 28;
-const TOP = 48;
+export const TOP = 48;
 const OURS = '#2563a8';
 const OTHERS = '#a8adb4';
 const INK = '#1f2328';
-const FAINT = '#6b7280';
+export const FAINT = '#6b7280';
 const FONT = 'font-family="system-ui, -apple-system, Segoe UI, sans-serif"';
 
 export function barChart({ title, unit, bars }: BarChart): string {
@@ -65,7 +65,7 @@ export function lineChart({ title, unit, across, lines }: LineChart): string {
   return frame(title, bottom + 56, [...ticks, ...drawn, axis].join('\n'));
 }
 
-function frame(title: string, height: number, body: string): string {
+export function frame(title: string, height: number, body: string): string {
   return (
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" ` +
     `width="${WIDTH}" height="${height}" role="img">\n` +
@@ -75,13 +75,13 @@ function frame(title: string, height: number, body: string): string {
 }
 
 interface Style {
-  readonly anchor?: 'start' | 'end';
+  readonly anchor?: 'start' | 'middle' | 'end';
   readonly fill?: string;
   readonly size?: number;
   readonly weight?: number;
 }
 
-function text(
+export function text(
   x: number,
   y: number,
   content: string,

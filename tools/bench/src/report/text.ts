@@ -1,3 +1,4 @@
+import type { CaseName } from '../cases/names.js';
 import type { Measured, Results } from '../results.js';
 import type { Scale } from '../scale.js';
 import type { Judged } from './bars.js';
@@ -10,8 +11,15 @@ export interface Table {
   readonly rows: readonly (readonly string[])[];
 }
 
-export function tables(results: Results, judged: readonly Judged[], scale: Scale): Table[] {
-  const measured = groups(scale).map(({ title, metrics }) => ({
+/** Those of the cases that `isShown` names. */
+export function tables(
+  results: Results,
+  judged: readonly Judged[],
+  scale: Scale,
+  isShown: (name: CaseName) => boolean = () => true,
+): Table[] {
+  const shown = groups(scale).filter((group) => isShown(group.of));
+  const measured = shown.map(({ title, metrics }) => ({
     title,
     head: ['', 'median', 'spread', 'unit'],
     rows: metrics.flatMap(({ name, title, unit }) => {
@@ -19,7 +27,7 @@ export function tables(results: Results, judged: readonly Judged[], scale: Scale
       return found === null ? [] : [[title, number(found.median), spread(found), unit]];
     }),
   }));
-  return [bars(judged), ...measured].filter(({ rows }) => rows.length > 0);
+  return [bars(judged.filter(({ bar }) => isShown(bar.of))), ...measured].filter(({ rows }) => rows.length > 0);
 }
 
 function bars(judged: readonly Judged[]): Table {

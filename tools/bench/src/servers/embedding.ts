@@ -1,10 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createLogger, parseConfig, startServer, type Handler } from '@millrace/server';
-import { monotonicMicros } from '@millrace/tools-shared';
+import { monotonicMicros, readMetrics } from '@millrace/tools-shared';
 import { serveCalls } from '../env/child.js';
+import { untilQueueIsEmpty } from '../env/postgres.js';
 import { latencyOf, type Latency } from '../latency.js';
 import { Progress, type DrainReport } from '../progress.js';
-import { RESULT, TASK, TENANT, TENANT_KEY, WORKER_TOKEN } from '../work.js';
+import { QUEUE, RESULT, TASK, TENANT, TENANT_KEY, WORKER_TOKEN } from '../work.js';
 
 /**
  * The service embedded in a program, with that program's handlers in the same process. Everything else is as on the
@@ -36,10 +37,10 @@ const stamp: Handler = (payload) => {
 
 const methods = {
   /** Starts the service and resolves to its port. Jobs that wait in the database begin to run at once. */
-  start: async ({ url }: { url: string }): Promise<number> => {
-    const flags = ['--api-port=0', '--metrics-port=0', '--host=127.0.0.1', '--log-level=warn', '--log-format=json'];
+  start: async ({ url, flags = [] }: { url: string; flags?: readonly string[] }): Promise<number> => {
+    const usual = ['--api-port=0', '--metrics-port=0', '--host=127.0.0.1', '--log-level=warn', '--log-format=json'];
     const credentials = { MILLRACE_API_KEYS: `${TENANT_KEY}:${TENANT}`, MILLRACE_WORKER_TOKEN: WORKER_TOKEN };
-    const config = parseConfig(flags, { ...credentials, DATABASE_URL: url }, { isTTY: false });
+    const config = parseConfig([...usual, ...flags], { ...credentials, DATABASE_URL: url }, { isTTY: false });
     const logger = createLogger({ level: config.logLevel, format: config.logFormat });
     running = await startServer(config, { logger, handlers: { [TASK]: noop, stamp } });
     return Number(new URL(running.apiUrl ?? '').port);
@@ -55,6 +56,18 @@ const methods = {
     await untilStats(({ jobs_completed: n }) => n >= jobs, FINE_POLL_MS);
     return progress.report();
   },
+
+  /** The same where they are not all of one tenant, whose counters would say when they are done. */
+  drainOfAnyTenants: async ({ url, jobs }: { url: string; jobs: number }): Promise<DrainReport> => {
+    progress = new Progress(jobs);
+    await methods.start({ url });
+    await progress.handled;
+    await untilQueueIsEmpty(url, QUEUE);
+    return progress.report();
+  },
+
+  /** A value from the metrics page. */
+  metric: async (name: string): Promise<number> => (await readMetrics(running?.metricsUrl ?? ''))(name),
 
   /**
    * Waits until this many jobs and workflows have completed since the start; resolves to the time on the shared clock.

@@ -60,7 +60,10 @@ class Trouble {
     const victim = random.pick(this.servers);
     if (this.#down.has(victim) || this.servers.length - this.#down.size <= SURVIVORS) return;
     const work = random.chance(0.3) ? this.#stop(victim, random.between(200, 4_000)) : this.#kill(victim);
-    const tracked = work.finally(() => this.#pending.delete(tracked));
+    // Handled here and not in `end`: nobody awaits these any more once the row has been given up.
+    const tracked = work
+      .catch((error: unknown) => this.stage.violation(`a scheduler did not come back: ${String(error)}`))
+      .finally(() => this.#pending.delete(tracked));
     this.#pending.add(tracked);
   }
 

@@ -83,7 +83,7 @@ SELECT fired_at, priority, 0, 0, job_id, tenant, queue FROM fired;
         find: /(sql\.fire_crons, \[[\s\S]*?\]\);)/,
         replace:
           `$1 ${pause(20)} const stored = rows.filter((row) => row.enqueued).map((row) => row.job_id); ` +
-          `await this.db.run(sql.store_fired, [stored]);`,
+          `await this.db.run(sql.store_fired, [uuidArray(stored)]);`,
       },
     ],
     rows: [16],

@@ -97,9 +97,9 @@ export class Enqueuer {
     for (const { tenant, spec } of jobs) {
       perTenant.set(tenant, (perTenant.get(tenant) ?? 0) + 1);
       const priority = spec.config?.priority ?? 0;
-      const lane = `${priority} ${spec.queue}`;
-      if (spec.runAt === null && announced.has(lane)) continue;
-      announced.add(lane);
+      const queueAndPriority = `${priority} ${spec.queue}`;
+      if (spec.runAt === null && announced.has(queueAndPriority)) continue;
+      announced.add(queueAndPriority);
       this.hub.announceWork(spec.queue, priority, spec.runAt === null ? null : Date.parse(spec.runAt));
     }
     for (const [tenant, n] of perTenant) this.counters.created(tenant, n);

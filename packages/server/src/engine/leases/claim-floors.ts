@@ -1,18 +1,18 @@
-import type { LaneNews } from '../../store/notifications.js';
+import type { PriorityNews } from '../../store/notifications.js';
 
 /**
- * Claim floors: where the next claim of a queue may start, in each of its lanes (a lane is one priority) and among what
- * was not due when it was written.
+ * Claim floors: where the next claim of a queue may start, in each of its priorities and among what was not due when it
+ * was written.
  *
  * A claim walks an index whose first entries are jobs that were claimed a moment ago and not yet vacuumed away. Under
- * load, or while some session holds an old snapshot, that walk grows without bound. So each lane remembers the instant
- * it last claimed, and starts there.
+ * load, or while some session holds an old snapshot, that walk grows without bound. So each priority remembers the
+ * instant up to which it was claimed, and the next claim starts there.
  *
  * The price is order: a job that another process put behind the floor waits until somebody looks there. Nearly always
  * such a job was created together with those that were claimed and committed a little later, so every few claims one
  * starts a margin before the floor. Now and then one is exact; the longer an exact claim takes, the rarer it is, so
  * that it stays a small part of the time. Floors are used only while exact claims are measurably slow, for as many
- * lanes as one claim can look through, and never when the result comes short; and a job behind the floor that this
+ * priorities as one claim can look through, and never when the result comes short; and a job behind the floor that this
  * process hears of lowers it. Nothing is ever skipped for good.
  */
 const SLOW_MS = 4;
@@ -21,9 +21,9 @@ const MARGIN_EVERY_MS = 50;
 const EXACT_EVERY_MS = { least: 1_000, most: 5_000 };
 /** An exact claim is followed by so many times its own duration without one. */
 const EXACT_REST = 25;
-/** One walk per lane. Of a queue with more of them, claims are exact: one walk in all. */
-const MAX_LANES = 64;
-/** What falls due later than this stands in no lane yet, whichever clock is right. */
+/** One walk per priority. Of a queue with more of them, claims are exact: one walk in all. */
+const MAX_PRIORITIES = 64;
+/** What falls due later than this is not in claim order yet, whichever clock is right. */
 const SOON_MS = 5_000;
 const LOWEST = 0;
 
@@ -31,15 +31,15 @@ export interface Floors {
   readonly priorities: readonly number[];
   /** RFC 3339, one per priority. */
   readonly since: readonly string[];
-  /** The same for what was not due when it was written, which stands apart from the lanes. */
+  /** The same for what was not due when it was written, which is kept apart from the priorities. */
   readonly later: string;
 }
 
 /** Kept only for queues whose exact claims are slow: for all others there is nothing to remember. */
 interface SlowQueue {
-  readonly lanes: Map<number, number>;
+  readonly floors: Map<number, number>;
   later: number;
-  /** More lanes than there may be: no floors until the next exact claim is due. */
+  /** More priorities than there may be: no floors until the next exact claim is due. */
   crowded: boolean;
   exactAt: number;
   marginAt: number;
@@ -51,11 +51,11 @@ export class ClaimFloors {
   /** `now` is any monotonic clock in milliseconds. Null: claim exactly. */
   floorsFor(queue: string, now: number): Floors | null {
     const slow = this.#slow.get(queue);
-    if (!slow || slow.crowded || slow.lanes.size === 0 || now >= slow.exactAt) return null;
+    if (!slow || slow.crowded || slow.floors.size === 0 || now >= slow.exactAt) return null;
     const margin = now >= slow.marginAt ? MARGIN_MS : 0;
     if (margin > 0) slow.marginAt = now + MARGIN_EVERY_MS;
     const start = (floor: number): string => new Date(Math.max(LOWEST, floor - margin)).toISOString();
-    const sorted = [...slow.lanes].sort(([a], [b]) => b - a);
+    const sorted = [...slow.floors].sort(([a], [b]) => b - a);
     return {
       priorities: sorted.map(([priority]) => priority),
       since: sorted.map(([, floor]) => start(floor)),
@@ -71,14 +71,14 @@ export class ClaimFloors {
     if (slow) Object.assign(slow, { exactAt, crowded: false });
     else {
       const marginAt = now + MARGIN_EVERY_MS;
-      this.#slow.set(queue, { lanes: new Map(), later: LOWEST, crowded: false, exactAt, marginAt });
+      this.#slow.set(queue, { floors: new Map(), later: LOWEST, crowded: false, exactAt, marginAt });
     }
   }
 
-  /** The last job claimed from a lane was scheduled at this instant (milliseconds since 1970). */
+  /** The last job claimed from a priority was scheduled at this instant (milliseconds since 1970). */
   claimedUpTo(queue: string, priority: number, scheduledAt: number): void {
     const slow = this.#slow.get(queue);
-    if (slow) raise(slow, priority, Math.max(slow.lanes.get(priority) ?? LOWEST, scheduledAt));
+    if (slow) raise(slow, priority, Math.max(slow.floors.get(priority) ?? LOWEST, scheduledAt));
   }
 
   /** The last of what fell due since it was written was scheduled at this instant. */
@@ -88,15 +88,15 @@ export class ClaimFloors {
   }
 
   /** `now` is the clock of the instants, in milliseconds since 1970. */
-  heard(queue: string, news: readonly LaneNews[], now = Date.now()): void {
+  heard(queue: string, news: readonly PriorityNews[], now = Date.now()): void {
     const slow = this.#slow.get(queue);
     if (!slow) return;
-    // Without lanes the news did not fit its message: look everywhere.
+    // Without priorities the news did not fit its message: look everywhere.
     if (news.length === 0) this.#slow.delete(queue);
     for (const { priority, since } of news) {
       if (since !== null && since < slow.later) slow.later = since;
-      const floor = slow.lanes.get(priority);
-      if (floor !== undefined) slow.lanes.set(priority, Math.min(floor, since ?? floor));
+      const floor = slow.floors.get(priority);
+      if (floor !== undefined) slow.floors.set(priority, Math.min(floor, since ?? floor));
       else if (since === null || since <= now + SOON_MS) raise(slow, priority, LOWEST);
     }
   }
@@ -104,8 +104,8 @@ export class ClaimFloors {
 
 function raise(slow: SlowQueue, priority: number, floor: number): void {
   if (slow.crowded) return;
-  slow.lanes.set(priority, floor);
-  if (slow.lanes.size <= MAX_LANES) return;
+  slow.floors.set(priority, floor);
+  if (slow.floors.size <= MAX_PRIORITIES) return;
   slow.crowded = true;
-  slow.lanes.clear();
+  slow.floors.clear();
 }

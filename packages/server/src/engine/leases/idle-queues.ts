@@ -2,14 +2,15 @@ import { dueDelayMs } from './due-delay.js';
 import type { Hub } from '../shared/hub.js';
 
 /**
- * Looks after the queues on which somebody waits and nothing is claimable, all of them together: ten thousand of them cost one
- * statement now and then, not one each.
+ * Looks after the queues on which somebody waits and nothing is claimable, all of them together: ten thousand of them
+ * cost one statement now and then, not one each.
  *
- * A queue is watched from the moment its callers have to wait until none is left. It is looked at once, soon after that begins, and
- * then with all the others every SAFETY_MS. When one of its jobs is due, `onDue` is called; jobs that fall due before the next look
- * have a timer. Whoever hears of new work by the hub need not wait for any of this.
+ * A queue is watched from the moment its callers have to wait until none is left. It is looked at once, soon after that
+ * begins, and then with all the others every SAFETY_MS. When one of its jobs is due, `onDue` is called; jobs that fall
+ * due before the next look have a timer. Whoever hears of new work by the hub need not wait for any of this.
  *
- * `isIdle` is a hint and may be wrong: a caller that relies on it waits at most GATHER_MS longer than one that asks for itself.
+ * `isIdle` is a hint and may be wrong: a caller that relies on it waits at most GATHER_MS longer than one that asks for
+ * itself.
  */
 const SAFETY_MS = 4_000;
 /** Looks begin at least this far apart; what asks for one meanwhile shares it. */
@@ -48,7 +49,10 @@ export class IdleQueues {
     hub.onAnyWork((queue) => this.#idleUntil.delete(queue));
   }
 
-  /** Whether nothing was due on the queue when it was last looked at, nothing has fallen due and nothing was heard of it since. */
+  /**
+   * Whether nothing was due on the queue when it was last looked at, nothing has fallen due and nothing was heard of it
+   * since.
+   */
   isIdle(queue: string): boolean {
     return performance.now() < (this.#idleUntil.get(queue) ?? 0);
   }

@@ -9,14 +9,16 @@ import type { LeasedJob } from '../../domain/records.js';
 import type { LeaseRequest } from '../api.js';
 
 /**
- * Long polls. All callers that want jobs of one queue are served by one claim at a time: a thousand waiting workers cost one statement
- * when a job arrives, not a thousand. A queue that is known to be idle is not claimed from at all until there is a reason to.
+ * Long polls. All callers that want jobs of one queue are served by one claim at a time: a thousand waiting workers
+ * cost one statement when a job arrives, not a thousand. A queue that is known to be idle is not claimed from at all
+ * until there is a reason to.
  *
- * A caller is: asking (in the claim that is in flight or the next one) → waiting (its queue came up short and it has time left) →
- * asking again when work is announced or a job is due → answered, or gone (its client hung up).
+ * A caller is: asking (in the claim that is in flight or the next one) → waiting (its queue came up short and it has
+ * time left) → asking again when work is announced or a job is due → answered, or gone (its client hung up).
  *
- * Invariants: a job claimed for a caller that is gone by the time the claim returns goes back as if it never had been claimed; a queue
- * is watched for due jobs exactly while somebody waits on it; one on which nobody asks or waits is forgotten.
+ * Invariants: a job claimed for a caller that is gone by the time the claim returns goes back as if it never had been
+ * claimed; a queue is watched for due jobs exactly while somebody waits on it; one on which nobody asks or waits is
+ * forgotten.
  */
 const MAX_SLOTS = 1_000;
 /**

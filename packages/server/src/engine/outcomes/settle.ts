@@ -17,8 +17,8 @@ import type { JsonText, LeasedJob } from '../../domain/records.js';
 /**
  * Finishing: the one way out of `running`, single or batched, whoever ran the job.
  *
- * Invariant: a settlement acts only on the lease it names, by id and token, in the statement that acts. Acted on or not is the
- * whole answer; why not is for the caller to look up, since by then the world may have moved on again.
+ * Invariant: a settlement acts only on the lease it names, by id and token, in the statement that acts. Acted on or not
+ * is the whole answer; why not is for the caller to look up, since by then the world may have moved on again.
  */
 const sql = loadStatements('settle.sql', ['settle_completed', 'settle_bundled']);
 const leaseSql = loadStatements('lease.sql', ['lease_facts', 'unbundle', 'move_marks']);

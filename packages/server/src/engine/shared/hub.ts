@@ -1,4 +1,4 @@
-import type { LaneNews, News } from '../../store/notifications.js';
+import type { PriorityNews, News } from '../../store/notifications.js';
 
 /**
  * The one way for news to travel up: commits of this process and notifications from others arrive here, and the waiters
@@ -12,7 +12,7 @@ export interface Outlet {
 }
 
 type WorkListener = () => void;
-type AnyWorkListener = (queue: string, news: readonly LaneNews[]) => void;
+type AnyWorkListener = (queue: string, news: readonly PriorityNews[]) => void;
 /** Gets the next occurrence of a schedule that was created or resumed; null: such news may have been missed. */
 type CronListener = (occurrenceMs: number | null) => void;
 

@@ -32,7 +32,7 @@ interface LeasesRow extends RunRow {
   readonly steps: readonly string[];
 }
 
-interface Held {
+interface StepOfRun {
   readonly locked: LockedRun;
   readonly step: number;
 }
@@ -123,10 +123,10 @@ export class StepSettler implements StepSettling {
   }
 
   /** By id of job: those whose lease stands, with their workflow, which is locked now. */
-  async #lockRunsOf(execute: Execute, items: readonly Settlement[]): Promise<Map<string, Held>> {
+  async #lockRunsOf(execute: Execute, items: readonly Settlement[]): Promise<Map<string, StepOfRun>> {
     const rows = await execute<LeasesRow>(sql.lock_runs_of_leases, leaseKeyColumns(items));
     const runs = await this.#define(execute, rows);
-    const held = new Map<string, Held>();
+    const held = new Map<string, StepOfRun>();
     for (const { id, job_ids: jobIds, steps } of rows) {
       const locked = runs.get(id)!;
       jobIds.forEach((jobId, n) => held.set(jobId, { locked, step: stepOf(locked, steps[n] ?? '') }));

@@ -11,15 +11,15 @@ import type { Metrics } from '../../telemetry/metrics.js';
 import type { Load } from '../types.js';
 
 /**
- * Who is let in when more comes than the service can take. The time a request waits is the work ahead of it divided by the rate at which work
- * is done, so a bound on what is under way bounds both the time and the memory, however slow the database happens to be. What does not fit is
- * refused before its body is read.
+ * Who is let in when more comes than the service can take. The time a request waits is the work ahead of it divided by
+ * the rate at which work is done, so a bound on what is under way bounds both the time and the memory, however slow the
+ * database happens to be. What does not fit is refused before its body is read.
  *
- * New work gives way first. What ends work that is under way (heartbeats, reports, cancellations) has room of its own, several times as much:
- * shedding it would make the service do the same job twice. Probes are not asked.
+ * New work gives way first. What ends work that is under way (heartbeats, reports, cancellations) has room of its own,
+ * several times as much: shedding it would make the service do the same job twice. Probes are not asked.
  *
- * Invariants: `inFlight` is the sum of the units of requests that were let in and whose handler has not ended; a request gives its units back
- * exactly once, also when its client leaves, but not before its work is done.
+ * Invariants: `inFlight` is the sum of the units of requests that were let in and whose handler has not ended; a
+ * request gives its units back exactly once, also when its client leaves, but not before its work is done.
  */
 
 /** A request counts as one, and as one more for each of these in its body. */
@@ -29,8 +29,9 @@ const LARGEST_PART = 4;
 const VITAL_ROOM = 4;
 
 /**
- * Refusing is cheap, but ten thousand a second of callers who ask again at once would leave no time for those who are served. So that many are
- * refused at once in a window; the others hear it a moment later, with their bodies still on the wire, and ask less often for it.
+ * Refusing is cheap, but ten thousand a second of callers who ask again at once would leave no time for those who are
+ * served. So that many are refused at once in a window; the others hear it a moment later, with their bodies still on
+ * the wire, and ask less often for it.
  */
 const WINDOW_MS = 100;
 const AT_ONCE = 50;
@@ -54,12 +55,12 @@ export class Admission {
 
   /** The units it takes up from now on, or null if there is no room. A lone request always fits. */
   admit(load: Load, bodyBytes: number): number | null {
-    const lane = load === 'vital' ? 'vital' : 'new';
-    const room = this.#room[lane];
+    const kind = load === 'vital' ? 'vital' : 'new';
+    const room = this.#room[kind];
     const units = Math.min(1 + Math.floor(bodyBytes / UNIT_BYTES), Math.max(1, Math.floor(room / LARGEST_PART)));
-    if (this.#inFlight[lane] + units > room) return null;
+    if (this.#inFlight[kind] + units > room) return null;
     if (load === 'waiting') return 0;
-    this.#inFlight[lane] += units;
+    this.#inFlight[kind] += units;
     return units;
   }
 
@@ -80,7 +81,10 @@ export class Admission {
   }
 }
 
-/** Puts every route of the scope behind the door. To be called after the hook that knows the caller, and before the routes. */
+/**
+ * Puts every route of the scope behind the door. To be called after the hook that knows the caller, and before the
+ * routes.
+ */
 export function guardRoutes(app: FastifyInstance, admission: Admission, metrics: Metrics): void {
   app.addHook('onRoute', (route) => guard(route, admission, metrics));
 }

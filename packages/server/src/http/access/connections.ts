@@ -2,12 +2,16 @@ import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 
 /**
- * How a server stops taking connections without dropping a request that is on its way. Two places lose one if nobody takes care:
+ * How a server stops taking connections without dropping a request that is on its way. Two places lose one if nobody
+ * takes care:
  *
- * - A connection that the kernel has accepted and we have not is reset when the listener closes. So it closes right after a turn of the event
+ * - A connection that the kernel has accepted and we have not is reset when the listener closes. So it closes right
+ * after a turn of the event
  *   loop in which nobody came: everything that had arrived was taken in by that very turn.
- * - Node closes connections that idle between two requests, but leaves alone those that never carried one, as browsers and connection pools
- *   open in advance, and would wait a minute for them. Their first request may be under way, so they are given a moment.
+ * - Node closes connections that idle between two requests, but leaves alone those that never carried one, as browsers
+ * and connection pools
+ *   open in advance, and would wait a minute for them. Their first request may be under way, so they are given a
+ *   moment.
  */
 export interface Gate {
   /** Resolves at an instant at which to close the listener. */

@@ -32,7 +32,9 @@ export interface EventSource<T> {
 /** Like the response's own: false when the client must take something first. */
 type Write = (text: string) => boolean;
 
-/** Ends when the states do or when `signal` fires. If it throws, the stream is left open for the caller to break off. */
+/**
+ * Ends when the states do or when `signal` fires. If it throws, the stream is left open for the caller to break off.
+ */
 export async function streamEvents<T>(
   request: FastifyRequest,
   reply: FastifyReply,

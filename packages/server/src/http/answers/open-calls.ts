@@ -2,7 +2,8 @@ import type { FastifyReply } from 'fastify';
 
 /**
  * Calls that may stay open for long. Each gets a signal that fires when its client hangs up, when the server stops
- * serving, or when its time is up, so that nobody waits for work on behalf of somebody who left, and shutdown is prompt.
+ * serving, or when its time is up, so that nobody waits for work on behalf of somebody who left, and shutdown is
+ * prompt.
  */
 export class OpenCalls {
   readonly #controllers = new Set<AbortController>();

@@ -31,7 +31,10 @@ export function registerUnreadAnswers(app: FastifyInstance, context: HttpContext
 
 const isRead = ({ method }: FastifyRequest): boolean => method === 'GET' || method === 'HEAD';
 
-/** Gives the room back when the answer was handed over or its connection is gone, and sees to it that one of them happens. */
+/**
+ * Gives the room back when the answer was handed over or its connection is gone, and sees to it that one of them
+ * happens.
+ */
 export function holdUntilTaken(raw: ServerResponse, hold: AnswerHold, context: HttpContext): void {
   if (raw.destroyed) return hold.release();
   raw.once('close', () => hold.release());

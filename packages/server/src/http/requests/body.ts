@@ -73,9 +73,9 @@ function textOf(bytes: Buffer): string {
 const isTooDeep = (text: string): boolean => text.length > 2 * MAX_NESTING && nestingDepth(text) > MAX_NESTING;
 
 /**
- * For an answer that is given before the body has arrived: a refusal, or a route that takes none. Hanging up on a client
- * that is still sending resets the connection, and the answer is lost on its way. So a rest of some megabytes is taken
- * off the wire and thrown away, and the connection lives on; where there is more of it, or may be, it is closed.
+ * For an answer that is given before the body has arrived: a refusal, or a route that takes none. Hanging up on a
+ * client that is still sending resets the connection, and the answer is lost on its way. So a rest of some megabytes is
+ * taken off the wire and thrown away, and the connection lives on; where there is more of it, or may be, it is closed.
  */
 export function discardBody({ raw }: FastifyRequest, reply: FastifyReply): void {
   if (raw.complete || !hasBody(raw)) return;

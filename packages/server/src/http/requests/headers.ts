@@ -26,7 +26,9 @@ export function headerText(name: string, value: string): string {
   return bytes.toString();
 }
 
-/** Whether the query string is percent-encoded UTF-8. The router decodes it leniently, and would make up text for it. */
+/**
+ * Whether the query string is percent-encoded UTF-8. The router decodes it leniently, and would make up text for it.
+ */
 export function isDecodable(url: string): boolean {
   const start = url.indexOf('?');
   if (start === -1 || !url.includes('%', start)) return true;

@@ -45,8 +45,8 @@ function stepSpec(
 }
 
 /**
- * Before the validator looks at each step: it reports every problem, and this bounds how many there can be. Names in `depends_on` are looked
- * at here for the same reason, since a thousand steps could name a million.
+ * Before the validator looks at each step: it reports every problem, and this bounds how many there can be. Names in
+ * `depends_on` are looked at here for the same reason, since a thousand steps could name a million.
  */
 export function boundSteps(request: FastifyRequest, _reply: FastifyReply, done: HookHandlerDoneFunction): void {
   const { steps } = (request.body ?? {}) as { steps?: unknown };

@@ -108,8 +108,8 @@ const listSchema = {
   operationId: 'listCrons',
   summary: 'List schedules',
   description:
-    'Ordered by created_at, then id, or by `order_by=next_run_at ASC`: what fires next first, then id, with paused and ' +
-    'ended schedules last. `status` and `queue` do not apply.',
+    'Ordered by created_at, then id, or by `order_by=next_run_at ASC`: what fires next first, then id, with ' +
+    'paused and ended schedules last. `status` and `queue` do not apply.',
   docs: {
     querystring: CronListQuery,
     response: { 200: described(ref(CronPage), 'A page.'), ...errors(400, 401, 503) },
@@ -121,8 +121,8 @@ const createSchema = {
   operationId: 'createCron',
   summary: 'Create a schedule',
   description:
-    'It fires first at the next occurrence after its creation. Each occurrence enqueues exactly one job, whatever the ' +
-    'number of servers. Occurrences missed while no server ran collapse into one catch-up.',
+    'It fires first at the next occurrence after its creation. Each occurrence enqueues exactly one job, whatever ' +
+    'the number of servers. Occurrences missed while no server ran collapse into one catch-up.',
   body: ref(CreateCron),
   docs: {
     response: {
@@ -137,9 +137,9 @@ const putSchema = {
   operationId: 'putCron',
   summary: 'Create or replace the schedule of a name',
   description:
-    'The path names the schedule, percent-encoded. Creates it, or replaces everything it says; `enabled` stays as it is. ' +
-    'With the same expression and time zone `next_run_at` stays too; otherwise it is the next occurrence of the new ' +
-    'expression, and nothing fires by the old one any more. The same request may be sent again at any time.',
+    'The path names the schedule, percent-encoded. Creates it, or replaces everything it says; `enabled` stays as ' +
+    'it is. With the same expression and time zone `next_run_at` stays too; otherwise it is the next occurrence of ' +
+    'the new expression, and nothing fires by the old one any more. The same request may be sent again at any time.',
   body: ref(PutCron),
   docs: {
     params: CronNameParams,
@@ -203,8 +203,9 @@ const triggerSchema = {
   operationId: 'triggerCron',
   summary: 'Trigger a schedule',
   description:
-    'Enqueues its job now, beside the timetable: `next_run_at` stays, and the next occurrence gets its own job. A paused ' +
-    'or ended schedule can be triggered too. The firing is recorded with kind `triggered`. Each call enqueues a job.',
+    'Enqueues its job now, beside the timetable: `next_run_at` stays, and the next occurrence gets its own job. A ' +
+    'paused or ended schedule can be triggered too. The firing is recorded with kind `triggered`. Each call enqueues ' +
+    'a job.',
   docs: {
     params: IdParams,
     response: {
@@ -221,8 +222,8 @@ const firingsSchema = {
   operationId: 'listCronFirings',
   summary: 'List the firings of a schedule',
   description:
-    'Newest first unless asked otherwise; the newest thousand are remembered. `created_after` and `created_before` apply ' +
-    'to `fired_at`.',
+    'Newest first unless asked otherwise; the newest thousand are remembered. `created_after` and ' +
+    '`created_before` apply to `fired_at`.',
   docs: {
     params: IdParams,
     querystring: ListQuery,

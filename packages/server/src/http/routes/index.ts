@@ -26,7 +26,10 @@ const TENANT_ROUTES: readonly Register[] = [
 ];
 const WORKER_ROUTES: readonly Register[] = [workerRoutes];
 
-/** Tenant routes and worker routes live in scopes of their own, each behind the hook that knows the caller, and then the door. */
+/**
+ * Tenant routes and worker routes live in scopes of their own, each behind the hook that knows the caller, and then the
+ * door.
+ */
 export function registerRoutes(app: FastifyInstance, context: HttpContext, auth: AuthHooks): void {
   const scope =
     (routes: readonly Register[], hook?: AuthHooks['tenant']) =>

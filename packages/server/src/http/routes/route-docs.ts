@@ -21,7 +21,9 @@ export function errors(...statuses: ErrorStatus[]): Record<number, object> {
   return Object.fromEntries(statuses.map((status) => [status, described(ref(ErrorBody), MEANING[status])]));
 }
 
-/** What every route can answer but the reads: where no body is asked for, one that comes nevertheless has to be sound. */
+/**
+ * What every route can answer but the reads: where no body is asked for, one that comes nevertheless has to be sound.
+ */
 export const bodyErrors = (...statuses: ErrorStatus[]): Record<number, object> =>
   errors(400, 401, ...statuses, 413, 415, 503);
 

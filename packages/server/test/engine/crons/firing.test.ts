@@ -4,13 +4,13 @@ import { controlClock } from '../../support/clock.js';
 import { cloneDatabase } from '../../support/database.js';
 import { startTestServer, TENANT_A } from '../../support/server.js';
 import { until } from '../../support/until.js';
-import { advanceTo, cronDesk } from './harness.js';
+import { advanceTo, cronsOf } from './harness.js';
 
 /** What schedules enqueue, on a server whose database clock the tests move. */
 const database = await cloneDatabase();
 const clock = await controlClock(database);
 const server = await startTestServer({ database, config: { workers: 2 } });
-const polls = cronDesk(server.a);
+const polls = cronsOf(server.a);
 afterAll(async () => {
   await server.stop();
   await database.drop();
@@ -174,7 +174,7 @@ describe('downtime', () => {
     const other = await cloneDatabase();
     const time = await controlClock(other);
     const first = await startTestServer({ database: other });
-    const before = cronDesk(first.a);
+    const before = cronsOf(first.a);
     const everyMinute = await before.create({ cron_expr: '* * * * *', queue: 'nobody' });
     const lastDay = `0 30 12 31 12 * ${(await time.now()).getUTCFullYear()}`;
     const ended = await before.create({ cron_expr: lastDay, queue: 'nobody' });
@@ -184,7 +184,7 @@ describe('downtime', () => {
     await time.advance(3 * 366 * 86_400);
 
     const second = await startTestServer({ database: other });
-    const after = cronDesk(second.a);
+    const after = cronsOf(second.a);
     const [caughtUp] = await until(async () => {
       const firings = await after.firings(everyMinute);
       return firings.length > 0 && firings;

@@ -3,7 +3,7 @@ import { controlClock } from '../../support/clock.js';
 import { cloneDatabase, type TestDatabase } from '../../support/database.js';
 import { startTestServer, type TestServer } from '../../support/server.js';
 import { until } from '../../support/until.js';
-import { advanceTo, createFirer, cronDesk, type TestFirer } from './harness.js';
+import { advanceTo, createFirer, cronsOf, type TestFirer } from './harness.js';
 
 /**
  * Waits until the servers have all of their connections: one opened later would look as if the next server had leaked
@@ -26,7 +26,7 @@ describe('five processes', () => {
       servers.push(await startTestServer({ database, config: { maxDbConnections: 4, mode } }));
       await connectionsOf(database, 4 * servers.length);
     }
-    const polls = cronDesk(servers.at(-1)!.a);
+    const polls = cronsOf(servers.at(-1)!.a);
     const id = await polls.create({ cron_expr: '* * * * * *', queue: 'nobody' });
     await until(async () => (await polls.firings(id)).length >= 6, { what: 'six firings', withinMs: 15_000 });
     await polls.act(id, 'pause');
@@ -53,7 +53,7 @@ describe('a schedule that another process sets', () => {
     const worker = await startTestServer({ database, config: { maxDbConnections: 4, mode: 'worker' } });
     await connectionsOf(database, 4);
     const api = await startTestServer({ database, config: { mode: 'api' } });
-    const polls = cronDesk(api.a);
+    const polls = cronsOf(api.a);
     const id = await polls.create({ cron_expr: '* * * * * *', queue: 'nobody' });
     const first = await until(async () => (await polls.firings(id))[0]);
     await polls.act(id, 'pause');
@@ -75,7 +75,7 @@ describe('a process in api mode', () => {
     const database = await cloneDatabase();
     const clock = await controlClock(database);
     const api = await startTestServer({ database, config: { mode: 'api' } });
-    const polls = cronDesk(api.a);
+    const polls = cronsOf(api.a);
     const id = await polls.create({ cron_expr: '@hourly', queue: 'nobody' });
     const { next_run_at: occurrence } = await polls.get(id);
     await advanceTo(clock, occurrence);
@@ -95,7 +95,7 @@ describe('the firing statement', async () => {
   const database = await cloneDatabase();
   const clock = await controlClock(database);
   const api = await startTestServer({ database, config: { mode: 'api' } });
-  const polls = cronDesk(api.a);
+  const polls = cronsOf(api.a);
   const firers: TestFirer[] = [];
   const firer = (beforeFiring?: () => Promise<void>): TestFirer => {
     const created = createFirer(database, beforeFiring);

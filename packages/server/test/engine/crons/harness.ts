@@ -29,7 +29,7 @@ export interface ShownFiring {
 }
 
 /** What a test does with schedules through the API of one tenant. */
-export interface CronDesk {
+export interface CronsOfTenant {
   create(fields: object): Promise<string>;
   put(name: string, fields: object): Promise<string>;
   /** The id of the job. */
@@ -41,7 +41,7 @@ export interface CronDesk {
   jobs(id: string): Promise<any[]>;
 }
 
-export function cronDesk(client: Client): CronDesk {
+export function cronsOf(client: Client): CronsOfTenant {
   let named = 0;
   const ok = async (method: string, path: string, body?: unknown): Promise<any> => {
     const reply = await client.send(method, path, body === undefined ? {} : { body });

@@ -28,7 +28,8 @@ afterAll(async () => {
 
 it('a page by what fires next walks the index from where the last one ended, and sorts only itself', async () => {
   const [middle] = await database.query<{ id: string; at: string }>(
-    `SELECT id, next_run_at::text AS at FROM millrace.crons WHERE tenant = 't1' AND enabled ORDER BY id OFFSET 3000 LIMIT 1`,
+    `SELECT id, next_run_at::text AS at FROM millrace.crons
+     WHERE tenant = 't1' AND enabled ORDER BY id OFFSET 3000 LIMIT 1`,
   );
   const filter = { tenant: 't1', createdAfter: null, createdBefore: null };
   for (const after of [null, middle!, { at: null, id: middle!.id }]) {

@@ -3,14 +3,14 @@ import { controlClock } from '../../support/clock.js';
 import type { Reply } from '../../support/client.js';
 import { cloneDatabase } from '../../support/database.js';
 import { startTestServer } from '../../support/server.js';
-import { advanceTo, createFirer, cronDesk } from './harness.js';
+import { advanceTo, createFirer, cronsOf } from './harness.js';
 
-/** Schedules that are replaced by name. Nothing fires unless a test fires it: a process in api mode has no scheduler. */
+/** Schedules that are replaced by name. Nothing fires by itself: a process in api mode has no scheduler. */
 const database = await cloneDatabase();
 const clock = await controlClock(database);
 const server = await startTestServer({ database, config: { mode: 'api', defaultQueue: 'the-default' } });
 const { a, b, worker, nobody } = server;
-const desk = cronDesk(a);
+const desk = cronsOf(a);
 afterAll(async () => {
   await server.stop();
   await database.drop();
@@ -198,7 +198,7 @@ describe('a firing that was planned by the old expression', () => {
     const id = await desk.put('replanned', { cron_expr: '0 0 * * *', queue: 'nobody' });
     const { next_run_at: occurrence } = await desk.get(id);
     await advanceTo(clock, occurrence);
-    // Stopped between its plan and its act, while somebody replaces the schedule by one that stands at the same instant.
+    // Stopped between its plan and its act, while the schedule is replaced by one that stands at the same instant.
     let replaced = false;
     const stopped = createFirer(database, async () => {
       if (replaced) return;

@@ -3,14 +3,14 @@ import { controlClock } from '../../support/clock.js';
 import { cloneDatabase } from '../../support/database.js';
 import { startTestServer } from '../../support/server.js';
 import { until } from '../../support/until.js';
-import { advanceTo, cronDesk } from './harness.js';
+import { advanceTo, cronsOf } from './harness.js';
 
 /** Time zones, from the request to the firing, on a database whose clock the tests move. */
 const database = await cloneDatabase();
 const clock = await controlClock(database);
 const server = await startTestServer({ database, config: { workers: 0 } });
 const { a, nobody, worker } = server;
-const desk = cronDesk(a);
+const desk = cronsOf(a);
 afterAll(async () => {
   await server.stop();
   await database.drop();

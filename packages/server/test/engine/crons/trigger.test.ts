@@ -5,13 +5,13 @@ import { controlClock } from '../../support/clock.js';
 import { cloneDatabase } from '../../support/database.js';
 import { startTestServer, TENANT_A } from '../../support/server.js';
 import { until } from '../../support/until.js';
-import { advanceTo, cronDesk } from './harness.js';
+import { advanceTo, cronsOf } from './harness.js';
 
 /** Schedules that are fired by hand, beside a scheduler and a pool that run. */
 const database = await cloneDatabase();
 const clock = await controlClock(database);
 const server = await startTestServer({ database, config: { workers: 2 } });
-const desk = cronDesk(server.a);
+const desk = cronsOf(server.a);
 afterAll(async () => {
   await server.stop();
   await database.drop();

@@ -93,7 +93,8 @@ describe('a pass of retention over thousands of tenants', async () => {
     const pass = new RetentionPass(watched, 1);
     while (pass.removed.jobs === 0) await pass.step();
     expect(pass.removed.workflows).toBe(100);
-    // Five thousand steps per statement are 20 statements; and three for the slices that follow; one has begun with jobs.
+    // Five thousand steps per statement are 20 statements; and three for the slices that follow; one has begun with
+    // jobs.
     expect(count()).toBeGreaterThanOrEqual(20);
     expect(count()).toBeLessThanOrEqual(20 + 3 + 1);
   }, 60_000);

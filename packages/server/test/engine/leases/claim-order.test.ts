@@ -8,7 +8,9 @@ import { createSilently } from '../silent.js';
 import { cancel, createJob, getJob, idsOf, inSeconds, lease, newQueue } from '../kit.js';
 import { connectLike } from '../jobs/plan-kit.js';
 
-/** What waits for its instant stands apart from what can be claimed. Nobody may notice, except by how quick claims are. */
+/**
+ * What waits for its instant stands apart from what can be claimed. Nobody may notice, except by how quick claims are.
+ */
 describe('jobs that wait for their instant', async () => {
   const database = await cloneDatabase();
   const server = await startTestServer({ database, config: { mode: 'api' } });

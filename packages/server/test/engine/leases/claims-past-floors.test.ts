@@ -5,8 +5,8 @@ import { createJob, idsOf, lease, newQueue } from '../kit.js';
 import { createSilently } from '../silent.js';
 
 /**
- * While claims are slow they begin where the last one ended and not at the head of the queue. Nothing may be lost by that, nor come out
- * of order within one answer.
+ * While claims are slow they begin where the last one ended and not at the head of the queue. Nothing may be lost by
+ * that, nor come out of order within one answer.
  */
 describe('a queue whose claims are slow', async () => {
   const { a, worker, database } = await useTestServer({ config: { mode: 'api' } });

@@ -7,7 +7,10 @@ import { complete, createJob, fail, getJob, heartbeat, leaseOne, newQueue, waitF
 /** A sweep every five seconds, and time for a slow machine to do it. */
 const SWEPT_MS = 15_000;
 
-/** No process runs handlers here, so the janitor of an api-only fleet is what reclaims (9). Concurrent: each test waits for a sweep. */
+/**
+ * No process runs handlers here, so the janitor of an api-only fleet is what reclaims (9). Concurrent: each test waits
+ * for a sweep.
+ */
 describe('leases', async () => {
   const { a, worker } = await useTestServer({ config: { mode: 'api' } });
   const held = async (config: object = {}, lease_secs = 1): Promise<kit.Leased & { queue: string }> => {

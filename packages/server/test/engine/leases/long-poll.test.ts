@@ -165,7 +165,9 @@ describe('a call that waits at an empty queue', () => {
 });
 
 describe('a client that hangs up while its claim is in flight', () => {
-  /** The job, about to be claimed for a client that is gone, and the server knows it: what follows is up to the test. */
+  /**
+   * The job, about to be claimed for a client that is gone, and the server knows it: what follows is up to the test.
+   */
   async function claimForNobody(queue: string, id: string): Promise<() => Promise<void>> {
     const block = await blockClaimOf(database, id);
     const { hostname, port } = new URL(server.url);

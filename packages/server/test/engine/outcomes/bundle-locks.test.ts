@@ -8,7 +8,9 @@ import { until } from '../../support/until.js';
 const { settle_bundled } = loadStatements('settle.sql', ['settle_bundled']);
 const { unbundle } = loadStatements('lease.sql', ['unbundle']);
 
-/** Two statements that need the same bundles must not wait for each other, so each locks them in the order of their key. */
+/**
+ * Two statements that need the same bundles must not wait for each other, so each locks them in the order of their key.
+ */
 describe('a statement that waits for the first of its bundles', async () => {
   const database = await cloneDatabase();
   const clients: pg.Client[] = [];

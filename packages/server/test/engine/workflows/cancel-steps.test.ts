@@ -3,7 +3,10 @@ import { AfterCommit } from '../../../src/engine/outcomes/after-commit.js';
 import { cancelAll } from '../../../src/engine/workflows/cancel-steps.js';
 import type { Execute } from '../../../src/store/database.js';
 
-/** A job that is claimed and given back between any two looks, which no race on a real database can be made to do at will. */
+/**
+ * A job that is claimed and given back between any two looks, which no race on a real database can be made to do at
+ * will.
+ */
 describe('cancelling jobs that move', () => {
   const JOB = '019bd0e5-7c58-7a5f-a000-2f9f6a0f8f10';
 

@@ -1,84 +1,84 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { expectLegal } from './invariants.js';
-import { chain, completeJob, polls, hand, ok, step, TERMINAL, type Leased } from './kit.js';
+import { chain, completeJob, workflowsOf, hand, ok, step, TERMINAL, type Leased } from './kit.js';
 import { usePair } from './pair.js';
 
 const { database, one, two } = await usePair({ mode: 'api' });
 const { a, worker } = one;
-const mine = polls(a);
+const workflows = workflowsOf(a);
 const remote = hand(worker);
 
 describe('cancelling a workflow', () => {
   it('cancels what has not finished, at once', async () => {
-    const id = await mine.create([step('done'), step('running'), step('waiting'), step('next', ['running'])]);
+    const id = await workflows.create([step('done'), step('running'), step('waiting'), step('next', ['running'])]);
     await remote.complete(id, 'done', { n: 1 });
     const running = await remote.take(id, 'running');
-    await mine.cancel(id);
-    expect(await mine.get(id)).toMatchObject({ status: 'cancelled', context: { n: 1, done: { n: 1 } } });
-    expect((await mine.get(id)).completed_at).not.toBeNull();
-    expect(await mine.statuses(id)).toEqual({
+    await workflows.cancel(id);
+    expect(await workflows.get(id)).toMatchObject({ status: 'cancelled', context: { n: 1, done: { n: 1 } } });
+    expect((await workflows.get(id)).completed_at).not.toBeNull();
+    expect(await workflows.statuses(id)).toEqual({
       done: 'completed',
       running: 'cancelled',
       waiting: 'cancelled',
       next: 'cancelled',
     });
-    for (const name of ['running', 'waiting']) expect((await mine.job(id, name)).status).toBe('cancelled');
+    for (const name of ['running', 'waiting']) expect((await workflows.job(id, name)).status).toBe('cancelled');
     expect((await completeJob(worker, running.job.id, running.lease_token)).status).toBe(204);
-    expect((await mine.steps(id)).at(-1)!.job_id).toBeNull();
+    expect((await workflows.steps(id)).at(-1)!.job_id).toBeNull();
     const beat = { lease_token: running.lease_token, extend_secs: 9 };
     expect((await worker.post(`/api/v1/jobs/${running.job.id}/heartbeat`, beat)).body).toEqual({ status: 'cancelled' });
     await expectLegal(database);
   });
 
   it('is possible before anything has started', async () => {
-    const id = await mine.create(chain('x', 'y'));
-    await mine.cancel(id);
-    expect(await mine.get(id)).toMatchObject({ status: 'cancelled', started_at: null });
+    const id = await workflows.create(chain('x', 'y'));
+    await workflows.cancel(id);
+    expect(await workflows.get(id)).toMatchObject({ status: 'cancelled', started_at: null });
     expect(await remote.held(id)).toEqual([]);
   });
 
   it('is possible between two attempts of a step', async () => {
-    const id = await mine.create(chain('x', 'y'));
+    const id = await workflows.create(chain('x', 'y'));
     await remote.fail(id, 'x', { retryable: true });
-    await mine.cancel(id);
-    expect((await mine.job(id, 'x')).status).toBe('cancelled');
+    await workflows.cancel(id);
+    expect((await workflows.job(id, 'x')).status).toBe('cancelled');
     await expectLegal(database);
   });
 
   it('makes no dead letters', async () => {
     const [before] = await database.query('SELECT count(*) FROM millrace.dead_letters');
-    const id = await mine.create([step('x'), step('y')]);
+    const id = await workflows.create([step('x'), step('y')]);
     await remote.take(id, 'x');
-    await mine.cancel(id);
+    await workflows.cancel(id);
     expect(await database.query('SELECT count(*) FROM millrace.dead_letters')).toEqual([before]);
   });
 
   it('is 409 after the end, and changes nothing', async () => {
-    const cancelled = await mine.create(chain('x'));
-    await mine.cancel(cancelled);
-    const completed = await mine.create(chain('x'));
+    const cancelled = await workflows.create(chain('x'));
+    await workflows.cancel(cancelled);
+    const completed = await workflows.create(chain('x'));
     await remote.complete(completed, 'x');
-    const failed = await mine.create(chain('x'));
+    const failed = await workflows.create(chain('x'));
     await remote.fail(failed, 'x');
     for (const id of [cancelled, completed, failed]) {
-      const before = await mine.get(id);
+      const before = await workflows.get(id);
       const reply = await a.post(`/api/v1/workflows/${id}/cancel`);
       expect([reply.status, reply.body.code]).toEqual([409, 'already_finished']);
-      expect(await mine.get(id)).toEqual(before);
+      expect(await workflows.get(id)).toEqual(before);
     }
   });
 
   it('takes an empty body of whatever type', async () => {
     for (const headers of [{}, { 'content-type': 'application/json' }]) {
-      const id = await mine.create(chain('x'));
+      const id = await workflows.create(chain('x'));
       const reply = await a.send('POST', `/api/v1/workflows/${id}/cancel`, { headers });
       expect([reply.status, reply.text]).toEqual([204, '']);
     }
   });
 
   it('happens once, however many ask', async () => {
-    const id = await mine.create(Array.from({ length: 20 }, (_, n) => step(`s${n}`)));
+    const id = await workflows.create(Array.from({ length: 20 }, (_, n) => step(`s${n}`)));
     const replies = await Promise.all(
       Array.from({ length: 20 }, (_, n) => (n % 2 ? a : two.a).post(`/api/v1/workflows/${id}/cancel`)),
     );
@@ -106,9 +106,10 @@ describe('cancelling while steps end', () => {
   it('leaves a legal end, whoever comes first', async () => {
     const outcomes = new Set<string>();
     for (let round = 0; round < 120; round++) {
-      const id = await mine.create(GRAPH);
+      const id = await workflows.create(GRAPH);
       const roots = await Promise.all(['a', 'b', 'e'].map((name) => remote.take(id, name)));
-      // Reports and cancellation start some turns of the event loop apart, so that each gets ahead of the others now and then.
+      // Reports and cancellation start some turns of the event loop apart, so that each gets ahead of the others now
+      // and then.
       const later = async <T>(turns: number, act: () => Promise<T>): Promise<T> => {
         for (let n = 0; n < turns; n++) await turn();
         return act();
@@ -120,7 +121,7 @@ describe('cancelling while steps end', () => {
         ),
         later(round % 30, async () => two.a.post(`/api/v1/jobs/${roots[round % 3]!.job.id}/cancel`)),
       ]);
-      const status = await mine.status(id);
+      const status = await workflows.status(id);
       expect(TERMINAL).toContain(status);
       expect(cancelled.status === 204).toBe(status === 'cancelled');
       expect(await remote.held(id)).toEqual([]);
@@ -147,12 +148,15 @@ describe('cancelling while steps end', () => {
     const workers = [restless(worker), restless(two.worker), restless(two.worker)];
     try {
       for (let round = 0; round < 60; round++) {
-        const id = await mine.create([step('x', [], { config }), step('y', [], { config, on_failure: 'continue' })]);
+        const id = await workflows.create([
+          step('x', [], { config }),
+          step('y', [], { config, on_failure: 'continue' }),
+        ]);
         const before = turns;
         while (turns < before + 4) await turn();
-        if (round % 2) await mine.cancelJob(id, 'y');
-        await mine.cancel(id);
-        expect(await mine.status(id)).toBe('cancelled');
+        if (round % 2) await workflows.cancelJob(id, 'y');
+        await workflows.cancel(id);
+        expect(await workflows.status(id)).toBe('cancelled');
       }
     } finally {
       busy = false;

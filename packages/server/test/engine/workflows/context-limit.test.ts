@@ -3,7 +3,7 @@ import { useTestServer } from '../../support/server.js';
 import { until } from '../../support/until.js';
 import { deadLettersOf } from '../kit.js';
 import { expectLegal } from './invariants.js';
-import { chain, completeJob, hand, polls, step } from './kit.js';
+import { chain, completeJob, hand, workflowsOf, step } from './kit.js';
 
 /** What enters a context counts once, in bytes of JSON: here a thousand of them are allowed. */
 const LIMIT = 1_000;
@@ -14,7 +14,7 @@ const result = (bytes: number): string => `{"a":"${'x'.repeat(bytes - 8)}"}`;
 
 describe('a context that would exceed the limit', async () => {
   const { a, worker, database } = await useTestServer(limited);
-  const mine = polls(a);
+  const workflows = workflowsOf(a);
   const remote = hand(worker);
 
   async function report(id: string, name: string, text: string): Promise<number> {
@@ -23,10 +23,10 @@ describe('a context that would exceed the limit', async () => {
   }
 
   it('fails the step that makes it so, for good, and its report is taken', async () => {
-    const id = await mine.create(chain('x', 'y', 'z'));
+    const id = await workflows.create(chain('x', 'y', 'z'));
     expect(await report(id, 'x', result(600))).toBe(204);
     expect(await report(id, 'y', result(401))).toBe(204);
-    const job = await mine.job(id, 'y');
+    const job = await workflows.job(id, 'y');
     expect(job).toMatchObject({ status: 'failed', result: null, retry_count: 0 });
     expect(job.error_message).toBe(
       'with the result of this step the context of the workflow would hold 1001 bytes; 1000 are allowed (--max-payload-bytes)',
@@ -34,16 +34,16 @@ describe('a context that would exceed the limit', async () => {
     expect(await deadLettersOf(a, job.id)).toMatchObject([
       { reason: 'non_retryable', error_message: job.error_message },
     ]);
-    expect(await mine.statuses(id)).toEqual({ x: 'completed', y: 'failed', z: 'cancelled' });
-    expect(await mine.get(id)).toMatchObject({ status: 'failed', context: { x: JSON.parse(result(600)) } });
+    expect(await workflows.statuses(id)).toEqual({ x: 'completed', y: 'failed', z: 'cancelled' });
+    expect(await workflows.get(id)).toMatchObject({ status: 'failed', context: { x: JSON.parse(result(600)) } });
   });
 
   it('may come up to the limit itself, and takes empty results then', async () => {
-    const id = await mine.create(chain('x', 'y', 'z'));
+    const id = await workflows.create(chain('x', 'y', 'z'));
     await report(id, 'x', result(600));
     await report(id, 'y', result(400));
     await report(id, 'z', '{}');
-    expect(await mine.status(id)).toBe('completed');
+    expect(await workflows.status(id)).toBe('completed');
   });
 
   it.each([
@@ -52,25 +52,25 @@ describe('a context that would exceed the limit', async () => {
     ['halt', { after: 'cancelled', beside: 'cancelled' }],
   ])('acts by the policy of the step: %s', async (policy, expected) => {
     const steps = [step('big', [], { on_failure: policy }), step('beside'), step('after', ['big'])];
-    const id = await mine.create({ name: 'w', context: { n: 1 }, steps });
+    const id = await workflows.create({ name: 'w', context: { n: 1 }, steps });
     await report(id, 'big', result(LIMIT));
-    expect(await mine.statuses(id)).toEqual({ ...expected, big: 'failed' });
+    expect(await workflows.statuses(id)).toEqual({ ...expected, big: 'failed' });
   });
 
   it('is judged at the completion, not at the join', async () => {
     const names = ['a', 'b', 'c', 'd'];
-    const id = await mine.create([
+    const id = await workflows.create([
       ...names.map((name) => step(name, [], { on_failure: 'continue' })),
       step('join', names),
     ]);
     for (const name of names) await report(id, name, result(400));
-    expect(await mine.statuses(id)).toMatchObject({ a: 'completed', b: 'completed', c: 'failed', d: 'failed' });
+    expect(await workflows.statuses(id)).toMatchObject({ a: 'completed', b: 'completed', c: 'failed', d: 'failed' });
     expect(Object.keys((await remote.take(id, 'join')).job.payload._context)).toEqual(['a', 'b']);
   });
 
   it('is judged once for completions that are reported together', async () => {
     const names = Array.from({ length: 20 }, (_, n) => `n${n}`);
-    const id = await mine.create(names.map((name) => step(name, [], { on_failure: 'continue' })));
+    const id = await workflows.create(names.map((name) => step(name, [], { on_failure: 'continue' })));
     const leased = await Promise.all(names.map((name) => remote.take(id, name)));
     const replies = await Promise.all(
       leased.flatMap(({ job, lease_token: token }) =>
@@ -79,7 +79,7 @@ describe('a context that would exceed the limit', async () => {
       ),
     );
     expect(new Set(replies.map(({ status }) => status))).toEqual(new Set([204]));
-    const statuses = Object.values(await mine.statuses(id));
+    const statuses = Object.values(await workflows.statuses(id));
     expect(statuses.filter((status) => status === 'completed')).toHaveLength(10);
     expect(statuses.filter((status) => status === 'failed')).toHaveLength(10);
     await expectLegal(database);
@@ -87,25 +87,25 @@ describe('a context that would exceed the limit', async () => {
 
   it('counts the context that the workflow was created with', async () => {
     const context = JSON.parse(result(900)) as object;
-    const id = await mine.create({
+    const id = await workflows.create({
       name: 'w',
       context,
       steps: [step('x', [], { on_failure: 'continue' }), step('y', ['x'])],
     });
     await report(id, 'x', result(101));
     await report(id, 'y', result(100));
-    expect(await mine.statuses(id)).toEqual({ x: 'failed', y: 'completed' });
+    expect(await workflows.statuses(id)).toEqual({ x: 'failed', y: 'completed' });
   });
 
   it('does not count a context that a step hands back', async () => {
-    const id = await mine.create(chain('x', 'y', 'z'));
+    const id = await workflows.create(chain('x', 'y', 'z'));
     await report(id, 'x', result(400));
     for (const name of ['y', 'z']) {
       const { job, lease_token: token } = await remote.take(id, name);
       const text = `{"own":"${name}","_context":{"part":"${'x'.repeat(700)}"}}`;
       expect((await completeJob(worker, job.id, token, text)).status).toBe(204);
     }
-    expect(await mine.status(id)).toBe('completed');
+    expect(await workflows.status(id)).toBe('completed');
   });
 });
 
@@ -114,12 +114,12 @@ it('fails a step of the pool in the same way', async () => {
     config: { maxPayloadBytes: LIMIT },
     handlers: { produce: () => ({ text: 'x'.repeat(600) }) },
   });
-  const mine = polls(server.a);
+  const workflows = workflowsOf(server.a);
   const produce = (name: string, dependsOn: readonly string[] = []): object =>
     step(name, dependsOn, { task_name: 'produce' });
-  const id = await mine.create([produce('x'), produce('y', ['x'])]);
-  await until(async () => (await mine.status(id)) === 'failed');
-  expect(await mine.job(id, 'y')).toMatchObject({
+  const id = await workflows.create([produce('x'), produce('y', ['x'])]);
+  await until(async () => (await workflows.status(id)) === 'failed');
+  expect(await workflows.job(id, 'y')).toMatchObject({
     status: 'failed',
     retry_count: 0,
     error_message: expect.stringContaining('the context of the workflow would hold'),

@@ -4,7 +4,7 @@ import { cloneDatabase } from '../../support/database.js';
 import { spawnServer, type ServingProcess } from '../../support/processes.js';
 import { until } from '../../support/until.js';
 import { expectLegal } from './invariants.js';
-import { polls, step } from './kit.js';
+import { workflowsOf, step } from './kit.js';
 
 /** The service as a process of its own, killed without warning while workflows run. */
 describe('kill -9 in the middle of workflows', async () => {
@@ -47,7 +47,7 @@ describe('kill -9 in the middle of workflows', async () => {
   it('is followed by the end of every workflow, with every step done once and nothing missing', async () => {
     const WORKFLOWS = 60;
     let server = await start();
-    const create = (): Promise<string> => polls(server.as('anybody')).create(GRAPH);
+    const create = (): Promise<string> => workflowsOf(server.as('anybody')).create(GRAPH);
     const ids = await Promise.all(Array.from({ length: WORKFLOWS }, create));
     // Killed when so many jobs have ended: early, in the thick of it, and near the end.
     let interrupted = 0;
@@ -64,16 +64,16 @@ describe('kill -9 in the middle of workflows', async () => {
     }
     // Had it always died at rest, nothing would have been tried.
     expect(interrupted).toBeGreaterThan(0);
-    const mine = polls(server.as('anybody'));
+    const workflows = workflowsOf(server.as('anybody'));
     for (const id of ids) {
-      await until(async () => (await mine.status(id)) === 'completed', { withinMs: 60_000, everyMs: 50 });
+      await until(async () => (await workflows.status(id)) === 'completed', { withinMs: 60_000, everyMs: 50 });
       const slept = { slept_for: 0.02 };
       const names = ['root', ...BRANCHES, 'join', 'left', 'right', 'end'];
-      expect((await mine.get(id)).context).toEqual({
+      expect((await workflows.get(id)).context).toEqual({
         ...slept,
         ...Object.fromEntries(names.map((name) => [name, slept])),
       });
-      const { payload } = await mine.job(id, 'join');
+      const { payload } = await workflows.job(id, 'join');
       expect(Object.keys(payload._context).sort()).toEqual([...BRANCHES, 'root', 'slept_for']);
     }
     await expectLegal(database, { ended: true });

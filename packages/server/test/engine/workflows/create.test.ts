@@ -1,12 +1,12 @@
 import { WORKFLOW_MAX_DEPENDENCIES } from '@millrace/contract';
 import { describe, expect, it } from 'vitest';
 import { TENANT_A, useTestServer } from '../../support/server.js';
-import { chain, polls, hand, step } from './kit.js';
+import { chain, workflowsOf, hand, step } from './kit.js';
 
 /** What a workflow may look like, and what becomes of it at once. Nothing runs by itself: the server is in api mode. */
 const server = await useTestServer({ config: { mode: 'api', defaultQueue: 'the-default' } });
 const { a, worker, database } = server;
-const workflows = polls(a);
+const workflows = workflowsOf(a);
 const remote = hand(worker, 'the-default');
 
 const INSTANT = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{1,6}Z$/);

@@ -1,11 +1,11 @@
 import { WORKFLOW_MAX_DEPENDENCIES, WORKFLOW_STEP_LIMITS } from '@millrace/contract';
 import { describe, expect, it } from 'vitest';
 import { useTestServer } from '../../support/server.js';
-import { polls, hand, step } from './kit.js';
+import { workflowsOf, hand, step } from './kit.js';
 
 describe('the diagram of a workflow', async () => {
   const { a, worker } = await useTestServer({ config: { mode: 'api' } });
-  const mine = polls(a);
+  const workflows = workflowsOf(a);
   const remote = hand(worker);
   const draw = async (id: string): Promise<string[]> => {
     const reply = await a.get(`/api/v1/workflows/${id}/diagram`);
@@ -17,7 +17,7 @@ describe('the diagram of a workflow', async () => {
   const isColour = (line: string): boolean => line.startsWith('classDef');
 
   it('has the steps in the order of their definition, and one arrow per dependency', async () => {
-    const id = await mine.create([
+    const id = await workflows.create([
       step('join', ['left', 'right']),
       step('left'),
       step('right'),
@@ -36,7 +36,7 @@ describe('the diagram of a workflow', async () => {
   });
 
   it('follows the statuses', async () => {
-    const id = await mine.create([
+    const id = await workflows.create([
       step('a'),
       step('b', [], { on_failure: 'skip' }),
       step('c', ['b']),
@@ -46,7 +46,7 @@ describe('the diagram of a workflow', async () => {
     ]);
     await remote.complete(id, 'a');
     await remote.fail(id, 'b');
-    await mine.cancelJob(id, 'd');
+    await workflows.cancelJob(id, 'd');
     const lines = await draw(id);
     expect(lines.filter((line) => line.includes(':::')).map((line) => line.split(':::')[1])).toEqual([
       ...['completed', 'failed', 'skipped', 'cancelled', 'running', 'pending'],
@@ -55,7 +55,10 @@ describe('the diagram of a workflow', async () => {
   });
 
   const name = (n: number, filler: string): string => `${n}`.padStart(3, '0').padEnd(255, filler);
-  /** As many steps and dependencies as a workflow may have: each step but the first depends on up to 21 of those before it. */
+  /**
+   * As many steps and dependencies as a workflow may have: each step but the first depends on up to 21 of those before
+   * it.
+   */
   const largest = (nameOf: (n: number) => string): object[] => {
     let left = WORKFLOW_MAX_DEPENDENCIES;
     return Array.from({ length: WORKFLOW_STEP_LIMITS.maximum }, (_, n) => {
@@ -75,7 +78,7 @@ describe('the diagram of a workflow', async () => {
     ['letters of three bytes', (n: number) => name(n, '歩')],
     ['signs that are written as entities', (n: number) => name(n, '"')],
   ])('of the largest workflow there can be is shorter than a megabyte, with names of %s', async (_, nameOf) => {
-    const { diagram } = (await a.get(`/api/v1/workflows/${await mine.create(largest(nameOf))}/diagram`)).body;
+    const { diagram } = (await a.get(`/api/v1/workflows/${await workflows.create(largest(nameOf))}/diagram`)).body;
     expect(Buffer.byteLength(diagram)).toBeLessThan(1024 * 1024);
     expect(diagram.match(/ --> /g)).toHaveLength(WORKFLOW_MAX_DEPENDENCIES);
     expect(diagram.match(/:::pending/g)).toHaveLength(WORKFLOW_STEP_LIMITS.maximum);

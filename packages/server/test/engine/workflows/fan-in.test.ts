@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { expectLegal } from './invariants.js';
-import { completeJob, polls, hand, step } from './kit.js';
+import { completeJob, workflowsOf, hand, step } from './kit.js';
 import { usePair } from './pair.js';
 
 /** 63: ten parents finish at the same instant, reported to two servers. */
 describe('a fan-in of ten', async () => {
   const { database, one, two } = await usePair({ mode: 'api' });
-  const mine = polls(one.a);
+  const workflows = workflowsOf(one.a);
   const remote = hand(one.worker);
   const PARENTS = Array.from({ length: 10 }, (_, n) => `p${n}`);
   const GRAPH = [...PARENTS.map((name) => step(name)), step('join', PARENTS), step('after', ['join'])];
@@ -37,12 +37,12 @@ describe('a fan-in of ten', async () => {
     expect(jobs).toEqual([{ id: job.id }]);
     expect((await completeJob(two.worker, job.id, token, { done: true })).status).toBe(204);
     await remote.complete(id, 'after');
-    expect(await mine.get(id)).toMatchObject({ status: 'completed', context: { ...WHOLE, done: true } });
+    expect(await workflows.get(id)).toMatchObject({ status: 'completed', context: { ...WHOLE, done: true } });
   }
 
   it('yields one child with the whole context, every time', async () => {
     for (let round = 0; round < 100; round++) {
-      const id = await mine.create(GRAPH);
+      const id = await workflows.create(GRAPH);
       await finishTogether([id]);
       await expectOneWholeJoin(id);
     }
@@ -51,7 +51,7 @@ describe('a fan-in of ten', async () => {
 
   it('does so for many workflows in the same batches', async () => {
     for (let round = 0; round < 5; round++) {
-      const ids = await Promise.all(Array.from({ length: 20 }, () => mine.create(GRAPH)));
+      const ids = await Promise.all(Array.from({ length: 20 }, () => workflows.create(GRAPH)));
       await finishTogether(ids);
       for (const id of ids) await expectOneWholeJoin(id);
     }
@@ -60,7 +60,7 @@ describe('a fan-in of ten', async () => {
 
   it('never makes two batches wait for each other in a circle', async () => {
     const graph = Array.from({ length: 40 }, (_, n) => step(`s${n}`));
-    const ids = await Promise.all(Array.from({ length: 12 }, () => mine.create(graph)));
+    const ids = await Promise.all(Array.from({ length: 12 }, () => workflows.create(graph)));
     // Every batch of either server has steps of every workflow, in another order each time.
     const leased = await Promise.all(
       Array.from({ length: 480 }, (_, n) => remote.take(ids[(n * 7) % 12]!, `s${Math.floor(n / 12)}`)),
@@ -68,7 +68,7 @@ describe('a fan-in of ten', async () => {
     await Promise.all(
       leased.map(({ job, lease_token: token }, n) => completeJob([one, two][n % 2]!.worker, job.id, token)),
     );
-    for (const id of ids) expect(await mine.status(id)).toBe('completed');
+    for (const id of ids) expect(await workflows.status(id)).toBe('completed');
     const [stats] = await database.query(
       'SELECT deadlocks::int FROM pg_stat_database WHERE datname = current_database()',
     );
@@ -79,7 +79,7 @@ describe('a fan-in of ten', async () => {
     for (let round = 0; round < 20; round++) {
       const policies = ['continue', 'continue', 'skip'];
       const parents = PARENTS.map((name, n) => step(name, [], { on_failure: policies[(n + round) % 3] }));
-      const id = await mine.create([...parents, step('join', PARENTS)]);
+      const id = await workflows.create([...parents, step('join', PARENTS)]);
       const ends = await Promise.all(
         PARENTS.map(async (name, n) => {
           const { job, lease_token: token } = await remote.take(id, name);
@@ -94,7 +94,7 @@ describe('a fan-in of ten', async () => {
       expect(new Set(ends.map((reply) => reply.status))).toEqual(new Set([204]));
       expect(await remote.held(id)).toEqual(round % 4 === 0 ? [] : ['join']);
       if (round % 4 !== 0) await remote.complete(id, 'join');
-      expect(await mine.status(id)).toBe('partially_failed');
+      expect(await workflows.status(id)).toBe('partially_failed');
     }
     await expectLegal(database, { ended: true });
   });

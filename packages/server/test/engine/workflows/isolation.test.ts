@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { useTestServer } from '../../support/server.js';
-import { chain, polls, hand } from './kit.js';
+import { chain, workflowsOf, hand } from './kit.js';
 
 /** 11: whose workflow it is decides before anything else does. */
 describe('workflows of another tenant', async () => {
   const { a, b, worker, nobody } = await useTestServer({ config: { mode: 'api' } });
-  const mine = polls(a);
-  const theirs = await polls(b).create(chain('x', 'y'));
+  const workflows = workflowsOf(a);
+  const theirs = await workflowsOf(b).create(chain('x', 'y'));
 
   const ROUTES = [
     ['GET', ''],
@@ -22,7 +22,7 @@ describe('workflows of another tenant', async () => {
     it('is 403 for another tenant, and nothing happens', async () => {
       const reply = await call(theirs);
       expect([reply.status, reply.body.code]).toEqual([403, 'forbidden']);
-      expect(await polls(b).status(theirs)).toBe('created');
+      expect(await workflowsOf(b).status(theirs)).toBe('created');
     });
 
     it('is 404 for an unknown id', async () => {
@@ -39,8 +39,8 @@ describe('workflows of another tenant', async () => {
     );
 
     it('is 404 for the id of something else', async () => {
-      const own = await mine.create(chain('x'));
-      expect((await call(await mine.jobId(own, 'x'))).status).toBe(404);
+      const own = await workflows.create(chain('x'));
+      expect((await call(await workflows.jobId(own, 'x'))).status).toBe(404);
     });
 
     it('is 401 without a tenant', async () => {
@@ -51,13 +51,13 @@ describe('workflows of another tenant', async () => {
     });
 
     it('takes an id in capitals', async () => {
-      const own = await mine.create(chain('x'));
+      const own = await workflows.create(chain('x'));
       expect((await call(own.toUpperCase())).status).toBeLessThan(300);
     });
   });
 
   it('are not in the list', async () => {
-    const own = await mine.create(chain('x'));
+    const own = await workflows.create(chain('x'));
     const ids = async (client: typeof a): Promise<string[]> =>
       (await client.get('/api/v1/workflows?limit=100')).body.workflows.map((each: { id: string }) => each.id);
     expect(await ids(a)).toContain(own);
@@ -74,7 +74,7 @@ describe('workflows of another tenant', async () => {
   });
 
   it('have jobs that are theirs too', async () => {
-    const job = await polls(b).jobId(theirs, 'x');
+    const job = await workflowsOf(b).jobId(theirs, 'x');
     expect((await a.get(`/api/v1/jobs/${job}`)).status).toBe(403);
     expect((await a.post(`/api/v1/jobs/${job}/cancel`)).status).toBe(403);
     const { job: leased } = await hand(worker).take(theirs, 'x');

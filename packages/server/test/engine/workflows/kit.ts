@@ -9,7 +9,7 @@ export interface ShownStep {
   readonly job_id: string | null;
 }
 
-export interface Desk {
+export interface WorkflowsOfTenant {
   /** Steps, or a whole request. */
   create(body: readonly object[] | object): Promise<string>;
   get(id: string): Promise<any>;
@@ -25,7 +25,7 @@ export interface Desk {
 
 export const TERMINAL: readonly string[] = TERMINAL_WORKFLOW_STATUSES;
 
-export function polls(client: Client): Desk {
+export function workflowsOf(client: Client): WorkflowsOfTenant {
   const steps = async (id: string): Promise<ShownStep[]> =>
     ok(await client.get(`/api/v1/workflows/${id}/steps`)).body.steps;
   const jobId = async (id: string, step: string): Promise<string> => {

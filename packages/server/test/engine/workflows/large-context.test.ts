@@ -5,11 +5,11 @@ import { spawnServer, type ServingProcess } from '../../support/processes.js';
 import { until } from '../../support/until.js';
 import type { Leased } from '../kit.js';
 import { expectLegal } from './invariants.js';
-import { completeJob, ok, polls, step } from './kit.js';
+import { completeJob, ok, workflowsOf, step } from './kit.js';
 
 /**
- * One step with a long result and three hundred that receive it: as copies they would be gigabytes. The service runs as a
- * process of its own, with a heap that could not hold a tenth of that, and is killed in the middle.
+ * One step with a long result and three hundred that receive it: as copies they would be gigabytes. The service runs as
+ * a process of its own, with a heap that could not hold a tenth of that, and is killed in the middle.
  */
 const MIB = 1024 * 1024;
 const DEPENDENTS = 300;
@@ -49,9 +49,9 @@ describe.each([
   it('is delivered to remote workers and to the pool, before and after a kill', async () => {
     expect(Buffer.byteLength(result)).toBe(resultBytes);
     const first = await start('api');
-    const mine = polls(first.as('anybody'));
+    const workflows = workflowsOf(first.as('anybody'));
     const nap = { task_name: 'sleep', payload: { duration_ms: 0 }, config: { max_retries: 50, retry_delay_secs: 0 } };
-    const id = await mine.create([step('root'), ...names.map((name) => step(name, ['root'], nap))]);
+    const id = await workflows.create([step('root'), ...names.map((name) => step(name, ['root'], nap))]);
     const [root] = await leaseFrom(first, 1);
     ok(await completeJob(first.as('a worker'), root!.job.id, root!.lease_token, result));
 
@@ -85,7 +85,7 @@ describe.each([
     // What the dead processes held is held until its lease runs out.
     await clock.advance(60);
     const third = await start('all');
-    const after = polls(third.as('anybody'));
+    const after = workflowsOf(third.as('anybody'));
     await untilCompleted(share === 1 ? DEPENDENTS + 1 : then + (share * DEPENDENTS) / 4);
     if (share < 1) await after.cancel(id);
     const { status, context } = await after.get(id);

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { useTestServer } from '../../support/server.js';
-import { chain, polls, hand, step } from './kit.js';
+import { chain, workflowsOf, hand, step } from './kit.js';
 
 describe('listing workflows', async () => {
   const { a, b, worker } = await useTestServer({ config: { mode: 'api' } });
-  const mine = polls(a);
+  const workflows = workflowsOf(a);
   const remote = hand(worker);
 
   async function page(query: string, client = a): Promise<any> {
@@ -27,14 +27,14 @@ describe('listing workflows', async () => {
   }
 
   it('goes through all of them in order, in both directions, while more are created', async () => {
-    const created = await Promise.all(Array.from({ length: 45 }, () => polls(b).create(chain('x'))));
+    const created = await Promise.all(Array.from({ length: 45 }, () => workflowsOf(b).create(chain('x'))));
     const oldestFirst = await all('limit=7&order_by=created_at%20ASC', b);
     expect(new Set(oldestFirst.map((each) => each.id))).toEqual(new Set(created));
     expect(oldestFirst.map((each) => each.created_at)).toEqual(
       oldestFirst.map((each) => each.created_at as string).sort((x, y) => (x < y ? -1 : 1)),
     );
     const first = await page('limit=20', b);
-    const added = await polls(b).create(chain('x'));
+    const added = await workflowsOf(b).create(chain('x'));
     const rest = await all('limit=9&offset=5', b, first.next_cursor);
     expect([...first.workflows, ...rest].map((each: any) => each.id)).toEqual(
       oldestFirst.map((each) => each.id as string).reverse(),
@@ -55,19 +55,19 @@ describe('listing workflows', async () => {
   });
 
   it('filters by each status', async () => {
-    const created = await mine.create(chain('x'));
+    const created = await workflows.create(chain('x'));
     const [running, completed, failed, partial, cancelled] = await Promise.all([
-      mine.create(chain('x', 'y')),
-      mine.create(chain('x')),
-      mine.create(chain('x', 'y')),
-      mine.create([step('x', [], { on_failure: 'skip' }), step('y', ['x'])]),
-      mine.create(chain('x')),
+      workflows.create(chain('x', 'y')),
+      workflows.create(chain('x')),
+      workflows.create(chain('x', 'y')),
+      workflows.create([step('x', [], { on_failure: 'skip' }), step('y', ['x'])]),
+      workflows.create(chain('x')),
     ]);
-    await mine.cancel(cancelled);
+    await workflows.cancel(cancelled);
     // The hand takes everything there is, so `created` has started as well from here on.
     for (const id of [running, completed]) await remote.complete(id, 'x');
     for (const id of [failed, partial]) await remote.fail(id, 'x');
-    const fresh = await mine.create(chain('x'));
+    const fresh = await workflows.create(chain('x'));
     const expected = {
       created: [fresh],
       running: [created, running],
@@ -98,10 +98,10 @@ describe('listing workflows', async () => {
   });
 
   it('shows the same record as a look at one', async () => {
-    const id = await mine.create([step('x'), step('y'), step('z', ['x', 'y'])]);
+    const id = await workflows.create([step('x'), step('y'), step('z', ['x', 'y'])]);
     await remote.complete(id, 'x', { found: 1 });
     const [shown] = (await page('limit=1')).workflows;
-    expect(shown).toEqual(await mine.get(id));
+    expect(shown).toEqual(await workflows.get(id));
     expect(shown.context).toEqual({ found: 1, x: { found: 1 } });
   });
 

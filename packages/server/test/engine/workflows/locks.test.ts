@@ -2,7 +2,7 @@ import pg from 'pg';
 import { describe, expect, it } from 'vitest';
 import { useTestServer } from '../../support/server.js';
 import { until } from '../../support/until.js';
-import { chain, completeJob, polls, hand, ok, step, type Leased } from './kit.js';
+import { chain, completeJob, workflowsOf, hand, ok, step, type Leased } from './kit.js';
 
 /** Connections to this database that wait for a lock. */
 const WAITING = `
@@ -10,7 +10,7 @@ const WAITING = `
 
 describe('a workflow that somebody has locked', async () => {
   const { a, worker, database } = await useTestServer({ config: { mode: 'api' } });
-  const mine = polls(a);
+  const workflows = workflowsOf(a);
   const remote = hand(worker);
 
   /** Holds the lock that every ending takes, while `body` runs. */
@@ -27,8 +27,8 @@ describe('a workflow that somebody has locked', async () => {
   }
 
   it('has its steps claimed all the same', async () => {
-    const id = await mine.create(chain('x', 'y'));
-    const other = await mine.create(chain('x'));
+    const id = await workflows.create(chain('x', 'y'));
+    const other = await workflows.create(chain('x'));
     const leased = await holding(id, async () => {
       let taken: Leased | undefined;
       const taking = remote.take(id, 'x').then((each) => (taken = each));
@@ -38,29 +38,29 @@ describe('a workflow that somebody has locked', async () => {
       return taking;
     });
     expect(leased.job.status).toBe('running');
-    expect(await mine.status(id)).toBe('created');
-    expect(await mine.status(other)).toBe('running');
+    expect(await workflows.status(id)).toBe('created');
+    expect(await workflows.status(other)).toBe('running');
     ok(await completeJob(worker, leased.job.id, leased.lease_token));
-    expect(await mine.get(id)).toMatchObject({ status: 'running', started_at: expect.any(String) });
+    expect(await workflows.get(id)).toMatchObject({ status: 'running', started_at: expect.any(String) });
   });
 
   it('has started when it ends, whether or not that could be marked in time', async () => {
     for (const end of ['complete', 'fail'] as const) {
-      const id = await mine.create(chain('x'));
+      const id = await workflows.create(chain('x'));
       const { job, lease_token } = await holding(id, () => remote.take(id, 'x'));
-      expect((await mine.get(id)).started_at).toBeNull();
+      expect((await workflows.get(id)).started_at).toBeNull();
       ok(await worker.post(`/api/v1/jobs/${job.id}/${end}`, { lease_token, error: 'no', retryable: false }));
-      const ended = await mine.get(id);
+      const ended = await workflows.get(id);
       expect(ended.started_at).toBe(ended.completed_at);
     }
   });
 
   it('shows its steps and itself meanwhile', async () => {
-    const id = await mine.create([step('x'), step('y')]);
+    const id = await workflows.create([step('x'), step('y')]);
     await remote.complete(id, 'x', { n: 1 });
     await holding(id, async () => {
-      expect(await mine.statuses(id)).toEqual({ x: 'completed', y: 'running' });
-      expect((await mine.get(id)).context).toEqual({ n: 1, x: { n: 1 } });
+      expect(await workflows.statuses(id)).toEqual({ x: 'completed', y: 'running' });
+      expect((await workflows.get(id)).context).toEqual({ n: 1, x: { n: 1 } });
     });
   });
 });

@@ -3,7 +3,7 @@ import { controlClock } from '../../support/clock.js';
 import { cloneDatabase } from '../../support/database.js';
 import { startTestServer } from '../../support/server.js';
 import { until } from '../../support/until.js';
-import { completeJob, polls, hand, ok, step } from './kit.js';
+import { completeJob, workflowsOf, hand, ok, step } from './kit.js';
 
 describe('a worker that never comes back', async () => {
   const database = await cloneDatabase();
@@ -13,38 +13,38 @@ describe('a worker that never comes back', async () => {
     await server.stop();
     await database.drop();
   });
-  const mine = polls(server.a);
+  const workflows = workflowsOf(server.a);
   const fleet = hand(server.worker);
-  const isOver = (id: string) => async () => (await mine.status(id)) !== 'running' || 'still running';
+  const isOver = (id: string) => async () => (await workflows.status(id)) !== 'running' || 'still running';
 
   it('has its step given to another one, and the workflow goes on', async () => {
-    const id = await mine.create([step('b', [], { config: { retry_delay_secs: 0 } }), step('c', ['b'])]);
+    const id = await workflows.create([step('b', [], { config: { retry_delay_secs: 0 } }), step('c', ['b'])]);
     const lost = await fleet.take(id, 'b');
     await clock.advance(3600);
     const again = await until(async () => (await fleet.held(id)).includes('b') && fleet.take(id, 'b'));
     expect(again.job).toMatchObject({ retry_count: 1, error_message: 'lease expired' });
-    expect(await mine.status(id)).toBe('running');
+    expect(await workflows.status(id)).toBe('running');
     expect((await completeJob(server.worker, lost.job.id, lost.lease_token, { from: 'lost' })).status).toBe(409);
     ok(await completeJob(server.worker, again.job.id, again.lease_token, { from: 'found' }));
     expect((await fleet.take(id, 'c')).job.payload._context).toMatchObject({ from: 'found' });
-    await mine.cancel(id);
+    await workflows.cancel(id);
   });
 
   it.each([
     ['halt', 'failed', 'cancelled'],
     ['skip', 'partially_failed', 'skipped'],
   ])('under %s ends the workflow as %s when no attempt is left', async (on_failure, status, next) => {
-    const id = await mine.create([step('b', [], { on_failure, config: { max_retries: 0 } }), step('c', ['b'])]);
+    const id = await workflows.create([step('b', [], { on_failure, config: { max_retries: 0 } }), step('c', ['b'])]);
     await fleet.take(id, 'b');
     await clock.advance(3600);
     await until(isOver(id));
-    expect(await mine.status(id)).toBe(status);
-    expect(await mine.statuses(id)).toEqual({ b: 'failed', c: next });
-    expect((await mine.job(id, 'b')).error_message).toBe('lease expired');
+    expect(await workflows.status(id)).toBe(status);
+    expect(await workflows.statuses(id)).toEqual({ b: 'failed', c: next });
+    expect((await workflows.job(id, 'b')).error_message).toBe('lease expired');
   });
 
   it('under continue lets the next step run when no attempt is left', async () => {
-    const id = await mine.create([
+    const id = await workflows.create([
       step('b', [], { on_failure: 'continue', config: { max_retries: 0 } }),
       step('c', ['b']),
     ]);
@@ -52,6 +52,6 @@ describe('a worker that never comes back', async () => {
     await clock.advance(3600);
     await until(async () => (await fleet.held(id)).includes('c'));
     await fleet.complete(id, 'c');
-    expect(await mine.status(id)).toBe('partially_failed');
+    expect(await workflows.status(id)).toBe('partially_failed');
   });
 });

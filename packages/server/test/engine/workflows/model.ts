@@ -1,6 +1,7 @@
 /**
- * What a workflow is, written down a second time: slowly, from the words of the specification, and with nothing kept that could be worked out
- * again. The state is the list of what happened; every question is answered by walking the graph from there.
+ * What a workflow is, written down a second time: slowly, from the words of the specification, and with nothing kept
+ * that could be worked out again. The state is the list of what happened; every question is answered by walking the
+ * graph from there.
  */
 export type Policy = 'halt' | 'skip' | 'continue';
 export type Outcome = 'completed' | 'failed' | 'cancelled';

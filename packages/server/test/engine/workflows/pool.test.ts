@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { useTestServer } from '../../support/server.js';
 import { until } from '../../support/until.js';
 import { expectLegal } from './invariants.js';
-import { polls, step, TERMINAL } from './kit.js';
+import { workflowsOf, step, TERMINAL } from './kit.js';
 
 /** Workflows whose steps run inside the server. */
 describe('in-process handlers', async () => {
@@ -24,15 +24,15 @@ describe('in-process handlers', async () => {
         }),
     },
   });
-  const mine = polls(a);
+  const workflows = workflowsOf(a);
 
   async function run(steps: readonly object[]): Promise<any> {
-    const id = await mine.create(steps);
-    await until(async () => TERMINAL.includes(await mine.status(id)), {
+    const id = await workflows.create(steps);
+    await until(async () => TERMINAL.includes(await workflows.status(id)), {
       what: 'the workflow to end',
       withinMs: 20_000,
     });
-    return mine.get(id);
+    return workflows.get(id);
   }
   const task = (name: string, task_name: string, dependsOn: readonly string[] = [], more: object = {}): object =>
     step(name, dependsOn, { task_name, ...more });
@@ -49,7 +49,7 @@ describe('in-process handlers', async () => {
       ...{ x: 1, y: 2, z: 3, slept_for: 0.001 },
       ...{ a: { x: 1 }, b: { y: 2 }, c: { slept_for: 0.001 }, d: { z: 3 } },
     });
-    expect((await mine.job(ended.id, 'd')).result).toEqual({
+    expect((await workflows.job(ended.id, 'd')).result).toEqual({
       z: 3,
       _context: { x: 1, y: 2, slept_for: 0.001, a: { x: 1 }, b: { y: 2 }, c: { slept_for: 0.001 } },
     });
@@ -77,8 +77,8 @@ describe('in-process handlers', async () => {
     ];
     const ended = await run(steps);
     expect(ended.status).toBe(status);
-    expect(await mine.statuses(ended.id)).toEqual({ first: 'completed', ...statuses });
-    expect((await mine.job(ended.id, 'bad')).error_message).toBe('no way');
+    expect(await workflows.statuses(ended.id)).toEqual({ first: 'completed', ...statuses });
+    expect((await workflows.job(ended.id, 'bad')).error_message).toBe('no way');
   });
 
   it.each([
@@ -88,20 +88,20 @@ describe('in-process handlers', async () => {
   ])('follow %s when nobody knows the task', async (on_failure, status, next) => {
     const ended = await run([task('lost', 'no such task', [], { on_failure }), task('next', 'echo', ['lost'])]);
     expect(ended.status).toBe(status);
-    expect(await mine.statuses(ended.id)).toEqual({ lost: 'failed', next });
-    const job = await mine.jobId(ended.id, 'lost');
+    expect(await workflows.statuses(ended.id)).toEqual({ lost: 'failed', next });
+    const job = await workflows.jobId(ended.id, 'lost');
     expect(await database.query('SELECT reason FROM millrace.dead_letters WHERE job_id = $1', [job])).toEqual([
       { reason: 'handler_not_found' },
     ]);
   });
 
   it('stop when their workflow is cancelled', async () => {
-    const id = await mine.create([task('stuck', 'forever'), task('next', 'echo', ['stuck'])]);
-    await until(async () => (await mine.statuses(id)).stuck === 'running');
-    await mine.cancel(id);
-    expect(await mine.statuses(id)).toEqual({ stuck: 'cancelled', next: 'cancelled' });
+    const id = await workflows.create([task('stuck', 'forever'), task('next', 'echo', ['stuck'])]);
+    await until(async () => (await workflows.statuses(id)).stuck === 'running');
+    await workflows.cancel(id);
+    expect(await workflows.statuses(id)).toEqual({ stuck: 'cancelled', next: 'cancelled' });
     await until(() => stopped.includes(id), { what: 'the handler to be told' });
-    expect(await mine.status(id)).toBe('cancelled');
+    expect(await workflows.status(id)).toBe('cancelled');
   });
 
   it('count workflows by how they ended', async () => {
@@ -110,8 +110,8 @@ describe('in-process handlers', async () => {
       const lines = text.matchAll(/^millrace_workflows_total\{outcome="(\w+)"\} (\d+)$/gm);
       return Object.fromEntries([...lines].map(([, outcome = '', count]) => [outcome, Number(count)]));
     };
-    const cancelled = await mine.create([task('x', 'forever')]);
-    await mine.cancel(cancelled);
+    const cancelled = await workflows.create([task('x', 'forever')]);
+    await workflows.cancel(cancelled);
     const [before, outcomes] = [(await a.get('/api/v1/stats')).body, await measured()];
     await run([task('x', 'echo')]);
     await run([task('x', 'fail', [], { payload: { permanent: true } })]);

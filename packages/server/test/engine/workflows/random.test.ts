@@ -2,15 +2,15 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { chooser, graphs } from './graphs.js';
 import { expectLegal } from './invariants.js';
-import { completeJob, hand, ok, polls, step, type Hand } from './kit.js';
+import { completeJob, hand, ok, workflowsOf, step, type Hand } from './kit.js';
 import { Model, type ModelStep } from './model.js';
 import { usePair } from './pair.js';
 
 /** Random graphs through the whole service, held against the same model as the rules alone. */
 describe('random graphs', async () => {
   const { database, one, two } = await usePair({ mode: 'api' });
-  const mine = polls(one.a);
-  const theirs = polls(two.a);
+  const workflows = workflowsOf(one.a);
+  const theirs = workflowsOf(two.a);
   const remotes = [hand(one.worker), hand(two.worker)];
   const RUNS = { numRuns: 60, endOnFailure: true };
 
@@ -25,17 +25,17 @@ describe('random graphs', async () => {
     worker.post(`/api/v1/jobs/${id}/fail`, { lease_token: token, error: 'it broke', retryable: false });
 
   const create = (steps: readonly ModelStep[]): Promise<string> =>
-    mine.create(steps.map(({ name, dependsOn, policy }) => step(name, dependsOn, { on_failure: policy })));
+    workflows.create(steps.map(({ name, dependsOn, policy }) => step(name, dependsOn, { on_failure: policy })));
 
   async function expectAgreement(id: string, model: Model): Promise<void> {
-    const shown = await mine.statuses(id);
+    const shown = await workflows.statuses(id);
     const expected = Object.fromEntries(model.names().map((name) => [name, model.statusOf(name)]));
     const unfinished = (status: string): string =>
       status === 'pending' || status === 'running' ? 'unfinished' : status;
     expect(Object.fromEntries(Object.entries(shown).map(([name, status]) => [name, unfinished(status)]))).toEqual(
       expected,
     );
-    const status = await mine.status(id);
+    const status = await workflows.status(id);
     expect(status === 'created' ? 'running' : status).toBe(model.status());
   }
 
@@ -76,7 +76,7 @@ describe('random graphs', async () => {
           if (outcome === 'completed') Object.assign(context, { ...result, [name]: result });
           model.end([{ name, outcome }]);
           await expectAgreement(id, model);
-          expect((await mine.get(id)).context).toEqual(context);
+          expect((await workflows.get(id)).context).toEqual(context);
         }
         expect(new Set(everHeld).size).toBe(everHeld.length);
         await expectAgreement(id, model);

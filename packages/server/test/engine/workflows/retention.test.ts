@@ -4,7 +4,7 @@ import { cloneDatabase } from '../../support/database.js';
 import { startTestServer } from '../../support/server.js';
 import { until } from '../../support/until.js';
 import { expectLegal } from './invariants.js';
-import { chain, polls, hand, step } from './kit.js';
+import { chain, workflowsOf, hand, step } from './kit.js';
 
 /** Retention runs when a process starts and the last run is more than a minute past. */
 describe('retention of one hour', async () => {
@@ -12,7 +12,7 @@ describe('retention of one hour', async () => {
   const clock = await controlClock(database);
   const server = await startTestServer({ database, config: { mode: 'api' } });
   const { a, worker } = server;
-  const mine = polls(a);
+  const workflows = workflowsOf(a);
   const remote = hand(worker);
   afterAll(async () => {
     await server.stop();
@@ -35,8 +35,8 @@ describe('retention of one hour', async () => {
     (await a.get(`/api/v1/workflows/${id}${rest}`)).status;
 
   it('removes an ended workflow with the jobs of its steps, by the end of the workflow and not of the steps', async () => {
-    const [old, late] = [await mine.create(chain('x', 'y')), await mine.create(chain('x', 'y'))];
-    const [oldJob, lateJob] = [await mine.jobId(old, 'x'), await mine.jobId(late, 'x')];
+    const [old, late] = [await workflows.create(chain('x', 'y')), await workflows.create(chain('x', 'y'))];
+    const [oldJob, lateJob] = [await workflows.jobId(old, 'x'), await workflows.jobId(late, 'x')];
     await remote.complete(old, 'x', { text: 'x'.repeat(1000) });
     await remote.complete(old, 'y');
     await remote.complete(late, 'x', { kept: true });
@@ -48,7 +48,7 @@ describe('retention of one hour', async () => {
     for (const rest of ['', '/steps', '/diagram']) expect(await statusOf(old, rest)).toBe(404);
     expect((await a.post(`/api/v1/workflows/${old}/cancel`)).status).toBe(404);
     expect((await a.get(`/api/v1/jobs/${oldJob}`)).status).toBe(404);
-    expect(await mine.get(late)).toMatchObject({ status: 'completed', context: { kept: true } });
+    expect(await workflows.get(late)).toMatchObject({ status: 'completed', context: { kept: true } });
     expect((await a.get(`/api/v1/jobs/${lateJob}`)).status).toBe(200);
     await clock.advance(3_700);
     await clean();
@@ -61,12 +61,14 @@ describe('retention of one hour', async () => {
   });
 
   it('leaves a workflow that goes on alone, with steps that ended long ago and results nobody has used yet', async () => {
-    const id = await mine.create([step('x'), step('y'), step('join', ['x', 'y'])]);
+    const id = await workflows.create([step('x'), step('y'), step('join', ['x', 'y'])]);
     await remote.complete(id, 'x', { from: 'long ago' });
     await clock.advance(10 * 3_600);
     await clean();
-    expect(await mine.statuses(id)).toMatchObject({ x: 'completed', join: 'pending' });
-    await until(async () => (await mine.job(id, 'y')).status !== 'running', { what: 'the lost lease to be reclaimed' });
+    expect(await workflows.statuses(id)).toMatchObject({ x: 'completed', join: 'pending' });
+    await until(async () => (await workflows.job(id, 'y')).status !== 'running', {
+      what: 'the lost lease to be reclaimed',
+    });
     await clock.advance(600);
     expect(await remote.held(id)).toEqual(['y']);
     await remote.complete(id, 'y');

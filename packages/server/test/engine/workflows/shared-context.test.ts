@@ -2,11 +2,11 @@ import { describe, expect, it } from 'vitest';
 import { useTestServer } from '../../support/server.js';
 import { deadLettersOf, idsOf, lease } from '../kit.js';
 import { openEvents } from '../jobs/sse.js';
-import { chain, completeJob, hand, ok, polls, step } from './kit.js';
+import { chain, completeJob, hand, ok, workflowsOf, step } from './kit.js';
 
 /** Contexts that are stored once and joined with the payload of each step that receives them. */
 const { a, worker, database } = await useTestServer({ config: { mode: 'api' } });
-const mine = polls(a);
+const workflows = workflowsOf(a);
 const remote = hand(worker);
 
 const LONG = 'x'.repeat(600);
@@ -37,7 +37,7 @@ const versions = async (workflow: string): Promise<number[]> => {
 describe('a context that several steps receive', () => {
   it('is stored once, and the jobs of those steps name it', async () => {
     const names = Array.from({ length: 20 }, (_, n) => `n${n}`);
-    const id = await mine.create([step('root'), ...names.map((name) => step(name, ['root']))]);
+    const id = await workflows.create([step('root'), ...names.map((name) => step(name, ['root']))]);
     await remote.complete(id, 'root', { text: LONG });
     expect(await versions(id)).toEqual([1]);
     const jobs = await stored(id);
@@ -48,16 +48,16 @@ describe('a context that several steps receive', () => {
   });
 
   it('stays in the payload where it is short', async () => {
-    const id = await mine.create(chain('x', 'y'));
+    const id = await workflows.create(chain('x', 'y'));
     await remote.complete(id, 'x', { n: 1 });
     expect(await versions(id)).toEqual([]);
     expect((await stored(id)).y).toMatchObject({ payload: '{"_context":{"n":1,"x":{"n":1}}}', context: null });
   });
 
   it('is stored with the workflow where the first steps receive it', async () => {
-    const id = await mine.create({ name: 'w', context: { text: LONG }, steps: [step('x'), step('y')] });
+    const id = await workflows.create({ name: 'w', context: { text: LONG }, steps: [step('x'), step('y')] });
     expect(await versions(id)).toEqual([1]);
-    expect((await mine.get(id)).context).toEqual({ text: LONG });
+    expect((await workflows.get(id)).context).toEqual({ text: LONG });
     for (const name of ['x', 'y']) {
       expect((await remote.take(id, name)).job.payload).toEqual({ _context: { text: LONG } });
     }
@@ -65,7 +65,7 @@ describe('a context that several steps receive', () => {
 
   it('is that of the moment in which the step became ready, also when the step is tried again', async () => {
     const retry = { config: { max_retries: 3, retry_delay_secs: 0 } };
-    const id = await mine.create([
+    const id = await workflows.create([
       step('x'),
       step('other'),
       step('y', ['x'], retry),
@@ -76,7 +76,7 @@ describe('a context that several steps receive', () => {
     const early = { text: LONG, n: 1, x: { text: LONG, n: 1 } };
     await remote.complete(id, 'other', { n: 2 });
     expect((await remote.take(id, 'z')).job.payload._context).toEqual({ ...early, n: 2, other: { n: 2 } });
-    expect((await mine.job(id, 'y')).payload._context).toEqual(early);
+    expect((await workflows.job(id, 'y')).payload._context).toEqual(early);
     await remote.fail(id, 'y', { retryable: true });
     const { job } = await remote.take(id, 'y');
     expect(job).toMatchObject({ delivery_count: 2, payload: { _context: early } });
@@ -84,7 +84,7 @@ describe('a context that several steps receive', () => {
   });
 
   it('is not stored again for steps that follow a failure, which adds nothing to it', async () => {
-    const id = await mine.create([step('x'), step('y', ['x'], { on_failure: 'continue' }), step('z', ['y'])]);
+    const id = await workflows.create([step('x'), step('y', ['x'], { on_failure: 'continue' }), step('z', ['y'])]);
     await remote.complete(id, 'x', { text: LONG });
     await remote.fail(id, 'y');
     expect((await remote.take(id, 'z')).job.payload).toEqual({ _context: { text: LONG, x: { text: LONG } } });
@@ -92,12 +92,12 @@ describe('a context that several steps receive', () => {
   });
 
   it('is shown by the workflow while it runs, and after an end that merges nothing', async () => {
-    const id = await mine.create(chain('x', 'y'));
+    const id = await workflows.create(chain('x', 'y'));
     await remote.complete(id, 'x', { text: LONG });
     const context = { text: LONG, x: { text: LONG } };
-    expect((await mine.get(id)).context).toEqual(context);
-    await mine.cancel(id);
-    expect(await mine.get(id)).toMatchObject({ status: 'cancelled', context });
+    expect((await workflows.get(id)).context).toEqual(context);
+    await workflows.cancel(id);
+    expect(await workflows.get(id)).toMatchObject({ status: 'cancelled', context });
     const { body } = await a.get('/api/v1/workflows?limit=1');
     expect(body.workflows[0]).toMatchObject({ id, context });
   });
@@ -107,14 +107,14 @@ describe('a context that several steps receive', () => {
       String((await database.query('SELECT pg_current_wal_insert_lsn()::text AS lsn'))[0]!.lsn);
     const written = async (width: number): Promise<number> => {
       const names = Array.from({ length: width }, (_, n) => `n${n}`);
-      const id = await mine.create([step('root'), ...names.map((name) => step(name, ['root']))]);
+      const id = await workflows.create([step('root'), ...names.map((name) => step(name, ['root']))]);
       const { job, lease_token: token } = await remote.take(id, 'root');
       // What does not compress, so that bytes are bytes.
       const noise = Array.from({ length: 100_000 }, () => Math.floor(Math.random() * 36).toString(36)).join('');
       const before = await position();
       ok(await completeJob(worker, job.id, token, { noise }));
       const [row] = await database.query('SELECT pg_wal_lsn_diff($1, $2)::float8 AS bytes', [await position(), before]);
-      await mine.cancel(id);
+      await workflows.cancel(id);
       return Number(row!.bytes);
     };
     await written(3);
@@ -123,7 +123,8 @@ describe('a context that several steps receive', () => {
 });
 
 describe('a payload with a context that is stored apart', () => {
-  const OWN = '{ "z":12345678901234567890, "a" : 1.10,"_context":"mine","\\u005fcontext":"mine too","s":"\\u00e9\\/" }';
+  const OWN =
+    '{ "z":12345678901234567890, "a" : 1.10,"_context":"workflows","\\u005fcontext":"workflows too","s":"\\u00e9\\/" }';
   const RESULT = `{"big":1E400,"s":"\\u00e9", "text":"${LONG}"}`;
   const KEPT = `"big":1E400,"s":"\\u00e9","text":"${LONG}"`;
   const EXPECTED = `{"z":12345678901234567890,"a":1.10,"s":"\\u00e9\\/","_context":{${KEPT},"x":${RESULT}}}`;
@@ -134,7 +135,7 @@ describe('a payload with a context that is stored apart', () => {
     const reply = await a.post('/api/v1/workflows', `{"name":"w","steps":${steps}}`);
     const id = ok(reply).body.workflow_id as string;
     await remote.complete(id, 'x', RESULT);
-    const y = await mine.jobId(id, 'y');
+    const y = await workflows.jobId(id, 'y');
     expect((await stored(id)).y!.context).toBe(1);
     return { id, y };
   }
@@ -153,12 +154,12 @@ describe('a payload with a context that is stored apart', () => {
     ok(await worker.post(`/api/v1/jobs/${y}/fail`, { lease_token: leased.lease_token, error: 'no', retryable: false }));
     expect(await events.rest()).toMatchObject([{ status: 'failed', payload: JSON.parse(EXPECTED) }]);
     expect((await a.get(`/api/v1/jobs/${y}`)).text).toContain(shown);
-    expect((await mine.get(id)).steps[1].payload).toEqual(JSON.parse(OWN));
+    expect((await workflows.get(id)).steps[1].payload).toEqual(JSON.parse(OWN));
   });
 
   it('counts with its context in the length of a page', async () => {
     const names = Array.from({ length: 20 }, (_, n) => `n${n}`);
-    const id = await mine.create([step('root'), ...names.map((name) => step(name, ['root']))]);
+    const id = await workflows.create([step('root'), ...names.map((name) => step(name, ['root']))]);
     const text = 'x'.repeat(1_500_000);
     await remote.complete(id, 'root', { text });
     const seen: string[] = [];
@@ -175,7 +176,7 @@ describe('a payload with a context that is stored apart', () => {
       cursor = body.next_cursor;
     }
     expect(seen.sort()).toEqual([...names].sort());
-    await mine.cancel(id);
+    await workflows.cancel(id);
   });
 
   it.each([
@@ -200,7 +201,7 @@ describe('a payload with a context that is stored apart', () => {
 
 describe('a workflow that began before contexts were stored apart', () => {
   it('goes on with the context that its run carries, however long', async () => {
-    const id = await mine.create([step('x'), step('y', ['x']), step('z', ['x'])]);
+    const id = await workflows.create([step('x'), step('y', ['x']), step('z', ['x'])]);
     const { job, lease_token: token } = await remote.take(id, 'x');
     const old = { text: 'y'.repeat(3_000_000) };
     await database.query(

@@ -10,7 +10,9 @@ import { separateSlots } from '../../../src/engine/leases/slots.js';
 import { cloneDatabase } from '../../support/database.js';
 import { connectionOf } from '../../support/pooled.js';
 
-/** How many statements outcomes take, and how much comes back: what must not grow with the square of a workflow's size. */
+/**
+ * How many statements outcomes take, and how much comes back: what must not grow with the square of a workflow's size.
+ */
 describe('the cost of outcomes', async () => {
   const database = await cloneDatabase();
   const db = new Database({
