@@ -2,18 +2,9 @@ import pg from 'pg';
 import type { Logger } from 'pino';
 import { guardAnswers } from './answer-guard.js';
 import { Coalescer } from './coalescer.js';
-import {
-  breaksConnection,
-  DeadlineExceeded,
-  isBusy,
-  isCollision,
-  isOutage,
-  isStalePlan,
-  translate,
-} from './failures.js';
+import { againWhileStale, rollback, withDeadline } from './attempts.js';
+import { breaksConnection, isBusy, isCollision, isOutage, translate } from './failures.js';
 import type { Query } from './list-statements.js';
-import { pooledRun } from './pooled-query.js';
-import { forgetStatements, runPrepared } from './prepared-query.js';
 import { ReadTurns, type ReadKind } from './read-turns.js';
 import {
   beginWith,
@@ -27,6 +18,7 @@ import {
   type Settings,
 } from './session.js';
 import type { Statement } from './sql.js';
+import { passing, plainly, prepared, TYPES, type RunOn } from './ways-to-run.js';
 
 /**
  * Two pools on one database, because they want opposite things of the planner.
@@ -66,41 +58,7 @@ export type Execute = <R extends object = Row>(statement: Statement, values?: re
 
 const CONNECT_MS = 5_000;
 const COLLISION_TRIES = 10;
-/** More than two, because several migrations may be committed one right after the other. */
-const STALE_TRIES = 4;
 const BUSY_NOTE_MS = 10_000;
-
-/** Instants stay text: a Date would cut microseconds to milliseconds. json stays text: it is the caller's. */
-const asText = (value: string): string => value;
-const TIMESTAMPTZ = 1184;
-const JSON_OID = 114;
-const isKeptAsText = (oid: number): boolean => oid === TIMESTAMPTZ || oid === JSON_OID;
-const TYPES: pg.CustomTypesConfig = {
-  getTypeParser: (oid: number, format?: 'text' | 'binary') =>
-    isKeptAsText(oid) ? asText : (pg.types.getTypeParser(oid, format) as (value: string) => unknown),
-};
-
-/** Runs one statement, which is a transaction, on a connection that was taken for it. */
-type RunOn = <R extends object>(
-  client: pg.ClientBase,
-  statement: Statement,
-  values: readonly unknown[],
-) => Promise<R[]>;
-
-const prepared: RunOn = (client, statement, values) => runPrepared(client, statement, values, TYPES);
-
-/** Planned for its values. */
-const plainly: RunOn = async <R extends object>(
-  client: pg.ClientBase,
-  { text }: Statement,
-  values: readonly unknown[],
-) => (await client.query<R & pg.QueryResultRow>({ text, values: [...values] })).rows;
-
-/** Behind a pooler, where the next statement may meet another server connection. */
-const passing = (settings: Settings): RunOn => {
-  const run = pooledRun(settings);
-  return async (client, { text }, values) => (await run<never>(client, { text, values: [...values] })).rows;
-};
 
 export class Database {
   readonly #hot: pg.Pool;
@@ -320,43 +278,4 @@ export class Database {
       }
     }
   }
-}
-
-/**
- * The schema may change under a running process: a newer one migrates it. Nothing happened that would have to be
- * undone, since PostgreSQL refuses a stale statement before it runs. It is repeated on the same connection, which has
- * fresh statements then, while another one of the pool may be as stale as this one was.
- */
-async function againWhileStale<T>(client: pg.PoolClient, work: () => Promise<T>): Promise<T> {
-  for (let tries = 1; ; tries++) {
-    try {
-      return await work();
-    } catch (error) {
-      if (!isStalePlan(error) || tries >= STALE_TRIES) throw error;
-    }
-    await withDeadline(client, HOT_DEADLINE_MS, forgetStatements(client));
-  }
-}
-
-async function rollback(client: pg.PoolClient): Promise<boolean> {
-  try {
-    await withDeadline(client, HOT_DEADLINE_MS, client.query('ROLLBACK'));
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-function withDeadline<T>(client: pg.PoolClient, ms: number, answer: Promise<T>): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => {
-      // The server may be gone without a word: end the socket here, or it would wait for an answer for ever.
-      (client as unknown as { connection: { stream: { destroy(): void } } }).connection.stream.destroy();
-      reject(new DeadlineExceeded(`no answer from the database within ${ms} ms`));
-    }, ms);
-    answer.then(
-      (value) => (clearTimeout(timer), resolve(value)),
-      (error: Error) => (clearTimeout(timer), reject(error)),
-    );
-  });
 }

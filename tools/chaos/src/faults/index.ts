@@ -26,6 +26,14 @@ import { idleTransaction } from './24-idle-transaction.js';
 import { soak } from './25-soak.js';
 import { failover } from './26-failover.js';
 import { overload } from './27-overload.js';
+import { largeJobs } from './28-large-jobs.js';
+import { largeContext } from './29-large-context.js';
+import { manyPriorities } from './30-many-priorities.js';
+import { lockedTable } from './31-locked-table.js';
+import { changedSchema } from './32-changed-schema.js';
+import { distantDatabase } from './33-distant-database.js';
+import { killerJob } from './34-killer-job.js';
+import { hostileTenant } from './35-hostile-tenant.js';
 
 /** Every row of the table, one per line; those that take longest come where they start early. */
 // prettier-ignore
@@ -34,6 +42,7 @@ export const FAULTS: readonly Fault[] = [
   blackHole,
   soak,
   cronSchedulers,
+  killerJob,
   slowLink,
   terminatedBackends,
   splitFleet,
@@ -57,4 +66,11 @@ export const FAULTS: readonly Fault[] = [
   idleTransaction,
   failover,
   overload,
+  largeJobs,
+  largeContext,
+  manyPriorities,
+  lockedTable,
+  changedSchema,
+  distantDatabase,
+  hostileTenant,
 ];

@@ -17,6 +17,8 @@ const CRON_SQL = 'server/sql/queries/cron.sql';
 const DATABASE = 'server/dist/store/database.js';
 const SESSION = 'server/dist/store/session.js';
 const ENQUEUE = 'server/dist/engine/jobs/enqueue.js';
+const WORKER_POOL = 'server/dist/loops/worker-pool.js';
+const START_GATE = 'server/dist/loops/start-gate.js';
 const CRON_FIRER = 'server/dist/engine/crons/cron-firer.js';
 
 const pause = (ms: number): string => `await new Promise((resolve) => setTimeout(resolve, ${ms}));`;
@@ -81,7 +83,7 @@ SELECT fired_at, priority, 0, 0, job_id, tenant, queue FROM fired;
         find: /(sql\.fire_crons, \[[\s\S]*?\]\);)/,
         replace:
           `$1 ${pause(20)} const stored = rows.filter((row) => row.enqueued).map((row) => row.job_id); ` +
-          `await this.db.run(sql.store_fired, [stored]);`,
+          `await this.db.run(sql.store_fired, [uuidArray(stored)]);`,
       },
     ],
     rows: [16],
@@ -121,5 +123,39 @@ SELECT fired_at, priority, 0, 0, job_id, tenant, queue FROM fired;
     ],
     rows: [1],
     sign: /^batch .* jobs of/,
+  },
+  {
+    name: 'claims have no limit of bytes',
+    patches: [{ file: LEASE_SQL, find: /WHERE bytes > \$8::bigint/, replace: 'WHERE bytes > $$8::bigint * 1000' }],
+    rows: [28],
+    sign: /answered 5\d\d|exited by itself|of memory resident|a lease was empty/,
+    times: 12,
+  },
+  {
+    name: 'the janitor takes every job of a dead process for started',
+    patches: [
+      {
+        file: LEASE_SQL,
+        find: /NOT EXISTS \(SELECT FROM millrace\.claim_marks [^)]*\) AS started/,
+        replace: 'true AS started',
+      },
+    ],
+    rows: [34],
+    sign: /neighbours of a killer are dead letters/,
+  },
+  {
+    name: 'outcomes that wait to be stored hold back neither claims nor starts',
+    patches: [
+      {
+        file: WORKER_POOL,
+        find: /MAX_IN_HAND - unfinished - this\.#outcomes\.size/,
+        replace: 'MAX_IN_HAND - unfinished',
+      },
+      { file: WORKER_POOL, find: /this\.#outcomes\.isFull \|\| /, replace: '' },
+      // The mark of a claim moves with outcomes, so it would stop the pool as well.
+      { file: START_GATE, find: /return isMarked\(held\) && [^;]*;/, replace: 'return true;' },
+    ],
+    rows: [31],
+    sign: /jobs were in hand at once/,
   },
 ];

@@ -20,6 +20,7 @@ export class ManagedProcess {
   readonly #child: ChildProcess;
   #ended = false;
   #expected = false;
+  #mayExit = false;
 
   constructor(
     readonly spec: ProcessSpec,
@@ -35,7 +36,7 @@ export class ManagedProcess {
     this.exited = once(this.#child, 'exit').then(([code, signal]: unknown[]) => {
       this.#ended = true;
       forget();
-      if (this.#expected) return;
+      if (this.#expected || this.#mayExit) return;
       onUnexpectedExit(
         `${spec.name} exited by itself (${String(code ?? signal)}): ${this.#lastWords()}`,
         code as number | null,
@@ -71,6 +72,12 @@ export class ManagedProcess {
     this.#expected = true;
     this.#child.kill('SIGTERM');
     await this.exited;
+  }
+
+  /** Resolves when it has gone by itself: for a row whose fault is that. */
+  async exitsByItself(withinMs = 60_000): Promise<void> {
+    this.#mayExit = true;
+    await until(() => this.#ended, { what: `${this.spec.name} to exit`, withinMs });
   }
 
   output(): string {

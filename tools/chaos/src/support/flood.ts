@@ -1,5 +1,4 @@
-import { once } from 'node:events';
-import { Worker } from 'node:worker_threads';
+import { besideThread } from './thread.js';
 
 /** More callers than a service has room for, all creating jobs on one queue that nobody works on. */
 export interface FloodOrder {
@@ -26,19 +25,5 @@ export interface FloodReport {
 }
 
 /** Starts at once and lasts for as long as `during` runs. */
-export async function flood(order: FloodOrder, during: () => Promise<void>): Promise<FloodReport> {
-  const thread = new Worker(new URL('../actors/flood.js', import.meta.url), { workerData: order });
-  const failed = once(thread, 'error').then(([error]) => {
-    throw error as Error;
-  });
-  try {
-    await Promise.race([during(), failed]);
-    const told = once(thread, 'message') as Promise<[FloodReport]>;
-    thread.postMessage('stop');
-    const [report] = await Promise.race([told, failed]);
-    return report;
-  } finally {
-    failed.catch(() => undefined);
-    await thread.terminate();
-  }
-}
+export const flood = (order: FloodOrder, during: () => Promise<void>): Promise<FloodReport> =>
+  besideThread<FloodReport>('flood', order, during);

@@ -1,4 +1,4 @@
-import type { ChaosClient, LeasedJob } from '../history/client.js';
+import type { ChaosClient, LeasedJob, Reply } from '../history/client.js';
 import { QUICK } from '../stage/actors.js';
 
 const MOST_PER_LEASE = 100;
@@ -23,9 +23,8 @@ export async function leaseMany(
   return leased;
 }
 
-export async function completeAll(client: ChaosClient, jobs: readonly LeasedJob[]): Promise<void> {
-  await Promise.all(jobs.map(({ id, token }) => client.complete(id, token)));
-}
+export const completeAll = (client: ChaosClient, jobs: readonly LeasedJob[]): Promise<readonly Reply[]> =>
+  Promise.all(jobs.map(({ id, token }) => client.complete(id, token)));
 
 /** Leases and completes until the queue has had nothing to offer for `wait` seconds. */
 export async function emptyQueue(client: ChaosClient, queue: string, wait = 0): Promise<void> {

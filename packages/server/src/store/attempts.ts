@@ -1,0 +1,48 @@
+import type pg from 'pg';
+import { DeadlineExceeded, isStalePlan } from './failures.js';
+import { forgetStatements } from './prepared-query.js';
+import { HOT_DEADLINE_MS } from './session.js';
+
+/** What stands around an attempt on a connection: its deadline, a stale plan, a rollback. */
+
+/** More than two, because several migrations may be committed one right after the other. */
+const STALE_TRIES = 4;
+
+/**
+ * The schema may change under a running process: a newer one migrates it. Nothing happened that would have to be
+ * undone, since PostgreSQL refuses a stale statement before it runs. It is repeated on the same connection, which has
+ * fresh statements then, while another one of the pool may be as stale as this one was.
+ */
+export async function againWhileStale<T>(client: pg.PoolClient, work: () => Promise<T>): Promise<T> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!isStalePlan(error) || tries >= STALE_TRIES) throw error;
+    }
+    await withDeadline(client, HOT_DEADLINE_MS, forgetStatements(client));
+  }
+}
+
+export async function rollback(client: pg.PoolClient): Promise<boolean> {
+  try {
+    await withDeadline(client, HOT_DEADLINE_MS, client.query('ROLLBACK'));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+export function withDeadline<T>(client: pg.PoolClient, ms: number, answer: Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => {
+      // The server may be gone without a word: end the socket here, or it would wait for an answer for ever.
+      (client as unknown as { connection: { stream: { destroy(): void } } }).connection.stream.destroy();
+      reject(new DeadlineExceeded(`no answer from the database within ${ms} ms`));
+    }, ms);
+    answer.then(
+      (value) => (clearTimeout(timer), resolve(value)),
+      (error: Error) => (clearTimeout(timer), reject(error)),
+    );
+  });
+}

@@ -1,0 +1,16 @@
+import type { ServerProcess } from '../stage/server.js';
+import type { Stage } from '../stage/stage.js';
+
+/** `/health` must be answered with 200 at any time, and soon. */
+export async function probeHealth(stage: Stage, server: ServerProcess, withinMs: number): Promise<void> {
+  const startedAt = performance.now();
+  const status = await fetch(new URL('/health', server.url), { signal: AbortSignal.timeout(60_000) }).then(
+    async (response) => {
+      await response.arrayBuffer();
+      return response.status;
+    },
+    () => null,
+  );
+  stage.expect(status === 200, `/health was answered ${status ?? 'not at all'}`);
+  stage.expectWithin(withinMs, performance.now() - startedAt, '/health');
+}
