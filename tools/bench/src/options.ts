@@ -13,7 +13,7 @@ export interface Options {
 
 export const USAGE = `npm run bench -- [flags]
 
-  --quick            a short run of less than two minutes; shows that everything works, proves little
+  --quick            a short run of a few minutes; shows that everything works, proves little
   --only CASE,...    only some of: ${CASE_NAMES.join(', ')}
   --rounds N         how often to repeat each case (default ${FULL.rounds}, with --quick ${QUICK.rounds})
   --growth PERCENT   how far the case growth goes, in percent of its full sizes (default 100); with --quick the

@@ -53,7 +53,7 @@ async function grow(scope: Scope, axis: Axis, size: number): Promise<Grown> {
   return {
     database,
     tenants: axis === 'active-tenants' ? size : 1,
-    priorities: axis === 'priorities' ? size : 1,
+    ...(axis === 'priorities' ? { priorities: size } : {}),
   };
 }
 

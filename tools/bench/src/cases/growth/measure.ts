@@ -12,7 +12,8 @@ export interface Grown {
   readonly database: BenchDatabase;
   /** How many tenants own that work. */
   readonly tenants: number;
-  readonly priorities: number;
+  /** How many priorities that work has; without it, it says nothing of its priority. */
+  readonly priorities?: number;
 }
 
 type Recorder = (measure: MeasureName, value: number) => void;
@@ -45,7 +46,12 @@ const isNow = (count: number): { count: number; startMs: number; stepMs: number 
 function measureDrain(bench: Bench, { database, tenants, priorities }: Grown): Promise<number> {
   return scoped(bench, async (scope) => {
     const jobs = bench.scale.growth.drained;
-    await insertJobs(database, 'waiting', { ...isNow(jobs), queue: QUEUE, tenants, priorities });
+    await insertJobs(database, 'waiting', {
+      ...isNow(jobs),
+      queue: QUEUE,
+      tenants,
+      ...(priorities === undefined ? {} : { priorities }),
+    });
     await bench.postgres.settle(database);
     const embedding = scope.child<EmbeddingMethods>('servers/embedding.js');
     const { perSecond } = await embedding.call('drainOfAnyTenants', { url: database.url, jobs });
