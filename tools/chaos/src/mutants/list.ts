@@ -51,7 +51,7 @@ export const MUTANTS: readonly Mutant[] = [
       // The job and its entry in the queue are left out of the statement ...
       {
         file: CRON_SQL,
-        find: /(-- name: fire_crons[\s\S]*?\bstored AS \([\s\S]*?FROM \w+ WHERE )\w+(\s*\), queued AS \([\s\S]*?FROM \w+ WHERE )\w+/,
+        find: /(fire_crons\n[\s\S]*?\bstored AS [\s\S]*?WHERE )fresh(\s*\), queued AS [\s\S]*?WHERE )fresh/,
         replace: '$1false$2false',
       },
       { file: CRON_SQL, find: /SELECT (id, tenant, queue, priority, kind,)/, replace: 'SELECT job_id, $1' },
