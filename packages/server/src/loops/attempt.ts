@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import type { JobRecord } from '../domain/records.js';
 import type { HeldJob } from '../engine/leases/bundle.js';
 import {
   PermanentError,
@@ -113,7 +114,7 @@ class AttemptContext implements HandlerContext {
   ) {}
 
   get job(): HandlerJob {
-    return (this.#job ??= handlerJob(this.attempt.leased));
+    return (this.#job ??= new JobOfAttempt(this.attempt.leased.job));
   }
 
   get signal(): AbortSignal {
@@ -125,21 +126,33 @@ class AttemptContext implements HandlerContext {
 const isPromise = (result: HandlerResult | Promise<HandlerResult>): result is Promise<HandlerResult> =>
   typeof (result as { then?: unknown } | undefined)?.then === 'function';
 
-function handlerJob({ job }: HeldJob): HandlerJob {
-  return {
-    id: job.id,
-    task: job.task_name,
-    queue: job.queue_name,
-    tenant: job.tenant_id,
-    attempt: job.delivery_count,
-    retryCount: job.retry_count,
-    workflowId: job.workflow_id,
-    workflowStep: job.workflow_step_id,
-    // When it is asked for: with the context of a workflow it can be long, and most handlers look at what is parsed.
-    get payloadText() {
-      return job.payload;
-    },
-  };
+/** Own properties, so that a handler may copy or log it; and the payload, which can be long, when it is asked for. */
+class JobOfAttempt implements HandlerJob {
+  readonly id: string;
+  readonly task: string;
+  readonly queue: string;
+  readonly tenant: string;
+  readonly attempt: number;
+  readonly retryCount: number;
+  readonly workflowId: string | null;
+  readonly workflowStep: string | null;
+  readonly #job: JobRecord;
+
+  constructor(job: JobRecord) {
+    this.id = job.id;
+    this.task = job.task_name;
+    this.queue = job.queue_name;
+    this.tenant = job.tenant_id;
+    this.attempt = job.delivery_count;
+    this.retryCount = job.retry_count;
+    this.workflowId = job.workflow_id;
+    this.workflowStep = job.workflow_step_id;
+    this.#job = job;
+  }
+
+  get payloadText(): string {
+    return this.#job.payload;
+  }
 }
 
 function resultText(result: HandlerResult, maxBytes: number): string {

@@ -126,7 +126,8 @@ function reachFor(buffer: readonly HeldJob[], mark: ClaimMark, ahead: number): n
     const held = buffer[i]!;
     if (held.mark !== mark) continue;
     if (i > 0 && isSuspect(held.job)) return reach;
-    reach = held.number;
+    // A claim that took two statements is sorted by what its jobs say, not by number.
+    reach = Math.max(reach, held.number);
     if (i === 0 && isSuspect(held.job)) break;
   }
   return buffer.some((held) => held.mark === mark && held.number > reach) ? reach : mark.size;

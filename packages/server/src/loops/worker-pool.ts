@@ -47,7 +47,7 @@ const CLAIM_MARGIN = 1.5;
 const MAX_CLAIM = 500;
 export const MAX_IN_HAND = 2_000;
 /** Started or about to be, and not stored: together with one job per worker, what a crash can cost a retry. */
-export const MAX_AT_RISK = 1_000;
+export const MAX_AT_RISK = 2_000;
 const START_MS = 20;
 const START_MARGIN = 3;
 const CLAIMS_IN_FLIGHT = 2;

@@ -41,7 +41,9 @@ const atMost = (
   formula: Bar['formula'] = itself,
 ): Bar => ({ of, title, metrics, formula, limit, better: 'less', unit });
 
-/** No curve of `growth` may rise; active tenants have more room, since jobs of different tenants cannot share a bundle. */
+/**
+ * No curve of `growth` may rise; active tenants have more room, since jobs of different tenants cannot share a bundle.
+ */
 const growthBars = (): Bar[] =>
   AXIS_NAMES.flatMap((axis) =>
     MEASURE_NAMES.map((measure) =>

@@ -13,12 +13,6 @@ export interface HeldJob extends LeasedJob {
   readonly number: number;
 }
 
-/** A job with its number in the claim. */
-export interface NumberedJob {
-  readonly job: JobRecord;
-  readonly number: number;
-}
-
 /**
  * Jobs of one tenant that are held under one token in one row (see the bundles table), as this process knows them. A
  * job's position is its number among the ids of the row, from 1: they are in claim order.
@@ -38,11 +32,12 @@ export class Bundle {
   constructor(
     readonly token: string,
     readonly tenant: string,
-    jobs: readonly NumberedJob[],
     mark: ClaimMark,
+    jobs: readonly JobRecord[],
+    numbers: readonly number[] | null,
   ) {
-    this.#members = jobs.map(({ job, number }, index) => {
-      return { job, leaseToken: token, bundle: this, position: index + 1, mark, number };
+    this.#members = jobs.map((job, index) => {
+      return { job, leaseToken: token, bundle: this, position: index + 1, mark, number: numbers?.[index] ?? index + 1 };
     });
     this.size = this.#left = this.#members.length;
   }
@@ -76,8 +71,24 @@ export class Bundle {
   }
 }
 
-/** Jobs that were claimed into bundles, one bundle per tenant. */
-export function holdInBundles(jobs: readonly NumberedJob[], mark: ClaimMark): HeldJob[] {
-  const byTenant = groupBy(jobs, ({ job }) => job.tenant_id);
-  return [...byTenant].flatMap(([tenant, members]) => new Bundle(mark.token, tenant, members, mark).members());
+/**
+ * Jobs that were claimed into bundles, one bundle per tenant; in the order of their numbers. Null: numbered from 1 on.
+ */
+export function holdInBundles(
+  jobs: readonly JobRecord[],
+  numbers: readonly number[] | null,
+  mark: ClaimMark,
+): HeldJob[] {
+  const [first] = jobs;
+  if (!first) return [];
+  // Nearly always: looking for the others is cheaper than sorting them apart.
+  if (jobs.every((job) => job.tenant_id === first.tenant_id))
+    return new Bundle(mark.token, first.tenant_id, mark, jobs, numbers).members();
+  const indexes = groupBy(jobs.keys(), (index) => jobs[index]!.tenant_id);
+  const held = [...indexes].flatMap(([tenant, ofTenant]) => {
+    const members = ofTenant.map((index) => jobs[index]!);
+    const theirNumbers = ofTenant.map((index) => numbers?.[index] ?? index + 1);
+    return new Bundle(mark.token, tenant, mark, members, theirNumbers).members();
+  });
+  return held.sort((a, b) => a.number - b.number);
 }

@@ -2,7 +2,7 @@ import { int4Array, plainArray, textArray, uuidArray } from '../../store/arrays.
 import type { Database } from '../../store/database.js';
 import { toInstant } from '../../store/rows.js';
 import { loadStatements } from '../../store/sql.js';
-import { holdInBundles, type HeldJob, type NumberedJob } from './bundle.js';
+import { holdInBundles, type HeldJob } from './bundle.js';
 import { markClaim } from './claim-mark.js';
 import type { QueueHead } from './idle-queues.js';
 import { ClaimedJob, type OptionalFields } from './claimed-job.js';
@@ -177,6 +177,8 @@ function byClaimOrder({ job: a }: HeldJob, { job: b }: HeldJob): number {
 /** Instants without their Z compare as text does, however many digits of a second they have. */
 const compare = (a: string, b: string): number => (a.replace('Z', '') < b.replace('Z', '') ? -1 : a === b ? 0 : 1);
 
+const byNumber = (a: HeldJob, b: HeldJob): number => a.number - b.number;
+
 const parse = <T>(text: string | null): T[] => (text === null ? [] : (JSON.parse(text) as T[]));
 
 function toJobs(queue: string, answer: ClaimAnswer): ClaimedJob[] {
@@ -224,15 +226,20 @@ function splitPayloads(payloads: string): string[] {
 /** `alone`: the numbers, from 1, of those that have their own leases although the slots have a bundle. */
 function leased(jobs: readonly JobRecord[], slots: Slots, alone: readonly number[]): HeldJob[] {
   const mark = slots.bundle === null ? null : markClaim(slots.bundle, jobs, slots.startable);
-  const numbered = jobs.map((job, k) => ({ job, number: k + 1 }));
-  const holdAlone = ({ job, number }: NumberedJob): HeldJob => {
-    return { job, leaseToken: slots.tokenOf(number - 1), bundle: null, position: 0, mark, number };
+  const holdAlone = (job: JobRecord, k: number): HeldJob => {
+    return { job, leaseToken: slots.tokenOf(k), bundle: null, position: 0, mark, number: k + 1 };
   };
-  if (mark === null) return numbered.map(holdAlone);
+  if (mark === null) return jobs.map(holdAlone);
+  if (alone.length === 0) return holdInBundles(jobs, null, mark);
   const numbers = new Set(alone);
+  const bundled = jobs.flatMap((_, k) => (numbers.has(k + 1) ? [] : [k + 1]));
   const held = [
-    ...numbered.filter(({ number }) => numbers.has(number)).map(holdAlone),
-    ...holdInBundles(numbers.size === 0 ? numbered : numbered.filter(({ number }) => !numbers.has(number)), mark),
+    ...alone.map((number) => holdAlone(jobs[number - 1]!, number - 1)),
+    ...holdInBundles(
+      bundled.map((number) => jobs[number - 1]!),
+      bundled,
+      mark,
+    ),
   ];
-  return held.sort((a, b) => a.number - b.number);
+  return held.sort(byNumber);
 }
