@@ -1,5 +1,5 @@
-import type { Socket } from 'node:net';
 import type pg from 'pg';
+import { socketOf } from './driver-socket.js';
 import { UnreadableAnswer } from './failures.js';
 
 /**
@@ -9,7 +9,7 @@ import { UnreadableAnswer } from './failures.js';
  * driver hands to the statement that waits.
  */
 export function guardAnswers(client: pg.ClientBase): void {
-  const { stream } = (client as unknown as { readonly connection: { readonly stream: Socket } }).connection;
+  const stream = socketOf(client);
   const readers = stream.listeners('data') as ((chunk: Buffer) => void)[];
   stream.removeAllListeners('data');
   stream.on('data', (chunk: Buffer) => {

@@ -1,4 +1,5 @@
 import type pg from 'pg';
+import { socketOf } from './driver-socket.js';
 import { DeadlineExceeded, isStalePlan } from './failures.js';
 import { forgetStatements } from './prepared-query.js';
 import { HOT_DEADLINE_MS } from './session.js';
@@ -37,7 +38,7 @@ export function withDeadline<T>(client: pg.PoolClient, ms: number, answer: Promi
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => {
       // The server may be gone without a word: end the socket here, or it would wait for an answer for ever.
-      (client as unknown as { connection: { stream: { destroy(): void } } }).connection.stream.destroy();
+      socketOf(client).destroy();
       reject(new DeadlineExceeded(`no answer from the database within ${ms} ms`));
     }, ms);
     answer.then(

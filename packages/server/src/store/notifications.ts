@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
 import type pg from 'pg';
 import type { Database } from './database.js';
+import { socketOf } from './driver-socket.js';
 
 /**
  * News between processes, over LISTEN/NOTIFY. Best effort by design: everybody who waits for news also looks for itself
@@ -183,7 +184,7 @@ export class Notifications {
     if (this.#client !== client) return;
     this.#client = null;
     if (this.#ping) clearTimeout(this.#ping);
-    (client as unknown as { connection: { stream: { destroy(): void } } }).connection.stream.destroy();
+    socketOf(client).destroy();
     if (!this.#stopped) void this.#connect(0);
   }
 }
