@@ -5,7 +5,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { until } from '../../support/until.js';
 import { JOB_ID, jobRecord, KEY_A, startApp, states, type TestApp, type TestAppOptions } from '../harness.js';
 
-const UNREAD_MS = 300;
+const UNREAD_MS = 1_000;
 const MIB = 1024 * 1024;
 const large = jobRecord({ payload: JSON.stringify({ text: 'x'.repeat(15 * MIB) }) });
 
@@ -41,7 +41,8 @@ describe('an answer that its client does not read', () => {
     ask(app, `/api/v1/jobs/${JOB_ID}`);
     await until(async () => (await metric(app, 'unread_answer_bytes')) > 15 * MIB, { what: 'the answer' });
     await until(async () => (await connections(app)) === 0, { what: 'the connection to be closed' });
-    expect(await metric(app, 'unread_answer_bytes')).toBe(0);
+    // The server closes its side before it has dealt with the end of the answer.
+    await until(async () => (await metric(app, 'unread_answer_bytes')) === 0, { what: 'the count to go down' });
     expect(await metric(app, 'answers_cut_total')).toBe(1);
   });
 
@@ -50,7 +51,8 @@ describe('an answer that its client does not read', () => {
     ask(app, `/api/v1/jobs/${JOB_ID}/events`);
     await until(async () => (await metric(app, 'unread_answer_bytes')) > 15 * MIB, { what: 'the event' });
     await until(async () => (await connections(app)) === 0, { what: 'the connection to be closed' });
-    expect(await metric(app, 'unread_answer_bytes')).toBe(0);
+    // The server closes its side before it has dealt with the end of the answer.
+    await until(async () => (await metric(app, 'unread_answer_bytes')) === 0, { what: 'the count to go down' });
     expect(await metric(app, 'answers_cut_total')).toBe(1);
   });
 
