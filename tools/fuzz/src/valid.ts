@@ -28,6 +28,7 @@ export interface Blank {
 
 const TASKS = ['echo', 'echo', 'fail', 'log', 'sleep', 'remote-task', 'another task'];
 const QUEUES = ['default', 'fuzz-a', 'fuzz-b', 'weird/queue %'];
+const ZONES = ['UTC', 'Europe/Berlin', 'america/new_york', 'Asia/Kathmandu'];
 const EXPRESSIONS = ['0 3 * * *', '*/5 * * * *', '0 0 1 1 *', '@daily', '30 0 0 * * 1', '0 0 0 1 1 * 2099'];
 
 /** A request that the service has every reason to accept. */
@@ -44,7 +45,9 @@ export function validRequest(world: World, operation: Operation, random: Random)
   };
 }
 
-export const kindOf = ({ path }: Operation): Kind | null => {
+export const kindOf = ({ id, path }: Operation): Kind | null => {
+  // There the id is a name, which belongs to whoever gives it.
+  if (id === 'putCron') return null;
   const [, kind] = /^\/api\/v1\/(jobs|workflows|cron|dlq)\/\{id\}/.exec(path) ?? [];
   return (kind as Kind | undefined) ?? null;
 };
@@ -71,12 +74,15 @@ function queryOf({ memory }: World, { id, parameters }: Operation, tenant: Tenan
   const own = memory.cursors.filter((known) => known.tenant === tenant && known.operation === id);
   if (own.length > 0 && random.chance(0.2)) return [['cursor', random.pick(own).cursor]];
   return parameters
-    .filter((parameter) => parameter.in === 'query' && parameter.name !== 'cursor' && random.chance(0.25))
+    .filter(({ in: place, name }) => place === 'query' && name !== 'cursor')
+    .filter(({ name }) => name === 'expr' || random.chance(0.25))
     .map((parameter) => [parameter.name, queryValue(parameter, random)]);
 }
 
 function queryValue({ name, schema }: Parameter, random: Random): string {
   if (name === 'queue') return random.pick(QUEUES);
+  if (name === 'expr') return random.pick(EXPRESSIONS);
+  if (name === 'timezone') return random.pick(ZONES);
   if (Array.isArray(schema.enum)) return String(random.pick(schema.enum));
   if (schema.format === 'date-time') return random.pick(['2020-01-01T00:00:00Z', '2100-01-01T00:00:00.123456+02:00']);
   if (schema.type === 'boolean') return random.pick(['true', 'false']);
@@ -89,6 +95,9 @@ function bodyOf(world: World, { id, body }: Operation, tenant: Tenant, lease: Le
   switch (id) {
     case 'createWorkflow':
       return { ...(made as JsonObject), steps: graph(world, random, mark) };
+    case 'putCron':
+      // The name is in the path.
+      return { ...(made as JsonObject), name: null };
     case 'createCron':
       return { ...(made as JsonObject), name: `${mark} ${random.word()}` };
     case 'leaseJobs':
@@ -159,6 +168,8 @@ function wellKnown({ random, name }: Making): Json | undefined {
       return random.pick(QUEUES);
     case 'cron_expr':
       return random.pick(EXPRESSIONS);
+    case 'timezone':
+      return random.pick(ZONES);
     case 'lease_token':
       return random.uuid();
     case 'timeout':

@@ -88,8 +88,6 @@ const DISGUISES: readonly Disguise[] = [
   (draft, token) => withHeader(draft, 'Authorization', `Bearer "${token}"`),
   (draft, token) => withHeader(draft, 'Authorization', `Bearer ${token}, Bearer ${token}`),
   (draft, token) => withHeader(draft, 'Authorization', `Bearer \u00e9${token}`),
-  (draft, token) =>
-    withExtraHeader(withHeader(draft, 'Authorization', 'Bearer wrong'), 'Authorization', `Bearer ${token}`),
   (draft, token) => withExtraHeader(withoutHeader(draft, 'authorization'), 'X-Authorization', `Bearer ${token}`),
   (draft, token) => withExtraHeader(withoutHeader(draft, 'authorization'), 'Cookie', `token=${token}`),
   (draft, token) => {
@@ -108,6 +106,16 @@ const disguised: Mutation = (blank, random, { callers }) => {
   if (access === 'public') return null;
   const token = access === 'worker' ? callers.workerToken : blank.tenant.token;
   return caseOf(blank, 'auth.disguise', random.pick(DISGUISES)(draftOf(blank), token, random), refused);
+};
+
+/** Two of them: nobody can say which counts. */
+const twice: Mutation = (blank, random, { callers }) => {
+  const { access } = blank.operation;
+  if (access === 'public') return null;
+  const token = access === 'worker' ? callers.workerToken : blank.tenant.token;
+  const draft = withHeader(draftOf(blank), 'Authorization', `Bearer ${random.pick(['wrong', token])}`);
+  const doubled = withExtraHeader(draft, 'Authorization', `Bearer ${token}`);
+  return caseOf(blank, 'auth.twice', doubled, { caller: 'nobody', onlyStatuses: [400] });
 };
 
 const forged: Mutation = (blank, random, { callers }) => {
@@ -134,6 +142,7 @@ const signed: Mutation = (blank, _random, { callers }: World) => {
 
 export const AUTH_MUTATIONS: Mutations = {
   'auth.disguise': disguised,
+  'auth.twice': twice,
   'auth.forged-jwt': forged,
   'auth.swapped': swapped,
   'auth.signed': signed,

@@ -169,7 +169,10 @@ const getSchema = {
   operationId: 'getCron',
   summary: 'Get a schedule',
   description: 'Its timetable, what it enqueues, and when it fires next.',
-  docs: { params: IdParams, response: { 200: described(ref(Cron), 'The schedule.'), ...errors(401, 403, 404, 503) } },
+  docs: {
+    params: IdParams,
+    response: { 200: described(ref(Cron), 'The schedule.'), ...errors(400, 401, 403, 404, 503) },
+  },
 };
 
 const deleteSchema = {

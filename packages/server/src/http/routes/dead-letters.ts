@@ -60,7 +60,7 @@ const getSchema = {
   security: TENANT,
   docs: {
     params: DeadLetterParams,
-    response: { 200: described(ref(DeadLetter), 'The dead letter.'), ...errors(401, 403, 404, 503) },
+    response: { 200: described(ref(DeadLetter), 'The dead letter.'), ...errors(400, 401, 403, 404, 503) },
   },
 };
 

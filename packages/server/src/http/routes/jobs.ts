@@ -117,7 +117,7 @@ const getSchema = {
   summary: 'Get a job',
   tags: ['jobs'],
   security: TENANT,
-  docs: { params: IdParams, response: { 200: described(ref(Job), 'The job.'), ...errors(401, 403, 404, 503) } },
+  docs: { params: IdParams, response: { 200: described(ref(Job), 'The job.'), ...errors(400, 401, 403, 404, 503) } },
 };
 
 const cancelSchema = {

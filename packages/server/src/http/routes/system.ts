@@ -60,7 +60,7 @@ const statsSchema = {
   description: "For the caller's tenant, since the process started. Other processes count for themselves.",
   tags: ['system'],
   security: TENANT,
-  docs: { response: { 200: described(ref(Stats), 'The counters.'), ...errors(401) } },
+  docs: { response: { 200: described(ref(Stats), 'The counters.'), ...errors(400, 401) } },
 };
 
 const tasksSchema = {
@@ -69,7 +69,7 @@ const tasksSchema = {
   description: 'The same for every tenant. They run on the default queue.',
   tags: ['system'],
   security: TENANT,
-  docs: { response: { 200: described(ref(Tasks), 'Their names.'), ...errors(401) } },
+  docs: { response: { 200: described(ref(Tasks), 'Their names.'), ...errors(400, 401) } },
 };
 
 const queuesSchema = {
@@ -78,5 +78,5 @@ const queuesSchema = {
   description: "Queues that hold unfinished jobs of the caller's tenant.",
   tags: ['system'],
   security: TENANT,
-  docs: { response: { 200: described(ref(Queues), 'The queues.'), ...errors(401, 503) } },
+  docs: { response: { 200: described(ref(Queues), 'The queues.'), ...errors(400, 401, 503) } },
 };

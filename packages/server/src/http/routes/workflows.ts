@@ -98,7 +98,7 @@ const getSchema = {
   summary: 'Get a workflow',
   docs: {
     params: IdParams,
-    response: { 200: described(ref(Workflow), 'The workflow.'), ...errors(401, 403, 404, 503) },
+    response: { 200: described(ref(Workflow), 'The workflow.'), ...errors(400, 401, 403, 404, 503) },
   },
 };
 
@@ -118,7 +118,7 @@ const stepsSchema = {
   summary: 'List the steps of a workflow',
   docs: {
     params: IdParams,
-    response: { 200: described(ref(WorkflowSteps), 'The steps.'), ...errors(401, 403, 404, 503) },
+    response: { 200: described(ref(WorkflowSteps), 'The steps.'), ...errors(400, 401, 403, 404, 503) },
   },
 };
 
@@ -128,6 +128,6 @@ const diagramSchema = {
   summary: 'Draw a workflow',
   docs: {
     params: IdParams,
-    response: { 200: described(ref(WorkflowDiagram), 'The diagram.'), ...errors(401, 403, 404, 503) },
+    response: { 200: described(ref(WorkflowDiagram), 'The diagram.'), ...errors(400, 401, 403, 404, 503) },
   },
 };
