@@ -88,7 +88,7 @@ SELECT fired_at, priority, 0, 0, job_id, tenant, queue FROM fired;
     ],
     rows: [16],
     sign: /counts \d+ firings/,
-    times: 2,
+    times: 6,
   },
   {
     name: 'answers are sent before their commit',

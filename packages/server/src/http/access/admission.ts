@@ -11,27 +11,27 @@ import type { Metrics } from '../../telemetry/metrics.js';
 import type { Load } from '../types.js';
 
 /**
- * Who is let in when more comes than the service can take. The time a request waits is the work ahead of it divided by
- * the rate at which work is done, so a bound on what is under way bounds both the time and the memory, however slow the
- * database happens to be. What does not fit is refused before its body is read.
+ * Admission: which requests are accepted when more arrive than the service can handle. A request waits for the work
+ * ahead of it divided by the rate at which work is done, so a limit on what is in flight bounds both time and memory,
+ * however slow the database is. A request that does not fit is refused before its body is read.
  *
- * New work gives way first. What ends work that is under way (heartbeats, reports, cancellations) has room of its own,
- * several times as much: shedding it would make the service do the same job twice. Probes are not asked.
+ * New work is shed first. Requests that end work in progress (heartbeats, reports, cancellations) have a separate limit,
+ * several times as large: shedding them would make the service do the same job twice. Probes are always accepted.
  *
- * Invariants: `inFlight` is the sum of the units of requests that were let in and whose handler has not ended; a
- * request gives its units back exactly once, also when its client leaves, but not before its work is done.
+ * Invariants: `inFlight` is the sum of the units of accepted requests whose handlers have not ended; a request returns
+ * its units exactly once, even if its client disconnects, but not before its work is done.
  */
 
 /** A request counts as one, and as one more for each of these in its body. */
 const UNIT_BYTES = 16 * 1024;
-/** No request may need more than this part of the room, or it would wait for a moment of silence that never comes. */
+/** No request may need more than this fraction of the limit, or a busy server would never accept it. */
 const LARGEST_PART = 4;
 const VITAL_ROOM = 4;
 
 /**
- * Refusing is cheap, but ten thousand a second of callers who ask again at once would leave no time for those who are
- * served. So that many are refused at once in a window; the others hear it a moment later, with their bodies still on
- * the wire, and ask less often for it.
+ * Refusing is cheap, but ten thousand callers per second who retry at once would leave no time for the rest. So AT_ONCE
+ * of them are refused immediately in each window. The others are refused a moment later, with their bodies still unread,
+ * and retry less often because of it.
  */
 const WINDOW_MS = 100;
 const AT_ONCE = 50;
@@ -68,7 +68,7 @@ export class Admission {
     if (load !== 'waiting') this.#inFlight[load] -= units;
   }
 
-  /** Says no, sooner or later. */
+  /** Refuses, immediately or after a delay. */
   refuse(answer: () => void): void {
     const now = performance.now();
     if (now >= this.#windowEndsAt) {
@@ -82,7 +82,7 @@ export class Admission {
 }
 
 /**
- * Puts every route of the scope behind the door. To be called after the hook that knows the caller, and before the
+ * Applies admission to every route of the scope. Call it after the hook that knows the caller, and before the
  * routes.
  */
 export function guardRoutes(app: FastifyInstance, admission: Admission, metrics: Metrics): void {
@@ -100,7 +100,7 @@ function guard(route: RouteOptions, admission: Admission, metrics: Metrics): voi
       return admission.refuse(() => done(OVERLOADED));
     }
     request.admitted = units;
-    // Whoever leaves before the handler has begun.
+    // The client may disconnect before the handler begins.
     if (request.raw.socket.destroyed) release(request);
     else reply.raw.once('close', () => release(request));
     done();
@@ -110,7 +110,7 @@ function guard(route: RouteOptions, admission: Admission, metrics: Metrics): voi
     request.admitted = 0;
   };
 
-  /** Whoever is answered without a handler: a body that is refused, say. */
+  /** For requests answered without a handler: a refused body, say. */
   const leave: onSendHookHandler = (request, _reply, _payload, done): void => {
     release(request);
     done();
