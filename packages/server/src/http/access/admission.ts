@@ -15,8 +15,9 @@ import type { Load } from '../types.js';
  * ahead of it divided by the rate at which work is done, so a limit on what is in flight bounds both time and memory,
  * however slow the database is. A request that does not fit is refused before its body is read.
  *
- * New work is shed first. Requests that end work in progress (heartbeats, reports, cancellations) have a separate limit,
- * several times as large: shedding them would make the service do the same job twice. Probes are always accepted.
+ * New work is shed first. Requests that end work in progress (heartbeats, reports, cancellations) have a separate
+ * limit, several times as large: shedding them would make the service do the same job twice. Probes are always
+ * accepted.
  *
  * Invariants: `inFlight` is the sum of the units of accepted requests whose handlers have not ended; a request returns
  * its units exactly once, even if its client disconnects, but not before its work is done.
@@ -30,8 +31,8 @@ const VITAL_ROOM = 4;
 
 /**
  * Refusing is cheap, but ten thousand callers per second who retry at once would leave no time for the rest. So AT_ONCE
- * of them are refused immediately in each window. The others are refused a moment later, with their bodies still unread,
- * and retry less often because of it.
+ * of them are refused immediately in each window. The others are refused a moment later, with their bodies still
+ * unread, and retry less often because of it.
  */
 const WINDOW_MS = 100;
 const AT_ONCE = 50;
