@@ -1,6 +1,8 @@
+import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { cloneDatabase, emptyDatabase, type TestDatabase } from '../../server/test/support/database.js';
 import { spawnMillrace, type ProcessOptions } from '../../server/test/support/processes.js';
@@ -45,6 +47,18 @@ describe('openapi', () => {
       openapi: expect.stringMatching(/^3\.1/) as unknown,
       info: { version: '1.0.0' },
     });
+  });
+
+  it('prints all of it into a pipe that is read slowly', async () => {
+    const program = fileURLToPath(new URL('../bin/millrace.mjs', import.meta.url));
+    const child = spawn(process.execPath, [program, 'openapi'], { stdio: ['ignore', 'pipe', 'inherit'] });
+    const chunks: Buffer[] = [];
+    // One read at a time, each after the process had every chance to exit with the rest unsent.
+    for await (const chunk of child.stdout.iterator({ destroyOnReturn: false })) {
+      chunks.push(chunk as Buffer);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    expect(() => JSON.parse(Buffer.concat(chunks).toString()) as unknown).not.toThrow();
   });
 
   it('takes no flags', async () => {

@@ -30,7 +30,8 @@ export const listQueryFields = {
   ),
   cursor: Type.Optional(
     Type.String({
-      description: 'The `next_cursor` of the previous page; the listing continues where that page ended.',
+      description:
+        'A `next_cursor` or `prev_cursor` of another page: the listing continues from there, in that direction.',
     }),
   ),
   created_after: Type.Optional(instant({ description: 'Only items created at or after this instant.' })),
@@ -40,6 +41,42 @@ export const listQueryFields = {
 export const ListQuery = Type.Object(listQueryFields);
 export type ListQuery = Static<typeof ListQuery>;
 
+/**
+ * What an answer says about parts of a request that had no effect. Sent as the last member, and only if there is
+ * something to say; with `Prefer: handling=strict` the request is refused instead.
+ */
+export const warnings = Type.Optional(
+  Type.Array(Type.String(), {
+    description:
+      'What had no effect: unknown fields and parameters, a queue where none is read, a `limit` out of range. Absent ' +
+      'if there is nothing to say. With `Prefer: handling=strict` the request is refused instead (400).',
+    examples: [['unknown field "queue"; did you mean config.queue?']],
+  }),
+);
+
+/** The header that turns warnings into refusals, RFC 7240. Other preferences are ignored. */
+export const preferHeader = {
+  Prefer: Type.Optional(
+    Type.String({
+      description: '`handling=strict` refuses unknown fields and parameters (400) instead of warning about them.',
+      examples: ['handling=strict'],
+    }),
+  ),
+};
+
+export const VIEWS = ['full', 'summary'] as const;
+export type View = (typeof VIEWS)[number];
+
+/** A number that is exact up to a bound, and an estimate beyond it. */
+export const Count = Type.Object(
+  {
+    n: Type.Integer({ minimum: 0, description: 'How many.' }),
+    exact: Type.Boolean({ description: 'Whether `n` was counted; otherwise it is an estimate.' }),
+  },
+  { $id: 'Count', examples: [{ n: 4211, exact: true }] },
+);
+export type Count = Static<typeof Count>;
+
 /** The fields that every page has besides its items. */
 export const pageFields = {
   limit: Type.Integer({ description: 'The page size that was applied.' }),
@@ -48,7 +85,13 @@ export const pageFields = {
   next_cursor: Type.Optional(
     Type.String({ description: 'Pass it as `cursor` to get the next page. Opaque; absent on the last page.' }),
   ),
+  prev_cursor: Type.Optional(
+    Type.String({
+      description: 'Pass it as `cursor` to get the page before this one. Opaque; absent on an empty page.',
+    }),
+  ),
   total: Type.Optional(Type.Integer({ description: 'Exact number of matching items; only with `include_total`.' })),
+  warnings,
 };
 
 /** A page that holds its items under `key`. */

@@ -1,5 +1,5 @@
 import { Type, type Static } from 'typebox';
-import { listQueryFields, ORDERS, page } from './common.js';
+import { listQueryFields, ORDERS, page, warnings } from './common.js';
 import { PartialJobConfig } from './job-config.js';
 import {
   callerObject,
@@ -63,7 +63,7 @@ export const CronNameParams = Type.Object({
 });
 
 export const CronCreated = Type.Object(
-  { cron_id: uuid({ description: 'Identifier of the schedule.' }) },
+  { cron_id: uuid({ description: 'Identifier of the schedule.' }), warnings },
   { $id: 'CronCreated' },
 );
 export type CronCreated = Static<typeof CronCreated>;

@@ -1,5 +1,5 @@
 import { Type, type Static } from 'typebox';
-import { page } from './common.js';
+import { listQueryFields, page, warnings } from './common.js';
 import { instant, nullable, oneOf, ref, uuid } from './schema.js';
 
 export const DEAD_LETTER_REASONS = ['max_attempts_exceeded', 'non_retryable', 'handler_not_found'] as const;
@@ -17,6 +17,13 @@ export const DeadLetter = Type.Object(
     replayed_at: nullable(instant({ description: 'When the entry was replayed; null if it never was.' })),
     replay_job_id: nullable(uuid({ description: 'The new job that the replay created.' })),
     tenant_id: Type.String({ description: 'The tenant that owns the entry.' }),
+    payload_bytes: nullable(
+      Type.Integer({ description: "Size of the job's payload in bytes; null if retention has removed the job." }),
+    ),
+    retry_count: Type.Integer({ description: 'Retries that the job had used.' }),
+    fingerprint: Type.String({
+      description: 'The same for entries of one task, one reason and one kind of error: see `/dlq/groups`.',
+    }),
   },
   {
     $id: 'DeadLetter',
@@ -33,6 +40,9 @@ export const DeadLetter = Type.Object(
         replayed_at: null,
         replay_job_id: null,
         tenant_id: 'acme',
+        payload_bytes: 14,
+        retry_count: 3,
+        fingerprint: '6f1c2ab09d3e4f57',
       },
     ],
   },
@@ -48,3 +58,51 @@ export const DeadLetterPage = page('dead_letters', ref(DeadLetter), {
   description: 'One page of dead letters.',
 });
 export type DeadLetterPage = Static<typeof DeadLetterPage>;
+
+/** The filters of a list of dead letters: names and meaning are the same in the filter of a bulk operation. */
+export const deadLetterFilterFields = {
+  queue_name: Type.Optional(Type.String({ description: 'Only entries of this queue. (`queue` has no effect here.)' })),
+  task_name: Type.Optional(Type.String({ description: 'Only entries of this task.' })),
+  reason: Type.Optional(oneOf(DEAD_LETTER_REASONS, { description: 'Only entries with this reason.' })),
+  replayed: Type.Optional(Type.Boolean({ description: 'Only entries that have been replayed, or that have not.' })),
+  job_id: Type.Optional(Type.String({ description: 'Only the entry of this job.' })),
+  fingerprint: Type.Optional(Type.String({ description: 'Only entries of this group.' })),
+};
+
+export const DeadLetterListQuery = Type.Object({ ...deadLetterFilterFields, ...listQueryFields });
+
+export const DeadLetterGroupsQuery = Type.Object({
+  since: Type.Optional(instant({ description: 'Only entries written at or after this instant.' })),
+  queue_name: deadLetterFilterFields.queue_name,
+  task_name: deadLetterFilterFields.task_name,
+  limit: listQueryFields.limit,
+  cursor: listQueryFields.cursor,
+});
+
+export const DeadLetterGroup = Type.Object(
+  {
+    fingerprint: Type.String({ description: 'Pass it as `fingerprint` to list or replay the group.' }),
+    task_name: Type.String({ description: 'The task that failed.' }),
+    reason: oneOf(DEAD_LETTER_REASONS, { description: 'Why its jobs failed for good.' }),
+    message: nullable(
+      Type.String({ description: 'The first line of the error, with ids and numbers replaced by placeholders.' }),
+    ),
+    count: Type.Integer({ description: 'How many entries the group has.' }),
+    first_at: instant({ description: 'When its oldest entry was written.' }),
+    last_at: instant({ description: 'When its newest entry was written.' }),
+    latest_id: Type.Integer({ description: 'The newest entry (int64).' }),
+  },
+  { $id: 'DeadLetterGroup', description: 'Dead letters that failed in the same way.' },
+);
+export type DeadLetterGroup = Static<typeof DeadLetterGroup>;
+
+export const DeadLetterGroups = Type.Object(
+  {
+    groups: Type.Array(ref(DeadLetterGroup), { description: 'The group with the newest entry first.' }),
+    has_more: Type.Boolean({ description: 'Whether another page follows.' }),
+    next_cursor: Type.Optional(Type.String({ description: 'Pass it as `cursor` to get the next page.' })),
+    warnings,
+  },
+  { $id: 'DeadLetterGroups' },
+);
+export type DeadLetterGroups = Static<typeof DeadLetterGroups>;

@@ -1,5 +1,8 @@
-import { Type, type Static, type TInteger } from 'typebox';
-import { instant, nullable, ref } from './schema.js';
+import { Type, type Static, type TInteger, type TUnsafe } from 'typebox';
+import { Count, warnings } from './common.js';
+import { JOB_STATES, type JobState } from './jobs.js';
+import { instant, nullable, oneOf, ref, uuid } from './schema.js';
+import { WORKFLOW_STATUSES, type WorkflowStatus } from './workflows.js';
 
 export const Health = Type.Object(
   {
@@ -53,7 +56,15 @@ export const QueueDepth = Type.Object(
     scheduled: Type.Integer({ description: 'Jobs that are not due yet.' }),
     running: Type.Integer({ description: 'Jobs that a worker holds under a lease.' }),
     oldest_pending_age_secs: nullable(
-      Type.Number({ description: 'How long the longest-waiting claimable job has been claimable; null if none is.' }),
+      Type.Integer({
+        description:
+          'How long the longest-waiting claimable job has been claimable, in whole seconds; null if none is.',
+      }),
+    ),
+    retrying: Type.Integer({ description: 'How many of `pending` and `scheduled` have failed before.' }),
+    paused_at: nullable(instant({ description: 'Since when the operator has paused the queue; null if it is not.' })),
+    last_lease_at: nullable(
+      instant({ description: 'When a worker last asked for jobs of the queue; null if none has within the last day.' }),
     ),
   },
   { $id: 'QueueDepth' },
@@ -65,7 +76,121 @@ export const Queues = Type.Object(
     queues: Type.Array(ref(QueueDepth), {
       description: "The queues that hold unfinished jobs of the caller's tenant.",
     }),
+    warnings,
   },
   { $id: 'Queues' },
 );
 export type Queues = Static<typeof Queues>;
+
+export const QueueDetail = Type.Object(
+  {
+    ...QueueDepth.properties,
+    by_task: Type.Array(
+      Type.Object({
+        task_name: Type.String(),
+        waiting: Type.Integer({ description: 'Jobs of the task that wait, due or not.' }),
+        running: Type.Integer({ description: 'Jobs of the task that a worker holds.' }),
+      }),
+      { description: "The caller's jobs by task, the largest first. Counted up to a bound." },
+    ),
+    by_task_exact: Type.Boolean({ description: 'Whether all jobs were counted for `by_task`.' }),
+    next: Type.Array(
+      Type.Object({
+        id: uuid(),
+        task_name: Type.String(),
+        priority: Type.Integer(),
+        scheduled_at: instant({ description: 'When it became or becomes due.' }),
+      }),
+      { description: "The caller's first jobs in claim order." },
+    ),
+  },
+  { $id: 'QueueDetail' },
+);
+export type QueueDetail = Static<typeof QueueDetail>;
+
+export const Worker = Type.Object(
+  {
+    worker_id: Type.String({ description: 'The `worker_id` of its leases, or the name of a server process.' }),
+    queue_name: Type.String({ description: 'The queue that it leases from.' }),
+    running: Type.Integer({ description: "How many of the caller's jobs it holds." }),
+    last_seen_at: instant({ description: 'When it last leased, extended or reported.' }),
+    completed: Type.Integer({ description: 'Jobs that it completed in the last hour.' }),
+    failed: Type.Integer({ description: 'Attempts that it reported as failed in the last hour.' }),
+    expired: Type.Integer({ description: 'Leases of its that expired in the last hour.' }),
+  },
+  { $id: 'Worker', description: 'A worker on one queue.' },
+);
+export type Worker = Static<typeof Worker>;
+
+export const Workers = Type.Object(
+  {
+    workers: Type.Array(ref(Worker), {
+      description: "Those that held jobs of the caller's tenant in the last hour, the last seen first.",
+    }),
+    warnings,
+  },
+  { $id: 'Workers' },
+);
+export type Workers = Static<typeof Workers>;
+
+const countOf = <K extends string>(states: readonly K[], describe: (state: K) => string): TUnsafe<Record<K, Count>> =>
+  Type.Unsafe<Record<K, Count>>({
+    type: 'object',
+    required: [...states],
+    properties: Object.fromEntries(
+      states.map((state) => [state, { allOf: [{ $ref: 'Count#' }], description: describe(state) }]),
+    ),
+  });
+
+const stateNames = Object.keys(JOB_STATES) as JobState[];
+
+/** How far a count is exact. */
+export const COUNT_EXACT_LIMIT = 10_000;
+
+export const CountsQuery = Type.Object({
+  queue: Type.Optional(
+    Type.String({ description: 'Only jobs and dead letters of this queue. Ends are then those of the last 60 days.' }),
+  ),
+});
+
+export const Counts = Type.Object(
+  {
+    jobs: countOf(stateNames, (state) => JOB_STATES[state]),
+    dead_letters: ref(Count),
+    workflows: countOf<WorkflowStatus>(WORKFLOW_STATUSES, (status) => `Workflows that are ${status}.`),
+    warnings,
+  },
+  {
+    $id: 'Counts',
+    description: `How much there is in each state; each job counts once. Exact up to ${COUNT_EXACT_LIMIT}.`,
+  },
+);
+export type Counts = Static<typeof Counts>;
+
+export const PRINCIPAL_KINDS = ['tenant', 'worker', 'admin', 'developer'] as const;
+export type PrincipalKind = (typeof PRINCIPAL_KINDS)[number];
+
+/** What a server can do beyond the plain protocol. Clients fall back where a name is missing. */
+export const FEATURES = ['reports', 'heartbeats', 'release', 'progress', 'wait', 'idempotency', 'strict'] as const;
+export type Feature = (typeof FEATURES)[number];
+
+export const WhoAmI = Type.Object(
+  {
+    kind: oneOf(PRINCIPAL_KINDS, {
+      description: 'What the credential is. `developer`: any token, on a server started with `--dev`.',
+    }),
+    tenant_id: nullable(Type.String({ description: 'The tenant it acts for; null for workers and operators.' })),
+    read_only: Type.Boolean({ description: 'Whether it may only read.' }),
+    expires_at: Type.Optional(instant({ description: 'When it expires, if it does.' })),
+    dev: Type.Boolean({ description: 'Whether the server runs in development mode.' }),
+    version: Type.String({ description: 'Version of the server.' }),
+    default_queue: Type.String({ description: 'The queue of jobs that name none.' }),
+    retention_hours: nullable(Type.Number({ description: 'How long finished jobs are kept; null: for ever.' })),
+    now: instant({ description: "The database's clock." }),
+    features: Type.Array(Type.String(), {
+      description: `What the server can do beyond the plain protocol; today: ${FEATURES.join(', ')}.`,
+    }),
+  },
+  { $id: 'WhoAmI', description: 'Who the caller is to this server.' },
+);
+export type WhoAmI = Static<typeof WhoAmI>;

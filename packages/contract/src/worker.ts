@@ -1,6 +1,8 @@
 import { Type, type Static, type TInteger } from 'typebox';
-import { Job, JobStatusSchema } from './jobs.js';
-import { callerObject, filledText, NAME_MAX_LENGTH, optional, ref, uuid } from './schema.js';
+import { ERROR_CODES } from './errors.js';
+import { DELAY_LIMITS, ERROR_STACK_MAX_BYTES, ErrorDetails, Job, JobStatusSchema } from './jobs.js';
+import { JOB_CONFIG_LIMITS } from './job-config.js';
+import { callerObject, filledText, NAME_MAX_LENGTH, oneOf, optional, ref, uuid } from './schema.js';
 
 /** Numbers outside these ranges are clamped to them; only a wrong type is refused. */
 export const LEASE_LIMITS = {
@@ -9,6 +11,13 @@ export const LEASE_LIMITS = {
   wait_secs: { minimum: 0, maximum: 30, default: 0 },
   extend_secs: { minimum: 1, maximum: 3600, default: 30 },
 } as const;
+
+/** How many leases one call may extend or report on. */
+export const LEASE_BATCH_LIMITS = { minimum: 1, maximum: 1000 } as const;
+/** The largest progress report, in bytes of JSON. */
+export const PROGRESS_MAX_BYTES = 16_384;
+/** The range of `retry_after_secs`: that of every retry delay. */
+export const RETRY_AFTER_LIMITS = JOB_CONFIG_LIMITS.retry_delay_secs;
 
 /** A longer error text is cut, never refused: losing a failure report would cost more than losing its tail. */
 export const ERROR_TEXT_MAX_LENGTH = 65_536;
@@ -33,6 +42,13 @@ export const LeaseRequest = Type.Object(
     max_jobs: optional(clamped(LEASE_LIMITS.max_jobs, 'How many jobs to claim at most.')),
     lease_secs: optional(clamped(LEASE_LIMITS.lease_secs, 'Seconds until the lease expires unless it is extended.')),
     wait_secs: optional(clamped(LEASE_LIMITS.wait_secs, 'Seconds to wait for a job when none is due.')),
+    worker_id: optional(
+      filledText({
+        description:
+          'Who asks: shown on the jobs that it runs and in the list of workers. Any text; need not be unique.',
+        examples: ['mailer-7f9c'],
+      }),
+    ),
   },
   {
     $id: 'LeaseRequest',
@@ -66,10 +82,20 @@ const leaseToken = Type.String({
   examples: ['5f0c1a52-6f4b-4b5e-9d6c-0b7f3d1d2a10'],
 });
 
+const progress = optional(
+  callerObject({
+    description:
+      `How far the attempt is, in your own words: shown on the job and sent to its event stream. At most ` +
+      `${PROGRESS_MAX_BYTES} bytes of JSON.`,
+    examples: [{ done: 70, of: 100 }],
+  }),
+);
+
 export const HeartbeatRequest = Type.Object(
   {
     lease_token: leaseToken,
     extend_secs: optional(clamped(LEASE_LIMITS.extend_secs, 'The new deadline, in seconds from now.')),
+    progress,
   },
   {
     $id: 'HeartbeatRequest',
@@ -99,19 +125,34 @@ export const CompleteRequest = Type.Object(
 );
 export type CompleteRequest = Static<typeof CompleteRequest>;
 
-export const FailRequest = Type.Object(
-  {
-    lease_token: leaseToken,
-    error: Type.String({
+const failureFields = {
+  error: Type.String({
+    description:
+      'What went wrong. Characters that cannot be stored are replaced; text beyond ' +
+      `${ERROR_TEXT_MAX_LENGTH} characters is cut.`,
+    examples: ['smtp: connection refused'],
+  }),
+  retryable: optional(
+    Type.Boolean({ default: true, description: 'False: the job fails for good, even if it has retries left.' }),
+  ),
+  retry_after_secs: optional(
+    Type.Integer({
+      ...RETRY_AFTER_LIMITS,
       description:
-        'What went wrong. Characters that cannot be stored are replaced; text beyond ' +
-        `${ERROR_TEXT_MAX_LENGTH} characters is cut.`,
-      examples: ['smtp: connection refused'],
+        'When to try again, in seconds from now, instead of the computed delay: neither capped nor jittered.',
     }),
-    retryable: optional(
-      Type.Boolean({ default: true, description: 'False: the job fails for good, even if it has retries left.' }),
-    ),
-  },
+  ),
+  details: Type.Optional(
+    Type.Unsafe<ErrorDetails | null>({
+      type: ['object', 'null'],
+      properties: ErrorDetails.properties,
+      description: `Name and stack of the error; cut at ${ERROR_STACK_MAX_BYTES} bytes, never refused for its length.`,
+    }),
+  ),
+};
+
+export const FailRequest = Type.Object(
+  { lease_token: leaseToken, ...failureFields },
   {
     $id: 'FailRequest',
     examples: [
@@ -120,3 +161,92 @@ export const FailRequest = Type.Object(
   },
 );
 export type FailRequest = Static<typeof FailRequest>;
+
+const delaySecs = optional(
+  Type.Integer({ ...DELAY_LIMITS, description: 'When the job is due again, in seconds from now; at once if omitted.' }),
+);
+
+export const ReleaseRequest = Type.Object(
+  { lease_token: leaseToken, delay_secs: delaySecs },
+  {
+    $id: 'ReleaseRequest',
+    description: 'Gives the job back to its queue. The delivery counts, the retry does not.',
+    examples: [{ lease_token: '5f0c1a52-6f4b-4b5e-9d6c-0b7f3d1d2a10', delay_secs: 5 }],
+  },
+);
+export type ReleaseRequest = Static<typeof ReleaseRequest>;
+
+const jobId = Type.String({ description: 'The job.', examples: ['019bd0e5-7c58-7a5f-9c0e-2f9f6a0f8f10'] });
+
+export const HeartbeatsRequest = Type.Object(
+  {
+    extend_secs: optional(clamped(LEASE_LIMITS.extend_secs, 'The new deadline of all of them, in seconds from now.')),
+    leases: Type.Array(Type.Object({ job_id: jobId, lease_token: leaseToken, progress }), {
+      minItems: LEASE_BATCH_LIMITS.minimum,
+      maxItems: LEASE_BATCH_LIMITS.maximum,
+      description: 'The leases to extend.',
+    }),
+  },
+  { $id: 'HeartbeatsRequest', description: 'A heartbeat for many leases at once.' },
+);
+export type HeartbeatsRequest = Static<typeof HeartbeatsRequest>;
+
+const itemCode = oneOf(ERROR_CODES, {
+  description: 'The code of the error that a call for this item alone would have been answered with.',
+});
+
+export const HeartbeatsResponse = Type.Object(
+  {
+    leases: Type.Array(
+      Type.Object({ job_id: jobId, status: Type.Optional(JobStatusSchema), code: Type.Optional(itemCode) }),
+      { description: 'One per lease, in the order of the request: either its `status` or a `code`.' },
+    ),
+  },
+  { $id: 'HeartbeatsResponse' },
+);
+export type HeartbeatsResponse = Static<typeof HeartbeatsResponse>;
+
+export const REPORT_OUTCOMES = ['completed', 'failed', 'released'] as const;
+export type ReportOutcome = (typeof REPORT_OUTCOMES)[number];
+
+export const Report = Type.Object(
+  {
+    job_id: jobId,
+    lease_token: leaseToken,
+    outcome: oneOf(REPORT_OUTCOMES, { description: 'What to report; the other fields are those of the single call.' }),
+    result: optional(callerObject({ description: '`completed`: what the handler returned; `{}` if omitted.' })),
+    ...failureFields,
+    error: Type.Optional(failureFields.error),
+    delay_secs: delaySecs,
+  },
+  { $id: 'Report', description: 'How one attempt ended: what `complete`, `fail` or `release` would say.' },
+);
+export type Report = Static<typeof Report>;
+
+export const ReportsRequest = Type.Object(
+  {
+    reports: Type.Array(ref(Report), {
+      minItems: LEASE_BATCH_LIMITS.minimum,
+      maxItems: LEASE_BATCH_LIMITS.maximum,
+      description: 'Each is judged by itself: a bad one does not spoil the others.',
+    }),
+  },
+  { $id: 'ReportsRequest' },
+);
+export type ReportsRequest = Static<typeof ReportsRequest>;
+
+export const ReportsResponse = Type.Object(
+  {
+    reports: Type.Array(
+      Type.Object({
+        job_id: jobId,
+        ok: Type.Optional(Type.Literal(true, { description: 'The report was accepted.' })),
+        code: Type.Optional(itemCode),
+        error: Type.Optional(Type.String({ description: 'With `code`: what was wrong, for people.' })),
+      }),
+      { description: 'One per report, in the order of the request: either `ok` or a `code`.' },
+    ),
+  },
+  { $id: 'ReportsResponse' },
+);
+export type ReportsResponse = Static<typeof ReportsResponse>;

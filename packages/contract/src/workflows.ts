@@ -1,7 +1,18 @@
 import { Type, type Static } from 'typebox';
-import { listQueryFields, page } from './common.js';
+import { listQueryFields, page, VIEWS, warnings } from './common.js';
 import { PartialJobConfig } from './job-config.js';
-import { callerObject, instant, NAME_MAX_LENGTH, nameText, nullable, oneOf, optional, ref, uuid } from './schema.js';
+import {
+  callerObject,
+  filledText,
+  instant,
+  NAME_MAX_LENGTH,
+  nameText,
+  nullable,
+  oneOf,
+  optional,
+  ref,
+  uuid,
+} from './schema.js';
 
 export const WORKFLOW_STATUSES = [
   'created',
@@ -59,6 +70,12 @@ export const WorkflowStepInput = Type.Object(
         examples: [['reserve']],
       }),
     ),
+    queue: optional(
+      filledText({
+        description: "Queue of the step's job; the server's default queue if omitted.",
+        examples: ['images'],
+      }),
+    ),
     config: optional(PartialJobConfig),
     on_failure: optional(onFailure),
     on_success: optional(onSuccess),
@@ -66,7 +83,7 @@ export const WorkflowStepInput = Type.Object(
   },
   {
     $id: 'WorkflowStepInput',
-    description: 'One step. Steps always run on the default queue; a `queue` inside `config` is ignored.',
+    description: 'One step. Its queue is a member of the step: a `queue` inside `config` has no effect.',
   },
 );
 export type WorkflowStepInput = Static<typeof WorkflowStepInput>;
@@ -104,7 +121,7 @@ export const CreateWorkflow = Type.Object(
 export type CreateWorkflow = Static<typeof CreateWorkflow>;
 
 export const WorkflowCreated = Type.Object(
-  { workflow_id: uuid({ description: 'Identifier of the workflow.' }) },
+  { workflow_id: uuid({ description: 'Identifier of the workflow.' }), warnings },
   { $id: 'WorkflowCreated' },
 );
 export type WorkflowCreated = Static<typeof WorkflowCreated>;
@@ -119,6 +136,7 @@ export const WorkflowStepDefinition = Type.Object(
     on_failure: onFailure,
     on_success: onSuccess,
     metadata: callerObject(),
+    queue: nullable(Type.String({ description: 'The queue that the definition names; null for the default queue.' })),
   },
   { $id: 'WorkflowStepDefinition', description: 'A step as defined; a `timeout` appears as `timeout_secs`.' },
 );
@@ -159,6 +177,7 @@ export const Workflow = Type.Object(
             on_failure: 'halt',
             on_success: 'continue',
             metadata: {},
+            queue: null,
           },
           {
             name: 'charge',
@@ -169,6 +188,7 @@ export const Workflow = Type.Object(
             on_failure: 'halt',
             on_success: 'continue',
             metadata: {},
+            queue: 'payments',
           },
         ],
         context: { order_id: 'o-42', reservation: 'r-7', reserve: { reservation: 'r-7' } },
@@ -185,6 +205,19 @@ export type Workflow = Static<typeof Workflow>;
 
 export const WorkflowListQuery = Type.Object({
   status: Type.Optional(oneOf(WORKFLOW_STATUSES, { description: 'Only workflows in this state.' })),
+  name: Type.Optional(
+    Type.String({
+      description:
+        'Only workflows of this name. No index serves it: a page walks a bounded number of workflows, and may come ' +
+        'back short with `has_more` and `next_cursor`.',
+    }),
+  ),
+  view: Type.Optional(
+    oneOf(VIEWS, {
+      default: 'full',
+      description: '`summary` leaves out definitions and context and adds `steps_total` and `steps_ended`.',
+    }),
+  ),
   ...listQueryFields,
 });
 
@@ -194,15 +227,52 @@ export const WorkflowPage = page('workflows', ref(Workflow), {
 });
 export type WorkflowPage = Static<typeof WorkflowPage>;
 
+export const WorkflowSummary = Type.Object(
+  {
+    id: Workflow.properties.id,
+    name: Workflow.properties.name,
+    status: Workflow.properties.status,
+    metadata: Workflow.properties.metadata,
+    created_at: Workflow.properties.created_at,
+    started_at: Workflow.properties.started_at,
+    completed_at: Workflow.properties.completed_at,
+    tenant_id: Workflow.properties.tenant_id,
+    steps_total: Type.Integer({ description: 'How many steps it has.' }),
+    steps_ended: Type.Integer({ description: 'How many of them have ended, skipped ones included.' }),
+  },
+  { $id: 'WorkflowSummary', description: 'A workflow without definitions and context.' },
+);
+export type WorkflowSummary = Static<typeof WorkflowSummary>;
+
+export const WorkflowSummaryPage = page('workflows', ref(WorkflowSummary), {
+  $id: 'WorkflowSummaryPage',
+  description: 'One page of workflows, with `view=summary`.',
+});
+export type WorkflowSummaryPage = Static<typeof WorkflowSummaryPage>;
+
 export const WorkflowStep = Type.Object(
   {
     name: Type.String({ description: 'Name of the step.' }),
     status: oneOf(STEP_STATUSES, { description: '`running` while its job is running or retrying.' }),
     job_id: nullable(uuid({ description: "The step's job; null until its dependencies have completed." })),
+    started_at: nullable(instant({ description: 'When the latest attempt of its job started.' })),
+    completed_at: nullable(instant({ description: 'When its job reached its final state.' })),
+    attempts: Type.Integer({ description: 'How often its job was delivered to a worker.' }),
+    error_message: nullable(Type.String({ description: 'The error that its job last reported.' })),
   },
   {
     $id: 'WorkflowStep',
-    examples: [{ name: 'charge', status: 'running', job_id: '019bd0e5-7c58-7a5f-a000-2f9f6a0f8f10' }],
+    examples: [
+      {
+        name: 'charge',
+        status: 'running',
+        job_id: '019bd0e5-7c58-7a5f-a000-2f9f6a0f8f10',
+        started_at: '2026-01-31T09:00:00.130201Z',
+        completed_at: null,
+        attempts: 1,
+        error_message: null,
+      },
+    ],
   },
 );
 export type WorkflowStep = Static<typeof WorkflowStep>;
@@ -212,6 +282,15 @@ export const WorkflowSteps = Type.Object(
   { $id: 'WorkflowSteps' },
 );
 export type WorkflowSteps = Static<typeof WorkflowSteps>;
+
+export const WorkflowEvent = Type.Object(
+  {
+    workflow: ref(Workflow),
+    steps: Type.Array(ref(WorkflowStep), { description: 'In the order of their definition.' }),
+  },
+  { $id: 'WorkflowEvent', description: 'The data of a `status` event of a workflow: the record and its steps.' },
+);
+export type WorkflowEvent = Static<typeof WorkflowEvent>;
 
 export const WorkflowDiagram = Type.Object(
   {

@@ -66,12 +66,12 @@ const MAX_PARAM_LENGTH = 65_536;
  * The HTTP side of the service. Closing it first ends long polls and event streams, then waits for the other requests.
  */
 export function createApp(deps: AppDeps): FastifyInstance {
-  const logger: FastifyBaseLogger = deps.logger;
+  const logger: FastifyBaseLogger = withoutAddresses(deps.logger);
   const app = fastify({
     loggerInstance: logger,
     logController: new LogController({ disableRequestLogging: true }),
     // A child logger per request would cost more than many requests do; log lines name their request themselves.
-    childLoggerFactory: (logger) => logger,
+    childLoggerFactory: () => deps.logger,
     genReqId: requestIds(),
     bodyLimit: deps.maxBodyBytes,
     requestTimeout: REQUEST_TIMEOUT_MS,
@@ -127,6 +127,10 @@ export function createApp(deps: AppDeps): FastifyInstance {
   registerRoutes(app, context, auth);
   return app;
 }
+
+/** Fastify logs one line for each address that it listens on. Where the service listens is said once, elsewhere. */
+const withoutAddresses = (logger: Logger): Logger =>
+  logger.child({}, { level: logger.isLevelEnabled('info') ? 'warn' : logger.level });
 
 function registerCors(app: FastifyInstance, origins: readonly string[] | null): void {
   void app.register(cors, {

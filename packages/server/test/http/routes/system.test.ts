@@ -37,7 +37,18 @@ describe('probes', () => {
 
 describe('system routes', async () => {
   const stats = { ...NO_STATS, jobs_created: 7 };
-  const queues = [{ queue: 'q', pending: 1, scheduled: 2, running: 3, oldest_pending_age_secs: 1.5 }];
+  const queues = [
+    {
+      queue: 'q',
+      pending: 1,
+      scheduled: 2,
+      running: 3,
+      oldest_pending_age_secs: 1,
+      retrying: 1,
+      paused_at: null,
+      last_lease_at: null,
+    },
+  ];
   const { a, engine } = await useApp({
     engine: { system: { stats: () => stats }, jobs: { queues: async () => queues } },
   });

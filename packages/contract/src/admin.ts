@@ -1,0 +1,70 @@
+import { Type, type Static } from 'typebox';
+import { nullable, instant, ref } from './schema.js';
+import { Counts, QueueDepth, Worker } from './system.js';
+
+/** How many tenants a queue of the operator's view names: those that hold most of it. */
+export const QUEUE_TENANTS_SHOWN = 10;
+
+const depthFields = {
+  pending: QueueDepth.properties.pending,
+  scheduled: QueueDepth.properties.scheduled,
+  retrying: QueueDepth.properties.retrying,
+  running: QueueDepth.properties.running,
+};
+
+export const AdminOverview = Type.Object(
+  {
+    version: Type.String({ description: 'Version of the server that answers.' }),
+    now: instant({ description: "The database's clock." }),
+    tenants: Type.Integer({ description: 'How many tenants the service knows.' }),
+    queues: Type.Integer({ description: 'How many queues hold unfinished jobs.' }),
+    paused_queues: Type.Array(Type.String(), { description: 'Queues that are paused.' }),
+    jobs: Counts.properties.jobs,
+    dead_letters: Counts.properties.dead_letters,
+    workflows: Counts.properties.workflows,
+    oldest_pending_age_secs: nullable(
+      Type.Integer({ description: 'How long the longest-waiting claimable job has been claimable; null if none is.' }),
+    ),
+    oldest_past_retention_secs: nullable(
+      Type.Integer({ description: 'How far the oldest finished job is past its retention; null if none is.' }),
+    ),
+  },
+  { $id: 'AdminOverview', description: 'All tenants together.' },
+);
+export type AdminOverview = Static<typeof AdminOverview>;
+
+export const AdminQueue = Type.Object(
+  {
+    ...QueueDepth.properties,
+    tenants: Type.Array(Type.Object({ tenant_id: Type.String(), ...depthFields }), {
+      description: `The ${QUEUE_TENANTS_SHOWN} tenants that hold most of it.`,
+    }),
+  },
+  { $id: 'AdminQueue' },
+);
+export type AdminQueue = Static<typeof AdminQueue>;
+
+export const AdminQueues = Type.Object(
+  { queues: Type.Array(ref(AdminQueue), { description: 'Queues that hold unfinished jobs, or are paused.' }) },
+  { $id: 'AdminQueues' },
+);
+export type AdminQueues = Static<typeof AdminQueues>;
+
+export const AdminTenant = Type.Object({ tenant_id: Type.String(), ...depthFields }, { $id: 'AdminTenant' });
+export type AdminTenant = Static<typeof AdminTenant>;
+
+export const AdminTenants = Type.Object(
+  {
+    tenants: Type.Array(ref(AdminTenant), { description: 'In the order of their names.' }),
+    has_more: Type.Boolean({ description: 'Whether another page follows.' }),
+    next_cursor: Type.Optional(Type.String({ description: 'Pass it as `cursor` to get the next page.' })),
+  },
+  { $id: 'AdminTenants' },
+);
+export type AdminTenants = Static<typeof AdminTenants>;
+
+export const AdminWorkers = Type.Object(
+  { workers: Type.Array(ref(Worker), { description: 'Those that held jobs in the last hour, the last seen first.' }) },
+  { $id: 'AdminWorkers' },
+);
+export type AdminWorkers = Static<typeof AdminWorkers>;
