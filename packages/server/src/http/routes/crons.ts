@@ -54,8 +54,8 @@ export function cronRoutes(app: FastifyInstance, context: HttpContext): void {
     return sendJson(reply, 200, JSON.stringify({ next }));
   });
 
-  // The parameter is a name. It is called what the other routes of this path call it, since the API description knows a
-  // path by its shape.
+  // The parameter is a name. It is called `id`, as in the other routes of this path, because the API description
+  // identifies a path by its shape.
   app.put<ById & { Body: PutCron }>('/cron/:id', { schema: putSchema }, async (request, reply) => {
     const spec = putCronSpec(request.params.id, request.body, request.rawBody, context);
     const { id, created } = await engine.crons.put(request.tenant, spec);

@@ -8,7 +8,7 @@ import { jobJsonLine } from '../answers/serialize.js';
 
 export function eventRoutes(app: FastifyInstance, context: HttpContext): void {
   const { engine, openCalls } = context;
-  // No HEAD beside it: asking for the headers of a stream would mean to open one.
+  // No HEAD route: answering with the headers of a stream would mean opening one.
   app.get<{ Params: { id: string } }>(
     '/jobs/:id/events',
     { schema: eventsSchema, config: { load: 'waiting' }, exposeHeadRoute: false },
