@@ -98,7 +98,7 @@ export function registerOpenApi(app: FastifyInstance): void {
         { name: 'worker', description: 'Lease jobs, keep them alive, report how they ended.' },
         { name: 'workflows', description: 'Graphs of steps that run in order and share a context.' },
         { name: 'cron', description: 'Recurring timetables that enqueue jobs.' },
-        { name: 'dead letters', description: 'Jobs that were given up, and their second chance.' },
+        { name: 'dead letters', description: 'Jobs that failed for good, and how to run them again.' },
         { name: 'system', description: 'Probes, counters and depths.' },
       ],
       components: {
@@ -169,7 +169,7 @@ function optionalLeaseBody(document: object): object {
   return document;
 }
 
-const DESCRIPTION = `A durable job queue on PostgreSQL, spoken to in JSON over HTTP.
+const DESCRIPTION = `A durable job queue on PostgreSQL, with a JSON-over-HTTP interface.
 
 Tenants create jobs; workers lease them, send heartbeats while they work, and report how they ended. Delivery is
 at-least-once, so handlers must be idempotent.

@@ -34,7 +34,7 @@ const eventsSchema = {
   description:
     'A stream of server-sent events. Each is called `status` and carries the whole job as JSON: first its current ' +
     'state, then every transition in order. The stream ends after a final state, or after 15 minutes. Comment lines ' +
-    'keep idle connections alive. Events carry no id: whoever connects again starts from the current state.',
+    'keep idle connections alive. Events carry no id: a client that reconnects starts from the current state.',
   tags: ['jobs'],
   security: TENANT,
   docs: {
