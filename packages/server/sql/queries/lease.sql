@@ -20,10 +20,10 @@
 -- The answer is a single row, because unpacking hundreds of rows costs the server more than the claim itself. It has
 -- one array per column, in claim order, with caller JSON as text. Fields that most jobs do not have (`optional_fields`)
 -- are given by name, only for the jobs that have them. A time that is already in the id is not repeated, nor is the
--- tenant if the plain jobs of one tenant are all there is. Payloads are
--- concatenated, separated by a character that cannot occur in JSON text, so the answer is as long as the stored text,
--- whatever that contains. Contexts that are stored apart are returned in the same way, each once, however many of the
--- jobs name it; towards $8 a context counts once per job. RETURNING keeps no order, hence the numbering.
+-- tenant if the plain jobs of one tenant are all there is. Payloads are concatenated, separated by a character that
+-- cannot occur in JSON text, so the answer is as long as the stored text, whatever that contains. Contexts that are
+-- stored apart are returned in the same way, each once, however many of the jobs name it; towards $8 a context counts
+-- once per job. RETURNING keeps no order, hence the numbering.
 -- A pool may start the first $10 jobs at once, or only those before the first job that was lost with its process
 -- earlier. If the claim has more jobs than that, a mark says how far the pool may start
 -- (docs/adr/0016-unstarted-jobs.md).
@@ -92,7 +92,8 @@ WITH floor AS MATERIALIZED (
   RETURNING priority, scheduled_at
 ), startable AS MATERIALIZED (
   SELECT count(*)::int AS size,
-         least($10::int, coalesce(min(n) FILTER (WHERE NOT plain AND error = 'lease expired') - 1, $10::int))::int AS reach,
+         least($10::int, coalesce(min(n) FILTER (WHERE NOT plain AND error = 'lease expired') - 1, $10::int))::int
+           AS reach,
          bool_or(NOT plain OR tenant <> (SELECT tenant FROM claimed LIMIT 1)) AS mixed
   FROM claimed
 ), mark AS (
