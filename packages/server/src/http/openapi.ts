@@ -12,19 +12,17 @@ import { validatorOptions } from './requests/validation.js';
 /** The version of the API, not of the server: it changes when the shapes do. */
 const API_VERSION = '1.0.0';
 
-/**
- * Every asset comes from this server. Swagger UI writes inline styles and draws from data URLs; no script is inline.
- */
+/** Every asset comes from this server. Swagger UI uses inline styles and data URLs, but no inline scripts. */
 const DOCS_CSP =
   "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self' data:; " +
   "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/** Shapes with a name of their own. The document shows those that routes refer to. */
+/** Schemas that have a name. The document contains those that routes refer to. */
 const NAMED = Object.values<unknown>(contract).filter(
   (exported): exported is { $id: string } => typeof exported === 'object' && exported !== null && '$id' in exported,
 );
 
-/** Must be called before the routes are registered: it watches them come. */
+/** Must be called before the routes are registered, because it collects them as they are added. */
 export function registerOpenApi(app: FastifyInstance): void {
   for (const schema of NAMED) app.addSchema(schema);
   void app.register(swagger, {
@@ -42,7 +40,7 @@ export function registerOpenApi(app: FastifyInstance): void {
         { name: 'worker', description: 'Lease jobs, keep them alive, report how they ended.' },
         { name: 'workflows', description: 'Graphs of steps that run in order and share a context.' },
         { name: 'cron', description: 'Recurring timetables that enqueue jobs.' },
-        { name: 'dead letters', description: 'Jobs that were given up, and their second chance.' },
+        { name: 'dead letters', description: 'Jobs that failed for good, and how to run them again.' },
         { name: 'system', description: 'Probes, counters and depths.' },
       ],
       components: {
@@ -75,7 +73,7 @@ export function registerDocs(app: FastifyInstance): void {
       deepLinking: true,
       docExpansion: 'list',
       displayRequestDuration: true,
-      // The page would otherwise ask a service on the internet what it thinks of the document.
+      // Otherwise the page would ask a service on the internet to validate the document.
       validatorUrl: null,
     },
     theme: { title: 'Millrace API' },
@@ -86,7 +84,7 @@ export function registerDocs(app: FastifyInstance): void {
   );
 }
 
-/** The API description without a server: the routes are registered, and none is ever called. */
+/** The API description without a server: the routes are registered but never called. */
 export async function openApiDocument(): Promise<object> {
   const app = fastify({ ajv: validatorOptions });
   const refuse = (): never => {
@@ -98,14 +96,14 @@ export async function openApiDocument(): Promise<object> {
   return app.swagger();
 }
 
-/** What routes tell under `docs` takes the place that the framework would have acted upon. A bug can be anywhere. */
+/** Moves what a route says under `docs` to where the framework would have acted on it. Any route may have a bug. */
 function withDocs(schema: FastifySchema): FastifySchema {
   if (schema?.docs === undefined) return schema;
   const { docs, ...rest } = schema;
   return { ...rest, ...docs, response: { ...docs.response, ...errors(500) } };
 }
 
-const DESCRIPTION = `A durable job queue on PostgreSQL, spoken to in JSON over HTTP.
+const DESCRIPTION = `A durable job queue on PostgreSQL, with a JSON-over-HTTP interface.
 
 Tenants create jobs; workers lease them, send heartbeats while they work, and report how they ended. Delivery is
 at-least-once, so handlers must be idempotent.

@@ -16,8 +16,8 @@ const MAX_REMEMBERED = 10_000;
 const REMEMBER_MS = 60_000;
 
 /**
- * Tenants by HS256 JWT: `sub` names the tenant, `exp` is required and enforced, `nbf` honoured. No other algorithm is
- * accepted, whatever the token's header says.
+ * Identifies tenants by HS256 JWT: `sub` names the tenant, `exp` is required and enforced, and `nbf` is honoured. No
+ * other algorithm is accepted, whatever the token's header says.
  *
  * A verified token is remembered by its digest for at most a minute and never beyond its `exp`, since checking the
  * signature costs more than the rest of a small request.
@@ -49,7 +49,7 @@ export class JwtVerifier {
     } catch {
       return null;
     }
-    // JSON has numbers that JavaScript takes for infinite, and such a token would never expire.
+    // JSON can express numbers that JavaScript reads as infinite; a token with such an `exp` would never expire.
     if (!isTenantName(claims.sub) || !Number.isFinite(claims.exp)) return null;
     const principal: Tenant = { kind: 'tenant', tenant: claims.sub };
     this.#remember(digest, { principal, until: Math.min(Date.now() + REMEMBER_MS, (claims.exp ?? 0) * 1000) });
@@ -66,8 +66,8 @@ export class JwtVerifier {
 }
 
 /**
- * Decoders pass over what does not belong to base64url and over bits that mean nothing, so that one signature could be
- * written in many ways. Only one of them is accepted: a token that was altered is another token.
+ * Decoders skip characters that are not base64url and ignore unused bits, so one signature could be written in many
+ * ways. Only the canonical one is accepted: an altered token is a different token.
  */
 function hasCanonicalSignature(token: string): boolean {
   const signature = token.slice(token.lastIndexOf('.') + 1);

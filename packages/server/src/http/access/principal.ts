@@ -1,4 +1,4 @@
-/** Who is calling. A developer is whoever shows any token to a server in development mode. */
+/** Who is calling. In development mode, every caller that sends a bearer token is a developer. */
 export type Principal =
   | { readonly kind: 'tenant'; readonly tenant: string }
   | { readonly kind: 'worker' }

@@ -65,7 +65,7 @@ export function jobRoutes(app: FastifyInstance, context: HttpContext): void {
   });
 }
 
-/** Before the validator looks at each item: it reports every problem, and this bounds how many there can be. */
+/** Runs before the validator checks each item: the validator reports every problem, and this bounds their number. */
 function boundBatch(request: FastifyRequest, _reply: FastifyReply, done: HookHandlerDoneFunction): void {
   const { jobs } = (request.body ?? {}) as { jobs?: unknown };
   if (!Array.isArray(jobs) || jobs.length <= BATCH_LIMITS.maximum) return done();
@@ -115,6 +115,7 @@ const listSchema = {
 const getSchema = {
   operationId: 'getJob',
   summary: 'Get a job',
+  description: 'The whole record: state, payload, result, and what the running attempt last reported.',
   tags: ['jobs'],
   security: TENANT,
   docs: { params: IdParams, response: { 200: described(ref(Job), 'The job.'), ...errors(400, 401, 403, 404, 503) } },
