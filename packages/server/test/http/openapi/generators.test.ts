@@ -126,7 +126,7 @@ describe('schemas', () => {
   });
 
   it('know one spelling of the timeout, with its default', () => {
-    const configs = schemas.filter(([, { properties }]) => 'max_retries' in ((properties ?? {})));
+    const configs = schemas.filter(([, { properties }]) => Object.hasOwn(properties ?? {}, 'max_retries'));
     expect(configs.map(([at]) => at).sort()).toEqual(['JobConfig', 'JobConfigInput', 'PartialJobConfig']);
     for (const [at, { properties, description }] of configs) {
       const { timeout_secs: timeout, ...others } = properties as Record<string, { anyOf?: Schema[] } & Schema>;
