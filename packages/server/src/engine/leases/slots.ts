@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { int4Array, uuidArray } from '../../store/arrays.js';
+import { int4Array, textArray, uuidArray } from '../../store/arrays.js';
+import type { Holder } from './claimed-job.js';
 
 /** For the jobs in one answer to a lease request. */
 const MAX_LEASED_BYTES = 16 * 1024 * 1024;
@@ -19,14 +20,16 @@ export interface Slots {
   readonly bytes: number;
   /** How many of the first jobs the pool may start at once; meaningless without a bundle. */
   readonly startable: number;
+  /** The name of the worker of each slot, or of the pool; null: nobody gave one. */
+  readonly workers: Buffer | null;
   tokenOf(k: number): string;
+  holderOf(k: number): Holder;
   /** The slots that are left when the first `taken` ones are used. */
   after(taken: number): Slots;
 }
 
-export interface Slot {
+export interface Slot extends Holder {
   readonly token: string;
-  readonly leaseSecs: number;
 }
 
 /** Tokens that are given out one by one, to the callers that asked for jobs. */
@@ -38,7 +41,9 @@ export function separateSlots(slots: readonly Slot[]): Slots {
     bundle: null,
     bytes: MAX_LEASED_BYTES,
     startable: 0,
+    workers: slots.some((slot) => slot.workerId !== null) ? textArray(slots.map((slot) => slot.workerId)) : null,
     tokenOf: (k) => slots[k]?.token ?? '',
+    holderOf: (k) => slots[k]!,
     after: (taken) => separateSlots(slots.slice(taken)),
   };
 }
@@ -48,7 +53,7 @@ export function separateSlots(slots: readonly Slot[]): Slots {
  * tokens that are never looked at, which is nearly all of them, cost nothing. Number 0 is the bundle's, so that a token
  * leads to its claim.
  */
-export function pooledSlots(count: number, leaseSecs: number, startable: number): Slots {
+export function pooledSlots(count: number, holder: Holder, startable: number): Slots {
   const base = randomBytes(16);
   const tokenBytes = (number: number): Buffer => {
     const bytes = Buffer.from(base);
@@ -59,12 +64,14 @@ export function pooledSlots(count: number, leaseSecs: number, startable: number)
   return {
     count,
     tokens: uuidArray(Array.from({ length: count }, (_, k) => tokenBytes(k + 1))),
-    secs: int4Array(new Array<number>(count).fill(leaseSecs)),
+    secs: int4Array(new Array<number>(count).fill(holder.leaseSecs)),
     bundle: token(0),
     bytes: MAX_POOLED_BYTES,
     startable,
+    workers: textArray([holder.workerId]),
     tokenOf: (k) => token(k + 1),
-    after: (taken) => pooledSlots(count - taken, leaseSecs, Math.max(0, startable - taken)),
+    holderOf: () => holder,
+    after: (taken) => pooledSlots(count - taken, holder, Math.max(0, startable - taken)),
   };
 }
 
