@@ -71,8 +71,7 @@ WITH floor AS MATERIALIZED (
   FROM (SELECT n, sum(size) OVER (ORDER BY n) AS bytes FROM due WHERE size IS NOT NULL) AS large
   WHERE bytes > $8::bigint AND n > 1 AND n <= $7::int
 ), claimed AS MATERIALIZED (
-  SELECT ($4::uuid[])[n] AS token, ($5::int[])[n] AS secs, n, place, priority, scheduled_at, retry_count,
-         delivery_count, id, tenant, workflow_id, error,
+  SELECT n, place, priority, scheduled_at, retry_count, delivery_count, id, tenant, workflow_id, error,
          $6::uuid IS NOT NULL AND retry_count = 0 AND delivery_count = 0 AND workflow_id IS NULL AND error IS NULL
            AS plain
   FROM due
@@ -91,7 +90,7 @@ WITH floor AS MATERIALIZED (
   RETURNING priority, scheduled_at
 ), startable AS MATERIALIZED (
   SELECT count(*)::int AS size,
-         least($10::int, coalesce(min(n) FILTER (WHERE error = 'lease expired') - 1, $10::int))::int AS reach,
+         least($10::int, coalesce(min(n) FILTER (WHERE NOT plain AND error = 'lease expired') - 1, $10::int))::int AS reach,
          bool_or(NOT plain OR tenant <> (SELECT tenant FROM claimed LIMIT 1)) AS mixed
   FROM claimed
 ), mark AS (
@@ -113,9 +112,9 @@ WITH floor AS MATERIALIZED (
 ), held AS (
   INSERT INTO millrace.leases (locked_until, started_at, scheduled_at, retry_count, delivery_count, id, token, tenant,
                                workflow_id, error, worker, queue, task)
-  SELECT now() + secs * interval '1 second', now(),
+  SELECT now() + coalesce(($5::int[])[n], ($5::int[])[1]) * interval '1 second', now(),
          CASE WHEN delivery_count > 0 THEN scheduled_at END, retry_count, delivery_count + 1, id,
-         token, tenant, workflow_id, error,
+         coalesce(($4::uuid[])[n], (left($6::text, 32) || lpad(to_hex(n), 4, '0'))::uuid), tenant, workflow_id, error,
          ($11::text[])[CASE WHEN $6 IS NULL THEN n ELSE 1 END], CASE WHEN $6 IS NULL THEN $1 END,
          CASE WHEN $6 IS NULL THEN
            (SELECT j.task FROM millrace.jobs j WHERE j.tenant = alone.tenant AND j.id = alone.id OFFSET 0)
@@ -153,7 +152,9 @@ SELECT
      SELECT priority, (extract(epoch FROM min(scheduled_at)) * 1000)::float8 AS since FROM moved GROUP BY priority
    ) AS priorities)::text AS moved,
   (SELECT json_agg(n) FROM alone WHERE $6 IS NOT NULL)::text AS alone,
-  json_agg(c.id)::text AS ids, json_agg(c.tenant)::text AS tenants, json_agg(c.task)::text AS tasks,
+  string_agg(c.id::text, ',') AS ids,
+  (json_agg(c.tenant) FILTER (WHERE c.n = 1 OR (SELECT mixed FROM startable)))::text AS tenants,
+  json_agg(c.task)::text AS tasks,
   string_agg(c.payload::text, chr(1)) AS payloads,
   (json_agg(fields) FILTER (
     WHERE c.config IS NOT NULL OR c.metadata IS NOT NULL OR c.delivery_count > 0 OR c.scheduled_at <> c.created_at

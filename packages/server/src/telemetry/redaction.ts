@@ -7,6 +7,7 @@ export const SECRET_KEYS = [
   'set-cookie',
   'password',
   'apiKeys',
+  'readKeys',
   'jwtSecret',
   'workerToken',
   'token',

@@ -183,7 +183,7 @@ const byNumber = (a: HeldJob, b: HeldJob): number => a.number - b.number;
 const parse = <T>(text: string | null): T[] => (text === null ? [] : (JSON.parse(text) as T[]));
 
 function toJobs(queue: string, slots: Slots, answer: ClaimAnswer): ClaimedJob[] {
-  const ids = parse<string>(answer.ids);
+  const ids = answer.ids === null ? [] : answer.ids.split(',');
   const tenants = parse<string>(answer.tenants);
   const tasks = parse<string>(answer.tasks);
   const payloads = splitPayloads(answer.payloads);
@@ -192,8 +192,9 @@ function toJobs(queue: string, slots: Slots, answer: ClaimAnswer): ClaimedJob[] 
   const now = toInstant(answer.now);
   return ids.map((id, n) => {
     const fields = optionalFields.get(n + 1);
+    const tenant = tenants[n] ?? tenants[0]!;
     const context = contextOf(fields);
-    return new ClaimedJob(id, tenants[n]!, queue, tasks[n]!, payloads[n]!, now, slots.holderOf(n), fields, context);
+    return new ClaimedJob(id, tenant, queue, tasks[n]!, payloads[n]!, now, slots.holderOf(n), fields, context);
   });
 }
 

@@ -1,9 +1,9 @@
-import { IdParams } from '@millrace/contract';
+import { IdParams, JobProgressEvent, JobStatusEvent, ref } from '@millrace/contract';
 import type { FastifyInstance } from 'fastify';
 import type { JobNews } from '../../engine/api.js';
 import type { HttpContext } from '../context.js';
 import { MAX_STREAM_MS, streamEvents } from '../answers/event-stream.js';
-import { errors, TENANT } from './route-docs.js';
+import { errors, eventStream, TENANT } from './route-docs.js';
 import { jobJsonLine, onOneLine } from '../answers/serialize.js';
 
 export function eventRoutes(app: FastifyInstance, context: HttpContext): void {
@@ -44,14 +44,11 @@ const eventsSchema = {
   docs: {
     params: IdParams,
     response: {
-      200: {
-        description: 'The stream.',
-        content: {
-          'text/event-stream': {
-            schema: { type: 'string', examples: ['event: status\ndata: {"id":"019bd0e5-…","status":"running",…}\n\n'] },
-          },
-        },
-      },
+      200: eventStream(
+        'The stream.',
+        [ref(JobStatusEvent), ref(JobProgressEvent)],
+        'event: status\ndata: {"id":"019bd0e5-…","status":"running",…}\n\n',
+      ),
       ...errors(400, 401, 403, 404, 503),
     },
   },
