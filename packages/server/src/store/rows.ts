@@ -6,7 +6,7 @@ import {
   type WorkflowStatus,
 } from '@millrace/contract';
 import { composePayload } from '../domain/context.js';
-import type { DeadLetterRecord, Instant, JobRecord, JsonText } from '../domain/records.js';
+import type { DeadLetterRecord, Instant, JobRecord, JobSummaryRecord, JsonText } from '../domain/records.js';
 
 /** Rows as PostgreSQL gives them ⇄ records as the engine shows them. */
 export interface JobRow {
@@ -33,6 +33,11 @@ export interface JobRow {
   readonly context: number | null;
 }
 
+/** A job of a list that leaves out its bodies. */
+export interface JobSummaryRow extends Omit<JobRow, 'payload' | 'metadata' | 'result'> {
+  readonly payload_bytes: number;
+}
+
 export interface DeadLetterRow {
   readonly id: string;
   readonly tenant: string;
@@ -44,6 +49,9 @@ export interface DeadLetterRow {
   readonly created_at: string;
   readonly replayed_at: string | null;
   readonly replay_job_id: string | null;
+  readonly payload_bytes: number | null;
+  readonly retry_count: number | null;
+  readonly fingerprint: string;
 }
 
 export interface WorkflowRow {
@@ -60,6 +68,9 @@ export interface WorkflowRow {
   readonly context: JsonText;
   readonly unmerged: readonly number[];
 }
+
+/** A workflow of a list that leaves out its definition and its context. */
+export type WorkflowSummaryRow = Omit<WorkflowRow, 'definition' | 'context' | 'unmerged'>;
 
 /**
  * The columns of a row by name. Statements never select `*`: a table that gains a column would change what a prepared
@@ -102,6 +113,9 @@ export const DEAD_LETTER_COLUMNS = columnsOf<DeadLetterRow>({
   created_at: true,
   replayed_at: true,
   replay_job_id: true,
+  payload_bytes: true,
+  retry_count: true,
+  fingerprint: true,
 });
 
 export const WORKFLOW_COLUMNS = columnsOf<WorkflowRow>({
@@ -160,6 +174,13 @@ export function toJobRecord(row: JobRow, context: JsonText | null): JobRecord {
   };
 }
 
+export function toJobSummary({ payload_bytes, ...row }: JobSummaryRow): JobSummaryRecord {
+  const { payload: _, metadata: __, result: ___, ...fields } = toJobRecord({ ...row, ...NO_BODIES }, null);
+  return { ...fields, payload_bytes };
+}
+
+const NO_BODIES = { payload: '', metadata: null, result: null };
+
 export function toDeadLetter(row: DeadLetterRow): DeadLetterRecord {
   return {
     id: Number(row.id),
@@ -172,5 +193,8 @@ export function toDeadLetter(row: DeadLetterRow): DeadLetterRecord {
     created_at: toInstant(row.created_at),
     replayed_at: toInstantOrNull(row.replayed_at),
     replay_job_id: row.replay_job_id,
+    payload_bytes: row.payload_bytes,
+    retry_count: row.retry_count,
+    fingerprint: row.fingerprint,
   };
 }
