@@ -17,12 +17,12 @@ export type { Look, LookRow } from './look-statements.js';
 export type { Budget, ListWindow, Query, Sized } from './page-statements.js';
 
 /**
- * The only statements that are put together from pieces: lists, whose filters a caller chooses. Every piece is a
- * constant; values travel as parameters. Jobs are in job-lists.ts, dead letters in dead-letter-lists.ts.
+ * Lists are the only statements assembled from parts, because callers choose the filters. Every part is a constant;
+ * values are passed as parameters. Jobs are in job-lists.ts, dead letters in dead-letter-lists.ts.
  *
  * Each list walks one index in order of id, which is the order of creation, and stops at the end of the page; only the
- * rows of the page are then joined with the rest of their record (see page-statements.ts). Which index depends on the
- * filter: the status names the table to walk.
+ * rows of the page are then joined with the rest of their record (see page-statements.ts). The filter decides which
+ * index: the status determines the table to walk.
  */
 export interface WorkflowFilter extends CreatedRange {
   readonly tenant: string;
@@ -150,10 +150,10 @@ function walkedCrons(filter: CronFilter, cursor: Cursor | null): { walk: string;
   return inOrderOfId({ from: 'millrace.crons w', conditions: [], values: [filter.tenant] }, filter, cursor);
 }
 
-/** The expression of crons_by_due, and its predicate below: without them the planner does not choose that index. */
+/** The expression of the index crons_by_due; its predicate is below. The planner chooses the index only with both. */
 const DUE = `CASE WHEN w.enabled THEN w.next_run_at ELSE 'infinity'::timestamptz END`;
 
-/** In the order of what fires next; backwards only for the page before another one. */
+/** In the order in which schedules fire next; backwards only for the page before another one. */
 export function listCronsByDue(filter: CronFilter, window: ListWindow<CronDue>): Query {
   const { walk, values } = walkedCrons(filter, null);
   const { after, ascending } = window;
@@ -171,10 +171,10 @@ export interface FiringFilter extends CronFilter {
   readonly cronId: string;
 }
 
-/** A page ends with the number of a firing. */
+/** The cursor is the number of a firing. */
 export type FiringWindow = ListWindow<number>;
 
-/** A schedule remembers a thousand firings at most: they are simply sorted. */
+/** A schedule keeps at most a thousand firings, so they are simply sorted. */
 export function listFirings(filter: FiringFilter, window: FiringWindow): Query {
   const { where, values } = firingsWhere(filter);
   const order = window.ascending ? 'ASC' : 'DESC';

@@ -62,7 +62,7 @@ export const NUMBER_CURSOR: CursorCodec<number> = {
   atOf: ([number, ...rest]) => (isWhole(number) && rest.length === 0 ? number : null),
 };
 
-/** For schedules in the order of what fires next: the instant, or null for those that do not, and then the id. */
+/** For schedules ordered by next firing: the instant, or null for those that have none, and then the id. */
 export interface DuePlace {
   readonly at: string | null;
   readonly id: string;

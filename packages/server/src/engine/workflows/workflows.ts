@@ -198,7 +198,7 @@ const toRecord = (row: WorkflowRow, context: JsonText): WorkflowRecord => ({
   completed_at: toInstantOrNull(row.completed_at),
 });
 
-/** An enqueued step is what its job is: running includes the wait between two attempts. */
+/** An enqueued step has the status of its job; running includes the wait between two attempts. */
 function stepStatus(letter: StepLetter, jobStatus: JobStatus | null): StepStatus {
   switch (letter) {
     case STEP.blocked:

@@ -24,8 +24,8 @@ import type {
 } from '../../engine/api.js';
 
 /**
- * Query strings are text. Each parameter is read by a rule that is written down here: numbers out of range are
- * clamped, everything else that does not fit is refused, and parameters nobody asked for are ignored.
+ * Query strings are text. Each parameter is read by a rule in this file: numbers out of range are clamped, any other
+ * invalid value is refused, and unknown parameters are ignored.
  */
 export type Query = Readonly<Record<string, unknown>>;
 
@@ -96,7 +96,7 @@ export function cronListQuery(query: Query): CronListQuery {
   return { ...listQuery(byNextRun ? { ...query, order_by: 'created_at ASC' } : query), byNextRun };
 }
 
-/** The timetable that a preview is asked for. */
+/** The timetable to preview. */
 export function previewTimetable(query: Query): Pick<CronSpec, 'expr' | 'timezone'> {
   const expr = textOf(query, 'expr');
   if (expr === null) throw invalidField('expr', 'is required');
@@ -115,7 +115,7 @@ function textOf(query: Query, name: string): string | null {
   return value;
 }
 
-/** Digits beyond any number still clamp: what matters is on which side of the range they lie. */
+/** Numbers too large to represent are clamped as well: it only matters on which side of the range they are. */
 function wholeNumber(query: Query, name: string, absent: number, minimum: number, maximum: number): number {
   const text = textOf(query, name);
   if (text === null) return absent;

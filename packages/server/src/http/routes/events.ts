@@ -8,7 +8,7 @@ import { jobJsonLine } from '../answers/serialize.js';
 
 export function eventRoutes(app: FastifyInstance, context: HttpContext): void {
   const { engine, openCalls } = context;
-  // No HEAD beside it: asking for the headers of a stream would mean to open one.
+  // No HEAD route: answering with the headers of a stream would mean opening one.
   app.get<{ Params: { id: string } }>(
     '/jobs/:id/events',
     { schema: eventsSchema, config: { load: 'waiting' }, exposeHeadRoute: false },
@@ -34,7 +34,7 @@ const eventsSchema = {
   description:
     'A stream of server-sent events. Each is called `status` and carries the whole job as JSON: first its current ' +
     'state, then every transition in order. The stream ends after a final state, or after 15 minutes. Comment lines ' +
-    'keep idle connections alive. Events carry no id: whoever connects again starts from the current state.',
+    'keep idle connections alive. Events carry no id: a client that reconnects starts from the current state.',
   tags: ['jobs'],
   security: TENANT,
   docs: {

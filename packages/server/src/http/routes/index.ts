@@ -27,8 +27,8 @@ const TENANT_ROUTES: readonly Register[] = [
 const WORKER_ROUTES: readonly Register[] = [workerRoutes];
 
 /**
- * Tenant routes and worker routes live in scopes of their own, each behind the hook that knows the caller, and then the
- * door.
+ * Tenant routes and worker routes are in separate scopes, each behind the hook that identifies the caller, and then
+ * behind admission.
  */
 export function registerRoutes(app: FastifyInstance, context: HttpContext, auth: AuthHooks): void {
   const scope =
@@ -44,7 +44,7 @@ export function registerRoutes(app: FastifyInstance, context: HttpContext, auth:
   void app.register(scope(PUBLIC_ROUTES));
   void app.register(
     (api, _options, done) => {
-      // A path that does not exist still asks for a credential first: all of /api/v1 does.
+      // Even an unknown path needs a credential first, like everything under /api/v1.
       api.addHook('onRequest', (request, reply, next) => {
         if (request.is404) auth.anybody(request, reply, next);
         else next();

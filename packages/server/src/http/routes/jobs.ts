@@ -71,7 +71,7 @@ export function jobRoutes(app: FastifyInstance, context: HttpContext): void {
   });
 }
 
-/** Before the validator looks at each item: it reports every problem, and this bounds how many there can be. */
+/** Runs before the validator checks each item: the validator reports every problem, and this bounds their number. */
 function boundBatch(request: FastifyRequest, _reply: FastifyReply, done: HookHandlerDoneFunction): void {
   const { jobs } = (request.body ?? {}) as { jobs?: unknown };
   if (!Array.isArray(jobs) || jobs.length <= BATCH_LIMITS.maximum) return done();
