@@ -14,6 +14,7 @@ import { createCronScheduler } from './loops/cron-scheduler.js';
 import { HeldLeases } from './loops/held-leases.js';
 import { createJanitor } from './loops/janitor.js';
 import type { Loop } from './loops/loop.js';
+import { createOperationsLoop } from './loops/operations.js';
 import { createRetention } from './loops/retention.js';
 import { POOL_LEASE_SECS, WorkerPool } from './loops/worker-pool.js';
 import { engineMetrics, gaugeCollector } from './engine-metrics.js';
@@ -120,10 +121,12 @@ async function startNotifications(db: Database, { engine: { hub }, logger, lifec
   logger.info('no --direct-database-url to listen on: work of other processes is found by looking, within 5 s');
 }
 
-function startLoops({ config, engine: { maintenance, cronFirer, hub }, logger, lifecycle }: Parts): void {
+function startLoops({ config, engine, logger, lifecycle }: Parts): void {
+  const { maintenance, cronFirer, hub, operationWork } = engine;
   const loops: Loop[] = [
     createJanitor(maintenance, logger),
     createRetention(maintenance, config.retentionHours, logger),
+    createOperationsLoop(operationWork, maintenance, config.retentionHours, logger),
     ...(config.mode === 'api' ? [] : [createCronScheduler(cronFirer, hub, logger)]),
   ];
   for (const loop of loops) {

@@ -1,5 +1,6 @@
 import type { DeadLetterReason, JobStatus, QueueDepth, Stats, WorkflowStatus } from '@millrace/contract';
 import type { MillraceError } from '../domain/errors.js';
+import type { DryRunRecord, OperationRecord, OperationSpec } from '../domain/operations.js';
 import type {
   CronFiringRecord,
   CronRecord,
@@ -214,6 +215,27 @@ export interface CronsApi {
   preview(timetable: Pick<CronSpec, 'expr' | 'timezone'>, count: number): Promise<readonly Instant[]>;
 }
 
+export interface OperationListQuery {
+  readonly limit: number;
+  readonly cursor: string | null;
+}
+
+export interface OperationPage {
+  readonly operations: readonly OperationRecord[];
+  readonly nextCursor: string | null;
+}
+
+/** Changes to many things at once, made in the background. */
+export interface OperationsApi {
+  create(tenant: string, spec: OperationSpec): Promise<string>;
+  /** What `create` would work on. */
+  dryRun(tenant: string, spec: OperationSpec): Promise<DryRunRecord>;
+  get(tenant: string, id: string): Promise<OperationRecord>;
+  /** The newest first. */
+  list(tenant: string, query: OperationListQuery): Promise<OperationPage>;
+  stop(tenant: string, id: string): Promise<void>;
+}
+
 export interface SystemApi {
   /** True if the database answers and its schema is the one that this build expects. */
   ready(): Promise<boolean>;
@@ -227,5 +249,6 @@ export interface Engine {
   readonly deadLetters: DeadLettersApi;
   readonly workflows: WorkflowsApi;
   readonly crons: CronsApi;
+  readonly operations: OperationsApi;
   readonly system: SystemApi;
 }

@@ -13,6 +13,8 @@ import { LongPolls } from './leases/long-poll.js';
 import { Counters, type EngineMetrics } from './shared/counters.js';
 import { Maintenance } from './jobs/maintenance.js';
 import { Reads } from './jobs/reads.js';
+import { Operations } from './insight/operations.js';
+import { OperationWork } from './insight/operation-work.js';
 import { Settler } from './outcomes/settle.js';
 import { StepSettler } from './workflows/step-settler.js';
 import { Tenants } from './shared/tenants.js';
@@ -49,6 +51,7 @@ export interface EngineParts {
   readonly reads: Reads;
   readonly polls: LongPolls;
   readonly watcher: Watcher;
+  readonly operationWork: OperationWork;
 }
 
 export function createEngine({
@@ -77,6 +80,7 @@ export function createEngine({
   const watcher = new Watcher(db, hub, reads);
   const attempts = new Attempts(db, reads);
   const runNow = new RunNow(db, hub, reads);
+  const operationWork = new OperationWork(db, hub, counters, stepSettler);
   const canceller = new Canceller(db, hub, counters, reads, settler, stepSettler);
 
   const api: Engine = {
@@ -96,6 +100,7 @@ export function createEngine({
     deadLetters: new DeadLetters(db, hub, counters),
     workflows: new Workflows({ db, hub, counters, tenants, definitions, stepSettler, defaultQueue }),
     crons: new Crons(db, hub, counters, tenants),
+    operations: new Operations(db, operationWork),
     system: { ready, tasks: () => tasks, stats: (tenant) => counters.of(tenant) },
   };
   return {
@@ -110,5 +115,6 @@ export function createEngine({
     reads,
     polls,
     watcher,
+    operationWork,
   };
 }

@@ -8,6 +8,7 @@ import { cronRoutes } from './crons.js';
 import { deadLetterRoutes } from './dead-letters.js';
 import { eventRoutes } from './events.js';
 import { jobRoutes } from './jobs.js';
+import { operationRoutes } from './operations.js';
 import { probeRoutes, systemRoutes } from './system.js';
 import { workerBatchRoutes } from './worker-batches.js';
 import { workerRoutes } from './worker.js';
@@ -26,6 +27,7 @@ const TENANT_ROUTES: readonly Register[] = [
   workflowRoutes,
   cronRoutes,
   deadLetterRoutes,
+  operationRoutes,
 ];
 const WORKER_ROUTES: readonly Register[] = [workerRoutes, workerBatchRoutes];
 

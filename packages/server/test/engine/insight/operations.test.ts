@@ -1,0 +1,172 @@
+import { randomUUID } from 'node:crypto';
+import type { Operation } from '@millrace/contract';
+import { describe, expect, it } from 'vitest';
+import { useTestServer } from '../../support/server.js';
+import { createJob, createJobs, getJob, newQueue } from '../kit.js';
+import { begin, bury, ended, getOperation, perform, post } from './operation-kit.js';
+
+describe('operations', async () => {
+  const { a, b, nobody, worker, database } = await useTestServer({ config: { mode: 'api' } });
+
+  /** Operations that nobody works on, as if their processes were busy. */
+  const blockedOperations = async (tenant: string, count: number): Promise<void> => {
+    await database.query(
+      `INSERT INTO millrace.operations (created_at, before, lease_until, matched, slot, action, status, exact, id,
+                                        tenant, filter, scope)
+       SELECT now(), now(), 'infinity', 1, slot, 'cancel_jobs', 'running', true, gen_random_uuid(), $1, '{}', '{}'
+       FROM generate_series(1, $2::int) AS slot`,
+      [tenant, count],
+    );
+  };
+
+  it.each([
+    ['no action', { filter: { queue: 'q' } }, 'action'],
+    ['an unknown action', { action: 'delete_jobs', filter: { queue: 'q' } }, 'action'],
+    ['neither filter nor ids', { action: 'cancel_jobs' }, 'filter'],
+    ['both', { action: 'cancel_jobs', filter: { queue: 'q' }, ids: [randomUUID()] }, 'ids'],
+    ['an empty filter', { action: 'cancel_jobs', filter: {} }, 'filter'],
+    ['no ids', { action: 'cancel_jobs', ids: [] }, 'ids'],
+    ['too many ids', { action: 'cancel_jobs', ids: Array.from({ length: 1_001 }, () => randomUUID()) }, 'ids'],
+    ['an id that is none', { action: 'cancel_jobs', ids: [randomUUID(), '17'] }, 'ids[1]'],
+    ['a job for a dead letter', { action: 'replay_dead_letters', ids: [randomUUID()] }, 'ids[0]'],
+    ['a misspelt filter', { action: 'cancel_jobs', filter: { status: 'pending', qeue: 'q' } }, 'filter.qeue'],
+    ['a filter of dead letters', { action: 'cancel_jobs', filter: { queue_name: 'q' } }, 'filter.queue_name'],
+    ['a filter of jobs', { action: 'replay_dead_letters', filter: { queue: 'q' } }, 'filter.queue'],
+    ['an unknown state', { action: 'cancel_jobs', filter: { status: 'lost' } }, 'filter.status'],
+    ['an unknown reason', { action: 'replay_dead_letters', filter: { reason: 'bad luck' } }, 'filter.reason'],
+    ['a word for a truth', { action: 'replay_dead_letters', filter: { replayed: 'no' } }, 'filter.replayed'],
+    ['no instant', { action: 'cancel_jobs', filter: { created_after: 'now' } }, 'filter.created_after'],
+    ['a name too long to exist', { action: 'cancel_jobs', filter: { queue: 'q'.repeat(256) } }, 'filter.queue'],
+    ['text that cannot be stored', { action: 'cancel_jobs', filter: { queue: 'q\0' } }, 'filter.queue'],
+    ['no truth for dry_run', { action: 'cancel_jobs', filter: { queue: 'q' }, dry_run: 'yes' }, 'dry_run'],
+  ])('refuse %s', async (_, body, path) => {
+    const reply = await post(a, body);
+    expect([reply.status, reply.body.code]).toEqual([400, 'invalid_request']);
+    expect(reply.body.details[0].path).toBe(path);
+  });
+
+  it('need a credential, and are for tenants', async () => {
+    const body = { action: 'cancel_jobs', filter: { queue: 'q' } };
+    expect((await post(nobody, body)).status).toBe(401);
+    expect((await post(worker, body)).status).toBe(403);
+    expect((await worker.get('/api/v1/operations')).status).toBe(403);
+  });
+
+  it('tell with a dry run what they would do, and do nothing', async () => {
+    const queue = newQueue();
+    const ids = await createJobs(a, queue, 12);
+    const dry = await post(a, { action: 'cancel_jobs', filter: { queue }, dry_run: true });
+    expect(dry.status).toBe(200);
+    expect(dry.body.matched).toEqual({ n: 12, exact: true });
+    const first = await getJob(a, ids[0]!);
+    expect(dry.body.sample).toHaveLength(10);
+    expect(dry.body.sample[0]).toEqual({
+      id: ids[0],
+      task_name: 'task',
+      queue_name: queue,
+      created_at: first.created_at,
+    });
+    expect((dry.body.sample as { id: string }[]).map(({ id }) => id)).toEqual(ids.slice(0, 10));
+    const foreign = await post(b, { action: 'cancel_jobs', filter: { queue }, dry_run: true });
+    expect(foreign.body).toEqual({ matched: { n: 0, exact: true }, sample: [] });
+    const letters = await bury(a, worker, newQueue(), 2);
+    const filter = { queue_name: letters[0]!.queue_name };
+    const replays = await post(a, { action: 'replay_dead_letters', filter, dry_run: true });
+    expect(replays.body.matched).toEqual({ n: 2, exact: true });
+    expect(replays.body.sample[0]).toEqual({
+      id: String(letters[0]!.id),
+      task_name: 'task',
+      queue_name: letters[0]!.queue_name,
+      created_at: letters[0]!.created_at,
+    });
+    expect(await getJob(a, ids[0]!)).toEqual(first);
+    expect((await a.get(`/api/v1/dlq/${letters[0]!.id}`)).body.replayed_at).toBeNull();
+    const { body } = await a.get('/api/v1/operations');
+    expect(body.operations).toEqual([]);
+  });
+
+  it('are listed newest first, page by page, each tenant its own', async () => {
+    const queue = newQueue();
+    const ids: string[] = [];
+    for (let n = 0; n < 5; n++) ids.unshift((await perform(a, { action: 'cancel_jobs', filter: { queue } })).id);
+    const foreign = await perform(b, { action: 'cancel_jobs', filter: { queue } });
+    const { body: first, headers } = await a.get('/api/v1/operations?limit=3');
+    expect((first.operations as Operation[]).map(({ id }) => id)).toEqual(ids.slice(0, 3));
+    expect(first).toMatchObject({ has_more: true, next_cursor: expect.any(String) });
+    const { body: second } = await a.get(`/api/v1/operations?limit=3&cursor=${first.next_cursor}`);
+    expect((second.operations as Operation[]).slice(0, 2).map(({ id }) => id)).toEqual(ids.slice(3));
+    expect(second.operations[0]).toEqual(await getOperation(a, ids[3]!));
+    expect((await a.get('/api/v1/operations?cursor=nonsense')).status).toBe(400);
+    const all = (await b.get('/api/v1/operations')).body;
+    expect(all).toEqual({ operations: [foreign], has_more: false });
+    const etag = { 'if-none-match': headers.get('etag')! };
+    expect((await a.get('/api/v1/operations?limit=3', etag)).status).toBe(304);
+  });
+
+  it('belong to their tenant', async () => {
+    const { id } = await perform(a, { action: 'cancel_jobs', filter: { queue: newQueue() } });
+    const one = await a.get(`/api/v1/operations/${id}`);
+    const etag = { 'if-none-match': one.headers.get('etag')! };
+    expect((await a.get(`/api/v1/operations/${id}`, etag)).status).toBe(304);
+    expect((await b.get(`/api/v1/operations/${id}`)).status).toBe(403);
+    expect((await b.post(`/api/v1/operations/${id}/stop`)).status).toBe(403);
+    for (const unknown of [randomUUID(), 'nonsense']) {
+      expect((await a.get(`/api/v1/operations/${unknown}`)).status).toBe(404);
+      expect((await a.post(`/api/v1/operations/${unknown}/stop`)).status).toBe(404);
+    }
+  });
+
+  it('can be stopped: what was done stays, the rest is left alone', async () => {
+    const queue = newQueue();
+    const ids = await createJobs(a, queue, 3);
+    // The lock of a job holds up the first batch.
+    const blocker = await database.connect();
+    await blocker.query('BEGIN');
+    await blocker.query('SELECT FROM millrace.ready WHERE id = $1 FOR UPDATE', [ids[1]]);
+    const id = await begin(a, { action: 'cancel_jobs', ids: [ids[0]!, ids[1]!] });
+    expect(await getOperation(a, id)).toMatchObject({ status: 'running', done: 0, completed_at: null });
+    const stopping = a.post(`/api/v1/operations/${id}/stop`);
+    await blocker.query('COMMIT');
+    await blocker.end();
+    expect([204, 409]).toContain((await stopping).status);
+    const operation = await ended(a, id);
+    expect(operation.done).toBe(operation.changed);
+    expect((await getJob(a, ids[2]!)).status).toBe('pending');
+    const again = await a.post(`/api/v1/operations/${id}/stop`);
+    expect([again.status, again.body.code]).toEqual([409, 'already_finished']);
+  });
+
+  it('stay stopped', async () => {
+    await blockedOperations('tenant-b', 1);
+    const { body } = await b.get('/api/v1/operations?limit=1');
+    const [{ id }] = (await database.query<{ id: string }>(
+      `SELECT id FROM millrace.operations WHERE tenant = 'tenant-b' AND status = 'running'`,
+    )) as [{ id: string }];
+    expect(body.operations).toHaveLength(1);
+    expect((await b.post(`/api/v1/operations/${id}/stop`)).status).toBe(204);
+    expect(await getOperation(b, id)).toMatchObject({ status: 'stopped', completed_at: expect.any(String) });
+  });
+
+  it('run five at a time for each tenant, however many are asked for at once', async () => {
+    const queue = newQueue();
+    await blockedOperations('tenant-a', 3);
+    const body = { action: 'cancel_jobs', filter: { queue } };
+    const job = await createJob(a, queue);
+    const blocker = await database.connect();
+    await blocker.query('BEGIN');
+    await blocker.query('SELECT FROM millrace.ready WHERE id = $1 FOR UPDATE', [job]);
+    const replies = await Promise.all(Array.from({ length: 8 }, () => post(a, body)));
+    const statuses = replies.map(({ status }) => status).sort();
+    expect(statuses).toEqual([202, 202, 409, 409, 409, 409, 409, 409]);
+    expect(replies.find(({ status }) => status === 409)!.body.code).toBe('conflict');
+    expect((await post(b, body)).status).toBe(202);
+    expect((await post(a, { ...body, dry_run: true })).status).toBe(200);
+    await blocker.query('COMMIT');
+    await blocker.end();
+    for (const { body: created } of replies.filter(({ status }) => status === 202))
+      await ended(a, created.operation_id as string);
+    expect((await post(a, body)).status).toBe(202);
+    await database.query(`UPDATE millrace.operations SET status = 'stopped', completed_at = now()
+                          WHERE status = 'running' AND lease_until = 'infinity'`);
+  });
+});
