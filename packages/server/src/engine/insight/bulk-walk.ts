@@ -7,7 +7,7 @@ import { lookForJobs } from '../../store/job-lists.js';
 import type { Look, LookRow } from '../../store/list-statements.js';
 import { toInstant } from '../../store/rows.js';
 import { cursorAfter, DEAD_LETTER_CURSOR, ID_CURSOR, readCursor, type CursorCodec } from '../shared/cursor.js';
-import { search, searchById, type Search } from '../shared/search.js';
+import { searchById, type Search } from '../shared/search.js';
 
 /**
  * Walks along everything that a filter selects, oldest first, in chunks that each take little time: what operations
@@ -46,6 +46,9 @@ export function courseOf(
     ? jobCourse(db, tenant, scope as JobScope)
     : deadLetterCourse(db, tenant, scope as DeadLetterScope);
 }
+
+/** How far a count goes: in chunks of so many rows, for so long at most. */
+const COUNT = { first: 1_000, largest: 16_000, ms: 2_000 };
 
 /** The states that a job can be cancelled in. */
 const LIVE = ['pending', 'running', 'retrying'] as const;
@@ -117,12 +120,18 @@ class Walker<At> implements Course {
   }
 
   async count(limit: number): Promise<Counted> {
-    const window = { ascending: true, after: null, offset: 0, limit: limit + 1 };
-    const { hits, stop } = await search(this.db, this.walked, window);
-    const ids = hits.slice(0, limit).map(this.walked.idOf);
-    if (stop === null && hits.length <= limit) return { ids, estimate: null };
-    const reached = stop?.at ?? hits.at(-1) ?? null;
-    return { ids, estimate: Math.round(hits.length * (await this.#share(reached))) };
+    const ids: string[] = [];
+    const begun = performance.now();
+    let place: string | null = null;
+    for (let rows = COUNT.first; ; rows = Math.min(COUNT.largest, rows * 2)) {
+      const stretch: Stretch = await this.walk(place, rows, limit + 1 - ids.length);
+      ids.push(...stretch.items.map(({ id }) => id));
+      ({ place } = stretch);
+      if (stretch.isEnd && ids.length <= limit) return { ids, estimate: null };
+      if (ids.length > limit || performance.now() - begun >= COUNT.ms) break;
+    }
+    const share = place === null ? 1 : await this.#share(readCursor(this.walked.cursors, place).at);
+    return { ids: ids.slice(0, limit), estimate: Math.round(ids.length * share) };
   }
 
   /** How many times as much there is as up to here, if it was created at an even rate. */

@@ -120,7 +120,7 @@ describe('a bulk cancellation', async () => {
   });
 
   it('advances the workflows of the steps that it cancels', async () => {
-    const step = (name: string, depends_on: string[] = [], on_failure = 'fail_workflow') => ({
+    const step = (name: string, depends_on: string[] = [], on_failure = 'halt') => ({
       name,
       task_name: 'step',
       depends_on,
