@@ -11,6 +11,7 @@ import { HeldLeases } from './loops/held-leases.js';
 import { createJanitor } from './loops/janitor.js';
 import type { Loop } from './loops/loop.js';
 import { createRetention } from './loops/retention.js';
+import { createSeriesWriter } from './loops/series-writer.js';
 import { POOL_LEASE_SECS, WorkerPool } from './loops/worker-pool.js';
 import { engineMetrics, gaugeCollector } from './engine-metrics.js';
 import { openDatabase } from './open-database.js';
@@ -116,10 +117,11 @@ async function startNotifications(db: Database, { engine: { hub }, logger, lifec
   logger.info('no --direct-database-url to listen on: work of other processes is found by looking, within 5 s');
 }
 
-function startLoops({ config, engine: { maintenance, cronFirer, hub }, logger, lifecycle }: Parts): void {
+function startLoops({ config, engine: { maintenance, cronFirer, hub, series }, logger, lifecycle }: Parts): void {
   const loops: Loop[] = [
     createJanitor(maintenance, logger),
     createRetention(maintenance, config.retentionHours, logger),
+    createSeriesWriter(series, logger),
     ...(config.mode === 'api' ? [] : [createCronScheduler(cronFirer, hub, logger)]),
   ];
   for (const loop of loops) {

@@ -1,4 +1,4 @@
-import type { JobStatus, QueueDepth, Stats, WorkflowStatus } from '@millrace/contract';
+import type { Counts, JobStatus, QueueDepth, Series, Stats, WorkflowStatus } from '@millrace/contract';
 import type {
   CronFiringRecord,
   CronRecord,
@@ -139,6 +139,20 @@ export interface SystemApi {
   stats(tenant: string): Stats;
 }
 
+export interface SeriesQuery {
+  readonly queue: string | null;
+  readonly task: string | null;
+  /** Null: an hour before `to`. */
+  readonly from: Instant | null;
+  /** Null: now. */
+  readonly to: Instant | null;
+}
+
+export interface InsightApi {
+  counts(tenant: string, queue: string | null): Promise<Omit<Counts, 'warnings'>>;
+  series(tenant: string, query: SeriesQuery): Promise<Omit<Series, 'warnings'>>;
+}
+
 export interface Engine {
   readonly jobs: JobsApi;
   readonly worker: WorkerApi;
@@ -146,4 +160,5 @@ export interface Engine {
   readonly workflows: WorkflowsApi;
   readonly crons: CronsApi;
   readonly system: SystemApi;
+  readonly insight: InsightApi;
 }

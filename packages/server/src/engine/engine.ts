@@ -12,6 +12,9 @@ import { LongPolls } from './leases/long-poll.js';
 import { Counters, type EngineMetrics } from './shared/counters.js';
 import { Maintenance } from './jobs/maintenance.js';
 import { Reads } from './jobs/reads.js';
+import { Counts } from './insight/counts.js';
+import { Series } from './insight/series.js';
+import { SeriesRecorder } from './shared/series-recorder.js';
 import { Settler } from './outcomes/settle.js';
 import { StepSettler } from './workflows/step-settler.js';
 import { Tenants } from './shared/tenants.js';
@@ -45,6 +48,7 @@ export interface EngineParts {
   readonly maintenance: Maintenance;
   readonly cronFirer: CronFirer;
   readonly reads: Reads;
+  readonly series: Series;
   readonly polls: LongPolls;
   readonly watcher: Watcher;
 }
@@ -61,6 +65,8 @@ export function createEngine({
   const hub = new Hub();
   const counters = new Counters(metrics);
   const reads = new Reads(db);
+  const series = new Series(db, new SeriesRecorder());
+  const counts = new Counts(db);
   const tenants = new Tenants(db);
   const definitions = new Definitions();
   const enqueuer = new Enqueuer(db, hub, counters, tenants);
@@ -89,6 +95,10 @@ export function createEngine({
     deadLetters: new DeadLetters(db, hub, counters),
     workflows: new Workflows({ db, hub, counters, tenants, definitions, stepSettler, defaultQueue }),
     crons: new Crons(db, hub, counters, tenants),
+    insight: {
+      counts: (tenant, queue) => counts.of(tenant, queue),
+      series: (tenant, query) => series.plot(tenant, query),
+    },
     system: { ready, tasks: () => tasks, stats: (tenant) => counters.of(tenant) },
   };
   return {
@@ -101,6 +111,7 @@ export function createEngine({
     maintenance: new Maintenance(db, settler, counters),
     cronFirer: new CronFirer(db, hub, counters),
     reads,
+    series,
     polls,
     watcher,
   };

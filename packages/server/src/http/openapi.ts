@@ -18,6 +18,7 @@ const DOCS_CSP =
 /** Schemas that have a name; routes refer to them. */
 const NAMED = [
   contract.ErrorBody,
+  contract.Count,
   contract.JobConfig,
   contract.Job,
   contract.CreateJob,
@@ -79,6 +80,8 @@ const NAMED = [
   contract.QueueDepth,
   contract.Queues,
   contract.WhoAmI,
+  contract.Counts,
+  contract.Series,
 ];
 
 /** Must be called before the routes are registered, because it collects them as they are added. */

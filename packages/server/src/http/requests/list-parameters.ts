@@ -12,7 +12,7 @@ import { invalidField } from '../../domain/errors.js';
 import { parseQueryInstant } from '../../domain/instant.js';
 import type { CronSpec } from '../../domain/records.js';
 import { isStorableText } from '../../domain/text.js';
-import type { CronListQuery, JobListQuery, ListQuery, WorkflowListQuery } from '../../engine/api.js';
+import type { CronListQuery, JobListQuery, ListQuery, SeriesQuery, WorkflowListQuery } from '../../engine/api.js';
 
 /**
  * Query strings are text. Each parameter is read by a rule in this file: numbers out of range are clamped, any other
@@ -58,6 +58,17 @@ export function previewTimetable(query: Query): Pick<CronSpec, 'expr' | 'timezon
 
 export const nextRunsCount = (query: Query): number =>
   wholeNumber(query, 'count', NEXT_RUNS_LIMITS.default, NEXT_RUNS_LIMITS.minimum, NEXT_RUNS_LIMITS.maximum);
+
+/** The queue that counts are asked for; null for all. */
+export const countsQuery = (query: Query): string | null => textOf(query, 'queue');
+
+export function seriesQuery(query: Query): SeriesQuery {
+  const from = instant(query, 'from');
+  const to = instant(query, 'to');
+  if (from !== null && to !== null && Date.parse(from) >= Date.parse(to))
+    throw invalidField('from', 'must be before to');
+  return { queue: textOf(query, 'queue'), task: textOf(query, 'task'), from, to };
+}
 
 function textOf(query: Query, name: string): string | null {
   const value = query[name];

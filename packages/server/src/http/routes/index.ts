@@ -7,6 +7,7 @@ import { cronRoutes } from './crons.js';
 import { deadLetterRoutes } from './dead-letters.js';
 import { eventRoutes } from './events.js';
 import { jobRoutes } from './jobs.js';
+import { overviewRoutes } from './overview.js';
 import { probeRoutes, systemRoutes } from './system.js';
 import { workerRoutes } from './worker.js';
 import { workflowRoutes } from './workflows.js';
@@ -23,6 +24,7 @@ const TENANT_ROUTES: readonly Register[] = [
   workflowRoutes,
   cronRoutes,
   deadLetterRoutes,
+  overviewRoutes,
 ];
 const WORKER_ROUTES: readonly Register[] = [workerRoutes];
 
