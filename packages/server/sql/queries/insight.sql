@@ -9,7 +9,9 @@ WITH given AS MATERIALIZED (
   SELECT DISTINCT tenant, queue, task FROM unnest($1::text[], $2::text[], $3::text[]) AS given (tenant, queue, task)
 ), known AS MATERIALIZED (
   SELECT g.tenant, g.queue, g.task
-  FROM given g JOIN millrace.series_names n ON n.tenant = g.tenant AND n.queue = g.queue AND n.task = g.task
+  FROM given g, LATERAL (
+    SELECT FROM millrace.series_names n WHERE n.tenant = g.tenant AND n.queue = g.queue AND n.task = g.task OFFSET 0
+  ) AS n
 ), fresh AS (
   SELECT g.tenant, g.queue, g.task, row_number() OVER (PARTITION BY g.tenant ORDER BY g.queue, g.task) AS n,
          (SELECT count(*) FROM millrace.series_names n WHERE n.tenant = g.tenant) AS taken

@@ -65,9 +65,10 @@ export function createEngine({
   random = Math.random,
 }: EngineOptions): EngineParts {
   const hub = new Hub();
-  const counters = new Counters(metrics);
+  const recorder = new SeriesRecorder();
+  const counters = new Counters(metrics, recorder);
   const reads = new Reads(db);
-  const series = new Series(db, new SeriesRecorder());
+  const series = new Series(db, recorder);
   const counts = new Counts(db);
   const tenants = new Tenants(db);
   const definitions = new Definitions();

@@ -4,7 +4,7 @@ import { int4Array, textArray } from '../../store/arrays.js';
 import type { Database } from '../../store/database.js';
 import { loadStatements } from '../../store/sql.js';
 import type { SeriesQuery } from '../api.js';
-import { newTally, type SeriesRecorder, type Tally } from '../shared/series-recorder.js';
+import { newTally, type Origin, type SeriesRecorder, type Tally } from '../shared/series-recorder.js';
 
 /** What happened over time: written from what processes note in memory, read as columns of a plot. */
 const sql = loadStatements('insight.sql', [
@@ -112,7 +112,7 @@ export class Series {
     );
   }
 
-  #name(tallies: readonly Tally[]): Promise<Pick<Tally, 'tenant' | 'queue' | 'task'>[]> {
+  #name(tallies: readonly Tally[]): Promise<Origin[]> {
     return this.db.transaction(async (execute) => {
       await execute(sql.lock_series_names);
       return execute(sql.name_series, [
@@ -125,8 +125,7 @@ export class Series {
   }
 }
 
-const keyOf = ({ tenant, queue, task }: Pick<Tally, 'tenant' | 'queue' | 'task'>): string =>
-  `${tenant}\0${queue}\0${task}`;
+const keyOf = ({ tenant, queue, task }: Origin): string => `${tenant}\0${queue}\0${task}`;
 
 const isOther = ({ queue, task }: Tally): boolean => queue === SERIES_OTHER && task === SERIES_OTHER;
 

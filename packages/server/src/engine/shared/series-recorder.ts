@@ -1,14 +1,18 @@
 import { SERIES_OTHER } from '@millrace/contract';
 import { bucketOf, BUCKETS } from '../../domain/latency-buckets.js';
 
+/** Where a job belongs. */
+export interface Origin {
+  readonly tenant: string;
+  readonly queue: string;
+  readonly task: string;
+}
+
 /**
  * What this process did since it last wrote, by tenant, queue and task. In memory, bounded: tasks that find no room any
  * more are added up under "other", and tenants that find none are left out.
  */
-export interface Tally {
-  readonly tenant: string;
-  readonly queue: string;
-  readonly task: string;
+export interface Tally extends Origin {
   created: number;
   completed: number;
   failed: number;
@@ -30,9 +34,9 @@ export class SeriesRecorder {
   #others = 0;
   #last: Tally | null = null;
 
-  created(tenant: string, queue: string, task: string, n: number): void {
+  created({ tenant, queue, task }: Origin): void {
     const tally = this.#tally(tenant, queue, task);
-    if (tally) tally.created += n;
+    if (tally) tally.created++;
   }
 
   waited(tenant: string, queue: string, task: string, seconds: number): void {
@@ -43,7 +47,7 @@ export class SeriesRecorder {
   /** One attempt that ended: for good, or to be tried again. */
   ended(
     outcome: 'completed' | 'failed' | 'retried' | 'cancelled',
-    { tenant, queue, task }: Pick<Tally, 'tenant' | 'queue' | 'task'>,
+    { tenant, queue, task }: Origin,
     runSecs: number,
   ): void {
     const tally = this.#tally(tenant, queue, task);
@@ -52,7 +56,7 @@ export class SeriesRecorder {
     tally.runs[bucketOf(runSecs)]!++;
   }
 
-  cancelledWaiting(tenant: string, queue: string, task: string): void {
+  cancelledWaiting({ tenant, queue, task }: Origin): void {
     const tally = this.#tally(tenant, queue, task);
     if (tally) tally.cancelled++;
   }
