@@ -10,6 +10,7 @@ import { createCronScheduler } from './loops/cron-scheduler.js';
 import { HeldLeases } from './loops/held-leases.js';
 import { createJanitor } from './loops/janitor.js';
 import type { Loop } from './loops/loop.js';
+import { createRegistration } from './loops/registration.js';
 import { createRetention } from './loops/retention.js';
 import { POOL_LEASE_SECS, WorkerPool } from './loops/worker-pool.js';
 import { engineMetrics, gaugeCollector } from './engine-metrics.js';
@@ -53,16 +54,19 @@ async function start(config: Config, options: ServerOptions, lifecycle: Lifecycl
   const db = await openDatabase(config, logger, lifecycle);
 
   const handlers: Handlers = { ...builtinHandlers(config.builtinTasks), ...options.handlers };
+  const tasks = Object.keys(handlers).sort();
   const metrics: Metrics = new Metrics({ collect: () => collectGauges(metrics) });
   lifecycle.onStop(() => metrics.close());
   const engine = createEngine({
     db,
     metrics: engineMetrics(metrics),
-    tasks: Object.keys(handlers).sort(),
+    tasks,
+    asksOthersForTasks: config.mode === 'api',
     defaultQueue: config.defaultQueue,
     maxPayloadBytes: config.maxPayloadBytes,
     ready: () => isReady(db, lifecycle),
   });
+  lifecycle.onStop(() => engine.presence.stop());
   const pool = config.mode === 'api' ? null : createPool(config, engine, handlers, logger);
   const collectGauges = gaugeCollector(db, engine, pool);
 
@@ -71,7 +75,7 @@ async function start(config: Config, options: ServerOptions, lifecycle: Lifecycl
   const probes: Probes = { health: () => ({ version: VERSION }), ready: () => isReady(db, lifecycle) };
   const metricsServer = await startMetricsServer(metrics, probes, { host: config.host, port: config.metricsPort });
   lifecycle.onStop(() => metricsServer.stop());
-  startLoops(parts);
+  startLoops(parts, tasks);
   pool?.start();
   if (pool) lifecycle.onDrain((graceMs) => pool.stop(graceMs));
   const apiUrl = config.mode === 'worker' ? null : await startApi(parts);
@@ -114,11 +118,14 @@ async function startNotifications(db: Database, { engine: { hub }, logger, lifec
   logger.info('no --direct-database-url to listen on: work of other processes is found by looking, within 5 s');
 }
 
-function startLoops({ config, engine: { maintenance, cronFirer, hub }, logger, lifecycle }: Parts): void {
+function startLoops({ config, engine, logger, lifecycle }: Parts, tasks: readonly string[]): void {
+  const { maintenance, cronFirer, hub, processes } = engine;
   const loops: Loop[] = [
     createJanitor(maintenance, logger),
     createRetention(maintenance, config.retentionHours, logger),
-    ...(config.mode === 'api' ? [] : [createCronScheduler(cronFirer, hub, logger)]),
+    ...(config.mode === 'api'
+      ? []
+      : [createCronScheduler(cronFirer, hub, logger), createRegistration(processes, tasks, logger)]),
   ];
   for (const loop of loops) {
     loop.start();
@@ -148,6 +155,7 @@ async function startApi({ config, engine, metrics, logger, lifecycle }: Parts): 
     logger,
     metrics,
     version: VERSION,
+    retentionHours: config.retentionHours,
     isShuttingDown: () => lifecycle.stopping,
   });
   lifecycle.onDrain(async (graceMs) => {

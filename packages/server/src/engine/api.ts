@@ -1,4 +1,4 @@
-import type { JobStatus, QueueDepth, Stats, WorkflowStatus } from '@millrace/contract';
+import type { JobStatus, QueueDepth, Stats, TerminalJobStatus, Why, WorkflowStatus } from '@millrace/contract';
 import type {
   CronFiringRecord,
   CronRecord,
@@ -10,6 +10,7 @@ import type {
   JsonText,
   LeasedJob,
   WorkflowRecord,
+  WorkflowSnapshot,
   WorkflowSpec,
   WorkflowStepRecord,
 } from '../domain/records.js';
@@ -62,6 +63,19 @@ export interface LeaseRequest {
   readonly waitSecs: number;
 }
 
+export interface WaitQuery {
+  readonly ids: readonly string[];
+  readonly until: 'all' | 'any';
+  readonly waitSecs: number;
+}
+
+/** Each list in the order of the question. */
+export interface WaitResult {
+  readonly ended: readonly { readonly id: string; readonly status: TerminalJobStatus }[];
+  readonly pending: readonly string[];
+  readonly missing: readonly string[];
+}
+
 /**
  * Every method either does what it says, durably, before it resolves, or throws a MillraceError. A malformed id is
  * simply unknown (`not_found`); another tenant's id is `forbidden`.
@@ -74,6 +88,12 @@ export interface JobsApi {
   cancel(tenant: string, id: string): Promise<void>;
   /** Resolves once the first state is known; then yields it and every later transition, ending after a terminal one. */
   watch(tenant: string, id: string, signal: AbortSignal): Promise<AsyncIterable<JobRecord>>;
+  /** The job when it has ended, or as it is after that long, or when the signal fires. */
+  wait(tenant: string, id: string, waitSecs: number, signal: AbortSignal): Promise<JobRecord>;
+  /** The same for many; an id of another tenant's is refused. */
+  waitForMany(tenant: string, query: WaitQuery, signal: AbortSignal): Promise<WaitResult>;
+  /** What the job waits for. */
+  why(tenant: string, id: string): Promise<Why>;
   queues(tenant: string): Promise<readonly QueueDepth[]>;
 }
 
@@ -98,6 +118,8 @@ export interface WorkflowsApi {
   cancel(tenant: string, id: string): Promise<void>;
   /** In order of definition. */
   steps(tenant: string, id: string): Promise<readonly WorkflowStepRecord[]>;
+  /** Resolves once the first state is known; yields it and every later one that lasts, ending after a final one. */
+  watch(tenant: string, id: string, signal: AbortSignal): Promise<AsyncIterable<WorkflowSnapshot>>;
   /** Mermaid text. */
   diagram(tenant: string, id: string): Promise<string>;
 }
@@ -135,7 +157,10 @@ export interface CronsApi {
 export interface SystemApi {
   /** True if the database answers and its schema is the one that this build expects. */
   ready(): Promise<boolean>;
-  tasks(): readonly string[];
+  /** Names of the tasks that this process runs, or in mode `api` also those that others run; sorted. */
+  tasks(): Promise<readonly string[]>;
+  /** The database's clock. */
+  now(): Promise<Instant>;
   stats(tenant: string): Stats;
 }
 

@@ -50,6 +50,8 @@ export interface AppDeps {
   readonly logger: Logger;
   readonly metrics: Metrics;
   readonly version: string;
+  /** How long finished jobs are kept; null or absent: for ever. */
+  readonly retentionHours?: number | null;
   /** How long a client may take nothing of its answer before it is cut off. */
   readonly unreadMs?: number;
   /** Once true: not ready, leases come back empty, connections close after their answer. */
@@ -95,6 +97,8 @@ export function createApp(deps: AppDeps): FastifyInstance {
   deps.metrics.watchUnread(() => answers.heldBytes);
   const context: HttpContext = {
     ...deps,
+    dev: deps.auth.dev,
+    retentionHours: deps.retentionHours ?? null,
     unreadMs: deps.unreadMs ?? UNREAD_MS,
     isShuttingDown,
     openCalls: new OpenCalls(),

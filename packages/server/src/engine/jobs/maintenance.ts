@@ -16,8 +16,11 @@ const sql = loadStatements('maintenance.sql', [
   'forget_claim_marks',
 ]);
 const leaseSql = loadStatements('lease.sql', ['expired']);
+const presenceSql = loadStatements('presence.sql', ['forget_presence']);
 
 const SWEEP_BATCH = 1_000;
+/** Queues of which is remembered when somebody last asked for their jobs. */
+const MAX_QUEUES_KEPT = 10_000;
 
 interface ExpiredLease {
   readonly tenant: string;
@@ -66,11 +69,12 @@ export class Maintenance {
     return reclaimed;
   }
 
-  /** What streams and bundles leave behind. */
+  /** What streams, bundles, processes and workers leave behind. */
   async forgetTraces(): Promise<void> {
     await this.db.run(sql.forget_streams);
     await this.db.run(sql.forget_bundles);
     await this.db.run(sql.forget_claim_marks);
+    await this.db.run(presenceSql.forget_presence, [MAX_QUEUES_KEPT]);
   }
 
   /** A pass that removes what ended before the window, a step at a time. */

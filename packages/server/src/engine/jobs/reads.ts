@@ -3,13 +3,14 @@ import { forbidden, notFound } from '../../domain/errors.js';
 import { bucketOfId, isUuid } from '../../domain/ids.js';
 import type { Database, Execute } from '../../store/database.js';
 import { countJobs, jobsOf, listJobs } from '../../store/list-statements.js';
-import type { JobRow } from '../../store/rows.js';
+import { toInstantOrNull, type JobRow } from '../../store/rows.js';
 import { loadStatements } from '../../store/sql.js';
 import { ID_CURSOR, idsOf } from '../shared/cursor.js';
 import { completeJobs } from '../shared/job-records.js';
 import { readPage } from '../shared/page.js';
+import { latestLease, type QueuePresence } from '../shared/queue-presence.js';
 import type { QueueDepth } from '@millrace/contract';
-import type { JobRecord } from '../../domain/records.js';
+import type { Instant, JobRecord } from '../../domain/records.js';
 import type { JobListQuery, Page } from '../api.js';
 
 const sql = loadStatements('reads.sql', [
@@ -28,6 +29,8 @@ export interface Owner {
   readonly status: JobStatus;
 }
 
+type DepthRow = QueueDepth & { readonly now: string };
+
 export interface FleetDepth {
   readonly queue: string;
   readonly status: string;
@@ -36,7 +39,10 @@ export interface FleetDepth {
 }
 
 export class Reads {
-  constructor(private readonly db: Database) {}
+  constructor(
+    private readonly db: Database,
+    private readonly presence: QueuePresence,
+  ) {}
 
   async job(tenant: string, id: string): Promise<JobRecord> {
     if (!isUuid(id)) throw notFound('job');
@@ -68,7 +74,8 @@ export class Reads {
   }
 
   async queues(tenant: string): Promise<readonly QueueDepth[]> {
-    return this.db.count<QueueDepth>({ tenant, statement: sql.queue_depths, values: [tenant] });
+    const rows = await this.db.count<DepthRow>({ tenant, statement: sql.queue_depths, values: [tenant] });
+    return rows.map((row) => toDepth(row, latestLease(this.presence.ageSecs(row.queue), row)));
   }
 
   async fleetDepths(): Promise<readonly FleetDepth[]> {
@@ -80,3 +87,9 @@ export class Reads {
     return row?.n ?? 0;
   }
 }
+
+const toDepth = ({ now: _, ...depth }: DepthRow, lastLeaseAt: Instant | null): QueueDepth => ({
+  ...depth,
+  paused_at: toInstantOrNull(depth.paused_at),
+  last_lease_at: lastLeaseAt,
+});

@@ -23,8 +23,8 @@ export function systemRoutes(app: FastifyInstance, { engine }: HttpContext): voi
     sendJson(reply, 200, JSON.stringify(engine.system.stats(request.tenant))),
   );
 
-  app.get('/tasks', { schema: tasksSchema }, (_request, reply) =>
-    sendJson(reply, 200, JSON.stringify({ tasks: engine.system.tasks() })),
+  app.get('/tasks', { schema: tasksSchema }, async (_request, reply) =>
+    sendJson(reply, 200, JSON.stringify({ tasks: await engine.system.tasks() })),
   );
 
   app.get('/queues', { schema: queuesSchema }, async (request, reply) =>
