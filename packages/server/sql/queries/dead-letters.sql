@@ -3,9 +3,10 @@ SELECT id, tenant, job_id, queue, task, reason, error, created_at, replayed_at, 
 FROM millrace.dead_letters WHERE id = $1;
 
 -- name: replay
--- Marks the entry as replayed and creates the new job in one statement: of any number of callers, one gets the row, and
--- the others wait for it and then find replayed_at set. If the original job is gone, nothing happens. The new job of a
--- step belongs to no workflow: a context that is stored apart is copied into its payload, as composePayload does it.
+-- Marks the entry as replayed and creates the new job in one statement: of any number of concurrent callers, one gets
+-- the row, and the others wait for it and then find replayed_at set. If the original job is gone, nothing happens. The
+-- replay of a step belongs to no workflow: a context that is stored apart is copied into its payload, as in
+-- composePayload.
 WITH clock AS MATERIALIZED (
   SELECT now() AS now, (millrace.id_prefix(now()) || $2)::uuid AS id
 ), original AS MATERIALIZED (

@@ -1,10 +1,10 @@
 -- name: watch
--- From the commit of this row on, every statement that begins writes down what it does to the job.
+-- Once this row is committed, every statement that begins afterwards records what it does to the job.
 INSERT INTO millrace.watches (job_id, stream, expires_at) VALUES ($1, $2, now() + $3 * interval '1 second');
 
 -- name: watched_job
--- A job and the last transition of it that was written down, as of one instant: what comes after the number comes after
--- the state.
+-- A job and the number of its last recorded transition, in one snapshot: transitions with a higher number happened
+-- after the state returned here.
 SELECT rec.tenant, rec.id, rec.queue, rec.task, rec.payload, rec.config, rec.metadata, rec.idempotency_key,
        rec.workflow_id, rec.step, rec.context, rec.status, rec.created_at, rec.scheduled_at, rec.started_at,
        rec.completed_at, rec.retry_count, rec.delivery_count, rec.error, rec.result,
@@ -12,8 +12,8 @@ SELECT rec.tenant, rec.id, rec.queue, rec.task, rec.payload, rec.config, rec.met
 FROM millrace.job_records rec WHERE rec.tenant = $1 AND rec.id = $2;
 
 -- name: transitions_since
--- News of the watched jobs of this process, each with its whole job. The cursor is kept per job, not overall: the
--- transitions of one job commit in order, those of different jobs need not.
+-- New transitions of the jobs that this process watches, each with its whole job. The cursor is kept per job, not
+-- overall: the transitions of one job commit in order, but those of different jobs need not.
 SELECT t.seq::float8 AS seq, j.tenant, j.id, j.queue, j.task, j.payload, j.config, j.metadata, j.idempotency_key,
        j.workflow_id, j.step, j.created_at,
        t.status, coalesce(t.scheduled_at, j.run_at, j.created_at) AS scheduled_at, t.started_at,
@@ -25,7 +25,7 @@ LATERAL (SELECT * FROM millrace.jobs j WHERE j.tenant = watched.tenant AND j.id 
 ORDER BY t.seq;
 
 -- name: states_of
--- Where the watched jobs stand, to find out whether anything was missed.
+-- The current states of the watched jobs, to find out whether a transition was missed.
 SELECT rec.id, rec.status, rec.delivery_count
 FROM unnest($1::text[], $2::uuid[]) AS watched (tenant, id), LATERAL (
   SELECT r.id, r.status, r.delivery_count FROM millrace.job_records r

@@ -4,7 +4,7 @@ SELECT tenant, id, queue, task, payload, config, metadata, idempotency_key, work
 FROM millrace.job_records WHERE tenant = $1 AND id = $2;
 
 -- name: owner_of_job
--- Whose job this is, by the id alone: what tells 403 from 404, and what a settlement that found no lease looks up.
+-- Finds a job's owner by the id alone: to tell 403 from 404, and for a settlement that found no lease.
 SELECT rec.tenant, rec.status
 FROM millrace.tenants t,
 LATERAL (SELECT r.tenant, r.status FROM millrace.job_records r WHERE r.tenant = t.tenant AND r.id = $1 OFFSET 0) AS rec
@@ -36,7 +36,7 @@ LEFT JOIN millrace.queues q ON q.queue = depth.queue
 ORDER BY depth.queue;
 
 -- name: fleet_depths
--- For the gauges: every tenant together.
+-- For the gauges: all tenants together.
 SELECT queue, status, sum(n)::int AS n, max(oldest_age)::float8 AS oldest_age
 FROM (
   SELECT r.queue,

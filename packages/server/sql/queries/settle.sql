@@ -1,9 +1,9 @@
 -- name: settle
--- The one way out of `running`, for any number of jobs: completed, failed, retrying, cancelled, or released (back to
--- where it came from). The end of a step is left alone unless $9 says that its workflow is locked. A row is acted on
--- only if its lease still stands under the given token (null: whatever the token, for a cancellation) and, where the
--- caller says so, only if its deadline has passed. Of several that name one lease, one acts. The answer says by number
--- which were acted on; what is not in it was not touched.
+-- The only way out of `running`, for any number of jobs: completed, failed, retrying, cancelled, or back to where the
+-- job came from (released, or undelivered, which does not count the delivery). A step is not ended unless $9 says that
+-- its workflow is locked. A settlement acts only if the lease still exists under the given token (null: under any
+-- token, for a cancellation) and, if the caller asks for that, only if its deadline has passed. If several settlements
+-- name the same lease, one of them acts. The answer lists the numbers of those that acted; the others changed nothing.
 WITH given AS MATERIALIZED (
   SELECT *
   FROM unnest($1::uuid[], $2::uuid[], $3::text[], $4::json[], $5::text[], $6::millrace.dead_reason[], $7::float8[],
@@ -65,9 +65,9 @@ SELECT held.n::int, held.id, held.token, held.tenant, held.outcome, held.reason,
 FROM held LEFT JOIN again ON again.id = held.id;
 
 -- name: settle_completed
--- The same for the case that makes up nearly all settlements, with nothing to decide: a completion of a job outside any
--- workflow. The answer is one row per tenant, with arrays in JSON: the numbers of what was acted on, and how long each
--- had run.
+-- The same for nearly all settlements, where there is nothing to decide: the completion of a job outside any workflow.
+-- The answer is one row per tenant, with arrays in JSON: the numbers of the completions that acted, and how long each
+-- job had run.
 WITH held AS (
   DELETE FROM millrace.leases l
   USING unnest($1::uuid[], $2::uuid[], $3::json[]) WITH ORDINALITY AS given (id, token, result, n)
@@ -92,10 +92,10 @@ SELECT tenant, json_agg(n)::text AS numbers, json_agg(extract(epoch FROM now() -
 FROM held GROUP BY tenant;
 
 -- name: settle_bundled
--- Completions of jobs that are in bundles. $1 to $4: which bundles, which of their members (a mask) and whether none
--- will be left. $5 to $7: the members, by the number of their bundle and their position in it. The bits that came with
--- the lock on the row say which were still in it; the answer says which those were. The others may have leases of their
--- own by now. $8: bundles that should be empty, and go if they are. $9 to $11: as in move_marks.
+-- Completes jobs that are in bundles. $1 to $4: which bundles, which of their members (a mask) and whether none will be
+-- left. $5 to $7: the members, by the number of their bundle and their position in it. The bits read under the row's
+-- lock say which members were still in the bundle, and the answer returns those bits. The other jobs may have leases of
+-- their own by now. $8: bundles that should be empty, and are deleted if they are. $9 to $11: as in move_marks.
 WITH asked AS MATERIALIZED (
   SELECT token, tenant, mask::varbit AS mask, last, n::int AS n
   FROM unnest($1::uuid[], $2::text[], $3::text[], $4::bool[]) WITH ORDINALITY AS asked (token, tenant, mask, last, n)
@@ -151,8 +151,8 @@ SELECT n, taken::text, extract(epoch FROM now() - started_at)::float8 AS run_sec
        (SELECT count(*) FROM seen)::int AS watched FROM bundle;
 
 -- name: cancel_waiting
--- Cancels jobs that stand in `ready`. Running ones are cancelled by `settle`. Rows of `ready` are never updated, so the
--- place where one was seen is where it is, or it is gone.
+-- Cancels jobs in `ready`; `settle` cancels running ones. Rows of `ready` are never updated, so a row is still at the
+-- ctid where it was seen, or it is gone.
 WITH gone AS (
   DELETE FROM millrace.ready r
   WHERE r.ctid = ANY (ARRAY(

@@ -39,16 +39,16 @@ export interface WorkflowListQuery extends ListQuery {
 export interface Page<T> {
   readonly items: readonly T[];
   /**
-   * Null: `items` is the whole page. Otherwise the items that follow, which are large: read from the database part by
-   * part, as they are asked for.
+   * Null: `items` is the whole page. Otherwise: the large items that follow, read from the database part by part as the
+   * caller asks for them.
    */
   readonly rest: AsyncIterable<PagePart<T>> | null;
-  /** Unless a part of the rest says otherwise. */
+  /** The parts of `rest` may replace it. */
   readonly nextCursor: string | null;
   readonly total: number | null;
 }
 
-/** About as much of a page is read at once, and about as much a page by cursor holds. */
+/** About how much of a page is read at once, and about how much a page by cursor holds. */
 export const MAX_PAGE_BYTES = 16 * 1024 * 1024;
 
 export interface PagePart<T> {
@@ -125,7 +125,7 @@ export interface WorkflowsApi {
 }
 
 export interface CronListQuery extends ListQuery {
-  /** In the order of what fires next, soonest first, instead of creation. */
+  /** Ordered by next firing, soonest first, instead of by creation. */
   readonly byNextRun: boolean;
 }
 
@@ -148,9 +148,9 @@ export interface CronsApi {
   firings(tenant: string, id: string, query: ListQuery): Promise<Page<CronFiringRecord>>;
   /** Occurrences from now on; for a paused schedule, those it would have if it were resumed. */
   nextRuns(tenant: string, id: string, count: number): Promise<readonly Instant[]>;
-  /** Enqueues its job now, beside the timetable. Resolves to the id of the job. */
+  /** Enqueues its job now, in addition to the timetable. Resolves to the id of the job. */
   trigger(tenant: string, id: string): Promise<string>;
-  /** The occurrences of a timetable from now on, whoever asks. */
+  /** The occurrences of a timetable from now on, the same for every tenant. */
   preview(timetable: Pick<CronSpec, 'expr' | 'timezone'>, count: number): Promise<readonly Instant[]>;
 }
 

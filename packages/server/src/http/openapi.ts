@@ -10,14 +10,12 @@ import { validatorOptions } from './requests/validation.js';
 /** The version of the API, not of the server: it changes when the shapes do. */
 const API_VERSION = '1.0.0';
 
-/**
- * Every asset comes from this server. Swagger UI writes inline styles and draws from data URLs; no script is inline.
- */
+/** Every asset comes from this server. Swagger UI uses inline styles and data URLs, but no inline scripts. */
 const DOCS_CSP =
   "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self' data:; " +
   "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/** Shapes with a name of their own; routes refer to them. */
+/** Schemas that have a name; routes refer to them. */
 const NAMED = [
   contract.ErrorBody,
   contract.JobConfig,
@@ -83,7 +81,7 @@ const NAMED = [
   contract.WhoAmI,
 ];
 
-/** Must be called before the routes are registered: it watches them come. */
+/** Must be called before the routes are registered, because it collects them as they are added. */
 export function registerOpenApi(app: FastifyInstance): void {
   for (const schema of NAMED) app.addSchema(schema);
   void app.register(swagger, {
@@ -100,7 +98,7 @@ export function registerOpenApi(app: FastifyInstance): void {
         { name: 'worker', description: 'Lease jobs, keep them alive, report how they ended.' },
         { name: 'workflows', description: 'Graphs of steps that run in order and share a context.' },
         { name: 'cron', description: 'Recurring timetables that enqueue jobs.' },
-        { name: 'dead letters', description: 'Jobs that were given up, and their second chance.' },
+        { name: 'dead letters', description: 'Jobs that failed for good, and how to run them again.' },
         { name: 'system', description: 'Probes, counters and depths.' },
       ],
       components: {
@@ -133,7 +131,7 @@ export function registerDocs(app: FastifyInstance): void {
       deepLinking: true,
       docExpansion: 'list',
       displayRequestDuration: true,
-      // The page would otherwise ask a service on the internet what it thinks of the document.
+      // Otherwise the page would ask a service on the internet to validate the document.
       validatorUrl: null,
     },
     theme: { title: 'Millrace API' },
@@ -144,7 +142,7 @@ export function registerDocs(app: FastifyInstance): void {
   );
 }
 
-/** The API description without a server: the routes are registered, and none is ever called. */
+/** The API description without a server: the routes are registered but never called. */
 export async function openApiDocument(): Promise<object> {
   const app = fastify({ ajv: validatorOptions });
   const refuse = (): never => {
@@ -156,14 +154,14 @@ export async function openApiDocument(): Promise<object> {
   return app.swagger();
 }
 
-/** What routes tell under `docs` takes the place that the framework would have acted upon. */
+/** Moves what a route says under `docs` to where the framework would have acted on it. */
 function withDocs(schema: FastifySchema): FastifySchema {
   if (schema?.docs === undefined) return schema;
   const { docs, ...rest } = schema;
   return { ...rest, ...docs };
 }
 
-/** The plugin marks every body as required; a lease does without. */
+/** The plugin marks every body as required, but a lease needs none. */
 function optionalLeaseBody(document: object): object {
   const { paths } = document as { paths?: Record<string, { post?: { requestBody?: { required: boolean } } }> };
   const body = paths?.['/api/v1/queues/{queue}/lease']?.post?.requestBody;
@@ -171,7 +169,7 @@ function optionalLeaseBody(document: object): object {
   return document;
 }
 
-const DESCRIPTION = `A durable job queue on PostgreSQL, spoken to in JSON over HTTP.
+const DESCRIPTION = `A durable job queue on PostgreSQL, with a JSON-over-HTTP interface.
 
 Tenants create jobs; workers lease them, send heartbeats while they work, and report how they ended. Delivery is
 at-least-once, so handlers must be idempotent.

@@ -4,10 +4,10 @@ import type { HeldCompletion } from './held-leases.js';
 
 /**
  * Completions of bundled jobs on their way to the database: the path that nearly every job of a busy pool takes, so it
- * makes no promise per job. What comes in while statements are in flight goes together into the next one.
+ * creates no Promise per job. Completions that arrive while statements are in flight share the next one.
  *
- * Every completion that is added leaves by one of two doors: `stored`, or `missed` when it has to go alone (its job is
- * no longer in its bundle, or the statement was rejected because of another item).
+ * Every completion that is added ends in one of two calls: `stored`, or `missed` if it must be settled on its own (its
+ * job is no longer in its bundle, or the statement failed, perhaps because of another item).
  */
 export interface OutboxDoors {
   /** Returns the completions whose jobs are no longer in their bundles. */
@@ -30,12 +30,12 @@ export class Outbox {
 
   constructor(private readonly doors: OutboxDoors) {}
 
-  /** How many are on their way. */
+  /** How many completions are not stored yet. */
   get size(): number {
     return this.#size;
   }
 
-  /** Of their results. */
+  /** The total length of their results. */
   get characters(): number {
     return this.#characters;
   }
@@ -70,7 +70,7 @@ export class Outbox {
       const missed = await this.doors.store(completions);
       this.#leave(completions, missed);
     } catch (error) {
-      // Each finds out for itself, alone; a little later if the database is away.
+      // Each is now settled on its own and gets its own answer; a little later if the database is away.
       if (isUnavailable(error)) await pause(RETRY_MS);
       this.#leave(completions, completions);
     }

@@ -13,9 +13,9 @@ import { pause } from './pause.js';
 import type { StartGate } from './start-gate.js';
 
 /**
- * The ends of attempts on their way to the database. Completions of bundled jobs go together (see Outbox); everything
- * else goes alone: the job is separated from its bundle, then settled under its own lease. A job is among the held
- * leases, and its lease is kept alive, until its outcome is stored or given up.
+ * Writes the ends of attempts to the database. Completions of bundled jobs are stored together (see Outbox); every
+ * other outcome is stored on its own: the job is separated from its bundle, then settled under its own lease. A job
+ * stays among the held leases, which keeps its lease alive, until its outcome is stored or we give up storing it.
  */
 export interface OutcomeWriterOptions {
   readonly settler: Settler;
@@ -23,18 +23,18 @@ export interface OutcomeWriterOptions {
   readonly gate: Pick<StartGate, 'along'>;
   readonly pace: Pick<Pace, 'settlementTook'>;
   readonly logger: Logger;
-  /** For how long to try while the database is away: as long as the lease can last. */
+  /** How long to keep trying while the database is away: as long as the lease can last. */
   readonly triesMs: number;
 }
 
 const RETRY_MS = 1_000;
-/** Of results that are not stored yet, beyond which nothing more should be claimed. */
+/** When results that are not stored yet exceed this length, the pool claims nothing more. */
 const FULL_CHARACTERS = 64 * 1024 * 1024;
 
 export class OutcomeWriter {
   readonly #alone = new Set<Promise<void>>();
   readonly #outbox: Outbox;
-  /** Of the results that go alone. */
+  /** The total length of the results that are stored on their own. */
   #characters = 0;
   #hurried = false;
 
@@ -54,17 +54,17 @@ export class OutcomeWriter {
     });
   }
 
-  /** How many are on their way. */
+  /** How many outcomes are not stored yet. */
   get size(): number {
     return this.#alone.size + this.#outbox.size;
   }
 
-  /** Results on their way hold as much memory as they should. */
+  /** Results that are not stored yet take up as much memory as we allow them. */
   get isFull(): boolean {
     return this.#characters + this.#outbox.characters > FULL_CHARACTERS;
   }
 
-  /** From now on nothing is tried twice. */
+  /** From now on, failed attempts to store an outcome are not repeated. */
   hurry(): void {
     this.#hurried = true;
   }
@@ -122,7 +122,7 @@ export class OutcomeWriter {
     }
   }
 
-  /** The work is done; losing its outcome to a short outage would mean doing it twice. */
+  /** Retries while the database is away: losing the outcome to a short outage would mean doing the work twice. */
   async #persist(held: HeldJob, settle: () => Promise<boolean>): Promise<void> {
     const { heldLeases, logger, triesMs } = this.options;
     const giveUpAt = performance.now() + triesMs;

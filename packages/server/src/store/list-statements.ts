@@ -14,12 +14,12 @@ import { DEAD_LETTER_COLUMNS, JOB_COLUMNS, WORKFLOW_COLUMNS } from './rows.js';
 export type { Budget, ListWindow, Query, Sized } from './page-statements.js';
 
 /**
- * The only statements that are put together from pieces: lists, whose filters a caller chooses. Every piece is a
- * constant below; values travel as parameters.
+ * Lists are the only statements assembled from parts, because callers choose the filters. Every part is a constant
+ * below; values are passed as parameters.
  *
  * Each list walks one index in order of id, which is the order of creation, and stops at the end of the page; only the
- * rows of the page are then joined with the rest of their record (see page-statements.ts). Which index depends on the
- * filter: the status names the table to walk.
+ * rows of the page are then joined with the rest of their record (see page-statements.ts). The filter decides which
+ * index: the status determines the table to walk.
  */
 export interface ListFilter {
   readonly tenant: string;
@@ -39,12 +39,12 @@ const WALKED: Record<JobStatus, { readonly from: string; readonly where: string 
   cancelled: { from: 'millrace.done w', where: `w.status = 'cancelled'` },
 };
 const ALL = { from: 'millrace.jobs w', where: 'true' };
-/** The queue stands in `ready` and `jobs` themselves; the other tables need their job for it. */
+/** `ready` and `jobs` have a queue column; the other tables must be joined with their job to get it. */
 const WITH_JOB = ' JOIN millrace.jobs q ON q.tenant = w.tenant AND q.id = w.id';
 
 const JOB_RECORDS: RecordView = {
   ...recordView('millrace.job_records', JOB_COLUMNS, ['payload', 'metadata', 'result', 'error']),
-  // The context of a step goes with its payload, and is read once for all records that have the same.
+  // A step's context is part of its payload, and is read once for all records that share it.
   bytesElsewhere: 'context_bytes',
 };
 
@@ -67,8 +67,8 @@ export function countJobs(filter: ListFilter): Query {
 interface Walk {
   readonly from: string;
   /**
-   * The tables in it whose id is that of the job: where a page begins is said of each, since the planner may walk any
-   * of them.
+   * The tables in `from` whose id is the job's: the bounds of a page apply to each of them, since the planner may walk
+   * any of them.
    */
   readonly byId?: readonly string[];
   readonly conditions: readonly string[];
@@ -92,7 +92,7 @@ interface Cursor {
   readonly ascending: boolean;
 }
 
-/** The part that all lists in order of id share: the tenant, the time range, where the last page ended. */
+/** The conditions that all lists in order of id share: the tenant, the time range, and where the last page ended. */
 function inOrderOfId(
   { from, byId = ['w'], conditions, values }: Walk,
   { createdAfter, createdBefore }: Pick<ListFilter, 'createdAfter' | 'createdBefore'>,
@@ -176,10 +176,10 @@ function walkedCrons(filter: CronFilter, cursor: Cursor | null): { walk: string;
   return inOrderOfId({ from: 'millrace.crons w', conditions: [], values: [filter.tenant] }, filter, cursor);
 }
 
-/** The expression of crons_by_due, and its predicate below: without them the planner does not choose that index. */
+/** The expression of the index crons_by_due; its predicate is below. The planner chooses the index only with both. */
 const DUE = `CASE WHEN w.enabled THEN w.next_run_at ELSE 'infinity'::timestamptz END`;
 
-/** In the order of what fires next, which has one direction only. */
+/** In the order in which schedules fire next; this list has only one direction. */
 export function listCronsByDue(filter: CronFilter, window: ListWindow<CronDue>): Query {
   const { walk, values } = walkedCrons(filter, null);
   const { after } = window;
@@ -196,10 +196,10 @@ export interface FiringFilter extends CronFilter {
   readonly cronId: string;
 }
 
-/** A page ends with the number of a firing. */
+/** The cursor is the number of a firing. */
 export type FiringWindow = ListWindow<number>;
 
-/** A schedule remembers a thousand firings at most: they are simply sorted. */
+/** A schedule keeps at most a thousand firings, so they are simply sorted. */
 export function listFirings(filter: FiringFilter, window: FiringWindow): Query {
   const { where, values } = firingsWhere(filter);
   const order = window.ascending ? 'ASC' : 'DESC';

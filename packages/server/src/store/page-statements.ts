@@ -2,27 +2,27 @@ import { uuidArray } from './arrays.js';
 import type { Statement } from './sql.js';
 
 /**
- * How a page of large records is read without being held in memory at once.
+ * How a page of large records is read without holding all of it in memory at once.
  *
- * `pageOf` walks to the end of the page and reads along what is small: the bodies of its first records, up to
- * SMALL_PAGE_BYTES as they are stored. Almost every page is complete with that. The other records of the page come
- * without their bodies, and `recordsOf` reads those, some megabytes at a time.
+ * `pageOf` walks to the end of the page and includes the bodies of its first records, up to SMALL_PAGE_BYTES of stored
+ * size. That completes almost every page. The other records of the page come without their bodies, and `recordsOf`
+ * reads those, a few megabytes at a time.
  *
- * How long a text is as it is sent can only be told by unpacking it, and how long it is as it is stored says little:
- * PostgreSQL's compression makes up to 90 bytes of one. So the first statement looks at what is stored, which costs
- * nothing, under a bound that holds about MAX_PAGE_BYTES even so; the second measures the texts one by one and stops
- * at its budget.
+ * PostgreSQL must decompress a text to know its real length, and the stored length says little about it: one stored
+ * byte can expand to as many as 90. So the first statement looks at the stored size, which costs nothing, under a bound
+ * that keeps even such a page to about MAX_PAGE_BYTES; the second measures the texts one by one and stops at its
+ * budget.
  */
 export interface RecordView {
   readonly name: string;
   readonly columns: readonly string[];
   /** Columns that may be large. */
   readonly bodies: readonly string[];
-  /** A column that says how many bytes belong to the record and are read elsewhere. */
+  /** A column with the number of bytes that belong to the record but are read separately. */
   readonly bytesElsewhere?: string;
 }
 
-/** A view whose columns are all but its bodies. */
+/** Builds a view whose `columns` are all columns except the bodies. */
 export const recordView = (name: string, columns: readonly string[], bodies: readonly string[]): RecordView => ({
   name,
   columns: columns.filter((column) => !bodies.includes(column)),
@@ -30,7 +30,7 @@ export const recordView = (name: string, columns: readonly string[], bodies: rea
 });
 
 export interface Query {
-  /** Whose rows they are, and whose turn it takes to read them. */
+  /** The owner of the rows, whose turn the read takes. */
   readonly tenant: string;
   readonly statement: Statement;
   readonly values: readonly unknown[];
@@ -39,7 +39,7 @@ export interface Query {
 /** Where a page begins and how far it goes. */
 export interface ListWindow<At = string> {
   readonly ascending: boolean;
-  /** Where the last page ended: its last id, where nothing else is said. */
+  /** Where the last page ended: by default, its last id. */
   readonly after: At | null;
   readonly limit: number;
   readonly offset: number;
@@ -48,18 +48,18 @@ export interface ListWindow<At = string> {
 /** How much is read at once. */
 export interface Budget {
   readonly maxBytes: number;
-  /** However large the first record is. */
+  /** Read the first record however large it is. */
   readonly atLeastOne: boolean;
 }
 
-/** Whether the bodies of a record came along. */
+/** Says whether a record includes its bodies. */
 export interface Sized {
   readonly whole: boolean;
 }
 
 const SMALL_PAGE_BYTES = 128 * 1024;
 
-/** What finds the records of a page, in order of id or, if there is a rank, by rank and then id. */
+/** Finds the records of a page, in order of id or, if there is a rank, of rank and then id. */
 export interface PageWalk {
   readonly walk: string;
   readonly values: unknown[];
@@ -67,7 +67,7 @@ export interface PageWalk {
   readonly rank?: string;
 }
 
-/** Records of a view; each says whether it is `whole`. */
+/** One page of a view's records; each says whether it is `whole`. */
 export function pageOf(
   view: RecordView,
   statement: string,
@@ -101,7 +101,7 @@ export function pageOf(
   return { tenant, statement: { name: statement, text }, values };
 }
 
-/** The records with these ids, in this order, as many as fit. */
+/** The records with these ids, in this order, as many as fit into the budget. */
 export function recordsOf(
   view: RecordView,
   statement: string,

@@ -8,7 +8,7 @@ import {
 import { composePayload } from '../domain/context.js';
 import type { DeadLetterRecord, Instant, JobRecord, JsonText } from '../domain/records.js';
 
-/** Rows as PostgreSQL gives them ⇄ records as the engine shows them. */
+/** Rows as PostgreSQL returns them ⇄ records as the engine exposes them. */
 export interface JobRow {
   readonly tenant: string;
   readonly id: string;
@@ -29,7 +29,7 @@ export interface JobRow {
   readonly delivery_count: number;
   readonly error: string | null;
   readonly result: JsonText | null;
-  /** The version of its workflow's context that goes with the payload. Null: the payload is complete. */
+  /** The version of its workflow's context that belongs to the payload. Null if the payload is complete. */
   readonly context: number | null;
 }
 
@@ -62,9 +62,9 @@ export interface WorkflowRow {
 }
 
 /**
- * The columns of a row by name. Statements never select `*`: a table that gains a column would change what a prepared
- * statement returns, and PostgreSQL refuses to run one whose columns have changed. A field that is missing here does
- * not compile.
+ * The columns of a row, by name. Statements never select `*`: a new column in the table would change what a prepared
+ * statement returns, and PostgreSQL refuses to run a statement whose columns have changed. Omitting a field here is a
+ * compile error.
  */
 export const columnsOf = <R>(columns: Readonly<Record<keyof R, true>>): readonly string[] => Object.keys(columns);
 

@@ -15,6 +15,7 @@ import { createClient, type Client } from '../support/client.js';
 
 export const KEY_A = 'key-of-tenant-a';
 export const KEY_B = 'key-of-tenant-b';
+export const READ_KEY_A = 'read-key-of-a';
 export const WORKER_TOKEN = 'token-of-the-workers';
 export const JWT_SECRET = 'a-secret-for-hs256-tokens';
 export const JOB_ID = '019bd0e5-7c58-7a5f-9c0e-2f9f6a0f8f10';
@@ -96,6 +97,9 @@ export function fakeEngine(overrides: Overrides = {}): FakeEngine {
       list: async (_tenant: string, _query: ListQuery) => ({ items: [], rest: null, nextCursor: null, total: null }),
       cancel: async () => undefined,
       watch: async () => states(jobRecord({ status: 'completed' })),
+      wait: async () => jobRecord(),
+      waitForMany: async () => ({ ended: [], pending: [], missing: [] }),
+      why: async () => ({ reason: 'running', message: 'It runs.' }),
       queues: async () => [],
       ...overrides.jobs,
     },
@@ -114,7 +118,8 @@ export function fakeEngine(overrides: Overrides = {}): FakeEngine {
     },
     system: {
       ready: async () => true,
-      tasks: () => ['echo', 'fail', 'log', 'sleep'],
+      tasks: async () => ['echo', 'fail', 'log', 'sleep'],
+      now: async () => '2026-01-31T09:00:00.123456Z',
       stats: () => NO_STATS,
       ...overrides.system,
     },
@@ -173,6 +178,7 @@ export async function startApp({ engine: overrides, ...options }: TestAppOptions
         [KEY_A, 'tenant-a'],
         [KEY_B, 'tenant-b'],
       ]),
+      readKeys: new Map([[READ_KEY_A, 'tenant-a']]),
       jwtSecret: JWT_SECRET,
       workerToken: WORKER_TOKEN,
     },

@@ -21,7 +21,7 @@ const sql = loadStatements('reads.sql', [
   'count_dead_letters',
 ]);
 
-/** What is read for nobody in particular takes its turn like a tenant's; no tenant has an empty name. */
+/** Reads that are not for a tenant take turns with those of tenants under this name; no tenant has an empty name. */
 const FLEET = '';
 
 export interface Owner {
@@ -52,7 +52,7 @@ export class Reads {
     throw (await this.owner(id)) ? forbidden('this job belongs to another tenant') : notFound('job');
   }
 
-  /** Whose job it is and how it stands, by the id alone. */
+  /** Whose job it is and its status, by id alone. */
   async owner(id: string): Promise<Owner | null> {
     const [row] = await this.db.run<Owner>(sql.owner_of_job, [id, bucketOfId(id)]);
     return row ?? null;

@@ -13,14 +13,14 @@ import type { Reads } from './reads.js';
 import type { JobRecord } from '../../domain/records.js';
 
 /**
- * Event streams. A watched job's transitions are written to a table by the very statements that make them, so none is
- * lost, however fast they follow each other and whichever process makes them. One reader per process fetches the news
- * of all its streams, when it is told of some and every SAFETY_MS while any stream is open.
+ * Event streams. A watched job's transitions are written to a table by the same statements that make them, so none is
+ * lost, however fast they follow each other and whichever process makes them. One reader per process fetches the
+ * transitions for all its streams: whenever it is notified, and every SAFETY_MS while any stream is open.
  *
  * One gap remains: a statement that began before the watch was committed does not see it, and may commit after the
- * state was read. Its transition is not recorded. Two states of a job tell by their rank that one lies between, and the
- * later one holds what the missing one must have looked like; a last transition without a successor is found by looking
- * at the state itself.
+ * state was read. Its transition is not recorded. The ranks of two states show that one between them is missing, and
+ * the later one tells what the missing one must have looked like; a last transition without a successor is found by
+ * reading the state itself.
  */
 const sql = loadStatements('events.sql', ['watch', 'watched_job', 'transitions_since', 'states_of', 'unwatch']);
 
@@ -133,7 +133,7 @@ export class Watcher {
     this.#timer = this.#streams.size === 0 ? null : setTimeout(() => this.#read(), SAFETY_MS);
   }
 
-  /** One reading at a time; whoever asks meanwhile gets another one afterwards. */
+  /** One reading at a time; a request that arrives meanwhile causes another one afterwards. */
   #read(): void {
     if (this.#streams.size === 0) return;
     this.#again = true;
@@ -149,7 +149,7 @@ export class Watcher {
       try {
         await this.#readOnce([...this.#streams]);
       } catch {
-        // The database is away. The safety timer brings us back.
+        // The database is unavailable. The safety timer tries again.
         return;
       }
     }
@@ -157,7 +157,7 @@ export class Watcher {
 
   async #readOnce(streams: readonly Stream[]): Promise<void> {
     const keys = [textArray(streams.map((s) => s.tenant)), uuidArray(streams.map((s) => s.jobId))];
-    // States first: whatever they show is covered by the transitions read after them, or was never written down.
+    // States first: whatever they show is covered by the transitions read after them, or was never recorded.
     const states = await this.db.run<{ id: string; status: JobStatus; delivery_count: number }>(sql.states_of, keys);
     const seen = int8Array(streams.map((s) => s.seen));
     const rows = await this.db.run<JobRow & { seq: number }>(sql.transitions_since, [...keys, seen]);
@@ -176,7 +176,8 @@ export class Watcher {
   }
 
   /**
-   * The job is ahead of every recorded transition, so one was missed; or it was recorded just now, and is read first.
+   * The job is ahead of every transition we have read: either one was never recorded, or it was recorded just now and
+   * has to be read first.
    */
   async #catchUp(streams: readonly Stream[]): Promise<void> {
     for (const stream of streams) {
@@ -203,8 +204,8 @@ function end(stream: Stream): void {
 }
 
 /**
- * A state that must lie between two others: a job that waited, and waits again or has ended after one more delivery,
- * ran in between; one that ran, and runs again or was cancelled with one more retry behind it, waited in between.
+ * The state that must lie between two others. A job that waited, and after one more delivery waits again or has ended,
+ * ran in between. A job that ran, and runs again or was cancelled after one more retry, waited in between.
  */
 function missedBetween(last: Position, next: JobRecord): JobRecord | null {
   const shared = { ...next, result: null, completed_at: null };

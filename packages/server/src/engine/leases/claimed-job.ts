@@ -4,7 +4,7 @@ import { createdAtOf, createdMsOf } from '../../domain/ids.js';
 import { toInstant } from '../../store/rows.js';
 import type { Instant, JobRecord, JsonText } from '../../domain/records.js';
 
-/** What most jobs have none of, as the answer of a claim names it. */
+/** Fields that most jobs do not have, named as in the answer to a claim. */
 export interface OptionalFields {
   /** The job's number in the answer, from 1. */
   readonly n: number;
@@ -12,7 +12,7 @@ export interface OptionalFields {
   readonly metadata: JsonText | null;
   readonly retry_count: number;
   readonly delivery_count: number;
-  /** Null: as it was created. */
+  /** Null: the same as created_at. */
   readonly scheduled_at: string | null;
   readonly error: string | null;
   readonly idempotency_key: string | null;
@@ -37,7 +37,7 @@ const NO_OPTIONAL_FIELDS: OptionalFields = {
 };
 
 /**
- * A job as a claim brings it. Thousands pass through here every second, and few are ever asked for more than their
+ * A job as a claim returns it. Thousands pass through here per second, and few are ever asked for more than their
  * payload.
  */
 export class ClaimedJob implements JobRecord {
@@ -54,7 +54,7 @@ export class ClaimedJob implements JobRecord {
     private readonly ownPayload: JsonText,
     readonly started_at: Instant,
     private readonly optional: OptionalFields = NO_OPTIONAL_FIELDS,
-    /** Shared with the other steps of this claim that receive the same. */
+    /** Shared with the other steps of this claim that receive the same context. */
     private readonly context: JsonText | null = null,
   ) {}
 

@@ -4,25 +4,25 @@ import { loadStatements, type Statement } from '../../store/sql.js';
 import type { Bundle, HeldJob } from './bundle.js';
 import { leaseKeyColumns, type LeaseKey } from './lease-key.js';
 
-/** Heartbeats, and questions whether leases still stand, for any number of them at once. */
+/** Extends leases, and checks whether they are still held, any number of them at once. */
 const sql = loadStatements('lease.sql', ['extend', 'standing', 'extend_bundles', 'standing_bundles']);
 
-/** Whether a lease that was asked after still stands. */
+/** Whether a lease that was asked about is still held. */
 export type Stands = (lease: LeaseKey) => boolean;
 
-/** Whether a member of a bundle that was asked after is still in it. */
+/** Whether a member of a bundle that was asked about is still in it. */
 export type IsBundled = (member: HeldJob) => boolean;
 
 export class LeaseKeeper {
   constructor(private readonly db: Database) {}
 
-  /** Sets new deadlines from now. */
+  /** Sets new deadlines, measured from now. */
   extend(leases: readonly LeaseKey[], secs: number | readonly number[]): Promise<Stands> {
     const deadlines = typeof secs === 'number' ? leases.map(() => secs) : secs;
     return this.#leases(sql.extend, [...leaseKeyColumns(leases), int4Array(deadlines)]);
   }
 
-  /** With nothing written. */
+  /** Checks without writing anything. */
   standing(leases: readonly LeaseKey[]): Promise<Stands> {
     return this.#leases(sql.standing, leaseKeyColumns(leases));
   }

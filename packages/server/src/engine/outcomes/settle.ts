@@ -15,17 +15,18 @@ import { endsJob, plainSettlement, runSettle, type Settlement } from './settleme
 import type { JobRecord, JsonText, LeasedJob } from '../../domain/records.js';
 
 /**
- * Finishing: the one way out of `running`, single or batched, whoever ran the job.
+ * Settling: the only way out of `running`, single or batched, for the pool and for remote workers alike.
  *
- * Invariant: a settlement acts only on the lease it names, by id and token, in the statement that acts. Acted on or not
- * is the whole answer; why not is for the caller to look up, since by then the world may have moved on again.
+ * Invariant: a settlement acts only on the lease it names, by id and token, and the statement that acts checks that.
+ * The answer only says whether it acted; if not, the caller looks up why, since by then the state may have changed
+ * again.
  */
 const sql = loadStatements('settle.sql', ['settle_completed', 'settle_bundled']);
 const leaseSql = loadStatements('lease.sql', ['lease_facts', 'unbundle', 'move_marks']);
 
-/** What this room needs of workflows: the end of a step's job takes its workflow along, in one transaction. */
+/** What settling needs from workflows: ending a step's job also advances its workflow, in one transaction. */
 export interface StepSettling {
-  /** True if the lease stood and the job has ended. */
+  /** True if the lease was held and the job has ended. */
   settle(settlement: Settlement): Promise<boolean>;
 }
 
@@ -45,14 +46,14 @@ export interface BundleCompletions {
   readonly results: readonly JsonText[];
   /** The same members, for whoever wants to hear of them. */
   readonly jobs?: readonly JobRecord[];
-  /** Nobody will be left in it: the row can go. */
+  /** No member will be left in it: the row can be deleted. */
   readonly last: boolean;
 }
 
 /** Whether the member at a position was completed. */
 export type WasCompleted = (position: number) => boolean;
 
-/** A job that may be in a bundle. A null token: whichever. */
+/** A job that may be in a bundle. A null token matches any. */
 export interface Bundled {
   readonly tenant: string;
   readonly id: string;
@@ -66,11 +67,13 @@ export interface Failure {
   readonly retryable: boolean;
   readonly retryCount: number;
   readonly config: JobConfig;
-  /** The lease ran out: act only if its deadline has really passed. */
+  /** The lease has expired: act only if its deadline has really passed. */
   readonly expired?: boolean;
 }
 
-/** What was completed of one tenant: arrays in JSON, of which completions (from 1) and of their seconds. */
+/**
+ * The completed jobs of one tenant, as arrays in JSON: the numbers of their completions (from 1) and their run times.
+ */
 interface CompletedRow {
   readonly tenant: string;
   readonly numbers: string;
@@ -86,7 +89,7 @@ interface BundleRow {
 }
 
 const BATCH = { maxItems: 1000, inFlight: 2, maxWaiting: 100_000 };
-/** A statement costs as much as twenty completions: fewer and larger ones carry more in the same time. */
+/** A statement costs as much as twenty completions, so fewer and larger ones complete more jobs in the same time. */
 const COMPLETIONS = { ...BATCH, inFlight: 1, weigh: ({ result }: Completion): number => result.length };
 
 export class Settler {
@@ -107,16 +110,16 @@ export class Settler {
     private readonly random: () => number,
   ) {}
 
-  /** True if the lease stood and the job is now completed. */
+  /** True if the lease was held and the job is now completed. */
   complete({ id, token, result }: Completion): Promise<boolean> {
     if (isStepId(id)) return this.steps.settle({ ...plainSettlement(id, token, 'completed'), result });
     return this.#completions.submit({ id, token, result });
   }
 
   /**
-   * Completes members of bundles, in one statement: the caller sees to it that there are not too many.
-   * Says for each bundle which members it completed; the others are no longer in it.
-   * `emptied`: tokens of bundles whose rows go if nobody is left in them. Moves marks in passing.
+   * Completes members of bundles, in one statement: the caller makes sure that there are not too many. Returns for each
+   * bundle which members it completed; the others are no longer in it. `emptied`: tokens of bundles whose rows are
+   * deleted if no member is left in them. The same statement moves claim marks.
    */
   async completeBundled(
     bundles: readonly BundleCompletions[],
@@ -130,23 +133,23 @@ export class Settler {
     return bundles.map((bundle, index) => this.#countCompleted(bundle, byNumber.get(index + 1)));
   }
 
-  /** From the answer on, the pool may start as far as the marks say. */
+  /** Once this resolves, the pool may start jobs as far as the marks say. */
   async moveMarks(moves: readonly MarkMove[]): Promise<void> {
     await this.db.run(leaseSql.move_marks, markColumns(moves));
   }
 
-  /** Moves a job to a lease of its own, if it is in a bundle: the way to every end but completion. */
+  /** Moves a job to its own lease, if it is in a bundle: required for every outcome but completion. */
   unbundle(job: Bundled): Promise<boolean> {
     return this.#unbundlings.submit(job);
   }
 
-  /** The end of a step's job takes its workflow along; everything else ends alone. */
+  /** Ending a step's job also advances its workflow; every other settlement concerns only the job. */
   settle(settlement: Settlement): Promise<boolean> {
     if (isStepId(settlement.id) && endsJob(settlement)) return this.steps.settle(settlement);
     return this.#others.submit(settlement);
   }
 
-  /** Through the failure policy: a retry while budget remains, otherwise the dead letters. */
+  /** Applies the failure policy: a retry while budget remains, otherwise a dead letter. */
   fail(failure: Failure): Promise<boolean> {
     const verdict = judgeFailure(failure, failure.config, this.random());
     const { id, token, error, expired = false } = failure;
@@ -160,12 +163,12 @@ export class Settler {
     });
   }
 
-  /** Back to where it was claimed from, with no budget consumed. */
+  /** Puts a job back to where it was claimed from, without consuming its retry budget. */
   giveBack({ job, leaseToken }: LeasedJob, outcome: 'released' | 'undelivered'): Promise<boolean> {
     return this.settle(plainSettlement(job.id, leaseToken, outcome));
   }
 
-  /** What the failure policy needs, for a caller that knows only the lease. Null: the lease does not stand. */
+  /** What the failure policy needs, for a caller that knows only the lease. Null: the lease is not held. */
   leaseFacts(id: string, token: string): Promise<LeaseFacts | null> {
     return this.#facts.submit({ id, token });
   }

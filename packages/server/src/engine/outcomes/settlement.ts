@@ -4,14 +4,14 @@ import type { Execute } from '../../store/database.js';
 import { loadStatements } from '../../store/sql.js';
 import type { JsonText } from '../../domain/records.js';
 
-/** The settling statement and its neighbours, as functions over whichever connection or transaction they are given. */
+/** The statements that settle and cancel jobs, as functions that run on the given connection or transaction. */
 const sql = loadStatements('settle.sql', ['settle', 'cancel_waiting']);
 
 export interface Settlement {
   readonly id: string;
-  /** null: whatever the token. */
+  /** null matches any token. */
   readonly token: string | null;
-  /** `released`: given back unstarted. `undelivered`: the same, and its delivery never counted. */
+  /** `released`: given back unstarted. `undelivered`: the same, and the delivery does not count. */
   readonly outcome: 'completed' | 'failed' | 'retrying' | 'cancelled' | 'released' | 'undelivered';
   readonly result: JsonText | null;
   readonly error: string | null;
@@ -70,7 +70,7 @@ export function runSettle(
   ]);
 }
 
-/** Those of the waiting jobs that were still waiting. */
+/** Cancels waiting jobs, and returns those that were still waiting. */
 export async function cancelWaiting(
   execute: Execute,
   tenant: string,

@@ -28,7 +28,7 @@ export function decodeNumberCursor(cursor: string): number {
   return number;
 }
 
-/** For schedules in the order of what fires next: the instant, or null for those that do not, and then the id. */
+/** For schedules ordered by next firing: the instant, or null for those that have none, and then the id. */
 export interface DuePlace {
   readonly at: string | null;
   readonly id: string;

@@ -2,11 +2,11 @@ import type { Database } from '../../store/database.js';
 import type { Budget, ListWindow, Query, Sized } from '../../store/list-statements.js';
 import { MAX_PAGE_BYTES, type ListQuery, type Page, type PagePart } from '../api.js';
 
-/** A list that can be read page by page. `At` is the place where a page ended. */
+/** A list that can be read page by page. `At` is the position where a page ended. */
 export interface Listing<Row, At, Item> {
   list(window: ListWindow<At>): Query;
   count(): Query;
-  /** For rows that may be large: as many of these as fit. */
+  /** For rows that may be large: reads as many of these as fit the budget. */
   rowsOf?(rows: readonly Row[], budget: Budget): Query;
   toItems(rows: readonly Row[]): readonly Item[] | Promise<readonly Item[]>;
   decodeCursor(cursor: string): At;
@@ -14,9 +14,10 @@ export interface Listing<Row, At, Item> {
 }
 
 /**
- * One row more than asked for tells whether there is another page. Rows that are too large to be read along are left
- * for the caller to read, part by part. A page by cursor ends where it grows too large, since its caller follows the
- * cursor wherever it leads; one by offset is complete, since its caller counts on the limit it asked for.
+ * Reading one row more than asked for shows whether there is another page. Rows that are too large to be read with the
+ * others are left for the caller to read, part by part. A page by cursor ends when it grows too large, since its caller
+ * follows the cursor from wherever it ended; a page by offset is complete, since its caller relies on the limit it
+ * asked for.
  */
 export async function readPage<Row extends object, At, Item>(
   db: Database,
@@ -50,7 +51,7 @@ interface Begun<Row> {
   readonly nextCursor: string | null;
 }
 
-/** All of them, some megabytes at a time. */
+/** Reads all large rows, some megabytes at a time. */
 async function* readParts<Row extends object, At, Item>(
   db: Database,
   listing: Listing<Row, At, Item>,
@@ -64,7 +65,7 @@ async function* readParts<Row extends object, At, Item>(
   }
 }
 
-/** What still fits beside those that were read along. */
+/** Reads the large rows that still fit on the page with those already read. */
 async function* readOnePart<Row extends object, At, Item>(
   db: Database,
   listing: Listing<Row, At, Item>,
@@ -86,7 +87,9 @@ function readLarge<Row extends object, At, Item>(
   return db.read<Row>(listing.rowsOf!(rows, budget));
 }
 
-/** How many rows there are up to this one. Without one, all of them were removed in the meantime. */
+/**
+ * How many rows there are up to and including the last one read. Undefined: all of them have been removed meanwhile.
+ */
 function countUpTo<Row extends object, At, Item>(
   listing: Listing<Row, At, Item>,
   rows: readonly Row[],

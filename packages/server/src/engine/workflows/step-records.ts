@@ -34,7 +34,7 @@ export function stepRecords(definition: Definition, state: string, jobs: string 
   });
 }
 
-/** An enqueued step is what its job is: running includes the wait between two attempts. */
+/** An enqueued step has the status of its job; running includes the wait between two attempts. */
 function stepStatus(letter: StepLetter, jobStatus: JobStatus | null): StepStatus {
   switch (letter) {
     case STEP.blocked:

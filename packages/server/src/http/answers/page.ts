@@ -9,14 +9,14 @@ import { holdUntilTaken } from './unread.js';
 
 /** How the items of a page are shown. */
 export interface PageFormat<T> {
-  /** Where they stand in the answer. */
+  /** The name of the field that holds them in the answer. */
   readonly key: string;
   readonly itemJson: (item: T) => string;
 }
 
 /**
- * Answers with a page. Its large items are read from the database as the client takes them, so that one page never
- * stands in memory as a whole; what does is counted in the room for answers before it is read.
+ * Answers with a page. Its large items are read from the database as the client takes them, so that a page is never in
+ * memory as a whole; the part that is in memory gets its room (access/answer-room.ts) before it is read.
  */
 export async function sendPage<T>(
   request: FastifyRequest,
@@ -28,11 +28,11 @@ export async function sendPage<T>(
 ): Promise<FastifyReply> {
   if (page.rest === null) return sendJson(reply, 200, pageJson(format.key, page, applied, format.itemJson));
   reply.code(200).header('content-type', JSON_TYPE);
-  // The answer to a HEAD has no body to be read for.
+  // The answer to a HEAD has no body, so there is nothing to read.
   if (request.method === 'HEAD') return reply.send();
   const hold = await context.answers.waitToHold(request.tenant, MAX_PAGE_BYTES);
   holdUntilTaken(reply.raw, hold, context);
-  // One piece at a time: the next is made when this one was taken.
+  // One piece at a time: the next is produced when this one has been taken.
   return reply.send(Readable.from(pageTexts(page, applied, format, hold), { highWaterMark: 1 }));
 }
 

@@ -6,13 +6,14 @@ import type {
   JobRecord,
   LeasedJob,
   WorkflowRecord,
+  WorkflowSnapshot,
 } from '../../domain/records.js';
 import type { Page } from '../../engine/api.js';
 
 /**
- * Records to JSON text, by assembly. Payload, result and metadata are JSON already and pass through untouched: they
- * are the bulk of every answer, and parsing them to write them again would be most of the cost of a request, and
- * would lose what JavaScript's numbers cannot hold.
+ * Assembles the JSON text of records. Payload, result and metadata are already JSON and pass through untouched: they
+ * are the bulk of every answer. Parsing them and writing them again would be most of the cost of a request, and would
+ * lose digits that JavaScript's numbers cannot hold.
  */
 
 const DEFAULT_CONFIG_TEXT = configText(DEFAULT_JOB_CONFIG);
@@ -46,7 +47,7 @@ export function jobJson(job: JobRecord): string {
 
 /**
  * The same on one line, as an event stream needs it. In JSON text a raw line break can only be white space between
- * tokens (inside strings it is escaped), so a blank may stand in its place.
+ * tokens (inside strings it is escaped), so a space can replace it.
  */
 export const jobJsonLine = (job: JobRecord): string => jobJson(job).replace(/[\r\n]+/g, ' ');
 
@@ -71,7 +72,7 @@ export function deadLetterJson(letter: DeadLetterRecord): string {
   });
 }
 
-/** Steps, context and metadata are JSON already. */
+/** Steps, context and metadata are already JSON. */
 export function workflowJson(workflow: WorkflowRecord): string {
   return (
     `{"id":"${workflow.id}","name":${text(workflow.name)},"status":"${workflow.status}","steps":${workflow.steps}` +
@@ -80,6 +81,10 @@ export function workflowJson(workflow: WorkflowRecord): string {
     `,"tenant_id":${text(workflow.tenant_id)}}`
   );
 }
+
+/** On one line, as an event stream needs it; see jobJsonLine. */
+export const workflowEventLine = ({ workflow, steps }: WorkflowSnapshot): string =>
+  `{"workflow":${workflowJson(workflow)},"steps":${JSON.stringify(steps)}}`.replace(/[\r\n]+/g, ' ');
 
 export function cronJson(cron: CronRecord): string {
   return (
@@ -97,7 +102,7 @@ export interface AppliedWindow {
   readonly offset: number;
 }
 
-/** A page whose items stand under `key`. */
+/** A page with its items under `key`. */
 export const pageJson = <T>(
   key: string,
   page: Pick<Page<T>, 'items' | 'nextCursor' | 'total'>,

@@ -6,6 +6,7 @@ import {
   NEXT_RUNS_LIMITS,
   ORDERS,
   PAGE_LIMITS,
+  WAIT_LIMITS,
   WORKFLOW_STATUSES,
 } from '@millrace/contract';
 import { invalidField } from '../../domain/errors.js';
@@ -15,8 +16,8 @@ import { isStorableText } from '../../domain/text.js';
 import type { CronListQuery, JobListQuery, ListQuery, WorkflowListQuery } from '../../engine/api.js';
 
 /**
- * Query strings are text. Each parameter is read by a rule that is written down here: numbers out of range are
- * clamped, everything else that does not fit is refused, and parameters nobody asked for are ignored.
+ * Query strings are text. Each parameter is read by a rule in this file: numbers out of range are clamped, any other
+ * invalid value is refused, and unknown parameters are ignored.
  */
 export type Query = Readonly<Record<string, unknown>>;
 
@@ -48,7 +49,7 @@ export function cronListQuery(query: Query): CronListQuery {
   return { ...listQuery(byNextRun ? { ...query, order_by: 'created_at ASC' } : query), byNextRun };
 }
 
-/** The timetable that a preview is asked for. */
+/** The timetable to preview. */
 export function previewTimetable(query: Query): Pick<CronSpec, 'expr' | 'timezone'> {
   const expr = textOf(query, 'expr');
   if (expr === null) throw invalidField('expr', 'is required');
@@ -59,6 +60,9 @@ export function previewTimetable(query: Query): Pick<CronSpec, 'expr' | 'timezon
 export const nextRunsCount = (query: Query): number =>
   wholeNumber(query, 'count', NEXT_RUNS_LIMITS.default, NEXT_RUNS_LIMITS.minimum, NEXT_RUNS_LIMITS.maximum);
 
+export const waitSecs = (query: Query): number =>
+  wholeNumber(query, 'wait_secs', WAIT_LIMITS.default, WAIT_LIMITS.minimum, WAIT_LIMITS.maximum);
+
 function textOf(query: Query, name: string): string | null {
   const value = query[name];
   if (value === undefined) return null;
@@ -67,7 +71,7 @@ function textOf(query: Query, name: string): string | null {
   return value;
 }
 
-/** Digits beyond any number still clamp: what matters is on which side of the range they lie. */
+/** Numbers too large to represent are clamped as well: it only matters on which side of the range they are. */
 function wholeNumber(query: Query, name: string, absent: number, minimum: number, maximum: number): number {
   const text = textOf(query, name);
   if (text === null) return absent;

@@ -35,7 +35,7 @@ export function deadLetterRoutes(app: FastifyInstance, context: HttpContext): vo
   });
 }
 
-/** What cannot be the id of any entry is simply not found. */
+/** Text that cannot be an id is simply not found. */
 function deadLetterId(text: string): string {
   if (!CANONICAL_INTEGER.test(text) || BigInt(text) > MAX_INT64) throw notFound('dead letter');
   return text;

@@ -1,7 +1,7 @@
 import { ErrorBody, ref } from '@millrace/contract';
 import type { TSchema } from 'typebox';
 
-/** Building blocks of what routes tell about themselves in the API description. */
+/** Building blocks for the routes' part of the API description. */
 
 const MEANING = {
   400: 'The request is not valid; `details` says where.',
@@ -16,14 +16,12 @@ const MEANING = {
 
 type ErrorStatus = keyof typeof MEANING;
 
-/** Answers that are not a success, all of one shape. */
+/** Error answers, which all have the same shape. */
 export function errors(...statuses: ErrorStatus[]): Record<number, object> {
   return Object.fromEntries(statuses.map((status) => [status, described(ref(ErrorBody), MEANING[status])]));
 }
 
-/**
- * What every route can answer but the reads: where no body is asked for, one that comes nevertheless has to be sound.
- */
+/** The errors of every route except reads: even a route that takes no body refuses an invalid one. */
 export const bodyErrors = (...statuses: ErrorStatus[]): Record<number, object> =>
   errors(400, 401, ...statuses, 413, 415, 503);
 
@@ -40,7 +38,7 @@ export const TENANT = [{ tenantToken: [] }];
 export const WORKER = [{ workerToken: [] }];
 export const PUBLIC: [] = [];
 
-/** A route that ends work which is under way, and is shed last for that. */
+/** A route that ends work in progress, and is therefore shed last. */
 export const vital = <Schema extends object>(schema: Schema): { schema: Schema; config: { load: 'vital' } } => ({
   schema,
   config: { load: 'vital' },

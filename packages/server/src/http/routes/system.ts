@@ -5,7 +5,7 @@ import type { HttpContext } from '../context.js';
 import { sendJson } from '../answers/reply.js';
 import { described, errors, PUBLIC, TENANT } from './route-docs.js';
 
-/** For whoever watches the process: no credential, and /health never asks the database. */
+/** For monitoring: no credential is needed, and /health never queries the database. */
 export function probeRoutes(app: FastifyInstance, { engine, version, isShuttingDown }: HttpContext): void {
   app.get('/health', { schema: healthSchema }, (_request, reply) =>
     sendJson(reply, 200, JSON.stringify({ status: 'healthy', timestamp: new Date().toISOString(), version })),
@@ -34,7 +34,7 @@ export function systemRoutes(app: FastifyInstance, { engine }: HttpContext): voi
 
 const healthSchema = {
   operationId: 'getHealth',
-  summary: 'Whether the process lives',
+  summary: 'Whether the process is alive',
   description: 'Answers as long as the process does. It never asks the database.',
   tags: ['system'],
   security: PUBLIC,

@@ -66,7 +66,7 @@ export function workerRoutes(app: FastifyInstance, context: HttpContext): void {
   });
 }
 
-/** A wait that is cut short, by the client's leaving or by shutdown, found nothing. */
+/** A wait that is cut short, because the client left or the server is shutting down, has found nothing. */
 async function waitForJobs(
   { engine }: HttpContext,
   lease: EngineLeaseRequest,
