@@ -6,7 +6,9 @@ import { builtinHandlers } from './handlers/builtin.js';
 import type { Handlers } from './handlers/types.js';
 import { createApp } from './http/app.js';
 import { Lifecycle } from './lifecycle.js';
+import { createAttemptLog } from './loops/attempt-log.js';
 import { createCronScheduler } from './loops/cron-scheduler.js';
+import { FinishedLines } from './loops/finished-lines.js';
 import { HeldLeases } from './loops/held-leases.js';
 import { createJanitor } from './loops/janitor.js';
 import type { Loop } from './loops/loop.js';
@@ -28,6 +30,8 @@ export interface ServerOptions {
   readonly logger: Logger;
   /** In-process handlers beside the built-in ones. A handler named like a built-in one replaces it. */
   readonly handlers?: Handlers;
+  /** Given: gets one line per job that this process has seen end, for a developer at a terminal. */
+  readonly printFinished?: (line: string) => void;
 }
 
 export interface RunningServer {
@@ -69,6 +73,11 @@ async function start(config: Config, options: ServerOptions, lifecycle: Lifecycl
     ready: () => isReady(db, lifecycle),
   });
   lifecycle.onStop(() => engine.presence.stop());
+  createAttemptLog(logger, engine.hub);
+  if (options.printFinished) {
+    const lines = new FinishedLines(engine.hub, engine.reads, options.printFinished);
+    lifecycle.onStop(() => lines.stop());
+  }
   const pool = config.mode === 'api' ? null : createPool(config, engine, handlers, logger);
   const collectGauges = gaugeCollector(db, engine, pool);
 

@@ -10,6 +10,12 @@ FROM millrace.tenants t,
 LATERAL (SELECT r.tenant, r.status FROM millrace.job_records r WHERE r.tenant = t.tenant AND r.id = $1 OFFSET 0) AS rec
 WHERE t.bucket = $2;
 
+-- name: names_of_jobs
+SELECT j.id, j.task, j.queue
+FROM unnest($1::text[], $2::uuid[]) AS asked (tenant, id),
+LATERAL (SELECT j.id, j.task, j.queue FROM millrace.jobs j WHERE j.tenant = asked.tenant AND j.id = asked.id OFFSET 0)
+  AS j;
+
 -- name: queue_depths
 SELECT depth.queue, depth.pending, depth.scheduled, depth.running, depth.oldest_pending_age_secs, depth.retrying,
        q.paused_at, q.last_lease_at, now() AS now

@@ -1,4 +1,3 @@
-import type { FastifyRequest } from 'fastify';
 import type { TSchema } from 'typebox';
 import type { Principal } from './access/principal.js';
 

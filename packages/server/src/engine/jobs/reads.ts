@@ -1,6 +1,7 @@
 import type { JobStatus } from '@millrace/contract';
 import { forbidden, notFound } from '../../domain/errors.js';
 import { bucketOfId, isUuid } from '../../domain/ids.js';
+import { textArray, uuidArray } from '../../store/arrays.js';
 import type { Database, Execute } from '../../store/database.js';
 import { countJobs, jobsOf, listJobs } from '../../store/list-statements.js';
 import { toInstantOrNull, type JobRow } from '../../store/rows.js';
@@ -16,6 +17,7 @@ import type { JobListQuery, Page } from '../api.js';
 const sql = loadStatements('reads.sql', [
   'job_of_tenant',
   'owner_of_job',
+  'names_of_jobs',
   'queue_depths',
   'fleet_depths',
   'count_dead_letters',
@@ -23,6 +25,11 @@ const sql = loadStatements('reads.sql', [
 
 /** Reads that are not for a tenant take turns with those of tenants under this name; no tenant has an empty name. */
 const FLEET = '';
+
+export interface JobNames {
+  readonly task: string;
+  readonly queue: string;
+}
 
 export interface Owner {
   readonly tenant: string;
@@ -76,6 +83,15 @@ export class Reads {
   async queues(tenant: string): Promise<readonly QueueDepth[]> {
     const rows = await this.db.count<DepthRow>({ tenant, statement: sql.queue_depths, values: [tenant] });
     return rows.map((row) => toDepth(row, latestLease(this.presence.ageSecs(row.queue), row)));
+  }
+
+  /** Task and queue of each of these jobs, as far as it exists. */
+  async namesOf(
+    jobs: readonly { readonly tenant: string; readonly id: string }[],
+  ): Promise<ReadonlyMap<string, JobNames>> {
+    const keys = [textArray(jobs.map(({ tenant }) => tenant)), uuidArray(jobs.map(({ id }) => id))];
+    const rows = await this.db.run<JobNames & { readonly id: string }>(sql.names_of_jobs, keys);
+    return new Map(rows.map(({ id, ...names }) => [id, names]));
   }
 
   async fleetDepths(): Promise<readonly FleetDepth[]> {

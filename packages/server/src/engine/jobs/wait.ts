@@ -210,8 +210,7 @@ export class JobWaits {
     for (const { tenant, pending } of this.#waiters) for (const id of pending) tenants.set(id, tenant);
     try {
       const rows = tenants.size === 0 ? [] : await this.#endedAmong(tenants);
-      for (const { id, status } of rows)
-        for (const waiter of this.#byJob.get(id) ?? []) hear(waiter, id, status as TerminalJobStatus);
+      for (const { id, status } of rows) for (const waiter of this.#byJob.get(id) ?? []) hear(waiter, id, status!);
     } catch {
       // The database is away. The next look comes in a second.
     }

@@ -204,7 +204,16 @@ function toJobs(queue: string, answer: ClaimAnswer): ClaimedJob[] {
   const now = toInstant(answer.now);
   return ids.map((id, n) => {
     const fields = optionalFields.get(n + 1);
-    return new ClaimedJob(id, tenants[n] ?? tenants[0]!, queue, tasks[n]!, payloads[n]!, now, fields, contextOf(fields));
+    return new ClaimedJob(
+      id,
+      tenants[n] ?? tenants[0]!,
+      queue,
+      tasks[n]!,
+      payloads[n]!,
+      now,
+      fields,
+      contextOf(fields),
+    );
   });
 }
 

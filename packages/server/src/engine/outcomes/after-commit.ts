@@ -15,7 +15,7 @@ export class AfterCommit {
     this.#steps.push((hub, counters) => {
       if (outcome === 'failed') counters.settled({ outcome, tenant, runSecs, reason: row.reason ?? 'non_retryable' });
       else if (outcome !== 'released' && outcome !== 'undelivered') counters.settled({ outcome, tenant, runSecs });
-      hub.announceSettled({ id: row.id, tenant, outcome, task: null, queue: row.queue, runSecs, reason: row.reason });
+      hub.announceSettled(settledNews(row));
       if (row.queue !== null && row.scheduled_at !== null) {
         hub.announceWork(row.queue, row.priority ?? 0, Date.parse(toInstant(row.scheduled_at)));
       }
@@ -51,6 +51,17 @@ export class AfterCommit {
   }
 }
 
+const settledNews = (row: SettledRow): SettledNews => ({
+  id: row.id,
+  tenant: row.tenant,
+  outcome: row.outcome,
+  task: row.dead_task,
+  queue: row.dead_queue,
+  runSecs: row.run_secs,
+  reason: row.reason,
+  error: row.dead_error,
+});
+
 /** Of a job that was cancelled before anybody ran it. */
 export const cancelledNews = (id: string, tenant: string): SettledNews => ({
   id,
@@ -60,4 +71,5 @@ export const cancelledNews = (id: string, tenant: string): SettledNews => ({
   queue: null,
   runSecs: null,
   reason: null,
+  error: null,
 });

@@ -238,7 +238,7 @@ export class Settler {
   }
 }
 
-const COMPLETED = { outcome: 'completed', reason: null } as const;
+const COMPLETED = { outcome: 'completed', reason: null, error: null } as const;
 
 export interface LeaseFacts {
   readonly retryCount: number;

@@ -24,6 +24,7 @@ export interface SettledNews {
   readonly runSecs: number | null;
   /** Of a failure. */
   readonly reason: DeadLetterReason | null;
+  readonly error: string | null;
 }
 
 type WorkListener = () => void;

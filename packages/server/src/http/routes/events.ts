@@ -46,8 +46,7 @@ async function stream<T>(
   }
 }
 
-const workflowEvent = (snapshot: WorkflowSnapshot): string =>
-  `event: status\ndata: ${workflowEventLine(snapshot)}\n\n`;
+const workflowEvent = (snapshot: WorkflowSnapshot): string => `event: status\ndata: ${workflowEventLine(snapshot)}\n\n`;
 
 const statusEvent = (job: JobRecord): string => `event: status\ndata: ${jobJsonLine(job)}\n\n`;
 
