@@ -55,6 +55,7 @@ export interface EngineParts {
   readonly polls: LongPolls;
   readonly watcher: Watcher;
   readonly workflowWatcher: WorkflowWatcher;
+  readonly waits: JobWaits;
   readonly presence: QueuePresence;
   readonly processes: Processes;
 }
@@ -128,6 +129,7 @@ export function createEngine({
     polls,
     watcher,
     workflowWatcher: workflows.watcher,
+    waits,
     presence,
     processes,
   };
