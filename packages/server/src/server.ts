@@ -1,12 +1,15 @@
 import type { AddressInfo } from 'node:net';
+import { hostname } from 'node:os';
+import { NAME_MAX_LENGTH } from '@millrace/contract';
 import type { Logger } from 'pino';
 import type { Config } from './config.js';
+import { cleanText } from './domain/text.js';
 import { createEngine, type EngineParts } from './engine/engine.js';
 import { builtinHandlers } from './handlers/builtin.js';
 import type { Handlers } from './handlers/types.js';
 import { createApp } from './http/app.js';
 import { Lifecycle } from './lifecycle.js';
-import { createAttemptLog } from './loops/attempt-log.js';
+import { createAttemptLog, type AttemptLog } from './loops/attempt-log.js';
 import { createCronScheduler } from './loops/cron-scheduler.js';
 import { FinishedLines } from './loops/finished-lines.js';
 import { HeldLeases } from './loops/held-leases.js';
@@ -73,12 +76,12 @@ async function start(config: Config, options: ServerOptions, lifecycle: Lifecycl
     ready: () => isReady(db, lifecycle),
   });
   lifecycle.onStop(() => engine.presence.stop());
-  createAttemptLog(logger, engine.hub);
+  const attemptLog = createAttemptLog(logger, engine.hub);
   if (options.printFinished) {
     const lines = new FinishedLines(engine.hub, engine.reads, options.printFinished);
     lifecycle.onStop(() => lines.stop());
   }
-  const pool = config.mode === 'api' ? null : createPool(config, engine, handlers, logger);
+  const pool = config.mode === 'api' ? null : createPool(config, engine, handlers, logger, attemptLog);
   const collectGauges = gaugeCollector(db, engine, pool);
 
   const parts: Parts = { config, engine, metrics, logger, lifecycle };
@@ -144,12 +147,23 @@ function startLoops({ config, engine, logger, lifecycle }: Parts, tasks: readonl
   }
 }
 
-function createPool(config: Config, engine: EngineParts, handlers: Handlers, logger: Logger): WorkerPool {
+function createPool(
+  config: Config,
+  engine: EngineParts,
+  handlers: Handlers,
+  logger: Logger,
+  attemptLog: AttemptLog,
+): WorkerPool {
   const { claimer, settler, hub, keeper } = engine;
   const heldLeases = new HeldLeases(keeper, settler, POOL_LEASE_SECS, logger);
   const { defaultQueue: queue, workers, maxPayloadBytes } = config;
-  return new WorkerPool({ queue, workers, maxPayloadBytes, handlers, claimer, settler, hub, heldLeases, logger });
+  const name = processName();
+  const parts = { handlers, claimer, settler, hub, heldLeases, logger, attemptLog };
+  return new WorkerPool({ queue, workers, name, maxPayloadBytes, ...parts });
 }
+
+/** What the jobs of its pool show as their worker: enough to find the process by. */
+const processName = (): string => cleanText(`${hostname()}:${process.pid}`, NAME_MAX_LENGTH);
 
 async function startApi({ config, engine, metrics, logger, lifecycle }: Parts): Promise<string> {
   const { dev, apiKeys, readKeys, jwtSecret, workerToken, defaultQueue, corsOrigins } = config;

@@ -3,15 +3,8 @@
 -- name: standing_of_job
 -- Where a job stands, and what is known of its queue, as of one instant.
 SELECT now() AS now, rec.id, rec.queue, rec.priority, rec.status, rec.scheduled_at, rec.started_at, rec.completed_at,
-       rec.retry_count, rec.delivery_count, coalesce(l.locked_until, b.locked_until) AS lease_expires_at,
-       q.paused_at, q.last_lease_at
+       rec.delivery_count, rec.worker, rec.lease_expires_at, q.paused_at, q.last_lease_at
 FROM millrace.job_records rec
-LEFT JOIN millrace.leases l ON l.id = $2
-LEFT JOIN LATERAL (
-  SELECT b.locked_until FROM millrace.bundles b
-  WHERE rec.status = 'running' AND l.id IS NULL AND b.tenant = $1 AND $2 BETWEEN b.first_id AND b.last_id
-    AND get_bit(b.open, array_position(b.ids, $2) - 1) = 1
-) AS b ON true
 LEFT JOIN LATERAL (
   SELECT q.paused_at, q.last_lease_at FROM millrace.queues q WHERE q.queue = rec.queue OFFSET 0
 ) AS q ON true

@@ -1,4 +1,5 @@
 import type { Database } from '../store/database.js';
+import { Attempts } from './jobs/attempts.js';
 import { Canceller } from './jobs/cancel.js';
 import { Claimer } from './leases/claim.js';
 import { CronFirer } from './crons/cron-firer.js';
@@ -22,6 +23,7 @@ import type { Engine } from './api.js';
 import { JobWaits } from './jobs/wait.js';
 import { Watcher } from './jobs/watch.js';
 import { Whys } from './jobs/why.js';
+import { RunNow } from './jobs/run-now.js';
 import { RemoteWorker } from './jobs/remote-worker.js';
 import type { WorkflowWatcher } from './workflows/watch.js';
 import { Workflows } from './workflows/workflows.js';
@@ -90,6 +92,8 @@ export function createEngine({
   const waits = new JobWaits(db, hub, reads);
   const whys = new Whys(db, reads, presence);
   const workflows = new Workflows({ db, hub, counters, tenants, definitions, stepSettler, defaultQueue });
+  const attempts = new Attempts(db, reads);
+  const runNow = new RunNow(db, hub, reads);
   const canceller = new Canceller(db, hub, counters, reads, settler, stepSettler);
 
   const api: Engine = {
@@ -98,14 +102,17 @@ export function createEngine({
       createBatch: (tenant, specs) => enqueuer.createBatch(tenant, specs),
       get: (tenant, id) => reads.job(tenant, id),
       list: (tenant, query) => reads.jobs(tenant, query),
+      summaries: (tenant, query) => reads.summaries(tenant, query),
       cancel: (tenant, id) => canceller.cancel(tenant, id),
       watch: (tenant, id, signal) => watcher.watch(tenant, id, signal),
       wait: (tenant, id, waitSecs, signal) => waits.job(tenant, id, waitSecs, signal),
       waitForMany: (tenant, query, signal) => waits.jobs(tenant, query, signal),
       why: (tenant, id) => whys.why(tenant, id),
+      attempts: (tenant, id) => attempts.of(tenant, id),
+      runNow: (tenant, id) => runNow.run(tenant, id),
       queues: (tenant) => reads.queues(tenant),
     },
-    worker: new RemoteWorker(keeper, polls, settler, reads, counters),
+    worker: new RemoteWorker({ db, hub, keeper, polls, settler, counters }),
     deadLetters: new DeadLetters(db, hub, counters),
     workflows,
     crons: new Crons(db, hub, counters, tenants),

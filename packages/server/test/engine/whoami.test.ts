@@ -12,7 +12,7 @@ describe('GET /whoami', async () => {
   const readKeys = new Map([['a-key-that-may-only-read', TENANT_B]]);
   const config = { mode: 'api', readKeys, retentionHours: 48, defaultQueue: 'work' } as const;
   const server = await startTestServer({ database, config });
-  const { a, worker, nobody, as } = server;
+  const { a, worker, nobody } = server;
   afterAll(async () => {
     await server.stop();
     await database.drop();
@@ -37,7 +37,7 @@ describe('GET /whoami', async () => {
       read_only: false,
       ...SERVER,
     });
-    expect((await as('a-key-that-may-only-read').get('/api/v1/whoami')).body).toEqual({
+    expect((await server.as('a-key-that-may-only-read').get('/api/v1/whoami')).body).toEqual({
       kind: 'tenant',
       tenant_id: TENANT_B,
       read_only: true,
@@ -47,7 +47,7 @@ describe('GET /whoami', async () => {
 
   it('says when a token expires', async () => {
     const exp = Math.floor(Date.now() / 1000) + 3600;
-    const { body } = await as(await tokenOf({ sub: 'jwt-tenant', millrace_scope: 'read' }, exp)).get('/api/v1/whoami');
+    const { body } = await server.as(await tokenOf({ sub: 'jwt-tenant', millrace_scope: 'read' }, exp)).get('/api/v1/whoami');
     expect(body).toEqual({
       kind: 'tenant',
       tenant_id: 'jwt-tenant',
@@ -55,7 +55,7 @@ describe('GET /whoami', async () => {
       expires_at: new Date(exp * 1000).toISOString(),
       ...SERVER,
     });
-    const distant = await as(await tokenOf({ sub: 'jwt-tenant' }, 1e15)).get('/api/v1/whoami');
+    const distant = await server.as(await tokenOf({ sub: 'jwt-tenant' }, 1e15)).get('/api/v1/whoami');
     expect([distant.status, distant.body.expires_at]).toEqual([200, '9999-12-31T23:59:59.999Z']);
   });
 
@@ -66,7 +66,7 @@ describe('GET /whoami', async () => {
   });
 
   it('refuses what is no credential', async () => {
-    for (const reply of [await nobody.get('/api/v1/whoami'), await as('wrong').get('/api/v1/whoami')]) {
+    for (const reply of [await nobody.get('/api/v1/whoami'), await server.as('wrong').get('/api/v1/whoami')]) {
       expect([reply.status, reply.body.code]).toEqual([401, 'unauthorized']);
     }
   });

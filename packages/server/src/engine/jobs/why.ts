@@ -6,7 +6,7 @@ import { behind, whyNot, type Standing } from '../../domain/why.js';
 import type { Database } from '../../store/database.js';
 import { toInstant, toInstantOrNull } from '../../store/rows.js';
 import { loadStatements } from '../../store/sql.js';
-import { latestLease, type QueuePresence } from '../shared/queue-presence.js';
+import type { QueuePresence } from '../shared/queue-presence.js';
 import type { Reads } from './reads.js';
 
 const sql = loadStatements('why.sql', ['standing_of_job', 'count_ahead']);
@@ -21,6 +21,7 @@ interface StandingRow {
   readonly started_at: string | null;
   readonly completed_at: string | null;
   readonly delivery_count: number;
+  readonly worker: string | null;
   readonly lease_expires_at: string | null;
   readonly paused_at: string | null;
   readonly last_lease_at: string | null;
@@ -38,7 +39,7 @@ export class Whys {
     if (!isUuid(id)) throw notFound('job');
     const [row] = await this.db.run<StandingRow>(sql.standing_of_job, [tenant, id]);
     if (!row) throw (await this.reads.owner(id)) ? forbidden('this job belongs to another tenant') : notFound('job');
-    const lastLeaseAt = latestLease(this.presence.ageSecs(row.queue), row);
+    const lastLeaseAt = this.presence.lastLease(row.queue, row);
     const standing = toStanding(row, lastLeaseAt);
     return whyNot(standing) ?? behind(await this.#ahead(tenant, row), standing);
   }
@@ -58,7 +59,7 @@ const toStanding = (row: StandingRow, lastLeaseAt: Instant | null): Standing => 
   startedAt: toInstantOrNull(row.started_at),
   completedAt: toInstantOrNull(row.completed_at),
   deliveryCount: row.delivery_count,
-  workerId: null,
+  workerId: row.worker,
   leaseExpiresAt: toInstantOrNull(row.lease_expires_at),
   pausedAt: toInstantOrNull(row.paused_at),
   lastLeaseAt,

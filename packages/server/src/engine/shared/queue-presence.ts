@@ -22,6 +22,8 @@ const MAX_REMEMBERED = 10_000;
 
 interface Mark {
   seenAt: number;
+  /** The same by the database's clock, once somebody has asked: asked again, it is the same instant. */
+  instant: Instant | null;
   writtenAt: number;
 }
 
@@ -44,15 +46,22 @@ export class QueuePresence {
     const seenAt = this.now();
     const mark = this.#marks.get(queue) ?? this.#remember(queue);
     mark.seenAt = seenAt;
+    mark.instant = null;
     if (seenAt - mark.writtenAt < (found ? FLUSH_MS : IDLE_MS)) return;
     this.#unwritten.add(queue);
     this.#arm();
   }
 
-  /** How many seconds ago somebody asked this process; null: nobody did. */
-  ageSecs(queue: string): number | null {
+  /** The later of when somebody asked this process and what is written, both by the database's clock. */
+  lastLease(
+    queue: string,
+    { now, last_lease_at: written }: { readonly now: string; readonly last_lease_at: string | null },
+  ): Instant | null {
+    const stored = toInstantOrNull(written);
     const mark = this.#marks.get(queue);
-    return mark === undefined ? null : (this.now() - mark.seenAt) / 1000;
+    if (mark === undefined) return stored;
+    mark.instant ??= new Date(Date.parse(toInstant(now)) - (this.now() - mark.seenAt)).toISOString();
+    return stored !== null && Date.parse(stored) > Date.parse(mark.instant) ? stored : mark.instant;
   }
 
   async stop(): Promise<void> {
@@ -66,7 +75,7 @@ export class QueuePresence {
       const [oldest] = this.#marks.keys();
       if (oldest !== undefined) this.#marks.delete(oldest);
     }
-    const mark = { seenAt: 0, writtenAt: -Infinity };
+    const mark = { seenAt: 0, instant: null, writtenAt: -Infinity };
     this.#marks.set(queue, mark);
     return mark;
   }
@@ -89,7 +98,7 @@ export class QueuePresence {
     const queues = [...this.#unwritten].slice(0, MAX_PER_FLUSH);
     for (const queue of queues) this.#unwritten.delete(queue);
     const known = queues.filter((queue) => this.#marks.has(queue));
-    const ages = known.map((queue) => this.ageSecs(queue));
+    const ages = known.map((queue) => (this.#flushedAt - this.#marks.get(queue)!.seenAt) / 1000);
     for (const queue of known) this.#marks.get(queue)!.writtenAt = this.#flushedAt;
     // What could not be written is written after the next call.
     await this.execute(sql.note_queues, [textArray(known), float8Array(ages)]).catch(() => {
@@ -101,16 +110,4 @@ export class QueuePresence {
     const mark = this.#marks.get(queue);
     if (mark) mark.writtenAt = -Infinity;
   }
-}
-
-/** The later of what this process knows (so many seconds ago) and what the row says, by the database's clock. */
-export function latestLease(
-  ageSecs: number | null,
-  { now, last_lease_at: written }: { readonly now: string; readonly last_lease_at: string | null },
-): Instant | null {
-  if (ageSecs === null) return toInstantOrNull(written);
-  const remembered = new Date(Date.parse(toInstant(now)) - ageSecs * 1000).toISOString();
-  if (written === null) return remembered;
-  const stored = toInstant(written);
-  return Date.parse(stored) > Date.parse(remembered) ? stored : remembered;
 }

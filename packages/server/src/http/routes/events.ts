@@ -1,10 +1,11 @@
-import { IdParams } from '@millrace/contract';
+import { IdParams, JobProgressEvent, JobStatusEvent, ref, WorkflowStatusEvent } from '@millrace/contract';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { JobRecord, WorkflowSnapshot } from '../../domain/records.js';
+import type { WorkflowSnapshot } from '../../domain/records.js';
+import type { JobNews } from '../../engine/api.js';
 import type { HttpContext } from '../context.js';
 import { MAX_STREAM_MS, streamEvents, type EventSource } from '../answers/event-stream.js';
-import { errors, TENANT } from './route-docs.js';
-import { jobJsonLine, workflowEventLine } from '../answers/serialize.js';
+import { errors, eventStream, TENANT } from './route-docs.js';
+import { jobJsonLine, onOneLine, workflowEventLine } from '../answers/serialize.js';
 
 export function eventRoutes(app: FastifyInstance, context: HttpContext): void {
   const { engine, openCalls } = context;
@@ -15,7 +16,7 @@ export function eventRoutes(app: FastifyInstance, context: HttpContext): void {
     async (request, reply) => {
       const signal = openCalls.open(reply, MAX_STREAM_MS);
       const states = await engine.jobs.watch(request.tenant, request.params.id, signal);
-      await stream(request, reply, context, { states, signal, format: statusEvent });
+      await stream(request, reply, context, { states, signal, format: eventText });
     },
   );
 
@@ -48,28 +49,29 @@ async function stream<T>(
 
 const workflowEvent = (snapshot: WorkflowSnapshot): string => `event: status\ndata: ${workflowEventLine(snapshot)}\n\n`;
 
-const statusEvent = (job: JobRecord): string => `event: status\ndata: ${jobJsonLine(job)}\n\n`;
+const eventText = (news: JobNews): string =>
+  news.kind === 'status'
+    ? `event: status\ndata: ${jobJsonLine(news.job)}\n\n`
+    : `event: progress\ndata: ${onOneLine(news.progress)}\n\n`;
 
 const eventsSchema = {
   operationId: 'watchJob',
   summary: 'Follow a job',
   description:
-    'A stream of server-sent events. Each is called `status` and carries the whole job as JSON: first its current ' +
-    'state, then every transition in order. The stream ends after a final state, or after 15 minutes. Comment lines ' +
+    'A stream of server-sent events. `status` carries the whole job as JSON: first its current state, then every ' +
+    'transition in order. `progress` carries what the running attempt has reported since, the latest if there were ' +
+    'several within a moment. The stream ends after a final state, or after 15 minutes. Comment lines ' +
     'keep idle connections alive. Events carry no id: a client that reconnects starts from the current state.',
   tags: ['jobs'],
   security: TENANT,
   docs: {
     params: IdParams,
     response: {
-      200: {
-        description: 'The stream.',
-        content: {
-          'text/event-stream': {
-            schema: { type: 'string', examples: ['event: status\ndata: {"id":"019bd0e5-…","status":"running",…}\n\n'] },
-          },
-        },
-      },
+      200: eventStream(
+        'The stream.',
+        [ref(JobStatusEvent), ref(JobProgressEvent)],
+        'event: status\ndata: {"id":"019bd0e5-…","status":"running",…}\n\n',
+      ),
       ...errors(400, 401, 403, 404, 503),
     },
   },
@@ -89,14 +91,11 @@ const workflowEventsSchema = {
   docs: {
     params: IdParams,
     response: {
-      200: {
-        description: 'The stream. The data of each event is a WorkflowEvent.',
-        content: {
-          'text/event-stream': {
-            schema: { type: 'string', examples: ['event: status\ndata: {"workflow":{…},"steps":[…]}\n\n'] },
-          },
-        },
-      },
+      200: eventStream(
+        'The stream.',
+        [ref(WorkflowStatusEvent)],
+        'event: status\ndata: {"workflow":{…},"steps":[…]}\n\n',
+      ),
       ...errors(400, 401, 403, 404, 503),
     },
   },

@@ -3,6 +3,7 @@ import { guardRoutes } from '../access/admission.js';
 import type { AuthHooks } from '../access/auth.js';
 import type { HttpContext } from '../context.js';
 import { handleUnknownRoute } from '../answers/errors.js';
+import { attemptRoutes } from './attempts.js';
 import { cronRoutes } from './crons.js';
 import { deadLetterRoutes } from './dead-letters.js';
 import { eventRoutes } from './events.js';
@@ -10,6 +11,7 @@ import { jobRoutes } from './jobs.js';
 import { probeRoutes, systemRoutes } from './system.js';
 import { waitRoutes } from './waits.js';
 import { whoAmIRoutes } from './whoami.js';
+import { workerBatchRoutes } from './worker-batches.js';
 import { workerRoutes } from './worker.js';
 import { workflowRoutes } from './workflows.js';
 
@@ -22,12 +24,13 @@ const TENANT_ROUTES: readonly Register[] = [
   systemRoutes,
   jobRoutes,
   waitRoutes,
+  attemptRoutes,
   eventRoutes,
   workflowRoutes,
   cronRoutes,
   deadLetterRoutes,
 ];
-const WORKER_ROUTES: readonly Register[] = [workerRoutes];
+const WORKER_ROUTES: readonly Register[] = [workerRoutes, workerBatchRoutes];
 const ANYBODYS_ROUTES: readonly Register[] = [whoAmIRoutes];
 
 /**

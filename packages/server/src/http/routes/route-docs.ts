@@ -11,6 +11,7 @@ const MEANING = {
   409: 'The state of the resource forbids it; `code` says why.',
   413: 'The request body, or a field of it, is larger than this server accepts.',
   415: 'The request body is not application/json.',
+  500: 'A bug in the service; its log has the details under the `X-Request-Id` of the answer.',
   503: 'The database is out of reach or the server is stopping; try again after `Retry-After` seconds.',
 } as const;
 
@@ -30,6 +31,32 @@ export const described = (schema: TSchema, description: string, extra: object = 
   ...extra,
   description,
 });
+
+/** A stream of server-sent events. */
+export const eventStream = (description: string, events: readonly TSchema[], example: string): object => ({
+  description,
+  content: {
+    'text/event-stream': {
+      schema: {
+        type: 'string',
+        contentMediaType: 'text/event-stream',
+        contentSchema: { anyOf: events },
+        description: 'The data of each event is JSON.',
+        examples: [example],
+      },
+    },
+  },
+});
+
+/** One of several shapes. */
+export const anyOf = (...schemas: TSchema[]): TSchema => ({ anyOf: schemas }) as TSchema;
+
+/** The header of an answer that can be asked for again with `If-None-Match`. */
+export const ETAG = {
+  ETag: { type: 'string', description: 'Send it back as `If-None-Match`. Streamed pages have none.' },
+};
+
+export const UNCHANGED = 'The answer is the one that `If-None-Match` names.';
 
 /** An answer without a body. */
 export const nothing = (description: string): object => ({ type: 'null', description });

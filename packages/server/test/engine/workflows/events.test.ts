@@ -22,7 +22,7 @@ describe('following a workflow', async () => {
     await database.drop();
   });
   const flows = workflowsOf(a);
-  const { take, complete, fail } = hand(worker);
+  const worked = hand(worker);
 
   const open = async (id: string, client: Client = a): Promise<WorkflowEvents> => {
     const response = await client.open('GET', `/api/v1/workflows/${id}/events`);
@@ -53,13 +53,13 @@ describe('following a workflow', async () => {
       expect(workflow).toEqual(await flows.get(id));
       expect(steps).toEqual(await flows.steps(id));
     }
-    const { job, lease_token } = await take(id, 'one');
+    const { job, lease_token } = await worked.take(id, 'one');
     for (const { steps } of await all('running running pending')) expect(steps[0]!.attempts).toBe(1);
     await worker.post(`/api/v1/jobs/${job.id}/complete`, { lease_token, result: { made: 2 } });
     for (const { workflow } of await all('running completed pending')) {
       expect(workflow.context).toEqual({ n: 1, made: 2, one: { made: 2 } });
     }
-    await complete(id, 'two');
+    await worked.complete(id, 'two');
     for (const event of await all('completed completed completed')) {
       expect(event.workflow).toEqual(await flows.get(id));
       expect(event.steps).toEqual(await flows.steps(id));
@@ -71,11 +71,11 @@ describe('following a workflow', async () => {
     const id = await flows.create([{ name: 'one', task_name: 'x', config: { retry_delay_secs: 0 } }]);
     const events = await open(id);
     await until(events, 'created pending');
-    await fail(id, 'one', { error: 'first', retryable: true });
+    await worked.fail(id, 'one', { error: 'first', retryable: true });
     let event = await until(events, 'running running');
     while (event.steps[0]!.error_message === null) event = (await events.next())!;
     expect(event.steps[0]).toMatchObject({ attempts: 1, error_message: 'first', completed_at: null });
-    await complete(id, 'one');
+    await worked.complete(id, 'one');
     event = await until(events, 'completed completed');
     expect(event.steps[0]).toMatchObject({ attempts: 2, error_message: 'first', completed_at: expect.any(String) });
   });
@@ -100,7 +100,7 @@ describe('following a workflow', async () => {
     const id = await flows.create([{ name: 'one', task_name: 'x' }]);
     const events = await open(id, elsewhere);
     const first = await events.next();
-    await complete(id, 'one');
+    await worked.complete(id, 'one');
     const shown = [first, ...(await events.rest())].map((event) => JSON.stringify(event));
     expect(new Set(shown).size).toBe(shown.length);
   });
@@ -153,10 +153,10 @@ describe('following a workflow', async () => {
     ]);
     const unstarted = { started_at: null, completed_at: null, attempts: 0, error_message: null };
     for (const step of await flows.steps(id)) expect(step).toMatchObject(unstarted);
-    await complete(id, 'good');
-    await fail(id, 'bad', { error: 'one', retryable: true });
-    await fail(id, 'bad', { error: 'two', retryable: true });
-    await take(id, 'late');
+    await worked.complete(id, 'good');
+    await worked.fail(id, 'bad', { error: 'one', retryable: true });
+    await worked.fail(id, 'bad', { error: 'two', retryable: true });
+    await worked.take(id, 'late');
     const [good, bad, late] = await flows.steps(id);
     const [job, badJob] = [await flows.job(id, 'good'), await flows.job(id, 'bad')];
     expect(good).toEqual({
