@@ -124,10 +124,7 @@ describe('the attempts of a job', () => {
     const { attempts, omitted } = await attemptsOf(id);
     const numbers = [...Array.from({ length: 20 }, (_, n) => n + 1), ...Array.from({ length: 20 }, (_, n) => n + 28)];
     expect(outcomesOf(attempts)).toEqual([...numbers.map((n) => `${n} failed`), '48 running']);
-    expect(attempts.map(({ error_message }) => error_message)).toEqual([
-      ...numbers.map((n) => `attempt ${n}`),
-      null,
-    ]);
+    expect(attempts.map(({ error_message }) => error_message)).toEqual([...numbers.map((n) => `attempt ${n}`), null]);
     expect(omitted).toBe(7);
   });
 
