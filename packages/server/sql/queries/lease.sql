@@ -6,7 +6,9 @@
 -- name: claim
 -- Takes the first due jobs of a queue (at most $7 of them), skipping those that other claims have locked, and leases
 -- the k-th job under the k-th token ($4) for the k-th number of seconds ($5). If there is a bundle token ($6), the
--- plain jobs of a tenant (never delivered, no error, no workflow) share a bundle under it if there are at least four.
+-- plain jobs of a tenant (never delivered, no error, no workflow) share a bundle under it if there are at least four;
+-- then $4 may be null, as most tokens would go unused: the k-th is the bundle token with k in its last two bytes, and
+-- one number of seconds is enough.
 -- Due jobs are in two places. Most are in claim order: that takes one walk along one index, however many priorities
 -- there are, or, if floors are given ($2 and $3), one walk per priority from its floor. Jobs that were not due when
 -- they were written are apart from that, ordered by time ($9 is the floor there). The statement sorts both together.
@@ -17,10 +19,11 @@
 -- jobs are due. Jobs that were locked but not taken are unlocked at the commit.
 -- The answer is a single row, because unpacking hundreds of rows costs the server more than the claim itself. It has
 -- one array per column, in claim order, with caller JSON as text. Fields that most jobs do not have (`optional_fields`)
--- are given by name, only for the jobs that have them. A time that is already in the id is not repeated. Payloads are
--- concatenated, separated by a character that cannot occur in JSON text, so the answer is as long as the stored text,
--- whatever that contains. Contexts that are stored apart are returned in the same way, each once, however many of the
--- jobs name it; towards $8 a context counts once per job. RETURNING keeps no order, hence the numbering.
+-- are given by name, only for the jobs that have them. A time that is already in the id is not repeated, nor is the
+-- tenant if the plain jobs of one tenant are all there is. Payloads are concatenated, separated by a character that
+-- cannot occur in JSON text, so the answer is as long as the stored text, whatever that contains. Contexts that are
+-- stored apart are returned in the same way, each once, however many of the jobs name it; towards $8 a context counts
+-- once per job. RETURNING keeps no order, hence the numbering.
 -- $11 names the worker of each slot, or the pool. A remote worker's lease also says queue and task, for its report.
 -- A pool may start the first $10 jobs at once, or only those before the first job that was lost with its process
 -- earlier. If the claim has more jobs than that, a mark says how far the pool may start
@@ -90,7 +93,8 @@ WITH floor AS MATERIALIZED (
   RETURNING priority, scheduled_at
 ), startable AS MATERIALIZED (
   SELECT count(*)::int AS size,
-         least($10::int, coalesce(min(n) FILTER (WHERE NOT plain AND error = 'lease expired') - 1, $10::int))::int AS reach,
+         least($10::int, coalesce(min(n) FILTER (WHERE NOT plain AND error = 'lease expired') - 1, $10::int))::int
+           AS reach,
          bool_or(NOT plain OR tenant <> (SELECT tenant FROM claimed LIMIT 1)) AS mixed
   FROM claimed
 ), mark AS (

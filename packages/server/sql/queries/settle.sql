@@ -44,8 +44,8 @@ WITH given AS MATERIALIZED (
   WHERE held.outcome IN ('retrying', 'released', 'undelivered')
   RETURNING id, queue, priority, scheduled_at
 ), buried AS (
-  INSERT INTO millrace.dead_letters (created_at, job_id, reason, tenant, queue, task, error)
-  SELECT now(), held.id, held.reason, held.tenant, j.queue, j.task, held.error
+  INSERT INTO millrace.dead_letters (created_at, job_id, reason, tenant, queue, task, error, retry_count)
+  SELECT now(), held.id, held.reason, held.tenant, j.queue, j.task, held.error, held.retry_count
   FROM held, LATERAL (SELECT * FROM millrace.jobs j WHERE j.tenant = held.tenant AND j.id = held.id OFFSET 0) AS j
   WHERE held.outcome = 'failed'
 ), tried AS (

@@ -85,6 +85,7 @@ export function createEngine({
       createBatch: (tenant, specs) => enqueuer.createBatch(tenant, specs),
       get: (tenant, id) => reads.job(tenant, id),
       list: (tenant, query) => reads.jobs(tenant, query),
+      summaries: (tenant, query) => reads.summaries(tenant, query),
       cancel: (tenant, id) => canceller.cancel(tenant, id),
       watch: (tenant, id, signal) => watcher.watch(tenant, id, signal),
       attempts: (tenant, id) => attempts.of(tenant, id),

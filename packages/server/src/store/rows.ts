@@ -6,7 +6,7 @@ import {
   type WorkflowStatus,
 } from '@millrace/contract';
 import { composePayload } from '../domain/context.js';
-import type { DeadLetterRecord, Instant, JobRecord, JsonText } from '../domain/records.js';
+import type { DeadLetterRecord, Instant, JobRecord, JobSummaryRecord, JsonText } from '../domain/records.js';
 
 /** Rows as PostgreSQL returns them ⇄ records as the engine exposes them. */
 export interface JobRow {
@@ -36,6 +36,11 @@ export interface JobRow {
   readonly progress: JsonText | null;
 }
 
+/** A job of a list that leaves out its bodies. */
+export interface JobSummaryRow extends Omit<JobRow, 'payload' | 'metadata' | 'result'> {
+  readonly payload_bytes: number;
+}
+
 export interface DeadLetterRow {
   readonly id: string;
   readonly tenant: string;
@@ -47,6 +52,9 @@ export interface DeadLetterRow {
   readonly created_at: string;
   readonly replayed_at: string | null;
   readonly replay_job_id: string | null;
+  readonly payload_bytes: number | null;
+  readonly retry_count: number | null;
+  readonly fingerprint: string;
 }
 
 export interface WorkflowRow {
@@ -63,6 +71,9 @@ export interface WorkflowRow {
   readonly context: JsonText;
   readonly unmerged: readonly number[];
 }
+
+/** A workflow of a list that leaves out its definition and its context. */
+export type WorkflowSummaryRow = Omit<WorkflowRow, 'definition' | 'context' | 'unmerged'>;
 
 /**
  * The columns of a row, by name. Statements never select `*`: a new column in the table would change what a prepared
@@ -108,6 +119,9 @@ export const DEAD_LETTER_COLUMNS = columnsOf<DeadLetterRow>({
   created_at: true,
   replayed_at: true,
   replay_job_id: true,
+  payload_bytes: true,
+  retry_count: true,
+  fingerprint: true,
 });
 
 export const WORKFLOW_COLUMNS = columnsOf<WorkflowRow>({
@@ -169,6 +183,13 @@ export function toJobRecord(row: JobRow, context: JsonText | null): JobRecord {
   };
 }
 
+export function toJobSummary({ payload_bytes, ...row }: JobSummaryRow): JobSummaryRecord {
+  const { payload: _, metadata: __, result: ___, ...fields } = toJobRecord({ ...row, ...NO_BODIES }, null);
+  return { ...fields, payload_bytes };
+}
+
+const NO_BODIES = { payload: '', metadata: null, result: null };
+
 export function toDeadLetter(row: DeadLetterRow): DeadLetterRecord {
   return {
     id: Number(row.id),
@@ -181,5 +202,8 @@ export function toDeadLetter(row: DeadLetterRow): DeadLetterRecord {
     created_at: toInstant(row.created_at),
     replayed_at: toInstantOrNull(row.replayed_at),
     replay_job_id: row.replay_job_id,
+    payload_bytes: row.payload_bytes,
+    retry_count: row.retry_count,
+    fingerprint: row.fingerprint,
   };
 }

@@ -6,7 +6,7 @@ import { pino, type Logger } from 'pino';
 import { afterAll } from 'vitest';
 import type { Stats } from '@millrace/contract';
 import type { DeadLetterRecord, JobRecord, JobSpec } from '../../src/domain/records.js';
-import type { Engine, JobNews, ListQuery } from '../../src/engine/api.js';
+import type { Engine, JobNews, ListQuery, Page } from '../../src/engine/api.js';
 import { createApp, type AppDeps } from '../../src/http/app.js';
 import { Metrics } from '../../src/telemetry/metrics.js';
 import { createClient, type Client } from '../support/client.js';
@@ -70,9 +70,21 @@ export function deadLetterRecord(fields: Partial<DeadLetterRecord> = {}): DeadLe
     created_at: '2026-01-31T09:00:00.123456Z',
     replayed_at: null,
     replay_job_id: null,
+    payload_bytes: 7,
+    retry_count: 0,
+    fingerprint: '6f1c2ab09d3e4f57',
     ...fields,
   };
 }
+
+export const EMPTY_PAGE: Page<never> = {
+  items: [],
+  rest: null,
+  nextCursor: null,
+  prevCursor: null,
+  searchedTo: null,
+  total: null,
+};
 
 export const NO_STATS: Stats = {
   jobs_created: 0,
@@ -97,7 +109,8 @@ export function fakeEngine(overrides: Overrides = {}): FakeEngine {
       create: async () => JOB_ID,
       createBatch: async (_tenant: string, specs: readonly JobSpec[]) => specs.map(() => JOB_ID),
       get: async () => jobRecord(),
-      list: async (_tenant: string, _query: ListQuery) => ({ items: [], rest: null, nextCursor: null, total: null }),
+      list: async (_tenant: string, _query: ListQuery) => EMPTY_PAGE,
+      summaries: async () => EMPTY_PAGE,
       cancel: async () => undefined,
       watch: async () => states(jobRecord({ status: 'completed' })),
       attempts: async () => ({ attempts: [], omitted: 0 }),
@@ -117,7 +130,8 @@ export function fakeEngine(overrides: Overrides = {}): FakeEngine {
     },
     deadLetters: {
       get: async () => deadLetterRecord(),
-      list: async () => ({ items: [], rest: null, nextCursor: null, total: null }),
+      list: async () => EMPTY_PAGE,
+      groups: async () => ({ groups: [], nextCursor: null }),
       replay: async () => JOB_ID,
       ...overrides.deadLetters,
     },

@@ -6,10 +6,12 @@ import type {
   Instant,
   JobAttempts,
   JobRecord,
+  JobSummaryRecord,
   LeasedJob,
   WorkflowRecord,
+  WorkflowSummaryRecord,
 } from '../../domain/records.js';
-import type { Page } from '../../engine/api.js';
+import type { DeadLetterGroupPage, Page, PageEnds } from '../../engine/api.js';
 
 /**
  * Assembles the JSON text of records. Payload, result and metadata are already JSON and pass through untouched: they
@@ -56,6 +58,21 @@ export const jobJsonLine = (job: JobRecord): string => onOneLine(jobJson(job));
  */
 export const onOneLine = (json: string): string => json.replace(/[\r\n]+/g, ' ');
 
+/** A job without payload, result and metadata. */
+export function jobSummaryJson(job: JobSummaryRecord): string {
+  const config = job.config === DEFAULT_JOB_CONFIG ? DEFAULT_CONFIG_TEXT : configText(job.config);
+  return (
+    `{"id":"${job.id}","queue_name":${text(job.queue_name)},"task_name":${text(job.task_name)}` +
+    `,"config":${config},"status":"${job.status}"` +
+    `,"error_message":${textOrNull(job.error_message)},"retry_count":${job.retry_count}` +
+    `,"delivery_count":${job.delivery_count},"created_at":"${job.created_at}","scheduled_at":"${job.scheduled_at}"` +
+    `,"started_at":${plainOrNull(job.started_at)},"completed_at":${plainOrNull(job.completed_at)}` +
+    `,"next_retry_at":${plainOrNull(job.next_retry_at)},"idempotency_key":${textOrNull(job.idempotency_key)}` +
+    `,"workflow_id":${plainOrNull(job.workflow_id)},"workflow_step_id":${textOrNull(job.workflow_step_id)}` +
+    `,"tenant_id":${text(job.tenant_id)},"payload_bytes":${job.payload_bytes}}`
+  );
+}
+
 export function leaseJson(leased: readonly LeasedJob[]): string {
   return `{"jobs":[${leased.map((each) => `{"job":${jobJson(each.job)},"lease_token":"${each.leaseToken}"}`).join(',')}]}`;
 }
@@ -74,7 +91,7 @@ export const attemptsJson = ({ attempts, omitted }: JobAttempts): string =>
 
 export function deadLetterJson(letter: DeadLetterRecord): string {
   const { id, job_id, queue_name, task_name, reason, error_message, created_at } = letter;
-  const { replayed_at, replay_job_id, tenant_id } = letter;
+  const { replayed_at, replay_job_id, tenant_id, payload_bytes, retry_count, fingerprint } = letter;
   return JSON.stringify({
     id,
     job_id,
@@ -86,8 +103,14 @@ export function deadLetterJson(letter: DeadLetterRecord): string {
     replayed_at,
     replay_job_id,
     tenant_id,
+    payload_bytes,
+    retry_count,
+    fingerprint,
   });
 }
+
+export const deadLetterGroupsJson = ({ groups, nextCursor }: DeadLetterGroupPage): string =>
+  JSON.stringify({ groups, has_more: nextCursor !== null, ...(nextCursor !== null && { next_cursor: nextCursor }) });
 
 /** Steps, context and metadata are already JSON. */
 export function workflowJson(workflow: WorkflowRecord): string {
@@ -96,6 +119,17 @@ export function workflowJson(workflow: WorkflowRecord): string {
     `,"context":${workflow.context},"metadata":${workflow.metadata},"created_at":"${workflow.created_at}"` +
     `,"started_at":${plainOrNull(workflow.started_at)},"completed_at":${plainOrNull(workflow.completed_at)}` +
     `,"tenant_id":${text(workflow.tenant_id)}}`
+  );
+}
+
+/** A workflow without its definition and its context. */
+export function workflowSummaryJson(workflow: WorkflowSummaryRecord): string {
+  return (
+    `{"id":"${workflow.id}","name":${text(workflow.name)},"status":"${workflow.status}"` +
+    `,"metadata":${workflow.metadata},"created_at":"${workflow.created_at}"` +
+    `,"started_at":${plainOrNull(workflow.started_at)},"completed_at":${plainOrNull(workflow.completed_at)}` +
+    `,"tenant_id":${text(workflow.tenant_id)},"steps_total":${workflow.steps_total}` +
+    `,"steps_ended":${workflow.steps_ended}}`
   );
 }
 
@@ -118,7 +152,7 @@ export interface AppliedWindow {
 /** A page with its items under `key`. */
 export const pageJson = <T>(
   key: string,
-  page: Pick<Page<T>, 'items' | 'nextCursor' | 'total'>,
+  page: Pick<Page<T>, 'items' | 'total'> & PageEnds,
   applied: AppliedWindow,
   itemJson: (item: T) => string,
 ): string => pageHead(key) + page.items.map(itemJson).join(',') + pageTail(page, applied);
@@ -126,10 +160,13 @@ export const pageJson = <T>(
 export const pageHead = (key: string): string => `{"${key}":[`;
 
 export function pageTail(
-  { nextCursor, total: counted }: Pick<Page<unknown>, 'nextCursor' | 'total'>,
+  { nextCursor, prevCursor, searchedTo, total: counted }: Pick<Page<unknown>, 'total'> & PageEnds,
   applied: AppliedWindow,
 ): string {
   const next = nextCursor === null ? '' : `,"next_cursor":${text(nextCursor)}`;
+  const prev = prevCursor === null ? '' : `,"prev_cursor":${text(prevCursor)}`;
+  const searched = searchedTo === null ? '' : `,"searched_to":"${searchedTo}"`;
   const total = counted === null ? '' : `,"total":${counted}`;
-  return `],"limit":${applied.limit},"offset":${applied.offset},"has_more":${nextCursor !== null}${next}${total}}`;
+  const more = `"has_more":${nextCursor !== null}${next}${prev}${searched}${total}`;
+  return `],"limit":${applied.limit},"offset":${applied.offset},${more}}`;
 }

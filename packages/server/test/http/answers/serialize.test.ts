@@ -110,6 +110,8 @@ describe('a page', () => {
     const page = fc.record({
       items: fc.array(fc.integer()),
       nextCursor: orNull(text),
+      prevCursor: orNull(text),
+      searchedTo: orNull(instant),
       total: orNull(fc.nat()),
     });
     fc.assert(
@@ -120,6 +122,8 @@ describe('a page', () => {
           offset: 2,
           has_more: listed.nextCursor !== null,
           ...(listed.nextCursor !== null && { next_cursor: listed.nextCursor }),
+          ...(listed.prevCursor !== null && { prev_cursor: listed.prevCursor }),
+          ...(listed.searchedTo !== null && { searched_to: listed.searchedTo }),
           ...(listed.total !== null && { total: listed.total }),
         });
       }),

@@ -84,7 +84,7 @@ describe('event streams', () => {
       };
       for (const { $ref } of contentSchema.anyOf) {
         const event = document.components.schemas[$ref.replace('#/components/schemas/', '')];
-        expect(event?.properties, at).toMatchObject({ event: { const: expect.any(String) }, data: {} });
+        expect(event?.properties, at).toMatchObject({ event: { enum: [expect.any(String)] }, data: {} });
       }
     }
   });
@@ -93,7 +93,9 @@ describe('event streams', () => {
 describe('schemas', () => {
   it('give every list of words a name, and none allows null among its words', () => {
     const named = new Set<Schema>(Object.values(document.components.schemas));
-    const inline = schemas.filter(([, schema]) => 'enum' in schema && !named.has(schema));
+    // One word alone is a constant.
+    const isList = ({ enum: words }: Schema): boolean => Array.isArray(words) && words.length > 1;
+    const inline = schemas.filter(([, schema]) => isList(schema) && !named.has(schema));
     expect(inline.map(([at]) => at)).toEqual([]);
     const withNull = schemas.filter(([, schema]) => Array.isArray(schema.enum) && schema.enum.includes(null));
     expect(withNull.map(([at]) => at)).toEqual([]);
