@@ -1,4 +1,5 @@
 import type {
+  AttemptOutcome,
   CronFiringKind,
   DeadLetterReason,
   JobConfig,
@@ -49,6 +50,11 @@ export interface JobRecord {
   readonly idempotency_key: string | null;
   readonly workflow_id: string | null;
   readonly workflow_step_id: string | null;
+  /** While it runs: who holds it, and until when. */
+  readonly worker_id: string | null;
+  readonly lease_expires_at: Instant | null;
+  /** What the running attempt last reported. */
+  readonly progress: JsonText | null;
 }
 
 /** Without what may be large. */
@@ -60,6 +66,24 @@ export interface JobSummaryRecord extends Omit<JobRecord, 'payload' | 'metadata'
 export interface LeasedJob {
   readonly job: JobRecord;
   readonly leaseToken: string;
+}
+
+export interface AttemptRecord {
+  /** The delivery, from 1. */
+  readonly number: number;
+  readonly outcome: AttemptOutcome;
+  readonly worker_id: string | null;
+  readonly started_at: Instant | null;
+  readonly ended_at: Instant | null;
+  readonly error_message: string | null;
+  readonly error_details: JsonText | null;
+  readonly next_retry_at: Instant | null;
+}
+
+export interface JobAttempts {
+  readonly attempts: readonly AttemptRecord[];
+  /** How many others there were. */
+  readonly omitted: number;
 }
 
 export interface DeadLetterRecord {

@@ -1,4 +1,5 @@
 import type { DeadLetterReason, JobStatus, QueueDepth, Stats, WorkflowStatus } from '@millrace/contract';
+import type { MillraceError } from '../domain/errors.js';
 import type {
   CronFiringRecord,
   CronRecord,
@@ -6,6 +7,7 @@ import type {
   DeadLetterGroupRecord,
   DeadLetterRecord,
   Instant,
+  JobAttempts,
   JobRecord,
   JobSpec,
   JobSummaryRecord,
@@ -94,6 +96,8 @@ export interface LeaseRequest {
   readonly maxJobs: number;
   readonly leaseSecs: number;
   readonly waitSecs: number;
+  /** What the worker calls itself. */
+  readonly workerId: string | null;
 }
 
 /**
@@ -108,17 +112,52 @@ export interface JobsApi {
   summaries(tenant: string, query: JobListQuery): Promise<Page<JobSummaryRecord>>;
   cancel(tenant: string, id: string): Promise<void>;
   /** Resolves once the first state is known; then yields it and every later transition, ending after a terminal one. */
-  watch(tenant: string, id: string, signal: AbortSignal): Promise<AsyncIterable<JobRecord>>;
+  watch(tenant: string, id: string, signal: AbortSignal): Promise<AsyncIterable<JobNews>>;
+  attempts(tenant: string, id: string): Promise<JobAttempts>;
+  /** A waiting job becomes due, if it is not yet. */
+  runNow(tenant: string, id: string): Promise<void>;
   queues(tenant: string): Promise<readonly QueueDepth[]>;
 }
+
+/** What a stream tells: a state of the job, or what the running attempt reports. */
+export type JobNews =
+  | { readonly kind: 'status'; readonly job: JobRecord }
+  | { readonly kind: 'progress'; readonly progress: JsonText };
 
 export interface WorkerApi {
   /** If the signal fires before the answer, nothing stays claimed. */
   lease(request: LeaseRequest, signal: AbortSignal): Promise<readonly LeasedJob[]>;
-  heartbeat(id: string, token: string, extendSecs: number): Promise<JobStatus>;
+  heartbeat(id: string, token: string, extendSecs: number, progress?: JsonText | null): Promise<JobStatus>;
+  /** Each as by itself; of two for one job, the first goes first. */
+  heartbeats(beats: readonly Heartbeat[]): Promise<readonly (JobStatus | MillraceError)[]>;
   complete(id: string, token: string, result: JsonText): Promise<void>;
-  fail(id: string, token: string, error: string, retryable: boolean): Promise<void>;
+  fail(id: string, token: string, error: string, retryable: boolean, more?: FailureReport): Promise<void>;
+  /** Back to its queue, due at once or so many seconds from now. */
+  release(id: string, token: string, delaySecs: number | null): Promise<void>;
+  /** Each as by itself; of two for one job, the first goes first. Null: accepted. */
+  report(reports: readonly JobReport[]): Promise<readonly (MillraceError | null)[]>;
 }
+
+/** What a worker may say about a failure beyond its error. */
+export interface FailureReport {
+  /** Instead of the computed delay. */
+  readonly retryAfterSecs?: number | null;
+  /** Name and stack. */
+  readonly details?: JsonText | null;
+}
+
+export interface Heartbeat {
+  readonly id: string;
+  readonly token: string;
+  readonly extendSecs: number;
+  readonly progress: JsonText | null;
+}
+
+export type JobReport = { readonly id: string; readonly token: string } & (
+  | { readonly outcome: 'completed'; readonly result: JsonText }
+  | ({ readonly outcome: 'failed'; readonly error: string; readonly retryable: boolean } & FailureReport)
+  | { readonly outcome: 'released'; readonly delaySecs: number | null }
+);
 
 export interface DeadLetterGroupPage {
   readonly groups: readonly DeadLetterGroupRecord[];

@@ -31,6 +31,9 @@ export interface JobRow {
   readonly result: JsonText | null;
   /** The version of its workflow's context that belongs to the payload. Null if the payload is complete. */
   readonly context: number | null;
+  readonly worker: string | null;
+  readonly lease_expires_at: string | null;
+  readonly progress: JsonText | null;
 }
 
 /** A job of a list that leaves out its bodies. */
@@ -100,6 +103,9 @@ export const JOB_COLUMNS = columnsOf<JobRow>({
   delivery_count: true,
   error: true,
   result: true,
+  worker: true,
+  lease_expires_at: true,
+  progress: true,
 });
 
 export const DEAD_LETTER_COLUMNS = columnsOf<DeadLetterRow>({
@@ -171,6 +177,9 @@ export function toJobRecord(row: JobRow, context: JsonText | null): JobRecord {
     idempotency_key: row.idempotency_key,
     workflow_id: row.workflow_id,
     workflow_step_id: row.step,
+    worker_id: row.worker,
+    lease_expires_at: toInstantOrNull(row.lease_expires_at),
+    progress: row.progress,
   };
 }
 

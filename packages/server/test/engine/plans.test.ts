@@ -12,6 +12,7 @@ const LARGE = [
   'jobs',
   'ready',
   'leases',
+  'attempts',
   'done',
   'idempotency_keys',
   'dead_letters',

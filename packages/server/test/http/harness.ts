@@ -6,7 +6,7 @@ import { pino, type Logger } from 'pino';
 import { afterAll } from 'vitest';
 import type { Stats } from '@millrace/contract';
 import type { DeadLetterRecord, JobRecord, JobSpec } from '../../src/domain/records.js';
-import type { Engine, ListQuery, Page } from '../../src/engine/api.js';
+import type { Engine, JobNews, ListQuery, Page } from '../../src/engine/api.js';
 import { createApp, type AppDeps } from '../../src/http/app.js';
 import { Metrics } from '../../src/telemetry/metrics.js';
 import { createClient, type Client } from '../support/client.js';
@@ -51,6 +51,9 @@ export function jobRecord(fields: Partial<JobRecord> = {}): JobRecord {
     idempotency_key: null,
     workflow_id: null,
     workflow_step_id: null,
+    worker_id: null,
+    lease_expires_at: null,
+    progress: null,
     ...fields,
   };
 }
@@ -110,6 +113,8 @@ export function fakeEngine(overrides: Overrides = {}): FakeEngine {
       summaries: async () => EMPTY_PAGE,
       cancel: async () => undefined,
       watch: async () => states(jobRecord({ status: 'completed' })),
+      attempts: async () => ({ attempts: [], omitted: 0 }),
+      runNow: async () => undefined,
       queues: async () => [],
       ...overrides.jobs,
     },
@@ -117,7 +122,10 @@ export function fakeEngine(overrides: Overrides = {}): FakeEngine {
       lease: async () => [],
       heartbeat: async () => 'running',
       complete: async () => undefined,
+      heartbeats: async (beats) => beats.map(() => 'running'),
       fail: async () => undefined,
+      release: async () => undefined,
+      report: async (reports) => reports.map(() => null),
       ...overrides.worker,
     },
     deadLetters: {
@@ -155,8 +163,8 @@ function recorded(name: string, part: object, calls: Call[]): object {
   );
 }
 
-export async function* states(...records: JobRecord[]): AsyncGenerator<JobRecord> {
-  yield* records;
+export async function* states(...records: JobRecord[]): AsyncGenerator<JobNews> {
+  for (const job of records) yield { kind: 'status', job };
 }
 
 export interface TestApp {

@@ -1,8 +1,10 @@
 import { DEFAULT_JOB_CONFIG, type JobConfig } from '@millrace/contract';
 import type {
+  AttemptRecord,
   CronRecord,
   DeadLetterRecord,
   Instant,
+  JobAttempts,
   JobRecord,
   JobSummaryRecord,
   LeasedJob,
@@ -42,15 +44,19 @@ export function jobJson(job: JobRecord): string {
     `,"started_at":${plainOrNull(job.started_at)},"completed_at":${plainOrNull(job.completed_at)}` +
     `,"next_retry_at":${plainOrNull(job.next_retry_at)},"idempotency_key":${textOrNull(job.idempotency_key)}` +
     `,"workflow_id":${plainOrNull(job.workflow_id)},"workflow_step_id":${textOrNull(job.workflow_step_id)}` +
-    `,"tenant_id":${text(job.tenant_id)},"metadata":${job.metadata}}`
+    `,"tenant_id":${text(job.tenant_id)},"metadata":${job.metadata},"worker_id":${textOrNull(job.worker_id)}` +
+    `,"lease_expires_at":${plainOrNull(job.lease_expires_at)},"progress":${job.progress ?? 'null'}}`
   );
 }
 
+/** The same on one line, as an event stream needs it. */
+export const jobJsonLine = (job: JobRecord): string => onOneLine(jobJson(job));
+
 /**
- * The same on one line, as an event stream needs it. In JSON text a raw line break can only be white space between
- * tokens (inside strings it is escaped), so a space can replace it.
+ * In JSON text a raw line break can only be white space between tokens (inside strings it is escaped), so a space can
+ * replace it.
  */
-export const jobJsonLine = (job: JobRecord): string => jobJson(job).replace(/[\r\n]+/g, ' ');
+export const onOneLine = (json: string): string => json.replace(/[\r\n]+/g, ' ');
 
 /** A job without payload, result and metadata. */
 export function jobSummaryJson(job: JobSummaryRecord): string {
@@ -63,13 +69,27 @@ export function jobSummaryJson(job: JobSummaryRecord): string {
     `,"started_at":${plainOrNull(job.started_at)},"completed_at":${plainOrNull(job.completed_at)}` +
     `,"next_retry_at":${plainOrNull(job.next_retry_at)},"idempotency_key":${textOrNull(job.idempotency_key)}` +
     `,"workflow_id":${plainOrNull(job.workflow_id)},"workflow_step_id":${textOrNull(job.workflow_step_id)}` +
-    `,"tenant_id":${text(job.tenant_id)},"payload_bytes":${job.payload_bytes}}`
+    `,"tenant_id":${text(job.tenant_id)},"worker_id":${textOrNull(job.worker_id)}` +
+    `,"lease_expires_at":${plainOrNull(job.lease_expires_at)},"progress":${job.progress ?? 'null'}` +
+    `,"payload_bytes":${job.payload_bytes}}`
   );
 }
 
 export function leaseJson(leased: readonly LeasedJob[]): string {
   return `{"jobs":[${leased.map((each) => `{"job":${jobJson(each.job)},"lease_token":"${each.leaseToken}"}`).join(',')}]}`;
 }
+
+function attemptJson(attempt: AttemptRecord): string {
+  return (
+    `{"number":${attempt.number},"outcome":"${attempt.outcome}","worker_id":${textOrNull(attempt.worker_id)}` +
+    `,"started_at":${plainOrNull(attempt.started_at)},"ended_at":${plainOrNull(attempt.ended_at)}` +
+    `,"error_message":${textOrNull(attempt.error_message)},"error_details":${attempt.error_details ?? 'null'}` +
+    `,"next_retry_at":${plainOrNull(attempt.next_retry_at)}}`
+  );
+}
+
+export const attemptsJson = ({ attempts, omitted }: JobAttempts): string =>
+  `{"attempts":[${attempts.map(attemptJson).join(',')}],"omitted":${omitted}}`;
 
 export function deadLetterJson(letter: DeadLetterRecord): string {
   const { id, job_id, queue_name, task_name, reason, error_message, created_at } = letter;

@@ -45,6 +45,7 @@ const healthSchema = {
 const readySchema = {
   operationId: 'getReady',
   summary: 'Whether the server can do its work',
+  description: 'Asks the database, and answers 503 while the server starts or stops.',
   tags: ['system'],
   security: PUBLIC,
   docs: {
