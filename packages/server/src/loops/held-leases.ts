@@ -165,7 +165,6 @@ const toBundleCompletions = ({ bundle, completions, last }: Share): BundleComple
   size: bundle.size,
   positions: completions.map(({ held }) => held.position),
   results: completions.map(({ result }) => result),
-  queue: completions[0]!.held.job.queue_name,
-  tasks: completions.map(({ held }) => held.job.task_name),
+  jobs: completions.map(({ held }) => held.job),
   last,
 });

@@ -12,7 +12,7 @@ import { leaseKeyColumns, type LeaseKey } from '../leases/lease-key.js';
 import type { Hub } from '../shared/hub.js';
 import type { Counters } from '../shared/counters.js';
 import { endsJob, plainSettlement, runSettle, type AttemptFailure, type Settlement } from './settlement.js';
-import type { JsonText, LeasedJob } from '../../domain/records.js';
+import type { JobRecord, JsonText, LeasedJob } from '../../domain/records.js';
 
 /**
  * Settling: the only way out of `running`, single or batched, for the pool and for remote workers alike.
@@ -47,8 +47,8 @@ export interface BundleCompletions {
   readonly size: number;
   readonly positions: readonly number[];
   readonly results: readonly JsonText[];
-  readonly queue: string;
-  readonly tasks: readonly string[];
+  /** The same members. */
+  readonly jobs: readonly JobRecord[];
   /** No member will be left in it: the row can be deleted. */
   readonly last: boolean;
 }
@@ -209,6 +209,7 @@ export class Settler {
     if (rows[0] && rows[0].watched > 0) this.hub.announceEvents();
     const acted = new Array<boolean>(items.length).fill(false);
     for (const row of rows) {
+      if (this.hub.hearsSettled) this.#announceCompleted(items, row.tenant, row.numbers, row.run_secs);
       const runSecs = JSON.parse(row.run_secs) as number[];
       for (const [index, n] of (JSON.parse(row.numbers) as number[]).entries()) {
         acted[n - 1] = true;
@@ -220,17 +221,30 @@ export class Settler {
     return acted;
   }
 
-  #countCompleted({ tenant, queue, tasks, positions }: BundleCompletions, row: BundleRow | undefined): WasCompleted {
+  #countCompleted({ tenant, positions, jobs }: BundleCompletions, row: BundleRow | undefined): WasCompleted {
     const wasCompleted = (position: number): boolean => row?.taken[position - 1] === '1';
     if (!row) return wasCompleted;
-    let origin = { tenant, queue, task: '' };
+    let origin = { tenant, queue: '', task: '' };
     for (const [index, position] of positions.entries()) {
       if (!wasCompleted(position)) continue;
-      const task = tasks[index]!;
+      const { queue_name: queue, task_name: task } = jobs[index]!;
       if (task !== origin.task) origin = { tenant, queue, task };
       this.counters.settled({ outcome: 'completed', origin, runSecs: row.run_secs });
     }
+    if (!this.hub.hearsSettled) return wasCompleted;
+    jobs?.forEach(({ id, task_name: task, queue_name: queue }, k) => {
+      if (!wasCompleted(positions[k]!)) return;
+      this.hub.announceSettled({ ...COMPLETED, id, tenant, task, queue, runSecs: row.run_secs });
+    });
     return wasCompleted;
+  }
+
+  #announceCompleted(items: readonly Completion[], tenant: string, numbers: string, runSecs: string): void {
+    const secs = JSON.parse(runSecs) as number[];
+    (JSON.parse(numbers) as number[]).forEach((n, k) => {
+      const { id } = items[n - 1]!;
+      this.hub.announceSettled({ ...COMPLETED, id, tenant, task: null, queue: null, runSecs: secs[k] ?? null });
+    });
   }
 
   async #unbundle(items: readonly Bundled[]): Promise<boolean[]> {
@@ -252,6 +266,8 @@ export class Settler {
     return items.map((_, index) => acted.has(index + 1));
   }
 }
+
+const COMPLETED = { outcome: 'completed', reason: null, error: null } as const;
 
 export interface LeaseFacts {
   readonly retryCount: number;

@@ -8,6 +8,7 @@ import {
   ORDERS,
   PAGE_LIMITS,
   VIEWS,
+  WAIT_LIMITS,
   WORKFLOW_STATUSES,
 } from '@millrace/contract';
 import { invalidField } from '../../domain/errors.js';
@@ -118,6 +119,9 @@ export function seriesQuery(query: Query): SeriesQuery {
     throw invalidField('from', 'must be before to');
   return { queue: textOf(query, 'queue'), task: textOf(query, 'task'), from, to };
 }
+
+export const waitSecs = (query: Query): number =>
+  wholeNumber(query, 'wait_secs', WAIT_LIMITS.default, WAIT_LIMITS.minimum, WAIT_LIMITS.maximum);
 
 function textOf(query: Query, name: string): string | null {
   const value = query[name];
