@@ -28,6 +28,7 @@ export interface Blank {
 
 const TASKS = ['echo', 'echo', 'fail', 'log', 'sleep', 'remote-task', 'another task'];
 const QUEUES = ['default', 'fuzz-a', 'fuzz-b', 'weird/queue %'];
+const STATES = ['pending', 'failed,cancelled', 'completed, running', 'retrying,retrying,pending'];
 const ZONES = ['UTC', 'Europe/Berlin', 'america/new_york', 'Asia/Kathmandu'];
 const EXPRESSIONS = ['0 3 * * *', '*/5 * * * *', '0 0 1 1 *', '@daily', '30 0 0 * * 1', '0 0 0 1 1 * 2099'];
 
@@ -86,7 +87,12 @@ function queryOf(
 
 function queryValue({ name, schema: given }: Parameter, checker: SchemaChecker, random: Random): string {
   const schema = typeof given.$ref === 'string' ? checker.resolve(given.$ref) : given;
-  if (name === 'queue') return random.pick(QUEUES);
+  if (name === 'queue' || name === 'queue_name') return random.pick(QUEUES);
+  if (name === 'task' || name === 'task_name') return random.pick(TASKS);
+  if (name === 'fingerprint') return random.uuid().replaceAll('-', '').slice(0, 16);
+  if (name === 'job_id' || name === 'workflow_id') return random.chance(0.8) ? random.uuid() : random.word();
+  // Of workflows it has an enumeration.
+  if (name === 'status' && schema.enum === undefined) return random.pick(STATES);
   if (name === 'expr') return random.pick(EXPRESSIONS);
   if (name === 'timezone') return random.pick(ZONES);
   if (Array.isArray(schema.enum)) return String(random.pick(schema.enum));
