@@ -377,6 +377,20 @@ CREATE TABLE millrace.progress (
   CONSTRAINT progress_pkey PRIMARY KEY (job_id)
 ) WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=200, autovacuum_vacuum_cost_delay=0);
 
+CREATE TABLE millrace.queues (
+  paused_at timestamp with time zone,
+  last_lease_at timestamp with time zone,
+  queue text COLLATE "C" NOT NULL,
+  CONSTRAINT queues_pkey PRIMARY KEY (queue)
+) WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=200);
+
+CREATE TABLE millrace.processes (
+  seen_at timestamp with time zone NOT NULL,
+  id uuid NOT NULL,
+  tasks text[] NOT NULL,
+  CONSTRAINT processes_pkey PRIMARY KEY (id)
+) WITH (fillfactor=50);
+
 CREATE INDEX tenants_by_bucket ON millrace.tenants USING btree (bucket);
 
 CREATE INDEX jobs_by_queue ON millrace.jobs USING btree (tenant, queue, id) WHERE (queue IS NOT NULL);

@@ -112,6 +112,10 @@ function bodyOf(world: World, { id, body }: Operation, tenant: Tenant, lease: Le
       return { ...(made as JsonObject), name: null };
     case 'createCron':
       return { ...(made as JsonObject), name: `${mark} ${random.word()}` };
+    case 'heartbeatJobs':
+      return { ...(made as JsonObject), leases: underLease(made, 'leases', lease) };
+    case 'reportJobs':
+      return { ...(made as JsonObject), reports: underLease(made, 'reports', lease) };
     case 'leaseJobs':
       return { ...(made as JsonObject), wait_secs: 0 };
     default:
@@ -123,8 +127,14 @@ function bodyOf(world: World, { id, body }: Operation, tenant: Tenant, lease: Le
 
 const takesLease = ({ checker }: World, body: Schema): boolean => {
   const schema = typeof body.$ref === 'string' ? checker.resolve(body.$ref) : body;
-  return Object.hasOwn(schema.properties ?? {}, 'lease_token');
+  return ['lease_token', 'leases', 'reports'].some((name) => Object.hasOwn(schema.properties ?? {}, name));
 };
+
+/** The items of a call for many jobs, all about the job of this lease: a call may name a job more than once. */
+function underLease(made: Json, field: string, lease: Lease | undefined): Json {
+  const items = (made as JsonObject)[field] as JsonObject[];
+  return lease === undefined ? items : items.map((item) => ({ ...item, job_id: lease.id, lease_token: lease.token }));
+}
 
 /** Steps depend only on earlier ones, so that there is no cycle. */
 function graph(world: World, random: Random, mark: string): Json {
@@ -185,6 +195,9 @@ function wellKnown({ random, name }: Making): Json | undefined {
       return random.pick(ZONES);
     case 'lease_token':
       return random.uuid();
+    case 'worker_id':
+      // Of nobody's mark: it is shown on the jobs of every tenant.
+      return `worker-${random.below(5)}`;
     default:
       return undefined;
   }

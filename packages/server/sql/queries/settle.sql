@@ -48,6 +48,7 @@ WITH given AS MATERIALIZED (
   SELECT now(), held.id, held.reason, held.tenant, j.queue, j.task, held.error, held.retry_count
   FROM held, LATERAL (SELECT * FROM millrace.jobs j WHERE j.tenant = held.tenant AND j.id = held.id OFFSET 0) AS j
   WHERE held.outcome = 'failed'
+  RETURNING job_id, task, queue, error
 ), tried AS (
   INSERT INTO millrace.attempts AS a
     (started_at, ended_at, next_retry_at, number, slot, outcome, job_id, tenant, worker, error, details)
@@ -74,8 +75,9 @@ WITH given AS MATERIALIZED (
 )
 SELECT held.n::int, held.id, held.token, held.tenant, held.outcome, held.reason,
        extract(epoch FROM now() - held.started_at)::float8 AS run_secs,
-       again.queue, again.priority, again.scheduled_at, (SELECT count(*) FROM seen)::int AS watched
-FROM held LEFT JOIN again ON again.id = held.id;
+       again.queue, again.priority, again.scheduled_at, (SELECT count(*) FROM seen)::int AS watched,
+       buried.task AS dead_task, buried.queue AS dead_queue, buried.error AS dead_error
+FROM held LEFT JOIN again ON again.id = held.id LEFT JOIN buried ON buried.job_id = held.id;
 
 -- name: settle_completed
 -- The same for nearly all settlements, where there is nothing to decide: the completion of a job outside any workflow.

@@ -1,4 +1,12 @@
-import type { DeadLetterReason, JobStatus, QueueDepth, Stats, WorkflowStatus } from '@millrace/contract';
+import type {
+  DeadLetterReason,
+  JobStatus,
+  QueueDepth,
+  Stats,
+  TerminalJobStatus,
+  Why,
+  WorkflowStatus,
+} from '@millrace/contract';
 import type { MillraceError } from '../domain/errors.js';
 import type {
   CronFiringRecord,
@@ -14,6 +22,7 @@ import type {
   JsonText,
   LeasedJob,
   WorkflowRecord,
+  WorkflowSnapshot,
   WorkflowSpec,
   WorkflowStepRecord,
   WorkflowSummaryRecord,
@@ -100,6 +109,19 @@ export interface LeaseRequest {
   readonly workerId: string | null;
 }
 
+export interface WaitQuery {
+  readonly ids: readonly string[];
+  readonly until: 'all' | 'any';
+  readonly waitSecs: number;
+}
+
+/** Each list in the order of the question. */
+export interface WaitResult {
+  readonly ended: readonly { readonly id: string; readonly status: TerminalJobStatus }[];
+  readonly pending: readonly string[];
+  readonly missing: readonly string[];
+}
+
 /**
  * Every method either does what it says, durably, before it resolves, or throws a MillraceError. A malformed id is
  * simply unknown (`not_found`); another tenant's id is `forbidden`.
@@ -116,6 +138,12 @@ export interface JobsApi {
   attempts(tenant: string, id: string): Promise<JobAttempts>;
   /** A waiting job becomes due, if it is not yet. */
   runNow(tenant: string, id: string): Promise<void>;
+  /** The job when it has ended, or as it is after that long, or when the signal fires. */
+  wait(tenant: string, id: string, waitSecs: number, signal: AbortSignal): Promise<JobRecord>;
+  /** The same for many; an id of another tenant's is refused. */
+  waitForMany(tenant: string, query: WaitQuery, signal: AbortSignal): Promise<WaitResult>;
+  /** What the job waits for. */
+  why(tenant: string, id: string): Promise<Why>;
   queues(tenant: string): Promise<readonly QueueDepth[]>;
 }
 
@@ -179,6 +207,8 @@ export interface WorkflowsApi {
   cancel(tenant: string, id: string): Promise<void>;
   /** In order of definition. */
   steps(tenant: string, id: string): Promise<readonly WorkflowStepRecord[]>;
+  /** Resolves once the first state is known; yields it and every later one that lasts, ending after a final one. */
+  watch(tenant: string, id: string, signal: AbortSignal): Promise<AsyncIterable<WorkflowSnapshot>>;
   /** Mermaid text. */
   diagram(tenant: string, id: string): Promise<string>;
 }
@@ -216,7 +246,10 @@ export interface CronsApi {
 export interface SystemApi {
   /** True if the database answers and its schema is the one that this build expects. */
   ready(): Promise<boolean>;
-  tasks(): readonly string[];
+  /** Names of the tasks that this process runs, or in mode `api` also those that others run; sorted. */
+  tasks(): Promise<readonly string[]>;
+  /** The database's clock. */
+  now(): Promise<Instant>;
   stats(tenant: string): Stats;
 }
 

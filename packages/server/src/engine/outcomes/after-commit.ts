@@ -1,6 +1,6 @@
 import type { WorkflowEnd } from '../../domain/dag.js';
 import { toInstant } from '../../store/rows.js';
-import type { Hub } from '../shared/hub.js';
+import type { Hub, SettledNews } from '../shared/hub.js';
 import type { Counters } from '../shared/counters.js';
 import type { SettledRow } from './settlement.js';
 
@@ -15,15 +15,19 @@ export class AfterCommit {
     this.#steps.push((hub, counters) => {
       if (outcome === 'failed') counters.settled({ outcome, tenant, runSecs, reason: row.reason ?? 'non_retryable' });
       else if (outcome !== 'released' && outcome !== 'undelivered') counters.settled({ outcome, tenant, runSecs });
+      hub.announceSettled(settledNews(row));
       if (row.queue !== null && row.scheduled_at !== null) {
         hub.announceWork(row.queue, row.priority ?? 0, Date.parse(toInstant(row.scheduled_at)));
       }
     });
   }
 
-  cancelledWaiting(tenant: string, watched: boolean): void {
+  cancelledWaiting(id: string, tenant: string, watched: boolean): void {
     if (watched) this.#watched = true;
-    this.#steps.push((_, counters) => counters.cancelled(tenant));
+    this.#steps.push((hub, counters) => {
+      counters.cancelled(tenant);
+      hub.announceSettled(cancelledNews(id, tenant));
+    });
   }
 
   enqueued(tenant: string, queue: string, priority: number): void {
@@ -31,6 +35,10 @@ export class AfterCommit {
       counters.created(tenant, 1);
       hub.announceWork(queue, priority, null);
     });
+  }
+
+  workflowMoved(id: string): void {
+    this.#steps.push((hub) => hub.announceWorkflow(id));
   }
 
   workflowEnded(tenant: string, end: WorkflowEnd): void {
@@ -42,3 +50,26 @@ export class AfterCommit {
     if (this.#watched) hub.announceEvents();
   }
 }
+
+const settledNews = (row: SettledRow): SettledNews => ({
+  id: row.id,
+  tenant: row.tenant,
+  outcome: row.outcome,
+  task: row.dead_task,
+  queue: row.dead_queue,
+  runSecs: row.run_secs,
+  reason: row.reason,
+  error: row.dead_error,
+});
+
+/** Of a job that was cancelled before anybody ran it. */
+export const cancelledNews = (id: string, tenant: string): SettledNews => ({
+  id,
+  tenant,
+  outcome: 'cancelled',
+  task: null,
+  queue: null,
+  runSecs: null,
+  reason: null,
+  error: null,
+});

@@ -12,7 +12,7 @@ import { leaseKeyColumns, type LeaseKey } from '../leases/lease-key.js';
 import type { Hub } from '../shared/hub.js';
 import type { Counters } from '../shared/counters.js';
 import { endsJob, plainSettlement, runSettle, type AttemptFailure, type Settlement } from './settlement.js';
-import type { JsonText, LeasedJob } from '../../domain/records.js';
+import type { JobRecord, JsonText, LeasedJob } from '../../domain/records.js';
 
 /**
  * Settling: the only way out of `running`, single or batched, for the pool and for remote workers alike.
@@ -44,6 +44,8 @@ export interface BundleCompletions {
   readonly size: number;
   readonly positions: readonly number[];
   readonly results: readonly JsonText[];
+  /** The same members, for whoever wants to hear of them. */
+  readonly jobs?: readonly JobRecord[];
   /** No member will be left in it: the row can be deleted. */
   readonly last: boolean;
 }
@@ -201,18 +203,33 @@ export class Settler {
     const acted = new Array<boolean>(items.length).fill(false);
     for (const { tenant, numbers, run_secs } of rows) {
       for (const n of JSON.parse(numbers) as number[]) acted[n - 1] = true;
+      if (this.hub.hearsSettled) this.#announceCompleted(items, tenant, numbers, run_secs);
       for (const runSecs of JSON.parse(run_secs) as number[])
         this.counters.settled({ outcome: 'completed', tenant, runSecs });
     }
     return acted;
   }
 
-  #countCompleted({ tenant, positions }: BundleCompletions, row: BundleRow | undefined): WasCompleted {
+  #countCompleted({ tenant, positions, jobs }: BundleCompletions, row: BundleRow | undefined): WasCompleted {
     const wasCompleted = (position: number): boolean => row?.taken[position - 1] === '1';
+    if (!row) return wasCompleted;
     for (const position of positions) {
-      if (row && wasCompleted(position)) this.counters.settled({ outcome: 'completed', tenant, runSecs: row.run_secs });
+      if (wasCompleted(position)) this.counters.settled({ outcome: 'completed', tenant, runSecs: row.run_secs });
     }
+    if (!this.hub.hearsSettled) return wasCompleted;
+    jobs?.forEach(({ id, task_name: task, queue_name: queue }, k) => {
+      if (!wasCompleted(positions[k]!)) return;
+      this.hub.announceSettled({ ...COMPLETED, id, tenant, task, queue, runSecs: row.run_secs });
+    });
     return wasCompleted;
+  }
+
+  #announceCompleted(items: readonly Completion[], tenant: string, numbers: string, runSecs: string): void {
+    const secs = JSON.parse(runSecs) as number[];
+    (JSON.parse(numbers) as number[]).forEach((n, k) => {
+      const { id } = items[n - 1]!;
+      this.hub.announceSettled({ ...COMPLETED, id, tenant, task: null, queue: null, runSecs: secs[k] ?? null });
+    });
   }
 
   async #unbundle(items: readonly Bundled[]): Promise<boolean[]> {
@@ -234,6 +251,8 @@ export class Settler {
     return items.map((_, index) => acted.has(index + 1));
   }
 }
+
+const COMPLETED = { outcome: 'completed', reason: null, error: null } as const;
 
 export interface LeaseFacts {
   readonly retryCount: number;

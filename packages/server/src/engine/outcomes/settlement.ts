@@ -41,6 +41,10 @@ export interface SettledRow {
   readonly priority: number | null;
   readonly scheduled_at: string | null;
   readonly watched: number;
+  /** Of a job that failed for good: what its dead letter says. */
+  readonly dead_task: string | null;
+  readonly dead_queue: string | null;
+  readonly dead_error: string | null;
 }
 
 /** A settlement with nothing but its outcome. */

@@ -9,6 +9,7 @@ import type {
   JobSummaryRecord,
   LeasedJob,
   WorkflowRecord,
+  WorkflowSnapshot,
   WorkflowSummaryRecord,
 } from '../../domain/records.js';
 import type { DeadLetterGroupPage, Page, PageEnds } from '../../engine/api.js';
@@ -123,6 +124,10 @@ export function workflowJson(workflow: WorkflowRecord): string {
     `,"tenant_id":${text(workflow.tenant_id)}}`
   );
 }
+
+/** On one line, as an event stream needs it; see jobJsonLine. */
+export const workflowEventLine = ({ workflow, steps }: WorkflowSnapshot): string =>
+  `{"workflow":${workflowJson(workflow)},"steps":${JSON.stringify(steps)}}`.replace(/[\r\n]+/g, ' ');
 
 /** A workflow without its definition and its context. */
 export function workflowSummaryJson(workflow: WorkflowSummaryRecord): string {

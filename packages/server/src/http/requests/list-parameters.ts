@@ -8,6 +8,7 @@ import {
   ORDERS,
   PAGE_LIMITS,
   VIEWS,
+  WAIT_LIMITS,
   WORKFLOW_STATUSES,
 } from '@millrace/contract';
 import { invalidField } from '../../domain/errors.js';
@@ -106,6 +107,9 @@ export function previewTimetable(query: Query): Pick<CronSpec, 'expr' | 'timezon
 
 export const nextRunsCount = (query: Query): number =>
   wholeNumber(query, 'count', NEXT_RUNS_LIMITS.default, NEXT_RUNS_LIMITS.minimum, NEXT_RUNS_LIMITS.maximum);
+
+export const waitSecs = (query: Query): number =>
+  wholeNumber(query, 'wait_secs', WAIT_LIMITS.default, WAIT_LIMITS.minimum, WAIT_LIMITS.maximum);
 
 function textOf(query: Query, name: string): string | null {
   const value = query[name];
