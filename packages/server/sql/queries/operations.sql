@@ -159,7 +159,7 @@ WITH clock AS MATERIALIZED (
 ), noted AS (
   INSERT INTO millrace.operation_jobs (operation_id, job_id) SELECT $5, id FROM taken
 )
-SELECT id, queue, priority FROM taken;
+SELECT queue, task, priority FROM taken;
 
 -- name: count_outcome
 -- Counts which of the replayed jobs have ended, if that was not done in the last $2 seconds: $3 jobs at most, from where

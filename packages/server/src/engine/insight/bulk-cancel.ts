@@ -65,7 +65,8 @@ async function cancelPlain(
   afterCommit: AfterCommit,
 ): Promise<readonly string[]> {
   const waiting = await cancelWaiting(execute, tenant, ids, false);
-  for (const { watched } of waiting) afterCommit.cancelledWaiting(tenant, watched > 0);
+  for (const { id, queue, task, watched } of waiting)
+    afterCommit.cancelledWaiting(id, { tenant, queue, task }, watched > 0);
   const held = await cancelRunning(execute, without(ids, waiting), afterCommit);
   if (held.length === 0) return [];
   const unbundled = await execute<{ id: string }>(leaseSql.unbundle, [

@@ -19,6 +19,12 @@ interface LetterRow {
   readonly metadata: JsonText | null;
 }
 
+interface ReplayedRow {
+  readonly queue: string;
+  readonly task: string;
+  readonly priority: number;
+}
+
 export interface Replayed {
   /** How many of the given ones it got to: at least one. */
   readonly looked: number;
@@ -34,13 +40,13 @@ export async function replayLetters(
 ): Promise<Replayed> {
   const letters = await execute<LetterRow>(sql.letters_to_replay, [tenant, int8Array(ids.map(Number)), MAX_BYTES]);
   const bucket = bucketOf(tenant);
-  const created = await execute<{ id: string; queue: string; priority: number }>(sql.replay_letters, [
+  const created = await execute<ReplayedRow>(sql.replay_letters, [
     tenant,
     int8Array(letters.map(({ id }) => Number(id))),
     textArray(letters.map((_, position) => idSuffix(position, bucket, random32()))),
     jsonArray(letters.map(({ metadata }) => metadata)),
     operationId,
   ]);
-  for (const { queue, priority } of created) afterCommit.enqueued(tenant, queue, priority);
+  for (const { queue, task, priority } of created) afterCommit.enqueued({ tenant, queue, task }, priority);
   return { looked: letters.length, created: created.length };
 }
