@@ -45,24 +45,26 @@ WHERE id = $1 AND holder = $2 AND status = 'running' RETURNING id;
 
 -- name: adopt_operations
 -- Operations that no living process holds, $3 at most.
-WITH orphan AS MATERIALIZED (
-  SELECT o.id FROM millrace.operations o
+UPDATE millrace.operations
+SET holder = $1, lease_until = now() + $2::float8 * interval '1 second'
+WHERE ctid = ANY (ARRAY(
+  SELECT o.ctid FROM millrace.operations o
   WHERE o.status = 'running' AND (o.lease_until IS NULL OR o.lease_until < now())
   LIMIT $3 FOR NO KEY UPDATE SKIP LOCKED
-)
-UPDATE millrace.operations o
-SET holder = $1, lease_until = now() + $2::float8 * interval '1 second'
-FROM orphan WHERE o.id = ANY (ARRAY(SELECT id FROM orphan)) AND o.id = orphan.id AND o.status = 'running'
-RETURNING o.id;
+))
+RETURNING id;
 
 -- name: keep_operations
 -- Extends what a process works on. A locked row is one whose batch is under way: its end extends it too.
-WITH mine AS MATERIALIZED (
-  SELECT o.id FROM millrace.operations o
-  WHERE o.id = ANY ($3::uuid[]) AND o.status = 'running' AND o.holder = $1 FOR NO KEY UPDATE SKIP LOCKED
-)
-UPDATE millrace.operations o SET lease_until = now() + $2::float8 * interval '1 second'
-WHERE o.id = ANY (ARRAY(SELECT id FROM mine));
+UPDATE millrace.operations
+SET lease_until = now() + $2::float8 * interval '1 second'
+WHERE ctid = ANY (ARRAY(
+  SELECT o.place FROM unnest($3::uuid[]) AS given (id), LATERAL (
+    SELECT o.ctid AS place, o.status, o.holder FROM millrace.operations o
+    WHERE o.id = given.id FOR NO KEY UPDATE SKIP LOCKED
+  ) AS o
+  WHERE o.status = 'running' AND o.holder = $1
+));
 
 -- name: release_operations
 -- A process that stops leaves what it holds to the others.
@@ -112,8 +114,8 @@ FROM (
   SELECT given.n, given.id, d.job_id, j.metadata, sum(coalesce(j.bytes, 0)) OVER (ORDER BY given.n) AS bytes
   FROM unnest($2::bigint[]) WITH ORDINALITY AS given (id, n)
   LEFT JOIN LATERAL (
-    SELECT d.tenant, d.job_id FROM millrace.dead_letters d WHERE d.id = given.id AND d.tenant = $1 OFFSET 0
-  ) AS d ON true
+    SELECT d.tenant, d.job_id FROM millrace.dead_letters d WHERE d.id = given.id OFFSET 0
+  ) AS d ON d.tenant = $1
   LEFT JOIN LATERAL (
     SELECT j.metadata, pg_column_size(j.payload) + coalesce(pg_column_size(j.metadata), 0)
                        + coalesce(j.context_bytes, 0) AS bytes
@@ -137,13 +139,13 @@ WITH clock AS MATERIALIZED (
          ) END AS payload
   FROM clock, unnest($2::bigint[], $3::text[], $4::json[]) AS given (id, suffix, metadata),
   LATERAL (
-    SELECT d.tenant, d.job_id FROM millrace.dead_letters d
-    WHERE d.id = given.id AND d.tenant = $1 AND d.replayed_at IS NULL OFFSET 0
+    SELECT d.tenant, d.job_id, d.replayed_at FROM millrace.dead_letters d WHERE d.id = given.id OFFSET 0
   ) AS d,
   LATERAL (
     SELECT j.priority, j.tenant, j.queue, j.task, j.config, j.payload, j.context, j.workflow_id
     FROM millrace.jobs j WHERE j.tenant = d.tenant AND j.id = d.job_id OFFSET 0
   ) AS j
+  WHERE d.tenant = $1 AND d.replayed_at IS NULL
 ), taken AS (
   UPDATE millrace.dead_letters d
   SET replayed_at = j.now, replay_job_id = j.id
@@ -220,7 +222,7 @@ WITH old AS MATERIALIZED (
 ), gone AS (
   DELETE FROM millrace.operations WHERE ctid = ANY (ARRAY(
     SELECT old.place FROM old
-    WHERE NOT EXISTS (SELECT FROM millrace.operation_jobs j WHERE j.operation_id = old.id)
+    WHERE (SELECT j.job_id FROM millrace.operation_jobs j WHERE j.operation_id = old.id LIMIT 1) IS NULL
   ))
   RETURNING 1
 )
@@ -237,7 +239,7 @@ ORDER BY given.n;
 -- name: own_dead_letters
 SELECT d.id, d.queue, d.task, d.created_at
 FROM unnest($2::bigint[]) WITH ORDINALITY AS given (id, n), LATERAL (
-  SELECT d.id, d.queue, d.task, d.created_at FROM millrace.dead_letters d
-  WHERE d.id = given.id AND d.tenant = $1 OFFSET 0
+  SELECT d.id, d.tenant, d.queue, d.task, d.created_at FROM millrace.dead_letters d WHERE d.id = given.id OFFSET 0
 ) AS d
+WHERE d.tenant = $1
 ORDER BY given.n;
