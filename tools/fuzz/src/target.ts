@@ -92,7 +92,8 @@ function watchLog({ stdout }: ChildProcess, errors: string[]): Promise<Addresses
       if (!line.startsWith('{')) return;
       const { level, msg, ...rest } = JSON.parse(line) as { level?: number | string; msg?: string };
       if (msg === 'listening') resolve(rest as Addresses);
-      if (isError(level) && errors.length < MAX_ERRORS_KEPT) errors.push(line.slice(0, 2000));
+      const isFault = isError(level) && msg?.includes('dead letter') !== true;
+      if (isFault && errors.length < MAX_ERRORS_KEPT) errors.push(line.slice(0, 2000));
     });
     lines.on('close', () => reject(new Error('the server exited before it was listening')));
   });
