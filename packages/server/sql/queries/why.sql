@@ -19,7 +19,8 @@ SELECT least($5::int, (SELECT count(*) FROM (
   WHERE r.queue = $1 AND r.later IS NULL AND r.priority > $2::int AND r.scheduled_at <= now() LIMIT $5::int
 ) AS higher) + (SELECT count(*) FROM (
   SELECT FROM millrace.ready r
-  WHERE r.queue = $1 AND r.later IS NULL AND r.priority = $2::int AND (r.scheduled_at, r.id) < ($3::timestamptz, $4::uuid)
+  WHERE r.queue = $1 AND r.later IS NULL AND r.priority = $2::int
+    AND (r.scheduled_at, r.id) < ($3::timestamptz, $4::uuid)
   LIMIT $5::int
 ) AS earlier) + (SELECT count(*) FROM (
   SELECT r.priority, r.scheduled_at, r.id FROM millrace.ready r
