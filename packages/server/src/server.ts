@@ -17,6 +17,7 @@ import { createJanitor } from './loops/janitor.js';
 import type { Loop } from './loops/loop.js';
 import { createRegistration } from './loops/registration.js';
 import { createRetention } from './loops/retention.js';
+import { createSeriesWriter } from './loops/series-writer.js';
 import { POOL_LEASE_SECS, WorkerPool } from './loops/worker-pool.js';
 import { engineMetrics, gaugeCollector } from './engine-metrics.js';
 import { openDatabase } from './open-database.js';
@@ -133,10 +134,11 @@ async function startNotifications(db: Database, { engine: { hub }, logger, lifec
 }
 
 function startLoops({ config, engine, logger, lifecycle }: Parts, tasks: readonly string[]): void {
-  const { maintenance, cronFirer, hub, processes } = engine;
+  const { maintenance, cronFirer, hub, processes, series } = engine;
   const loops: Loop[] = [
     createJanitor(maintenance, logger),
     createRetention(maintenance, config.retentionHours, logger),
+    createSeriesWriter(series, logger),
     ...(config.mode === 'api'
       ? []
       : [createCronScheduler(cronFirer, hub, logger), createRegistration(processes, tasks, logger)]),

@@ -99,7 +99,8 @@ function wrongSuccess({ checker }: World, { operation, draft }: Case, answer: An
     const [, data] = /^event: status\ndata: (.*)\n\n/.exec(text(answer)) ?? [];
     if (data === undefined) return [violation('schema', `the stream begins with ${JSON.stringify(text(answer, 80))}`)];
     const event = { ...answer, body: Buffer.from(data) };
-    return shapeProblems(problems, { $ref: '#/components/schemas/Job' }, event, 'schema');
+    const shape = operation.id === 'watchWorkflow' ? 'WorkflowEvent' : 'Job';
+    return shapeProblems(problems, { $ref: `#/components/schemas/${shape}` }, event, 'schema');
   }
   return answer.body.length === 0 ? [] : [violation('schema', `${answer.status} with a body`)];
 }

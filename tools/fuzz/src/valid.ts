@@ -93,6 +93,7 @@ function queryValue({ name, schema: given }: Parameter, checker: SchemaChecker, 
   if (name === 'job_id' || name === 'workflow_id') return random.chance(0.8) ? random.uuid() : random.word();
   // Of workflows it has an enumeration.
   if (name === 'status' && schema.enum === undefined) return random.pick(STATES);
+  if (name === 'wait_secs') return random.pick(['0', '-1', '1']);
   if (name === 'expr') return random.pick(EXPRESSIONS);
   if (name === 'timezone') return random.pick(ZONES);
   if (Array.isArray(schema.enum)) return String(random.pick(schema.enum));
@@ -107,6 +108,8 @@ function bodyOf(world: World, { id, body }: Operation, tenant: Tenant, lease: Le
   switch (id) {
     case 'createWorkflow':
       return { ...(made as JsonObject), steps: graph(world, random, mark) };
+    case 'waitForJobs':
+      return { ...(made as JsonObject), job_ids: awaited(world, tenant, random), wait_secs: 0 };
     case 'putCron':
       // The name is in the path.
       return { ...(made as JsonObject), name: null };
@@ -123,6 +126,13 @@ function bodyOf(world: World, { id, body }: Operation, tenant: Tenant, lease: Le
         ? { ...(made as JsonObject), lease_token: lease.token }
         : made;
   }
+}
+
+/** Jobs of the tenant's, and ids that name none. */
+function awaited({ memory }: World, tenant: Tenant, random: Random): Json {
+  const known = memory.ids('jobs', tenant);
+  const someId = (): string => (known.length > 0 && random.chance(0.7) ? random.pick(known) : random.uuid());
+  return Array.from({ length: random.integer(1, 5) }, () => (random.chance(0.1) ? random.word() : someId()));
 }
 
 const takesLease = ({ checker }: World, body: Schema): boolean => {

@@ -1,6 +1,6 @@
 -- Why a job does not run.
 
--- name: standing_of_job
+-- name: circumstances_of_job
 -- Where a job stands, and what is known of its queue, as of one instant.
 SELECT now() AS now, rec.id, rec.queue, rec.priority, rec.status, rec.scheduled_at, rec.started_at, rec.completed_at,
        rec.delivery_count, rec.worker, rec.lease_expires_at, q.paused_at, q.last_lease_at
@@ -19,7 +19,8 @@ SELECT least($5::int, (SELECT count(*) FROM (
   WHERE r.queue = $1 AND r.later IS NULL AND r.priority > $2::int AND r.scheduled_at <= now() LIMIT $5::int
 ) AS higher) + (SELECT count(*) FROM (
   SELECT FROM millrace.ready r
-  WHERE r.queue = $1 AND r.later IS NULL AND r.priority = $2::int AND (r.scheduled_at, r.id) < ($3::timestamptz, $4::uuid)
+  WHERE r.queue = $1 AND r.later IS NULL AND r.priority = $2::int
+    AND (r.scheduled_at, r.id) < ($3::timestamptz, $4::uuid)
   LIMIT $5::int
 ) AS earlier) + (SELECT count(*) FROM (
   SELECT r.priority, r.scheduled_at, r.id FROM millrace.ready r

@@ -179,8 +179,8 @@ LATERAL (SELECT w.tenant FROM millrace.workflows w WHERE w.tenant = t.tenant AND
 WHERE t.bucket = $2;
 
 -- name: workflow_and_jobs
--- A workflow's state and the jobs of its steps in one snapshot, each in the order of JobOfStep. The context is left out:
--- it may be long, and callers do not need it here.
+-- A workflow's state and the jobs of its steps in one snapshot, each as JobOfStep names its parts. The context is left
+-- out: it may be long, and callers do not need it here.
 SELECT w.tenant, w.id, w.definition, w.state, (
   SELECT json_agg(json_build_array(j.step, j.id, rec.status, rec.started_at::text, rec.completed_at::text,
                                    rec.delivery_count, rec.error))

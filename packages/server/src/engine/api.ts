@@ -1,7 +1,9 @@
 import type {
+  Counts,
   DeadLetterReason,
   JobStatus,
   QueueDepth,
+  Series,
   Stats,
   TerminalJobStatus,
   Why,
@@ -253,6 +255,20 @@ export interface SystemApi {
   stats(tenant: string): Stats;
 }
 
+export interface SeriesQuery {
+  readonly queue: string | null;
+  readonly task: string | null;
+  /** Null: an hour before `to`. */
+  readonly from: Instant | null;
+  /** Null: now. */
+  readonly to: Instant | null;
+}
+
+export interface InsightApi {
+  counts(tenant: string, queue: string | null): Promise<Omit<Counts, 'warnings'>>;
+  series(tenant: string, query: SeriesQuery): Promise<Omit<Series, 'warnings'>>;
+}
+
 export interface Engine {
   readonly jobs: JobsApi;
   readonly worker: WorkerApi;
@@ -260,4 +276,5 @@ export interface Engine {
   readonly workflows: WorkflowsApi;
   readonly crons: CronsApi;
   readonly system: SystemApi;
+  readonly insight: InsightApi;
 }

@@ -15,6 +15,9 @@ import { Maintenance } from './jobs/maintenance.js';
 import { Processes } from './shared/processes.js';
 import { QueuePresence } from './shared/queue-presence.js';
 import { Reads } from './jobs/reads.js';
+import { Counts } from './insight/counts.js';
+import { Series } from './insight/series.js';
+import { SeriesRecorder } from './shared/series-recorder.js';
 import { Settler } from './outcomes/settle.js';
 import { StepSettler } from './workflows/step-settler.js';
 import { Tenants } from './shared/tenants.js';
@@ -54,6 +57,7 @@ export interface EngineParts {
   readonly maintenance: Maintenance;
   readonly cronFirer: CronFirer;
   readonly reads: Reads;
+  readonly series: Series;
   readonly polls: LongPolls;
   readonly watcher: Watcher;
   readonly workflowWatcher: WorkflowWatcher;
@@ -73,10 +77,13 @@ export function createEngine({
   random = Math.random,
 }: EngineOptions): EngineParts {
   const hub = new Hub();
-  const counters = new Counters(metrics);
+  const recorder = new SeriesRecorder();
+  const counters = new Counters(metrics, recorder);
   const presence = new QueuePresence(db.run);
   const processes = new Processes(db);
   const reads = new Reads(db, presence);
+  const series = new Series(db, recorder);
+  const counts = new Counts(db);
   const tenants = new Tenants(db);
   const definitions = new Definitions();
   const enqueuer = new Enqueuer(db, hub, counters, tenants);
@@ -116,6 +123,10 @@ export function createEngine({
     deadLetters: new DeadLetters(db, hub, counters),
     workflows,
     crons: new Crons(db, hub, counters, tenants),
+    insight: {
+      counts: (tenant, queue) => counts.of(tenant, queue),
+      series: (tenant, query) => series.plot(tenant, query),
+    },
     system: {
       ready,
       tasks: () => (asksOthersForTasks ? processes.tasksBeside(tasks) : Promise.resolve(tasks)),
@@ -133,6 +144,7 @@ export function createEngine({
     maintenance: new Maintenance(db, settler, counters),
     cronFirer: new CronFirer(db, hub, counters),
     reads,
+    series,
     polls,
     watcher,
     workflowWatcher: workflows.watcher,

@@ -23,7 +23,16 @@ const LARGE = [
 ];
 
 /** Run on the other pool, planned anew each time, or by an operator. */
-const ELSEWHERE = new Set(['expired', 'queue_depths', 'fleet_depths', 'count_dead_letters', 'dead_letter_groups']);
+const ELSEWHERE = new Set([
+  'expired',
+  'queue_depths',
+  'fleet_depths',
+  'count_dead_letters',
+  'dead_letter_groups',
+  'counts',
+  'counts_of_workflows',
+  'series_of',
+]);
 const HOT = allStatements()
   .filter(({ file, statement }) => file !== 'doctor.sql' && !ELSEWHERE.has(statement.name))
   .map(({ statement }) => statement);

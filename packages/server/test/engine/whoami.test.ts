@@ -47,7 +47,9 @@ describe('GET /whoami', async () => {
 
   it('says when a token expires', async () => {
     const exp = Math.floor(Date.now() / 1000) + 3600;
-    const { body } = await server.as(await tokenOf({ sub: 'jwt-tenant', millrace_scope: 'read' }, exp)).get('/api/v1/whoami');
+    const { body } = await server
+      .as(await tokenOf({ sub: 'jwt-tenant', millrace_scope: 'read' }, exp))
+      .get('/api/v1/whoami');
     expect(body).toEqual({
       kind: 'tenant',
       tenant_id: 'jwt-tenant',

@@ -48,7 +48,7 @@ export class Canceller {
   async #waiting(tenant: string, id: string): Promise<boolean> {
     const [cancelled] = await cancelWaiting(this.db.run, tenant, [id], false);
     if (!cancelled) return false;
-    this.counters.cancelled(tenant);
+    this.counters.cancelled({ tenant, queue: cancelled.queue, task: cancelled.task });
     this.hub.announceSettled(cancelledNews(cancelled.id, tenant));
     if (cancelled.watched > 0) this.hub.announceEvents();
     return true;

@@ -169,11 +169,13 @@ export class Claimer {
   }
 
   #note(queue: string, jobs: readonly ClaimedJob[], answer: ClaimAnswer, seconds: number): void {
-    const { metrics } = this.counters;
+    const { metrics, series } = this.counters;
     metrics.claimed(jobs.length, seconds);
     const nowMs = Date.parse(toInstant(answer.now));
-    for (const { config, scheduledMs } of jobs) {
-      metrics.waited(Math.max(0, (nowMs - scheduledMs) / 1000));
+    for (const { config, scheduledMs, tenant_id: tenant, task_name: task } of jobs) {
+      const waitedSecs = Math.max(0, (nowMs - scheduledMs) / 1000);
+      metrics.waited(waitedSecs);
+      series.waited(tenant, queue, task, waitedSecs);
       this.#floors.claimedUpTo(queue, config.priority, scheduledMs);
     }
     if (answer.fell_due_up_to !== null) this.#floors.fellDueUpTo(queue, Math.floor(answer.fell_due_up_to));

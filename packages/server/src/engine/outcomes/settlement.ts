@@ -37,6 +37,9 @@ export interface SettledRow {
   readonly outcome: Settlement['outcome'];
   readonly reason: DeadLetterReason | null;
   readonly run_secs: number;
+  readonly job_queue: string;
+  readonly job_task: string;
+  /** Where it waits again, if it does; like what follows. */
   readonly queue: string | null;
   readonly priority: number | null;
   readonly scheduled_at: string | null;
@@ -100,12 +103,19 @@ export function runSettle(
   ]);
 }
 
+export interface CancelledRow {
+  readonly id: string;
+  readonly queue: string;
+  readonly task: string;
+  readonly watched: number;
+}
+
 /** Cancels waiting jobs, and returns those that were still waiting. */
 export async function cancelWaiting(
   execute: Execute,
   tenant: string,
   ids: readonly string[],
   workflowsLocked: boolean,
-): Promise<{ readonly id: string; readonly watched: number }[]> {
+): Promise<CancelledRow[]> {
   return execute(sql.cancel_waiting, [textArray(ids.map(() => tenant)), uuidArray(ids), workflowsLocked]);
 }

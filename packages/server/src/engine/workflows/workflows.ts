@@ -164,7 +164,7 @@ export class Workflows implements WorkflowsApi {
     const { hub, counters, defaultQueue } = this.deps;
     for (const { tenant } of items) counters.workflowCreated(tenant);
     for (const { tenant, spec } of roots) {
-      counters.created(tenant, 1);
+      counters.created({ tenant, queue: defaultQueue, task: spec.task });
       hub.announceWork(defaultQueue, spec.jobConfig?.priority ?? 0, null);
     }
   }

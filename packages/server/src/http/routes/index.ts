@@ -8,6 +8,7 @@ import { cronRoutes } from './crons.js';
 import { deadLetterRoutes } from './dead-letters.js';
 import { eventRoutes } from './events.js';
 import { jobRoutes } from './jobs.js';
+import { overviewRoutes } from './overview.js';
 import { probeRoutes, systemRoutes } from './system.js';
 import { waitRoutes } from './waits.js';
 import { whoAmIRoutes } from './whoami.js';
@@ -29,6 +30,7 @@ const TENANT_ROUTES: readonly Register[] = [
   workflowRoutes,
   cronRoutes,
   deadLetterRoutes,
+  overviewRoutes,
 ];
 const WORKER_ROUTES: readonly Register[] = [workerRoutes, workerBatchRoutes];
 const ANYBODYS_ROUTES: readonly Register[] = [whoAmIRoutes];

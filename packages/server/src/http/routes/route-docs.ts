@@ -52,7 +52,7 @@ export const eventStream = (description: string, events: readonly TSchema[], exa
 });
 
 /** One of several shapes. */
-export const anyOf = (...schemas: TSchema[]): TSchema => ({ anyOf: schemas }) as TSchema;
+export const anyOf = (...schemas: TSchema[]): TSchema => ({ anyOf: schemas });
 
 /** The header of an answer that can be asked for again with `If-None-Match`. */
 export const ETAG = {
