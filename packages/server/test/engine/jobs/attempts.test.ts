@@ -8,23 +8,25 @@ import { cancel, complete, createJob, fail, getJob, leaseOne, newQueue, report, 
 
 const NAMED = 'NamedError';
 const QUEUE = 'in-process';
+const NO_ERROR: unknown = 'only a text';
 
 class NamedError extends Error {
   override readonly name = NAMED;
 }
 
-const { a, b, worker, log, database } = await useTestServer({
+const server = await useTestServer({
   config: { workers: 2, defaultQueue: QUEUE },
   handlers: {
     throws: () => {
       throw new NamedError('not today');
     },
-    throwsText: () => {
-      throw 'only a text';
-    },
+    throwsText: () => Promise.reject(NO_ERROR as Error),
     hangs: (_payload, { signal }) => new Promise((resolve) => signal.addEventListener('abort', () => resolve({}))),
   },
 });
+
+const { a, b, worker, database } = server;
+const log = (): readonly Record<string, unknown>[] => server.log();
 
 const attemptsOf = async (id: string, client: Client = a): Promise<Attempts> => {
   const reply = await client.get(`/api/v1/jobs/${id}/attempts`);
