@@ -70,7 +70,8 @@ async function begin(stage: Stage, client: ChaosClient): Promise<string> {
 
 async function progress(client: ChaosClient, id: string): Promise<Progress> {
   const { body } = await client.send('other', 'GET', `/api/v1/operations/${id}`);
-  return { status: String(body.status ?? 'running'), done: Number(body.done ?? 0) };
+  // A server that has just been killed gives no answer, and so no status.
+  return { status: typeof body.status === 'string' ? body.status : 'running', done: Number(body.done ?? 0) };
 }
 
 /** Kills the one, waits until the other has taken over, starts it again and kills the other, a few times. */
@@ -112,13 +113,7 @@ async function moved(stage: Stage, client: ChaosClient, id: string, done: number
   return now;
 }
 
-async function judge(
-  stage: Stage,
-  database: Database,
-  client: ChaosClient,
-  id: string,
-  count: number,
-): Promise<void> {
+async function judge(stage: Stage, database: Database, client: ChaosClient, id: string, count: number): Promise<void> {
   const { body } = await client.send('other', 'GET', `/api/v1/operations/${id}`);
   const { status, done, changed, skipped, matched } = body;
   const told = JSON.stringify({ status, done, changed, skipped, matched });

@@ -74,7 +74,11 @@ async function cancelPlain(
     uuidArray(held),
     uuidArray(held.map(() => null)),
   ]);
-  const missed = await cancelRunning(execute, unbundled.map(({ id }) => id), afterCommit);
+  const missed = await cancelRunning(
+    execute,
+    unbundled.map(({ id }) => id),
+    afterCommit,
+  );
   return [...without(held, unbundled), ...missed];
 }
 

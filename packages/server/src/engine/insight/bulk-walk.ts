@@ -90,9 +90,9 @@ const NOTHING: Course = {
 
 interface Walked<At> extends Pick<Search<At, never>, 'look' | 'hitOf' | 'lastOf'> {
   readonly cursors: CursorCodec<At>;
-  idOf(at: At): string;
+  readonly idOf: (at: At) => string;
   /** When it was created. */
-  msOf(at: At): number;
+  readonly msOf: (at: At) => number;
 }
 
 class Walker<At> implements Course {
@@ -102,16 +102,17 @@ class Walker<At> implements Course {
   ) {}
 
   async walk(from: string | null, rows: number, limit: number): Promise<Stretch> {
-    const { cursors, idOf, hitOf, lastOf } = this.walked;
+    const { walked } = this;
+    const { cursors } = walked;
     const after = from === null ? null : readCursor(cursors, from).at;
     const found = await this.#look({ ascending: true, after, rows, offset: 0, limit });
     const items = found.flatMap((row) => {
-      const at = hitOf(row);
-      return at === null ? [] : [{ id: idOf(at), place: cursorAfter(cursors, at) }];
+      const at = walked.hitOf(row);
+      return at === null ? [] : [{ id: walked.idOf(at), place: cursorAfter(cursors, at) }];
     });
     const [first] = found;
     const isFull = items.length === limit;
-    const last = first === undefined ? null : lastOf(first);
+    const last = first === undefined ? null : walked.lastOf(first);
     return {
       items,
       place: isFull ? items.at(-1)!.place : last === null ? from : cursorAfter(cursors, last),

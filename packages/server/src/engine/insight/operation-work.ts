@@ -155,7 +155,13 @@ export class OperationWork {
     const done =
       items.length === 0
         ? { looked: 0, changed: 0, replayed: 0 }
-        : await this.#change(execute, id, state, items.map((item) => item.id), afterCommit);
+        : await this.#change(
+            execute,
+            id,
+            state,
+            items.map((item) => item.id),
+            afterCommit,
+          );
     const { looked, changed, replayed } = done;
     const isWhole = looked === stretch.items.length;
     const isEnd = stretch.isEnd && isWhole;

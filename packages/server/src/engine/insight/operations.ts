@@ -148,9 +148,7 @@ export class Operations implements OperationsApi {
   /** Those of the ids that are the tenant's. */
   async #items(tenant: string, { action }: OperationSpec, ids: readonly string[]): Promise<OperationItem[]> {
     const [statement, given] =
-      action === 'cancel_jobs'
-        ? [sql.own_jobs, uuidArray(ids)]
-        : [sql.own_dead_letters, int8Array(ids.map(Number))];
+      action === 'cancel_jobs' ? [sql.own_jobs, uuidArray(ids)] : [sql.own_dead_letters, int8Array(ids.map(Number))];
     const rows = await this.db.run<ItemRow>(statement, [tenant, given]);
     return rows.map(({ id, queue, task, created_at }) => ({
       id,

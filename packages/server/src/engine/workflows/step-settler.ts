@@ -88,14 +88,21 @@ export class StepSettler implements StepSettling {
     afterCommit: AfterCommit,
   ): Promise<number> {
     let cancelled = 0;
-    for (const [id, ofRun] of [...groupBy(jobs, (job) => job.workflowId)].sort(([one], [two]) => (one < two ? -1 : 1))) {
+    for (const [id, ofRun] of [...groupBy(jobs, (job) => job.workflowId)].sort(([one], [two]) =>
+      one < two ? -1 : 1,
+    )) {
       const locked = await this.#lock(execute, { tenant, id });
       if (!locked) continue;
       const ending = ofRun
         .map((job) => ({ id: job.id, step: stepOf(locked, job.name), outcome: 'cancelled' as const }))
         .filter(({ step }) => locked.state[step] === STEP.enqueued);
       if (ending.length === 0) continue;
-      await cancelAll(execute, tenant, ending.map((job) => job.id), afterCommit);
+      await cancelAll(
+        execute,
+        tenant,
+        ending.map((job) => job.id),
+        afterCommit,
+      );
       const next = advance(locked.definition.graph, locked.state, ending);
       await this.#follow(execute, [unmergedChange(locked, next)], afterCommit);
       cancelled += ending.length;

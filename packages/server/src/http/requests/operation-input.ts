@@ -89,8 +89,7 @@ function jobScope(query: Query): JobScope {
 }
 
 function deadLetterScope(query: Query): DeadLetterScope {
-  const { queue, task, reason, replayed, jobId, fingerprint, createdAfter, createdBefore } =
-    deadLetterListQuery(query);
+  const { queue, task, reason, replayed, jobId, fingerprint, createdAfter, createdBefore } = deadLetterListQuery(query);
   return { queue, task, reason, replayed, jobId, fingerprint, createdAfter, createdBefore };
 }
 

@@ -46,7 +46,9 @@ describe('operations of a fleet', async () => {
     const id = await begin(second.a, { action: 'cancel_jobs', filter: { queue } });
     await until(async () => (await getOperation(a, id)).done >= 500 || 'no batch is done');
     await second.stop().catch(() => undefined);
-    const [row] = await database.query('SELECT status, holder, lease_until FROM millrace.operations WHERE id = $1', [id]);
+    const [row] = await database.query('SELECT status, holder, lease_until FROM millrace.operations WHERE id = $1', [
+      id,
+    ]);
     // Unless it had just ended.
     if (row!.status === 'running') expect(row).toMatchObject({ holder: null, lease_until: null });
     expect(await ended(a, id, 30_000)).toMatchObject({ done: 1_700, changed: 1_700, skipped: 0 });
@@ -67,7 +69,12 @@ describe('operations of a fleet', async () => {
        FROM millrace.operations WHERE id = $2`,
       [id, first],
     );
-    expect(await ended(a, id, 25_000)).toMatchObject({ matched: { n: 3, exact: true }, done: 3, changed: 0, skipped: 3 });
+    expect(await ended(a, id, 25_000)).toMatchObject({
+      matched: { n: 3, exact: true },
+      done: 3,
+      changed: 0,
+      skipped: 3,
+    });
   });
 
   it('are removed after the retention window, or after thirty days without one', async () => {
@@ -85,7 +92,10 @@ describe('operations of a fleet', async () => {
       await sweeper.stop();
     };
     const age = (id: string, interval: string): Promise<unknown> =>
-      database.query('UPDATE millrace.operations SET completed_at = now() - $2::interval WHERE id = $1', [id, interval]);
+      database.query('UPDATE millrace.operations SET completed_at = now() - $2::interval WHERE id = $1', [
+        id,
+        interval,
+      ]);
     await age(old.id, '29 days');
     await pass(null);
     expect((await a.get(`/api/v1/operations/${old.id}`)).status).toBe(200);
