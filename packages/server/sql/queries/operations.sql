@@ -165,8 +165,8 @@ SELECT queue, task, priority FROM taken;
 
 -- name: count_outcome
 -- Counts which of the replayed jobs have ended, if that was not done in the last $2 seconds: $3 jobs at most, from
--- where the last count stopped. What has been counted is removed. A job that retention has removed counts as neither. If
--- the operation is locked, a batch is under way, and the count waits for the next look.
+-- where the last count stopped. What has been counted is removed. A job that retention has removed counts as neither.
+-- If the operation is locked, a batch is under way, and the count waits for the next look.
 WITH counting AS MATERIALIZED (
   SELECT o.id, o.tenant, o.counted_to FROM millrace.operations o
   WHERE o.id = $1 AND o.unfinished > 0

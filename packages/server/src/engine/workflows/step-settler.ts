@@ -78,8 +78,8 @@ export class StepSettler implements StepSettling {
   }
 
   /**
-   * The same for several, in a transaction of the caller. Returns how many were cancelled. Workflows are locked in order
-   * of id, as everywhere.
+   * The same for several, in a transaction of the caller. Returns how many were cancelled. Workflows are locked in
+   * order of id, as everywhere.
    */
   async cancelSteps(
     execute: Execute,

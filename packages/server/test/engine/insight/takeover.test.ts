@@ -64,7 +64,8 @@ describe('operations of a fleet', async () => {
     const id = randomUUID();
     await complete(worker, leased[0]!);
     await database.query(
-      `INSERT INTO millrace.operations (created_at, before, matched, slot, action, status, exact, id, tenant, filter, scope)
+      `INSERT INTO millrace.operations (created_at, before, matched, slot, action, status, exact, id, tenant, filter,
+                                        scope)
        SELECT now(), now(), 3, 5, action, 'running', true, $1, tenant, filter, scope
        FROM millrace.operations WHERE id = $2`,
       [id, first],
