@@ -61,6 +61,7 @@ async function start(config: Config, options: ServerOptions, lifecycle: Lifecycl
     tasks: Object.keys(handlers).sort(),
     defaultQueue: config.defaultQueue,
     maxPayloadBytes: config.maxPayloadBytes,
+    retentionHours: config.retentionHours,
     ready: () => isReady(db, lifecycle),
   });
   const pool = config.mode === 'api' ? null : createPool(config, engine, handlers, logger);

@@ -7,11 +7,13 @@ import { DeadLetters } from './jobs/dead-letters.js';
 import { Definitions } from './workflows/definitions.js';
 import { Enqueuer } from './jobs/enqueue.js';
 import { Hub } from './shared/hub.js';
+import { Idempotency } from './shared/idempotency.js';
 import { LeaseKeeper } from './leases/lease-keeper.js';
 import { LongPolls } from './leases/long-poll.js';
 import { Counters, type EngineMetrics } from './shared/counters.js';
 import { Maintenance } from './jobs/maintenance.js';
 import { Reads } from './jobs/reads.js';
+import { Rerunner } from './jobs/rerun.js';
 import { Settler } from './outcomes/settle.js';
 import { StepSettler } from './workflows/step-settler.js';
 import { Tenants } from './shared/tenants.js';
@@ -29,6 +31,8 @@ export interface EngineOptions {
   readonly defaultQueue: string;
   /** Bounds each payload, result and context. */
   readonly maxPayloadBytes: number;
+  /** How long finished jobs are kept; null: for ever. */
+  readonly retentionHours: number | null;
   readonly ready: () => Promise<boolean>;
   /** Uniform in [0, 1): jitter. Tests pass their own. */
   readonly random?: () => number;
@@ -56,6 +60,7 @@ export function createEngine({
   defaultQueue,
   ready,
   maxPayloadBytes,
+  retentionHours,
   random = Math.random,
 }: EngineOptions): EngineParts {
   const hub = new Hub();
@@ -63,7 +68,9 @@ export function createEngine({
   const reads = new Reads(db);
   const tenants = new Tenants(db);
   const definitions = new Definitions();
-  const enqueuer = new Enqueuer(db, hub, counters, tenants);
+  const keys = new Idempotency(db, retentionHours);
+  const enqueuer = new Enqueuer(db, hub, counters, tenants, keys);
+  const rerunner = new Rerunner(reads, enqueuer);
   const claimer = new Claimer(db, hub, counters);
   const stepSettler = new StepSettler(db, hub, counters, definitions, defaultQueue, maxPayloadBytes);
   const settler = new Settler(db, hub, counters, stepSettler, random);
@@ -78,7 +85,8 @@ export function createEngine({
   const api: Engine = {
     jobs: {
       create: (tenant, spec, key) => enqueuer.create(tenant, spec, key),
-      createBatch: (tenant, specs) => enqueuer.createBatch(tenant, specs),
+      createBatch: (tenant, specs, key) => enqueuer.createBatch(tenant, specs, key),
+      rerun: (tenant, id, key) => rerunner.rerun(tenant, id, key),
       get: (tenant, id) => reads.job(tenant, id),
       list: (tenant, query) => reads.jobs(tenant, query),
       cancel: (tenant, id) => canceller.cancel(tenant, id),
@@ -86,9 +94,9 @@ export function createEngine({
       queues: (tenant) => reads.queues(tenant),
     },
     worker: new RemoteWorker(keeper, polls, settler, reads, counters),
-    deadLetters: new DeadLetters(db, hub, counters),
-    workflows: new Workflows({ db, hub, counters, tenants, definitions, stepSettler, defaultQueue }),
-    crons: new Crons(db, hub, counters, tenants),
+    deadLetters: new DeadLetters(db, hub, counters, keys),
+    workflows: new Workflows({ db, hub, counters, tenants, keys, definitions, stepSettler, defaultQueue }),
+    crons: new Crons(db, hub, counters, tenants, keys),
     system: { ready, tasks: () => tasks, stats: (tenant) => counters.of(tenant) },
   };
   return {
@@ -98,7 +106,7 @@ export function createEngine({
     claimer,
     settler,
     keeper,
-    maintenance: new Maintenance(db, settler, counters),
+    maintenance: new Maintenance(db, settler, counters, keys),
     cronFirer: new CronFirer(db, hub, counters),
     reads,
     polls,

@@ -110,6 +110,7 @@ export function createApp(deps: AppDeps): FastifyInstance {
     await gate.quiet();
   });
   app.decorateRequest('tenant', '').decorateRequest('rawBody', '').decorateRequest('admitted', 0);
+  app.decorateRequest('warnings', null).decorateRequest('knownPath', null);
   app.server.on('checkExpectation', handleExpectation);
   app.server.maxConnections = deps.maxConnections;
   app.server.on('drop', () => deps.metrics.connectionsDropped.inc());
@@ -126,12 +127,23 @@ export function createApp(deps: AppDeps): FastifyInstance {
   return app;
 }
 
+const ALLOWED_HEADERS = ['Authorization', 'Content-Type', 'Idempotency-Key', 'If-None-Match', 'Prefer', 'X-Request-Id'];
+const EXPOSED_HEADERS = [
+  'ETag',
+  'Idempotency-Replayed',
+  'Location',
+  'Preference-Applied',
+  'Retry-After',
+  'X-Request-Id',
+];
+
 function registerCors(app: FastifyInstance, origins: readonly string[] | null): void {
   void app.register(cors, {
     origin: origins === null ? '*' : [...origins],
     methods: ['GET', 'HEAD', 'POST', 'PUT', 'DELETE'],
-    allowedHeaders: ['Authorization', 'Content-Type', 'Idempotency-Key', 'X-Request-Id'],
-    exposedHeaders: ['Location', 'Retry-After', 'X-Request-Id'],
+    // Whoever may come from anywhere may bring any header: what the browser asks for is what it is allowed.
+    ...(origins === null ? {} : { allowedHeaders: ALLOWED_HEADERS }),
+    exposedHeaders: EXPOSED_HEADERS,
     maxAge: 86_400,
     strictPreflight: false,
   });

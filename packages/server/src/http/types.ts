@@ -1,4 +1,5 @@
 import type { TSchema } from 'typebox';
+import type { KnownPath } from './requests/known-paths.js';
 
 /**
  * What becomes of a request under overload (see admission.ts). new: shed first. vital: shed last. waiting: let in like
@@ -14,6 +15,10 @@ declare module 'fastify' {
     rawBody: string;
     /** The units it holds until its handler begins (see admission.ts). */
     admitted: number;
+    /** What of the request has no effect; null where there is nothing to say (see warnings.ts). */
+    warnings: readonly string[] | null;
+    /** Where no route takes the request: what the path has under other methods, if it exists. */
+    knownPath: KnownPath | null;
   }
 
   interface FastifyContextConfig {

@@ -22,6 +22,7 @@ import {
 } from '../../store/list-statements.js';
 import { loadStatements } from '../../store/sql.js';
 import type { Counters } from '../shared/counters.js';
+import type { Effect, Idempotency } from '../shared/idempotency.js';
 import {
   decodeDueCursor,
   decodeNumberCursor,
@@ -35,7 +36,7 @@ import { readPage, type Listing } from '../shared/page.js';
 import { random32 } from '../shared/random.js';
 import type { Tenants } from '../shared/tenants.js';
 import type { CronFiringRecord, CronRecord, CronSpec, Instant } from '../../domain/records.js';
-import type { CronListQuery, CronPut, CronsApi, ListQuery, Page } from '../api.js';
+import type { Created, CronListQuery, CronPut, CronsApi, ListQuery, Page } from '../api.js';
 
 /**
  * Schedules as their tenants see them. Occurrences are computed here, starting from the database's time; the statement
@@ -63,6 +64,7 @@ export class Crons implements CronsApi {
     private readonly hub: Hub,
     private readonly counters: Counters,
     private readonly tenants: Tenants,
+    private readonly keys: Idempotency,
   ) {}
 
   async create(tenant: string, spec: CronSpec): Promise<string> {
@@ -136,15 +138,22 @@ export class Crons implements CronsApi {
     }
   }
 
-  async trigger(tenant: string, id: string): Promise<string> {
+  async trigger(tenant: string, id: string, key: string | null): Promise<Created> {
+    if (!isUuid(id)) throw notFound('schedule');
+    const use = key === null ? null : { tenant, key, kind: `trigger ${id.toLowerCase()}` };
+    const { ids, replayed } = await this.keys.once(use, (execute) => this.#trigger(execute, tenant, id));
+    return { id: ids[0]!, replayed };
+  }
+
+  async #trigger(execute: Execute, tenant: string, id: string): Promise<Effect> {
     const values = [tenant, id, idSuffix(0, bucketOf(tenant), random32()), CRON_FIRINGS_KEPT];
-    const [job] = isUuid(id)
-      ? await this.db.run<{ job_id: string; queue: string; priority: number }>(sql.trigger_cron, values)
-      : [];
-    if (!job) throw await this.#absent(id);
-    this.counters.created(tenant, 1);
-    this.hub.announceWork(job.queue, job.priority, null);
-    return job.job_id;
+    const [job] = await execute<{ job_id: string; queue: string; priority: number }>(sql.trigger_cron, values);
+    if (!job) throw await this.#absent(id, execute);
+    const committed = (): void => {
+      this.counters.created(tenant, 1);
+      this.hub.announceWork(job.queue, job.priority, null);
+    };
+    return { ids: [job.job_id], committed };
   }
 
   async firings(tenant: string, id: string, query: ListQuery): Promise<Page<CronFiringRecord>> {
@@ -183,8 +192,8 @@ export class Crons implements CronsApi {
     return row;
   }
 
-  async #absent(id: string): Promise<MillraceError> {
-    const [owner] = isUuid(id) ? await this.db.run(sql.owner_of_cron, [id, bucketOfId(id)]) : [];
+  async #absent(id: string, execute: Execute = this.db.run): Promise<MillraceError> {
+    const [owner] = isUuid(id) ? await execute(sql.owner_of_cron, [id, bucketOfId(id)]) : [];
     return owner ? forbidden('this schedule belongs to another tenant') : notFound('schedule');
   }
 }

@@ -2,6 +2,7 @@ import { toConfig } from '../../store/rows.js';
 import type { Database } from '../../store/database.js';
 import { loadStatements } from '../../store/sql.js';
 import type { Counters } from '../shared/counters.js';
+import type { Idempotency } from '../shared/idempotency.js';
 import { RetentionPass } from './retention-pass.js';
 import { LEASE_EXPIRED } from '../leases/claim-mark.js';
 import type { Settler } from '../outcomes/settle.js';
@@ -34,6 +35,7 @@ export class Maintenance {
     private readonly db: Database,
     private readonly settler: Settler,
     private readonly counters: Counters,
+    private readonly keys: Idempotency,
   ) {}
 
   /** True if this process is the one to do the work of this period. */
@@ -66,11 +68,12 @@ export class Maintenance {
     return reclaimed;
   }
 
-  /** What streams and bundles leave behind. */
+  /** What streams, bundles and keyed requests leave behind. */
   async forgetTraces(): Promise<void> {
     await this.db.run(sql.forget_streams);
     await this.db.run(sql.forget_bundles);
     await this.db.run(sql.forget_claim_marks);
+    await this.keys.forget();
   }
 
   /** A pass that removes what ended before the window, a step at a time. */

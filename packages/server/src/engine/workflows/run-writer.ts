@@ -72,7 +72,7 @@ export async function writeRuns(
   const written = changes.map((change) => nextOf(change, contexts.get(change.locked.id) ?? null));
   const jobs = written.flatMap(jobsOf);
   await execute(sql.advance_runs, [...runColumns(written), ...jobColumns(jobs, queue)]);
-  for (const { tenant, spec } of jobs) afterCommit.enqueued(tenant, queue, spec.jobConfig?.priority ?? 0);
+  for (const { tenant, spec } of jobs) afterCommit.enqueued(tenant, spec.queue ?? queue, spec.jobConfig?.priority ?? 0);
 }
 
 /** How the steps that are enqueued with a context receive it. `next`: the version that it would be stored as. */
@@ -157,7 +157,7 @@ export const stepSuffixes = (jobs: readonly StepJob[], firstPosition = 0): strin
  */
 export function stepColumns(jobs: readonly StepJob[], queue: string): unknown[] {
   return [
-    textArray(jobs.map(() => queue)),
+    textArray(jobs.map((job) => job.spec.queue ?? queue)),
     textArray(jobs.map((job) => job.spec.task)),
     int4Array(jobs.map((job) => job.spec.jobConfig?.priority ?? 0)),
     jsonArray(jobs.map(payloadOf)),

@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { MAX_PAGE_BYTES, type Page } from '../../engine/api.js';
 import type { AnswerHold } from '../access/answer-room.js';
 import type { HttpContext } from '../context.js';
-import { JSON_TYPE, sendJson } from './reply.js';
+import { JSON_TYPE, sendJson, withWarnings } from './reply.js';
 import { pageHead, pageJson, pageTail, type AppliedWindow } from './serialize.js';
 import { holdUntilTaken } from './unread.js';
 
@@ -33,10 +33,11 @@ export async function sendPage<T>(
   const hold = await context.answers.waitToHold(request.tenant, MAX_PAGE_BYTES);
   holdUntilTaken(reply.raw, hold, context);
   // One piece at a time: the next is made when this one was taken.
-  return reply.send(Readable.from(pageTexts(page, applied, format, hold), { highWaterMark: 1 }));
+  return reply.send(Readable.from(pageTexts(request, page, applied, format, hold), { highWaterMark: 1 }));
 }
 
 async function* pageTexts<T>(
+  request: FastifyRequest,
   page: Page<T>,
   applied: AppliedWindow,
   { key, itemJson }: PageFormat<T>,
@@ -56,7 +57,7 @@ async function* pageTexts<T>(
     }
     hold.resize(MAX_PAGE_BYTES);
   }
-  yield pageTail({ ...page, nextCursor }, applied);
+  yield withWarnings(pageTail({ ...page, nextCursor }, applied), request);
 }
 
 async function* withFirst<T>({

@@ -3,6 +3,7 @@ import { guardRoutes } from '../access/admission.js';
 import type { AuthHooks } from '../access/auth.js';
 import type { HttpContext } from '../context.js';
 import { handleUnknownRoute } from '../answers/errors.js';
+import { warnOfUnknown } from '../requests/warnings.js';
 import { cronRoutes } from './crons.js';
 import { deadLetterRoutes } from './dead-letters.js';
 import { eventRoutes } from './events.js';
@@ -44,12 +45,14 @@ export function registerRoutes(app: FastifyInstance, context: HttpContext, auth:
   void app.register(scope(PUBLIC_ROUTES));
   void app.register(
     (api, _options, done) => {
-      // A path that does not exist still asks for a credential first: all of /api/v1 does.
+      // A path that does not exist still asks for a credential first: all of /api/v1 does. One that exists under other
+      // methods asks for the one that those take.
       api.addHook('onRequest', (request, reply, next) => {
-        if (request.is404) auth.anybody(request, reply, next);
+        if (request.is404) auth[request.knownPath?.access ?? 'anybody'](request, reply, next);
         else next();
       });
       api.setNotFoundHandler(handleUnknownRoute);
+      warnOfUnknown(api);
       void api.register(scope(TENANT_ROUTES, auth.tenant));
       void api.register(scope(WORKER_ROUTES, auth.worker));
       done();

@@ -33,6 +33,15 @@ export const described = (schema: TSchema, description: string, extra: object = 
   description,
 });
 
+/** Headers of answers. */
+export const REPLAYED = {
+  'Idempotency-Replayed': {
+    type: 'string',
+    description: '`true` if an earlier request with the same idempotency key did it, and this one nothing.',
+  },
+};
+export const JOB_LOCATION = { Location: { type: 'string', description: 'Path of the job.' } };
+
 /** An answer without a body. */
 export const nothing = (description: string): object => ({ type: 'null', description });
 
