@@ -75,8 +75,8 @@ export interface CreatedBatch {
 
 /**
  * Every method either does what it says, durably, before it resolves, or throws a MillraceError. A malformed id is
- * simply unknown (`not_found`); another tenant's id is `forbidden`. An idempotency key that was used for another kind of
- * request is a `conflict`.
+ * simply unknown (`not_found`); another tenant's id is `forbidden`. An idempotency key that was used for another kind
+ * of request is a `conflict`.
  */
 export interface JobsApi {
   create(tenant: string, spec: JobSpec, idempotencyKey: string | null): Promise<Created>;

@@ -75,7 +75,7 @@ interface ReplayedRow {
   readonly priority: number;
 }
 
-/** The metadata of the job that failed, with where the new one comes from. It never changes after the job was created. */
+/** The metadata of the job that failed, with where the new one comes from. No job's metadata ever changes. */
 async function replayMetadata(execute: Execute, { id, tenant_id, job_id }: DeadLetterRecord): Promise<JsonText> {
   const [job] = await execute<{ metadata: JsonText | null }>(sql.metadata_of_job, [tenant_id, job_id]);
   return withMembers(job?.metadata ?? '{}', [

@@ -16,7 +16,7 @@ export function repeatedHeader(rawHeaders: readonly string[]): MillraceError | n
   return null;
 }
 
-/** RFC 7240: the caller would rather be refused than have a part of its request ignored. The first `handling` counts. */
+/** RFC 7240: the caller would rather be refused than have a part of its request ignored. The first word counts. */
 export function isStrict(prefer: string | string[] | undefined): boolean {
   if (prefer === undefined) return false;
   const [, handling] = /(?:^|,)\s*handling\s*=\s*"?([\w-]+)"?/i.exec(String(prefer)) ?? [];
