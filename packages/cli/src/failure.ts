@@ -1,7 +1,11 @@
-import { EmbeddedError, MillraceError, SchemaError, UsageError } from '@millrace/server';
+import { EmbeddedError, MillraceError, redactUrl, SchemaError, UsageError } from '@millrace/server';
 
-/** One line for the operator: what failed and, where we know it, what to do. */
-export function explain(error: unknown): string {
+/** One line for the operator, without secrets: what failed and, where we know it, what to do. */
+export const explain = (error: unknown): string => redactUrl(explanation(error));
+
+export const exitCodeOf = (error: unknown): number => (error instanceof UsageError ? error.exitCode : 1);
+
+function explanation(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   if (error instanceof UsageError || error instanceof EmbeddedError || error instanceof SchemaError)
     return error.message;

@@ -1,9 +1,11 @@
-import { describeOptions, VERSION } from '@millrace/server';
+import { describeOptions } from '@millrace/server';
+import { VERSION } from './version.js';
 
 export const HELP = `millrace ${VERSION}: durable job queue and workflow service on PostgreSQL
 
 Usage:
   millrace [serve] [flags]   run the service
+  millrace dev [flags]       the same as serve --dev: on an embedded PostgreSQL, for a developer's machine
   millrace migrate [flags]   bring the database schema up to date and exit
   millrace doctor [flags]    check a database's invariants, read-only (--json for machines)
   millrace openapi           print the OpenAPI description

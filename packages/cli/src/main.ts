@@ -1,10 +1,5 @@
-import { openApiDocument, redactUrl, UsageError, VERSION } from '@millrace/server';
-import { doctor } from './doctor.js';
-import { explain } from './failure.js';
-import { HELP } from './help.js';
 import type { Invocation } from './invocation.js';
-import { migrateCommand } from './migrate.js';
-import { serve } from './serve.js';
+import { VERSION } from './version.js';
 
 export interface RunOptions {
   readonly argv?: readonly string[];
@@ -15,15 +10,13 @@ export interface RunOptions {
 
 type Command = (invocation: Invocation) => Promise<number>;
 
-const COMMANDS: Readonly<Record<string, Command>> = {
-  serve,
-  migrate: migrateCommand,
-  doctor,
-  openapi: async ({ argv, print }) => {
-    if (argv.length > 0) throw new UsageError('openapi takes no flags; see --help');
-    print(JSON.stringify(await openApiDocument(), null, 2));
-    return 0;
-  },
+/** Loaded only when called: the server and its dependencies take longer to load than most commands take to run. */
+const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
+  serve: async () => (await import('./serve.js')).serve,
+  dev: async () => (await import('./serve.js')).dev,
+  migrate: async () => (await import('./migrate.js')).migrateCommand,
+  doctor: async () => (await import('./doctor.js')).doctor,
+  openapi: async () => (await import('./openapi.js')).openApi,
 };
 
 /** Runs a command and exits the process with its exit code. */
@@ -36,26 +29,42 @@ export async function run({
   process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
   const print = (text: string): void => void process.stdout.write(`${text}\n`);
   const isTTY = process.stdout.isTTY;
-  return process.exit(await dispatch({ argv, env, underNpm, print, isTTY }));
+  const code = await dispatch({ argv, env, underNpm, print, isTTY });
+  await flushed(process.stdout);
+  await flushed(process.stderr);
+  return process.exit(code);
 }
 
+/** Exiting drops what a pipe has not taken yet. Writes are in order: the end of an empty one is the end of all. */
+const flushed = (stream: NodeJS.WriteStream): Promise<void> =>
+  new Promise((resolve) => stream.write('', () => resolve()));
+
 async function dispatch(invocation: Invocation): Promise<number> {
+  const [first = '', ...rest] = invocation.argv;
+  const named = first !== '' && !first.startsWith('-');
+  const flags = named ? rest : invocation.argv;
+  if (flags.includes('--help') || flags.includes('-h') || first === 'help') {
+    invocation.print((await import('./help.js')).HELP);
+    return 0;
+  }
+  if (flags.includes('--version') || flags.includes('-v')) {
+    invocation.print(`millrace ${VERSION}`);
+    return 0;
+  }
+  const load = COMMANDS[named ? first : 'serve'];
+  if (load === undefined || (named && !Object.hasOwn(COMMANDS, first))) {
+    process.stderr.write('millrace: unknown command; see --help\n');
+    return USAGE;
+  }
   try {
-    const [first = '', ...rest] = invocation.argv;
-    const named = first !== '' && !first.startsWith('-');
-    const flags = named ? rest : invocation.argv;
-    if (flags.includes('--help') || flags.includes('-h') || first === 'help') return say(invocation, HELP);
-    if (flags.includes('--version') || flags.includes('-v')) return say(invocation, `millrace ${VERSION}`);
-    const name = named ? first : 'serve';
-    if (!Object.hasOwn(COMMANDS, name)) throw new UsageError('unknown command; see --help');
-    return await COMMANDS[name]!({ ...invocation, argv: flags });
+    const command = await load();
+    return await command({ ...invocation, argv: flags });
   } catch (error) {
-    process.stderr.write(`millrace: ${redactUrl(explain(error))}\n`);
-    return error instanceof UsageError ? error.exitCode : 1;
+    const { explain, exitCodeOf } = await import('./failure.js');
+    process.stderr.write(`millrace: ${explain(error)}\n`);
+    return exitCodeOf(error);
   }
 }
 
-function say({ print }: Invocation, text: string): number {
-  print(text);
-  return 0;
-}
+/** The exit code of a call that makes no sense. */
+const USAGE = 2;

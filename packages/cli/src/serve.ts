@@ -13,6 +13,10 @@ import { banner } from './banner.js';
 import type { Invocation } from './invocation.js';
 import { onStopSignals } from './signals.js';
 
+/** The short form of `serve --dev`. */
+export const dev = (invocation: Invocation): Promise<number> =>
+  serve({ ...invocation, argv: ['--dev', ...invocation.argv.filter((flag) => flag !== '--dev')] });
+
 /** Runs the service until it is asked to stop. */
 export async function serve({ argv, env, isTTY, underNpm, print }: Invocation): Promise<number> {
   const config = parseConfig(argv, env, { isTTY });

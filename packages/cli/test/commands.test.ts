@@ -1,6 +1,8 @@
+import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { cloneDatabase, emptyDatabase, type TestDatabase } from '../../server/test/support/database.js';
 import { spawnMillrace, type ProcessOptions } from '../../server/test/support/processes.js';
@@ -45,6 +47,14 @@ describe('openapi', () => {
       openapi: expect.stringMatching(/^3\.1/) as unknown,
       info: { version: '1.0.0' },
     });
+  });
+
+  it('prints all of it into a pipe, which holds less than the whole', () => {
+    const program = fileURLToPath(new URL('../bin/millrace.mjs', import.meta.url));
+    const text = execFileSync('sh', ['-c', '"$0" "$1" openapi | cat', process.execPath, program], {
+      maxBuffer: 16 * 1024 * 1024,
+    });
+    expect(() => JSON.parse(text.toString()) as unknown).not.toThrow();
   });
 
   it('takes no flags', async () => {

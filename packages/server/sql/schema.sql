@@ -31,6 +31,14 @@ CREATE TYPE millrace.workflow_status AS ENUM (
   'cancelled'
 );
 
+CREATE TYPE millrace.attempt_outcome AS ENUM (
+  'failed',
+  'timed_out',
+  'lease_expired',
+  'cancelled',
+  'released'
+);
+
 CREATE OR REPLACE FUNCTION millrace.id_prefix(at timestamp with time zone)
  RETURNS text
  LANGUAGE sql
@@ -52,16 +60,6 @@ CREATE OR REPLACE FUNCTION millrace.bucket_of_id(id uuid)
  IMMUTABLE PARALLEL SAFE
 AS $function$ SELECT ('x' || substr(id::text, 25, 4))::bit(16)::integer $function$;
 
-CREATE OR REPLACE FUNCTION millrace.number_dead_letter()
- RETURNS trigger
- LANGUAGE plpgsql
-AS $function$
-BEGIN
-  NEW.id := (NEW.id << 16) | millrace.bucket_of_id(NEW.job_id);
-  RETURN NEW;
-END
-$function$;
-
 CREATE OR REPLACE FUNCTION millrace.job_size(payload json, metadata json, error text, context_bytes integer DEFAULT NULL::integer)
  RETURNS integer
  LANGUAGE sql
@@ -69,6 +67,51 @@ CREATE OR REPLACE FUNCTION millrace.job_size(payload json, metadata json, error 
 AS $function$
   SELECT nullif(greatest(8191, octet_length(payload::text) + coalesce(octet_length(metadata::text), 0)
     + coalesce(octet_length(error), 0) + coalesce(context_bytes, 0)), 8191)
+$function$;
+
+CREATE OR REPLACE FUNCTION millrace.payload_bytes(payload json, context integer, context_bytes integer)
+ RETURNS integer
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+AS $function$
+  SELECT octet_length(payload::text) + CASE WHEN context IS NULL THEN 0
+    ELSE context_bytes + octet_length('"_context":') + (payload::text <> '{}')::int END
+$function$;
+
+CREATE OR REPLACE FUNCTION millrace.error_template(error text)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE STRICT
+AS $function$
+  SELECT nullif(left(regexp_replace(regexp_replace(regexp_replace(regexp_replace(line,
+    '[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}', '<id>', 'g'),
+    '(?<![0-9A-Za-z])0x[0-9a-fA-F]+(?![0-9A-Za-z])', '<id>', 'g'),
+    '(?<![0-9A-Za-z])(?=[0-9A-Za-z]*[0-9])(?=[0-9A-Za-z]*[A-Za-z])([0-9a-fA-F]{8,}|[0-9A-Za-z]{16,})(?![0-9A-Za-z])',
+    '<id>', 'g'),
+    '[0-9]+([.][0-9]+)*', '<n>', 'g'), 200), '')
+  FROM (
+    SELECT rtrim(left(split_part(ltrim(left(error, 4000), E' \t\r\n'), E'\n', 1), 1000), E' \t\r') COLLATE "C" AS line
+  ) AS first
+$function$;
+
+CREATE OR REPLACE FUNCTION millrace.fingerprint(task text, reason text, error text)
+ RETURNS text
+ LANGUAGE sql
+ STABLE PARALLEL SAFE
+AS $function$
+  SELECT left(encode(sha256(convert_to(
+    json_build_array(task, reason, millrace.error_template(error))::text, 'UTF8')), 'hex'), 16)
+$function$;
+
+CREATE OR REPLACE FUNCTION millrace.complete_dead_letter()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  NEW.id := (NEW.id << 16) | millrace.bucket_of_id(NEW.job_id);
+  NEW.fingerprint := millrace.fingerprint(NEW.task, NEW.reason::text, NEW.error);
+  RETURN NEW;
+END
 $function$;
 
 CREATE TABLE millrace.migrations (
@@ -130,6 +173,9 @@ CREATE TABLE millrace.leases (
   tenant text COLLATE "C" NOT NULL,
   workflow_id uuid,
   error text,
+  worker text,
+  queue text COLLATE "C",
+  task text,
   CONSTRAINT leases_pkey PRIMARY KEY (id)
 ) WITH (autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=2000, autovacuum_vacuum_cost_delay=0, autovacuum_analyze_scale_factor=0.2, fillfactor=80);
 
@@ -145,6 +191,7 @@ CREATE TABLE millrace.bundles (
   taken bit varying NOT NULL,
   ids uuid[] NOT NULL,
   numbers smallint[],
+  worker text,
   CONSTRAINT bundles_pkey PRIMARY KEY (token, tenant),
   CONSTRAINT bundles_check CHECK ((cardinality(ids) = length((open)::"bit")))
 ) WITH (autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=200, autovacuum_vacuum_cost_delay=0, autovacuum_analyze_scale_factor=0.2, fillfactor=50);
@@ -186,6 +233,8 @@ CREATE TABLE millrace.dead_letters (
   queue text COLLATE "C" NOT NULL,
   task text NOT NULL,
   error text,
+  retry_count integer,
+  fingerprint text COLLATE "C" NOT NULL,
   CONSTRAINT dead_letters_pkey PRIMARY KEY (id),
   CONSTRAINT dead_letters_job_id_key UNIQUE (job_id),
   CONSTRAINT dead_letters_check CHECK (((replayed_at IS NULL) = (replay_job_id IS NULL)))
@@ -209,6 +258,8 @@ CREATE TABLE millrace.transitions (
   job_id uuid NOT NULL,
   error text,
   result json,
+  locked_until timestamp with time zone,
+  worker text,
   CONSTRAINT transitions_pkey PRIMARY KEY (seq)
 );
 
@@ -305,6 +356,30 @@ CREATE TABLE millrace.claim_marks (
   CONSTRAINT claim_marks_pkey PRIMARY KEY (token)
 ) WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=200, autovacuum_vacuum_cost_delay=0);
 
+CREATE TABLE millrace.attempts (
+  started_at timestamp with time zone NOT NULL,
+  ended_at timestamp with time zone NOT NULL,
+  next_retry_at timestamp with time zone,
+  number integer NOT NULL,
+  slot smallint NOT NULL,
+  outcome millrace.attempt_outcome NOT NULL,
+  job_id uuid NOT NULL,
+  tenant text COLLATE "C" NOT NULL,
+  worker text,
+  error text,
+  details json,
+  CONSTRAINT attempts_pkey PRIMARY KEY (tenant, job_id, slot)
+);
+
+CREATE TABLE millrace.progress (
+  at timestamp with time zone NOT NULL,
+  job_id uuid NOT NULL,
+  token uuid NOT NULL,
+  tenant text COLLATE "C" NOT NULL,
+  progress json NOT NULL,
+  CONSTRAINT progress_pkey PRIMARY KEY (job_id)
+) WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=200, autovacuum_vacuum_cost_delay=0);
+
 CREATE INDEX tenants_by_bucket ON millrace.tenants USING btree (bucket);
 
 CREATE INDEX jobs_by_queue ON millrace.jobs USING btree (tenant, queue, id) WHERE (queue IS NOT NULL);
@@ -320,6 +395,8 @@ CREATE INDEX ready_retrying ON millrace.ready USING btree (tenant, id) WHERE (re
 CREATE INDEX idempotency_keys_by_expiry ON millrace.idempotency_keys USING btree (expires_at) WHERE (expires_at IS NOT NULL);
 
 CREATE INDEX dead_letters_by_creation ON millrace.dead_letters USING btree (tenant, created_at, id) WHERE (tenant IS NOT NULL);
+
+CREATE INDEX dead_letters_by_fingerprint ON millrace.dead_letters USING btree (tenant, fingerprint, created_at, id) INCLUDE (queue) WHERE (fingerprint IS NOT NULL);
 
 CREATE INDEX transitions_by_job ON millrace.transitions USING btree (job_id, seq);
 
@@ -398,14 +475,20 @@ CREATE VIEW millrace.job_records AS
     COALESCE(r.error, l.error, d.error) AS error,
     d.result,
     j.context,
-    j.context_bytes
-   FROM ((((millrace.jobs j
+    j.context_bytes,
+    COALESCE(l.worker, b.worker) AS worker,
+    COALESCE(l.locked_until, b.locked_until) AS lease_expires_at,
+    p.progress
+   FROM (((((millrace.jobs j
      LEFT JOIN millrace.ready r ON (((r.tenant = j.tenant) AND (r.id = j.id))))
      LEFT JOIN millrace.leases l ON ((l.id = j.id)))
      LEFT JOIN millrace.done d ON (((d.tenant = j.tenant) AND (d.status = ANY (ARRAY['completed'::millrace.job_status, 'failed'::millrace.job_status, 'cancelled'::millrace.job_status])) AND (d.id = j.id))))
-     LEFT JOIN LATERAL ( SELECT b_1.started_at
+     LEFT JOIN LATERAL ( SELECT b_1.started_at,
+            b_1.locked_until,
+            b_1.worker
            FROM millrace.bundles b_1
-          WHERE ((r.id IS NULL) AND (l.id IS NULL) AND (d.id IS NULL) AND (b_1.tenant = j.tenant) AND ((j.id >= b_1.first_id) AND (j.id <= b_1.last_id)) AND (get_bit((b_1.open)::"bit", (array_position(b_1.ids, j.id) - 1)) = 1))) b ON (true));
+          WHERE ((r.id IS NULL) AND (l.id IS NULL) AND (d.id IS NULL) AND (b_1.tenant = j.tenant) AND ((j.id >= b_1.first_id) AND (j.id <= b_1.last_id)) AND (get_bit((b_1.open)::"bit", (array_position(b_1.ids, j.id) - 1)) = 1))) b ON (true))
+     LEFT JOIN millrace.progress p ON (((p.job_id = j.id) AND (p.token = l.token))));
 
 CREATE VIEW millrace.workflow_records AS
  SELECT w.tenant,
@@ -428,4 +511,4 @@ CREATE VIEW millrace.workflow_records AS
           WHERE ((r.context IS NULL) AND (e.context IS NULL) AND (c_1.workflow_id = w.id) AND (c_1.version = COALESCE(r.version, e.version)))
          OFFSET 0) c ON (true));
 
-CREATE TRIGGER number_dead_letter BEFORE INSERT ON millrace.dead_letters FOR EACH ROW EXECUTE FUNCTION millrace.number_dead_letter();
+CREATE TRIGGER complete_dead_letter BEFORE INSERT ON millrace.dead_letters FOR EACH ROW EXECUTE FUNCTION millrace.complete_dead_letter();

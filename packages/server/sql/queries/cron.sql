@@ -3,10 +3,10 @@
 SELECT (extract(epoch FROM now()) * 1000)::float8 AS now_ms;
 
 -- name: create_cron
--- $2 is the first occurrence after the time that cron_clock returned. If it has passed meanwhile, nothing is stored and
--- the caller computes again: a schedule begins after its creation. No id although `ahead` is true: the name is taken.
--- The notification for the schedulers, which may be asleep until later than $2, is part of the commit: no crash can
--- come between the two.
+-- $2 is the first occurrence after the time that cron_clock returned. If it has passed in the meantime, nothing is
+-- stored and the caller computes it again: a schedule begins after its creation. If there is no id although `ahead` is
+-- true, the name is taken. Schedulers may be asleep until later than $2; the notification that wakes them is part of
+-- the commit, so no crash can come between the two.
 WITH clock AS MATERIALIZED (
   SELECT now() AS now, (millrace.id_prefix(now()) || $1::text)::uuid AS id, to_timestamp($2::float8 / 1000) AS first
 ), created AS (
@@ -22,10 +22,11 @@ SELECT clock.first > clock.now AS ahead, created.id,
 FROM clock LEFT JOIN created ON true;
 
 -- name: put_cron
--- Creates the schedule of a name or replaces what it says; `enabled` stays. With the same expression and zone the
--- occurrence it waits for stays too, even one that is due. Otherwise it starts over at $2, the first occurrence after
--- the instant that was read before; no row: it has passed meanwhile, and the caller computes again. The new revision
--- voids what anybody planned by the old expression. xmax is 0 in a row that was inserted.
+-- Creates the schedule with this name or replaces it, leaving `enabled` as it is. If the expression and the time zone
+-- are unchanged, the schedule also keeps its next occurrence, even one that is due. Otherwise it starts over at $2, the
+-- first occurrence after the time that cron_clock returned. No row comes back if that has passed in the meantime; the
+-- caller then computes it again. The new revision invalidates every firing planned from the old expression. xmax is 0
+-- in a row that was inserted.
 WITH clock AS MATERIALIZED (
   SELECT now() AS now, (millrace.id_prefix(now()) || $1::text)::uuid AS id, to_timestamp($2::float8 / 1000) AS first
 )
@@ -41,8 +42,8 @@ SET next_run_at = CASE WHEN c.expr = excluded.expr AND c.timezone = excluded.tim
 RETURNING c.id, c.xmax = 0 AS created, pg_notify('millrace', json_build_object('c', $2::float8)::text) AS told;
 
 -- name: put_ended_cron
--- The same for an expression whose last occurrence has passed: nothing can be created by it, but a schedule that has it
--- already is replaced as usual.
+-- The same for an expression whose last occurrence has passed: no schedule can be created with it, but one that already
+-- has it is replaced as usual.
 UPDATE millrace.crons
 SET priority = $1, task = $6, queue = $7, payload = $8::json, config = $9::json, job_config = $10::json,
     revision = revision + 1
@@ -55,28 +56,28 @@ SELECT c.tenant, c.id, c.name, c.expr, c.timezone, c.revision, c.task, c.queue, 
 FROM millrace.crons c WHERE c.tenant = $1 AND c.id = $2;
 
 -- name: owner_of_cron
--- Who owns this schedule, found by the id alone: what tells 403 from 404.
+-- Finds a schedule's owner by the id alone, to tell 403 from 404.
 SELECT found.tenant
 FROM millrace.tenants t,
 LATERAL (SELECT c.tenant FROM millrace.crons c WHERE c.tenant = t.tenant AND c.id = $1 OFFSET 0) AS found
 WHERE t.bucket = $2;
 
 -- name: pause_cron
--- $3, where given, is the revision that is meant.
+-- If $3 is given, only that revision is paused.
 UPDATE millrace.crons SET enabled = false
 WHERE tenant = $1 AND id = $2 AND ($3::bigint IS NULL OR revision = $3)
 RETURNING id;
 
 -- name: resume_cron
--- $3 is the first occurrence after the time at which the schedule was read as paused, by the expression of revision $4;
--- missed ones are not run.
+-- $3 is the first occurrence after the time at which the schedule was read as paused, by the expression of revision $4.
+-- Missed occurrences are not run.
 UPDATE millrace.crons SET enabled = true, next_run_at = to_timestamp($3::float8 / 1000)
 WHERE tenant = $1 AND id = $2 AND NOT enabled AND revision = $4 AND to_timestamp($3::float8 / 1000) > now()
 RETURNING id, pg_notify('millrace', json_build_object('c', $3::float8)::text) AS told;
 
 -- name: trigger_cron
--- Enqueues the job of a schedule now, paused or not, and leaves its timetable alone: next_run_at stays, and the
--- occurrence it stands at still gets its own job. The record counts it as a firing of its own kind.
+-- Enqueues a schedule's job now, paused or not, without affecting when it fires: next_run_at stays the same, and that
+-- occurrence still gets its own job. The firing is recorded as `triggered`.
 WITH triggered AS (
   UPDATE millrace.crons c
   SET last_enqueued_at = now(), fired = c.fired + 1
@@ -101,18 +102,18 @@ WITH triggered AS (
 SELECT job_id, queue, priority FROM triggered;
 
 -- name: delete_cron
--- Its jobs stay.
+-- Jobs that the schedule has created stay.
 DELETE FROM millrace.crons WHERE tenant = $1 AND id = $2 RETURNING id;
 
 -- name: delete_firings
--- The firings go with their schedule, in the same transaction but in a later statement: only that one sees a firing
--- that was committed while the deletion of the schedule waited for it.
+-- The firings are deleted with their schedule, in the same transaction but in a later statement: only a later statement
+-- sees a firing that was committed while the deletion of the schedule waited for it.
 DELETE FROM millrace.cron_firings WHERE tenant = $1 AND cron_id = $2;
 
 -- name: cron_agenda
--- All that a scheduler asks: what is due within the next $1 milliseconds, earliest first, at most $2 schedules, and how
--- long it is until the first one that is not due yet. Nothing is locked; the firing checks again. The answer is one
--- row, however many schedules there are, and costs two index probes if nothing is near.
+-- Everything a scheduler needs to know: which schedules are due within the next $1 milliseconds, earliest first and at
+-- most $2 of them, and how long it is until the first one that is not due yet. Nothing is locked; the firing checks
+-- again. The answer is one row, however many schedules there are, and costs two index probes if none is due soon.
 SELECT
   (extract(epoch FROM now()) * 1000)::float8 AS now_ms,
   (SELECT extract(epoch FROM c.next_run_at - now()) * 1000 FROM millrace.crons c
@@ -127,13 +128,13 @@ SELECT
 
 -- name: fire_crons
 -- Fires any number of schedules, each by a compare-and-swap: it acts on a row only if the row is enabled, due and still
--- at the occurrence and the revision that the caller decided about (a new expression may have the same next occurrence,
--- but another one after it), and only soon after that decision ($7: when it was taken; $8: for how long it holds). The
--- condition is evaluated on the locked row: whoever comes second finds another occurrence there, or finds the row
--- locked and skips it. Nobody waits. Advancing the schedule, taking the key of the occurrence, creating the job and
+-- at the occurrence and the revision that the caller planned for (a new expression may have the same next occurrence,
+-- but a different one after it), and only soon after that planning ($7: when it was done; $8: how long it is valid).
+-- The condition is evaluated on the locked row: a second process finds another occurrence there, or finds the row
+-- locked and skips it. No process waits. Advancing the schedule, taking the key of the occurrence, creating the job and
 -- recording the firing are one statement: no crash can come between them, and all of them act on exactly the rows that
 -- were advanced. A key that already exists means that the occurrence has its job (the schedule was set back, by hand or
--- by restoring a backup): then the schedule advances, and that is all.
+-- by restoring a backup): then the schedule only advances.
 WITH given AS MATERIALIZED (
   SELECT tenant, id, to_timestamp(occurrence_ms / 1000) AS occurrence, to_timestamp(following_ms / 1000) AS following,
          kind, suffix, revision

@@ -1,6 +1,6 @@
 -- The invariants, as queries that return no rows if all is well. All of them run in one read-only snapshot, so that a
--- database under load can be examined: a job on its way from one table to another is never seen in both or in neither.
--- Each row names the subject and says what is wrong with it.
+-- database under load can be checked: a job that is moving between tables is never seen in both or in neither. Each row
+-- names the subject and says what is wrong with it.
 
 -- name: job_is_in_one_table
 SELECT j.tenant || '/' || j.id AS subject,
@@ -89,7 +89,7 @@ SELECT e.tenant || '/' || e.id, 'ended with unfinished steps: ' || e.state
 FROM millrace.workflow_ends e WHERE e.state ~ '[bq]';
 
 -- name: running_workflow_goes_on
--- A run waits for its enqueued steps and for nothing else: if none of them were live, it would wait for ever.
+-- A run waits for its enqueued steps and for nothing else: if none of them is live, it waits forever.
 SELECT r.tenant || '/' || r.id AS subject,
        format('%s steps enqueued, %s of their jobs live', counted.enqueued, counted.live) AS finding
 FROM millrace.workflow_runs r, LATERAL (
@@ -101,7 +101,7 @@ FROM millrace.workflow_runs r, LATERAL (
 WHERE counted.enqueued = 0 OR counted.enqueued <> counted.live;
 
 -- name: step_has_its_context
--- What a job, a run or an end of a workflow names must be there.
+-- Every context version that a job, a run or an ended workflow names must be stored.
 SELECT j.tenant || '/' || j.id AS subject,
        format('names version %s of a context that is not stored', j.context) AS finding
 FROM millrace.jobs j

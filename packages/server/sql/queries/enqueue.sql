@@ -1,13 +1,13 @@
 -- name: register_tenant
--- Before a tenant's first row: the way from an id back to its tenant (see the tenants table).
+-- Runs before a tenant's first row is written, so that an id leads back to its tenant (see the tenants table).
 INSERT INTO millrace.tenants (tenant, bucket) VALUES ($1, $2) ON CONFLICT (tenant) DO NOTHING;
 
 -- name: create_jobs
--- Any number of jobs of any tenants in one statement: the group commit of single creates, a batch, a workflow's roots.
--- Ids are the database's instant followed by a suffix that the server made, so the answer is the one prefix they share.
--- Most jobs of a statement are alike but for their payload: what they have in common ($1 to $5) is said once a kind,
--- and each names its kind. Where no job has a run_at, metadata, a size worth counting or a delay, those arrays are
--- empty, and unnest gives null.
+-- Creates any number of jobs for any tenants in one statement: the group commit of single creates, or a batch. An id is
+-- the database's time followed by a suffix from the server, so the answer is the one prefix that all ids share. Most
+-- jobs of a statement differ only in their payload: what they have in common ($1 to $5) is sent once per kind, and each
+-- job names its kind. If no job has a run_at, metadata, a size worth counting or a delay, those arrays are empty, and
+-- unnest returns null.
 WITH clock AS MATERIALIZED (
   SELECT now() AS now, millrace.id_prefix(now()) AS prefix
 ), input AS MATERIALIZED (
@@ -26,7 +26,7 @@ WITH clock AS MATERIALIZED (
 SELECT prefix FROM clock;
 
 -- name: create_alike
--- The same for what nearly every statement brings: jobs that differ in nothing but their payload, due at once.
+-- The same for the usual case: jobs that differ only in their payload and are due at once.
 WITH clock AS MATERIALIZED (
   SELECT now() AS now, millrace.id_prefix(now()) AS prefix
 ), input AS MATERIALIZED (
@@ -42,9 +42,9 @@ WITH clock AS MATERIALIZED (
 SELECT prefix FROM clock;
 
 -- name: create_keyed_jobs
--- The same under idempotency keys. Whoever inserts the key inserts the job; the others read the winner's id afterwards,
--- in a statement of their own, because this one's snapshot may be older than the winner's commit. Keys are taken in
--- their order, so two such statements can wait for each other but never in a circle.
+-- The same under idempotency keys. The statement that inserts the key inserts the job; the others read the winner's id
+-- afterwards, in a separate statement, because this one's snapshot may be older than the winner's commit. Keys are
+-- inserted in sorted order, so one such statement may wait for another, but they cannot deadlock.
 WITH clock AS MATERIALIZED (
   SELECT now() AS now, millrace.id_prefix(now()) AS prefix
 ), input AS MATERIALIZED (

@@ -1,23 +1,23 @@
 -- name: take_turn
--- True for one process per period: the others find that the loop has run. What it guards is harmless to run twice.
+-- Returns a row to one process per period; the others find that the loop has run. Running a loop twice does no harm.
 INSERT INTO millrace.loops (name, last_run_at) VALUES ($1, now())
 ON CONFLICT (name) DO UPDATE SET last_run_at = now()
 WHERE loops.last_run_at <= now() - $2 * interval '1 second'
 RETURNING name;
 
 -- name: keep_turn
--- The turn lasts: nobody else takes it before its period has passed again, counted from $2 seconds from now.
+-- Extends the turn: no other process can take it until a full period has passed, counted from $2 seconds from now.
 UPDATE millrace.loops SET last_run_at = now() + $2 * interval '1 second' WHERE name = $1;
 
 -- name: forget_streams
--- Watches that their process did not live to take back, and transitions that nobody watches any more.
+-- Removes watches whose process died before it could remove them, and transitions that nothing watches any more.
 WITH stale AS (DELETE FROM millrace.watches WHERE expires_at < now())
 DELETE FROM millrace.transitions t
 WHERE t.at < now() - interval '1 minute'
   AND NOT EXISTS (SELECT FROM millrace.watches w WHERE w.job_id = t.job_id AND w.expires_at >= now());
 
 -- name: forget_bundles
--- Rows of which every job was taken out one by one. Whatever is locked is not waited for: it goes the next time.
+-- Removes rows whose jobs have all been taken out one by one. Locked rows are skipped and removed next time.
 DELETE FROM millrace.bundles b
 USING (
   SELECT token, tenant FROM millrace.bundles WHERE position('1' IN open::text) = 0
@@ -26,24 +26,40 @@ USING (
 WHERE b.token = empty.token AND b.tenant = empty.tenant AND position('1' IN b.open::text) = 0;
 
 -- name: forget_claim_marks
--- Marks of claims of which nothing is held any more: left behind by a process that died, or that lost what it had not
--- started.
+-- Removes the marks of claims that hold no jobs any more, left behind by a process that died or that lost the jobs it
+-- had not started.
 DELETE FROM millrace.claim_marks
 WHERE claimed_at < now() - interval '1 minute'
   AND token NOT IN (SELECT token FROM millrace.bundles)
   AND token NOT IN (SELECT (left(token::text, 32) || '0000')::uuid FROM millrace.leases);
 
--- What retention removes, slice by slice (docs/adr/0017-retention.md). Each of the three statements below goes on where
--- the last one stopped ($3 tenant, $4 number of the ending, $5 id), looks at 2000 tenants and at $2 rows at most, and
--- says where the next one begins: behind the last row it looked at, or behind the last tenant of its slice, or nowhere
--- (null). So a pass costs what it finds and one index probe per tenant and ending, and no statement takes long. What it
--- removes that ended before the window, it removes $1 hours after its end; `overdue_secs` is the most that any of it
--- was late.
+-- name: forget_progress
+-- Removes what attempts reported that have ended since, $1 rows at most. Rows that are locked are left for the next time.
+WITH stale AS MATERIALIZED (
+  SELECT p.job_id, p.token
+  FROM millrace.progress p LEFT JOIN LATERAL (
+    SELECT l.id FROM millrace.leases l WHERE l.id = p.job_id AND l.token = p.token OFFSET 0
+  ) AS l ON true
+  WHERE p.at < now() - interval '1 minute' AND l.id IS NULL
+  LIMIT $1 FOR UPDATE OF p SKIP LOCKED
+)
+DELETE FROM millrace.progress p
+USING stale
+WHERE p.job_id = ANY (ARRAY(SELECT job_id FROM stale)) AND p.job_id = stale.job_id AND p.token = stale.token
+RETURNING 1;
+
+-- What retention removes, slice by slice (docs/adr/0017-retention.md). Each of the three statements below continues
+-- where the last one stopped ($3 tenant, $4 number of the ending, $5 id), looks at 2000 tenants and $2 rows at most,
+-- and returns where the next one begins: after the last row it looked at, or after the last tenant of its slice, or
+-- nowhere (null). So a pass costs as much as it finds plus one index probe per tenant and ending, and no statement
+-- takes long. Rows are due for removal $1 hours after they ended; `overdue_secs` is the longest that any of them was
+-- overdue.
 
 -- name: expire_jobs
--- Finished jobs, with their keys. A job that ended before the cut was also created before it, and ids sort by creation:
--- the walk along (tenant, status, id) ends at the cut, and needs no index on completed_at. Jobs of a workflow stay as
--- long as the workflow does. None of these rows is ever updated, so each is where it was seen.
+-- Removes finished jobs, with their keys and attempts. A job that ended before the cut was also created before it, and ids sort by
+-- creation time, so the walk along (tenant, status, id) ends at the cut and needs no index on completed_at. Jobs of a
+-- workflow stay as long as the workflow does. None of these rows is updated once its job has ended, so each is
+-- still at the ctid where it was seen. A job that completed at once has no attempts to look for.
 WITH cut AS MATERIALIZED (
   SELECT at, millrace.first_id(at) AS first_id FROM (SELECT now() - $1::float8 * interval '1 hour' AS at) AS instant
 ), slice AS MATERIALIZED (
@@ -55,10 +71,11 @@ WITH cut AS MATERIALIZED (
   WHERE slice.tenant > $3 OR ending.n >= $4::int
   ORDER BY slice.tenant, ending.n
 ), walked AS MATERIALIZED (
-  SELECT course.tenant, course.n, d.id, d.place, d.completed_at, j.place AS job_place, j.idempotency_key, j.workflow_id
+  SELECT course.tenant, course.n, d.id, d.place, d.completed_at, d.delivery_count, j.place AS job_place,
+         j.idempotency_key, j.workflow_id
   FROM course,
   LATERAL (
-    SELECT d.ctid AS place, d.tenant, d.id, d.completed_at FROM millrace.done d
+    SELECT d.ctid AS place, d.tenant, d.id, d.completed_at, d.delivery_count FROM millrace.done d
     WHERE d.tenant = course.tenant AND d.status = course.status AND d.id < (SELECT first_id FROM cut)
       AND d.id > CASE WHEN course.tenant = $3 AND course.n = $4 THEN $5::uuid
                       ELSE '00000000-0000-0000-0000-000000000000' END
@@ -70,12 +87,22 @@ WITH cut AS MATERIALIZED (
   ) AS j
   LIMIT $2
 ), old AS MATERIALIZED (
-  SELECT walked.tenant, walked.place, walked.job_place, walked.idempotency_key, cut.at - walked.completed_at AS overdue
+  SELECT walked.tenant, walked.id, walked.place, walked.job_place, walked.idempotency_key,
+         cut.at - walked.completed_at AS overdue,
+         walked.delivery_count > CASE walked.n WHEN 1 THEN 1 ELSE 0 END AS attempted
   FROM walked, cut WHERE walked.completed_at < cut.at AND walked.workflow_id IS NULL
 ), ended AS (
   DELETE FROM millrace.done WHERE ctid = ANY (ARRAY(SELECT place FROM old))
 ), removed AS (
   DELETE FROM millrace.jobs WHERE ctid = ANY (ARRAY(SELECT job_place FROM old)) RETURNING 1
+), forgotten AS (
+  DELETE FROM millrace.attempts WHERE ctid = ANY (ARRAY(
+    SELECT a.place FROM old,
+    LATERAL (
+      SELECT a.ctid AS place FROM millrace.attempts a WHERE a.tenant = old.tenant AND a.job_id = old.id OFFSET 0
+    ) AS a
+    WHERE old.attempted
+  ))
 ), freed AS (
   DELETE FROM millrace.idempotency_keys WHERE ctid = ANY (ARRAY(
     SELECT k.place FROM old,
@@ -97,8 +124,8 @@ FROM (SELECT) AS one LEFT JOIN (
 ) AS next ON true;
 
 -- name: expire_dead_letters
--- One that is replayed at this very moment may stay until the next pass. All that is walked is removed, so the tenant
--- alone says where to go on.
+-- Removes dead letters. One that is being replayed at this moment may stay until the next pass. Every row that is
+-- walked is removed, so the tenant alone says where to continue.
 WITH cut AS MATERIALIZED (
   SELECT now() - $1::float8 * interval '1 hour' AS at
 ), slice AS MATERIALIZED (
@@ -123,8 +150,9 @@ FROM (SELECT) AS one LEFT JOIN (
 ) AS next ON true;
 
 -- name: expire_workflows
--- Ended workflows with the jobs of their steps and the contexts that were stored for those. Each may have a thousand,
--- so $6 steps at a time, or one workflow; the state has one letter per step.
+-- Removes ended workflows with the jobs of their steps and the contexts stored for those jobs. A workflow may have a
+-- thousand steps, so a statement removes workflows of at most $6 steps together, or a single workflow. The state has
+-- one letter per step.
 WITH cut AS MATERIALIZED (
   SELECT at, millrace.first_id(at) AS first_id FROM (SELECT now() - $1::float8 * interval '1 hour' AS at) AS instant
 ), slice AS MATERIALIZED (
@@ -173,6 +201,13 @@ WITH cut AS MATERIALIZED (
   ))
 ), jobs AS (
   DELETE FROM millrace.jobs WHERE ctid = ANY (ARRAY(SELECT place FROM step))
+), attempts AS (
+  DELETE FROM millrace.attempts WHERE ctid = ANY (ARRAY(
+    SELECT a.place FROM step,
+    LATERAL (
+      SELECT a.ctid AS place FROM millrace.attempts a WHERE a.tenant = step.tenant AND a.job_id = step.id OFFSET 0
+    ) AS a
+  ))
 ), results AS (
   DELETE FROM millrace.done WHERE ctid = ANY (ARRAY(
     SELECT d.place FROM step,

@@ -1,10 +1,11 @@
 -- name: job_of_tenant
 SELECT tenant, id, queue, task, payload, config, metadata, idempotency_key, workflow_id, step, context, status,
-       created_at, scheduled_at, started_at, completed_at, retry_count, delivery_count, error, result
+       created_at, scheduled_at, started_at, completed_at, retry_count, delivery_count, error, result, worker,
+       lease_expires_at, progress
 FROM millrace.job_records WHERE tenant = $1 AND id = $2;
 
 -- name: owner_of_job
--- Whose job this is, by the id alone: what tells 403 from 404, and what a settlement that found no lease looks up.
+-- Finds a job's owner by the id alone: to tell 403 from 404, and for a settlement that found no lease.
 SELECT rec.tenant, rec.status
 FROM millrace.tenants t,
 LATERAL (SELECT r.tenant, r.status FROM millrace.job_records r WHERE r.tenant = t.tenant AND r.id = $1 OFFSET 0) AS rec
@@ -29,7 +30,7 @@ FROM (
 GROUP BY queue ORDER BY queue;
 
 -- name: fleet_depths
--- For the gauges: every tenant together.
+-- For the gauges: all tenants together.
 SELECT queue, status, sum(n)::int AS n, max(oldest_age)::float8 AS oldest_age
 FROM (
   SELECT r.queue,

@@ -1,14 +1,17 @@
 -- name: settle
--- The one way out of `running`, for any number of jobs: completed, failed, retrying, cancelled, or released (back to
--- where it came from). The end of a step is left alone unless $9 says that its workflow is locked. A row is acted on
--- only if its lease still stands under the given token (null: whatever the token, for a cancellation) and, where the
--- caller says so, only if its deadline has passed. Of several that name one lease, one acts. The answer says by number
--- which were acted on; what is not in it was not touched.
+-- The only way out of `running`, for any number of jobs: completed, failed, retrying, cancelled, or back to where the
+-- job came from (released, or undelivered, which does not count the delivery). A step is not ended unless $9 says that
+-- its workflow is locked. A settlement acts only if the lease still exists under the given token (null: under any
+-- token, for a cancellation) and, if the caller asks for that, only if its deadline has passed. If several settlements
+-- name the same lease, one of them acts. The answer lists the numbers of those that acted; the others changed nothing.
+-- $10 and $11: how the attempt ended, if it is one to write down, and the name and stack of its error. An attempt keeps
+-- its slot if it is among the first 20; later ones take turns in 20 more. Its error is cut, since a job may have 40.
 WITH given AS MATERIALIZED (
   SELECT *
   FROM unnest($1::uuid[], $2::uuid[], $3::text[], $4::json[], $5::text[], $6::millrace.dead_reason[], $7::float8[],
-              $8::bool[])
-    WITH ORDINALITY AS given (id, token, outcome, result, error, reason, delay_secs, only_expired, n)
+              $8::bool[], $10::millrace.attempt_outcome[], $11::json[])
+    WITH ORDINALITY
+    AS given (id, token, outcome, result, error, reason, delay_secs, only_expired, attempt, details, n)
 ), held AS (
   DELETE FROM millrace.leases l
   USING given
@@ -16,7 +19,7 @@ WITH given AS MATERIALIZED (
     AND (NOT given.only_expired OR l.locked_until < now())
     AND (l.workflow_id IS NULL OR $9 OR given.outcome IN ('retrying', 'released', 'undelivered'))
   RETURNING given.n, l.id, l.token, l.tenant, l.workflow_id, l.started_at, l.scheduled_at, l.retry_count,
-            l.delivery_count,
+            l.delivery_count, l.worker, given.attempt, given.error AS attempt_error, given.details,
             given.outcome, given.result, coalesce(given.error, l.error) AS error, given.reason,
             now() + given.delay_secs * interval '1 second' AS retry_at
 ), ended AS (
@@ -36,20 +39,30 @@ WITH given AS MATERIALIZED (
          CASE WHEN due.at > now() THEN true END, millrace.job_size(j.payload, j.metadata, held.error, j.context_bytes)
   FROM held, LATERAL (SELECT * FROM millrace.jobs j WHERE j.tenant = held.tenant AND j.id = held.id OFFSET 0) AS j,
   LATERAL (
-    SELECT CASE held.outcome WHEN 'retrying' THEN retry_at
-                             ELSE coalesce(held.scheduled_at, j.run_at, j.created_at) END AS at
+    SELECT coalesce(held.retry_at, held.scheduled_at, j.run_at, j.created_at) AS at
   ) AS due
   WHERE held.outcome IN ('retrying', 'released', 'undelivered')
   RETURNING id, queue, priority, scheduled_at
 ), buried AS (
-  INSERT INTO millrace.dead_letters (created_at, job_id, reason, tenant, queue, task, error)
-  SELECT now(), held.id, held.reason, held.tenant, j.queue, j.task, held.error
+  INSERT INTO millrace.dead_letters (created_at, job_id, reason, tenant, queue, task, error, retry_count)
+  SELECT now(), held.id, held.reason, held.tenant, j.queue, j.task, held.error, held.retry_count
   FROM held, LATERAL (SELECT * FROM millrace.jobs j WHERE j.tenant = held.tenant AND j.id = held.id OFFSET 0) AS j
   WHERE held.outcome = 'failed'
+), tried AS (
+  INSERT INTO millrace.attempts AS a
+    (started_at, ended_at, next_retry_at, number, slot, outcome, job_id, tenant, worker, error, details)
+  SELECT started_at, now(), retry_at, delivery_count,
+         CASE WHEN delivery_count <= 20 THEN delivery_count ELSE 21 + (delivery_count - 21) % 20 END,
+         attempt, id, tenant, worker, left(attempt_error, 8192), details
+  FROM held WHERE attempt IS NOT NULL
+  ON CONFLICT (tenant, job_id, slot) DO UPDATE
+  SET started_at = excluded.started_at, ended_at = excluded.ended_at, next_retry_at = excluded.next_retry_at,
+      number = excluded.number, outcome = excluded.outcome, worker = excluded.worker, error = excluded.error,
+      details = excluded.details
 ), seen AS (
   INSERT INTO millrace.transitions
     (at, scheduled_at, started_at, retry_count, delivery_count, status, job_id, error, result)
-  SELECT now(), CASE outcome WHEN 'retrying' THEN retry_at ELSE scheduled_at END, started_at,
+  SELECT now(), coalesce(retry_at, scheduled_at), started_at,
          retry_count + (outcome = 'retrying')::int, delivery_count - (outcome = 'undelivered')::int,
          CASE WHEN outcome NOT IN ('released', 'undelivered') THEN outcome
               WHEN retry_count > 0 THEN 'retrying' ELSE 'pending' END::millrace.job_status,
@@ -65,9 +78,9 @@ SELECT held.n::int, held.id, held.token, held.tenant, held.outcome, held.reason,
 FROM held LEFT JOIN again ON again.id = held.id;
 
 -- name: settle_completed
--- The same for the case that makes up nearly all settlements, with nothing to decide: a completion of a job outside any
--- workflow. The answer is one row per tenant, with arrays in JSON: the numbers of what was acted on, and how long each
--- had run.
+-- The same for nearly all settlements, where there is nothing to decide: the completion of a job outside any workflow.
+-- The answer is one row per tenant, with arrays in JSON: the numbers of the completions that acted, and how long each
+-- job had run.
 WITH held AS (
   DELETE FROM millrace.leases l
   USING unnest($1::uuid[], $2::uuid[], $3::json[]) WITH ORDINALITY AS given (id, token, result, n)
@@ -92,10 +105,10 @@ SELECT tenant, json_agg(n)::text AS numbers, json_agg(extract(epoch FROM now() -
 FROM held GROUP BY tenant;
 
 -- name: settle_bundled
--- Completions of jobs that are in bundles. $1 to $4: which bundles, which of their members (a mask) and whether none
--- will be left. $5 to $7: the members, by the number of their bundle and their position in it. The bits that came with
--- the lock on the row say which were still in it; the answer says which those were. The others may have leases of their
--- own by now. $8: bundles that should be empty, and go if they are. $9 to $11: as in move_marks.
+-- Completes jobs that are in bundles. $1 to $4: which bundles, which of their members (a mask) and whether none will be
+-- left. $5 to $7: the members, by the number of their bundle and their position in it. The bits read under the row's
+-- lock say which members were still in the bundle, and the answer returns those bits. The other jobs may have leases of
+-- their own by now. $8: bundles that should be empty, and are deleted if they are. $9 to $11: as in move_marks.
 WITH asked AS MATERIALIZED (
   SELECT token, tenant, mask::varbit AS mask, last, n::int AS n
   FROM unnest($1::uuid[], $2::text[], $3::text[], $4::bool[]) WITH ORDINALITY AS asked (token, tenant, mask, last, n)
@@ -151,8 +164,8 @@ SELECT n, taken::text, extract(epoch FROM now() - started_at)::float8 AS run_sec
        (SELECT count(*) FROM seen)::int AS watched FROM bundle;
 
 -- name: cancel_waiting
--- Cancels jobs that stand in `ready`. Running ones are cancelled by `settle`. Rows of `ready` are never updated, so the
--- place where one was seen is where it is, or it is gone.
+-- Cancels jobs in `ready`; `settle` cancels running ones. Rows of `ready` are never updated, so a row is still at the
+-- ctid where it was seen, or it is gone.
 WITH gone AS (
   DELETE FROM millrace.ready r
   WHERE r.ctid = ANY (ARRAY(

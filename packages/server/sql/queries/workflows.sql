@@ -1,6 +1,6 @@
 -- name: create_workflows
--- Workflows and the jobs of their first steps. A job names its workflow by the workflow's position in the first list.
--- Where a version is given, the context is stored apart and the jobs name that version.
+-- Creates workflows and the jobs of their first steps. A job names its workflow by the workflow's position in the first
+-- list. If a version is given, the context is stored apart and the jobs name that version.
 WITH clock AS MATERIALIZED (
   SELECT now() AS now, millrace.id_prefix(now()) AS prefix
 ), flow AS MATERIALIZED (
@@ -39,8 +39,8 @@ WITH clock AS MATERIALIZED (
 SELECT prefix FROM clock;
 
 -- name: mark_started
--- For people who look: a workflow is running once a step of it was claimed. One that somebody has locked is passed
--- over: a claim never waits for a workflow, and whoever holds the lock marks it too.
+-- For readers of the API: a workflow is running once one of its steps has been claimed. A locked workflow is skipped: a
+-- claim never waits for a workflow, and the transaction that holds the lock marks it too.
 UPDATE millrace.workflow_runs r
 SET status = 'running', started_at = now()
 WHERE r.ctid = ANY (ARRAY(
@@ -51,10 +51,10 @@ WHERE r.ctid = ANY (ARRAY(
   )) AND r.status = 'created';
 
 -- name: lock_runs_of_leases
--- Before the job of a step ends, its workflow is locked: whoever comes second sees what the first one did. Locks are
--- taken in order of id, so that batches that share workflows queue up and never wait in a circle. One row per workflow,
--- however many of its steps end. A long context stays behind until somebody needs it (contexts_of): most endings of a
--- wide fan-in do not.
+-- Before the job of a step ends, its workflow is locked, so that a second transaction sees what the first one did.
+-- Locks are taken in order of id, so that batches that share workflows queue up and cannot deadlock. Returns one row
+-- per workflow, however many of its steps end. A long context is read only when it is needed (contexts_of): most steps
+-- that end before a wide fan-in do not need it.
 SELECT held.job_ids, held.steps, r.tenant, r.id, r.state, r.unmerged, r.stored_apart, r.version, r.context_bytes,
        coalesce(r.context, c.context) AS context
 FROM (
@@ -71,7 +71,7 @@ FROM (
          r.context IS NULL AS stored_apart, r.version, r.context_bytes
   FROM millrace.workflow_runs r WHERE r.tenant = held.tenant AND r.id = held.workflow_id FOR UPDATE
 ) AS r
--- A version that was stored while this statement waited for the lock is younger than what it sees, and is not found.
+-- A version stored while this statement waited for the lock is newer than its snapshot, and is not found.
 LEFT JOIN LATERAL (
   SELECT c.context FROM millrace.workflow_contexts c
   WHERE r.stored_apart AND c.workflow_id = r.id AND c.version = r.version AND pg_column_size(c.context) < 4000 OFFSET 0
@@ -83,7 +83,7 @@ FROM millrace.workflow_runs r WHERE r.tenant = $1 AND r.id = $2
 FOR UPDATE;
 
 -- name: contexts_of
--- The contexts of runs as they were merged last, wherever they are stored.
+-- The contexts of runs as last merged, wherever they are stored.
 SELECT r.id, coalesce(r.context, c.context) AS context
 FROM unnest($1::text[], $2::uuid[]) AS asked (tenant, id),
 LATERAL (SELECT * FROM millrace.workflow_runs r WHERE r.tenant = asked.tenant AND r.id = asked.id OFFSET 0) AS r
@@ -93,7 +93,7 @@ LEFT JOIN LATERAL (
 ) AS c ON true;
 
 -- name: contexts_of_steps
--- Stored contexts, each once, however many jobs name them.
+-- Stored contexts, each returned once, however many jobs name it.
 SELECT c.workflow_id, c.version, c.context
 FROM unnest($1::uuid[], $2::int[]) AS asked (workflow_id, version),
 LATERAL (
@@ -115,9 +115,9 @@ LATERAL (
 ) AS d;
 
 -- name: advance_runs
--- The other half of a settlement: what became of the workflows, and the jobs that became ready by it. The rows are
--- locked by this transaction, so they stay where they are found. A null context: unchanged. A version: the context is
--- stored apart under that number, and the run no longer carries one.
+-- The other half of a settlement: the new states of the workflows, and the jobs that become ready as a result. This
+-- transaction has locked the rows, so each stays at the ctid where it is found. A null context means unchanged. If a
+-- version is given, the context is stored apart under that number, and no longer in the run.
 WITH clock AS MATERIALIZED (
   SELECT now() AS now, millrace.id_prefix(now()) AS prefix
 ), given AS MATERIALIZED (
@@ -141,7 +141,7 @@ WITH clock AS MATERIALIZED (
 ), gone AS (
   DELETE FROM millrace.workflow_runs r USING given
   WHERE r.ctid = ANY (ARRAY(SELECT place FROM given WHERE ending IS NOT NULL)) AND r.id = given.id
-  -- A step that completed or failed had started, even if nobody marked it.
+  -- A step that completed or failed had started, even if no claim marked the workflow.
   RETURNING r.tenant, r.id, given.state, given.ending, coalesce(given.context, r.context) AS context, r.version,
             CASE WHEN given.state ~ '[cf]' THEN coalesce(r.started_at, now()) ELSE r.started_at END AS started_at
 ), ended AS (
@@ -179,8 +179,8 @@ LATERAL (SELECT w.tenant FROM millrace.workflows w WHERE w.tenant = t.tenant AND
 WHERE t.bucket = $2;
 
 -- name: workflow_and_jobs
--- A workflow's state and the jobs of its steps as of one instant: [step, id, status] each. Not its context, which may
--- be long and is not asked for.
+-- A workflow's state and the jobs of its steps in one snapshot, each as [step, id, status]. The context is left out: it
+-- may be long, and callers do not need it here.
 SELECT w.tenant, w.id, w.definition, w.state, (
   SELECT json_agg(json_build_array(j.step, j.id, rec.status))
   FROM (SELECT j.step, j.id, j.tenant FROM millrace.jobs j WHERE j.workflow_id = $2 OFFSET 0) AS j,

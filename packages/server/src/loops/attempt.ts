@@ -14,16 +14,22 @@ import {
 /** How one run of a handler ended. */
 export type AttemptEnd =
   | { readonly kind: 'completed'; readonly result: string }
-  | { readonly kind: 'failed'; readonly error: string; readonly retryable: boolean }
-  /** Not the job's doing: it goes back to the queue as it was. */
+  | {
+      readonly kind: 'failed';
+      readonly error: string;
+      readonly retryable: boolean;
+      readonly how: 'failed' | 'timed_out';
+      /** What was thrown. */
+      readonly cause: unknown;
+    }
+  /** Not the job's fault: it goes back to the queue unchanged. */
   | { readonly kind: 'interrupted' }
-  /** The lease is gone; whatever came out of it no longer matters. */
+  /** The lease is gone, so the outcome no longer matters. */
   | { readonly kind: 'lost' };
 
 /**
- * One run of a handler, from start to whichever comes first: its end, its timeout, or a reason to stop it. A handler
- * that ignores its signal keeps running, but nobody waits for it any more. `onEnd` is called once, possibly before
- * `start` returns.
+ * One run of a handler, until it ends, times out or is stopped, whichever comes first. A handler that ignores its
+ * signal keeps running, but nothing waits for it any more. `onEnd` is called once, possibly before `start` returns.
  */
 export class Attempt {
   readonly startedAt = performance.now();
@@ -36,7 +42,7 @@ export class Attempt {
     private readonly onEnd: (attempt: Attempt, end: AttemptEnd) => void,
   ) {}
 
-  /** A handler that returns no promise has ended when this returns: promises are most of what a fast job would cost. */
+  /** A handler that returns no promise has ended when this returns: promises are most of the cost of a fast job. */
   start(handler: Handler, log: Logger, maxResultBytes: number): void {
     try {
       const payload = JSON.parse(this.leased.job.payload) as JsonObject;
@@ -51,15 +57,12 @@ export class Attempt {
     }
   }
 
-  /** Called from time to time: ends the attempt if its time is over. */
+  /** Called regularly; ends the attempt once its time is up. */
   checkTimeout(now: number): void {
     const secs = this.leased.job.config.timeout_secs;
     if (now - this.startedAt < secs * 1000) return;
-    this.#stop(new Error(`timed out after ${secs} s`), {
-      kind: 'failed',
-      error: `timed out after ${secs} s`,
-      retryable: true,
-    });
+    const cause = new Error(`timed out after ${secs} s`);
+    this.#stop(cause, { kind: 'failed', error: cause.message, retryable: true, how: 'timed_out', cause });
   }
 
   lose(): void {
@@ -70,7 +73,7 @@ export class Attempt {
     this.#stop(new Error('the server is shutting down'), { kind: 'interrupted' });
   }
 
-  /** Made when it is asked for: most handlers never look at it, and making one costs more than running them. */
+  /** Created on first use: most handlers never look at it, and creating it costs more than running them. */
   get signal(): AbortSignal {
     this.#controller ??= new AbortController();
     if (this.#stopReason) this.#controller.abort(this.#stopReason);
@@ -88,11 +91,12 @@ export class Attempt {
   }
 
   #fail(error: unknown): void {
-    this.#finish({ kind: 'failed', error: messageOf(error), retryable: !(error instanceof PermanentError) });
+    const retryable = !(error instanceof PermanentError);
+    this.#finish({ kind: 'failed', error: messageOf(error), retryable, how: 'failed', cause: error });
   }
 
   #stop(reason: Error, end: AttemptEnd): void {
-    // In this order: a handler that fails in answer to the signal must not count as having failed by itself.
+    // In this order, because a failure that the signal causes must not count as the handler's own.
     this.#finish(end);
     this.#stopReason = reason;
     this.#controller?.abort(reason);
@@ -122,11 +126,11 @@ class AttemptContext implements HandlerContext {
   }
 }
 
-/** Not only those of our own making: a handler may use a library with promises of its own. */
+/** Accepts any thenable, not only native promises: a handler may use a library with its own promises. */
 const isPromise = (result: HandlerResult | Promise<HandlerResult>): result is Promise<HandlerResult> =>
   typeof (result as { then?: unknown } | undefined)?.then === 'function';
 
-/** Own properties, so that a handler may copy or log it; and the payload, which can be long, when it is asked for. */
+/** Has own properties, so that a handler can copy or log it. The payload, which can be long, is a getter. */
 class JobOfAttempt implements HandlerJob {
   readonly id: string;
   readonly task: string;
@@ -157,7 +161,7 @@ class JobOfAttempt implements HandlerJob {
 
 function resultText(result: HandlerResult, maxBytes: number): string {
   const text = result instanceof RawJson ? result.text : objectText(result);
-  // A UTF-16 unit takes at most three bytes of UTF-8: most texts need no count.
+  // A UTF-16 unit takes at most three bytes of UTF-8, so most texts need not be measured.
   if (text.length * 3 > maxBytes && Buffer.byteLength(text) > maxBytes)
     throw new PermanentError(`the result is larger than ${maxBytes} bytes of JSON (--max-payload-bytes)`);
   return text;

@@ -4,7 +4,7 @@ import type { Hub } from '../engine/shared/hub.js';
 import { createLoop, type Loop } from './loop.js';
 
 /**
- * Wakes shortly before the next schedule is due, plans, fires it at its instant, and goes back to sleep. It runs in
+ * Wakes shortly before the next schedule is due, plans the firing, fires on time, and goes back to sleep. It runs in
  * every process that has workers (modes `worker` and `all`); any number of them share the schedules, since each firing
  * is a compare-and-swap. A schedule that another process creates or resumes may be due before the one this process is
  * sleeping for, so that statement also notifies.
@@ -12,7 +12,7 @@ import { createLoop, type Loop } from './loop.js';
 
 /** Without notifications, looking this often keeps every firing within a second of its instant. */
 export const UNTOLD_MS = 800;
-/** Something is due, but other processes are firing it and about to commit: looking at once would be in vain. */
+/** Something is due, but other processes are firing it and about to commit: an immediate look would find nothing. */
 const CONTENDED_MS = 25;
 /** Thousands of schedules created in a row cause one look per interval, not one look each. */
 const GATHER_MS = 200;
@@ -53,7 +53,7 @@ export function sleepAfter({ due, fired, broken, waitMs }: Omit<Round, 'nowMs'>,
   const longest = broken.length > 0 || !listening ? UNTOLD_MS : LOOK_EVERY_MS;
   if (due > broken.length) return CONTENDED_MS;
   if (waitMs === null) return longest;
-  // Timers count whole milliseconds: one too many is a millisecond late, one too few is a look in vain.
+  // Timers count whole milliseconds: one too many fires a millisecond late, one too few wakes before anything is due.
   const untilWakeMs = waitMs > LEAD_MS ? waitMs - LEAD_MS : Math.max(waitMs, 0) + 1;
   return Math.min(Math.ceil(untilWakeMs), longest);
 }

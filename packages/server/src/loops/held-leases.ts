@@ -11,13 +11,13 @@ import type { BundleCompletions, Settler } from '../engine/outcomes/settle.js';
  *
  *   bundled → alone → gone      bundled → gone
  *
- * Bundled: in a row with others (see the bundles table). Alone: under a lease of its own, from the claim on or since it
- * was separated. Gone: out of the pool's hands. Only completions act on bundled jobs; every other outcome separates the
- * job first. Others (a cancellation, the janitor) may separate it too, so a job that is missing from its bundle is
- * looked for among the leases before it counts as lost.
+ * Bundled: in one row with others (see the bundles table). Alone: under a lease of its own, either since the claim or
+ * since it was separated. Gone: no longer held by the pool. Only completions act on bundled jobs; every other outcome
+ * separates the job first. A cancellation or the janitor may separate it too, so when a job is missing from its bundle,
+ * we look for it among the leases before we count it as lost.
  *
- * Leases are extended long before they run out, and whatever is held for longer than a moment is asked after, so that
- * the handler of a cancelled job is stopped and not merely ignored at its end.
+ * Leases are extended long before they expire. Any lease held for longer than ASK_MS is also checked regularly, so that
+ * the handler of a cancelled job is stopped instead of merely having its outcome ignored.
  */
 export interface HeldCompletion {
   readonly held: HeldJob;
@@ -27,10 +27,10 @@ export interface HeldCompletion {
 const ASK_MS = 500;
 
 export class HeldLeases {
-  /** Since when, by performance.now(). A bundled job counts from its bundle's claim. */
+  /** Since when each is held, by performance.now(). A bundled job counts from its bundle's claim. */
   readonly #alone = new Map<HeldJob, number>();
   readonly #bundles = new Map<Bundle, number>();
-  /** Bundles whose last members were completed by two statements at once: neither knew that it could delete the row. */
+  /** Bundles whose last members two concurrent statements completed: neither knew that it could delete the row. */
   #emptied: string[] = [];
   #timer: NodeJS.Timeout | null = null;
   #checking: Promise<void> | null = null;
@@ -70,8 +70,8 @@ export class HeldLeases {
   }
 
   /**
-   * Completes bundled jobs in one statement, which moves marks in passing. Returns the completions whose jobs turn out
-   * not to be in their bundles.
+   * Completes bundled jobs in one statement, which also moves marks. Returns the completions whose jobs turn out not to
+   * be in their bundles.
    */
   async completeBundled(completions: readonly HeldCompletion[], moves: readonly MarkMove[]): Promise<HeldCompletion[]> {
     const missed = completions.filter(({ held }) => !this.isBundled(held));
@@ -92,14 +92,14 @@ export class HeldLeases {
     }
   }
 
-  /** From bundled to alone, in the database and here. Nothing happens to a job that is alone already. */
+  /** Moves a job from bundled to alone, in the database and here. Does nothing if the job is already alone. */
   async separate(held: HeldJob): Promise<void> {
     if (!this.isBundled(held)) return;
     await this.settler.unbundle({ tenant: held.job.tenant_id, id: held.job.id, token: held.leaseToken });
     this.#moveToAlone(held);
   }
 
-  /** Gone. A bundle goes with its last member. */
+  /** Marks a job as gone. A bundle goes with its last member. */
   remove(held: HeldJob): void {
     this.#alone.delete(held);
     held.bundle?.leave(held);
@@ -147,7 +147,7 @@ export class HeldLeases {
   }
 }
 
-/** What one statement completes of one bundle. */
+/** The part of one bundle that one statement completes. */
 interface Share {
   readonly bundle: Bundle;
   readonly completions: readonly HeldCompletion[];

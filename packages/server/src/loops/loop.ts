@@ -2,19 +2,21 @@ import type { Logger } from 'pino';
 import { isUnavailable } from '../domain/errors.js';
 
 /**
- * Something that runs again and again: first at start, then a period after each run ended, or after as many
- * milliseconds as the run says, or sooner when somebody wakes it. A failed run is logged and followed by the next; runs
- * never overlap. `runOnce` is for tests and for those who do not want to wait.
+ * Something that runs again and again: first at the start, then one period after each run ends, or after as many
+ * milliseconds as the run returns, or sooner if it is woken. A failed run is logged and the loop continues; runs never
+ * overlap. `runOnce` is for tests and for callers that do not want to wait.
  */
 export interface Loop {
   start(): void;
   stop(): Promise<void>;
   runOnce(): Promise<void>;
-  /** Something is up: the next run comes at once, or as soon as `sinceLastMs` have passed since the last one began. */
+  /**
+   * Brings the next run forward: it starts at once, or as soon as `sinceLastMs` have passed since the last run began.
+   */
   wake(sinceLastMs?: number): void;
 }
 
-/** What a run resolves to: how long to wait for the next one, or nothing for the period. */
+/** A run resolves to how long to wait before the next one, or to nothing, which means one period. */
 export type LoopRun = () => Promise<number | void>;
 
 export function createLoop(name: string, periodMs: number, run: LoopRun, logger: Logger): Loop {
@@ -47,7 +49,7 @@ export function createLoop(name: string, periodMs: number, run: LoopRun, logger:
       const level = isUnavailable(error) ? 'debug' : 'warn';
       logger[level]({ err: error, loop: name }, `${name} failed; it will run again`);
     }
-    // Who woke it while it ran may have come too late for that run.
+    // What woke the loop during the run may have come too late for that run to see.
     if (!stopped) sleep(Math.min(performance.now() + delayMs, wokenFor));
   };
 

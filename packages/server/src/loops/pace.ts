@@ -1,13 +1,14 @@
 /**
  * How fast the pool works: how many jobs its workers finish per second while they have any, and how long claims and
- * settlements take. Recent work counts most, and what is long ago not at all: after a rest the pool starts small again.
+ * settlements take. Recent work counts most and old work not at all, so after an idle period the pool starts small
+ * again.
  */
 const MEMORY_MS = 200;
-/** Added to the time worked, so that one fast job does not pass for a fast pool. */
+/** Added to the time worked, so that one fast job does not make the pool look fast. */
 const DOUBT_MS = 50;
-/** Of the time that has passed at all: less says nothing about a rate. */
+/** The least elapsed time to divide by: a shorter time says nothing about a rate. */
 const LEAST_MS = 20;
-/** How much of a smoothed latency is its newest sample. */
+/** The weight of the newest sample in a smoothed latency. */
 const NEWEST = 0.25;
 
 export class Pace {
@@ -22,7 +23,7 @@ export class Pace {
     this.#at = now;
   }
 
-  /** Until now, since the last call, workers were busy or not, and so many jobs finished. */
+  /** Records the time since the last call: whether workers were busy, and how many jobs finished. */
   note(now: number, busy: boolean, finished: number): void {
     const elapsed = now - this.#at;
     this.#at = now;
@@ -48,12 +49,12 @@ export class Pace {
     return this.#settleMs;
   }
 
-  /** How many jobs the workers finish in so long, if they always have one. */
+  /** How many jobs the workers finish in this time if they never run out of jobs. */
   finishedWithin(ms: number): number {
     return Math.floor((this.#jobs / (this.#workedMs + DOUBT_MS)) * ms);
   }
 
-  /** How many jobs passed through the pool in so long, with all that they had to wait for. */
+  /** How many jobs pass through the pool in this time, including everything they wait for. */
   passedWithin(ms: number): number {
     return Math.floor((this.#jobs / Math.max(this.#elapsedMs, LEAST_MS)) * ms);
   }

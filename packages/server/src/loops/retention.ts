@@ -4,21 +4,21 @@ import type { RetentionPass } from '../engine/jobs/retention-pass.js';
 import { createLoop, type Loop } from './loop.js';
 
 /**
- * Removes what is older than the retention window, and what streams and bundles left behind, in one process of the
- * fleet at a time: the one that takes the turn.
+ * Removes what is older than the retention window, and what streams and bundles leave behind. Only one process of the
+ * fleet does so at a time: the one that takes the turn.
  *
- * A pass takes as long as it takes. It keeps its turn meanwhile, so that no other process begins a second one, and
- * gives way to a stop between two statements. A pass that failed goes on where it was when this process next has the
- * turn. A pass that found something is followed by the next a minute later. One that found nothing has cost an index
- * probe for every tenant: it rests 25 times as long as it took, and keeps the turn for that time, too.
+ * A pass has no time limit. It keeps its turn while it runs, so that no other process begins a second pass, and it can
+ * be stopped between two statements. A pass that failed resumes where it was when this process next has the turn. After
+ * a pass that found something, the next one follows a minute later. A pass that found nothing has still cost one index
+ * probe per tenant, so the loop then rests for 25 times as long as the pass took, and keeps the turn for that time too.
  */
 const PERIOD_MS = 60_000;
-/** A little less than the period, so that the same process finds its turn again. */
+/** A little less than the period, so that the same process can take the turn again. */
 const TURN_SECS = 55;
 const KEEP_MS = 10_000;
 const REST = 25;
 const MAX_REST_SECS = 3_600;
-/** Later than this, what the service finishes is more than what retention removes. */
+/** Beyond this delay, the service finishes jobs faster than retention removes them. */
 const LATE_SECS = 900;
 
 export function createRetention(maintenance: Maintenance, retentionHours: number | null, logger: Logger): Loop {
@@ -26,7 +26,7 @@ export function createRetention(maintenance: Maintenance, retentionHours: number
   let pass: RetentionPass | null = null;
   let passes = 0;
 
-  /** False if it was stopped before the end. */
+  /** Returns false if it was stopped before the end. */
   const finish = async (current: RetentionPass): Promise<boolean> => {
     let keptAt = performance.now();
     while (!current.isOver) {
@@ -43,7 +43,7 @@ export function createRetention(maintenance: Maintenance, retentionHours: number
   const report = ({ removed, overdueSecs, foundNothing }: RetentionPass): void => {
     maintenance.noteRetentionLag(overdueSecs);
     if (!foundNothing) logger.info(removed, 'removed what was older than the retention window');
-    // The first pass after a start, or after retention was switched on, may well find what is long overdue.
+    // The first pass after startup, or after retention was switched on, may well find rows that are long overdue.
     if (passes++ > 0 && overdueSecs > LATE_SECS)
       logger.warn(
         { overdueSecs: Math.round(overdueSecs) },
@@ -56,7 +56,7 @@ export function createRetention(maintenance: Maintenance, retentionHours: number
     PERIOD_MS,
     async () => {
       if (await maintenance.takeTurn('traces', TURN_SECS)) await maintenance.forgetTraces();
-      // Only a process that would remove something takes that turn: one that keeps everything would waste it.
+      // Only a process with a retention window takes this turn: one that keeps everything would waste it.
       if (retentionHours === null || !(await maintenance.takeTurn('retention', TURN_SECS))) return;
       const startedAt = performance.now();
       pass ??= maintenance.beginRetentionPass(retentionHours);

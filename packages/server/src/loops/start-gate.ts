@@ -2,14 +2,14 @@ import type { HeldJob } from '../engine/leases/bundle.js';
 import { isSuspect, type ClaimMark, type MarkMove } from '../engine/leases/claim-mark.js';
 
 /**
- * Which claimed job may start, so that a job that kills its process takes as few others with it as possible
+ * Decides which claimed jobs may start, so that a job that kills its process takes as few others with it as possible
  * (docs/adr/0016-unstarted-jobs.md):
  *
- * - A job starts only once the database knows that it may have been started: within the mark of its claim. Marks are
- *   moved ahead of the starts, by statements that store outcomes where possible, otherwise by one of their own. One
- *   such statement at a time, so that marks never move back.
- * - A job that was lost with its process before is a suspect. It starts when nothing finished waits to be stored, and
- *   nothing else starts until it has been stored itself or has run for a while. Neither wait lasts longer than
+ * - A job starts only once the database knows that it may have been started, that is, once it is within the mark of
+ *   its claim. Marks move ahead of the starts: by statements that store outcomes where possible, otherwise by a
+ *   statement of their own. Only one such statement runs at a time, so that marks never move back.
+ * - A job that was lost with its process before is a suspect. It starts only when no outcome is waiting to be stored,
+ *   and nothing else starts until its own outcome is stored or it has run for a while. Neither wait lasts longer than
  *   PATIENCE_MS.
  */
 export interface StartGateOptions {
@@ -17,7 +17,7 @@ export interface StartGateOptions {
   readonly unstored: () => number;
   readonly isGone: (held: HeldJob) => boolean;
   readonly move: (moves: readonly MarkMove[]) => Promise<void>;
-  /** More may start. */
+  /** Called when more jobs may start. */
   readonly onMoved: () => void;
 }
 
@@ -28,12 +28,12 @@ export class StartGate {
   readonly #pending = new Map<ClaimMark, number>();
   #moving = false;
   #suspect: { readonly held: HeldJob; readonly startedAt: number } | null = null;
-  /** The suspect that is next, and since when it waits. */
+  /** The suspect that is next, and since when it has been waiting. */
   #next: { readonly held: HeldJob; readonly since: number } | null = null;
 
   constructor(private readonly options: StartGateOptions) {}
 
-  /** A statement is under way, or about to be. */
+  /** A statement that moves marks is in flight or about to be sent. */
   get isMoving(): boolean {
     return this.#moving || this.#pending.size > 0;
   }
@@ -48,19 +48,19 @@ export class StartGate {
     this.#next = null;
   }
 
-  /** So that about so many from the head of the buffer on can start without waiting for the database. */
+  /** Moves the mark so that about `ahead` jobs of the buffer can start without waiting for the database. */
   prepare(buffer: readonly HeldJob[], ahead: number, now: number): void {
     const head = buffer[0];
     if (!head?.mark || marked(head) * 2 >= ahead || this.#mustWait(head, now)) return;
     this.#ask(head.mark, reachFor(buffer, head.mark, ahead));
   }
 
-  /** What is left of these will not be started. */
+  /** The remaining jobs of these claims will not be started, so their marks are no longer needed. */
   abandon(buffer: readonly HeldJob[]): void {
     for (const { mark } of buffer) if (mark) this.#ask(mark, mark.size);
   }
 
-  /** Sends a statement that can move marks in passing. */
+  /** Sends a statement that can also move marks. */
   async along<T>(send: (moves: readonly MarkMove[]) => Promise<T>): Promise<T> {
     const moves = this.#take();
     if (moves.length === 0) return send(moves);
@@ -96,7 +96,7 @@ export class StartGate {
     this.#schedule();
   }
 
-  /** Not at once: a statement with outcomes that leaves in this turn takes the marks along. */
+  /** Deferred, because a statement that stores outcomes in this turn of the event loop can move the marks too. */
   #schedule(): void {
     setImmediate(() => this.#send());
   }
@@ -116,17 +116,17 @@ export class StartGate {
 
 const isMarked = ({ mark, number }: HeldJob): boolean => mark === null || number <= mark.reach;
 
-/** How many can start from this one on. */
+/** How many jobs can start, counting from this one. */
 export const marked = ({ mark, number }: HeldJob): number => (mark === null ? 1 : Math.max(0, mark.reach - number + 1));
 
-/** Not past a suspect, unless it is at the head; and the whole claim where nothing more of it follows. */
+/** Stops before a suspect, unless it is at the head; covers the whole claim if nothing more of it follows. */
 function reachFor(buffer: readonly HeldJob[], mark: ClaimMark, ahead: number): number {
   let reach = 0;
   for (let i = 0; i < buffer.length && i < ahead; i++) {
     const held = buffer[i]!;
     if (held.mark !== mark) continue;
     if (i > 0 && isSuspect(held.job)) return reach;
-    // A claim that took two statements is sorted by what its jobs say, not by number.
+    // A claim that took two statements is sorted by the claim order of its jobs, not by number.
     reach = Math.max(reach, held.number);
     if (i === 0 && isSuspect(held.job)) break;
   }

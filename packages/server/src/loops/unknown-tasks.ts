@@ -1,8 +1,8 @@
 import type { Logger } from 'pino';
 
 /**
- * Says in the log that jobs name a task which no handler here is registered for. Callers choose the names and how many
- * there are, so each is named once per minute, and there is a bound to how many are remembered.
+ * Logs that jobs name a task for which no handler is registered here. Callers choose the names and how many there are,
+ * so each name is logged at most once per minute, and the number of names remembered is bounded.
  */
 const AGAIN_AFTER_MS = 60_000;
 const MAX_REMEMBERED = 1_000;
@@ -20,13 +20,13 @@ export class UnknownTasks {
     const saidAt = this.#saidAt.get(task);
     if (saidAt !== undefined && now - saidAt < AGAIN_AFTER_MS) return;
     if (saidAt === undefined && this.#saidAt.size >= MAX_REMEMBERED && !this.#forgetOld(now)) return;
-    // At the end, so that the map stays in the order of time.
+    // Moved to the end, so that the map stays in order of time.
     this.#saidAt.delete(task);
     this.#saidAt.set(task, now);
-    this.logger.warn({ task, queue }, 'no handler is registered for a task: its jobs fail for good, as dead letters');
+    this.logger.warn({ task, queue }, 'no handler is registered for a task: its jobs are dead-lettered at once');
   }
 
-  /** Whether there is room for another. */
+  /** Returns whether there is now room for another. */
   #forgetOld(now: number): boolean {
     for (const [task, saidAt] of this.#saidAt) {
       if (now - saidAt < AGAIN_AFTER_MS) break;

@@ -3,6 +3,7 @@ import { isUnavailable } from '../domain/errors.js';
 import { dueDelayMs } from '../engine/leases/due-delay.js';
 import type { HeldJob } from '../engine/leases/bundle.js';
 import type { Claimer } from '../engine/leases/claim.js';
+import type { Holder } from '../engine/leases/claimed-job.js';
 import type { Hub } from '../engine/shared/hub.js';
 import type { Settler } from '../engine/outcomes/settle.js';
 import { pooledSlots } from '../engine/leases/slots.js';
@@ -10,6 +11,7 @@ import type { Handlers } from '../handlers/types.js';
 import { Pace } from './pace.js';
 import { pause } from './pause.js';
 import { Attempt, type AttemptEnd } from './attempt.js';
+import type { AttemptLog } from './attempt-log.js';
 import { OutcomeWriter } from './outcome-writer.js';
 import type { HeldLeases } from './held-leases.js';
 import { marked, StartGate } from './start-gate.js';
@@ -18,19 +20,21 @@ import { UnknownTasks } from './unknown-tasks.js';
 /**
  * Runs the jobs of the default queue inside the server, `workers` at a time.
  *
- * A job in hand is: buffered (claimed, not started) → running → settling (its outcome is on its way to the database) →
- * out of hand. It is under a lease from the first to the last, which `HeldLeases` keeps alive.
+ * The pool holds a job as: buffered (claimed, not started) → running → settling (its outcome is on its way to the
+ * database) → gone. The job is under a lease all that time, and `HeldLeases` keeps the lease alive.
  *
- * How many to have buffered or running: as many as there are workers, and where handlers are fast, as many as they
- * finish in AHEAD_MS and the time that a claim takes. So claims are few and large under load, however distant the
- * database, and nothing waits here that an idle process elsewhere could run. With those that are settling there are
- * never more than MAX_IN_HAND, nor claims while the outcomes are full: a database that stores no outcomes gets no
- * claims either.
+ * The pool aims to have as many jobs buffered or running as there are workers or, if handlers are fast, as many as they
+ * finish in AHEAD_MS plus the time that a claim takes. So under load claims are few and large, however distant the
+ * database is, and no job waits here that an idle process elsewhere could run. Including the jobs that are settling,
+ * the pool never holds more than MAX_IN_HAND, and it claims nothing while the outcome writer is full: a database that
+ * stores no outcomes gets no claims either.
  */
 export interface WorkerPoolOptions {
   readonly queue: string;
   readonly workers: number;
-  /** A larger result of a handler fails its attempt for good. */
+  /** Shown on the jobs that it runs. */
+  readonly name: string;
+  /** A handler's result that is larger than this fails the job permanently. */
   readonly maxPayloadBytes: number;
   readonly handlers: Handlers;
   readonly claimer: Claimer;
@@ -38,25 +42,30 @@ export interface WorkerPoolOptions {
   readonly hub: Hub;
   readonly heldLeases: HeldLeases;
   readonly logger: Logger;
+  readonly attemptLog: AttemptLog;
 }
 
 export const POOL_LEASE_SECS = 30;
 const AHEAD_MS = 50;
-/** Of the measured time of a claim: some more, or the number in hand could never grow to what the latency demands. */
+/** Times the measured time of a claim. At 1, the number of jobs held could never grow to what the latency demands. */
 const CLAIM_MARGIN = 1.5;
 const MAX_CLAIM = 500;
-export const MAX_IN_HAND = 2_000;
-/** Started or about to be, and not stored: together with one job per worker, what a crash can cost a retry. */
+/** Two claims in flight, and outcomes enough for one statement that is being run and one that is gathered meanwhile. */
+export const MAX_IN_HAND = 2_500;
+/**
+ * Jobs started, or about to be, and not stored: together with one job per worker, those that a crash can cost a retry.
+ */
 export const MAX_AT_RISK = 2_000;
 const START_MS = 20;
-const START_MARGIN = 3;
+/** Times the measured time of a settlement: outcomes wait for the one before theirs, then for their own. */
+const START_MARGIN = 4;
 const CLAIMS_IN_FLIGHT = 2;
 const SAFETY_POLL_MS = 5_000;
 const TICK_MS = 50;
 const RETRY_MS = 1_000;
 /** How long synchronous handlers may block the event loop. */
 const SLICE_MS = 10;
-/** How long a handler may take to return after its signal, before the process goes on without it. */
+/** How long a handler may take to return after its signal before we stop waiting for it. */
 const GRACE_MS = 1_000;
 
 export class WorkerPool {
@@ -65,14 +74,15 @@ export class WorkerPool {
   readonly #outcomes: OutcomeWriter;
   readonly #gate: StartGate;
   readonly #unknownTasks: UnknownTasks;
+  readonly #holder: Holder;
   #claiming = 0;
   #claimingSlots = 0;
   #dispatching = false;
   #stopping = false;
   #news = false;
-  /** The last claim came short and nothing has been heard since: asking again would find nothing. */
+  /** The last claim got fewer jobs than it asked for, with no news since: another claim would find nothing. */
   #dry = false;
-  /** The last claim ended because its jobs are large: those are worked off before more are asked for. */
+  /** The last claim ended because its jobs are large: the pool works through those before it asks for more. */
   #cut = false;
   #timer: NodeJS.Timeout | null = null;
   #tick: NodeJS.Timeout | null = null;
@@ -82,8 +92,9 @@ export class WorkerPool {
   #finished = 0;
 
   constructor(private readonly options: WorkerPoolOptions) {
-    const { settler, heldLeases, logger } = options;
+    const { settler, heldLeases, logger, attemptLog } = options;
     this.#unknownTasks = new UnknownTasks(logger);
+    this.#holder = { workerId: options.name, leaseSecs: POOL_LEASE_SECS };
     const onProgress = (): void => {
       this.#dispatch();
       this.#signalIfQuiet();
@@ -97,7 +108,7 @@ export class WorkerPool {
     this.#gate = gate;
     const triesMs = POOL_LEASE_SECS * 1000;
     const pace = this.#pace;
-    this.#outcomes = new OutcomeWriter({ settler, heldLeases, gate, pace, logger, triesMs }, onProgress);
+    this.#outcomes = new OutcomeWriter({ settler, heldLeases, gate, pace, logger, attemptLog, triesMs }, onProgress);
   }
 
   start(): void {
@@ -106,7 +117,7 @@ export class WorkerPool {
     this.#refill();
   }
 
-  /** Gives back what has not started, waits for what has, and past the deadline interrupts that too. */
+  /** Gives back the jobs that have not started, waits for those that have, and interrupts them after the deadline. */
   async stop(deadlineMs: number): Promise<void> {
     this.#stopping = true;
     this.#outcomes.hurry();
@@ -138,7 +149,7 @@ export class WorkerPool {
     this.#refill();
   }
 
-  /** Claims as much as there is room for, if there is room worth a statement. */
+  /** Claims as many jobs as there is room for, if there is enough room to be worth a statement. */
   #refill(): void {
     const target = this.#target();
     while (!this.#stopping && !this.#dry && this.#claiming < CLAIMS_IN_FLIGHT) {
@@ -148,7 +159,7 @@ export class WorkerPool {
       const worthIt = Math.min(target, 2 * MAX_CLAIM) / 2;
       const starving = this.#buffer.length === 0 && this.#claiming === 0;
       if (room <= 0 || (!starving && (this.#cut || room < worthIt))) return;
-      // Outcomes that are being stored will make room: until then, better few large claims than many small ones.
+      // Outcomes that are being stored will make room; until then, a few large claims are better than many small ones.
       if (this.#outcomes.isFull || most < Math.min(room, worthIt)) return;
       void this.#claim(Math.min(room, most, MAX_CLAIM));
     }
@@ -160,7 +171,7 @@ export class WorkerPool {
     this.#news = false;
     let claimed: HeldJob[] | null = null;
     const startedAt = performance.now();
-    const slots = pooledSlots(n, POOL_LEASE_SECS, this.#startableAtOnce());
+    const slots = pooledSlots(n, this.#holder, this.#startableAtOnce());
     try {
       const claim = await this.options.claimer.claim(this.options.queue, slots);
       claimed = claim.jobs;
@@ -172,7 +183,7 @@ export class WorkerPool {
     }
     this.#claiming--;
     this.#claimingSlots -= n;
-    // Before the jobs are taken in: starting them asks for more at once, and there is no more.
+    // Set before the jobs are accepted: starting them asks for more at once, and there is no more.
     this.#dry = claimed === null || (claimed.length < n && !this.#cut && !this.#news);
     if (claimed) this.#accept(claimed);
     this.#signalIfQuiet();
@@ -188,7 +199,8 @@ export class WorkerPool {
   }
 
   /**
-   * Starts what there are workers for. A synchronous handler ends within its start, so this may go through the buffer.
+   * Starts as many jobs as there are free workers. A synchronous handler ends within its start, so one call may work
+   * through the whole buffer.
    */
   #dispatch(): void {
     if (this.#dispatching) return;
@@ -266,7 +278,7 @@ export class WorkerPool {
     }
   }
 
-  /** When to look again if nobody calls: at the next job's instant, or to be safe. */
+  /** Sets when to look again without any news: when the next job falls due, or after SAFETY_POLL_MS at the latest. */
   async #setAlarm(failed: boolean): Promise<void> {
     const nextMs = failed
       ? RETRY_MS
@@ -282,15 +294,15 @@ export class WorkerPool {
   }
 
   /**
-   * How many more may be started before the next outcomes are stored: what passes through the pool while that takes,
-   * with a margin, or it could never grow. These are what a crash costs a retry.
+   * How many more jobs may start before the next outcomes are stored: as many as pass through the pool in that time,
+   * with a margin, or the number could never grow. These are the jobs that a crash costs a retry.
    */
   #startAhead(): number {
     const atRisk = this.#pace.passedWithin(START_MS + START_MARGIN * this.#pace.settleMs);
     return Math.max(this.options.workers, Math.min(MAX_AT_RISK, atRisk) - this.#running.size - this.#outcomes.size);
   }
 
-  /** Of a claim that is about to be made. */
+  /** How many jobs of the claim that is about to be made may start at once. */
   #startableAtOnce(): number {
     const [head] = this.#buffer;
     return Math.max(0, this.#startAhead() - (head ? marked(head) : 0));
@@ -304,7 +316,7 @@ export class WorkerPool {
     return this.#isQuiet() ? Promise.resolve() : new Promise((resolve) => (this.#idle = resolve));
   }
 
-  /** Nothing in hand and nothing on its way here: a claim in flight may still bring jobs that have to be given back. */
+  /** The pool holds nothing and expects nothing: a claim in flight may still bring jobs that must be given back. */
   #isQuiet(): boolean {
     const inHand = this.#running.size + this.#outcomes.size;
     return inHand === 0 && this.#claiming === 0 && !this.#gate.isMoving;

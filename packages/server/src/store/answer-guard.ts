@@ -3,10 +3,10 @@ import { socketOf } from './driver-socket.js';
 import { UnreadableAnswer } from './failures.js';
 
 /**
- * The driver reads answers in the data handler of its socket, where nobody catches what is thrown: a text beyond V8's
- * longest string, or a value that its parser cannot read, would end the process. Here it ends the connection. What
- * comes after the unreadable part belongs to nobody any more, so the socket is destroyed with the error, which the
- * driver hands to the statement that waits.
+ * The driver reads answers in the data handler of its socket, where nothing catches what is thrown: a text longer than
+ * V8's longest string, or a value that its parser cannot read, would end the process. Here it ends only the connection.
+ * What follows the unreadable part can no longer be matched to a statement, so we destroy the socket with the error,
+ * and the driver passes that on to the waiting statement.
  */
 export function guardAnswers(client: pg.ClientBase): void {
   const stream = socketOf(client);

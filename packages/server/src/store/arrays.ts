@@ -1,7 +1,7 @@
 /**
  * PostgreSQL's binary array format. The driver would turn a JavaScript array into text with every quote and backslash
- * escaped, and PostgreSQL would undo it: for a thousand payloads that is most of the work of an insert. A Buffer is
- * sent as it is.
+ * escaped, and PostgreSQL would unescape it again: for a thousand payloads that is most of the work of an insert. A
+ * Buffer is sent as it is.
  */
 const OID = { bool: 16, int8: 20, int4: 23, text: 25, json: 114, float8: 701, uuid: 2950 } as const;
 
@@ -80,7 +80,7 @@ export const float8Array = (values: readonly (number | null)[]): Buffer =>
 export const boolArray = (values: readonly (boolean | null)[]): Buffer =>
   fixed(OID.bool, 1, values, (buffer, value, at) => buffer.writeUInt8(value ? 1 : 0, at));
 
-/** As text or as the sixteen bytes. */
+/** Each UUID is given as text or as its sixteen bytes. */
 export const uuidArray = (values: readonly (string | Buffer | null)[]): Buffer =>
   fixed(OID.uuid, 16, values, (buffer, value, at) => {
     if (typeof value === 'string') buffer.write(value.replaceAll('-', ''), at, 'hex');
@@ -88,8 +88,8 @@ export const uuidArray = (values: readonly (string | Buffer | null)[]): Buffer =
   });
 
 /**
- * For the types whose binary form is not worth knowing (instants, enums). Elements must hold no quote, backslash or
- * brace.
+ * For types whose binary format is not worth implementing (instants, enums). Elements must not contain a quote,
+ * backslash or brace.
  */
 export const plainArray = (values: readonly (string | null)[]): string =>
   `{${values.map((value) => (value === null ? 'NULL' : `"${value}"`)).join(',')}}`;

@@ -4,15 +4,15 @@ import { DeadlineExceeded, isStalePlan } from './failures.js';
 import { forgetStatements } from './prepared-query.js';
 import { HOT_DEADLINE_MS } from './session.js';
 
-/** What stands around an attempt on a connection: its deadline, a stale plan, a rollback. */
+/** What surrounds an attempt on a connection: its deadline, repeating stale statements, rollback. */
 
-/** More than two, because several migrations may be committed one right after the other. */
+/** More than two, because several migrations may commit in quick succession. */
 const STALE_TRIES = 4;
 
 /**
- * The schema may change under a running process: a newer one migrates it. Nothing happened that would have to be
- * undone, since PostgreSQL refuses a stale statement before it runs. It is repeated on the same connection, which has
- * fresh statements then, while another one of the pool may be as stale as this one was.
+ * The schema may change under a running process, when a newer one migrates it. There is nothing to undo, since
+ * PostgreSQL refuses a stale statement before running it. We repeat it on the same connection, which then has fresh
+ * statements; another connection of the pool may be just as stale as this one was.
  */
 export async function againWhileStale<T>(client: pg.PoolClient, work: () => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries++) {
@@ -37,7 +37,7 @@ export async function rollback(client: pg.PoolClient): Promise<boolean> {
 export function withDeadline<T>(client: pg.PoolClient, ms: number, answer: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => {
-      // The server may be gone without a word: end the socket here, or it would wait for an answer for ever.
+      // The server may have vanished silently: destroy the socket here, or it would wait for an answer forever.
       socketOf(client).destroy();
       reject(new DeadlineExceeded(`no answer from the database within ${ms} ms`));
     }, ms);

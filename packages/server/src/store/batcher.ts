@@ -3,26 +3,23 @@ import { isOutage } from './failures.js';
 import { MillraceError } from '../domain/errors.js';
 
 /**
- * Group commit: what arrives while statements are in flight goes together into the next one. No timer: with nothing in
- * flight an item leaves at the end of the current turn of the event loop, and everything that arrived in that turn
- * leaves with it.
+ * Group commit: items that arrive while statements are in flight share the next one. There is no timer: with nothing in
+ * flight, an item is sent at the end of the current turn of the event loop, together with everything else that arrived
+ * in that turn.
  *
- * Invariants: an item is answered after its statement committed, never before; at most `inFlight` statements at a time;
- * a failure that is one item's own fault is that item's alone (its neighbours are run again without it).
+ * Invariants: an item is answered only after its statement has committed; at most `inFlight` statements run at a time;
+ * an item that makes its statement fail fails alone (the other items are run again without it).
  */
 export interface BatcherOptions<In> {
   readonly maxItems: number;
-  /**
-   * How much of a statement an item makes up, in characters. One statement holds what MAX_WEIGHT allows, or a single
-   * item.
-   */
+  /** The size of an item, in characters. One statement holds at most MAX_WEIGHT, or a single item of any size. */
   readonly weigh?: (item: In) => number;
   readonly inFlight: number;
-  /** Beyond this many waiting, new ones are refused: latency stays bounded, and so does memory. */
+  /** When this many items are waiting, new ones are refused, which bounds latency and memory. */
   readonly maxWaiting: number;
 }
 
-/** PostgreSQL takes no message of a gigabyte, and nothing gets better by coming near. */
+/** PostgreSQL rejects messages of a gigabyte, and statements gain nothing from coming near that size. */
 const MAX_WEIGHT = 32 * 1024 * 1024;
 
 interface Entry<In, Out> {
@@ -90,8 +87,8 @@ export class Batcher<In, Out> {
   }
 
   /**
-   * Halves until the one that fails stands alone. The failed statement was rolled back, so running its items again is
-   * safe.
+   * Splits in half until the failing item is on its own. The failed statement was rolled back, so running its items
+   * again is safe.
    */
   async #isolate(entries: readonly Entry<In, Out>[], error: unknown): Promise<void> {
     if (entries.length === 1 || error instanceof MillraceError || isOutage(error)) {

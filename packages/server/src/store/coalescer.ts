@@ -1,9 +1,10 @@
 import { busy } from './failures.js';
 
 /**
- * One question at a time: whoever asks what is being asked already waits for the next answer and shares it with
- * everybody who came meanwhile. The answer under way is not shared, because it may not know what the caller wrote just
- * before. So an answer is as exact as one's own, and the same question never runs twice at once.
+ * Asks the same question only once at a time: a caller whose question is already being asked waits for the next answer
+ * and shares it with every caller that arrives in the meantime. The answer already under way is not shared, because it
+ * may miss what the caller has just written. So a shared answer is as exact as one's own, and the same question never
+ * runs twice at once.
  */
 interface Flight<T> {
   readonly current: Promise<T>;
@@ -38,12 +39,12 @@ export class Coalescer {
     return current;
   }
 
-  /** Waits for its turn so long and no longer; once it has begun, the statement has a deadline of its own. */
+  /** Waits at most `waitMs` for its turn; once the statement has begun, it has a deadline of its own. */
   #within<T>(begun: Promise<unknown>, next: Promise<T>): Promise<T> {
-    // Those who gave up are not told how it ended.
+    // Callers that have given up are not told how it ended.
     next.catch(() => undefined);
     return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => reject(busy('the same question is being answered')), this.waitMs);
+      const timer = setTimeout(() => reject(busy('the same query is still running')), this.waitMs);
       const stop = (): void => clearTimeout(timer);
       begun.then(stop, stop);
       next.then(resolve, reject);

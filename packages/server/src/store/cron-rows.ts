@@ -2,7 +2,7 @@ import type { CronFiringKind } from '@millrace/contract';
 import type { CronFiringRecord, CronRecord, JsonText } from '../domain/records.js';
 import { columnsOf, toInstant, toInstantOrNull } from './rows.js';
 
-/** Schedules and firings as PostgreSQL gives them ⇄ records as the engine shows them. */
+/** Schedules and firings as PostgreSQL returns them ⇄ records as the engine exposes them. */
 export interface CronRow {
   readonly tenant: string;
   readonly id: string;
@@ -81,9 +81,9 @@ export function toCronFiring(row: CronFiringRow): CronFiringRecord {
   };
 }
 
-/** Where a schedule stands among those of its tenant in the order of what fires next. */
+/** A schedule's position among those of its tenant, in the order in which they fire next. */
 export interface CronDue {
-  /** Null: paused, or past its last occurrence, and so after all others. */
+  /** Null if it is paused or past its last occurrence; such schedules sort after all others. */
   readonly at: string | null;
   readonly id: string;
 }

@@ -21,36 +21,37 @@ import type { Statement } from './sql.js';
 import { passing, plainly, prepared, TYPES, type RunOn } from './ways-to-run.js';
 
 /**
- * Two pools on one database, because they want opposite things of the planner.
+ * Two pools on one database, because they need opposite things from the planner.
  *
- * hot    the short statements of the queue, prepared once per connection, under one generic plan: planning anew costs
- *        more than running. The plan may have been made while the tables were empty, so what would be wise then and
- *        ruinous later is switched off here, and the statements are written so that the right plan is the only one left
- *        (see the head of sql/queries/lease.sql).
- * reads  lists and counts for tenants, planned for their actual filters. Without hash joins: those have no order, so a
- *        page of a list that is filtered through two tables would be sorted out of all that matches instead of being
- *        walked to its end. Tenants take turns (read-turns.ts); nothing that keeps the service going waits here.
+ * hot    the short statements of the queue, prepared once per connection, under one generic plan: planning them each
+ *        time would cost more than running them. The plan may be made while the tables are empty, so plan types that
+ *        suit empty tables and ruin full ones are switched off here, and the statements are written so that only the
+ *        right plan remains (see the head of sql/queries/lease.sql).
+ * reads  lists and counts for tenants, planned for their actual filters. Hash joins are off because they lose the
+ *        order: a page of a list filtered through two tables would have to sort every match, instead of walking an
+ *        index to the end of the page. Tenants take turns (read-turns.ts); the queue's own work never waits here.
  *
- * Behind a pooler in transaction mode nothing is kept on a connection: each transaction brings its settings along, and
+ * Behind a pooler in transaction mode a connection keeps no state: each transaction sends its settings along, and
  * nothing is prepared.
  *
- * Invariants: every statement has a deadline on this side of the wire, so a database that stops answering can't hold a
- * request; a connection that missed its deadline is destroyed, never reused; a collision (deadlock, serialization) and
- * a statement that a change of the schema has outdated are repeated here, since every statement of the hot path is a
- * transaction of its own.
+ * Invariants: every statement has a deadline on this side of the wire, so a database that stops answering cannot block
+ * a request; a connection that misses its deadline is destroyed, never reused; a statement that collides (deadlock,
+ * serialization) or that a schema change has made stale is repeated here, which is safe because every statement of the
+ * hot path is a transaction of its own.
  */
 export interface DatabaseOptions {
   readonly url: string;
-  /** All connections of this process together, the listening one included. */
+  /** The total for this process, including the connection that listens. */
   readonly maxConnections: number;
   readonly logger: Logger;
   readonly pooler?: Pooler;
-  /** The way around the pooler, for what needs a connection of its own. */
+  /** Bypasses the pooler, for LISTEN, which needs a connection of its own. */
   readonly directUrl?: string | null;
 }
 
 /**
- * What is between us and PostgreSQL: `transaction` is a pooler that lends server connections for one transaction each.
+ * What is between us and PostgreSQL: `transaction` is a pooler that lends a server connection for one transaction at a
+ * time.
  */
 export type Pooler = 'none' | 'transaction';
 export type Row = Record<string, unknown>;
@@ -79,7 +80,7 @@ export class Database {
     this.#listenUrl = this.#pooled ? directUrl : url;
     this.#runHot = this.#pooled ? passing(HOT_SETTINGS) : prepared;
     this.#runRead = this.#pooled ? passing(READ_SETTINGS) : plainly;
-    // One connection listens; of the rest, the queue's own statements get the larger part.
+    // One connection listens; the queue's own statements get the larger part of the rest.
     const shared = Math.max(2, options.maxConnections - (this.canListen ? 1 : 0));
     const hot = Math.min(shared - 1, Math.ceil(shared * 0.6));
     this.#hot = this.#pool(hot, HOT_SETTINGS);
@@ -91,7 +92,7 @@ export class Database {
   readonly run: Execute = (statement, values = []) =>
     this.#attempt(this.#hot, HOT_DEADLINE_MS, this.#runHot, statement, values);
 
-  /** A statement of the queue that has no plan for ever: a sweep, of which nobody knows how much it finds. */
+  /** A statement of the queue that is planned each time: a sweep, which may find nothing or a whole table. */
   readonly runPlanned: Execute = (statement, values = []) =>
     this.#attempt(this.#hot, HOT_DEADLINE_MS, this.#runPlanned, statement, values);
 
@@ -99,15 +100,15 @@ export class Database {
   readonly read = <R extends object = Row>({ tenant, statement, values }: Query): Promise<R[]> =>
     this.#readInTurn(tenant, 'page', statement, values);
 
-  /** A count for a tenant: as exact as a page, but the same one is not run twice at once (coalescer.ts). */
+  /** A count for a tenant: as exact as a page, but the same count never runs twice at once (coalescer.ts). */
   readonly count = <R extends object = Row>({ tenant, statement, values }: Query): Promise<R[]> =>
     this.#coalescer.ask(JSON.stringify([statement.text, values]), () =>
       this.#readInTurn(tenant, 'count', statement, values),
     );
 
   /**
-   * Several statements of the queue in one transaction. The body may run more than once: it must have no effect but
-   * through `run`.
+   * Several statements of the queue in one transaction. The body may run more than once, so it must have no effects
+   * except through `execute`.
    */
   async transaction<T>(body: (execute: Execute) => Promise<T>): Promise<T> {
     return this.#retrying('transaction', () => this.#transactionOnce(body));
@@ -117,14 +118,14 @@ export class Database {
     return this.options.pooler ?? 'none';
   }
 
-  /** False: behind a pooler, with no way around it. */
+  /** False behind a pooler if there is no direct URL. */
   get canListen(): boolean {
     return this.#listenUrl !== null;
   }
 
-  /** A connection of its own, outside both pools, for LISTEN. */
+  /** Opens a dedicated connection for LISTEN, outside both pools. */
   async openListener(): Promise<pg.Client> {
-    if (this.#listenUrl === null) throw new Error('there is no connection to listen on');
+    if (this.#listenUrl === null) throw new Error('behind a pooler, listening needs a direct database URL');
     const client = new pg.Client(this.#connection(withSettings(this.#listenUrl, COMMON_SETTINGS)));
     try {
       await client.connect();
@@ -165,8 +166,8 @@ export class Database {
     const { url } = this.options;
     const address = this.#pooled ? { connectionString: url } : withSettings(url, settings);
     const pool = new pg.Pool({ ...this.#connection(address), max, idleTimeoutMillis: 60_000 });
-    // Without these listeners the process would die with any of its connections. An idle one that is lost is replaced
-    // at the next use; one in use fails its statement, which says all there is to say.
+    // Without these listeners, losing any connection would end the process. A lost idle connection is replaced at the
+    // next use; a connection lost while in use fails its statement, and that error is reported.
     pool.on('error', (error) => this.options.logger.debug({ err: error }, 'an idle database connection was lost'));
     pool.on('connect', (client) => {
       client.on('error', () => undefined);
@@ -235,7 +236,7 @@ export class Database {
   }
 
   async #transactionOn<T>(client: pg.PoolClient, body: (execute: Execute) => Promise<T>): Promise<T> {
-    // Its settings came with BEGIN, if they have to come with something.
+    // Behind a pooler, BEGIN has already applied the settings.
     const execute = this.#pooled ? plainly : prepared;
     const command = (text: string): Promise<unknown> => withDeadline(client, HOT_DEADLINE_MS, client.query(text));
     await command(this.#pooled ? beginWith(HOT_SETTINGS) : 'BEGIN');
@@ -246,7 +247,7 @@ export class Database {
     return result;
   }
 
-  /** An outage makes one line when it begins and one when it ends, however many statements fail in between. */
+  /** An outage is logged once when it begins and once when it ends, however many statements fail in between. */
   #note(outage: unknown): void {
     if (outage !== null && !this.#away) {
       this.#away = true;
@@ -257,7 +258,7 @@ export class Database {
     }
   }
 
-  /** The database answers, and yet something was refused or cancelled: no outage, but worth a line now and then. */
+  /** The database answers, but a statement was refused or cancelled: no outage, but worth a log line now and then. */
   #noteBusy(statement: string, error: unknown): void {
     if (performance.now() - this.#toldBusyAt < BUSY_NOTE_MS) return;
     this.#toldBusyAt = performance.now();

@@ -3,24 +3,24 @@ import { MillraceError, unavailable } from '../domain/errors.js';
 /**
  * What a database error means to the caller:
  *
- * away     the database is out of reach or cannot write: 503, and one line in the log when it begins and when it ends
- * busy     it answers, and this would take or wait too long: 503 in other words, and no outage
- * large    its answer is more than this process can read: 500, and the connection is lost
- * collided two statements met: repeated at once
+ * away     the database is out of reach or cannot write: 503, and one log line when this begins and one when it ends
+ * busy     the database answers, but this statement takes or waits too long: 503 with another message, not an outage
+ * large    the answer is larger than this process can read: 500, and the connection is lost
+ * collided two statements conflicted (deadlock, serialization, lock): repeated at once
  * stale    the schema has changed since the statement was prepared: prepared again and repeated
  *
- * Everything else is a bug of ours.
+ * Everything else is a bug in this service.
  */
 export class DeadlineExceeded extends Error {
   override readonly name = 'DeadlineExceeded';
 }
 
-/** An answer that this process cannot hold or understand. The connection it came on is of no use any more. */
+/** An answer that this process cannot hold or parse. The connection it came on is no longer usable. */
 export class UnreadableAnswer extends Error {
   override readonly name = 'UnreadableAnswer';
 
   constructor(cause: Error) {
-    super(`an answer of the database could not be read: ${cause.message}`, { cause });
+    super(`the database's answer could not be read: ${cause.message}`, { cause });
   }
 }
 
@@ -59,15 +59,15 @@ export function isCollision(error: unknown): boolean {
 }
 
 /**
- * A statement was prepared before the schema changed, and would return other columns now. Its code is that of
- * everything PostgreSQL does not support; the message comes in the language of the server; the routine tells.
+ * A statement was prepared before the schema changed, and would return different columns now. PostgreSQL uses the same
+ * code for every unsupported feature, and the message is in the server's language, so we go by the routine.
  */
 export function isStalePlan(error: unknown): boolean {
   const { code, routine } = (error ?? {}) as CodedError;
   return code === '0A000' && routine === 'RevalidateCachedQuery';
 }
 
-/** The driver's pool had no connection to give: all of them are in use. One that cannot be opened fails otherwise. */
+/** The driver's message when all connections of its pool are in use. Failing to open one gives another error. */
 const NONE_FREE = 'timeout exceeded when trying to connect';
 
 export function isBusy(error: unknown): boolean {
@@ -86,7 +86,7 @@ export function isOutage(error: unknown): boolean {
   return UNREACHABLE.has(code) || OUTAGE.test(code) || LOST.test(error.message);
 }
 
-/** True when the connection itself can't be trusted any more and must not go back to the pool. */
+/** True when the connection itself can no longer be trusted and must not return to the pool. */
 export function breaksConnection(error: unknown): boolean {
   if (error instanceof UnreadableAnswer) return true;
   return isOutage(error) && (error as CodedError).code !== '25006';
@@ -106,7 +106,7 @@ export function translate(error: unknown): unknown {
 const whyBusy = ({ code }: CodedError): string =>
   code === CANCELLED ? 'the database did not finish this in time' : 'every connection to the database is in use';
 
-/** Where to connect, or as whom, is wrong, and will be in half a minute: no start waits for that. */
+/** The address or the credentials are wrong, and waiting will not fix that: startup fails at once. */
 export class ConnectionSettingsError extends Error {
   override readonly name = 'ConnectionSettingsError';
 }
@@ -119,8 +119,8 @@ const WRONG_SETTINGS: Readonly<Record<string, string>> = {
 };
 
 /**
- * For a start or a command. A process that already serves takes the same errors for an outage: the password is being
- * changed, or a name server is away, and it has no better place to go.
+ * For startup and for commands. A process that is already serving treats the same errors as an outage: the password may
+ * be being changed, or a name server may be down, and all it can do is keep trying.
  */
 export function translateAtStart(error: unknown): unknown {
   const cause = error instanceof MillraceError ? error.cause : error;

@@ -3,7 +3,7 @@ import { translateAtStart } from './failures.js';
 import { compare, type SchemaState } from './migrate.js';
 import { loadStatements } from './sql.js';
 
-/** Asks every question of sql/queries/doctor.sql in one read-only snapshot. */
+/** Every check in sql/queries/doctor.sql; all of them run in one read-only snapshot. */
 export const CHECKS = [
   'job_is_in_one_table',
   'state_has_its_job',
@@ -32,13 +32,13 @@ export interface Finding {
 export interface CheckResult {
   readonly check: CheckName;
   readonly violations: number;
-  /** The first few. */
+  /** The first EXAMPLES of them. */
   readonly examples: readonly Finding[];
 }
 
 export interface Inspection {
   readonly schema: SchemaState;
-  /** Empty where the schema is not the one this program knows. */
+  /** Empty if the schema's version is not the one this program expects. */
   readonly checks: readonly CheckResult[];
 }
 

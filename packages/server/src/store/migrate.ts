@@ -4,8 +4,9 @@ import { translateAtStart } from './failures.js';
 
 /**
  * Migrations are plain numbered SQL files, applied in order, each in a transaction of its own together with its entry
- * in millrace.migrations, under one advisory lock: any number of processes may start at once, one of them migrates, the
- * others wait and find the work done. There is no way down; a newer schema than the program knows is refused.
+ * in millrace.migrations, under one advisory lock: any number of processes may start at once; one of them migrates, and
+ * the others wait and find the work done. Downgrades are not supported; a schema newer than the program knows is
+ * refused.
  */
 export interface MigrationReport {
   readonly applied: readonly string[];
@@ -62,7 +63,7 @@ export async function schemaState(url: string): Promise<SchemaState> {
   });
 }
 
-/** The sentence for a start that must be refused, or null. */
+/** Why this schema prevents startup, or null if it does not. */
 export function refusal(state: SchemaState): string | null {
   switch (state.kind) {
     case 'current':
@@ -84,7 +85,7 @@ const newestVersion = (): number => loadMigrations().at(-1)?.version ?? 0;
 async function applyOnce(client: pg.Client, migration: Migration): Promise<boolean> {
   await client.query('BEGIN');
   try {
-    // Held to the end of the transaction, so it works through a transaction-pooling proxy too.
+    // Held until the transaction ends, so it also works through a pooler in transaction mode.
     await client.query('SELECT pg_advisory_xact_lock($1::bigint)', [LOCK]);
     const version = await appliedVersion(client);
     const state = compare(version);
@@ -106,7 +107,10 @@ async function applyOnce(client: pg.Client, migration: Migration): Promise<boole
   }
 }
 
-/** Only where it is missing: a role that may not create schemas can still migrate into one that was made for it. */
+/**
+ * Creates the schema only if it is missing, so that a role without the right to create schemas can migrate into an
+ * existing one.
+ */
 async function prepareSchema(client: pg.Client): Promise<void> {
   const { rowCount } = await client.query(`SELECT FROM pg_namespace WHERE nspname = 'millrace'`);
   if (rowCount === 0) await client.query('CREATE SCHEMA millrace');
@@ -129,7 +133,7 @@ async function refuseOldServer(client: pg.Client): Promise<void> {
   const { rows } = await client.query<{ version: string }>(`SELECT current_setting('server_version_num') AS version`);
   const version = Number(rows[0]?.version);
   if (version < OLDEST_POSTGRES)
-    throw new SchemaError(`PostgreSQL 13 or newer is needed, this server is ${Math.floor(version / 10_000)}`);
+    throw new SchemaError(`PostgreSQL 13 or newer is required; this server is ${Math.floor(version / 10_000)}`);
 }
 
 async function withClient<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {

@@ -5,16 +5,16 @@ import type { Database } from './database.js';
 import { socketOf } from './driver-socket.js';
 
 /**
- * News between processes, over LISTEN/NOTIFY. Best effort by design: everybody who waits for news also looks for itself
- * every few seconds, so a lost message costs time and never a job.
+ * News between processes, over LISTEN/NOTIFY. Best effort by design: every waiter also polls every few seconds, so a
+ * lost message costs time, never a job.
  *
- * NOTIFY takes a lock at commit that all notifying transactions queue for; one in every insert would be the bottleneck
- * of the whole service. So news is gathered and sent at most once in GATHER_MS, in a statement of its own after the
- * commit.
+ * NOTIFY takes a lock at commit that all notifying transactions queue for, so a NOTIFY in every insert would be the
+ * bottleneck of the whole service. Instead, news is gathered and sent at most once per GATHER_MS, in a separate
+ * statement after the commit.
  */
 export interface PriorityNews {
   readonly priority: number;
-  /** Set when a job stands earlier in its priority than "now": its instant, in milliseconds since 1970. */
+  /** Set when a job sorts earlier in its priority than "now": its scheduled time, in milliseconds since 1970. */
   readonly since: number | null;
 }
 
@@ -24,8 +24,8 @@ export interface News {
   /** Transitions of watched jobs were written. */
   readonly events: boolean;
   /**
-   * The earliest occurrence of a schedule that was created or resumed, in milliseconds since 1970. Sent by the
-   * statement that did it.
+   * The earliest occurrence of a schedule that was created or resumed, in milliseconds since 1970. The statement that
+   * creates or resumes it also sends this.
    */
   readonly crons: number | null;
 }
@@ -34,11 +34,11 @@ const CHANNEL = 'millrace';
 const GATHER_MS = 20;
 const RECONNECT_MS = [50, 250, 1_000, 3_000];
 const PING_MS = 10_000;
-/** A notification holds less than 8000 bytes; what does not fit goes into the next one. */
+/** PostgreSQL limits a notification to less than 8000 bytes; what does not fit goes into the next one. */
 const MAX_BYTES = 7_000;
 
 interface Message {
-  /** Absent where the news came with a statement: then it is news for the sender as well. */
+  /** Absent if a statement sent the news itself: then it is news for the sending process too. */
   readonly from?: string;
   readonly q?: readonly (readonly [queue: string, ...priorities: (readonly [number, number | null])[]])[];
   readonly e?: 1;
@@ -62,7 +62,7 @@ export class Notifications {
     private readonly db: Database,
     private readonly logger: Logger,
     private readonly receive: (news: News) => void,
-    /** The connection came (back) up: whatever was said meanwhile was missed. */
+    /** The connection is up (again): anything sent in the meantime was missed. */
     private readonly caughtUp: () => void,
   ) {}
 
@@ -96,7 +96,7 @@ export class Notifications {
 
   #arm(): void {
     if (this.#timer || this.#stopped) return;
-    // The first after a pause goes out at once; only what follows closely is gathered.
+    // The first message after a pause is sent at once; only what follows closely is gathered.
     const waitMs = Math.max(0, this.#sentAt + GATHER_MS - performance.now());
     this.#timer = setTimeout(() => {
       this.#timer = null;
@@ -110,7 +110,7 @@ export class Notifications {
     try {
       for (const message of messages) await this.db.run(NOTIFY, [message]);
     } catch (error) {
-      this.logger.debug({ err: error }, 'news for other processes could not be sent; they will look for themselves');
+      this.logger.debug({ err: error }, 'could not notify other processes; they will find the work by polling');
     }
   }
 
@@ -131,7 +131,8 @@ export class Notifications {
         messages.push(this.#encode({ q: chunk }));
         [chunk, bytes] = [[], 0];
       }
-      // A queue with hundreds of priorities does not fit as a whole: its name alone makes the others look everywhere.
+      // The entry of a queue with hundreds of priorities does not fit; its name alone makes the receivers check every
+      // priority.
       chunk.push(size > MAX_BYTES ? [entry[0]] : entry);
       bytes += size;
     }
@@ -162,13 +163,13 @@ export class Notifications {
       this.#ping = setTimeout(() => this.#check(client), PING_MS);
       this.caughtUp();
     } catch (error) {
-      this.logger.debug({ err: error }, 'cannot listen for news');
+      this.logger.debug({ err: error }, 'cannot listen for notifications; trying again');
       const wait = RECONNECT_MS[Math.min(attempt, RECONNECT_MS.length - 1)];
       this.#reconnect = setTimeout(() => void this.#connect(attempt + 1), wait);
     }
   }
 
-  /** A peer that vanished without closing the connection is found only by talking to it. */
+  /** Only a query reveals that the server vanished without closing the connection. */
   #check(client: pg.Client): void {
     const silent = setTimeout(() => this.#lost(client), PING_MS / 2);
     client.query('SELECT').then(
@@ -189,7 +190,7 @@ export class Notifications {
   }
 }
 
-/** Null for what is not ours: anybody who may connect to the database may send anything on any channel. */
+/** Returns null for messages that are not ours: anyone who can connect to the database can send on any channel. */
 function decode(payload: string | undefined): { readonly from: string | undefined; readonly news: News } | null {
   try {
     const { from, q = [], e, c } = JSON.parse(payload ?? '') as Message;

@@ -2,27 +2,29 @@ import { uuidArray } from './arrays.js';
 import type { Statement } from './sql.js';
 
 /**
- * How a page of large records is read without being held in memory at once.
+ * How a page of large records is read without holding all of it in memory at once.
  *
- * `pageOf` walks to the end of the page and reads along what is small: the bodies of its first records, up to
- * SMALL_PAGE_BYTES as they are stored. Almost every page is complete with that. The other records of the page come
- * without their bodies, and `recordsOf` reads those, some megabytes at a time.
+ * `pageOf` walks to the end of the page and includes the bodies of its first records, up to SMALL_PAGE_BYTES of stored
+ * size. That completes almost every page. The other records of the page come without their bodies, and `recordsOf`
+ * reads those, a few megabytes at a time.
  *
- * How long a text is as it is sent can only be told by unpacking it, and how long it is as it is stored says little:
- * PostgreSQL's compression makes up to 90 bytes of one. So the first statement looks at what is stored, which costs
- * nothing, under a bound that holds about MAX_PAGE_BYTES even so; the second measures the texts one by one and stops
- * at its budget.
+ * PostgreSQL must decompress a text to know its real length, and the stored length says little about it: one stored
+ * byte can expand to as many as 90. So the first statement looks at the stored size, which costs nothing, under a bound
+ * that keeps even such a page to about MAX_PAGE_BYTES; the second measures the texts one by one and stops at its
+ * budget.
  */
 export interface RecordView {
   readonly name: string;
   readonly columns: readonly string[];
   /** Columns that may be large. */
   readonly bodies: readonly string[];
-  /** A column that says how many bytes belong to the record and are read elsewhere. */
+  /** A column with the number of bytes that belong to the record but are read separately. */
   readonly bytesElsewhere?: string;
+  /** What is computed for each record of a page: by name, an expression over `r`. */
+  readonly computed?: Readonly<Record<string, string>>;
 }
 
-/** A view whose columns are all but its bodies. */
+/** Builds a view whose `columns` are all columns except the bodies. */
 export const recordView = (name: string, columns: readonly string[], bodies: readonly string[]): RecordView => ({
   name,
   columns: columns.filter((column) => !bodies.includes(column)),
@@ -30,7 +32,7 @@ export const recordView = (name: string, columns: readonly string[], bodies: rea
 });
 
 export interface Query {
-  /** Whose rows they are, and whose turn it takes to read them. */
+  /** The owner of the rows, whose turn the read takes. */
   readonly tenant: string;
   readonly statement: Statement;
   readonly values: readonly unknown[];
@@ -39,7 +41,7 @@ export interface Query {
 /** Where a page begins and how far it goes. */
 export interface ListWindow<At = string> {
   readonly ascending: boolean;
-  /** Where the last page ended: its last id, where nothing else is said. */
+  /** Where the last page ended: by default, its last id. */
   readonly after: At | null;
   readonly limit: number;
   readonly offset: number;
@@ -48,18 +50,18 @@ export interface ListWindow<At = string> {
 /** How much is read at once. */
 export interface Budget {
   readonly maxBytes: number;
-  /** However large the first record is. */
+  /** Read the first record however large it is. */
   readonly atLeastOne: boolean;
 }
 
-/** Whether the bodies of a record came along. */
+/** Says whether a record includes its bodies. */
 export interface Sized {
   readonly whole: boolean;
 }
 
 const SMALL_PAGE_BYTES = 128 * 1024;
 
-/** What finds the records of a page, in order of id or, if there is a rank, by rank and then id. */
+/** Finds the records of a page, in order of id or, if there is a rank, of rank and then id. */
 export interface PageWalk {
   readonly walk: string;
   readonly values: unknown[];
@@ -67,7 +69,20 @@ export interface PageWalk {
   readonly rank?: string;
 }
 
-/** Records of a view; each says whether it is `whole`. */
+/** The records with these ids, as a page that is complete. */
+export function pageOfIds(
+  view: RecordView,
+  statement: string,
+  tenant: string,
+  ids: readonly string[],
+  ascending: boolean,
+): Query {
+  const walk = 'FROM (SELECT $1::text COLLATE "C" AS tenant, unnest($2::uuid[]) AS id) AS w';
+  const window = { ascending, after: null, limit: ids.length, offset: 0 };
+  return pageOf(view, statement, tenant, { walk, values: [tenant, uuidArray(ids)] }, window);
+}
+
+/** One page of a view's records; each says whether it is `whole`. */
 export function pageOf(
   view: RecordView,
   statement: string,
@@ -89,19 +104,20 @@ export function pageOf(
     (body) => `CASE WHEN sized.stored <= ${SMALL_PAGE_BYTES} THEN sized.${body} END AS ${body}`,
   );
   const text = `
-    SELECT ${columnsOf('sized', view.columns)}, ${bodies.join(', ')}, sized.stored <= ${SMALL_PAGE_BYTES} AS whole
+    SELECT ${columnsOf('sized', [...view.columns, ...Object.keys(view.computed ?? {})])}, ${bodies.join(', ')},
+           sized.stored <= ${SMALL_PAGE_BYTES} AS whole
     FROM (
       SELECT rec.*, page.id AS place${rank === undefined ? '' : ', page.rank'},
              sum(rec.stored_here) OVER (ORDER BY ${inOrder('page')}id ${order} ROWS UNBOUNDED PRECEDING) AS stored
       FROM (${page}) AS page, LATERAL (
-        SELECT ${columnsOf('r', [...view.columns, ...view.bodies])}, ${stored} AS stored_here
+        SELECT ${recordOf(view)}, ${stored} AS stored_here
         FROM ${view.name} r WHERE r.tenant = page.tenant AND r.id = page.id OFFSET 0
       ) AS rec
     ) AS sized ORDER BY ${inOrder('sized')}place ${order}`;
   return { tenant, statement: { name: statement, text }, values };
 }
 
-/** The records with these ids, in this order, as many as fit. */
+/** The records with these ids, in this order, as many as fit into the budget. */
 export function recordsOf(
   view: RecordView,
   statement: string,
@@ -123,7 +139,7 @@ export function recordsOf(
       FROM measured WHERE place < cardinality($2::uuid[]) AND bytes < $3::int
     )
     SELECT rec.* FROM measured, LATERAL (
-      SELECT ${columnsOf('r', [...view.columns, ...view.bodies])}
+      SELECT ${recordOf(view)}
       FROM ${view.name} r WHERE r.tenant = $1 AND r.id = ($2::uuid[])[measured.place] OFFSET 0
     ) AS rec
     WHERE ($4::boolean AND measured.before = 0) OR measured.bytes <= $3::int
@@ -134,6 +150,11 @@ export function recordsOf(
 function sumOf({ bytesElsewhere }: RecordView, lengths: readonly string[]): string {
   const all = bytesElsewhere === undefined ? lengths : [...lengths, `r.${bytesElsewhere}`];
   return all.map((length) => `coalesce(${length}, 0)`).join(' + ');
+}
+
+function recordOf({ columns, bodies, computed = {} }: RecordView): string {
+  const expressions = Object.entries(computed).map(([name, expression]) => `${expression} AS ${name}`);
+  return [columnsOf('r', [...columns, ...bodies]), ...expressions].join(', ');
 }
 
 const columnsOf = (table: string, columns: readonly string[]): string =>

@@ -2,11 +2,12 @@ import pg from 'pg';
 import { settingStatement, type Settings } from './session.js';
 
 /**
- * A statement as it goes through a pooler in transaction mode: its settings, then itself, then one Sync. Everything up
- * to a Sync is one transaction for PostgreSQL, and one unit for the pooler, which passes all of it to the same server
- * connection. So the settings hold for this statement and nothing after it, without BEGIN and COMMIT, in one round
- * trip. PostgreSQL plans a statement when its values are bound, which is after the settings were made. Nothing has a
- * name: a name lives on a server connection, and the next statement may get another one.
+ * A statement as we send it through a pooler in transaction mode: its settings, then the statement, then one Sync.
+ * Everything up to a Sync is one transaction for PostgreSQL, and one unit for the pooler, which passes all of it to the
+ * same server connection. So the settings apply to this statement and nothing after it, without BEGIN and COMMIT, in
+ * one round trip. PostgreSQL plans a statement when its values are bound, which is after the settings have been
+ * applied. Statements are unnamed: a name exists on one server connection only, and the next statement may get another
+ * one.
  */
 interface DriverConnection {
   parse(message: { text: string }): void;
@@ -20,7 +21,7 @@ interface DriverQuery extends pg.Submittable {
   handleCommandComplete(message: unknown, connection: DriverConnection): void;
 }
 
-/** The driver's own query, of which its types show only a part. */
+/** The driver's own query class; its types declare only part of it. */
 const DriverQuery = pg.Query as unknown as new (config: pg.QueryConfig & { queryMode: 'extended' }) => DriverQuery;
 
 class PooledQuery extends DriverQuery {
@@ -40,7 +41,7 @@ class PooledQuery extends DriverQuery {
     super.prepare(connection);
   }
 
-  /** The first of two completions is that of the settings. */
+  /** The first of the two completions belongs to the settings. */
   override handleCommandComplete(message: unknown, connection: DriverConnection): void {
     if (this.#hasSettings) super.handleCommandComplete(message, connection);
     else this.#hasSettings = true;

@@ -2,12 +2,13 @@ import type pg from 'pg';
 import type { Statement } from './sql.js';
 
 /**
- * A statement of the queue on a connection of our own: parsed and described once per connection, and from then on only
- * bound and executed. The driver's own query asks for the columns every time and builds a result, an emitter and a
- * parser of rows around what is mostly one row: a third of what a statement costs this process.
+ * A statement of the queue on a connection of our own: parsed and described once per connection, then only bound and
+ * executed. The driver's own query asks for the columns every time, and builds a result, an emitter and a row parser
+ * for what is mostly a single row: a third of what a statement costs this process.
  *
- * Invariant: the columns of a statement are known for as long as its name is on the connection. PostgreSQL refuses to
- * execute one whose columns have changed since; then `forgetStatements` drops the names and what is known of them.
+ * Invariant: we know the columns of a statement for as long as its name exists on the connection. PostgreSQL refuses to
+ * execute a statement whose columns have changed since; `forgetStatements` then drops the names and the columns we
+ * know.
  */
 type Bindable = string | Buffer | null;
 
@@ -27,7 +28,7 @@ interface Column {
   readonly parse: (text: string) => unknown;
 }
 
-/** What the driver hands on of PostgreSQL's messages. */
+/** The parts of PostgreSQL's messages that the driver passes on. */
 interface RowDescription {
   readonly fields: readonly { readonly name: string; readonly dataTypeID: number }[];
 }
@@ -73,7 +74,7 @@ class PreparedQuery {
       connection.execute({});
       connection.sync();
     } finally {
-      // Corked for good, it would take statements and never send one.
+      // A stream that stayed corked would accept statements and never send one.
       connection.stream.uncork();
     }
   }
@@ -104,11 +105,11 @@ class PreparedQuery {
   }
 
   handleCommandComplete(): void {
-    // The rows are all there is to know.
+    // Only the rows matter.
   }
 
   handleEmptyQuery(): void {
-    // Nothing asked, nothing found.
+    // An empty query has no rows.
   }
 }
 
@@ -125,7 +126,8 @@ export function runPrepared<R extends object>(
 }
 
 /**
- * Drops every statement that is prepared on this connection: a change of the schema concerns all that use its tables.
+ * Drops every statement prepared on this connection: a schema change affects every statement that uses the changed
+ * tables.
  */
 export async function forgetStatements(client: pg.ClientBase): Promise<void> {
   const { connection } = client as unknown as { readonly connection: DriverConnection };
@@ -134,7 +136,7 @@ export async function forgetStatements(client: pg.ClientBase): Promise<void> {
   for (const name of Object.keys(connection.parsedStatements)) delete connection.parsedStatements[name];
 }
 
-/** Nothing else is ever bound: arrays come as buffers, JSON and instants as text. */
+/** We bind no other types: arrays come as buffers, JSON and instants as text. */
 function bindable(value: unknown): Bindable {
   if (value === null || value === undefined) return null;
   if (typeof value === 'string' || Buffer.isBuffer(value)) return value;

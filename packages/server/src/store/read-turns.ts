@@ -1,17 +1,18 @@
 import { busy } from './failures.js';
 
 /**
- * Whose read goes next. Reads cost what they find: a count of millions takes seconds, and a tenant that asks for many
- * of them would hold every connection. So each tenant has a part of the connections at most, counts leave one to pages,
- * and tenants take turns. What waits is bounded in number and in time.
+ * Decides whose read goes next. A read costs as much as it finds: a count of millions takes seconds, and a tenant that
+ * asks for many of them would occupy every connection. So each tenant gets at most half of the connections (rounded
+ * up), counts leave one for pages, and tenants take turns. The number of waiting reads and the time each may wait are
+ * bounded.
  *
- * Invariants: nothing waits that could run; at most `slots` run, `perTenant` of them for one tenant, and of counts one
- * per tenant and all but one slot together (where there is more than one).
+ * Invariants: no read waits that could run; at most `slots` reads run, at most `perTenant` of them for one tenant; at
+ * most one count runs per tenant, and counts together leave one slot free (if there is more than one).
  */
 export type ReadKind = 'page' | 'count';
 
 export interface ReadTurnsOptions {
-  /** Connections that reads have. */
+  /** How many connections reads may use. */
   readonly slots: number;
   readonly waitMs?: number;
 }
@@ -40,7 +41,7 @@ export class ReadTurns {
   readonly #perTenant: number;
   readonly #countSlots: number;
   readonly #waitMs: number;
-  /** In the order of their turns: whoever was served last is last. */
+  /** In the order of their turns: the tenant served most recently comes last. */
   readonly #tenants = new Map<string, TenantReads>();
   #running = 0;
   #counting = 0;
@@ -69,7 +70,7 @@ export class ReadTurns {
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
         this.#leave(reads, waiter);
-        reject(busy(`no read could begin within ${this.#waitMs / 1000} s, since others take long`));
+        reject(busy(`this read could not start within ${this.#waitMs / 1000} s, because others take too long`));
       }, this.#waitMs);
       const waiter: Waiter = {
         kind,

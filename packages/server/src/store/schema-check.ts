@@ -1,7 +1,7 @@
 import type { Database } from './database.js';
 import { compare, type SchemaState } from './migrate.js';
 
-/** The state of the schema as a serving process sees it, through its own connections. */
+/** The schema's state as a serving process sees it, through its own connections. */
 const VERSION = {
   name: 'schema_version',
   text: 'SELECT coalesce(max(version), 0)::int AS version FROM millrace.migrations',

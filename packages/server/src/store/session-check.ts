@@ -4,9 +4,9 @@ import type { Database } from './database.js';
 import { HOT_TIMEOUT_MS, READ_TIMEOUT_MS } from './session.js';
 
 /**
- * Whether the connections are what the service takes them for, asked once at the start. A pooler in transaction mode
- * that nobody told us of would let statements run without their plans and deadlines, or under names that belong to
- * another connection: now and then, under load. So it is found out here, and the start refused.
+ * Checks once, at startup, that the connections behave as the service expects. An unannounced pooler in transaction
+ * mode would let statements run without their plans and deadlines, or under names that belong to another connection,
+ * and only now and then, under load. So we detect it here and refuse to start.
  */
 export class SessionError extends Error {
   override readonly name = 'SessionError';
@@ -14,9 +14,9 @@ export class SessionError extends Error {
 
 const TOLD = '--pooler transaction (docs/operations.md, "Poolers")';
 const ECHO_MS = 5_000;
-/** What poolers and proxies say to session settings in the start-up packet. */
+/** How poolers and proxies reject session settings in the startup packet. */
 const REFUSED = /startup parameter|command-line options/i;
-/** The settings of a transaction came too late for its isolation, since its default is another one. */
+/** PostgreSQL rejects our isolation level: the default is a different one, and the transaction has already begun. */
 const WRONG_ISOLATION = '25001';
 
 const PROBE = {
@@ -32,7 +32,7 @@ export async function checkSessions(db: Database): Promise<void> {
   const [hot, read] = await probe(db);
   if (hot.deadline !== HOT_TIMEOUT_MS || read.deadline !== READ_TIMEOUT_MS)
     throw new SessionError(`what stands between this process and PostgreSQL drops session settings: set ${TOLD}`);
-  // Two connections that are open at the same time can't have one backend, unless somebody lends it to both.
+  // Two connections that are open at the same time cannot share a backend, unless a pooler lends it to both.
   if (db.pooler === 'none' && hot.pid === read.pid)
     throw new SessionError(`the database URL leads to a pooler in transaction mode: set ${TOLD}`);
   if (db.pooler === 'transaction' && db.canListen) await checkEcho(db);
@@ -61,7 +61,8 @@ function refusalOf(error: unknown): SessionError | null {
 }
 
 /**
- * What is said through the pooler must be heard beside it: on the same database, and on a connection that stays ours.
+ * A notification sent through the pooler must arrive on the direct connection: the same database, on a connection that
+ * stays ours.
  */
 async function checkEcho(db: Database): Promise<void> {
   const channel = `millrace_echo_${randomUUID().replaceAll('-', '')}`;

@@ -1,16 +1,15 @@
 /**
  * The settings that the statements rely on, and the two ways they reach PostgreSQL.
  *
- * On a connection of our own they come with its start-up packet and hold for its life. A pooler in transaction mode
- * gives us another server connection for every transaction, so there they go in front of each statement, for the length
- * of its transaction (docs/adr/0011-transaction-pooler.md).
+ * On a connection of our own they go into its startup packet and apply for as long as it lives. A pooler in transaction
+ * mode gives us another server connection for every transaction, so there they precede each statement and apply to its
+ * transaction only (docs/adr/0011-transaction-pooler.md).
  */
 export type Settings = readonly (readonly [name: string, value: string])[];
 
 /**
- * How long a statement may take. PostgreSQL cancels it after the timeout, which leaves the connection as good as
- * before. The deadline on this side of the wire comes later: who misses it has not answered at all, and loses the
- * connection.
+ * How long a statement may take. PostgreSQL cancels it after the timeout, which leaves the connection usable. The
+ * deadline on our side comes later: a server that misses it has not answered at all, so we drop the connection.
  */
 export const HOT_TIMEOUT_MS = 8_000;
 export const HOT_DEADLINE_MS = 10_000;
@@ -44,7 +43,7 @@ export const READ_SETTINGS: Settings = [
   ['enable_hashjoin', 'off'],
 ];
 
-/** For one statement on a connection of the hot pool that is to be planned for what the tables hold at this moment. */
+/** For a single statement on a hot-pool connection that must be planned for the current contents of the tables. */
 export const PLANNED_SETTINGS: Settings = [
   ...COMMON_SETTINGS,
   ['plan_cache_mode', 'auto'],
@@ -59,9 +58,9 @@ export const PLANNED_SETTINGS: Settings = [
 const ISOLATION = 'read committed';
 
 /**
- * For a connection of our own: in its `options` parameter. The driver would let one in the URL replace ours altogether,
- * time zone and plans included; so the operator's are taken out of the URL and come first, and ours, on which the
- * statements rely, last.
+ * For a connection of our own: puts the settings into its `options` parameter. The driver would let `options` in the
+ * URL replace ours altogether, time zone and plans included. So we take the operator's options out of the URL and put
+ * them first; ours, which the statements rely on, come last and win.
  */
 export function withSettings(url: string, settings: Settings): { connectionString: string; options: string } {
   const ours = [...settings, ['default_transaction_isolation', ISOLATION] as const].map(
@@ -80,10 +79,10 @@ export function withSettings(url: string, settings: Settings): { connectionStrin
 }
 
 /**
- * For one transaction: a statement that puts them in force to its end and returns no row. The isolation of a
- * transaction that is under way can't be changed any more, only confirmed: where the default of the database is another
- * one, this fails and so does everything behind it, rather than run under rules that the statements were not written
- * for.
+ * For one transaction: a statement that applies the settings until the transaction ends, and returns no row. The
+ * isolation level of a transaction under way cannot be changed any more, only confirmed. If the database defaults to
+ * another level, this statement fails and so does everything after it, rather than run under an isolation level that
+ * the statements were not written for.
  */
 export function settingStatement(settings: Settings): string {
   const all = [['transaction_isolation', ISOLATION] as const, ...settings];

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 
 /**
- * Statements live whole in `sql/queries/*.sql`, each under a line `-- name: the_name`. Loading names the statements it
- * expects, so a missing one fails at start-up and a misspelt one does not compile.
+ * Statements are kept whole in `sql/queries/*.sql`, each under a line `-- name: the_name`. The caller lists the
+ * statements it expects, so a missing one fails at startup and a misspelt one is a compile error.
  */
 export interface Statement {
   readonly name: string;
@@ -22,7 +22,7 @@ export function loadStatements<Name extends string>(file: string, names: readonl
   return statements;
 }
 
-/** The comment lines stay behind: the server would send them to PostgreSQL with every unprepared statement. */
+/** Drops comment lines, which we would otherwise send to PostgreSQL with every unprepared statement. */
 function parseStatements(source: string): Map<string, string> {
   const statements = new Map<string, string>();
   for (const part of source.split(/^-- name: /m).slice(1)) {

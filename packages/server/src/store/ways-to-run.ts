@@ -6,7 +6,10 @@ import type { Statement } from './sql.js';
 
 /** The ways to run a statement on a connection: prepared once, planned for its values, or through a pooler. */
 
-/** Instants stay text: a Date would cut microseconds to milliseconds. json stays text: it is the caller's. */
+/**
+ * Instants stay text because a Date would truncate microseconds to milliseconds. JSON stays text because it is the
+ * caller's.
+ */
 const asText = (value: string): string => value;
 const TIMESTAMPTZ = 1184;
 const JSON_OID = 114;
@@ -16,7 +19,7 @@ export const TYPES: pg.CustomTypesConfig = {
     isKeptAsText(oid) ? asText : (pg.types.getTypeParser(oid, format) as (value: string) => unknown),
 };
 
-/** Runs one statement, which is a transaction, on a connection that was taken for it. */
+/** Runs one statement on a connection checked out for it; outside BEGIN, the statement is a transaction of its own. */
 export type RunOn = <R extends object>(
   client: pg.ClientBase,
   statement: Statement,
@@ -32,7 +35,7 @@ export const plainly: RunOn = async <R extends object>(
   values: readonly unknown[],
 ) => (await client.query<R & pg.QueryResultRow>({ text, values: [...values] })).rows;
 
-/** Behind a pooler, where the next statement may meet another server connection. */
+/** Sends its settings along, for use behind a pooler, where the next statement may get another server connection. */
 export const passing = (settings: Settings): RunOn => {
   const run = pooledRun(settings);
   return async (client, { text }, values) => (await run<never>(client, { text, values: [...values] })).rows;
