@@ -135,8 +135,7 @@ export interface JobsApi {
 
 /** What a stream tells: a state of the job, or what the running attempt reports. */
 export type JobNews =
-  | { readonly kind: 'status'; readonly job: JobRecord }
-  | { readonly kind: 'progress'; readonly progress: JsonText };
+  { readonly kind: 'status'; readonly job: JobRecord } | { readonly kind: 'progress'; readonly progress: JsonText };
 
 export interface WorkerApi {
   /** If the signal fires before the answer, nothing stays claimed. */
