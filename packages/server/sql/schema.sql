@@ -114,6 +114,15 @@ BEGIN
 END
 $function$;
 
+CREATE OR REPLACE FUNCTION millrace.add_counts(a integer[], b integer[])
+ RETURNS integer[]
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+AS $function$
+  SELECT coalesce(array_agg(coalesce(x, 0) + coalesce(y, 0) ORDER BY n), '{}')
+  FROM unnest(a, b) WITH ORDINALITY AS pair (x, y, n)
+$function$;
+
 CREATE TABLE millrace.migrations (
   version integer NOT NULL,
   name text NOT NULL,
@@ -380,6 +389,52 @@ CREATE TABLE millrace.progress (
   CONSTRAINT progress_pkey PRIMARY KEY (job_id)
 ) WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=200, autovacuum_vacuum_cost_delay=0);
 
+CREATE TABLE millrace.queues (
+  paused_at timestamp with time zone,
+  last_lease_at timestamp with time zone,
+  queue text COLLATE "C" NOT NULL,
+  CONSTRAINT queues_pkey PRIMARY KEY (queue)
+) WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=200);
+
+CREATE TABLE millrace.processes (
+  seen_at timestamp with time zone NOT NULL,
+  id uuid NOT NULL,
+  tasks text[] NOT NULL,
+  CONSTRAINT processes_pkey PRIMARY KEY (id)
+) WITH (fillfactor=50);
+
+CREATE TABLE millrace.series (
+  at timestamp with time zone NOT NULL,
+  created bigint NOT NULL,
+  completed bigint NOT NULL,
+  failed bigint NOT NULL,
+  retried bigint NOT NULL,
+  cancelled bigint NOT NULL,
+  step integer NOT NULL,
+  tenant text COLLATE "C" NOT NULL,
+  queue text COLLATE "C" NOT NULL,
+  task text COLLATE "C" NOT NULL,
+  waits integer[] NOT NULL,
+  runs integer[] NOT NULL,
+  CONSTRAINT series_pkey PRIMARY KEY (tenant, queue, task, step, at)
+) WITH (fillfactor=70, autovacuum_vacuum_scale_factor=0.05);
+
+CREATE TABLE millrace.series_names (
+  tenant text COLLATE "C" NOT NULL,
+  queue text COLLATE "C" NOT NULL,
+  task text COLLATE "C" NOT NULL,
+  CONSTRAINT series_names_pkey PRIMARY KEY (tenant, queue, task)
+);
+
+CREATE TABLE millrace.totals (
+  created bigint NOT NULL,
+  completed bigint NOT NULL,
+  failed bigint NOT NULL,
+  cancelled bigint NOT NULL,
+  tenant text COLLATE "C" NOT NULL,
+  CONSTRAINT totals_pkey PRIMARY KEY (tenant)
+) WITH (fillfactor=50);
+
 CREATE INDEX tenants_by_bucket ON millrace.tenants USING btree (bucket);
 
 CREATE INDEX jobs_by_queue ON millrace.jobs USING btree (tenant, queue, id) WHERE (queue IS NOT NULL);
@@ -409,6 +464,8 @@ END), id) WHERE (created_at > '-infinity'::timestamp with time zone);
 CREATE UNIQUE INDEX crons_by_name ON millrace.crons USING btree (tenant, name) WHERE (name IS NOT NULL);
 
 CREATE INDEX crons_by_next_run ON millrace.crons USING btree (next_run_at) WHERE enabled;
+
+CREATE INDEX series_by_age ON millrace.series USING btree (step, at);
 
 CREATE VIEW millrace.running AS
  SELECT l.tenant,

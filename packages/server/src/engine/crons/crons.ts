@@ -141,10 +141,10 @@ export class Crons implements CronsApi {
 
   async #trigger(execute: Execute, tenant: string, id: string): Promise<Effect> {
     const values = [tenant, id, idSuffix(0, bucketOf(tenant), random32()), CRON_FIRINGS_KEPT];
-    const [job] = await execute<{ job_id: string; queue: string; priority: number }>(sql.trigger_cron, values);
+    const [job] = await execute<TriggeredRow>(sql.trigger_cron, values);
     if (!job) throw await this.#absent(id, execute);
     const committed = (): void => {
-      this.counters.created(tenant, 1);
+      this.counters.created({ tenant, queue: job.queue, task: job.task });
       this.hub.announceWork(job.queue, job.priority, null);
     };
     return { ids: [job.job_id], committed };
@@ -190,6 +190,13 @@ export class Crons implements CronsApi {
     const [owner] = isUuid(id) ? await execute(sql.owner_of_cron, [id, bucketOfId(id)]) : [];
     return owner ? forbidden('this schedule belongs to another tenant') : notFound('schedule');
   }
+}
+
+interface TriggeredRow {
+  readonly job_id: string;
+  readonly queue: string;
+  readonly task: string;
+  readonly priority: number;
 }
 
 /**

@@ -57,7 +57,7 @@ export class DeadLetters implements DeadLettersApi {
     const [created] = await execute<ReplayedRow>(sql.replay, [id, suffix, metadata]);
     if (created) {
       const committed = (): void => {
-        this.counters.created(tenant, 1);
+        this.counters.created({ tenant, queue: created.queue, task: created.task });
         this.hub.announceWork(created.queue, created.priority, null);
       };
       return { ids: [created.id], committed };
@@ -73,6 +73,7 @@ export class DeadLetters implements DeadLettersApi {
 interface ReplayedRow {
   readonly id: string;
   readonly queue: string;
+  readonly task: string;
   readonly priority: number;
 }
 

@@ -117,10 +117,9 @@ export class Enqueuer {
 
   /** `id`: of any of them; it tells the database's time. */
   #created(jobs: readonly NewJob[], id: string | undefined): void {
-    const perTenant = new Map<string, number>();
     const announced = new Set<string>();
     for (const { tenant, spec } of jobs) {
-      perTenant.set(tenant, (perTenant.get(tenant) ?? 0) + 1);
+      this.counters.created({ tenant, queue: spec.queue, task: spec.task });
       const priority = spec.config?.priority ?? 0;
       const queueAndPriority = `${priority} ${spec.queue}`;
       const dueMs = dueOf(spec, id ?? '');
@@ -128,7 +127,6 @@ export class Enqueuer {
       announced.add(queueAndPriority);
       this.hub.announceWork(spec.queue, priority, dueMs);
     }
-    for (const [tenant, n] of perTenant) this.counters.created(tenant, n);
   }
 }
 

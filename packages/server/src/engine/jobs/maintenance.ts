@@ -18,8 +18,11 @@ const sql = loadStatements('maintenance.sql', [
   'forget_progress',
 ]);
 const leaseSql = loadStatements('lease.sql', ['expired']);
+const presenceSql = loadStatements('presence.sql', ['forget_presence']);
 
 const SWEEP_BATCH = 1_000;
+/** Queues of which is remembered when somebody last asked for their jobs. */
+const MAX_QUEUES_KEPT = 10_000;
 
 interface ExpiredLease {
   readonly tenant: string;
@@ -71,12 +74,13 @@ export class Maintenance {
     return reclaimed;
   }
 
-  /** Removes what streams, bundles and keyed requests leave behind. */
+  /** Removes what streams, bundles, processes, workers and keyed requests leave behind. */
   async forgetTraces(): Promise<void> {
     await this.db.run(sql.forget_streams);
     await this.db.run(sql.forget_bundles);
     await this.db.run(sql.forget_claim_marks);
     await this.keys.forget();
+    await this.db.run(presenceSql.forget_presence, [MAX_QUEUES_KEPT]);
     while ((await this.db.run(sql.forget_progress, [SWEEP_BATCH])).length === SWEEP_BATCH);
   }
 
