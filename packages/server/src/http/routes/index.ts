@@ -54,8 +54,8 @@ export function registerRoutes(app: FastifyInstance, context: HttpContext, auth:
   void app.register(scope(PUBLIC_ROUTES));
   void app.register(
     (api, _options, done) => {
-      // Even an unknown path needs a credential first, like everything under /api/v1. One that exists under other methods
-      // needs the one that those take.
+      // Even an unknown path needs a credential first, like everything under /api/v1. One that exists under other
+      // methods needs the credential that those take.
       api.addHook('onRequest', (request, reply, next) => {
         if (request.is404) auth[request.knownPath?.access ?? 'anybody'](request, reply, next);
         else next();
