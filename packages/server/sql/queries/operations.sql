@@ -1,4 +1,5 @@
--- Bulk operations (engine/insight/operations.ts, operation-work.ts).
+-- Bulk operations (engine/insight/operations.ts, operation-work.ts). One that is known by its id runs while it has no
+-- completed_at: the status would lead the planner to the index of all that run.
 
 -- name: create_operation
 -- Takes the lowest free slot of the tenant. No row: there is none, or another request took it at the same moment.
@@ -36,12 +37,12 @@ ORDER BY id DESC LIMIT $3;
 -- Waits for the batch that is under way, and takes effect after it.
 UPDATE millrace.operations
 SET status = 'stopped', completed_at = now(), lease_until = NULL, holder = NULL, ids = NULL
-WHERE id = $1 AND status = 'running' RETURNING id;
+WHERE id = $1 AND completed_at IS NULL RETURNING id;
 
 -- name: fail_operation
 UPDATE millrace.operations
 SET status = 'failed', completed_at = now(), lease_until = NULL, holder = NULL, ids = NULL
-WHERE id = $1 AND holder = $2 AND status = 'running' RETURNING id;
+WHERE id = $1 AND holder = $2 AND completed_at IS NULL RETURNING id;
 
 -- name: adopt_operations
 -- Operations that no living process holds, $3 at most.
@@ -60,10 +61,10 @@ UPDATE millrace.operations
 SET lease_until = now() + $2::float8 * interval '1 second'
 WHERE ctid = ANY (ARRAY(
   SELECT o.place FROM unnest($3::uuid[]) AS given (id), LATERAL (
-    SELECT o.ctid AS place, o.status, o.holder FROM millrace.operations o
+    SELECT o.ctid AS place, o.completed_at, o.holder FROM millrace.operations o
     WHERE o.id = given.id FOR NO KEY UPDATE SKIP LOCKED
   ) AS o
-  WHERE o.status = 'running' AND o.holder = $1
+  WHERE o.completed_at IS NULL AND o.holder = $1
 ));
 
 -- name: release_operations
@@ -75,7 +76,7 @@ SELECT tenant, action, status, holder, before, scope, place, ids FROM millrace.o
 
 -- name: lock_operation
 -- First statement of a batch. No row: it was stopped, or another process has taken over.
-SELECT id FROM millrace.operations WHERE id = $1 AND holder = $2 AND status = 'running' FOR NO KEY UPDATE;
+SELECT id FROM millrace.operations WHERE id = $1 AND holder = $2 AND completed_at IS NULL FOR NO KEY UPDATE;
 
 -- name: advance_operation
 -- Last statement of a batch: $2 and $3 are what is left to do, $4 how many were looked at, $5 how many of them were

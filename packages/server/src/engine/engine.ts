@@ -8,6 +8,7 @@ import { DeadLetters } from './jobs/dead-letters.js';
 import { Definitions } from './workflows/definitions.js';
 import { Enqueuer } from './jobs/enqueue.js';
 import { Hub } from './shared/hub.js';
+import { Idempotency } from './shared/idempotency.js';
 import { LeaseKeeper } from './leases/lease-keeper.js';
 import { LongPolls } from './leases/long-poll.js';
 import { Counters, type EngineMetrics } from './shared/counters.js';
@@ -17,6 +18,7 @@ import { QueuePresence } from './shared/queue-presence.js';
 import { Reads } from './jobs/reads.js';
 import { Operations } from './insight/operations.js';
 import { OperationWork } from './insight/operation-work.js';
+import { Rerunner } from './jobs/rerun.js';
 import { Counts } from './insight/counts.js';
 import { Series } from './insight/series.js';
 import { SeriesRecorder } from './shared/series-recorder.js';
@@ -43,6 +45,8 @@ export interface EngineOptions {
   readonly defaultQueue: string;
   /** Bounds each payload, result and context. */
   readonly maxPayloadBytes: number;
+  /** How long finished jobs are kept; null or absent: for ever. */
+  readonly retentionHours?: number | null;
   readonly ready: () => Promise<boolean>;
   /** Uniform in [0, 1): jitter. Tests pass their own. */
   readonly random?: () => number;
@@ -77,6 +81,7 @@ export function createEngine({
   defaultQueue,
   ready,
   maxPayloadBytes,
+  retentionHours = null,
   random = Math.random,
 }: EngineOptions): EngineParts {
   const hub = new Hub();
@@ -89,7 +94,9 @@ export function createEngine({
   const counts = new Counts(db);
   const tenants = new Tenants(db);
   const definitions = new Definitions();
-  const enqueuer = new Enqueuer(db, hub, counters, tenants);
+  const keys = new Idempotency(db, retentionHours);
+  const enqueuer = new Enqueuer(db, hub, counters, tenants, keys);
+  const rerunner = new Rerunner(reads, enqueuer);
   const claimer = new Claimer(db, hub, counters, presence);
   const stepSettler = new StepSettler(db, hub, counters, definitions, defaultQueue, maxPayloadBytes);
   const settler = new Settler(db, hub, counters, stepSettler, random);
@@ -101,7 +108,7 @@ export function createEngine({
   const watcher = new Watcher(db, hub, reads);
   const waits = new JobWaits(db, hub, reads);
   const whys = new Whys(db, reads, presence);
-  const workflows = new Workflows({ db, hub, counters, tenants, definitions, stepSettler, defaultQueue });
+  const workflows = new Workflows({ db, hub, counters, tenants, keys, definitions, stepSettler, defaultQueue });
   const attempts = new Attempts(db, reads);
   const runNow = new RunNow(db, hub, reads);
   const operationWork = new OperationWork(db, hub, counters, stepSettler);
@@ -110,7 +117,8 @@ export function createEngine({
   const api: Engine = {
     jobs: {
       create: (tenant, spec, key) => enqueuer.create(tenant, spec, key),
-      createBatch: (tenant, specs) => enqueuer.createBatch(tenant, specs),
+      createBatch: (tenant, specs, key) => enqueuer.createBatch(tenant, specs, key),
+      rerun: (tenant, id, key) => rerunner.rerun(tenant, id, key),
       get: (tenant, id) => reads.job(tenant, id),
       list: (tenant, query) => reads.jobs(tenant, query),
       summaries: (tenant, query) => reads.summaries(tenant, query),
@@ -124,10 +132,10 @@ export function createEngine({
       queues: (tenant) => reads.queues(tenant),
     },
     worker: new RemoteWorker({ db, hub, keeper, polls, settler, counters }),
-    deadLetters: new DeadLetters(db, hub, counters),
+    deadLetters: new DeadLetters(db, hub, counters, keys),
     workflows,
-    crons: new Crons(db, hub, counters, tenants),
-    operations: new Operations(db, operationWork),
+    crons: new Crons(db, hub, counters, tenants, keys),
+    operations: new Operations(db, operationWork, keys),
     insight: {
       counts: (tenant, queue) => counts.of(tenant, queue),
       series: (tenant, query) => series.plot(tenant, query),
@@ -146,7 +154,7 @@ export function createEngine({
     claimer,
     settler,
     keeper,
-    maintenance: new Maintenance(db, settler, counters),
+    maintenance: new Maintenance(db, settler, counters, keys),
     cronFirer: new CronFirer(db, hub, counters),
     reads,
     series,

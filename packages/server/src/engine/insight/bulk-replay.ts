@@ -3,6 +3,7 @@ import type { JsonText } from '../../domain/records.js';
 import { int8Array, jsonArray, textArray } from '../../store/arrays.js';
 import type { Execute } from '../../store/database.js';
 import { loadStatements } from '../../store/sql.js';
+import { withOrigin } from '../jobs/dead-letters.js';
 import type { AfterCommit } from '../outcomes/after-commit.js';
 import { random32 } from '../shared/random.js';
 
@@ -44,7 +45,7 @@ export async function replayLetters(
     tenant,
     int8Array(letters.map(({ id }) => Number(id))),
     textArray(letters.map((_, position) => idSuffix(position, bucket, random32()))),
-    jsonArray(letters.map(({ metadata }) => metadata)),
+    jsonArray(letters.map(({ id, job_id: jobId, metadata }) => withOrigin(metadata, jobId ?? '', id))),
     operationId,
   ]);
   for (const { queue, task, priority } of created) afterCommit.enqueued({ tenant, queue, task }, priority);

@@ -7,8 +7,9 @@ import type { Database, Execute } from '../../store/database.js';
 import { toInstant, toInstantOrNull } from '../../store/rows.js';
 import { loadStatements } from '../../store/sql.js';
 import { cursorAfter, ID_CURSOR, readCursor } from '../shared/cursor.js';
+import type { Idempotency } from '../shared/idempotency.js';
 import { random32 } from '../shared/random.js';
-import type { OperationListQuery, OperationPage, OperationsApi } from '../api.js';
+import type { Created, OperationListQuery, OperationPage, OperationsApi } from '../api.js';
 import { courseOf } from './bulk-walk.js';
 import { HELD_SECS, type OperationWork } from './operation-work.js';
 
@@ -59,13 +60,17 @@ export class Operations implements OperationsApi {
   constructor(
     private readonly db: Database,
     private readonly work: OperationWork,
+    private readonly keys: Idempotency,
   ) {}
 
-  async create(tenant: string, spec: OperationSpec): Promise<string> {
+  async create(tenant: string, spec: OperationSpec, key: string | null): Promise<Created> {
     const match = await this.#match(tenant, spec);
-    const id = await this.#insert(this.db.run, tenant, spec, match);
-    this.work.started(id);
-    return id;
+    const use = key === null ? null : { tenant, key, kind: 'operation' };
+    const { ids, replayed } = await this.keys.once(use, async (execute) => {
+      const id = await this.#insert(execute, tenant, spec, match);
+      return { ids: [id], committed: () => this.work.started(id) };
+    });
+    return { id: ids[0]!, replayed };
   }
 
   async dryRun(tenant: string, spec: OperationSpec): Promise<DryRunRecord> {

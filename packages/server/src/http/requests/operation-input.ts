@@ -1,9 +1,9 @@
 import {
+  CreateOperation,
   deadLetterFilterFields,
   jobFilterFields,
   NAME_MAX_LENGTH,
   OPERATION_IDS_LIMITS,
-  type CreateOperation,
   type OperationAction,
 } from '@millrace/contract';
 import type { FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify';
@@ -15,8 +15,9 @@ import { deadLetterListQuery, jobListQuery, type Query } from './list-parameters
 
 /**
  * What a bulk operation is to work on. Unlike elsewhere, a name that means nothing is refused: a change to everything
- * that matches must not leave out a condition because it was misspelt.
+ * that matches must not leave out a condition, or happen at all, because a word was misspelt.
  */
+const FIELDS = Object.keys(CreateOperation.properties);
 const CREATED = ['created_after', 'created_before'];
 const FILTERS: Readonly<Record<OperationAction, readonly string[]>> = {
   cancel_jobs: [...Object.keys(jobFilterFields), ...CREATED],
@@ -30,7 +31,10 @@ const WORKED_ON: Readonly<Record<OperationAction, string>> = {
 const DEAD_LETTER_ID = /^[1-9]\d{0,15}$/;
 
 /** A request that passed validation, as the engine expects it. */
-export function operationSpec({ action, filter, ids }: CreateOperation): OperationSpec {
+export function operationSpec(body: CreateOperation): OperationSpec {
+  const stranger = Object.keys(body).find((name) => !FIELDS.includes(name));
+  if (stranger !== undefined) throw invalidField(stranger.slice(0, 64), 'is not a known field');
+  const { action, filter, ids } = body;
   if (filter === undefined && !ids) throw invalidField('filter', 'is required, unless ids are given');
   if (filter !== undefined && ids) throw invalidField('ids', 'cannot be given together with a filter');
   if (ids) return { action, ids: ids.map((id, n) => itemId(action, id, n)) };

@@ -3,6 +3,7 @@ import {
   CreateOperation,
   DRY_RUN_SAMPLE,
   DryRun,
+  IdempotentHeaders,
   IdParams,
   Operation,
   OperationCreated,
@@ -13,12 +14,13 @@ import {
 } from '@millrace/contract';
 import type { FastifyInstance } from 'fastify';
 import type { HttpContext } from '../context.js';
+import { idempotencyKey } from '../requests/idempotency-key.js';
 import { listQuery, type Query } from '../requests/list-parameters.js';
 import { boundIds, operationSpec } from '../requests/operation-input.js';
 import { sendTagged } from '../answers/etag.js';
-import { sendJson, sendNothing } from '../answers/reply.js';
+import { sendCreated, sendJson, sendNothing } from '../answers/reply.js';
 import { dryRunJson, operationJson, operationsJson } from '../answers/serialize.js';
-import { bodyErrors, described, errors, ETAG, nothing, TENANT, UNCHANGED, vital } from './route-docs.js';
+import { bodyErrors, described, errors, ETAG, nothing, REPLAYED, TENANT, UNCHANGED, vital } from './route-docs.js';
 
 interface ById {
   Params: { id: string };
@@ -33,9 +35,8 @@ export function operationRoutes(app: FastifyInstance, { engine: { operations } }
       const spec = operationSpec(request.body);
       if (request.body.dry_run === true)
         return sendJson(reply, 200, dryRunJson(await operations.dryRun(request.tenant, spec)));
-      const id = await operations.create(request.tenant, spec);
-      reply.header('location', `/api/v1/operations/${id}`);
-      return sendJson(reply, 202, `{"operation_id":"${id}"}`);
+      const created = await operations.create(request.tenant, spec, idempotencyKey(request));
+      return sendCreated(reply, created, 'operation_id', 'operations', 202);
     },
   );
 
@@ -65,10 +66,11 @@ const createSchema = {
   security: TENANT,
   body: ref(CreateOperation),
   docs: {
+    headers: IdempotentHeaders,
     response: {
       200: described(ref(DryRun), 'What would match: with `dry_run`.'),
       202: described(ref(OperationCreated), 'Stored, and begun.', {
-        headers: { Location: { type: 'string', description: 'Path of the operation.' } },
+        headers: { Location: { type: 'string', description: 'Path of the operation.' }, ...REPLAYED },
       }),
       ...bodyErrors(409),
     },

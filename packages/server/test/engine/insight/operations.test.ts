@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Operation } from '@millrace/contract';
 import { describe, expect, it } from 'vitest';
+import type { Reply } from '../../support/client.js';
 import { useTestServer } from '../../support/server.js';
 import { blockLeaseOf } from '../blocking.js';
 import { createJob, createJobs, getJob, leaseOne, newQueue } from '../kit.js';
@@ -39,6 +40,7 @@ describe('operations', async () => {
     ['no instant', { action: 'cancel_jobs', filter: { created_after: 'now' } }, 'filter.created_after'],
     ['a name too long to exist', { action: 'cancel_jobs', filter: { queue: 'q'.repeat(256) } }, 'filter.queue'],
     ['text that cannot be stored', { action: 'cancel_jobs', filter: { queue: 'q\0' } }, 'filter.queue'],
+    ['a misspelt dry_run', { action: 'cancel_jobs', filter: { queue: 'q' }, dryRun: true }, 'dryRun'],
     ['no truth for dry_run', { action: 'cancel_jobs', filter: { queue: 'q' }, dry_run: 'yes' }, 'dry_run'],
   ])('refuse %s', async (_, body, path) => {
     const reply = await post(a, body);
@@ -82,8 +84,26 @@ describe('operations', async () => {
     });
     expect(await getJob(a, ids[0]!)).toEqual(first);
     expect((await a.get(`/api/v1/dlq/${letters[0]!.id}`)).body.replayed_at).toBeNull();
-    const { body } = await a.get('/api/v1/operations');
-    expect(body.operations).toEqual([]);
+    const [row] = await database.query<{ n: number }>('SELECT count(*)::int AS n FROM millrace.operations');
+    expect(row).toEqual({ n: 0 });
+  });
+
+  it('happen once for an idempotency key', async () => {
+    const queue = newQueue();
+    const key = { 'idempotency-key': randomUUID() };
+    const body = { action: 'cancel_jobs', filter: { queue } };
+    const send = (): Promise<Reply> => a.post('/api/v1/operations', body, key);
+    const replies = await Promise.all([send(), send(), send()]);
+    expect(replies.map(({ status }) => status)).toEqual([202, 202, 202]);
+    expect(new Set(replies.map((reply) => reply.text)).size).toBe(1);
+    expect(replies.filter(({ headers }) => headers.get('idempotency-replayed') === 'true')).toHaveLength(2);
+    expect(replies[0]!.headers.get('location')).toBe(`/api/v1/operations/${replies[0]!.body.operation_id}`);
+    await ended(a, replies[0]!.body.operation_id as string);
+    const late = await createJob(a, queue);
+    expect((await send()).text).toBe(replies[0]!.text);
+    expect((await getJob(a, late)).status).toBe('pending');
+    expect((await a.post('/api/v1/jobs', { task_name: 'task' }, key)).body.code).toBe('conflict');
+    expect((await b.post('/api/v1/operations', body, key)).headers.get('idempotency-replayed')).toBeNull();
   });
 
   it('are listed newest first, page by page, each tenant its own', async () => {
@@ -99,7 +119,9 @@ describe('operations', async () => {
     expect(second.operations[0]).toEqual(await getOperation(a, ids[3]!));
     expect((await a.get('/api/v1/operations?cursor=nonsense')).status).toBe(400);
     const all = (await b.get('/api/v1/operations')).body;
-    expect(all).toEqual({ operations: [foreign], has_more: false });
+    expect(all.operations[0]).toEqual(foreign);
+    expect((all.operations as Operation[]).filter(({ id }) => ids.includes(id))).toEqual([]);
+    expect(all).toMatchObject({ has_more: false });
     const etag = { 'if-none-match': headers.get('etag')! };
     expect((await a.get('/api/v1/operations?limit=3', etag)).status).toBe(304);
   });

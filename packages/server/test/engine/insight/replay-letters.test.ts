@@ -34,6 +34,7 @@ describe('a bulk replay', async () => {
       expect(at).not.toBeNull();
       const [first, again] = [await getJob(a, jobId), await getJob(a, replayId!)];
       expect(again).toMatchObject({ status: 'pending', retry_count: 0, created_at: at, queue_name: queue });
+      expect(again.metadata).toEqual({ replayed_from_job: jobId, replayed_from_dead_letter: id });
       expect([again.task_name, again.payload, again.config]).toEqual([first.task_name, first.payload, first.config]);
       expect((await a.post(`/api/v1/dlq/${id}/replay`)).body.code).toBe('already_replayed');
     }
