@@ -167,6 +167,17 @@ describe('operations', async () => {
     expect([again.status, again.body.code]).toEqual([409, 'already_finished']);
   });
 
+  it('take turns: a small one does not wait for a large one', { timeout: 30_000 }, async () => {
+    const [queue, small] = [newQueue(), newQueue()];
+    await createJobs(a, queue, 4_000);
+    await createJob(b, small);
+    const large = await begin(a, { action: 'cancel_jobs', filter: { queue } });
+    const quick = await ended(b, await begin(b, { action: 'cancel_jobs', filter: { queue: small } }));
+    expect((await getOperation(a, large)).status).toBe('running');
+    expect(quick).toMatchObject({ status: 'completed', changed: 1 });
+    expect(await ended(a, large)).toMatchObject({ changed: 4_000 });
+  });
+
   it('run five at a time for each tenant, however many are asked for at once', async () => {
     const queue = newQueue();
     await blockedOperations('tenant-a', 3);
