@@ -36,7 +36,8 @@ export async function run({
 }
 
 /** Exiting drops what a pipe has not taken yet. Writes are in order: the end of an empty one is the end of all. */
-const flushed = (stream: NodeJS.WriteStream): Promise<void> => new Promise((resolve) => stream.write('', () => resolve()));
+const flushed = (stream: NodeJS.WriteStream): Promise<void> =>
+  new Promise((resolve) => stream.write('', () => resolve()));
 
 async function dispatch(invocation: Invocation): Promise<number> {
   const [first = '', ...rest] = invocation.argv;

@@ -144,6 +144,7 @@ const failureFields = {
   ),
   details: Type.Optional(
     Type.Unsafe<ErrorDetails | null>({
+      title: 'ErrorDetails',
       type: ['object', 'null'],
       properties: ErrorDetails.properties,
       description: `Name and stack of the error; cut at ${ERROR_STACK_MAX_BYTES} bytes, never refused for its length.`,
@@ -198,7 +199,12 @@ const itemCode = oneOf(ERROR_CODES, {
 export const HeartbeatsResponse = Type.Object(
   {
     leases: Type.Array(
-      Type.Object({ job_id: jobId, status: Type.Optional(JobStatusSchema), code: Type.Optional(itemCode) }),
+      Type.Object({
+        job_id: jobId,
+        status: Type.Optional(JobStatusSchema),
+        code: Type.Optional(itemCode),
+        error: Type.Optional(Type.String({ description: 'With `code`: what was wrong, for people.' })),
+      }),
       { description: 'One per lease, in the order of the request: either its `status` or a `code`.' },
     ),
   },

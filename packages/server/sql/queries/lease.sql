@@ -6,7 +6,9 @@
 -- name: claim
 -- Takes the first due jobs of a queue (at most $7 of them), skipping those that other claims have locked, and leases
 -- the k-th job under the k-th token ($4) for the k-th number of seconds ($5). If there is a bundle token ($6), the
--- plain jobs of a tenant (never delivered, no error, no workflow) share a bundle under it if there are at least four.
+-- plain jobs of a tenant (never delivered, no error, no workflow) share a bundle under it if there are at least four;
+-- then $4 may be null, as most tokens would go unused: the k-th is the bundle token with k in its last two bytes, and
+-- one number of seconds is enough.
 -- Due jobs are in two places. Most are in claim order: that takes one walk along one index, however many priorities
 -- there are, or, if floors are given ($2 and $3), one walk per priority from its floor. Jobs that were not due when
 -- they were written are apart from that, ordered by time ($9 is the floor there). The statement sorts both together.
@@ -17,10 +19,12 @@
 -- jobs are due. Jobs that were locked but not taken are unlocked at the commit.
 -- The answer is a single row, because unpacking hundreds of rows costs the server more than the claim itself. It has
 -- one array per column, in claim order, with caller JSON as text. Fields that most jobs do not have (`optional_fields`)
--- are given by name, only for the jobs that have them. A time that is already in the id is not repeated. Payloads are
--- concatenated, separated by a character that cannot occur in JSON text, so the answer is as long as the stored text,
--- whatever that contains. Contexts that are stored apart are returned in the same way, each once, however many of the
--- jobs name it; towards $8 a context counts once per job. RETURNING keeps no order, hence the numbering.
+-- are given by name, only for the jobs that have them. A time that is already in the id is not repeated, nor is the
+-- tenant if the plain jobs of one tenant are all there is. Payloads are concatenated, separated by a character that
+-- cannot occur in JSON text, so the answer is as long as the stored text, whatever that contains. Contexts that are
+-- stored apart are returned in the same way, each once, however many of the jobs name it; towards $8 a context counts
+-- once per job. RETURNING keeps no order, hence the numbering.
+-- $11 names the worker of each slot, or the pool. A remote worker's lease also says queue and task, for its report.
 -- A pool may start the first $10 jobs at once, or only those before the first job that was lost with its process
 -- earlier. If the claim has more jobs than that, a mark says how far the pool may start
 -- (docs/adr/0016-unstarted-jobs.md).
@@ -70,8 +74,7 @@ WITH floor AS MATERIALIZED (
   FROM (SELECT n, sum(size) OVER (ORDER BY n) AS bytes FROM due WHERE size IS NOT NULL) AS large
   WHERE bytes > $8::bigint AND n > 1 AND n <= $7::int
 ), claimed AS MATERIALIZED (
-  SELECT ($4::uuid[])[n] AS token, ($5::int[])[n] AS secs, n, place, priority, scheduled_at, retry_count,
-         delivery_count, id, tenant, workflow_id, error,
+  SELECT n, place, priority, scheduled_at, retry_count, delivery_count, id, tenant, workflow_id, error,
          $6::uuid IS NOT NULL AND retry_count = 0 AND delivery_count = 0 AND workflow_id IS NULL AND error IS NULL
            AS plain
   FROM due
@@ -90,7 +93,8 @@ WITH floor AS MATERIALIZED (
   RETURNING priority, scheduled_at
 ), startable AS MATERIALIZED (
   SELECT count(*)::int AS size,
-         least($10::int, coalesce(min(n) FILTER (WHERE error = 'lease expired') - 1, $10::int))::int AS reach,
+         least($10::int, coalesce(min(n) FILTER (WHERE NOT plain AND error = 'lease expired') - 1, $10::int))::int
+           AS reach,
          bool_or(NOT plain OR tenant <> (SELECT tenant FROM claimed LIMIT 1)) AS mixed
   FROM claimed
 ), mark AS (
@@ -98,9 +102,9 @@ WITH floor AS MATERIALIZED (
   SELECT now(), reach, $6 FROM startable WHERE $6 IS NOT NULL AND reach < size
 ), bundle AS (
   INSERT INTO millrace.bundles (locked_until, started_at, first_id, last_id, token, tenant, queue, open, taken, ids,
-                                numbers)
+                                numbers, worker)
   SELECT now() + ($5::int[])[1] * interval '1 second', now(), sorted[1], sorted[n], $6, tenant, $1,
-         repeat('1', n)::varbit, '', ids, numbers
+         repeat('1', n)::varbit, '', ids, numbers, ($11::text[])[1]
   FROM (
     SELECT tenant, count(*)::int AS n, array_agg(id ORDER BY id) AS sorted, array_agg(id ORDER BY n) AS ids,
            array_agg(n::smallint ORDER BY n) FILTER (WHERE (SELECT mixed FROM startable)) AS numbers
@@ -111,14 +115,21 @@ WITH floor AS MATERIALIZED (
   SELECT * FROM claimed WHERE NOT plain OR tenant <> ALL (ARRAY(SELECT tenant FROM bundle))
 ), held AS (
   INSERT INTO millrace.leases (locked_until, started_at, scheduled_at, retry_count, delivery_count, id, token, tenant,
-                               workflow_id, error)
-  SELECT now() + secs * interval '1 second', now(), CASE WHEN retry_count > 0 THEN scheduled_at END,
-         retry_count, delivery_count + 1, id, token, tenant, workflow_id, error
+                               workflow_id, error, worker, queue, task)
+  SELECT now() + coalesce(($5::int[])[n], ($5::int[])[1]) * interval '1 second', now(),
+         CASE WHEN delivery_count > 0 THEN scheduled_at END, retry_count, delivery_count + 1, id,
+         coalesce(($4::uuid[])[n], (left($6::text, 32) || lpad(to_hex(n), 4, '0'))::uuid), tenant, workflow_id, error,
+         ($11::text[])[CASE WHEN $6 IS NULL THEN n ELSE 1 END], CASE WHEN $6 IS NULL THEN $1 END,
+         CASE WHEN $6 IS NULL THEN
+           (SELECT j.task FROM millrace.jobs j WHERE j.tenant = alone.tenant AND j.id = alone.id OFFSET 0)
+         END
   FROM alone
 ), seen AS (
-  INSERT INTO millrace.transitions (at, scheduled_at, started_at, retry_count, delivery_count, status, job_id, error)
-  SELECT now(), CASE WHEN retry_count > 0 THEN scheduled_at END, now(), retry_count, delivery_count + 1, 'running', id,
-         error
+  INSERT INTO millrace.transitions (at, scheduled_at, started_at, retry_count, delivery_count, status, job_id, error,
+                                    locked_until, worker)
+  SELECT now(), CASE WHEN delivery_count > 0 THEN scheduled_at END, now(), retry_count, delivery_count + 1, 'running',
+         id, error, now() + coalesce(($5::int[])[n], ($5::int[])[1]) * interval '1 second',
+         ($11::text[])[CASE WHEN $6 IS NULL THEN n ELSE 1 END]
   FROM claimed
   WHERE (SELECT EXISTS (SELECT FROM millrace.watches))
     AND EXISTS (SELECT FROM millrace.watches w WHERE w.job_id = claimed.id)
@@ -145,7 +156,9 @@ SELECT
      SELECT priority, (extract(epoch FROM min(scheduled_at)) * 1000)::float8 AS since FROM moved GROUP BY priority
    ) AS priorities)::text AS moved,
   (SELECT json_agg(n) FROM alone WHERE $6 IS NOT NULL)::text AS alone,
-  json_agg(c.id)::text AS ids, json_agg(c.tenant)::text AS tenants, json_agg(c.task)::text AS tasks,
+  string_agg(c.id::text, ',') AS ids,
+  (json_agg(c.tenant) FILTER (WHERE c.n = 1 OR (SELECT mixed FROM startable)))::text AS tenants,
+  json_agg(c.task)::text AS tasks,
   string_agg(c.payload::text, chr(1)) AS payloads,
   (json_agg(fields) FILTER (
     WHERE c.config IS NOT NULL OR c.metadata IS NOT NULL OR c.delivery_count > 0 OR c.scheduled_at <> c.created_at
@@ -189,6 +202,31 @@ FROM unnest($1::uuid[], $2::uuid[], $3::int[]) AS beat (id, token, secs)
 WHERE l.id = ANY ($1::uuid[]) AND l.id = beat.id AND l.token = beat.token
 RETURNING l.id, l.token;
 
+-- name: extend_with_progress
+-- The same where some of them report how far they are. A lease is named once at most. `watched`: somebody follows a job
+-- of which there is news.
+WITH beat AS MATERIALIZED (
+  SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::int[], $4::json[]) AS beat (id, token, secs, progress)
+), extended AS (
+  UPDATE millrace.leases l
+  SET locked_until = now() + beat.secs * interval '1 second'
+  FROM beat
+  WHERE l.id = ANY ($1::uuid[]) AND l.id = beat.id AND l.token = beat.token
+  RETURNING l.id, l.token, l.tenant, beat.progress
+), reported AS (
+  INSERT INTO millrace.progress AS p (at, job_id, token, tenant, progress)
+  SELECT now(), id, token, tenant, progress FROM extended WHERE progress IS NOT NULL ORDER BY id
+  ON CONFLICT (job_id) DO UPDATE
+  SET at = greatest(excluded.at, p.at + interval '1 microsecond'), token = excluded.token,
+      progress = excluded.progress
+  RETURNING p.job_id
+)
+SELECT id, token,
+       (SELECT EXISTS (
+          SELECT FROM reported r, LATERAL (SELECT FROM millrace.watches w WHERE w.job_id = r.job_id OFFSET 0) AS w
+        )) AS watched
+FROM extended;
+
 -- name: standing
 -- Which of these leases still exist. This is how a process learns of a cancellation without writing anything.
 SELECT l.id, l.token
@@ -218,10 +256,10 @@ WITH given AS MATERIALIZED (
   SET taken = b.open & wanted.mask, open = b.open & ~wanted.mask
   FROM wanted
   WHERE b.token = ANY (ARRAY(SELECT token FROM locked)) AND b.token = wanted.token AND b.tenant = wanted.tenant
-  RETURNING b.tenant, b.token, b.locked_until, b.started_at, b.taken, b.ids
+  RETURNING b.tenant, b.token, b.locked_until, b.started_at, b.taken, b.ids, b.worker
 )
-INSERT INTO millrace.leases (locked_until, started_at, retry_count, delivery_count, id, token, tenant)
-SELECT b.locked_until, b.started_at, 0, 1, member.id, b.token, b.tenant
+INSERT INTO millrace.leases (locked_until, started_at, retry_count, delivery_count, id, token, tenant, worker)
+SELECT b.locked_until, b.started_at, 0, 1, member.id, b.token, b.tenant, b.worker
 FROM loosened b, unnest(b.ids) WITH ORDINALITY AS member (id, n)
 WHERE get_bit(b.taken, member.n::int - 1) = 1
 RETURNING id;
@@ -254,6 +292,13 @@ SELECT l.id, l.retry_count, j.config
 FROM unnest($1::uuid[], $2::uuid[]) AS mine (id, token),
 LATERAL (SELECT * FROM millrace.leases l WHERE l.id = mine.id AND l.token = mine.token OFFSET 0) AS l,
 LATERAL (SELECT j.config FROM millrace.jobs j WHERE j.tenant = l.tenant AND j.id = l.id OFFSET 0) AS j;
+
+-- name: statuses_of
+-- Where jobs stand of which only the ids are known: for reports that found no lease. Ids that name no job are left out.
+SELECT asked.id, rec.status
+FROM unnest($1::uuid[], $2::int[]) AS asked (id, bucket),
+LATERAL (SELECT t.tenant FROM millrace.tenants t WHERE t.bucket = asked.bucket OFFSET 0) AS t,
+LATERAL (SELECT r.status FROM millrace.job_records r WHERE r.tenant = t.tenant AND r.id = asked.id OFFSET 0) AS rec;
 
 -- name: expired
 -- Running jobs past their deadline, oldest deadline first. These are only candidates: the settlement checks the token

@@ -2,8 +2,8 @@ import { objectText, rawEntries } from './raw-json.js';
 
 /**
  * The context of a workflow, as JSON text throughout. When a step completes, the keys of its result are merged, later
- * completions winning, and the whole result stands under the step's own name. Names of completed steps win over keys,
- * whichever came first.
+ * completions winning, and the whole result is stored under the step's own name. Names of completed steps win over
+ * keys, whichever came first.
  *
  * `_context` in a result never enters, neither as a key nor within the result under its step's name: a handler that
  * hands its payload back would otherwise put the context into itself, and a chain of such steps would double it each
@@ -17,7 +17,7 @@ export interface StepResult {
 const RESERVED = '_context';
 
 /**
- * `results` in the order of completion. `isCompletedStep`: whether a name is that of a step that completed before
+ * `results` are in order of completion. `isCompletedStep`: whether a name is that of a step that completed before
  * these.
  */
 export function mergeResults(
@@ -39,9 +39,9 @@ export function mergeResults(
 }
 
 /**
- * How many bytes a result adds to what its context counts: the result as it enters, once, although it stands in the
- * context twice: the limit on a context is then in the same measure as that on a result, and the text of a context is
- * at most about twice as long. An empty result adds nothing.
+ * How many bytes a result adds to the counted size of its context: the result as it enters, counted once although the
+ * context holds it twice. The limit on a context is then in the same measure as the limit on a result, and the text of
+ * a context is at most about twice as long. An empty result adds nothing.
  */
 export function enteringBytes(result: string): number {
   if (result === '{}') return 0;
@@ -51,10 +51,10 @@ export function enteringBytes(result: string): number {
   return entries.size === 0 ? 0 : Buffer.byteLength(objectText(entries));
 }
 
-/** Spelled out, or with escapes in it. */
+/** The key may be written plainly or with escapes. */
 const mayHoldReserved = (text: string): boolean => text.includes(RESERVED) || text.includes('\\u');
 
-/** The payload of a step without the context that it is given on delivery. A key of that name gives way. */
+/** The payload of a step without the context that it is given on delivery. A key of the same name is dropped. */
 export function withoutContext(payload: string): string {
   const entries = rawEntries(payload);
   entries.delete(RESERVED);

@@ -28,7 +28,7 @@ interface Field {
   readonly names?: readonly string[];
 }
 
-/** In full; the first three letters will do. */
+/** In full; the first three letters are enough. */
 const MONTHS = 'january february march april may june july august september october november december'.split(' ');
 const WEEKDAYS = ['sunday', 'monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday'];
 

@@ -19,7 +19,8 @@ export interface Look {
  * An occurrence can be late or missed. Late: a busy scheduler reaches it after its instant; nothing was missed, and
  * every occurrence gets its job, even if the schedule fires every second. Missed: no scheduler was running.
  *
- * Within this time an occurrence counts as late, whoever finds it: no fleet is down and up again within two seconds.
+ * Within this time an occurrence counts as late, whichever scheduler finds it: no fleet is down and up again within two
+ * seconds.
  */
 export const LATE_MS = 2_000;
 /**
@@ -30,8 +31,9 @@ export const LATE_MS = 2_000;
 export const BACKLOG_MS = 30_000;
 
 /**
- * `overdueMs`: how much later the scheduler is back than it intended when it went to sleep or sent its last statement.
- * Up to LATE_MS it has been running all the time; otherwise it was stopped or cut off, and its watch starts again.
+ * `overdueMs`: how much later the scheduler is back than it intended to be when it went to sleep or sent its last
+ * statement. Up to LATE_MS it has been running all the time; otherwise it was stopped or cut off, and its uninterrupted
+ * run starts anew.
  */
 export function look(previous: Look | null, nowMs: number, overdueMs: number): Look {
   const unbroken = previous !== null && overdueMs <= LATE_MS;

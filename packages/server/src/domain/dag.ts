@@ -4,7 +4,7 @@ import { WORKFLOW_MAX_DEPENDENCIES, type OnFailure, type TerminalWorkflowStatus 
  * The rules of workflows: pure functions over a graph and the state of its steps.
  *
  * The state of a run is one letter per step, in order of definition. It says what the workflow knows by itself; whether
- * the job of an enqueued step is waiting, running or retrying at this moment is the job's business.
+ * the job of an enqueued step is waiting, running or retrying at this moment is recorded with the job.
  */
 export const STEP = {
   /** Its dependencies are not all satisfied. */
@@ -84,8 +84,8 @@ export function buildGraph(definitions: readonly StepDefinition[]): BuiltGraph {
 }
 
 /**
- * The step whose dependencies are too many, counted together with those of the steps before it. Judged when a workflow
- * is created, not when it is read: one that was stored before there was a limit still runs.
+ * The first step whose dependencies, counted together with those of the steps before it, are too many. Checked when a
+ * workflow is created, not when it is read: one that was stored before there was a limit still runs.
  */
 export function findExcess(graph: Graph): GraphProblem | null {
   let count = 0;
@@ -113,7 +113,7 @@ function findCycle(graph: Graph): number[] | null {
   }
   const stuck = open.findIndex((n) => n > 0);
   if (stuck === -1) return null;
-  // A step that is stuck depends on another that is stuck, so walking up must come round.
+  // A step that is stuck depends on another that is stuck, so walking up the dependencies must lead round a cycle.
   const seen = new Map<number, number>();
   const path: number[] = [];
   let step = stuck;

@@ -21,7 +21,7 @@ export class MillraceError extends Error {
 export const invalidRequest = (message: string, details?: readonly ErrorDetail[]): MillraceError =>
   new MillraceError('invalid_request', message, details);
 
-/** One field of a request is wrong: the message names it, and the details say the same to programs. */
+/** One field of a request is wrong: the message names it, and the details say the same for programs. */
 export const invalidField = (path: string, message: string): MillraceError =>
   invalidRequest(`${path} ${message}`, [{ path, message }]);
 
@@ -35,7 +35,7 @@ export const notFound = (what: string): MillraceError => new MillraceError('not_
 
 export const forbidden = (message: string): MillraceError => new MillraceError('forbidden', message);
 
-/** The database cannot be reached. The owner of its connections has already logged that; nobody else need repeat it. */
+/** The database cannot be reached. The owner of its connections has already logged that, so nothing else needs to. */
 export const isUnavailable = (error: unknown): boolean =>
   error instanceof MillraceError && error.code === 'unavailable';
 

@@ -2,8 +2,8 @@ import type { StepStatus } from '@millrace/contract';
 import type { Graph } from './dag.js';
 
 /**
- * A workflow as a Mermaid diagram. A step whose name is a plain word becomes a node of that name, so that the text
- * reads by itself; any other is called s0, s1, … by its position. The label of a node is the step's name in quotes,
+ * A workflow as a Mermaid diagram. A step whose name is a plain word becomes a node of that name, so that the text is
+ * readable as it is; any other is called s0, s1, … by its position. The label of a node is the step's name in quotes,
  * with everything that means something to Mermaid, to its Markdown or to HTML written as an entity: no name can be
  * taken for syntax.
  *
@@ -54,7 +54,7 @@ const PLAIN_WORD = /^[A-Za-z][A-Za-z0-9]*(?:[_-][A-Za-z0-9]+)*$/;
 const MADE_UP = /^s\d+$/;
 const MAX_ID_LENGTH = 64;
 
-/** Mermaid takes these for its own even where a node is expected, and a hyphen ends a word for it. */
+/** Mermaid treats these as keywords even where a node is expected, and takes a hyphen as the end of a word. */
 const RESERVED = new Set([
   ...['end', 'graph', 'flowchart', 'subgraph', 'direction', 'style', 'linkstyle', 'classdef', 'class', 'default'],
   ...['click', 'href', 'call', 'interpolate', 'acctitle', 'accdescr'],

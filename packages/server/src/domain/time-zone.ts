@@ -42,7 +42,10 @@ const WITHOUT_REGION = new Set(
 );
 const WITH_REGION = /^(?!systemv\/)[a-z]+(?:\/[a-z\d_+-]+){1,2}$/;
 
-/** By lower-case name, which has no meaning in these names: as many as the database has, some six hundred. */
+/**
+ * By lower-case name, because case has no meaning in these names. At most as many as the database has, about six
+ * hundred.
+ */
 const zones = new Map<string, TimeZone>();
 
 /** Null: there is no such zone. */
@@ -57,8 +60,8 @@ export function timeZone(name: string): TimeZone | null {
 }
 
 /**
- * The highest wall time that the clock has shown up to an instant. After a jump back it takes a while to be passed
- * again.
+ * The highest wall time that the clock has shown up to an instant. After a jump back, the clock takes a while to pass
+ * it again.
  */
 export function highWater(zone: TimeZone, instant: number): number {
   return Math.max(...zone.segments(instant - NEARBY_MS, instant + 1).map(({ end, offset }) => end - 1 + offset));
@@ -86,7 +89,7 @@ export function segmentsAfter(zone: TimeZone, instant: number): Segment[] {
   return zone.segments(instant + 1, instant + 1 + NEARBY_MS);
 }
 
-/** Days of a zone that are remembered: the same few are asked about again and again. */
+/** How many days of a zone are remembered: the same few are asked about again and again. */
 const KEPT_DAYS = 256;
 
 function openZone(name: string): TimeZone | null {

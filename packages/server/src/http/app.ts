@@ -36,39 +36,41 @@ import { validatorOptions } from './requests/validation.js';
 export interface AppDeps {
   readonly engine: Engine;
   readonly auth: AuthSettings;
-  /** Where jobs go that name no queue. */
+  /** The queue of jobs that do not name one. */
   readonly defaultQueue: string;
   /** Null: every origin. */
   readonly corsOrigins: readonly string[] | null;
   readonly maxBodyBytes: number;
   /** Bounds each payload, result, metadata and context. */
   readonly maxPayloadBytes: number;
-  /** How much new work may be under way, in requests (see admission.ts). */
+  /** How much new work may be in progress, in requests (see admission.ts). */
   readonly maxInFlight: number;
-  /** Further connections are closed as they come. */
+  /** Further connections are closed as they arrive. */
   readonly maxConnections: number;
   readonly logger: Logger;
   readonly metrics: Metrics;
   readonly version: string;
   /** How long a client may take nothing of its answer before it is cut off. */
   readonly unreadMs?: number;
-  /** Once true: not ready, leases come back empty, connections close after their answer. */
+  /** Once true: /ready fails, leases come back empty, and connections close after their answer. */
   readonly isShuttingDown: () => boolean;
 }
 
-/** Time a client has to send a whole request; waiting for the answer is not part of it. */
+/** How long a client may take to send a whole request; waiting for the answer does not count. */
 const REQUEST_TIMEOUT_MS = 300_000;
 
-/** Longer than any path Node lets through: an absurd id is an unknown one, not a special case. */
+/** Longer than any path that Node accepts, so an absurdly long id is simply unknown, not a special case. */
 const MAX_PARAM_LENGTH = 65_536;
 
-/** The HTTP side of the service. Closing it first lets go of long polls and event streams, then waits for the rest. */
+/**
+ * The HTTP side of the service. Closing it first ends long polls and event streams, then waits for the other requests.
+ */
 export function createApp(deps: AppDeps): FastifyInstance {
   const logger: FastifyBaseLogger = withoutAddresses(deps.logger);
   const app = fastify({
     loggerInstance: logger,
     logController: new LogController({ disableRequestLogging: true }),
-    // A child logger a request costs more than many requests do; what is logged names its request by itself.
+    // A child logger per request would cost more than many requests do; log lines name their request themselves.
     childLoggerFactory: () => deps.logger,
     genReqId: requestIds(),
     bodyLimit: deps.maxBodyBytes,
@@ -82,7 +84,7 @@ export function createApp(deps: AppDeps): FastifyInstance {
   });
   const countFailure = (kind: AuthFailure): void => deps.metrics.authFailures.inc({ kind });
   const auth = authHooks(new Credentials(deps.auth), countFailure);
-  /** A path that cannot be read still asks for a credential first: all of /api/v1 does. */
+  /** Even a path that cannot be decoded needs a credential first, like everything under /api/v1. */
   const refuseUnroutable = (error: FastifyError, request: FastifyRequest, reply: FastifyReply): void => {
     if (!request.url.startsWith(API_PREFIX)) return handleFrameworkError(error, request, reply);
     auth.anybody(request, reply, (refusal) => handleFrameworkError(refusal ?? error, request, reply));
@@ -106,7 +108,7 @@ export function createApp(deps: AppDeps): FastifyInstance {
     closing = true;
     context.openCalls.endAll();
     gate.closeUnused();
-    // What follows at once is the end of the listener.
+    // The listener closes right after this.
     await gate.quiet();
   });
   app.decorateRequest('tenant', '').decorateRequest('rawBody', '').decorateRequest('admitted', 0);

@@ -11,7 +11,7 @@ export interface HttpContext {
   /** Calls that wait: long polls and event streams. */
   readonly openCalls: OpenCalls;
   readonly admission: Admission;
-  /** What is being answered and was not read yet. */
+  /** Bounds the answers that their clients have not read yet. */
   readonly answers: AnswerRoom;
   /** How long a client may take nothing of its answer. */
   readonly unreadMs: number;

@@ -14,7 +14,7 @@ export function registerRequestHooks(app: FastifyInstance, { metrics, isShutting
 
   app.addHook('onRequest', (request, reply, done) => {
     setCommonHeaders(request, reply);
-    // Node would refuse this by itself, but without a body.
+    // Node would refuse this too, but its answer would have no body.
     if (request.headers.host === undefined && request.raw.httpVersion === '1.1') {
       return done(invalidRequest('the Host header is missing'));
     }
@@ -22,27 +22,27 @@ export function registerRequestHooks(app: FastifyInstance, { metrics, isShutting
     done(repeated ?? undefined);
   });
 
-  // A path that leads nowhere has no use for a body. The credential was looked at before.
+  // An unknown path has no use for a body. The credential has already been checked.
   app.addHook('preParsing', (request, reply, _payload, done) => {
     if (request.is404) handleUnknownRoute(request, reply);
     else done();
   });
 
-  // After the credential: who is not let in is told that and nothing else.
+  // After the credential check: a caller that is not let in is told that and nothing else.
   app.addHook('preValidation', (request, _reply, done) => {
     done(isDecodable(request.url) ? undefined : invalidRequest('the query is not valid percent-encoded UTF-8'));
   });
 
   app.addHook('onSend', (request, reply, _payload, done) => {
     discardBody(request, reply);
-    // Tells a balancer not to send another request on a connection that is about to go.
+    // Tells a load balancer not to send another request on a connection that is about to close.
     if (isShuttingDown()) reply.header('connection', 'close');
     done();
   });
 
   app.addHook('onResponse', (request, reply, done) => {
-    // A connection that was busy when shutdown began is closed by nobody else when it falls idle: its answer may have
-    // begun before.
+    // Nothing else closes a connection that was busy when shutdown began and then falls idle: its answer may have begun
+    // before, without the `connection` header.
     if (isShuttingDown()) request.raw.socket.destroySoon();
     if (request.log.level === 'debug' || request.log.level === 'trace') logAnswer(request, reply);
     done();
@@ -55,8 +55,8 @@ function logAnswer(request: FastifyRequest, reply: FastifyReply): void {
 }
 
 /**
- * Each route measures itself, by its pattern, through a hook that already knows its labels: nothing is looked up or
- * built on a request but the status. Paths that lead nowhere share one name, whatever they spell.
+ * Each route is measured under its pattern, by a hook that already knows its labels: only the status is looked up per
+ * request. All unknown paths share one label.
  */
 function measureRoutes(app: FastifyInstance, metrics: Metrics): void {
   app.addHook('onRoute', (route: RouteOptions) => {

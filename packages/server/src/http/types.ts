@@ -1,14 +1,14 @@
 import type { TSchema } from 'typebox';
 
 /**
- * What becomes of a request under overload (see admission.ts). new: shed first. vital: shed last. waiting: let in like
- * new work, but then it waits for something to happen and holds nothing.
+ * How a request is treated under overload (see admission.ts). new: shed first. vital: shed last. waiting: admitted like
+ * new work, but takes up no units while it waits for something to happen.
  */
 export type Load = 'new' | 'vital' | 'waiting';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The caller's tenant, once the tenant hook let the request through. */
+    /** The caller's tenant, once the tenant hook has let the request through. */
     tenant: string;
     /** The body as it was sent; empty when there was none. */
     rawBody: string;
@@ -17,14 +17,16 @@ declare module 'fastify' {
   }
 
   interface FastifyContextConfig {
-    /** What becomes of the route under overload; `new` where nothing is said. */
+    /** How the route is treated under overload; `new` by default. */
     load?: Load;
+    /** Whether the route only reads although its method is not GET: read-only credentials may call it. */
+    reads?: boolean;
   }
 
   interface FastifySchema {
     /**
-     * What the API description tells and the framework must not act upon: query strings are text and are read by
-     * rules of their own, and answers are written as text without a serialiser.
+     * What the API description says but the framework must not act on: query strings are text and are read by separate
+     * rules (requests/list-parameters.ts), and answers are written as text without a serialiser.
      */
     docs?: RouteDocs;
   }

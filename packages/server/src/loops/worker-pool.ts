@@ -3,6 +3,7 @@ import { isUnavailable } from '../domain/errors.js';
 import { dueDelayMs } from '../engine/leases/due-delay.js';
 import type { HeldJob } from '../engine/leases/bundle.js';
 import type { Claimer } from '../engine/leases/claim.js';
+import type { Holder } from '../engine/leases/claimed-job.js';
 import type { Hub } from '../engine/shared/hub.js';
 import type { Settler } from '../engine/outcomes/settle.js';
 import { pooledSlots } from '../engine/leases/slots.js';
@@ -10,6 +11,7 @@ import type { Handlers } from '../handlers/types.js';
 import { Pace } from './pace.js';
 import { pause } from './pause.js';
 import { Attempt, type AttemptEnd } from './attempt.js';
+import type { AttemptLog } from './attempt-log.js';
 import { OutcomeWriter } from './outcome-writer.js';
 import type { HeldLeases } from './held-leases.js';
 import { marked, StartGate } from './start-gate.js';
@@ -30,6 +32,8 @@ import { UnknownTasks } from './unknown-tasks.js';
 export interface WorkerPoolOptions {
   readonly queue: string;
   readonly workers: number;
+  /** Shown on the jobs that it runs. */
+  readonly name: string;
   /** A handler's result that is larger than this fails the job permanently. */
   readonly maxPayloadBytes: number;
   readonly handlers: Handlers;
@@ -38,6 +42,7 @@ export interface WorkerPoolOptions {
   readonly hub: Hub;
   readonly heldLeases: HeldLeases;
   readonly logger: Logger;
+  readonly attemptLog: AttemptLog;
 }
 
 export const POOL_LEASE_SECS = 30;
@@ -45,13 +50,15 @@ const AHEAD_MS = 50;
 /** Times the measured time of a claim. At 1, the number of jobs held could never grow to what the latency demands. */
 const CLAIM_MARGIN = 1.5;
 const MAX_CLAIM = 500;
-export const MAX_IN_HAND = 2_000;
+/** Two claims in flight, and outcomes enough for one statement that is being run and one that is gathered meanwhile. */
+export const MAX_IN_HAND = 2_500;
 /**
  * Jobs started, or about to be, and not stored: together with one job per worker, those that a crash can cost a retry.
  */
 export const MAX_AT_RISK = 2_000;
 const START_MS = 20;
-const START_MARGIN = 3;
+/** Times the measured time of a settlement: outcomes wait for the one before theirs, then for their own. */
+const START_MARGIN = 4;
 const CLAIMS_IN_FLIGHT = 2;
 const SAFETY_POLL_MS = 5_000;
 const TICK_MS = 50;
@@ -67,6 +74,7 @@ export class WorkerPool {
   readonly #outcomes: OutcomeWriter;
   readonly #gate: StartGate;
   readonly #unknownTasks: UnknownTasks;
+  readonly #holder: Holder;
   #claiming = 0;
   #claimingSlots = 0;
   #dispatching = false;
@@ -84,8 +92,9 @@ export class WorkerPool {
   #finished = 0;
 
   constructor(private readonly options: WorkerPoolOptions) {
-    const { settler, heldLeases, logger } = options;
+    const { settler, heldLeases, logger, attemptLog } = options;
     this.#unknownTasks = new UnknownTasks(logger);
+    this.#holder = { workerId: options.name, leaseSecs: POOL_LEASE_SECS };
     const onProgress = (): void => {
       this.#dispatch();
       this.#signalIfQuiet();
@@ -99,7 +108,7 @@ export class WorkerPool {
     this.#gate = gate;
     const triesMs = POOL_LEASE_SECS * 1000;
     const pace = this.#pace;
-    this.#outcomes = new OutcomeWriter({ settler, heldLeases, gate, pace, logger, triesMs }, onProgress);
+    this.#outcomes = new OutcomeWriter({ settler, heldLeases, gate, pace, logger, attemptLog, triesMs }, onProgress);
   }
 
   start(): void {
@@ -162,7 +171,7 @@ export class WorkerPool {
     this.#news = false;
     let claimed: HeldJob[] | null = null;
     const startedAt = performance.now();
-    const slots = pooledSlots(n, POOL_LEASE_SECS, this.#startableAtOnce());
+    const slots = pooledSlots(n, this.#holder, this.#startableAtOnce());
     try {
       const claim = await this.options.claimer.claim(this.options.queue, slots);
       claimed = claim.jobs;

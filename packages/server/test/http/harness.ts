@@ -6,7 +6,7 @@ import { pino, type Logger } from 'pino';
 import { afterAll } from 'vitest';
 import type { Stats } from '@millrace/contract';
 import type { DeadLetterRecord, JobRecord, JobSpec } from '../../src/domain/records.js';
-import type { Engine, ListQuery } from '../../src/engine/api.js';
+import type { Engine, JobNews, ListQuery, Page } from '../../src/engine/api.js';
 import { createApp, type AppDeps } from '../../src/http/app.js';
 import { Metrics } from '../../src/telemetry/metrics.js';
 import { createClient, type Client } from '../support/client.js';
@@ -15,6 +15,7 @@ import { createClient, type Client } from '../support/client.js';
 
 export const KEY_A = 'key-of-tenant-a';
 export const KEY_B = 'key-of-tenant-b';
+export const READ_KEY_A = 'read-key-of-a';
 export const WORKER_TOKEN = 'token-of-the-workers';
 export const JWT_SECRET = 'a-secret-for-hs256-tokens';
 export const JOB_ID = '019bd0e5-7c58-7a5f-9c0e-2f9f6a0f8f10';
@@ -50,6 +51,9 @@ export function jobRecord(fields: Partial<JobRecord> = {}): JobRecord {
     idempotency_key: null,
     workflow_id: null,
     workflow_step_id: null,
+    worker_id: null,
+    lease_expires_at: null,
+    progress: null,
     ...fields,
   };
 }
@@ -66,9 +70,21 @@ export function deadLetterRecord(fields: Partial<DeadLetterRecord> = {}): DeadLe
     created_at: '2026-01-31T09:00:00.123456Z',
     replayed_at: null,
     replay_job_id: null,
+    payload_bytes: 7,
+    retry_count: 0,
+    fingerprint: '6f1c2ab09d3e4f57',
     ...fields,
   };
 }
+
+export const EMPTY_PAGE: Page<never> = {
+  items: [],
+  rest: null,
+  nextCursor: null,
+  prevCursor: null,
+  searchedTo: null,
+  total: null,
+};
 
 export const NO_STATS: Stats = {
   jobs_created: 0,
@@ -93,9 +109,12 @@ export function fakeEngine(overrides: Overrides = {}): FakeEngine {
       create: async () => JOB_ID,
       createBatch: async (_tenant: string, specs: readonly JobSpec[]) => specs.map(() => JOB_ID),
       get: async () => jobRecord(),
-      list: async (_tenant: string, _query: ListQuery) => ({ items: [], rest: null, nextCursor: null, total: null }),
+      list: async (_tenant: string, _query: ListQuery) => EMPTY_PAGE,
+      summaries: async () => EMPTY_PAGE,
       cancel: async () => undefined,
       watch: async () => states(jobRecord({ status: 'completed' })),
+      attempts: async () => ({ attempts: [], omitted: 0 }),
+      runNow: async () => undefined,
       queues: async () => [],
       ...overrides.jobs,
     },
@@ -103,12 +122,16 @@ export function fakeEngine(overrides: Overrides = {}): FakeEngine {
       lease: async () => [],
       heartbeat: async () => 'running',
       complete: async () => undefined,
+      heartbeats: async (beats) => beats.map(() => 'running'),
       fail: async () => undefined,
+      release: async () => undefined,
+      report: async (reports) => reports.map(() => null),
       ...overrides.worker,
     },
     deadLetters: {
       get: async () => deadLetterRecord(),
-      list: async () => ({ items: [], rest: null, nextCursor: null, total: null }),
+      list: async () => EMPTY_PAGE,
+      groups: async () => ({ groups: [], nextCursor: null }),
       replay: async () => JOB_ID,
       ...overrides.deadLetters,
     },
@@ -140,8 +163,8 @@ function recorded(name: string, part: object, calls: Call[]): object {
   );
 }
 
-export async function* states(...records: JobRecord[]): AsyncGenerator<JobRecord> {
-  yield* records;
+export async function* states(...records: JobRecord[]): AsyncGenerator<JobNews> {
+  for (const job of records) yield { kind: 'status', job };
 }
 
 export interface TestApp {
@@ -173,6 +196,7 @@ export async function startApp({ engine: overrides, ...options }: TestAppOptions
         [KEY_A, 'tenant-a'],
         [KEY_B, 'tenant-b'],
       ]),
+      readKeys: new Map([[READ_KEY_A, 'tenant-a']]),
       jwtSecret: JWT_SECRET,
       workerToken: WORKER_TOKEN,
     },

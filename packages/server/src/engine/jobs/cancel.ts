@@ -11,8 +11,8 @@ import type { JobRecord } from '../../domain/records.js';
 
 /**
  * Cancelling removes a job from whichever table it is in. Between reading and acting the job may move (be claimed,
- * retried or finished), so this reads again until it has acted or there is nothing left to cancel. That ends: in every
- * round the job made a transition of its own, and it has only so many.
+ * retried or finished), so this reads again until it has acted or there is nothing left to cancel. The loop ends: in
+ * every further round the job has made a transition, and it can make only so many.
  */
 export class Canceller {
   constructor(

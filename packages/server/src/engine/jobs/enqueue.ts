@@ -11,7 +11,7 @@ import type { JobSpec } from '../../domain/records.js';
 
 /**
  * Creating jobs: one implementation over arrays. Single creates are gathered (group commit); a batch is one statement,
- * so it is all or nothing; keyed creates go through the key table and may turn out to be somebody else's job.
+ * so it is all or nothing; keyed creates go through the key table and may return a job that another request created.
  */
 const sql = loadStatements('enqueue.sql', ['create_jobs', 'create_alike', 'create_keyed_jobs', 'jobs_of_keys']);
 
@@ -25,7 +25,7 @@ export interface KeyedJob extends NewJob {
 }
 
 const weigh = ({ spec }: NewJob): number => spec.payload.length + (spec.metadata?.length ?? 0);
-/** A statement costs as much as a dozen jobs: fewer and larger ones carry more in the same time. */
+/** A statement costs as much as a dozen jobs, so fewer and larger ones create more jobs in the same time. */
 const BATCH = { maxItems: 1000, inFlight: 1, maxWaiting: 50_000, weigh };
 
 export class Enqueuer {
@@ -70,8 +70,8 @@ export class Enqueuer {
   }
 
   /**
-   * A key that was taken and is gone again belonged to a job that retention just removed: then it is free, and we try
-   * once more.
+   * A key that was taken and is no longer there belonged to a job that retention has just removed. The key is free now,
+   * so we try again.
    */
   async #resolveLosers(jobs: readonly KeyedJob[], ids: (string | null)[]): Promise<string[]> {
     const losers = jobs.flatMap((job, index) => (ids[index] === null ? [{ job, index }] : []));
@@ -119,7 +119,7 @@ const suffixOf = (id: string): string => id.slice(19).replace('-', '');
 
 type Jobs = readonly [NewJob, ...NewJob[]];
 
-/** Whether they differ in nothing but their payload, and are due at once. */
+/** Whether they differ only in their payloads, and are due at once. */
 function areAlike(jobs: readonly NewJob[]): jobs is Jobs {
   const [first] = jobs;
   return (
@@ -156,7 +156,7 @@ function columns(suffixes: readonly string[], jobs: readonly NewJob[]): unknown[
   ];
 }
 
-/** Below this a job counts for nothing in the byte budget of a claim (`millrace.job_size` says the same). */
+/** A job smaller than this does not count towards the byte budget of a claim (`millrace.job_size` says the same). */
 const SMALL_BYTES = 8192;
 const MAX_BYTES_PER_UNIT = 3;
 
@@ -166,15 +166,15 @@ function sizeOf({ spec: { payload, metadata } }: NewJob): number | null {
   return bytes < SMALL_BYTES ? null : bytes;
 }
 
-/** Empty where all are small. */
+/** Empty if all are small. */
 function sizes(jobs: readonly NewJob[]): Buffer {
   const all = jobs.map(sizeOf);
   return int4Array(all.some((size) => size !== null) ? all : []);
 }
 
 /**
- * One job of each kind, and for every job the number of its kind, from 1. Jobs of one kind tend to come one after the
- * other.
+ * One job of each kind, and for every job the number of its kind, from 1. Jobs of one kind tend to come one after
+ * another.
  */
 function kindsOf(jobs: readonly NewJob[]): { readonly kinds: readonly NewJob[]; readonly kindOf: readonly number[] } {
   const kinds: NewJob[] = [];

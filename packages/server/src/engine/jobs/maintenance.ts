@@ -14,6 +14,7 @@ const sql = loadStatements('maintenance.sql', [
   'forget_streams',
   'forget_bundles',
   'forget_claim_marks',
+  'forget_progress',
 ]);
 const leaseSql = loadStatements('lease.sql', ['expired']);
 
@@ -41,7 +42,9 @@ export class Maintenance {
     return (await this.db.run(sql.take_turn, [loop, periodSecs])).length > 0;
   }
 
-  /** Nobody else takes this turn before its period has passed again, counted from so many seconds from now. */
+  /**
+   * No other process takes this turn until its period has passed again, counted from `fromNowSecs` seconds from now.
+   */
   async keepTurn(loop: string, fromNowSecs = 0): Promise<void> {
     await this.db.run(sql.keep_turn, [loop, fromNowSecs]);
   }
@@ -58,7 +61,7 @@ export class Maintenance {
       const acted = await Promise.all(leases.map((lease) => this.#reclaim(lease)));
       const n = acted.filter(Boolean).length;
       reclaimed += n;
-      // A batch of which nothing could be taken was taken by somebody else: asking again at once would only collide.
+      // If none of a batch could be reclaimed, another process reclaimed it: asking again at once would only collide.
       if (leases.length < SWEEP_BATCH || n === 0) break;
     }
     this.counters.metrics.expired(reclaimed);
@@ -66,14 +69,15 @@ export class Maintenance {
     return reclaimed;
   }
 
-  /** What streams and bundles leave behind. */
+  /** Removes what streams and bundles leave behind. */
   async forgetTraces(): Promise<void> {
     await this.db.run(sql.forget_streams);
     await this.db.run(sql.forget_bundles);
     await this.db.run(sql.forget_claim_marks);
+    while ((await this.db.run(sql.forget_progress, [SWEEP_BATCH])).length === SWEEP_BATCH);
   }
 
-  /** A pass that removes what ended before the window, a step at a time. */
+  /** A pass that removes what ended before the window, one step at a time. */
   beginRetentionPass(retentionHours: number): RetentionPass {
     return new RetentionPass(this.db, retentionHours);
   }
@@ -94,7 +98,7 @@ export class Maintenance {
       retryable: true,
       retryCount: lease.retry_count,
       config: toConfig(lease.config),
-      expired: true,
+      how: 'lease_expired',
     });
   }
 }

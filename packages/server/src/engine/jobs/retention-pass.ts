@@ -3,9 +3,9 @@ import { loadStatements, type Statement } from '../../store/sql.js';
 
 /**
  * One pass over all tenants that removes what is older than the window: workflows with their jobs, then jobs, then dead
- * letters, which are kept twice as long. It goes on where its last step stopped, however many tenants there are; what
- * ends behind its back is found by the next pass. Nothing of it is stored: a process that dies leaves the rest to the
- * next pass of any other.
+ * letters, which are kept twice as long. Each step continues where the last one stopped, however many tenants there
+ * are; the next pass finds what ends behind the cursor. A pass stores no state: if its process dies, the next pass of
+ * any process removes the rest.
  */
 const sql = loadStatements('maintenance.sql', ['expire_jobs', 'expire_workflows', 'expire_dead_letters']);
 
@@ -14,14 +14,14 @@ const BATCH = 1_000;
 /** Steps of workflows that one statement removes, each with its job: a workflow may have a thousand. */
 const MAX_STEPS = 5_000;
 
-/** Where the next step begins: behind this id of this ending of this tenant. */
+/** Where the next step begins: after this id, among the jobs or workflows of this tenant that ended this way. */
 type Cursor = readonly [tenant: string, ending: number, id: string];
 const START: Cursor = ['', 1, '00000000-0000-0000-0000-000000000000'];
 
 interface Phase {
   readonly kind: 'workflows' | 'jobs' | 'deadLetters';
   readonly statement: Statement;
-  /** How many windows it is kept. */
+  /** For how many windows it is kept. */
   readonly windows: number;
   readonly values: (cursor: Cursor) => readonly unknown[];
 }
@@ -55,7 +55,7 @@ export class RetentionPass {
     return this.#phase === PHASES.length;
   }
 
-  /** How late the most belated removal of this pass came. */
+  /** How late the most overdue removal of this pass was. */
   get overdueSecs(): number {
     return this.#overdueSecs;
   }
@@ -64,7 +64,7 @@ export class RetentionPass {
     return Object.values(this.removed).every((n) => n === 0);
   }
 
-  /** One statement. Should it fail, the next step repeats it. */
+  /** Runs one statement. If it fails, the next step repeats it. */
   async step(): Promise<void> {
     const phase = PHASES[this.#phase];
     if (!phase) return;

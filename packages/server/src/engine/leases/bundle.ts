@@ -2,12 +2,12 @@ import { groupBy } from '../../domain/group-by.js';
 import type { JobRecord, LeasedJob } from '../../domain/records.js';
 import type { ClaimMark } from './claim-mark.js';
 
-/** A job that a claim brought. */
+/** A job that a claim returned. */
 export interface HeldJob extends LeasedJob {
-  /** Into which it was claimed, at which position. Null: it has had its own lease from the start. */
+  /** The bundle that it was claimed into, at `position`. Null: it has had its own lease from the start. */
   readonly bundle: Bundle | null;
   readonly position: number;
-  /** How far into its claim the pool may start; null where no pool claimed it. */
+  /** How far into its claim the pool may start; null if the pool did not claim it. */
   readonly mark: ClaimMark | null;
   /** Within its claim, from 1. */
   readonly number: number;
@@ -17,11 +17,12 @@ export interface HeldJob extends LeasedJob {
  * Jobs of one tenant that are held under one token in one row (see the bundles table), as this process knows them. A
  * job's position is its number among the ids of the row, from 1: they are in claim order.
  *
- * A member is here until it leaves: completed, or moved to a lease of its own. Then it is let go, with its payload: a
+ * A member stays until it is completed or moved to its own lease. Then the bundle drops it, with its payload, because a
  * bundle lives as long as its slowest member. Only HeldLeases makes members leave.
  *
- * `inFlight` counts the statements that are on their way to complete some members. The one that completes the last may
- * delete the row, but only if no other is on its way: that one might arrive first, and find more than the last.
+ * `inFlight` counts the statements on their way that complete some of the members. The one that completes the last
+ * members may delete the row, but only if no other is in flight: it might arrive before the other, and find more
+ * members than the last ones.
  */
 export class Bundle {
   readonly size: number;
@@ -60,19 +61,21 @@ export class Bundle {
     this.#left--;
   }
 
-  /** A statement that completes so many members is about to be sent. True if it will complete the last. */
+  /** A statement that completes this many members is about to be sent. True if it will complete the last ones. */
   send(completions: number): boolean {
     return ++this.#inFlight === 1 && this.#left === completions;
   }
 
-  /** The answer is there, and those it completed have left. True if the row may still be there with nobody in it. */
+  /**
+   * The answer has arrived, and the members it completed have left. True if the row may still exist without members.
+   */
   answered(completedLast: boolean): boolean {
     return --this.#inFlight === 0 && !completedLast && this.isEmpty;
   }
 }
 
 /**
- * Jobs that were claimed into bundles, one bundle per tenant; in the order of their numbers. Null: numbered from 1 on.
+ * Puts claimed jobs into bundles, one per tenant, and returns them in the order of `numbers`. Null: numbered from 1.
  */
 export function holdInBundles(
   jobs: readonly JobRecord[],
@@ -81,7 +84,7 @@ export function holdInBundles(
 ): HeldJob[] {
   const [first] = jobs;
   if (!first) return [];
-  // Nearly always: looking for the others is cheaper than sorting them apart.
+  // Nearly always the case: checking for other tenants is cheaper than grouping by tenant.
   if (jobs.every((job) => job.tenant_id === first.tenant_id))
     return new Bundle(mark.token, first.tenant_id, mark, jobs, numbers).members();
   const indexes = groupBy(jobs.keys(), (index) => jobs[index]!.tenant_id);

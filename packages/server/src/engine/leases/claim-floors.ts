@@ -1,29 +1,29 @@
 import type { PriorityNews } from '../../store/notifications.js';
 
 /**
- * Claim floors: where the next claim of a queue may start, in each of its priorities and among what was not due when it
- * was written.
+ * Claim floors: where the next claim of a queue may start, in each of its priorities and among the jobs that were not
+ * due when they were written.
  *
  * A claim walks an index whose first entries are jobs that were claimed a moment ago and not yet vacuumed away. Under
  * load, or while some session holds an old snapshot, that walk grows without bound. So each priority remembers the
  * instant up to which it was claimed, and the next claim starts there.
  *
- * The price is order: a job that another process put behind the floor waits until somebody looks there. Nearly always
- * such a job was created together with those that were claimed and committed a little later, so every few claims one
- * starts a margin before the floor. Now and then one is exact; the longer an exact claim takes, the rarer it is, so
- * that it stays a small part of the time. Floors are used only while exact claims are measurably slow, for as many
- * priorities as one claim can look through, and never when the result comes short; and a job behind the floor that this
- * process hears of lowers it. Nothing is ever skipped for good.
+ * The price is order: a job that another process puts behind the floor waits until a claim looks there. Nearly always
+ * such a job was created together with the claimed ones and committed a little later, so every few claims one starts a
+ * margin before the floor. Now and then a claim is exact; the longer exact claims take, the rarer they are, so that
+ * they stay a small part of the time. Floors are used only while exact claims are measurably slow, for as many
+ * priorities as one claim can look through, and never when the result comes up short; and when this process hears of a
+ * job behind the floor, it lowers the floor. No job is ever skipped for good.
  */
 const SLOW_MS = 4;
 const MARGIN_MS = 100;
 const MARGIN_EVERY_MS = 50;
 const EXACT_EVERY_MS = { least: 1_000, most: 5_000 };
-/** An exact claim is followed by so many times its own duration without one. */
+/** After an exact claim, there is no other for this many times its duration. */
 const EXACT_REST = 25;
-/** One walk per priority. Of a queue with more of them, claims are exact: one walk in all. */
+/** One walk per priority. On a queue with more priorities, claims are exact: one walk in all. */
 const MAX_PRIORITIES = 64;
-/** What falls due later than this is not in claim order yet, whichever clock is right. */
+/** A job that falls due later than this is not in claim order yet, whichever clock is right. */
 const SOON_MS = 5_000;
 const LOWEST = 0;
 
@@ -31,7 +31,7 @@ export interface Floors {
   readonly priorities: readonly number[];
   /** RFC 3339, one per priority. */
   readonly since: readonly string[];
-  /** The same for what was not due when it was written, which is kept apart from the priorities. */
+  /** The same for jobs that were not due when they were written, which are kept apart from the priorities. */
   readonly later: string;
 }
 
@@ -39,7 +39,7 @@ export interface Floors {
 interface SlowQueue {
   readonly floors: Map<number, number>;
   later: number;
-  /** More priorities than there may be: no floors until the next exact claim is due. */
+  /** Too many priorities: no floors until the next exact claim is due. */
   crowded: boolean;
   exactAt: number;
   marginAt: number;
@@ -81,17 +81,17 @@ export class ClaimFloors {
     if (slow) raise(slow, priority, Math.max(slow.floors.get(priority) ?? LOWEST, scheduledAt));
   }
 
-  /** The last of what fell due since it was written was scheduled at this instant. */
+  /** The last job found that was not due when it was written was scheduled at this instant. */
   fellDueUpTo(queue: string, scheduledAt: number): void {
     const slow = this.#slow.get(queue);
     if (slow) slow.later = Math.max(slow.later, scheduledAt);
   }
 
-  /** `now` is the clock of the instants, in milliseconds since 1970. */
+  /** `now` is in milliseconds since 1970, like the instants. */
   heard(queue: string, news: readonly PriorityNews[], now = Date.now()): void {
     const slow = this.#slow.get(queue);
     if (!slow) return;
-    // Without priorities the news did not fit its message: look everywhere.
+    // News without priorities did not fit into its message: look everywhere.
     if (news.length === 0) this.#slow.delete(queue);
     for (const { priority, since } of news) {
       if (since !== null && since < slow.later) slow.later = since;

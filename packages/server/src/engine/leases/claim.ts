@@ -12,7 +12,7 @@ import type { Counters } from '../shared/counters.js';
 import type { Slots } from './slots.js';
 import type { JobRecord } from '../../domain/records.js';
 
-/** Claiming: the one way into `running`, for the pool and for remote workers alike. */
+/** Claiming: the only way into `running`, for the pool and for remote workers alike. */
 const sql = loadStatements('lease.sql', ['claim', 'next_due']);
 const workflowSql = loadStatements('workflows.sql', ['mark_started']);
 
@@ -30,7 +30,7 @@ interface ClaimAnswer {
   readonly tasks: string;
   readonly payloads: string;
   readonly optional_fields: string | null;
-  /** Which contexts follow, in JSON; and their texts as one. */
+  /** The keys of the contexts, in JSON; `contexts` is their texts as one. */
   readonly context_keys: string | null;
   readonly contexts: string | null;
 }
@@ -49,7 +49,7 @@ interface Wanted {
 }
 
 interface Found extends Claim {
-  /** Roughly: characters of payload. */
+  /** Approximately, in characters of payload. */
   readonly bytes: number;
 }
 
@@ -60,7 +60,7 @@ const MAX_LIMITS_KEPT = 10_000;
 export class Claimer {
   readonly #floors = new ClaimFloors();
   readonly #started = new Set<string>();
-  /** Of queues with large jobs: how many to ask for, so that a claim does not lock hundreds to take five. */
+  /** For queues with large jobs: how many to ask for, so that a claim does not lock hundreds of jobs to take five. */
   readonly #limits = new Map<string, number>();
 
   constructor(
@@ -80,13 +80,13 @@ export class Claimer {
     return { jobs, cut: ended };
   }
 
-  /** Seconds until the next waiting job of the queue falls due (not above 0: it is due), or null when none waits. */
+  /** Seconds until the next waiting job of the queue falls due (0 or less: it is due), or null if none waits. */
   async nextDue(queue: string): Promise<number | null> {
     const [head] = await this.heads([queue]);
     return head?.secs ?? null;
   }
 
-  /** The first job to fall due, of each of these queues on which any waits. */
+  /** The first job to fall due on each of these queues, except those on which none waits. */
   heads(queues: readonly string[]): Promise<QueueHead[]> {
     return this.db.run<QueueHead>(sql.next_due, [textArray(queues)]);
   }
@@ -97,10 +97,10 @@ export class Claimer {
     const ahead = await this.#claimFrom(queue, slots, { count, bytes: slots.bytes, floors });
     const taken = ahead.jobs.length;
     if (ahead.cut || taken === count) return ahead;
-    // Short of what was asked: the floors may be hiding something.
+    // Fewer than asked for: the floors may be hiding something.
     const rest = { count: count - taken, bytes: Math.max(0, slots.bytes - ahead.bytes), floors: null };
     const behind = await this.#claimExactly(queue, slots.after(taken), rest).catch((error: unknown) => {
-      // What has been claimed is held: it must reach the caller, whatever becomes of the second look.
+      // The jobs claimed so far are leased: they must reach the caller, whatever happens to the second claim.
       if (taken === 0) throw error;
       return NOTHING;
     });
@@ -128,10 +128,11 @@ export class Claimer {
       bytes,
       floors?.later ?? '-infinity',
       slots.startable,
+      slots.workers,
     ]);
     if (!answer?.ids) return NOTHING;
     if (answer.watched > 0) this.hub.announceEvents();
-    const jobs = toJobs(queue, answer);
+    const jobs = toJobs(queue, slots, answer);
     this.#note(queue, jobs, answer, (performance.now() - startedAt) / 1000);
     await this.#markStarted(jobs);
     const held = leased(jobs, slots, parse<number>(answer.alone));
@@ -139,8 +140,8 @@ export class Claimer {
   }
 
   /**
-   * Not part of the claim: a claim must never wait for the lock of a workflow. What fails here is put right when the
-   * first step ends. Later steps of a workflow this process has marked need no statement.
+   * Not part of the claim: a claim must never wait for the lock of a workflow. A missed mark is repaired when the first
+   * step ends. Later steps of a workflow this process has marked need no statement.
    */
   async #markStarted(jobs: readonly JobRecord[]): Promise<void> {
     const fresh = new Map<string, string>();
@@ -163,7 +164,7 @@ export class Claimer {
       this.#floors.claimedUpTo(queue, config.priority, scheduledMs);
     }
     if (answer.fell_due_up_to !== null) this.#floors.fellDueUpTo(queue, Math.floor(answer.fell_due_up_to));
-    // What moved into claim order may stand behind a floor there, in this process or another.
+    // Jobs that moved into claim order may be behind a floor there, in this process or another.
     for (const { priority, since } of parse<{ priority: number; since: number }>(answer.moved)) {
       this.hub.announceWork(queue, priority, Math.floor(since));
     }
@@ -174,15 +175,15 @@ function byClaimOrder({ job: a }: HeldJob, { job: b }: HeldJob): number {
   return b.config.priority - a.config.priority || compare(a.scheduled_at, b.scheduled_at) || compare(a.id, b.id);
 }
 
-/** Instants without their Z compare as text does, however many digits of a second they have. */
+/** Without their Z, instants can be compared as text, however many fractional digits they have. */
 const compare = (a: string, b: string): number => (a.replace('Z', '') < b.replace('Z', '') ? -1 : a === b ? 0 : 1);
 
 const byNumber = (a: HeldJob, b: HeldJob): number => a.number - b.number;
 
 const parse = <T>(text: string | null): T[] => (text === null ? [] : (JSON.parse(text) as T[]));
 
-function toJobs(queue: string, answer: ClaimAnswer): ClaimedJob[] {
-  const ids = parse<string>(answer.ids);
+function toJobs(queue: string, slots: Slots, answer: ClaimAnswer): ClaimedJob[] {
+  const ids = answer.ids === null ? [] : answer.ids.split(',');
   const tenants = parse<string>(answer.tenants);
   const tasks = parse<string>(answer.tasks);
   const payloads = splitPayloads(answer.payloads);
@@ -191,7 +192,9 @@ function toJobs(queue: string, answer: ClaimAnswer): ClaimedJob[] {
   const now = toInstant(answer.now);
   return ids.map((id, n) => {
     const fields = optionalFields.get(n + 1);
-    return new ClaimedJob(id, tenants[n]!, queue, tasks[n]!, payloads[n]!, now, fields, contextOf(fields));
+    const tenant = tenants[n] ?? tenants[0]!;
+    const context = contextOf(fields);
+    return new ClaimedJob(id, tenant, queue, tasks[n]!, payloads[n]!, now, slots.holderOf(n), fields, context);
   });
 }
 
@@ -211,11 +214,11 @@ function contextsIn({
   return (fields) => (fields && fields.context !== null ? byKey.get(`${fields.workflow_id}/${fields.context}`)! : null);
 }
 
-/** No JSON text holds this character: within strings it is escaped, and outside of them it is not white space. */
+/** No JSON text contains this character: within strings it must be escaped, and outside them it is not white space. */
 const SEPARATOR = '\x01';
 const LONG_ANSWER = 256 * 1024;
 
-/** A part of a string keeps the whole of it in memory. Of a long answer each payload therefore becomes a copy. */
+/** A substring keeps the whole string in memory. Therefore each payload of a long answer is copied. */
 function splitPayloads(payloads: string): string[] {
   const parts = payloads.split(SEPARATOR);
   return payloads.length < LONG_ANSWER || parts.length === 1
@@ -223,7 +226,7 @@ function splitPayloads(payloads: string): string[] {
     : parts.map((part) => Buffer.from(part).toString());
 }
 
-/** `alone`: the numbers, from 1, of those that have their own leases although the slots have a bundle. */
+/** `alone`: the numbers, from 1, of the jobs that have their own leases although the slots have a bundle. */
 function leased(jobs: readonly JobRecord[], slots: Slots, alone: readonly number[]): HeldJob[] {
   const mark = slots.bundle === null ? null : markClaim(slots.bundle, jobs, slots.startable);
   const holdAlone = (job: JobRecord, k: number): HeldJob => {

@@ -4,7 +4,7 @@ import { createdAtOf, createdMsOf } from '../../domain/ids.js';
 import { toInstant } from '../../store/rows.js';
 import type { Instant, JobRecord, JsonText } from '../../domain/records.js';
 
-/** What most jobs have none of, as the answer of a claim names it. */
+/** Fields that most jobs do not have, named as in the answer to a claim. */
 export interface OptionalFields {
   /** The job's number in the answer, from 1. */
   readonly n: number;
@@ -12,7 +12,7 @@ export interface OptionalFields {
   readonly metadata: JsonText | null;
   readonly retry_count: number;
   readonly delivery_count: number;
-  /** Null: as it was created. */
+  /** Null: the same as created_at. */
   readonly scheduled_at: string | null;
   readonly error: string | null;
   readonly idempotency_key: string | null;
@@ -20,6 +20,12 @@ export interface OptionalFields {
   readonly step: string | null;
   /** The version of its workflow's context that goes with the payload. */
   readonly context: number | null;
+}
+
+/** Who a job was claimed for, and for how long. */
+export interface Holder {
+  readonly workerId: string | null;
+  readonly leaseSecs: number;
 }
 
 const NO_OPTIONAL_FIELDS: OptionalFields = {
@@ -37,7 +43,7 @@ const NO_OPTIONAL_FIELDS: OptionalFields = {
 };
 
 /**
- * A job as a claim brings it. Thousands pass through here every second, and few are ever asked for more than their
+ * A job as a claim returns it. Thousands pass through here per second, and few are ever asked for more than their
  * payload.
  */
 export class ClaimedJob implements JobRecord {
@@ -45,6 +51,7 @@ export class ClaimedJob implements JobRecord {
   readonly result = null;
   readonly completed_at = null;
   readonly next_retry_at = null;
+  readonly progress = null;
 
   constructor(
     readonly id: string,
@@ -53,8 +60,9 @@ export class ClaimedJob implements JobRecord {
     readonly task_name: string,
     private readonly ownPayload: JsonText,
     readonly started_at: Instant,
+    private readonly holder: Holder,
     private readonly optional: OptionalFields = NO_OPTIONAL_FIELDS,
-    /** Shared with the other steps of this claim that receive the same. */
+    /** Shared with the other steps of this claim that receive the same context. */
     private readonly context: JsonText | null = null,
   ) {}
 
@@ -106,5 +114,15 @@ export class ClaimedJob implements JobRecord {
 
   get workflow_step_id(): string | null {
     return this.optional.step;
+  }
+
+  get worker_id(): string | null {
+    return this.holder.workerId;
+  }
+
+  /** As the claim made it: whole seconds after its own instant. */
+  get lease_expires_at(): Instant {
+    const seconds = Date.parse(`${this.started_at.slice(0, 19)}Z`) + this.holder.leaseSecs * 1000;
+    return new Date(seconds).toISOString().slice(0, 19) + this.started_at.slice(19);
   }
 }

@@ -2,29 +2,30 @@ import { dueDelayMs } from './due-delay.js';
 import type { Hub } from '../shared/hub.js';
 
 /**
- * Looks after the queues on which somebody waits and nothing is claimable, all of them together: ten thousand of them
- * cost one statement now and then, not one each.
+ * Watches the queues on which callers wait and nothing is claimable, all of them together: ten thousand of them cost
+ * one statement now and then, not one each.
  *
- * A queue is watched from the moment its callers have to wait until none is left. It is looked at once, soon after that
- * begins, and then with all the others every SAFETY_MS. When one of its jobs is due, `onDue` is called; jobs that fall
- * due before the next look have a timer. Whoever hears of new work by the hub need not wait for any of this.
+ * A queue is watched from the moment its callers have to wait until none of them is left. It is looked at once, soon
+ * after that begins, and then with all the others every SAFETY_MS. When one of its jobs is due, `onDue` is called; jobs
+ * that fall due before the next look get a timer. Callers that hear of new work through the hub do not wait for any of
+ * this.
  *
- * `isIdle` is a hint and may be wrong: a caller that relies on it waits at most GATHER_MS longer than one that asks for
- * itself.
+ * `isIdle` is a hint and may be wrong: a caller that relies on it waits at most GATHER_MS longer than one that asks the
+ * database.
  */
 const SAFETY_MS = 4_000;
-/** Looks begin at least this far apart; what asks for one meanwhile shares it. */
+/** Looks begin at least this far apart; requests that arrive in between share one. */
 const GATHER_MS = 200;
 const MAX_PER_LOOK = 5_000;
 const MAX_REMEMBERED = 50_000;
 
 export interface QueueHead {
   readonly queue: string;
-  /** Until its first job falls due; not above 0: it is due. */
+  /** Until its first job falls due; 0 or less: it is due. */
   readonly secs: number;
 }
 
-/** The heads of those of the queues on which any job waits. */
+/** The heads of the queues, except those on which no job waits. */
 export type ReadHeads = (queues: readonly string[]) => Promise<readonly QueueHead[]>;
 
 interface Watched {
@@ -50,8 +51,8 @@ export class IdleQueues {
   }
 
   /**
-   * Whether nothing was due on the queue when it was last looked at, nothing has fallen due and nothing was heard of it
-   * since.
+   * Whether nothing was due on the queue when it was last looked at, and since then nothing has fallen due and no work
+   * has been announced.
    */
   isIdle(queue: string): boolean {
     return performance.now() < (this.#idleUntil.get(queue) ?? 0);
@@ -99,13 +100,13 @@ export class IdleQueues {
     for (const queue of queues) this.#toLookAt.delete(queue);
     this.#looking = true;
     this.#lookedAt = performance.now();
-    // Before the question, not after the answer: work that is announced in between must not be forgotten.
+    // Before the query, not after its answer: work that is announced in between must not be forgotten.
     for (const queue of queues) this.#remember(queue, Infinity);
     try {
       const heads = await this.readHeads(queues);
       for (const { queue, secs } of heads) this.#found(queue, secs);
     } catch {
-      // The database is away. The safety look comes back to it.
+      // The database is unavailable. The safety look tries again.
       for (const queue of queues) this.#idleUntil.delete(queue);
     }
     this.#looking = false;
@@ -114,13 +115,13 @@ export class IdleQueues {
 
   #found(queue: string, secs: number): void {
     const delayMs = dueDelayMs(secs);
-    // Where work was announced meanwhile, nothing is remembered any more, and nothing is now.
+    // If work was announced meanwhile, the queue is no longer remembered as idle, and it stays that way.
     if (this.#idleUntil.has(queue)) this.#remember(queue, performance.now() + secs * 1000);
     const watched = this.#watched.get(queue);
     if (!watched) return;
     if (watched.alarm) clearTimeout(watched.alarm);
     watched.alarm = null;
-    // What falls due later is found by a look before that.
+    // A job that falls due later is found by a look before then.
     if (delayMs <= SAFETY_MS + GATHER_MS) watched.alarm = setTimeout(watched.onDue, delayMs);
   }
 

@@ -16,14 +16,14 @@ import type { LeaseRequest } from '../api.js';
  * A caller is: asking (in the claim that is in flight or the next one) → waiting (its queue came up short and it has
  * time left) → asking again when work is announced or a job is due → answered, or gone (its client hung up).
  *
- * Invariants: a job claimed for a caller that is gone by the time the claim returns goes back as if it never had been
- * claimed; a queue is watched for due jobs exactly while somebody waits on it; one on which nobody asks or waits is
- * forgotten.
+ * Invariants: a job claimed for a caller that is gone by the time the claim returns goes back as if it had never been
+ * claimed; a queue is watched for due jobs exactly while a caller waits on it; a queue on which no caller asks or waits
+ * is forgotten.
  */
 const MAX_SLOTS = 1_000;
 /**
- * How often, and how long apart, it is tried to put a job back whose caller is gone. After that its lease has to run
- * out.
+ * How many times, and how far apart, we try to put back a job whose caller is gone. After that, its lease has to
+ * expire.
  */
 const GIVE_BACK_TRIES = 5;
 const GIVE_BACK_WAIT_MS = 1_000;
@@ -38,7 +38,7 @@ interface Caller {
 }
 
 export interface UndeliveredSink {
-  /** Puts claimed jobs back: nobody is there to receive them. */
+  /** Puts back claimed jobs whose callers are gone. */
   undeliver(jobs: readonly LeasedJob[]): Promise<void>;
 }
 
@@ -56,7 +56,7 @@ export class LongPolls {
     this.#idle = new IdleQueues((queues) => claimer.heads(queues), hub);
   }
 
-  /** Callers that wait at this moment. */
+  /** Callers that are waiting at this moment. */
   get waiting(): number {
     let n = 0;
     for (const polls of this.#queues.values()) n += polls.waiting;
@@ -69,13 +69,13 @@ export class LongPolls {
     return this.#polls(request.queue).serve(request, signal);
   }
 
-  /** Answers everybody who waits, with nothing. */
+  /** Answers all waiting callers with no jobs. */
   close(): void {
     this.#closed = true;
     for (const polls of this.#queues.values()) polls.close();
   }
 
-  /** Resolves when no claim is in flight and everything that nobody was there to receive is back on its queue. */
+  /** Resolves when no claim is in flight and all jobs whose callers are gone are back on their queues. */
   async drained(): Promise<void> {
     while (this.#underWay.size > 0) await Promise.all(this.#underWay);
   }
@@ -114,12 +114,12 @@ export class LongPolls {
   }
 }
 
-/** What the polls of one queue need from all polls together. */
+/** What the polls of one queue need from LongPolls. */
 interface PollsOwner {
   readonly claimer: Claimer;
   readonly hub: Hub;
   readonly idle: IdleQueues;
-  /** A stop waits until this is done. It must not fail. */
+  /** Shutdown waits until this is done. It must not fail. */
   track(work: Promise<void>): void;
   giveBack(jobs: readonly LeasedJob[]): Promise<void>;
   putAway(): void;
@@ -211,7 +211,7 @@ class QueuePolls {
   async #claimOnce(callers: readonly Caller[]): Promise<void> {
     if (callers.length === 0) return;
     const slots = callers.flatMap(({ request }) => slotsFor(request));
-    let jobs: LeasedJob[];
+    let jobs: readonly LeasedJob[];
     let cut: boolean;
     try {
       ({ jobs, cut } = await this.owner.claimer.claim(this.queue, separateSlots(slots)));
@@ -221,14 +221,15 @@ class QueuePolls {
     }
     const orphans: LeasedJob[] = [];
     const unserved: Caller[] = [];
-    for (const caller of callers) {
-      const share = jobs.splice(0, caller.request.maxJobs);
+    const shares = sharesOf(jobs, callers, slots);
+    for (const [index, caller] of callers.entries()) {
+      const share = shares[index]!;
       if (caller.gone) orphans.push(...share);
       else if (cut && share.length === 0) unserved.push(caller);
       else if (share.length > 0 || caller.deadline <= performance.now()) caller.answer(share);
       else this.#keepWaiting(caller);
     }
-    // More is due than fits into one claim: they are first in the next one.
+    // More is due than fits into one claim: these callers come first in the next one.
     this.#asking.unshift(...unserved);
     if (orphans.length > 0) this.owner.track(this.owner.giveBack(orphans));
   }
@@ -238,7 +239,7 @@ class QueuePolls {
     this.owner.idle.watch(this.queue, this.#askAgain);
   }
 
-  /** Until something happens or its time is up. */
+  /** The caller waits until there may be work or its time is up. */
   #keepWaiting(caller: Caller): void {
     this.#waiting.add(caller);
     caller.timer = setTimeout(() => {
@@ -261,6 +262,21 @@ class QueuePolls {
   }
 }
 
-function slotsFor({ maxJobs, leaseSecs }: LeaseRequest): Slot[] {
-  return Array.from({ length: maxJobs }, () => ({ token: randomUUID(), leaseSecs }));
+function slotsFor({ maxJobs, leaseSecs, workerId }: LeaseRequest): Slot[] {
+  return Array.from({ length: maxJobs }, () => ({ token: randomUUID(), leaseSecs, workerId }));
+}
+
+/**
+ * To each caller the jobs that are held in its name and for its time, in claim order. Nearly always those are the next
+ * so many; but a claim that looked twice has put what it found in order, and the tokens with it.
+ */
+function sharesOf(jobs: readonly LeasedJob[], callers: readonly Caller[], slots: readonly Slot[]): LeasedJob[][] {
+  const shares = callers.map((): LeasedJob[] => []);
+  const callerOf = new Map<string, number>();
+  let slot = 0;
+  callers.forEach(({ request }, index) => {
+    for (let n = 0; n < request.maxJobs; n++) callerOf.set(slots[slot++]!.token, index);
+  });
+  for (const leased of jobs) shares[callerOf.get(leased.leaseToken)!]!.push(leased);
+  return shares;
 }

@@ -5,27 +5,28 @@ import { Batcher } from '../../store/batcher.js';
 import type { Database } from '../../store/database.js';
 import { toConfig } from '../../store/rows.js';
 import { loadStatements } from '../../store/sql.js';
-import { judgeFailure } from '../../domain/retry.js';
+import { judgeFailure, type FailureVerdict } from '../../domain/retry.js';
 import { AfterCommit } from './after-commit.js';
 import type { MarkMove } from '../leases/claim-mark.js';
 import { leaseKeyColumns, type LeaseKey } from '../leases/lease-key.js';
 import type { Hub } from '../shared/hub.js';
 import type { Counters } from '../shared/counters.js';
-import { endsJob, plainSettlement, runSettle, type Settlement } from './settlement.js';
+import { endsJob, plainSettlement, runSettle, type AttemptFailure, type Settlement } from './settlement.js';
 import type { JsonText, LeasedJob } from '../../domain/records.js';
 
 /**
- * Finishing: the one way out of `running`, single or batched, whoever ran the job.
+ * Settling: the only way out of `running`, single or batched, for the pool and for remote workers alike.
  *
- * Invariant: a settlement acts only on the lease it names, by id and token, in the statement that acts. Acted on or not
- * is the whole answer; why not is for the caller to look up, since by then the world may have moved on again.
+ * Invariant: a settlement acts only on the lease it names, by id and token, and the statement that acts checks that.
+ * The answer only says whether it acted; if not, the caller looks up why, since by then the state may have changed
+ * again.
  */
 const sql = loadStatements('settle.sql', ['settle_completed', 'settle_bundled']);
 const leaseSql = loadStatements('lease.sql', ['lease_facts', 'unbundle', 'move_marks']);
 
-/** What this room needs of workflows: the end of a step's job takes its workflow along, in one transaction. */
+/** What settling needs from workflows: ending a step's job also advances its workflow, in one transaction. */
 export interface StepSettling {
-  /** True if the lease stood and the job has ended. */
+  /** True if the lease was held and the job has ended. */
   settle(settlement: Settlement): Promise<boolean>;
 }
 
@@ -43,14 +44,14 @@ export interface BundleCompletions {
   readonly size: number;
   readonly positions: readonly number[];
   readonly results: readonly JsonText[];
-  /** Nobody will be left in it: the row can go. */
+  /** No member will be left in it: the row can be deleted. */
   readonly last: boolean;
 }
 
 /** Whether the member at a position was completed. */
 export type WasCompleted = (position: number) => boolean;
 
-/** A job that may be in a bundle. A null token: whichever. */
+/** A job that may be in a bundle. A null token matches any. */
 export interface Bundled {
   readonly tenant: string;
   readonly id: string;
@@ -64,11 +65,16 @@ export interface Failure {
   readonly retryable: boolean;
   readonly retryCount: number;
   readonly config: JobConfig;
-  /** The lease ran out: act only if its deadline has really passed. */
-  readonly expired?: boolean;
+  /** Instead of the computed delay. */
+  readonly retryAfterSecs?: number | null;
+  readonly details?: JsonText | null;
+  /** How it failed. `lease_expired`: act only if the deadline has really passed. */
+  readonly how?: AttemptFailure;
 }
 
-/** What was completed of one tenant: arrays in JSON, of which completions (from 1) and of their seconds. */
+/**
+ * The completed jobs of one tenant, as arrays in JSON: the numbers of their completions (from 1) and their run times.
+ */
 interface CompletedRow {
   readonly tenant: string;
   readonly numbers: string;
@@ -84,14 +90,14 @@ interface BundleRow {
 }
 
 const BATCH = { maxItems: 1000, inFlight: 2, maxWaiting: 100_000 };
-/** A statement costs as much as twenty completions: fewer and larger ones carry more in the same time. */
+/** A statement costs as much as twenty completions, so fewer and larger ones complete more jobs in the same time. */
 const COMPLETIONS = { ...BATCH, inFlight: 1, weigh: ({ result }: Completion): number => result.length };
 
 export class Settler {
   readonly #completions = new Batcher<Completion, boolean>((items) => this.#complete(items), COMPLETIONS);
   readonly #others = new Batcher<Settlement, boolean>((items) => this.#settle(items), {
     ...BATCH,
-    weigh: ({ error }) => error?.length ?? 0,
+    weigh: ({ error, details }) => (error?.length ?? 0) + (details?.length ?? 0),
   });
   readonly #facts = new Batcher<LeaseKey, LeaseFacts | null>((items) => this.#leaseFacts(items), BATCH);
 
@@ -105,16 +111,16 @@ export class Settler {
     private readonly random: () => number,
   ) {}
 
-  /** True if the lease stood and the job is now completed. */
+  /** True if the lease was held and the job is now completed. */
   complete({ id, token, result }: Completion): Promise<boolean> {
     if (isStepId(id)) return this.steps.settle({ ...plainSettlement(id, token, 'completed'), result });
     return this.#completions.submit({ id, token, result });
   }
 
   /**
-   * Completes members of bundles, in one statement: the caller sees to it that there are not too many.
-   * Says for each bundle which members it completed; the others are no longer in it.
-   * `emptied`: tokens of bundles whose rows go if nobody is left in them. Moves marks in passing.
+   * Completes members of bundles, in one statement: the caller makes sure that there are not too many. Returns for each
+   * bundle which members it completed; the others are no longer in it. `emptied`: tokens of bundles whose rows are
+   * deleted if no member is left in them. The same statement moves claim marks.
    */
   async completeBundled(
     bundles: readonly BundleCompletions[],
@@ -128,42 +134,53 @@ export class Settler {
     return bundles.map((bundle, index) => this.#countCompleted(bundle, byNumber.get(index + 1)));
   }
 
-  /** From the answer on, the pool may start as far as the marks say. */
+  /** Once this resolves, the pool may start jobs as far as the marks say. */
   async moveMarks(moves: readonly MarkMove[]): Promise<void> {
     await this.db.run(leaseSql.move_marks, markColumns(moves));
   }
 
-  /** Moves a job to a lease of its own, if it is in a bundle: the way to every end but completion. */
+  /** Moves a job to its own lease, if it is in a bundle: required for every outcome but completion. */
   unbundle(job: Bundled): Promise<boolean> {
     return this.#unbundlings.submit(job);
   }
 
-  /** The end of a step's job takes its workflow along; everything else ends alone. */
+  /** Ending a step's job also advances its workflow; every other settlement concerns only the job. */
   settle(settlement: Settlement): Promise<boolean> {
     if (isStepId(settlement.id) && endsJob(settlement)) return this.steps.settle(settlement);
     return this.#others.submit(settlement);
   }
 
-  /** Through the failure policy: a retry while budget remains, otherwise the dead letters. */
-  fail(failure: Failure): Promise<boolean> {
-    const verdict = judgeFailure(failure, failure.config, this.random());
-    const { id, token, error, expired = false } = failure;
+  /** Applies the failure policy: a retry while budget remains, otherwise a dead letter. */
+  fail(failure: Failure, verdict: FailureVerdict = this.judge(failure)): Promise<boolean> {
+    const { id, token, error, details = null, how = 'failed' } = failure;
     const retry = verdict.kind === 'retry';
     return this.settle({
       ...plainSettlement(id, token, retry ? 'retrying' : 'failed'),
       error,
       reason: retry ? null : verdict.reason,
       delaySecs: retry ? verdict.delaySecs : null,
-      onlyExpired: expired,
+      onlyExpired: how === 'lease_expired',
+      failure: how,
+      details,
     });
   }
 
-  /** Back to where it was claimed from, with no budget consumed. */
+  /** What the failure policy makes of it, for a caller that wants to know. */
+  judge(failure: Failure): FailureVerdict {
+    return judgeFailure(failure, failure.config, this.random());
+  }
+
+  /** Back to its queue at the wish of its worker: at once, or so many seconds from now. */
+  release(id: string, token: string, delaySecs: number | null): Promise<boolean> {
+    return this.settle({ ...plainSettlement(id, token, 'released'), delaySecs });
+  }
+
+  /** Puts a job back to where it was claimed from, without consuming its retry budget. */
   giveBack({ job, leaseToken }: LeasedJob, outcome: 'released' | 'undelivered'): Promise<boolean> {
     return this.settle(plainSettlement(job.id, leaseToken, outcome));
   }
 
-  /** What the failure policy needs, for a caller that knows only the lease. Null: the lease does not stand. */
+  /** What the failure policy needs, for a caller that knows only the lease. Null: the lease is not held. */
   leaseFacts(id: string, token: string): Promise<LeaseFacts | null> {
     return this.#facts.submit({ id, token });
   }

@@ -4,22 +4,29 @@ import type { Execute } from '../../store/database.js';
 import { loadStatements } from '../../store/sql.js';
 import type { JsonText } from '../../domain/records.js';
 
-/** The settling statement and its neighbours, as functions over whichever connection or transaction they are given. */
+/** The statements that settle and cancel jobs, as functions that run on the given connection or transaction. */
 const sql = loadStatements('settle.sql', ['settle', 'cancel_waiting']);
 
 export interface Settlement {
   readonly id: string;
-  /** null: whatever the token. */
+  /** null matches any token. */
   readonly token: string | null;
-  /** `released`: given back unstarted. `undelivered`: the same, and its delivery never counted. */
+  /** `released`: given back unfinished. `undelivered`: the same, and the delivery does not count. */
   readonly outcome: 'completed' | 'failed' | 'retrying' | 'cancelled' | 'released' | 'undelivered';
   readonly result: JsonText | null;
   readonly error: string | null;
   readonly reason: DeadLetterReason | null;
+  /** Until it is due again. Null for one that is given back: as before its claim. */
   readonly delaySecs: number | null;
   /** Act only if the lease's deadline has passed. */
   readonly onlyExpired: boolean;
+  /** How the attempt failed, if it did; the other outcomes say it themselves. */
+  readonly failure: AttemptFailure;
+  /** What is known about the error beyond its text. */
+  readonly details: JsonText | null;
 }
+
+export type AttemptFailure = 'failed' | 'timed_out' | 'lease_expired';
 
 export interface SettledRow {
   /** Which of the given settlements it was, from 1. */
@@ -46,7 +53,24 @@ export const plainSettlement = (id: string, token: string | null, outcome: Settl
   reason: null,
   delaySecs: null,
   onlyExpired: false,
+  failure: 'failed',
+  details: null,
 });
+
+/** How the attempt is written down; null: not at all. A completion is in the record, and an undelivered one was none. */
+function attemptOutcome({ outcome, failure }: Settlement): AttemptFailure | 'cancelled' | 'released' | null {
+  switch (outcome) {
+    case 'retrying':
+    case 'failed':
+      return failure;
+    case 'cancelled':
+    case 'released':
+      return outcome;
+    case 'completed':
+    case 'undelivered':
+      return null;
+  }
+}
 
 export const endsJob = ({ outcome }: Settlement): boolean =>
   outcome === 'completed' || outcome === 'failed' || outcome === 'cancelled';
@@ -67,10 +91,12 @@ export function runSettle(
     float8Array(items.map((item) => item.delaySecs)),
     boolArray(items.map((item) => item.onlyExpired)),
     workflowsLocked,
+    plainArray(items.map(attemptOutcome)),
+    jsonArray(items.map((item) => item.details)),
   ]);
 }
 
-/** Those of the waiting jobs that were still waiting. */
+/** Cancels waiting jobs, and returns those that were still waiting. */
 export async function cancelWaiting(
   execute: Execute,
   tenant: string,

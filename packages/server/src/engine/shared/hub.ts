@@ -1,8 +1,9 @@
 import type { PriorityNews, News } from '../../store/notifications.js';
 
 /**
- * The one way for news to travel up: commits of this process and notifications from others arrive here, and the waiters
- * (long polls, the pool, event streams, schedulers) hear of them. Nothing here is durable; every listener also polls.
+ * The only way for news to travel up the layers: commits of this process and notifications from others arrive here, and
+ * the waiters (long polls, the pool, event streams, schedulers) are told. Nothing here is durable; every listener also
+ * polls.
  */
 export interface Outlet {
   /** Whether notifications from other processes currently arrive. */
@@ -13,7 +14,7 @@ export interface Outlet {
 
 type WorkListener = () => void;
 type AnyWorkListener = (queue: string, news: readonly PriorityNews[]) => void;
-/** Gets the next occurrence of a schedule that was created or resumed; null: such news may have been missed. */
+/** Receives the next occurrence of a schedule that was created or resumed; null: such news may have been missed. */
 type CronListener = (occurrenceMs: number | null) => void;
 
 export class Hub {
@@ -53,7 +54,7 @@ export class Hub {
     if (news.crons !== null) this.#emitCrons(news.crons);
   }
 
-  /** News may have been missed: every listener looks. */
+  /** News may have been missed: every listener checks for itself. */
   wakeAll(): void {
     for (const queue of this.#work.keys()) this.#wake(queue);
     this.#emitEvents();

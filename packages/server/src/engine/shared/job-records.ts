@@ -5,8 +5,8 @@ import { toJobRecord, type JobRow } from '../../store/rows.js';
 import { loadStatements } from '../../store/sql.js';
 
 /**
- * Rows of jobs to records, whose payloads are complete: where the context of a step is stored apart, it is read here,
- * each version once, however many rows name it.
+ * Turns job rows into records with complete payloads: if the context of a step is stored separately, it is read here,
+ * each version once, however many rows refer to it.
  */
 const sql = loadStatements('workflows.sql', ['contexts_of_steps']);
 
@@ -22,7 +22,8 @@ export interface ReadJob<Row extends JobRow> {
 }
 
 /**
- * A row whose context is gone is left out: retention removed its workflow, and the job with it, since the row was read.
+ * A row whose context is gone is left out: since the row was read, retention has removed its workflow, and the job with
+ * it.
  */
 export async function completeJobs<Row extends JobRow>(
   execute: Execute,

@@ -4,7 +4,7 @@ const POOLED = 4096;
 let pool = '';
 let next = 0;
 
-/** 32 random bits as hex digits. Made in bulk: one system call per id would cost more than the rest of making it. */
+/** 32 random bits as hex digits. Made in bulk: one system call per id would cost more than everything else about it. */
 export function random32(): string {
   if (next === pool.length) {
     pool = randomBytes(POOLED * 4).toString('hex');

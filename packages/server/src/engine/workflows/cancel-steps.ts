@@ -3,13 +3,13 @@ import type { Execute } from '../../store/database.js';
 import type { AfterCommit } from '../outcomes/after-commit.js';
 import { cancelWaiting, plainSettlement, runSettle } from '../outcomes/settlement.js';
 
-/** Each round misses a job only if it moved between two statements; no worker keeps that up. */
+/** A round misses a job only if it moves between two statements; no worker keeps that up for this many rounds. */
 const ROUNDS = 100;
 
 /**
- * Cancels jobs of steps that have not ended, wherever they stand. The caller holds their workflow's lock, so nobody
- * else can end them; but a claim, a retry or a release may move them while we look, so it looks until it has found
- * every one.
+ * Cancels the jobs of steps that have not ended, whichever table they are in. The caller holds their workflow's lock,
+ * so nothing else can end them; but a claim, a retry or a release may move them meanwhile, so this looks again until it
+ * has found every one.
  */
 export async function cancelAll(
   execute: Execute,

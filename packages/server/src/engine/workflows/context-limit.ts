@@ -3,19 +3,19 @@ import type { Settlement } from '../outcomes/settlement.js';
 import type { LockedRun } from './run-writer.js';
 
 /**
- * The limit on the context of a workflow, judged when a step completes. A run counts what enters its context, merged or
- * not: the initial context and the result of each completed step, each once. A completion that would bring that beyond
- * the limit becomes a failure for good, by the policy of its step. So a join never finds more than the limit, however
- * many steps it waits for.
+ * The limit on the context of a workflow, checked when a step completes. A run counts what enters its context, merged
+ * or not: the initial context and the result of each completed step, each once. A completion that would exceed the
+ * limit becomes a permanent failure, to which the failure policy of its step applies. So a join never finds more than
+ * the limit, however many steps it waits for.
  */
 export interface JudgedReports {
   /** In the order given: each as it was, or as the failure that it becomes. */
   readonly reports: readonly Settlement[];
-  /** What a report adds to its context if it is acted on. */
+  /** How much a report adds to its context if it is acted on. */
   readonly bytesOf: (report: Settlement) => number;
 }
 
-/** `runOf`: the run whose step the report ends, if its lease stands. */
+/** `runOf`: the run whose step the report ends, if its lease is held. */
 export function judgeContexts(
   reports: readonly Settlement[],
   runOf: (report: Settlement) => LockedRun | undefined,

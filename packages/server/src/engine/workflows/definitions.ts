@@ -9,7 +9,7 @@ import type { JsonText, StepSpec } from '../../domain/records.js';
 
 /**
  * What a workflow is made of. The definition never changes, so a process reads and parses it once and keeps it:
- * advancing a workflow of a thousand steps a thousand times must not cost a million.
+ * advancing a workflow of a thousand steps a thousand times must not mean parsing a million steps.
  */
 const sql = loadStatements('workflows.sql', ['definitions_of']);
 
@@ -24,7 +24,7 @@ export interface WorkflowKey {
   readonly id: string;
 }
 
-/** In characters of caller JSON: payloads, not steps, are what takes memory. */
+/** In characters of caller JSON: it is payloads, not steps, that take memory. */
 const MAX_KEPT = 64 * 1024 * 1024;
 const STEP_OVERHEAD = 500;
 
@@ -32,7 +32,7 @@ export class Definitions {
   readonly #kept = new Map<string, Definition>();
   #weight = 0;
 
-  /** In the transaction of the caller, if what is missing must be read. */
+  /** Reads what is missing in the caller's transaction. */
   async of(keys: readonly WorkflowKey[], execute: Execute): Promise<ReadonlyMap<string, Definition>> {
     const found = new Map<string, Definition>();
     const missing: WorkflowKey[] = [];
@@ -53,7 +53,7 @@ export class Definitions {
     return found;
   }
 
-  /** For a caller that has read the text. */
+  /** For a caller that has already read the text. */
   parsed(id: string, text: JsonText): Definition {
     const kept = this.#kept.get(id);
     if (kept) return kept;
@@ -83,7 +83,7 @@ export class Definitions {
 const weigh = ({ steps }: Definition): number =>
   steps.reduce((sum, { payload, metadata }) => sum + STEP_OVERHEAD + payload.length + (metadata?.length ?? 0), 0);
 
-/** The definition of these steps, or why they are none. */
+/** The definition of these steps, or the reason why they do not form one. */
 export function define(
   steps: readonly StepSpec[],
 ): { readonly definition: Definition } | { readonly problem: GraphProblem } {

@@ -8,9 +8,9 @@ import type { Definition } from './definitions.js';
 import type { JsonText } from '../../domain/records.js';
 
 /**
- * The context of a run is merged only when somebody will look at it. Until then the run names, in order of completion,
- * the steps whose results belong to it; the results stay where they are, with their jobs. A fan-in of a thousand thus
- * merges once, not a thousand times. What may ever be merged is bounded: each completion is judged when it is reported
+ * The context of a run is merged only when it is needed. Until then the run lists, in order of completion, the steps
+ * whose results belong to it; the results stay where they are, with their jobs. A fan-in of a thousand thus merges
+ * once, not a thousand times. What can ever be merged is bounded: each completion is checked when it is reported
  * (context-limit.ts).
  */
 const sql = loadStatements('workflows.sql', ['contexts_of', 'results_of_steps']);
@@ -37,10 +37,10 @@ export interface Outdated {
   readonly completed: readonly CompletedStep[];
 }
 
-/** Whether anything completed since the context was merged. */
+/** Whether anything has completed since the context was merged. */
 export const isOutdated = ({ run, completed }: Outdated): boolean => run.unmerged.length + completed.length > 0;
 
-/** The contexts up to date, by id of workflow: two statements at most, however many there are. */
+/** The up-to-date contexts by workflow id, with at most two statements, however many there are. */
 export async function currentContexts(execute: Execute, outdated: readonly Outdated[]): Promise<Map<string, JsonText>> {
   const runs = outdated.map(({ run }) => run);
   const contexts = await readContexts(execute, runs);
@@ -76,7 +76,7 @@ async function readResults(execute: Execute, runs: readonly RunContext[]): Promi
   return groupBy(completed, ({ id }) => id);
 }
 
-/** Whether a name is that of a step whose result is in the context already. */
+/** Whether a name is that of a step whose result is already in the context. */
 function wasMerged({ state, unmerged, definition }: Omit<RunContext, 'id'>): (name: string) => boolean {
   const late = new Set(unmerged);
   return (name) => {

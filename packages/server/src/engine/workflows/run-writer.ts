@@ -10,23 +10,23 @@ import { currentContexts, isOutdated, type CompletedStep, type RunContext } from
 import type { JsonText, StepSpec } from '../../domain/records.js';
 
 /**
- * Writes down how workflows went on, and creates the jobs of the steps that became ready, each with the context of that
- * moment. A context that is short for the number of its steps is copied into their payloads. Any other is stored once,
- * under the next version, and the jobs name that: a fan-out of three hundred then writes its context once, not three
- * hundred times.
+ * Writes the progress of workflows, and creates the jobs of the steps that became ready, each with the context at that
+ * moment. If a context is short, given the number of steps that receive it, it is copied into their payloads. Otherwise
+ * it is stored once, under the next version, and the jobs refer to that: a fan-out of three hundred then writes its
+ * context once, not three hundred times.
  */
 const sql = loadStatements('workflows.sql', ['advance_runs', 'jobs_of_steps']);
 
-/** Bytes of context, over all the steps that receive it, from which it is cheaper to store it apart. */
+/** From this many bytes of context, over all the steps that receive it, it is cheaper to store it separately. */
 const MIN_BYTES_APART = 500;
 
 /** A run whose row this transaction has locked. */
 export interface LockedRun extends RunContext {
   /** The current context is the one stored as `version`. */
   readonly stored_apart: boolean;
-  /** The version that was stored last; null: none yet. */
+  /** The version that was stored last. Null: none yet. */
   readonly version: number | null;
-  /** What entered the context so far, each result counted once. */
+  /** How many bytes have entered the context so far, each result counted once. */
   readonly context_bytes: number;
 }
 
@@ -35,11 +35,11 @@ export interface Change {
   readonly advance: Advance;
   /** Steps that completed in this transaction, in order. */
   readonly completed: readonly CompletedStep[];
-  /** What entered the context, with those. */
+  /** How many bytes have entered the context, including those. */
   readonly contextBytes: number;
 }
 
-/** A context as the jobs that are enqueued with it know it. `version` null: it is copied into their payloads. */
+/** A context as the jobs that are enqueued with it receive it. `version` null: it is copied into their payloads. */
 export interface SharedContext {
   readonly text: JsonText;
   readonly bytes: number;
@@ -55,9 +55,9 @@ export interface StepJob {
 
 interface Written {
   readonly change: Change;
-  /** Null: nobody looks at it now. */
+  /** Null: it is not needed now. */
   readonly context: SharedContext | null;
-  /** The context must be written: it was merged, or is stored apart from now on. */
+  /** The context must be written: it was merged, or is stored separately from now on. */
   readonly isNew: boolean;
   readonly unmerged: readonly number[];
 }
@@ -98,7 +98,7 @@ const outdatedBy = ({ locked, completed }: Change): { run: LockedRun; completed:
   completed,
 });
 
-/** Somebody will look at it: a step that starts, or whoever asks after the end. */
+/** Steps that start need the context, and so do reads once the run has ended. */
 const needsContext = (change: Change): boolean =>
   change.advance.enqueue.length > 0 || (change.advance.end !== null && isOutdated(outdatedBy(change)));
 

@@ -16,10 +16,10 @@ import { runSettle, type Settlement } from '../outcomes/settlement.js';
 
 /**
  * The end of a step's job, and what follows from it, in one transaction: lock the workflows, settle the jobs, advance
- * each workflow by the rules of domain/dag.ts, enqueue what became ready. Whoever dies in the middle leaves nothing
- * behind, so a workflow never depends on the survival of a process that saw a completion.
+ * each workflow by the rules of domain/dag.ts, enqueue what became ready. A process that dies in the middle leaves
+ * nothing behind, so a workflow never depends on the survival of the process that saw a completion.
  *
- * Whatever ends a step's job holds its workflow's lock first. That is what makes a join see all its parents, and only
+ * Everything that ends a step's job takes its workflow's lock first. That is why a join sees all its parents, and only
  * once.
  */
 const sql = loadStatements('workflows.sql', ['lock_runs_of_leases', 'lock_run']);
@@ -37,7 +37,8 @@ interface StepOfRun {
   readonly step: number;
 }
 
-const weigh = ({ result, error }: Settlement): number => (result?.length ?? 0) + (error?.length ?? 0);
+const weigh = ({ result, error, details }: Settlement): number =>
+  (result?.length ?? 0) + (error?.length ?? 0) + (details?.length ?? 0);
 const BATCH = { maxItems: 500, inFlight: 2, maxWaiting: 100_000, weigh };
 
 export class StepSettler implements StepSettling {
@@ -55,12 +56,12 @@ export class StepSettler implements StepSettling {
     private readonly maxContextBytes: number,
   ) {}
 
-  /** True if the lease stood and the job has ended. */
+  /** True if the lease was held and the job has ended. */
   settle(settlement: Settlement): Promise<boolean> {
     return this.#batch.submit(settlement);
   }
 
-  /** Cancels the job of one step. False: it has ended already. */
+  /** Cancels the job of one step. False: it has already ended. */
   cancelStep(workflow: WorkflowKey, name: string, jobId: string): Promise<boolean> {
     return this.#transaction(async (execute, afterCommit) => {
       const locked = await this.#lock(execute, workflow);
@@ -73,7 +74,7 @@ export class StepSettler implements StepSettling {
     });
   }
 
-  /** False: it has ended already. */
+  /** False: it has already ended. */
   cancelWorkflow(workflow: WorkflowKey): Promise<boolean> {
     return this.#transaction(async (execute, afterCommit) => {
       const locked = await this.#lock(execute, workflow);
@@ -122,7 +123,7 @@ export class StepSettler implements StepSettling {
     return (await this.#define(execute, rows)).get(id) ?? null;
   }
 
-  /** By id of job: those whose lease stands, with their workflow, which is locked now. */
+  /** By job id: the steps whose leases are held, each with its workflow, which is now locked. */
   async #lockRunsOf(execute: Execute, items: readonly Settlement[]): Promise<Map<string, StepOfRun>> {
     const rows = await execute<LeasesRow>(sql.lock_runs_of_leases, leaseKeyColumns(items));
     const runs = await this.#define(execute, rows);
@@ -152,7 +153,7 @@ export class StepSettler implements StepSettling {
 
 interface Ended extends StepOutcome {
   readonly result: string;
-  /** What it adds to the context. */
+  /** How much it adds to the context. */
   readonly bytes: number;
 }
 

@@ -23,7 +23,7 @@ import type { Load } from '../types.js';
  * its units exactly once, even if its client disconnects, but not before its work is done.
  */
 
-/** A request counts as one, and as one more for each of these in its body. */
+/** A request counts as one unit, plus one for each of these in its body. */
 const UNIT_BYTES = 16 * 1024;
 /** No request may need more than this fraction of the limit, or a busy server would never accept it. */
 const LARGEST_PART = 4;
@@ -83,7 +83,7 @@ export class Admission {
 }
 
 /**
- * Applies admission to every route of the scope. Call it after the hook that knows the caller, and before the
+ * Applies admission to every route of the scope. Call it after the hook that identifies the caller, and before the
  * routes.
  */
 export function guardRoutes(app: FastifyInstance, admission: Admission, metrics: Metrics): void {
@@ -111,7 +111,7 @@ function guard(route: RouteOptions, admission: Admission, metrics: Metrics): voi
     request.admitted = 0;
   };
 
-  /** For requests answered without a handler: a refused body, say. */
+  /** For requests that are answered without a handler, such as those with a refused body. */
   const leave: onSendHookHandler = (request, _reply, _payload, done): void => {
     release(request);
     done();
@@ -119,7 +119,7 @@ function guard(route: RouteOptions, admission: Admission, metrics: Metrics): voi
 
   route.onRequest = [...[route.onRequest ?? []].flat(), enter];
   route.onSend = [...[route.onSend ?? []].flat(), leave];
-  // Once begun, the work goes on without its client, and holds its units until it is done.
+  // Once begun, the work continues even if its client disconnects, and holds its units until it is done.
   route.handler = async function (request, reply) {
     const units = request.admitted;
     request.admitted = 0;

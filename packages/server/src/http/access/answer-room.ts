@@ -1,27 +1,27 @@
 import { unavailable } from '../../domain/errors.js';
 
 /**
- * How much may stand in memory that is being answered and that no client has taken yet. Requests are bounded by
- * admission.ts; but a small request can have a large answer, and a client that asks and never reads would let answers
- * pile up. So an answer holds its bytes here until it was handed to the operating system or its connection is gone.
+ * Bounds the memory taken by answers that their clients have not read yet. admission.ts bounds requests, but a small
+ * request can have a large answer, and the answers to a client that asks and never reads would pile up. So an answer
+ * holds its bytes here until it has been handed to the operating system or its connection is closed.
  *
- * Each owner (a tenant; all workers together) has a quarter of the room at most: whoever does not read what was asked
- * for is refused alone, and others go on. A single answer always fits, whatever its size.
+ * Each owner (a tenant; all workers together) gets at most a quarter of the room: an owner that does not read its
+ * answers is refused, and the others are still served. A lone answer always fits, whatever its size.
  */
 const ROOM_BYTES = 256 * 1024 * 1024;
 const SHARE = 4;
 
-/** How long a large page waits for its room: others usually read theirs at once. */
+/** How long a large page waits for room: other clients usually read theirs at once. */
 const WAIT_MS = 5_000;
 const MAX_WAITING = 1_000;
 
-/** Answers that are smaller are not counted: those of all connections together are few megabytes. */
+/** Smaller answers are not counted: on all connections together they take only a few megabytes. */
 export const COUNTED_BYTES = 16 * 1024;
 
 export interface AnswerHold {
-  /** More or fewer bytes than were asked for. */
+  /** Changes how many bytes are held, up or down. */
   resize(bytes: number): void;
-  /** Repeating it changes nothing. */
+  /** Calling it again changes nothing. */
   release(): void;
 }
 
@@ -52,7 +52,9 @@ export class AnswerRoom {
     return this.#fits(owner, bytes) ? this.hold(owner, bytes) : null;
   }
 
-  /** Whether there is room or not: for answers that must be given, since what they tell is done. */
+  /**
+   * Holds the bytes even if there is no room: for answers that must be sent, because they report what has been done.
+   */
   hold(owner: string, bytes: number): AnswerHold {
     let held = 0;
     let released = false;
@@ -69,7 +71,7 @@ export class AnswerRoom {
     return { resize, release };
   }
 
-  /** Waits a moment for room; then it is a 503. */
+  /** Waits a moment for room, then refuses with 503. */
   waitToHold(owner: string, bytes: number): Promise<AnswerHold> {
     const hold = this.tryHold(owner, bytes);
     if (hold !== null) return Promise.resolve(hold);
@@ -89,7 +91,7 @@ export class AnswerRoom {
     });
   }
 
-  /** The refusal of an answer for which there is no room. */
+  /** The error for an answer that there is no room for. */
   get refusal(): Error {
     return UNREAD;
   }

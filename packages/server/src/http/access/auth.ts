@@ -6,7 +6,7 @@ import type { Principal } from './principal.js';
 
 type Hook = (request: FastifyRequest, reply: FastifyReply, done: HookHandlerDoneFunction) => void;
 
-/** What a route makes of a known caller: null to let it through. */
+/** A route's decision about an identified caller: null lets it through. */
 type Judgement = (principal: Principal, request: FastifyRequest) => Refusal | null;
 
 interface Refusal {
@@ -21,8 +21,8 @@ export interface AuthHooks {
 }
 
 /**
- * The hooks run before the body is read: a bad token with a bad body is told about the token only, and nobody without
- * a credential can make the server parse anything.
+ * The hooks run before the body is read: a request with a bad token and a bad body is told only about the token, and
+ * nobody can make the server parse anything without a credential.
  */
 export function authHooks(credentials: Credentials, onFailure: (kind: AuthFailure) => void): AuthHooks {
   const hook = (judge: Judgement): Hook => {
@@ -46,12 +46,17 @@ export function authHooks(credentials: Credentials, onFailure: (kind: AuthFailur
   return { tenant: hook(tenantOnly), worker: hook(workerOnly), anybody: hook(() => null) };
 }
 
-/** The worker's token says nothing about a tenant, so on a tenant route it is no credential at all: 401, not 403. */
+/** The worker token names no tenant, so on a tenant route it is not a valid credential: 401, not 403. */
 const tenantOnly: Judgement = (principal, request) => {
   if (principal.kind === 'worker') return WORKER_ON_TENANT_ROUTE;
+  if (principal.kind === 'tenant' && principal.readOnly && !isRead(request)) return READ_ONLY;
   request.tenant = principal.tenant;
   return null;
 };
+
+/** Every route that writes is one of another method; the few others that only read say so. */
+const isRead = ({ method, routeOptions }: FastifyRequest): boolean =>
+  method === 'GET' || method === 'HEAD' || routeOptions.config.reads === true;
 
 const workerOnly: Judgement = (principal) => (principal.kind === 'tenant' ? TENANT_ON_WORKER_ROUTE : null);
 
@@ -72,4 +77,8 @@ const WORKER_ON_TENANT_ROUTE: Refusal = {
 const TENANT_ON_WORKER_ROUTE: Refusal = {
   kind: 'tenant_on_worker_route',
   error: forbidden('this route takes the worker token'),
+};
+const READ_ONLY: Refusal = {
+  kind: 'read_only',
+  error: forbidden('this credential may only read'),
 };

@@ -2,25 +2,23 @@ import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 
 /**
- * How a server stops taking connections without dropping a request that is on its way. Two places lose one if nobody
- * takes care:
+ * How a server stops taking connections without dropping a request that is on its way. Without care, such a request can
+ * be lost in two places:
  *
- * - A connection that the kernel has accepted and we have not is reset when the listener closes. So it closes right
- * after a turn of the event
- *   loop in which nobody came: everything that had arrived was taken in by that very turn.
- * - Node closes connections that idle between two requests, but leaves alone those that never carried one, as browsers
- * and connection pools
- *   open in advance, and would wait a minute for them. Their first request may be under way, so they are given a
- *   moment.
+ * - Closing the listener resets connections that the kernel has accepted and we have not. So it closes right after a
+ *   turn of the event loop in which nothing arrived: that turn has taken in everything that was there.
+ * - Node closes connections that are idle between two requests, but not those that have never carried one, such as
+ *   browsers and connection pools open in advance, and would wait a minute for them. Their first request may be on its
+ *   way, so they are given a moment before they are closed.
  */
 export interface Gate {
-  /** Resolves at an instant at which to close the listener. */
+  /** Resolves at a moment when the listener can be closed safely. */
   quiet(): Promise<void>;
-  /** Ends connections that still carry nothing after a moment. */
+  /** After a moment, closes the connections that have still carried nothing. */
   closeUnused(): void;
 }
 
-/** Under such a load that no turn is quiet, it is closed all the same. */
+/** If the load is so high that no turn is quiet, the listener closes anyway after this long. */
 const QUIET_WITHIN_MS = 1_000;
 const FIRST_REQUEST_WITHIN_MS = 300;
 
@@ -37,7 +35,7 @@ export function guardConnections(server: Server): Gate {
     quiet: async () => {
       const giveUpAt = performance.now() + QUIET_WITHIN_MS;
       do {
-        // From the end of one turn to the end of the next, which looks once for whatever has arrived in between.
+        // From the end of one turn to the end of the next, which polls once for whatever has arrived in between.
         await endOfTurn();
         somebodyCame = false;
         await endOfTurn();

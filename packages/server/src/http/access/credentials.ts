@@ -6,6 +6,8 @@ export interface AuthSettings {
   readonly dev: boolean;
   /** Token to tenant. */
   readonly apiKeys: ReadonlyMap<string, string>;
+  /** Token to tenant, for credentials that may only read. */
+  readonly readKeys: ReadonlyMap<string, string>;
   readonly jwtSecret: string | null;
   readonly workerToken: string | null;
 }
@@ -15,9 +17,9 @@ const DEVELOPER: Principal = { kind: 'developer', tenant: 'tenant1' };
 /**
  * Turns a bearer token into a principal, or null.
  *
- * Tokens are never compared with each other. Both sides are digested under a salt that only this process knows, and
- * the digest is looked up: how long the lookup takes depends on bits that the caller can neither choose nor learn, so
- * it tells nothing about a token, and it takes as long with a thousand keys as with one.
+ * Tokens are never compared with each other. Both sides are hashed with a salt that only this process knows, and the
+ * digest is looked up. How long the lookup takes depends on bits that the caller can neither choose nor learn, so it
+ * reveals nothing about a token, and it takes as long with a thousand keys as with one.
  */
 export class Credentials {
   readonly #dev: boolean;
@@ -28,15 +30,21 @@ export class Credentials {
   constructor(settings: AuthSettings) {
     this.#dev = settings.dev;
     this.#jwt = settings.jwtSecret === null ? null : new JwtVerifier(settings.jwtSecret);
-    for (const [token, tenant] of settings.apiKeys) {
-      this.#known.set(this.#digest(headerText(token)), { kind: 'tenant', tenant });
+    const keys = [
+      { tenants: settings.apiKeys, readOnly: false },
+      { tenants: settings.readKeys, readOnly: true },
+    ];
+    for (const { tenants, readOnly } of keys) {
+      for (const [token, tenant] of tenants) {
+        this.#known.set(this.#digest(headerText(token)), { kind: 'tenant', tenant, readOnly, expiresAt: null });
+      }
     }
     if (settings.workerToken !== null) {
       this.#known.set(this.#digest(headerText(settings.workerToken)), { kind: 'worker' });
     }
   }
 
-  /** Only tokens that have to be verified as a JWT cost a promise. */
+  /** Returns a promise only for tokens that have to be verified as a JWT. */
   identify(token: string): Principal | null | Promise<Principal | null> {
     if (this.#dev) return DEVELOPER;
     const digest = this.#digest(token);
@@ -50,10 +58,10 @@ export class Credentials {
   }
 }
 
-/** A token as Node hands it over when it comes in a header: its bytes, decoded as Latin-1. */
+/** A token as Node presents it when it arrives in a header: its bytes, decoded as Latin-1. */
 const headerText = (token: string): string => Buffer.from(token).toString('latin1');
 
-/** The token of an Authorization header, or null when there is none to speak of. The scheme's case does not matter. */
+/** The token of an Authorization header, or null if there is none. The scheme is not case-sensitive. */
 export function bearerToken(header: string | undefined): string | null {
   if (header === undefined || header.length < 8 || header.slice(0, 7).toLowerCase() !== 'bearer ') return null;
   const token = header.slice(7).trim();

@@ -2,12 +2,14 @@ import { webcrypto } from 'node:crypto';
 import { NAME_MAX_LENGTH } from '@millrace/contract';
 import { jwtVerify } from 'jose';
 import { characterCount, isStorableText } from '../../domain/text.js';
-import type { Principal } from './principal.js';
+import type { TenantPrincipal } from './principal.js';
 
-type Tenant = Extract<Principal, { kind: 'tenant' }>;
+/** The claim that narrows a token, and the one value it has. */
+const SCOPE_CLAIM = 'millrace_scope';
+const READ_SCOPE = 'read';
 
 interface Verified {
-  readonly principal: Tenant;
+  readonly principal: TenantPrincipal;
   /** Milliseconds since the epoch. */
   readonly until: number;
 }
@@ -16,8 +18,8 @@ const MAX_REMEMBERED = 10_000;
 const REMEMBER_MS = 60_000;
 
 /**
- * Tenants by HS256 JWT: `sub` names the tenant, `exp` is required and enforced, `nbf` honoured. No other algorithm is
- * accepted, whatever the token's header says.
+ * Identifies tenants by HS256 JWT: `sub` names the tenant, `exp` is required and enforced, and `nbf` is honoured. No
+ * other algorithm is accepted, whatever the token's header says.
  *
  * A verified token is remembered by its digest for at most a minute and never beyond its `exp`, since checking the
  * signature costs more than the rest of a small request.
@@ -31,7 +33,7 @@ export class JwtVerifier {
     this.#key = webcrypto.subtle.importKey('raw', Buffer.from(secret), algorithm, false, ['verify']);
   }
 
-  verify(token: string, digest: string): Tenant | null | Promise<Tenant | null> {
+  verify(token: string, digest: string): TenantPrincipal | null | Promise<TenantPrincipal | null> {
     const remembered = this.#remembered.get(digest);
     if (remembered !== undefined) {
       if (Date.now() < remembered.until) return remembered.principal;
@@ -40,19 +42,28 @@ export class JwtVerifier {
     return this.#check(token, digest);
   }
 
-  async #check(token: string, digest: string): Promise<Tenant | null> {
+  async #check(token: string, digest: string): Promise<TenantPrincipal | null> {
     const key = await this.#key;
     if (!hasCanonicalSignature(token)) return null;
-    let claims: { sub?: unknown; exp?: number };
+    let claims: { sub?: unknown; exp?: number; [SCOPE_CLAIM]?: unknown };
     try {
       ({ payload: claims } = await jwtVerify(token, key, { algorithms: ['HS256'], requiredClaims: ['sub', 'exp'] }));
     } catch {
       return null;
     }
-    // JSON has numbers that JavaScript takes for infinite, and such a token would never expire.
+    // JSON can express numbers that JavaScript reads as infinite; a token with such an `exp` would never expire.
     if (!isTenantName(claims.sub) || !Number.isFinite(claims.exp)) return null;
-    const principal: Tenant = { kind: 'tenant', tenant: claims.sub };
-    this.#remember(digest, { principal, until: Math.min(Date.now() + REMEMBER_MS, (claims.exp ?? 0) * 1000) });
+    // A scope that we do not know was meant to narrow the token: it must not widen it.
+    const scope = claims[SCOPE_CLAIM];
+    if (scope !== undefined && scope !== READ_SCOPE) return null;
+    const expiresAt = (claims.exp ?? 0) * 1000;
+    const principal: TenantPrincipal = {
+      kind: 'tenant',
+      tenant: claims.sub,
+      readOnly: scope === READ_SCOPE,
+      expiresAt,
+    };
+    this.#remember(digest, { principal, until: Math.min(Date.now() + REMEMBER_MS, expiresAt) });
     return principal;
   }
 
@@ -66,8 +77,8 @@ export class JwtVerifier {
 }
 
 /**
- * Decoders pass over what does not belong to base64url and over bits that mean nothing, so that one signature could be
- * written in many ways. Only one of them is accepted: a token that was altered is another token.
+ * Decoders skip characters that are not base64url and ignore unused bits, so one signature could be written in many
+ * ways. Only the canonical one is accepted: an altered token is a different token.
  */
 function hasCanonicalSignature(token: string): boolean {
   const signature = token.slice(token.lastIndexOf('.') + 1);

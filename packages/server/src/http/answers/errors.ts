@@ -7,7 +7,7 @@ import { discardBody } from '../requests/body.js';
 import { JSON_TYPE, SAFETY_HEADERS, sendJson, setCommonHeaders } from './reply.js';
 import { validationDetails } from '../requests/validation.js';
 
-/** The only place that knows which status a code answers with. */
+/** The only place that maps error codes to HTTP statuses. */
 const STATUS: Record<ErrorCode, number> = {
   invalid_request: 400,
   unauthorized: 401,
@@ -24,10 +24,10 @@ const STATUS: Record<ErrorCode, number> = {
   internal: 500,
 };
 
-/** Seconds a client is asked to wait when the database is out of reach; recovery takes about that long. */
+/** How many seconds a client is asked to wait when the database is out of reach; recovery takes about that long. */
 const RETRY_AFTER_SECS = '2';
 
-/** More than this helps nobody to correct a request. */
+/** More details than this do not help anyone to correct a request. */
 const MAX_DETAILS = 20;
 
 interface Problem {
@@ -43,7 +43,7 @@ export function errorBody(code: ErrorCode, message: string, details?: readonly E
   return JSON.stringify(body);
 }
 
-/** Whatever was thrown while a request was handled ends here. */
+/** Answers a request whose handling threw an error. */
 export function handleError(error: FastifyError | Error, request: FastifyRequest, reply: FastifyReply): void {
   const problem = problemOf(error);
   if (problem.status >= 500) {
@@ -114,7 +114,7 @@ function frameworkMessage(error: FastifyError | Error): string {
   }
 }
 
-/** Refusals of the router, made where no hook runs. */
+/** Refusals by the router, for which no hooks run. */
 export function handleFrameworkError(error: Error, request: FastifyRequest, reply: FastifyReply): void {
   setCommonHeaders(request, reply);
   discardBody(request, reply);
@@ -125,7 +125,7 @@ const SAFETY_LINES = Object.entries(SAFETY_HEADERS)
   .map(([name, value]) => `${name}: ${value}\r\n`)
   .join('');
 
-/** Refusals of Node's parser, made before there is a request at all. */
+/** Refusals by Node's HTTP parser, made before a request exists. */
 export function handleClientError(error: Error & { code?: string }, socket: Socket): void {
   if (error.code === 'ECONNRESET' || socket.destroyed) return;
   const status = clientErrorStatus(error.code);

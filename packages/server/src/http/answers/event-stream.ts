@@ -6,20 +6,20 @@ import type { HttpContext } from '../context.js';
 import { cutWhenUnread } from './unread.js';
 
 /**
- * Server-sent events over a reply that was taken out of the framework's hands. One state is asked for at a time, and
- * the next only when the client has taken the one before: a slow reader never makes the server hoard, and one that
- * takes nothing is cut off. Whoever is cut off connects again, and starts from the state of that moment.
+ * Server-sent events over a reply that has been hijacked from the framework. States are requested one at a time, each
+ * only when the client has taken the one before: a slow reader never makes the server buffer more, and one that takes
+ * nothing is cut off. A client that was cut off can reconnect, and starts from the state at that moment.
  */
 
 export const MAX_STREAM_MS = 15 * 60_000;
 const KEEP_ALIVE_MS = 15_000;
-/** A client that stopped reading would hold up the end of its stream; after this long it is cut off. */
+/** A client that has stopped reading would hold up the end of its stream; after this long it is cut off. */
 const FAREWELL_MS = 1_000;
 
 const HEADERS = {
   'content-type': 'text/event-stream; charset=utf-8',
   'cache-control': 'no-store',
-  // Asks proxies of the nginx family not to sit on events.
+  // Asks nginx and similar proxies not to buffer events.
   'x-accel-buffering': 'no',
 };
 
@@ -29,11 +29,12 @@ export interface EventSource<T> {
   readonly format: (state: T) => string;
 }
 
-/** Like the response's own: false when the client must take something first. */
+/** Like the response's own write: false if the client must take something first. */
 type Write = (text: string) => boolean;
 
 /**
- * Ends when the states do or when `signal` fires. If it throws, the stream is left open for the caller to break off.
+ * Ends when the states do or when `signal` fires. If it throws, the stream is left open, and the caller must destroy
+ * it.
  */
 export async function streamEvents<T>(
   request: FastifyRequest,
@@ -58,7 +59,7 @@ export async function streamEvents<T>(
   endOrCut(raw);
 }
 
-/** A large event that finds no room is not sent: the stream is cut off instead. */
+/** A large event that there is no room for is not sent: the stream is cut off instead. */
 function writeCounted(raw: ServerResponse, text: string, owner: string, { answers, metrics }: HttpContext): boolean {
   if (text.length < COUNTED_BYTES) return raw.write(text);
   const event = Buffer.from(text);
@@ -91,7 +92,7 @@ async function pump<T>(
   }
 }
 
-/** What the promise brings, or null as soon as the signal fires; the promise is then left to itself. */
+/** The value of the promise, or null as soon as the signal fires; the promise is then abandoned. */
 function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T | null> {
   return new Promise((resolve, reject) => {
     const onAbort = (): void => resolve(null);

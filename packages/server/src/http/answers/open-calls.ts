@@ -1,8 +1,8 @@
 import type { FastifyReply } from 'fastify';
 
 /**
- * Calls that may stay open for long. Each gets a signal that fires when its client hangs up, when the server stops
- * serving, or when its time is up, so that nobody waits for work on behalf of somebody who left, and shutdown is
+ * Calls that may stay open for a long time. Each gets a signal that fires when its client hangs up, when the server
+ * stops serving, or when its time is up, so that no call keeps waiting after its client has left, and shutdown is
  * prompt.
  */
 export class OpenCalls {
@@ -23,7 +23,7 @@ export class OpenCalls {
     return controller.signal;
   }
 
-  /** Lets go of everybody who waits, now and from now on. */
+  /** Ends all open calls, and from now on every new one at once. */
   endAll(): void {
     this.#ended = true;
     for (const controller of this.#controllers) controller.abort();

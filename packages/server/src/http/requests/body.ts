@@ -6,17 +6,17 @@ import { nestingDepth } from '../../domain/raw-json.js';
 import '../types.js';
 
 /**
- * Request bodies. The text is kept beside the parsed object, since what belongs to the caller is stored as it was
+ * Request bodies. The text is kept alongside the parsed object, because what belongs to the caller is stored as it was
  * sent (see raw-json.ts).
  */
 
 /**
- * Deeper JSON is refused. Nothing sane nests like that, and PostgreSQL's recursive parser would run out of stack
- * some way beyond and fail the whole statement.
+ * Deeper JSON is refused. Nothing sensible nests that deep, and somewhat deeper PostgreSQL's recursive parser would run
+ * out of stack and fail the whole statement.
  */
 const MAX_NESTING = 1000;
 
-/** How much of a body that nobody wants is still taken off the wire, to be thrown away. */
+/** How much of an unwanted body is still read, to be thrown away. */
 const MAX_DISCARDED_BYTES = 16 * 1024 * 1024;
 
 const BYTE_ORDER_MARK = 0xfeff;
@@ -31,8 +31,8 @@ export function registerBodyParsers(app: FastifyInstance): void {
 
 /**
  * An empty body counts as absent: routes that take none, or need none, accept it, and the others refuse it by schema.
- * JSON.parse makes own properties of keys such as `__proto__`, and nothing here merges objects, so no key of a caller
- * can reach a prototype.
+ * JSON.parse turns keys such as `__proto__` into own properties, and nothing here merges objects, so no key that a
+ * caller sends can reach a prototype.
  */
 function parseJsonBody(request: FastifyRequest, bytes: Buffer, done: Done): void {
   if (bytes.length === 0) return done(null, undefined);
@@ -63,19 +63,20 @@ function refuseOtherTypes(_request: FastifyRequest, bytes: Buffer, done: Done): 
 const unsupportedEncoding = (): MillraceError =>
   new MillraceError('unsupported_media_type', 'the request body must not be compressed');
 
-/** RFC 8259 lets a reader ignore a byte order mark, and some tools cannot help writing one. */
+/** RFC 8259 lets a reader ignore a byte order mark, and some tools always write one. */
 function textOf(bytes: Buffer): string {
   const text = bytes.toString('utf8');
   return text.charCodeAt(0) === BYTE_ORDER_MARK ? text.slice(1) : text;
 }
 
-/** Each level takes two characters, so a short text needs no look. */
+/** Each level takes two characters, so a short text need not be checked. */
 const isTooDeep = (text: string): boolean => text.length > 2 * MAX_NESTING && nestingDepth(text) > MAX_NESTING;
 
 /**
- * For an answer that is given before the body has arrived: a refusal, or a route that takes none. Hanging up on a
- * client that is still sending resets the connection, and the answer is lost on its way. So a rest of some megabytes is
- * taken off the wire and thrown away, and the connection lives on; where there is more of it, or may be, it is closed.
+ * For an answer that is sent before the body has arrived: a refusal, or the answer of a route that takes no body.
+ * Hanging up on a client that is still sending resets the connection, and the answer is lost. So the rest of the body,
+ * up to some megabytes, is read and thrown away, and the connection stays open; if there is more, or may be, it is
+ * closed.
  */
 export function discardBody({ raw }: FastifyRequest, reply: FastifyReply): void {
   if (raw.complete || !hasBody(raw)) return;
@@ -100,8 +101,8 @@ const awaited = new WeakSet<IncomingMessage>();
 const isAwaited = (raw: IncomingMessage): boolean => awaited.has(raw);
 
 /**
- * `Expect: 100-continue`: the body is asked for when it is about to be read, and not before somebody has looked at the
- * credential and at the load. Node by itself would ask at once.
+ * `Expect: 100-continue`: the body is asked for when it is about to be read, and not before the credential and the load
+ * have been checked. By default, Node would ask at once.
  */
 export function registerContinue(app: FastifyInstance, maxBodyBytes: number): void {
   app.server.on('checkContinue', (request, response) => {

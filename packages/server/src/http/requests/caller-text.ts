@@ -1,14 +1,14 @@
 import { payloadTooLarge } from '../../domain/errors.js';
 
-/** What requests are completed with and bounded by. */
+/** The default and the limit that apply to requests. */
 export interface InputSettings {
   readonly defaultQueue: string;
   readonly maxPayloadBytes: number;
 }
 
 /**
- * JSON that belongs to the caller, within its limit: its text as it was sent, or `absent` where the request has none.
- * `value` is the parsed field, since null counts as absent; `path` leads to it within the request.
+ * JSON that belongs to the caller, within its limit: its text as it was sent, or `absent` if the request has none.
+ * `value` is the parsed field, needed because null counts as absent; `path` says where the field is in the request.
  */
 export function callerText<Absent>(
   value: unknown,
@@ -22,6 +22,6 @@ export function callerText<Absent>(
   return text;
 }
 
-/** In bytes of UTF-8, of which a UTF-16 unit takes one to three: most texts need no count. */
+/** In bytes of UTF-8. A UTF-16 unit takes one to three of them, so most texts need not be counted. */
 const isLonger = (text: string, bytes: number): boolean =>
   text.length > bytes || (3 * text.length > bytes && Buffer.byteLength(text) > bytes);

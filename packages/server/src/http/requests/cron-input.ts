@@ -6,7 +6,7 @@ import type { CronSpec } from '../../domain/records.js';
 import { characterCount, isStorableText } from '../../domain/text.js';
 import { callerText, type InputSettings } from './caller-text.js';
 
-/** A create request that passed validation, as the engine takes it. `raw` is its source text. */
+/** A create request that passed validation, as the engine expects it. `raw` is its source text. */
 export function cronSpec(body: CreateCron, raw: string, settings: InputSettings): CronSpec {
   const [payloadText] = body.payload ? rawFields(raw, ['payload']) : [];
   return {
@@ -21,7 +21,7 @@ export function cronSpec(body: CreateCron, raw: string, settings: InputSettings)
   };
 }
 
-/** The same of a request that names the schedule in its path. */
+/** The same for a request that names the schedule in its path. */
 export function putCronSpec(name: string, body: PutCron, raw: string, settings: InputSettings): CronSpec {
   if (name.trim() === '') throw invalidField('name', 'must not be blank');
   if (!isStorableText(name)) throw invalidField('name', 'must not contain NUL characters or lone surrogates');

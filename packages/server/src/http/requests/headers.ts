@@ -1,10 +1,10 @@
 import { isUtf8 } from 'node:buffer';
 import { invalidField, invalidRequest, type MillraceError } from '../../domain/errors.js';
 
-/** Headers of which there can be one: of two, a proxy in front may have judged by the other. */
+/** Headers that may appear only once: if there are two, a proxy in front may have decided by the other one. */
 const SINGLE = new Set(['host', 'authorization', 'idempotency-key']);
 
-/** The refusal of a request that gives one of them twice, or null. `rawHeaders` are names and values by turns. */
+/** The error for a request that repeats one of them, or null. `rawHeaders` alternates names and values. */
 export function repeatedHeader(rawHeaders: readonly string[]): MillraceError | null {
   const seen = new Set<string>();
   for (let i = 0; i < rawHeaders.length; i += 2) {
@@ -18,7 +18,7 @@ export function repeatedHeader(rawHeaders: readonly string[]): MillraceError | n
 
 const ASCII = /^[\x20-\x7e\t]*$/;
 
-/** The text of a header. Node hands over its bytes as Latin-1; what is beyond ASCII must be UTF-8. */
+/** The text of a header. Node decodes its bytes as Latin-1; anything beyond ASCII must be UTF-8. */
 export function headerText(name: string, value: string): string {
   if (ASCII.test(value)) return value;
   const bytes = Buffer.from(value, 'latin1');
@@ -27,7 +27,8 @@ export function headerText(name: string, value: string): string {
 }
 
 /**
- * Whether the query string is percent-encoded UTF-8. The router decodes it leniently, and would make up text for it.
+ * Whether the query string is percent-encoded UTF-8. The router decodes leniently, and would make up text for anything
+ * else.
  */
 export function isDecodable(url: string): boolean {
   const start = url.indexOf('?');

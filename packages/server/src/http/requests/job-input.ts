@@ -7,12 +7,12 @@ import { characterCount } from '../../domain/text.js';
 import { headerText } from './headers.js';
 import { callerText, type InputSettings } from './caller-text.js';
 
-/** What of a create request belongs to the caller and is stored as it was sent. */
+/** The fields of a create request that belong to the caller and are stored as they were sent. */
 export const CALLER_FIELDS = ['payload', 'metadata'] as const;
 
 /**
- * A create request that passed validation, as the engine takes it. `texts` are the sources of CALLER_FIELDS; `path`
- * leads to it within the request, for messages.
+ * A create request that passed validation, as the engine expects it. `texts` are the source texts of CALLER_FIELDS;
+ * `path` says where the job is in the request, for messages.
  */
 export function jobSpec(
   body: CreateJob,
@@ -32,7 +32,7 @@ export function jobSpec(
   };
 }
 
-/** The client's idempotency key, or null. It is never a list: a header that is given twice was refused before. */
+/** The client's idempotency key, or null. It is never a list: a repeated header has already been refused. */
 export function idempotencyKey(header: string | string[] | undefined): string | null {
   const key = headerText('Idempotency-Key', String(header ?? '')).trim();
   if (key === '') return null;

@@ -3,10 +3,13 @@ import type { RawServerBase, RawRequestDefaultExpression } from 'fastify';
 
 type RawRequest = RawRequestDefaultExpression<RawServerBase>;
 
-/** What may stand in a log line or a header without harm. */
+/** What is harmless in a log line or a header. */
 const SANE = /^[\w.:/+=@-]{1,128}$/;
 
-/** Keeps the id a caller or a proxy gave, so that one request has one name everywhere; otherwise makes a short one. */
+/**
+ * Keeps the id that a caller or a proxy gave, so that a request has the same id everywhere; otherwise makes a short
+ * one.
+ */
 export function requestIds(): (request: RawRequest) => string {
   const process = randomBytes(6).toString('base64url');
   let count = 0;

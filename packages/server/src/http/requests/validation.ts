@@ -18,8 +18,8 @@ export const validatorOptions: NonNullable<FastifyServerOptions['ajv']> = {
 };
 
 /**
- * What the validator found, in the words and paths of the API. One problem a field: of a text where a number belongs,
- * it is enough to say so once.
+ * What the validator found, in the words and paths of the API. One problem per field: it is enough to report once that
+ * a number was expected.
  */
 export function validationDetails(problems: readonly FastifySchemaValidationError[]): ErrorDetail[] {
   const details = new Map<string, ErrorDetail>();
@@ -70,7 +70,7 @@ function messageOf({ keyword, params, message }: FastifySchemaValidationError): 
   }
 }
 
-/** Fields that may be null are two types to the validator and one to the caller. */
+/** A field that may be null has two types for the validator, but only one for the caller. */
 function nameOfType(type: unknown): string {
   const types = Array.isArray(type) ? (type as unknown[]) : [type];
   return types.filter((each) => each !== 'null').join(' or ');

@@ -13,7 +13,7 @@ import type { StepSpec, WorkflowSpec } from '../../domain/records.js';
 import { callerText, type InputSettings } from './caller-text.js';
 import { CALLER_FIELDS } from './job-input.js';
 
-/** A create request that passed validation, as the engine takes it. `raw` is its source text. */
+/** A create request that passed validation, as the engine expects it. `raw` is its source text. */
 export function workflowSpec(body: CreateWorkflow, raw: string, settings: InputSettings): WorkflowSpec {
   const [steps = '[]', context, metadata] = rawFields(raw, ['steps', 'context', 'metadata']);
   const texts = rawFieldsOfEach(steps, CALLER_FIELDS);
@@ -45,8 +45,8 @@ function stepSpec(
 }
 
 /**
- * Before the validator looks at each step: it reports every problem, and this bounds how many there can be. Names in
- * `depends_on` are looked at here for the same reason, since a thousand steps could name a million.
+ * Runs before the validator checks each step: the validator reports every problem, and this bounds how many there can
+ * be. Names in `depends_on` are checked here for the same reason: a thousand steps could list a million names.
  */
 export function boundSteps(request: FastifyRequest, _reply: FastifyReply, done: HookHandlerDoneFunction): void {
   const { steps } = (request.body ?? {}) as { steps?: unknown };

@@ -1,4 +1,5 @@
 import {
+  ConditionalHeaders,
   CreateCron,
   Cron,
   CronCreated,
@@ -23,7 +24,7 @@ import { cronSpec, putCronSpec } from '../requests/cron-input.js';
 import { cronListQuery, listQuery, nextRunsCount, previewTimetable, type Query } from '../requests/list-parameters.js';
 import { sendPage } from '../answers/page.js';
 import { sendJson, sendNothing } from '../answers/reply.js';
-import { bodyErrors, described, errors, nothing, TENANT, vital } from './route-docs.js';
+import { bodyErrors, described, errors, ETAG, nothing, TENANT, UNCHANGED, vital } from './route-docs.js';
 import { cronJson } from '../answers/serialize.js';
 
 interface ById {
@@ -54,8 +55,8 @@ export function cronRoutes(app: FastifyInstance, context: HttpContext): void {
     return sendJson(reply, 200, JSON.stringify({ next }));
   });
 
-  // The parameter is a name. It is called what the other routes of this path call it, since the API description knows a
-  // path by its shape.
+  // The parameter is a name. It is called `id`, as in the other routes of this path, because the API description
+  // identifies a path by its shape.
   app.put<ById & { Body: PutCron }>('/cron/:id', { schema: putSchema }, async (request, reply) => {
     const spec = putCronSpec(request.params.id, request.body, request.rawBody, context);
     const { id, created } = await engine.crons.put(request.tenant, spec);
@@ -111,8 +112,13 @@ const listSchema = {
     'Ordered by created_at, then id, or by `order_by=next_run_at ASC`: what fires next first, then id, with ' +
     'paused and ended schedules last. `status` and `queue` do not apply.',
   docs: {
+    headers: ConditionalHeaders,
     querystring: CronListQuery,
-    response: { 200: described(ref(CronPage), 'A page.'), ...errors(400, 401, 503) },
+    response: {
+      200: described(ref(CronPage), 'A page.', { headers: ETAG }),
+      304: nothing(UNCHANGED),
+      ...errors(400, 401, 503),
+    },
   },
 };
 
@@ -137,7 +143,7 @@ const putSchema = {
   operationId: 'putCron',
   summary: 'Create or replace the schedule of a name',
   description:
-    'The path names the schedule, percent-encoded. Creates it, or replaces everything it says; `enabled` stays as ' +
+    'The path names the schedule, percent-encoded. Creates it, or replaces it as a whole; `enabled` stays as ' +
     'it is. With the same expression and time zone `next_run_at` stays too; otherwise it is the next occurrence of ' +
     'the new expression, and nothing fires by the old one any more. The same request may be sent again at any time.',
   body: ref(PutCron),
@@ -206,7 +212,7 @@ const triggerSchema = {
   operationId: 'triggerCron',
   summary: 'Trigger a schedule',
   description:
-    'Enqueues its job now, beside the timetable: `next_run_at` stays, and the next occurrence gets its own job. A ' +
+    'Enqueues its job now, in addition to the timetable: `next_run_at` stays, and the next occurrence gets its own job. A ' +
     'paused or ended schedule can be triggered too. The firing is recorded with kind `triggered`. Each call enqueues ' +
     'a job.',
   docs: {
@@ -229,8 +235,13 @@ const firingsSchema = {
     '`created_before` apply to `fired_at`.',
   docs: {
     params: IdParams,
+    headers: ConditionalHeaders,
     querystring: ListQuery,
-    response: { 200: described(ref(CronFiringPage), 'A page.'), ...errors(400, 401, 403, 404, 503) },
+    response: {
+      200: described(ref(CronFiringPage), 'A page.', { headers: ETAG }),
+      304: nothing(UNCHANGED),
+      ...errors(400, 401, 403, 404, 503),
+    },
   },
 };
 

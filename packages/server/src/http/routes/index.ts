@@ -3,11 +3,13 @@ import { guardRoutes } from '../access/admission.js';
 import type { AuthHooks } from '../access/auth.js';
 import type { HttpContext } from '../context.js';
 import { handleUnknownRoute } from '../answers/errors.js';
+import { attemptRoutes } from './attempts.js';
 import { cronRoutes } from './crons.js';
 import { deadLetterRoutes } from './dead-letters.js';
 import { eventRoutes } from './events.js';
 import { jobRoutes } from './jobs.js';
 import { probeRoutes, systemRoutes } from './system.js';
+import { workerBatchRoutes } from './worker-batches.js';
 import { workerRoutes } from './worker.js';
 import { workflowRoutes } from './workflows.js';
 
@@ -19,16 +21,17 @@ const PUBLIC_ROUTES: readonly Register[] = [probeRoutes];
 const TENANT_ROUTES: readonly Register[] = [
   systemRoutes,
   jobRoutes,
+  attemptRoutes,
   eventRoutes,
   workflowRoutes,
   cronRoutes,
   deadLetterRoutes,
 ];
-const WORKER_ROUTES: readonly Register[] = [workerRoutes];
+const WORKER_ROUTES: readonly Register[] = [workerRoutes, workerBatchRoutes];
 
 /**
- * Tenant routes and worker routes live in scopes of their own, each behind the hook that knows the caller, and then the
- * door.
+ * Tenant routes and worker routes are in separate scopes, each behind the hook that identifies the caller, and then
+ * behind admission.
  */
 export function registerRoutes(app: FastifyInstance, context: HttpContext, auth: AuthHooks): void {
   const scope =
@@ -44,7 +47,7 @@ export function registerRoutes(app: FastifyInstance, context: HttpContext, auth:
   void app.register(scope(PUBLIC_ROUTES));
   void app.register(
     (api, _options, done) => {
-      // A path that does not exist still asks for a credential first: all of /api/v1 does.
+      // Even an unknown path needs a credential first, like everything under /api/v1.
       api.addHook('onRequest', (request, reply, next) => {
         if (request.is404) auth.anybody(request, reply, next);
         else next();

@@ -1,7 +1,7 @@
 import { ErrorBody, ref } from '@millrace/contract';
 import type { TSchema } from 'typebox';
 
-/** Building blocks of what routes tell about themselves in the API description. */
+/** Building blocks for the routes' part of the API description. */
 
 const MEANING = {
   400: 'The request is not valid; `details` says where.',
@@ -11,19 +11,18 @@ const MEANING = {
   409: 'The state of the resource forbids it; `code` says why.',
   413: 'The request body, or a field of it, is larger than this server accepts.',
   415: 'The request body is not application/json.',
+  500: 'A bug in the service; its log has the details under the `X-Request-Id` of the answer.',
   503: 'The database is out of reach or the server is stopping; try again after `Retry-After` seconds.',
 } as const;
 
 type ErrorStatus = keyof typeof MEANING;
 
-/** Answers that are not a success, all of one shape. */
+/** Error answers, which all have the same shape. */
 export function errors(...statuses: ErrorStatus[]): Record<number, object> {
   return Object.fromEntries(statuses.map((status) => [status, described(ref(ErrorBody), MEANING[status])]));
 }
 
-/**
- * What every route can answer but the reads: where no body is asked for, one that comes nevertheless has to be sound.
- */
+/** The errors of every route except reads: even a route that takes no body refuses an invalid one. */
 export const bodyErrors = (...statuses: ErrorStatus[]): Record<number, object> =>
   errors(400, 401, ...statuses, 413, 415, 503);
 
@@ -33,6 +32,32 @@ export const described = (schema: TSchema, description: string, extra: object = 
   description,
 });
 
+/** A stream of server-sent events. */
+export const eventStream = (description: string, events: readonly TSchema[], example: string): object => ({
+  description,
+  content: {
+    'text/event-stream': {
+      schema: {
+        type: 'string',
+        contentMediaType: 'text/event-stream',
+        contentSchema: { anyOf: events },
+        description: 'The data of each event is JSON.',
+        examples: [example],
+      },
+    },
+  },
+});
+
+/** One of several shapes. */
+export const anyOf = (...schemas: TSchema[]): TSchema => ({ anyOf: schemas }) as TSchema;
+
+/** The header of an answer that can be asked for again with `If-None-Match`. */
+export const ETAG = {
+  ETag: { type: 'string', description: 'Send it back as `If-None-Match`. Streamed pages have none.' },
+};
+
+export const UNCHANGED = 'The answer is the one that `If-None-Match` names.';
+
 /** An answer without a body. */
 export const nothing = (description: string): object => ({ type: 'null', description });
 
@@ -40,7 +65,7 @@ export const TENANT = [{ tenantToken: [] }];
 export const WORKER = [{ workerToken: [] }];
 export const PUBLIC: [] = [];
 
-/** A route that ends work which is under way, and is shed last for that. */
+/** A route that ends work in progress, and is therefore shed last. */
 export const vital = <Schema extends object>(schema: Schema): { schema: Schema; config: { load: 'vital' } } => ({
   schema,
   config: { load: 'vital' },
