@@ -3,7 +3,7 @@ import { textOf, type Item } from '../proxy/calls.js';
 import type { Scenario } from '../scenario.js';
 import type { Stage } from '../stage/stage.js';
 import type { Subject } from '../stage/subject.js';
-import { check, until } from '../stage/violation.js';
+import { ASK_EVERY_MS, check, PATIENCE_MS, until } from '../stage/violation.js';
 
 /** Numbers that a double cannot hold, one with a trailing zero, characters outside the basic plane, escapes. */
 const ODD_PAYLOAD =

@@ -2,7 +2,7 @@ import type { Item } from '../proxy/calls.js';
 import type { Proxy } from '../proxy/proxy.js';
 import type { Beacon, BeaconEvent, Lamp } from './beacons.js';
 import type { JobRecord, Service } from './service.js';
-import { check, PATIENCE_MS, until } from './violation.js';
+import { ASK_EVERY_MS, check, PATIENCE_MS, until } from './violation.js';
 
 /** A job that the worker under test is to run. */
 export class Subject {
@@ -69,6 +69,7 @@ export class Subject {
         return null;
       },
       withinMs,
+      ASK_EVERY_MS,
     );
   }
 }

@@ -10,19 +10,22 @@ export function check(holds: boolean, otherwise: string): asserts holds {
 /** How long to let something happen that takes no time by itself, on a slow machine. */
 export const PATIENCE_MS = 15_000;
 const LOOK_EVERY_MS = 10;
+/** Where looking means asking the server. */
+export const ASK_EVERY_MS = 100;
 
 /** Looks again and again until `probe` finds something. */
 export async function until<T>(
   what: string,
   probe: () => Promise<T | null | undefined | false> | T | null | undefined | false,
   withinMs = PATIENCE_MS,
+  everyMs = LOOK_EVERY_MS,
 ): Promise<T> {
   const deadline = performance.now() + withinMs;
   for (;;) {
     const found = await probe();
     if (found !== null && found !== undefined && found !== false) return found;
     check(performance.now() < deadline, `${what}: not within ${(withinMs / 1000).toFixed(1)} s`);
-    await sleep(LOOK_EVERY_MS);
+    await sleep(everyMs);
   }
 }
 
