@@ -3,6 +3,8 @@
 import http.client, json, os, signal, sys, threading, time, urllib.parse, urllib.request
 from concurrent.futures import ThreadPoolExecutor, wait
 
+if len(sys.argv) != 2 or "MILLRACE_WORKER_TOKEN" not in os.environ: sys.exit(__doc__)
+
 API = os.environ.get("MILLRACE_URL", "http://localhost:8000") + "/api/v1"
 HEAD = {"Authorization": "Bearer " + os.environ["MILLRACE_WORKER_TOKEN"], "Content-Type": "application/json"}
 LEASE = int(os.environ.get("LEASE_SECS", "30"))
@@ -16,7 +18,7 @@ def greet(payload, lost):
 def pause(payload, lost):  # a long job checks `lost` now and then, and stops once it is set
     return lost.wait(payload["seconds"]) or {"waited": payload["seconds"]}
 
-HANDLERS = {"greet": greet, "wait": pause}
+HANDLERS, stopping = {"greet": greet, "wait": pause}, threading.Event()
 
 # The answer, or {"status": 4xx}, or {} after 5xx or silence, which it retries: the token makes that safe.
 def post(path, tries=LEASE, **body):
@@ -42,7 +44,6 @@ def run(job, token):
     except Exception as error:
         post(path + "/fail", lease_token=token, error=repr(error), retryable=not isinstance(error, Permanent))
 
-stopping = threading.Event()
 for number in (signal.SIGTERM, signal.SIGINT): signal.signal(number, lambda *_: stopping.set())
 while not stopping.is_set():
     leased = post(f"/queues/{urllib.parse.quote(sys.argv[1], '')}/lease", 1, lease_secs=LEASE, wait_secs=5)

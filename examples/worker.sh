@@ -8,6 +8,7 @@
 # other: failed, to be retried. Standard error is the error text. If the job is cancelled or its lease is lost, the
 # command gets SIGTERM. QUEUE is percent-encoded; LEASE_SECS, if set, is at least 2. Needs sh, curl 7.71 or newer, sed,
 # grep, tr, tail, mktemp.
+[ $# -ge 2 ] && [ -n "$MILLRACE_WORKER_TOKEN" ] || { sed -n '2,10s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 api=${MILLRACE_URL:-http://localhost:8000}/api/v1 lease=${LEASE_SECS:-30} queue=$1 stopping=
 shift
 dir=$(mktemp -d)

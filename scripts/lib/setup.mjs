@@ -14,8 +14,7 @@ export async function ready() {
     // Check again: whoever held the lock before us was most likely doing the same.
     if (!isInstalled()) await install();
     if (isBuilt()) return;
-    console.error('building ...');
-    if ((await build(['packages/cli'])) !== 0) fail('the build failed; see above');
+    if ((await timed('building', () => build(['packages/cli']))) !== 0) fail('the build failed; see above');
   });
 }
 
@@ -45,10 +44,17 @@ function refuseOldNode() {
 }
 
 async function install() {
-  console.error('installing packages (npm ci) ...');
-  if ((await runNpm(['ci', '--include=dev', '--include=optional', '--no-audit', '--no-fund'])) !== 0) {
-    fail('npm ci failed; see above');
-  }
+  const args = ['ci', '--include=dev', '--include=optional', '--no-audit', '--no-fund'];
+  if ((await timed('installing packages (npm ci)', () => runNpm(args))) !== 0) fail('npm ci failed; see above');
+}
+
+/** Says what is being done and, at the end, how long it took. */
+async function timed(what, work) {
+  console.error(`${what} ...`);
+  const start = performance.now();
+  const code = await work();
+  if (code === 0) console.error(`${what}: done in ${((performance.now() - start) / 1000).toFixed(1)} s`);
+  return code;
 }
 
 /**

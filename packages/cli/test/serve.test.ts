@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { connect, createServer, type AddressInfo, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -160,6 +160,20 @@ describe('a start that cannot succeed', () => {
       expect((await process.exited).code).toBe(1);
       expect(process.stderr()).toMatch(new RegExp(`^millrace: 127\\.0\\.0\\.1:${port} is already in use;[^\\n]*\\n$`));
     }
+    taken.close();
+  });
+
+  it('notices it before it makes a database', async () => {
+    const [taken, port] = await listen();
+    const home = mkdtempSync(join(tmpdir(), 'millrace-cli-'));
+    onTestFinished(() => rmSync(home, { recursive: true }));
+    const process = spawnMillrace({
+      args: ['dev', '--host=127.0.0.1', `--api-port=${port}`, '--metrics-port=0', `--data-dir=${join(home, 'data')}`],
+      env: {},
+    });
+    expect((await process.exited).code).toBe(1);
+    expect(process.stderr()).toContain('is already in use');
+    expect(existsSync(join(home, 'data'))).toBe(false);
     taken.close();
   });
 

@@ -150,7 +150,7 @@ export const CronFiring = Type.Object(
     kind: oneOf(CRON_FIRING_KINDS, {
       description:
         '`catch_up` if no server was running to fire it in time: one job then stands for every occurrence missed ' +
-        'up to `fired_at`. `triggered` if it was requested by hand, beside the timetable.',
+        'up to `fired_at`. `triggered` if it was requested by hand, in addition to the timetable.',
     }),
     job_id: uuid({ description: 'The job that was enqueued. Retention may have removed it.' }),
   },

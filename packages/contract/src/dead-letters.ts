@@ -1,13 +1,13 @@
 import { Type, type Static } from 'typebox';
 import { listQueryFields, page, warnings } from './common.js';
-import { instant, nullable, oneOf, ref, uuid } from './schema.js';
+import { instant, int64, nullable, oneOf, ref, uuid } from './schema.js';
 
 export const DEAD_LETTER_REASONS = ['max_attempts_exceeded', 'non_retryable', 'handler_not_found'] as const;
 export type DeadLetterReason = (typeof DEAD_LETTER_REASONS)[number];
 
 export const DeadLetter = Type.Object(
   {
-    id: Type.Integer({ description: 'Identifier assigned by the service (int64).' }),
+    id: int64({ description: 'Identifier assigned by the service.' }),
     job_id: uuid({ description: 'The job that failed. Retention may have removed it.' }),
     queue_name: Type.String({ description: 'The queue the job was on.' }),
     task_name: Type.String({ description: 'The task that failed.' }),
@@ -50,7 +50,7 @@ export const DeadLetter = Type.Object(
 export type DeadLetter = Static<typeof DeadLetter>;
 
 export const DeadLetterParams = Type.Object({
-  id: Type.String({ description: 'Identifier of the dead letter: a whole number (int64).', examples: ['17'] }),
+  id: int64({ description: 'Identifier of the dead letter.', examples: [17] }),
 });
 
 export const DeadLetterPage = page('dead_letters', ref(DeadLetter), {
@@ -90,7 +90,7 @@ export const DeadLetterGroup = Type.Object(
     count: Type.Integer({ description: 'How many entries the group has.' }),
     first_at: instant({ description: 'When its oldest entry was written.' }),
     last_at: instant({ description: 'When its newest entry was written.' }),
-    latest_id: Type.Integer({ description: 'The newest entry (int64).' }),
+    latest_id: int64({ description: 'The newest entry.' }),
   },
   { $id: 'DeadLetterGroup', description: 'Dead letters that failed in the same way.' },
 );

@@ -76,12 +76,16 @@ export const JobConfig = Type.Object(
 );
 export type JobConfig = Static<typeof JobConfig>;
 
-const TIMEOUT_SPELLINGS = '`timeout` and `timeout_secs` are two spellings of one field.';
+const TIMEOUT_SPELLINGS =
+  '`timeout` is accepted as another spelling of `timeout_secs`; two different values are refused.';
+
+/** Accepted beside `timeout_secs`; the API description knows one spelling, and tells of this one in words. */
+export const TIMEOUT_ALIAS = 'timeout';
 
 const policyFields = {
   priority: optional(priority),
   max_retries: optional(maxRetries),
-  timeout: optional(timeout('Another spelling of `timeout_secs`; two different values are refused.')),
+  [TIMEOUT_ALIAS]: optional(timeout('Another spelling of `timeout_secs`; two different values are refused.')),
   timeout_secs: optional(timeoutSecs),
   retry_backoff: optional(retryBackoff),
   retry_delay_secs: optional(retryDelaySecs),
@@ -110,7 +114,7 @@ export const JobConfigInput = Type.Object(
   {
     title: 'JobConfigInput',
     description: `Queue and execution policy; omitted fields take their defaults. ${TIMEOUT_SPELLINGS}`,
-    examples: [{ queue: 'emails', max_retries: 5, timeout: 30 }],
+    examples: [{ queue: 'emails', max_retries: 5, timeout_secs: 30 }],
   },
 );
 export type JobConfigInput = Static<typeof JobConfigInput>;

@@ -1,4 +1,4 @@
-import { Type, type Static, type TOptional, type TSchema, type TUnsafe } from 'typebox';
+import { Type, type Static, type TInteger, type TOptional, type TSchema, type TUnsafe } from 'typebox';
 
 /**
  * Building blocks that the schemas share. They are plain JSON Schema (OpenAPI 3.1 uses the same dialect), so that the
@@ -36,7 +36,7 @@ export const ref = <T extends TSchema>(schema: T): TUnsafe<Static<T>> => {
 
 /** JSON that belongs to the caller: stored and returned exactly as sent. */
 export const callerObject = (options: object = {}): TUnsafe<Record<string, unknown>> =>
-  Type.Unsafe<Record<string, unknown>>({ type: 'object', ...options });
+  Type.Unsafe<Record<string, unknown>>({ type: 'object', additionalProperties: true, ...options });
 
 /**
  * Text of at most NAME_MAX_LENGTH characters. The format `text` excludes what PostgreSQL cannot store (NUL) and what
@@ -54,6 +54,9 @@ export const filledText = (options: object = {}): TUnsafe<string> => boundedText
 /** An instant: RFC 3339. Requests may use any offset and precision; answers are in UTC, to the microsecond. */
 export const instant = (options: object = {}): TUnsafe<string> =>
   Type.Unsafe<string>({ type: 'string', format: 'date-time', ...options });
+
+/** The id of a dead letter: a whole number of up to 64 bits. */
+export const int64 = (options: object = {}): TInteger => Type.Integer({ format: 'int64', minimum: 1, ...options });
 
 export const uuid = (options: object = {}): TUnsafe<string> =>
   Type.Unsafe<string>({ type: 'string', format: 'uuid', ...options });

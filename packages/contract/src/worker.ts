@@ -144,6 +144,7 @@ const failureFields = {
   ),
   details: Type.Optional(
     Type.Unsafe<ErrorDetails | null>({
+      title: 'ErrorDetails',
       type: ['object', 'null'],
       properties: ErrorDetails.properties,
       description: `Name and stack of the error; cut at ${ERROR_STACK_MAX_BYTES} bytes, never refused for its length.`,

@@ -117,6 +117,14 @@ export const OPTIONS = {
     fallbackText: 'every origin',
   }),
   apiKeys: option('api-keys', 'LIST', optional(apiKeys), null, 'comma-separated <token>:<tenant> pairs', SECRET),
+  readKeys: option(
+    'read-keys',
+    'LIST',
+    optional(apiKeys),
+    null,
+    'comma-separated <token>:<tenant> pairs that may read and change nothing',
+    SECRET,
+  ),
   jwtSecret: option(
     'jwt-secret',
     'SECRET',

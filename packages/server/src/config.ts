@@ -12,6 +12,8 @@ export type Config = Omit<Values, keyof Derived | 'databaseUrl'> & Derived;
 interface Derived {
   /** Token to tenant. */
   readonly apiKeys: ReadonlyMap<string, string>;
+  /** The same for credentials that may only read. */
+  readonly readKeys: ReadonlyMap<string, string>;
   readonly database: DatabaseAddress;
   readonly logFormat: 'json' | 'pretty';
 }
@@ -75,12 +77,13 @@ function database({ databaseUrl, dev, dataDir }: Values): DatabaseAddress {
 function credentials({
   dev,
   apiKeys,
+  readKeys,
   jwtSecret,
   workerToken,
-}: Values): Pick<Config, 'apiKeys' | 'jwtSecret' | 'workerToken'> {
+}: Values): Pick<Config, 'apiKeys' | 'readKeys' | 'jwtSecret' | 'workerToken'> {
   // Development mode lets everybody in as one tenant; keys that seem to protect it would only deceive.
-  if (dev) return { apiKeys: new Map(), jwtSecret: null, workerToken: null };
-  return { apiKeys: apiKeys ?? new Map<string, string>(), jwtSecret, workerToken };
+  if (dev) return { apiKeys: new Map(), readKeys: new Map(), jwtSecret: null, workerToken: null };
+  return { apiKeys: apiKeys ?? new Map(), readKeys: readKeys ?? new Map(), jwtSecret, workerToken };
 }
 
 function checkPorts({ mode, apiPort, metricsPort }: Config): void {
@@ -90,9 +93,15 @@ function checkPorts({ mode, apiPort, metricsPort }: Config): void {
 }
 
 /** Fails closed: a process that serves the API never starts without a way to tell its callers apart. */
-function checkCredentials({ mode, dev, apiKeys, jwtSecret, workerToken }: Config): void {
+function checkCredentials({ mode, dev, apiKeys, readKeys, jwtSecret, workerToken }: Config): void {
   if (workerToken !== null && apiKeys.has(workerToken)) {
     throw new UsageError('--worker-token is also a token of --api-keys; tenants and workers must not share one');
+  }
+  if (workerToken !== null && readKeys.has(workerToken)) {
+    throw new UsageError('--worker-token is also a token of --read-keys; tenants and workers must not share one');
+  }
+  if ([...readKeys.keys()].some((token) => apiKeys.has(token))) {
+    throw new UsageError('a token of --read-keys is also one of --api-keys: it cannot be told whether it may write');
   }
   if (dev || mode === 'worker') return;
   if (apiKeys.size === 0 && jwtSecret === null) {
@@ -105,19 +114,22 @@ function checkCredentials({ mode, dev, apiKeys, jwtSecret, workerToken }: Config
 
 /** Everything in a configuration that must never be shown or logged. */
 export function configSecrets(config: Config): readonly string[] {
-  const { apiKeys, jwtSecret, workerToken, database: address, directDatabaseUrl } = config;
+  const { apiKeys, readKeys, jwtSecret, workerToken, database: address, directDatabaseUrl } = config;
   const urls = [address.kind === 'url' ? address.url : null, directDatabaseUrl];
   const passwords = urls.map((url) => (url === null ? null : passwordOf(url)));
-  return [...apiKeys.keys(), jwtSecret, workerToken, ...passwords].filter((secret) => secret !== null);
+  return [...apiKeys.keys(), ...readKeys.keys(), jwtSecret, workerToken, ...passwords].filter(
+    (secret) => secret !== null,
+  );
 }
 
 /** Tokens that are shorter are worth a warning. */
 const SHORT_TOKEN = 16;
 
 /** What an operator should know about the credentials: sentences for the log, without the credentials themselves. */
-export function credentialWarnings({ apiKeys, workerToken, jwtSecret }: Config): readonly string[] {
+export function credentialWarnings({ apiKeys, readKeys, workerToken, jwtSecret }: Config): readonly string[] {
   const tokens = [
     ...[...apiKeys.keys()].map((token, index) => [`token ${index + 1} of --api-keys`, token] as const),
+    ...[...readKeys.keys()].map((token, index) => [`token ${index + 1} of --read-keys`, token] as const),
     ...(workerToken === null ? [] : [['--worker-token', workerToken] as const]),
   ];
   const short = tokens

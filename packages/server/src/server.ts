@@ -14,6 +14,7 @@ import { createRetention } from './loops/retention.js';
 import { POOL_LEASE_SECS, WorkerPool } from './loops/worker-pool.js';
 import { engineMetrics, gaugeCollector } from './engine-metrics.js';
 import { openDatabase } from './open-database.js';
+import { checkPorts } from './port-check.js';
 import { Notifications } from './store/notifications.js';
 import type { Database } from './store/database.js';
 import { currentSchema } from './store/schema-check.js';
@@ -50,6 +51,7 @@ export async function startServer(config: Config, options: ServerOptions): Promi
 
 async function start(config: Config, options: ServerOptions, lifecycle: Lifecycle): Promise<RunningServer> {
   const { logger } = options;
+  await checkPorts(config);
   const db = await openDatabase(config, logger, lifecycle);
 
   const handlers: Handlers = { ...builtinHandlers(config.builtinTasks), ...options.handlers };
@@ -134,11 +136,11 @@ function createPool(config: Config, engine: EngineParts, handlers: Handlers, log
 }
 
 async function startApi({ config, engine, metrics, logger, lifecycle }: Parts): Promise<string> {
-  const { dev, apiKeys, jwtSecret, workerToken, defaultQueue, corsOrigins } = config;
+  const { dev, apiKeys, readKeys, jwtSecret, workerToken, defaultQueue, corsOrigins } = config;
   const { maxBodyBytes, maxPayloadBytes, maxInFlight, maxConnections } = config;
   const app = createApp({
     engine: engine.api,
-    auth: { dev, apiKeys, jwtSecret, workerToken },
+    auth: { dev, apiKeys, readKeys, jwtSecret, workerToken },
     defaultQueue,
     corsOrigins,
     maxBodyBytes,

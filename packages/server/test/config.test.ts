@@ -45,6 +45,7 @@ describe('defaults', () => {
       dev: false,
       corsOrigins: null,
       apiKeys: new Map([['key-a', 'a']]),
+      readKeys: new Map(),
       jwtSecret: null,
       workerToken: 'w',
       database: { kind: 'url', url: 'postgres://localhost/x' },
@@ -88,6 +89,7 @@ const SAMPLES: readonly (readonly [keyof Config, string, string, string, unknown
     ['https://a.example', 'http://b:81'],
   ],
   ['apiKeys', '--api-keys', 'MILLRACE_API_KEYS', 'k:t', new Map([['k', 't']])],
+  ['readKeys', '--read-keys', 'MILLRACE_READ_KEYS', 'r:t', new Map([['r', 't']])],
   ['jwtSecret', '--jwt-secret', 'MILLRACE_JWT_SECRET', ' kept as is ', ' kept as is '],
   ['workerToken', '--worker-token', 'MILLRACE_WORKER_TOKEN', 'w2\n', 'w2'],
   [
@@ -272,6 +274,7 @@ describe('fail-closed start', () => {
 
   it.each([
     ['--api-keys', 'MILLRACE_API_KEYS'],
+    ['--read-keys', 'MILLRACE_READ_KEYS'],
     ['--jwt-secret', 'MILLRACE_JWT_SECRET'],
     ['--worker-token', 'MILLRACE_WORKER_TOKEN'],
   ])('an empty %s is a mistake in every mode, whichever way it came', (flag, variable) => {
@@ -312,6 +315,19 @@ describe('fail-closed start', () => {
 
   it('refuses a worker token that is also a tenant key', () => {
     expect(refusal(['--api-keys=same:t', '--worker-token=same'], DATABASE)).toMatch(/^--worker-token is also a token/);
+  });
+
+  it('is not satisfied by credentials that may only read', () => {
+    expect(refusal(['--read-keys=r:t', '--worker-token=w'], DATABASE)).toMatch('needs --api-keys or --jwt-secret');
+  });
+
+  it('refuses a token that is in two lists', () => {
+    expect(refusal(['--api-keys=same:t', '--read-keys=same:t', '--worker-token=w'], DATABASE)).toMatch(
+      /^a token of --read-keys is also one of --api-keys/,
+    );
+    expect(refusal(['--api-keys=k:t', '--read-keys=same:t', '--worker-token=same'], DATABASE)).toMatch(
+      /^--worker-token is also a token of --read-keys/,
+    );
   });
 
   it('refuses a worker token that no header can carry', () => {

@@ -38,6 +38,13 @@ export class SchemaChecker {
 
   readonly #checks: Readonly<Record<string, Check | undefined>> = {
     $ref: (limit, value, at) => this.problems(this.resolve(limit as string), value, at),
+    anyOf: (limit, value, at) => {
+      const found = (limit as Schema[]).map((schema) => this.problems(schema, value, at));
+      return found.some((problems) => problems.length === 0) ? [] : (found[0] ?? []);
+    },
+    allOf: (limit, value, at) => (limit as Schema[]).flatMap((schema) => this.problems(schema, value, at)),
+    // Only ever true, in this description: the content is the caller's.
+    additionalProperties: (limit, _value, at) => (limit === true ? [] : [`${at} has an unknown additionalProperties`]),
     type: (limit, value, at) => {
       const types = [limit].flat() as string[];
       return types.some((type) => isOfType(type, value)) ? [] : [`${at} is not ${types.join(' or ')}`];

@@ -70,16 +70,22 @@ function headersOf({ callers, host }: World, operation: Operation, tenant: Tenan
   return headers;
 }
 
-function queryOf({ memory }: World, { id, parameters }: Operation, tenant: Tenant, random: Random): Blank['query'] {
+function queryOf(
+  { memory, checker }: World,
+  { id, parameters }: Operation,
+  tenant: Tenant,
+  random: Random,
+): Blank['query'] {
   const own = memory.cursors.filter((known) => known.tenant === tenant && known.operation === id);
   if (own.length > 0 && random.chance(0.2)) return [['cursor', random.pick(own).cursor]];
   return parameters
     .filter(({ in: place, name }) => place === 'query' && name !== 'cursor')
     .filter(({ name }) => name === 'expr' || random.chance(0.25))
-    .map((parameter) => [parameter.name, queryValue(parameter, random)]);
+    .map((parameter) => [parameter.name, queryValue(parameter, checker, random)]);
 }
 
-function queryValue({ name, schema }: Parameter, random: Random): string {
+function queryValue({ name, schema: given }: Parameter, checker: SchemaChecker, random: Random): string {
+  const schema = typeof given.$ref === 'string' ? checker.resolve(given.$ref) : given;
   if (name === 'queue') return random.pick(QUEUES);
   if (name === 'expr') return random.pick(EXPRESSIONS);
   if (name === 'timezone') return random.pick(ZONES);
@@ -138,6 +144,7 @@ function generate(world: World, schema: Schema, making: Making): Json {
   const known = wellKnown(making);
   if (known !== undefined) return known;
   if (Array.isArray(schema.enum)) return random.pick(schema.enum as Json[]);
+  if (Array.isArray(schema.anyOf)) return generate(world, random.pick(schema.anyOf as Schema[]), making);
   const [type] = [schema.type].flat();
   switch (type) {
     case 'object':
@@ -172,9 +179,6 @@ function wellKnown({ random, name }: Making): Json | undefined {
       return random.pick(ZONES);
     case 'lease_token':
       return random.uuid();
-    case 'timeout':
-      // Another name for timeout_secs; the two must not contradict each other.
-      return null;
     default:
       return undefined;
   }

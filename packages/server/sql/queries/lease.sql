@@ -6,7 +6,9 @@
 -- name: claim
 -- Takes the first due jobs of a queue (at most $7 of them), skipping those that other claims have locked, and leases
 -- the k-th job under the k-th token ($4) for the k-th number of seconds ($5). If there is a bundle token ($6), the
--- plain jobs of a tenant (never delivered, no error, no workflow) share a bundle under it if there are at least four.
+-- plain jobs of a tenant (never delivered, no error, no workflow) share a bundle under it if there are at least four;
+-- then $4 may be null, as most tokens would go unused: the k-th is the bundle token with k in its last two bytes, and
+-- one number of seconds is enough.
 -- Due jobs are in two places. Most are in claim order: that takes one walk along one index, however many priorities
 -- there are, or, if floors are given ($2 and $3), one walk per priority from its floor. Jobs that were not due when
 -- they were written are apart from that, ordered by time ($9 is the floor there). The statement sorts both together.
@@ -17,10 +19,11 @@
 -- jobs are due. Jobs that were locked but not taken are unlocked at the commit.
 -- The answer is a single row, because unpacking hundreds of rows costs the server more than the claim itself. It has
 -- one array per column, in claim order, with caller JSON as text. Fields that most jobs do not have (`optional_fields`)
--- are given by name, only for the jobs that have them. A time that is already in the id is not repeated. Payloads are
--- concatenated, separated by a character that cannot occur in JSON text, so the answer is as long as the stored text,
--- whatever that contains. Contexts that are stored apart are returned in the same way, each once, however many of the
--- jobs name it; towards $8 a context counts once per job. RETURNING keeps no order, hence the numbering.
+-- are given by name, only for the jobs that have them. A time that is already in the id is not repeated, nor is the
+-- tenant if the plain jobs of one tenant are all there is. Payloads are concatenated, separated by a character that
+-- cannot occur in JSON text, so the answer is as long as the stored text, whatever that contains. Contexts that are
+-- stored apart are returned in the same way, each once, however many of the jobs name it; towards $8 a context counts
+-- once per job. RETURNING keeps no order, hence the numbering.
 -- A pool may start the first $10 jobs at once, or only those before the first job that was lost with its process
 -- earlier. If the claim has more jobs than that, a mark says how far the pool may start
 -- (docs/adr/0016-unstarted-jobs.md).
@@ -70,8 +73,7 @@ WITH floor AS MATERIALIZED (
   FROM (SELECT n, sum(size) OVER (ORDER BY n) AS bytes FROM due WHERE size IS NOT NULL) AS large
   WHERE bytes > $8::bigint AND n > 1 AND n <= $7::int
 ), claimed AS MATERIALIZED (
-  SELECT ($4::uuid[])[n] AS token, ($5::int[])[n] AS secs, n, place, priority, scheduled_at, retry_count,
-         delivery_count, id, tenant, workflow_id, error,
+  SELECT n, place, priority, scheduled_at, retry_count, delivery_count, id, tenant, workflow_id, error,
          $6::uuid IS NOT NULL AND retry_count = 0 AND delivery_count = 0 AND workflow_id IS NULL AND error IS NULL
            AS plain
   FROM due
@@ -90,7 +92,8 @@ WITH floor AS MATERIALIZED (
   RETURNING priority, scheduled_at
 ), startable AS MATERIALIZED (
   SELECT count(*)::int AS size,
-         least($10::int, coalesce(min(n) FILTER (WHERE error = 'lease expired') - 1, $10::int))::int AS reach,
+         least($10::int, coalesce(min(n) FILTER (WHERE NOT plain AND error = 'lease expired') - 1, $10::int))::int
+           AS reach,
          bool_or(NOT plain OR tenant <> (SELECT tenant FROM claimed LIMIT 1)) AS mixed
   FROM claimed
 ), mark AS (
@@ -112,8 +115,9 @@ WITH floor AS MATERIALIZED (
 ), held AS (
   INSERT INTO millrace.leases (locked_until, started_at, scheduled_at, retry_count, delivery_count, id, token, tenant,
                                workflow_id, error)
-  SELECT now() + secs * interval '1 second', now(), CASE WHEN retry_count > 0 THEN scheduled_at END,
-         retry_count, delivery_count + 1, id, token, tenant, workflow_id, error
+  SELECT now() + coalesce(($5::int[])[n], ($5::int[])[1]) * interval '1 second', now(),
+         CASE WHEN retry_count > 0 THEN scheduled_at END, retry_count, delivery_count + 1, id,
+         coalesce(($4::uuid[])[n], (left($6::text, 32) || lpad(to_hex(n), 4, '0'))::uuid), tenant, workflow_id, error
   FROM alone
 ), seen AS (
   INSERT INTO millrace.transitions (at, scheduled_at, started_at, retry_count, delivery_count, status, job_id, error)
@@ -145,7 +149,9 @@ SELECT
      SELECT priority, (extract(epoch FROM min(scheduled_at)) * 1000)::float8 AS since FROM moved GROUP BY priority
    ) AS priorities)::text AS moved,
   (SELECT json_agg(n) FROM alone WHERE $6 IS NOT NULL)::text AS alone,
-  json_agg(c.id)::text AS ids, json_agg(c.tenant)::text AS tenants, json_agg(c.task)::text AS tasks,
+  string_agg(c.id::text, ',') AS ids,
+  (json_agg(c.tenant) FILTER (WHERE c.n = 1 OR (SELECT mixed FROM startable)))::text AS tenants,
+  json_agg(c.task)::text AS tasks,
   string_agg(c.payload::text, chr(1)) AS payloads,
   (json_agg(fields) FILTER (
     WHERE c.config IS NOT NULL OR c.metadata IS NOT NULL OR c.delivery_count > 0 OR c.scheduled_at <> c.created_at

@@ -4,7 +4,9 @@ import * as contract from '@millrace/contract';
 import fastify, { type FastifyInstance, type FastifySchema } from 'fastify';
 import type { HttpContext } from './context.js';
 import { sendJson } from './answers/reply.js';
+import { finishDocument } from './openapi-document.js';
 import { registerRoutes } from './routes/index.js';
+import { errors } from './routes/route-docs.js';
 import { validatorOptions } from './requests/validation.js';
 
 /** The version of the API, not of the server: it changes when the shapes do. */
@@ -15,71 +17,10 @@ const DOCS_CSP =
   "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self' data:; " +
   "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/** Schemas that have a name; routes refer to them. */
-const NAMED = [
-  contract.ErrorBody,
-  contract.JobConfig,
-  contract.Job,
-  contract.CreateJob,
-  contract.CreateJobBatch,
-  contract.JobCreated,
-  contract.JobBatchCreated,
-  contract.JobPage,
-  contract.JobSummary,
-  contract.JobSummaryPage,
-  contract.WaitRequest,
-  contract.WaitResponse,
-  contract.ErrorDetails,
-  contract.Attempt,
-  contract.Attempts,
-  contract.Why,
-  contract.LeaseRequest,
-  contract.LeasedJob,
-  contract.LeaseResponse,
-  contract.HeartbeatRequest,
-  contract.HeartbeatResponse,
-  contract.CompleteRequest,
-  contract.FailRequest,
-  contract.ReleaseRequest,
-  contract.HeartbeatsRequest,
-  contract.HeartbeatsResponse,
-  contract.Report,
-  contract.ReportsRequest,
-  contract.ReportsResponse,
-  contract.WorkflowStepInput,
-  contract.CreateWorkflow,
-  contract.WorkflowCreated,
-  contract.WorkflowStepDefinition,
-  contract.Workflow,
-  contract.WorkflowPage,
-  contract.WorkflowSummary,
-  contract.WorkflowSummaryPage,
-  contract.WorkflowStep,
-  contract.WorkflowSteps,
-  contract.WorkflowEvent,
-  contract.WorkflowDiagram,
-  contract.CreateCron,
-  contract.PutCron,
-  contract.CronCreated,
-  contract.CronTriggered,
-  contract.Cron,
-  contract.CronPage,
-  contract.CronFiring,
-  contract.CronFiringPage,
-  contract.NextRuns,
-  contract.CronPreview,
-  contract.DeadLetter,
-  contract.DeadLetterPage,
-  contract.DeadLetterGroup,
-  contract.DeadLetterGroups,
-  contract.Health,
-  contract.Ready,
-  contract.Stats,
-  contract.Tasks,
-  contract.QueueDepth,
-  contract.Queues,
-  contract.WhoAmI,
-];
+/** Schemas that have a name. The document contains those that routes refer to. */
+const NAMED = Object.values<unknown>(contract).filter(
+  (exported): exported is { $id: string } => typeof exported === 'object' && exported !== null && '$id' in exported,
+);
 
 /** Must be called before the routes are registered, because it collects them as they are added. */
 export function registerOpenApi(app: FastifyInstance): void {
@@ -93,12 +34,13 @@ export function registerOpenApi(app: FastifyInstance): void {
         description: DESCRIPTION,
         license: { name: 'MIT', identifier: 'MIT' },
       },
+      servers: [{ url: '/', description: 'The server that this document comes from.' }],
       tags: [
         { name: 'jobs', description: 'Create, find, follow and cancel jobs.' },
         { name: 'worker', description: 'Lease jobs, keep them alive, report how they ended.' },
         { name: 'workflows', description: 'Graphs of steps that run in order and share a context.' },
         { name: 'cron', description: 'Recurring timetables that enqueue jobs.' },
-        { name: 'dead letters', description: 'Jobs that were given up, and their second chance.' },
+        { name: 'dead letters', description: 'Jobs that failed for good, and how to run them again.' },
         { name: 'system', description: 'Probes, counters and depths.' },
       ],
       components: {
@@ -116,7 +58,7 @@ export function registerOpenApi(app: FastifyInstance): void {
       buildLocalReference: ({ $id }, _base, _fragment, i) => (typeof $id === 'string' ? $id : `def-${i}`),
     },
     transform: ({ schema, url }) => ({ schema: withDocs(schema), url }),
-    transformObject: (document) => optionalLeaseBody('openapiObject' in document ? document.openapiObject : {}),
+    transformObject: (document) => ('openapiObject' in document ? finishDocument(document.openapiObject) : {}),
   });
 }
 
@@ -154,22 +96,14 @@ export async function openApiDocument(): Promise<object> {
   return app.swagger();
 }
 
-/** Moves what a route says under `docs` to where the framework would have acted on it. */
+/** Moves what a route says under `docs` to where the framework would have acted on it. Any route may have a bug. */
 function withDocs(schema: FastifySchema): FastifySchema {
   if (schema?.docs === undefined) return schema;
   const { docs, ...rest } = schema;
-  return { ...rest, ...docs };
+  return { ...rest, ...docs, response: { ...docs.response, ...errors(500) } };
 }
 
-/** The plugin marks every body as required, but a lease needs none. */
-function optionalLeaseBody(document: object): object {
-  const { paths } = document as { paths?: Record<string, { post?: { requestBody?: { required: boolean } } }> };
-  const body = paths?.['/api/v1/queues/{queue}/lease']?.post?.requestBody;
-  if (body !== undefined) body.required = false;
-  return document;
-}
-
-const DESCRIPTION = `A durable job queue on PostgreSQL, spoken to in JSON over HTTP.
+const DESCRIPTION = `A durable job queue on PostgreSQL, with a JSON-over-HTTP interface.
 
 Tenants create jobs; workers lease them, send heartbeats while they work, and report how they ended. Delivery is
 at-least-once, so handlers must be idempotent.
@@ -177,5 +111,7 @@ at-least-once, so handlers must be idempotent.
 - Every request under \`/api/v1\` carries \`Authorization: Bearer <token>\`.
 - Instants are RFC 3339 in UTC, with microseconds.
 - Payloads, results and metadata are stored and returned exactly as they were sent.
-- Types are never coerced, unknown fields are ignored, and null for an optional field means that it is absent.
-- Every answer that is not a success has the same body: a sentence, a stable code and a timestamp.`;
+- Types are never coerced, and null for an optional field means that it is absent.
+- Unknown fields and parameters are ignored, and named in \`warnings\`; with \`Prefer: handling=strict\` they are refused.
+- Every answer that is not a success has the same body: a sentence, a stable code and a timestamp.
+- A path that exists, with a method that it does not have, is answered 405; \`Allow\` lists those it has.`;

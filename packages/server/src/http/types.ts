@@ -19,6 +19,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** How the route is treated under overload; `new` by default. */
     load?: Load;
+    /** Whether the route only reads although its method is not GET: read-only credentials may call it. */
+    reads?: boolean;
   }
 
   interface FastifySchema {

@@ -3,7 +3,7 @@ import { Histogram } from './histogram.js';
 import { ProcessMetrics } from './process-metrics.js';
 
 /** Why a request failed authentication. */
-export type AuthFailure = 'missing' | 'invalid' | 'worker_on_tenant_route' | 'tenant_on_worker_route';
+export type AuthFailure = 'missing' | 'invalid' | 'worker_on_tenant_route' | 'tenant_on_worker_route' | 'read_only';
 
 export interface MetricsOptions {
   /**

@@ -7,6 +7,7 @@ export const SECRET_KEYS = [
   'set-cookie',
   'password',
   'apiKeys',
+  'readKeys',
   'jwtSecret',
   'workerToken',
   'token',
@@ -107,7 +108,7 @@ function textScrubber(secrets: readonly string[], censor: string): (text: string
 }
 
 /**
- * A secret stands in a text as it is, escaped as JSON, or percent-encoded in a URL. Longest first: one may hold
+ * A secret occurs in a text as it is, escaped as JSON, or percent-encoded in a URL. Longest first: one may hold
  * another.
  */
 function knownForms(secrets: readonly string[]): readonly string[] {

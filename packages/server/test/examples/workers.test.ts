@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
@@ -145,6 +146,14 @@ describe.concurrent('the example workers', async () => {
       expect(await staleCalls('complete')).toBe(0);
     },
   );
+
+  test.each(WORKER_NAMES.filter(canRun))('%s without arguments shows how to call it', (name) => {
+    const [program, file] = WORKERS[name];
+    const { status, stderr } = spawnSync(program, [file], { env: { PATH: process.env.PATH }, encoding: 'utf8' });
+    expect(status).toBeGreaterThan(0);
+    expect(stderr).toMatch(/MILLRACE_WORKER_TOKEN=\.\.\. worker\.\w+ QUEUE/);
+    expect(stderr).not.toMatch(/Traceback|not found/);
+  });
 
   test('worker.py has the 40 lines of code that its description claims', async () => {
     const lines = (await readFile(WORKERS['worker.py'][1], 'utf8')).split('\n');

@@ -15,6 +15,7 @@ import { createClient, type Client } from '../support/client.js';
 
 export const KEY_A = 'key-of-tenant-a';
 export const KEY_B = 'key-of-tenant-b';
+export const READ_KEY_A = 'read-key-of-a';
 export const WORKER_TOKEN = 'token-of-the-workers';
 export const JWT_SECRET = 'a-secret-for-hs256-tokens';
 export const JOB_ID = '019bd0e5-7c58-7a5f-9c0e-2f9f6a0f8f10';
@@ -173,6 +174,7 @@ export async function startApp({ engine: overrides, ...options }: TestAppOptions
         [KEY_A, 'tenant-a'],
         [KEY_B, 'tenant-b'],
       ]),
+      readKeys: new Map([[READ_KEY_A, 'tenant-a']]),
       jwtSecret: JWT_SECRET,
       workerToken: WORKER_TOKEN,
     },

@@ -33,7 +33,13 @@ async function startEmpty(): Promise<number> {
 async function startRoute(): Promise<number> {
   const app = createApp({
     engine: instantEngine(),
-    auth: { dev: false, apiKeys: new Map([[TENANT_KEY, TENANT]]), jwtSecret: null, workerToken: WORKER_TOKEN },
+    auth: {
+      dev: false,
+      apiKeys: new Map([[TENANT_KEY, TENANT]]),
+      readKeys: new Map(),
+      jwtSecret: null,
+      workerToken: WORKER_TOKEN,
+    },
     defaultQueue: QUEUE,
     corsOrigins: null,
     maxBodyBytes: 16 * 1024 * 1024,

@@ -34,6 +34,7 @@ import { changedSchema } from './32-changed-schema.js';
 import { distantDatabase } from './33-distant-database.js';
 import { killerJob } from './34-killer-job.js';
 import { hostileTenant } from './35-hostile-tenant.js';
+import { replacedSchedule } from './36-replaced-schedule.js';
 
 /** Every row of the table, one per line; those that take longest come where they start early. */
 // prettier-ignore
@@ -42,6 +43,7 @@ export const FAULTS: readonly Fault[] = [
   blackHole,
   soak,
   cronSchedulers,
+  replacedSchedule,
   killerJob,
   slowLink,
   terminatedBackends,

@@ -182,7 +182,7 @@ const byNumber = (a: HeldJob, b: HeldJob): number => a.number - b.number;
 const parse = <T>(text: string | null): T[] => (text === null ? [] : (JSON.parse(text) as T[]));
 
 function toJobs(queue: string, answer: ClaimAnswer): ClaimedJob[] {
-  const ids = parse<string>(answer.ids);
+  const ids = answer.ids === null ? [] : answer.ids.split(',');
   const tenants = parse<string>(answer.tenants);
   const tasks = parse<string>(answer.tasks);
   const payloads = splitPayloads(answer.payloads);
@@ -191,7 +191,7 @@ function toJobs(queue: string, answer: ClaimAnswer): ClaimedJob[] {
   const now = toInstant(answer.now);
   return ids.map((id, n) => {
     const fields = optionalFields.get(n + 1);
-    return new ClaimedJob(id, tenants[n]!, queue, tasks[n]!, payloads[n]!, now, fields, contextOf(fields));
+    return new ClaimedJob(id, tenants[n] ?? tenants[0]!, queue, tasks[n]!, payloads[n]!, now, fields, contextOf(fields));
   });
 }
 

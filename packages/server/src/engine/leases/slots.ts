@@ -12,7 +12,8 @@ const MAX_POOLED_BYTES = 32 * 1024 * 1024;
  */
 export interface Slots {
   readonly count: number;
-  readonly tokens: Buffer;
+  /** Null: the claim makes them, as `tokenOf` says. */
+  readonly tokens: Buffer | null;
   readonly secs: Buffer;
   readonly bundle: string | null;
   /** How many bytes of jobs a claim may return, beyond the first job. */
@@ -49,17 +50,12 @@ export function separateSlots(slots: readonly Slot[]): Slots {
  * leads to its claim.
  */
 export function pooledSlots(count: number, leaseSecs: number, startable: number): Slots {
-  const base = randomBytes(16);
-  const tokenBytes = (number: number): Buffer => {
-    const bytes = Buffer.from(base);
-    bytes.writeUInt16BE(number & 0xffff, 14);
-    return bytes;
-  };
-  const token = (number: number): string => tokenBytes(number).toString('hex').replace(UUID_PARTS, '$1-$2-$3-$4-');
+  const base = randomBytes(14).toString('hex').replace(UUID_PARTS, '$1-$2-$3-$4-');
+  const token = (number: number): string => base + number.toString(16).padStart(4, '0');
   return {
     count,
-    tokens: uuidArray(Array.from({ length: count }, (_, k) => tokenBytes(k + 1))),
-    secs: int4Array(new Array<number>(count).fill(leaseSecs)),
+    tokens: null,
+    secs: int4Array([leaseSecs]),
     bundle: token(0),
     bytes: MAX_POOLED_BYTES,
     startable,

@@ -49,9 +49,14 @@ export function authHooks(credentials: Credentials, onFailure: (kind: AuthFailur
 /** The worker token names no tenant, so on a tenant route it is not a valid credential: 401, not 403. */
 const tenantOnly: Judgement = (principal, request) => {
   if (principal.kind === 'worker') return WORKER_ON_TENANT_ROUTE;
+  if (principal.kind === 'tenant' && principal.readOnly && !isRead(request)) return READ_ONLY;
   request.tenant = principal.tenant;
   return null;
 };
+
+/** Every route that writes is one of another method; the few others that only read say so. */
+const isRead = ({ method, routeOptions }: FastifyRequest): boolean =>
+  method === 'GET' || method === 'HEAD' || routeOptions.config.reads === true;
 
 const workerOnly: Judgement = (principal) => (principal.kind === 'tenant' ? TENANT_ON_WORKER_ROUTE : null);
 
@@ -72,4 +77,8 @@ const WORKER_ON_TENANT_ROUTE: Refusal = {
 const TENANT_ON_WORKER_ROUTE: Refusal = {
   kind: 'tenant_on_worker_route',
   error: forbidden('this route takes the worker token'),
+};
+const READ_ONLY: Refusal = {
+  kind: 'read_only',
+  error: forbidden('this credential may only read'),
 };

@@ -6,6 +6,8 @@ export interface AuthSettings {
   readonly dev: boolean;
   /** Token to tenant. */
   readonly apiKeys: ReadonlyMap<string, string>;
+  /** Token to tenant, for credentials that may only read. */
+  readonly readKeys: ReadonlyMap<string, string>;
   readonly jwtSecret: string | null;
   readonly workerToken: string | null;
 }
@@ -28,8 +30,14 @@ export class Credentials {
   constructor(settings: AuthSettings) {
     this.#dev = settings.dev;
     this.#jwt = settings.jwtSecret === null ? null : new JwtVerifier(settings.jwtSecret);
-    for (const [token, tenant] of settings.apiKeys) {
-      this.#known.set(this.#digest(headerText(token)), { kind: 'tenant', tenant });
+    const keys = [
+      { tenants: settings.apiKeys, readOnly: false },
+      { tenants: settings.readKeys, readOnly: true },
+    ];
+    for (const { tenants, readOnly } of keys) {
+      for (const [token, tenant] of tenants) {
+        this.#known.set(this.#digest(headerText(token)), { kind: 'tenant', tenant, readOnly, expiresAt: null });
+      }
     }
     if (settings.workerToken !== null) {
       this.#known.set(this.#digest(headerText(settings.workerToken)), { kind: 'worker' });

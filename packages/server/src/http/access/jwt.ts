@@ -2,12 +2,14 @@ import { webcrypto } from 'node:crypto';
 import { NAME_MAX_LENGTH } from '@millrace/contract';
 import { jwtVerify } from 'jose';
 import { characterCount, isStorableText } from '../../domain/text.js';
-import type { Principal } from './principal.js';
+import type { TenantPrincipal } from './principal.js';
 
-type Tenant = Extract<Principal, { kind: 'tenant' }>;
+/** The claim that narrows a token, and the one value it has. */
+const SCOPE_CLAIM = 'millrace_scope';
+const READ_SCOPE = 'read';
 
 interface Verified {
-  readonly principal: Tenant;
+  readonly principal: TenantPrincipal;
   /** Milliseconds since the epoch. */
   readonly until: number;
 }
@@ -31,7 +33,7 @@ export class JwtVerifier {
     this.#key = webcrypto.subtle.importKey('raw', Buffer.from(secret), algorithm, false, ['verify']);
   }
 
-  verify(token: string, digest: string): Tenant | null | Promise<Tenant | null> {
+  verify(token: string, digest: string): TenantPrincipal | null | Promise<TenantPrincipal | null> {
     const remembered = this.#remembered.get(digest);
     if (remembered !== undefined) {
       if (Date.now() < remembered.until) return remembered.principal;
@@ -40,10 +42,10 @@ export class JwtVerifier {
     return this.#check(token, digest);
   }
 
-  async #check(token: string, digest: string): Promise<Tenant | null> {
+  async #check(token: string, digest: string): Promise<TenantPrincipal | null> {
     const key = await this.#key;
     if (!hasCanonicalSignature(token)) return null;
-    let claims: { sub?: unknown; exp?: number };
+    let claims: { sub?: unknown; exp?: number; [SCOPE_CLAIM]?: unknown };
     try {
       ({ payload: claims } = await jwtVerify(token, key, { algorithms: ['HS256'], requiredClaims: ['sub', 'exp'] }));
     } catch {
@@ -51,8 +53,17 @@ export class JwtVerifier {
     }
     // JSON can express numbers that JavaScript reads as infinite; a token with such an `exp` would never expire.
     if (!isTenantName(claims.sub) || !Number.isFinite(claims.exp)) return null;
-    const principal: Tenant = { kind: 'tenant', tenant: claims.sub };
-    this.#remember(digest, { principal, until: Math.min(Date.now() + REMEMBER_MS, (claims.exp ?? 0) * 1000) });
+    // A scope that we do not know was meant to narrow the token: it must not widen it.
+    const scope = claims[SCOPE_CLAIM];
+    if (scope !== undefined && scope !== READ_SCOPE) return null;
+    const expiresAt = (claims.exp ?? 0) * 1000;
+    const principal: TenantPrincipal = {
+      kind: 'tenant',
+      tenant: claims.sub,
+      readOnly: scope === READ_SCOPE,
+      expiresAt,
+    };
+    this.#remember(digest, { principal, until: Math.min(Date.now() + REMEMBER_MS, expiresAt) });
     return principal;
   }
 

@@ -1,5 +1,12 @@
-/** Who is calling. In development mode, every caller that sends a bearer token is a developer. */
+/** Who is calling. In development mode any token makes the caller a developer. */
 export type Principal =
-  | { readonly kind: 'tenant'; readonly tenant: string }
-  | { readonly kind: 'worker' }
-  | { readonly kind: 'developer'; readonly tenant: string };
+  TenantPrincipal | { readonly kind: 'worker' } | { readonly kind: 'developer'; readonly tenant: string };
+
+export interface TenantPrincipal {
+  readonly kind: 'tenant';
+  readonly tenant: string;
+  /** May read everything of its tenant, and change nothing. */
+  readonly readOnly: boolean;
+  /** Milliseconds since the epoch; null for a credential that does not expire. */
+  readonly expiresAt: number | null;
+}

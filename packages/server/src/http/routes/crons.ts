@@ -137,7 +137,7 @@ const putSchema = {
   operationId: 'putCron',
   summary: 'Create or replace the schedule of a name',
   description:
-    'The path names the schedule, percent-encoded. Creates it, or replaces everything it says; `enabled` stays as ' +
+    'The path names the schedule, percent-encoded. Creates it, or replaces it as a whole; `enabled` stays as ' +
     'it is. With the same expression and time zone `next_run_at` stays too; otherwise it is the next occurrence of ' +
     'the new expression, and nothing fires by the old one any more. The same request may be sent again at any time.',
   body: ref(PutCron),
@@ -206,7 +206,7 @@ const triggerSchema = {
   operationId: 'triggerCron',
   summary: 'Trigger a schedule',
   description:
-    'Enqueues its job now, beside the timetable: `next_run_at` stays, and the next occurrence gets its own job. A ' +
+    'Enqueues its job now, in addition to the timetable: `next_run_at` stays, and the next occurrence gets its own job. A ' +
     'paused or ended schedule can be triggered too. The firing is recorded with kind `triggered`. Each call enqueues ' +
     'a job.',
   docs: {

@@ -56,6 +56,7 @@ const listSchema = {
 const getSchema = {
   operationId: 'getDeadLetter',
   summary: 'Get a dead letter',
+  description: 'What failed, why, and whether it has been replayed.',
   tags: ['dead letters'],
   security: TENANT,
   docs: {

@@ -1,9 +1,9 @@
-import { IdParams } from '@millrace/contract';
+import { IdParams, JobStatusEvent, ref } from '@millrace/contract';
 import type { FastifyInstance } from 'fastify';
 import type { JobRecord } from '../../domain/records.js';
 import type { HttpContext } from '../context.js';
 import { MAX_STREAM_MS, streamEvents } from '../answers/event-stream.js';
-import { errors, TENANT } from './route-docs.js';
+import { errors, eventStream, TENANT } from './route-docs.js';
 import { jobJsonLine } from '../answers/serialize.js';
 
 export function eventRoutes(app: FastifyInstance, context: HttpContext): void {
@@ -34,20 +34,17 @@ const eventsSchema = {
   description:
     'A stream of server-sent events. Each is called `status` and carries the whole job as JSON: first its current ' +
     'state, then every transition in order. The stream ends after a final state, or after 15 minutes. Comment lines ' +
-    'keep idle connections alive. Events carry no id: whoever connects again starts from the current state.',
+    'keep idle connections alive. Events carry no id: a client that reconnects starts from the current state.',
   tags: ['jobs'],
   security: TENANT,
   docs: {
     params: IdParams,
     response: {
-      200: {
-        description: 'The stream.',
-        content: {
-          'text/event-stream': {
-            schema: { type: 'string', examples: ['event: status\ndata: {"id":"019bd0e5-…","status":"running",…}\n\n'] },
-          },
-        },
-      },
+      200: eventStream(
+        'The stream.',
+        [ref(JobStatusEvent)],
+        'event: status\ndata: {"id":"019bd0e5-…","status":"running",…}\n\n',
+      ),
       ...errors(400, 401, 403, 404, 503),
     },
   },

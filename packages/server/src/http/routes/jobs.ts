@@ -115,6 +115,7 @@ const listSchema = {
 const getSchema = {
   operationId: 'getJob',
   summary: 'Get a job',
+  description: 'The whole record: state, payload, result, and what the running attempt last reported.',
   tags: ['jobs'],
   security: TENANT,
   docs: { params: IdParams, response: { 200: described(ref(Job), 'The job.'), ...errors(400, 401, 403, 404, 503) } },

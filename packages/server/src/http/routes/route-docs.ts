@@ -11,6 +11,7 @@ const MEANING = {
   409: 'The state of the resource forbids it; `code` says why.',
   413: 'The request body, or a field of it, is larger than this server accepts.',
   415: 'The request body is not application/json.',
+  500: 'A bug in the service; its log has the details under the `X-Request-Id` of the answer.',
   503: 'The database is out of reach or the server is stopping; try again after `Retry-After` seconds.',
 } as const;
 
@@ -29,6 +30,22 @@ export const described = (schema: TSchema, description: string, extra: object = 
   ...schema,
   ...extra,
   description,
+});
+
+/** A stream of server-sent events. */
+export const eventStream = (description: string, events: readonly TSchema[], example: string): object => ({
+  description,
+  content: {
+    'text/event-stream': {
+      schema: {
+        type: 'string',
+        contentMediaType: 'text/event-stream',
+        contentSchema: { anyOf: events },
+        description: 'The data of each event is JSON.',
+        examples: [example],
+      },
+    },
+  },
 });
 
 /** An answer without a body. */

@@ -34,7 +34,7 @@ export function systemRoutes(app: FastifyInstance, { engine }: HttpContext): voi
 
 const healthSchema = {
   operationId: 'getHealth',
-  summary: 'Whether the process lives',
+  summary: 'Whether the process is alive',
   description: 'Answers as long as the process does. It never asks the database.',
   tags: ['system'],
   security: PUBLIC,
@@ -44,6 +44,7 @@ const healthSchema = {
 const readySchema = {
   operationId: 'getReady',
   summary: 'Whether the server can do its work',
+  description: 'Asks the database, and answers 503 while the server starts or stops.',
   tags: ['system'],
   security: PUBLIC,
   docs: {

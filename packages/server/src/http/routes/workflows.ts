@@ -96,6 +96,7 @@ const getSchema = {
   ...SHARED,
   operationId: 'getWorkflow',
   summary: 'Get a workflow',
+  description: 'The whole record: state, definitions of the steps, and the context as it is now.',
   docs: {
     params: IdParams,
     response: { 200: described(ref(Workflow), 'The workflow.'), ...errors(400, 401, 403, 404, 503) },
@@ -116,6 +117,7 @@ const stepsSchema = {
   ...SHARED,
   operationId: 'listWorkflowSteps',
   summary: 'List the steps of a workflow',
+  description: 'All of them in the order of their definition, with the job that runs each.',
   docs: {
     params: IdParams,
     response: { 200: described(ref(WorkflowSteps), 'The steps.'), ...errors(400, 401, 403, 404, 503) },
@@ -126,6 +128,7 @@ const diagramSchema = {
   ...SHARED,
   operationId: 'getWorkflowDiagram',
   summary: 'Draw a workflow',
+  description: 'Mermaid source of the graph, coloured by the state of each step.',
   docs: {
     params: IdParams,
     response: { 200: described(ref(WorkflowDiagram), 'The diagram.'), ...errors(400, 401, 403, 404, 503) },

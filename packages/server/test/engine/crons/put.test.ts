@@ -21,7 +21,7 @@ const put = (name: string, body: unknown, client = a): Promise<Reply> =>
 const YEARLY = { cron_expr: '0 0 1 1 *', task_name: 'report' };
 
 describe('putting a schedule', () => {
-  it('creates it, then replaces everything it says', async () => {
+  it('creates it, then replaces it as a whole', async () => {
     const created = await put('nightly', {
       ...YEARLY,
       timezone: 'Europe/Berlin',

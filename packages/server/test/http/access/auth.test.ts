@@ -225,7 +225,13 @@ describe('a JWT that has been verified', () => {
 
 describe('only static keys', () => {
   it('accept no JWT', async () => {
-    const auth = { dev: false, apiKeys: new Map([[KEY_A, 'tenant-a']]), jwtSecret: null, workerToken: WORKER_TOKEN };
+    const auth = {
+      dev: false,
+      apiKeys: new Map([[KEY_A, 'tenant-a']]),
+      readKeys: new Map(),
+      jwtSecret: null,
+      workerToken: WORKER_TOKEN,
+    };
     const { as, close } = await startApp({ auth });
     expect((await as(await sign({ sub: 'acme', exp: now() + 60 })).get('/api/v1/stats')).status).toBe(401);
     expect((await as(KEY_A).get('/api/v1/stats')).status).toBe(200);
@@ -235,7 +241,13 @@ describe('only static keys', () => {
 
 describe('a key beyond ASCII', () => {
   it('is compared by the bytes that were sent', async () => {
-    const auth = { dev: false, apiKeys: new Map([['clé', 'acme']]), jwtSecret: null, workerToken: null };
+    const auth = {
+      dev: false,
+      apiKeys: new Map([['clé', 'acme']]),
+      readKeys: new Map(),
+      jwtSecret: null,
+      workerToken: null,
+    };
     const { app, close } = await startApp({ auth });
     const authorization = `Bearer ${Buffer.from('clé').toString('latin1')}`;
     expect((await app.inject({ url: '/api/v1/stats', headers: { authorization } })).statusCode).toBe(200);
@@ -244,7 +256,13 @@ describe('a key beyond ASCII', () => {
 });
 
 describe('development mode', async () => {
-  const auth = { dev: true, apiKeys: new Map([[KEY_A, 'tenant-a']]), jwtSecret: null, workerToken: WORKER_TOKEN };
+  const auth = {
+    dev: true,
+    apiKeys: new Map([[KEY_A, 'tenant-a']]),
+    readKeys: new Map(),
+    jwtSecret: null,
+    workerToken: WORKER_TOKEN,
+  };
   const { as, nobody, engine, url } = await useApp({ auth });
 
   it.each(['anything', KEY_A, WORKER_TOKEN])('accepts any token as tenant1: %s', async (token) => {

@@ -1,29 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { openApiDocument } from '../../src/http/openapi.js';
-import { JOB_ID, useApp } from './harness.js';
-
-interface Operation {
-  operationId: string;
-  summary: string;
-  tags: string[];
-  security: object[];
-  requestBody?: { required: boolean };
-  parameters?: { name: string; in: string; description?: string }[];
-  responses: Record<string, { description: string; content?: Record<string, { schema: { $ref?: string } }> }>;
-}
-interface Document {
-  openapi: string;
-  info: { version: string };
-  paths: Record<string, Record<string, Operation>>;
-  components: { schemas: Record<string, object>; securitySchemes: object };
-}
+import { JOB_ID, useApp } from '../harness.js';
+import { document, operations } from './document.js';
 
 describe('the API description', async () => {
   const { nobody, a, app } = await useApp();
-  const document = (await openApiDocument()) as Document;
-  const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
-  );
 
   it('is OpenAPI 3.1 of version 1.0.0', () => {
     expect(document.openapi).toMatch(/^3\.1\./);
@@ -87,7 +67,10 @@ describe('the API description', async () => {
     for (const [, name] of JSON.stringify(document).matchAll(/"\$ref":"#\/components\/schemas\/([^"]+)"/g)) {
       expect(document.components.schemas).toHaveProperty(name!);
     }
-    expect(JSON.stringify(document)).not.toMatch(/"\$ref":"(?!#\/components\/schemas\/)/);
+    for (const [, name] of JSON.stringify(document).matchAll(/"\$ref":"#\/components\/headers\/([^"]+)"/g)) {
+      expect(document.components.headers).toHaveProperty(name!);
+    }
+    expect(JSON.stringify(document)).not.toMatch(/"\$ref":"(?!#\/components\/(?:schemas|headers)\/)/);
   });
 
   it('says that every operation except a read refuses a broken body, even one that it does not need', async () => {
