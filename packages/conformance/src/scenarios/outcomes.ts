@@ -163,9 +163,9 @@ export const OUTCOMES: readonly Scenario[] = [
           },
         ],
       });
-      const id = await until('the second step starts', async () =>
-        (await stage.service.stepJobs(workflow)).get('second'),
-      );
+      const findStep = async (): Promise<string | null | undefined> =>
+        (await stage.service.stepJobs(workflow)).get('second');
+      const id = await until('the second step starts', findStep, PATIENCE_MS, ASK_EVERY_MS);
       const { result } = await stage.adopt(id).reaches('completed');
       const seen = JSON.stringify(result?.seen);
       check(seen === '{"shelf":7,"deep":{"whole":{"shelf":7}},"plain":1}', `the task saw ${seen}`);
