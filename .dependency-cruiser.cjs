@@ -129,6 +129,20 @@ module.exports = {
       to: { dependencyTypes: [core] },
     },
     {
+      name: 'conformance-stands-alone',
+      comment: 'the kit judges any worker from the outside; it shares no code with what it judges',
+      severity: 'error',
+      from: { path: '^packages/conformance/src' },
+      to: { pathNot: ['^packages/conformance/src'], dependencyTypesNot: [core] },
+    },
+    {
+      name: 'conformance-scenarios-are-rows',
+      comment: 'the stage and the proxy know nothing of the scenarios that use them',
+      severity: 'error',
+      from: { path: '^packages/conformance/src/(proxy|stage)/' },
+      to: { path: '^packages/conformance/src/scenarios/' },
+    },
+    {
       name: 'packages-through-their-face',
       comment: 'another package is imported by its name, never by a path into its sources',
       severity: 'error',

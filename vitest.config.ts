@@ -11,6 +11,7 @@ export default defineConfig({
       '@millrace/sdk/worker': source('packages/sdk/src/worker/index.ts'),
       '@millrace/sdk/testing': source('packages/sdk/src/testing/index.ts'),
       '@millrace/sdk/otel': source('packages/sdk/src/otel/index.ts'),
+      '@millrace/conformance': source('packages/conformance/src/index.ts'),
       '@millrace/sdk': source('packages/sdk/src/index.ts'),
       '@millrace/server/testing': source('packages/server/src/testing.ts'),
       '@millrace/server': source('packages/server/src/index.ts'),
