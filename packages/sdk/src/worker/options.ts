@@ -70,7 +70,7 @@ const NAME_MAX_LENGTH = 255;
  *
  * @throws TypeError if an option makes no sense
  */
-export function settle(options: WorkerOptions, environment: NodeJS.ProcessEnv = process.env): Settings {
+export function settle(options: WorkerOptions, environment: Readonly<Record<string, string | undefined>> = process.env): Settings {
   const { logger = consoleLogger, hooks = {}, fetch } = options;
   const url = options.url ?? (environment.MILLRACE_URL || 'http://127.0.0.1:8000');
   const token = options.token ?? (environment.MILLRACE_WORKER_TOKEN || environment.MILLRACE_TOKEN || 'dev');
