@@ -64,6 +64,22 @@ export const preferHeader = {
   ),
 };
 
+/** The header of a read that can be repeated cheaply, RFC 9110. */
+export const ConditionalHeaders = Type.Object({
+  'If-None-Match': Type.Optional(
+    Type.String({ description: 'The `ETag` of an earlier answer: while it would be the same again, 304 and no body.' }),
+  ),
+});
+
+/** What a page says that was searched for along a list. */
+export const searchedTo = Type.Optional(
+  instant({
+    description:
+      'The page ended before it was full, because the walk reached its bound: everything up to what was created at ' +
+      'this instant has been searched. Continue with `next_cursor` or, going backwards, with `prev_cursor`.',
+  }),
+);
+
 export const VIEWS = ['full', 'summary'] as const;
 export type View = (typeof VIEWS)[number];
 
@@ -81,13 +97,17 @@ export type Count = Static<typeof Count>;
 export const pageFields = {
   limit: Type.Integer({ description: 'The page size that was applied.' }),
   offset: Type.Integer({ description: 'The offset that was applied; 0 when a cursor was given.' }),
-  has_more: Type.Boolean({ description: 'Whether another page follows.' }),
+  has_more: Type.Boolean({
+    description: 'Whether another page follows. After a `prev_cursor` one always does: where it came from.',
+  }),
   next_cursor: Type.Optional(
     Type.String({ description: 'Pass it as `cursor` to get the next page. Opaque; absent on the last page.' }),
   ),
   prev_cursor: Type.Optional(
     Type.String({
-      description: 'Pass it as `cursor` to get the page before this one. Opaque; absent on an empty page.',
+      description:
+        'Pass it as `cursor` to get the page before this one, in the same order. Opaque; absent on an empty page, ' +
+        'unless a search has to go on.',
     }),
   ),
   total: Type.Optional(Type.Integer({ description: 'Exact number of matching items; only with `include_total`.' })),

@@ -1,5 +1,5 @@
 import { Type, type Static } from 'typebox';
-import { listQueryFields, page, warnings } from './common.js';
+import { listQueryFields, page, searchedTo, warnings } from './common.js';
 import { instant, int64, nullable, oneOf, ref, uuid } from './schema.js';
 
 export const DEAD_LETTER_REASONS = ['max_attempts_exceeded', 'non_retryable', 'handler_not_found'] as const;
@@ -20,7 +20,11 @@ export const DeadLetter = Type.Object(
     payload_bytes: nullable(
       Type.Integer({ description: "Size of the job's payload in bytes; null if retention has removed the job." }),
     ),
-    retry_count: Type.Integer({ description: 'Retries that the job had used.' }),
+    retry_count: nullable(
+      Type.Integer({
+        description: 'Retries that the job had used; null in an entry of an earlier version whose job is gone.',
+      }),
+    ),
     fingerprint: Type.String({
       description: 'The same for entries of one task, one reason and one kind of error: see `/dlq/groups`.',
     }),
@@ -53,10 +57,10 @@ export const DeadLetterParams = Type.Object({
   id: int64({ description: 'Identifier of the dead letter.', examples: [17] }),
 });
 
-export const DeadLetterPage = page('dead_letters', ref(DeadLetter), {
-  $id: 'DeadLetterPage',
-  description: 'One page of dead letters.',
-});
+export const DeadLetterPage = Type.Object(
+  { ...page('dead_letters', ref(DeadLetter), {}).properties, searched_to: searchedTo, warnings },
+  { $id: 'DeadLetterPage', description: 'One page of dead letters.' },
+);
 export type DeadLetterPage = Static<typeof DeadLetterPage>;
 
 /** The filters of a list of dead letters: names and meaning are the same in the filter of a bulk operation. */

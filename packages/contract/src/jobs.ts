@@ -1,5 +1,5 @@
 import { Type, type Static, type TOptional, type TString } from 'typebox';
-import { listQueryFields, page, preferHeader, VIEWS, warnings } from './common.js';
+import { listQueryFields, page, preferHeader, searchedTo, VIEWS, warnings } from './common.js';
 import { DEFAULT_JOB_CONFIG, JobConfig, JobConfigInput } from './job-config.js';
 import { callerObject, instant, NAME_MAX_LENGTH, nameText, nullable, oneOf, optional, ref, uuid } from './schema.js';
 
@@ -247,14 +247,6 @@ export const JobListQuery = Type.Object({
   ...listQueryFields,
 });
 
-const searchedTo = Type.Optional(
-  instant({
-    description:
-      'The page ended before it was full, because the walk reached its bound: everything up to the job created at ' +
-      'this instant has been searched. Continue with `next_cursor`.',
-  }),
-);
-
 export const JobPage = Type.Object(
   { ...page('jobs', ref(Job), {}).properties, searched_to: searchedTo, warnings },
   { $id: 'JobPage', description: 'One page of jobs.' },
@@ -266,7 +258,7 @@ const { payload: _payload, result: _result, metadata: _metadata, ...summaryField
 export const JobSummary = Type.Object(
   {
     ...summaryFields,
-    payload_bytes: Type.Integer({ description: 'Size of the payload as stored, in bytes.' }),
+    payload_bytes: Type.Integer({ description: 'Size in bytes of the payload that a full record shows.' }),
   },
   { $id: 'JobSummary', description: 'A job without payload, result and metadata.' },
 );

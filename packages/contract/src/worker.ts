@@ -199,7 +199,12 @@ const itemCode = oneOf(ERROR_CODES, {
 export const HeartbeatsResponse = Type.Object(
   {
     leases: Type.Array(
-      Type.Object({ job_id: jobId, status: Type.Optional(JobStatusSchema), code: Type.Optional(itemCode) }),
+      Type.Object({
+        job_id: jobId,
+        status: Type.Optional(JobStatusSchema),
+        code: Type.Optional(itemCode),
+        error: Type.Optional(Type.String({ description: 'With `code`: what was wrong, for people.' })),
+      }),
       { description: 'One per lease, in the order of the request: either its `status` or a `code`.' },
     ),
   },

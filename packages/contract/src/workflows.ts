@@ -1,5 +1,5 @@
 import { Type, type Static } from 'typebox';
-import { listQueryFields, page, VIEWS, warnings } from './common.js';
+import { listQueryFields, page, searchedTo, VIEWS, warnings } from './common.js';
 import { PartialJobConfig } from './job-config.js';
 import {
   callerObject,
@@ -221,10 +221,10 @@ export const WorkflowListQuery = Type.Object({
   ...listQueryFields,
 });
 
-export const WorkflowPage = page('workflows', ref(Workflow), {
-  $id: 'WorkflowPage',
-  description: 'One page of workflows.',
-});
+export const WorkflowPage = Type.Object(
+  { ...page('workflows', ref(Workflow), {}).properties, searched_to: searchedTo, warnings },
+  { $id: 'WorkflowPage', description: 'One page of workflows.' },
+);
 export type WorkflowPage = Static<typeof WorkflowPage>;
 
 export const WorkflowSummary = Type.Object(
@@ -244,10 +244,10 @@ export const WorkflowSummary = Type.Object(
 );
 export type WorkflowSummary = Static<typeof WorkflowSummary>;
 
-export const WorkflowSummaryPage = page('workflows', ref(WorkflowSummary), {
-  $id: 'WorkflowSummaryPage',
-  description: 'One page of workflows, with `view=summary`.',
-});
+export const WorkflowSummaryPage = Type.Object(
+  { ...page('workflows', ref(WorkflowSummary), {}).properties, searched_to: searchedTo, warnings },
+  { $id: 'WorkflowSummaryPage', description: 'One page of workflows, with `view=summary`.' },
+);
 export type WorkflowSummaryPage = Static<typeof WorkflowSummaryPage>;
 
 export const WorkflowStep = Type.Object(

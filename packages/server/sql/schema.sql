@@ -31,6 +31,14 @@ CREATE TYPE millrace.workflow_status AS ENUM (
   'cancelled'
 );
 
+CREATE TYPE millrace.attempt_outcome AS ENUM (
+  'failed',
+  'timed_out',
+  'lease_expired',
+  'cancelled',
+  'released'
+);
+
 CREATE OR REPLACE FUNCTION millrace.id_prefix(at timestamp with time zone)
  RETURNS text
  LANGUAGE sql
@@ -130,6 +138,9 @@ CREATE TABLE millrace.leases (
   tenant text COLLATE "C" NOT NULL,
   workflow_id uuid,
   error text,
+  worker text,
+  queue text COLLATE "C",
+  task text,
   CONSTRAINT leases_pkey PRIMARY KEY (id)
 ) WITH (autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=2000, autovacuum_vacuum_cost_delay=0, autovacuum_analyze_scale_factor=0.2, fillfactor=80);
 
@@ -145,6 +156,7 @@ CREATE TABLE millrace.bundles (
   taken bit varying NOT NULL,
   ids uuid[] NOT NULL,
   numbers smallint[],
+  worker text,
   CONSTRAINT bundles_pkey PRIMARY KEY (token, tenant),
   CONSTRAINT bundles_check CHECK ((cardinality(ids) = length((open)::"bit")))
 ) WITH (autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=200, autovacuum_vacuum_cost_delay=0, autovacuum_analyze_scale_factor=0.2, fillfactor=50);
@@ -206,6 +218,8 @@ CREATE TABLE millrace.transitions (
   job_id uuid NOT NULL,
   error text,
   result json,
+  locked_until timestamp with time zone,
+  worker text,
   CONSTRAINT transitions_pkey PRIMARY KEY (seq)
 );
 
@@ -302,6 +316,30 @@ CREATE TABLE millrace.claim_marks (
   CONSTRAINT claim_marks_pkey PRIMARY KEY (token)
 ) WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=200, autovacuum_vacuum_cost_delay=0);
 
+CREATE TABLE millrace.attempts (
+  started_at timestamp with time zone NOT NULL,
+  ended_at timestamp with time zone NOT NULL,
+  next_retry_at timestamp with time zone,
+  number integer NOT NULL,
+  slot smallint NOT NULL,
+  outcome millrace.attempt_outcome NOT NULL,
+  job_id uuid NOT NULL,
+  tenant text COLLATE "C" NOT NULL,
+  worker text,
+  error text,
+  details json,
+  CONSTRAINT attempts_pkey PRIMARY KEY (tenant, job_id, slot)
+);
+
+CREATE TABLE millrace.progress (
+  at timestamp with time zone NOT NULL,
+  job_id uuid NOT NULL,
+  token uuid NOT NULL,
+  tenant text COLLATE "C" NOT NULL,
+  progress json NOT NULL,
+  CONSTRAINT progress_pkey PRIMARY KEY (job_id)
+) WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=200, autovacuum_vacuum_cost_delay=0);
+
 CREATE INDEX tenants_by_bucket ON millrace.tenants USING btree (bucket);
 
 CREATE INDEX jobs_by_queue ON millrace.jobs USING btree (tenant, queue, id) WHERE (queue IS NOT NULL);
@@ -393,14 +431,20 @@ CREATE VIEW millrace.job_records AS
     COALESCE(r.error, l.error, d.error) AS error,
     d.result,
     j.context,
-    j.context_bytes
-   FROM ((((millrace.jobs j
+    j.context_bytes,
+    COALESCE(l.worker, b.worker) AS worker,
+    COALESCE(l.locked_until, b.locked_until) AS lease_expires_at,
+    p.progress
+   FROM (((((millrace.jobs j
      LEFT JOIN millrace.ready r ON (((r.tenant = j.tenant) AND (r.id = j.id))))
      LEFT JOIN millrace.leases l ON ((l.id = j.id)))
      LEFT JOIN millrace.done d ON (((d.tenant = j.tenant) AND (d.status = ANY (ARRAY['completed'::millrace.job_status, 'failed'::millrace.job_status, 'cancelled'::millrace.job_status])) AND (d.id = j.id))))
-     LEFT JOIN LATERAL ( SELECT b_1.started_at
+     LEFT JOIN LATERAL ( SELECT b_1.started_at,
+            b_1.locked_until,
+            b_1.worker
            FROM millrace.bundles b_1
-          WHERE ((r.id IS NULL) AND (l.id IS NULL) AND (d.id IS NULL) AND (b_1.tenant = j.tenant) AND ((j.id >= b_1.first_id) AND (j.id <= b_1.last_id)) AND (get_bit((b_1.open)::"bit", (array_position(b_1.ids, j.id) - 1)) = 1))) b ON (true));
+          WHERE ((r.id IS NULL) AND (l.id IS NULL) AND (d.id IS NULL) AND (b_1.tenant = j.tenant) AND ((j.id >= b_1.first_id) AND (j.id <= b_1.last_id)) AND (get_bit((b_1.open)::"bit", (array_position(b_1.ids, j.id) - 1)) = 1))) b ON (true))
+     LEFT JOIN millrace.progress p ON (((p.job_id = j.id) AND (p.token = l.token))));
 
 CREATE VIEW millrace.workflow_records AS
  SELECT w.tenant,

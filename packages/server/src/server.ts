@@ -1,11 +1,15 @@
 import type { AddressInfo } from 'node:net';
+import { hostname } from 'node:os';
+import { NAME_MAX_LENGTH } from '@millrace/contract';
 import type { Logger } from 'pino';
 import type { Config } from './config.js';
+import { cleanText } from './domain/text.js';
 import { createEngine, type EngineParts } from './engine/engine.js';
 import { builtinHandlers } from './handlers/builtin.js';
 import type { Handlers } from './handlers/types.js';
 import { createApp } from './http/app.js';
 import { Lifecycle } from './lifecycle.js';
+import { createAttemptLog } from './loops/attempt-log.js';
 import { createCronScheduler } from './loops/cron-scheduler.js';
 import { HeldLeases } from './loops/held-leases.js';
 import { createJanitor } from './loops/janitor.js';
@@ -132,8 +136,13 @@ function createPool(config: Config, engine: EngineParts, handlers: Handlers, log
   const { claimer, settler, hub, keeper } = engine;
   const heldLeases = new HeldLeases(keeper, settler, POOL_LEASE_SECS, logger);
   const { defaultQueue: queue, workers, maxPayloadBytes } = config;
-  return new WorkerPool({ queue, workers, maxPayloadBytes, handlers, claimer, settler, hub, heldLeases, logger });
+  const name = processName();
+  const parts = { handlers, claimer, settler, hub, heldLeases, logger, attemptLog: createAttemptLog(logger) };
+  return new WorkerPool({ queue, workers, name, maxPayloadBytes, ...parts });
 }
+
+/** What the jobs of its pool show as their worker: enough to find the process by. */
+const processName = (): string => cleanText(`${hostname()}:${process.pid}`, NAME_MAX_LENGTH);
 
 async function startApi({ config, engine, metrics, logger, lifecycle }: Parts): Promise<string> {
   const { dev, apiKeys, readKeys, jwtSecret, workerToken, defaultQueue, corsOrigins } = config;

@@ -1,6 +1,44 @@
 -- name: dead_letter
-SELECT id, tenant, job_id, queue, task, reason, error, created_at, replayed_at, replay_job_id
-FROM millrace.dead_letters WHERE id = $1;
+SELECT d.id, d.tenant, d.job_id, d.queue, d.task, d.reason, d.error, d.created_at, d.replayed_at, d.replay_job_id,
+       d.retry_count, d.fingerprint,
+       (SELECT millrace.payload_bytes(j.payload, j.context, j.context_bytes)
+        FROM millrace.jobs j WHERE j.tenant = d.tenant AND j.id = d.job_id) AS payload_bytes
+FROM millrace.dead_letters d WHERE d.id = $1;
+
+-- name: dead_letter_groups
+-- Goes from fingerprint to fingerprint along their index, so it costs two probes per group and not the entries of the
+-- groups; then counts those of the page. The groups come by their newest entry, among those since $2 on the queue $3.
+WITH RECURSIVE known AS (
+  SELECT (
+    SELECT d.fingerprint FROM millrace.dead_letters d
+    WHERE d.tenant = $1 AND d.fingerprint >= '' ORDER BY d.fingerprint LIMIT 1
+  ) AS fingerprint
+  UNION ALL
+  SELECT (
+    SELECT d.fingerprint FROM millrace.dead_letters d
+    WHERE d.tenant = $1 AND d.fingerprint > known.fingerprint ORDER BY d.fingerprint LIMIT 1
+  )
+  FROM known WHERE known.fingerprint IS NOT NULL
+), page AS MATERIALIZED (
+  SELECT known.fingerprint, newest.task, newest.reason, newest.error, newest.created_at, newest.id
+  FROM known, LATERAL (
+    SELECT d.task, d.reason, d.error, d.created_at, d.id FROM millrace.dead_letters d
+    WHERE d.tenant = $1 AND d.fingerprint = known.fingerprint
+      AND ($2::timestamptz IS NULL OR d.created_at >= $2) AND ($3::text IS NULL OR d.queue = $3)
+    ORDER BY d.created_at DESC, d.id DESC LIMIT 1
+  ) AS newest
+  WHERE ($4::text IS NULL OR newest.task = $4)
+    AND ($5::timestamptz IS NULL OR (newest.created_at, newest.id) < ($5, $6::bigint))
+  ORDER BY newest.created_at DESC, newest.id DESC LIMIT $7
+)
+SELECT page.fingerprint, page.task, page.reason, millrace.error_template(page.error) AS message,
+       counted.count, counted.first_at, page.created_at AS last_at, page.id AS latest_id
+FROM page, LATERAL (
+  SELECT count(*)::float8 AS count, min(d.created_at) AS first_at FROM millrace.dead_letters d
+  WHERE d.tenant = $1 AND d.fingerprint = page.fingerprint
+    AND ($2::timestamptz IS NULL OR d.created_at >= $2) AND ($3::text IS NULL OR d.queue = $3)
+) AS counted
+ORDER BY page.created_at DESC, page.id DESC;
 
 -- name: replay
 -- Marks the entry as replayed and creates the new job in one statement: of any number of concurrent callers, one gets

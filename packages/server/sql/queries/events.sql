@@ -7,8 +7,10 @@ INSERT INTO millrace.watches (job_id, stream, expires_at) VALUES ($1, $2, now() 
 -- after the state returned here.
 SELECT rec.tenant, rec.id, rec.queue, rec.task, rec.payload, rec.config, rec.metadata, rec.idempotency_key,
        rec.workflow_id, rec.step, rec.context, rec.status, rec.created_at, rec.scheduled_at, rec.started_at,
-       rec.completed_at, rec.retry_count, rec.delivery_count, rec.error, rec.result,
-       (SELECT coalesce(max(t.seq), 0) FROM millrace.transitions t WHERE t.job_id = $2)::float8 AS seq
+       rec.completed_at, rec.retry_count, rec.delivery_count, rec.error, rec.result, rec.worker, rec.lease_expires_at,
+       rec.progress,
+       (SELECT coalesce(max(t.seq), 0) FROM millrace.transitions t WHERE t.job_id = $2)::float8 AS seq,
+       (SELECT p.at FROM millrace.progress p WHERE p.job_id = $2) AS progress_at
 FROM millrace.job_records rec WHERE rec.tenant = $1 AND rec.id = $2;
 
 -- name: transitions_since
@@ -18,7 +20,8 @@ SELECT t.seq::float8 AS seq, j.tenant, j.id, j.queue, j.task, j.payload, j.confi
        j.workflow_id, j.step, j.created_at,
        t.status, coalesce(t.scheduled_at, j.run_at, j.created_at) AS scheduled_at, t.started_at,
        CASE WHEN t.status IN ('completed', 'failed', 'cancelled') THEN t.at END AS completed_at,
-       t.retry_count, t.delivery_count, t.error, t.result, j.context
+       t.retry_count, t.delivery_count, t.error, t.result, j.context,
+       t.worker, t.locked_until AS lease_expires_at, NULL::json AS progress
 FROM unnest($1::text[], $2::uuid[], $3::bigint[]) AS watched (tenant, id, seen),
 LATERAL (SELECT * FROM millrace.transitions t WHERE t.job_id = watched.id AND t.seq > watched.seen OFFSET 0) AS t,
 LATERAL (SELECT * FROM millrace.jobs j WHERE j.tenant = watched.tenant AND j.id = watched.id OFFSET 0) AS j
@@ -31,6 +34,16 @@ FROM unnest($1::text[], $2::uuid[]) AS watched (tenant, id), LATERAL (
   SELECT r.id, r.status, r.delivery_count FROM millrace.job_records r
   WHERE r.tenant = watched.tenant AND r.id = watched.id OFFSET 0
 ) AS rec;
+
+-- name: progress_since
+-- What running attempts of the watched jobs have reported since the last look ($2), each its latest.
+SELECT p.job_id AS id, p.at, p.progress, l.delivery_count
+FROM unnest($1::uuid[], $2::timestamptz[]) AS watched (id, seen),
+LATERAL (
+  SELECT p.job_id, p.token, p.at, p.progress FROM millrace.progress p
+  WHERE p.job_id = watched.id AND p.at > watched.seen OFFSET 0
+) AS p,
+LATERAL (SELECT l.delivery_count FROM millrace.leases l WHERE l.id = p.job_id AND l.token = p.token OFFSET 0) AS l;
 
 -- name: unwatch
 WITH gone AS (DELETE FROM millrace.watches WHERE job_id = $1 AND stream = $2)

@@ -24,6 +24,7 @@
 -- cannot occur in JSON text, so the answer is as long as the stored text, whatever that contains. Contexts that are
 -- stored apart are returned in the same way, each once, however many of the jobs name it; towards $8 a context counts
 -- once per job. RETURNING keeps no order, hence the numbering.
+-- $11 names the worker of each slot, or the pool. A remote worker's lease also says queue and task, for its report.
 -- A pool may start the first $10 jobs at once, or only those before the first job that was lost with its process
 -- earlier. If the claim has more jobs than that, a mark says how far the pool may start
 -- (docs/adr/0016-unstarted-jobs.md).
@@ -101,9 +102,9 @@ WITH floor AS MATERIALIZED (
   SELECT now(), reach, $6 FROM startable WHERE $6 IS NOT NULL AND reach < size
 ), bundle AS (
   INSERT INTO millrace.bundles (locked_until, started_at, first_id, last_id, token, tenant, queue, open, taken, ids,
-                                numbers)
+                                numbers, worker)
   SELECT now() + ($5::int[])[1] * interval '1 second', now(), sorted[1], sorted[n], $6, tenant, $1,
-         repeat('1', n)::varbit, '', ids, numbers
+         repeat('1', n)::varbit, '', ids, numbers, ($11::text[])[1]
   FROM (
     SELECT tenant, count(*)::int AS n, array_agg(id ORDER BY id) AS sorted, array_agg(id ORDER BY n) AS ids,
            array_agg(n::smallint ORDER BY n) FILTER (WHERE (SELECT mixed FROM startable)) AS numbers
@@ -114,15 +115,21 @@ WITH floor AS MATERIALIZED (
   SELECT * FROM claimed WHERE NOT plain OR tenant <> ALL (ARRAY(SELECT tenant FROM bundle))
 ), held AS (
   INSERT INTO millrace.leases (locked_until, started_at, scheduled_at, retry_count, delivery_count, id, token, tenant,
-                               workflow_id, error)
+                               workflow_id, error, worker, queue, task)
   SELECT now() + coalesce(($5::int[])[n], ($5::int[])[1]) * interval '1 second', now(),
-         CASE WHEN retry_count > 0 THEN scheduled_at END, retry_count, delivery_count + 1, id,
-         coalesce(($4::uuid[])[n], (left($6::text, 32) || lpad(to_hex(n), 4, '0'))::uuid), tenant, workflow_id, error
+         CASE WHEN delivery_count > 0 THEN scheduled_at END, retry_count, delivery_count + 1, id,
+         coalesce(($4::uuid[])[n], (left($6::text, 32) || lpad(to_hex(n), 4, '0'))::uuid), tenant, workflow_id, error,
+         ($11::text[])[CASE WHEN $6 IS NULL THEN n ELSE 1 END], CASE WHEN $6 IS NULL THEN $1 END,
+         CASE WHEN $6 IS NULL THEN
+           (SELECT j.task FROM millrace.jobs j WHERE j.tenant = alone.tenant AND j.id = alone.id OFFSET 0)
+         END
   FROM alone
 ), seen AS (
-  INSERT INTO millrace.transitions (at, scheduled_at, started_at, retry_count, delivery_count, status, job_id, error)
-  SELECT now(), CASE WHEN retry_count > 0 THEN scheduled_at END, now(), retry_count, delivery_count + 1, 'running', id,
-         error
+  INSERT INTO millrace.transitions (at, scheduled_at, started_at, retry_count, delivery_count, status, job_id, error,
+                                    locked_until, worker)
+  SELECT now(), CASE WHEN delivery_count > 0 THEN scheduled_at END, now(), retry_count, delivery_count + 1, 'running',
+         id, error, now() + coalesce(($5::int[])[n], ($5::int[])[1]) * interval '1 second',
+         ($11::text[])[CASE WHEN $6 IS NULL THEN n ELSE 1 END]
   FROM claimed
   WHERE (SELECT EXISTS (SELECT FROM millrace.watches))
     AND EXISTS (SELECT FROM millrace.watches w WHERE w.job_id = claimed.id)
@@ -195,6 +202,31 @@ FROM unnest($1::uuid[], $2::uuid[], $3::int[]) AS beat (id, token, secs)
 WHERE l.id = ANY ($1::uuid[]) AND l.id = beat.id AND l.token = beat.token
 RETURNING l.id, l.token;
 
+-- name: extend_with_progress
+-- The same where some of them report how far they are. A lease is named once at most. `watched`: somebody follows a job
+-- of which there is news.
+WITH beat AS MATERIALIZED (
+  SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::int[], $4::json[]) AS beat (id, token, secs, progress)
+), extended AS (
+  UPDATE millrace.leases l
+  SET locked_until = now() + beat.secs * interval '1 second'
+  FROM beat
+  WHERE l.id = ANY ($1::uuid[]) AND l.id = beat.id AND l.token = beat.token
+  RETURNING l.id, l.token, l.tenant, beat.progress
+), reported AS (
+  INSERT INTO millrace.progress AS p (at, job_id, token, tenant, progress)
+  SELECT now(), id, token, tenant, progress FROM extended WHERE progress IS NOT NULL ORDER BY id
+  ON CONFLICT (job_id) DO UPDATE
+  SET at = greatest(excluded.at, p.at + interval '1 microsecond'), token = excluded.token,
+      progress = excluded.progress
+  RETURNING p.job_id
+)
+SELECT id, token,
+       (SELECT EXISTS (
+          SELECT FROM reported r, LATERAL (SELECT FROM millrace.watches w WHERE w.job_id = r.job_id OFFSET 0) AS w
+        )) AS watched
+FROM extended;
+
 -- name: standing
 -- Which of these leases still exist. This is how a process learns of a cancellation without writing anything.
 SELECT l.id, l.token
@@ -224,10 +256,10 @@ WITH given AS MATERIALIZED (
   SET taken = b.open & wanted.mask, open = b.open & ~wanted.mask
   FROM wanted
   WHERE b.token = ANY (ARRAY(SELECT token FROM locked)) AND b.token = wanted.token AND b.tenant = wanted.tenant
-  RETURNING b.tenant, b.token, b.locked_until, b.started_at, b.taken, b.ids
+  RETURNING b.tenant, b.token, b.locked_until, b.started_at, b.taken, b.ids, b.worker
 )
-INSERT INTO millrace.leases (locked_until, started_at, retry_count, delivery_count, id, token, tenant)
-SELECT b.locked_until, b.started_at, 0, 1, member.id, b.token, b.tenant
+INSERT INTO millrace.leases (locked_until, started_at, retry_count, delivery_count, id, token, tenant, worker)
+SELECT b.locked_until, b.started_at, 0, 1, member.id, b.token, b.tenant, b.worker
 FROM loosened b, unnest(b.ids) WITH ORDINALITY AS member (id, n)
 WHERE get_bit(b.taken, member.n::int - 1) = 1
 RETURNING id;
@@ -260,6 +292,13 @@ SELECT l.id, l.retry_count, j.config
 FROM unnest($1::uuid[], $2::uuid[]) AS mine (id, token),
 LATERAL (SELECT * FROM millrace.leases l WHERE l.id = mine.id AND l.token = mine.token OFFSET 0) AS l,
 LATERAL (SELECT j.config FROM millrace.jobs j WHERE j.tenant = l.tenant AND j.id = l.id OFFSET 0) AS j;
+
+-- name: statuses_of
+-- Where jobs stand of which only the ids are known: for reports that found no lease. Ids that name no job are left out.
+SELECT asked.id, rec.status
+FROM unnest($1::uuid[], $2::int[]) AS asked (id, bucket),
+LATERAL (SELECT t.tenant FROM millrace.tenants t WHERE t.bucket = asked.bucket OFFSET 0) AS t,
+LATERAL (SELECT r.status FROM millrace.job_records r WHERE r.tenant = t.tenant AND r.id = asked.id OFFSET 0) AS rec;
 
 -- name: expired
 -- Running jobs past their deadline, oldest deadline first. These are only candidates: the settlement checks the token

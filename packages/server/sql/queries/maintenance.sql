@@ -33,6 +33,21 @@ WHERE claimed_at < now() - interval '1 minute'
   AND token NOT IN (SELECT token FROM millrace.bundles)
   AND token NOT IN (SELECT (left(token::text, 32) || '0000')::uuid FROM millrace.leases);
 
+-- name: forget_progress
+-- Removes what attempts reported that have ended since, $1 rows at most. Rows that are locked are left for the next time.
+WITH stale AS MATERIALIZED (
+  SELECT p.job_id, p.token
+  FROM millrace.progress p LEFT JOIN LATERAL (
+    SELECT l.id FROM millrace.leases l WHERE l.id = p.job_id AND l.token = p.token OFFSET 0
+  ) AS l ON true
+  WHERE p.at < now() - interval '1 minute' AND l.id IS NULL
+  LIMIT $1 FOR UPDATE OF p SKIP LOCKED
+)
+DELETE FROM millrace.progress p
+USING stale
+WHERE p.job_id = ANY (ARRAY(SELECT job_id FROM stale)) AND p.job_id = stale.job_id AND p.token = stale.token
+RETURNING 1;
+
 -- What retention removes, slice by slice (docs/adr/0017-retention.md). Each of the three statements below continues
 -- where the last one stopped ($3 tenant, $4 number of the ending, $5 id), looks at 2000 tenants and $2 rows at most,
 -- and returns where the next one begins: after the last row it looked at, or after the last tenant of its slice, or
@@ -41,10 +56,10 @@ WHERE claimed_at < now() - interval '1 minute'
 -- overdue.
 
 -- name: expire_jobs
--- Removes finished jobs, with their keys. A job that ended before the cut was also created before it, and ids sort by
+-- Removes finished jobs, with their keys and attempts. A job that ended before the cut was also created before it, and ids sort by
 -- creation time, so the walk along (tenant, status, id) ends at the cut and needs no index on completed_at. Jobs of a
--- workflow stay as long as the workflow does. These rows are never updated, so each is still at the ctid where it was
--- seen.
+-- workflow stay as long as the workflow does. None of these rows is updated once its job has ended, so each is
+-- still at the ctid where it was seen. A job that completed at once has no attempts to look for.
 WITH cut AS MATERIALIZED (
   SELECT at, millrace.first_id(at) AS first_id FROM (SELECT now() - $1::float8 * interval '1 hour' AS at) AS instant
 ), slice AS MATERIALIZED (
@@ -56,10 +71,11 @@ WITH cut AS MATERIALIZED (
   WHERE slice.tenant > $3 OR ending.n >= $4::int
   ORDER BY slice.tenant, ending.n
 ), walked AS MATERIALIZED (
-  SELECT course.tenant, course.n, d.id, d.place, d.completed_at, j.place AS job_place, j.idempotency_key, j.workflow_id
+  SELECT course.tenant, course.n, d.id, d.place, d.completed_at, d.delivery_count, j.place AS job_place,
+         j.idempotency_key, j.workflow_id
   FROM course,
   LATERAL (
-    SELECT d.ctid AS place, d.tenant, d.id, d.completed_at FROM millrace.done d
+    SELECT d.ctid AS place, d.tenant, d.id, d.completed_at, d.delivery_count FROM millrace.done d
     WHERE d.tenant = course.tenant AND d.status = course.status AND d.id < (SELECT first_id FROM cut)
       AND d.id > CASE WHEN course.tenant = $3 AND course.n = $4 THEN $5::uuid
                       ELSE '00000000-0000-0000-0000-000000000000' END
@@ -71,12 +87,22 @@ WITH cut AS MATERIALIZED (
   ) AS j
   LIMIT $2
 ), old AS MATERIALIZED (
-  SELECT walked.tenant, walked.place, walked.job_place, walked.idempotency_key, cut.at - walked.completed_at AS overdue
+  SELECT walked.tenant, walked.id, walked.place, walked.job_place, walked.idempotency_key,
+         cut.at - walked.completed_at AS overdue,
+         walked.delivery_count > CASE walked.n WHEN 1 THEN 1 ELSE 0 END AS attempted
   FROM walked, cut WHERE walked.completed_at < cut.at AND walked.workflow_id IS NULL
 ), ended AS (
   DELETE FROM millrace.done WHERE ctid = ANY (ARRAY(SELECT place FROM old))
 ), removed AS (
   DELETE FROM millrace.jobs WHERE ctid = ANY (ARRAY(SELECT job_place FROM old)) RETURNING 1
+), forgotten AS (
+  DELETE FROM millrace.attempts WHERE ctid = ANY (ARRAY(
+    SELECT a.place FROM old,
+    LATERAL (
+      SELECT a.ctid AS place FROM millrace.attempts a WHERE a.tenant = old.tenant AND a.job_id = old.id OFFSET 0
+    ) AS a
+    WHERE old.attempted
+  ))
 ), freed AS (
   DELETE FROM millrace.idempotency_keys WHERE ctid = ANY (ARRAY(
     SELECT k.place FROM old,
@@ -175,6 +201,13 @@ WITH cut AS MATERIALIZED (
   ))
 ), jobs AS (
   DELETE FROM millrace.jobs WHERE ctid = ANY (ARRAY(SELECT place FROM step))
+), attempts AS (
+  DELETE FROM millrace.attempts WHERE ctid = ANY (ARRAY(
+    SELECT a.place FROM step,
+    LATERAL (
+      SELECT a.ctid AS place FROM millrace.attempts a WHERE a.tenant = step.tenant AND a.job_id = step.id OFFSET 0
+    ) AS a
+  ))
 ), results AS (
   DELETE FROM millrace.done WHERE ctid = ANY (ARRAY(
     SELECT d.place FROM step,

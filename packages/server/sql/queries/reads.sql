@@ -1,6 +1,7 @@
 -- name: job_of_tenant
 SELECT tenant, id, queue, task, payload, config, metadata, idempotency_key, workflow_id, step, context, status,
-       created_at, scheduled_at, started_at, completed_at, retry_count, delivery_count, error, result
+       created_at, scheduled_at, started_at, completed_at, retry_count, delivery_count, error, result, worker,
+       lease_expires_at, progress
 FROM millrace.job_records WHERE tenant = $1 AND id = $2;
 
 -- name: owner_of_job

@@ -4,11 +4,14 @@
 -- its workflow is locked. A settlement acts only if the lease still exists under the given token (null: under any
 -- token, for a cancellation) and, if the caller asks for that, only if its deadline has passed. If several settlements
 -- name the same lease, one of them acts. The answer lists the numbers of those that acted; the others changed nothing.
+-- $10 and $11: how the attempt ended, if it is one to write down, and the name and stack of its error. An attempt keeps
+-- its slot if it is among the first 20; later ones take turns in 20 more. Its error is cut, since a job may have 40.
 WITH given AS MATERIALIZED (
   SELECT *
   FROM unnest($1::uuid[], $2::uuid[], $3::text[], $4::json[], $5::text[], $6::millrace.dead_reason[], $7::float8[],
-              $8::bool[])
-    WITH ORDINALITY AS given (id, token, outcome, result, error, reason, delay_secs, only_expired, n)
+              $8::bool[], $10::millrace.attempt_outcome[], $11::json[])
+    WITH ORDINALITY
+    AS given (id, token, outcome, result, error, reason, delay_secs, only_expired, attempt, details, n)
 ), held AS (
   DELETE FROM millrace.leases l
   USING given
@@ -16,7 +19,7 @@ WITH given AS MATERIALIZED (
     AND (NOT given.only_expired OR l.locked_until < now())
     AND (l.workflow_id IS NULL OR $9 OR given.outcome IN ('retrying', 'released', 'undelivered'))
   RETURNING given.n, l.id, l.token, l.tenant, l.workflow_id, l.started_at, l.scheduled_at, l.retry_count,
-            l.delivery_count,
+            l.delivery_count, l.worker, given.attempt, given.error AS attempt_error, given.details,
             given.outcome, given.result, coalesce(given.error, l.error) AS error, given.reason,
             now() + given.delay_secs * interval '1 second' AS retry_at
 ), ended AS (
@@ -36,20 +39,30 @@ WITH given AS MATERIALIZED (
          CASE WHEN due.at > now() THEN true END, millrace.job_size(j.payload, j.metadata, held.error, j.context_bytes)
   FROM held, LATERAL (SELECT * FROM millrace.jobs j WHERE j.tenant = held.tenant AND j.id = held.id OFFSET 0) AS j,
   LATERAL (
-    SELECT CASE held.outcome WHEN 'retrying' THEN retry_at
-                             ELSE coalesce(held.scheduled_at, j.run_at, j.created_at) END AS at
+    SELECT coalesce(held.retry_at, held.scheduled_at, j.run_at, j.created_at) AS at
   ) AS due
   WHERE held.outcome IN ('retrying', 'released', 'undelivered')
   RETURNING id, queue, priority, scheduled_at
 ), buried AS (
-  INSERT INTO millrace.dead_letters (created_at, job_id, reason, tenant, queue, task, error)
-  SELECT now(), held.id, held.reason, held.tenant, j.queue, j.task, held.error
+  INSERT INTO millrace.dead_letters (created_at, job_id, reason, tenant, queue, task, error, retry_count)
+  SELECT now(), held.id, held.reason, held.tenant, j.queue, j.task, held.error, held.retry_count
   FROM held, LATERAL (SELECT * FROM millrace.jobs j WHERE j.tenant = held.tenant AND j.id = held.id OFFSET 0) AS j
   WHERE held.outcome = 'failed'
+), tried AS (
+  INSERT INTO millrace.attempts AS a
+    (started_at, ended_at, next_retry_at, number, slot, outcome, job_id, tenant, worker, error, details)
+  SELECT started_at, now(), retry_at, delivery_count,
+         CASE WHEN delivery_count <= 20 THEN delivery_count ELSE 21 + (delivery_count - 21) % 20 END,
+         attempt, id, tenant, worker, left(attempt_error, 8192), details
+  FROM held WHERE attempt IS NOT NULL
+  ON CONFLICT (tenant, job_id, slot) DO UPDATE
+  SET started_at = excluded.started_at, ended_at = excluded.ended_at, next_retry_at = excluded.next_retry_at,
+      number = excluded.number, outcome = excluded.outcome, worker = excluded.worker, error = excluded.error,
+      details = excluded.details
 ), seen AS (
   INSERT INTO millrace.transitions
     (at, scheduled_at, started_at, retry_count, delivery_count, status, job_id, error, result)
-  SELECT now(), CASE outcome WHEN 'retrying' THEN retry_at ELSE scheduled_at END, started_at,
+  SELECT now(), coalesce(retry_at, scheduled_at), started_at,
          retry_count + (outcome = 'retrying')::int, delivery_count - (outcome = 'undelivered')::int,
          CASE WHEN outcome NOT IN ('released', 'undelivered') THEN outcome
               WHEN retry_count > 0 THEN 'retrying' ELSE 'pending' END::millrace.job_status,

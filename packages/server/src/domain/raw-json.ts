@@ -24,13 +24,14 @@ export function rawFields(text: string, names: readonly string[]): (string | und
   return found;
 }
 
-/** The same for each object of a JSON array. */
+/** The same for each object of a JSON array. Of an item that is no object, no field is found. */
 export function rawFieldsOfEach(text: string, names: readonly string[]): (string | undefined)[][] {
   const all: (string | undefined)[][] = [];
   let at = skipSpace(text, skipSpace(text, 0) + 1);
   while (text.charCodeAt(at) !== CLOSE_BRACKET) {
     const found = noneOf(names);
-    at = skipSpace(text, eachField(text, at, collect(text, names, found)));
+    const isObject = text.charCodeAt(at) === OPEN_BRACE;
+    at = skipSpace(text, isObject ? eachField(text, at, collect(text, names, found)) : endOfValue(text, at));
     all.push(found);
     if (text.charCodeAt(at) === COMMA) at = skipSpace(text, at + 1);
   }

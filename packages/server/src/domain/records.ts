@@ -1,4 +1,5 @@
 import type {
+  AttemptOutcome,
   CronFiringKind,
   DeadLetterReason,
   JobConfig,
@@ -49,11 +50,40 @@ export interface JobRecord {
   readonly idempotency_key: string | null;
   readonly workflow_id: string | null;
   readonly workflow_step_id: string | null;
+  /** While it runs: who holds it, and until when. */
+  readonly worker_id: string | null;
+  readonly lease_expires_at: Instant | null;
+  /** What the running attempt last reported. */
+  readonly progress: JsonText | null;
+}
+
+/** Without what may be large. */
+export interface JobSummaryRecord extends Omit<JobRecord, 'payload' | 'metadata' | 'result'> {
+  /** Of the payload as a full record shows it. */
+  readonly payload_bytes: number;
 }
 
 export interface LeasedJob {
   readonly job: JobRecord;
   readonly leaseToken: string;
+}
+
+export interface AttemptRecord {
+  /** The delivery, from 1. */
+  readonly number: number;
+  readonly outcome: AttemptOutcome;
+  readonly worker_id: string | null;
+  readonly started_at: Instant | null;
+  readonly ended_at: Instant | null;
+  readonly error_message: string | null;
+  readonly error_details: JsonText | null;
+  readonly next_retry_at: Instant | null;
+}
+
+export interface JobAttempts {
+  readonly attempts: readonly AttemptRecord[];
+  /** How many others there were. */
+  readonly omitted: number;
 }
 
 export interface DeadLetterRecord {
@@ -67,6 +97,23 @@ export interface DeadLetterRecord {
   readonly created_at: Instant;
   readonly replayed_at: Instant | null;
   readonly replay_job_id: string | null;
+  /** null: retention has removed the job. */
+  readonly payload_bytes: number | null;
+  /** null: written by an earlier version, and its job was gone when it was asked for. */
+  readonly retry_count: number | null;
+  readonly fingerprint: string;
+}
+
+/** Dead letters of one fingerprint. */
+export interface DeadLetterGroupRecord {
+  readonly fingerprint: string;
+  readonly task_name: string;
+  readonly reason: DeadLetterReason;
+  readonly message: string | null;
+  readonly count: number;
+  readonly first_at: Instant;
+  readonly last_at: Instant;
+  readonly latest_id: number;
 }
 
 export interface StepSpec {
@@ -101,6 +148,12 @@ export interface WorkflowRecord {
   readonly created_at: Instant;
   readonly started_at: Instant | null;
   readonly completed_at: Instant | null;
+}
+
+/** Without definitions and context. */
+export interface WorkflowSummaryRecord extends Omit<WorkflowRecord, 'steps' | 'context'> {
+  readonly steps_total: number;
+  readonly steps_ended: number;
 }
 
 export interface WorkflowStepRecord {

@@ -8,13 +8,16 @@ export interface FailedAttempt {
   /** Retries used before this failure. */
   readonly retryCount: number;
   readonly retryable: boolean;
+  /** When its worker wants it to be tried again: taken as it is, neither capped nor jittered. */
+  readonly retryAfterSecs?: number | null;
 }
 
 /** `random` is uniform in [0, 1). */
 export function judgeFailure(attempt: FailedAttempt, config: JobConfig, random: number): FailureVerdict {
   if (!attempt.retryable) return { kind: 'dead', reason: 'non_retryable' };
   if (attempt.retryCount >= config.max_retries) return { kind: 'dead', reason: 'max_attempts_exceeded' };
-  return { kind: 'retry', delaySecs: retryDelaySecs(config, attempt.retryCount, random) };
+  const delaySecs = attempt.retryAfterSecs ?? retryDelaySecs(config, attempt.retryCount, random);
+  return { kind: 'retry', delaySecs };
 }
 
 /** The delay before retry n, counting from 0: grown, then capped, then jittered; in seconds, with fractions. */

@@ -27,6 +27,32 @@ export function cleanText(text: string, maxLength: number): string {
   return isStorableText(cut) ? cut : cut.replace(UNSTORABLE_EVERYWHERE, '\uFFFD');
 }
 
+/**
+ * What is known about an error beyond its message, as JSON text of at most `maxBytes`: name and stack, whatever they
+ * hold. Null if neither is known.
+ */
+export function errorDetails(
+  { name, stack }: { readonly name?: string | null; readonly stack?: string | null },
+  maxBytes: number,
+): string | null {
+  if (typeof name !== 'string' && typeof stack !== 'string') return null;
+  const details = {
+    ...(typeof name === 'string' && { name: cleanText(name, MAX_ERROR_NAME) }),
+    ...(typeof stack === 'string' && { stack: cleanText(stack, maxBytes) }),
+  };
+  let text = JSON.stringify(details);
+  // Escapes and characters beyond ASCII take more bytes than units: by how much too long, by so much shorter.
+  for (let bytes = Buffer.byteLength(text); bytes > maxBytes; bytes = Buffer.byteLength(text)) {
+    const length = details.stack?.length ?? 0;
+    const share = Math.floor((length * maxBytes) / bytes) - MAX_ERROR_NAME;
+    details.stack = cleanText(details.stack ?? '', Math.max(0, Math.min(length - 1, share)));
+    text = JSON.stringify(details);
+  }
+  return text;
+}
+
+const MAX_ERROR_NAME = 255;
+
 /** Steps back by one if `end` would split a surrogate pair. */
 function endOfCharacter(text: string, end: number): number {
   const splitsPair = isHighSurrogate(text.charCodeAt(end - 1)) && isLowSurrogate(text.charCodeAt(end));

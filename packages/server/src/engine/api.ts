@@ -1,17 +1,22 @@
-import type { JobStatus, QueueDepth, Stats, WorkflowStatus } from '@millrace/contract';
+import type { DeadLetterReason, JobStatus, QueueDepth, Stats, WorkflowStatus } from '@millrace/contract';
+import type { MillraceError } from '../domain/errors.js';
 import type {
   CronFiringRecord,
   CronRecord,
   CronSpec,
+  DeadLetterGroupRecord,
   DeadLetterRecord,
   Instant,
+  JobAttempts,
   JobRecord,
   JobSpec,
+  JobSummaryRecord,
   JsonText,
   LeasedJob,
   WorkflowRecord,
   WorkflowSpec,
   WorkflowStepRecord,
+  WorkflowSummaryRecord,
 } from '../domain/records.js';
 
 /** What the layers above the engine see of it: plain records in, plain records out. */
@@ -27,32 +32,63 @@ export interface ListQuery {
 }
 
 export interface JobListQuery extends ListQuery {
-  readonly status: JobStatus | null;
+  /** None: every state. */
+  readonly statuses: readonly JobStatus[];
   readonly queue: string | null;
+  readonly task: string | null;
+  /** As it was sent: what is no id of a workflow has no jobs. */
+  readonly workflowId: string | null;
+  readonly idempotencyKey: string | null;
 }
 
 export interface WorkflowListQuery extends ListQuery {
   readonly status: WorkflowStatus | null;
+  readonly name: string | null;
 }
 
-export interface Page<T> {
+export interface DeadLetterListQuery extends ListQuery {
+  readonly queue: string | null;
+  readonly task: string | null;
+  readonly reason: DeadLetterReason | null;
+  readonly replayed: boolean | null;
+  readonly jobId: string | null;
+  readonly fingerprint: string | null;
+}
+
+export interface DeadLetterGroupsQuery {
+  readonly since: Instant | null;
+  readonly queue: string | null;
+  readonly task: string | null;
+  readonly limit: number;
+  readonly cursor: string | null;
+}
+
+/** The cursors of a page. */
+export interface PageEnds {
+  /** Null: nothing follows. */
+  readonly nextCursor: string | null;
+  /** Null: the page is empty. */
+  readonly prevCursor: string | null;
+  /** If a search stopped at its bound before the page was full: the creation of the last item it looked at. */
+  readonly searchedTo: Instant | null;
+}
+
+/** Its ends are those of its last part, if it has parts. */
+export interface Page<T> extends PageEnds {
   readonly items: readonly T[];
   /**
    * Null: `items` is the whole page. Otherwise: the large items that follow, read from the database part by part as the
    * caller asks for them.
    */
   readonly rest: AsyncIterable<PagePart<T>> | null;
-  /** The parts of `rest` may replace it. */
-  readonly nextCursor: string | null;
   readonly total: number | null;
 }
 
 /** About how much of a page is read at once, and about how much a page by cursor holds. */
 export const MAX_PAGE_BYTES = 16 * 1024 * 1024;
 
-export interface PagePart<T> {
+export interface PagePart<T> extends PageEnds {
   readonly items: readonly T[];
-  readonly nextCursor: string | null;
 }
 
 export interface LeaseRequest {
@@ -60,6 +96,8 @@ export interface LeaseRequest {
   readonly maxJobs: number;
   readonly leaseSecs: number;
   readonly waitSecs: number;
+  /** What the worker calls itself. */
+  readonly workerId: string | null;
 }
 
 /**
@@ -71,23 +109,66 @@ export interface JobsApi {
   createBatch(tenant: string, specs: readonly JobSpec[]): Promise<readonly string[]>;
   get(tenant: string, id: string): Promise<JobRecord>;
   list(tenant: string, query: JobListQuery): Promise<Page<JobRecord>>;
+  summaries(tenant: string, query: JobListQuery): Promise<Page<JobSummaryRecord>>;
   cancel(tenant: string, id: string): Promise<void>;
   /** Resolves once the first state is known; then yields it and every later transition, ending after a terminal one. */
-  watch(tenant: string, id: string, signal: AbortSignal): Promise<AsyncIterable<JobRecord>>;
+  watch(tenant: string, id: string, signal: AbortSignal): Promise<AsyncIterable<JobNews>>;
+  attempts(tenant: string, id: string): Promise<JobAttempts>;
+  /** A waiting job becomes due, if it is not yet. */
+  runNow(tenant: string, id: string): Promise<void>;
   queues(tenant: string): Promise<readonly QueueDepth[]>;
 }
+
+/** What a stream tells: a state of the job, or what the running attempt reports. */
+export type JobNews =
+  | { readonly kind: 'status'; readonly job: JobRecord }
+  | { readonly kind: 'progress'; readonly progress: JsonText };
 
 export interface WorkerApi {
   /** If the signal fires before the answer, nothing stays claimed. */
   lease(request: LeaseRequest, signal: AbortSignal): Promise<readonly LeasedJob[]>;
-  heartbeat(id: string, token: string, extendSecs: number): Promise<JobStatus>;
+  heartbeat(id: string, token: string, extendSecs: number, progress?: JsonText | null): Promise<JobStatus>;
+  /** Each as by itself; of two for one job, the first goes first. */
+  heartbeats(beats: readonly Heartbeat[]): Promise<readonly (JobStatus | MillraceError)[]>;
   complete(id: string, token: string, result: JsonText): Promise<void>;
-  fail(id: string, token: string, error: string, retryable: boolean): Promise<void>;
+  fail(id: string, token: string, error: string, retryable: boolean, more?: FailureReport): Promise<void>;
+  /** Back to its queue, due at once or so many seconds from now. */
+  release(id: string, token: string, delaySecs: number | null): Promise<void>;
+  /** Each as by itself; of two for one job, the first goes first. Null: accepted. */
+  report(reports: readonly JobReport[]): Promise<readonly (MillraceError | null)[]>;
+}
+
+/** What a worker may say about a failure beyond its error. */
+export interface FailureReport {
+  /** Instead of the computed delay. */
+  readonly retryAfterSecs?: number | null;
+  /** Name and stack. */
+  readonly details?: JsonText | null;
+}
+
+export interface Heartbeat {
+  readonly id: string;
+  readonly token: string;
+  readonly extendSecs: number;
+  readonly progress: JsonText | null;
+}
+
+export type JobReport = { readonly id: string; readonly token: string } & (
+  | { readonly outcome: 'completed'; readonly result: JsonText }
+  | ({ readonly outcome: 'failed'; readonly error: string; readonly retryable: boolean } & FailureReport)
+  | { readonly outcome: 'released'; readonly delaySecs: number | null }
+);
+
+export interface DeadLetterGroupPage {
+  readonly groups: readonly DeadLetterGroupRecord[];
+  readonly nextCursor: string | null;
 }
 
 export interface DeadLettersApi {
   get(tenant: string, id: string): Promise<DeadLetterRecord>;
-  list(tenant: string, query: ListQuery): Promise<Page<DeadLetterRecord>>;
+  list(tenant: string, query: DeadLetterListQuery): Promise<Page<DeadLetterRecord>>;
+  /** The group with the newest entry first. */
+  groups(tenant: string, query: DeadLetterGroupsQuery): Promise<DeadLetterGroupPage>;
   replay(tenant: string, id: string): Promise<string>;
 }
 
@@ -95,6 +176,7 @@ export interface WorkflowsApi {
   create(tenant: string, spec: WorkflowSpec): Promise<string>;
   get(tenant: string, id: string): Promise<WorkflowRecord>;
   list(tenant: string, query: WorkflowListQuery): Promise<Page<WorkflowRecord>>;
+  summaries(tenant: string, query: WorkflowListQuery): Promise<Page<WorkflowSummaryRecord>>;
   cancel(tenant: string, id: string): Promise<void>;
   /** In order of definition. */
   steps(tenant: string, id: string): Promise<readonly WorkflowStepRecord[]>;

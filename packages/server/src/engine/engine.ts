@@ -1,4 +1,5 @@
 import type { Database } from '../store/database.js';
+import { Attempts } from './jobs/attempts.js';
 import { Canceller } from './jobs/cancel.js';
 import { Claimer } from './leases/claim.js';
 import { CronFirer } from './crons/cron-firer.js';
@@ -18,6 +19,7 @@ import { Tenants } from './shared/tenants.js';
 import type { LeasedJob } from '../domain/records.js';
 import type { Engine } from './api.js';
 import { Watcher } from './jobs/watch.js';
+import { RunNow } from './jobs/run-now.js';
 import { RemoteWorker } from './jobs/remote-worker.js';
 import { Workflows } from './workflows/workflows.js';
 
@@ -73,6 +75,8 @@ export function createEngine({
   const keeper = new LeaseKeeper(db);
   const polls = new LongPolls(claimer, hub, { undeliver });
   const watcher = new Watcher(db, hub, reads);
+  const attempts = new Attempts(db, reads);
+  const runNow = new RunNow(db, hub, reads);
   const canceller = new Canceller(db, hub, counters, reads, settler, stepSettler);
 
   const api: Engine = {
@@ -81,11 +85,14 @@ export function createEngine({
       createBatch: (tenant, specs) => enqueuer.createBatch(tenant, specs),
       get: (tenant, id) => reads.job(tenant, id),
       list: (tenant, query) => reads.jobs(tenant, query),
+      summaries: (tenant, query) => reads.summaries(tenant, query),
       cancel: (tenant, id) => canceller.cancel(tenant, id),
       watch: (tenant, id, signal) => watcher.watch(tenant, id, signal),
+      attempts: (tenant, id) => attempts.of(tenant, id),
+      runNow: (tenant, id) => runNow.run(tenant, id),
       queues: (tenant) => reads.queues(tenant),
     },
-    worker: new RemoteWorker(keeper, polls, settler, reads, counters),
+    worker: new RemoteWorker({ db, hub, keeper, polls, settler, counters }),
     deadLetters: new DeadLetters(db, hub, counters),
     workflows: new Workflows({ db, hub, counters, tenants, definitions, stepSettler, defaultQueue }),
     crons: new Crons(db, hub, counters, tenants),

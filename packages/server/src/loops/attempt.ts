@@ -14,7 +14,14 @@ import {
 /** How one run of a handler ended. */
 export type AttemptEnd =
   | { readonly kind: 'completed'; readonly result: string }
-  | { readonly kind: 'failed'; readonly error: string; readonly retryable: boolean }
+  | {
+      readonly kind: 'failed';
+      readonly error: string;
+      readonly retryable: boolean;
+      readonly how: 'failed' | 'timed_out';
+      /** What was thrown. */
+      readonly cause: unknown;
+    }
   /** Not the job's fault: it goes back to the queue unchanged. */
   | { readonly kind: 'interrupted' }
   /** The lease is gone, so the outcome no longer matters. */
@@ -54,11 +61,8 @@ export class Attempt {
   checkTimeout(now: number): void {
     const secs = this.leased.job.config.timeout_secs;
     if (now - this.startedAt < secs * 1000) return;
-    this.#stop(new Error(`timed out after ${secs} s`), {
-      kind: 'failed',
-      error: `timed out after ${secs} s`,
-      retryable: true,
-    });
+    const cause = new Error(`timed out after ${secs} s`);
+    this.#stop(cause, { kind: 'failed', error: cause.message, retryable: true, how: 'timed_out', cause });
   }
 
   lose(): void {
@@ -87,7 +91,8 @@ export class Attempt {
   }
 
   #fail(error: unknown): void {
-    this.#finish({ kind: 'failed', error: messageOf(error), retryable: !(error instanceof PermanentError) });
+    const retryable = !(error instanceof PermanentError);
+    this.#finish({ kind: 'failed', error: messageOf(error), retryable, how: 'failed', cause: error });
   }
 
   #stop(reason: Error, end: AttemptEnd): void {

@@ -1,11 +1,12 @@
-import { ERROR_TEXT_MAX_LENGTH } from '@millrace/contract';
+import { ERROR_STACK_MAX_BYTES, ERROR_TEXT_MAX_LENGTH } from '@millrace/contract';
 import type { Logger } from 'pino';
 import { isUnavailable } from '../domain/errors.js';
-import { cleanText } from '../domain/text.js';
+import { cleanText, errorDetails } from '../domain/text.js';
 import type { HeldJob } from '../engine/leases/bundle.js';
 import type { Settler } from '../engine/outcomes/settle.js';
 import { plainSettlement } from '../engine/outcomes/settlement.js';
 import type { AttemptEnd } from './attempt.js';
+import { loggedAttempt, type AttemptLog } from './attempt-log.js';
 import type { HeldLeases } from './held-leases.js';
 import { Outbox } from './outbox.js';
 import type { Pace } from './pace.js';
@@ -23,6 +24,7 @@ export interface OutcomeWriterOptions {
   readonly gate: Pick<StartGate, 'along'>;
   readonly pace: Pick<Pace, 'settlementTook'>;
   readonly logger: Logger;
+  readonly attemptLog: AttemptLog;
   /** How long to keep trying while the database is away: as long as the lease can last. */
   readonly triesMs: number;
 }
@@ -78,9 +80,14 @@ export class OutcomeWriter {
   noHandler(held: HeldJob): void {
     const error = cleanText(`no handler is registered for task "${held.job.task_name}"`, ERROR_TEXT_MAX_LENGTH);
     const failed = plainSettlement(held.job.id, held.leaseToken, 'failed');
+    const reason = 'handler_not_found';
+    const { settler, attemptLog } = this.options;
+    const settlement = this.#persist(held, () => settler.settle({ ...failed, error, reason }));
     this.#track(
       held,
-      this.#persist(held, () => this.options.settler.settle({ ...failed, error, reason: 'handler_not_found' })),
+      settlement.then((acted) => {
+        if (acted) attemptLog.deadLettered({ ...loggedAttempt(held.job), reason, error });
+      }),
     );
   }
 
@@ -104,44 +111,64 @@ export class OutcomeWriter {
 
   async #settle(held: HeldJob, end: AttemptEnd): Promise<void> {
     const { settler } = this.options;
-    const { id, retry_count: retryCount, config } = held.job;
-    const token = held.leaseToken;
     switch (end.kind) {
-      case 'completed':
-        return this.#persist(held, () => settler.complete({ id, token, result: end.result }));
-      case 'failed': {
-        const error = cleanText(end.error, ERROR_TEXT_MAX_LENGTH);
-        return this.#persist(held, () =>
-          settler.fail({ id, token, error, retryable: end.retryable, retryCount, config }),
-        );
+      case 'completed': {
+        const completion = { id: held.job.id, token: held.leaseToken, result: end.result };
+        await this.#persist(held, () => settler.complete(completion));
+        return;
       }
+      case 'failed':
+        return this.#settleFailure(held, end);
       case 'interrupted':
-        return this.#persist(held, () => settler.giveBack(held, 'released'));
+        await this.#persist(held, () => settler.giveBack(held, 'released'));
+        return;
       case 'lost':
         return;
     }
   }
 
-  /** Retries while the database is away: losing the outcome to a short outage would mean doing the work twice. */
-  async #persist(held: HeldJob, settle: () => Promise<boolean>): Promise<void> {
+  async #settleFailure(held: HeldJob, end: AttemptEnd & { readonly kind: 'failed' }): Promise<void> {
+    const { settler, attemptLog } = this.options;
+    const { id, retry_count: retryCount, config } = held.job;
+    const attempt = loggedAttempt(held.job);
+    attemptLog.failed({ ...attempt, error: end.cause });
+    const error = cleanText(end.error, ERROR_TEXT_MAX_LENGTH);
+    const details = end.how === 'timed_out' ? null : errorDetails(namedParts(end.cause), ERROR_STACK_MAX_BYTES);
+    const { retryable, how } = end;
+    const failure = { id, token: held.leaseToken, error, details, retryable, retryCount, config, how };
+    const verdict = settler.judge(failure);
+    if (!(await this.#persist(held, () => settler.fail(failure, verdict)))) return;
+    if (verdict.kind === 'retry') attemptLog.retrying({ ...attempt, delaySecs: verdict.delaySecs });
+    else attemptLog.deadLettered({ ...attempt, reason: verdict.reason, error });
+  }
+
+  /** True if the outcome is stored. Retries while the database is away: losing the outcome to a short outage would mean doing the work twice. */
+  async #persist(held: HeldJob, settle: () => Promise<boolean>): Promise<boolean> {
     const { heldLeases, logger, triesMs } = this.options;
     const giveUpAt = performance.now() + triesMs;
     for (;;) {
       try {
         await heldLeases.separate(held);
-        if (!(await settle()))
-          logger.debug({ job_id: held.job.id }, 'the lease was gone before the outcome could be stored');
-        return;
+        if (await settle()) return true;
+        logger.debug({ job_id: held.job.id }, 'the lease was gone before the outcome could be stored');
+        return false;
       } catch (error) {
         if (!isUnavailable(error) || this.#hurried || performance.now() > giveUpAt) {
           logger.warn(
             { err: error, job_id: held.job.id },
             'the outcome of a job could not be stored; it will run again',
           );
-          return;
+          return false;
         }
         await pause(RETRY_MS);
       }
     }
   }
+}
+
+/** Whatever was thrown need not be an error, and even of an error these may be anything. */
+function namedParts(thrown: unknown): { readonly name?: string; readonly stack?: string } {
+  if (!(thrown instanceof Error)) return {};
+  const { name, stack } = thrown as { readonly name?: unknown; readonly stack?: unknown };
+  return { ...(typeof name === 'string' && { name }), ...(typeof stack === 'string' && { stack }) };
 }

@@ -3,6 +3,7 @@ import { isUnavailable } from '../domain/errors.js';
 import { dueDelayMs } from '../engine/leases/due-delay.js';
 import type { HeldJob } from '../engine/leases/bundle.js';
 import type { Claimer } from '../engine/leases/claim.js';
+import type { Holder } from '../engine/leases/claimed-job.js';
 import type { Hub } from '../engine/shared/hub.js';
 import type { Settler } from '../engine/outcomes/settle.js';
 import { pooledSlots } from '../engine/leases/slots.js';
@@ -10,6 +11,7 @@ import type { Handlers } from '../handlers/types.js';
 import { Pace } from './pace.js';
 import { pause } from './pause.js';
 import { Attempt, type AttemptEnd } from './attempt.js';
+import type { AttemptLog } from './attempt-log.js';
 import { OutcomeWriter } from './outcome-writer.js';
 import type { HeldLeases } from './held-leases.js';
 import { marked, StartGate } from './start-gate.js';
@@ -30,6 +32,8 @@ import { UnknownTasks } from './unknown-tasks.js';
 export interface WorkerPoolOptions {
   readonly queue: string;
   readonly workers: number;
+  /** Shown on the jobs that it runs. */
+  readonly name: string;
   /** A handler's result that is larger than this fails the job permanently. */
   readonly maxPayloadBytes: number;
   readonly handlers: Handlers;
@@ -38,6 +42,7 @@ export interface WorkerPoolOptions {
   readonly hub: Hub;
   readonly heldLeases: HeldLeases;
   readonly logger: Logger;
+  readonly attemptLog: AttemptLog;
 }
 
 export const POOL_LEASE_SECS = 30;
@@ -69,6 +74,7 @@ export class WorkerPool {
   readonly #outcomes: OutcomeWriter;
   readonly #gate: StartGate;
   readonly #unknownTasks: UnknownTasks;
+  readonly #holder: Holder;
   #claiming = 0;
   #claimingSlots = 0;
   #dispatching = false;
@@ -86,8 +92,9 @@ export class WorkerPool {
   #finished = 0;
 
   constructor(private readonly options: WorkerPoolOptions) {
-    const { settler, heldLeases, logger } = options;
+    const { settler, heldLeases, logger, attemptLog } = options;
     this.#unknownTasks = new UnknownTasks(logger);
+    this.#holder = { workerId: options.name, leaseSecs: POOL_LEASE_SECS };
     const onProgress = (): void => {
       this.#dispatch();
       this.#signalIfQuiet();
@@ -101,7 +108,7 @@ export class WorkerPool {
     this.#gate = gate;
     const triesMs = POOL_LEASE_SECS * 1000;
     const pace = this.#pace;
-    this.#outcomes = new OutcomeWriter({ settler, heldLeases, gate, pace, logger, triesMs }, onProgress);
+    this.#outcomes = new OutcomeWriter({ settler, heldLeases, gate, pace, logger, attemptLog, triesMs }, onProgress);
   }
 
   start(): void {
@@ -164,7 +171,7 @@ export class WorkerPool {
     this.#news = false;
     let claimed: HeldJob[] | null = null;
     const startedAt = performance.now();
-    const slots = pooledSlots(n, POOL_LEASE_SECS, this.#startableAtOnce());
+    const slots = pooledSlots(n, this.#holder, this.#startableAtOnce());
     try {
       const claim = await this.options.claimer.claim(this.options.queue, slots);
       claimed = claim.jobs;

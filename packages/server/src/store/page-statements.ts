@@ -20,6 +20,8 @@ export interface RecordView {
   readonly bodies: readonly string[];
   /** A column with the number of bytes that belong to the record but are read separately. */
   readonly bytesElsewhere?: string;
+  /** What is computed for each record of a page: by name, an expression over `r`. */
+  readonly computed?: Readonly<Record<string, string>>;
 }
 
 /** Builds a view whose `columns` are all columns except the bodies. */
@@ -67,6 +69,19 @@ export interface PageWalk {
   readonly rank?: string;
 }
 
+/** The records with these ids, as a page that is complete. */
+export function pageOfIds(
+  view: RecordView,
+  statement: string,
+  tenant: string,
+  ids: readonly string[],
+  ascending: boolean,
+): Query {
+  const walk = 'FROM (SELECT $1::text COLLATE "C" AS tenant, unnest($2::uuid[]) AS id) AS w';
+  const window = { ascending, after: null, limit: ids.length, offset: 0 };
+  return pageOf(view, statement, tenant, { walk, values: [tenant, uuidArray(ids)] }, window);
+}
+
 /** One page of a view's records; each says whether it is `whole`. */
 export function pageOf(
   view: RecordView,
@@ -89,12 +104,13 @@ export function pageOf(
     (body) => `CASE WHEN sized.stored <= ${SMALL_PAGE_BYTES} THEN sized.${body} END AS ${body}`,
   );
   const text = `
-    SELECT ${columnsOf('sized', view.columns)}, ${bodies.join(', ')}, sized.stored <= ${SMALL_PAGE_BYTES} AS whole
+    SELECT ${columnsOf('sized', [...view.columns, ...Object.keys(view.computed ?? {})])}, ${bodies.join(', ')},
+           sized.stored <= ${SMALL_PAGE_BYTES} AS whole
     FROM (
       SELECT rec.*, page.id AS place${rank === undefined ? '' : ', page.rank'},
              sum(rec.stored_here) OVER (ORDER BY ${inOrder('page')}id ${order} ROWS UNBOUNDED PRECEDING) AS stored
       FROM (${page}) AS page, LATERAL (
-        SELECT ${columnsOf('r', [...view.columns, ...view.bodies])}, ${stored} AS stored_here
+        SELECT ${recordOf(view)}, ${stored} AS stored_here
         FROM ${view.name} r WHERE r.tenant = page.tenant AND r.id = page.id OFFSET 0
       ) AS rec
     ) AS sized ORDER BY ${inOrder('sized')}place ${order}`;
@@ -123,7 +139,7 @@ export function recordsOf(
       FROM measured WHERE place < cardinality($2::uuid[]) AND bytes < $3::int
     )
     SELECT rec.* FROM measured, LATERAL (
-      SELECT ${columnsOf('r', [...view.columns, ...view.bodies])}
+      SELECT ${recordOf(view)}
       FROM ${view.name} r WHERE r.tenant = $1 AND r.id = ($2::uuid[])[measured.place] OFFSET 0
     ) AS rec
     WHERE ($4::boolean AND measured.before = 0) OR measured.bytes <= $3::int
@@ -134,6 +150,11 @@ export function recordsOf(
 function sumOf({ bytesElsewhere }: RecordView, lengths: readonly string[]): string {
   const all = bytesElsewhere === undefined ? lengths : [...lengths, `r.${bytesElsewhere}`];
   return all.map((length) => `coalesce(${length}, 0)`).join(' + ');
+}
+
+function recordOf({ columns, bodies, computed = {} }: RecordView): string {
+  const expressions = Object.entries(computed).map(([name, expression]) => `${expression} AS ${name}`);
+  return [columnsOf('r', [...columns, ...bodies]), ...expressions].join(', ');
 }
 
 const columnsOf = (table: string, columns: readonly string[]): string =>

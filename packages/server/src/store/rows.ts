@@ -6,7 +6,7 @@ import {
   type WorkflowStatus,
 } from '@millrace/contract';
 import { composePayload } from '../domain/context.js';
-import type { DeadLetterRecord, Instant, JobRecord, JsonText } from '../domain/records.js';
+import type { DeadLetterRecord, Instant, JobRecord, JobSummaryRecord, JsonText } from '../domain/records.js';
 
 /** Rows as PostgreSQL returns them ⇄ records as the engine exposes them. */
 export interface JobRow {
@@ -31,6 +31,14 @@ export interface JobRow {
   readonly result: JsonText | null;
   /** The version of its workflow's context that belongs to the payload. Null if the payload is complete. */
   readonly context: number | null;
+  readonly worker: string | null;
+  readonly lease_expires_at: string | null;
+  readonly progress: JsonText | null;
+}
+
+/** A job of a list that leaves out its bodies. */
+export interface JobSummaryRow extends Omit<JobRow, 'payload' | 'metadata' | 'result'> {
+  readonly payload_bytes: number;
 }
 
 export interface DeadLetterRow {
@@ -44,6 +52,9 @@ export interface DeadLetterRow {
   readonly created_at: string;
   readonly replayed_at: string | null;
   readonly replay_job_id: string | null;
+  readonly payload_bytes: number | null;
+  readonly retry_count: number | null;
+  readonly fingerprint: string;
 }
 
 export interface WorkflowRow {
@@ -60,6 +71,9 @@ export interface WorkflowRow {
   readonly context: JsonText;
   readonly unmerged: readonly number[];
 }
+
+/** A workflow of a list that leaves out its definition and its context. */
+export type WorkflowSummaryRow = Omit<WorkflowRow, 'definition' | 'context' | 'unmerged'>;
 
 /**
  * The columns of a row, by name. Statements never select `*`: a new column in the table would change what a prepared
@@ -89,6 +103,9 @@ export const JOB_COLUMNS = columnsOf<JobRow>({
   delivery_count: true,
   error: true,
   result: true,
+  worker: true,
+  lease_expires_at: true,
+  progress: true,
 });
 
 export const DEAD_LETTER_COLUMNS = columnsOf<DeadLetterRow>({
@@ -102,6 +119,9 @@ export const DEAD_LETTER_COLUMNS = columnsOf<DeadLetterRow>({
   created_at: true,
   replayed_at: true,
   replay_job_id: true,
+  payload_bytes: true,
+  retry_count: true,
+  fingerprint: true,
 });
 
 export const WORKFLOW_COLUMNS = columnsOf<WorkflowRow>({
@@ -157,8 +177,18 @@ export function toJobRecord(row: JobRow, context: JsonText | null): JobRecord {
     idempotency_key: row.idempotency_key,
     workflow_id: row.workflow_id,
     workflow_step_id: row.step,
+    worker_id: row.worker,
+    lease_expires_at: toInstantOrNull(row.lease_expires_at),
+    progress: row.progress,
   };
 }
+
+export function toJobSummary({ payload_bytes, ...row }: JobSummaryRow): JobSummaryRecord {
+  const { payload: _, metadata: __, result: ___, ...fields } = toJobRecord({ ...row, ...NO_BODIES }, null);
+  return { ...fields, payload_bytes };
+}
+
+const NO_BODIES = { payload: '', metadata: null, result: null };
 
 export function toDeadLetter(row: DeadLetterRow): DeadLetterRecord {
   return {
@@ -172,5 +202,8 @@ export function toDeadLetter(row: DeadLetterRow): DeadLetterRecord {
     created_at: toInstant(row.created_at),
     replayed_at: toInstantOrNull(row.replayed_at),
     replay_job_id: row.replay_job_id,
+    payload_bytes: row.payload_bytes,
+    retry_count: row.retry_count,
+    fingerprint: row.fingerprint,
   };
 }

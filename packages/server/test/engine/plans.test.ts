@@ -12,6 +12,7 @@ const LARGE = [
   'jobs',
   'ready',
   'leases',
+  'attempts',
   'done',
   'idempotency_keys',
   'dead_letters',
@@ -22,7 +23,7 @@ const LARGE = [
 ];
 
 /** Run on the other pool, planned anew each time, or by an operator. */
-const ELSEWHERE = new Set(['expired', 'queue_depths', 'fleet_depths', 'count_dead_letters']);
+const ELSEWHERE = new Set(['expired', 'queue_depths', 'fleet_depths', 'count_dead_letters', 'dead_letter_groups']);
 const HOT = allStatements()
   .filter(({ file, statement }) => file !== 'doctor.sql' && !ELSEWHERE.has(statement.name))
   .map(({ statement }) => statement);

@@ -6,7 +6,7 @@ import { pino, type Logger } from 'pino';
 import { afterAll } from 'vitest';
 import type { Stats } from '@millrace/contract';
 import type { DeadLetterRecord, JobRecord, JobSpec } from '../../src/domain/records.js';
-import type { Engine, ListQuery } from '../../src/engine/api.js';
+import type { Engine, JobNews, ListQuery, Page } from '../../src/engine/api.js';
 import { createApp, type AppDeps } from '../../src/http/app.js';
 import { Metrics } from '../../src/telemetry/metrics.js';
 import { createClient, type Client } from '../support/client.js';
@@ -51,6 +51,9 @@ export function jobRecord(fields: Partial<JobRecord> = {}): JobRecord {
     idempotency_key: null,
     workflow_id: null,
     workflow_step_id: null,
+    worker_id: null,
+    lease_expires_at: null,
+    progress: null,
     ...fields,
   };
 }
@@ -67,9 +70,21 @@ export function deadLetterRecord(fields: Partial<DeadLetterRecord> = {}): DeadLe
     created_at: '2026-01-31T09:00:00.123456Z',
     replayed_at: null,
     replay_job_id: null,
+    payload_bytes: 7,
+    retry_count: 0,
+    fingerprint: '6f1c2ab09d3e4f57',
     ...fields,
   };
 }
+
+export const EMPTY_PAGE: Page<never> = {
+  items: [],
+  rest: null,
+  nextCursor: null,
+  prevCursor: null,
+  searchedTo: null,
+  total: null,
+};
 
 export const NO_STATS: Stats = {
   jobs_created: 0,
@@ -94,9 +109,12 @@ export function fakeEngine(overrides: Overrides = {}): FakeEngine {
       create: async () => JOB_ID,
       createBatch: async (_tenant: string, specs: readonly JobSpec[]) => specs.map(() => JOB_ID),
       get: async () => jobRecord(),
-      list: async (_tenant: string, _query: ListQuery) => ({ items: [], rest: null, nextCursor: null, total: null }),
+      list: async (_tenant: string, _query: ListQuery) => EMPTY_PAGE,
+      summaries: async () => EMPTY_PAGE,
       cancel: async () => undefined,
       watch: async () => states(jobRecord({ status: 'completed' })),
+      attempts: async () => ({ attempts: [], omitted: 0 }),
+      runNow: async () => undefined,
       queues: async () => [],
       ...overrides.jobs,
     },
@@ -104,12 +122,16 @@ export function fakeEngine(overrides: Overrides = {}): FakeEngine {
       lease: async () => [],
       heartbeat: async () => 'running',
       complete: async () => undefined,
+      heartbeats: async (beats) => beats.map(() => 'running'),
       fail: async () => undefined,
+      release: async () => undefined,
+      report: async (reports) => reports.map(() => null),
       ...overrides.worker,
     },
     deadLetters: {
       get: async () => deadLetterRecord(),
-      list: async () => ({ items: [], rest: null, nextCursor: null, total: null }),
+      list: async () => EMPTY_PAGE,
+      groups: async () => ({ groups: [], nextCursor: null }),
       replay: async () => JOB_ID,
       ...overrides.deadLetters,
     },
@@ -141,8 +163,8 @@ function recorded(name: string, part: object, calls: Call[]): object {
   );
 }
 
-export async function* states(...records: JobRecord[]): AsyncGenerator<JobRecord> {
-  yield* records;
+export async function* states(...records: JobRecord[]): AsyncGenerator<JobNews> {
+  for (const job of records) yield { kind: 'status', job };
 }
 
 export interface TestApp {

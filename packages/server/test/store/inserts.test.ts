@@ -31,6 +31,7 @@ const LEFT_OUT: Readonly<Record<string, Readonly<Record<string, readonly string[
     advance_runs: ['started_at', 'error', 'later'],
     settle: [],
     claim: ['later'],
+    run_now: ['later'],
   },
 };
 

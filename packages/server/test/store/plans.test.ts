@@ -19,6 +19,10 @@ const MEANT: Readonly<Record<string, readonly string[]>> = {
   // There are as many bundles as claims of which something runs at this moment.
   unbundle: ['bundles_pkey'],
   forget_bundles: ['bundles', 'bundles_pkey'],
+  // What running attempts have reported, and what is left of it.
+  forget_progress: ['progress', 'progress_pkey'],
+  run_now: ['watches_pkey'],
+  extend_with_progress: ['watches_pkey'],
   forget_claim_marks: ['claim_marks', 'claim_marks_pkey', 'bundles', 'bundles_pkey', 'leases', 'leases_pkey'],
 };
 
@@ -48,6 +52,8 @@ const FILL = `
   INSERT INTO millrace.bundles (locked_until, started_at, first_id, last_id, token, tenant, queue, open, taken, ids)
     SELECT at, at, id, id, id, 't', 'q', '1', '', ARRAY[id] FROM made;
   INSERT INTO millrace.claim_marks SELECT at, n, id FROM made;
+  INSERT INTO millrace.attempts (started_at, ended_at, number, slot, outcome, job_id, tenant) SELECT at, at, 1, 1, 'failed', id, 't' FROM made;
+  INSERT INTO millrace.progress (at, job_id, token, tenant, progress) SELECT at, id, id, 't', '{}' FROM made;
   INSERT INTO millrace.done (completed_at, retry_count, delivery_count, status, id, tenant, result) SELECT at, 0, 1, 'completed', id, 't', '{}' FROM made;
   INSERT INTO millrace.idempotency_keys SELECT 't', n::text, id FROM made;
   INSERT INTO millrace.dead_letters (created_at, job_id, reason, tenant, queue, task) SELECT at, id, 'non_retryable', 't', 'q', 'x' FROM made;

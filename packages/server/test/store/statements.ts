@@ -7,7 +7,7 @@ import type { TestDatabase } from '../support/database.js';
 const QUERIES = new URL('../../sql/queries/', import.meta.url);
 
 /** Not run on the hot pool: planned each time for what is there. */
-export const PLANNED_ANEW = ['expired', 'queue_depths', 'fleet_depths', 'count_dead_letters'];
+export const PLANNED_ANEW = ['expired', 'queue_depths', 'fleet_depths', 'count_dead_letters', 'dead_letter_groups'];
 const OPERATORS = 'doctor.sql';
 
 /** Every statement of the service, but for the tools of operators. */

@@ -98,6 +98,7 @@ export function prepareClaim(queue: string, ids: readonly string[]): PreparedCla
       CLAIM_BYTES,
       '-infinity',
       ids.length,
+      textArray(['raw']),
     ],
     settle: [
       uuidArray([bundle]),

@@ -22,14 +22,7 @@ import {
 } from '../../store/list-statements.js';
 import { loadStatements } from '../../store/sql.js';
 import type { Counters } from '../shared/counters.js';
-import {
-  decodeDueCursor,
-  decodeNumberCursor,
-  encodeDueCursor,
-  encodeNumberCursor,
-  ID_CURSOR,
-  idsOf,
-} from '../shared/cursor.js';
+import { DUE_CURSOR, ID_CURSOR, idsOf, NUMBER_CURSOR } from '../shared/cursor.js';
 import type { Hub } from '../shared/hub.js';
 import { readPage, type Listing } from '../shared/page.js';
 import { random32 } from '../shared/random.js';
@@ -111,7 +104,8 @@ export class Crons implements CronsApi {
       count: () => countCrons(filter),
       rowsOf: (rows, budget) => cronsOf(tenant, idsOf(rows), budget),
       toItems: (rows) => rows.map(toCron),
-      ...ID_CURSOR,
+      placeOf: ({ id }) => id,
+      cursors: ID_CURSOR,
     });
   }
 
@@ -155,8 +149,8 @@ export class Crons implements CronsApi {
       list: (window) => listFirings(filter, window),
       count: () => countFirings(filter),
       toItems: (rows) => rows.map(toCronFiring),
-      decodeCursor: decodeNumberCursor,
-      encodeCursor: (last) => encodeNumberCursor(Number(last.number)),
+      placeOf: ({ number }) => Number(number),
+      cursors: NUMBER_CURSOR,
     });
   }
 
@@ -203,8 +197,8 @@ function byDue(filter: CronFilter): Listing<CronRow, CronDue, CronRecord> {
       for (const row of rows) if (!listed.has(row.id)) listed.set(row.id, cronDue(row));
       return cronsOf(filter.tenant, idsOf(rows), budget);
     },
-    decodeCursor: decodeDueCursor,
-    encodeCursor: (last) => encodeDueCursor(listed.get(last.id) ?? cronDue(last)),
+    placeOf: (row) => listed.get(row.id) ?? cronDue(row),
+    cursors: DUE_CURSOR,
   };
 }
 

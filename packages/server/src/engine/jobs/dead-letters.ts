@@ -1,16 +1,14 @@
 import { forbidden, MillraceError, notFound } from '../../domain/errors.js';
 import { bucketOf, idSuffix } from '../../domain/ids.js';
 import type { Database } from '../../store/database.js';
-import { countDeadLetters, listDeadLetters, type DeadLetterFilter } from '../../store/list-statements.js';
-import { toDeadLetter, toInstant, type DeadLetterRow } from '../../store/rows.js';
+import { toDeadLetter, type DeadLetterRow } from '../../store/rows.js';
 import { loadStatements } from '../../store/sql.js';
-import { decodeDeadLetterCursor, encodeDeadLetterCursor, type DeadLetterPosition } from '../shared/cursor.js';
 import type { Hub } from '../shared/hub.js';
 import type { Counters } from '../shared/counters.js';
-import { readPage } from '../shared/page.js';
 import { random32 } from '../shared/random.js';
+import { readDeadLetters, readGroups } from './dead-letter-list.js';
 import type { DeadLetterRecord } from '../../domain/records.js';
-import type { DeadLettersApi, ListQuery, Page } from '../api.js';
+import type { DeadLetterGroupPage, DeadLetterGroupsQuery, DeadLetterListQuery, DeadLettersApi, Page } from '../api.js';
 
 const sql = loadStatements('dead-letters.sql', ['dead_letter', 'replay']);
 
@@ -28,16 +26,12 @@ export class DeadLetters implements DeadLettersApi {
     return toDeadLetter(row);
   }
 
-  async list(tenant: string, query: ListQuery): Promise<Page<DeadLetterRecord>> {
-    const { createdAfter, createdBefore } = query;
-    const filter: DeadLetterFilter = { tenant, createdAfter, createdBefore };
-    return readPage<DeadLetterRow, DeadLetterPosition, DeadLetterRecord>(this.db, query, {
-      list: (window) => listDeadLetters(filter, window),
-      count: () => countDeadLetters(filter),
-      toItems: (rows) => rows.map(toDeadLetter),
-      decodeCursor: decodeDeadLetterCursor,
-      encodeCursor: (last) => encodeDeadLetterCursor({ createdAt: toInstant(last.created_at), id: Number(last.id) }),
-    });
+  async list(tenant: string, query: DeadLetterListQuery): Promise<Page<DeadLetterRecord>> {
+    return readDeadLetters(this.db, tenant, query);
+  }
+
+  async groups(tenant: string, query: DeadLetterGroupsQuery): Promise<DeadLetterGroupPage> {
+    return readGroups(this.db, tenant, query);
   }
 
   async replay(tenant: string, id: string): Promise<string> {

@@ -14,6 +14,7 @@ const sql = loadStatements('maintenance.sql', [
   'forget_streams',
   'forget_bundles',
   'forget_claim_marks',
+  'forget_progress',
 ]);
 const leaseSql = loadStatements('lease.sql', ['expired']);
 
@@ -73,6 +74,7 @@ export class Maintenance {
     await this.db.run(sql.forget_streams);
     await this.db.run(sql.forget_bundles);
     await this.db.run(sql.forget_claim_marks);
+    while ((await this.db.run(sql.forget_progress, [SWEEP_BATCH])).length === SWEEP_BATCH);
   }
 
   /** A pass that removes what ended before the window, one step at a time. */
@@ -96,7 +98,7 @@ export class Maintenance {
       retryable: true,
       retryCount: lease.retry_count,
       config: toConfig(lease.config),
-      expired: true,
+      how: 'lease_expired',
     });
   }
 }

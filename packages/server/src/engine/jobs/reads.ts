@@ -2,14 +2,24 @@ import type { JobStatus } from '@millrace/contract';
 import { forbidden, notFound } from '../../domain/errors.js';
 import { bucketOfId, isUuid } from '../../domain/ids.js';
 import type { Database, Execute } from '../../store/database.js';
-import { countJobs, jobsOf, listJobs } from '../../store/list-statements.js';
-import type { JobRow } from '../../store/rows.js';
+import {
+  countJobs,
+  isSearched,
+  jobsOf,
+  jobsWithIds,
+  listJobs,
+  lookForJobs,
+  type JobFilter,
+  type JobView,
+} from '../../store/job-lists.js';
+import { toJobSummary, type JobRow, type JobSummaryRow } from '../../store/rows.js';
 import { loadStatements } from '../../store/sql.js';
 import { ID_CURSOR, idsOf } from '../shared/cursor.js';
 import { completeJobs } from '../shared/job-records.js';
-import { readPage } from '../shared/page.js';
+import { emptyPage, readPage, type Listing } from '../shared/page.js';
+import { searchById } from '../shared/search.js';
 import type { QueueDepth } from '@millrace/contract';
-import type { JobRecord } from '../../domain/records.js';
+import type { JobRecord, JobSummaryRecord } from '../../domain/records.js';
 import type { JobListQuery, Page } from '../api.js';
 
 const sql = loadStatements('reads.sql', [
@@ -53,17 +63,40 @@ export class Reads {
   }
 
   async jobs(tenant: string, query: JobListQuery): Promise<Page<JobRecord>> {
-    const { status, queue, createdAfter, createdBefore } = query;
-    const filter = { tenant, status, queue, createdAfter, createdBefore };
-    return readPage<JobRow, string, JobRecord>(this.db, query, {
-      list: (window) => listJobs(filter, window),
+    return this.#page<JobRow, JobRecord>(tenant, query, 'full', async (rows) => {
+      const read: Execute = (statement, values = []) => this.db.read({ tenant, statement, values });
+      return (await completeJobs(read, rows)).map(({ record }) => record);
+    });
+  }
+
+  async summaries(tenant: string, query: JobListQuery): Promise<Page<JobSummaryRecord>> {
+    return this.#page<JobSummaryRow, JobSummaryRecord>(tenant, query, 'summary', (rows) => rows.map(toJobSummary));
+  }
+
+  async #page<Row extends JobSummaryRow | JobRow, Item>(
+    tenant: string,
+    query: JobListQuery,
+    view: JobView,
+    toItems: Listing<Row, string, Item>['toItems'],
+  ): Promise<Page<Item>> {
+    const filter: JobFilter = { ...query, tenant };
+    const { statuses, workflowId } = filter;
+    if (workflowId !== null && !isUuid(workflowId)) return emptyPage(query, ID_CURSOR);
+    return readPage<Row, string, Item>(this.db, query, {
+      list: (window) => listJobs(filter, window, view),
       count: () => countJobs(filter),
-      rowsOf: (rows, budget) => jobsOf(tenant, idsOf(rows), budget),
-      toItems: async (rows) => {
-        const read: Execute = (statement, values = []) => this.db.read({ tenant, statement, values });
-        return (await completeJobs(read, rows)).map(({ record }) => record);
-      },
-      ...ID_CURSOR,
+      rowsOf: (rows, budget) => jobsOf(tenant, idsOf(rows), budget, view),
+      toItems,
+      placeOf: ({ id }) => id,
+      cursors: ID_CURSOR,
+      search: isSearched(filter)
+        ? {
+            ...searchById,
+            look: (look) => lookForJobs(filter, look),
+            rowsAt: (ids, ascending) => jobsWithIds(tenant, ids, ascending, view),
+            fits: ({ status }) => statuses.length === 0 || statuses.includes(status),
+          }
+        : null,
     });
   }
 

@@ -1,86 +1,192 @@
 import type { JobStatus } from '@millrace/contract';
-import { MillraceError, notFound } from '../../domain/errors.js';
-import { isUuid } from '../../domain/ids.js';
+import { isUnavailable, MillraceError, notFound } from '../../domain/errors.js';
+import { bucketOfId, isUuid } from '../../domain/ids.js';
 import { isTerminal } from '../../domain/job-state.js';
+import { int4Array, uuidArray } from '../../store/arrays.js';
 import { Batcher } from '../../store/batcher.js';
-import type { LeaseKeeper } from '../leases/lease-keeper.js';
+import type { Database } from '../../store/database.js';
+import { loadStatements } from '../../store/sql.js';
+import type { Beat, LeaseKeeper } from '../leases/lease-keeper.js';
+import type { LeaseKey } from '../leases/lease-key.js';
 import type { LongPolls } from '../leases/long-poll.js';
 import type { Counters } from '../shared/counters.js';
-import type { Reads } from './reads.js';
+import type { Hub } from '../shared/hub.js';
 import type { Settler } from '../outcomes/settle.js';
-import type { LeasedJob } from '../../domain/records.js';
-import type { LeaseRequest, WorkerApi } from '../api.js';
+import type { JsonText, LeasedJob } from '../../domain/records.js';
+import type { FailureReport, Heartbeat, JobReport, LeaseRequest, WorkerApi } from '../api.js';
 
-/** The protocol of remote workers. It uses the same claims and settlements as the pool. */
-interface Beat {
-  readonly id: string;
-  readonly token: string;
-  readonly extendSecs: number;
-}
+/**
+ * The protocol of remote workers. It uses the same claims and settlements as the pool, and calls for many jobs go
+ * through the same batches as calls for one.
+ */
+const sql = loadStatements('lease.sql', ['statuses_of']);
 
 const BATCH = { maxItems: 1000, inFlight: 2, maxWaiting: 100_000 };
+/** Progress that comes faster than this is told to streams together. */
+const PROGRESS_MS = 100;
+
+type Operation = 'heartbeat' | 'complete' | 'fail' | 'release';
+
+export interface RemoteWorkerParts {
+  readonly db: Database;
+  readonly hub: Hub;
+  readonly keeper: LeaseKeeper;
+  readonly polls: LongPolls;
+  readonly settler: Settler;
+  readonly counters: Counters;
+}
 
 export class RemoteWorker implements WorkerApi {
-  readonly #beats = new Batcher<Beat, boolean>((beats) => this.#extend(beats), BATCH);
+  readonly #beats = new Batcher<Beat, boolean>((beats) => this.#extend(beats), {
+    ...BATCH,
+    weigh: ({ progress }) => progress?.length ?? 0,
+  });
+  readonly #statuses = new Batcher<string, JobStatus | null>((ids) => this.#readStatuses(ids), BATCH);
+  #announced = -Infinity;
+  #announcing: NodeJS.Timeout | null = null;
 
-  constructor(
-    private readonly keeper: LeaseKeeper,
-    private readonly polls: LongPolls,
-    private readonly settler: Settler,
-    private readonly reads: Reads,
-    private readonly counters: Counters,
-  ) {}
+  constructor(private readonly parts: RemoteWorkerParts) {}
 
   lease(request: LeaseRequest, signal: AbortSignal): Promise<readonly LeasedJob[]> {
-    return this.polls.lease(request, signal);
+    return this.parts.polls.lease(request, signal);
   }
 
-  async heartbeat(id: string, token: string, extendSecs: number): Promise<JobStatus> {
+  async heartbeat(
+    id: string,
+    token: string,
+    extendSecs: number,
+    progress: JsonText | null = null,
+  ): Promise<JobStatus> {
     const lease = leaseOf(id, token);
-    if (lease && (await this.#beats.submit({ ...lease, extendSecs }))) return 'running';
+    if (lease && (await this.#beats.submit({ ...lease, extendSecs, progress }))) return 'running';
     const status = await this.#statusOf(id);
     if (isTerminal(status)) return status;
     throw this.#lost('heartbeat');
   }
 
-  async complete(id: string, token: string, result: string): Promise<void> {
+  heartbeats(beats: readonly Heartbeat[]): Promise<(JobStatus | MillraceError)[]> {
+    return eachInTurn(beats, (beat) => this.heartbeat(beat.id, beat.token, beat.extendSecs, beat.progress));
+  }
+
+  async complete(id: string, token: string, result: JsonText): Promise<void> {
     const lease = leaseOf(id, token);
-    if (lease && (await this.settler.complete({ ...lease, result }))) return;
+    if (lease && (await this.parts.settler.complete({ ...lease, result }))) return;
     await this.#tooLate(id, 'complete');
   }
 
-  async fail(id: string, token: string, error: string, retryable: boolean): Promise<void> {
+  async fail(id: string, token: string, error: string, retryable: boolean, more: FailureReport = {}): Promise<void> {
+    const { settler } = this.parts;
     const lease = leaseOf(id, token);
-    const facts = lease && (await this.settler.leaseFacts(lease.id, lease.token));
-    if (facts && (await this.settler.fail({ ...lease, error, retryable, ...facts }))) return;
+    const facts = lease && (await settler.leaseFacts(lease.id, lease.token));
+    if (facts && (await settler.fail({ ...lease, error, retryable, ...more, ...facts }))) return;
     await this.#tooLate(id, 'fail');
   }
 
+  async release(id: string, token: string, delaySecs: number | null): Promise<void> {
+    const lease = leaseOf(id, token);
+    if (lease && (await this.parts.settler.release(lease.id, lease.token, delaySecs))) return;
+    await this.#tooLate(id, 'release');
+  }
+
+  async report(reports: readonly JobReport[]): Promise<(MillraceError | null)[]> {
+    return eachInTurn(reports, async (report) => {
+      await this.#report(report);
+      return null;
+    });
+  }
+
+  #report(report: JobReport): Promise<void> {
+    const { id, token } = report;
+    switch (report.outcome) {
+      case 'completed':
+        return this.complete(id, token, report.result);
+      case 'failed':
+        return this.fail(id, token, report.error, report.retryable, report);
+      case 'released':
+        return this.release(id, token, report.delaySecs);
+    }
+  }
+
   /** A report on a finished job is accepted without effect: it may repeat the one that finished it. */
-  async #tooLate(id: string, operation: 'complete' | 'fail'): Promise<void> {
+  async #tooLate(id: string, operation: Operation): Promise<void> {
     if (!isTerminal(await this.#statusOf(id))) throw this.#lost(operation);
   }
 
   async #statusOf(id: string): Promise<JobStatus> {
-    const owner = isUuid(id) ? await this.reads.owner(id) : null;
-    if (!owner) throw notFound('job');
-    return owner.status;
+    const status = isUuid(id) ? await this.#statuses.submit(id.toLowerCase()) : null;
+    if (status === null) throw notFound('job');
+    return status;
   }
 
-  #lost(operation: 'heartbeat' | 'complete' | 'fail'): MillraceError {
-    this.counters.metrics.stale(operation);
+  async #readStatuses(ids: readonly string[]): Promise<(JobStatus | null)[]> {
+    const values = [uuidArray(ids), int4Array(ids.map(bucketOfId))];
+    const rows = await this.parts.db.run<{ id: string; status: JobStatus }>(sql.statuses_of, values);
+    const found = new Map(rows.map(({ id, status }) => [id, status]));
+    return ids.map((id) => found.get(id) ?? null);
+  }
+
+  #lost(operation: Operation): MillraceError {
+    this.parts.counters.metrics.stale(operation);
     return new MillraceError('lease_lost', 'the lease is no longer held under this token; stop working on the job');
   }
 
   async #extend(beats: readonly Beat[]): Promise<boolean[]> {
-    const stands = await this.keeper.extend(
-      beats,
-      beats.map((beat) => beat.extendSecs),
-    );
+    const { stands, watched } = await this.parts.keeper.beat(beats);
+    if (watched) this.#announce();
     return beats.map(stands);
+  }
+
+  /** At once, or together with what follows within PROGRESS_MS of the last time. */
+  #announce(): void {
+    if (this.#announcing) return;
+    const waitMs = this.#announced + PROGRESS_MS - performance.now();
+    const announce = (): void => {
+      this.#announcing = null;
+      this.#announced = performance.now();
+      this.parts.hub.announceEvents();
+    };
+    if (waitMs <= 0) return announce();
+    this.#announcing = setTimeout(announce, waitMs);
+    this.#announcing.unref();
   }
 }
 
 /** Anything but a UUID was never issued. The database answers in lower case, so what is compared must be too. */
-const leaseOf = (id: string, token: string): { readonly id: string; readonly token: string } | null =>
+const leaseOf = (id: string, token: string): LeaseKey | null =>
   isUuid(id) && isUuid(token) ? { id: id.toLowerCase(), token: token.toLowerCase() } : null;
+
+/**
+ * Each item by itself, refusals included: those of different jobs together, those of one job one after the other. If
+ * the database could do none of them, the call as a whole has failed.
+ */
+async function eachInTurn<Item extends { readonly id: string }, Answer>(
+  items: readonly Item[],
+  act: (item: Item) => Promise<Answer>,
+): Promise<(Answer | MillraceError)[]> {
+  const answers = new Array<Answer | MillraceError>(items.length);
+  for (const turn of turnsOf(items)) {
+    await Promise.all(
+      turn.map(async (index) => {
+        answers[index] = await act(items[index]!).catch((error: unknown) => {
+          if (error instanceof MillraceError) return error;
+          throw error;
+        });
+      }),
+    );
+  }
+  if (items.length > 0 && answers.every(isUnavailable)) throw answers[0] as MillraceError;
+  return answers;
+}
+
+/** The places of the items that name their job for the first time, of those that do for the second time, and so on. */
+function turnsOf(items: readonly { readonly id: string }[]): number[][] {
+  const turns: number[][] = [];
+  const named = new Map<string, number>();
+  items.forEach(({ id }, index) => {
+    const key = id.toLowerCase();
+    const turn = named.get(key) ?? 0;
+    named.set(key, turn + 1);
+    (turns[turn] ??= []).push(index);
+  });
+  return turns;
+}

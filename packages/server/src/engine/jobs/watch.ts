@@ -3,14 +3,15 @@ import type { JobStatus } from '@millrace/contract';
 import { notFound } from '../../domain/errors.js';
 import { groupBy } from '../../domain/group-by.js';
 import { isTerminal, rank } from '../../domain/job-state.js';
-import { int8Array, textArray, uuidArray } from '../../store/arrays.js';
+import { int8Array, plainArray, textArray, uuidArray } from '../../store/arrays.js';
 import type { Database } from '../../store/database.js';
 import type { JobRow } from '../../store/rows.js';
 import { loadStatements } from '../../store/sql.js';
 import type { Hub } from '../shared/hub.js';
 import { completeJobs } from '../shared/job-records.js';
 import type { Reads } from './reads.js';
-import type { JobRecord } from '../../domain/records.js';
+import type { JobRecord, JsonText } from '../../domain/records.js';
+import type { JobNews } from '../api.js';
 
 /**
  * Event streams. A watched job's transitions are written to a table by the same statements that make them, so none is
@@ -21,8 +22,17 @@ import type { JobRecord } from '../../domain/records.js';
  * state was read. Its transition is not recorded. The ranks of two states show that one between them is missing, and
  * the later one tells what the missing one must have looked like; a last transition without a successor is found by
  * reading the state itself.
+ *
+ * Progress is no transition: a look finds the latest that each running attempt has reported, and tells that.
  */
-const sql = loadStatements('events.sql', ['watch', 'watched_job', 'transitions_since', 'states_of', 'unwatch']);
+const sql = loadStatements('events.sql', [
+  'watch',
+  'watched_job',
+  'transitions_since',
+  'states_of',
+  'progress_since',
+  'unwatch',
+]);
 
 const SAFETY_MS = 400;
 /** Longer than any stream may live. */
@@ -41,9 +51,24 @@ interface Stream {
   readonly jobId: string;
   seen: number;
   last: Position;
-  readonly backlog: JobRecord[];
+  /** When the progress was reported that the stream has told last. */
+  progressAt: string;
+  readonly backlog: JobNews[];
   wake: (() => void) | null;
   ended: boolean;
+}
+
+interface WatchedJob {
+  readonly record: JobRecord;
+  readonly seq: number;
+  readonly progressAt: string;
+}
+
+interface ProgressRow {
+  readonly id: string;
+  readonly at: string;
+  readonly progress: JsonText;
+  readonly delivery_count: number;
 }
 
 export class Watcher {
@@ -64,7 +89,7 @@ export class Watcher {
     return this.#streams.size;
   }
 
-  async watch(tenant: string, id: string, signal: AbortSignal): Promise<AsyncIterable<JobRecord>> {
+  async watch(tenant: string, id: string, signal: AbortSignal): Promise<AsyncIterable<JobNews>> {
     const before = await this.reads.job(tenant, id);
     if (isTerminal(before.status)) return once(before);
     const streamId = randomUUID();
@@ -78,7 +103,8 @@ export class Watcher {
         jobId: before.id,
         seen: first.seq,
         last: first.record,
-        backlog: [first.record],
+        progressAt: first.progressAt,
+        backlog: [status(first.record)],
         wake: null,
         ended: false,
       };
@@ -91,10 +117,13 @@ export class Watcher {
     }
   }
 
-  async #watched(tenant: string, jobId: string): Promise<{ record: JobRecord; seq: number } | null> {
-    const rows = await this.db.run<JobRow & { seq: number }>(sql.watched_job, [tenant, jobId]);
+  async #watched(tenant: string, jobId: string): Promise<WatchedJob | null> {
+    const rows = await this.db.run<JobRow & { seq: number; progress_at: string | null }>(sql.watched_job, [
+      tenant,
+      jobId,
+    ]);
     const [job] = await completeJobs(this.db.run, rows);
-    return job ? { record: job.record, seq: job.row.seq } : null;
+    return job ? { record: job.record, seq: job.row.seq, progressAt: job.row.progress_at ?? '-infinity' } : null;
   }
 
   async #unwatch(jobId: string, streamId: string): Promise<void> {
@@ -102,7 +131,7 @@ export class Watcher {
     await this.db.run(sql.unwatch, [jobId, streamId]).catch(() => undefined);
   }
 
-  async *#follow(stream: Stream, signal: AbortSignal): AsyncGenerator<JobRecord> {
+  async *#follow(stream: Stream, signal: AbortSignal): AsyncGenerator<JobNews> {
     const stop = () => {
       stream.ended = true;
       stream.wake?.();
@@ -110,10 +139,10 @@ export class Watcher {
     signal.addEventListener('abort', stop, { once: true });
     try {
       while (!signal.aborted) {
-        const record = stream.backlog.shift();
-        if (record) {
-          yield record;
-          if (isTerminal(record.status)) return;
+        const news = stream.backlog.shift();
+        if (news) {
+          yield news;
+          if (news.kind === 'status' && isTerminal(news.job.status)) return;
         } else if (stream.ended) {
           return;
         } else {
@@ -169,10 +198,29 @@ export class Watcher {
         push(stream, record);
       }
     }
+    await this.#readProgress(byJob, states);
     const behind = states.filter((state) => byJob.get(state.id)?.some((stream) => rank(state) > rank(stream.last)));
     for (const { id } of behind) await this.#catchUp(byJob.get(id) ?? []);
     const known = new Set(states.map((state) => state.id));
     for (const stream of streams) if (!known.has(stream.jobId)) end(stream);
+  }
+
+  /** After the transitions: progress belongs to an attempt that the stream has told of, and that has not ended. */
+  async #readProgress(
+    byJob: ReadonlyMap<string, readonly Stream[]>,
+    states: readonly { readonly id: string; readonly status: JobStatus }[],
+  ): Promise<void> {
+    const running = states.flatMap(({ id, status }) => (status === 'running' ? (byJob.get(id) ?? []) : []));
+    if (running.length === 0) return;
+    const asked = [uuidArray(running.map((s) => s.jobId)), plainArray(running.map((s) => s.progressAt))];
+    for (const { id, at, progress, delivery_count } of await this.db.run<ProgressRow>(sql.progress_since, asked)) {
+      for (const stream of byJob.get(id) ?? []) {
+        const { last } = stream;
+        if (at === stream.progressAt || last.status !== 'running' || last.delivery_count !== delivery_count) continue;
+        stream.progressAt = at;
+        pushProgress(stream, progress);
+      }
+    }
   }
 
   /**
@@ -191,12 +239,21 @@ export class Watcher {
 
 function push(stream: Stream, record: JobRecord): void {
   const missed = missedBetween(stream.last, record);
-  if (missed) stream.backlog.push(missed);
-  stream.backlog.push(record);
+  if (missed) stream.backlog.push(status(missed));
+  stream.backlog.push(status(record));
   stream.last = record;
   if (stream.backlog.length > MAX_BACKLOG) end(stream);
   stream.wake?.();
 }
+
+/** The latest is all that counts: one that nobody has read yet is replaced. */
+function pushProgress(stream: Stream, progress: JsonText): void {
+  if (stream.backlog.at(-1)?.kind === 'progress') stream.backlog.pop();
+  stream.backlog.push({ kind: 'progress', progress });
+  stream.wake?.();
+}
+
+const status = (job: JobRecord): JobNews => ({ kind: 'status', job });
 
 function end(stream: Stream): void {
   stream.ended = true;
@@ -208,7 +265,8 @@ function end(stream: Stream): void {
  * ran in between. A job that ran, and runs again or was cancelled after one more retry, waited in between.
  */
 function missedBetween(last: Position, next: JobRecord): JobRecord | null {
-  const shared = { ...next, result: null, completed_at: null };
+  const nobody = { worker_id: null, lease_expires_at: null, progress: null };
+  const shared = { ...next, ...nobody, result: null, completed_at: null };
   if (last.status !== 'running' && next.status !== 'running') {
     if (next.delivery_count !== last.delivery_count + 1 || next.started_at === null) return null;
     const { error_message, scheduled_at } = last;
@@ -230,6 +288,6 @@ function missedBetween(last: Position, next: JobRecord): JobRecord | null {
 const wasCancelledWaiting = (last: Position, next: JobRecord): boolean =>
   next.status === 'cancelled' && next.retry_count > last.retry_count;
 
-async function* once(record: JobRecord): AsyncGenerator<JobRecord> {
-  yield record;
+async function* once(record: JobRecord): AsyncGenerator<JobNews> {
+  yield status(record);
 }

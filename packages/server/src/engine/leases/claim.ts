@@ -128,10 +128,11 @@ export class Claimer {
       bytes,
       floors?.later ?? '-infinity',
       slots.startable,
+      slots.workers,
     ]);
     if (!answer?.ids) return NOTHING;
     if (answer.watched > 0) this.hub.announceEvents();
-    const jobs = toJobs(queue, answer);
+    const jobs = toJobs(queue, slots, answer);
     this.#note(queue, jobs, answer, (performance.now() - startedAt) / 1000);
     await this.#markStarted(jobs);
     const held = leased(jobs, slots, parse<number>(answer.alone));
@@ -181,7 +182,7 @@ const byNumber = (a: HeldJob, b: HeldJob): number => a.number - b.number;
 
 const parse = <T>(text: string | null): T[] => (text === null ? [] : (JSON.parse(text) as T[]));
 
-function toJobs(queue: string, answer: ClaimAnswer): ClaimedJob[] {
+function toJobs(queue: string, slots: Slots, answer: ClaimAnswer): ClaimedJob[] {
   const ids = answer.ids === null ? [] : answer.ids.split(',');
   const tenants = parse<string>(answer.tenants);
   const tasks = parse<string>(answer.tasks);
@@ -191,7 +192,9 @@ function toJobs(queue: string, answer: ClaimAnswer): ClaimedJob[] {
   const now = toInstant(answer.now);
   return ids.map((id, n) => {
     const fields = optionalFields.get(n + 1);
-    return new ClaimedJob(id, tenants[n] ?? tenants[0]!, queue, tasks[n]!, payloads[n]!, now, fields, contextOf(fields));
+    const tenant = tenants[n] ?? tenants[0]!;
+    const context = contextOf(fields);
+    return new ClaimedJob(id, tenant, queue, tasks[n]!, payloads[n]!, now, slots.holderOf(n), fields, context);
   });
 }
 

@@ -22,6 +22,12 @@ export interface OptionalFields {
   readonly context: number | null;
 }
 
+/** Who a job was claimed for, and for how long. */
+export interface Holder {
+  readonly workerId: string | null;
+  readonly leaseSecs: number;
+}
+
 const NO_OPTIONAL_FIELDS: OptionalFields = {
   n: 0,
   config: null,
@@ -45,6 +51,7 @@ export class ClaimedJob implements JobRecord {
   readonly result = null;
   readonly completed_at = null;
   readonly next_retry_at = null;
+  readonly progress = null;
 
   constructor(
     readonly id: string,
@@ -53,6 +60,7 @@ export class ClaimedJob implements JobRecord {
     readonly task_name: string,
     private readonly ownPayload: JsonText,
     readonly started_at: Instant,
+    private readonly holder: Holder,
     private readonly optional: OptionalFields = NO_OPTIONAL_FIELDS,
     /** Shared with the other steps of this claim that receive the same context. */
     private readonly context: JsonText | null = null,
@@ -106,5 +114,15 @@ export class ClaimedJob implements JobRecord {
 
   get workflow_step_id(): string | null {
     return this.optional.step;
+  }
+
+  get worker_id(): string | null {
+    return this.holder.workerId;
+  }
+
+  /** As the claim made it: whole seconds after its own instant. */
+  get lease_expires_at(): Instant {
+    const seconds = Date.parse(`${this.started_at.slice(0, 19)}Z`) + this.holder.leaseSecs * 1000;
+    return new Date(seconds).toISOString().slice(0, 19) + this.started_at.slice(19);
   }
 }

@@ -1,17 +1,30 @@
-import { int4Array, uuidArray } from '../../store/arrays.js';
+import type { JsonText } from '../../domain/records.js';
+import { int4Array, jsonArray, uuidArray } from '../../store/arrays.js';
 import type { Database } from '../../store/database.js';
 import { loadStatements, type Statement } from '../../store/sql.js';
 import type { Bundle, HeldJob } from './bundle.js';
 import { leaseKeyColumns, type LeaseKey } from './lease-key.js';
 
 /** Extends leases, and checks whether they are still held, any number of them at once. */
-const sql = loadStatements('lease.sql', ['extend', 'standing', 'extend_bundles', 'standing_bundles']);
+const sql = loadStatements('lease.sql', [
+  'extend',
+  'extend_with_progress',
+  'standing',
+  'extend_bundles',
+  'standing_bundles',
+]);
 
 /** Whether a lease that was asked about is still held. */
 export type Stands = (lease: LeaseKey) => boolean;
 
 /** Whether a member of a bundle that was asked about is still in it. */
 export type IsBundled = (member: HeldJob) => boolean;
+
+/** A heartbeat that may say how far its attempt is. */
+export interface Beat extends LeaseKey {
+  readonly extendSecs: number;
+  readonly progress: JsonText | null;
+}
 
 export class LeaseKeeper {
   constructor(private readonly db: Database) {}
@@ -20,6 +33,21 @@ export class LeaseKeeper {
   extend(leases: readonly LeaseKey[], secs: number | readonly number[]): Promise<Stands> {
     const deadlines = typeof secs === 'number' ? leases.map(() => secs) : secs;
     return this.#leases(sql.extend, [...leaseKeyColumns(leases), int4Array(deadlines)]);
+  }
+
+  /** The same for heartbeats. `watched`: somebody follows a job of which there is progress. */
+  async beat(beats: readonly Beat[]): Promise<{ readonly stands: Stands; readonly watched: boolean }> {
+    if (beats.every(({ progress }) => progress === null)) {
+      const secs = beats.map(({ extendSecs }) => extendSecs);
+      return { stands: await this.extend(beats, secs), watched: false };
+    }
+    const latest = latestOf(beats);
+    const rows = await this.db.run<LeaseKey & { watched: boolean }>(sql.extend_with_progress, [
+      ...leaseKeyColumns(latest),
+      int4Array(latest.map(({ extendSecs }) => extendSecs)),
+      jsonArray(latest.map(({ progress }) => progress)),
+    ]);
+    return { stands: standsIn(rows), watched: rows[0]?.watched ?? false };
   }
 
   /** Checks without writing anything. */
@@ -36,9 +64,7 @@ export class LeaseKeeper {
   }
 
   async #leases(statement: Statement, values: unknown[]): Promise<Stands> {
-    const rows = await this.db.run<LeaseKey>(statement, values);
-    const standing = new Set(rows.map(({ id, token }) => `${id} ${token}`));
-    return ({ id, token }) => standing.has(`${id} ${token}`);
+    return standsIn(await this.db.run<LeaseKey>(statement, values));
   }
 
   async #bundles(statement: Statement, values: unknown[]): Promise<IsBundled> {
@@ -49,3 +75,20 @@ export class LeaseKeeper {
 }
 
 const tokens = (bundles: readonly Bundle[]): Buffer => uuidArray(bundles.map((bundle) => bundle.token));
+
+const nameOf = ({ id, token }: LeaseKey): string => `${id} ${token}`;
+
+function standsIn(rows: readonly LeaseKey[]): Stands {
+  const standing = new Set(rows.map(nameOf));
+  return (lease) => standing.has(nameOf(lease));
+}
+
+/** Each lease once, with the last progress that was reported for it. */
+function latestOf(beats: readonly Beat[]): Beat[] {
+  const latest = new Map<string, Beat>();
+  for (const beat of beats) {
+    const progress = beat.progress ?? latest.get(nameOf(beat))?.progress ?? null;
+    latest.set(nameOf(beat), { ...beat, progress });
+  }
+  return [...latest.values()];
+}

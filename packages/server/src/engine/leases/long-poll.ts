@@ -211,7 +211,7 @@ class QueuePolls {
   async #claimOnce(callers: readonly Caller[]): Promise<void> {
     if (callers.length === 0) return;
     const slots = callers.flatMap(({ request }) => slotsFor(request));
-    let jobs: LeasedJob[];
+    let jobs: readonly LeasedJob[];
     let cut: boolean;
     try {
       ({ jobs, cut } = await this.owner.claimer.claim(this.queue, separateSlots(slots)));
@@ -221,8 +221,9 @@ class QueuePolls {
     }
     const orphans: LeasedJob[] = [];
     const unserved: Caller[] = [];
-    for (const caller of callers) {
-      const share = jobs.splice(0, caller.request.maxJobs);
+    const shares = sharesOf(jobs, callers, slots);
+    for (const [index, caller] of callers.entries()) {
+      const share = shares[index]!;
       if (caller.gone) orphans.push(...share);
       else if (cut && share.length === 0) unserved.push(caller);
       else if (share.length > 0 || caller.deadline <= performance.now()) caller.answer(share);
@@ -261,6 +262,21 @@ class QueuePolls {
   }
 }
 
-function slotsFor({ maxJobs, leaseSecs }: LeaseRequest): Slot[] {
-  return Array.from({ length: maxJobs }, () => ({ token: randomUUID(), leaseSecs }));
+function slotsFor({ maxJobs, leaseSecs, workerId }: LeaseRequest): Slot[] {
+  return Array.from({ length: maxJobs }, () => ({ token: randomUUID(), leaseSecs, workerId }));
+}
+
+/**
+ * To each caller the jobs that are held in its name and for its time, in claim order. Nearly always those are the next
+ * so many; but a claim that looked twice has put what it found in order, and the tokens with it.
+ */
+function sharesOf(jobs: readonly LeasedJob[], callers: readonly Caller[], slots: readonly Slot[]): LeasedJob[][] {
+  const shares = callers.map((): LeasedJob[] => []);
+  const callerOf = new Map<string, number>();
+  let slot = 0;
+  callers.forEach(({ request }, index) => {
+    for (let n = 0; n < request.maxJobs; n++) callerOf.set(slots[slot++]!.token, index);
+  });
+  for (const leased of jobs) shares[callerOf.get(leased.leaseToken)!]!.push(leased);
+  return shares;
 }

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { int4Array, uuidArray } from '../../store/arrays.js';
+import { int4Array, textArray, uuidArray } from '../../store/arrays.js';
+import type { Holder } from './claimed-job.js';
 
 /** For the jobs in one answer to a lease request. */
 const MAX_LEASED_BYTES = 16 * 1024 * 1024;
@@ -20,14 +21,16 @@ export interface Slots {
   readonly bytes: number;
   /** How many of the first jobs the pool may start at once; meaningless without a bundle. */
   readonly startable: number;
+  /** The name of the worker of each slot, or of the pool; null: nobody gave one. */
+  readonly workers: Buffer | null;
   tokenOf(k: number): string;
+  holderOf(k: number): Holder;
   /** The slots that are left when the first `taken` ones are used. */
   after(taken: number): Slots;
 }
 
-export interface Slot {
+export interface Slot extends Holder {
   readonly token: string;
-  readonly leaseSecs: number;
 }
 
 /** Tokens that are given out one by one, to the callers that asked for jobs. */
@@ -39,7 +42,9 @@ export function separateSlots(slots: readonly Slot[]): Slots {
     bundle: null,
     bytes: MAX_LEASED_BYTES,
     startable: 0,
+    workers: slots.some((slot) => slot.workerId !== null) ? textArray(slots.map((slot) => slot.workerId)) : null,
     tokenOf: (k) => slots[k]?.token ?? '',
+    holderOf: (k) => slots[k]!,
     after: (taken) => separateSlots(slots.slice(taken)),
   };
 }
@@ -49,18 +54,20 @@ export function separateSlots(slots: readonly Slot[]): Slots {
  * tokens that are never looked at, which is nearly all of them, cost nothing. Number 0 is the bundle's, so that a token
  * leads to its claim.
  */
-export function pooledSlots(count: number, leaseSecs: number, startable: number): Slots {
+export function pooledSlots(count: number, holder: Holder, startable: number): Slots {
   const base = randomBytes(14).toString('hex').replace(UUID_PARTS, '$1-$2-$3-$4-');
   const token = (number: number): string => base + number.toString(16).padStart(4, '0');
   return {
     count,
     tokens: null,
-    secs: int4Array([leaseSecs]),
+    secs: int4Array([holder.leaseSecs]),
     bundle: token(0),
     bytes: MAX_POOLED_BYTES,
     startable,
+    workers: textArray([holder.workerId]),
     tokenOf: (k) => token(k + 1),
-    after: (taken) => pooledSlots(count - taken, leaseSecs, Math.max(0, startable - taken)),
+    holderOf: () => holder,
+    after: (taken) => pooledSlots(count - taken, holder, Math.max(0, startable - taken)),
   };
 }
 

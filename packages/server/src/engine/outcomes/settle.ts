@@ -5,13 +5,13 @@ import { Batcher } from '../../store/batcher.js';
 import type { Database } from '../../store/database.js';
 import { toConfig } from '../../store/rows.js';
 import { loadStatements } from '../../store/sql.js';
-import { judgeFailure } from '../../domain/retry.js';
+import { judgeFailure, type FailureVerdict } from '../../domain/retry.js';
 import { AfterCommit } from './after-commit.js';
 import type { MarkMove } from '../leases/claim-mark.js';
 import { leaseKeyColumns, type LeaseKey } from '../leases/lease-key.js';
 import type { Hub } from '../shared/hub.js';
 import type { Counters } from '../shared/counters.js';
-import { endsJob, plainSettlement, runSettle, type Settlement } from './settlement.js';
+import { endsJob, plainSettlement, runSettle, type AttemptFailure, type Settlement } from './settlement.js';
 import type { JsonText, LeasedJob } from '../../domain/records.js';
 
 /**
@@ -65,8 +65,11 @@ export interface Failure {
   readonly retryable: boolean;
   readonly retryCount: number;
   readonly config: JobConfig;
-  /** The lease has expired: act only if its deadline has really passed. */
-  readonly expired?: boolean;
+  /** Instead of the computed delay. */
+  readonly retryAfterSecs?: number | null;
+  readonly details?: JsonText | null;
+  /** How it failed. `lease_expired`: act only if the deadline has really passed. */
+  readonly how?: AttemptFailure;
 }
 
 /**
@@ -94,7 +97,7 @@ export class Settler {
   readonly #completions = new Batcher<Completion, boolean>((items) => this.#complete(items), COMPLETIONS);
   readonly #others = new Batcher<Settlement, boolean>((items) => this.#settle(items), {
     ...BATCH,
-    weigh: ({ error }) => error?.length ?? 0,
+    weigh: ({ error, details }) => (error?.length ?? 0) + (details?.length ?? 0),
   });
   readonly #facts = new Batcher<LeaseKey, LeaseFacts | null>((items) => this.#leaseFacts(items), BATCH);
 
@@ -148,17 +151,28 @@ export class Settler {
   }
 
   /** Applies the failure policy: a retry while budget remains, otherwise a dead letter. */
-  fail(failure: Failure): Promise<boolean> {
-    const verdict = judgeFailure(failure, failure.config, this.random());
-    const { id, token, error, expired = false } = failure;
+  fail(failure: Failure, verdict: FailureVerdict = this.judge(failure)): Promise<boolean> {
+    const { id, token, error, details = null, how = 'failed' } = failure;
     const retry = verdict.kind === 'retry';
     return this.settle({
       ...plainSettlement(id, token, retry ? 'retrying' : 'failed'),
       error,
       reason: retry ? null : verdict.reason,
       delaySecs: retry ? verdict.delaySecs : null,
-      onlyExpired: expired,
+      onlyExpired: how === 'lease_expired',
+      failure: how,
+      details,
     });
+  }
+
+  /** What the failure policy makes of it, for a caller that wants to know. */
+  judge(failure: Failure): FailureVerdict {
+    return judgeFailure(failure, failure.config, this.random());
+  }
+
+  /** Back to its queue at the wish of its worker: at once, or so many seconds from now. */
+  release(id: string, token: string, delaySecs: number | null): Promise<boolean> {
+    return this.settle({ ...plainSettlement(id, token, 'released'), delaySecs });
   }
 
   /** Puts a job back to where it was claimed from, without consuming its retry budget. */

@@ -11,15 +11,22 @@ export interface Settlement {
   readonly id: string;
   /** null matches any token. */
   readonly token: string | null;
-  /** `released`: given back unstarted. `undelivered`: the same, and the delivery does not count. */
+  /** `released`: given back unfinished. `undelivered`: the same, and the delivery does not count. */
   readonly outcome: 'completed' | 'failed' | 'retrying' | 'cancelled' | 'released' | 'undelivered';
   readonly result: JsonText | null;
   readonly error: string | null;
   readonly reason: DeadLetterReason | null;
+  /** Until it is due again. Null for one that is given back: as before its claim. */
   readonly delaySecs: number | null;
   /** Act only if the lease's deadline has passed. */
   readonly onlyExpired: boolean;
+  /** How the attempt failed, if it did; the other outcomes say it themselves. */
+  readonly failure: AttemptFailure;
+  /** What is known about the error beyond its text. */
+  readonly details: JsonText | null;
 }
+
+export type AttemptFailure = 'failed' | 'timed_out' | 'lease_expired';
 
 export interface SettledRow {
   /** Which of the given settlements it was, from 1. */
@@ -46,7 +53,24 @@ export const plainSettlement = (id: string, token: string | null, outcome: Settl
   reason: null,
   delaySecs: null,
   onlyExpired: false,
+  failure: 'failed',
+  details: null,
 });
+
+/** How the attempt is written down; null: not at all. A completion is in the record, and an undelivered one was none. */
+function attemptOutcome({ outcome, failure }: Settlement): AttemptFailure | 'cancelled' | 'released' | null {
+  switch (outcome) {
+    case 'retrying':
+    case 'failed':
+      return failure;
+    case 'cancelled':
+    case 'released':
+      return outcome;
+    case 'completed':
+    case 'undelivered':
+      return null;
+  }
+}
 
 export const endsJob = ({ outcome }: Settlement): boolean =>
   outcome === 'completed' || outcome === 'failed' || outcome === 'cancelled';
@@ -67,6 +91,8 @@ export function runSettle(
     float8Array(items.map((item) => item.delaySecs)),
     boolArray(items.map((item) => item.onlyExpired)),
     workflowsLocked,
+    plainArray(items.map(attemptOutcome)),
+    jsonArray(items.map((item) => item.details)),
   ]);
 }
 

@@ -11,7 +11,7 @@ export interface EngineMetrics {
   failed(reason: DeadLetterReason, runSeconds: number): void;
   cancelled(): void;
   expired(n: number): void;
-  stale(operation: 'heartbeat' | 'complete' | 'fail'): void;
+  stale(operation: 'heartbeat' | 'complete' | 'fail' | 'release'): void;
   swept(seconds: number): void;
   retentionLag(seconds: number): void;
   cronFired(kind: CronFiringKind, lagSeconds: number): void;

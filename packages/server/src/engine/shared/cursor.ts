@@ -2,31 +2,65 @@ import { invalidRequest } from '../../domain/errors.js';
 import { isUuid } from '../../domain/ids.js';
 
 /**
- * A cursor says where a page ended. It is opaque to callers and checked when it comes back. Lists in order of id need
- * only the id, the firings of a schedule their number; dead letters are ordered by created_at, to the microsecond, and
- * then by id.
+ * A cursor says where a page begins, and in which direction it goes. It is opaque to callers and checked when it comes
+ * back. It is the place of a row, by what orders its list, and behind it a mark where one is needed:
+ *
+ *   place            what follows this row
+ *   place '<'        what comes before this row
+ *   place '+' n      what follows this row but for the first n that match: a search stopped before its offset was over
+ *   '^'              the list from its start: what follows an empty page before the first row
  */
-const INSTANT = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{1,6})?Z$/;
+export interface Place<At> {
+  /** Null: the start of the list. */
+  readonly at: At | null;
+  readonly backward: boolean;
+  readonly skip: number;
+}
+
+/** What orders a list, as the parts of a cursor. */
+export interface CursorCodec<At> {
+  partsOf(at: At): readonly CursorPart[];
+  /** Null: not such a place. */
+  atOf(parts: readonly unknown[]): At | null;
+}
+
+type CursorPart = string | number | null;
+
+const BACKWARD = '<';
+const SKIP = '+';
+const START = '^';
+
+export const START_CURSOR = encode([START]);
+
+export const cursorAfter = <At>(codec: CursorCodec<At>, at: At, skip = 0): string =>
+  encode(skip === 0 ? codec.partsOf(at) : [...codec.partsOf(at), SKIP, skip]);
+
+export const cursorBefore = <At>(codec: CursorCodec<At>, at: At): string => encode([...codec.partsOf(at), BACKWARD]);
+
+export function readCursor<At>(codec: CursorCodec<At>, cursor: string): Place<At> {
+  const parts = decode(cursor);
+  if (parts.length === 1 && parts[0] === START) return { at: null, backward: false, skip: 0 };
+  const backward = parts.at(-1) === BACKWARD;
+  const skip = parts.at(-2) === SKIP ? parts.at(-1) : 0;
+  if (!isWhole(skip) || skip < 0) throw badCursor();
+  const at = codec.atOf(parts.slice(0, parts.length - (backward ? 1 : skip > 0 ? 2 : 0)));
+  if (at === null) throw badCursor();
+  return { at, backward, skip };
+}
 
 /** For lists in order of id. */
-export const ID_CURSOR = {
-  encodeCursor: ({ id }: { readonly id: string }): string => encode([id]),
-  decodeCursor: (cursor: string): string => {
-    const [id, ...rest] = decode(cursor);
-    if (typeof id !== 'string' || !isUuid(id) || rest.length > 0) throw badCursor();
-    return id;
-  },
+export const ID_CURSOR: CursorCodec<string> = {
+  partsOf: (id) => [id],
+  atOf: ([id, ...rest]) => (isId(id) && rest.length === 0 ? id : null),
 };
 
 export const idsOf = (rows: readonly { readonly id: string }[]): string[] => rows.map(({ id }) => id);
 
-export const encodeNumberCursor = (number: number): string => encode([number]);
-
-export function decodeNumberCursor(cursor: string): number {
-  const [number, ...rest] = decode(cursor);
-  if (typeof number !== 'number' || !Number.isSafeInteger(number) || rest.length > 0) throw badCursor();
-  return number;
-}
+/** For the firings of a schedule. */
+export const NUMBER_CURSOR: CursorCodec<number> = {
+  partsOf: (number) => [number],
+  atOf: ([number, ...rest]) => (isWhole(number) && rest.length === 0 ? number : null),
+};
 
 /** For schedules ordered by next firing: the instant, or null for those that have none, and then the id. */
 export interface DuePlace {
@@ -34,33 +68,33 @@ export interface DuePlace {
   readonly id: string;
 }
 
-export const encodeDueCursor = ({ at, id }: DuePlace): string => encode([at, id]);
+export const DUE_CURSOR: CursorCodec<DuePlace> = {
+  partsOf: ({ at, id }) => [at, id],
+  atOf: ([at, id, ...rest]) => ((at === null || isInstant(at)) && isId(id) && rest.length === 0 ? { at, id } : null),
+};
 
-export function decodeDueCursor(cursor: string): DuePlace {
-  const [at, id, ...rest] = decode(cursor);
-  if (at !== null && !isInstantText(at)) throw badCursor();
-  if (typeof id !== 'string' || !isUuid(id) || rest.length > 0) throw badCursor();
-  return { at, id };
-}
-
-export interface DeadLetterPosition {
+/** For dead letters, which are ordered by created_at, to the microsecond, and then by id. */
+export interface DeadLetterPlace {
   readonly createdAt: string;
   readonly id: number;
 }
 
-export const encodeDeadLetterCursor = ({ createdAt, id }: DeadLetterPosition): string => encode([createdAt, id]);
+export const DEAD_LETTER_CURSOR: CursorCodec<DeadLetterPlace> = {
+  partsOf: ({ createdAt, id }) => [createdAt, id],
+  atOf: ([createdAt, id, ...rest]) =>
+    isInstant(createdAt) && isWhole(id) && rest.length === 0 ? { createdAt, id } : null,
+};
 
-export function decodeDeadLetterCursor(cursor: string): DeadLetterPosition {
-  const [createdAt, id, ...rest] = decode(cursor);
-  if (!isInstantText(createdAt)) throw badCursor();
-  if (typeof id !== 'number' || !Number.isSafeInteger(id) || rest.length > 0) throw badCursor();
-  return { createdAt, id };
-}
+const INSTANT = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{1,6})?Z$/;
 
-const isInstantText = (part: unknown): part is string =>
+const isId = (part: unknown): part is string => typeof part === 'string' && isUuid(part);
+
+const isWhole = (part: unknown): part is number => Number.isSafeInteger(part);
+
+const isInstant = (part: unknown): part is string =>
   typeof part === 'string' && INSTANT.test(part) && !Number.isNaN(Date.parse(part));
 
-function encode(parts: readonly (string | number | null)[]): string {
+function encode(parts: readonly CursorPart[]): string {
   return Buffer.from(JSON.stringify(parts)).toString('base64url');
 }
 

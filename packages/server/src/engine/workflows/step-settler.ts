@@ -37,7 +37,8 @@ interface StepOfRun {
   readonly step: number;
 }
 
-const weigh = ({ result, error }: Settlement): number => (result?.length ?? 0) + (error?.length ?? 0);
+const weigh = ({ result, error, details }: Settlement): number =>
+  (result?.length ?? 0) + (error?.length ?? 0) + (details?.length ?? 0);
 const BATCH = { maxItems: 500, inFlight: 2, maxWaiting: 100_000, weigh };
 
 export class StepSettler implements StepSettling {

@@ -6,10 +6,8 @@ import { mermaid } from '../../domain/mermaid.js';
 import { int4Array, jsonArray, textArray } from '../../store/arrays.js';
 import { Batcher } from '../../store/batcher.js';
 import type { Database } from '../../store/database.js';
-import { countWorkflows, listWorkflows, workflowsOf, type WorkflowFilter } from '../../store/list-statements.js';
-import { toInstant, toInstantOrNull, type WorkflowRow } from '../../store/rows.js';
+import { toInstant, toInstantOrNull, type WorkflowRow, type WorkflowSummaryRow } from '../../store/rows.js';
 import { loadStatements, type Statement } from '../../store/sql.js';
-import { ID_CURSOR, idsOf } from '../shared/cursor.js';
 import { define, stepsText, type Definition, type Definitions } from './definitions.js';
 import type { Hub } from '../shared/hub.js';
 import type { Counters } from '../shared/counters.js';
@@ -19,7 +17,14 @@ import { currentContexts } from './run-context.js';
 import { shareContext, stepColumns, stepSuffixes, type StepJob } from './run-writer.js';
 import type { StepSettler } from './step-settler.js';
 import type { Tenants } from '../shared/tenants.js';
-import type { JsonText, WorkflowRecord, WorkflowSpec, WorkflowStepRecord } from '../../domain/records.js';
+import { toSummary, workflowListing } from './workflow-list.js';
+import type {
+  JsonText,
+  WorkflowRecord,
+  WorkflowSpec,
+  WorkflowStepRecord,
+  WorkflowSummaryRecord,
+} from '../../domain/records.js';
 import type { Page, WorkflowListQuery, WorkflowsApi } from '../api.js';
 
 const sql = loadStatements('workflows.sql', [
@@ -74,15 +79,13 @@ export class Workflows implements WorkflowsApi {
   }
 
   async list(tenant: string, query: WorkflowListQuery): Promise<Page<WorkflowRecord>> {
-    const { status, createdAfter, createdBefore } = query;
-    const filter: WorkflowFilter = { tenant, status, createdAfter, createdBefore };
-    return readPage<WorkflowRow, string, WorkflowRecord>(this.deps.db, query, {
-      list: (window) => listWorkflows(filter, window),
-      count: () => countWorkflows(filter),
-      rowsOf: (rows, budget) => workflowsOf(tenant, idsOf(rows), budget),
-      toItems: (rows) => this.#toRecords(rows),
-      ...ID_CURSOR,
-    });
+    const toItems = (rows: readonly WorkflowRow[]) => this.#toRecords(rows);
+    return readPage(this.deps.db, query, workflowListing(tenant, query, 'full', toItems));
+  }
+
+  async summaries(tenant: string, query: WorkflowListQuery): Promise<Page<WorkflowSummaryRecord>> {
+    const toItems = (rows: readonly WorkflowSummaryRow[]) => rows.map(toSummary);
+    return readPage(this.deps.db, query, workflowListing(tenant, query, 'summary', toItems));
   }
 
   async cancel(tenant: string, id: string): Promise<void> {

@@ -1,9 +1,10 @@
 import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { MAX_PAGE_BYTES, type Page } from '../../engine/api.js';
+import { MAX_PAGE_BYTES, type Page, type PageEnds, type PagePart } from '../../engine/api.js';
 import type { AnswerHold } from '../access/answer-room.js';
 import type { HttpContext } from '../context.js';
-import { JSON_TYPE, sendJson } from './reply.js';
+import { sendTagged } from './etag.js';
+import { JSON_TYPE } from './reply.js';
 import { pageHead, pageJson, pageTail, type AppliedWindow } from './serialize.js';
 import { holdUntilTaken } from './unread.js';
 
@@ -15,8 +16,9 @@ export interface PageFormat<T> {
 }
 
 /**
- * Answers with a page. Its large items are read from the database as the client takes them, so that a page is never in
- * memory as a whole; the part that is in memory gets its room (access/answer-room.ts) before it is read.
+ * Answers with a page, with an ETag unless it is streamed. Its large items are read from the database as the client
+ * takes them, so that a page is never in memory as a whole; the part that is in memory gets its room
+ * (access/answer-room.ts) before it is read.
  */
 export async function sendPage<T>(
   request: FastifyRequest,
@@ -26,7 +28,7 @@ export async function sendPage<T>(
   applied: AppliedWindow,
   format: PageFormat<T>,
 ): Promise<FastifyReply> {
-  if (page.rest === null) return sendJson(reply, 200, pageJson(format.key, page, applied, format.itemJson));
+  if (page.rest === null) return sendTagged(request, reply, pageJson(format.key, page, applied, format.itemJson));
   reply.code(200).header('content-type', JSON_TYPE);
   // The answer to a HEAD has no body, so there is nothing to read.
   if (request.method === 'HEAD') return reply.send();
@@ -42,11 +44,11 @@ async function* pageTexts<T>(
   { key, itemJson }: PageFormat<T>,
   hold: AnswerHold,
 ): AsyncGenerator<string | Buffer> {
-  let { nextCursor } = page;
+  let ends: PageEnds = page;
   let separator = '';
   yield pageHead(key);
   for await (const part of withFirst(page)) {
-    ({ nextCursor } = part);
+    ends = part;
     const pieces = part.items.map((item) => Buffer.from(itemJson(item)));
     hold.resize(pieces.reduce((sum, piece) => sum + piece.length, 0));
     while (pieces.length > 0) {
@@ -56,14 +58,10 @@ async function* pageTexts<T>(
     }
     hold.resize(MAX_PAGE_BYTES);
   }
-  yield pageTail({ ...page, nextCursor }, applied);
+  yield pageTail({ ...ends, total: page.total }, applied);
 }
 
-async function* withFirst<T>({
-  items,
-  nextCursor,
-  rest,
-}: Page<T>): AsyncGenerator<Pick<Page<T>, 'items' | 'nextCursor'>> {
-  if (items.length > 0) yield { items, nextCursor };
-  if (rest !== null) yield* rest;
+async function* withFirst<T>(page: Page<T>): AsyncGenerator<PagePart<T>> {
+  if (page.items.length > 0) yield page;
+  if (page.rest !== null) yield* page.rest;
 }

@@ -1,13 +1,17 @@
 import { DEFAULT_JOB_CONFIG, type JobConfig } from '@millrace/contract';
 import type {
+  AttemptRecord,
   CronRecord,
   DeadLetterRecord,
   Instant,
+  JobAttempts,
   JobRecord,
+  JobSummaryRecord,
   LeasedJob,
   WorkflowRecord,
+  WorkflowSummaryRecord,
 } from '../../domain/records.js';
-import type { Page } from '../../engine/api.js';
+import type { DeadLetterGroupPage, Page, PageEnds } from '../../engine/api.js';
 
 /**
  * Assembles the JSON text of records. Payload, result and metadata are already JSON and pass through untouched: they
@@ -40,23 +44,54 @@ export function jobJson(job: JobRecord): string {
     `,"started_at":${plainOrNull(job.started_at)},"completed_at":${plainOrNull(job.completed_at)}` +
     `,"next_retry_at":${plainOrNull(job.next_retry_at)},"idempotency_key":${textOrNull(job.idempotency_key)}` +
     `,"workflow_id":${plainOrNull(job.workflow_id)},"workflow_step_id":${textOrNull(job.workflow_step_id)}` +
-    `,"tenant_id":${text(job.tenant_id)},"metadata":${job.metadata}}`
+    `,"tenant_id":${text(job.tenant_id)},"metadata":${job.metadata},"worker_id":${textOrNull(job.worker_id)}` +
+    `,"lease_expires_at":${plainOrNull(job.lease_expires_at)},"progress":${job.progress ?? 'null'}}`
   );
 }
 
+/** The same on one line, as an event stream needs it. */
+export const jobJsonLine = (job: JobRecord): string => onOneLine(jobJson(job));
+
 /**
- * The same on one line, as an event stream needs it. In JSON text a raw line break can only be white space between
- * tokens (inside strings it is escaped), so a space can replace it.
+ * In JSON text a raw line break can only be white space between tokens (inside strings it is escaped), so a space can
+ * replace it.
  */
-export const jobJsonLine = (job: JobRecord): string => jobJson(job).replace(/[\r\n]+/g, ' ');
+export const onOneLine = (json: string): string => json.replace(/[\r\n]+/g, ' ');
+
+/** A job without payload, result and metadata. */
+export function jobSummaryJson(job: JobSummaryRecord): string {
+  const config = job.config === DEFAULT_JOB_CONFIG ? DEFAULT_CONFIG_TEXT : configText(job.config);
+  return (
+    `{"id":"${job.id}","queue_name":${text(job.queue_name)},"task_name":${text(job.task_name)}` +
+    `,"config":${config},"status":"${job.status}"` +
+    `,"error_message":${textOrNull(job.error_message)},"retry_count":${job.retry_count}` +
+    `,"delivery_count":${job.delivery_count},"created_at":"${job.created_at}","scheduled_at":"${job.scheduled_at}"` +
+    `,"started_at":${plainOrNull(job.started_at)},"completed_at":${plainOrNull(job.completed_at)}` +
+    `,"next_retry_at":${plainOrNull(job.next_retry_at)},"idempotency_key":${textOrNull(job.idempotency_key)}` +
+    `,"workflow_id":${plainOrNull(job.workflow_id)},"workflow_step_id":${textOrNull(job.workflow_step_id)}` +
+    `,"tenant_id":${text(job.tenant_id)},"payload_bytes":${job.payload_bytes}}`
+  );
+}
 
 export function leaseJson(leased: readonly LeasedJob[]): string {
   return `{"jobs":[${leased.map((each) => `{"job":${jobJson(each.job)},"lease_token":"${each.leaseToken}"}`).join(',')}]}`;
 }
 
+function attemptJson(attempt: AttemptRecord): string {
+  return (
+    `{"number":${attempt.number},"outcome":"${attempt.outcome}","worker_id":${textOrNull(attempt.worker_id)}` +
+    `,"started_at":${plainOrNull(attempt.started_at)},"ended_at":${plainOrNull(attempt.ended_at)}` +
+    `,"error_message":${textOrNull(attempt.error_message)},"error_details":${attempt.error_details ?? 'null'}` +
+    `,"next_retry_at":${plainOrNull(attempt.next_retry_at)}}`
+  );
+}
+
+export const attemptsJson = ({ attempts, omitted }: JobAttempts): string =>
+  `{"attempts":[${attempts.map(attemptJson).join(',')}],"omitted":${omitted}}`;
+
 export function deadLetterJson(letter: DeadLetterRecord): string {
   const { id, job_id, queue_name, task_name, reason, error_message, created_at } = letter;
-  const { replayed_at, replay_job_id, tenant_id } = letter;
+  const { replayed_at, replay_job_id, tenant_id, payload_bytes, retry_count, fingerprint } = letter;
   return JSON.stringify({
     id,
     job_id,
@@ -68,8 +103,14 @@ export function deadLetterJson(letter: DeadLetterRecord): string {
     replayed_at,
     replay_job_id,
     tenant_id,
+    payload_bytes,
+    retry_count,
+    fingerprint,
   });
 }
+
+export const deadLetterGroupsJson = ({ groups, nextCursor }: DeadLetterGroupPage): string =>
+  JSON.stringify({ groups, has_more: nextCursor !== null, ...(nextCursor !== null && { next_cursor: nextCursor }) });
 
 /** Steps, context and metadata are already JSON. */
 export function workflowJson(workflow: WorkflowRecord): string {
@@ -78,6 +119,17 @@ export function workflowJson(workflow: WorkflowRecord): string {
     `,"context":${workflow.context},"metadata":${workflow.metadata},"created_at":"${workflow.created_at}"` +
     `,"started_at":${plainOrNull(workflow.started_at)},"completed_at":${plainOrNull(workflow.completed_at)}` +
     `,"tenant_id":${text(workflow.tenant_id)}}`
+  );
+}
+
+/** A workflow without its definition and its context. */
+export function workflowSummaryJson(workflow: WorkflowSummaryRecord): string {
+  return (
+    `{"id":"${workflow.id}","name":${text(workflow.name)},"status":"${workflow.status}"` +
+    `,"metadata":${workflow.metadata},"created_at":"${workflow.created_at}"` +
+    `,"started_at":${plainOrNull(workflow.started_at)},"completed_at":${plainOrNull(workflow.completed_at)}` +
+    `,"tenant_id":${text(workflow.tenant_id)},"steps_total":${workflow.steps_total}` +
+    `,"steps_ended":${workflow.steps_ended}}`
   );
 }
 
@@ -100,7 +152,7 @@ export interface AppliedWindow {
 /** A page with its items under `key`. */
 export const pageJson = <T>(
   key: string,
-  page: Pick<Page<T>, 'items' | 'nextCursor' | 'total'>,
+  page: Pick<Page<T>, 'items' | 'total'> & PageEnds,
   applied: AppliedWindow,
   itemJson: (item: T) => string,
 ): string => pageHead(key) + page.items.map(itemJson).join(',') + pageTail(page, applied);
@@ -108,10 +160,13 @@ export const pageJson = <T>(
 export const pageHead = (key: string): string => `{"${key}":[`;
 
 export function pageTail(
-  { nextCursor, total: counted }: Pick<Page<unknown>, 'nextCursor' | 'total'>,
+  { nextCursor, prevCursor, searchedTo, total: counted }: Pick<Page<unknown>, 'total'> & PageEnds,
   applied: AppliedWindow,
 ): string {
   const next = nextCursor === null ? '' : `,"next_cursor":${text(nextCursor)}`;
+  const prev = prevCursor === null ? '' : `,"prev_cursor":${text(prevCursor)}`;
+  const searched = searchedTo === null ? '' : `,"searched_to":"${searchedTo}"`;
   const total = counted === null ? '' : `,"total":${counted}`;
-  return `],"limit":${applied.limit},"offset":${applied.offset},"has_more":${nextCursor !== null}${next}${total}}`;
+  const more = `"has_more":${nextCursor !== null}${next}${prev}${searched}${total}`;
+  return `],"limit":${applied.limit},"offset":${applied.offset},${more}}`;
 }

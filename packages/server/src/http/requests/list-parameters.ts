@@ -1,18 +1,27 @@
 import {
   NAME_MAX_LENGTH,
   CRON_ORDERS,
+  DEAD_LETTER_REASONS,
   DEFAULT_TIME_ZONE,
   JOB_STATUSES,
   NEXT_RUNS_LIMITS,
   ORDERS,
   PAGE_LIMITS,
+  VIEWS,
   WORKFLOW_STATUSES,
 } from '@millrace/contract';
 import { invalidField } from '../../domain/errors.js';
 import { parseQueryInstant } from '../../domain/instant.js';
 import type { CronSpec } from '../../domain/records.js';
 import { isStorableText } from '../../domain/text.js';
-import type { CronListQuery, JobListQuery, ListQuery, WorkflowListQuery } from '../../engine/api.js';
+import type {
+  CronListQuery,
+  DeadLetterGroupsQuery,
+  DeadLetterListQuery,
+  JobListQuery,
+  ListQuery,
+  WorkflowListQuery,
+} from '../../engine/api.js';
 
 /**
  * Query strings are text. Each parameter is read by a rule in this file: numbers out of range are clamped, any other
@@ -25,7 +34,7 @@ const WHOLE_NUMBER = /^-?\d+$/;
 export function listQuery(query: Query): ListQuery {
   const cursor = textOf(query, 'cursor');
   return {
-    limit: wholeNumber(query, 'limit', PAGE_LIMITS.default, PAGE_LIMITS.minimum, PAGE_LIMITS.maximum),
+    limit: pageLimit(query),
     offset: cursor === null ? wholeNumber(query, 'offset', 0, 0, Number.MAX_SAFE_INTEGER) : 0,
     ascending: isAscending(query),
     includeTotal: truth(query, 'include_total'),
@@ -35,12 +44,51 @@ export function listQuery(query: Query): ListQuery {
   };
 }
 
+const pageLimit = (query: Query): number =>
+  wholeNumber(query, 'limit', PAGE_LIMITS.default, PAGE_LIMITS.minimum, PAGE_LIMITS.maximum);
+
 export function jobListQuery(query: Query): JobListQuery {
-  return { ...listQuery(query), status: oneOf(query, 'status', JOB_STATUSES), queue: textOf(query, 'queue') };
+  return {
+    ...listQuery(query),
+    statuses: someOf(query, 'status', JOB_STATUSES),
+    queue: textOf(query, 'queue'),
+    task: textOf(query, 'task'),
+    workflowId: textOf(query, 'workflow_id'),
+    idempotencyKey: textOf(query, 'idempotency_key'),
+  };
 }
 
 export function workflowListQuery(query: Query): WorkflowListQuery {
-  return { ...listQuery(query), status: oneOf(query, 'status', WORKFLOW_STATUSES) };
+  return {
+    ...listQuery(query),
+    status: oneOf(query, 'status', WORKFLOW_STATUSES),
+    name: textOf(query, 'name'),
+  };
+}
+
+/** Whether a list leaves out what may be large. */
+export const wantsSummary = (query: Query): boolean => oneOf(query, 'view', VIEWS) === 'summary';
+
+export function deadLetterListQuery(query: Query): DeadLetterListQuery {
+  return {
+    ...listQuery(query),
+    queue: textOf(query, 'queue_name'),
+    task: textOf(query, 'task_name'),
+    reason: oneOf(query, 'reason', DEAD_LETTER_REASONS),
+    replayed: query.replayed === undefined ? null : truth(query, 'replayed'),
+    jobId: textOf(query, 'job_id'),
+    fingerprint: textOf(query, 'fingerprint'),
+  };
+}
+
+export function deadLetterGroupsQuery(query: Query): DeadLetterGroupsQuery {
+  return {
+    since: instant(query, 'since'),
+    queue: textOf(query, 'queue_name'),
+    task: textOf(query, 'task_name'),
+    limit: pageLimit(query),
+    cursor: textOf(query, 'cursor'),
+  };
 }
 
 export function cronListQuery(query: Query): CronListQuery {
@@ -107,4 +155,14 @@ function oneOf<T extends string>(query: Query, name: string, words: readonly T[]
   const word = words.find((each) => each === text);
   if (word === undefined) throw invalidField(name, `must be one of ${words.join(', ')}`);
   return word;
+}
+
+/** Words separated by commas, in the order of `words`; none if there is nothing to choose from. */
+function someOf<T extends string>(query: Query, name: string, words: readonly T[]): readonly T[] {
+  const text = textOf(query, name);
+  if (text === null) return [];
+  const given = new Set(text.split(',').map((each) => each.trim()));
+  const known = words.filter((word) => given.has(word));
+  if (known.length < given.size) throw invalidField(name, `must be one or more of ${words.join(', ')}`);
+  return known;
 }

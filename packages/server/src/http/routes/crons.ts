@@ -1,4 +1,5 @@
 import {
+  ConditionalHeaders,
   CreateCron,
   Cron,
   CronCreated,
@@ -23,7 +24,7 @@ import { cronSpec, putCronSpec } from '../requests/cron-input.js';
 import { cronListQuery, listQuery, nextRunsCount, previewTimetable, type Query } from '../requests/list-parameters.js';
 import { sendPage } from '../answers/page.js';
 import { sendJson, sendNothing } from '../answers/reply.js';
-import { bodyErrors, described, errors, nothing, TENANT, vital } from './route-docs.js';
+import { bodyErrors, described, errors, ETAG, nothing, TENANT, UNCHANGED, vital } from './route-docs.js';
 import { cronJson } from '../answers/serialize.js';
 
 interface ById {
@@ -111,8 +112,13 @@ const listSchema = {
     'Ordered by created_at, then id, or by `order_by=next_run_at ASC`: what fires next first, then id, with ' +
     'paused and ended schedules last. `status` and `queue` do not apply.',
   docs: {
+    headers: ConditionalHeaders,
     querystring: CronListQuery,
-    response: { 200: described(ref(CronPage), 'A page.'), ...errors(400, 401, 503) },
+    response: {
+      200: described(ref(CronPage), 'A page.', { headers: ETAG }),
+      304: nothing(UNCHANGED),
+      ...errors(400, 401, 503),
+    },
   },
 };
 
@@ -229,8 +235,13 @@ const firingsSchema = {
     '`created_before` apply to `fired_at`.',
   docs: {
     params: IdParams,
+    headers: ConditionalHeaders,
     querystring: ListQuery,
-    response: { 200: described(ref(CronFiringPage), 'A page.'), ...errors(400, 401, 403, 404, 503) },
+    response: {
+      200: described(ref(CronFiringPage), 'A page.', { headers: ETAG }),
+      304: nothing(UNCHANGED),
+      ...errors(400, 401, 403, 404, 503),
+    },
   },
 };
 

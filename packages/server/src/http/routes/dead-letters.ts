@@ -1,12 +1,23 @@
-import { DeadLetter, DeadLetterPage, DeadLetterParams, JobCreated, ListQuery, ref } from '@millrace/contract';
+import {
+  ConditionalHeaders,
+  DeadLetter,
+  DeadLetterGroups,
+  DeadLetterGroupsQuery,
+  DeadLetterListQuery,
+  DeadLetterPage,
+  DeadLetterParams,
+  JobCreated,
+  ref,
+} from '@millrace/contract';
 import type { FastifyInstance } from 'fastify';
 import { notFound } from '../../domain/errors.js';
 import type { HttpContext } from '../context.js';
-import { listQuery, type Query } from '../requests/list-parameters.js';
+import { deadLetterGroupsQuery, deadLetterListQuery, type Query } from '../requests/list-parameters.js';
+import { sendTagged } from '../answers/etag.js';
 import { sendPage } from '../answers/page.js';
 import { sendJson } from '../answers/reply.js';
-import { bodyErrors, described, errors, TENANT } from './route-docs.js';
-import { deadLetterJson } from '../answers/serialize.js';
+import { bodyErrors, described, errors, ETAG, nothing, TENANT, UNCHANGED } from './route-docs.js';
+import { deadLetterGroupsJson, deadLetterJson } from '../answers/serialize.js';
 
 interface ById {
   Params: { id: string };
@@ -19,9 +30,14 @@ export function deadLetterRoutes(app: FastifyInstance, context: HttpContext): vo
   const { engine } = context;
 
   app.get<{ Querystring: Query }>('/dlq', { schema: listSchema }, async (request, reply) => {
-    const query = listQuery(request.query);
+    const query = deadLetterListQuery(request.query);
     const page = await engine.deadLetters.list(request.tenant, query);
     return sendPage(request, reply, context, page, query, { key: 'dead_letters', itemJson: deadLetterJson });
+  });
+
+  app.get<{ Querystring: Query }>('/dlq/groups', { schema: groupsSchema }, async (request, reply) => {
+    const page = await engine.deadLetters.groups(request.tenant, deadLetterGroupsQuery(request.query));
+    return sendTagged(request, reply, deadLetterGroupsJson(page));
   });
 
   app.get<ById>('/dlq/:id', { schema: getSchema }, async (request, reply) =>
@@ -44,12 +60,39 @@ function deadLetterId(text: string): string {
 const listSchema = {
   operationId: 'listDeadLetters',
   summary: 'List dead letters',
-  description: 'Newest first unless asked otherwise. `status` and `queue` do not apply.',
+  description:
+    'Newest first unless asked otherwise. `status` and `queue` do not apply. With `queue_name`, `task_name`, `reason` or ' +
+    '`replayed`, a page may come back short: see `searched_to`.',
   tags: ['dead letters'],
   security: TENANT,
   docs: {
-    querystring: ListQuery,
-    response: { 200: described(ref(DeadLetterPage), 'A page.'), ...errors(400, 401, 503) },
+    headers: ConditionalHeaders,
+    querystring: DeadLetterListQuery,
+    response: {
+      200: described(ref(DeadLetterPage), 'A page.', { headers: ETAG }),
+      304: nothing(UNCHANGED),
+      ...errors(400, 401, 503),
+    },
+  },
+};
+
+const groupsSchema = {
+  operationId: 'listDeadLetterGroups',
+  summary: 'Dead letters by what they have in common',
+  description:
+    'Entries of the same task, the same reason and the same first line of the error, with ids and numbers taken out. ' +
+    'The group with the newest entry comes first. Counts are exact. A group that gets a new entry between two pages ' +
+    'moves to the front, and so may be missing from the later page.',
+  tags: ['dead letters'],
+  security: TENANT,
+  docs: {
+    headers: ConditionalHeaders,
+    querystring: DeadLetterGroupsQuery,
+    response: {
+      200: described(ref(DeadLetterGroups), 'The groups.', { headers: ETAG }),
+      304: nothing(UNCHANGED),
+      ...errors(400, 401, 503),
+    },
   },
 };
 

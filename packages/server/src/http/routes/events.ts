@@ -1,10 +1,10 @@
-import { IdParams, JobStatusEvent, ref } from '@millrace/contract';
+import { IdParams, JobProgressEvent, JobStatusEvent, ref } from '@millrace/contract';
 import type { FastifyInstance } from 'fastify';
-import type { JobRecord } from '../../domain/records.js';
+import type { JobNews } from '../../engine/api.js';
 import type { HttpContext } from '../context.js';
 import { MAX_STREAM_MS, streamEvents } from '../answers/event-stream.js';
 import { errors, eventStream, TENANT } from './route-docs.js';
-import { jobJsonLine } from '../answers/serialize.js';
+import { jobJsonLine, onOneLine } from '../answers/serialize.js';
 
 export function eventRoutes(app: FastifyInstance, context: HttpContext): void {
   const { engine, openCalls } = context;
@@ -17,7 +17,7 @@ export function eventRoutes(app: FastifyInstance, context: HttpContext): void {
       const states = await engine.jobs.watch(request.tenant, request.params.id, signal);
       reply.hijack();
       try {
-        await streamEvents(request, reply, context, { states, signal, format: statusEvent });
+        await streamEvents(request, reply, context, { states, signal, format: eventText });
       } catch (error) {
         request.log.warn({ err: error, reqId: request.id }, 'an event stream broke off');
         reply.raw.destroy();
@@ -26,14 +26,18 @@ export function eventRoutes(app: FastifyInstance, context: HttpContext): void {
   );
 }
 
-const statusEvent = (job: JobRecord): string => `event: status\ndata: ${jobJsonLine(job)}\n\n`;
+const eventText = (news: JobNews): string =>
+  news.kind === 'status'
+    ? `event: status\ndata: ${jobJsonLine(news.job)}\n\n`
+    : `event: progress\ndata: ${onOneLine(news.progress)}\n\n`;
 
 const eventsSchema = {
   operationId: 'watchJob',
   summary: 'Follow a job',
   description:
-    'A stream of server-sent events. Each is called `status` and carries the whole job as JSON: first its current ' +
-    'state, then every transition in order. The stream ends after a final state, or after 15 minutes. Comment lines ' +
+    'A stream of server-sent events. `status` carries the whole job as JSON: first its current state, then every ' +
+    'transition in order. `progress` carries what the running attempt has reported since, the latest if there were ' +
+    'several within a moment. The stream ends after a final state, or after 15 minutes. Comment lines ' +
     'keep idle connections alive. Events carry no id: a client that reconnects starts from the current state.',
   tags: ['jobs'],
   security: TENANT,
@@ -42,7 +46,7 @@ const eventsSchema = {
     response: {
       200: eventStream(
         'The stream.',
-        [ref(JobStatusEvent)],
+        [ref(JobStatusEvent), ref(JobProgressEvent)],
         'event: status\ndata: {"id":"019bd0e5-…","status":"running",…}\n\n',
       ),
       ...errors(400, 401, 403, 404, 503),

@@ -3,11 +3,13 @@ import { guardRoutes } from '../access/admission.js';
 import type { AuthHooks } from '../access/auth.js';
 import type { HttpContext } from '../context.js';
 import { handleUnknownRoute } from '../answers/errors.js';
+import { attemptRoutes } from './attempts.js';
 import { cronRoutes } from './crons.js';
 import { deadLetterRoutes } from './dead-letters.js';
 import { eventRoutes } from './events.js';
 import { jobRoutes } from './jobs.js';
 import { probeRoutes, systemRoutes } from './system.js';
+import { workerBatchRoutes } from './worker-batches.js';
 import { workerRoutes } from './worker.js';
 import { workflowRoutes } from './workflows.js';
 
@@ -19,12 +21,13 @@ const PUBLIC_ROUTES: readonly Register[] = [probeRoutes];
 const TENANT_ROUTES: readonly Register[] = [
   systemRoutes,
   jobRoutes,
+  attemptRoutes,
   eventRoutes,
   workflowRoutes,
   cronRoutes,
   deadLetterRoutes,
 ];
-const WORKER_ROUTES: readonly Register[] = [workerRoutes];
+const WORKER_ROUTES: readonly Register[] = [workerRoutes, workerBatchRoutes];
 
 /**
  * Tenant routes and worker routes are in separate scopes, each behind the hook that identifies the caller, and then

@@ -1,5 +1,6 @@
 import {
   BATCH_LIMITS,
+  ConditionalHeaders,
   CreateJob,
   CreateJobBatch,
   CreateJobHeaders,
@@ -9,18 +10,19 @@ import {
   JobCreated,
   JobListQuery,
   JobPage,
+  JobSummaryPage,
   ref,
 } from '@millrace/contract';
 import type { FastifyInstance, FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify';
 import { invalidField } from '../../domain/errors.js';
 import type { HttpContext } from '../context.js';
 import { CALLER_FIELDS, idempotencyKey, jobSpec } from '../requests/job-input.js';
-import { jobListQuery, type Query } from '../requests/list-parameters.js';
+import { jobListQuery, wantsSummary, type Query } from '../requests/list-parameters.js';
 import { rawFields, rawFieldsOfEach } from '../../domain/raw-json.js';
 import { sendPage } from '../answers/page.js';
 import { sendJson, sendNothing } from '../answers/reply.js';
-import { bodyErrors, described, errors, nothing, TENANT, vital } from './route-docs.js';
-import { jobJson } from '../answers/serialize.js';
+import { anyOf, bodyErrors, described, errors, ETAG, nothing, TENANT, UNCHANGED, vital } from './route-docs.js';
+import { jobJson, jobSummaryJson } from '../answers/serialize.js';
 
 interface ById {
   Params: { id: string };
@@ -51,6 +53,10 @@ export function jobRoutes(app: FastifyInstance, context: HttpContext): void {
 
   app.get<{ Querystring: Query }>('/jobs', { schema: listSchema }, async (request, reply) => {
     const query = jobListQuery(request.query);
+    if (wantsSummary(request.query)) {
+      const page = await engine.jobs.summaries(request.tenant, query);
+      return sendPage(request, reply, context, page, query, { key: 'jobs', itemJson: jobSummaryJson });
+    }
     const page = await engine.jobs.list(request.tenant, query);
     return sendPage(request, reply, context, page, query, { key: 'jobs', itemJson: jobJson });
   });
@@ -106,10 +112,22 @@ const batchSchema = {
 const listSchema = {
   operationId: 'listJobs',
   summary: 'List jobs',
-  description: 'Ordered by created_at, then id. Follow `next_cursor`: pages never repeat or skip a job.',
+  description:
+    'Ordered by created_at, then id. Follow `next_cursor`: pages never repeat or skip a job. `prev_cursor` leads to ' +
+    'the page before, which is in the same order. With `task`, a page may come back short: see `searched_to`.',
   tags: ['jobs'],
   security: TENANT,
-  docs: { querystring: JobListQuery, response: { 200: described(ref(JobPage), 'A page.'), ...errors(400, 401, 503) } },
+  docs: {
+    headers: ConditionalHeaders,
+    querystring: JobListQuery,
+    response: {
+      200: described(anyOf(ref(JobPage), ref(JobSummaryPage)), 'A page; of summaries with `view=summary`.', {
+        headers: ETAG,
+      }),
+      304: nothing(UNCHANGED),
+      ...errors(400, 401, 503),
+    },
+  },
 };
 
 const getSchema = {

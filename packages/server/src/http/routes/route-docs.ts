@@ -48,6 +48,16 @@ export const eventStream = (description: string, events: readonly TSchema[], exa
   },
 });
 
+/** One of several shapes. */
+export const anyOf = (...schemas: TSchema[]): TSchema => ({ anyOf: schemas }) as TSchema;
+
+/** The header of an answer that can be asked for again with `If-None-Match`. */
+export const ETAG = {
+  ETag: { type: 'string', description: 'Send it back as `If-None-Match`. Streamed pages have none.' },
+};
+
+export const UNCHANGED = 'The answer is the one that `If-None-Match` names.';
+
 /** An answer without a body. */
 export const nothing = (description: string): object => ({ type: 'null', description });
 

@@ -1,9 +1,10 @@
-import { Health, Queues, Ready, ref, Stats, Tasks } from '@millrace/contract';
+import { ConditionalHeaders, Health, Queues, Ready, ref, Stats, Tasks } from '@millrace/contract';
 import type { FastifyInstance } from 'fastify';
 import { unavailable } from '../../domain/errors.js';
 import type { HttpContext } from '../context.js';
+import { sendTagged } from '../answers/etag.js';
 import { sendJson } from '../answers/reply.js';
-import { described, errors, PUBLIC, TENANT } from './route-docs.js';
+import { described, errors, ETAG, nothing, PUBLIC, TENANT, UNCHANGED } from './route-docs.js';
 
 /** For monitoring: no credential is needed, and /health never queries the database. */
 export function probeRoutes(app: FastifyInstance, { engine, version, isShuttingDown }: HttpContext): void {
@@ -28,7 +29,7 @@ export function systemRoutes(app: FastifyInstance, { engine }: HttpContext): voi
   );
 
   app.get('/queues', { schema: queuesSchema }, async (request, reply) =>
-    sendJson(reply, 200, JSON.stringify({ queues: await engine.jobs.queues(request.tenant) })),
+    sendTagged(request, reply, JSON.stringify({ queues: await engine.jobs.queues(request.tenant) })),
   );
 }
 
@@ -79,5 +80,12 @@ const queuesSchema = {
   description: "Queues that hold unfinished jobs of the caller's tenant.",
   tags: ['system'],
   security: TENANT,
-  docs: { response: { 200: described(ref(Queues), 'The queues.'), ...errors(400, 401, 503) } },
+  docs: {
+    headers: ConditionalHeaders,
+    response: {
+      200: described(ref(Queues), 'The queues.', { headers: ETAG }),
+      304: nothing(UNCHANGED),
+      ...errors(400, 401, 503),
+    },
+  },
 };

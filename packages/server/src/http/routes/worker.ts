@@ -1,6 +1,5 @@
 import {
   CompleteRequest,
-  ERROR_TEXT_MAX_LENGTH,
   FailRequest,
   HeartbeatRequest,
   HeartbeatResponse,
@@ -10,15 +9,17 @@ import {
   LeaseResponse,
   NAME_MAX_LENGTH,
   QueueParams,
+  ReleaseRequest,
   ref,
 } from '@millrace/contract';
 import type { FastifyInstance } from 'fastify';
 import { invalidField } from '../../domain/errors.js';
-import { characterCount, cleanText, isStorableText } from '../../domain/text.js';
+import { characterCount, isStorableText } from '../../domain/text.js';
 import type { LeasedJob } from '../../domain/records.js';
 import type { LeaseRequest as EngineLeaseRequest } from '../../engine/api.js';
 import type { HttpContext } from '../context.js';
 import { callerText } from '../requests/caller-text.js';
+import { errorText, failureReport, progressText } from '../requests/report-input.js';
 import { rawFields } from '../../domain/raw-json.js';
 import { sendJson, sendNothing } from '../answers/reply.js';
 import { bodyErrors, described, nothing, vital, WORKER } from './route-docs.js';
@@ -47,8 +48,10 @@ export function workerRoutes(app: FastifyInstance, context: HttpContext): void {
   );
 
   app.post<ById<HeartbeatRequest>>('/jobs/:id/heartbeat', vital(heartbeatSchema), async (request, reply) => {
-    const { lease_token: token, extend_secs: extend } = request.body;
-    const status = await worker.heartbeat(request.params.id, token, clamp(extend, LEASE_LIMITS.extend_secs));
+    const { lease_token: token, extend_secs: extend, progress } = request.body;
+    const [raw] = progress ? rawFields(request.rawBody, ['progress']) : [];
+    const secs = clamp(extend, LEASE_LIMITS.extend_secs);
+    const status = await worker.heartbeat(request.params.id, token, secs, progressText(progress, raw));
     return sendJson(reply, 200, `{"status":"${status}"}`);
   });
 
@@ -61,7 +64,14 @@ export function workerRoutes(app: FastifyInstance, context: HttpContext): void {
 
   app.post<ById<FailRequest>>('/jobs/:id/fail', vital(failSchema), async (request, reply) => {
     const { lease_token: token, error, retryable } = request.body;
-    await worker.fail(request.params.id, token, cleanText(error, ERROR_TEXT_MAX_LENGTH), retryable ?? true);
+    const more = failureReport(request.body);
+    await worker.fail(request.params.id, token, errorText(error), retryable ?? true, more);
+    return sendNothing(reply);
+  });
+
+  app.post<ById<ReleaseRequest>>('/jobs/:id/release', vital(releaseSchema), async (request, reply) => {
+    const { lease_token: token, delay_secs: delaySecs } = request.body;
+    await worker.release(request.params.id, token, delaySecs ?? null);
     return sendNothing(reply);
   });
 }
@@ -90,10 +100,11 @@ function leaseRequest(queue: string, body: LeaseRequest): EngineLeaseRequest {
     maxJobs: clamp(body.max_jobs, LEASE_LIMITS.max_jobs),
     leaseSecs: clamp(body.lease_secs, LEASE_LIMITS.lease_secs),
     waitSecs: clamp(body.wait_secs, LEASE_LIMITS.wait_secs),
+    workerId: body.worker_id ?? null,
   };
 }
 
-function clamp(
+export function clamp(
   value: number | null | undefined,
   limit: { readonly minimum: number; readonly maximum: number; readonly default: number },
 ): number {
@@ -129,6 +140,18 @@ const heartbeatSchema = {
     params: IdParams,
     response: { 200: described(ref(HeartbeatResponse), 'The state of the job.'), ...bodyErrors(403, 404, 409) },
   },
+};
+
+const releaseSchema = {
+  operationId: 'releaseJob',
+  summary: 'Give a job back',
+  description:
+    'Back to its queue, due at once or after `delay_secs`: the delivery counts, the retry does not. On a job that is ' +
+    'finished it answers 204 and changes nothing.',
+  tags: ['worker'],
+  security: WORKER,
+  body: ref(ReleaseRequest),
+  docs: { params: IdParams, response: { 204: nothing('Given back.'), ...bodyErrors(403, 404, 409) } },
 };
 
 const completeSchema = {

@@ -1,4 +1,5 @@
 import {
+  ConditionalHeaders,
   CreateWorkflow,
   IdParams,
   ref,
@@ -8,14 +9,15 @@ import {
   WorkflowListQuery,
   WorkflowPage,
   WorkflowSteps,
+  WorkflowSummaryPage,
 } from '@millrace/contract';
 import type { FastifyInstance } from 'fastify';
 import type { HttpContext } from '../context.js';
-import { workflowListQuery, type Query } from '../requests/list-parameters.js';
+import { wantsSummary, workflowListQuery, type Query } from '../requests/list-parameters.js';
 import { sendPage } from '../answers/page.js';
 import { sendJson, sendNothing } from '../answers/reply.js';
-import { bodyErrors, described, errors, nothing, TENANT, vital } from './route-docs.js';
-import { workflowJson } from '../answers/serialize.js';
+import { anyOf, bodyErrors, described, errors, ETAG, nothing, TENANT, UNCHANGED, vital } from './route-docs.js';
+import { workflowJson, workflowSummaryJson } from '../answers/serialize.js';
 import { boundSteps, workflowSpec } from '../requests/workflow-input.js';
 
 interface ById {
@@ -37,6 +39,10 @@ export function workflowRoutes(app: FastifyInstance, context: HttpContext): void
 
   app.get<{ Querystring: Query }>('/workflows', { schema: listSchema }, async (request, reply) => {
     const query = workflowListQuery(request.query);
+    if (wantsSummary(request.query)) {
+      const page = await workflows.summaries(request.tenant, query);
+      return sendPage(request, reply, context, page, query, { key: 'workflows', itemJson: workflowSummaryJson });
+    }
     const page = await workflows.list(request.tenant, query);
     return sendPage(request, reply, context, page, query, { key: 'workflows', itemJson: workflowJson });
   });
@@ -85,10 +91,19 @@ const listSchema = {
   ...SHARED,
   operationId: 'listWorkflows',
   summary: 'List workflows',
-  description: 'Ordered by created_at, then id. Follow `next_cursor`: pages never repeat or skip a workflow.',
+  description:
+    'Ordered by created_at, then id. Follow `next_cursor`: pages never repeat or skip a workflow. With `name`, a page ' +
+    'may come back short: see `searched_to`.',
   docs: {
+    headers: ConditionalHeaders,
     querystring: WorkflowListQuery,
-    response: { 200: described(ref(WorkflowPage), 'A page.'), ...errors(400, 401, 503) },
+    response: {
+      200: described(anyOf(ref(WorkflowPage), ref(WorkflowSummaryPage)), 'A page; of summaries with `view=summary`.', {
+        headers: ETAG,
+      }),
+      304: nothing(UNCHANGED),
+      ...errors(400, 401, 503),
+    },
   },
 };
 

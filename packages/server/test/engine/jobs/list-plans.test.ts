@@ -1,7 +1,14 @@
 import { JOB_STATUSES, type JobStatus } from '@millrace/contract';
 import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { countJobs, listDeadLetters, listJobs } from '../../../src/store/list-statements.js';
+import {
+  deadLettersAt,
+  listDeadLetters,
+  lookForDeadLetters,
+  type DeadLetterFilter,
+} from '../../../src/store/dead-letter-lists.js';
+import { countJobs, jobsWithIds, listJobs, lookForJobs, type JobFilter } from '../../../src/store/job-lists.js';
+import type { Query } from '../../../src/store/list-statements.js';
 import { cloneDatabase, type TestDatabase } from '../../support/database.js';
 import { startTestServer } from '../../support/server.js';
 import * as kit from '../kit.js';
@@ -10,6 +17,27 @@ import { connectLike, describePlan, explain, fill, walk, type PlanNode } from '.
 const JOBS = 120_000;
 /** What is running is in small tables, the only ones that may be read as a whole. */
 const SMALL = ['leases', 'bundles'];
+const EVERY_JOB: JobFilter = {
+  tenant: 'tenant-1',
+  statuses: [],
+  queue: null,
+  task: null,
+  workflowId: null,
+  idempotencyKey: null,
+  createdAfter: null,
+  createdBefore: null,
+};
+const EVERY_LETTER: DeadLetterFilter = {
+  tenant: 'tenant-1',
+  queue: null,
+  task: null,
+  reason: null,
+  replayed: null,
+  jobId: null,
+  fingerprint: null,
+  createdAfter: null,
+  createdBefore: null,
+};
 /** A few pages: if no more rows match, sorting them is as good as walking past the others. */
 const FEW = 1_000;
 
@@ -66,7 +94,7 @@ describe('with a hundred thousand jobs and more', () => {
       for (const tenant of ['tenant-1', 'tenant-7']) {
         for (const { ascending, further } of windows) {
           for (const createdAfter of [null, middle.at]) {
-            const filter = { tenant, status, queue, createdAfter, createdBefore: null };
+            const filter = { ...EVERY_JOB, tenant, statuses: status === null ? [] : [status], queue, createdAfter };
             const after = further ? middle.id : null;
             const { statement, values } = listJobs(filter, { ascending, after, limit: 101, offset: 0 });
             const plan = await explain(client, statement.text, values);
@@ -88,21 +116,94 @@ describe('with a hundred thousand jobs and more', () => {
     ['cancelled', null, 'done_pkey'],
     ['failed', 'queue-3', 'done_pkey'],
   ])('a page of state %s on queue %s walks %s', async (status, queue, index) => {
-    const filter = { tenant: 'tenant-1', status, queue, createdAfter: null, createdBefore: null };
+    const filter = { ...EVERY_JOB, statuses: status === null ? [] : [status], queue };
     const { statement, values } = listJobs(filter, { ascending: false, after: null, limit: 101, offset: 0 });
     const plan = await explain(client, statement.text, values);
     expect(indexOf(plan), describePlan(plan)).toContain(index);
   });
 
   it('a page of dead letters walks an index in order, and a total reads only its tenant', async () => {
-    const filter = { tenant: 'tenant-1', createdAfter: middle.at, createdBefore: null };
     const after = { createdAt: middle.at, id: 77 };
-    const letters = listDeadLetters(filter, { ascending: true, after, limit: 101, offset: 0 });
+    const letters = listDeadLetters(
+      { ...EVERY_LETTER, createdAfter: middle.at },
+      { ascending: true, after, limit: 101, offset: 0 },
+    );
     const plan = await explain(client, letters.statement.text, letters.values);
     expect(faults(plan), describePlan(plan)).toEqual([]);
-    const total = countJobs({ ...filter, status: 'failed', queue: 'queue-3' });
+    const total = countJobs({ ...EVERY_JOB, createdAfter: middle.at, statuses: ['failed'], queue: 'queue-3' });
     const counting = await explain(client, total.statement.text, total.values);
     expect(faults(counting), describePlan(counting)).toEqual([]);
+  });
+
+  const planOf = ({ statement, values }: Query): Promise<PlanNode> => explain(client, statement.text, values);
+
+  it.each<[JobStatus[], string | null]>([
+    [['failed', 'cancelled'], null],
+    [['failed', 'cancelled'], 'queue-3'],
+    [['pending', 'retrying', 'completed'], null],
+    [[...JOB_STATUSES], null],
+    [[...JOB_STATUSES], 'queue-3'],
+  ])('a page of the states %j on the queue %s is one walk to a limit for each', async (statuses, queue) => {
+    for (const { ascending, further } of windows) {
+      const after = further ? middle.id : null;
+      const plan = await planOf(
+        listJobs({ ...EVERY_JOB, statuses, queue }, { ascending, after, limit: 101, offset: 0 }),
+      );
+      expect(faults(plan), describePlan(plan)).toEqual([]);
+      if (further) expect(unbounded(plan), describePlan(plan)).toEqual([]);
+    }
+  });
+
+  it.each<[JobStatus[], string | null]>([
+    [[], null],
+    [[], 'queue-3'],
+    [['pending'], 'queue-3'],
+    [['retrying'], null],
+    [['completed'], null],
+    [['failed', 'cancelled'], 'queue-3'],
+    [['pending', 'completed'], null],
+  ])('a search for a task in the states %j on the queue %s walks an index to a limit', async (statuses, queue) => {
+    const filter = { ...EVERY_JOB, statuses, queue, task: 'rare' };
+    for (const { ascending, further } of windows) {
+      const look = { ascending, after: further ? middle.id : null, rows: 1_000, offset: 0, limit: 101 };
+      const plan = await planOf(lookForJobs(filter, look));
+      expect(faults(plan), describePlan(plan)).toEqual([]);
+      if (further) expect(unbounded(plan), describePlan(plan)).toEqual([]);
+    }
+  });
+
+  it('the jobs of a workflow and of a key are looked up, whatever their state and queue', async () => {
+    const window = { ascending: false, after: null, limit: 101, offset: 0 };
+    const more = { statuses: ['failed', 'running'] as const, queue: 'queue-3', task: 'task' };
+    for (const given of [{}, more]) {
+      const ofWorkflow = await planOf(listJobs({ ...EVERY_JOB, ...given, workflowId: middle.id }, window));
+      const ofKey = await planOf(listJobs({ ...EVERY_JOB, ...given, idempotencyKey: 'key-5' }, window));
+      expect(faults(ofWorkflow), describePlan(ofWorkflow)).toEqual([]);
+      expect(faults(ofKey), describePlan(ofKey)).toEqual([]);
+      expect(indexOf(ofWorkflow), describePlan(ofWorkflow)).toContain('jobs_of_workflow');
+      expect(indexOf(ofKey), describePlan(ofKey)).toContain('idempotency_keys_pkey');
+    }
+    const found = await planOf(jobsWithIds('tenant-1', [middle.id], true, 'summary'));
+    expect(faults(found), describePlan(found)).toEqual([]);
+  });
+
+  it('dead letters of a job, of a group and of a search are found by an index', async () => {
+    const window = { ascending: false, after: { createdAt: middle.at, id: 77 }, limit: 101, offset: 0 };
+    for (const [filter, index] of [
+      [{ jobId: middle.id }, 'dead_letters_job_id_key'],
+      [{ fingerprint: '0123456789abcdef' }, 'dead_letters_by_fingerprint'],
+    ] as const) {
+      const plan = await planOf(listDeadLetters({ ...EVERY_LETTER, ...filter }, window));
+      expect(faults(plan), describePlan(plan)).toEqual([]);
+      expect(indexOf(plan), describePlan(plan)).toContain(index);
+    }
+    const searched = await planOf(
+      lookForDeadLetters({ ...EVERY_LETTER, reason: 'non_retryable', queue: 'q' }, { ...window, rows: 1_000 }),
+    );
+    expect(faults(searched), describePlan(searched)).toEqual([]);
+    expect(indexOf(searched), describePlan(searched)).toContain('dead_letters_by_creation');
+    const found = await planOf(deadLettersAt('tenant-1', [window.after], true));
+    expect(faults(found), describePlan(found)).toEqual([]);
   });
 
   it('the whole API, used by a client and a worker, reads no whole table and little of the indexes', async () => {

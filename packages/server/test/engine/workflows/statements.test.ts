@@ -62,7 +62,7 @@ describe('the cost of outcomes', async () => {
   async function claimAll(): Promise<LeasedJob[]> {
     const all: LeasedJob[] = [];
     for (;;) {
-      const slots = Array.from({ length: 500 }, () => ({ token: randomUUID(), leaseSecs: 600 }));
+      const slots = Array.from({ length: 500 }, () => ({ token: randomUUID(), leaseSecs: 600, workerId: null }));
       const { jobs: claimed } = await first.claimer.claim('default', separateSlots(slots));
       all.push(...claimed);
       if (claimed.length < 500) return all;
@@ -145,7 +145,8 @@ describe('the cost of outcomes', async () => {
       first,
       jobs.filter(({ job }) => job.workflow_step_id === 'x'),
     );
-    const query = { limit: 30, offset: 0, ascending: false, includeTotal: false, cursor: null, status: null };
+    const shown = { limit: 30, offset: 0, ascending: false, includeTotal: false, cursor: null };
+    const query = { ...shown, status: null, name: null };
     const page = await counted(async () => {
       const { items } = await engine().api.workflows.list('t', { ...query, createdAfter: null, createdBefore: null });
       expect(items.map((item) => JSON.parse(item.context))).toEqual(items.map(() => ({ n: 1, x: { n: 1 } })));

@@ -3,18 +3,19 @@ import { once } from 'node:events';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { forbidden, MillraceError, notFound, unavailable } from '../../../src/domain/errors.js';
 import type { JobRecord } from '../../../src/domain/records.js';
+import type { JobNews } from '../../../src/engine/api.js';
 import { JOB_ID, jobRecord, KEY_A, startApp, states, type TestApp } from '../harness.js';
 
 const PATH = `/api/v1/jobs/${JOB_ID}/events`;
 
 /** A job whose states a test pushes one by one. */
 function watchedJob() {
-  const pending: JobRecord[] = [];
+  const pending: JobNews[] = [];
   let wake: () => void = () => undefined;
   let seen: AbortSignal | undefined;
   let pulled = 0;
   let returned = false;
-  async function* follow(signal: AbortSignal): AsyncGenerator<JobRecord> {
+  async function* follow(signal: AbortSignal): AsyncGenerator<JobNews> {
     signal.addEventListener('abort', () => wake());
     try {
       while (!signal.aborted) {
@@ -32,7 +33,8 @@ function watchedJob() {
   }
   return {
     watch: async (_tenant: string, _id: string, signal: AbortSignal) => follow((seen = signal)),
-    push: (...records: JobRecord[]) => (pending.push(...records), wake()),
+    push: (...records: JobRecord[]) => (pending.push(...records.map((job) => ({ kind: 'status' as const, job }))), wake()),
+    report: (progress: string) => (pending.push({ kind: 'progress', progress }), wake()),
     signal: () => seen!,
     pulled: () => pulled,
     returned: () => returned,
@@ -107,6 +109,17 @@ describe('the event stream of a job', () => {
     await stream.cancel();
   });
 
+  it('sends progress between states, on one line', async () => {
+    const job = watchedJob();
+    const { a } = await start(job.watch);
+    const stream = reader(await a.open('GET', PATH));
+    job.report('{\n "done": 7.10,\r\n "s": "x\\ny" }');
+    expect(await stream.next()).toBe('event: progress\ndata: { "done": 7.10,  "s": "x\\ny" }');
+    job.push(jobRecord({ status: 'running' }));
+    expect(stateOf(await stream.next())).toBe('running');
+    await stream.cancel();
+  });
+
   it('opens before there is anything to send', async () => {
     const job = watchedJob();
     const { a } = await start(job.watch);
@@ -142,8 +155,8 @@ describe('the event stream of a job', () => {
   });
 
   it('breaks off if the engine does, without harm to the server', async () => {
-    async function* broken(): AsyncGenerator<JobRecord> {
-      yield jobRecord();
+    async function* broken(): AsyncGenerator<JobNews> {
+      yield* states(jobRecord());
       throw new Error('the database went away');
     }
     const { a } = await start(async () => broken());

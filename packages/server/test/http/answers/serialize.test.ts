@@ -8,6 +8,7 @@ const FIELDS = [
   ...['id', 'queue_name', 'task_name', 'payload', 'config', 'status', 'result', 'error_message', 'retry_count'],
   ...['delivery_count', 'created_at', 'scheduled_at', 'started_at', 'completed_at', 'next_retry_at'],
   ...['idempotency_key', 'workflow_id', 'workflow_step_id', 'tenant_id', 'metadata'],
+  ...['worker_id', 'lease_expires_at', 'progress'],
 ];
 
 const text = fc.string({ unit: 'binary' });
@@ -49,6 +50,9 @@ const record: fc.Arbitrary<JobRecord> = fc.record({
   idempotency_key: orNull(text),
   workflow_id: orNull(fc.uuid()),
   workflow_step_id: orNull(text),
+  worker_id: orNull(text),
+  lease_expires_at: orNull(instant),
+  progress: orNull(object),
 });
 
 const parsed = (json: string): unknown => JSON.parse(json);
@@ -57,6 +61,7 @@ const meant = (job: JobRecord): Record<string, unknown> => ({
   payload: parsed(job.payload),
   metadata: parsed(job.metadata),
   result: job.result === null ? null : parsed(job.result),
+  progress: job.progress === null ? null : parsed(job.progress),
 });
 
 /** As JSON.stringify would write it, in the documented order. */
@@ -105,6 +110,8 @@ describe('a page', () => {
     const page = fc.record({
       items: fc.array(fc.integer()),
       nextCursor: orNull(text),
+      prevCursor: orNull(text),
+      searchedTo: orNull(instant),
       total: orNull(fc.nat()),
     });
     fc.assert(
@@ -115,6 +122,8 @@ describe('a page', () => {
           offset: 2,
           has_more: listed.nextCursor !== null,
           ...(listed.nextCursor !== null && { next_cursor: listed.nextCursor }),
+          ...(listed.prevCursor !== null && { prev_cursor: listed.prevCursor }),
+          ...(listed.searchedTo !== null && { searched_to: listed.searchedTo }),
           ...(listed.total !== null && { total: listed.total }),
         });
       }),

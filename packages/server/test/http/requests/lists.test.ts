@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import type { DeadLetterRecord, JobRecord } from '../../../src/domain/records.js';
 import type { Page } from '../../../src/engine/api.js';
-import { deadLetterRecord, jobRecord, useApp } from '../harness.js';
+import { deadLetterRecord, EMPTY_PAGE, jobRecord, useApp } from '../harness.js';
 
 describe('lists', async () => {
-  let jobs: Page<JobRecord> = { items: [], rest: null, nextCursor: null, total: null };
-  let letters: Page<DeadLetterRecord> = { items: [], rest: null, nextCursor: null, total: null };
+  let jobs: Page<JobRecord> = EMPTY_PAGE;
+  let letters: Page<DeadLetterRecord> = EMPTY_PAGE;
   const { a, engine } = await useApp({
     engine: { jobs: { list: async () => jobs }, deadLetters: { list: async () => letters } },
   });
@@ -23,8 +23,11 @@ describe('lists', async () => {
       cursor: null,
       createdAfter: null,
       createdBefore: null,
-      status: null,
+      statuses: [],
       queue: null,
+      task: null,
+      workflowId: null,
+      idempotencyKey: null,
     });
   });
 
@@ -46,7 +49,13 @@ describe('lists', async () => {
     ['include_total=1', { includeTotal: true }],
     ['include_total=false', { includeTotal: false }],
     ['include_total=0', { includeTotal: false }],
-    ['status=retrying', { status: 'retrying' }],
+    ['status=retrying', { statuses: ['retrying'] }],
+    ['status=failed,cancelled', { statuses: ['failed', 'cancelled'] }],
+    ['status=%20failed%20,+cancelled,failed', { statuses: ['failed', 'cancelled'] }],
+    ['task=a%20b', { task: 'a b' }],
+    ['workflow_id=x', { workflowId: 'x' }],
+    ['idempotency_key=k', { idempotencyKey: 'k' }],
+    ['view=full', {}],
     ['queue=a%2Fb%20%C3%BC', { queue: 'a/b ü' }],
     ['created_after=2026-01-31T09:00:00.123456Z', { createdAfter: '2026-01-31T09:00:00.123456Z' }],
     ['created_before=2026-01-31T10:00:00%2B01:00', { createdBefore: '2026-01-31T09:00:00.000000Z' }],
@@ -76,6 +85,11 @@ describe('lists', async () => {
     'status=scheduled',
     'status=PENDING',
     'status=',
+    'status=failed,',
+    'status=failed,scheduled',
+    'view=short',
+    'task=a%00b',
+    'idempotency_key=a&idempotency_key=b',
     'status=pending&status=failed',
     'status=__proto__',
     'created_after=yesterday',
@@ -98,20 +112,22 @@ describe('lists', async () => {
   });
 
   it('show a page that has a successor', async () => {
-    jobs = { items: [jobRecord(), jobRecord({ task_name: 'other' })], rest: null, nextCursor: 'next"one', total: 1234 };
+    const items = [jobRecord(), jobRecord({ task_name: 'other' })];
+    jobs = { ...EMPTY_PAGE, items, nextCursor: 'next"one', prevCursor: 'prev', total: 1234 };
     const { body } = await a.get('/api/v1/jobs?limit=2&offset=3&include_total=true');
     expect(body).toMatchObject({ limit: 2, offset: 3, has_more: true, next_cursor: 'next"one', total: 1234 });
+    expect(body.prev_cursor).toBe('prev');
     expect(body.jobs).toMatchObject([{ task_name: 'echo' }, { task_name: 'other' }]);
   });
 
   it('show the last page without a cursor, and no total by default', async () => {
-    jobs = { items: [], rest: null, nextCursor: null, total: null };
+    jobs = EMPTY_PAGE;
     const { body } = await a.get('/api/v1/jobs?cursor=abc&offset=5');
     expect(body).toEqual({ jobs: [], limit: 50, offset: 0, has_more: false });
   });
 
   it('of dead letters ignore status and queue', async () => {
-    letters = { items: [deadLetterRecord()], rest: null, nextCursor: null, total: 0 };
+    letters = { ...EMPTY_PAGE, items: [deadLetterRecord()], total: 0 };
     const reply = await a.get('/api/v1/dlq?status=nonsense&queue=%00&limit=101&include_total=1');
     expect(reply.body).toEqual({
       dead_letters: [deadLetterRecord()],
@@ -133,7 +149,7 @@ describe('dead letters', async () => {
     expect(reply.body).toEqual(deadLetterRecord());
     expect(Object.keys(reply.body as object)).toEqual([
       ...['id', 'job_id', 'queue_name', 'task_name', 'reason', 'error_message'],
-      ...['created_at', 'replayed_at', 'replay_job_id', 'tenant_id'],
+      ...['created_at', 'replayed_at', 'replay_job_id', 'tenant_id', 'payload_bytes', 'retry_count', 'fingerprint'],
     ]);
     expect(engine.last('deadLetters.get')).toEqual(['tenant-a', '17']);
   });

@@ -1,0 +1,42 @@
+-- name: attempts_of_job
+-- Where a job is, and its attempts that did not complete, as of one instant. One row at least if the job exists.
+SELECT rec.status, rec.started_at AS latest_started_at, rec.completed_at, rec.delivery_count, rec.worker AS holder,
+       a.number, a.outcome, a.worker, a.started_at, a.ended_at, a.error, a.details, a.next_retry_at
+FROM (
+  SELECT r.tenant, r.id, r.status, r.started_at, r.completed_at, r.delivery_count, r.worker
+  FROM millrace.job_records r WHERE r.tenant = $1 AND r.id = $2
+) AS rec
+LEFT JOIN LATERAL (
+  SELECT a.number, a.outcome, a.worker, a.started_at, a.ended_at, a.error, a.details, a.next_retry_at
+  FROM millrace.attempts a WHERE a.tenant = rec.tenant AND a.job_id = rec.id OFFSET 0
+) AS a ON true
+ORDER BY a.number;
+
+-- name: run_now
+-- A waiting job that is not due yet becomes due. Its entry is removed and written anew, as all of `ready` are, so either
+-- this or a claim has it. The instant of a job that was claimed before goes along into its lease; that of any other is
+-- its own from now on, since a bundle holds no instants. Either way it survives whatever happens to the job.
+WITH gone AS (
+  DELETE FROM millrace.ready r WHERE r.tenant = $1 AND r.id = $2 AND r.scheduled_at > now()
+  RETURNING r.started_at, r.priority, r.retry_count, r.delivery_count, r.id, r.tenant, r.queue, r.workflow_id, r.error,
+            r.size
+), moved AS (
+  INSERT INTO millrace.ready (scheduled_at, started_at, priority, retry_count, delivery_count, id, tenant, queue,
+                              workflow_id, error, size)
+  SELECT now(), started_at, priority, retry_count, delivery_count, id, tenant, queue, workflow_id, error, size FROM gone
+  RETURNING queue, priority, scheduled_at
+), own AS (
+  UPDATE millrace.jobs j SET run_at = now()
+  WHERE j.tenant = $1 AND j.id = $2 AND EXISTS (SELECT FROM gone WHERE delivery_count = 0)
+), seen AS (
+  INSERT INTO millrace.transitions (at, scheduled_at, started_at, retry_count, delivery_count, status, job_id, error)
+  SELECT now(), now(), started_at, retry_count, delivery_count,
+         CASE WHEN retry_count > 0 THEN 'retrying' ELSE 'pending' END::millrace.job_status, id, error
+  FROM gone WHERE EXISTS (SELECT FROM millrace.watches w WHERE w.job_id = gone.id)
+  RETURNING 1
+)
+SELECT queue, priority, scheduled_at, (SELECT count(*) FROM seen)::int AS watched FROM moved;
+
+-- name: standing_of_job
+-- What a job that could not be made due is doing instead.
+SELECT rec.status, rec.scheduled_at <= now() AS due FROM millrace.job_records rec WHERE rec.tenant = $1 AND rec.id = $2;

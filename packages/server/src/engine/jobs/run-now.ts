@@ -1,0 +1,55 @@
+import type { JobStatus } from '@millrace/contract';
+import { forbidden, MillraceError, notFound } from '../../domain/errors.js';
+import { isUuid } from '../../domain/ids.js';
+import { isTerminal } from '../../domain/job-state.js';
+import type { Database } from '../../store/database.js';
+import { toInstant } from '../../store/rows.js';
+import { loadStatements } from '../../store/sql.js';
+import type { Hub } from '../shared/hub.js';
+import type { Reads } from './reads.js';
+
+const sql = loadStatements('attempts.sql', ['run_now', 'standing_of_job']);
+
+interface MovedRow {
+  readonly queue: string;
+  readonly priority: number;
+  readonly scheduled_at: string;
+  readonly watched: number;
+}
+
+interface StandingRow {
+  readonly status: JobStatus;
+  readonly due: boolean;
+}
+
+/**
+ * Makes waiting jobs due. Like a cancellation it may find that the job has moved since it looked, and looks again until
+ * it has acted or there is nothing to do.
+ */
+export class RunNow {
+  constructor(
+    private readonly db: Database,
+    private readonly hub: Hub,
+    private readonly reads: Reads,
+  ) {}
+
+  async run(tenant: string, id: string): Promise<void> {
+    if (!isUuid(id)) throw notFound('job');
+    for (;;) {
+      const [moved] = await this.db.run<MovedRow>(sql.run_now, [tenant, id]);
+      if (moved) return this.#announce(moved);
+      const [standing] = await this.db.run<StandingRow>(sql.standing_of_job, [tenant, id]);
+      if (!standing)
+        throw (await this.reads.owner(id)) ? forbidden('this job belongs to another tenant') : notFound('job');
+      const { status, due } = standing;
+      if (isTerminal(status)) throw new MillraceError('already_finished', `the job is already ${status}`);
+      if (status === 'running') throw new MillraceError('conflict', 'the job is running');
+      if (due) return;
+    }
+  }
+
+  #announce({ queue, priority, scheduled_at: at, watched }: MovedRow): void {
+    this.hub.announceWork(queue, priority, Date.parse(toInstant(at)));
+    if (watched > 0) this.hub.announceEvents();
+  }
+}

@@ -1,0 +1,177 @@
+import {
+  HeartbeatsRequest,
+  HeartbeatsResponse,
+  LEASE_BATCH_LIMITS,
+  LEASE_LIMITS,
+  ref,
+  Report,
+  ReportsRequest,
+  ReportsResponse,
+} from '@millrace/contract';
+import type { FastifyInstance, FastifyRequest, preValidationHookHandler } from 'fastify';
+import { invalidField, invalidRequest, MillraceError } from '../../domain/errors.js';
+import { rawFields, rawFieldsOfEach } from '../../domain/raw-json.js';
+import type { HttpContext } from '../context.js';
+import { sendJson } from '../answers/reply.js';
+import { jobReport, progressText } from '../requests/report-input.js';
+import { validationDetails } from '../requests/validation.js';
+import { bodyErrors, described, vital, WORKER } from './route-docs.js';
+import { clamp } from './worker.js';
+
+/**
+ * Heartbeats and reports for many leases in one call. The body as a whole is validated before; each item is judged by
+ * itself, so that one that is wrong gets its code and the others go ahead.
+ */
+export function workerBatchRoutes(app: FastifyInstance, context: HttpContext): void {
+  const { worker } = context.engine;
+
+  app.post<{ Body: HeartbeatsRequest }>(
+    '/heartbeats',
+    { ...vital(heartbeatsSchema), preValidation: boundItems('leases') },
+    async (request, reply) => {
+      const { extend_secs: extend, leases } = request.body;
+      const extendSecs = clamp(extend, LEASE_LIMITS.extend_secs);
+      const texts = rawItems(request, 'leases', 'progress', leases);
+      const read = judgeEach(request, leases, LEASE, (lease, i) => ({
+        id: lease.job_id,
+        token: lease.lease_token,
+        extendSecs,
+        progress: progressText(lease.progress, texts[i]),
+      }));
+      const answers = await throughEngine(read, (beats) => worker.heartbeats(beats));
+      return sendJson(reply, 200, batchJson('leases', leases, answers, (status) => `"status":"${status}"`));
+    },
+  );
+
+  app.post<{ Body: ReportsRequest }>(
+    '/reports',
+    { ...vital(reportsSchema), preValidation: boundItems('reports') },
+    async (request, reply) => {
+      const { reports } = request.body;
+      const texts = rawItems(request, 'reports', 'result', reports);
+      const read = judgeEach(request, reports, REPORT, (report, i) => jobReport(report, texts[i], context));
+      const answers = await throughEngine(read, (items) => worker.report(items));
+      return sendJson(reply, 200, batchJson('reports', reports, answers, () => '"ok":true'));
+    },
+  );
+}
+
+const LEASE = HeartbeatsRequest.properties.leases.items;
+const REPORT = ref(Report);
+
+/** Before the validator looks at the items, as for a batch of jobs. */
+const boundItems =
+  (field: 'leases' | 'reports'): preValidationHookHandler =>
+  (request, _reply, done) => {
+    const items = ((request.body ?? {}) as Record<string, unknown>)[field];
+    if (!Array.isArray(items) || items.length <= LEASE_BATCH_LIMITS.maximum) return done();
+    done(invalidField(field, `must have at most ${LEASE_BATCH_LIMITS.maximum} items`));
+  };
+
+/** The texts of one field of every item, as they were sent. */
+function rawItems(
+  { rawBody }: FastifyRequest,
+  items: string,
+  field: string,
+  parsed: readonly unknown[],
+): (string | undefined)[] {
+  const isThere = (item: unknown): boolean => typeof item === 'object' && item !== null && Object.hasOwn(item, field);
+  if (!parsed.some(isThere)) return [];
+  const [text = '[]'] = rawFields(rawBody, [items]);
+  return rawFieldsOfEach(text, [field]).map(([value]) => value);
+}
+
+/** Each item as the engine takes it, or what is wrong with it. */
+function judgeEach<Item, Read>(
+  request: FastifyRequest,
+  items: readonly Item[],
+  schema: object,
+  read: (item: Item, index: number) => Read,
+): (Read | MillraceError)[] {
+  const isValid = request.compileValidationSchema(schema);
+  return items.map((item, index) => {
+    if (!isValid(item)) {
+      const [first] = validationDetails(isValid.errors ?? []);
+      return first ? invalidField(first.path, first.message) : invalidRequest('the item is not valid');
+    }
+    try {
+      return read(item, index);
+    } catch (error) {
+      if (error instanceof MillraceError) return error;
+      throw error;
+    }
+  });
+}
+
+/** Passes on the items that are sound, and puts the answers in their places among the refusals. */
+async function throughEngine<Read extends object, Answer>(
+  read: readonly (Read | MillraceError)[],
+  act: (items: readonly Read[]) => Promise<readonly Answer[]>,
+): Promise<(Answer | MillraceError)[]> {
+  const sound = read.filter((item): item is Read => !(item instanceof MillraceError));
+  const answers = await act(sound);
+  let next = 0;
+  return read.map((item) => (item instanceof MillraceError ? item : answers[next++]!));
+}
+
+function batchJson<Answer>(
+  key: string,
+  items: readonly unknown[],
+  answers: readonly (Answer | MillraceError)[],
+  accepted: (answer: Answer) => string,
+): string {
+  const members = answers.map((answer, i) => {
+    const said =
+      answer instanceof MillraceError
+        ? `"code":"${answer.code}","error":${JSON.stringify(answer.message)}`
+        : accepted(answer);
+    return `{"job_id":${JSON.stringify(jobIdOf(items[i]))},${said}}`;
+  });
+  return `{"${key}":[${members.join(',')}]}`;
+}
+
+/** As it was sent, if it is an id at all. */
+function jobIdOf(item: unknown): string {
+  const id = (item as { job_id?: unknown } | null)?.job_id;
+  return typeof id === 'string' ? id.slice(0, MAX_ID_LENGTH) : '';
+}
+
+const MAX_ID_LENGTH = 255;
+
+/** Of the body only what is outside the items: those are judged one by one. The description tells the whole. */
+const bodyOf = (field: 'leases' | 'reports', more: object = {}): object => ({
+  type: 'object',
+  required: [field],
+  properties: { [field]: { type: 'array', minItems: LEASE_BATCH_LIMITS.minimum }, ...more },
+});
+
+const heartbeatsSchema = {
+  operationId: 'heartbeatJobs',
+  summary: 'Extend many leases',
+  description:
+    'A heartbeat for up to 1000 leases in one call. The answer has one entry per lease, in the same order: the ' +
+    '`status` that a heartbeat of its own would have been answered with, or the `code` of its error.',
+  tags: ['worker'],
+  security: WORKER,
+  body: bodyOf('leases', { extend_secs: HeartbeatsRequest.properties.extend_secs }),
+  docs: {
+    body: ref(HeartbeatsRequest),
+    response: { 200: described(ref(HeartbeatsResponse), 'One answer per lease.'), ...bodyErrors(403) },
+  },
+};
+
+const reportsSchema = {
+  operationId: 'reportJobs',
+  summary: 'Report how many attempts ended',
+  description:
+    'Up to 1000 reports in one call, each as `complete`, `fail` or `release` would take it. The answer has one entry ' +
+    'per report, in the same order: `ok`, or the `code` of the error that a call of its own would have been answered ' +
+    'with. A report that is wrong does not spoil the others. Of two reports on one job, the first goes first.',
+  tags: ['worker'],
+  security: WORKER,
+  body: bodyOf('reports'),
+  docs: {
+    body: ref(ReportsRequest),
+    response: { 200: described(ref(ReportsResponse), 'One answer per report.'), ...bodyErrors(403) },
+  },
+};

@@ -1,0 +1,81 @@
+import type { Query } from './page-statements.js';
+
+/**
+ * One look of a search (see engine/shared/search.ts): walks so many rows in the order of their list, along an index,
+ * and says which of them match, how many they were, and where the walk ended.
+ */
+export interface Look<At = string> {
+  readonly ascending: boolean;
+  readonly after: At | null;
+  /** How many rows to walk. */
+  readonly rows: number;
+  /** Of those that match: how many to leave out, and how many to return. */
+  readonly offset: number;
+  readonly limit: number;
+}
+
+/** One row per match, or one without a match; what is said of the walk is the same in all of them. */
+export interface LookRow {
+  readonly id: string | null;
+  readonly created_at?: string | null;
+  readonly walked: number;
+  /** How many matched, those left out included. */
+  readonly hits: number;
+  readonly last_id: string | null;
+  readonly last_created_at?: string | null;
+}
+
+/** Rows that are walked: those that an index serves are in `where`, the others are not even looked at by it. */
+export interface Walked {
+  readonly from: string;
+  readonly where: string;
+  /** What else a row has to fulfil by itself, whatever is asked for. */
+  readonly fits?: string;
+}
+
+interface LookParts {
+  readonly name: string;
+  readonly tenant: string;
+  /** Merged, if they are several. Each row has the columns of the order. */
+  readonly walks: readonly Walked[];
+  /** Whether a row matches: an expression over `w`. */
+  readonly hit: string;
+  readonly values: unknown[];
+  /** What orders the list. */
+  readonly order: readonly ('created_at' | 'id')[];
+}
+
+export function lookStatement<At>(
+  { name, tenant, walks, hit, values, order }: LookParts,
+  { ascending, rows, offset, limit }: Look<At>,
+): Query {
+  const first = values.length + 1;
+  values.push(rows, offset, limit);
+  const inOrder = (table: string, forward: boolean): string =>
+    `ORDER BY ${order.map((column) => `${table}.${column} ${forward === ascending ? 'ASC' : 'DESC'}`).join(', ')}`;
+  const columns = (table: string): string => order.map((column) => `${table}.${column}`).join(', ');
+  const text = `
+    WITH walked AS MATERIALIZED (${walkOf(walks, hit, columns('w'), `${inOrder('w', true)} LIMIT $${first}`)})
+    SELECT ${columns('hit')}, n.walked, n.hits, ${order.map((column) => `last.${column} AS last_${column}`).join(', ')}
+    FROM (SELECT count(*)::int AS walked, (count(*) FILTER (WHERE w.hit))::int AS hits FROM walked w) AS n
+    LEFT JOIN (SELECT ${columns('w')} FROM walked w ${inOrder('w', false)} LIMIT 1) AS last ON true
+    LEFT JOIN (
+      SELECT ${columns('w')} FROM walked w WHERE w.hit
+      ${inOrder('w', true)} OFFSET $${first + 1} LIMIT $${first + 2}
+    ) AS hit ON true
+    ${inOrder('hit', true)}`;
+  return { tenant, statement: { name, text }, values };
+}
+
+/** Of one walk the rows themselves tell; of several, each goes as far as all of them together may. */
+function walkOf(walks: readonly Walked[], hit: string, columns: string, limited: string): string {
+  const [only, ...others] = walks;
+  if (only !== undefined && others.length === 0) {
+    const fits = only.fits === undefined ? hit : `${only.fits} AND ${hit}`;
+    return `SELECT ${columns}, ${fits} AS hit FROM ${only.from} WHERE ${only.where} ${limited}`;
+  }
+  const each = walks.map(
+    ({ from, where, fits = 'true' }) => `(SELECT ${columns}, ${fits} AS fits FROM ${from} WHERE ${where} ${limited})`,
+  );
+  return `SELECT ${columns}, w.fits AND ${hit} AS hit FROM (${each.join(' UNION ALL ')}) AS w ${limited}`;
+}
