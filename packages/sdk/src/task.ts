@@ -43,15 +43,7 @@ export function task<
     queue,
     policy: Object.freeze({ ...policy, queue }),
     async check(value: unknown) {
-      const issues = isObject(value)
-        ? await issuesOf(input, value)
-        : [{ message: `is ${kindOf(value)}, not an object` }];
-      if (issues.length === 0) return;
-      const details = issues.map((issue) => ({ path: pathOf(issue), message: issue.message }));
-      throw new InvalidRequestError(`the input of ${name} is not valid: ${sentence(issues)}`, {
-        code: 'invalid_request',
-        details,
-      });
+      await checked(input, value, `the input of ${name}`);
     },
     with: (value: JsonObject = {}, options: EnqueueOptions = {}) => ({ task: self, input: value, options }),
     handle: (code) => ({ task: name, queue, run: run(code) }),
@@ -59,9 +51,21 @@ export function task<
   return self as Task<Name, InOfSchema<I>, OutOfSchema<I>, OutOfSchema<O>>;
 }
 
-async function issuesOf(schema: AnySchema | undefined, value: unknown): Promise<readonly SchemaIssue[]> {
-  const answer = await schema?.['~standard'].validate(value);
-  return answer?.issues ?? [];
+/**
+ * What a schema makes of an input that is about to be sent.
+ *
+ * @throws InvalidRequestError with the fields at fault
+ */
+export async function checked(schema: AnySchema | undefined, value: unknown, what: string): Promise<unknown> {
+  const answer = isObject(value)
+    ? ((await schema?.['~standard'].validate(value)) ?? { value })
+    : { issues: [{ message: `is ${kindOf(value)}, not an object` }] };
+  if (answer.issues === undefined) return answer.value as unknown;
+  const details = answer.issues.map((issue) => ({ path: pathOf(issue), message: issue.message }));
+  throw new InvalidRequestError(`${what} is not valid: ${sentence(answer.issues)}`, {
+    code: 'invalid_request',
+    details,
+  });
 }
 
 /** The value as the schema returns it, defaults applied. */

@@ -218,3 +218,330 @@ export interface ReportsRequest {
 export interface ReportsResponse {
   reports: { job_id: string; ok?: true; code?: ErrorCode; error?: string }[];
 }
+
+// Lists.
+
+export interface PageFields {
+  limit: number;
+  offset: number;
+  has_more: boolean;
+  next_cursor?: string;
+  prev_cursor?: string;
+  total?: number;
+  warnings?: string[];
+}
+
+export interface JobPage extends PageFields {
+  jobs: Job[];
+  searched_to?: string;
+}
+
+export interface WorkflowPage extends PageFields {
+  workflows: Workflow[];
+}
+
+export interface CronPage extends PageFields {
+  crons: Cron[];
+}
+
+export interface CronFiringPage extends PageFields {
+  firings: CronFiring[];
+}
+
+export interface DeadLetterPage extends PageFields {
+  dead_letters: DeadLetter[];
+}
+
+// What is known about a job beyond its record.
+
+export interface Attempt {
+  number: number;
+  outcome: 'completed' | 'failed' | 'timed_out' | 'lease_expired' | 'cancelled' | 'released' | 'running';
+  worker_id: string | null;
+  started_at: string | null;
+  ended_at: string | null;
+  error_message: string | null;
+  error_details: ErrorDetails | null;
+  next_retry_at: string | null;
+}
+
+export interface Attempts {
+  attempts: Attempt[];
+  omitted: number;
+}
+
+export interface Why {
+  reason: 'due_later' | 'retry_backoff' | 'behind' | 'no_worker' | 'queue_paused' | 'running' | 'ended';
+  message: string;
+  until?: string;
+  ahead?: number;
+  last_lease_at?: string;
+}
+
+// Workflows.
+
+export interface WorkflowStepInput {
+  name: string;
+  task_name: string;
+  payload?: JsonObject | null;
+  depends_on?: string[] | null;
+  queue?: string | null;
+  config?: PartialJobConfig | null;
+  on_failure?: OnFailure | null;
+  on_success?: 'continue' | null;
+  metadata?: JsonObject | null;
+}
+
+export interface CreateWorkflow {
+  name: string;
+  steps: WorkflowStepInput[];
+  context?: JsonObject | null;
+  metadata?: JsonObject | null;
+}
+
+export interface WorkflowCreated {
+  workflow_id: string;
+  warnings?: string[];
+}
+
+export interface WorkflowStepDefinition {
+  name: string;
+  task_name: string;
+  payload: JsonObject;
+  depends_on: string[];
+  config: PartialJobConfig;
+  on_failure: OnFailure;
+  on_success: 'continue';
+  metadata: JsonObject;
+  queue: string | null;
+}
+
+export interface Workflow {
+  id: string;
+  name: string;
+  status: WorkflowStatus;
+  steps: WorkflowStepDefinition[];
+  context: JsonObject;
+  metadata: JsonObject;
+  created_at: string;
+  started_at: string | null;
+  completed_at: string | null;
+  tenant_id: string;
+}
+
+export interface WorkflowStep {
+  name: string;
+  status: StepStatus;
+  job_id: string | null;
+  started_at: string | null;
+  completed_at: string | null;
+  attempts: number;
+  error_message: string | null;
+}
+
+export interface WorkflowSteps {
+  steps: WorkflowStep[];
+}
+
+export interface WorkflowEvent {
+  workflow: Workflow;
+  steps: WorkflowStep[];
+}
+
+export interface WorkflowDiagram {
+  format: 'mermaid';
+  diagram: string;
+}
+
+// Schedules.
+
+export interface PutCron {
+  name?: string | null;
+  cron_expr: string;
+  timezone?: string | null;
+  task_name: string;
+  payload?: JsonObject | null;
+  queue?: string | null;
+  config?: PartialJobConfig | null;
+}
+
+export interface CronCreated {
+  cron_id: string;
+  warnings?: string[];
+}
+
+export interface Cron {
+  id: string;
+  name: string;
+  cron_expr: string;
+  timezone: string;
+  task_name: string;
+  payload: JsonObject;
+  queue_name: string;
+  config: PartialJobConfig;
+  enabled: boolean;
+  next_run_at: string | null;
+  last_enqueued_at: string | null;
+  created_at: string;
+  tenant_id: string;
+}
+
+export interface CronFiring {
+  occurrence: string;
+  fired_at: string;
+  kind: 'on_time' | 'catch_up' | 'triggered';
+  job_id: string;
+}
+
+export interface CronTriggered {
+  job_id: string;
+}
+
+export interface NextRuns {
+  next_run_at: string[];
+}
+
+export interface CronPreview {
+  next: string[];
+}
+
+// Dead letters.
+
+export type DeadLetterReason = 'max_attempts_exceeded' | 'non_retryable' | 'handler_not_found';
+
+export interface DeadLetter {
+  id: number;
+  job_id: string;
+  queue_name: string;
+  task_name: string;
+  reason: DeadLetterReason;
+  error_message: string | null;
+  created_at: string;
+  replayed_at: string | null;
+  replay_job_id: string | null;
+  tenant_id: string;
+  payload_bytes: number | null;
+  retry_count: number;
+  fingerprint: string;
+}
+
+export interface DeadLetterGroup {
+  fingerprint: string;
+  task_name: string;
+  reason: DeadLetterReason;
+  message: string | null;
+  count: number;
+  first_at: string;
+  last_at: string;
+  latest_id: number;
+}
+
+export interface DeadLetterGroups {
+  groups: DeadLetterGroup[];
+  has_more: boolean;
+  next_cursor?: string;
+  warnings?: string[];
+}
+
+// Operations, queues, workers.
+
+export interface Count {
+  n: number;
+  exact: boolean;
+}
+
+export interface OperationFilter {
+  status?: string;
+  queue?: string;
+  task?: string;
+  workflow_id?: string;
+  idempotency_key?: string;
+  queue_name?: string;
+  task_name?: string;
+  reason?: DeadLetterReason;
+  replayed?: boolean;
+  job_id?: string;
+  fingerprint?: string;
+  created_after?: string;
+  created_before?: string;
+}
+
+export interface CreateOperation {
+  action: 'cancel_jobs' | 'replay_dead_letters';
+  filter?: OperationFilter;
+  ids?: string[] | null;
+  dry_run?: boolean | null;
+}
+
+export interface OperationCreated {
+  operation_id: string;
+  warnings?: string[];
+}
+
+export interface DryRun {
+  matched: Count;
+  sample: { id: string; task_name: string; queue_name: string; created_at: string }[];
+  warnings?: string[];
+}
+
+export interface Operation {
+  id: string;
+  action: 'cancel_jobs' | 'replay_dead_letters';
+  filter: OperationFilter | null;
+  status: 'running' | 'completed' | 'stopped' | 'failed';
+  matched: Count;
+  done: number;
+  changed: number;
+  skipped: number;
+  outcome: { completed: number; failed: number; unfinished: number };
+  created_at: string;
+  completed_at: string | null;
+}
+
+export interface Operations {
+  operations: Operation[];
+  has_more: boolean;
+  next_cursor?: string;
+  warnings?: string[];
+}
+
+export interface QueueDepth {
+  queue: string;
+  pending: number;
+  scheduled: number;
+  running: number;
+  oldest_pending_age_secs: number | null;
+  retrying: number;
+  paused_at: string | null;
+  last_lease_at: string | null;
+}
+
+export interface Queues {
+  queues: QueueDepth[];
+  warnings?: string[];
+}
+
+export interface QueueDetail extends QueueDepth {
+  by_task: { task_name: string; waiting: number; running: number }[];
+  by_task_exact: boolean;
+  next: { id: string; task_name: string; priority: number; scheduled_at: string }[];
+}
+
+export interface Worker {
+  worker_id: string;
+  queue_name: string;
+  running: number;
+  last_seen_at: string;
+  completed: number;
+  failed: number;
+  expired: number;
+}
+
+export interface Workers {
+  workers: Worker[];
+  warnings?: string[];
+}
+
+export interface Tasks {
+  tasks: string[];
+}

@@ -120,9 +120,10 @@ export class Transport {
 
   async #try(request: CallRequest, attempt: number, progress: { unknown: boolean }): Promise<Try> {
     const { method, path, signal } = request;
-    const mutates = method !== 'GET';
+    if (signal?.aborted === true) return { error: this.#noAnswer(signal.reason, request, progress.unknown) };
     const headers = this.#headers(request);
     this.#options.hooks?.onRequest?.({ method, path, headers });
+    const body = request.bodyText ?? (request.body === undefined ? undefined : JSON.stringify(request.body));
     const started = performance.now();
     const told = (status: number | null): void =>
       this.#options.hooks?.onResponse?.({ method, path, status, attempt, ms: performance.now() - started });
@@ -130,17 +131,12 @@ export class Transport {
     let response: Response;
     let text: string;
     try {
-      signal?.throwIfAborted();
-      const body = request.bodyText ?? (request.body === undefined ? undefined : JSON.stringify(request.body));
       const init = { method, headers, signal: deadline.signal, ...(body !== undefined && { body }) };
       response = await this.#options.fetch(this.#url(request), init);
       text = await response.text();
     } catch (error) {
       told(null);
-      // Aborted before the first try, nothing was sent.
-      if (!(attempt === 1 && signal?.aborted === true && error === signal.reason && performance.now() - started < 1)) {
-        progress.unknown = mutates;
-      }
+      progress.unknown ||= method !== 'GET';
       return { error: this.#noAnswer(error, request, progress.unknown) };
     } finally {
       deadline.clear();
@@ -153,7 +149,7 @@ export class Transport {
     if (response.ok) {
       const body = text === '' ? undefined : parse(text);
       if (body === NOT_JSON) {
-        progress.unknown = request.method !== 'GET';
+        progress.unknown ||= request.method !== 'GET';
         return { error: this.#noAnswer(new Error('the answer is not JSON'), request, progress.unknown) };
       }
       if (isObject(body)) this.#warnings.write(body.warnings);
