@@ -72,7 +72,7 @@ module.exports = {
     },
     layer('store', ['domain', 'telemetry']),
     layer('engine', ['domain', 'store', 'telemetry']),
-    ...stack('engine', ['jobs', 'workflows', 'outcomes', 'leases', 'shared']),
+    ...stack('engine', ['insight', 'jobs', 'workflows', 'outcomes', 'leases', 'shared']),
     apart('engine', 'crons', 'jobs'),
     apart('engine', 'crons', 'workflows'),
     {

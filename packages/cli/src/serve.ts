@@ -41,7 +41,7 @@ export async function serve({ argv, env, isTTY, underNpm, print }: Invocation): 
     });
   });
 
-  const server = await startServer(config, { logger });
+  const server = await startServer(config, { logger, ...(showsJobs(config) && { printFinished: print }) });
   serving = true;
   announce(config, server, logger, print);
   await asked;
@@ -49,6 +49,10 @@ export async function serve({ argv, env, isTTY, underNpm, print }: Invocation): 
   logger.info('stopped');
   return 0;
 }
+
+/** Not among lines of JSON, which somebody means to read by a program. */
+const showsJobs = ({ dev, logFormat, logLevel }: Config): boolean =>
+  dev && logFormat === 'pretty' && logLevel !== 'silent';
 
 function announce(config: Config, server: RunningServer, logger: Logger, print: (text: string) => void): void {
   logger.info({ mode: config.mode, api: server.apiUrl, metrics: server.metricsUrl }, 'listening');

@@ -41,7 +41,7 @@ export type Stats = Static<typeof Stats>;
 export const Tasks = Type.Object(
   {
     tasks: Type.Array(Type.String(), {
-      description: 'Names of the tasks that this server has handlers for, sorted.',
+      description: 'Names of the tasks that there are handlers for in servers, sorted.',
       examples: [['echo', 'fail', 'log', 'sleep']],
     }),
   },

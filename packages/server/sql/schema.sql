@@ -60,16 +60,6 @@ CREATE OR REPLACE FUNCTION millrace.bucket_of_id(id uuid)
  IMMUTABLE PARALLEL SAFE
 AS $function$ SELECT ('x' || substr(id::text, 25, 4))::bit(16)::integer $function$;
 
-CREATE OR REPLACE FUNCTION millrace.number_dead_letter()
- RETURNS trigger
- LANGUAGE plpgsql
-AS $function$
-BEGIN
-  NEW.id := (NEW.id << 16) | millrace.bucket_of_id(NEW.job_id);
-  RETURN NEW;
-END
-$function$;
-
 CREATE OR REPLACE FUNCTION millrace.job_size(payload json, metadata json, error text, context_bytes integer DEFAULT NULL::integer)
  RETURNS integer
  LANGUAGE sql
@@ -77,6 +67,60 @@ CREATE OR REPLACE FUNCTION millrace.job_size(payload json, metadata json, error 
 AS $function$
   SELECT nullif(greatest(8191, octet_length(payload::text) + coalesce(octet_length(metadata::text), 0)
     + coalesce(octet_length(error), 0) + coalesce(context_bytes, 0)), 8191)
+$function$;
+
+CREATE OR REPLACE FUNCTION millrace.payload_bytes(payload json, context integer, context_bytes integer)
+ RETURNS integer
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+AS $function$
+  SELECT octet_length(payload::text) + CASE WHEN context IS NULL THEN 0
+    ELSE context_bytes + octet_length('"_context":') + (payload::text <> '{}')::int END
+$function$;
+
+CREATE OR REPLACE FUNCTION millrace.error_template(error text)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE STRICT
+AS $function$
+  SELECT nullif(left(regexp_replace(regexp_replace(regexp_replace(regexp_replace(line,
+    '[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}', '<id>', 'g'),
+    '(?<![0-9A-Za-z])0x[0-9a-fA-F]+(?![0-9A-Za-z])', '<id>', 'g'),
+    '(?<![0-9A-Za-z])(?=[0-9A-Za-z]*[0-9])(?=[0-9A-Za-z]*[A-Za-z])([0-9a-fA-F]{8,}|[0-9A-Za-z]{16,})(?![0-9A-Za-z])',
+    '<id>', 'g'),
+    '[0-9]+([.][0-9]+)*', '<n>', 'g'), 200), '')
+  FROM (
+    SELECT rtrim(left(split_part(ltrim(left(error, 4000), E' \t\r\n'), E'\n', 1), 1000), E' \t\r') COLLATE "C" AS line
+  ) AS first
+$function$;
+
+CREATE OR REPLACE FUNCTION millrace.fingerprint(task text, reason text, error text)
+ RETURNS text
+ LANGUAGE sql
+ STABLE PARALLEL SAFE
+AS $function$
+  SELECT left(encode(sha256(convert_to(
+    json_build_array(task, reason, millrace.error_template(error))::text, 'UTF8')), 'hex'), 16)
+$function$;
+
+CREATE OR REPLACE FUNCTION millrace.complete_dead_letter()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  NEW.id := (NEW.id << 16) | millrace.bucket_of_id(NEW.job_id);
+  NEW.fingerprint := millrace.fingerprint(NEW.task, NEW.reason::text, NEW.error);
+  RETURN NEW;
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION millrace.add_counts(a integer[], b integer[])
+ RETURNS integer[]
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+AS $function$
+  SELECT coalesce(array_agg(coalesce(x, 0) + coalesce(y, 0) ORDER BY n), '{}')
+  FROM unnest(a, b) WITH ORDINALITY AS pair (x, y, n)
 $function$;
 
 CREATE TABLE millrace.migrations (
@@ -195,6 +239,8 @@ CREATE TABLE millrace.dead_letters (
   queue text COLLATE "C" NOT NULL,
   task text NOT NULL,
   error text,
+  retry_count integer,
+  fingerprint text COLLATE "C" NOT NULL,
   CONSTRAINT dead_letters_pkey PRIMARY KEY (id),
   CONSTRAINT dead_letters_job_id_key UNIQUE (job_id),
   CONSTRAINT dead_letters_check CHECK (((replayed_at IS NULL) = (replay_job_id IS NULL)))
@@ -340,6 +386,52 @@ CREATE TABLE millrace.progress (
   CONSTRAINT progress_pkey PRIMARY KEY (job_id)
 ) WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=200, autovacuum_vacuum_cost_delay=0);
 
+CREATE TABLE millrace.queues (
+  paused_at timestamp with time zone,
+  last_lease_at timestamp with time zone,
+  queue text COLLATE "C" NOT NULL,
+  CONSTRAINT queues_pkey PRIMARY KEY (queue)
+) WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=200);
+
+CREATE TABLE millrace.processes (
+  seen_at timestamp with time zone NOT NULL,
+  id uuid NOT NULL,
+  tasks text[] NOT NULL,
+  CONSTRAINT processes_pkey PRIMARY KEY (id)
+) WITH (fillfactor=50);
+
+CREATE TABLE millrace.series (
+  at timestamp with time zone NOT NULL,
+  created bigint NOT NULL,
+  completed bigint NOT NULL,
+  failed bigint NOT NULL,
+  retried bigint NOT NULL,
+  cancelled bigint NOT NULL,
+  step integer NOT NULL,
+  tenant text COLLATE "C" NOT NULL,
+  queue text COLLATE "C" NOT NULL,
+  task text COLLATE "C" NOT NULL,
+  waits integer[] NOT NULL,
+  runs integer[] NOT NULL,
+  CONSTRAINT series_pkey PRIMARY KEY (tenant, queue, task, step, at)
+) WITH (fillfactor=70, autovacuum_vacuum_scale_factor=0.05);
+
+CREATE TABLE millrace.series_names (
+  tenant text COLLATE "C" NOT NULL,
+  queue text COLLATE "C" NOT NULL,
+  task text COLLATE "C" NOT NULL,
+  CONSTRAINT series_names_pkey PRIMARY KEY (tenant, queue, task)
+);
+
+CREATE TABLE millrace.totals (
+  created bigint NOT NULL,
+  completed bigint NOT NULL,
+  failed bigint NOT NULL,
+  cancelled bigint NOT NULL,
+  tenant text COLLATE "C" NOT NULL,
+  CONSTRAINT totals_pkey PRIMARY KEY (tenant)
+) WITH (fillfactor=50);
+
 CREATE INDEX tenants_by_bucket ON millrace.tenants USING btree (bucket);
 
 CREATE INDEX jobs_by_queue ON millrace.jobs USING btree (tenant, queue, id) WHERE (queue IS NOT NULL);
@@ -354,6 +446,8 @@ CREATE INDEX ready_retrying ON millrace.ready USING btree (tenant, id) WHERE (re
 
 CREATE INDEX dead_letters_by_creation ON millrace.dead_letters USING btree (tenant, created_at, id) WHERE (tenant IS NOT NULL);
 
+CREATE INDEX dead_letters_by_fingerprint ON millrace.dead_letters USING btree (tenant, fingerprint, created_at, id) INCLUDE (queue) WHERE (fingerprint IS NOT NULL);
+
 CREATE INDEX transitions_by_job ON millrace.transitions USING btree (job_id, seq);
 
 CREATE INDEX crons_by_due ON millrace.crons USING btree (tenant, (
@@ -365,6 +459,8 @@ END), id) WHERE (created_at > '-infinity'::timestamp with time zone);
 CREATE UNIQUE INDEX crons_by_name ON millrace.crons USING btree (tenant, name) WHERE (name IS NOT NULL);
 
 CREATE INDEX crons_by_next_run ON millrace.crons USING btree (next_run_at) WHERE enabled;
+
+CREATE INDEX series_by_age ON millrace.series USING btree (step, at);
 
 CREATE VIEW millrace.running AS
  SELECT l.tenant,
@@ -467,4 +563,4 @@ CREATE VIEW millrace.workflow_records AS
           WHERE ((r.context IS NULL) AND (e.context IS NULL) AND (c_1.workflow_id = w.id) AND (c_1.version = COALESCE(r.version, e.version)))
          OFFSET 0) c ON (true));
 
-CREATE TRIGGER number_dead_letter BEFORE INSERT ON millrace.dead_letters FOR EACH ROW EXECUTE FUNCTION millrace.number_dead_letter();
+CREATE TRIGGER complete_dead_letter BEFORE INSERT ON millrace.dead_letters FOR EACH ROW EXECUTE FUNCTION millrace.complete_dead_letter();

@@ -65,6 +65,7 @@ const optional = <T>(read: Reader<T>): Reader<T | null> => read;
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 const SECRET = { isSecret: true, refuseEmpty: true } as const;
 const BOOLEAN = { isBoolean: true } as const;
+const BOOLEAN_WORDS: ReadonlySet<string> = new Set(['true', 'false', '1', '0']);
 const PORT = integer(0, 65_535);
 const MIB = 1024 * 1024;
 const BYTES = integer(1, 256 * MIB);
@@ -75,7 +76,14 @@ export const OPTIONS = {
   mode: option('mode', 'all|api|worker', oneOf('all', 'api', 'worker'), 'all', 'what this process runs'),
   apiPort: option('api-port', 'PORT', PORT, 8000, 'port of the REST API; 0 picks a free one'),
   metricsPort: option('metrics-port', 'PORT', PORT, 9090, 'port of /metrics; 0 picks a free one'),
-  host: option('host', 'ADDRESS', characters(NAME_MAX_LENGTH), '0.0.0.0', 'address both ports listen on'),
+  host: option(
+    'host',
+    'ADDRESS',
+    optional(characters(NAME_MAX_LENGTH)),
+    null,
+    'address both ports listen on; 0.0.0.0 is every interface',
+    { fallbackText: '0.0.0.0; 127.0.0.1 with --dev' },
+  ),
   workers: option('workers', 'N', integer(1, 10_000), 10, 'how many jobs this process runs at a time, at least 1'),
   builtinTasks: option(
     'builtin-tasks',
@@ -226,7 +234,8 @@ function readFlags(argv: readonly string[]): ReadonlyMap<string, Source> {
     ]),
   );
   // Not strict: its messages repeat what was typed, and that may be a misspelt flag with a secret behind it.
-  const { tokens } = parseArgs({ args: [...argv], options, strict: false, allowPositionals: true, tokens: true });
+  const args = withJoinedWords(argv, known);
+  const { tokens } = parseArgs({ args, options, strict: false, allowPositionals: true, tokens: true });
 
   const flags = new Map<string, Source>();
   let previous = '';
@@ -242,6 +251,18 @@ function readFlags(argv: readonly string[]): ReadonlyMap<string, Source> {
     previous = token.rawName;
   }
   return flags;
+}
+
+/** `--auto-migrate false`: the parser would take the word for an argument that stands alone. */
+function withJoinedWords(argv: readonly string[], known: ReadonlyMap<string, Option<unknown>>): string[] {
+  const takesWord = (arg: string): boolean => arg.startsWith('--') && known.get(arg.slice(2))?.isBoolean === true;
+  return argv.reduce<string[]>((args, arg) => {
+    const before = args.at(-1);
+    if (before !== undefined && takesWord(before) && BOOLEAN_WORDS.has(arg.toLowerCase())) {
+      return [...args.slice(0, -1), `${before}=${arg}`];
+    }
+    return [...args, arg];
+  }, []);
 }
 
 function flagText(each: Option<unknown>, token: Pick<FlagToken, 'rawName' | 'value' | 'inlineValue'>): string {

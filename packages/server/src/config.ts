@@ -16,6 +16,7 @@ interface Derived {
   readonly readKeys: ReadonlyMap<string, string>;
   readonly database: DatabaseAddress;
   readonly logFormat: 'json' | 'pretty';
+  readonly host: string;
 }
 
 export type LogConfig = Pick<Config, 'logLevel' | 'logFormat'>;
@@ -34,6 +35,8 @@ export function parseConfig(argv: readonly string[], env: NodeJS.ProcessEnv, io:
     ...credentials(values),
     ...databaseConfig(values, io),
     dataDir: resolve(values.dataDir),
+    // What accepts any token should not be reached from elsewhere, unless that is asked for.
+    host: values.host ?? (values.dev ? '127.0.0.1' : '0.0.0.0'),
   };
   checkPorts(config);
   checkCredentials(config);

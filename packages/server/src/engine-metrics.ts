@@ -59,7 +59,8 @@ export function gaugeCollector(
   let askedAt = 0;
   return async (metrics) => {
     metrics.longPolls.set(engine.polls.waiting);
-    metrics.eventStreams.set(engine.watcher.open);
+    metrics.jobWaits.set(engine.waits.waiting);
+    metrics.eventStreams.set(engine.watcher.open + engine.workflowWatcher.open);
     for (const [state, n] of Object.entries(db.connections())) metrics.dbConnections.set({ state }, n);
     metrics.poolWorkers.set({ state: 'busy' }, pool?.busy ?? 0);
     metrics.poolWorkers.set({ state: 'idle' }, pool ? pool.size - pool.busy : 0);

@@ -9,12 +9,15 @@ import { builtinHandlers } from './handlers/builtin.js';
 import type { Handlers } from './handlers/types.js';
 import { createApp } from './http/app.js';
 import { Lifecycle } from './lifecycle.js';
-import { createAttemptLog } from './loops/attempt-log.js';
+import { createAttemptLog, type AttemptLog } from './loops/attempt-log.js';
 import { createCronScheduler } from './loops/cron-scheduler.js';
+import { FinishedLines } from './loops/finished-lines.js';
 import { HeldLeases } from './loops/held-leases.js';
 import { createJanitor } from './loops/janitor.js';
 import type { Loop } from './loops/loop.js';
+import { createRegistration } from './loops/registration.js';
 import { createRetention } from './loops/retention.js';
+import { createSeriesWriter } from './loops/series-writer.js';
 import { POOL_LEASE_SECS, WorkerPool } from './loops/worker-pool.js';
 import { engineMetrics, gaugeCollector } from './engine-metrics.js';
 import { openDatabase } from './open-database.js';
@@ -31,6 +34,8 @@ export interface ServerOptions {
   readonly logger: Logger;
   /** In-process handlers beside the built-in ones. A handler named like a built-in one replaces it. */
   readonly handlers?: Handlers;
+  /** Given: gets one line per job that this process has seen end, for a developer at a terminal. */
+  readonly printFinished?: (line: string) => void;
 }
 
 export interface RunningServer {
@@ -59,17 +64,25 @@ async function start(config: Config, options: ServerOptions, lifecycle: Lifecycl
   const db = await openDatabase(config, logger, lifecycle);
 
   const handlers: Handlers = { ...builtinHandlers(config.builtinTasks), ...options.handlers };
+  const tasks = Object.keys(handlers).sort();
   const metrics: Metrics = new Metrics({ collect: () => collectGauges(metrics) });
   lifecycle.onStop(() => metrics.close());
   const engine = createEngine({
     db,
     metrics: engineMetrics(metrics),
-    tasks: Object.keys(handlers).sort(),
+    tasks,
+    asksOthersForTasks: config.mode === 'api',
     defaultQueue: config.defaultQueue,
     maxPayloadBytes: config.maxPayloadBytes,
     ready: () => isReady(db, lifecycle),
   });
-  const pool = config.mode === 'api' ? null : createPool(config, engine, handlers, logger);
+  lifecycle.onStop(() => engine.presence.stop());
+  const attemptLog = createAttemptLog(logger, engine.hub);
+  if (options.printFinished) {
+    const lines = new FinishedLines(engine.hub, engine.reads, options.printFinished);
+    lifecycle.onStop(() => lines.stop());
+  }
+  const pool = config.mode === 'api' ? null : createPool(config, engine, handlers, logger, attemptLog);
   const collectGauges = gaugeCollector(db, engine, pool);
 
   const parts: Parts = { config, engine, metrics, logger, lifecycle };
@@ -77,7 +90,7 @@ async function start(config: Config, options: ServerOptions, lifecycle: Lifecycl
   const probes: Probes = { health: () => ({ version: VERSION }), ready: () => isReady(db, lifecycle) };
   const metricsServer = await startMetricsServer(metrics, probes, { host: config.host, port: config.metricsPort });
   lifecycle.onStop(() => metricsServer.stop());
-  startLoops(parts);
+  startLoops(parts, tasks);
   pool?.start();
   if (pool) lifecycle.onDrain((graceMs) => pool.stop(graceMs));
   const apiUrl = config.mode === 'worker' ? null : await startApi(parts);
@@ -120,11 +133,15 @@ async function startNotifications(db: Database, { engine: { hub }, logger, lifec
   logger.info('no --direct-database-url to listen on: work of other processes is found by looking, within 5 s');
 }
 
-function startLoops({ config, engine: { maintenance, cronFirer, hub }, logger, lifecycle }: Parts): void {
+function startLoops({ config, engine, logger, lifecycle }: Parts, tasks: readonly string[]): void {
+  const { maintenance, cronFirer, hub, processes, series } = engine;
   const loops: Loop[] = [
     createJanitor(maintenance, logger),
     createRetention(maintenance, config.retentionHours, logger),
-    ...(config.mode === 'api' ? [] : [createCronScheduler(cronFirer, hub, logger)]),
+    createSeriesWriter(series, logger),
+    ...(config.mode === 'api'
+      ? []
+      : [createCronScheduler(cronFirer, hub, logger), createRegistration(processes, tasks, logger)]),
   ];
   for (const loop of loops) {
     loop.start();
@@ -132,12 +149,18 @@ function startLoops({ config, engine: { maintenance, cronFirer, hub }, logger, l
   }
 }
 
-function createPool(config: Config, engine: EngineParts, handlers: Handlers, logger: Logger): WorkerPool {
+function createPool(
+  config: Config,
+  engine: EngineParts,
+  handlers: Handlers,
+  logger: Logger,
+  attemptLog: AttemptLog,
+): WorkerPool {
   const { claimer, settler, hub, keeper } = engine;
   const heldLeases = new HeldLeases(keeper, settler, POOL_LEASE_SECS, logger);
   const { defaultQueue: queue, workers, maxPayloadBytes } = config;
   const name = processName();
-  const parts = { handlers, claimer, settler, hub, heldLeases, logger, attemptLog: createAttemptLog(logger) };
+  const parts = { handlers, claimer, settler, hub, heldLeases, logger, attemptLog };
   return new WorkerPool({ queue, workers, name, maxPayloadBytes, ...parts });
 }
 
@@ -159,6 +182,7 @@ async function startApi({ config, engine, metrics, logger, lifecycle }: Parts): 
     logger,
     metrics,
     version: VERSION,
+    retentionHours: config.retentionHours,
     isShuttingDown: () => lifecycle.stopping,
   });
   lifecycle.onDrain(async (graceMs) => {

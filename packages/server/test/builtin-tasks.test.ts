@@ -52,7 +52,7 @@ it('a task without a handler is warned about once, however many jobs name it', a
 });
 
 describe('the metrics port', () => {
-  it.each(['all', 'worker'] as const)('answers the probes in mode %s', async (mode) => {
+  it.each(['all', 'api', 'worker'] as const)('answers the probes in mode %s', async (mode) => {
     const { metricsUrl } = await start({ config: { mode } });
     const health = await fetch(`${metricsUrl}/health`);
     expect([health.status, await health.json()]).toEqual([

@@ -15,6 +15,7 @@ export interface Scale {
     readonly pgBoss: number;
     readonly bullmq: number;
     readonly remote: number;
+    readonly remoteBatched: number;
     readonly workflows: number;
     readonly wal: number;
     readonly snapshot: number;
@@ -47,6 +48,7 @@ export const FULL: Scale = {
     pgBoss: 50_000,
     bullmq: 40_000,
     remote: 60_000,
+    remoteBatched: 120_000,
     workflows: 8_000,
     wal: 100_000,
     snapshot: 500_000,
@@ -88,6 +90,7 @@ export const QUICK: Scale = {
     pgBoss: 8_000,
     bullmq: 6_000,
     remote: 5_000,
+    remoteBatched: 20_000,
     workflows: 1_000,
     wal: 5_000,
     snapshot: 10_000,

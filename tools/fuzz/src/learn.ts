@@ -42,7 +42,9 @@ const LISTED: readonly (readonly [string, Kind])[] = [
 ];
 
 function learnIds({ memory }: World, { operation }: Case, tenant: Tenant, body: Body): Violation[] {
-  if (typeof body.next_cursor === 'string') memory.learnCursor(tenant, operation.id, body.next_cursor);
+  for (const cursor of [body.next_cursor, body.prev_cursor]) {
+    if (typeof cursor === 'string') memory.learnCursor(tenant, operation.id, cursor);
+  }
   // A record has an `id` besides its `workflow_id`; only the answer to a creation has just one of these.
   const alone = 'id' in body ? [] : ALONE.flatMap(([key, kind]) => idsIn([body[key]], kind));
   const listed = LISTED.flatMap(([key, kind]) => (Array.isArray(body[key]) ? idsIn(body[key] as unknown[], kind) : []));

@@ -24,7 +24,8 @@ export interface Response {
   readonly content?: Readonly<Record<string, { readonly schema: Schema }>>;
 }
 
-export type Access = 'public' | 'tenant' | 'worker';
+/** `anybody`: every credential is accepted, but none is not. */
+export type Access = 'public' | 'anybody' | 'tenant' | 'worker';
 
 export interface Operation {
   readonly id: string;
@@ -52,6 +53,6 @@ export function operationsOf(document: Document): Operation[] {
 
 function accessOf({ security = [] }: RawOperation): Access {
   const schemes = security.flatMap((requirement) => Object.keys(requirement));
-  if (schemes.includes('workerToken')) return 'worker';
+  if (schemes.includes('workerToken')) return schemes.includes('tenantToken') ? 'anybody' : 'worker';
   return schemes.includes('tenantToken') ? 'tenant' : 'public';
 }

@@ -28,6 +28,7 @@ export interface Blank {
 
 const TASKS = ['echo', 'echo', 'fail', 'log', 'sleep', 'remote-task', 'another task'];
 const QUEUES = ['default', 'fuzz-a', 'fuzz-b', 'weird/queue %'];
+const STATES = ['pending', 'failed,cancelled', 'completed, running', 'retrying,retrying,pending'];
 const ZONES = ['UTC', 'Europe/Berlin', 'america/new_york', 'Asia/Kathmandu'];
 const EXPRESSIONS = ['0 3 * * *', '*/5 * * * *', '0 0 1 1 *', '@daily', '30 0 0 * * 1', '0 0 0 1 1 * 2099'];
 
@@ -86,7 +87,13 @@ function queryOf(
 
 function queryValue({ name, schema: given }: Parameter, checker: SchemaChecker, random: Random): string {
   const schema = typeof given.$ref === 'string' ? checker.resolve(given.$ref) : given;
-  if (name === 'queue') return random.pick(QUEUES);
+  if (name === 'queue' || name === 'queue_name') return random.pick(QUEUES);
+  if (name === 'task' || name === 'task_name') return random.pick(TASKS);
+  if (name === 'fingerprint') return random.uuid().replaceAll('-', '').slice(0, 16);
+  if (name === 'job_id' || name === 'workflow_id') return random.chance(0.8) ? random.uuid() : random.word();
+  // Of workflows it has an enumeration.
+  if (name === 'status' && schema.enum === undefined) return random.pick(STATES);
+  if (name === 'wait_secs') return random.pick(['0', '-1', '1']);
   if (name === 'expr') return random.pick(EXPRESSIONS);
   if (name === 'timezone') return random.pick(ZONES);
   if (Array.isArray(schema.enum)) return String(random.pick(schema.enum));
@@ -101,11 +108,17 @@ function bodyOf(world: World, { id, body }: Operation, tenant: Tenant, lease: Le
   switch (id) {
     case 'createWorkflow':
       return { ...(made as JsonObject), steps: graph(world, random, mark) };
+    case 'waitForJobs':
+      return { ...(made as JsonObject), job_ids: awaited(world, tenant, random), wait_secs: 0 };
     case 'putCron':
       // The name is in the path.
       return { ...(made as JsonObject), name: null };
     case 'createCron':
       return { ...(made as JsonObject), name: `${mark} ${random.word()}` };
+    case 'heartbeatJobs':
+      return { ...(made as JsonObject), leases: underLease(made, 'leases', lease) };
+    case 'reportJobs':
+      return { ...(made as JsonObject), reports: underLease(made, 'reports', lease) };
     case 'leaseJobs':
       return { ...(made as JsonObject), wait_secs: 0 };
     default:
@@ -115,10 +128,23 @@ function bodyOf(world: World, { id, body }: Operation, tenant: Tenant, lease: Le
   }
 }
 
+/** Jobs of the tenant's, and ids that name none. */
+function awaited({ memory }: World, tenant: Tenant, random: Random): Json {
+  const known = memory.ids('jobs', tenant);
+  const someId = (): string => (known.length > 0 && random.chance(0.7) ? random.pick(known) : random.uuid());
+  return Array.from({ length: random.integer(1, 5) }, () => (random.chance(0.1) ? random.word() : someId()));
+}
+
 const takesLease = ({ checker }: World, body: Schema): boolean => {
   const schema = typeof body.$ref === 'string' ? checker.resolve(body.$ref) : body;
-  return Object.hasOwn(schema.properties ?? {}, 'lease_token');
+  return ['lease_token', 'leases', 'reports'].some((name) => Object.hasOwn(schema.properties ?? {}, name));
 };
+
+/** The items of a call for many jobs, all about the job of this lease: a call may name a job more than once. */
+function underLease(made: Json, field: string, lease: Lease | undefined): Json {
+  const items = (made as JsonObject)[field] as JsonObject[];
+  return lease === undefined ? items : items.map((item) => ({ ...item, job_id: lease.id, lease_token: lease.token }));
+}
 
 /** Steps depend only on earlier ones, so that there is no cycle. */
 function graph(world: World, random: Random, mark: string): Json {
@@ -179,6 +205,9 @@ function wellKnown({ random, name }: Making): Json | undefined {
       return random.pick(ZONES);
     case 'lease_token':
       return random.uuid();
+    case 'worker_id':
+      // Of nobody's mark: it is shown on the jobs of every tenant.
+      return `worker-${random.below(5)}`;
     default:
       return undefined;
   }

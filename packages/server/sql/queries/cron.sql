@@ -99,7 +99,7 @@ WITH triggered AS (
   SET occurrence = excluded.occurrence, fired_at = excluded.fired_at, number = excluded.number, kind = excluded.kind,
       job_id = excluded.job_id
 )
-SELECT job_id, queue, priority FROM triggered;
+SELECT job_id, queue, task, priority FROM triggered;
 
 -- name: delete_cron
 -- Jobs that the schedule has created stay.
@@ -181,5 +181,6 @@ WITH given AS MATERIALIZED (
   SET occurrence = excluded.occurrence, fired_at = excluded.fired_at, number = excluded.number, kind = excluded.kind,
       job_id = excluded.job_id
 )
-SELECT id, tenant, queue, priority, kind, fresh AS enqueued, extract(epoch FROM now() - occurrence)::float8 AS lag_secs
+SELECT id, tenant, queue, task, priority, kind, fresh AS enqueued,
+       extract(epoch FROM now() - occurrence)::float8 AS lag_secs
 FROM advanced;

@@ -70,4 +70,4 @@ WITH clock AS MATERIALIZED (
   INSERT INTO millrace.ready (scheduled_at, priority, retry_count, delivery_count, id, tenant, queue, size)
   SELECT now, priority, 0, 0, id, tenant, queue, millrace.job_size(payload, metadata, NULL) FROM taken
 )
-SELECT id, queue, priority FROM taken;
+SELECT id, queue, task, priority FROM taken;

@@ -92,7 +92,7 @@ WITH cut AS MATERIALIZED (
          walked.delivery_count > CASE walked.n WHEN 1 THEN 1 ELSE 0 END AS attempted
   FROM walked, cut WHERE walked.completed_at < cut.at AND walked.workflow_id IS NULL
 ), ended AS (
-  DELETE FROM millrace.done WHERE ctid = ANY (ARRAY(SELECT place FROM old))
+  DELETE FROM millrace.done WHERE ctid = ANY (ARRAY(SELECT place FROM old)) RETURNING tenant, status
 ), removed AS (
   DELETE FROM millrace.jobs WHERE ctid = ANY (ARRAY(SELECT job_place FROM old)) RETURNING 1
 ), forgotten AS (
@@ -111,6 +111,16 @@ WITH cut AS MATERIALIZED (
       WHERE k.tenant = old.tenant AND k.key = old.idempotency_key OFFSET 0
     ) AS k
   ))
+), uncounted AS (
+  UPDATE millrace.totals t
+  SET created = t.created - gone.n, completed = t.completed - gone.completed, failed = t.failed - gone.failed,
+      cancelled = t.cancelled - gone.cancelled
+  FROM (
+    SELECT tenant, count(*) AS n, count(*) FILTER (WHERE status = 'completed') AS completed,
+           count(*) FILTER (WHERE status = 'failed') AS failed, count(*) FILTER (WHERE status = 'cancelled') AS cancelled
+    FROM ended GROUP BY tenant
+  ) AS gone
+  WHERE t.tenant = ANY (ARRAY(SELECT tenant FROM ended)) AND t.tenant = gone.tenant
 )
 SELECT (SELECT count(*) FROM removed)::int AS removed,
        (SELECT extract(epoch FROM max(overdue)) FROM old)::float8 AS overdue_secs,
@@ -216,7 +226,17 @@ WITH cut AS MATERIALIZED (
       SELECT d.ctid AS place FROM millrace.done d
       WHERE d.tenant = step.tenant AND d.status = ending.status AND d.id = step.id OFFSET 0
     ) AS d
-  ))
+  )) RETURNING tenant, status
+), uncounted AS (
+  UPDATE millrace.totals t
+  SET created = t.created - gone.n, completed = t.completed - gone.completed, failed = t.failed - gone.failed,
+      cancelled = t.cancelled - gone.cancelled
+  FROM (
+    SELECT tenant, count(*) AS n, count(*) FILTER (WHERE status = 'completed') AS completed,
+           count(*) FILTER (WHERE status = 'failed') AS failed, count(*) FILTER (WHERE status = 'cancelled') AS cancelled
+    FROM results GROUP BY tenant
+  ) AS gone
+  WHERE t.tenant = ANY (ARRAY(SELECT tenant FROM results)) AND t.tenant = gone.tenant
 )
 SELECT (SELECT count(*) FROM ended)::int AS removed,
        (SELECT extract(epoch FROM max(overdue)) FROM old)::float8 AS overdue_secs,

@@ -11,23 +11,36 @@ FROM millrace.tenants t,
 LATERAL (SELECT r.tenant, r.status FROM millrace.job_records r WHERE r.tenant = t.tenant AND r.id = $1 OFFSET 0) AS rec
 WHERE t.bucket = $2;
 
+-- name: names_of_jobs
+SELECT j.id, j.task, j.queue
+FROM unnest($1::text[], $2::uuid[]) AS asked (tenant, id),
+LATERAL (SELECT j.id, j.task, j.queue FROM millrace.jobs j WHERE j.tenant = asked.tenant AND j.id = asked.id OFFSET 0)
+  AS j;
+
 -- name: queue_depths
-SELECT queue,
-       sum(pending)::int AS pending, sum(scheduled)::int AS scheduled, sum(running)::int AS running,
-       max(oldest_age)::float8 AS oldest_pending_age_secs
+SELECT depth.queue, depth.pending, depth.scheduled, depth.running, depth.oldest_pending_age_secs, depth.retrying,
+       q.paused_at, q.last_lease_at, now() AS now
 FROM (
-  SELECT r.queue,
-         count(*) FILTER (WHERE r.scheduled_at <= now()) AS pending,
-         count(*) FILTER (WHERE r.scheduled_at > now()) AS scheduled,
-         0 AS running,
-         extract(epoch FROM now() - min(r.scheduled_at) FILTER (WHERE r.scheduled_at <= now())) AS oldest_age
-  FROM millrace.ready r WHERE r.tenant = $1 GROUP BY r.queue
-  UNION ALL
-  SELECT j.queue, 0, 0, count(*), NULL
-  FROM millrace.running l JOIN millrace.jobs j ON j.tenant = l.tenant AND j.id = l.id
-  WHERE l.tenant = $1 GROUP BY j.queue
-) AS counted
-GROUP BY queue ORDER BY queue;
+  SELECT queue,
+         sum(pending)::int AS pending, sum(scheduled)::int AS scheduled, sum(running)::int AS running,
+         floor(max(oldest_age))::int AS oldest_pending_age_secs, sum(retrying)::int AS retrying
+  FROM (
+    SELECT r.queue,
+           count(*) FILTER (WHERE r.scheduled_at <= now()) AS pending,
+           count(*) FILTER (WHERE r.scheduled_at > now()) AS scheduled,
+           0 AS running,
+           extract(epoch FROM now() - min(r.scheduled_at) FILTER (WHERE r.scheduled_at <= now())) AS oldest_age,
+           count(*) FILTER (WHERE r.retry_count > 0) AS retrying
+    FROM millrace.ready r WHERE r.tenant = $1 GROUP BY r.queue
+    UNION ALL
+    SELECT j.queue, 0, 0, count(*), NULL, 0
+    FROM millrace.running l JOIN millrace.jobs j ON j.tenant = l.tenant AND j.id = l.id
+    WHERE l.tenant = $1 GROUP BY j.queue
+  ) AS counted
+  GROUP BY queue
+) AS depth
+LEFT JOIN millrace.queues q ON q.queue = depth.queue
+ORDER BY depth.queue;
 
 -- name: fleet_depths
 -- For the gauges: all tenants together.

@@ -48,6 +48,7 @@ WITH given AS MATERIALIZED (
   SELECT now(), held.id, held.reason, held.tenant, j.queue, j.task, held.error, held.retry_count
   FROM held, LATERAL (SELECT * FROM millrace.jobs j WHERE j.tenant = held.tenant AND j.id = held.id OFFSET 0) AS j
   WHERE held.outcome = 'failed'
+  RETURNING job_id, task, queue, error
 ), tried AS (
   INSERT INTO millrace.attempts AS a
     (started_at, ended_at, next_retry_at, number, slot, outcome, job_id, tenant, worker, error, details)
@@ -74,19 +75,23 @@ WITH given AS MATERIALIZED (
 )
 SELECT held.n::int, held.id, held.token, held.tenant, held.outcome, held.reason,
        extract(epoch FROM now() - held.started_at)::float8 AS run_secs,
-       again.queue, again.priority, again.scheduled_at, (SELECT count(*) FROM seen)::int AS watched
-FROM held LEFT JOIN again ON again.id = held.id;
+       origin.queue AS job_queue, origin.task AS job_task,
+       again.queue, again.priority, again.scheduled_at, (SELECT count(*) FROM seen)::int AS watched,
+       buried.task AS dead_task, buried.queue AS dead_queue, buried.error AS dead_error
+FROM held LEFT JOIN again ON again.id = held.id LEFT JOIN buried ON buried.job_id = held.id, LATERAL (
+  SELECT j.queue, j.task FROM millrace.jobs j WHERE j.tenant = held.tenant AND j.id = held.id OFFSET 0
+) AS origin;
 
 -- name: settle_completed
 -- The same for nearly all settlements, where there is nothing to decide: the completion of a job outside any workflow.
--- The answer is one row per tenant, with arrays in JSON: the numbers of the completions that acted, and how long each
--- job had run.
+-- The answer is one row per tenant, queue and task, with arrays in JSON: the numbers of the completions that acted, and
+-- how long each job had run. Only a remote worker's lease says queue and task.
 WITH held AS (
   DELETE FROM millrace.leases l
   USING unnest($1::uuid[], $2::uuid[], $3::json[]) WITH ORDINALITY AS given (id, token, result, n)
   WHERE l.id = ANY ($1::uuid[]) AND l.id = given.id AND l.token = given.token AND l.workflow_id IS NULL
-  RETURNING given.n, l.id, l.tenant, l.started_at, l.scheduled_at, l.retry_count, l.delivery_count, l.error,
-            given.result
+  RETURNING given.n, l.id, l.tenant, l.queue, l.task, l.started_at, l.scheduled_at, l.retry_count, l.delivery_count,
+            l.error, given.result
 ), ended AS (
   INSERT INTO millrace.done
     (completed_at, started_at, scheduled_at, retry_count, delivery_count, status, id, tenant, result, error)
@@ -100,9 +105,10 @@ WITH held AS (
     AND EXISTS (SELECT FROM millrace.watches w WHERE w.job_id = held.id)
   RETURNING 1
 )
-SELECT tenant, json_agg(n)::text AS numbers, json_agg(extract(epoch FROM now() - started_at)::float8)::text AS run_secs,
+SELECT tenant, queue, task, json_agg(n)::text AS numbers,
+       json_agg(extract(epoch FROM now() - started_at)::float8)::text AS run_secs,
        (SELECT count(*) FROM seen)::int AS watched
-FROM held GROUP BY tenant;
+FROM held GROUP BY tenant, queue, task;
 
 -- name: settle_bundled
 -- Completes jobs that are in bundles. $1 to $4: which bundles, which of their members (a mask) and whether none will be
@@ -185,4 +191,7 @@ WITH gone AS (
   FROM gone WHERE EXISTS (SELECT FROM millrace.watches w WHERE w.job_id = gone.id)
   RETURNING 1
 )
-SELECT id, (SELECT count(*) FROM seen)::int AS watched FROM gone;
+SELECT gone.id, origin.queue, origin.task, (SELECT count(*) FROM seen)::int AS watched
+FROM gone, LATERAL (
+  SELECT j.queue, j.task FROM millrace.jobs j WHERE j.tenant = gone.tenant AND j.id = gone.id OFFSET 0
+) AS origin;

@@ -160,6 +160,16 @@ export interface WorkflowStepRecord {
   readonly name: string;
   readonly status: StepStatus;
   readonly job_id: string | null;
+  readonly started_at: Instant | null;
+  readonly completed_at: Instant | null;
+  readonly attempts: number;
+  readonly error_message: string | null;
+}
+
+/** A workflow and its steps as of one instant. */
+export interface WorkflowSnapshot {
+  readonly workflow: WorkflowRecord;
+  readonly steps: readonly WorkflowStepRecord[];
 }
 
 export interface CronSpec {

@@ -1,4 +1,14 @@
-import type { DeadLetterReason, JobStatus, QueueDepth, Stats, WorkflowStatus } from '@millrace/contract';
+import type {
+  Counts,
+  DeadLetterReason,
+  JobStatus,
+  QueueDepth,
+  Series,
+  Stats,
+  TerminalJobStatus,
+  Why,
+  WorkflowStatus,
+} from '@millrace/contract';
 import type { MillraceError } from '../domain/errors.js';
 import type {
   CronFiringRecord,
@@ -14,6 +24,7 @@ import type {
   JsonText,
   LeasedJob,
   WorkflowRecord,
+  WorkflowSnapshot,
   WorkflowSpec,
   WorkflowStepRecord,
   WorkflowSummaryRecord,
@@ -100,6 +111,19 @@ export interface LeaseRequest {
   readonly workerId: string | null;
 }
 
+export interface WaitQuery {
+  readonly ids: readonly string[];
+  readonly until: 'all' | 'any';
+  readonly waitSecs: number;
+}
+
+/** Each list in the order of the question. */
+export interface WaitResult {
+  readonly ended: readonly { readonly id: string; readonly status: TerminalJobStatus }[];
+  readonly pending: readonly string[];
+  readonly missing: readonly string[];
+}
+
 /**
  * Every method either does what it says, durably, before it resolves, or throws a MillraceError. A malformed id is
  * simply unknown (`not_found`); another tenant's id is `forbidden`.
@@ -116,13 +140,18 @@ export interface JobsApi {
   attempts(tenant: string, id: string): Promise<JobAttempts>;
   /** A waiting job becomes due, if it is not yet. */
   runNow(tenant: string, id: string): Promise<void>;
+  /** The job when it has ended, or as it is after that long, or when the signal fires. */
+  wait(tenant: string, id: string, waitSecs: number, signal: AbortSignal): Promise<JobRecord>;
+  /** The same for many; an id of another tenant's is refused. */
+  waitForMany(tenant: string, query: WaitQuery, signal: AbortSignal): Promise<WaitResult>;
+  /** What the job waits for. */
+  why(tenant: string, id: string): Promise<Why>;
   queues(tenant: string): Promise<readonly QueueDepth[]>;
 }
 
 /** What a stream tells: a state of the job, or what the running attempt reports. */
 export type JobNews =
-  | { readonly kind: 'status'; readonly job: JobRecord }
-  | { readonly kind: 'progress'; readonly progress: JsonText };
+  { readonly kind: 'status'; readonly job: JobRecord } | { readonly kind: 'progress'; readonly progress: JsonText };
 
 export interface WorkerApi {
   /** If the signal fires before the answer, nothing stays claimed. */
@@ -180,6 +209,8 @@ export interface WorkflowsApi {
   cancel(tenant: string, id: string): Promise<void>;
   /** In order of definition. */
   steps(tenant: string, id: string): Promise<readonly WorkflowStepRecord[]>;
+  /** Resolves once the first state is known; yields it and every later one that lasts, ending after a final one. */
+  watch(tenant: string, id: string, signal: AbortSignal): Promise<AsyncIterable<WorkflowSnapshot>>;
   /** Mermaid text. */
   diagram(tenant: string, id: string): Promise<string>;
 }
@@ -217,8 +248,25 @@ export interface CronsApi {
 export interface SystemApi {
   /** True if the database answers and its schema is the one that this build expects. */
   ready(): Promise<boolean>;
-  tasks(): readonly string[];
+  /** Names of the tasks that this process runs, or in mode `api` also those that others run; sorted. */
+  tasks(): Promise<readonly string[]>;
+  /** The database's clock. */
+  now(): Promise<Instant>;
   stats(tenant: string): Stats;
+}
+
+export interface SeriesQuery {
+  readonly queue: string | null;
+  readonly task: string | null;
+  /** Null: an hour before `to`. */
+  readonly from: Instant | null;
+  /** Null: now. */
+  readonly to: Instant | null;
+}
+
+export interface InsightApi {
+  counts(tenant: string, queue: string | null): Promise<Omit<Counts, 'warnings'>>;
+  series(tenant: string, query: SeriesQuery): Promise<Omit<Series, 'warnings'>>;
 }
 
 export interface Engine {
@@ -228,4 +276,5 @@ export interface Engine {
   readonly workflows: WorkflowsApi;
   readonly crons: CronsApi;
   readonly system: SystemApi;
+  readonly insight: InsightApi;
 }

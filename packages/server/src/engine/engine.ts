@@ -12,21 +12,31 @@ import { LeaseKeeper } from './leases/lease-keeper.js';
 import { LongPolls } from './leases/long-poll.js';
 import { Counters, type EngineMetrics } from './shared/counters.js';
 import { Maintenance } from './jobs/maintenance.js';
+import { Processes } from './shared/processes.js';
+import { QueuePresence } from './shared/queue-presence.js';
 import { Reads } from './jobs/reads.js';
+import { Counts } from './insight/counts.js';
+import { Series } from './insight/series.js';
+import { SeriesRecorder } from './shared/series-recorder.js';
 import { Settler } from './outcomes/settle.js';
 import { StepSettler } from './workflows/step-settler.js';
 import { Tenants } from './shared/tenants.js';
 import type { LeasedJob } from '../domain/records.js';
 import type { Engine } from './api.js';
+import { JobWaits } from './jobs/wait.js';
 import { Watcher } from './jobs/watch.js';
+import { Whys } from './jobs/why.js';
 import { RunNow } from './jobs/run-now.js';
 import { RemoteWorker } from './jobs/remote-worker.js';
+import type { WorkflowWatcher } from './workflows/watch.js';
 import { Workflows } from './workflows/workflows.js';
 
 export interface EngineOptions {
   readonly db: Database;
   readonly metrics: EngineMetrics;
   readonly tasks: readonly string[];
+  /** Whether other processes run handlers that this one does not know. */
+  readonly asksOthersForTasks?: boolean;
   /** Where the steps of workflows run. */
   readonly defaultQueue: string;
   /** Bounds each payload, result and context. */
@@ -47,26 +57,37 @@ export interface EngineParts {
   readonly maintenance: Maintenance;
   readonly cronFirer: CronFirer;
   readonly reads: Reads;
+  readonly series: Series;
   readonly polls: LongPolls;
   readonly watcher: Watcher;
+  readonly workflowWatcher: WorkflowWatcher;
+  readonly waits: JobWaits;
+  readonly presence: QueuePresence;
+  readonly processes: Processes;
 }
 
 export function createEngine({
   db,
   metrics,
   tasks,
+  asksOthersForTasks = false,
   defaultQueue,
   ready,
   maxPayloadBytes,
   random = Math.random,
 }: EngineOptions): EngineParts {
   const hub = new Hub();
-  const counters = new Counters(metrics);
-  const reads = new Reads(db);
+  const recorder = new SeriesRecorder();
+  const counters = new Counters(metrics, recorder);
+  const presence = new QueuePresence(db.run);
+  const processes = new Processes(db);
+  const reads = new Reads(db, presence);
+  const series = new Series(db, recorder);
+  const counts = new Counts(db);
   const tenants = new Tenants(db);
   const definitions = new Definitions();
   const enqueuer = new Enqueuer(db, hub, counters, tenants);
-  const claimer = new Claimer(db, hub, counters);
+  const claimer = new Claimer(db, hub, counters, presence);
   const stepSettler = new StepSettler(db, hub, counters, definitions, defaultQueue, maxPayloadBytes);
   const settler = new Settler(db, hub, counters, stepSettler, random);
   const undeliver = async (jobs: readonly LeasedJob[]): Promise<void> => {
@@ -75,6 +96,9 @@ export function createEngine({
   const keeper = new LeaseKeeper(db);
   const polls = new LongPolls(claimer, hub, { undeliver });
   const watcher = new Watcher(db, hub, reads);
+  const waits = new JobWaits(db, hub, reads);
+  const whys = new Whys(db, reads, presence);
+  const workflows = new Workflows({ db, hub, counters, tenants, definitions, stepSettler, defaultQueue });
   const attempts = new Attempts(db, reads);
   const runNow = new RunNow(db, hub, reads);
   const canceller = new Canceller(db, hub, counters, reads, settler, stepSettler);
@@ -88,15 +112,27 @@ export function createEngine({
       summaries: (tenant, query) => reads.summaries(tenant, query),
       cancel: (tenant, id) => canceller.cancel(tenant, id),
       watch: (tenant, id, signal) => watcher.watch(tenant, id, signal),
+      wait: (tenant, id, waitSecs, signal) => waits.job(tenant, id, waitSecs, signal),
+      waitForMany: (tenant, query, signal) => waits.jobs(tenant, query, signal),
+      why: (tenant, id) => whys.why(tenant, id),
       attempts: (tenant, id) => attempts.of(tenant, id),
       runNow: (tenant, id) => runNow.run(tenant, id),
       queues: (tenant) => reads.queues(tenant),
     },
     worker: new RemoteWorker({ db, hub, keeper, polls, settler, counters }),
     deadLetters: new DeadLetters(db, hub, counters),
-    workflows: new Workflows({ db, hub, counters, tenants, definitions, stepSettler, defaultQueue }),
+    workflows,
     crons: new Crons(db, hub, counters, tenants),
-    system: { ready, tasks: () => tasks, stats: (tenant) => counters.of(tenant) },
+    insight: {
+      counts: (tenant, queue) => counts.of(tenant, queue),
+      series: (tenant, query) => series.plot(tenant, query),
+    },
+    system: {
+      ready,
+      tasks: () => (asksOthersForTasks ? processes.tasksBeside(tasks) : Promise.resolve(tasks)),
+      now: () => processes.now(),
+      stats: (tenant) => counters.of(tenant),
+    },
   };
   return {
     api,
@@ -108,7 +144,12 @@ export function createEngine({
     maintenance: new Maintenance(db, settler, counters),
     cronFirer: new CronFirer(db, hub, counters),
     reads,
+    series,
     polls,
     watcher,
+    workflowWatcher: workflows.watcher,
+    waits,
+    presence,
+    processes,
   };
 }

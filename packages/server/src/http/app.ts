@@ -50,6 +50,8 @@ export interface AppDeps {
   readonly logger: Logger;
   readonly metrics: Metrics;
   readonly version: string;
+  /** How long finished jobs are kept; null or absent: for ever. */
+  readonly retentionHours?: number | null;
   /** How long a client may take nothing of its answer before it is cut off. */
   readonly unreadMs?: number;
   /** Once true: /ready fails, leases come back empty, and connections close after their answer. */
@@ -97,6 +99,8 @@ export function createApp(deps: AppDeps): FastifyInstance {
   deps.metrics.watchUnread(() => answers.heldBytes);
   const context: HttpContext = {
     ...deps,
+    dev: deps.auth.dev,
+    retentionHours: deps.retentionHours ?? null,
     unreadMs: deps.unreadMs ?? UNREAD_MS,
     isShuttingDown,
     openCalls: new OpenCalls(),
@@ -111,7 +115,8 @@ export function createApp(deps: AppDeps): FastifyInstance {
     // The listener closes right after this.
     await gate.quiet();
   });
-  app.decorateRequest('tenant', '').decorateRequest('rawBody', '').decorateRequest('admitted', 0);
+  app.decorateRequest('tenant', '').decorateRequest('principal', null);
+  app.decorateRequest('rawBody', '').decorateRequest('admitted', 0);
   app.server.on('checkExpectation', handleExpectation);
   app.server.maxConnections = deps.maxConnections;
   app.server.on('drop', () => deps.metrics.connectionsDropped.inc());

@@ -18,5 +18,8 @@ export interface HttpContext {
   readonly defaultQueue: string;
   readonly maxPayloadBytes: number;
   readonly version: string;
+  /** Whether any bearer token is accepted. */
+  readonly dev: boolean;
+  readonly retentionHours: number | null;
   readonly isShuttingDown: () => boolean;
 }

@@ -48,7 +48,9 @@ export function registerOpenApi(app: FastifyInstance): void {
           tenantToken: {
             type: 'http',
             scheme: 'bearer',
-            description: 'A static API key of a tenant, or an HS256 JWT whose `sub` is the tenant.',
+            description:
+              'A static API key of a tenant, or an HS256 JWT whose `sub` is the tenant. Those that may only read are ' +
+              'refused (403) by every operation that writes.',
           },
           workerToken: { type: 'http', scheme: 'bearer', description: 'The worker token of the deployment.' },
         },

@@ -1,4 +1,5 @@
 import type { TSchema } from 'typebox';
+import type { Principal } from './access/principal.js';
 
 /**
  * How a request is treated under overload (see admission.ts). new: shed first. vital: shed last. waiting: admitted like
@@ -10,6 +11,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** The caller's tenant, once the tenant hook has let the request through. */
     tenant: string;
+    /** The caller, on routes that take every credential; elsewhere null. */
+    principal: Principal | null;
     /** The body as it was sent; empty when there was none. */
     rawBody: string;
     /** The units it holds until its handler begins (see admission.ts). */
@@ -19,6 +22,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** How the route is treated under overload; `new` by default. */
     load?: Load;
+    /** Which requests of the route wait, where only some do. */
+    waits?: (request: FastifyRequest) => boolean;
     /** Whether the route only reads although its method is not GET: read-only credentials may call it. */
     reads?: boolean;
   }

@@ -165,5 +165,6 @@ const toBundleCompletions = ({ bundle, completions, last }: Share): BundleComple
   size: bundle.size,
   positions: completions.map(({ held }) => held.position),
   results: completions.map(({ result }) => result),
+  jobs: completions.map(({ held }) => held.job),
   last,
 });

@@ -113,7 +113,8 @@ export class OutcomeWriter {
     const { settler } = this.options;
     switch (end.kind) {
       case 'completed': {
-        const completion = { id: held.job.id, token: held.leaseToken, result: end.result };
+        const { id, queue_name: queue, task_name: task } = held.job;
+        const completion = { id, token: held.leaseToken, result: end.result, queue, task };
         await this.#persist(held, () => settler.complete(completion));
         return;
       }

@@ -6,8 +6,8 @@ import { DEAD_LETTER_COLUMNS } from './rows.js';
 import type { CreatedRange } from './walk-bounds.js';
 
 /**
- * Lists of dead letters, in the order of created_at and then id. A job and a fingerprint have indexes; the other filters
- * are searched for (see look-statements.ts).
+ * Lists of dead letters, in the order of created_at and then id. A job and a fingerprint have indexes; the other
+ * filters are searched for (see look-statements.ts).
  */
 export interface DeadLetterFilter extends CreatedRange {
   readonly tenant: string;

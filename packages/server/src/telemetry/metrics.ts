@@ -85,6 +85,7 @@ export class Metrics {
   readonly dbConnections = this.#gauge('db_connections', 'Database connections, by state.', ['state']);
   readonly poolWorkers = this.#gauge('pool_workers', 'In-process workers, busy and idle.', ['state']);
   readonly longPolls = this.#gauge('long_polls', 'Lease calls waiting for work.');
+  readonly jobWaits = this.#gauge('job_waits', 'Calls waiting for jobs to end.');
   readonly eventStreams = this.#gauge('event_streams', 'Open event streams.');
   readonly collectFailures = this.#counter('collect_failures_total', 'Scrapes that could not query the database.');
 

@@ -38,7 +38,13 @@ describe('docs/embedding.md', () => {
       retry_count: 1,
       delivery_count: 2,
     });
-    expect(program.log().filter((line) => line.job_id === charged.id)).toMatchObject([{ attempt: 1 }, { attempt: 2 }]);
+    const logged = program.log().filter((line) => line.job_id === charged.id);
+    expect(logged).toMatchObject([
+      { level: 'info', attempt: 1 },
+      { level: 'warn', attempt: 1, err: { message: 'the bank does not answer' } },
+      { level: 'info', attempt: 1, msg: 'the job will be tried again' },
+      { level: 'info', attempt: 2 },
+    ]);
 
     program.signal('SIGTERM');
     expect(await program.exited).toEqual({ code: 0, signal: null });

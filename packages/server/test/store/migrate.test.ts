@@ -108,6 +108,35 @@ describe('migrations', () => {
     expect(await bury(2)).toEqual([{ id: String(2 * 0x10000 + 0xabcd) }]);
   });
 
+  it('give dead letters that exist a fingerprint, and the retries of those whose job is still there', async () => {
+    const db = await migratedTo(7);
+    const id = (n: number): string => `01900000-0000-7000-8000-abcd0000000${n}`;
+    const bury = (n: number, error: string): Promise<unknown> =>
+      db.query(
+        `INSERT INTO millrace.dead_letters (created_at, job_id, reason, tenant, queue, task, error)
+         VALUES (now(), $1, 'non_retryable', 'kept', 'q', 'task', $2)`,
+        [id(n), error],
+      );
+    await db.query(
+      `INSERT INTO millrace.done (completed_at, retry_count, delivery_count, status, id, tenant)
+       VALUES (now(), 3, 4, 'failed', $1, 'kept')`,
+      [id(1)],
+    );
+    await bury(1, 'user 1 is gone');
+    await bury(2, 'user 22 is gone');
+    await migrate(db.url);
+    // As a process of the version before would write it.
+    await bury(3, 'user 333 is gone');
+    await bury(4, 'no user');
+    const letters = await db.query<{ retry_count: number | null; fingerprint: string }>(
+      'SELECT retry_count, fingerprint FROM millrace.dead_letters ORDER BY job_id',
+    );
+    expect(letters.map((letter) => letter.retry_count)).toEqual([3, null, null, null]);
+    const [first, ...others] = letters.map(({ fingerprint }) => fingerprint);
+    expect(first).toMatch(/^[0-9a-f]{16}$/);
+    expect(others.map((fingerprint) => fingerprint === first)).toEqual([true, true, false]);
+  });
+
   it('bring an old schema up to date and keep what it holds', async () => {
     const db = await migratedTo(1);
     await db.query(`INSERT INTO millrace.tenants VALUES ('kept', 1)`);

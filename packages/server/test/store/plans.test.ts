@@ -16,6 +16,9 @@ const MEANT: Readonly<Record<string, readonly string[]>> = {
   settle_bundled: ['watches_pkey'],
   cancel_waiting: ['watches_pkey'],
   forget_streams: ['watches', 'watches_pkey', 'transitions_by_job'],
+  // A process writes itself down, and a queue is one row, of which there are ten thousand at most.
+  registered_tasks: ['processes'],
+  forget_presence: ['processes', 'queues'],
   // There are as many bundles as claims of which something runs at this moment.
   unbundle: ['bundles_pkey'],
   forget_bundles: ['bundles', 'bundles_pkey'],
@@ -55,6 +58,8 @@ const FILL = `
   INSERT INTO millrace.attempts (started_at, ended_at, number, slot, outcome, job_id, tenant) SELECT at, at, 1, 1, 'failed', id, 't' FROM made;
   INSERT INTO millrace.progress (at, job_id, token, tenant, progress) SELECT at, id, id, 't', '{}' FROM made;
   INSERT INTO millrace.done (completed_at, retry_count, delivery_count, status, id, tenant, result) SELECT at, 0, 1, 'completed', id, 't', '{}' FROM made;
+  INSERT INTO millrace.queues (last_lease_at, queue) SELECT at, n::text FROM made;
+  INSERT INTO millrace.processes (seen_at, id, tasks) SELECT at, id, '{echo}' FROM made;
   INSERT INTO millrace.idempotency_keys SELECT 't', n::text, id FROM made;
   INSERT INTO millrace.dead_letters (created_at, job_id, reason, tenant, queue, task) SELECT at, id, 'non_retryable', 't', 'q', 'x' FROM made;
   INSERT INTO millrace.crons (created_at, next_run_at, priority, id, tenant, name, expr, task, queue, payload, config)

@@ -7,7 +7,18 @@ import type { TestDatabase } from '../support/database.js';
 const QUERIES = new URL('../../sql/queries/', import.meta.url);
 
 /** Not run on the hot pool: planned each time for what is there. */
-export const PLANNED_ANEW = ['expired', 'queue_depths', 'fleet_depths', 'count_dead_letters', 'dead_letter_groups'];
+export const PLANNED_ANEW = [
+  'expired',
+  'queue_depths',
+  'fleet_depths',
+  'count_dead_letters',
+  'dead_letter_groups',
+  'counts',
+  'counts_of_workflows',
+  'series_of',
+  'forget_series',
+  'forget_series_names',
+];
 const OPERATORS = 'doctor.sql';
 
 /** Every statement of the service, but for the tools of operators. */

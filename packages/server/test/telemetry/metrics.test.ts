@@ -31,6 +31,7 @@ const NAMES = [
   'millrace_oldest_ready_age_seconds gauge',
   'millrace_dead_letters gauge',
   'millrace_long_polls gauge',
+  'millrace_job_waits gauge',
   'millrace_event_streams gauge',
   'millrace_db_connections gauge',
   'millrace_pool_workers gauge',

@@ -1,4 +1,5 @@
-import { perRound } from '../bench.js';
+import { perRound, scoped, type Scope } from '../bench.js';
+import type { RawMethods } from '../contenders/raw.js';
 import type { RoutesMethods } from '../servers/routes.js';
 import { preload } from './drains.js';
 
@@ -7,9 +8,16 @@ const CONNECTIONS_EACH = 16;
 const CONNECTIONS = WORKERS * CONNECTIONS_EACH;
 
 /**
- * Remote workers lease a hundred jobs at a time and complete them one by one; compared with requests to an empty route.
+ * Remote workers lease a hundred jobs at a time. They complete them one by one, compared with requests to an empty
+ * route; or with one call, compared with the former and with the statements that lie below it.
  */
 export const remote = perRound(async (scope) => {
+  await oneByOne(scope);
+  await scoped(scope.bench, together);
+  await scoped(scope.bench, statements);
+});
+
+async function oneByOne(scope: Scope): Promise<void> {
   const { bench } = scope;
   const { windowMs, warmupMs, jobs } = bench.scale;
   const database = await scope.database('millrace');
@@ -27,4 +35,28 @@ export const remote = perRound(async (scope) => {
   bench.results.record('remote.millrace', done.perSecond);
   bench.results.record('remote-p50.millrace', done.p50);
   bench.results.record('remote-p99.millrace', done.p99);
-});
+}
+
+async function together(scope: Scope): Promise<void> {
+  const { bench } = scope;
+  const jobs = bench.scale.jobs.remoteBatched;
+  const database = await scope.database('millrace');
+  await preload(scope, database, jobs);
+  const { port } = await scope.millrace(database, 'api');
+  const done = await scope.load().call('work', { port, workers: WORKERS, connectionsEach: null, jobs });
+  bench.results.record('remote-batched.millrace', done.perSecond);
+  bench.results.record('remote-batched-p50.millrace', done.p50);
+  bench.results.record('remote-batched-p99.millrace', done.p99);
+}
+
+async function statements(scope: Scope): Promise<void> {
+  const { bench } = scope;
+  const jobs = bench.scale.jobs.remoteBatched;
+  const database = await scope.database('millrace');
+  const raw = scope.child<RawMethods>('contenders/raw.js');
+  await raw.call('open', { databaseUrl: database.url, redisPort: null });
+  await raw.call('enqueue', jobs);
+  await bench.postgres.settle(database);
+  const { perSecond } = await raw.call('leaseAndComplete', jobs);
+  bench.results.record('remote-batched.raw', perSecond);
+}

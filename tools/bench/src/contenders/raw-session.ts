@@ -19,7 +19,7 @@ import { PAYLOAD_TEXT, RESULT_TEXT, TASK, TENANT } from '../work.js';
 
 const { create_alike, register_tenant } = loadStatements('enqueue.sql', ['create_alike', 'register_tenant']);
 const { claim } = loadStatements('lease.sql', ['claim']);
-const { settle_bundled } = loadStatements('settle.sql', ['settle_bundled']);
+const { settle_bundled, settle_completed } = loadStatements('settle.sql', ['settle_bundled', 'settle_completed']);
 
 const LEASE_SECS = 300;
 
@@ -33,7 +33,10 @@ export interface PreparedInsert {
 export interface PreparedClaim {
   readonly jobs: number;
   readonly claim: readonly unknown[];
+  readonly statement: { readonly name: string; readonly text: string };
   readonly settle: readonly unknown[];
+  /** Whether the statement has settled all of them. */
+  isDone(rows: readonly Record<string, string>[]): boolean;
 }
 
 /** One connection that runs the service's own statements, with the service's settings, and nothing else. */
@@ -55,9 +58,11 @@ export class RawSession {
 
   async claimAndSettle(prepared: PreparedClaim): Promise<void> {
     await this.client.query({ ...claim, values: [...prepared.claim] });
-    const { rows } = await this.client.query<{ taken: string }>({ ...settle_bundled, values: [...prepared.settle] });
-    if (rows[0]?.taken.lastIndexOf('1') !== prepared.jobs - 1)
-      throw new Error(`a claim returned other jobs than the ${prepared.jobs} expected`);
+    const { rows } = await this.client.query<Record<string, string>>({
+      ...prepared.statement,
+      values: [...prepared.settle],
+    });
+    if (!prepared.isDone(rows)) throw new Error(`a claim returned other jobs than the ${prepared.jobs} expected`);
   }
 
   close(): Promise<void> {
@@ -100,6 +105,8 @@ export function prepareClaim(queue: string, ids: readonly string[]): PreparedCla
       ids.length,
       textArray(['raw']),
     ],
+    statement: settle_bundled,
+    isDone: ([row]) => row?.taken?.lastIndexOf('1') === ids.length - 1,
     settle: [
       uuidArray([bundle]),
       textArray([TENANT]),
@@ -114,6 +121,30 @@ export function prepareClaim(queue: string, ids: readonly string[]): PreparedCla
       int4Array([]),
       uuidArray([]),
     ],
+  };
+}
+
+/** The same under leases of their own, as remote workers have them. */
+export function prepareLease(queue: string, ids: readonly string[]): PreparedClaim {
+  const tokens = ids.map(() => randomUUID());
+  return {
+    jobs: ids.length,
+    claim: [
+      queue,
+      int4Array([0]),
+      plainArray([createdAtOf(ids[0] ?? '')]),
+      uuidArray(tokens),
+      int4Array(ids.map(() => LEASE_SECS)),
+      null,
+      ids.length,
+      CLAIM_BYTES,
+      '-infinity',
+      0,
+      null,
+    ],
+    statement: settle_completed,
+    isDone: ([row]) => row?.numbers?.split(',').length === ids.length,
+    settle: [uuidArray(ids), uuidArray(tokens), jsonArray(ids.map(() => RESULT_TEXT))],
   };
 }
 

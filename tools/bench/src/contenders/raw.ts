@@ -3,7 +3,7 @@ import { latencyOf, type Latency } from '../latency.js';
 import { Progress, type DrainReport } from '../progress.js';
 import { BATCH, CALLS_IN_FLIGHT, QUEUE } from '../work.js';
 import { inBatches, type Backends, type ContenderMethods } from './contender.js';
-import { prepareClaim, prepareInsert, RawSession, type PreparedClaim } from './raw-session.js';
+import { prepareClaim, prepareInsert, prepareLease, RawSession, type PreparedClaim } from './raw-session.js';
 
 /**
  * The limit of the storage layout: the service's own statements in a loop, with parameters made beforehand and nothing
@@ -12,6 +12,7 @@ import { prepareClaim, prepareInsert, RawSession, type PreparedClaim } from './r
  */
 const QUEUES = ['raw-1', 'raw-2'];
 const CLAIM = 500;
+const LEASE = 100;
 const WARM_INSERTS = 1_000;
 
 let databaseUrl = '';
@@ -38,9 +39,21 @@ async function insert(jobs: number, queues: readonly string[]): Promise<number> 
   return ms;
 }
 
-async function drain(jobs: number): Promise<DrainReport> {
+const drain = (jobs: number): Promise<DrainReport> =>
+  runClaims(
+    jobs,
+    QUEUES.map((queue) => claimsFor(queue, CLAIM, prepareClaim)),
+  );
+
+/** As remote workers have it done: each job under a lease of its own, a hundred at a time. */
+const leaseAndComplete = (jobs: number): Promise<DrainReport> =>
+  runClaims(
+    jobs,
+    QUEUES.map((queue) => claimsFor(queue, LEASE, prepareLease)),
+  );
+
+async function runClaims(jobs: number, work: readonly (readonly PreparedClaim[])[]): Promise<DrainReport> {
   const progress = new Progress(jobs);
-  const work = QUEUES.map((queue) => claimsFor(queue));
   const sessions = await Promise.all(QUEUES.map(() => RawSession.open(databaseUrl)));
   await Promise.all(
     sessions.map(async (session, n) => {
@@ -56,11 +69,11 @@ async function drain(jobs: number): Promise<DrainReport> {
 }
 
 /** Jobs are claimed in order of time and then of id, and the id begins with the time. */
-function claimsFor(queue: string): PreparedClaim[] {
+function claimsFor(queue: string, size: number, prepare: typeof prepareClaim): PreparedClaim[] {
   const ids = (waiting.get(queue) ?? []).sort();
   waiting.delete(queue);
   const claims: PreparedClaim[] = [];
-  for (let at = 0; at < ids.length; at += CLAIM) claims.push(prepareClaim(queue, ids.slice(at, at + CLAIM)));
+  for (let at = 0; at < ids.length; at += size) claims.push(prepare(queue, ids.slice(at, at + size)));
   return claims;
 }
 
@@ -72,6 +85,7 @@ const methods = {
   /** Adds jobs for the service to drain. */
   preload: (jobs: number): Promise<number> => insert(jobs, [QUEUE]),
   drain,
+  leaseAndComplete,
 
   /** Inserts jobs one after another on one connection, each insert durable. */
   insertSingly: async (count: number): Promise<Latency> => {

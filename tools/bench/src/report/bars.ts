@@ -80,6 +80,14 @@ export const BARS: readonly Bar[] = [
     (ours, insert, request) => ours / (insert + request),
   ),
   atLeast('remote', 'remote completions / requests to an empty route', 0.25, ['remote.millrace', 'remote.empty']),
+  atLeast('remote', 'remote workers with one call per hundred / one per job', 2.5, [
+    'remote-batched.millrace',
+    'remote.millrace',
+  ]),
+  atLeast('remote', 'remote workers with one call per hundred / raw lease and settle', 0.5, [
+    'remote-batched.millrace',
+    'remote-batched.raw',
+  ]),
   atMost('latency', 'POST to handler start, idle, p50', 5, 'ms', ['latency-p50.idle']),
   atMost('latency', 'POST to handler start, idle, p99', 25, 'ms', ['latency-p99.idle']),
   atMost(

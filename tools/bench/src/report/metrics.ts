@@ -87,6 +87,16 @@ function httpGroups({ streams }: Scale): Group[] {
       ],
     },
     {
+      of: 'remote',
+      title: 'Remote workers over HTTP: lease 100, report them with one call, 4 workers',
+      metrics: [
+        metric('remote-batched.millrace', 'jobs completed', 'jobs/s'),
+        metric('remote-batched-p50.millrace', 'a call for a hundred, p50', 'ms'),
+        metric('remote-batched-p99.millrace', 'a call for a hundred, p99', 'ms'),
+        metric('remote-batched.raw', 'limit: lease 100, settle 100; no client work', 'jobs/s'),
+      ],
+    },
+    {
       of: 'latency',
       title: 'From POST to the start of the handler',
       metrics: [

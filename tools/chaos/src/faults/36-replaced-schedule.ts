@@ -2,12 +2,11 @@ import type { Fault } from '../fault.js';
 import type { ChaosClient } from '../history/client.js';
 import { QUICK } from '../stage/actors.js';
 import type { Database } from '../stage/database.js';
-import type { ServerProcess } from '../stage/server.js';
 import type { Stage } from '../stage/stage.js';
 import { doubleFirings } from '../support/schedules.js';
 
-/** Every second expression is due whenever the sparse one is, but goes on differently from there. */
-const PERIODS = [1, 3] as const;
+/** Seconds between occurrences. Every occurrence of the second is one of the first too, but another one follows it. */
+const PERIODS = { dense: 1, sparse: 3 } as const;
 
 interface Acknowledged {
   readonly version: number;
@@ -23,38 +22,44 @@ interface FiredJob {
 }
 
 /**
- * A schedule is replaced around the full second, when schedulers have planned its next firing and one of them may be
- * stopped in between. Jobs say which version they are of: none may appear at an occurrence that its own expression does
- * not have, and none of an older version once its replacement was acknowledged.
+ * A dense schedule is replaced by a sparse one just before an occurrence that both have, while schedulers that have
+ * planned it are stopped; when they wake up it is due, and their plan says that the dense one goes on a second later.
+ * Jobs say which version they are of: none may appear at an occurrence that its own expression does not have, and none
+ * of an older version once its replacement was acknowledged.
  */
 export const replacedSchedule: Fault = {
   row: 36,
   name: 'a schedule replaced while a firing of the old one is planned',
   check: 'nothing fires by the old expression',
   unit: 'replacements',
-  full: 3_600,
-  everyday: 12,
+  full: 2_000,
+  everyday: 8,
   async run(stage, count) {
     const database = await stage.database();
+    const client = stage.client(await stage.server({ database, mode: 'api' }));
     const args = ['--max-db-connections=4', '--workers=2'];
-    const servers = await Promise.all(
-      (['all', 'all', 'worker'] as const).map((mode) => stage.server({ database, mode, args })),
-    );
-    const [first, ...others] = servers as [ServerProcess, ...ServerProcess[]];
-    const client = stage.client(first);
+    const schedulers = [
+      await stage.server({ database, mode: 'worker', args }),
+      await stage.server({ database, mode: 'worker', args }),
+    ];
     const acknowledged: Acknowledged[] = [];
-    for (let version = 1; version <= count; version++) {
-      await nearTheSecond(stage);
-      const stopped = stage.random.chance(0.5) ? stage.random.pick(others) : undefined;
-      stopped?.process.pause();
-      await put(stage, client, version);
+    const put = async (version: number, period: number): Promise<void> => {
+      await replace(stage, client, version, period);
       acknowledged.push({ version, at: await databaseTime(database) });
-      if (stopped === undefined) continue;
-      await stage.sleep(stage.random.between(0, 400));
-      stopped.process.resume();
+    };
+    for (let version = 1; version <= count; version += 2) {
+      await stage.sleep(stage.random.between(0, 500));
+      await put(version, PERIODS.dense);
+      const shared = nextShared();
+      await sleepUntil(stage, shared - stage.random.between(50, 250));
+      const stopped = stage.random.chance(0.7) ? schedulers : [stage.random.pick(schedulers)];
+      for (const { process } of stopped) process.pause();
+      await put(version + 1, PERIODS.sparse);
+      await sleepUntil(stage, shared + stage.random.between(5, 150));
+      for (const { process } of stopped) process.resume();
+      // Long enough for what a wrong plan would lead to.
+      await sleepUntil(stage, shared + 1_700);
     }
-    // Whatever is still planned by the version before the last gets its chance.
-    await stage.sleep(2_000);
     await database.query('UPDATE millrace.crons SET enabled = false');
     await judge(stage, database, acknowledged);
     await database.expirePoolLeases();
@@ -62,19 +67,18 @@ export const replacedSchedule: Fault = {
   },
 };
 
-/** Up to 80 ms before the next full second, or up to 20 ms after it. */
-async function nearTheSecond(stage: Stage): Promise<void> {
-  await stage.sleep(1_000 - (Date.now() % 1_000) + stage.random.between(-80, 20));
+/** The next occurrence of both, far enough away that it can be planned. In milliseconds since 1970. */
+function nextShared(): number {
+  const period = PERIODS.sparse * 1_000;
+  return Math.ceil((Date.now() + 500) / period) * period;
 }
 
-async function put(stage: Stage, client: ChaosClient, version: number): Promise<void> {
-  const period = PERIODS[version % PERIODS.length] ?? 1;
-  const body = {
-    cron_expr: `*/${period} * * * * *`,
-    task_name: 'echo',
-    payload: { version, period },
-    config: QUICK,
-  };
+async function sleepUntil(stage: Stage, at: number): Promise<void> {
+  await stage.sleep(Math.max(0, at - Date.now()));
+}
+
+async function replace(stage: Stage, client: ChaosClient, version: number, period: number): Promise<void> {
+  const body = { cron_expr: `*/${period} * * * * *`, task_name: 'echo', payload: { version, period }, config: QUICK };
   const { status } = await client.send('other', 'PUT', '/api/v1/cron/replaced', { body });
   const expected = version === 1 ? 201 : 200;
   stage.expect(status === expected, `replacement ${version} was answered ${status ?? 'nothing'}`);

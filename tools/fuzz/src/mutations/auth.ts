@@ -127,7 +127,7 @@ const forged: Mutation = (blank, random, { callers }) => {
 /** A tenant's token on a worker route is forbidden; the worker token on a tenant route is unknown. */
 const swapped: Mutation = (blank, _random, { callers }) => {
   const { access } = blank.operation;
-  if (access === 'public') return null;
+  if (access === 'public' || access === 'anybody') return null;
   const token = access === 'worker' ? blank.tenant.token : callers.workerToken;
   const draft = withHeader(draftOf(blank), 'Authorization', `bEaReR ${token}`);
   return caseOf(blank, 'auth.swapped', draft, { caller: 'nobody', onlyStatuses: [access === 'worker' ? 403 : 401] });

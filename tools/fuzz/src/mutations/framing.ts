@@ -147,11 +147,13 @@ const BREAKS: Readonly<Record<string, Break>> = {
     Buffer.from(Array.from({ length: random.integer(1, 400) }, () => random.below(256))),
 };
 
+const WAITING = new Set(['leaseJobs', 'watchJob', 'watchWorkflow', 'waitForJobs', 'getJob']);
+
 const broken =
   (name: string, wreck: Break): Mutation =>
   (blank, random) => {
-    // A waiting long poll or an event stream would keep the half-closed connection open.
-    if (blank.operation.id === 'leaseJobs' || blank.operation.id === 'watchJob') return null;
+    // A waiting call or an event stream would keep the half-closed connection open.
+    if (WAITING.has(blank.operation.id)) return null;
     const draft = withoutHeader(draftOf(blank), 'content-length');
     return caseOf(blank, name, draft, { raw: wreck(draft, random), isRouted: false });
   };

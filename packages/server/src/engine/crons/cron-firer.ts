@@ -88,6 +88,7 @@ interface FiredRow {
   readonly id: string;
   readonly tenant: string;
   readonly queue: string;
+  readonly task: string;
   readonly priority: number;
   readonly kind: CronFiringKind;
   readonly enqueued: boolean;
@@ -196,8 +197,8 @@ export class CronFirer {
   #announce(fired: readonly FiredRow[]): void {
     const added = new Map(fired.map(({ queue, priority }) => [`${priority} ${queue}`, { queue, priority }]));
     for (const { queue, priority } of added.values()) this.hub.announceWork(queue, priority, null);
-    for (const { tenant, kind, lag_secs } of fired) {
-      this.counters.created(tenant, 1);
+    for (const { tenant, queue, task, kind, lag_secs } of fired) {
+      this.counters.created({ tenant, queue, task });
       this.counters.metrics.cronFired(kind, lag_secs);
     }
   }

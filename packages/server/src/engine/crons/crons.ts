@@ -133,10 +133,10 @@ export class Crons implements CronsApi {
   async trigger(tenant: string, id: string): Promise<string> {
     const values = [tenant, id, idSuffix(0, bucketOf(tenant), random32()), CRON_FIRINGS_KEPT];
     const [job] = isUuid(id)
-      ? await this.db.run<{ job_id: string; queue: string; priority: number }>(sql.trigger_cron, values)
+      ? await this.db.run<{ job_id: string; queue: string; task: string; priority: number }>(sql.trigger_cron, values)
       : [];
     if (!job) throw await this.#absent(id);
-    this.counters.created(tenant, 1);
+    this.counters.created({ tenant, queue: job.queue, task: job.task });
     this.hub.announceWork(job.queue, job.priority, null);
     return job.job_id;
   }

@@ -5,6 +5,7 @@ import type { Hub } from '../shared/hub.js';
 import type { Counters } from '../shared/counters.js';
 import type { Reads } from './reads.js';
 import type { Settler } from '../outcomes/settle.js';
+import { cancelledNews } from '../outcomes/after-commit.js';
 import { cancelWaiting, plainSettlement } from '../outcomes/settlement.js';
 import type { StepSettler } from '../workflows/step-settler.js';
 import type { JobRecord } from '../../domain/records.js';
@@ -47,7 +48,8 @@ export class Canceller {
   async #waiting(tenant: string, id: string): Promise<boolean> {
     const [cancelled] = await cancelWaiting(this.db.run, tenant, [id], false);
     if (!cancelled) return false;
-    this.counters.cancelled(tenant);
+    this.counters.cancelled({ tenant, queue: cancelled.queue, task: cancelled.task });
+    this.hub.announceSettled(cancelledNews(cancelled.id, tenant));
     if (cancelled.watched > 0) this.hub.announceEvents();
     return true;
   }

@@ -37,9 +37,12 @@ export class DeadLetters implements DeadLettersApi {
   async replay(tenant: string, id: string): Promise<string> {
     await this.get(tenant, id);
     const suffix = idSuffix(0, bucketOf(tenant), random32());
-    const [created] = await this.db.run<{ id: string; queue: string; priority: number }>(sql.replay, [id, suffix]);
+    const [created] = await this.db.run<{ id: string; queue: string; task: string; priority: number }>(sql.replay, [
+      id,
+      suffix,
+    ]);
     if (created) {
-      this.counters.created(tenant, 1);
+      this.counters.created({ tenant, queue: created.queue, task: created.task });
       this.hub.announceWork(created.queue, created.priority, null);
       return created.id;
     }

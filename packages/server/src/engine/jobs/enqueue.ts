@@ -92,17 +92,15 @@ export class Enqueuer {
   }
 
   #created(jobs: readonly NewJob[]): void {
-    const perTenant = new Map<string, number>();
     const announced = new Set<string>();
     for (const { tenant, spec } of jobs) {
-      perTenant.set(tenant, (perTenant.get(tenant) ?? 0) + 1);
+      this.counters.created({ tenant, queue: spec.queue, task: spec.task });
       const priority = spec.config?.priority ?? 0;
       const queueAndPriority = `${priority} ${spec.queue}`;
       if (spec.runAt === null && announced.has(queueAndPriority)) continue;
       announced.add(queueAndPriority);
       this.hub.announceWork(spec.queue, priority, spec.runAt === null ? null : Date.parse(spec.runAt));
     }
-    for (const [tenant, n] of perTenant) this.counters.created(tenant, n);
   }
 }
 

@@ -17,8 +17,11 @@ const sql = loadStatements('maintenance.sql', [
   'forget_progress',
 ]);
 const leaseSql = loadStatements('lease.sql', ['expired']);
+const presenceSql = loadStatements('presence.sql', ['forget_presence']);
 
 const SWEEP_BATCH = 1_000;
+/** Queues of which is remembered when somebody last asked for their jobs. */
+const MAX_QUEUES_KEPT = 10_000;
 
 interface ExpiredLease {
   readonly tenant: string;
@@ -69,11 +72,12 @@ export class Maintenance {
     return reclaimed;
   }
 
-  /** Removes what streams and bundles leave behind. */
+  /** Removes what streams, bundles, processes and workers leave behind. */
   async forgetTraces(): Promise<void> {
     await this.db.run(sql.forget_streams);
     await this.db.run(sql.forget_bundles);
     await this.db.run(sql.forget_claim_marks);
+    await this.db.run(presenceSql.forget_presence, [MAX_QUEUES_KEPT]);
     while ((await this.db.run(sql.forget_progress, [SWEEP_BATCH])).length === SWEEP_BATCH);
   }
 

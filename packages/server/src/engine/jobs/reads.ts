@@ -1,6 +1,7 @@
 import type { JobStatus } from '@millrace/contract';
 import { forbidden, notFound } from '../../domain/errors.js';
 import { bucketOfId, isUuid } from '../../domain/ids.js';
+import { textArray, uuidArray } from '../../store/arrays.js';
 import type { Database, Execute } from '../../store/database.js';
 import {
   countJobs,
@@ -12,19 +13,21 @@ import {
   type JobFilter,
   type JobView,
 } from '../../store/job-lists.js';
-import { toJobSummary, type JobRow, type JobSummaryRow } from '../../store/rows.js';
+import { toInstantOrNull, toJobSummary, type JobRow, type JobSummaryRow } from '../../store/rows.js';
 import { loadStatements } from '../../store/sql.js';
 import { ID_CURSOR, idsOf } from '../shared/cursor.js';
 import { completeJobs } from '../shared/job-records.js';
 import { emptyPage, readPage, type Listing } from '../shared/page.js';
+import type { QueuePresence } from '../shared/queue-presence.js';
 import { searchById } from '../shared/search.js';
 import type { QueueDepth } from '@millrace/contract';
-import type { JobRecord, JobSummaryRecord } from '../../domain/records.js';
+import type { Instant, JobRecord, JobSummaryRecord } from '../../domain/records.js';
 import type { JobListQuery, Page } from '../api.js';
 
 const sql = loadStatements('reads.sql', [
   'job_of_tenant',
   'owner_of_job',
+  'names_of_jobs',
   'queue_depths',
   'fleet_depths',
   'count_dead_letters',
@@ -33,10 +36,17 @@ const sql = loadStatements('reads.sql', [
 /** Reads that are not for a tenant take turns with those of tenants under this name; no tenant has an empty name. */
 const FLEET = '';
 
+export interface JobNames {
+  readonly task: string;
+  readonly queue: string;
+}
+
 export interface Owner {
   readonly tenant: string;
   readonly status: JobStatus;
 }
+
+type DepthRow = QueueDepth & { readonly now: string };
 
 export interface FleetDepth {
   readonly queue: string;
@@ -46,7 +56,10 @@ export interface FleetDepth {
 }
 
 export class Reads {
-  constructor(private readonly db: Database) {}
+  constructor(
+    private readonly db: Database,
+    private readonly presence: QueuePresence,
+  ) {}
 
   async job(tenant: string, id: string): Promise<JobRecord> {
     if (!isUuid(id)) throw notFound('job');
@@ -101,7 +114,17 @@ export class Reads {
   }
 
   async queues(tenant: string): Promise<readonly QueueDepth[]> {
-    return this.db.count<QueueDepth>({ tenant, statement: sql.queue_depths, values: [tenant] });
+    const rows = await this.db.count<DepthRow>({ tenant, statement: sql.queue_depths, values: [tenant] });
+    return rows.map((row) => toDepth(row, this.presence.lastLease(row.queue, row)));
+  }
+
+  /** Task and queue of each of these jobs, as far as it exists. */
+  async namesOf(
+    jobs: readonly { readonly tenant: string; readonly id: string }[],
+  ): Promise<ReadonlyMap<string, JobNames>> {
+    const keys = [textArray(jobs.map(({ tenant }) => tenant)), uuidArray(jobs.map(({ id }) => id))];
+    const rows = await this.db.run<JobNames & { readonly id: string }>(sql.names_of_jobs, keys);
+    return new Map(rows.map(({ id, ...names }) => [id, names]));
   }
 
   async fleetDepths(): Promise<readonly FleetDepth[]> {
@@ -113,3 +136,9 @@ export class Reads {
     return row?.n ?? 0;
   }
 }
+
+const toDepth = ({ now: _, ...depth }: DepthRow, lastLeaseAt: Instant | null): QueueDepth => ({
+  ...depth,
+  paused_at: toInstantOrNull(depth.paused_at),
+  last_lease_at: lastLeaseAt,
+});

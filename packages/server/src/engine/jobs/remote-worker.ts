@@ -51,12 +51,7 @@ export class RemoteWorker implements WorkerApi {
     return this.parts.polls.lease(request, signal);
   }
 
-  async heartbeat(
-    id: string,
-    token: string,
-    extendSecs: number,
-    progress: JsonText | null = null,
-  ): Promise<JobStatus> {
+  async heartbeat(id: string, token: string, extendSecs: number, progress: JsonText | null = null): Promise<JobStatus> {
     const lease = leaseOf(id, token);
     if (lease && (await this.#beats.submit({ ...lease, extendSecs, progress }))) return 'running';
     const status = await this.#statusOf(id);

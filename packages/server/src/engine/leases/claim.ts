@@ -9,6 +9,7 @@ import { ClaimedJob, type OptionalFields } from './claimed-job.js';
 import type { Hub } from '../shared/hub.js';
 import { ClaimFloors, type Floors } from './claim-floors.js';
 import type { Counters } from '../shared/counters.js';
+import type { QueuePresence } from '../shared/queue-presence.js';
 import type { Slots } from './slots.js';
 import type { JobRecord } from '../../domain/records.js';
 
@@ -67,6 +68,7 @@ export class Claimer {
     private readonly db: Database,
     private readonly hub: Hub,
     private readonly counters: Counters,
+    private readonly presence: QueuePresence,
   ) {
     hub.onAnyWork((queue, news) => this.#floors.heard(queue, news));
   }
@@ -74,10 +76,16 @@ export class Claimer {
   async claim(queue: string, slots: Slots): Promise<Claim> {
     const count = Math.min(slots.count, this.#limits.get(queue) ?? Infinity);
     const { jobs, cut } = await this.#claimUpTo(queue, slots, count);
+    this.presence.seen(queue, jobs.length > 0);
     const ended = cut || (jobs.length === count && count < slots.count);
     if (!ended) this.#limits.delete(queue);
     else if (this.#limits.size < MAX_LIMITS_KEPT) this.#limits.set(queue, jobs.length * 2);
     return { jobs, cut: ended };
+  }
+
+  /** Somebody asks for jobs of the queue, and may wait for them without a claim. */
+  asked(queue: string): void {
+    this.presence.seen(queue, false);
   }
 
   /** Seconds until the next waiting job of the queue falls due (0 or less: it is due), or null if none waits. */
@@ -135,6 +143,7 @@ export class Claimer {
     const jobs = toJobs(queue, slots, answer);
     this.#note(queue, jobs, answer, (performance.now() - startedAt) / 1000);
     await this.#markStarted(jobs);
+    if (this.hub.hearsWorkflows) this.#announceWorkflows(jobs);
     const held = leased(jobs, slots, parse<number>(answer.alone));
     return { jobs: held, cut: answer.cut, bytes: answer.payloads.length };
   }
@@ -155,12 +164,18 @@ export class Claimer {
     await this.db.run(workflowSql.mark_started, values).catch(() => undefined);
   }
 
+  #announceWorkflows(jobs: readonly JobRecord[]): void {
+    for (const { workflow_id: id } of jobs) if (id !== null) this.hub.announceWorkflow(id);
+  }
+
   #note(queue: string, jobs: readonly ClaimedJob[], answer: ClaimAnswer, seconds: number): void {
-    const { metrics } = this.counters;
+    const { metrics, series } = this.counters;
     metrics.claimed(jobs.length, seconds);
     const nowMs = Date.parse(toInstant(answer.now));
-    for (const { config, scheduledMs } of jobs) {
-      metrics.waited(Math.max(0, (nowMs - scheduledMs) / 1000));
+    for (const { config, scheduledMs, tenant_id: tenant, task_name: task } of jobs) {
+      const waitedSecs = Math.max(0, (nowMs - scheduledMs) / 1000);
+      metrics.waited(waitedSecs);
+      series.waited(tenant, queue, task, waitedSecs);
       this.#floors.claimedUpTo(queue, config.priority, scheduledMs);
     }
     if (answer.fell_due_up_to !== null) this.#floors.fellDueUpTo(queue, Math.floor(answer.fell_due_up_to));

@@ -66,6 +66,7 @@ export class LongPolls {
   lease(request: LeaseRequest, signal: AbortSignal): Promise<readonly LeasedJob[]> {
     if (this.#closed) return Promise.reject(unavailable('the service is shutting down'));
     if (signal.aborted) return Promise.resolve([]);
+    this.claimer.asked(request.queue);
     return this.#polls(request.queue).serve(request, signal);
   }
 

@@ -1,7 +1,8 @@
 import type { WorkflowEnd } from '../../domain/dag.js';
 import { toInstant } from '../../store/rows.js';
-import type { Hub } from '../shared/hub.js';
+import type { Hub, SettledNews } from '../shared/hub.js';
 import type { Counters } from '../shared/counters.js';
+import type { Origin } from '../shared/series-recorder.js';
 import type { SettledRow } from './settlement.js';
 
 /** What a transaction will have done once it commits: counted and announced then, not before. */
@@ -11,26 +12,35 @@ export class AfterCommit {
 
   settled(row: SettledRow): void {
     const { tenant, outcome, run_secs: runSecs } = row;
+    const origin = { tenant, queue: row.job_queue, task: row.job_task };
     if (row.watched > 0) this.#watched = true;
     this.#steps.push((hub, counters) => {
-      if (outcome === 'failed') counters.settled({ outcome, tenant, runSecs, reason: row.reason ?? 'non_retryable' });
-      else if (outcome !== 'released' && outcome !== 'undelivered') counters.settled({ outcome, tenant, runSecs });
+      if (outcome === 'failed') counters.settled({ outcome, origin, runSecs, reason: row.reason ?? 'non_retryable' });
+      else if (outcome !== 'released' && outcome !== 'undelivered') counters.settled({ outcome, origin, runSecs });
+      hub.announceSettled(settledNews(row));
       if (row.queue !== null && row.scheduled_at !== null) {
         hub.announceWork(row.queue, row.priority ?? 0, Date.parse(toInstant(row.scheduled_at)));
       }
     });
   }
 
-  cancelledWaiting(tenant: string, watched: boolean): void {
+  cancelledWaiting(id: string, origin: Origin, watched: boolean): void {
     if (watched) this.#watched = true;
-    this.#steps.push((_, counters) => counters.cancelled(tenant));
+    this.#steps.push((hub, counters) => {
+      counters.cancelled(origin);
+      hub.announceSettled(cancelledNews(id, origin.tenant));
+    });
   }
 
-  enqueued(tenant: string, queue: string, priority: number): void {
+  enqueued(origin: Origin, priority: number): void {
     this.#steps.push((hub, counters) => {
-      counters.created(tenant, 1);
-      hub.announceWork(queue, priority, null);
+      counters.created(origin);
+      hub.announceWork(origin.queue, priority, null);
     });
+  }
+
+  workflowMoved(id: string): void {
+    this.#steps.push((hub) => hub.announceWorkflow(id));
   }
 
   workflowEnded(tenant: string, end: WorkflowEnd): void {
@@ -42,3 +52,26 @@ export class AfterCommit {
     if (this.#watched) hub.announceEvents();
   }
 }
+
+const settledNews = (row: SettledRow): SettledNews => ({
+  id: row.id,
+  tenant: row.tenant,
+  outcome: row.outcome,
+  task: row.dead_task,
+  queue: row.dead_queue,
+  runSecs: row.run_secs,
+  reason: row.reason,
+  error: row.dead_error,
+});
+
+/** Of a job that was cancelled before anybody ran it. */
+export const cancelledNews = (id: string, tenant: string): SettledNews => ({
+  id,
+  tenant,
+  outcome: 'cancelled',
+  task: null,
+  queue: null,
+  runSecs: null,
+  reason: null,
+  error: null,
+});

@@ -1,4 +1,4 @@
-import type { JobConfig } from '@millrace/contract';
+import { SERIES_OTHER, type JobConfig } from '@millrace/contract';
 import { isStepId } from '../../domain/ids.js';
 import { boolArray, int4Array, jsonArray, textArray, uuidArray } from '../../store/arrays.js';
 import { Batcher } from '../../store/batcher.js';
@@ -12,7 +12,7 @@ import { leaseKeyColumns, type LeaseKey } from '../leases/lease-key.js';
 import type { Hub } from '../shared/hub.js';
 import type { Counters } from '../shared/counters.js';
 import { endsJob, plainSettlement, runSettle, type AttemptFailure, type Settlement } from './settlement.js';
-import type { JsonText, LeasedJob } from '../../domain/records.js';
+import type { JobRecord, JsonText, LeasedJob } from '../../domain/records.js';
 
 /**
  * Settling: the only way out of `running`, single or batched, for the pool and for remote workers alike.
@@ -34,6 +34,9 @@ export interface Completion {
   readonly id: string;
   readonly token: string;
   readonly result: JsonText;
+  /** Queue and task, where the caller knows them; the lease of a remote worker does. */
+  readonly queue?: string;
+  readonly task?: string;
 }
 
 /** Completions of members of one bundle. */
@@ -44,6 +47,8 @@ export interface BundleCompletions {
   readonly size: number;
   readonly positions: readonly number[];
   readonly results: readonly JsonText[];
+  /** The same members. */
+  readonly jobs: readonly JobRecord[];
   /** No member will be left in it: the row can be deleted. */
   readonly last: boolean;
 }
@@ -73,10 +78,13 @@ export interface Failure {
 }
 
 /**
- * The completed jobs of one tenant, as arrays in JSON: the numbers of their completions (from 1) and their run times.
+ * Completed jobs of one tenant, queue and task, as arrays in JSON: the numbers of their completions (from 1) and their
+ * run times.
  */
 interface CompletedRow {
   readonly tenant: string;
+  readonly queue: string | null;
+  readonly task: string | null;
   readonly numbers: string;
   readonly run_secs: string;
   readonly watched: number;
@@ -112,9 +120,10 @@ export class Settler {
   ) {}
 
   /** True if the lease was held and the job is now completed. */
-  complete({ id, token, result }: Completion): Promise<boolean> {
+  complete(completion: Completion): Promise<boolean> {
+    const { id, token, result } = completion;
     if (isStepId(id)) return this.steps.settle({ ...plainSettlement(id, token, 'completed'), result });
-    return this.#completions.submit({ id, token, result });
+    return this.#completions.submit(completion);
   }
 
   /**
@@ -199,20 +208,43 @@ export class Settler {
     const rows = await this.db.run<CompletedRow>(sql.settle_completed, values);
     if (rows[0] && rows[0].watched > 0) this.hub.announceEvents();
     const acted = new Array<boolean>(items.length).fill(false);
-    for (const { tenant, numbers, run_secs } of rows) {
-      for (const n of JSON.parse(numbers) as number[]) acted[n - 1] = true;
-      for (const runSecs of JSON.parse(run_secs) as number[])
-        this.counters.settled({ outcome: 'completed', tenant, runSecs });
+    for (const row of rows) {
+      if (this.hub.hearsSettled) this.#announceCompleted(items, row.tenant, row.numbers, row.run_secs);
+      const runSecs = JSON.parse(row.run_secs) as number[];
+      for (const [index, n] of (JSON.parse(row.numbers) as number[]).entries()) {
+        acted[n - 1] = true;
+        const { queue = SERIES_OTHER, task = SERIES_OTHER } = items[n - 1]!;
+        const origin = { tenant: row.tenant, queue: row.queue ?? queue, task: row.task ?? task };
+        this.counters.settled({ outcome: 'completed', origin, runSecs: runSecs[index]! });
+      }
     }
     return acted;
   }
 
-  #countCompleted({ tenant, positions }: BundleCompletions, row: BundleRow | undefined): WasCompleted {
+  #countCompleted({ tenant, positions, jobs }: BundleCompletions, row: BundleRow | undefined): WasCompleted {
     const wasCompleted = (position: number): boolean => row?.taken[position - 1] === '1';
-    for (const position of positions) {
-      if (row && wasCompleted(position)) this.counters.settled({ outcome: 'completed', tenant, runSecs: row.run_secs });
+    if (!row) return wasCompleted;
+    let origin = { tenant, queue: '', task: '' };
+    for (const [index, position] of positions.entries()) {
+      if (!wasCompleted(position)) continue;
+      const { queue_name: queue, task_name: task } = jobs[index]!;
+      if (task !== origin.task) origin = { tenant, queue, task };
+      this.counters.settled({ outcome: 'completed', origin, runSecs: row.run_secs });
     }
+    if (!this.hub.hearsSettled) return wasCompleted;
+    jobs?.forEach(({ id, task_name: task, queue_name: queue }, k) => {
+      if (!wasCompleted(positions[k]!)) return;
+      this.hub.announceSettled({ ...COMPLETED, id, tenant, task, queue, runSecs: row.run_secs });
+    });
     return wasCompleted;
+  }
+
+  #announceCompleted(items: readonly Completion[], tenant: string, numbers: string, runSecs: string): void {
+    const secs = JSON.parse(runSecs) as number[];
+    (JSON.parse(numbers) as number[]).forEach((n, k) => {
+      const { id } = items[n - 1]!;
+      this.hub.announceSettled({ ...COMPLETED, id, tenant, task: null, queue: null, runSecs: secs[k] ?? null });
+    });
   }
 
   async #unbundle(items: readonly Bundled[]): Promise<boolean[]> {
@@ -234,6 +266,8 @@ export class Settler {
     return items.map((_, index) => acted.has(index + 1));
   }
 }
+
+const COMPLETED = { outcome: 'completed', reason: null, error: null } as const;
 
 export interface LeaseFacts {
   readonly retryCount: number;

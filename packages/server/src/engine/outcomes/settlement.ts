@@ -37,10 +37,17 @@ export interface SettledRow {
   readonly outcome: Settlement['outcome'];
   readonly reason: DeadLetterReason | null;
   readonly run_secs: number;
+  readonly job_queue: string;
+  readonly job_task: string;
+  /** Where it waits again, if it does; like what follows. */
   readonly queue: string | null;
   readonly priority: number | null;
   readonly scheduled_at: string | null;
   readonly watched: number;
+  /** Of a job that failed for good: what its dead letter says. */
+  readonly dead_task: string | null;
+  readonly dead_queue: string | null;
+  readonly dead_error: string | null;
 }
 
 /** A settlement with nothing but its outcome. */
@@ -96,12 +103,19 @@ export function runSettle(
   ]);
 }
 
+export interface CancelledRow {
+  readonly id: string;
+  readonly queue: string;
+  readonly task: string;
+  readonly watched: number;
+}
+
 /** Cancels waiting jobs, and returns those that were still waiting. */
 export async function cancelWaiting(
   execute: Execute,
   tenant: string,
   ids: readonly string[],
   workflowsLocked: boolean,
-): Promise<{ readonly id: string; readonly watched: number }[]> {
+): Promise<CancelledRow[]> {
   return execute(sql.cancel_waiting, [textArray(ids.map(() => tenant)), uuidArray(ids), workflowsLocked]);
 }

@@ -1,7 +1,11 @@
 import type { CronFiringKind, DeadLetterReason, Stats } from '@millrace/contract';
 import type { WorkflowEnd } from '../../domain/dag.js';
+import { SeriesRecorder, type Origin } from './series-recorder.js';
 
-/** What this process did, counted after the commit: per tenant for GET /api/v1/stats, in total for the metrics. */
+/**
+ * What this process did, counted after the commit: per tenant for GET /api/v1/stats, in total for the metrics, by queue
+ * and task for the series.
+ */
 export interface EngineMetrics {
   created(n: number): void;
   claimed(n: number, seconds: number): void;
@@ -18,14 +22,10 @@ export interface EngineMetrics {
   workflowEnded(end: WorkflowEnd): void;
 }
 
-export type Settled =
-  | { readonly outcome: 'completed' | 'retrying' | 'cancelled'; readonly tenant: string; readonly runSecs: number }
-  | {
-      readonly outcome: 'failed';
-      readonly tenant: string;
-      readonly runSecs: number;
-      readonly reason: DeadLetterReason;
-    };
+export type Settled = { readonly origin: Origin; readonly runSecs: number } & (
+  | { readonly outcome: 'completed' | 'retrying' | 'cancelled' }
+  | { readonly outcome: 'failed'; readonly reason: DeadLetterReason }
+);
 
 const NOTHING: Stats = {
   jobs_created: 0,
@@ -42,20 +42,26 @@ const NOTHING: Stats = {
 export class Counters {
   readonly #tenants = new Map<string, Stats>();
 
-  constructor(readonly metrics: EngineMetrics) {}
+  constructor(
+    readonly metrics: EngineMetrics,
+    readonly series: SeriesRecorder = new SeriesRecorder(),
+  ) {}
 
   of(tenant: string): Stats {
     return { ...(this.#tenants.get(tenant) ?? NOTHING) };
   }
 
-  created(tenant: string, n: number): void {
-    this.#stats(tenant).jobs_created += n;
-    this.metrics.created(n);
+  created(origin: Origin): void {
+    this.#stats(origin.tenant).jobs_created++;
+    this.metrics.created(1);
+    this.series.created(origin);
   }
 
-  cancelled(tenant: string): void {
-    this.#stats(tenant).jobs_cancelled++;
+  /** Cancelled before it ran. */
+  cancelled(origin: Origin): void {
+    this.#stats(origin.tenant).jobs_cancelled++;
     this.metrics.cancelled();
+    this.series.cancelledWaiting(origin);
   }
 
   workflowCreated(tenant: string): void {
@@ -71,21 +77,23 @@ export class Counters {
   }
 
   settled(event: Settled): void {
-    const stats = this.#stats(event.tenant);
-    switch (event.outcome) {
+    const { outcome, origin, runSecs } = event;
+    this.series.ended(outcome === 'retrying' ? 'retried' : outcome, origin, runSecs);
+    const stats = this.#stats(origin.tenant);
+    switch (outcome) {
       case 'completed':
         stats.jobs_completed++;
-        return this.metrics.completed(event.runSecs);
+        return this.metrics.completed(runSecs);
       case 'retrying':
         stats.jobs_retried++;
-        return this.metrics.retried(event.runSecs);
+        return this.metrics.retried(runSecs);
       case 'cancelled':
         stats.jobs_cancelled++;
         return this.metrics.cancelled();
       case 'failed':
         stats.jobs_failed++;
         stats.jobs_dead_lettered++;
-        return this.metrics.failed(event.reason, event.runSecs);
+        return this.metrics.failed(event.reason, runSecs);
     }
   }
 

@@ -1,3 +1,4 @@
+import type { DeadLetterReason } from '@millrace/contract';
 import type { PriorityNews, News } from '../../store/notifications.js';
 
 /**
@@ -12,7 +13,22 @@ export interface Outlet {
   publishEvents(): void;
 }
 
+/** A job has left `running`, or was cancelled while it waited; told after the commit, in the process that did it. */
+export interface SettledNews {
+  readonly id: string;
+  readonly tenant: string;
+  readonly outcome: 'completed' | 'failed' | 'retrying' | 'cancelled' | 'released' | 'undelivered';
+  /** Null where whoever settled it did not know. */
+  readonly task: string | null;
+  readonly queue: string | null;
+  readonly runSecs: number | null;
+  /** Of a failure. */
+  readonly reason: DeadLetterReason | null;
+  readonly error: string | null;
+}
+
 type WorkListener = () => void;
+type SettledListener = (news: SettledNews) => void;
 type AnyWorkListener = (queue: string, news: readonly PriorityNews[]) => void;
 /** Receives the next occurrence of a schedule that was created or resumed; null: such news may have been missed. */
 type CronListener = (occurrenceMs: number | null) => void;
@@ -22,6 +38,9 @@ export class Hub {
   readonly #anyWork = new Set<AnyWorkListener>();
   readonly #events = new Set<() => void>();
   readonly #crons = new Set<CronListener>();
+  readonly #settled = new Set<SettledListener>();
+  readonly #failures = new Set<SettledListener>();
+  readonly #workflows = new Set<(id: string) => void>();
   #outlet: Outlet | null = null;
 
   /** Sets where this process publishes its news to the others. */
@@ -43,6 +62,26 @@ export class Hub {
   announceEvents(): void {
     this.#emitEvents();
     this.#outlet?.publishEvents();
+  }
+
+  /** Whether anybody wants to hear of every job: where nobody does, completions are not worth a call each. */
+  get hearsSettled(): boolean {
+    return this.#settled.size > 0;
+  }
+
+  announceSettled(news: SettledNews): void {
+    for (const listener of this.#settled) listener(news);
+    if (news.outcome !== 'failed' && news.outcome !== 'retrying') return;
+    for (const listener of this.#failures) listener(news);
+  }
+
+  get hearsWorkflows(): boolean {
+    return this.#workflows.size > 0;
+  }
+
+  /** A step of the workflow was claimed or has ended. */
+  announceWorkflow(id: string): void {
+    for (const listener of this.#workflows) listener(id);
   }
 
   hear(news: News): void {
@@ -83,6 +122,23 @@ export class Hub {
   onCrons(listener: CronListener): () => void {
     this.#crons.add(listener);
     return () => this.#crons.delete(listener);
+  }
+
+  /** Every job that this process settles. */
+  onSettled(listener: SettledListener): () => void {
+    this.#settled.add(listener);
+    return () => this.#settled.delete(listener);
+  }
+
+  /** Only those that failed: for good, or to be tried again. */
+  onFailures(listener: SettledListener): () => void {
+    this.#failures.add(listener);
+    return () => this.#failures.delete(listener);
+  }
+
+  onWorkflows(listener: (id: string) => void): () => void {
+    this.#workflows.add(listener);
+    return () => this.#workflows.delete(listener);
   }
 
   #wake(queue: string): void {

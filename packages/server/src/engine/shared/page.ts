@@ -112,12 +112,13 @@ async function beginPage<Row extends object, At, Item>(
 
 async function rowsFound<Row extends object, At>(
   db: Database,
-  { rowsAt, fits }: Search<At, Row>,
+  found: Search<At, Row>,
   hits: readonly At[],
   ascending: boolean,
 ): Promise<(Row & Partial<Sized>)[]> {
   if (hits.length === 0) return [];
-  return (await db.read<Row & Partial<Sized>>(rowsAt(hits, ascending))).filter(fits);
+  const rows = await db.read<Row & Partial<Sized>>(found.rowsAt(hits, ascending));
+  return rows.filter((row) => found.fits(row));
 }
 
 /** The cursors of a page. After a backward one, what it was read from follows, and so it always has a next one. */
@@ -208,13 +209,14 @@ function readLarge<Row extends object, At, Item>(
  * How many rows there are up to and including the last one read. Undefined: all of them have been removed meanwhile.
  */
 function countUpTo<Row extends object, At, Item>(
-  { cursors, placeOf }: Listing<Row, At, Item>,
+  listing: Listing<Row, At, Item>,
   rows: readonly Row[],
   last: Row | undefined,
 ): number {
   if (last === undefined) return rows.length;
-  const place = cursorAfter(cursors, placeOf(last));
-  return rows.findIndex((row) => cursorAfter(cursors, placeOf(row)) === place) + 1;
+  const placeOf = (row: Row): string => cursorAfter(listing.cursors, listing.placeOf(row));
+  const place = placeOf(last);
+  return rows.findIndex((row) => placeOf(row) === place) + 1;
 }
 
 const textLength = (rows: readonly object[]): number =>

@@ -4,11 +4,12 @@ import type { Database } from '../../store/database.js';
 import type { Look, LookRow, Query } from '../../store/list-statements.js';
 
 /**
- * A filter that no index serves walks along the list and looks at each row. It goes in chunks, and a page ends where it
- * is full, or at the end of the list, or after WALK_LIMIT rows or MAX_MS: then it comes back short, and its cursor leads
+ * A filter that no index serves walks along the list and looks at each row. It goes in chunks, and a page ends when it
+ * is full, at the end of the list, or after WALK_LIMIT rows or MAX_MS: then it comes back short, and its cursor leads
  * on from where the walk stopped. So no index has to be kept for such a filter, and none of its pages takes long.
  *
- * A chunk is small at first and grows while chunks are quick: rows that have to come from a slow disk are few at a time.
+ * A chunk is small at first and grows while chunks are quick: if rows have to come from a slow disk, they are read few
+ * at a time.
  */
 export interface Search<At, Row> {
   look(look: Look<At>): Query;

@@ -22,7 +22,8 @@ export async function cancelAll(
     if (round === ROUNDS)
       throw unavailable('the jobs of the workflow move too fast to be cancelled; try again shortly');
     const waiting = await cancelWaiting(execute, tenant, left, true);
-    for (const { watched } of waiting) afterCommit.cancelledWaiting(tenant, watched > 0);
+    for (const { id, queue, task, watched } of waiting)
+      afterCommit.cancelledWaiting(id, { tenant, queue, task }, watched > 0);
     left = without(left, waiting);
     if (left.length === 0) return;
     const running = await runSettle(

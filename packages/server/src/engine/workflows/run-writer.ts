@@ -72,7 +72,8 @@ export async function writeRuns(
   const written = changes.map((change) => nextOf(change, contexts.get(change.locked.id) ?? null));
   const jobs = written.flatMap(jobsOf);
   await execute(sql.advance_runs, [...runColumns(written), ...jobColumns(jobs, queue)]);
-  for (const { tenant, spec } of jobs) afterCommit.enqueued(tenant, queue, spec.jobConfig?.priority ?? 0);
+  for (const { tenant, spec } of jobs)
+    afterCommit.enqueued({ tenant, queue, task: spec.task }, spec.jobConfig?.priority ?? 0);
 }
 
 /** How the steps that are enqueued with a context receive it. `next`: the version that it would be stored as. */

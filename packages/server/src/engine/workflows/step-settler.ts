@@ -109,6 +109,7 @@ export class StepSettler implements StepSettling {
   async #follow(execute: Execute, changes: readonly Change[], afterCommit: AfterCommit): Promise<void> {
     if (changes.length === 0) return;
     for (const { locked, advance } of changes) {
+      afterCommit.workflowMoved(locked.id);
       const jobs = await jobsOfSteps(execute, locked, advance.cancel);
       await cancelAll(execute, locked.tenant, jobs, afterCommit);
       if (advance.end === null) continue;

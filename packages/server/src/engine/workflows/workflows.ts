@@ -1,11 +1,10 @@
-import type { JobStatus, StepStatus } from '@millrace/contract';
-import { begin, findExcess, STEP, type GraphProblem, type StepLetter } from '../../domain/dag.js';
+import { begin, findExcess, type GraphProblem } from '../../domain/dag.js';
 import { forbidden, invalidRequest, MillraceError, notFound } from '../../domain/errors.js';
 import { bucketOf, bucketOfId, idSuffix, idsWith, isUuid } from '../../domain/ids.js';
 import { mermaid } from '../../domain/mermaid.js';
 import { int4Array, jsonArray, textArray } from '../../store/arrays.js';
 import { Batcher } from '../../store/batcher.js';
-import type { Database } from '../../store/database.js';
+import type { Database, Execute } from '../../store/database.js';
 import { toInstant, toInstantOrNull, type WorkflowRow, type WorkflowSummaryRow } from '../../store/rows.js';
 import { loadStatements, type Statement } from '../../store/sql.js';
 import { define, stepsText, type Definition, type Definitions } from './definitions.js';
@@ -15,12 +14,15 @@ import { readPage } from '../shared/page.js';
 import { random32 } from '../shared/random.js';
 import { currentContexts } from './run-context.js';
 import { shareContext, stepColumns, stepSuffixes, type StepJob } from './run-writer.js';
+import { stepRecords } from './step-records.js';
 import type { StepSettler } from './step-settler.js';
+import { WorkflowWatcher } from './watch.js';
 import type { Tenants } from '../shared/tenants.js';
 import { toSummary, workflowListing } from './workflow-list.js';
 import type {
   JsonText,
   WorkflowRecord,
+  WorkflowSnapshot,
   WorkflowSpec,
   WorkflowStepRecord,
   WorkflowSummaryRecord,
@@ -31,15 +33,14 @@ const sql = loadStatements('workflows.sql', [
   'create_workflows',
   'workflow_of_tenant',
   'workflow_and_jobs',
+  'workflow_and_all',
   'owner_of_workflow',
 ]);
 
 interface RowAndJobs extends Pick<WorkflowRow, 'tenant' | 'id' | 'definition' | 'state'> {
-  /** The text of an array of [step, id, status]; null when there is no job. */
+  /** See step-records.ts. */
   readonly jobs: string | null;
 }
-
-type JobOfStep = readonly [step: string, id: string, status: JobStatus];
 
 interface NewWorkflow {
   readonly tenant: string;
@@ -62,7 +63,12 @@ export interface WorkflowsDeps {
 export class Workflows implements WorkflowsApi {
   readonly #creates = new Batcher<NewWorkflow, string>((items) => this.#insert(items), BATCH);
 
-  constructor(private readonly deps: WorkflowsDeps) {}
+  readonly watcher: WorkflowWatcher;
+
+  constructor(private readonly deps: WorkflowsDeps) {
+    const { db, hub } = deps;
+    this.watcher = new WorkflowWatcher(db.run, hub, (tenant, id) => this.#snapshot(tenant, id));
+  }
 
   async create(tenant: string, spec: WorkflowSpec): Promise<string> {
     const defined = define(spec.steps);
@@ -98,6 +104,10 @@ export class Workflows implements WorkflowsApi {
     return (await this.#steps(tenant, id)).steps;
   }
 
+  watch(tenant: string, id: string, signal: AbortSignal): Promise<AsyncIterable<WorkflowSnapshot>> {
+    return this.watcher.watch(tenant, id, signal);
+  }
+
   async diagram(tenant: string, id: string): Promise<string> {
     const { definition, steps } = await this.#steps(tenant, id);
     return mermaid(
@@ -109,12 +119,16 @@ export class Workflows implements WorkflowsApi {
   async #steps(tenant: string, id: string): Promise<{ definition: Definition; steps: WorkflowStepRecord[] }> {
     const row = await this.#row<RowAndJobs>(tenant, id, sql.workflow_and_jobs);
     const definition = this.deps.definitions.parsed(row.id, row.definition);
-    const jobs = new Map((JSON.parse(row.jobs ?? '[]') as JobOfStep[]).map((job) => [job[0], job]));
-    const steps = definition.steps.map(({ name }, step) => {
-      const [, jobId = null, jobStatus = null] = jobs.get(name) ?? [];
-      return { name, status: stepStatus(row.state[step] as StepLetter, jobStatus), job_id: jobId };
-    });
-    return { definition, steps };
+    return { definition, steps: stepRecords(definition, row.state, row.jobs) };
+  }
+
+  /** In its tenant's turn: it may be long, and whoever watches many workflows asks often. */
+  async #snapshot(tenant: string, id: string): Promise<WorkflowSnapshot> {
+    const { db, definitions } = this.deps;
+    const read: Execute = (statement, values = []) => db.read({ tenant, statement, values });
+    const row = await this.#row<WorkflowRow & RowAndJobs>(tenant, id, sql.workflow_and_all, read);
+    const [workflow] = await this.#toRecords([row]);
+    return { workflow: workflow!, steps: stepRecords(definitions.parsed(row.id, row.definition), row.state, row.jobs) };
   }
 
   async #insert(items: readonly NewWorkflow[]): Promise<string[]> {
@@ -150,7 +164,7 @@ export class Workflows implements WorkflowsApi {
     const { hub, counters, defaultQueue } = this.deps;
     for (const { tenant } of items) counters.workflowCreated(tenant);
     for (const { tenant, spec } of roots) {
-      counters.created(tenant, 1);
+      counters.created({ tenant, queue: defaultQueue, task: spec.task });
       hub.announceWork(defaultQueue, spec.jobConfig?.priority ?? 0, null);
     }
   }
@@ -159,10 +173,11 @@ export class Workflows implements WorkflowsApi {
     tenant: string,
     id: string,
     statement: Statement = sql.workflow_of_tenant,
+    read: Execute = this.deps.db.run,
   ): Promise<R> {
     const { db } = this.deps;
     if (!isUuid(id)) throw notFound('workflow');
-    const [row] = await db.run<R>(statement, [tenant, id]);
+    const [row] = await read<R>(statement, [tenant, id]);
     if (row) return row;
     const [owner] = await db.run(sql.owner_of_workflow, [id, bucketOfId(id)]);
     throw owner ? forbidden('this workflow belongs to another tenant') : notFound('workflow');
@@ -197,21 +212,3 @@ const toRecord = (row: WorkflowRow, context: JsonText): WorkflowRecord => ({
   started_at: toInstantOrNull(row.started_at),
   completed_at: toInstantOrNull(row.completed_at),
 });
-
-/** An enqueued step has the status of its job; running includes the wait between two attempts. */
-function stepStatus(letter: StepLetter, jobStatus: JobStatus | null): StepStatus {
-  switch (letter) {
-    case STEP.blocked:
-      return 'pending';
-    case STEP.enqueued:
-      return jobStatus === 'running' || jobStatus === 'retrying' ? 'running' : 'pending';
-    case STEP.completed:
-      return 'completed';
-    case STEP.failed:
-      return 'failed';
-    case STEP.cancelled:
-      return 'cancelled';
-    case STEP.skipped:
-      return 'skipped';
-  }
-}

@@ -92,10 +92,12 @@ export function guardRoutes(app: FastifyInstance, admission: Admission, metrics:
 
 function guard(route: RouteOptions, admission: Admission, metrics: Metrics): void {
   const load = route.config?.load ?? 'new';
+  const waits = route.config?.waits;
   const { handler } = route;
 
   const enter = (request: FastifyRequest, reply: FastifyReply, done: HookHandlerDoneFunction): void => {
-    const units = admission.admit(load, Number(request.headers['content-length'] ?? 0));
+    const asked = waits?.(request) === true ? 'waiting' : load;
+    const units = admission.admit(asked, Number(request.headers['content-length'] ?? 0));
     if (units === null) {
       metrics.requestsShed.inc({ load });
       return admission.refuse(() => done(OVERLOADED));

@@ -43,7 +43,7 @@ export function authHooks(credentials: Credentials, onFailure: (kind: AuthFailur
       principal.then((known) => decide(known, request, done), done);
     };
   };
-  return { tenant: hook(tenantOnly), worker: hook(workerOnly), anybody: hook(() => null) };
+  return { tenant: hook(tenantOnly), worker: hook(workerOnly), anybody: hook(anyCredential) };
 }
 
 /** The worker token names no tenant, so on a tenant route it is not a valid credential: 401, not 403. */
@@ -59,6 +59,11 @@ const isRead = ({ method, routeOptions }: FastifyRequest): boolean =>
   method === 'GET' || method === 'HEAD' || routeOptions.config.reads === true;
 
 const workerOnly: Judgement = (principal) => (principal.kind === 'tenant' ? TENANT_ON_WORKER_ROUTE : null);
+
+const anyCredential: Judgement = (principal, request) => {
+  request.principal = principal;
+  return null;
+};
 
 const unauthorized = (message: string): MillraceError => new MillraceError('unauthorized', message);
 

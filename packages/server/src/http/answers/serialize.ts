@@ -9,6 +9,7 @@ import type {
   JobSummaryRecord,
   LeasedJob,
   WorkflowRecord,
+  WorkflowSnapshot,
   WorkflowSummaryRecord,
 } from '../../domain/records.js';
 import type { DeadLetterGroupPage, Page, PageEnds } from '../../engine/api.js';
@@ -69,7 +70,9 @@ export function jobSummaryJson(job: JobSummaryRecord): string {
     `,"started_at":${plainOrNull(job.started_at)},"completed_at":${plainOrNull(job.completed_at)}` +
     `,"next_retry_at":${plainOrNull(job.next_retry_at)},"idempotency_key":${textOrNull(job.idempotency_key)}` +
     `,"workflow_id":${plainOrNull(job.workflow_id)},"workflow_step_id":${textOrNull(job.workflow_step_id)}` +
-    `,"tenant_id":${text(job.tenant_id)},"payload_bytes":${job.payload_bytes}}`
+    `,"tenant_id":${text(job.tenant_id)},"worker_id":${textOrNull(job.worker_id)}` +
+    `,"lease_expires_at":${plainOrNull(job.lease_expires_at)},"progress":${job.progress ?? 'null'}` +
+    `,"payload_bytes":${job.payload_bytes}}`
   );
 }
 
@@ -121,6 +124,10 @@ export function workflowJson(workflow: WorkflowRecord): string {
     `,"tenant_id":${text(workflow.tenant_id)}}`
   );
 }
+
+/** On one line, as an event stream needs it; see jobJsonLine. */
+export const workflowEventLine = ({ workflow, steps }: WorkflowSnapshot): string =>
+  `{"workflow":${workflowJson(workflow)},"steps":${JSON.stringify(steps)}}`.replace(/[\r\n]+/g, ' ');
 
 /** A workflow without its definition and its context. */
 export function workflowSummaryJson(workflow: WorkflowSummaryRecord): string {

@@ -29,7 +29,8 @@ export function registerUnreadAnswers(app: FastifyInstance, context: HttpContext
   });
 }
 
-const isRead = ({ method }: FastifyRequest): boolean => method === 'GET' || method === 'HEAD';
+const isRead = ({ method, routeOptions }: FastifyRequest): boolean =>
+  method === 'GET' || method === 'HEAD' || routeOptions.config.reads === true;
 
 /**
  * Gives the room back once the answer has been handed over or its connection is closed, and makes sure that one of the

@@ -8,6 +8,7 @@ import {
   ORDERS,
   PAGE_LIMITS,
   VIEWS,
+  WAIT_LIMITS,
   WORKFLOW_STATUSES,
 } from '@millrace/contract';
 import { invalidField } from '../../domain/errors.js';
@@ -20,6 +21,7 @@ import type {
   DeadLetterListQuery,
   JobListQuery,
   ListQuery,
+  SeriesQuery,
   WorkflowListQuery,
 } from '../../engine/api.js';
 
@@ -106,6 +108,20 @@ export function previewTimetable(query: Query): Pick<CronSpec, 'expr' | 'timezon
 
 export const nextRunsCount = (query: Query): number =>
   wholeNumber(query, 'count', NEXT_RUNS_LIMITS.default, NEXT_RUNS_LIMITS.minimum, NEXT_RUNS_LIMITS.maximum);
+
+/** The queue that counts are asked for; null for all. */
+export const countsQuery = (query: Query): string | null => textOf(query, 'queue');
+
+export function seriesQuery(query: Query): SeriesQuery {
+  const from = instant(query, 'from');
+  const to = instant(query, 'to');
+  if (from !== null && to !== null && Date.parse(from) >= Date.parse(to))
+    throw invalidField('from', 'must be before to');
+  return { queue: textOf(query, 'queue'), task: textOf(query, 'task'), from, to };
+}
+
+export const waitSecs = (query: Query): number =>
+  wholeNumber(query, 'wait_secs', WAIT_LIMITS.default, WAIT_LIMITS.minimum, WAIT_LIMITS.maximum);
 
 function textOf(query: Query, name: string): string | null {
   const value = query[name];

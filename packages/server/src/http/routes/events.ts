@@ -1,10 +1,11 @@
-import { IdParams, JobProgressEvent, JobStatusEvent, ref } from '@millrace/contract';
-import type { FastifyInstance } from 'fastify';
+import { IdParams, JobProgressEvent, JobStatusEvent, ref, WorkflowStatusEvent } from '@millrace/contract';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { WorkflowSnapshot } from '../../domain/records.js';
 import type { JobNews } from '../../engine/api.js';
 import type { HttpContext } from '../context.js';
-import { MAX_STREAM_MS, streamEvents } from '../answers/event-stream.js';
+import { MAX_STREAM_MS, streamEvents, type EventSource } from '../answers/event-stream.js';
 import { errors, eventStream, TENANT } from './route-docs.js';
-import { jobJsonLine, onOneLine } from '../answers/serialize.js';
+import { jobJsonLine, onOneLine, workflowEventLine } from '../answers/serialize.js';
 
 export function eventRoutes(app: FastifyInstance, context: HttpContext): void {
   const { engine, openCalls } = context;
@@ -15,16 +16,38 @@ export function eventRoutes(app: FastifyInstance, context: HttpContext): void {
     async (request, reply) => {
       const signal = openCalls.open(reply, MAX_STREAM_MS);
       const states = await engine.jobs.watch(request.tenant, request.params.id, signal);
-      reply.hijack();
-      try {
-        await streamEvents(request, reply, context, { states, signal, format: eventText });
-      } catch (error) {
-        request.log.warn({ err: error, reqId: request.id }, 'an event stream broke off');
-        reply.raw.destroy();
-      }
+      await stream(request, reply, context, { states, signal, format: eventText });
+    },
+  );
+
+  app.get<{ Params: { id: string } }>(
+    '/workflows/:id/events',
+    { schema: workflowEventsSchema, config: { load: 'waiting' }, exposeHeadRoute: false },
+    async (request, reply) => {
+      const signal = openCalls.open(reply, MAX_STREAM_MS);
+      const states = await engine.workflows.watch(request.tenant, request.params.id, signal);
+      await stream(request, reply, context, { states, signal, format: workflowEvent });
     },
   );
 }
+
+/** From here on the answer is no longer the framework's: a failure can only break it off. */
+async function stream<T>(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  context: HttpContext,
+  source: EventSource<T>,
+): Promise<void> {
+  reply.hijack();
+  try {
+    await streamEvents(request, reply, context, source);
+  } catch (error) {
+    request.log.warn({ err: error, reqId: request.id }, 'an event stream broke off');
+    reply.raw.destroy();
+  }
+}
+
+const workflowEvent = (snapshot: WorkflowSnapshot): string => `event: status\ndata: ${workflowEventLine(snapshot)}\n\n`;
 
 const eventText = (news: JobNews): string =>
   news.kind === 'status'
@@ -48,6 +71,30 @@ const eventsSchema = {
         'The stream.',
         [ref(JobStatusEvent), ref(JobProgressEvent)],
         'event: status\ndata: {"id":"019bd0e5-…","status":"running",…}\n\n',
+      ),
+      ...errors(400, 401, 403, 404, 503),
+    },
+  },
+};
+
+const workflowEventsSchema = {
+  operationId: 'watchWorkflow',
+  summary: 'Follow a workflow',
+  description:
+    'A stream of server-sent events. Each is called `status` and carries the workflow and its steps as JSON: first as ' +
+    'they are, then whenever either has changed. Changes that follow each other within about a second may come as one ' +
+    'event, and so do those that happen while a client is slow to read: every state that lasts is shown, and the last ' +
+    'one always is. The stream ends as that of a job does. How many steps may be watched at a time is limited: beyond ' +
+    'that, the call is a 503.',
+  tags: ['workflows'],
+  security: TENANT,
+  docs: {
+    params: IdParams,
+    response: {
+      200: eventStream(
+        'The stream.',
+        [ref(WorkflowStatusEvent)],
+        'event: status\ndata: {"workflow":{…},"steps":[…]}\n\n',
       ),
       ...errors(400, 401, 403, 404, 503),
     },

@@ -8,7 +8,10 @@ import { cronRoutes } from './crons.js';
 import { deadLetterRoutes } from './dead-letters.js';
 import { eventRoutes } from './events.js';
 import { jobRoutes } from './jobs.js';
+import { overviewRoutes } from './overview.js';
 import { probeRoutes, systemRoutes } from './system.js';
+import { waitRoutes } from './waits.js';
+import { whoAmIRoutes } from './whoami.js';
 import { workerBatchRoutes } from './worker-batches.js';
 import { workerRoutes } from './worker.js';
 import { workflowRoutes } from './workflows.js';
@@ -21,13 +24,16 @@ const PUBLIC_ROUTES: readonly Register[] = [probeRoutes];
 const TENANT_ROUTES: readonly Register[] = [
   systemRoutes,
   jobRoutes,
+  waitRoutes,
   attemptRoutes,
   eventRoutes,
   workflowRoutes,
   cronRoutes,
   deadLetterRoutes,
+  overviewRoutes,
 ];
 const WORKER_ROUTES: readonly Register[] = [workerRoutes, workerBatchRoutes];
+const ANYBODYS_ROUTES: readonly Register[] = [whoAmIRoutes];
 
 /**
  * Tenant routes and worker routes are in separate scopes, each behind the hook that identifies the caller, and then
@@ -55,6 +61,7 @@ export function registerRoutes(app: FastifyInstance, context: HttpContext, auth:
       api.setNotFoundHandler(handleUnknownRoute);
       void api.register(scope(TENANT_ROUTES, auth.tenant));
       void api.register(scope(WORKER_ROUTES, auth.worker));
+      void api.register(scope(ANYBODYS_ROUTES, auth.anybody));
       done();
     },
     { prefix: API_PREFIX },

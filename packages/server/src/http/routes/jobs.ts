@@ -4,6 +4,7 @@ import {
   CreateJob,
   CreateJobBatch,
   CreateJobHeaders,
+  GetJobQuery,
   IdParams,
   Job,
   JobBatchCreated,
@@ -17,7 +18,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest, HookHandlerDoneFunc
 import { invalidField } from '../../domain/errors.js';
 import type { HttpContext } from '../context.js';
 import { CALLER_FIELDS, idempotencyKey, jobSpec } from '../requests/job-input.js';
-import { jobListQuery, wantsSummary, type Query } from '../requests/list-parameters.js';
+import { jobListQuery, waitSecs, wantsSummary, type Query } from '../requests/list-parameters.js';
 import { rawFields, rawFieldsOfEach } from '../../domain/raw-json.js';
 import { sendPage } from '../answers/page.js';
 import { sendJson, sendNothing } from '../answers/reply.js';
@@ -61,8 +62,17 @@ export function jobRoutes(app: FastifyInstance, context: HttpContext): void {
     return sendPage(request, reply, context, page, query, { key: 'jobs', itemJson: jobJson });
   });
 
-  app.get<ById>('/jobs/:id', { schema: getSchema }, async (request, reply) =>
-    sendJson(reply, 200, jobJson(await engine.jobs.get(request.tenant, request.params.id))),
+  app.get<ById & { Querystring: Query }>(
+    '/jobs/:id',
+    { schema: getSchema, config: { waits: ({ query }) => Number((query as Query).wait_secs) > 0 } },
+    async (request, reply) => {
+      const secs = waitSecs(request.query);
+      const { tenant, params } = request;
+      const job = await (secs === 0
+        ? engine.jobs.get(tenant, params.id)
+        : engine.jobs.wait(tenant, params.id, secs, context.openCalls.open(reply)));
+      return sendJson(reply, 200, jobJson(job));
+    },
   );
 
   app.post<ById>('/jobs/:id/cancel', vital(cancelSchema), async (request, reply) => {
@@ -133,10 +143,16 @@ const listSchema = {
 const getSchema = {
   operationId: 'getJob',
   summary: 'Get a job',
-  description: 'The whole record: state, payload, result, and what the running attempt last reported.',
+  description:
+    'The whole record: state, payload, result, and what the running attempt last reported. With `wait_secs`, the ' +
+    'answer waits until the job has ended, or that long.',
   tags: ['jobs'],
   security: TENANT,
-  docs: { params: IdParams, response: { 200: described(ref(Job), 'The job.'), ...errors(400, 401, 403, 404, 503) } },
+  docs: {
+    params: IdParams,
+    querystring: GetJobQuery,
+    response: { 200: described(ref(Job), 'The job.'), ...errors(400, 401, 403, 404, 503) },
+  },
 };
 
 const cancelSchema = {

@@ -6,7 +6,7 @@ import type { TSchema } from 'typebox';
 const MEANING = {
   400: 'The request is not valid; `details` says where.',
   401: 'The credential is missing or not valid here.',
-  403: 'The resource belongs to another tenant, or the route takes another kind of credential.',
+  403: 'The resource belongs to another tenant, or the credential may not do this: it may only read, or is of another kind.',
   404: 'No such resource.',
   409: 'The state of the resource forbids it; `code` says why.',
   413: 'The request body, or a field of it, is larger than this server accepts.',
@@ -22,9 +22,12 @@ export function errors(...statuses: ErrorStatus[]): Record<number, object> {
   return Object.fromEntries(statuses.map((status) => [status, described(ref(ErrorBody), MEANING[status])]));
 }
 
-/** The errors of every route except reads: even a route that takes no body refuses an invalid one. */
+/**
+ * The errors of every route except reads: even a route that takes no body refuses an invalid one, and credentials that
+ * may only read are refused.
+ */
 export const bodyErrors = (...statuses: ErrorStatus[]): Record<number, object> =>
-  errors(400, 401, ...statuses, 413, 415, 503);
+  errors(400, 401, 403, ...statuses, 413, 415, 503);
 
 export const described = (schema: TSchema, description: string, extra: object = {}): object => ({
   ...schema,
@@ -49,7 +52,7 @@ export const eventStream = (description: string, events: readonly TSchema[], exa
 });
 
 /** One of several shapes. */
-export const anyOf = (...schemas: TSchema[]): TSchema => ({ anyOf: schemas }) as TSchema;
+export const anyOf = (...schemas: TSchema[]): TSchema => ({ anyOf: schemas });
 
 /** The header of an answer that can be asked for again with `If-None-Match`. */
 export const ETAG = {

@@ -24,8 +24,8 @@ export function systemRoutes(app: FastifyInstance, { engine }: HttpContext): voi
     sendJson(reply, 200, JSON.stringify(engine.system.stats(request.tenant))),
   );
 
-  app.get('/tasks', { schema: tasksSchema }, (_request, reply) =>
-    sendJson(reply, 200, JSON.stringify({ tasks: engine.system.tasks() })),
+  app.get('/tasks', { schema: tasksSchema }, async (_request, reply) =>
+    sendJson(reply, 200, JSON.stringify({ tasks: await engine.system.tasks() })),
   );
 
   app.get('/queues', { schema: queuesSchema }, async (request, reply) =>
@@ -67,11 +67,13 @@ const statsSchema = {
 
 const tasksSchema = {
   operationId: 'listTasks',
-  summary: 'Handlers built into the server',
-  description: 'The same for every tenant. They run on the default queue.',
+  summary: 'Tasks that servers run',
+  description:
+    'The same for every tenant. They run on the default queue. A process in mode `api` also lists those of the ' +
+    'processes that were seen in the last five minutes.',
   tags: ['system'],
   security: TENANT,
-  docs: { response: { 200: described(ref(Tasks), 'Their names.'), ...errors(400, 401) } },
+  docs: { response: { 200: described(ref(Tasks), 'Their names.'), ...errors(400, 401, 503) } },
 };
 
 const queuesSchema = {

@@ -39,7 +39,11 @@ export function workerBatchRoutes(app: FastifyInstance, context: HttpContext): v
         progress: progressText(lease.progress, texts[i]),
       }));
       const answers = await throughEngine(read, (beats) => worker.heartbeats(beats));
-      return sendJson(reply, 200, batchJson('leases', leases, answers, (status) => `"status":"${status}"`));
+      return sendJson(
+        reply,
+        200,
+        batchJson('leases', leases, answers, (status) => `"status":"${status}"`),
+      );
     },
   );
 
@@ -51,7 +55,11 @@ export function workerBatchRoutes(app: FastifyInstance, context: HttpContext): v
       const texts = rawItems(request, 'reports', 'result', reports);
       const read = judgeEach(request, reports, REPORT, (report, i) => jobReport(report, texts[i], context));
       const answers = await throughEngine(read, (items) => worker.report(items));
-      return sendJson(reply, 200, batchJson('reports', reports, answers, () => '"ok":true'));
+      return sendJson(
+        reply,
+        200,
+        batchJson('reports', reports, answers, () => '"ok":true'),
+      );
     },
   );
 }

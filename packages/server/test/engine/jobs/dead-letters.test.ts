@@ -53,6 +53,9 @@ describe('dead letters', async () => {
       replayed_at: null,
       replay_job_id: null,
       tenant_id: 'tenant-a',
+      payload_bytes: 2,
+      retry_count: 0,
+      fingerprint: expect.stringMatching(/^[0-9a-f]{16}$/),
     });
     expect(typeof reply.body.id).toBe('number');
   });

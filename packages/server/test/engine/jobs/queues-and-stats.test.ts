@@ -22,12 +22,21 @@ describe('GET /api/v1/queues', async () => {
       scheduled: 1,
       running: 0,
       oldest_pending_age_secs: expect.any(Number),
+      retrying: 0,
+      paused_at: null,
+      last_lease_at: null,
     });
+    expect(Number.isInteger(depth!.oldest_pending_age_secs)).toBe(true);
     expect(depth!.oldest_pending_age_secs).toBeGreaterThan(119);
     expect(depth!.oldest_pending_age_secs).toBeLessThan(180);
 
     const leased = await lease(worker, queue, { max_jobs: 2 });
-    expect(await depthOf(queue)).toMatchObject({ pending: 2, scheduled: 1, running: 2 });
+    expect(await depthOf(queue)).toMatchObject({
+      pending: 2,
+      scheduled: 1,
+      running: 2,
+      last_lease_at: expect.stringMatching(/Z$/),
+    });
     // One waits for its retry, one has ended.
     await fail(
       worker,
@@ -37,7 +46,7 @@ describe('GET /api/v1/queues', async () => {
       worker,
       leased.find(({ job }) => job.config.retry_delay_secs !== 3600)!,
     );
-    expect(await depthOf(queue)).toMatchObject({ pending: 2, scheduled: 2, running: 0 });
+    expect(await depthOf(queue)).toMatchObject({ pending: 2, scheduled: 2, running: 0, retrying: 1 });
     expect((await queues(b)).find((depth) => depth.queue === queue)).toMatchObject({
       pending: 1,
       scheduled: 0,
@@ -54,6 +63,9 @@ describe('GET /api/v1/queues', async () => {
       scheduled: 1,
       running: 0,
       oldest_pending_age_secs: null,
+      retrying: 0,
+      paused_at: null,
+      last_lease_at: null,
     });
     await kit.cancel(a, id);
     expect(await depthOf(queue)).toBeUndefined();

@@ -14,6 +14,7 @@ import {
   lease,
   leaseOne,
   newQueue,
+  report,
 } from '../kit.js';
 
 /**
@@ -68,6 +69,33 @@ describe('retention of one hour', async () => {
     expect(await Promise.all(recent.map(exists))).toEqual([true, true, true]);
     expect((await a.post(`/api/v1/jobs/${old[0]}/cancel`)).status).toBe(404);
     expect((await a.get(`/api/v1/jobs/${old[0]}/events`)).status).toBe(404);
+  });
+
+  it('removes the attempts with the job, and with no other', async () => {
+    const queue = newQueue();
+    const ids: string[] = [];
+    for (const how of ['completed', 'failed', 'cancelled', 'kept']) {
+      const config = { retry_delay_secs: 0, max_retries: how === 'failed' ? 1 : 3 };
+      ids.push(await createJob(a, queue, { config }));
+      await fail(worker, await leaseOne(worker, queue));
+      const leased = await leaseOne(worker, queue, { lease_secs: 3600 });
+      if (how === 'completed') await complete(worker, leased);
+      if (how === 'failed') await fail(worker, leased);
+      if (how === 'cancelled') await cancel(a, leased.job.id);
+      if (how === 'kept') await report(worker, 'release', leased, { delay_secs: 31_536_000 });
+    }
+    const counts = async (): Promise<number[]> => {
+      const rows = await database.query<{ n: number }>(
+        `SELECT (SELECT count(*) FROM millrace.attempts WHERE job_id = id)::int AS n
+         FROM unnest($1::uuid[]) WITH ORDINALITY AS given (id, place) ORDER BY place`,
+        [ids],
+      );
+      return rows.map(({ n }) => n);
+    };
+    expect(await counts()).toEqual([1, 2, 2, 2]);
+    await clock.advance(3_700);
+    await clean();
+    expect(await counts()).toEqual([0, 0, 0, 2]);
   });
 
   it('keeps a dead letter longer than its job; it can be read but not replayed', async () => {

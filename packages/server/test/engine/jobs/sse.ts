@@ -3,7 +3,7 @@ import { expect } from 'vitest';
 import type { Client } from '../../support/client.js';
 
 /** An event stream, read as it comes. */
-export class Events {
+export class Events<T = Job> {
   #buffer = '';
   readonly #decoder = new TextDecoder();
   readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
@@ -13,7 +13,7 @@ export class Events {
   }
 
   /** The next state, or null at the end of the stream. Skips comments; fails on anything else that is not an event. */
-  async next(): Promise<Job | null> {
+  async next(): Promise<T | null> {
     for (;;) {
       const end = this.#buffer.indexOf('\n\n');
       if (end >= 0) {
@@ -22,7 +22,7 @@ export class Events {
         if (block.startsWith(':')) continue;
         const [event, data, ...more] = block.split('\n');
         expect([event, data!.slice(0, 6), more]).toEqual(['event: status', 'data: ', []]);
-        return JSON.parse(data!.slice(6)) as Job;
+        return JSON.parse(data!.slice(6)) as T;
       }
       const { done, value } = await this.#reader.read();
       if (done) {
@@ -33,8 +33,8 @@ export class Events {
     }
   }
 
-  async rest(): Promise<Job[]> {
-    const states: Job[] = [];
+  async rest(): Promise<T[]> {
+    const states: T[] = [];
     for (let state = await this.next(); state !== null; state = await this.next()) states.push(state);
     return states;
   }

@@ -1,3 +1,4 @@
+import { WorkflowSummary } from '@millrace/contract';
 import { describe, expect, it } from 'vitest';
 import { useTestServer } from '../../support/server.js';
 import { chain, workflowsOf, hand, step } from './kit.js';
@@ -105,6 +106,41 @@ describe('listing workflows', async () => {
     expect(shown.context).toEqual({ found: 1, x: { found: 1 } });
   });
 
+  it('finds those of a name, in every state, and only those of the tenant', async () => {
+    const named = (name: string, client = a) => workflowsOf(client).create({ name, steps: [step('x')] });
+    const first = await named('wanted');
+    await named('unwanted');
+    const second = await named('wanted');
+    await named('wanted', b);
+    await workflows.cancel(first);
+    const oldest = 'name=wanted&order_by=created_at ASC';
+    expect(ids(await page(oldest))).toEqual([first, second]);
+    expect(ids(await page(`${oldest}&status=cancelled`))).toEqual([first]);
+    expect(ids(await page(`${oldest}&status=created`))).toEqual([second]);
+    expect(ids(await page(`${oldest}&status=failed`))).toEqual([]);
+    expect(ids(await page(`${oldest}&offset=1`))).toEqual([second]);
+    expect(await page(`${oldest}&include_total=true&limit=1`)).toMatchObject({ total: 2, has_more: true });
+    expect((await page('name=wanted&status=created&include_total=true')).total).toBe(1);
+    expect(ids(await page('name=want'))).toEqual([]);
+  });
+
+  it('shows summaries without definitions and context, and how many steps have ended', async () => {
+    const body = { name: 'summed', metadata: { mine: 1 }, context: { secret: 'c' }, steps: chain('x', 'y', 'z') };
+    const id = await workflows.create(body);
+    await remote.complete(id, 'x', { secret: 'r' });
+    const { steps: _, context: __, ...record } = await workflows.get(id);
+    const reply = await a.get('/api/v1/workflows?name=summed&view=summary');
+    expect(reply.body.workflows).toEqual([{ ...record, steps_total: 3, steps_ended: 1 }]);
+    expect(Object.keys(reply.body.workflows[0] as object).sort()).toEqual(
+      Object.keys(WorkflowSummary.properties).sort(),
+    );
+    expect(reply.text).not.toContain('secret');
+    await remote.fail(id, 'y');
+    const [ended] = (await page('view=summary&status=failed&name=summed')).workflows;
+    expect(ended).toMatchObject({ id, status: 'failed', steps_total: 3, steps_ended: 3 });
+    expect(ids(await page('view=summary&limit=100'))).toEqual(ids(await page('view=full&limit=100')));
+  });
+
   it('clamps numbers and refuses what is none', async () => {
     expect(await page('limit=0')).toMatchObject({ limit: 1 });
     expect(await page('limit=1000&offset=-4')).toMatchObject({ limit: 100, offset: 0 });
@@ -116,6 +152,8 @@ describe('listing workflows', async () => {
       ['cursor=x', 'cursor'],
       ['created_after=yesterday', 'created_after'],
       ['include_total=perhaps', 'include_total'],
+      ['view=brief', 'view'],
+      ['name=a%00', 'name'],
     ]) {
       const reply = await a.get(`/api/v1/workflows?${query}`);
       expect([query, reply.status, reply.body.details?.[0].path]).toEqual([query, 400, path]);

@@ -33,7 +33,10 @@ function watchedJob() {
   }
   return {
     watch: async (_tenant: string, _id: string, signal: AbortSignal) => follow((seen = signal)),
-    push: (...records: JobRecord[]) => (pending.push(...records.map((job) => ({ kind: 'status' as const, job }))), wake()),
+    push: (...records: JobRecord[]) => (
+      pending.push(...records.map((job) => ({ kind: 'status' as const, job }))),
+      wake()
+    ),
     report: (progress: string) => (pending.push({ kind: 'progress', progress }), wake()),
     signal: () => seen!,
     pulled: () => pulled,

@@ -73,7 +73,7 @@ describe('the API description', async () => {
     expect(JSON.stringify(document)).not.toMatch(/"\$ref":"(?!#\/components\/(?:schemas|headers)\/)/);
   });
 
-  it('says that every operation except a read refuses a broken body, even one that it does not need', async () => {
+  it('says that every operation except a read refuses a broken body, and a credential that may only read', async () => {
     const path = `/api/v1/jobs/${JOB_ID}/cancel`;
     const refused = await a.send('POST', path, { body: '{', headers: { 'content-type': 'application/json' } });
     expect(refused.status).toBe(400);
@@ -81,7 +81,7 @@ describe('the API description', async () => {
     expect(others.map(({ operation }) => operation.operationId)).toContain('cancelJob');
     for (const { operation } of others) {
       expect(Object.keys(operation.responses), operation.operationId).toEqual(
-        expect.arrayContaining(['400', '413', '415']),
+        expect.arrayContaining(['400', '403', '413', '415']),
       );
     }
   });

@@ -27,7 +27,7 @@ describe('the worker protocol', async () => {
   it.each([undefined, {}, { max_jobs: null, lease_secs: null, wait_secs: null }, '{}'])(
     'leases one job for thirty seconds without waiting by default (%j)',
     async (body) => {
-      expect(await lease(body)).toEqual({ queue: 'q', maxJobs: 1, leaseSecs: 30, waitSecs: 0 });
+      expect(await lease(body)).toEqual({ queue: 'q', maxJobs: 1, leaseSecs: 30, waitSecs: 0, workerId: null });
     },
   );
 
@@ -59,6 +59,14 @@ describe('the worker protocol', async () => {
     }
   });
 
+  it('takes the name of the worker, within its bounds', async () => {
+    expect(await lease({ worker_id: '😀'.repeat(255) })).toMatchObject({ workerId: '😀'.repeat(255) });
+    for (const worker_id of ['', 'w'.repeat(256), 'a\0', 7]) {
+      const reply = await worker.post('/api/v1/queues/q/lease', { worker_id });
+      expect([reply.status, reply.body.details[0].path]).toEqual([400, 'worker_id']);
+    }
+  });
+
   it.each([encodeURIComponent('😀'.repeat(256)), 'q'.repeat(256), '%00', 'a%00b'])(
     'refuses an invalid queue name: %.20s',
     async (queue) => {
@@ -70,7 +78,7 @@ describe('the worker protocol', async () => {
   it('heartbeats', async () => {
     const reply = await worker.post(`/api/v1/jobs/${JOB_ID}/heartbeat`, { lease_token: LEASE_TOKEN, extend_secs: 60 });
     expect([reply.status, reply.body]).toEqual([200, { status: 'running' }]);
-    expect(engine.last('worker.heartbeat')).toEqual([JOB_ID, LEASE_TOKEN, 60]);
+    expect(engine.last('worker.heartbeat')).toEqual([JOB_ID, LEASE_TOKEN, 60, null]);
   });
 
   it.each([
@@ -80,7 +88,7 @@ describe('the worker protocol', async () => {
     [3601, 3600],
   ])('extends a lease by %s as %s', async (extend_secs, expected) => {
     await worker.post(`/api/v1/jobs/${JOB_ID}/heartbeat`, { lease_token: LEASE_TOKEN, extend_secs });
-    expect(engine.last('worker.heartbeat')).toEqual([JOB_ID, LEASE_TOKEN, expected]);
+    expect(engine.last('worker.heartbeat')).toEqual([JOB_ID, LEASE_TOKEN, expected, null]);
   });
 
   it('completes', async () => {
@@ -95,14 +103,15 @@ describe('the worker protocol', async () => {
   });
 
   it('fails, retryable by default', async () => {
+    const NOTHING_MORE = { retryAfterSecs: null, details: null };
     const fail = (body: object) => worker.post(`/api/v1/jobs/${JOB_ID}/fail`, { lease_token: LEASE_TOKEN, ...body });
     const reply = await fail({ error: 'no luck' });
     expect([reply.status, reply.text]).toEqual([204, '']);
-    expect(engine.last('worker.fail')).toEqual([JOB_ID, LEASE_TOKEN, 'no luck', true]);
+    expect(engine.last('worker.fail')).toEqual([JOB_ID, LEASE_TOKEN, 'no luck', true, NOTHING_MORE]);
     await fail({ error: '', retryable: null });
-    expect(engine.last('worker.fail')).toEqual([JOB_ID, LEASE_TOKEN, '', true]);
+    expect(engine.last('worker.fail')).toEqual([JOB_ID, LEASE_TOKEN, '', true, NOTHING_MORE]);
     await fail({ error: 'x', retryable: false });
-    expect(engine.last('worker.fail')).toEqual([JOB_ID, LEASE_TOKEN, 'x', false]);
+    expect(engine.last('worker.fail')).toEqual([JOB_ID, LEASE_TOKEN, 'x', false, NOTHING_MORE]);
   });
 
   it('cleans an error text instead of refusing it', async () => {
@@ -118,6 +127,15 @@ describe('the worker protocol', async () => {
     ['heartbeat', { lease_token: null }, 'lease_token'],
     ['heartbeat', { lease_token: 7 }, 'lease_token'],
     ['heartbeat', { lease_token: 'x', extend_secs: '1' }, 'extend_secs'],
+    ['heartbeat', { lease_token: 'x', progress: 7 }, 'progress'],
+    ['heartbeat', { lease_token: 'x', progress: [] }, 'progress'],
+    ['release', {}, 'lease_token'],
+    ['release', { lease_token: 'x', delay_secs: -1 }, 'delay_secs'],
+    ['release', { lease_token: 'x', delay_secs: 31_536_001 }, 'delay_secs'],
+    ['fail', { lease_token: 'x', error: 'x', retry_after_secs: 2_592_001 }, 'retry_after_secs'],
+    ['fail', { lease_token: 'x', error: 'x', retry_after_secs: -1 }, 'retry_after_secs'],
+    ['fail', { lease_token: 'x', error: 'x', details: 'x' }, 'details'],
+    ['fail', { lease_token: 'x', error: 'x', details: { stack: 7 } }, 'details.stack'],
     ['complete', {}, 'lease_token'],
     ['complete', { lease_token: 'x', result: [] }, 'result'],
     ['complete', { lease_token: 'x', result: 'done' }, 'result'],

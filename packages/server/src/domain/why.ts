@@ -1,0 +1,96 @@
+import { WALK_LIMIT, type JobStatus, type Why } from '@millrace/contract';
+import { isTerminal } from './job-state.js';
+import type { Instant } from './records.js';
+
+/** Why a job does not run, in one sentence for a person. */
+
+/** Where a job stands, as of `now`. */
+export interface Standing {
+  readonly now: Instant;
+  readonly queue: string;
+  readonly status: JobStatus;
+  readonly scheduledAt: Instant;
+  readonly startedAt: Instant | null;
+  readonly completedAt: Instant | null;
+  readonly deliveryCount: number;
+  readonly workerId: string | null;
+  readonly leaseExpiresAt: Instant | null;
+  readonly pausedAt: Instant | null;
+  /** When a worker last asked for jobs of its queue; null: not within a day. */
+  readonly lastLeaseAt: Instant | null;
+}
+
+/** A worker that waits for jobs asks for them every half minute at least, and is noted once per minute. */
+export const NO_WORKER_SECS = 120;
+
+/**
+ * Everything but the number of jobs ahead, which takes a count: null where that is what the job waits for. The first
+ * reason that holds is given, since the later ones would not matter without it.
+ */
+export function whyNot(standing: Standing): Why | null {
+  const { status, queue, pausedAt, scheduledAt } = standing;
+  if (isTerminal(status)) return { reason: 'ended', message: `The job ${ENDED[status]} at ${standing.completedAt}.` };
+  if (status === 'running') return runs(standing);
+  if (pausedAt !== null)
+    return { reason: 'queue_paused', message: `The operator has paused the queue ${quoted(queue)} at ${pausedAt}.` };
+  if (isBefore(standing.now, scheduledAt)) return waits(standing);
+  return isAttended(standing) ? null : unattended(standing);
+}
+
+/** The job is due, and somebody works on its queue. */
+export function behind(ahead: number, { queue, lastLeaseAt }: Standing): Why {
+  return { reason: 'behind', message: aheadText(ahead, quoted(queue)), ahead, ...since(lastLeaseAt) };
+}
+
+function runs({ deliveryCount, startedAt, workerId, leaseExpiresAt }: Standing): Why {
+  const who = workerId === null ? 'A worker' : `The worker ${quoted(workerId)}`;
+  const until = leaseExpiresAt === null ? '' : `; its lease expires at ${leaseExpiresAt} unless it is extended`;
+  return {
+    reason: 'running',
+    message: `${who} has been running attempt ${deliveryCount} since ${startedAt}${until}.`,
+    ...(leaseExpiresAt !== null && { until: leaseExpiresAt }),
+  };
+}
+
+function waits({ status, deliveryCount, scheduledAt }: Standing): Why {
+  return status === 'retrying'
+    ? {
+        reason: 'retry_backoff',
+        message: `Attempt ${deliveryCount} failed; the next one is due at ${scheduledAt}.`,
+        until: scheduledAt,
+      }
+    : { reason: 'due_later', message: `The job is due at ${scheduledAt}.`, until: scheduledAt };
+}
+
+function isAttended({ now, lastLeaseAt }: Standing): boolean {
+  return lastLeaseAt !== null && Date.parse(now) - Date.parse(lastLeaseAt) <= NO_WORKER_SECS * 1000;
+}
+
+function unattended({ queue, lastLeaseAt }: Standing): Why {
+  const when = lastLeaseAt === null ? 'within the last day' : `since ${lastLeaseAt}`;
+  return {
+    reason: 'no_worker',
+    message: `The job is due, but no worker has asked for jobs of the queue ${quoted(queue)} ${when}.`,
+    ...since(lastLeaseAt),
+  };
+}
+
+function aheadText(ahead: number, queue: string): string {
+  if (ahead === 0) return `The job is next on the queue ${queue}.`;
+  if (ahead === 1) return `One job is ahead of it on the queue ${queue}.`;
+  return `${ahead >= WALK_LIMIT ? `At least ${ahead}` : ahead} jobs are ahead of it on the queue ${queue}.`;
+}
+
+const ENDED: Readonly<Record<string, string>> = {
+  completed: 'completed',
+  failed: 'failed for good',
+  cancelled: 'was cancelled',
+};
+
+const quoted = (name: string): string => JSON.stringify(name);
+
+const since = (lastLeaseAt: Instant | null): Pick<Why, 'last_lease_at'> =>
+  lastLeaseAt === null ? {} : { last_lease_at: lastLeaseAt };
+
+/** Instants of the database compare as text does, without their Z. */
+const isBefore = (a: Instant, b: Instant): boolean => a.replace('Z', '') < b.replace('Z', '');

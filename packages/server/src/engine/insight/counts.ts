@@ -1,0 +1,99 @@
+import {
+  COUNT_EXACT_LIMIT,
+  WORKFLOW_STATUSES,
+  type Count,
+  type Counts as CountsAnswer,
+  type JobState,
+  type WorkflowStatus,
+} from '@millrace/contract';
+import type { Database } from '../../store/database.js';
+import { loadStatements } from '../../store/sql.js';
+
+/** How much there is: counted as far as that is quick, beyond that estimated from running totals. */
+const sql = loadStatements('insight.sql', ['counts', 'counts_of_workflows']);
+
+interface CountsRow {
+  /** How many waiting jobs were looked at: more than the limit means that there are others. */
+  readonly waiting: number;
+  readonly pending: number;
+  readonly scheduled: number;
+  readonly retrying: number;
+  readonly running: number;
+  readonly running_in_all: number;
+  readonly dead_letters: number;
+  readonly dead_letters_in_all: number;
+  readonly completed: number;
+  readonly failed: number;
+  readonly cancelled: number;
+  /** Of the tenant, in JSON; null if nothing was ever written for it. */
+  readonly totals: string | null;
+  /** What the series know of the queue that was asked for, in JSON. */
+  readonly past: string;
+}
+
+type Ends = Readonly<Record<'completed' | 'failed' | 'cancelled', number>>;
+type Totals = Ends & { readonly created: number };
+
+const NONE: Totals = { created: 0, completed: 0, failed: 0, cancelled: 0 };
+
+export class Counts {
+  constructor(private readonly db: Database) {}
+
+  async of(tenant: string, queue: string | null): Promise<Omit<CountsAnswer, 'warnings'>> {
+    const [[row], workflows] = await Promise.all([
+      this.db.count<CountsRow>({ tenant, statement: sql.counts, values: [tenant, COUNT_EXACT_LIMIT, queue] }),
+      this.db.count<{ status: WorkflowStatus; n: number }>({
+        tenant,
+        statement: sql.counts_of_workflows,
+        values: [tenant, COUNT_EXACT_LIMIT],
+      }),
+    ]);
+    if (row === undefined) throw new Error('a count came back empty');
+    const totals = row.totals === null ? NONE : (JSON.parse(row.totals) as Totals);
+    return {
+      jobs: { ...waitingCounts(row, totals), ...endCounts(row, queue, totals) },
+      dead_letters: counted(row.dead_letters, row.dead_letters_in_all, totals.failed),
+      workflows: Object.fromEntries(
+        WORKFLOW_STATUSES.map((status) => {
+          const n = workflows.find((each) => each.status === status)?.n ?? 0;
+          return [status, upToLimit(n)];
+        }),
+      ) as Record<WorkflowStatus, Count>,
+    };
+  }
+}
+
+/** `part` of the `sampled` rows that were looked at; if those are not all, as much of the whole. */
+function counted(part: number, sampled: number, whole: number): Count {
+  if (sampled <= COUNT_EXACT_LIMIT) return { n: part, exact: true };
+  return { n: Math.round((part / sampled) * Math.max(whole, sampled)), exact: false };
+}
+
+const upToLimit = (n: number): Count => ({ n: Math.min(n, COUNT_EXACT_LIMIT), exact: n <= COUNT_EXACT_LIMIT });
+
+function waitingCounts(
+  row: CountsRow,
+  { created, completed, failed, cancelled }: Totals,
+): Pick<Record<JobState, Count>, 'pending' | 'scheduled' | 'retrying' | 'running'> {
+  const unfinished = created - completed - failed - cancelled - row.running_in_all;
+  const waiting = (part: number): Count => counted(part, row.waiting, unfinished);
+  return {
+    pending: waiting(row.pending),
+    scheduled: waiting(row.scheduled),
+    retrying: waiting(row.retrying),
+    running: counted(row.running, row.running_in_all, row.running_in_all),
+  };
+}
+
+function endCounts(row: CountsRow, queue: string | null, totals: Totals): Record<keyof Ends, Count> {
+  const past = JSON.parse(row.past) as Ends;
+  const end = (status: keyof Ends): Count => {
+    if (queue !== null) return { n: past[status], exact: false };
+    // The statement does not count what the totals say is much more than the limit.
+    if (totals[status] > 2 * COUNT_EXACT_LIMIT || row[status] > COUNT_EXACT_LIMIT) {
+      return { n: Math.max(totals[status], COUNT_EXACT_LIMIT), exact: false };
+    }
+    return { n: row[status], exact: true };
+  };
+  return { completed: end('completed'), failed: end('failed'), cancelled: end('cancelled') };
+}

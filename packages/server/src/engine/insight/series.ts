@@ -1,0 +1,199 @@
+import { SERIES_OTHER, SERIES_PER_TENANT, SERIES_STEPS, type Series as SeriesAnswer } from '@millrace/contract';
+import { addCounts, percentile } from '../../domain/latency-buckets.js';
+import { int4Array, textArray } from '../../store/arrays.js';
+import type { Database } from '../../store/database.js';
+import { loadStatements } from '../../store/sql.js';
+import type { SeriesQuery } from '../api.js';
+import { newTally, type Origin, type SeriesRecorder, type Tally } from '../shared/series-recorder.js';
+
+/** What happened over time: written from what processes note in memory, read as columns of a plot. */
+const sql = loadStatements('insight.sql', [
+  'lock_series_names',
+  'name_series',
+  'add_series',
+  'forget_series',
+  'forget_series_names',
+  'series_of',
+]);
+
+/** Means every queue, or every task, in the key of a series: neither can have an empty name. */
+const ALL = '';
+/** One statement adds so many series at most. What is left is written by the next one. */
+const WRITE_BATCH = 2_000;
+/** Names that were looked up are remembered, so many at most. */
+const MAX_NAMES = 20_000;
+const FORGET_BATCH = 5_000;
+
+interface SeriesRow {
+  readonly first: number;
+  readonly step: number;
+  readonly until: number;
+  /** Null in the one row of an empty plot, like all that follows. */
+  readonly at: number | null;
+  readonly created: number;
+  readonly completed: number;
+  readonly failed: number;
+  readonly retried: number;
+  readonly waits: string;
+  readonly runs: string;
+}
+
+export class Series {
+  /** Pairs that have series of their own, as far as this process knows. */
+  #named = new Set<string>();
+
+  constructor(
+    private readonly db: Database,
+    readonly recorder: SeriesRecorder,
+  ) {}
+
+  /** Writes what was noted since the last time. What cannot be written is kept for the next time, within bounds. */
+  async write(): Promise<void> {
+    const tallies = this.recorder.take();
+    for (let start = 0; start < tallies.length; start += WRITE_BATCH) {
+      try {
+        await this.#add(tallies.slice(start, start + WRITE_BATCH));
+      } catch (error) {
+        this.recorder.putBack(tallies.slice(start));
+        throw error;
+      }
+    }
+  }
+
+  /** Deletes steps that are past their time, some at a time, and names of which nothing is left. */
+  async forget(): Promise<void> {
+    for (const { step_secs, keep_secs } of SERIES_STEPS) {
+      await this.db.runPlanned(sql.forget_series, [step_secs, keep_secs, FORGET_BATCH]);
+    }
+    await this.db.runPlanned(sql.forget_series_names, [FORGET_BATCH]);
+    this.#named = new Set();
+  }
+
+  async plot(tenant: string, { queue, task, from, to }: SeriesQuery): Promise<Omit<SeriesAnswer, 'warnings'>> {
+    const values = [tenant, queue ?? ALL, task ?? ALL, from, to];
+    const rows = await this.db.read<SeriesRow>({ tenant, statement: sql.series_of, values });
+    return toColumns(rows);
+  }
+
+  async #add(tallies: readonly Tally[]): Promise<void> {
+    const named = await this.#withNames(tallies);
+    const rows = [...rolledUp(named).values()];
+    const totals = rows.filter(({ queue, task }) => queue === ALL && task === ALL);
+    const column = (read: (tally: Tally) => number, of = rows): Buffer => int4Array(of.map(read));
+    await this.db.run(sql.add_series, [
+      textArray(rows.map(({ tenant }) => tenant)),
+      textArray(rows.map(({ queue }) => queue)),
+      textArray(rows.map(({ task }) => task)),
+      column(({ created }) => created),
+      column(({ completed }) => completed),
+      column(({ failed }) => failed),
+      column(({ retried }) => retried),
+      column(({ cancelled }) => cancelled),
+      textArray(rows.map(({ waits }) => countsText(waits))),
+      textArray(rows.map(({ runs }) => countsText(runs))),
+      textArray(totals.map(({ tenant }) => tenant)),
+      column(({ created }) => created, totals),
+      column(({ completed }) => completed, totals),
+      column(({ failed }) => failed, totals),
+      column(({ cancelled }) => cancelled, totals),
+    ]);
+  }
+
+  /** The tallies under the names they are written under: their own, or "other". */
+  async #withNames(tallies: readonly Tally[]): Promise<readonly Tally[]> {
+    const unknown = tallies.filter((tally) => !isOther(tally) && !this.#named.has(keyOf(tally)));
+    if (unknown.length > 0) {
+      if (this.#named.size > MAX_NAMES) this.#named = new Set();
+      const found = await this.#name(unknown);
+      for (const name of found) this.#named.add(keyOf(name));
+    }
+    return tallies.map((tally) =>
+      this.#named.has(keyOf(tally)) ? tally : { ...tally, queue: SERIES_OTHER, task: SERIES_OTHER },
+    );
+  }
+
+  #name(tallies: readonly Tally[]): Promise<Origin[]> {
+    return this.db.transaction(async (execute) => {
+      await execute(sql.lock_series_names);
+      return execute(sql.name_series, [
+        textArray(tallies.map(({ tenant }) => tenant)),
+        textArray(tallies.map(({ queue }) => queue)),
+        textArray(tallies.map(({ task }) => task)),
+        SERIES_PER_TENANT - 1,
+      ]);
+    });
+  }
+}
+
+const keyOf = ({ tenant, queue, task }: Origin): string => `${tenant}\0${queue}\0${task}`;
+
+const isOther = ({ queue, task }: Tally): boolean => queue === SERIES_OTHER && task === SERIES_OTHER;
+
+/** Each tally, and what they add up to by queue and by tenant. */
+function rolledUp(tallies: readonly Tally[]): ReadonlyMap<string, Tally> {
+  const rows = new Map<string, Tally>();
+  const add = (tally: Tally, queue: string, task: string): void => {
+    const key = keyOf({ tenant: tally.tenant, queue, task });
+    let row = rows.get(key);
+    if (!row) rows.set(key, (row = newTally(tally.tenant, queue, task)));
+    row.created += tally.created;
+    row.completed += tally.completed;
+    row.failed += tally.failed;
+    row.retried += tally.retried;
+    row.cancelled += tally.cancelled;
+    addCounts(row.waits, tally.waits);
+    addCounts(row.runs, tally.runs);
+  };
+  for (const tally of tallies) {
+    add(tally, tally.queue, tally.task);
+    add(tally, tally.queue, ALL);
+    add(tally, ALL, ALL);
+  }
+  return rows;
+}
+
+/** As PostgreSQL reads an array, without the zeros at its end. */
+function countsText(counts: readonly number[]): string {
+  let length = counts.length;
+  while (length > 0 && counts[length - 1] === 0) length--;
+  return `{${counts.slice(0, length).join(',')}}`;
+}
+
+const countsOf = (text: string): number[] => (text === '{}' ? [] : text.slice(1, -1).split(',').map(Number));
+
+const SHARES = { p50: 0.5, p95: 0.95, p99: 0.99 } as const;
+
+function toColumns(rows: readonly SeriesRow[]): Omit<SeriesAnswer, 'warnings'> {
+  const [{ first, step, until } = { first: 0, step: SERIES_STEPS[0].step_secs, until: 0 }] = rows;
+  const length = Math.max(0, Math.ceil((until - first) / step));
+  const zeros = (): number[] => new Array<number>(length).fill(0);
+  const counts = { created: zeros(), completed: zeros(), failed: zeros(), retried: zeros() };
+  const waits = Array.from({ length }, (): number[] => []);
+  const runs = Array.from({ length }, (): number[] => []);
+  for (const row of rows) {
+    if (row.at === null) continue;
+    const n = Math.round((row.at - first) / step);
+    for (const name of ['created', 'completed', 'failed', 'retried'] as const) counts[name][n]! += row[name];
+    addCounts(waits[n]!, countsOf(row.waits));
+    addCounts(runs[n]!, countsOf(row.runs));
+  }
+  const shares = (of: readonly number[][], share: number): (number | null)[] =>
+    of.map((each) => rounded(percentile(each, share)));
+  return {
+    from: new Date(first * 1000).toISOString(),
+    step_secs: step,
+    columns: {
+      ...counts,
+      wait_p50: shares(waits, SHARES.p50),
+      wait_p95: shares(waits, SHARES.p95),
+      wait_p99: shares(waits, SHARES.p99),
+      run_p50: shares(runs, SHARES.p50),
+      run_p95: shares(runs, SHARES.p95),
+      run_p99: shares(runs, SHARES.p99),
+    },
+  };
+}
+
+/** To the tenth of a millisecond. */
+const rounded = (seconds: number | null): number | null =>
+  seconds === null ? null : Math.round(seconds * 10_000) / 10_000;

@@ -1,0 +1,66 @@
+import { WALK_LIMIT, type JobStatus, type Why } from '@millrace/contract';
+import { forbidden, notFound } from '../../domain/errors.js';
+import { isUuid } from '../../domain/ids.js';
+import type { Instant } from '../../domain/records.js';
+import { behind, whyNot, type Standing } from '../../domain/why.js';
+import type { Database } from '../../store/database.js';
+import { toInstant, toInstantOrNull } from '../../store/rows.js';
+import { loadStatements } from '../../store/sql.js';
+import type { QueuePresence } from '../shared/queue-presence.js';
+import type { Reads } from './reads.js';
+
+const sql = loadStatements('why.sql', ['standing_of_job', 'count_ahead']);
+
+interface StandingRow {
+  readonly now: string;
+  readonly id: string;
+  readonly queue: string;
+  readonly priority: number;
+  readonly status: JobStatus;
+  readonly scheduled_at: string;
+  readonly started_at: string | null;
+  readonly completed_at: string | null;
+  readonly delivery_count: number;
+  readonly worker: string | null;
+  readonly lease_expires_at: string | null;
+  readonly paused_at: string | null;
+  readonly last_lease_at: string | null;
+}
+
+/** What a job waits for. Only a job that is due on a queue that is worked on costs a second statement. */
+export class Whys {
+  constructor(
+    private readonly db: Database,
+    private readonly reads: Reads,
+    private readonly presence: QueuePresence,
+  ) {}
+
+  async why(tenant: string, id: string): Promise<Why> {
+    if (!isUuid(id)) throw notFound('job');
+    const [row] = await this.db.run<StandingRow>(sql.standing_of_job, [tenant, id]);
+    if (!row) throw (await this.reads.owner(id)) ? forbidden('this job belongs to another tenant') : notFound('job');
+    const lastLeaseAt = this.presence.lastLease(row.queue, row);
+    const standing = toStanding(row, lastLeaseAt);
+    return whyNot(standing) ?? behind(await this.#ahead(tenant, row), standing);
+  }
+
+  async #ahead(tenant: string, { queue, priority, scheduled_at, id }: StandingRow): Promise<number> {
+    const values = [queue, priority, scheduled_at, id, WALK_LIMIT];
+    const [row] = await this.db.read<{ n: number }>({ tenant, statement: sql.count_ahead, values });
+    return row?.n ?? 0;
+  }
+}
+
+const toStanding = (row: StandingRow, lastLeaseAt: Instant | null): Standing => ({
+  now: toInstant(row.now),
+  queue: row.queue,
+  status: row.status,
+  scheduledAt: toInstant(row.scheduled_at),
+  startedAt: toInstantOrNull(row.started_at),
+  completedAt: toInstantOrNull(row.completed_at),
+  deliveryCount: row.delivery_count,
+  workerId: row.worker,
+  leaseExpiresAt: toInstantOrNull(row.lease_expires_at),
+  pausedAt: toInstantOrNull(row.paused_at),
+  lastLeaseAt,
+});

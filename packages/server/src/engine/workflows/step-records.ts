@@ -1,0 +1,53 @@
+import type { JobStatus, StepStatus } from '@millrace/contract';
+import { STEP, type StepLetter } from '../../domain/dag.js';
+import type { WorkflowStepRecord } from '../../domain/records.js';
+import { toInstantOrNull } from '../../store/rows.js';
+import type { Definition } from './definitions.js';
+
+/** The steps of a workflow as people see them: the letters of its state, and the jobs that were created for them. */
+export type JobOfStep = readonly [
+  step: string,
+  id: string,
+  status: JobStatus,
+  startedAt: string | null,
+  completedAt: string | null,
+  deliveryCount: number,
+  error: string | null,
+];
+
+/** `jobs`: the text of an array of JobOfStep; null when there is none. */
+export function stepRecords(definition: Definition, state: string, jobs: string | null): WorkflowStepRecord[] {
+  const byStep = new Map((JSON.parse(jobs ?? '[]') as JobOfStep[]).map((job) => [job[0], job]));
+  return definition.steps.map(({ name }, step) => {
+    const job = byStep.get(name);
+    const [, jobId = null, jobStatus = null, startedAt = null, completedAt = null, attempts = 0, error = null] =
+      job ?? [];
+    return {
+      name,
+      status: stepStatus(state[step] as StepLetter, jobStatus),
+      job_id: jobId,
+      started_at: toInstantOrNull(startedAt),
+      completed_at: toInstantOrNull(completedAt),
+      attempts,
+      error_message: error,
+    };
+  });
+}
+
+/** An enqueued step has the status of its job; running includes the wait between two attempts. */
+function stepStatus(letter: StepLetter, jobStatus: JobStatus | null): StepStatus {
+  switch (letter) {
+    case STEP.blocked:
+      return 'pending';
+    case STEP.enqueued:
+      return jobStatus === 'running' || jobStatus === 'retrying' ? 'running' : 'pending';
+    case STEP.completed:
+      return 'completed';
+    case STEP.failed:
+      return 'failed';
+    case STEP.cancelled:
+      return 'cancelled';
+    case STEP.skipped:
+      return 'skipped';
+  }
+}

@@ -1,0 +1,257 @@
+import { hash } from 'node:crypto';
+import { isUnavailable, MillraceError, unavailable } from '../../domain/errors.js';
+import type { WorkflowSnapshot } from '../../domain/records.js';
+import { textArray, uuidArray } from '../../store/arrays.js';
+import type { Execute } from '../../store/database.js';
+import { loadStatements } from '../../store/sql.js';
+import type { Hub } from '../shared/hub.js';
+
+/**
+ * Event streams of workflows. Nothing is written for them, and a workflow that nobody watches costs nothing: one
+ * statement asks for a digest of each watched workflow, soon after this process moved one of them and every LOOK_MS for
+ * all of them. A stream whose workflow has another digest reads it when its client is ready for the next event, so no
+ * record waits in memory.
+ *
+ * Changes that follow each other within one look, or while a client is still reading, are shown as one event: every
+ * state that lasts is shown, and so is the last one. A look asks after MAX_STEPS_PER_LOOK steps at most; where more are
+ * watched, looks take turns.
+ */
+const sql = loadStatements('workflows.sql', ['marks_of']);
+
+const LOOK_MS = 1_000;
+/** Looks begin at least this far apart. */
+const GATHER_MS = 50;
+const MAX_STEPS_PER_LOOK = 20_000;
+/** Steps of the workflows that are watched. Further streams are refused. */
+export const MAX_STEPS_WATCHED = 100_000;
+export const MAX_STEPS_WATCHED_PER_TENANT = 50_000;
+
+interface Stream {
+  changed: boolean;
+  ended: boolean;
+  wake: (() => void) | null;
+}
+
+interface Watched {
+  readonly tenant: string;
+  readonly id: string;
+  readonly steps: number;
+  readonly streams: Set<Stream>;
+  /** Null: unknown, and whatever is found counts as a change. */
+  mark: string | null;
+  reading: Promise<WorkflowSnapshot> | null;
+}
+
+export type ReadSnapshot = (tenant: string, id: string) => Promise<WorkflowSnapshot>;
+
+export class WorkflowWatcher {
+  /** In the order of their turns: whichever was looked at last is last. */
+  readonly #watched = new Map<string, Watched>();
+  readonly #moved = new Set<string>();
+  readonly #stepsOf = new Map<string, number>();
+  #steps = 0;
+  #looking = false;
+  #lookedAt = -Infinity;
+  #soon: NodeJS.Timeout | null = null;
+  #regular: NodeJS.Timeout | null = null;
+  #unsubscribe: (() => void) | null = null;
+
+  constructor(
+    private readonly execute: Execute,
+    private readonly hub: Hub,
+    private readonly read: ReadSnapshot,
+  ) {}
+
+  get open(): number {
+    let n = 0;
+    for (const { streams } of this.#watched.values()) n += streams.size;
+    return n;
+  }
+
+  /** Resolves once the first state is known; yields it and every later one that lasts, ending after a final one. */
+  async watch(tenant: string, id: string, signal: AbortSignal): Promise<AsyncIterable<WorkflowSnapshot>> {
+    const first = await this.read(tenant, id);
+    if (isFinal(first)) return once(first);
+    const watched = this.#enter(tenant, first);
+    const stream: Stream = { changed: false, ended: false, wake: null };
+    watched.streams.add(stream);
+    return this.#follow(watched, stream, first, signal);
+  }
+
+  #enter(tenant: string, { workflow: { id }, steps: { length: steps } }: WorkflowSnapshot): Watched {
+    const known = this.#watched.get(id);
+    if (known) {
+      // Whatever has changed between the read and now is found by the next look.
+      known.mark = null;
+      this.#moved.add(id);
+      this.#schedule();
+      return known;
+    }
+    const ofTenant = this.#stepsOf.get(tenant) ?? 0;
+    if (ofTenant + steps > MAX_STEPS_WATCHED_PER_TENANT || this.#steps + steps > MAX_STEPS_WATCHED)
+      throw unavailable('too many workflows are watched at this moment; try again shortly');
+    const watched: Watched = { tenant, id, steps, streams: new Set(), mark: null, reading: null };
+    this.#watched.set(id, watched);
+    this.#stepsOf.set(tenant, ofTenant + steps);
+    this.#steps += steps;
+    this.#unsubscribe ??= this.hub.onWorkflows((moved) => this.#hear(moved));
+    this.#moved.add(id);
+    this.#schedule();
+    return watched;
+  }
+
+  #leave(watched: Watched, stream: Stream): void {
+    watched.streams.delete(stream);
+    if (watched.streams.size > 0 || this.#watched.get(watched.id) !== watched) return;
+    const { tenant, id, steps } = watched;
+    this.#watched.delete(id);
+    this.#moved.delete(id);
+    this.#steps -= steps;
+    const ofTenant = this.#stepsOf.get(tenant)! - steps;
+    if (ofTenant === 0) this.#stepsOf.delete(tenant);
+    else this.#stepsOf.set(tenant, ofTenant);
+    if (this.#watched.size > 0) return;
+    this.#unsubscribe?.();
+    this.#unsubscribe = null;
+    for (const timer of [this.#soon, this.#regular]) if (timer) clearTimeout(timer);
+    this.#soon = this.#regular = null;
+  }
+
+  async *#follow(
+    watched: Watched,
+    stream: Stream,
+    first: WorkflowSnapshot,
+    signal: AbortSignal,
+  ): AsyncGenerator<WorkflowSnapshot> {
+    const stop = (): void => end(stream);
+    signal.addEventListener('abort', stop, { once: true });
+    try {
+      let shown = digestOf(first);
+      yield first;
+      for (;;) {
+        if (!stream.changed && !stream.ended) await new Promise<void>((resolve) => (stream.wake = resolve));
+        stream.wake = null;
+        if (stream.ended || signal.aborted) return;
+        stream.changed = false;
+        const next = await this.#snapshot(watched);
+        const digest = next === null ? shown : digestOf(next);
+        if (next === null || digest === shown) continue;
+        shown = digest;
+        yield next;
+        if (isFinal(next)) return;
+      }
+    } finally {
+      signal.removeEventListener('abort', stop);
+      this.#leave(watched, stream);
+    }
+  }
+
+  /** Streams of one workflow that want to know at the same time share the answer. Null: ask again later. */
+  async #snapshot(watched: Watched): Promise<WorkflowSnapshot | null> {
+    const { tenant, id } = watched;
+    try {
+      return await (watched.reading ??= this.read(tenant, id).finally(() => (watched.reading = null)));
+    } catch (error) {
+      if (error instanceof MillraceError && error.code === 'not_found') this.#end(watched);
+      else if (!isUnavailable(error)) throw error;
+      watched.mark = null;
+      return null;
+    }
+  }
+
+  #hear(id: string): void {
+    if (!this.#watched.has(id)) return;
+    this.#moved.add(id);
+    this.#schedule();
+  }
+
+  #schedule(): void {
+    this.#regular ??= setTimeout(() => {
+      this.#regular = null;
+      for (const id of this.#nextInTurn()) this.#moved.add(id);
+      this.#schedule();
+    }, LOOK_MS);
+    if (this.#looking || this.#soon || this.#moved.size === 0) return;
+    const waitMs = Math.max(0, this.#lookedAt + GATHER_MS - performance.now());
+    this.#soon = setTimeout(() => {
+      this.#soon = null;
+      void this.#look();
+    }, waitMs);
+  }
+
+  /** As many as fit into a look, and one in any case. */
+  #nextInTurn(): string[] {
+    const ids: string[] = [];
+    let steps = 0;
+    for (const watched of this.#watched.values()) {
+      steps += watched.steps;
+      if (ids.length > 0 && steps > MAX_STEPS_PER_LOOK) break;
+      ids.push(watched.id);
+    }
+    return ids;
+  }
+
+  async #look(): Promise<void> {
+    this.#looking = true;
+    this.#lookedAt = performance.now();
+    const asked = this.#takeMoved();
+    try {
+      const rows = await this.execute<{ id: string; mark: string }>(sql.marks_of, [
+        textArray(asked.map(({ tenant }) => tenant)),
+        uuidArray(asked.map(({ id }) => id)),
+      ]);
+      const marks = new Map(rows.map(({ id, mark }) => [id, mark]));
+      for (const watched of asked) this.#found(watched, marks.get(watched.id));
+    } catch {
+      // The database is away. The regular look comes back to them.
+    }
+    this.#looking = false;
+    if (this.#watched.size > 0) this.#schedule();
+  }
+
+  #takeMoved(): Watched[] {
+    const taken: Watched[] = [];
+    let steps = 0;
+    for (const id of this.#moved) {
+      const watched = this.#watched.get(id)!;
+      steps += watched.steps;
+      if (taken.length > 0 && steps > MAX_STEPS_PER_LOOK) break;
+      taken.push(watched);
+      this.#moved.delete(id);
+      // To the end of the turns.
+      this.#watched.delete(id);
+      this.#watched.set(id, watched);
+    }
+    return taken;
+  }
+
+  #found(watched: Watched, mark: string | undefined): void {
+    // Retention has removed it.
+    if (mark === undefined) return this.#end(watched);
+    if (mark === watched.mark) return;
+    watched.mark = mark;
+    for (const stream of watched.streams) {
+      stream.changed = true;
+      stream.wake?.();
+    }
+  }
+
+  #end(watched: Watched): void {
+    for (const stream of watched.streams) end(stream);
+  }
+}
+
+function end(stream: Stream): void {
+  stream.ended = true;
+  stream.wake?.();
+}
+
+const isFinal = ({ workflow }: WorkflowSnapshot): boolean => workflow.completed_at !== null;
+
+/** Of everything that can change. The context changes only when a step ends. */
+const digestOf = ({ workflow: { status, started_at }, steps }: WorkflowSnapshot): string =>
+  hash('sha1', JSON.stringify([status, started_at, steps]));
+
+async function* once(snapshot: WorkflowSnapshot): AsyncGenerator<WorkflowSnapshot> {
+  yield snapshot;
+}

@@ -1,0 +1,48 @@
+import { Counts, CountsQuery, ref, Series, SeriesQuery } from '@millrace/contract';
+import type { FastifyInstance } from 'fastify';
+import { sendJson } from '../answers/reply.js';
+import type { HttpContext } from '../context.js';
+import { countsQuery, seriesQuery, type Query } from '../requests/list-parameters.js';
+import { described, errors, TENANT } from './route-docs.js';
+
+/** How much there is, and what happened over time. */
+export function overviewRoutes(app: FastifyInstance, { engine }: HttpContext): void {
+  app.get<{ Querystring: Query }>('/counts', { schema: countsSchema }, async (request, reply) => {
+    const counts = await engine.insight.counts(request.tenant, countsQuery(request.query));
+    return sendJson(reply, 200, JSON.stringify(counts));
+  });
+
+  app.get<{ Querystring: Query }>('/series', { schema: seriesSchema }, async (request, reply) => {
+    const series = await engine.insight.series(request.tenant, seriesQuery(request.query));
+    return sendJson(reply, 200, JSON.stringify(series));
+  });
+}
+
+const countsSchema = {
+  operationId: 'getCounts',
+  summary: 'Count jobs, dead letters and workflows',
+  description:
+    'Each job counts once, in one state. Exact up to 10,000; beyond that an estimate. Of one queue, what has ended is ' +
+    'what happened in the last 60 days.',
+  tags: ['system'],
+  security: TENANT,
+  docs: {
+    querystring: CountsQuery,
+    response: { 200: described(ref(Counts), 'The counts.'), ...errors(400, 401, 503) },
+  },
+};
+
+const seriesSchema = {
+  operationId: 'getSeries',
+  summary: 'Plot what happened over time',
+  description:
+    'Steps of 15 seconds for the last hour, of 5 minutes for two days, of an hour for 60 days: the finest that `from` ' +
+    'allows. The last step is up to 15 seconds behind. A tenant has a hundred series at most; further tasks count ' +
+    'under the queue and task `other`.',
+  tags: ['system'],
+  security: TENANT,
+  docs: {
+    querystring: SeriesQuery,
+    response: { 200: described(ref(Series), 'The columns of the plot.'), ...errors(400, 401, 503) },
+  },
+};
