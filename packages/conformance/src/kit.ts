@@ -3,7 +3,7 @@ import { SCENARIOS } from './scenarios/index.js';
 import { startBeaconReceiver } from './stage/beacons.js';
 import { connectService } from './stage/service.js';
 import { Stage, type Evidence, type Setting } from './stage/stage.js';
-import { Violation } from './stage/violation.js';
+import { until, Violation } from './stage/violation.js';
 import { StallWatch } from './stall-watch.js';
 
 export interface KitOptions {
@@ -66,6 +66,7 @@ export async function runKit(options: KitOptions): Promise<ScenarioResult[]> {
     options.onResult?.(result);
   };
   try {
+    await expectStart(setting);
     const chosen = choose(options);
     const again: { scenario: Runnable; stallMs: number }[] = [];
     await inParallel(sideBySide, longestFirst(chosen.filter(isRunnable)), async (scenario) => {
@@ -84,6 +85,25 @@ export async function runKit(options: KitOptions): Promise<ScenarioResult[]> {
     await beacons.close();
   }
   return results.sort((one, other) => one.number - other.number);
+}
+
+/** A command that does not work at all is told from one that fails every scenario. */
+export class WorkerDidNotStart extends Error {}
+
+const START_MS = 60_000;
+
+async function expectStart(setting: Setting): Promise<void> {
+  const stage = await Stage.open(setting);
+  try {
+    const worker = stage.startWorker();
+    await until('the worker asks for jobs', () => stage.proxy.leases().length > 0 || worker.end() !== null, START_MS);
+    const end = worker.end();
+    if (stage.proxy.leases().length > 0 || end === null) return;
+    const output = stage.evidence().output.slice(-OUTPUT_SHOWN);
+    throw new WorkerDidNotStart(`the worker ended with code ${String(end.code)} before it asked for jobs\n${output}`);
+  } finally {
+    await stage.close();
+  }
 }
 
 type Runnable = Extract<Scenario, { run: unknown }>;

@@ -93,18 +93,18 @@ export interface RunningJob {
 export interface JobContext {
   readonly job: RunningJob;
   /** Whether the lease stands by this process's own reckoning; ask before what must not happen twice. */
-  leased(): boolean;
+  readonly leased: () => boolean;
   /** Aborts with JobCancelled, LeaseLost, JobTimeout or ShuttingDown as its reason. */
   readonly signal: AbortSignal;
   readonly log: Logger;
   /** Sent with the next heartbeat, at most once per second. */
-  progress(value: JsonObject): void;
+  readonly progress: (value: JsonObject) => void;
   /** What the last attempt said, if this process knows. */
   readonly lastProgress: JsonObject | null;
   /**
    * Creates a job once, however often this job is tried: its key is made of this job's id and the ordinal of the call.
    */
-  enqueue<T extends AnyTask>(task: T, ...args: Args<InOf<T>>): Promise<JobHandle<OutOf<T>>>;
+  readonly enqueue: <T extends AnyTask>(task: T, ...args: Args<InOf<T>>) => Promise<JobHandle<OutOf<T>>>;
 }
 
 /** A job that was created, and the type of what it will return. */

@@ -28,7 +28,8 @@ export async function startDevServer(program: string): Promise<DevServer> {
     env: { PATH: process.env.PATH, HOME: process.env.HOME },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
-  const killAtExit = (): void => void child.kill('SIGKILL');
+  // It then stops its database by itself; killed, it could not.
+  const killAtExit = (): void => void child.kill('SIGTERM');
   process.once('exit', killAtExit);
   const exited = once(child, 'close');
   const remove = (): Promise<void> => rm(directory, { recursive: true, force: true });

@@ -35,6 +35,8 @@ export function startWorkerProcess(command: readonly string[], variables: NodeJS
   };
   child.stdout.setEncoding('utf8').on('data', note);
   child.stderr.setEncoding('utf8').on('data', note);
+  const killAtExit = (): void => killGroup(child.pid);
+  process.once('exit', killAtExit);
   const ended = new Promise<void>((resolve) => {
     child.on('error', (error) => {
       note(`${program}: ${error.message}\n`);
@@ -53,6 +55,7 @@ export function startWorkerProcess(command: readonly string[], variables: NodeJS
     kill: async () => {
       killGroup(child.pid);
       await ended;
+      process.off('exit', killAtExit);
     },
   };
 }

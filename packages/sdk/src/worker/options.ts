@@ -1,7 +1,8 @@
+import { hostname } from 'node:os';
+import { DEFAULT_URL, DEVELOPMENT_TOKEN, variable, type Hooks } from '../client/options.js';
 import { milliseconds, wholeSeconds, type Duration } from '../duration.js';
-import type { CallHooks } from '../http/transport.js';
 import { consoleLogger, type Logger } from '../logger.js';
-import type { AnyTask, Args, Handler, InOf, JobHandle, OutOf, RunningJob } from '../task-types.js';
+import type { AnyTask, Args, Handler, InOf, JobHandle, OutOf } from '../task-types.js';
 import type { WorkerEvent } from './events.js';
 import type { Connection } from './wire-calls.js';
 
@@ -10,11 +11,6 @@ export interface ChildClient {
   enqueue<T extends AnyTask>(task: T, ...args: Args<InOf<T>>): Promise<JobHandle<OutOf<T>>>;
   /** Whose jobs it creates. */
   whoami(): Promise<{ readonly tenant_id: string | null }>;
-}
-
-export interface WorkerHooks extends CallHooks {
-  /** Runs around every handler, for example to open a span. */
-  wrapJob?<T>(job: RunningJob, run: () => Promise<T>): Promise<T>;
 }
 
 export interface WorkerOptions {
@@ -40,7 +36,7 @@ export interface WorkerOptions {
   /** Whether SIGTERM and SIGINT stop it; they do unless said otherwise. */
   readonly signals?: boolean;
   readonly logger?: Logger;
-  readonly hooks?: WorkerHooks;
+  readonly hooks?: Hooks;
   /** Instead of the global one. Heartbeats then come from the same thread. */
   readonly fetch?: typeof globalThis.fetch;
   onEvent?(event: WorkerEvent): void;
@@ -59,7 +55,7 @@ export interface Settings {
   readonly keeper: 'thread' | 'inline';
   readonly signals: boolean;
   readonly logger: Logger;
-  readonly hooks: WorkerHooks;
+  readonly hooks: Hooks;
 }
 
 const MOST_SLOTS = 10_000;
@@ -70,10 +66,10 @@ const NAME_MAX_LENGTH = 255;
  *
  * @throws TypeError if an option makes no sense
  */
-export function settle(options: WorkerOptions, environment: Readonly<Record<string, string | undefined>> = process.env): Settings {
+export function settle(options: WorkerOptions): Settings {
   const { logger = consoleLogger, hooks = {}, fetch } = options;
-  const url = options.url ?? (environment.MILLRACE_URL || 'http://127.0.0.1:8000');
-  const token = options.token ?? (environment.MILLRACE_WORKER_TOKEN || environment.MILLRACE_TOKEN || 'dev');
+  const url = options.url ?? variable('MILLRACE_URL') ?? DEFAULT_URL;
+  const token = options.token ?? variable('MILLRACE_WORKER_TOKEN') ?? variable('MILLRACE_TOKEN') ?? DEVELOPMENT_TOKEN;
   const settings = {
     connection: { url, token, fetch: fetch ?? globalThis.fetch, logger, hooks },
     queues: slots(options.queues),
@@ -82,7 +78,7 @@ export function settle(options: WorkerOptions, environment: Readonly<Record<stri
     leaseSecs: secondsWithin('lease', options.lease ?? '60s', 1, 3_600),
     pollSecs: secondsWithin('poll', options.poll ?? '20s', 1, 30),
     shutdownMs: milliseconds(options.shutdown ?? '25s'),
-    name: (options.name ?? `${environment.HOSTNAME || 'node'}-${process.pid}`).slice(0, NAME_MAX_LENGTH),
+    name: (options.name ?? `${hostname()}-${process.pid}`).slice(0, NAME_MAX_LENGTH),
     keeper: options.keeper ?? (fetch === undefined ? 'thread' : 'inline'),
     signals: options.signals ?? true,
     logger,

@@ -56,9 +56,14 @@ export class Poller {
    */
   async stop(graceMs: number): Promise<void> {
     this.#stopping.abort();
-    const timer = setTimeout(() => this.#hangUp.abort(), graceMs);
+    const timer = setTimeout(() => this.hangUp(), graceMs);
     await this.#done;
     clearTimeout(timer);
+  }
+
+  /** Ends an open poll now. */
+  hangUp(): void {
+    this.#hangUp.abort();
   }
 
   get #isStopping(): boolean {

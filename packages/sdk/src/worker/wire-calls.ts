@@ -34,6 +34,8 @@ export class Features {
 
   lacks(...features: readonly Feature[]): void {
     for (const feature of features) this.#missing.add(feature);
+    // Jobs are given back through reports; the two came together.
+    if (this.#missing.has('reports')) this.#missing.add('release');
   }
 
   /** Asks the server. Without an answer, the routes themselves will tell. */
@@ -41,8 +43,8 @@ export class Features {
     try {
       const { body } = await transport.call<WhoAmI>({ method: 'GET', path: '/whoami' });
       this.lacks(...OPTIONAL.filter((feature) => !body.features.includes(feature)));
-    } catch (error) {
-      if (isUnknownRoute(error)) this.lacks(...OPTIONAL);
+    } catch {
+      // A server that does not know the question, or does not answer.
     }
   }
 }

@@ -23,6 +23,8 @@ export interface WorkerHealth {
 
 /** How long an open poll may take to end by itself after a stop. */
 const POLL_GRACE_MS = 500;
+/** How long the server is given to notice that a poll was hung up. */
+const HUNG_UP_MS = 20;
 /** How long handlers have after their signal before their jobs are given back. */
 const ABORT_GRACE_MS = 5_000;
 /** How long the last reports may take when the time is up; nothing depends on the server answering. */
@@ -142,11 +144,11 @@ export class Worker {
     const polls = Promise.all(this.#pollers.map((poller) => poller.stop(POLL_GRACE_MS)));
     const drained = polls.then(() => this.#drained());
     await this.#within(limitMs, drained);
+    await this.#hangUp(polls);
     if (!this.#isDone()) {
       this.#runner.abortAll();
       await this.#within(ABORT_GRACE_MS, drained);
     }
-    await polls;
     if (!this.#isDone()) {
       this.#runner.releaseAll();
       this.#reporter.hurry();
@@ -158,6 +160,16 @@ export class Worker {
     if (left > 0) this.#settings.logger.warn(`${left} handlers go on although the worker has stopped`);
     this.#events.emit({ type: 'stopped', ms: monotonicMs() - startedAt });
     this.#stopped();
+  }
+
+  /** No poll may be open when jobs are given back: this worker would be the first to get them again. */
+  async #hangUp(polls: Promise<unknown>): Promise<void> {
+    const isOpen = await Promise.race([polls.then(() => false), pause(0).then(() => true)]);
+    if (!isOpen) return;
+    for (const poller of this.#pollers) poller.hangUp();
+    await polls;
+    // The server needs a moment to notice.
+    await pause(HUNG_UP_MS);
   }
 
   /** Waits, but not longer than the limit, and not after a second signal. */
