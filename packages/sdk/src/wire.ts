@@ -173,7 +173,7 @@ export interface HeartbeatsRequest {
 }
 
 export interface HeartbeatsResponse {
-  leases: { job_id: string; status?: JobStatus; code?: ErrorCode }[];
+  leases: { job_id: string; status?: JobStatus; code?: ErrorCode; error?: string }[];
 }
 
 export interface ErrorDetails {
@@ -238,6 +238,7 @@ export interface JobPage extends PageFields {
 
 export interface WorkflowPage extends PageFields {
   workflows: Workflow[];
+  searched_to?: string;
 }
 
 export interface CronPage extends PageFields {
@@ -250,6 +251,7 @@ export interface CronFiringPage extends PageFields {
 
 export interface DeadLetterPage extends PageFields {
   dead_letters: DeadLetter[];
+  searched_to?: string;
 }
 
 // What is known about a job beyond its record.
@@ -421,7 +423,7 @@ export interface DeadLetter {
   replay_job_id: string | null;
   tenant_id: string;
   payload_bytes: number | null;
-  retry_count: number;
+  retry_count: number | null;
   fingerprint: string;
 }
 

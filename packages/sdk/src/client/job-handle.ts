@@ -74,13 +74,9 @@ function watchJob(session: Session, id: string, signal?: AbortSignal): AsyncIter
     const parsed: unknown = JSON.parse(data);
     if (!isObject(parsed)) return null;
     if (event === 'status') latest = parsed as unknown as Wire.Job;
-    else if (event === 'progress' && latest !== null) latest = { ...latest, progress: progressOf(parsed) };
+    else if (event === 'progress' && latest !== null) latest = { ...latest, progress: parsed };
     else return null;
     return { state: jobOf(latest), last: hasEnded(latest.status), text: JSON.stringify(latest) };
   };
   return { [Symbol.asyncIterator]: () => watch(session.transport, `/jobs/${segment(id)}/events`, seen, signal) };
 }
-
-/** A progress event carries the job or the progress itself. */
-const progressOf = (data: Record<string, unknown>): Wire.Job['progress'] =>
-  isObject(data.progress) ? data.progress : data;

@@ -107,30 +107,41 @@ export function seconds(text: string | number | null | undefined, fallback: numb
   return Math.min(high, Math.max(low, value));
 }
 
-/** A stream of server-sent events: the state now, then after every change, until the last. */
-export function eventStream(exchange: Exchange, read: () => { text: string; last: boolean }): Reply {
-  const { store, signal } = exchange;
+/** What a stream is about, as it is now. */
+export interface Watched {
+  /** Changes with every transition that is an event. */
+  readonly version: string;
+  readonly record: unknown;
+  readonly progress?: unknown;
+  readonly last: boolean;
+}
+
+/** A stream of server-sent events: the state now, then after every transition, until the last. */
+export function eventStream({ store, signal }: Exchange, read: () => Watched): Reply {
   const encoder = new TextEncoder();
   let stop = (): void => undefined;
   const stream = new ReadableStream<Uint8Array>({
     start(controller) {
-      let before = '';
-      const send = (): void => {
-        const { text, last } = read();
-        if (text !== before) controller.enqueue(encoder.encode(`event: status\ndata: ${text}\n\n`));
-        before = text;
-        if (last) end();
-      };
-      const end = (): void => {
+      let version = '';
+      let progress = '';
+      const send = (event: string, data: unknown): void =>
+        controller.enqueue(encoder.encode(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`));
+      const look = (): void => {
+        const now = read();
+        const said = JSON.stringify(now.progress ?? null);
+        if (now.version !== version) send('status', now.record);
+        else if (said !== progress && said !== 'null') send('progress', now.progress);
+        [version, progress] = [now.version, said];
+        if (!now.last) return;
         stop();
         controller.close();
       };
-      stop = store.watch(send);
+      stop = store.watch(look);
       signal.addEventListener('abort', () => {
         stop();
         controller.error(signal.reason);
       });
-      send();
+      look();
     },
     cancel: () => stop(),
   });

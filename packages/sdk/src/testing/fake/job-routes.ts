@@ -47,7 +47,12 @@ const getJob: Route = async (exchange) => {
   return ok(job.record);
 };
 
+const STATUSES = ['pending', 'running', 'retrying', 'completed', 'failed', 'cancelled'];
+
 const listJobs: Route = (exchange) => {
+  const given = exchange.query.get('status')?.split(',') ?? [];
+  if (!given.every((status) => STATUSES.includes(status)))
+    throw invalid('status', `must be one of: ${STATUSES.join(', ')}`);
   const records = [...exchange.store.jobs.values()].map((job) => job.record);
   return page(exchange, 'jobs', records, {
     status: (job, value) => value.split(',').includes(job.status),
@@ -105,7 +110,11 @@ const wait: Route = async ({ store, body, signal }) => {
 
 const watchJob: Route = (exchange) => {
   const job = jobAt(exchange);
-  return eventStream(exchange, () => ({ text: JSON.stringify(job.record), last: hasEnded(job.record.status) }));
+  return eventStream(exchange, () => {
+    const { record } = job;
+    const version = `${record.status} ${record.delivery_count}`;
+    return { version, record, progress: record.progress, last: hasEnded(record.status) };
+  });
 };
 
 function letterAt({ store, params }: Exchange): Wire.DeadLetter {

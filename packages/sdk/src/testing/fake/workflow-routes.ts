@@ -37,10 +37,11 @@ const cancelWorkflow: Route = (exchange) => {
 
 const watchWorkflow: Route = (exchange) => {
   const workflow = workflowAt(exchange);
-  return eventStream(exchange, () => ({
-    text: JSON.stringify({ workflow: workflow.record, steps: stepRecords(exchange.store, workflow) }),
-    last: workflowEnded(workflow),
-  }));
+  return eventStream(exchange, () => {
+    const record = { workflow: workflow.record, steps: stepRecords(exchange.store, workflow) };
+    const version = [workflow.record.status, ...record.steps.map((step) => step.status)].join(' ');
+    return { version, record, last: workflowEnded(workflow) };
+  });
 };
 
 function cronAt({ store, params }: Exchange): StoredCron {
