@@ -205,6 +205,22 @@ describe('the command line', () => {
     expect(refusal(argv)).toBe(line);
   });
 
+  it('listens on the loopback address in development mode, unless told otherwise', () => {
+    expect(parse(['--dev']).host).toBe('127.0.0.1');
+    expect(parse(['--dev', '--host=0.0.0.0']).host).toBe('0.0.0.0');
+    expect(parse(['--dev'], { MILLRACE_HOST: '::' }).host).toBe('::');
+    expect(parse(['--dev'], { MILLRACE_HOST: '' }).host).toBe('127.0.0.1');
+    expect(parse(SERVING).host).toBe('0.0.0.0');
+  });
+
+  it('understands a boolean flag with a word behind it', () => {
+    expect(parse([...SERVING, '--auto-migrate', 'false']).autoMigrate).toBe(false);
+    expect(parse(['--auto-migrate', 'TRUE', ...SERVING]).autoMigrate).toBe(true);
+    expect(parse(['--auto-migrate', '0', '--dev', 'true'])).toMatchObject({ autoMigrate: false, dev: true });
+    expect(refusal(['--dev', 'maybe'])).toBe('unexpected argument after --dev; see --help');
+    expect(refusal(['--dev', 'true', 'true'])).toBe('unexpected argument after --dev; see --help');
+  });
+
   it('treats an empty variable as unset, credentials excepted', () => {
     const empty = Object.values(OPTIONS)
       .filter((option) => option.env !== 'DATABASE_URL' && !/KEYS|SECRET|TOKEN/.test(option.env))

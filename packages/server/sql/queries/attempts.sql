@@ -13,8 +13,8 @@ LEFT JOIN LATERAL (
 ORDER BY a.number;
 
 -- name: run_now
--- A waiting job that is not due yet becomes due. Its entry is removed and written anew, as all of `ready` are, so either
--- this or a claim has it. The instant of a job that was claimed before goes along into its lease; that of any other is
+-- A waiting job that is not due yet becomes due. Its entry is removed and written anew, as all of `ready` are, so
+-- either this or a claim has it. The instant of a job that was claimed before goes along into its lease; that of any other is
 -- its own from now on, since a bundle holds no instants. Either way it survives whatever happens to the job.
 WITH gone AS (
   DELETE FROM millrace.ready r WHERE r.tenant = $1 AND r.id = $2 AND r.scheduled_at > now()

@@ -34,7 +34,7 @@ WHERE claimed_at < now() - interval '1 minute'
   AND token NOT IN (SELECT (left(token::text, 32) || '0000')::uuid FROM millrace.leases);
 
 -- name: forget_progress
--- Removes what attempts reported that have ended since, $1 rows at most. Rows that are locked are left for the next time.
+-- Removes what attempts reported that have ended since, $1 rows at most. Locked rows are left for the next time.
 WITH stale AS MATERIALIZED (
   SELECT p.job_id, p.token
   FROM millrace.progress p LEFT JOIN LATERAL (
@@ -56,9 +56,9 @@ RETURNING 1;
 -- overdue.
 
 -- name: expire_jobs
--- Removes finished jobs, with their keys and attempts. A job that ended before the cut was also created before it, and ids sort by
--- creation time, so the walk along (tenant, status, id) ends at the cut and needs no index on completed_at. Jobs of a
--- workflow stay as long as the workflow does. None of these rows is updated once its job has ended, so each is
+-- Removes finished jobs, with their keys and attempts. A job that ended before the cut was also created before it, and
+-- ids sort by creation time, so the walk along (tenant, status, id) ends at the cut and needs no index on completed_at.
+-- Jobs of a workflow stay as long as the workflow does. None of these rows is updated once its job has ended, so each is
 -- still at the ctid where it was seen. A job that completed at once has no attempts to look for.
 WITH cut AS MATERIALIZED (
   SELECT at, millrace.first_id(at) AS first_id FROM (SELECT now() - $1::float8 * interval '1 hour' AS at) AS instant

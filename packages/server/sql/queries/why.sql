@@ -1,6 +1,6 @@
 -- Why a job does not run.
 
--- name: standing_of_job
+-- name: circumstances_of_job
 -- Where a job stands, and what is known of its queue, as of one instant.
 SELECT now() AS now, rec.id, rec.queue, rec.priority, rec.status, rec.scheduled_at, rec.started_at, rec.completed_at,
        rec.delivery_count, rec.worker, rec.lease_expires_at, q.paused_at, q.last_lease_at

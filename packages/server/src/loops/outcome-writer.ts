@@ -143,7 +143,10 @@ export class OutcomeWriter {
     else attemptLog.deadLettered({ ...attempt, reason: verdict.reason, error });
   }
 
-  /** True if the outcome is stored. Retries while the database is away: losing the outcome to a short outage would mean doing the work twice. */
+  /**
+   * True if the outcome is stored. Retries while the database is away: losing the outcome to a short outage would mean
+   * doing the work twice.
+   */
   async #persist(held: HeldJob, settle: () => Promise<boolean>): Promise<boolean> {
     const { heldLeases, logger, triesMs } = this.options;
     const giveUpAt = performance.now() + triesMs;

@@ -27,6 +27,10 @@ it.runIf(hasCurl).each([
     'docs/http-api.md',
     ['"scheduled":1', '"next_cursor":', '"non_retryable"', '"mermaid"', '"next_run_at":[', '"tasks":'],
   ],
+  [
+    'docs/troubleshooting.md',
+    ['"no_worker"', '"due_later"', '"completed"', '"warnings":', '"groups":[{', '"non_retryable"', '"firings":'],
+  ],
 ])('the commands in %s work', async (path, expected) => {
   const blocks = [...readRepositoryFile(path).matchAll(BLOCK)].map(([, text]) => text!);
   const script = blocks.filter((block) => !block.startsWith('npm ')).join('\n');

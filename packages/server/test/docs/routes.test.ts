@@ -19,6 +19,6 @@ it.each(operations.map(({ path, method }) => [method.toUpperCase(), path] as con
   'the documents mention %s %s',
   (_method, path) => {
     const pattern = normalised(path).replaceAll(/[{}]/g, '\\$&');
-    expect(documents).toMatch(new RegExp(`${pattern}(?![\\w/{-])`));
+    expect(new RegExp(`${pattern}(?![\\w/{-])`).test(documents)).toBe(true);
   },
 );

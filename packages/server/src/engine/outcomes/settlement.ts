@@ -64,7 +64,7 @@ export const plainSettlement = (id: string, token: string | null, outcome: Settl
   details: null,
 });
 
-/** How the attempt is written down; null: not at all. A completion is in the record, and an undelivered one was none. */
+/** How the attempt is written down; null: not at all. A completion is in the record; an undelivered one was none. */
 function attemptOutcome({ outcome, failure }: Settlement): AttemptFailure | 'cancelled' | 'released' | null {
   switch (outcome) {
     case 'retrying':

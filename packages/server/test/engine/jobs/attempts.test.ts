@@ -13,18 +13,19 @@ class NamedError extends Error {
   override readonly name = NAMED;
 }
 
-const { a, b, worker, log, database } = await useTestServer({
+const server = await useTestServer({
   config: { workers: 2, defaultQueue: QUEUE },
   handlers: {
     throws: () => {
       throw new NamedError('not today');
     },
-    throwsText: () => {
-      throw 'only a text';
-    },
+    throwsText: () => Promise.reject('only a text' as unknown as Error),
     hangs: (_payload, { signal }) => new Promise((resolve) => signal.addEventListener('abort', () => resolve({}))),
   },
 });
+
+const { a, b, worker, database } = server;
+const log = (): readonly Record<string, unknown>[] => server.log();
 
 const attemptsOf = async (id: string, client: Client = a): Promise<Attempts> => {
   const reply = await client.get(`/api/v1/jobs/${id}/attempts`);

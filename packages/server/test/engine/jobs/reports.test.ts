@@ -19,9 +19,8 @@ import {
 } from '../kit.js';
 
 const MAX_PAYLOAD = 100_000;
-const { a, worker, nobody, as, database } = await useTestServer({
-  config: { mode: 'api', maxPayloadBytes: MAX_PAYLOAD },
-});
+const server = await useTestServer({ config: { mode: 'api', maxPayloadBytes: MAX_PAYLOAD } });
+const { a, worker, nobody, database } = server;
 
 const release = (leased: Leased, fields: object = {}): Promise<Reply> => report(worker, 'release', leased, fields);
 const of = ({ job, lease_token }: Leased): object => ({ job_id: job.id, lease_token });
@@ -281,7 +280,7 @@ describe('reports on many jobs in one call', () => {
   it.each(['reports', 'heartbeats'])('take the credential of a worker: %s', async (path) => {
     const body = { reports: [{}], leases: [{}] };
     expect((await a.post(`/api/v1/${path}`, body)).status).toBe(403);
-    for (const client of [nobody, as('unknown')]) {
+    for (const client of [nobody, server.as('unknown')]) {
       expect((await client.post(`/api/v1/${path}`, body)).status).toBe(401);
     }
   });

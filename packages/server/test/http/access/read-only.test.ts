@@ -33,7 +33,8 @@ const scoped = (scope: unknown): Promise<string> =>
 describe('a read-only credential', async () => {
   const { as, url } = await useApp();
   const tenantRoutes = await operations('tenantToken');
-  const workerRoutes = await operations('workerToken');
+  const isTenantRoute = new Set(tenantRoutes.map(String));
+  const workerRoutes = (await operations('workerToken')).filter((route) => !isTenantRoute.has(String(route)));
   const credentials: [string, string][] = [
     ['a read key', READ_KEY_A],
     ['a JWT of scope read', await scoped('read')],

@@ -117,7 +117,7 @@ describe('the event stream of a job', () => {
     const { a } = await start(job.watch);
     const stream = reader(await a.open('GET', PATH));
     job.report('{\n "done": 7.10,\r\n "s": "x\\ny" }');
-    expect(await stream.next()).toBe('event: progress\ndata: { "done": 7.10,  "s": "x\\ny" }');
+    expect(await stream.next()).toBe('event: progress\ndata: {  "done": 7.10,  "s": "x\\ny" }');
     job.push(jobRecord({ status: 'running' }));
     expect(stateOf(await stream.next())).toBe('running');
     await stream.cancel();
