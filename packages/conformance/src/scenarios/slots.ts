@@ -3,7 +3,8 @@ import type { Stage } from '../stage/stage.js';
 import type { Subject } from '../stage/subject.js';
 import { check, PATIENCE_MS, until, watch } from '../stage/violation.js';
 
-const SLEEP_MS = 300;
+/** Long enough for a worker that runs too many to be seen at it, on a slow machine. */
+const SLEEP_MS = 500;
 const IDLE_MS = 10_000;
 const IDLE_LEASES = 10;
 
@@ -35,7 +36,7 @@ export const SLOTS: readonly Scenario[] = [
     number: 7,
     title: '10 × C sleeps',
     passes: 'never more than C between `started` and `finished`; C is reached',
-    seconds: 5,
+    seconds: 8,
     async run(stage) {
       const subjects = await stage.createMany(10 * stage.concurrency, 'conf.sleep', { ms: SLEEP_MS });
       stage.startWorker();
