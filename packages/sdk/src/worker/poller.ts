@@ -51,8 +51,8 @@ export class Poller {
   }
 
   /**
-   * Polls no more. An open poll has `graceMs` to end by itself: hanging up on an answer that is under way would lose its
-   * jobs for a lease. A queue with work answers at once; an idle one has nothing under way.
+   * Polls no more. An open poll has `graceMs` to end by itself: hanging up on an answer that is under way would lose
+   * its jobs for a lease. A queue with work answers at once; an idle one has nothing under way.
    */
   async stop(graceMs: number): Promise<void> {
     this.#stopping.abort();

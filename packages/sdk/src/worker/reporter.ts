@@ -32,9 +32,9 @@ const FIRST_PAUSE_MS = 250;
 const MOST_PAUSE_MS = 2_000;
 
 /**
- * Takes outcomes to the server: gathered, and repeated until they are answered. What ends while a call is under way goes
- * with the next one; when there is none, it goes at once. A report is given up when its lease has been over for as long
- * as it was: by then the job is delivered again.
+ * Takes outcomes to the server: gathered, and repeated until they are answered. What ends while a call is under way
+ * goes with the next one; when there is none, it goes at once. A report is given up when its lease has been over for as
+ * long as it was: by then the job is delivered again.
  */
 export class Reporter {
   readonly #options: ReporterOptions;
