@@ -33,9 +33,9 @@ describe('the types', () => {
     // Without the directives, so that each error and its reason can be seen.
     const bare = lines.map((line) => line.replace('@ts-expect-error', 'must not compile:')).join('\n');
     const host = ts.createCompilerHost(OPTIONS);
-    const { getSourceFile } = host;
+    const original = host.getSourceFile.bind(host);
     host.getSourceFile = (name, ...rest) =>
-      name === path ? ts.createSourceFile(name, bare, ts.ScriptTarget.ES2022) : getSourceFile(name, ...rest);
+      name === path ? ts.createSourceFile(name, bare, ts.ScriptTarget.ES2022) : original(name, ...rest);
     const diagnostics = ts.getPreEmitDiagnostics(ts.createProgram([path], OPTIONS, host));
     const found = diagnostics.map(({ file, start = 0, code, messageText }) => ({
       file: file?.fileName,
