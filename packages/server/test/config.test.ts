@@ -129,7 +129,7 @@ const REQUIRED: NodeJS.ProcessEnv = {
 describe.each(SAMPLES)('%s', (key, flag, variable, text, value) => {
   it('is set by its flag, in both spellings', () => {
     expect(parse([`${flag}=${text}`], REQUIRED)[key]).toEqual(value);
-    if (typeof value !== 'boolean') expect(parse([flag, text], REQUIRED)[key]).toEqual(value);
+    expect(parse([flag, text], REQUIRED)[key]).toEqual(value);
   });
 
   it('is set by its variable, and the flag wins', () => {
@@ -230,6 +230,13 @@ describe('the command line', () => {
 });
 
 describe('development mode', () => {
+  it('listens on the loopback address unless a host is given', () => {
+    expect(parse(['--dev']).host).toBe('127.0.0.1');
+    expect(parse(['--dev', '--host=0.0.0.0']).host).toBe('0.0.0.0');
+    expect(parse(['--dev'], { MILLRACE_HOST: '::1' }).host).toBe('::1');
+    expect(parse(SERVING).host).toBe('0.0.0.0');
+  });
+
   it.each([[['--dev']], [['--dev=true']], [['--dev=1']]])('is switched on by %j', (argv) => {
     expect(parse(argv).dev).toBe(true);
   });

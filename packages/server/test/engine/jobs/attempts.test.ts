@@ -8,6 +8,7 @@ import { cancel, complete, createJob, fail, getJob, leaseOne, newQueue, report, 
 
 const NAMED = 'NamedError';
 const QUEUE = 'in-process';
+const NO_ERROR: unknown = 'only a text';
 
 class NamedError extends Error {
   override readonly name = NAMED;
@@ -19,7 +20,7 @@ const server = await useTestServer({
     throws: () => {
       throw new NamedError('not today');
     },
-    throwsText: () => Promise.reject('only a text' as unknown as Error),
+    throwsText: () => Promise.reject(NO_ERROR as Error),
     hangs: (_payload, { signal }) => new Promise((resolve) => signal.addEventListener('abort', () => resolve({}))),
   },
 });
