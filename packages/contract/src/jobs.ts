@@ -131,7 +131,9 @@ export const CreateJob = Type.Object(
     config: optional(JobConfigInput),
     run_at: optional(
       instant({
-        description: 'Earliest start, as RFC 3339 with an offset or Z. An instant in the past means now.',
+        description:
+          'Earliest start, as RFC 3339 with an offset or Z; a space may stand for the `T`, and the offset may lack its ' +
+          'colon. An instant in the past means now.',
         examples: ['2026-01-31T09:00:00Z'],
       }),
     ),

@@ -225,6 +225,9 @@ CREATE TABLE millrace.idempotency_keys (
   tenant text COLLATE "C" NOT NULL,
   key text COLLATE "C" NOT NULL,
   job_id uuid NOT NULL,
+  kind text,
+  ids uuid[],
+  expires_at timestamp with time zone,
   CONSTRAINT idempotency_keys_pkey PRIMARY KEY (tenant, key)
 );
 
@@ -443,6 +446,8 @@ CREATE UNIQUE INDEX ready_in_claim_order ON millrace.ready USING btree (queue, p
 CREATE INDEX ready_later ON millrace.ready USING btree (queue, scheduled_at, id) WHERE later;
 
 CREATE INDEX ready_retrying ON millrace.ready USING btree (tenant, id) WHERE (retry_count > 0);
+
+CREATE INDEX idempotency_keys_by_expiry ON millrace.idempotency_keys USING btree (expires_at) WHERE (expires_at IS NOT NULL);
 
 CREATE INDEX dead_letters_by_creation ON millrace.dead_letters USING btree (tenant, created_at, id) WHERE (tenant IS NOT NULL);
 

@@ -74,6 +74,7 @@ async function start(config: Config, options: ServerOptions, lifecycle: Lifecycl
     asksOthersForTasks: config.mode === 'api',
     defaultQueue: config.defaultQueue,
     maxPayloadBytes: config.maxPayloadBytes,
+    retentionHours: config.retentionHours,
     ready: () => isReady(db, lifecycle),
   });
   lifecycle.onStop(() => engine.presence.stop());

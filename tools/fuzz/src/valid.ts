@@ -36,13 +36,19 @@ const EXPRESSIONS = ['0 3 * * *', '*/5 * * * *', '0 0 1 1 *', '@daily', '30 0 0 
 export function validRequest(world: World, operation: Operation, random: Random): Blank {
   const tenant = random.pick(world.callers.tenants);
   const lease = world.memory.leases.length > 0 ? random.pick(world.memory.leases) : undefined;
+  const path = pathOf(world, operation, tenant, lease, random);
+  const query = queryOf(world, operation, tenant, random);
+  const headers = headersOf(world, operation, tenant, random);
+  const body = operation.body === null ? undefined : bodyOf(world, operation, tenant, lease, random);
+  // A key in the body must not contradict the header.
+  const isKeyed = typeof (body as JsonObject | undefined)?.idempotency_key === 'string';
   return {
     operation,
     tenant,
-    path: pathOf(world, operation, tenant, lease, random),
-    query: queryOf(world, operation, tenant, random),
-    headers: headersOf(world, operation, tenant, random),
-    body: operation.body === null ? undefined : bodyOf(world, operation, tenant, lease, random),
+    path,
+    query,
+    headers: isKeyed ? headers.filter(([name]) => name !== 'Idempotency-Key') : headers,
+    body,
   };
 }
 
@@ -205,6 +211,8 @@ function wellKnown({ random, name }: Making): Json | undefined {
       return random.pick(ZONES);
     case 'lease_token':
       return random.uuid();
+    case 'idempotency_key':
+      return `key-${random.below(200)}`;
     case 'worker_id':
       // Of nobody's mark: it is shown on the jobs of every tenant.
       return `worker-${random.below(5)}`;
@@ -218,7 +226,9 @@ function objectOf(world: World, schema: Schema, making: Making): Json {
   const members = Object.entries(schema.properties as Record<string, Schema>)
     .filter(([name]) => required.includes(name) || making.random.chance(0.5))
     .map(([name, inner]) => [name, generate(world, inner, { ...making, name })] as const);
-  return Object.fromEntries(members);
+  const made = Object.fromEntries(members);
+  // Two ways to say one thing, of which a request takes one.
+  return 'run_at' in made && 'delay_secs' in made ? { ...made, run_at: null } : made;
 }
 
 /** The target of the request line: path and query. */

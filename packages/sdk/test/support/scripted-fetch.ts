@@ -16,7 +16,10 @@ export interface Call {
  * A `fetch` that answers by a script and keeps what it was asked. A path has its own list of answers, the last of which
  * is repeated; what the script does not know is 404.
  */
-export function scriptedFetch(script: Record<string, readonly Scripted[]>): { fetch: typeof fetch; calls: Call[] } {
+export function scriptedFetch(script: Record<string, readonly Scripted[]>): {
+  fetch: typeof globalThis.fetch;
+  calls: Call[];
+} {
   const calls: Call[] = [];
   const at = new Map<string, number>();
   const fetch = async (input: string | URL | Request, init?: RequestInit): Promise<Response> => {

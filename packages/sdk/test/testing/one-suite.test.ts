@@ -290,6 +290,78 @@ describe.each([
     });
   });
 
+  describe('a key', () => {
+    const headers = (key: string): Record<string, string> => ({ 'Idempotency-Key': key });
+
+    it('makes a batch, a rerun, a replay and a trigger repeatable', async () => {
+      const queue = freshQueue();
+      const double = doubling(queue);
+      const key = (what: string): string => `${what} of ${queue.replace('ü', 'u')}`;
+      const batch = await stage.millrace.enqueueMany([double.with({ n: 1 })], { key: key('batch') });
+      const again = await stage.millrace.enqueueMany([double.with({ n: 2 }), double.with({ n: 3 })], {
+        key: key('batch'),
+      });
+      expect(again.map(({ id }) => id)).toEqual(batch.map(({ id }) => id));
+      expect(await batch[0].get()).toMatchObject({ key: null });
+      const rerun = await stage.millrace.jobs.rerun(batch[0].id, { key: key('rerun') });
+      expect((await stage.millrace.jobs.rerun(batch[0].id, { key: key('rerun') })).id).toBe(rerun.id);
+      expect(await rerun.get()).toMatchObject({ payload: { n: 1 }, metadata: { rerun_of: batch[0].id } });
+      await workOff(stage, queue, [double.handle(() => Promise.reject(new NonRetryableError('no')))]);
+      const [letter] = await stage.millrace.deadLetters.list({ jobId: rerun.id }).toArray();
+      const replay = await stage.millrace.deadLetters.replay(letter!.id, { key: key('replay') });
+      expect((await stage.millrace.deadLetters.replay(letter!.id, { key: key('replay') })).id).toBe(replay.id);
+      expect((await replay.get()).metadata).toMatchObject({
+        replayed_from_job: rerun.id,
+        replayed_from_dead_letter: letter!.id,
+      });
+      await stage.millrace.schedules.put({ name: queue, cron: '0 0 1 1 *', task: double, input: { n: 1 } });
+      const fired = await stage.millrace.schedules.trigger(queue, { key: key('trigger') });
+      expect((await stage.millrace.schedules.trigger(queue, { key: key('trigger') })).id).toBe(fired.id);
+      await stage.millrace.schedules.delete(queue);
+    });
+
+    it('belongs to one kind of request', async () => {
+      const key = `kind ${++names}`;
+      const job = { task_name: 'x', config: { queue: freshQueue() } };
+      expect((await stage.call('POST', '/jobs', job, headers(key))).status).toBe(201);
+      expect(await stage.call('POST', '/jobs/batch', { jobs: [job] }, headers(key))).toMatchObject({
+        status: 409,
+        body: { code: 'conflict' },
+      });
+    });
+
+    it('is refused if it is too long or the service’s own', async () => {
+      for (const key of ['k'.repeat(256), 'millrace:cron:x']) {
+        const answer = await stage.call('POST', '/jobs', { task_name: 'x' }, headers(key));
+        expect(answer, key.slice(0, 20)).toMatchObject({ status: 400, body: { code: 'invalid_request' } });
+      }
+    });
+  });
+
+  describe('a job that waits', () => {
+    it('can be made due now', async () => {
+      const queue = freshQueue();
+      const job = await stage.millrace.enqueue(doubling(queue), { n: 1 }, { delay: '1h' });
+      expect(await lease(stage, queue)).toEqual([]);
+      await stage.millrace.jobs.runNow(job.id);
+      expect(await lease(stage, queue)).toHaveLength(1);
+      expect(await stage.call('POST', `/jobs/${job.id}/run-now`)).toMatchObject({ status: 409 });
+    });
+
+    it('is waited for with others, and unknown ones are named', async () => {
+      const queue = freshQueue();
+      const double = doubling(queue);
+      const [one, two] = await stage.millrace.enqueueMany([double.with({ n: 1 }), double.with({ n: 2 })]);
+      await one.cancel();
+      const body = { job_ids: [one.id, two.id, 'nobody', one.id], until: 'any', wait_secs: 1 };
+      expect((await stage.call('POST', '/jobs/wait', body)).body).toEqual({
+        ended: [{ id: one.id, status: 'cancelled' }],
+        pending: [two.id],
+        missing: ['nobody'],
+      });
+    });
+  });
+
   describe('a list', () => {
     it('is walked page by page, in either order, up to a limit', async () => {
       const queue = freshQueue();
@@ -344,6 +416,9 @@ describe.each([
       ['an unknown backoff', { task_name: 'x', config: { retry_backoff: 'odd' } }, 'config.retry_backoff'],
       ['half a retry', { task_name: 'x', config: { max_retries: 0.5 } }, 'config.max_retries'],
       ['no instant', { task_name: 'x', run_at: 'tomorrow' }, 'run_at'],
+      ['an unknown field', { task_name: 'x', queue: 'y' }, 'queue'],
+      ['an unknown field of the policy', { task_name: 'x', config: { retries: 1 } }, 'config.retries'],
+      ['a delay below zero', { task_name: 'x', delay_secs: -1 }, 'delay_secs'],
     ])('is refused: %s', async (_what, body, path) => {
       const answer = await stage.call('POST', '/jobs', body);
       expect(answer).toMatchObject({ status: 400, body: { code: 'invalid_request' } });
@@ -569,6 +644,49 @@ describe.each([
         expect(answer, JSON.stringify(list)).toMatchObject({ status: 400, body: { code: 'invalid_request' } });
       }
     });
+  });
+});
+
+/** The fields of what each server returns, by kind. */
+const fields: Record<string, string[]> = {};
+
+describe.each([
+  ['the fake server', fakeStage],
+  ['the real server', realStage],
+] as const)('the records of %s', (_name, start) => {
+  it('have the fields that the other’s have', async () => {
+    const stage = await start();
+    try {
+      const queue = freshQueue();
+      const fail = task({ name: 'fail', queue });
+      const job = await stage.millrace.enqueue(fail);
+      const run = await stage.millrace.start(workflow({ name: 'flow' }).step('only', fail, {}), {});
+      const schedule = await stage.millrace.schedules.put({ name: 'nightly', cron: '@daily', task: fail });
+      const queues = await stage.call('GET', '/queues');
+      await workOff(stage, queue, [fail.handle(() => Promise.reject(new NonRetryableError('no')))]);
+      const read = async (path: string): Promise<any> => (await stage.call('GET', path)).body;
+      const records = {
+        job: await read(`/jobs/${job.id}`),
+        jobs: await read('/jobs'),
+        workflow: await read(`/workflows/${run.id}`),
+        definition: (await read(`/workflows/${run.id}`)).steps[0],
+        step: (await read(`/workflows/${run.id}/steps`)).steps[0],
+        schedule: await read(`/cron/${schedule.id}`),
+        letter: (await read('/dlq')).dead_letters[0],
+        queue: queues.body.queues[0],
+        whoami: await read('/whoami'),
+        features: Object.fromEntries((await read('/whoami')).features.map((feature: string) => [feature, true])),
+        error: await read('/jobs/none'),
+      };
+      for (const [kind, record] of Object.entries(records)) {
+        const names_ = Object.keys(record as object)
+          .filter((name) => name !== 'prev_cursor')
+          .sort();
+        expect(names_, kind).toEqual((fields[kind] ??= names_));
+      }
+    } finally {
+      await stage.stop();
+    }
   });
 });
 

@@ -14,8 +14,8 @@ ORDER BY a.number;
 
 -- name: run_now
 -- A waiting job that is not due yet becomes due. Its entry is removed and written anew, as all of `ready` are, so
--- either this or a claim has it. The instant of a job that was claimed before goes along into its lease; that of any other is
--- its own from now on, since a bundle holds no instants. Either way it survives whatever happens to the job.
+-- either this or a claim has it. The instant of a job that was claimed before goes along into its lease; that of any
+-- other is its own from now on, since a bundle holds no instants. Either way it survives whatever happens to the job.
 WITH gone AS (
   DELETE FROM millrace.ready r WHERE r.tenant = $1 AND r.id = $2 AND r.scheduled_at > now()
   RETURNING r.started_at, r.priority, r.retry_count, r.delivery_count, r.id, r.tenant, r.queue, r.workflow_id, r.error,

@@ -40,15 +40,18 @@ FROM page, LATERAL (
 ) AS counted
 ORDER BY page.created_at DESC, page.id DESC;
 
+-- name: metadata_of_job
+SELECT metadata FROM millrace.jobs WHERE tenant = $1 AND id = $2;
+
 -- name: replay
 -- Marks the entry as replayed and creates the new job in one statement: of any number of concurrent callers, one gets
 -- the row, and the others wait for it and then find replayed_at set. If the original job is gone, nothing happens. The
 -- replay of a step belongs to no workflow: a context that is stored apart is copied into its payload, as in
--- composePayload.
+-- composePayload. $3 is the metadata of the new job.
 WITH clock AS MATERIALIZED (
   SELECT now() AS now, (millrace.id_prefix(now()) || $2)::uuid AS id
 ), original AS MATERIALIZED (
-  SELECT j.priority, j.tenant, j.queue, j.task, j.config, j.metadata,
+  SELECT j.priority, j.tenant, j.queue, j.task, j.config,
          CASE WHEN j.context IS NULL THEN j.payload ELSE (
            SELECT (CASE j.payload::text WHEN '{}' THEN '{' ELSE left(j.payload::text, -1) || ',' END
                    || '"_context":' || c.context::text || '}')::json
@@ -62,7 +65,7 @@ WITH clock AS MATERIALIZED (
   SET replayed_at = clock.now, replay_job_id = clock.id
   FROM clock, original j
   WHERE d.id = $1 AND d.replayed_at IS NULL
-  RETURNING clock.now, clock.id, j.priority, j.tenant, j.queue, j.task, j.payload, j.config, j.metadata
+  RETURNING clock.now, clock.id, j.priority, j.tenant, j.queue, j.task, j.payload, j.config, $3::json AS metadata
 ), stored AS (
   INSERT INTO millrace.jobs (created_at, priority, id, tenant, queue, task, payload, config, metadata)
   SELECT now, priority, id, tenant, queue, task, payload, config, metadata FROM taken

@@ -6,16 +6,16 @@ INSERT INTO millrace.tenants (tenant, bucket) VALUES ($1, $2) ON CONFLICT (tenan
 -- Creates any number of jobs for any tenants in one statement: the group commit of single creates, or a batch. An id is
 -- the database's time followed by a suffix from the server, so the answer is the one prefix that all ids share. Most
 -- jobs of a statement differ only in their payload: what they have in common ($1 to $5) is sent once per kind, and each
--- job names its kind. If no job has a run_at, metadata or a size worth counting, those arrays are empty, and unnest
--- returns null.
+-- job names its kind. If no job has a run_at, metadata, a size worth counting or a delay, those arrays are empty, and
+-- unnest returns null.
 WITH clock AS MATERIALIZED (
   SELECT now() AS now, millrace.id_prefix(now()) AS prefix
 ), input AS MATERIALIZED (
   SELECT (clock.prefix || suffix)::uuid AS id, clock.now, ($1::text[])[kind] AS tenant, ($2::text[])[kind] AS queue,
-         ($3::text[])[kind] AS task, ($4::int[])[kind] AS priority, ($5::json[])[kind] AS config, run_at, payload,
-         metadata, size
-  FROM clock, unnest($6::text[], $7::int[], $8::timestamptz[], $9::json[], $10::json[], $11::int[])
-    AS given (suffix, kind, run_at, payload, metadata, size)
+         ($3::text[])[kind] AS task, ($4::int[])[kind] AS priority, ($5::json[])[kind] AS config,
+         coalesce(run_at, clock.now + delay * interval '1 second') AS run_at, payload, metadata, size
+  FROM clock, unnest($6::text[], $7::int[], $8::timestamptz[], $9::json[], $10::json[], $11::int[], $12::int[])
+    AS given (suffix, kind, run_at, payload, metadata, size, delay)
 ), stored AS (
   INSERT INTO millrace.jobs (created_at, run_at, priority, id, tenant, queue, task, payload, config, metadata)
   SELECT now, run_at, priority, id, tenant, queue, task, payload, config, metadata FROM input
@@ -49,10 +49,11 @@ WITH clock AS MATERIALIZED (
   SELECT now() AS now, millrace.id_prefix(now()) AS prefix
 ), input AS MATERIALIZED (
   SELECT (clock.prefix || suffix)::uuid AS id, clock.now, ($1::text[])[kind] AS tenant, ($2::text[])[kind] AS queue,
-         ($3::text[])[kind] AS task, ($4::int[])[kind] AS priority, ($5::json[])[kind] AS config, run_at, payload,
-         metadata, size, key
-  FROM clock, unnest($6::text[], $7::int[], $8::timestamptz[], $9::json[], $10::json[], $11::int[], $12::text[])
-    AS given (suffix, kind, run_at, payload, metadata, size, key)
+         ($3::text[])[kind] AS task, ($4::int[])[kind] AS priority, ($5::json[])[kind] AS config,
+         coalesce(run_at, clock.now + delay * interval '1 second') AS run_at, payload, metadata, size, key
+  FROM clock,
+  unnest($6::text[], $7::int[], $8::timestamptz[], $9::json[], $10::json[], $11::int[], $12::int[], $13::text[])
+    AS given (suffix, kind, run_at, payload, metadata, size, delay, key)
 ), won AS (
   INSERT INTO millrace.idempotency_keys (tenant, key, job_id)
   SELECT tenant, key, id FROM input ORDER BY tenant, key
@@ -71,7 +72,8 @@ WITH clock AS MATERIALIZED (
 SELECT job_id FROM won;
 
 -- name: jobs_of_keys
-SELECT asked.ordinal, k.job_id
+-- A kind: the key belongs to another kind of request, and leads to no job (see idempotency.sql).
+SELECT asked.ordinal, k.job_id, k.kind
 FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS asked (tenant, key, ordinal), LATERAL (
-  SELECT k.job_id FROM millrace.idempotency_keys k WHERE k.tenant = asked.tenant AND k.key = asked.key OFFSET 0
+  SELECT k.job_id, k.kind FROM millrace.idempotency_keys k WHERE k.tenant = asked.tenant AND k.key = asked.key OFFSET 0
 ) AS k;

@@ -58,8 +58,8 @@ RETURNING 1;
 -- name: expire_jobs
 -- Removes finished jobs, with their keys and attempts. A job that ended before the cut was also created before it, and
 -- ids sort by creation time, so the walk along (tenant, status, id) ends at the cut and needs no index on completed_at.
--- Jobs of a workflow stay as long as the workflow does. None of these rows is updated once its job has ended, so each is
--- still at the ctid where it was seen. A job that completed at once has no attempts to look for.
+-- Jobs of a workflow stay as long as the workflow does. None of these rows is updated once its job has ended, so each
+-- is still at the ctid where it was seen. A job that completed at once has no attempts to look for.
 WITH cut AS MATERIALIZED (
   SELECT at, millrace.first_id(at) AS first_id FROM (SELECT now() - $1::float8 * interval '1 hour' AS at) AS instant
 ), slice AS MATERIALIZED (
@@ -117,7 +117,8 @@ WITH cut AS MATERIALIZED (
       cancelled = t.cancelled - gone.cancelled
   FROM (
     SELECT tenant, count(*) AS n, count(*) FILTER (WHERE status = 'completed') AS completed,
-           count(*) FILTER (WHERE status = 'failed') AS failed, count(*) FILTER (WHERE status = 'cancelled') AS cancelled
+           count(*) FILTER (WHERE status = 'failed') AS failed,
+           count(*) FILTER (WHERE status = 'cancelled') AS cancelled
     FROM ended GROUP BY tenant
   ) AS gone
   WHERE t.tenant = ANY (ARRAY(SELECT tenant FROM ended)) AND t.tenant = gone.tenant
@@ -233,7 +234,8 @@ WITH cut AS MATERIALIZED (
       cancelled = t.cancelled - gone.cancelled
   FROM (
     SELECT tenant, count(*) AS n, count(*) FILTER (WHERE status = 'completed') AS completed,
-           count(*) FILTER (WHERE status = 'failed') AS failed, count(*) FILTER (WHERE status = 'cancelled') AS cancelled
+           count(*) FILTER (WHERE status = 'failed') AS failed,
+           count(*) FILTER (WHERE status = 'cancelled') AS cancelled
     FROM results GROUP BY tenant
   ) AS gone
   WHERE t.tenant = ANY (ARRAY(SELECT tenant FROM results)) AND t.tenant = gone.tenant

@@ -1,9 +1,10 @@
 /**
- * Instants on the wire: RFC 3339 with an offset or Z, normalised to UTC with exactly six fractional digits, which is
+ * Instants on the wire: RFC 3339 with an offset or Z, also with a space for the `T` and without the colon in the offset
+ * (as many languages print it), normalised to UTC with exactly six fractional digits, which is
  * what PostgreSQL stores. A JavaScript Date serves only as a calendar here; it never carries the fraction.
  */
 
-const RFC_3339 = /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d+))?(?:[Zz]|([+-])(\d\d):(\d\d))$/;
+const RFC_3339 = /^(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d):(\d\d)(?:\.(\d+))?(?:[Zz]|([+-])(\d\d):?(\d\d))$/;
 
 const DAYS_IN_MONTH = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31] as const;
 
@@ -36,9 +37,9 @@ export function parseInstant(text: string): string | null {
 
 /**
  * An instant from a query string, where a `+` that was not percent-encoded arrives as a space. Only the offset can
- * contain one, so putting it back is safe.
+ * contain one, and four digits at the very end are nothing but an offset, so putting it back is safe.
  */
-export const parseQueryInstant = (text: string): string | null => parseInstant(text.replace(/ (?=\d\d:\d\d$)/, '+'));
+export const parseQueryInstant = (text: string): string | null => parseInstant(text.replace(/ (?=\d\d:?\d\d$)/, '+'));
 
 export const isInstant = (text: string): boolean => parseInstant(text) !== null;
 

@@ -63,6 +63,18 @@ export function objectText(entries: Iterable<readonly [key: string, text: string
   return `{${fields.join(',')}}`;
 }
 
+/**
+ * The JSON object with these members as its last ones. The rest stays as it was sent, to the byte, unless one of them
+ * has such a key: then that one gives way.
+ */
+export function withMembers(text: string, members: readonly (readonly [key: string, text: string])[]): string {
+  const entries = rawEntries(text);
+  const taken = members.filter(([key]) => entries.delete(key));
+  const rest = taken.length > 0 ? objectText(entries) : text.trimEnd();
+  const added = objectText(members).slice(1);
+  return `${rest.slice(0, -1)}${entries.size === 0 ? '' : ','}${added}`;
+}
+
 /** Visits the fields of the object that begins at `from`, white space aside; returns the position after the object. */
 function eachField(text: string, from: number, visit: Visit): number {
   let at = skipSpace(text, skipSpace(text, from) + 1);

@@ -26,6 +26,8 @@ export interface JobSpec {
   /** null: every default. It is stored as null, so that most jobs carry no configuration at all. */
   readonly config: JobConfig | null;
   readonly runAt: Instant | null;
+  /** Instead of `runAt`: seconds from the database's now. */
+  readonly delaySecs: number | null;
   readonly metadata: JsonText | null;
 }
 
@@ -121,6 +123,8 @@ export interface StepSpec {
   readonly task: string;
   readonly payload: JsonText;
   readonly dependsOn: readonly string[];
+  /** null: the default queue. */
+  readonly queue: string | null;
   /** As given, under the stored field names: what the API shows. */
   readonly config: JsonText;
   /** The resulting configuration of the step's job. null: every default. */

@@ -111,6 +111,17 @@ export interface LeaseRequest {
   readonly workerId: string | null;
 }
 
+/** What a request created. `replayed`: an earlier request with the same idempotency key did, and this one nothing. */
+export interface Created {
+  readonly id: string;
+  readonly replayed: boolean;
+}
+
+export interface CreatedBatch {
+  readonly ids: readonly string[];
+  readonly replayed: boolean;
+}
+
 export interface WaitQuery {
   readonly ids: readonly string[];
   readonly until: 'all' | 'any';
@@ -126,11 +137,14 @@ export interface WaitResult {
 
 /**
  * Every method either does what it says, durably, before it resolves, or throws a MillraceError. A malformed id is
- * simply unknown (`not_found`); another tenant's id is `forbidden`.
+ * simply unknown (`not_found`); another tenant's id is `forbidden`. An idempotency key that was used for another kind
+ * of request is a `conflict`.
  */
 export interface JobsApi {
-  create(tenant: string, spec: JobSpec, idempotencyKey: string | null): Promise<string>;
-  createBatch(tenant: string, specs: readonly JobSpec[]): Promise<readonly string[]>;
+  create(tenant: string, spec: JobSpec, idempotencyKey: string | null): Promise<Created>;
+  createBatch(tenant: string, specs: readonly JobSpec[], idempotencyKey: string | null): Promise<CreatedBatch>;
+  /** Creates a fresh copy of a job, whatever its state. */
+  rerun(tenant: string, id: string, idempotencyKey: string | null): Promise<Created>;
   get(tenant: string, id: string): Promise<JobRecord>;
   list(tenant: string, query: JobListQuery): Promise<Page<JobRecord>>;
   summaries(tenant: string, query: JobListQuery): Promise<Page<JobSummaryRecord>>;
@@ -198,11 +212,11 @@ export interface DeadLettersApi {
   list(tenant: string, query: DeadLetterListQuery): Promise<Page<DeadLetterRecord>>;
   /** The group with the newest entry first. */
   groups(tenant: string, query: DeadLetterGroupsQuery): Promise<DeadLetterGroupPage>;
-  replay(tenant: string, id: string): Promise<string>;
+  replay(tenant: string, id: string, idempotencyKey: string | null): Promise<Created>;
 }
 
 export interface WorkflowsApi {
-  create(tenant: string, spec: WorkflowSpec): Promise<string>;
+  create(tenant: string, spec: WorkflowSpec, idempotencyKey: string | null): Promise<Created>;
   get(tenant: string, id: string): Promise<WorkflowRecord>;
   list(tenant: string, query: WorkflowListQuery): Promise<Page<WorkflowRecord>>;
   summaries(tenant: string, query: WorkflowListQuery): Promise<Page<WorkflowSummaryRecord>>;
@@ -239,8 +253,8 @@ export interface CronsApi {
   firings(tenant: string, id: string, query: ListQuery): Promise<Page<CronFiringRecord>>;
   /** Occurrences from now on; for a paused schedule, those it would have if it were resumed. */
   nextRuns(tenant: string, id: string, count: number): Promise<readonly Instant[]>;
-  /** Enqueues its job now, in addition to the timetable. Resolves to the id of the job. */
-  trigger(tenant: string, id: string): Promise<string>;
+  /** Enqueues its job now, in addition to the timetable. */
+  trigger(tenant: string, id: string, idempotencyKey: string | null): Promise<Created>;
   /** The occurrences of a timetable from now on, the same for every tenant. */
   preview(timetable: Pick<CronSpec, 'expr' | 'timezone'>, count: number): Promise<readonly Instant[]>;
 }

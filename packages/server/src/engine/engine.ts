@@ -8,6 +8,7 @@ import { DeadLetters } from './jobs/dead-letters.js';
 import { Definitions } from './workflows/definitions.js';
 import { Enqueuer } from './jobs/enqueue.js';
 import { Hub } from './shared/hub.js';
+import { Idempotency } from './shared/idempotency.js';
 import { LeaseKeeper } from './leases/lease-keeper.js';
 import { LongPolls } from './leases/long-poll.js';
 import { Counters, type EngineMetrics } from './shared/counters.js';
@@ -15,6 +16,7 @@ import { Maintenance } from './jobs/maintenance.js';
 import { Processes } from './shared/processes.js';
 import { QueuePresence } from './shared/queue-presence.js';
 import { Reads } from './jobs/reads.js';
+import { Rerunner } from './jobs/rerun.js';
 import { Counts } from './insight/counts.js';
 import { Series } from './insight/series.js';
 import { SeriesRecorder } from './shared/series-recorder.js';
@@ -41,6 +43,8 @@ export interface EngineOptions {
   readonly defaultQueue: string;
   /** Bounds each payload, result and context. */
   readonly maxPayloadBytes: number;
+  /** How long finished jobs are kept; null or absent: for ever. */
+  readonly retentionHours?: number | null;
   readonly ready: () => Promise<boolean>;
   /** Uniform in [0, 1): jitter. Tests pass their own. */
   readonly random?: () => number;
@@ -74,6 +78,7 @@ export function createEngine({
   defaultQueue,
   ready,
   maxPayloadBytes,
+  retentionHours = null,
   random = Math.random,
 }: EngineOptions): EngineParts {
   const hub = new Hub();
@@ -86,7 +91,9 @@ export function createEngine({
   const counts = new Counts(db);
   const tenants = new Tenants(db);
   const definitions = new Definitions();
-  const enqueuer = new Enqueuer(db, hub, counters, tenants);
+  const keys = new Idempotency(db, retentionHours);
+  const enqueuer = new Enqueuer(db, hub, counters, tenants, keys);
+  const rerunner = new Rerunner(reads, enqueuer);
   const claimer = new Claimer(db, hub, counters, presence);
   const stepSettler = new StepSettler(db, hub, counters, definitions, defaultQueue, maxPayloadBytes);
   const settler = new Settler(db, hub, counters, stepSettler, random);
@@ -98,7 +105,7 @@ export function createEngine({
   const watcher = new Watcher(db, hub, reads);
   const waits = new JobWaits(db, hub, reads);
   const whys = new Whys(db, reads, presence);
-  const workflows = new Workflows({ db, hub, counters, tenants, definitions, stepSettler, defaultQueue });
+  const workflows = new Workflows({ db, hub, counters, tenants, keys, definitions, stepSettler, defaultQueue });
   const attempts = new Attempts(db, reads);
   const runNow = new RunNow(db, hub, reads);
   const canceller = new Canceller(db, hub, counters, reads, settler, stepSettler);
@@ -106,7 +113,8 @@ export function createEngine({
   const api: Engine = {
     jobs: {
       create: (tenant, spec, key) => enqueuer.create(tenant, spec, key),
-      createBatch: (tenant, specs) => enqueuer.createBatch(tenant, specs),
+      createBatch: (tenant, specs, key) => enqueuer.createBatch(tenant, specs, key),
+      rerun: (tenant, id, key) => rerunner.rerun(tenant, id, key),
       get: (tenant, id) => reads.job(tenant, id),
       list: (tenant, query) => reads.jobs(tenant, query),
       summaries: (tenant, query) => reads.summaries(tenant, query),
@@ -120,9 +128,9 @@ export function createEngine({
       queues: (tenant) => reads.queues(tenant),
     },
     worker: new RemoteWorker({ db, hub, keeper, polls, settler, counters }),
-    deadLetters: new DeadLetters(db, hub, counters),
+    deadLetters: new DeadLetters(db, hub, counters, keys),
     workflows,
-    crons: new Crons(db, hub, counters, tenants),
+    crons: new Crons(db, hub, counters, tenants, keys),
     insight: {
       counts: (tenant, queue) => counts.of(tenant, queue),
       series: (tenant, query) => series.plot(tenant, query),
@@ -141,7 +149,7 @@ export function createEngine({
     claimer,
     settler,
     keeper,
-    maintenance: new Maintenance(db, settler, counters),
+    maintenance: new Maintenance(db, settler, counters, keys),
     cronFirer: new CronFirer(db, hub, counters),
     reads,
     series,

@@ -117,6 +117,7 @@ export function createApp(deps: AppDeps): FastifyInstance {
   });
   app.decorateRequest('tenant', '').decorateRequest('principal', null);
   app.decorateRequest('rawBody', '').decorateRequest('admitted', 0);
+  app.decorateRequest('warnings', null).decorateRequest('knownPath', null);
   app.server.on('checkExpectation', handleExpectation);
   app.server.maxConnections = deps.maxConnections;
   app.server.on('drop', () => deps.metrics.connectionsDropped.inc());
@@ -133,6 +134,15 @@ export function createApp(deps: AppDeps): FastifyInstance {
   return app;
 }
 
+const ALLOWED_HEADERS = ['Authorization', 'Content-Type', 'Idempotency-Key', 'If-None-Match', 'Prefer', 'X-Request-Id'];
+const EXPOSED_HEADERS = [
+  'ETag',
+  'Idempotency-Replayed',
+  'Location',
+  'Preference-Applied',
+  'Retry-After',
+  'X-Request-Id',
+];
 /** Fastify logs one line for each address that it listens on. Where the service listens is said once, elsewhere. */
 const withoutAddresses = (logger: Logger): Logger =>
   logger.child({}, { level: logger.isLevelEnabled('info') ? 'warn' : logger.level });
@@ -141,8 +151,9 @@ function registerCors(app: FastifyInstance, origins: readonly string[] | null): 
   void app.register(cors, {
     origin: origins === null ? '*' : [...origins],
     methods: ['GET', 'HEAD', 'POST', 'PUT', 'DELETE'],
-    allowedHeaders: ['Authorization', 'Content-Type', 'Idempotency-Key', 'X-Request-Id'],
-    exposedHeaders: ['Location', 'Retry-After', 'X-Request-Id'],
+    // Whoever may come from anywhere may bring any header: what the browser asks for is what it is allowed.
+    ...(origins === null ? {} : { allowedHeaders: ALLOWED_HEADERS }),
+    exposedHeaders: EXPOSED_HEADERS,
     maxAge: 86_400,
     strictPreflight: false,
   });

@@ -7,10 +7,13 @@ import { handleUnknownRoute } from './answers/errors.js';
 import { setCommonHeaders } from './answers/reply.js';
 import { discardBody } from './requests/body.js';
 import { isDecodable, repeatedHeader } from './requests/headers.js';
+import { KnownPaths } from './requests/known-paths.js';
 
 /** What happens on every request, whatever the route: headers on the way in, a measurement on the way out. */
 export function registerRequestHooks(app: FastifyInstance, { metrics, isShuttingDown }: HttpContext): void {
   measureRoutes(app, metrics);
+  const paths = new KnownPaths();
+  paths.watch(app);
 
   app.addHook('onRequest', (request, reply, done) => {
     setCommonHeaders(request, reply);
@@ -18,6 +21,7 @@ export function registerRequestHooks(app: FastifyInstance, { metrics, isShutting
     if (request.headers.host === undefined && request.raw.httpVersion === '1.1') {
       return done(invalidRequest('the Host header is missing'));
     }
+    if (request.is404) request.knownPath = paths.find(request.url);
     const repeated = repeatedHeader(request.raw.rawHeaders);
     done(repeated ?? undefined);
   });

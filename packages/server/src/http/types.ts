@@ -1,5 +1,6 @@
 import type { TSchema } from 'typebox';
 import type { Principal } from './access/principal.js';
+import type { KnownPath } from './requests/known-paths.js';
 
 /**
  * How a request is treated under overload (see admission.ts). new: shed first. vital: shed last. waiting: admitted like
@@ -17,6 +18,10 @@ declare module 'fastify' {
     rawBody: string;
     /** The units it holds until its handler begins (see admission.ts). */
     admitted: number;
+    /** What of the request has no effect; null where there is nothing to say (see warnings.ts). */
+    warnings: readonly string[] | null;
+    /** Where no route takes the request: what the path has under other methods, if it exists. */
+    knownPath: KnownPath | null;
   }
 
   interface FastifyContextConfig {

@@ -30,6 +30,10 @@ export const blockLeaseOf = (database: TestDatabase, jobId: string): Promise<Blo
 export const blockBundleOf = (database: TestDatabase, jobId: string): Promise<Block> =>
   block(database, 'SELECT FROM millrace.bundles WHERE $1 = ANY (ids) FOR UPDATE', [jobId]);
 
+/** Whatever creates a workflow waits. */
+export const blockWorkflows = (database: TestDatabase): Promise<Block> =>
+  block(database, 'LOCK TABLE millrace.workflows IN EXCLUSIVE MODE', []);
+
 async function block(database: TestDatabase, text: string, values: unknown[]): Promise<Block> {
   const client = new pg.Client({ connectionString: database.url, application_name: 'test kit' });
   await client.connect();

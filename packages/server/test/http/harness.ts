@@ -6,7 +6,7 @@ import { pino, type Logger } from 'pino';
 import { afterAll } from 'vitest';
 import type { Stats } from '@millrace/contract';
 import type { DeadLetterRecord, JobRecord, JobSpec } from '../../src/domain/records.js';
-import type { Engine, JobNews, ListQuery, Page } from '../../src/engine/api.js';
+import type { Created, Engine, JobNews, ListQuery, Page } from '../../src/engine/api.js';
 import { createApp, type AppDeps } from '../../src/http/app.js';
 import { Metrics } from '../../src/telemetry/metrics.js';
 import { createClient, type Client } from '../support/client.js';
@@ -20,6 +20,9 @@ export const WORKER_TOKEN = 'token-of-the-workers';
 export const JWT_SECRET = 'a-secret-for-hs256-tokens';
 export const JOB_ID = '019bd0e5-7c58-7a5f-9c0e-2f9f6a0f8f10';
 export const LEASE_TOKEN = '5f0c1a52-6f4b-4b5e-9d6c-0b7f3d1d2a10';
+
+/** What the fake engine created. */
+export const CREATED: Created = { id: JOB_ID, replayed: false };
 
 export type Call = readonly [method: string, ...args: unknown[]];
 
@@ -106,8 +109,11 @@ export function fakeEngine(overrides: Overrides = {}): FakeEngine {
   const calls: Call[] = [];
   const engine: Faked = {
     jobs: {
-      create: async () => JOB_ID,
-      createBatch: async (_tenant: string, specs: readonly JobSpec[]) => specs.map(() => JOB_ID),
+      create: async () => CREATED,
+      createBatch: async (_tenant: string, specs: readonly JobSpec[]) => {
+        return { ids: specs.map(() => JOB_ID), replayed: false };
+      },
+      rerun: async () => CREATED,
       get: async () => jobRecord(),
       list: async (_tenant: string, _query: ListQuery) => EMPTY_PAGE,
       summaries: async () => EMPTY_PAGE,
@@ -135,7 +141,7 @@ export function fakeEngine(overrides: Overrides = {}): FakeEngine {
       get: async () => deadLetterRecord(),
       list: async () => EMPTY_PAGE,
       groups: async () => ({ groups: [], nextCursor: null }),
-      replay: async () => JOB_ID,
+      replay: async () => CREATED,
       ...overrides.deadLetters,
     },
     system: {

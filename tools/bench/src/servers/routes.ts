@@ -57,7 +57,9 @@ async function startRoute(): Promise<number> {
 
 /** Has only what the measured route calls. */
 function instantEngine(): Engine {
-  const jobs: Pick<Engine['jobs'], 'create'> = { create: async () => JOB_ID };
+  const jobs: Pick<Engine['jobs'], 'create'> = {
+    create: async () => ({ id: JOB_ID, replayed: false }),
+  };
   return { jobs } as Engine;
 }
 

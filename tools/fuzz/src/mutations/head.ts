@@ -51,6 +51,8 @@ const ODD_HEADERS: readonly (readonly [string, string])[] = [
   ['Range', 'bytes=0-18446744073709551615'],
   ['If-None-Match', '*'],
   ['If-Modified-Since', 'yesterday'],
+  ['Prefer', 'handling=strict'],
+  ['Prefer', 'handling=strict;x, handling="lenient'],
   ['Accept', 'application/x-nothing'],
   ['Accept-Encoding', 'gzip;q=0, *;q=0'],
   ['Accept-Version', '9.9.9'],

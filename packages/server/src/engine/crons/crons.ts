@@ -23,12 +23,13 @@ import {
 import { loadStatements } from '../../store/sql.js';
 import type { Counters } from '../shared/counters.js';
 import { DUE_CURSOR, ID_CURSOR, idsOf, NUMBER_CURSOR } from '../shared/cursor.js';
+import type { Effect, Idempotency } from '../shared/idempotency.js';
 import type { Hub } from '../shared/hub.js';
 import { readPage, type Listing } from '../shared/page.js';
 import { random32 } from '../shared/random.js';
 import type { Tenants } from '../shared/tenants.js';
 import type { CronFiringRecord, CronRecord, CronSpec, Instant } from '../../domain/records.js';
-import type { CronListQuery, CronPut, CronsApi, ListQuery, Page } from '../api.js';
+import type { Created, CronListQuery, CronPut, CronsApi, ListQuery, Page } from '../api.js';
 
 /**
  * Schedules as their tenants see them. Occurrences are computed here, starting from the database's time; the statement
@@ -56,6 +57,7 @@ export class Crons implements CronsApi {
     private readonly hub: Hub,
     private readonly counters: Counters,
     private readonly tenants: Tenants,
+    private readonly keys: Idempotency,
   ) {}
 
   async create(tenant: string, spec: CronSpec): Promise<string> {
@@ -130,15 +132,22 @@ export class Crons implements CronsApi {
     }
   }
 
-  async trigger(tenant: string, id: string): Promise<string> {
+  async trigger(tenant: string, id: string, key: string | null): Promise<Created> {
+    if (!isUuid(id)) throw notFound('schedule');
+    const use = key === null ? null : { tenant, key, kind: `trigger ${id.toLowerCase()}` };
+    const { ids, replayed } = await this.keys.once(use, (execute) => this.#trigger(execute, tenant, id));
+    return { id: ids[0]!, replayed };
+  }
+
+  async #trigger(execute: Execute, tenant: string, id: string): Promise<Effect> {
     const values = [tenant, id, idSuffix(0, bucketOf(tenant), random32()), CRON_FIRINGS_KEPT];
-    const [job] = isUuid(id)
-      ? await this.db.run<{ job_id: string; queue: string; task: string; priority: number }>(sql.trigger_cron, values)
-      : [];
-    if (!job) throw await this.#absent(id);
-    this.counters.created({ tenant, queue: job.queue, task: job.task });
-    this.hub.announceWork(job.queue, job.priority, null);
-    return job.job_id;
+    const [job] = await execute<TriggeredRow>(sql.trigger_cron, values);
+    if (!job) throw await this.#absent(id, execute);
+    const committed = (): void => {
+      this.counters.created({ tenant, queue: job.queue, task: job.task });
+      this.hub.announceWork(job.queue, job.priority, null);
+    };
+    return { ids: [job.job_id], committed };
   }
 
   async firings(tenant: string, id: string, query: ListQuery): Promise<Page<CronFiringRecord>> {
@@ -177,10 +186,17 @@ export class Crons implements CronsApi {
     return row;
   }
 
-  async #absent(id: string): Promise<MillraceError> {
-    const [owner] = isUuid(id) ? await this.db.run(sql.owner_of_cron, [id, bucketOfId(id)]) : [];
+  async #absent(id: string, execute: Execute = this.db.run): Promise<MillraceError> {
+    const [owner] = isUuid(id) ? await execute(sql.owner_of_cron, [id, bucketOfId(id)]) : [];
     return owner ? forbidden('this schedule belongs to another tenant') : notFound('schedule');
   }
+}
+
+interface TriggeredRow {
+  readonly job_id: string;
+  readonly queue: string;
+  readonly task: string;
+  readonly priority: number;
 }
 
 /**

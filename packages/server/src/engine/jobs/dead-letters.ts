@@ -1,26 +1,36 @@
 import { forbidden, MillraceError, notFound } from '../../domain/errors.js';
 import { bucketOf, idSuffix } from '../../domain/ids.js';
-import type { Database } from '../../store/database.js';
+import { withMembers } from '../../domain/raw-json.js';
+import type { Database, Execute } from '../../store/database.js';
 import { toDeadLetter, type DeadLetterRow } from '../../store/rows.js';
 import { loadStatements } from '../../store/sql.js';
 import type { Hub } from '../shared/hub.js';
 import type { Counters } from '../shared/counters.js';
+import type { Effect, Idempotency } from '../shared/idempotency.js';
 import { random32 } from '../shared/random.js';
 import { readDeadLetters, readGroups } from './dead-letter-list.js';
-import type { DeadLetterRecord } from '../../domain/records.js';
-import type { DeadLetterGroupPage, DeadLetterGroupsQuery, DeadLetterListQuery, DeadLettersApi, Page } from '../api.js';
+import type { DeadLetterRecord, JsonText } from '../../domain/records.js';
+import type {
+  Created,
+  DeadLetterGroupPage,
+  DeadLetterGroupsQuery,
+  DeadLetterListQuery,
+  DeadLettersApi,
+  Page,
+} from '../api.js';
 
-const sql = loadStatements('dead-letters.sql', ['dead_letter', 'replay']);
+const sql = loadStatements('dead-letters.sql', ['dead_letter', 'metadata_of_job', 'replay']);
 
 export class DeadLetters implements DeadLettersApi {
   constructor(
     private readonly db: Database,
     private readonly hub: Hub,
     private readonly counters: Counters,
+    private readonly keys: Idempotency,
   ) {}
 
-  async get(tenant: string, id: string): Promise<DeadLetterRecord> {
-    const [row] = isInt64(id) ? await this.db.run<DeadLetterRow>(sql.dead_letter, [id]) : [];
+  async get(tenant: string, id: string, execute: Execute = this.db.run): Promise<DeadLetterRecord> {
+    const [row] = isInt64(id) ? await execute<DeadLetterRow>(sql.dead_letter, [id]) : [];
     if (!row) throw notFound('dead letter');
     if (row.tenant !== tenant) throw forbidden('this dead letter belongs to another tenant');
     return toDeadLetter(row);
@@ -34,24 +44,46 @@ export class DeadLetters implements DeadLettersApi {
     return readGroups(this.db, tenant, query);
   }
 
-  async replay(tenant: string, id: string): Promise<string> {
-    await this.get(tenant, id);
+  async replay(tenant: string, id: string, key: string | null): Promise<Created> {
+    const use = key === null ? null : { tenant, key, kind: `replay ${id}` };
+    const { ids, replayed } = await this.keys.once(use, (execute) => this.#replay(execute, tenant, id));
+    return { id: ids[0]!, replayed };
+  }
+
+  async #replay(execute: Execute, tenant: string, id: string): Promise<Effect> {
+    const letter = await this.get(tenant, id, execute);
     const suffix = idSuffix(0, bucketOf(tenant), random32());
-    const [created] = await this.db.run<{ id: string; queue: string; task: string; priority: number }>(sql.replay, [
-      id,
-      suffix,
-    ]);
+    const metadata = await replayMetadata(execute, letter);
+    const [created] = await execute<ReplayedRow>(sql.replay, [id, suffix, metadata]);
     if (created) {
-      this.counters.created({ tenant, queue: created.queue, task: created.task });
-      this.hub.announceWork(created.queue, created.priority, null);
-      return created.id;
+      const committed = (): void => {
+        this.counters.created({ tenant, queue: created.queue, task: created.task });
+        this.hub.announceWork(created.queue, created.priority, null);
+      };
+      return { ids: [created.id], committed };
     }
     // Nothing happened: either another caller was first, or the job is gone. "Already replayed" takes precedence.
-    if ((await this.get(tenant, id)).replayed_at !== null) {
+    if ((await this.get(tenant, id, execute)).replayed_at !== null) {
       throw new MillraceError('already_replayed', 'this dead letter has already been replayed');
     }
     throw notFound('the job of this dead letter');
   }
+}
+
+interface ReplayedRow {
+  readonly id: string;
+  readonly queue: string;
+  readonly task: string;
+  readonly priority: number;
+}
+
+/** The metadata of the job that failed, with where the new one comes from. No job's metadata ever changes. */
+async function replayMetadata(execute: Execute, { id, tenant_id, job_id }: DeadLetterRecord): Promise<JsonText> {
+  const [job] = await execute<{ metadata: JsonText | null }>(sql.metadata_of_job, [tenant_id, job_id]);
+  return withMembers(job?.metadata ?? '{}', [
+    ['replayed_from_job', JSON.stringify(job_id)],
+    ['replayed_from_dead_letter', String(id)],
+  ]);
 }
 
 const INT64_MAX = 9_223_372_036_854_775_807n;

@@ -1,17 +1,20 @@
-import { bucketOf, idSuffix, idsWith } from '../../domain/ids.js';
+import { bucketOf, createdMsOf, idSuffix, idsWith } from '../../domain/ids.js';
 import { int4Array, jsonArray, plainArray, textArray } from '../../store/arrays.js';
 import { Batcher } from '../../store/batcher.js';
-import type { Database } from '../../store/database.js';
+import type { Database, Execute } from '../../store/database.js';
 import { loadStatements } from '../../store/sql.js';
 import type { Hub } from '../shared/hub.js';
 import type { Counters } from '../shared/counters.js';
+import { otherKind, type Done, type Effect, type Idempotency } from '../shared/idempotency.js';
 import { random32 } from '../shared/random.js';
 import type { Tenants } from '../shared/tenants.js';
 import type { JobSpec } from '../../domain/records.js';
+import type { Created } from '../api.js';
 
 /**
  * Creating jobs: one implementation over arrays. Single creates are gathered (group commit); a batch is one statement,
- * so it is all or nothing; keyed creates go through the key table and may return a job that another request created.
+ * so it is all or nothing; keyed creates go through the key table and may return a job that another request created. A
+ * key for several jobs, or for a copy of one, takes a transaction of its own (shared/idempotency.ts).
  */
 const sql = loadStatements('enqueue.sql', ['create_jobs', 'create_alike', 'create_keyed_jobs', 'jobs_of_keys']);
 
@@ -29,79 +32,117 @@ const weigh = ({ spec }: NewJob): number => spec.payload.length + (spec.metadata
 const BATCH = { maxItems: 1000, inFlight: 1, maxWaiting: 50_000, weigh };
 
 export class Enqueuer {
-  readonly #singles = new Batcher<NewJob, string>((jobs) => this.insert(jobs), BATCH);
-  readonly #keyed = new Batcher<KeyedJob, string>((jobs) => this.#insertKeyed(jobs), BATCH);
+  readonly #singles = new Batcher<NewJob, string>((jobs) => this.#insert(jobs), BATCH);
+  /** Null: the key belongs to another kind of request. */
+  readonly #keyed = new Batcher<KeyedJob, Created | null>((jobs) => this.#insertKeyed(jobs), BATCH);
 
   constructor(
     private readonly db: Database,
     private readonly hub: Hub,
     private readonly counters: Counters,
     private readonly tenants: Tenants,
+    private readonly keys: Idempotency,
   ) {}
 
-  async create(tenant: string, spec: JobSpec, key: string | null): Promise<string> {
+  async create(tenant: string, spec: JobSpec, key: string | null): Promise<Created> {
     await this.tenants.register(tenant);
-    return key === null ? this.#singles.submit({ tenant, spec }) : this.#keyed.submit({ tenant, spec, key });
+    if (key === null) return { id: await this.#singles.submit({ tenant, spec }), replayed: false };
+    const created = await this.#keyed.submit({ tenant, spec, key });
+    if (created === null) throw otherKind();
+    return created;
   }
 
-  async createBatch(tenant: string, specs: readonly JobSpec[]): Promise<string[]> {
+  async createBatch(tenant: string, specs: readonly JobSpec[], key: string | null): Promise<Done> {
     await this.tenants.register(tenant);
-    return this.insert(specs.map((spec) => ({ tenant, spec })));
+    return this.createOnce(tenant, key, 'batch', () => Promise.resolve(specs));
   }
 
-  /** The tenants must be registered. Ids come back in the order of the jobs. */
-  async insert(jobs: readonly NewJob[]): Promise<string[]> {
-    const suffixes = suffixesFor(jobs);
-    const [row] = areAlike(jobs)
-      ? await this.db.run<{ prefix: string }>(sql.create_alike, alikeColumns(suffixes, jobs))
-      : await this.db.run<{ prefix: string }>(sql.create_jobs, columns(suffixes, jobs));
-    this.#created(jobs);
-    return suffixes.map(idsWith(row?.prefix ?? ''));
+  /** Creates what `specsOf` says, once for a key of that kind. The tenant must be registered. */
+  createOnce(
+    tenant: string,
+    key: string | null,
+    kind: string,
+    specsOf: (execute: Execute) => Promise<readonly JobSpec[]>,
+  ): Promise<Done> {
+    return this.keys.once(key === null ? null : { tenant, key, kind }, async (execute): Promise<Effect> => {
+      const jobs = (await specsOf(execute)).map((spec) => ({ tenant, spec }));
+      const ids = await store(execute, jobs);
+      return { ids, committed: () => this.#created(jobs, ids[0]) };
+    });
   }
 
-  async #insertKeyed(jobs: readonly KeyedJob[]): Promise<string[]> {
+  async #insert(jobs: readonly NewJob[]): Promise<string[]> {
+    const ids = await store(this.db.run, jobs);
+    this.#created(jobs, ids[0]);
+    return ids;
+  }
+
+  async #insertKeyed(jobs: readonly KeyedJob[]): Promise<(Created | null)[]> {
     const suffixes = suffixesFor(jobs);
     const values = [...columns(suffixes, jobs), textArray(jobs.map((job) => job.key))];
     const won = await this.db.run<{ job_id: string }>(sql.create_keyed_jobs, values);
     const idBySuffix = new Map(won.map(({ job_id }) => [suffixOf(job_id), job_id]));
-    this.#created(jobs.filter((_, index) => idBySuffix.has(suffixes[index] ?? '')));
-    const ids = suffixes.map((suffix) => idBySuffix.get(suffix) ?? null);
-    return ids.includes(null) ? this.#resolveLosers(jobs, ids) : (ids as string[]);
+    this.#created(
+      jobs.filter((_, index) => idBySuffix.has(suffixes[index] ?? '')),
+      won[0]?.job_id,
+    );
+    const created = suffixes.map((suffix): Created | null => {
+      const id = idBySuffix.get(suffix);
+      return id === undefined ? null : { id, replayed: false };
+    });
+    return created.includes(null) ? this.#resolveLosers(jobs, created) : created;
   }
 
   /**
    * A key that was taken and is no longer there belonged to a job that retention has just removed. The key is free now,
    * so we try again.
    */
-  async #resolveLosers(jobs: readonly KeyedJob[], ids: (string | null)[]): Promise<string[]> {
-    const losers = jobs.flatMap((job, index) => (ids[index] === null ? [{ job, index }] : []));
-    const found = await this.db.run<{ ordinal: string; job_id: string }>(sql.jobs_of_keys, [
+  async #resolveLosers(jobs: readonly KeyedJob[], created: (Created | null)[]): Promise<(Created | null)[]> {
+    const losers = jobs.flatMap((job, index) => (created[index] === null ? [{ job, index }] : []));
+    const rows = await this.db.run<{ ordinal: string; job_id: string; kind: string | null }>(sql.jobs_of_keys, [
       textArray(losers.map(({ job }) => job.tenant)),
       textArray(losers.map(({ job }) => job.key)),
     ]);
-    for (const { ordinal, job_id } of found) {
-      const loser = losers[Number(ordinal) - 1];
-      if (loser) ids[loser.index] = job_id;
+    const found = new Map(rows.map((row) => [Number(row.ordinal) - 1, row]));
+    for (const [n, { job_id: id, kind }] of found) {
+      if (kind === null) created[losers[n]!.index] = { id, replayed: true };
     }
-    const gone = losers.filter(({ index }) => ids[index] === null);
+    const gone = losers.filter((_, n) => !found.has(n));
     if (gone.length > 0) {
       const again = await this.#insertKeyed(gone.map(({ job }) => job));
-      gone.forEach(({ index }, n) => (ids[index] = again[n] ?? null));
+      gone.forEach(({ index }, n) => (created[index] = again[n] ?? null));
     }
-    return ids as string[];
+    return created;
   }
 
-  #created(jobs: readonly NewJob[]): void {
+  /** `id`: of any of them; it tells the database's time. */
+  #created(jobs: readonly NewJob[], id: string | undefined): void {
     const announced = new Set<string>();
     for (const { tenant, spec } of jobs) {
       this.counters.created({ tenant, queue: spec.queue, task: spec.task });
       const priority = spec.config?.priority ?? 0;
       const queueAndPriority = `${priority} ${spec.queue}`;
-      if (spec.runAt === null && announced.has(queueAndPriority)) continue;
+      const dueMs = dueOf(spec, id ?? '');
+      if (dueMs === null && announced.has(queueAndPriority)) continue;
       announced.add(queueAndPriority);
-      this.hub.announceWork(spec.queue, priority, spec.runAt === null ? null : Date.parse(spec.runAt));
+      this.hub.announceWork(spec.queue, priority, dueMs);
     }
   }
+}
+
+/** The tenants must be registered. Ids come back in the order of the jobs. */
+async function store(execute: Execute, jobs: readonly NewJob[]): Promise<string[]> {
+  const suffixes = suffixesFor(jobs);
+  const [row] = areAlike(jobs)
+    ? await execute<{ prefix: string }>(sql.create_alike, alikeColumns(suffixes, jobs))
+    : await execute<{ prefix: string }>(sql.create_jobs, columns(suffixes, jobs));
+  return suffixes.map(idsWith(row?.prefix ?? ''));
+}
+
+/** When it is due, by the clock that made the id; null: at once. */
+function dueOf({ runAt, delaySecs }: JobSpec, id: string): number | null {
+  if (runAt !== null) return Date.parse(runAt);
+  return delaySecs === null ? null : createdMsOf(id) + 1000 * delaySecs;
 }
 
 function suffixesFor(jobs: readonly NewJob[]): string[] {
@@ -122,9 +163,11 @@ function areAlike(jobs: readonly NewJob[]): jobs is Jobs {
   const [first] = jobs;
   return (
     first !== undefined &&
-    jobs.every((job) => job.spec.runAt === null && job.spec.metadata === null && isAlike(first, job))
+    jobs.every(({ spec }, n) => isDueAtOnce(spec) && spec.metadata === null && isAlike(first, jobs[n]!))
   );
 }
+
+const isDueAtOnce = ({ runAt, delaySecs }: JobSpec): boolean => runAt === null && delaySecs === null;
 
 const configText = ({ config }: JobSpec): string | null => (config === null ? null : JSON.stringify(config));
 
@@ -138,6 +181,7 @@ function alikeColumns(suffixes: readonly string[], jobs: Jobs): unknown[] {
 function columns(suffixes: readonly string[], jobs: readonly NewJob[]): unknown[] {
   const { kinds, kindOf } = kindsOf(jobs);
   const runAt = jobs.some(({ spec }) => spec.runAt !== null) ? jobs.map(({ spec }) => spec.runAt) : [];
+  const delays = jobs.some(({ spec }) => spec.delaySecs !== null) ? jobs.map(({ spec }) => spec.delaySecs) : [];
   const metadata = jobs.some(({ spec }) => spec.metadata !== null) ? jobs.map(({ spec }) => spec.metadata) : [];
   return [
     textArray(kinds.map((kind) => kind.tenant)),
@@ -151,6 +195,7 @@ function columns(suffixes: readonly string[], jobs: readonly NewJob[]): unknown[
     jsonArray(jobs.map(({ spec }) => spec.payload)),
     jsonArray(metadata),
     sizes(jobs),
+    int4Array(delays),
   ];
 }
 

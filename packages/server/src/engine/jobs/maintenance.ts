@@ -2,6 +2,7 @@ import { toConfig } from '../../store/rows.js';
 import type { Database } from '../../store/database.js';
 import { loadStatements } from '../../store/sql.js';
 import type { Counters } from '../shared/counters.js';
+import type { Idempotency } from '../shared/idempotency.js';
 import { RetentionPass } from './retention-pass.js';
 import { LEASE_EXPIRED } from '../leases/claim-mark.js';
 import type { Settler } from '../outcomes/settle.js';
@@ -38,6 +39,7 @@ export class Maintenance {
     private readonly db: Database,
     private readonly settler: Settler,
     private readonly counters: Counters,
+    private readonly keys: Idempotency,
   ) {}
 
   /** True if this process is the one to do the work of this period. */
@@ -72,11 +74,12 @@ export class Maintenance {
     return reclaimed;
   }
 
-  /** Removes what streams, bundles, processes and workers leave behind. */
+  /** Removes what streams, bundles, processes, workers and keyed requests leave behind. */
   async forgetTraces(): Promise<void> {
     await this.db.run(sql.forget_streams);
     await this.db.run(sql.forget_bundles);
     await this.db.run(sql.forget_claim_marks);
+    await this.keys.forget();
     await this.db.run(presenceSql.forget_presence, [MAX_QUEUES_KEPT]);
     while ((await this.db.run(sql.forget_progress, [SWEEP_BATCH])).length === SWEEP_BATCH);
   }

@@ -61,17 +61,17 @@ export class Reads {
     private readonly presence: QueuePresence,
   ) {}
 
-  async job(tenant: string, id: string): Promise<JobRecord> {
+  async job(tenant: string, id: string, execute: Execute = this.db.run): Promise<JobRecord> {
     if (!isUuid(id)) throw notFound('job');
-    const rows = await this.db.run<JobRow>(sql.job_of_tenant, [tenant, id]);
-    const [job] = await completeJobs(this.db.run, rows);
+    const rows = await execute<JobRow>(sql.job_of_tenant, [tenant, id]);
+    const [job] = await completeJobs(execute, rows);
     if (job) return job.record;
-    throw (await this.owner(id)) ? forbidden('this job belongs to another tenant') : notFound('job');
+    throw (await this.owner(id, execute)) ? forbidden('this job belongs to another tenant') : notFound('job');
   }
 
   /** Whose job it is and its status, by id alone. */
-  async owner(id: string): Promise<Owner | null> {
-    const [row] = await this.db.run<Owner>(sql.owner_of_job, [id, bucketOfId(id)]);
+  async owner(id: string, execute: Execute = this.db.run): Promise<Owner | null> {
+    const [row] = await execute<Owner>(sql.owner_of_job, [id, bucketOfId(id)]);
     return row ?? null;
   }
 

@@ -115,6 +115,7 @@ function stepText(step: StepSpec): JsonText {
     ['on_failure', JSON.stringify(step.onFailure)],
     ['on_success', '"continue"'],
     ['metadata', step.metadata ?? '{}'],
+    ['queue', JSON.stringify(step.queue)],
   ]);
 }
 
@@ -124,6 +125,8 @@ interface StoredStep {
   readonly depends_on: readonly string[];
   readonly config: PartialJobConfig;
   readonly on_failure: OnFailure;
+  /** Absent in what was stored before steps had a queue of their own. */
+  readonly queue?: string | null;
 }
 
 function parseSteps(definition: JsonText): StepSpec[] {
@@ -139,6 +142,15 @@ function parseSteps(definition: JsonText): StepSpec[] {
       jobConfig: resolveJobConfig(step.config),
       onFailure: step.on_failure,
       metadata,
+      queue: step.queue ?? null,
     };
   });
 }
+
+/** How every definition ends whose steps know of queues: in a member that is the last one of its step. */
+const ENDS_IN_QUEUE = /,"queue":(?:null|"(?:[^"\\]|\\.)*")\}\]$/;
+const TAIL = 2_048;
+
+/** A stored definition as it is shown. One from before steps had a queue shows that they had none. */
+export const shownSteps = (text: JsonText): JsonText =>
+  ENDS_IN_QUEUE.test(text.slice(-TAIL)) ? text : stepsText(parseSteps(text));

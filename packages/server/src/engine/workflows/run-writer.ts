@@ -73,7 +73,7 @@ export async function writeRuns(
   const jobs = written.flatMap(jobsOf);
   await execute(sql.advance_runs, [...runColumns(written), ...jobColumns(jobs, queue)]);
   for (const { tenant, spec } of jobs)
-    afterCommit.enqueued({ tenant, queue, task: spec.task }, spec.jobConfig?.priority ?? 0);
+    afterCommit.enqueued({ tenant, queue: spec.queue ?? queue, task: spec.task }, spec.jobConfig?.priority ?? 0);
 }
 
 /** How the steps that are enqueued with a context receive it. `next`: the version that it would be stored as. */
@@ -158,7 +158,7 @@ export const stepSuffixes = (jobs: readonly StepJob[], firstPosition = 0): strin
  */
 export function stepColumns(jobs: readonly StepJob[], queue: string): unknown[] {
   return [
-    textArray(jobs.map(() => queue)),
+    textArray(jobs.map((job) => job.spec.queue ?? queue)),
     textArray(jobs.map((job) => job.spec.task)),
     int4Array(jobs.map((job) => job.spec.jobConfig?.priority ?? 0)),
     jsonArray(jobs.map(payloadOf)),

@@ -7,9 +7,10 @@ import { Batcher } from '../../store/batcher.js';
 import type { Database, Execute } from '../../store/database.js';
 import { toInstant, toInstantOrNull, type WorkflowRow, type WorkflowSummaryRow } from '../../store/rows.js';
 import { loadStatements, type Statement } from '../../store/sql.js';
-import { define, stepsText, type Definition, type Definitions } from './definitions.js';
+import { define, shownSteps, stepsText, type Definition, type Definitions } from './definitions.js';
 import type { Hub } from '../shared/hub.js';
 import type { Counters } from '../shared/counters.js';
+import type { Effect, Idempotency } from '../shared/idempotency.js';
 import { readPage } from '../shared/page.js';
 import { random32 } from '../shared/random.js';
 import { currentContexts } from './run-context.js';
@@ -27,7 +28,7 @@ import type {
   WorkflowStepRecord,
   WorkflowSummaryRecord,
 } from '../../domain/records.js';
-import type { Page, WorkflowListQuery, WorkflowsApi } from '../api.js';
+import type { Created, Page, WorkflowListQuery, WorkflowsApi } from '../api.js';
 
 const sql = loadStatements('workflows.sql', [
   'create_workflows',
@@ -55,6 +56,7 @@ export interface WorkflowsDeps {
   readonly hub: Hub;
   readonly counters: Counters;
   readonly tenants: Tenants;
+  readonly keys: Idempotency;
   readonly definitions: Definitions;
   readonly stepSettler: StepSettler;
   readonly defaultQueue: string;
@@ -70,13 +72,18 @@ export class Workflows implements WorkflowsApi {
     this.watcher = new WorkflowWatcher(db.run, hub, (tenant, id) => this.#snapshot(tenant, id));
   }
 
-  async create(tenant: string, spec: WorkflowSpec): Promise<string> {
+  async create(tenant: string, spec: WorkflowSpec, key: string | null): Promise<Created> {
     const defined = define(spec.steps);
     if ('problem' in defined) throw refusal(defined.problem);
     const excess = findExcess(defined.definition.graph);
     if (excess) throw refusal(excess);
     await this.deps.tenants.register(tenant);
-    return this.#creates.submit({ tenant, spec, definition: defined.definition });
+    const item = { tenant, spec, definition: defined.definition };
+    if (key === null) return { id: await this.#creates.submit(item), replayed: false };
+    const { ids, replayed } = await this.deps.keys.once({ tenant, key, kind: 'workflow' }, (execute) =>
+      this.#store(execute, [item]),
+    );
+    return { id: ids[0]!, replayed };
   }
 
   async get(tenant: string, id: string): Promise<WorkflowRecord> {
@@ -131,7 +138,13 @@ export class Workflows implements WorkflowsApi {
     return { workflow: workflow!, steps: stepRecords(definitions.parsed(row.id, row.definition), row.state, row.jobs) };
   }
 
-  async #insert(items: readonly NewWorkflow[]): Promise<string[]> {
+  async #insert(items: readonly NewWorkflow[]): Promise<readonly string[]> {
+    const { ids, committed } = await this.#store(this.deps.db.run, items);
+    committed();
+    return ids;
+  }
+
+  async #store(execute: Execute, items: readonly NewWorkflow[]): Promise<Effect> {
     const begun = items.map((item) => begin(item.definition.graph));
     const suffixes = items.map(({ tenant }, n) => idSuffix(n, bucketOf(tenant), random32()));
     const contexts = items.map(({ spec }, n) => shareContext(spec.context, begun[n]!.enqueue.length, 1));
@@ -140,7 +153,7 @@ export class Workflows implements WorkflowsApi {
         return { n: n + 1, tenant, workflowId: '', spec: spec.steps[step]!, context: contexts[n]! };
       }),
     );
-    const [row] = await this.deps.db.run<{ prefix: string }>(sql.create_workflows, [
+    const [row] = await execute<{ prefix: string }>(sql.create_workflows, [
       textArray(suffixes),
       textArray(items.map((item) => item.tenant)),
       textArray(items.map((item) => item.spec.name)),
@@ -155,17 +168,20 @@ export class Workflows implements WorkflowsApi {
       ...stepColumns(roots, this.deps.defaultQueue),
     ]);
     const ids = suffixes.map(idsWith(row!.prefix));
-    items.forEach((item, n) => this.deps.definitions.keep(ids[n]!, item.definition));
-    this.#created(items, roots);
-    return ids;
+    const committed = (): void => {
+      items.forEach((item, n) => this.deps.definitions.keep(ids[n]!, item.definition));
+      this.#created(items, roots);
+    };
+    return { ids, committed };
   }
 
   #created(items: readonly NewWorkflow[], roots: readonly StepJob[]): void {
     const { hub, counters, defaultQueue } = this.deps;
     for (const { tenant } of items) counters.workflowCreated(tenant);
     for (const { tenant, spec } of roots) {
-      counters.created({ tenant, queue: defaultQueue, task: spec.task });
-      hub.announceWork(defaultQueue, spec.jobConfig?.priority ?? 0, null);
+      const queue = spec.queue ?? defaultQueue;
+      counters.created({ tenant, queue, task: spec.task });
+      hub.announceWork(queue, spec.jobConfig?.priority ?? 0, null);
     }
   }
 
@@ -205,7 +221,7 @@ const toRecord = (row: WorkflowRow, context: JsonText): WorkflowRecord => ({
   tenant_id: row.tenant,
   name: row.name,
   status: row.status,
-  steps: row.definition,
+  steps: shownSteps(row.definition),
   context,
   metadata: row.metadata ?? '{}',
   created_at: toInstant(row.created_at),

@@ -55,7 +55,15 @@ export function handleError(error: FastifyError | Error, request: FastifyRequest
   sendJson(reply, problem.status, errorBody(problem.code, problem.message, problem.details));
 }
 
+/** No route takes the request: there is no such path, or not under this method. */
 export function handleUnknownRoute(request: FastifyRequest, reply: FastifyReply): void {
+  if (request.knownPath !== null) {
+    const allowed = request.knownPath.methods.join(', ');
+    reply.header('allow', allowed);
+    const message = `${request.method} is not allowed here; allowed: ${allowed}`;
+    sendJson(reply, STATUS.method_not_allowed, errorBody('method_not_allowed', message));
+    return;
+  }
   const path = request.url.split('?', 1)[0] ?? '';
   sendJson(reply, 404, errorBody('not_found', `no such route: ${request.method} ${path.slice(0, 200)}`));
 }

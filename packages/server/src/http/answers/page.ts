@@ -4,7 +4,7 @@ import { MAX_PAGE_BYTES, type Page, type PageEnds, type PagePart } from '../../e
 import type { AnswerHold } from '../access/answer-room.js';
 import type { HttpContext } from '../context.js';
 import { sendTagged } from './etag.js';
-import { JSON_TYPE } from './reply.js';
+import { JSON_TYPE, withWarnings } from './reply.js';
 import { pageHead, pageJson, pageTail, type AppliedWindow } from './serialize.js';
 import { holdUntilTaken } from './unread.js';
 
@@ -35,10 +35,11 @@ export async function sendPage<T>(
   const hold = await context.answers.waitToHold(request.tenant, MAX_PAGE_BYTES);
   holdUntilTaken(reply.raw, hold, context);
   // One piece at a time: the next is produced when this one has been taken.
-  return reply.send(Readable.from(pageTexts(page, applied, format, hold), { highWaterMark: 1 }));
+  return reply.send(Readable.from(pageTexts(request, page, applied, format, hold), { highWaterMark: 1 }));
 }
 
 async function* pageTexts<T>(
+  request: FastifyRequest,
   page: Page<T>,
   applied: AppliedWindow,
   { key, itemJson }: PageFormat<T>,
@@ -58,7 +59,7 @@ async function* pageTexts<T>(
     }
     hold.resize(MAX_PAGE_BYTES);
   }
-  yield pageTail({ ...ends, total: page.total }, applied);
+  yield withWarnings(pageTail({ ...ends, total: page.total }, applied), request);
 }
 
 async function* withFirst<T>(page: Page<T>): AsyncGenerator<PagePart<T>> {

@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Created } from '../../engine/api.js';
 import { COUNTED_BYTES } from '../access/answer-room.js';
 
 export const JSON_TYPE = 'application/json; charset=utf-8';
@@ -20,9 +21,30 @@ export function setCommonHeaders(request: FastifyRequest, reply: FastifyReply): 
  */
 export function sendJson(reply: FastifyReply, status: number, text: string): FastifyReply {
   reply.code(status).header('content-type', JSON_TYPE);
+  const body = status < 300 ? withWarnings(text, reply.request) : text;
   // Node would convert the text to bytes too, but keep both in memory until everything is sent.
-  return reply.send(text.length < COUNTED_BYTES ? text : Buffer.from(text));
+  return reply.send(body.length < COUNTED_BYTES ? body : Buffer.from(body));
 }
+
+/** The text, or end, of a JSON object, with what of the request had no effect as its last member. */
+export const withWarnings = (text: string, { warnings }: FastifyRequest): string =>
+  warnings === null ? text : `${text.slice(0, -1)},"warnings":${JSON.stringify(warnings)}}`;
+
+/** 201: what was created, now or by an earlier request with the same idempotency key, and where it is. */
+export function sendCreated(
+  reply: FastifyReply,
+  { id, replayed }: Created,
+  field: string,
+  path: string,
+  status = 201,
+): FastifyReply {
+  if (replayed) noteReplay(reply);
+  reply.header('location', `/api/v1/${path}/${id}`);
+  return sendJson(reply, status, `{"${field}":"${id}"}`);
+}
+
+/** The answer repeats an earlier one: this request did nothing. */
+export const noteReplay = (reply: FastifyReply): FastifyReply => reply.header('idempotency-replayed', 'true');
 
 /** 204: done, with nothing to return. */
 export const sendNothing = (reply: FastifyReply): FastifyReply => reply.code(204).send();

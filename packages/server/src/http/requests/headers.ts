@@ -16,6 +16,13 @@ export function repeatedHeader(rawHeaders: readonly string[]): MillraceError | n
   return null;
 }
 
+/** RFC 7240: the caller would rather be refused than have a part of its request ignored. The first word counts. */
+export function isStrict(prefer: string | string[] | undefined): boolean {
+  if (prefer === undefined) return false;
+  const [, handling] = /(?:^|,)\s*handling\s*=\s*"?([\w-]+)"?/i.exec(String(prefer)) ?? [];
+  return handling?.toLowerCase() === 'strict';
+}
+
 const ASCII = /^[\x20-\x7e\t]*$/;
 
 /** The text of a header. Node decodes its bytes as Latin-1; anything beyond ASCII must be UTF-8. */

@@ -1,10 +1,8 @@
-import { IDEMPOTENCY_KEY_MAX_LENGTH, RESERVED_KEY_PREFIX, type CreateJob } from '@millrace/contract';
+import type { CreateJob } from '@millrace/contract';
 import { invalidField } from '../../domain/errors.js';
 import { parseInstant } from '../../domain/instant.js';
 import { resolveJobConfig } from '../../domain/job-config.js';
 import type { JobSpec } from '../../domain/records.js';
-import { characterCount } from '../../domain/text.js';
-import { headerText } from './headers.js';
 import { callerText, type InputSettings } from './caller-text.js';
 
 /** The fields of a create request that belong to the caller and are stored as they were sent. */
@@ -20,7 +18,9 @@ export function jobSpec(
   settings: InputSettings,
   path = '',
 ): JobSpec {
-  const { payload, metadata, config, run_at: runAt } = body;
+  const { payload, metadata, config, run_at: runAt, delay_secs: delaySecs } = body;
+  if (typeof runAt === 'string' && typeof delaySecs === 'number')
+    throw invalidField(`${path}delay_secs`, 'must not be given together with run_at');
   const [payloadText, metadataText] = texts;
   return {
     task: body.task_name,
@@ -28,18 +28,8 @@ export function jobSpec(
     payload: callerText(payload, payloadText, '{}', `${path}payload`, settings),
     config: resolveJobConfig(config, `${path}config`),
     runAt: typeof runAt === 'string' ? parseInstant(runAt) : null,
+    // No delay at all is what most jobs have, and is stored like it.
+    delaySecs: typeof delaySecs === 'number' && delaySecs > 0 ? delaySecs : null,
     metadata: callerText(metadata, metadataText, null, `${path}metadata`, settings),
   };
-}
-
-/** The client's idempotency key, or null. It is never a list: a repeated header has already been refused. */
-export function idempotencyKey(header: string | string[] | undefined): string | null {
-  const key = headerText('Idempotency-Key', String(header ?? '')).trim();
-  if (key === '') return null;
-  if (characterCount(key) > IDEMPOTENCY_KEY_MAX_LENGTH) {
-    throw invalidField('Idempotency-Key', `must have at most ${IDEMPOTENCY_KEY_MAX_LENGTH} characters`);
-  }
-  if (key.startsWith(RESERVED_KEY_PREFIX))
-    throw invalidField('Idempotency-Key', `must not begin with ${RESERVED_KEY_PREFIX}`);
-  return key;
 }

@@ -37,6 +37,7 @@ function stepSpec(
     task: step.task_name,
     payload: callerText(payload, payloadText, '{}', `${path}payload`, settings),
     dependsOn: step.depends_on ?? [],
+    queue: step.queue ?? null,
     config: JSON.stringify(givenJobConfig(config)),
     jobConfig: resolveJobConfig(config, `${path}config`),
     onFailure: step.on_failure ?? 'halt',

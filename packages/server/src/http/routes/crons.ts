@@ -10,6 +10,7 @@ import {
   CronPreview,
   CronPreviewQuery,
   CronTriggered,
+  IdempotentHeaders,
   IdParams,
   ListQuery,
   NextRuns,
@@ -21,10 +22,22 @@ import {
 import type { FastifyInstance } from 'fastify';
 import type { HttpContext } from '../context.js';
 import { cronSpec, putCronSpec } from '../requests/cron-input.js';
+import { idempotencyKey } from '../requests/idempotency-key.js';
 import { cronListQuery, listQuery, nextRunsCount, previewTimetable, type Query } from '../requests/list-parameters.js';
 import { sendPage } from '../answers/page.js';
-import { sendJson, sendNothing } from '../answers/reply.js';
-import { bodyErrors, described, errors, ETAG, nothing, TENANT, UNCHANGED, vital } from './route-docs.js';
+import { sendCreated, sendJson, sendNothing } from '../answers/reply.js';
+import {
+  bodyErrors,
+  described,
+  errors,
+  ETAG,
+  JOB_LOCATION,
+  nothing,
+  REPLAYED,
+  TENANT,
+  UNCHANGED,
+  vital,
+} from './route-docs.js';
 import { cronJson } from '../answers/serialize.js';
 
 interface ById {
@@ -84,9 +97,8 @@ export function cronRoutes(app: FastifyInstance, context: HttpContext): void {
   });
 
   app.post<ById>('/cron/:id/trigger', { schema: triggerSchema }, async (request, reply) => {
-    const jobId = await engine.crons.trigger(request.tenant, request.params.id);
-    reply.header('location', `/api/v1/jobs/${jobId}`);
-    return sendJson(reply, 201, `{"job_id":"${jobId}"}`);
+    const created = await engine.crons.trigger(request.tenant, request.params.id, idempotencyKey(request));
+    return sendCreated(reply, created, 'job_id', 'jobs');
   });
 
   app.get<ByIdWithQuery>('/cron/:id/firings', { schema: firingsSchema }, async (request, reply) => {
@@ -214,14 +226,13 @@ const triggerSchema = {
   description:
     'Enqueues its job now, in addition to the timetable: `next_run_at` stays, and the next occurrence gets its own job. A ' +
     'paused or ended schedule can be triggered too. The firing is recorded with kind `triggered`. Each call enqueues ' +
-    'a job.',
+    'a job, unless it repeats an `Idempotency-Key`.',
   docs: {
     params: IdParams,
+    headers: IdempotentHeaders,
     response: {
-      201: described(ref(CronTriggered), 'Enqueued.', {
-        headers: { Location: { type: 'string', description: 'Path of the job.' } },
-      }),
-      ...bodyErrors(403, 404),
+      201: described(ref(CronTriggered), 'Enqueued.', { headers: { ...JOB_LOCATION, ...REPLAYED } }),
+      ...bodyErrors(403, 404, 409),
     },
   },
 };

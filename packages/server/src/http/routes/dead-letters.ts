@@ -6,17 +6,29 @@ import {
   DeadLetterListQuery,
   DeadLetterPage,
   DeadLetterParams,
+  IdempotentHeaders,
   JobCreated,
   ref,
 } from '@millrace/contract';
 import type { FastifyInstance } from 'fastify';
 import { notFound } from '../../domain/errors.js';
 import type { HttpContext } from '../context.js';
+import { idempotencyKey } from '../requests/idempotency-key.js';
 import { deadLetterGroupsQuery, deadLetterListQuery, type Query } from '../requests/list-parameters.js';
 import { sendTagged } from '../answers/etag.js';
 import { sendPage } from '../answers/page.js';
-import { sendJson } from '../answers/reply.js';
-import { bodyErrors, described, errors, ETAG, nothing, TENANT, UNCHANGED } from './route-docs.js';
+import { sendCreated, sendJson } from '../answers/reply.js';
+import {
+  bodyErrors,
+  described,
+  errors,
+  ETAG,
+  JOB_LOCATION,
+  nothing,
+  REPLAYED,
+  TENANT,
+  UNCHANGED,
+} from './route-docs.js';
 import { deadLetterGroupsJson, deadLetterJson } from '../answers/serialize.js';
 
 interface ById {
@@ -45,9 +57,9 @@ export function deadLetterRoutes(app: FastifyInstance, context: HttpContext): vo
   );
 
   app.post<ById>('/dlq/:id/replay', { schema: replaySchema }, async (request, reply) => {
-    const id = await engine.deadLetters.replay(request.tenant, deadLetterId(request.params.id));
-    reply.header('location', `/api/v1/jobs/${id}`);
-    return sendJson(reply, 201, `{"job_id":"${id}"}`);
+    const id = deadLetterId(request.params.id);
+    const created = await engine.deadLetters.replay(request.tenant, id, idempotencyKey(request));
+    return sendCreated(reply, created, 'job_id', 'jobs');
   });
 }
 
@@ -113,15 +125,15 @@ const replaySchema = {
   summary: 'Replay a dead letter',
   description:
     'Creates a fresh job with the same task, payload, queue and config and a full retry budget. Works once per entry, ' +
-    'and only while the original job has not been removed by retention.',
+    'and only while the original job has not been removed by retention. The metadata of the fresh job is that of the ' +
+    'first one, with `replayed_from_job` and `replayed_from_dead_letter` added.',
   tags: ['dead letters'],
   security: TENANT,
   docs: {
     params: DeadLetterParams,
+    headers: IdempotentHeaders,
     response: {
-      201: described(ref(JobCreated), 'The fresh job.', {
-        headers: { Location: { type: 'string', description: 'Path of the job.' } },
-      }),
+      201: described(ref(JobCreated), 'The fresh job.', { headers: { ...JOB_LOCATION, ...REPLAYED } }),
       ...bodyErrors(403, 404, 409),
     },
   },

@@ -3,6 +3,7 @@ import { guardRoutes } from '../access/admission.js';
 import type { AuthHooks } from '../access/auth.js';
 import type { HttpContext } from '../context.js';
 import { handleUnknownRoute } from '../answers/errors.js';
+import { warnOfUnknown } from '../requests/warnings.js';
 import { attemptRoutes } from './attempts.js';
 import { cronRoutes } from './crons.js';
 import { deadLetterRoutes } from './dead-letters.js';
@@ -53,12 +54,14 @@ export function registerRoutes(app: FastifyInstance, context: HttpContext, auth:
   void app.register(scope(PUBLIC_ROUTES));
   void app.register(
     (api, _options, done) => {
-      // Even an unknown path needs a credential first, like everything under /api/v1.
+      // Even an unknown path needs a credential first, like everything under /api/v1. One that exists under other
+      // methods needs the credential that those take.
       api.addHook('onRequest', (request, reply, next) => {
-        if (request.is404) auth.anybody(request, reply, next);
+        if (request.is404) auth[request.knownPath?.access ?? 'anybody'](request, reply, next);
         else next();
       });
       api.setNotFoundHandler(handleUnknownRoute);
+      warnOfUnknown(api);
       void api.register(scope(TENANT_ROUTES, auth.tenant));
       void api.register(scope(WORKER_ROUTES, auth.worker));
       void api.register(scope(ANYBODYS_ROUTES, auth.anybody));

@@ -5,6 +5,7 @@ import {
   CreateJobBatch,
   CreateJobHeaders,
   GetJobQuery,
+  IdempotentHeaders,
   IdParams,
   Job,
   JobBatchCreated,
@@ -17,12 +18,25 @@ import {
 import type { FastifyInstance, FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify';
 import { invalidField } from '../../domain/errors.js';
 import type { HttpContext } from '../context.js';
-import { CALLER_FIELDS, idempotencyKey, jobSpec } from '../requests/job-input.js';
+import { idempotencyKey } from '../requests/idempotency-key.js';
+import { CALLER_FIELDS, jobSpec } from '../requests/job-input.js';
 import { jobListQuery, waitSecs, wantsSummary, type Query } from '../requests/list-parameters.js';
 import { rawFields, rawFieldsOfEach } from '../../domain/raw-json.js';
 import { sendPage } from '../answers/page.js';
-import { sendJson, sendNothing } from '../answers/reply.js';
-import { anyOf, bodyErrors, described, errors, ETAG, nothing, TENANT, UNCHANGED, vital } from './route-docs.js';
+import { noteReplay, sendCreated, sendJson, sendNothing } from '../answers/reply.js';
+import {
+  anyOf,
+  bodyErrors,
+  described,
+  errors,
+  ETAG,
+  JOB_LOCATION,
+  nothing,
+  REPLAYED,
+  TENANT,
+  UNCHANGED,
+  vital,
+} from './route-docs.js';
 import { jobJson, jobSummaryJson } from '../answers/serialize.js';
 
 interface ById {
@@ -33,11 +47,9 @@ export function jobRoutes(app: FastifyInstance, context: HttpContext): void {
   const { engine } = context;
 
   app.post<{ Body: CreateJob }>('/jobs', { schema: createSchema }, async (request, reply) => {
-    const key = idempotencyKey(request.headers['idempotency-key']);
+    const key = idempotencyKey(request, request.body.idempotency_key);
     const spec = jobSpec(request.body, rawFields(request.rawBody, CALLER_FIELDS), context);
-    const id = await engine.jobs.create(request.tenant, spec, key);
-    reply.header('location', `/api/v1/jobs/${id}`);
-    return sendJson(reply, 201, `{"job_id":"${id}"}`);
+    return sendCreated(reply, await engine.jobs.create(request.tenant, spec, key), 'job_id', 'jobs');
   });
 
   app.post<{ Body: CreateJobBatch }>(
@@ -47,7 +59,9 @@ export function jobRoutes(app: FastifyInstance, context: HttpContext): void {
       const [jobs = '[]'] = rawFields(request.rawBody, ['jobs']);
       const texts = rawFieldsOfEach(jobs, CALLER_FIELDS);
       const specs = request.body.jobs.map((body, i) => jobSpec(body, texts[i] ?? [], context, `jobs[${i}].`));
-      const ids = await engine.jobs.createBatch(request.tenant, specs);
+      const key = idempotencyKey(request);
+      const { ids, replayed } = await engine.jobs.createBatch(request.tenant, specs, key);
+      if (replayed) noteReplay(reply);
       return sendJson(reply, 201, JSON.stringify({ job_ids: ids, count: ids.length }));
     },
   );
@@ -75,6 +89,11 @@ export function jobRoutes(app: FastifyInstance, context: HttpContext): void {
     },
   );
 
+  app.post<ById>('/jobs/:id/rerun', { schema: rerunSchema }, async (request, reply) => {
+    const created = await engine.jobs.rerun(request.tenant, request.params.id, idempotencyKey(request));
+    return sendCreated(reply, created, 'job_id', 'jobs');
+  });
+
   app.post<ById>('/jobs/:id/cancel', vital(cancelSchema), async (request, reply) => {
     await engine.jobs.cancel(request.tenant, request.params.id);
     return sendNothing(reply);
@@ -94,7 +113,7 @@ const createSchema = {
   summary: 'Create a job',
   description:
     'The job is stored durably before the answer. With an `Idempotency-Key` that was used before, the answer is the ' +
-    'id of the first job, whatever the body says.',
+    'id of the first job, whatever the body says. The key may also be sent as `idempotency_key` in the body.',
   tags: ['jobs'],
   security: TENANT,
   body: ref(CreateJob),
@@ -102,9 +121,9 @@ const createSchema = {
     headers: CreateJobHeaders,
     response: {
       201: described(ref(JobCreated), 'Created, or found by its idempotency key.', {
-        headers: { Location: { type: 'string', description: 'Path of the job.' } },
+        headers: { ...JOB_LOCATION, ...REPLAYED },
       }),
-      ...bodyErrors(),
+      ...bodyErrors(409),
     },
   },
 };
@@ -112,11 +131,37 @@ const createSchema = {
 const batchSchema = {
   operationId: 'createJobBatch',
   summary: 'Create up to 1000 jobs',
-  description: 'All of them or none, in one transaction.',
+  description:
+    'All of them or none, in one transaction. One `Idempotency-Key` covers the whole batch; its jobs do not carry it.',
   tags: ['jobs'],
   security: TENANT,
   body: ref(CreateJobBatch),
-  docs: { response: { 201: described(ref(JobBatchCreated), 'Created.'), ...bodyErrors() } },
+  docs: {
+    headers: IdempotentHeaders,
+    response: {
+      201: described(ref(JobBatchCreated), 'Created, or found by their idempotency key.', { headers: REPLAYED }),
+      ...bodyErrors(409),
+    },
+  },
+};
+
+const rerunSchema = {
+  operationId: 'rerunJob',
+  summary: 'Run a job again',
+  description:
+    'Creates a fresh job with the same queue, task, payload and config, a full retry budget, and the same metadata ' +
+    'with `rerun_of` added. The state of the first one does not matter, and does not change. The copy of a ' +
+    "workflow's step belongs to no workflow; its payload carries the context that the step received.",
+  tags: ['jobs'],
+  security: TENANT,
+  docs: {
+    params: IdParams,
+    headers: IdempotentHeaders,
+    response: {
+      201: described(ref(JobCreated), 'The fresh job.', { headers: { ...JOB_LOCATION, ...REPLAYED } }),
+      ...bodyErrors(403, 404, 409),
+    },
+  },
 };
 
 const listSchema = {

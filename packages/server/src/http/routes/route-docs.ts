@@ -35,6 +35,14 @@ export const described = (schema: TSchema, description: string, extra: object = 
   description,
 });
 
+/** Headers of answers. */
+export const REPLAYED = {
+  'Idempotency-Replayed': {
+    type: 'string',
+    description: '`true` if an earlier request with the same idempotency key did it, and this one nothing.',
+  },
+};
+export const JOB_LOCATION = { Location: { type: 'string', description: 'Path of the job.' } };
 /** A stream of server-sent events. */
 export const eventStream = (description: string, events: readonly TSchema[], example: string): object => ({
   description,

@@ -1,6 +1,7 @@
 import {
   ConditionalHeaders,
   CreateWorkflow,
+  IdempotentHeaders,
   IdParams,
   ref,
   Workflow,
@@ -13,10 +14,22 @@ import {
 } from '@millrace/contract';
 import type { FastifyInstance } from 'fastify';
 import type { HttpContext } from '../context.js';
+import { idempotencyKey } from '../requests/idempotency-key.js';
 import { wantsSummary, workflowListQuery, type Query } from '../requests/list-parameters.js';
 import { sendPage } from '../answers/page.js';
-import { sendJson, sendNothing } from '../answers/reply.js';
-import { anyOf, bodyErrors, described, errors, ETAG, nothing, TENANT, UNCHANGED, vital } from './route-docs.js';
+import { sendCreated, sendJson, sendNothing } from '../answers/reply.js';
+import {
+  anyOf,
+  bodyErrors,
+  described,
+  errors,
+  ETAG,
+  nothing,
+  REPLAYED,
+  TENANT,
+  UNCHANGED,
+  vital,
+} from './route-docs.js';
 import { workflowJson, workflowSummaryJson } from '../answers/serialize.js';
 import { boundSteps, workflowSpec } from '../requests/workflow-input.js';
 
@@ -31,9 +44,9 @@ export function workflowRoutes(app: FastifyInstance, context: HttpContext): void
     '/workflows',
     { schema: createSchema, preValidation: boundSteps },
     async (request, reply) => {
-      const id = await workflows.create(request.tenant, workflowSpec(request.body, request.rawBody, context));
-      reply.header('location', `/api/v1/workflows/${id}`);
-      return sendJson(reply, 201, `{"workflow_id":"${id}"}`);
+      const spec = workflowSpec(request.body, request.rawBody, context);
+      const created = await workflows.create(request.tenant, spec, idempotencyKey(request));
+      return sendCreated(reply, created, 'workflow_id', 'workflows');
     },
   );
 
@@ -74,15 +87,16 @@ const createSchema = {
   operationId: 'createWorkflow',
   summary: 'Create a workflow',
   description:
-    'Steps that depend on no other are enqueued at once, on the default queue; the others when what they depend on has ' +
-    'completed. A graph with a cycle is refused, and the message names the steps on it.',
+    'Steps that depend on no other are enqueued at once; the others when what they depend on has completed. A step ' +
+    'runs on its own `queue`, or else on the default queue. A graph with a cycle is refused, and the message names the steps on it.',
   body: ref(CreateWorkflow),
   docs: {
+    headers: IdempotentHeaders,
     response: {
-      201: described(ref(WorkflowCreated), 'Created.', {
-        headers: { Location: { type: 'string', description: 'Path of the workflow.' } },
+      201: described(ref(WorkflowCreated), 'Created, or found by its idempotency key.', {
+        headers: { Location: { type: 'string', description: 'Path of the workflow.' }, ...REPLAYED },
       }),
-      ...bodyErrors(),
+      ...bodyErrors(409),
     },
   },
 };

@@ -151,6 +151,7 @@ describe('dead letters', async () => {
       idempotency_key: null,
       workflow_id: null,
       workflow_step_id: null,
+      metadata: { m: 2, replayed_from_job: id, replayed_from_dead_letter: letter!.id },
     });
     expect(comparable(fresh.created_at) > comparable(original.created_at)).toBe(true);
     expect((await a.get(`/api/v1/dlq/${letter!.id}`)).body).toMatchObject({
@@ -163,7 +164,26 @@ describe('dead letters', async () => {
     for (let i = 0; i < 2; i++) await fail(worker, await leaseOne(worker, queue));
     expect(await getJob(a, fresh.id)).toMatchObject({ status: 'failed', retry_count: 1, delivery_count: 2 });
     const [second] = await deadLettersOf(a, fresh.id);
-    expect((await a.post(`/api/v1/dlq/${second!.id}/replay`)).status).toBe(201);
+    const third = await a.post(`/api/v1/dlq/${second!.id}/replay`);
+    expect(third.status).toBe(201);
+    expect((await getJob(a, third.body.job_id)).metadata).toEqual({
+      m: 2,
+      replayed_from_job: fresh.id,
+      replayed_from_dead_letter: second!.id,
+    });
+  });
+
+  it('are replayed with the metadata of their job to the byte, and two members more', async () => {
+    const queue = newQueue();
+    const metadata = '{ "big": 12345678901234567890, "x":"\\u0041",\n "nul": "\\u0000" }';
+    const made = await a.post('/api/v1/jobs', `{"task_name":"t","config":{"queue":"${queue}"},"metadata":${metadata}}`);
+    await fail(worker, await leaseOne(worker, queue), { retryable: false });
+    const [letter] = await deadLettersOf(a, made.body.job_id);
+    const { body } = await a.post(`/api/v1/dlq/${letter!.id}/replay`);
+    const origin = `"replayed_from_job":"${made.body.job_id}","replayed_from_dead_letter":${letter!.id}`;
+    expect((await a.get(`/api/v1/jobs/${body.job_id}`)).text).toContain(
+      `"metadata":${metadata.slice(0, -1)},${origin}}`,
+    );
   });
 
   it('of a scheduled job are replayed at once', async () => {

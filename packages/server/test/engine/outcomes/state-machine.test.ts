@@ -36,6 +36,7 @@ describe('the state machine of a job', async () => {
     tasks: [],
     defaultQueue: 'default',
     maxPayloadBytes: 4 * 1024 * 1024,
+    retentionHours: null,
     ready: async () => true,
   });
   afterAll(async () => {
@@ -57,7 +58,7 @@ describe('the state machine of a job', async () => {
     const queue = newQueue();
     const retried = state === 'retrying' || (event === 'release_retry' && state !== 'pending');
     const maxRetries = (retried ? 1 : 0) + (event.endsWith('without_budget') ? 0 : 1);
-    const spec = { task: 't', queue, payload: '{}', runAt: null, metadata: null };
+    const spec = { task: 't', queue, payload: '{}', runAt: null, delaySecs: null, metadata: null };
     const config = {
       priority: 0,
       max_retries: maxRetries,
@@ -67,7 +68,7 @@ describe('the state machine of a job', async () => {
       retry_max_delay_secs: 0,
       jitter_factor: 0,
     };
-    const id = await api.jobs.create(TENANT, { ...spec, config }, null);
+    const { id } = await api.jobs.create(TENANT, { ...spec, config }, null);
     let token: string = randomUUID();
     const claim = async (): Promise<void> => {
       token = (await lease(queue))!.leaseToken;

@@ -53,6 +53,7 @@ describe('creating a workflow', () => {
           on_failure: 'halt',
           on_success: 'continue',
           metadata: {},
+          queue: null,
         },
         {
           name: 'charge',
@@ -63,6 +64,7 @@ describe('creating a workflow', () => {
           on_failure: 'skip',
           on_success: 'continue',
           metadata: { team: 'money' },
+          queue: null,
         },
       ],
       context: { order: 7 },

@@ -48,15 +48,17 @@ describe('the cost of outcomes', async () => {
       tasks: [],
       defaultQueue: 'default',
       maxPayloadBytes: 4 * 1024 * 1024,
+      retentionHours: null,
       ready: async () => true,
     });
   const first = engine();
 
   const spec = (name: string, dependsOn: readonly string[] = []): StepSpec => ({
-    ...{ name, dependsOn, task: 't', payload: '{}', config: '{}', jobConfig: null, onFailure: 'halt', metadata: null },
+    ...{ name, dependsOn, task: 't', queue: null, payload: '{}', config: '{}', jobConfig: null, onFailure: 'halt' },
+    metadata: null,
   });
-  const create = (steps: readonly StepSpec[]): Promise<string> =>
-    first.api.workflows.create('t', { name: 'w', steps, context: '{}', metadata: null });
+  const create = async (steps: readonly StepSpec[]): Promise<string> =>
+    (await first.api.workflows.create('t', { name: 'w', steps, context: '{}', metadata: null }, null)).id;
   const names = (count: number): string[] => Array.from({ length: count }, (_, n) => `n${n}`);
 
   async function claimAll(): Promise<LeasedJob[]> {

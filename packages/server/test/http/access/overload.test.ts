@@ -2,7 +2,16 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { until } from '../../support/until.js';
-import { JOB_ID, jobRecord, KEY_A, LEASE_TOKEN, startApp, type TestApp, type TestAppOptions } from '../harness.js';
+import {
+  CREATED,
+  JOB_ID,
+  jobRecord,
+  KEY_A,
+  LEASE_TOKEN,
+  startApp,
+  type TestApp,
+  type TestAppOptions,
+} from '../harness.js';
 
 /** Engine calls that end only when the test says so, so that it controls exactly how much is in flight. */
 function holding() {
@@ -31,7 +40,7 @@ const report = { lease_token: LEASE_TOKEN, extend_secs: 30, result: {}, error: '
 
 async function startFull(maxInFlight = ROOM, body: object = create, requests = maxInFlight) {
   const work = holding();
-  const app = await start({ maxInFlight, engine: { jobs: { create: work.hold(JOB_ID) } } });
+  const app = await start({ maxInFlight, engine: { jobs: { create: work.hold(CREATED) } } });
   const answers = Array.from({ length: requests }, () => app.a.post('/api/v1/jobs', body));
   await until(() => work.count() === requests, { what: 'the service to be full' });
   return { app, work, answers };
@@ -113,7 +122,7 @@ describe('at the limit of new work', () => {
 describe('the limit', () => {
   it('still counts a request whose client leaves before the work is done', async () => {
     const work = holding();
-    const app = await start({ maxInFlight: 1, engine: { jobs: { create: work.hold(JOB_ID) } } });
+    const app = await start({ maxInFlight: 1, engine: { jobs: { create: work.hold(CREATED) } } });
     const leaving = new AbortController();
     const left = app.a.send('POST', '/api/v1/jobs', { body: create, signal: leaving.signal });
     await until(() => work.count() === 1);

@@ -78,7 +78,6 @@ describe('requests to unknown routes', async () => {
     ['GET', '/metrics'],
     ['GET', '/api'],
     ['GET', '/api/v2/jobs'],
-    ['POST', '/health'],
     ['GET', '/nowhere?token=secret'],
   ])('%s %s is a 404 with the usual body', async (method, path) => {
     const reply = await nobody.send(method, path);
@@ -87,12 +86,8 @@ describe('requests to unknown routes', async () => {
   });
 
   it.each([
-    ['PUT', '/api/v1/jobs'],
-    ['DELETE', '/api/v1/jobs/x'],
-    ['PATCH', '/api/v1/jobs/x'],
-    ['GET', '/api/v1/jobs/x/cancel'],
-    ['GET', '/api/v1/queues/q/lease'],
-    ['POST', '/api/v1/stats'],
+    ['PUT', '/api/v1/nowhere'],
+    ['GET', '/api/v1/jobs/x/y'],
     ['POST', '/api/v1/jobs/x/y/z'],
   ])('%s %s is a 404 with the usual body', async (method, path) => {
     const reply = await a.send(method, path);

@@ -193,7 +193,7 @@ describe('the event stream of a job', () => {
 
   it('has no HEAD', async () => {
     const { a, engine } = await start(async () => states(jobRecord()));
-    expect((await a.send('HEAD', PATH)).status).toBe(404);
+    expect((await a.send('HEAD', PATH)).status).toBe(405);
     expect(engine.last('jobs.watch')).toEqual([]);
   });
 

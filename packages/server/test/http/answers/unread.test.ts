@@ -3,7 +3,7 @@ import { connect, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { until } from '../../support/until.js';
-import { JOB_ID, jobRecord, KEY_A, startApp, states, type TestApp, type TestAppOptions } from '../harness.js';
+import { CREATED, JOB_ID, jobRecord, KEY_A, startApp, states, type TestApp, type TestAppOptions } from '../harness.js';
 
 const UNREAD_MS = 1_000;
 const MIB = 1024 * 1024;
@@ -94,7 +94,7 @@ describe('an answer that its client does not read', () => {
       engine: {
         jobs: {
           get: async () => jobRecord({ payload: `{"s":"${'x'.repeat(100_000)}"}` }),
-          create: async () => (await slow, JOB_ID),
+          create: async () => (await slow, CREATED),
         },
       },
     });

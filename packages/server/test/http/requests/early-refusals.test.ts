@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { until } from '../../support/until.js';
-import { bodyOf, JOB_ID, KEY_A, startApp, useApp, type TestApp } from '../harness.js';
+import { bodyOf, CREATED, JOB_ID, KEY_A, startApp, useApp, type TestApp } from '../harness.js';
 
 const MIB = 1024 * 1024;
 const GIB = 1024 * MIB;
@@ -105,7 +105,7 @@ describe('Expect: 100-continue', async () => {
   it('is answered with 503 under overload', async () => {
     let letGo = (): void => undefined;
     const held = new Promise<void>((resolve) => (letGo = resolve));
-    const full = await startApp({ maxInFlight: 1, engine: { jobs: { create: async () => (await held, JOB_ID) } } });
+    const full = await startApp({ maxInFlight: 1, engine: { jobs: { create: async () => (await held, CREATED) } } });
     onTestFinished(() => full.close());
     const first = full.a.post('/api/v1/jobs', { task_name: 't' });
     await until(() => full.engine.calls.length === 1);

@@ -21,7 +21,15 @@ describe('creating a job', async () => {
     await create({ task_name: 'send mail' });
     expect(engine.last('jobs.create')).toEqual([
       'tenant-a',
-      { task: 'send mail', queue: 'default', payload: '{}', config: null, runAt: null, metadata: null },
+      {
+        task: 'send mail',
+        queue: 'default',
+        payload: '{}',
+        config: null,
+        runAt: null,
+        delaySecs: null,
+        metadata: null,
+      },
       null,
     ]);
   });
@@ -35,6 +43,7 @@ describe('creating a job', async () => {
       payload: '{}',
       config: null,
       runAt: null,
+      delaySecs: null,
       metadata: null,
     });
     const nulls = { queue: null, priority: null, timeout: null, timeout_secs: null, retry_backoff: null, unknown: 1 };
@@ -190,6 +199,7 @@ describe('creating a batch', async () => {
         { task: 'a', queue: 'q', config: { timeout_secs: 5 }, runAt: '2030-01-01T00:00:00.000000Z' },
         { task: 'b', queue: 'default', config: null, runAt: null, payload: '{"x":1}' },
       ],
+      null,
     ]);
   });
 

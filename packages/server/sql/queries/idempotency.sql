@@ -1,0 +1,26 @@
+-- name: take_key
+-- The first statement of the transaction in which a keyed request takes effect. Whoever inserts the key goes on.
+-- Anybody else waits here until that transaction has ended, and then finds the key taken, or takes it. A crash undoes
+-- both.
+INSERT INTO millrace.idempotency_keys (tenant, key, job_id, kind, expires_at)
+VALUES ($1, $2, '00000000-0000-0000-0000-000000000000', $3, now() + $4::float8 * interval '1 second')
+ON CONFLICT (tenant, key) DO NOTHING
+RETURNING key;
+
+-- name: keep_answer
+-- The last statement of that transaction.
+UPDATE millrace.idempotency_keys SET ids = $3::uuid[] WHERE tenant = $1 AND key = $2;
+
+-- name: answer_of_key
+SELECT kind, ids FROM millrace.idempotency_keys WHERE tenant = $1 AND key = $2;
+
+-- name: forget_keys
+-- Keys that have expired, at most $1 at a time. Those of single jobs go with their jobs.
+WITH gone AS (
+  DELETE FROM millrace.idempotency_keys WHERE ctid = ANY (ARRAY(
+    SELECT k.ctid FROM millrace.idempotency_keys k
+    WHERE k.expires_at < now() ORDER BY k.expires_at LIMIT $1 FOR UPDATE SKIP LOCKED
+  ))
+  RETURNING 1
+)
+SELECT count(*)::int AS removed FROM gone;

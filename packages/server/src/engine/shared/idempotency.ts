@@ -1,0 +1,99 @@
+import { MillraceError } from '../../domain/errors.js';
+import { uuidArray } from '../../store/arrays.js';
+import type { Database, Execute } from '../../store/database.js';
+import { loadStatements } from '../../store/sql.js';
+
+/**
+ * Requests that take effect once, however often they are sent. The key is taken and the effect happens in one
+ * transaction: of any number of repeats, in any processes, one acts, and the others wait for it and answer as it did. A
+ * crash leaves neither the key nor the effect. Single jobs have a shorter way (jobs/enqueue.ts): there the key and the
+ * job are one statement, and many share it.
+ */
+const sql = loadStatements('idempotency.sql', ['take_key', 'keep_answer', 'answer_of_key', 'forget_keys']);
+
+/** How long a key is remembered where nothing is ever removed. */
+const DEFAULT_LIFE_HOURS = 7 * 24;
+const SECONDS_PER_HOUR = 3_600;
+
+const FORGET_BATCH = 1_000;
+/** What one sweep removes at most; the next one comes a minute later. */
+const FORGET_ROUNDS = 100;
+
+/** A key of a tenant, and what it is used for: the request, and the resource in its path if it names one. */
+export interface KeyUse {
+  readonly tenant: string;
+  readonly key: string;
+  readonly kind: string;
+}
+
+export interface Effect {
+  /** What was created: all that a repeat needs to know. */
+  readonly ids: readonly string[];
+  /** To be called once the effect is durable. */
+  readonly committed: () => void;
+}
+
+export interface Done {
+  readonly ids: readonly string[];
+  /** True: an earlier request with the same key did it. */
+  readonly replayed: boolean;
+}
+
+export const otherKind = (): MillraceError =>
+  new MillraceError('conflict', 'this idempotency key has been used for another request');
+
+export class Idempotency {
+  readonly #lifeSecs: number;
+
+  /** `retentionHours`: null if nothing is ever removed. */
+  constructor(
+    private readonly db: Database,
+    retentionHours: number | null,
+  ) {
+    this.#lifeSecs = (retentionHours ?? DEFAULT_LIFE_HOURS) * SECONDS_PER_HOUR;
+  }
+
+  /**
+   * The effect runs with the means to run statements, and must have no effect but through them: with a key they are one
+   * transaction, which may be repeated; without one (null), each statement is its own.
+   */
+  async once(use: KeyUse | null, effect: (execute: Execute) => Promise<Effect>): Promise<Done> {
+    if (use === null) {
+      const { ids, committed } = await effect(this.db.run);
+      committed();
+      return { ids, replayed: false };
+    }
+    for (;;) {
+      const done = await this.db.transaction((execute) => this.#take(execute, use, effect));
+      if (done === null) continue;
+      done.committed?.();
+      return { ids: done.ids, replayed: done.committed === null };
+    }
+  }
+
+  /** Removes keys that have expired. */
+  async forget(): Promise<void> {
+    for (let round = 0; round < FORGET_ROUNDS; round++) {
+      const [row] = await this.db.run<{ removed: number }>(sql.forget_keys, [FORGET_BATCH]);
+      if ((row?.removed ?? 0) < FORGET_BATCH) return;
+    }
+  }
+
+  /** Null: the key was taken, and is gone again. `committed` is null if somebody else did it. */
+  async #take(
+    execute: Execute,
+    { tenant, key, kind }: KeyUse,
+    effect: (execute: Execute) => Promise<Effect>,
+  ): Promise<{ readonly ids: readonly string[]; readonly committed: (() => void) | null } | null> {
+    const [taken] = await execute(sql.take_key, [tenant, key, kind, this.#lifeSecs]);
+    if (!taken) {
+      const [known] = await execute<{ kind: string | null; ids: string[] | null }>(sql.answer_of_key, [tenant, key]);
+      if (!known) return null;
+      if (known.kind !== kind) throw otherKind();
+      return { ids: known.ids ?? [], committed: null };
+    }
+    const done = await effect(execute);
+    await execute(sql.keep_answer, [tenant, key, uuidArray(done.ids)]);
+    return done;
+  }
+}

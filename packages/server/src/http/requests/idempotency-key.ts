@@ -1,0 +1,35 @@
+import { IDEMPOTENCY_KEY_MAX_LENGTH, RESERVED_KEY_PREFIX } from '@millrace/contract';
+import type { FastifyRequest } from 'fastify';
+import { invalidField } from '../../domain/errors.js';
+import { characterCount, isStorableText } from '../../domain/text.js';
+import { headerText } from './headers.js';
+
+const HEADER = 'Idempotency-Key';
+const FIELD = 'idempotency_key';
+
+/**
+ * The client's idempotency key, or null. The header is never a list: one that is given twice was refused before.
+ * `given` is the key in the body, where the request has a field for it.
+ */
+export function idempotencyKey({ headers }: FastifyRequest, given?: string | null): string | null {
+  const header = headers['idempotency-key'];
+  if (header === undefined && typeof given !== 'string') return null;
+  const fromHeader = keyOf(HEADER, headerText(HEADER, String(header ?? '')));
+  if (typeof given !== 'string') return fromHeader;
+  const fromBody = keyOf(FIELD, given);
+  if (fromHeader !== null && fromBody !== null && fromHeader !== fromBody) {
+    throw invalidField(FIELD, `must equal the header ${HEADER} if both are given`);
+  }
+  return fromHeader ?? fromBody;
+}
+
+function keyOf(name: string, text: string): string | null {
+  const key = text.trim();
+  if (key === '') return null;
+  if (!isStorableText(key)) throw invalidField(name, 'must not contain NUL characters or lone surrogates');
+  if (characterCount(key) > IDEMPOTENCY_KEY_MAX_LENGTH) {
+    throw invalidField(name, `must have at most ${IDEMPOTENCY_KEY_MAX_LENGTH} characters`);
+  }
+  if (key.startsWith(RESERVED_KEY_PREFIX)) throw invalidField(name, `must not begin with ${RESERVED_KEY_PREFIX}`);
+  return key;
+}

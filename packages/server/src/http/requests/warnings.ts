@@ -1,0 +1,197 @@
+import { preferHeader, type ErrorDetail } from '@millrace/contract';
+import type {
+  FastifyInstance,
+  FastifyReply,
+  FastifyRequest,
+  FastifySchema,
+  HookHandlerDoneFunction,
+  RouteOptions,
+} from 'fastify';
+import { invalidRequest } from '../../domain/errors.js';
+import '../types.js';
+import { isStrict } from './headers.js';
+import {
+  fits,
+  NOTHING,
+  pathsOf,
+  shapeOf,
+  strangers,
+  variants,
+  type Schema,
+  type Shape,
+  type Stranger,
+} from './shapes.js';
+import { suggestion } from './suggestions.js';
+
+/**
+ * What of a request has no effect is not refused, but told: the answer carries `warnings`. A caller that prefers
+ * `handling=strict` is refused instead. Which routes do so follows from the contract: those whose answer has room for
+ * warnings, which are the creates and the lists. What each knows is worked out once, when the route is registered.
+ */
+
+/** More than this helps nobody to correct a request. */
+const MAX_WARNINGS = 20;
+/** What is shown of a name, in UTF-16 units. */
+const MAX_NAME = 64;
+
+/** Parameters that are ignored by specification. */
+const IGNORED: Readonly<Record<string, readonly string[]>> = {
+  listWorkflows: ['queue'],
+  listCrons: ['status', 'queue'],
+  listDeadLetters: ['status', 'queue'],
+};
+
+/** Fields that a schema knows and that have no effect in one request, and what to do instead. */
+const WITHOUT_EFFECT: Readonly<Record<string, ReadonlyMap<string, string>>> = {
+  createJobBatch: new Map([['jobs[].idempotency_key', 'the header Idempotency-Key covers the whole batch']]),
+};
+
+interface Route {
+  readonly body: Shape;
+  readonly bodyPaths: readonly string[];
+  readonly withoutEffect: ReadonlyMap<string, string>;
+  readonly query: ReadonlySet<string>;
+  readonly queryPaths: readonly string[];
+  readonly limit: { readonly minimum: number; readonly maximum: number } | null;
+}
+
+interface Finding {
+  /** The field or parameter, for people and for programs. */
+  readonly path: string;
+  /** `unknown field "queue"`. */
+  readonly warning: string;
+  /** `is not a known field`. */
+  readonly refusal: string;
+  /** `did you mean config.queue?`, or null. */
+  readonly hint: string | null;
+}
+
+/** Applies to every route that is registered afterwards. */
+export function warnOfUnknown(app: FastifyInstance): void {
+  app.addHook('onRoute', (route) => {
+    const known = routeOf(route);
+    if (known === null) return;
+    route.schema = withPrefer(route.schema!);
+    route.preHandler = [...[route.preHandler ?? []].flat(), checkOf(known)];
+  });
+}
+
+function checkOf(route: Route) {
+  return (request: FastifyRequest, reply: FastifyReply, done: HookHandlerDoneFunction): void => {
+    const strict = isStrict(request.headers.prefer);
+    if (strict) reply.header('preference-applied', 'handling=strict');
+    if (hasNothingToSay(route, request)) return done();
+    const findings = findingsOf(route, request);
+    if (strict) return done(refusalOf(findings));
+    request.warnings = findings.map(({ warning, hint }) => (hint === null ? warning : `${warning}; ${hint}`));
+    done();
+  };
+}
+
+function hasNothingToSay({ body, query, limit }: Route, request: FastifyRequest): boolean {
+  const given = request.query as Record<string, unknown>;
+  for (const name in given) if (!query.has(name)) return false;
+  if (limit !== null && given.limit !== undefined && clamped(given.limit, limit) !== null) return false;
+  return typeof request.body !== 'object' || request.body === null || fits(body, request.body);
+}
+
+/** What is used instead of a limit that is out of range, or null. */
+function clamped(text: unknown, { minimum, maximum }: { minimum: number; maximum: number }): number | null {
+  if (typeof text !== 'string' || !/^-?\d+$/.test(text)) return null;
+  const number = Number(text);
+  return number < minimum ? minimum : number > maximum ? maximum : null;
+}
+
+function findingsOf(route: Route, { query, body }: FastifyRequest): Finding[] {
+  const given = query as Record<string, unknown>;
+  const findings: Finding[] = [];
+  for (const name in given) {
+    if (findings.length === MAX_WARNINGS) break;
+    if (!route.query.has(name)) findings.push(unknownParameter(name, route));
+  }
+  const used = route.limit === null ? null : clamped(given.limit, route.limit);
+  if (used !== null) findings.push(clampedLimit(used, route.limit!));
+  const more = MAX_WARNINGS - findings.length;
+  if (more > 0 && typeof body === 'object' && body !== null)
+    findings.push(...strangers(route.body, body, more).map((stranger) => unknownField(stranger, route)));
+  return findings;
+}
+
+const meant = (path: string | null): string | null => (path === null ? null : `did you mean ${path}?`);
+
+function unknownParameter(name: string, { queryPaths }: Route): Finding {
+  const hint = meant(suggestion({ name, path: '', index: null }, queryPaths));
+  const path = cut(name);
+  return { path, warning: `unknown parameter ${JSON.stringify(path)}`, refusal: 'is not a known parameter', hint };
+}
+
+function clampedLimit(used: number, { minimum, maximum }: { minimum: number; maximum: number }): Finding {
+  const range = `${minimum} to ${maximum}`;
+  return {
+    path: 'limit',
+    warning: `limit is out of range (${range}): ${used} is used`,
+    refusal: `must be ${range}`,
+    hint: null,
+  };
+}
+
+function unknownField(stranger: Stranger, { bodyPaths, withoutEffect }: Route): Finding {
+  const path = `${stranger.path}${cut(stranger.name)}`;
+  const instead = withoutEffect.get(path.replace(/\[\d+\]/, '[]'));
+  if (instead !== undefined)
+    return { path, warning: `field "${path}" has no effect`, refusal: 'has no effect here', hint: instead };
+  const hint = meant(suggestion(stranger, bodyPaths));
+  return { path, warning: `unknown field ${JSON.stringify(path)}`, refusal: 'is not a known field', hint };
+}
+
+const cut = (name: string): string => (name.length <= MAX_NAME ? name : `${name.slice(0, MAX_NAME)}…`);
+
+function refusalOf(findings: readonly Finding[]): Error {
+  const details = findings.map(({ path, refusal, hint }): ErrorDetail => {
+    return { path, message: hint === null ? refusal : `${refusal}; ${hint}` };
+  });
+  const [first] = details;
+  return invalidRequest(`${first!.path} ${first!.message}`, details);
+}
+
+/** The API description tells of the preference wherever it is heard. */
+function withPrefer(schema: FastifySchema): FastifySchema {
+  const { docs } = schema;
+  if (docs === undefined) return schema;
+  const { properties } = (docs.headers ?? {}) as Schema;
+  const headers = { ...docs.headers, type: 'object', properties: { ...properties, ...preferHeader } };
+  return { ...schema, docs: { ...docs, headers } };
+}
+
+/** Null: its answer has no room for warnings. */
+function routeOf({ schema }: RouteOptions): Route | null {
+  const {
+    docs,
+    body,
+    operationId = '',
+  } = (schema ?? {}) as {
+    docs?: { querystring?: Schema; response: Readonly<Record<string, Schema>> };
+    body?: Schema;
+    operationId?: string;
+  };
+  if (docs === undefined || !hasRoomForWarnings(docs.response)) return null;
+  const withoutEffect = WITHOUT_EFFECT[operationId] ?? new Map<string, string>();
+  const shape = body === undefined ? NOTHING : shapeOf(body, [...withoutEffect.keys()]);
+  const parameters = docs.querystring?.properties ?? {};
+  const names = Object.keys(parameters);
+  const { minimum, maximum } = parameters.limit ?? {};
+  return {
+    body: shape,
+    bodyPaths: pathsOf(shape),
+    withoutEffect,
+    query: new Set([...names, ...(IGNORED[operationId] ?? [])]),
+    queryPaths: names,
+    limit: minimum === undefined || maximum === undefined ? null : { minimum, maximum },
+  };
+}
+
+const hasRoomForWarnings = (responses: Readonly<Record<string, Schema>>): boolean =>
+  Object.entries(responses).some(
+    ([status, schema]) =>
+      status.startsWith('2') && variants(schema).some(({ properties }) => properties?.warnings !== undefined),
+  );
