@@ -89,12 +89,12 @@ export class JobRunner {
     const { jobs, reporter, events } = this.#options;
     const held = jobs.find(lease);
     if (held === undefined) return;
+    const isCancelled = answer === 'cancelled';
     if (held.reporting) {
       // Most likely it has ended because our own report was taken, whose answer is still under way.
-      if (answer === 'lease_lost' || answer === 'not_found') reporter.drop(held);
+      if (answer !== 'completed' && answer !== 'failed') reporter.drop(held, isCancelled ? 'cancelled' : 'lost');
       return;
     }
-    const isCancelled = answer === 'cancelled';
     held.abort.abort(
       isCancelled ? new JobCancelled('the job was cancelled') : new LeaseLost('the job was given to another worker'),
     );
@@ -160,7 +160,9 @@ export class JobRunner {
   }
 
   async #end(held: HeldJob, verdict: Verdict, slots: Slots): Promise<void> {
-    if (verdict === 'cancelled' || verdict === 'lost' || held.reporting) return;
+    if (verdict === 'cancelled' || verdict === 'lost') return;
+    // It may have been taken away, or given back, after its handler was told to stop for another reason.
+    if (held.reporting || !this.#options.jobs.has(held)) return;
     await this.#report(held, verdict, slots);
   }
 
@@ -172,6 +174,7 @@ export class JobRunner {
     const reported = await reporter.report(held, outcome);
     slots.endReport();
     if (reported === 'lost') return events.emit({ type: 'lease_lost', job, ms });
+    if (reported === 'cancelled') return events.emit({ type: 'cancelled', job, ms });
     if (reported.kind === 'completed') this.#progress.forget(job.id);
     if (reported.kind === 'failed') events.emit({ type: 'failed', job, ms, error: reported.cause ?? reported.error });
     else events.emit({ type: reported.kind, job, ms });

@@ -54,8 +54,8 @@ export function startInlineKeeper({ connection, features, cells, leaseSecs, onLo
 }
 
 /**
- * In a thread of its own, which no handler can block. If the thread does not start, or dies, what it held is kept inline
- * from then on.
+ * In a thread of its own, which no handler can block. If the thread does not start, or dies, what it held is kept
+ * inline from then on.
  */
 export function startThreadKeeper(options: KeeperOptions, held: () => readonly Lease[]): Keeper {
   const { connection, cells, leaseSecs, onLost } = options;

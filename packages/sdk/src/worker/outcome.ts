@@ -3,7 +3,7 @@ import { JsonText } from '../json-text.js';
 import type { JsonObject } from '../json.js';
 import type { ErrorDetails } from '../wire.js';
 
-/** How an attempt ended, as it will be reported. `result` is JSON text: it is written once, however often it is sent. */
+/** How an attempt ended, as it will be reported. `result` is JSON text: written once, however often it is sent. */
 export type Outcome =
   | { readonly kind: 'completed'; readonly result: string }
   | {

@@ -34,6 +34,8 @@ export interface PollerOptions {
 }
 
 const MOST_PER_CALL = 100;
+/** The least time between two polls that bring nothing. */
+const QUIET_MS = 1_000;
 const FIRST_BACKOFF_MS = 1_000;
 const MOST_BACKOFF_MS = 30_000;
 
@@ -51,8 +53,8 @@ export class Poller {
   }
 
   /**
-   * Polls no more. An open poll has `graceMs` to end by itself: hanging up on an answer that is under way would lose its
-   * jobs for a lease. A queue with work answers at once; an idle one has nothing under way.
+   * Polls no more. An open poll has `graceMs` to end by itself: hanging up on an answer that is under way would lose
+   * its jobs for a lease. A queue with work answers at once; an idle one has nothing under way.
    */
   async stop(graceMs: number): Promise<void> {
     this.#stopping.abort();
@@ -91,7 +93,9 @@ export class Poller {
         signal: this.#hangUp.signal,
       });
       this.#failures = 0;
-      if (body.jobs.length === 0) return;
+      // A server that is about to stop, or does not wait, answers at once: it must not be asked in a tight loop.
+      const atLeast = calledAt + QUIET_MS - monotonicMs();
+      if (body.jobs.length === 0) return await pause(Math.max(0, atLeast), this.#stopping.signal);
       onClaimed(body.jobs.map((leased, index) => ({ leased, answer: text, index, calledAt })));
     } catch (error) {
       await this.#recover(error);

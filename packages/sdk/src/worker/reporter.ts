@@ -7,7 +7,7 @@ import { sendReports, type ReportAnswer } from './report-calls.js';
 import type { Features } from './wire-calls.js';
 
 /** How a report ended: as what it was accepted, or not at all. */
-export type Reported = Outcome | 'lost';
+export type Reported = Outcome | 'lost' | 'cancelled';
 
 interface Pending {
   readonly held: HeldJob;
@@ -32,9 +32,9 @@ const FIRST_PAUSE_MS = 250;
 const MOST_PAUSE_MS = 2_000;
 
 /**
- * Takes outcomes to the server: gathered, and repeated until they are answered. What ends while a call is under way goes
- * with the next one; when there is none, it goes at once. A report is given up when its lease has been over for as long
- * as it was: by then the job is delivered again.
+ * Takes outcomes to the server: gathered, and repeated until they are answered. What ends while a call is under way
+ * goes with the next one; when there is none, it goes at once. A report is given up when its lease has been over for as
+ * long as it was: by then the job is delivered again.
  */
 export class Reporter {
   readonly #options: ReporterOptions;
@@ -66,10 +66,10 @@ export class Reporter {
     return this.#pending.length === 0 ? Promise.resolve() : new Promise((resolve) => this.#idle.push(resolve));
   }
 
-  /** Forgets the report: the job was taken away. */
-  drop(held: HeldJob): void {
+  /** Forgets the report: the job was cancelled or taken away. */
+  drop(held: HeldJob, why: 'lost' | 'cancelled'): void {
     const dropped = this.#pending.find((each) => each.held === held);
-    if (dropped !== undefined) this.#settle(dropped, 'lost');
+    if (dropped !== undefined) this.#settle(dropped, why);
   }
 
   /** Tries again now, whatever the pause. */

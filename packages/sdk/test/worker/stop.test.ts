@@ -126,6 +126,35 @@ describe('a worker that stops', async () => {
     expect((await job.get()).deliveryCount).toBe(1);
   });
 
+  it('does not ask in a tight loop if the server does not wait', async () => {
+    const idle = freshTask('idle');
+    const asked: number[] = [];
+    const empty: typeof fetch = (input, init) => {
+      if (!(input as string).endsWith('/lease')) return fetch(input, init);
+      asked.push(performance.now());
+      return Promise.resolve(new Response('{"jobs":[]}'));
+    };
+    start([idle.handle(() => undefined)], { fetch: empty });
+    await until(() => asked.length === 2);
+    expect(asked[1]! - asked[0]!).toBeGreaterThan(500);
+  });
+
+  it('drops a report on a job that was cancelled meanwhile', async () => {
+    const unlucky = freshTask('unlucky');
+    const reports: unknown[] = [];
+    const deaf: typeof fetch = (input, init) => {
+      if (!(input as string).endsWith('/reports')) return fetch(input, init);
+      reports.push(init?.body);
+      return Promise.reject(new TypeError('fetch failed'));
+    };
+    const { events } = start([unlucky.handle(() => undefined)], { fetch: deaf, lease: '1s' });
+    const job = await millrace.enqueue(unlucky);
+    await until(() => reports.length > 0);
+    await job.cancel();
+    await until(() => events.some(({ type }) => type === 'cancelled') || 'not told');
+    expect(events.map(({ type }) => type)).toEqual(['polling', 'started', 'cancelled']);
+  });
+
   it('never started, has nothing to do', async () => {
     const idle = freshTask('idle');
     const worker = new Worker({ queues: { a: 1 }, handlers: [idle.handle(() => undefined)], logger: silentLogger });
