@@ -6,6 +6,7 @@ export * from './enumerations.js';
 export * from './errors.js';
 export * from './events.js';
 export * from './job-config.js';
+export * from './job-insight.js';
 export * from './jobs.js';
 export * from './operations.js';
 export * from './schema.js';

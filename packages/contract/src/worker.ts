@@ -1,6 +1,7 @@
 import { Type, type Static, type TInteger } from 'typebox';
 import { ERROR_CODES } from './errors.js';
-import { DELAY_LIMITS, ERROR_STACK_MAX_BYTES, ErrorDetails, Job, JobStatusSchema } from './jobs.js';
+import { ERROR_STACK_MAX_BYTES, ErrorDetails } from './job-insight.js';
+import { DELAY_LIMITS, Job, JobStatusSchema } from './jobs.js';
 import { JOB_CONFIG_LIMITS } from './job-config.js';
 import { callerObject, filledText, NAME_MAX_LENGTH, oneOf, optional, ref, uuid } from './schema.js';
 

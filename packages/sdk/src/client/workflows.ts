@@ -144,8 +144,8 @@ async function workflowResult(
 }
 
 /**
- * The results by step. Only steps that have completed are looked up: a key of another step's result may have the name of
- * one that failed.
+ * The results by step. Only steps that have completed are looked up: a key of another step's result may have the name
+ * of one that failed.
  */
 function resultsOf(workflow: Workflow, steps: readonly WorkflowStep[]): JsonObject {
   if (workflow.status === 'failed') throw new WorkflowFailedError(workflow, steps);

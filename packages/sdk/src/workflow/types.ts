@@ -102,8 +102,8 @@ export interface WorkflowHandle<Out> {
   get(options?: { signal?: AbortSignal }): Promise<WorkflowRecord>;
   steps(options?: { signal?: AbortSignal }): Promise<WorkflowStep[]>;
   /**
-   * Waits for the workflow to end, for five minutes unless told otherwise, and returns the results of its steps by name.
-   * A step that failed or was skipped, by its policy, has none.
+   * Waits for the workflow to end, for five minutes unless told otherwise, and returns the results of its steps by
+   * name. A step that failed or was skipped, by its policy, has none.
    *
    * @throws WorkflowFailedError, WorkflowCancelledError or WaitTimeoutError
    */

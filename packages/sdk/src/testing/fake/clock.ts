@@ -1,4 +1,4 @@
-/** The clock of a fake server: stands still until it is moved. Whatever waits for an instant is told when it is reached. */
+/** The clock of a fake server: stands still until it is moved. */
 export class FakeClock {
   #now: number;
 

@@ -93,7 +93,7 @@ export function expireLeases(store: FakeStore): void {
   }
 }
 
-/** The job that a worker speaks of, if the token is that of its lease. Null: it has ended, and nothing is to be done. */
+/** The job that a worker speaks of, if the token is that of its lease. Null: it has ended, and nothing changes. */
 export function held(store: FakeStore, id: string, token: string): StoredJob | null {
   const job = store.job(id);
   if (job === undefined) throw notFound('job');

@@ -69,8 +69,12 @@ function writeCounted(raw: ServerResponse, text: string, owner: string, { answer
     raw.destroy();
     return false;
   }
-  raw.once('close', () => hold.release());
-  return raw.write(event, () => hold.release());
+  const release = (): void => {
+    raw.off('close', release);
+    hold.release();
+  };
+  raw.once('close', release);
+  return raw.write(event, release);
 }
 
 async function pump<T>(

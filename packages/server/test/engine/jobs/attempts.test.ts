@@ -20,7 +20,8 @@ const server = await useTestServer({
     throws: () => {
       throw new NamedError('not today');
     },
-    throwsText: () => Promise.reject(NO_ERROR as Error),
+    // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- a handler may throw anything
+    throwsText: () => Promise.reject(NO_ERROR),
     hangs: (_payload, { signal }) => new Promise((resolve) => signal.addEventListener('abort', () => resolve({}))),
   },
 });
