@@ -1,5 +1,5 @@
 import { Type, type Static } from 'typebox';
-import { Count, warnings } from './common.js';
+import { Count, listQueryFields, warnings } from './common.js';
 import { deadLetterFilterFields } from './dead-letters.js';
 import { jobFilterFields } from './jobs.js';
 import { instant, nullable, oneOf, optional, ref, uuid } from './schema.js';
@@ -27,8 +27,9 @@ export const OperationFilter = Type.Object(
   {
     $id: 'OperationFilter',
     description:
-      'The parameters of the list that the action works on: those of jobs, or those of dead letters. What is created ' +
-      'after the operation never matches. An empty filter is refused.',
+      'The parameters of the list that the action works on: those of jobs, or those of dead letters; any other name is ' +
+      'refused, and so is an empty filter. Without `status`, jobs that have not ended match; without `replayed`, dead ' +
+      'letters that have not been replayed. What is created after the operation never matches.',
     examples: [{ status: 'pending', queue: 'emails' }],
   },
 );
@@ -105,6 +106,9 @@ export const Operation = Type.Object(
   { $id: 'Operation', description: 'A change to everything that matched a filter, made in the background.' },
 );
 export type Operation = Static<typeof Operation>;
+
+/** The page of a list of operations. */
+export const OperationListQuery = Type.Object({ limit: listQueryFields.limit, cursor: listQueryFields.cursor });
 
 export const Operations = Type.Object(
   {

@@ -39,6 +39,18 @@ CREATE TYPE millrace.attempt_outcome AS ENUM (
   'released'
 );
 
+CREATE TYPE millrace.operation_action AS ENUM (
+  'cancel_jobs',
+  'replay_dead_letters'
+);
+
+CREATE TYPE millrace.operation_status AS ENUM (
+  'running',
+  'completed',
+  'stopped',
+  'failed'
+);
+
 CREATE OR REPLACE FUNCTION millrace.id_prefix(at timestamp with time zone)
  RETURNS text
  LANGUAGE sql
@@ -435,6 +447,41 @@ CREATE TABLE millrace.totals (
   CONSTRAINT totals_pkey PRIMARY KEY (tenant)
 ) WITH (fillfactor=50);
 
+CREATE TABLE millrace.operations (
+  created_at timestamp with time zone NOT NULL,
+  before timestamp with time zone NOT NULL,
+  completed_at timestamp with time zone,
+  lease_until timestamp with time zone,
+  counted_at timestamp with time zone,
+  matched bigint NOT NULL,
+  done bigint DEFAULT 0 NOT NULL,
+  changed bigint DEFAULT 0 NOT NULL,
+  skipped bigint DEFAULT 0 NOT NULL,
+  completed bigint DEFAULT 0 NOT NULL,
+  failed bigint DEFAULT 0 NOT NULL,
+  unfinished bigint DEFAULT 0 NOT NULL,
+  slot integer NOT NULL,
+  action millrace.operation_action NOT NULL,
+  status millrace.operation_status NOT NULL,
+  exact boolean NOT NULL,
+  id uuid NOT NULL,
+  holder uuid,
+  counted_to uuid,
+  tenant text COLLATE "C" NOT NULL,
+  filter json,
+  scope json,
+  place text,
+  ids text[],
+  CONSTRAINT operations_pkey PRIMARY KEY (id),
+  CONSTRAINT operations_check CHECK (((status = 'running'::millrace.operation_status) = (completed_at IS NULL)))
+) WITH (fillfactor=50);
+
+CREATE TABLE millrace.operation_jobs (
+  operation_id uuid NOT NULL,
+  job_id uuid NOT NULL,
+  CONSTRAINT operation_jobs_pkey PRIMARY KEY (operation_id, job_id)
+);
+
 CREATE INDEX tenants_by_bucket ON millrace.tenants USING btree (bucket);
 
 CREATE INDEX jobs_by_queue ON millrace.jobs USING btree (tenant, queue, id) WHERE (queue IS NOT NULL);
@@ -466,6 +513,12 @@ CREATE UNIQUE INDEX crons_by_name ON millrace.crons USING btree (tenant, name) W
 CREATE INDEX crons_by_next_run ON millrace.crons USING btree (next_run_at) WHERE enabled;
 
 CREATE INDEX series_by_age ON millrace.series USING btree (step, at);
+
+CREATE INDEX operations_ended ON millrace.operations USING btree (completed_at) WHERE (completed_at IS NOT NULL);
+
+CREATE INDEX operations_of_tenant ON millrace.operations USING btree (tenant, id) WHERE (tenant IS NOT NULL);
+
+CREATE UNIQUE INDEX operations_running ON millrace.operations USING btree (tenant, slot) WHERE (status = 'running'::millrace.operation_status);
 
 CREATE VIEW millrace.running AS
  SELECT l.tenant,

@@ -15,6 +15,7 @@ import { FinishedLines } from './loops/finished-lines.js';
 import { HeldLeases } from './loops/held-leases.js';
 import { createJanitor } from './loops/janitor.js';
 import type { Loop } from './loops/loop.js';
+import { createOperationsLoop } from './loops/operations.js';
 import { createRegistration } from './loops/registration.js';
 import { createRetention } from './loops/retention.js';
 import { createSeriesWriter } from './loops/series-writer.js';
@@ -135,11 +136,12 @@ async function startNotifications(db: Database, { engine: { hub }, logger, lifec
 }
 
 function startLoops({ config, engine, logger, lifecycle }: Parts, tasks: readonly string[]): void {
-  const { maintenance, cronFirer, hub, processes, series } = engine;
+  const { maintenance, cronFirer, hub, processes, series, operationWork } = engine;
   const loops: Loop[] = [
     createJanitor(maintenance, logger),
     createRetention(maintenance, config.retentionHours, logger),
     createSeriesWriter(series, logger),
+    createOperationsLoop(operationWork, maintenance, config.retentionHours, logger),
     ...(config.mode === 'api'
       ? []
       : [createCronScheduler(cronFirer, hub, logger), createRegistration(processes, tasks, logger)]),

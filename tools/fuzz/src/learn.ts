@@ -32,6 +32,7 @@ const ALONE: readonly (readonly [string, Kind])[] = [
   ['job_id', 'jobs'],
   ['workflow_id', 'workflows'],
   ['cron_id', 'cron'],
+  ['operation_id', 'operations'],
 ];
 const LISTED: readonly (readonly [string, Kind])[] = [
   ['job_ids', 'jobs'],
@@ -39,6 +40,7 @@ const LISTED: readonly (readonly [string, Kind])[] = [
   ['workflows', 'workflows'],
   ['crons', 'cron'],
   ['dead_letters', 'dlq'],
+  ['operations', 'operations'],
 ];
 
 function learnIds({ memory }: World, { operation }: Case, tenant: Tenant, body: Body): Violation[] {

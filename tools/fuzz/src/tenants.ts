@@ -12,7 +12,7 @@ export interface Callers {
   readonly jwtSecret: string;
 }
 
-export type Kind = 'jobs' | 'workflows' | 'cron' | 'dlq';
+export type Kind = 'jobs' | 'workflows' | 'cron' | 'dlq' | 'operations';
 
 /** Enough to choose from, and few enough that the same resource is used again. */
 const MAX_REMEMBERED = 400;

@@ -55,7 +55,7 @@ export function validRequest(world: World, operation: Operation, random: Random)
 export const kindOf = ({ id, path }: Operation): Kind | null => {
   // There the id is a name, which belongs to whoever gives it.
   if (id === 'putCron') return null;
-  const [, kind] = /^\/api\/v1\/(jobs|workflows|cron|dlq)\/\{id\}/.exec(path) ?? [];
+  const [, kind] = /^\/api\/v1\/(jobs|workflows|cron|dlq|operations)\/\{id\}/.exec(path) ?? [];
   return (kind as Kind | undefined) ?? null;
 };
 
@@ -125,6 +125,8 @@ function bodyOf(world: World, { id, body }: Operation, tenant: Tenant, lease: Le
       return { ...(made as JsonObject), leases: underLease(made, 'leases', lease) };
     case 'reportJobs':
       return { ...(made as JsonObject), reports: underLease(made, 'reports', lease) };
+    case 'createOperation':
+      return bulkOperation(world, tenant, random);
     case 'leaseJobs':
       return { ...(made as JsonObject), wait_secs: 0 };
     default:
@@ -139,6 +141,20 @@ function awaited({ memory }: World, tenant: Tenant, random: Random): Json {
   const known = memory.ids('jobs', tenant);
   const someId = (): string => (known.length > 0 && random.chance(0.7) ? random.pick(known) : random.uuid());
   return Array.from({ length: random.integer(1, 5) }, () => (random.chance(0.1) ? random.word() : someId()));
+}
+
+/** On one queue only, and mostly to be told what would happen: the other requests need jobs that are left alone. */
+function bulkOperation({ memory }: World, tenant: Tenant, random: Random): Json {
+  const cancels = random.chance(0.5);
+  const known = memory.ids(cancels ? 'jobs' : 'dlq', tenant);
+  const filter = cancels
+    ? { queue: 'fuzz-b', ...(random.chance(0.5) && { status: 'pending,retrying', task: random.pick(TASKS) }) }
+    : { queue_name: 'fuzz-b', ...(random.chance(0.5) && { replayed: false, reason: 'non_retryable' }) };
+  return {
+    action: cancels ? 'cancel_jobs' : 'replay_dead_letters',
+    ...(known.length > 0 && random.chance(0.3) ? { ids: [random.pick(known)] } : { filter }),
+    dry_run: random.chance(0.7),
+  };
 }
 
 const takesLease = ({ checker }: World, body: Schema): boolean => {

@@ -10,6 +10,7 @@ import type {
   WorkflowStatus,
 } from '@millrace/contract';
 import type { MillraceError } from '../domain/errors.js';
+import type { DryRunRecord, OperationRecord, OperationSpec } from '../domain/operations.js';
 import type {
   CronFiringRecord,
   CronRecord,
@@ -259,6 +260,27 @@ export interface CronsApi {
   preview(timetable: Pick<CronSpec, 'expr' | 'timezone'>, count: number): Promise<readonly Instant[]>;
 }
 
+export interface OperationListQuery {
+  readonly limit: number;
+  readonly cursor: string | null;
+}
+
+export interface OperationPage {
+  readonly operations: readonly OperationRecord[];
+  readonly nextCursor: string | null;
+}
+
+/** Changes to many things at once, made in the background. */
+export interface OperationsApi {
+  create(tenant: string, spec: OperationSpec, idempotencyKey: string | null): Promise<Created>;
+  /** What `create` would work on. */
+  dryRun(tenant: string, spec: OperationSpec): Promise<DryRunRecord>;
+  get(tenant: string, id: string): Promise<OperationRecord>;
+  /** The newest first. */
+  list(tenant: string, query: OperationListQuery): Promise<OperationPage>;
+  stop(tenant: string, id: string): Promise<void>;
+}
+
 export interface SystemApi {
   /** True if the database answers and its schema is the one that this build expects. */
   ready(): Promise<boolean>;
@@ -289,6 +311,7 @@ export interface Engine {
   readonly deadLetters: DeadLettersApi;
   readonly workflows: WorkflowsApi;
   readonly crons: CronsApi;
+  readonly operations: OperationsApi;
   readonly system: SystemApi;
   readonly insight: InsightApi;
 }

@@ -16,6 +16,8 @@ import { Maintenance } from './jobs/maintenance.js';
 import { Processes } from './shared/processes.js';
 import { QueuePresence } from './shared/queue-presence.js';
 import { Reads } from './jobs/reads.js';
+import { Operations } from './insight/operations.js';
+import { OperationWork } from './insight/operation-work.js';
 import { Rerunner } from './jobs/rerun.js';
 import { Counts } from './insight/counts.js';
 import { Series } from './insight/series.js';
@@ -64,6 +66,7 @@ export interface EngineParts {
   readonly series: Series;
   readonly polls: LongPolls;
   readonly watcher: Watcher;
+  readonly operationWork: OperationWork;
   readonly workflowWatcher: WorkflowWatcher;
   readonly waits: JobWaits;
   readonly presence: QueuePresence;
@@ -108,6 +111,7 @@ export function createEngine({
   const workflows = new Workflows({ db, hub, counters, tenants, keys, definitions, stepSettler, defaultQueue });
   const attempts = new Attempts(db, reads);
   const runNow = new RunNow(db, hub, reads);
+  const operationWork = new OperationWork(db, hub, counters, stepSettler);
   const canceller = new Canceller(db, hub, counters, reads, settler, stepSettler);
 
   const api: Engine = {
@@ -131,6 +135,7 @@ export function createEngine({
     deadLetters: new DeadLetters(db, hub, counters, keys),
     workflows,
     crons: new Crons(db, hub, counters, tenants, keys),
+    operations: new Operations(db, operationWork, keys),
     insight: {
       counts: (tenant, queue) => counts.of(tenant, queue),
       series: (tenant, query) => series.plot(tenant, query),
@@ -155,6 +160,7 @@ export function createEngine({
     series,
     polls,
     watcher,
+    operationWork,
     workflowWatcher: workflows.watcher,
     waits,
     presence,

@@ -41,6 +41,7 @@ export function registerOpenApi(app: FastifyInstance): void {
         { name: 'workflows', description: 'Graphs of steps that run in order and share a context.' },
         { name: 'cron', description: 'Recurring timetables that enqueue jobs.' },
         { name: 'dead letters', description: 'Jobs that failed for good, and how to run them again.' },
+        { name: 'operations', description: 'Changes to everything that matches a filter.' },
         { name: 'system', description: 'Probes, counters and depths.' },
       ],
       components: {

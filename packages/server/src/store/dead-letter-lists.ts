@@ -42,7 +42,7 @@ export function lookForDeadLetters(filter: DeadLetterFilter, look: Look<DeadLett
   const { where, fits, values } = conditionsOf(filter, look);
   const walks = [{ from: 'millrace.dead_letters w', where: where.join(' AND ') }];
   const order = ['created_at', 'id'] as const;
-  const hit = fits.join(' AND ');
+  const hit = fits.length === 0 ? 'true' : fits.join(' AND ');
   return lookStatement({ name: 'look_for_dead_letters', tenant: filter.tenant, walks, hit, values, order }, look);
 }
 

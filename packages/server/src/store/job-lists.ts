@@ -79,7 +79,7 @@ export const jobsWithIds = (tenant: string, ids: readonly string[], ascending: b
 
 export function countJobs(filter: JobFilter): Query {
   const named = nameValues(filter, null);
-  const walks = isFew(filter) ? [fewJobs(filter, named)] : statusesOf(filter).map((status) => walk(status, named));
+  const walks = isFew(filter) ? [fewWalk(filter, named)] : statusesOf(filter).map((status) => walk(status, named));
   const counts = walks.map((each) => `(SELECT count(*) ${each})`);
   const text = `SELECT (${counts.join(' + ')})::float8 AS total`;
   return { tenant: filter.tenant, statement: { name: 'count_jobs', text }, values: named.values };
@@ -88,10 +88,13 @@ export function countJobs(filter: JobFilter): Query {
 /** Whether a list has to be searched. */
 export const isSearched = (filter: JobFilter): boolean => filter.task !== null && !isFew(filter);
 
+/** Also serves filters that have an index, for whoever wants nothing but ids (engine/insight/bulk-walk.ts). */
 export function lookForJobs(filter: JobFilter, look: Look): Query {
   const { ascending, after } = look;
   const named = nameValues(filter, after === null ? null : { id: after, ascending });
   const { values, queue, task, bounds } = named;
+  const parts = { name: 'look_for_jobs', tenant: filter.tenant, values, order: ['id'] as const };
+  if (isFew(filter)) return lookStatement({ ...parts, walks: [fewJobs(filter, named)], hit: 'true' }, look);
   const walks = statusesOf(filter).map((status) => {
     const { from, where, ...fits } = sourceOf(status);
     const conditions = ['w.tenant = $1', where, ...bounds.map((bound) => `w.id ${bound}`)];
@@ -99,12 +102,15 @@ export function lookForJobs(filter: JobFilter, look: Look): Query {
     return { from, where: conditions.join(' AND '), ...fits };
   });
   const wanted = (table: string): string =>
-    [`${table}.task = ${task}`, ...(queue === null ? [] : [`${table}.queue = ${queue}`])].join(' AND ');
+    [
+      ...(task === null ? [] : [`${table}.task = ${task}`]),
+      ...(queue === null ? [] : [`${table}.queue = ${queue}`]),
+    ].join(' AND ') || 'true';
   const hit =
-    filter.statuses.length === 0
+    filter.statuses.length === 0 || (task === null && queue === null)
       ? wanted('w')
       : `coalesce((SELECT ${wanted('j')} FROM millrace.jobs j WHERE j.tenant = $1 AND j.id = w.id), false)`;
-  return lookStatement({ name: 'look_for_jobs', tenant: filter.tenant, walks, hit, values, order: ['id'] }, look);
+  return lookStatement({ ...parts, walks, hit }, look);
 }
 
 /** The values of a filter, and the parameters that they are; every walk of a statement names the same. */
@@ -130,7 +136,7 @@ const sourceOf = (status: JobStatus | null): Walked => (status === null ? ALL : 
 const isFew = ({ workflowId, idempotencyKey }: JobFilter): boolean => workflowId !== null || idempotencyKey !== null;
 
 function walkOf(filter: JobFilter, named: Named, { ascending, limit, offset }: ListWindow): string {
-  if (isFew(filter)) return fewJobs(filter, named);
+  if (isFew(filter)) return fewWalk(filter, named);
   const [first = null, ...others] = statusesOf(filter);
   if (others.length === 0) return walk(first, named);
   const end = `ORDER BY w.id ${ascending ? 'ASC' : 'DESC'} LIMIT $${named.values.push(limit + offset)}`;
@@ -151,8 +157,13 @@ function walk(status: JobStatus | null, { queue, task, bounds }: Named): string 
   return `FROM ${source.from}${needsJob ? WITH_JOB : ''} WHERE ${conditions.join(' AND ')}`;
 }
 
+function fewWalk(filter: JobFilter, named: Named): string {
+  const { from, where } = fewJobs(filter, named);
+  return `FROM ${from} WHERE ${where}`;
+}
+
 /** By the index of a workflow's steps, or the table of keys; all other conditions are then a look at each of them. */
-function fewJobs({ statuses, workflowId, idempotencyKey }: JobFilter, { values, queue, task, bounds }: Named): string {
+function fewJobs({ statuses, workflowId, idempotencyKey }: JobFilter, { values, queue, task, bounds }: Named): Walked {
   const columns = 'j.tenant, j.id, j.queue, j.task, j.workflow_id, j.idempotency_key';
   const conditions = ['w.tenant = $1', ...bounds.map((bound) => `w.id ${bound}`)];
   const flow = workflowId === null ? null : `$${values.push(workflowId)}::uuid`;
@@ -172,5 +183,5 @@ function fewJobs({ statuses, workflowId, idempotencyKey }: JobFilter, { values, 
       : `SELECT ${columns} FROM millrace.idempotency_keys k,
          LATERAL (SELECT ${columns} FROM millrace.jobs j WHERE j.tenant = k.tenant AND j.id = k.job_id OFFSET 0) AS j
          WHERE k.tenant = $1 AND k.key = ${key} OFFSET 0`;
-  return `FROM (${few}) AS w WHERE ${conditions.join(' AND ')}`;
+  return { from: `(${few}) AS w`, where: conditions.join(' AND ') };
 }

@@ -20,6 +20,7 @@ const LARGE = [
   'workflow_runs',
   'workflow_ends',
   'crons',
+  'operation_jobs',
 ];
 
 /** Run on the other pool, planned anew each time, or by an operator. */
@@ -32,6 +33,7 @@ const ELSEWHERE = new Set([
   'counts',
   'counts_of_workflows',
   'series_of',
+  'operations',
 ]);
 const HOT = allStatements()
   .filter(({ file, statement }) => file !== 'doctor.sql' && !ELSEWHERE.has(statement.name))

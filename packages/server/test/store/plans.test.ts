@@ -19,6 +19,9 @@ const MEANT: Readonly<Record<string, readonly string[]>> = {
   // A process writes itself down, and a queue is one row, of which there are ten thousand at most.
   registered_tasks: ['processes'],
   forget_presence: ['processes', 'queues'],
+  // At most five operations of a tenant run at a time.
+  adopt_operations: ['operations_running'],
+  release_operations: ['operations_running'],
   // There are as many bundles as claims of which something runs at this moment.
   unbundle: ['bundles_pkey'],
   forget_bundles: ['bundles', 'bundles_pkey'],

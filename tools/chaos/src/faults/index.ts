@@ -35,6 +35,7 @@ import { distantDatabase } from './33-distant-database.js';
 import { killerJob } from './34-killer-job.js';
 import { hostileTenant } from './35-hostile-tenant.js';
 import { replacedSchedule } from './36-replaced-schedule.js';
+import { bulkCancel } from './37-bulk-cancel.js';
 
 /** Every row of the table, one per line; those that take longest come where they start early. */
 // prettier-ignore
@@ -44,6 +45,7 @@ export const FAULTS: readonly Fault[] = [
   soak,
   cronSchedulers,
   replacedSchedule,
+  bulkCancel,
   killerJob,
   slowLink,
   terminatedBackends,

@@ -19,6 +19,7 @@ const SESSION = 'server/dist/store/session.js';
 const ENQUEUE = 'server/dist/engine/jobs/enqueue.js';
 const WORKER_POOL = 'server/dist/loops/worker-pool.js';
 const START_GATE = 'server/dist/loops/start-gate.js';
+const OPERATION_WORK = 'server/dist/engine/insight/operation-work.js';
 const CRON_FIRER = 'server/dist/engine/crons/cron-firer.js';
 
 const pause = (ms: number): string => `await new Promise((resolve) => setTimeout(resolve, ${ms}));`;
@@ -156,5 +157,11 @@ SELECT fired_at, priority, 0, 0, job_id, tenant, queue FROM fired;
     ],
     rows: [31],
     sign: /jobs were in hand at once/,
+  },
+  {
+    name: 'an operation does not stop at what was created after it',
+    patches: [{ file: OPERATION_WORK, find: /createdBefore: before/, replace: 'createdBefore: null' }],
+    rows: [37],
+    sign: /of the \d+ jobs that were created afterwards are left/,
   },
 ];

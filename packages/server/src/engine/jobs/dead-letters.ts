@@ -80,11 +80,15 @@ interface ReplayedRow {
 /** The metadata of the job that failed, with where the new one comes from. No job's metadata ever changes. */
 async function replayMetadata(execute: Execute, { id, tenant_id, job_id }: DeadLetterRecord): Promise<JsonText> {
   const [job] = await execute<{ metadata: JsonText | null }>(sql.metadata_of_job, [tenant_id, job_id]);
-  return withMembers(job?.metadata ?? '{}', [
-    ['replayed_from_job', JSON.stringify(job_id)],
-    ['replayed_from_dead_letter', String(id)],
-  ]);
+  return withOrigin(job?.metadata ?? null, job_id, String(id));
 }
+
+/** The metadata of a replay: that of the job that failed, and where it comes from. */
+export const withOrigin = (metadata: JsonText | null, jobId: string, letterId: string): JsonText =>
+  withMembers(metadata ?? '{}', [
+    ['replayed_from_job', JSON.stringify(jobId)],
+    ['replayed_from_dead_letter', letterId],
+  ]);
 
 const INT64_MAX = 9_223_372_036_854_775_807n;
 

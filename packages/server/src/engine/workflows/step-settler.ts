@@ -37,6 +37,14 @@ interface StepOfRun {
   readonly step: number;
 }
 
+/** The job of a step. */
+export interface StepJob {
+  readonly id: string;
+  readonly workflowId: string;
+  /** Of the step. */
+  readonly name: string;
+}
+
 const weigh = ({ result, error, details }: Settlement): number =>
   (result?.length ?? 0) + (error?.length ?? 0) + (details?.length ?? 0);
 const BATCH = { maxItems: 500, inFlight: 2, maxWaiting: 100_000, weigh };
@@ -64,14 +72,42 @@ export class StepSettler implements StepSettling {
   /** Cancels the job of one step. False: it has already ended. */
   cancelStep(workflow: WorkflowKey, name: string, jobId: string): Promise<boolean> {
     return this.#transaction(async (execute, afterCommit) => {
-      const locked = await this.#lock(execute, workflow);
-      const step = locked ? stepOf(locked, name) : -1;
-      if (locked?.state[step] !== STEP.enqueued) return false;
-      await cancelAll(execute, workflow.tenant, [jobId], afterCommit);
-      const next = advance(locked.definition.graph, locked.state, [{ step, outcome: 'cancelled' }]);
-      await this.#follow(execute, [unmergedChange(locked, next)], afterCommit);
-      return true;
+      const job = { id: jobId, workflowId: workflow.id, name };
+      return (await this.cancelSteps(execute, workflow.tenant, [job], afterCommit)) === 1;
     });
+  }
+
+  /**
+   * The same for several, in a transaction of the caller. Returns how many were cancelled. Workflows are locked in
+   * order of id, as everywhere.
+   */
+  async cancelSteps(
+    execute: Execute,
+    tenant: string,
+    jobs: readonly StepJob[],
+    afterCommit: AfterCommit,
+  ): Promise<number> {
+    let cancelled = 0;
+    for (const [id, ofRun] of [...groupBy(jobs, (job) => job.workflowId)].sort(([one], [two]) =>
+      one < two ? -1 : 1,
+    )) {
+      const locked = await this.#lock(execute, { tenant, id });
+      if (!locked) continue;
+      const ending = ofRun
+        .map((job) => ({ id: job.id, step: stepOf(locked, job.name), outcome: 'cancelled' as const }))
+        .filter(({ step }) => locked.state[step] === STEP.enqueued);
+      if (ending.length === 0) continue;
+      await cancelAll(
+        execute,
+        tenant,
+        ending.map((job) => job.id),
+        afterCommit,
+      );
+      const next = advance(locked.definition.graph, locked.state, ending);
+      await this.#follow(execute, [unmergedChange(locked, next)], afterCommit);
+      cancelled += ending.length;
+    }
+    return cancelled;
   }
 
   /** False: it has already ended. */

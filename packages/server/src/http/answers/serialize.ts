@@ -12,7 +12,8 @@ import type {
   WorkflowSnapshot,
   WorkflowSummaryRecord,
 } from '../../domain/records.js';
-import type { DeadLetterGroupPage, Page, PageEnds } from '../../engine/api.js';
+import type { DryRunRecord, OperationRecord } from '../../domain/operations.js';
+import type { DeadLetterGroupPage, OperationPage, Page, PageEnds } from '../../engine/api.js';
 
 /**
  * Assembles the JSON text of records. Payload, result and metadata are already JSON and pass through untouched: they
@@ -150,6 +151,19 @@ export function cronJson(cron: CronRecord): string {
     `,"tenant_id":${text(cron.tenant_id)}}`
   );
 }
+
+export function operationJson({ filter, ...operation }: OperationRecord): string {
+  const { id, action, status, matched, done, changed, skipped, outcome, created_at, completed_at } = operation;
+  const rest = JSON.stringify({ status, matched, done, changed, skipped, outcome, created_at, completed_at });
+  return `{"id":"${id}","action":"${action}","filter":${filter ?? 'null'},${rest.slice(1)}`;
+}
+
+export function operationsJson({ operations, nextCursor }: OperationPage): string {
+  const next = nextCursor === null ? '' : `,"next_cursor":${text(nextCursor)}`;
+  return `{"operations":[${operations.map(operationJson).join(',')}],"has_more":${nextCursor !== null}${next}}`;
+}
+
+export const dryRunJson = ({ matched, sample }: DryRunRecord): string => JSON.stringify({ matched, sample });
 
 export interface AppliedWindow {
   readonly limit: number;

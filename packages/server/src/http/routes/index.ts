@@ -9,6 +9,7 @@ import { cronRoutes } from './crons.js';
 import { deadLetterRoutes } from './dead-letters.js';
 import { eventRoutes } from './events.js';
 import { jobRoutes } from './jobs.js';
+import { operationRoutes } from './operations.js';
 import { overviewRoutes } from './overview.js';
 import { probeRoutes, systemRoutes } from './system.js';
 import { waitRoutes } from './waits.js';
@@ -31,6 +32,7 @@ const TENANT_ROUTES: readonly Register[] = [
   workflowRoutes,
   cronRoutes,
   deadLetterRoutes,
+  operationRoutes,
   overviewRoutes,
 ];
 const WORKER_ROUTES: readonly Register[] = [workerRoutes, workerBatchRoutes];

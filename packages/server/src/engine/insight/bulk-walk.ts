@@ -1,0 +1,154 @@
+import type { OperationAction } from '@millrace/contract';
+import type { DeadLetterScope, JobScope } from '../../domain/operations.js';
+import { createdMsOf, isUuid } from '../../domain/ids.js';
+import type { Database } from '../../store/database.js';
+import { lookForDeadLetters } from '../../store/dead-letter-lists.js';
+import { lookForJobs } from '../../store/job-lists.js';
+import type { Look, LookRow } from '../../store/list-statements.js';
+import { toInstant } from '../../store/rows.js';
+import { cursorAfter, DEAD_LETTER_CURSOR, ID_CURSOR, readCursor, type CursorCodec } from '../shared/cursor.js';
+import { searchById, type Search } from '../shared/search.js';
+
+/**
+ * Walks along everything that a filter selects, oldest first, in chunks that each take little time: what operations
+ * work on, and what a dry run counts. An item is a job or a dead letter, known by its id; a place is where a walk has
+ * got to, as text.
+ */
+export interface Course {
+  walk(from: string | null, rows: number, limit: number): Promise<Stretch>;
+  count(limit: number): Promise<Counted>;
+}
+
+/** What one look along a course found. */
+export interface Stretch {
+  /** Items in order, each with the place after it. */
+  readonly items: readonly { readonly id: string; readonly place: string }[];
+  /** The place after everything that was looked at, as far as it is in `items`. */
+  readonly place: string | null;
+  /** Nothing follows. */
+  readonly isEnd: boolean;
+}
+
+export interface Counted {
+  /** The first items, up to the limit. */
+  readonly ids: readonly string[];
+  /** Null: `ids` are all there are. Otherwise about how many there are. */
+  readonly estimate: number | null;
+}
+
+export function courseOf(
+  db: Database,
+  tenant: string,
+  action: OperationAction,
+  scope: JobScope | DeadLetterScope,
+): Course {
+  return action === 'cancel_jobs'
+    ? jobCourse(db, tenant, scope as JobScope)
+    : deadLetterCourse(db, tenant, scope as DeadLetterScope);
+}
+
+/** How far a count goes: in chunks of so many rows, for so long at most. */
+const COUNT = { first: 1_000, largest: 16_000, ms: 2_000 };
+
+/** The states that a job can be cancelled in. */
+const LIVE = ['pending', 'running', 'retrying'] as const;
+
+/** What a scope means by states: those that can be cancelled, unless it names others. */
+export const statusesOf = ({ statuses }: JobScope): JobScope['statuses'] => (statuses.length === 0 ? LIVE : statuses);
+
+function jobCourse(db: Database, tenant: string, scope: JobScope): Course {
+  if (scope.workflowId !== null && !isUuid(scope.workflowId)) return NOTHING;
+  const filter = { ...scope, tenant, statuses: statusesOf(scope) };
+  return new Walker(db, {
+    ...searchById,
+    look: (look) => lookForJobs(filter, look),
+    cursors: ID_CURSOR,
+    idOf: (id) => id,
+    msOf: createdMsOf,
+  });
+}
+
+function deadLetterCourse(db: Database, tenant: string, scope: DeadLetterScope): Course {
+  if (scope.jobId !== null && !isUuid(scope.jobId)) return NOTHING;
+  const filter = { ...scope, tenant, replayed: scope.replayed ?? false };
+  const placeAt = (at: string | null | undefined, id: string | null) =>
+    at && id !== null ? { createdAt: toInstant(at), id: Number(id) } : null;
+  return new Walker(db, {
+    look: (look) => lookForDeadLetters(filter, look),
+    hitOf: ({ created_at: at, id }) => placeAt(at, id),
+    lastOf: ({ last_created_at: at, last_id: id }) => placeAt(at, id),
+    cursors: DEAD_LETTER_CURSOR,
+    idOf: ({ id }) => String(id),
+    msOf: ({ createdAt }) => Date.parse(createdAt),
+  });
+}
+
+const NOTHING: Course = {
+  walk: () => Promise.resolve({ items: [], place: null, isEnd: true }),
+  count: () => Promise.resolve({ ids: [], estimate: null }),
+};
+
+interface Walked<At> extends Pick<Search<At, never>, 'look' | 'hitOf' | 'lastOf'> {
+  readonly cursors: CursorCodec<At>;
+  readonly idOf: (at: At) => string;
+  /** When it was created. */
+  readonly msOf: (at: At) => number;
+}
+
+class Walker<At> implements Course {
+  constructor(
+    private readonly db: Database,
+    private readonly walked: Walked<At>,
+  ) {}
+
+  async walk(from: string | null, rows: number, limit: number): Promise<Stretch> {
+    const { walked } = this;
+    const { cursors } = walked;
+    const after = from === null ? null : readCursor(cursors, from).at;
+    const found = await this.#look({ ascending: true, after, rows, offset: 0, limit });
+    const items = found.flatMap((row) => {
+      const at = walked.hitOf(row);
+      return at === null ? [] : [{ id: walked.idOf(at), place: cursorAfter(cursors, at) }];
+    });
+    const [first] = found;
+    const isFull = items.length === limit;
+    const last = first === undefined ? null : walked.lastOf(first);
+    return {
+      items,
+      place: isFull ? items.at(-1)!.place : last === null ? from : cursorAfter(cursors, last),
+      isEnd: !isFull && (first === undefined || first.walked < rows),
+    };
+  }
+
+  async count(limit: number): Promise<Counted> {
+    const ids: string[] = [];
+    const begun = performance.now();
+    let place: string | null = null;
+    for (let rows = COUNT.first; ; rows = Math.min(COUNT.largest, rows * 2)) {
+      const stretch: Stretch = await this.walk(place, rows, limit + 1 - ids.length);
+      ids.push(...stretch.items.map(({ id }) => id));
+      ({ place } = stretch);
+      if (stretch.isEnd && ids.length <= limit) return { ids, estimate: null };
+      if (ids.length > limit || performance.now() - begun >= COUNT.ms) break;
+    }
+    const share = place === null ? 1 : await this.#share(readCursor(this.walked.cursors, place).at);
+    return { ids: ids.slice(0, limit), estimate: Math.round(ids.length * share) };
+  }
+
+  /** How many times as much there is as up to here, if it was created at an even rate. */
+  async #share(reached: At | null): Promise<number> {
+    const ends = await Promise.all([true, false].map((ascending) => this.#end(ascending)));
+    const [first, last] = ends.map((at) => (at === null ? 0 : this.walked.msOf(at)));
+    const walkedMs = reached === null ? 0 : this.walked.msOf(reached) - first!;
+    return Math.max(1, (last! - first!) / Math.max(1, walkedMs));
+  }
+
+  async #end(ascending: boolean): Promise<At | null> {
+    const [row] = await this.#look({ ascending, after: null, rows: 1, offset: 0, limit: 1 });
+    return row === undefined ? null : this.walked.lastOf(row);
+  }
+
+  #look(look: Look<At>): Promise<LookRow[]> {
+    return this.db.read<LookRow>(this.walked.look(look));
+  }
+}

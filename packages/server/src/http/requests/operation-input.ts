@@ -1,0 +1,109 @@
+import {
+  CreateOperation,
+  deadLetterFilterFields,
+  jobFilterFields,
+  NAME_MAX_LENGTH,
+  OPERATION_IDS_LIMITS,
+  type OperationAction,
+} from '@millrace/contract';
+import type { FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify';
+import { invalidField, invalidRequest, MillraceError } from '../../domain/errors.js';
+import { isUuid } from '../../domain/ids.js';
+import type { DeadLetterScope, JobScope, OperationSpec } from '../../domain/operations.js';
+import { characterCount } from '../../domain/text.js';
+import { deadLetterListQuery, jobListQuery, type Query } from './list-parameters.js';
+
+/**
+ * What a bulk operation is to work on. Unlike elsewhere, a name that means nothing is refused: a change to everything
+ * that matches must not leave out a condition, or happen at all, because a word was misspelt.
+ */
+const FIELDS = Object.keys(CreateOperation.properties);
+const CREATED = ['created_after', 'created_before'];
+const FILTERS: Readonly<Record<OperationAction, readonly string[]>> = {
+  cancel_jobs: [...Object.keys(jobFilterFields), ...CREATED],
+  replay_dead_letters: [...Object.keys(deadLetterFilterFields), ...CREATED],
+};
+const WORKED_ON: Readonly<Record<OperationAction, string>> = {
+  cancel_jobs: 'jobs',
+  replay_dead_letters: 'dead letters',
+};
+
+const DEAD_LETTER_ID = /^[1-9]\d{0,15}$/;
+
+/** A request that passed validation, as the engine expects it. */
+export function operationSpec(body: CreateOperation): OperationSpec {
+  const stranger = Object.keys(body).find((name) => !FIELDS.includes(name));
+  if (stranger !== undefined) throw invalidField(stranger.slice(0, 64), 'is not a known field');
+  const { action, filter, ids } = body;
+  if (filter === undefined && !ids) throw invalidField('filter', 'is required, unless ids are given');
+  if (filter !== undefined && ids) throw invalidField('ids', 'cannot be given together with a filter');
+  if (ids) return { action, ids: ids.map((id, n) => itemId(action, id, n)) };
+  const given = { ...filter } as Query;
+  checkNames(action, given);
+  const query = asQuery(given);
+  const text = JSON.stringify(given);
+  return action === 'cancel_jobs'
+    ? { action, ids: null, filter: text, scope: inFilter(() => jobScope(query)) }
+    : { action, ids: null, filter: text, scope: inFilter(() => deadLetterScope(query)) };
+}
+
+/** Runs before the validator checks each id: the validator reports every problem, and this bounds their number. */
+export function boundIds(request: FastifyRequest, _reply: FastifyReply, done: HookHandlerDoneFunction): void {
+  const { ids } = (request.body ?? {}) as { ids?: unknown };
+  if (!Array.isArray(ids) || ids.length <= OPERATION_IDS_LIMITS.maximum) return done();
+  done(invalidField('ids', `must have at most ${OPERATION_IDS_LIMITS.maximum} items`));
+}
+
+function itemId(action: OperationAction, id: string, n: number): string {
+  if (action === 'cancel_jobs') {
+    if (!isUuid(id)) throw invalidField(`ids[${n}]`, 'must be the id of a job');
+    return id.toLowerCase();
+  }
+  if (!DEAD_LETTER_ID.test(id) || !Number.isSafeInteger(Number(id)))
+    throw invalidField(`ids[${n}]`, 'must be the id of a dead letter');
+  return id;
+}
+
+function checkNames(action: OperationAction, filter: Query): void {
+  const names = Object.keys(filter);
+  if (names.length === 0) throw invalidField('filter', 'must name at least one condition');
+  const known = FILTERS[action];
+  const unknown = names.filter((name) => !known.includes(name));
+  if (unknown.length === 0) return;
+  const message = `is not a filter of ${WORKED_ON[action]}; those are ${known.join(', ')}`;
+  const details = unknown.slice(0, 20).map((name) => ({ path: `filter.${name.slice(0, 64)}`, message }));
+  throw invalidRequest(`${details[0]!.path} ${message}`, details);
+}
+
+/** The values as a query string would have them. Names are bounded everywhere, so longer text could match nothing. */
+function asQuery(filter: Query): Query {
+  return Object.fromEntries(
+    Object.entries(filter).map(([name, value]) => {
+      const text = String(value);
+      if (characterCount(text) > NAME_MAX_LENGTH)
+        throw invalidField(`filter.${name}`, `must have at most ${NAME_MAX_LENGTH} characters`);
+      return [name, text];
+    }),
+  );
+}
+
+function jobScope(query: Query): JobScope {
+  const { statuses, queue, task, workflowId, idempotencyKey, createdAfter, createdBefore } = jobListQuery(query);
+  return { statuses, queue, task, workflowId, idempotencyKey, createdAfter, createdBefore };
+}
+
+function deadLetterScope(query: Query): DeadLetterScope {
+  const { queue, task, reason, replayed, jobId, fingerprint, createdAfter, createdBefore } = deadLetterListQuery(query);
+  return { queue, task, reason, replayed, jobId, fingerprint, createdAfter, createdBefore };
+}
+
+/** What is wrong with a value is said with the path that it has here. */
+function inFilter<T>(read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    if (!(error instanceof MillraceError)) throw error;
+    const details = error.details?.map(({ path, message }) => ({ path: `filter.${path}`, message }));
+    throw new MillraceError(error.code, `filter.${error.message}`, details);
+  }
+}
