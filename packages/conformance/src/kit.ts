@@ -19,6 +19,8 @@ export interface KitOptions {
   readonly concurrency?: number;
   /** L: `MILLRACE_LEASE_SECS` of the worker. */
   readonly leaseSecs?: number;
+  /** Hides the routes that came after the plain protocol, as an older server would. */
+  readonly plain?: boolean;
   /** How many scenarios run side by side. */
   readonly sideBySide?: number;
   /** Called when a scenario has ended, in the order in which they end. */
@@ -39,7 +41,7 @@ export interface ScenarioResult {
   readonly output: string;
 }
 
-export const DEFAULTS = { concurrency: 4, leaseSecs: 2, sideBySide: 6 } as const;
+export const DEFAULTS = { concurrency: 4, leaseSecs: 2, sideBySide: 6, plain: false } as const;
 
 /** A stall of the machine that can make a good worker look bad; the margins of the table are about 200 ms. */
 const STALL_MS = 80;
@@ -54,11 +56,11 @@ const OUTPUT_SHOWN = 2_000;
  * process.exitCode = results.every(({ passed }) => passed) ? 0 : 1;
  */
 export async function runKit(options: KitOptions): Promise<ScenarioResult[]> {
-  const { concurrency, leaseSecs, sideBySide } = { ...DEFAULTS, ...options };
+  const { concurrency, leaseSecs, sideBySide, plain } = { ...DEFAULTS, ...options };
   const beacons = await startBeaconReceiver();
   const stalls = new StallWatch();
   const { command, serverUrl } = options;
-  const setting = { command, serverUrl, service: connectService(serverUrl), beacons, concurrency, leaseSecs };
+  const setting = { command, serverUrl, service: connectService(serverUrl), beacons, concurrency, leaseSecs, plain };
   const evidence: Evidence[] = [];
   const results: ScenarioResult[] = [];
   const note = (result: ScenarioResult): void => {

@@ -6,6 +6,7 @@ export interface Options {
   readonly only?: readonly number[];
   readonly skip?: readonly number[];
   readonly json: boolean;
+  readonly plain: boolean;
   /** A server that runs already; one is started if there is none. */
   readonly url?: string;
   /** The program that starts the server. */
@@ -35,6 +36,7 @@ MILLRACE_LEASE_SECS and MILLRACE_SHUTDOWN_SECS, and serves the conf.* tasks (doc
 
   --only 3,10        only these scenarios
   --skip 24,26       not these
+  --plain            hide the routes that older servers do not know: gathered calls, release, whoami
   --json             print the results as JSON
   --server FILE      the server's program, instead of the one installed beside this package
   --url URL          a server that runs already, with --dev and --mode api
@@ -52,6 +54,7 @@ export function readOptions(argv: readonly string[]): Options {
   return {
     command: positionals,
     json: values.json === true,
+    plain: values.plain === true,
     concurrency: count('concurrency', values.concurrency, DEFAULTS.concurrency),
     leaseSecs: count('lease-secs', values['lease-secs'], DEFAULTS.leaseSecs),
     sideBySide: count('side-by-side', values['side-by-side'], DEFAULTS.sideBySide),
@@ -73,6 +76,7 @@ const FLAGS = {
   'lease-secs': text,
   'side-by-side': text,
   json: flag,
+  plain: flag,
   help: flag,
 } as const;
 

@@ -130,7 +130,7 @@ const STATUS_OF_CODE: Readonly<Record<string, number>> = {
 export function noteAnswer(call: Call, status: number, answer: string, at: number): void {
   call.status = status;
   call.answeredAt = at;
-  const batch = batchOf(call);
+  const batch = call.items.length === 0 ? undefined : batchOf(call);
   if (batch === undefined) for (const item of call.items) item.status = status;
   else noteEach(call, status, answer, batch);
   if (call.kind === 'lease' && status === 200) call.leased = leasedJobs(answer);

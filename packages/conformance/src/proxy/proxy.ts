@@ -26,7 +26,15 @@ export interface Proxy {
 /** Longer than any scenario: only the kit and the worker close connections. */
 const KEEP_ALIVE_MS = 120_000;
 
-export async function startProxy(serverUrl: string): Promise<Proxy> {
+export interface ProxyOptions {
+  /** Hides what a server of the plain protocol does not know. */
+  readonly plain?: boolean;
+}
+
+/** Routes that came after the plain protocol. */
+const LATER = /^\/api\/v1\/(whoami|heartbeats|reports|jobs\/[^/]+\/release)$/;
+
+export async function startProxy(serverUrl: string, { plain = false }: ProxyOptions = {}): Promise<Proxy> {
   const target = new URL(serverUrl);
   const agent = new Agent({ keepAlive: true });
   const calls: Call[] = [];
@@ -37,7 +45,9 @@ export async function startProxy(serverUrl: string): Promise<Proxy> {
     const at = performance.now();
     const { method = '', url: path = '', headers } = incoming;
     const body = await readAll(incoming);
-    const call = readCall(method, path, body, at);
+    // To an older server such a call is about nothing.
+    const isUnknown = plain && LATER.test(path);
+    const call = { ...readCall(method, path, body, at), ...(isUnknown && { kind: 'other' as const, items: [] }) };
     calls.push(call);
     const gone = new AbortController();
     outgoing.on('close', () => {
@@ -45,7 +55,8 @@ export async function startProxy(serverUrl: string): Promise<Proxy> {
       call.hungUpAt ??= performance.now();
       gone.abort();
     });
-    const seen = await perform(actionFor(rules, call), call, (replaced = body) =>
+    const action = isUnknown ? UNKNOWN_ROUTE : actionFor(rules, call);
+    const seen = await perform(action, call, (replaced = body) =>
       passOn(target, agent, { method, path, headers, body: replaced }, gone.signal),
     );
     if (seen === 'silence') return;
@@ -85,6 +96,8 @@ export async function startProxy(serverUrl: string): Promise<Proxy> {
     },
   };
 }
+
+const UNKNOWN_ROUTE: Action = { do: 'answer', status: 404 };
 
 function actionFor(rules: readonly Rule[], call: Call): Action | undefined {
   for (const rule of rules) {

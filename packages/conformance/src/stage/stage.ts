@@ -15,6 +15,8 @@ export interface Setting {
   readonly concurrency: number;
   /** L in seconds. */
   readonly leaseSecs: number;
+  /** Whether the worker meets a server that knows only the plain protocol. */
+  readonly plain: boolean;
 }
 
 export interface StartOptions {
@@ -42,7 +44,7 @@ export class Stage {
   queue = `conformance-${randomUUID()}`;
 
   static async open(setting: Setting): Promise<Stage> {
-    return new Stage(setting, await startProxy(setting.serverUrl));
+    return new Stage(setting, await startProxy(setting.serverUrl, setting));
   }
 
   private constructor(setting: Setting, proxy: Proxy) {
@@ -76,7 +78,7 @@ export class Stage {
 
   /** A second way to the server, with records of its own. */
   async anotherProxy(): Promise<Proxy> {
-    const proxy = await startProxy(this.#setting.serverUrl);
+    const proxy = await startProxy(this.#setting.serverUrl, this.#setting);
     this.#proxies.push(proxy);
     return proxy;
   }

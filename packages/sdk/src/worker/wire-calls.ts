@@ -43,8 +43,8 @@ export class Features {
     try {
       const { body } = await transport.call<WhoAmI>({ method: 'GET', path: '/whoami' });
       this.lacks(...OPTIONAL.filter((feature) => !body.features.includes(feature)));
-    } catch {
-      // A server that does not know the question, or does not answer.
+    } catch (error) {
+      if (isUnknownRoute(error)) this.lacks(...OPTIONAL);
     }
   }
 }
