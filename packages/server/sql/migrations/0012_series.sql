@@ -1,4 +1,4 @@
--- What happened over time, and how much there is (docs/adr/0022-series.md). Each process writes every 15 seconds what it
+-- What happened over time, and how much there is (docs/adr/0020-series.md). Each process writes every 15 seconds what it
 -- did in them; nothing is written while nothing happens.
 
 -- One row per step of 15 seconds, 5 minutes and an hour. An empty queue means all queues, an empty task all tasks.
