@@ -114,6 +114,35 @@ module.exports = {
       to: { path: '^packages/cli/' },
     },
     {
+      name: 'sdk-stands-alone',
+      comment:
+        'installing the SDK brings nothing else: its wire types are its own, held against the contract by a test',
+      severity: 'error',
+      from: { path: '^packages/sdk/src' },
+      to: { pathNot: ['^packages/sdk/src'], dependencyTypesNot: [core] },
+    },
+    {
+      name: 'sdk-client-runs-anywhere',
+      comment: 'the client uses what Node, Bun and Deno share; only workers and tests may need modules of Node',
+      severity: 'error',
+      from: { path: '^packages/sdk/src', pathNot: '^packages/sdk/src/(worker|testing)/' },
+      to: { dependencyTypes: [core] },
+    },
+    {
+      name: 'conformance-stands-alone',
+      comment: 'the kit judges any worker from the outside; it shares no code with what it judges',
+      severity: 'error',
+      from: { path: '^packages/conformance/src' },
+      to: { pathNot: ['^packages/conformance/src'], dependencyTypesNot: [core] },
+    },
+    {
+      name: 'conformance-scenarios-are-rows',
+      comment: 'the stage and the proxy know nothing of the scenarios that use them',
+      severity: 'error',
+      from: { path: '^packages/conformance/src/(proxy|stage)/' },
+      to: { path: '^packages/conformance/src/scenarios/' },
+    },
+    {
       name: 'packages-through-their-face',
       comment: 'another package is imported by its name, never by a path into its sources',
       severity: 'error',

@@ -4,7 +4,16 @@ import tseslint from 'typescript-eslint';
 const testFiles = ['{packages,tools}/*/test/**/*.ts'];
 
 export default tseslint.config(
-  { ignores: ['**/dist/**', '**/node_modules/**', '.cache/**', '.millrace/**', 'coverage/**'] },
+  {
+    ignores: [
+      '**/dist/**',
+      '**/node_modules/**',
+      '.cache/**',
+      '.millrace/**',
+      'coverage/**',
+      'packages/sdk/test/types/**',
+    ],
+  },
   { linterOptions: { reportUnusedDisableDirectives: 'error' } },
   {
     files: ['**/*.ts'],

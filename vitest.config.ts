@@ -8,6 +8,11 @@ export default defineConfig({
     // Tests run the sources, so an edit is seen without a build. Only tests that spawn the binary use dist.
     alias: {
       '@millrace/contract': source('packages/contract/src/index.ts'),
+      '@millrace/sdk/worker': source('packages/sdk/src/worker/index.ts'),
+      '@millrace/sdk/testing': source('packages/sdk/src/testing/index.ts'),
+      '@millrace/sdk/otel': source('packages/sdk/src/otel/index.ts'),
+      '@millrace/conformance': source('packages/conformance/src/index.ts'),
+      '@millrace/sdk': source('packages/sdk/src/index.ts'),
       '@millrace/server/testing': source('packages/server/src/testing.ts'),
       '@millrace/server': source('packages/server/src/index.ts'),
       '@millrace/tools-shared': source('tools/shared/src/index.ts'),

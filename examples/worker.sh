@@ -8,6 +8,9 @@
 # other: failed, to be retried. Standard error is the error text. If the job is cancelled or its lease is lost, the
 # command gets SIGTERM. QUEUE is percent-encoded; LEASE_SECS, if set, is at least 2. Needs sh, curl 7.71 or newer, sed,
 # grep, tr, tail, mktemp.
+
+# Passes the conformance kit (docs/conformance.md) with one job at a time, except: 16 (an unanswered heartbeat is not
+# repeated within 2 s), 26 and 27 (no time limit on SIGTERM, nothing is given back), 32 (no references between steps).
 [ $# -ge 2 ] && [ -n "$MILLRACE_WORKER_TOKEN" ] || { sed -n '2,10s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 api=${MILLRACE_URL:-http://localhost:8000}/api/v1 lease=${LEASE_SECS:-30} queue=$1 stopping=
 shift

@@ -11,7 +11,7 @@ function runtimeDependencies(): string[] {
   const names = manifests
     .filter((path) => existsSync(repositoryFile(path)))
     .flatMap((path) => Object.keys((JSON.parse(readRepositoryFile(path)) as Manifest).dependencies ?? {}));
-  return [...new Set(names)].filter((name) => !name.startsWith('@millrace/')).sort();
+  return [...new Set(names)].filter((name) => name !== 'millrace' && !name.startsWith('@millrace/')).sort();
 }
 
 it('docs/architecture.md gives a reason for every runtime dependency, and for nothing else', () => {

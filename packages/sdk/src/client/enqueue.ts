@@ -1,0 +1,71 @@
+import { InvalidRequestError } from '../errors.js';
+import { wholeSeconds } from '../duration.js';
+import type { JsonObject } from '../json.js';
+import { configOf, mergePolicies, type EnqueueOptions } from '../policy.js';
+import type { AnyTask, Call, JobHandle } from '../task-types.js';
+import type * as Wire from '../wire.js';
+import { jobHandle } from './job-handle.js';
+import { create, type Session } from './session.js';
+
+/** How many jobs one call may create. */
+const MOST_JOBS = 1_000;
+
+export async function enqueue(
+  session: Session,
+  task: AnyTask,
+  input: JsonObject,
+  options: EnqueueOptions,
+): Promise<JobHandle<unknown>> {
+  const body = await jobBody(session, { task, input, options });
+  const { key, signal } = options;
+  const created = await create<Wire.JobCreated>(session, { path: '/jobs', body, key, signal });
+  return jobHandle(session, created.job_id);
+}
+
+export async function enqueueMany(
+  session: Session,
+  calls: readonly Call<unknown>[],
+  { key, signal }: { key?: string; signal?: AbortSignal } = {},
+): Promise<JobHandle<unknown>[]> {
+  if (calls.length === 0) return [];
+  if (calls.length > MOST_JOBS) throw refused(`a batch has at most ${MOST_JOBS} jobs, not ${calls.length}`);
+  const keyed = calls.findIndex((call) => call.options.key !== undefined);
+  if (keyed >= 0) throw refused(`the call ${keyed} has a key; a batch has one key, given to enqueueMany`);
+  const jobs = await Promise.all(calls.map((call) => jobBody(session, call)));
+  const request = { path: '/jobs/batch', body: { jobs }, key, signal, keyFeature: 'idempotency' } as const;
+  const created = await create<Wire.JobBatchCreated>(session, request);
+  return created.job_ids.map((id) => jobHandle(session, id));
+}
+
+const refused = (message: string): InvalidRequestError => new InvalidRequestError(message, { code: 'invalid_request' });
+
+/** The body that creates one job. The input is checked, and sent as it was given: the worker applies defaults. */
+async function jobBody(session: Session, { task, input, options }: Call<unknown>): Promise<Wire.CreateJob> {
+  await task.check(input);
+  const policy = mergePolicies(task.policy, options);
+  const metadata = withHook(session, task.name, options.metadata ?? {});
+  return {
+    task_name: task.name,
+    payload: input,
+    config: { queue: policy.queue ?? task.queue, ...configOf(policy) },
+    ...(await when(session, options)),
+    ...(Object.keys(metadata).length > 0 && { metadata }),
+  };
+}
+
+/** Metadata, with what the hook adds. */
+export function withHook(session: Session, task: string, metadata: JsonObject): JsonObject {
+  return { ...metadata, ...session.hooks.onEnqueue?.({ task, metadata }) };
+}
+
+/** A server before 0.3 knows no delay: it is told an instant by this machine's clock. */
+async function when(
+  session: Session,
+  { delay, runAt }: EnqueueOptions,
+): Promise<Pick<Wire.CreateJob, 'run_at' | 'delay_secs'>> {
+  if (runAt !== undefined) return { run_at: runAt.toISOString() };
+  if (delay === undefined) return {};
+  const seconds = wholeSeconds(delay);
+  if (await session.features.any()) return { delay_secs: seconds };
+  return { run_at: new Date(Date.now() + seconds * 1_000).toISOString() };
+}

@@ -1,0 +1,99 @@
+import type { JsonObject } from '../json.js';
+import { defined } from '../policy.js';
+import { attemptOf, jobOf, whyOf, type Attempt, type Job, type Why } from '../records.js';
+import type { AnyTask, JobHandle, OutOf } from '../task-types.js';
+import type * as Wire from '../wire.js';
+import { cancelJob, getJob, jobHandle } from './job-handle.js';
+import { listing, listQuery, pageOf, type Listing, type ListFilter } from './listing.js';
+import { create, read, segment, type Session } from './session.js';
+
+export interface JobFilter extends ListFilter {
+  /** One state, or several. */
+  status?: Wire.JobStatus | readonly Wire.JobStatus[];
+  queue?: string;
+  task?: AnyTask | string;
+  /** The steps of one workflow. */
+  workflowId?: string;
+  /** The job that was created with this key. */
+  key?: string;
+}
+
+interface Signal {
+  signal?: AbortSignal;
+}
+
+/** Jobs by id, and lists of them: `millrace.jobs`. */
+export class Jobs {
+  readonly #session: Session;
+
+  constructor(session: Session) {
+    this.#session = session;
+  }
+
+  /** The record of a job. */
+  get(id: string, { signal }: Signal = {}): Promise<Job> {
+    return getJob(this.#session, id, signal);
+  }
+
+  /**
+   * A job that was created elsewhere, with the type of its result. Makes no call.
+   *
+   * @example const { bytes } = await millrace.jobs.handle(resize, id).result();
+   */
+  handle<T extends AnyTask>(_task: T, id: string): JobHandle<OutOf<T>> {
+    return jobHandle(this.#session, id);
+  }
+
+  /**
+   * Jobs, the newest first.
+   *
+   * @example for await (const job of millrace.jobs.list({ status: 'failed', queue: 'emails' })) console.log(job.id);
+   */
+  list(filter: JobFilter = {}): Listing<Job> {
+    const { status, queue, task, workflowId, key } = filter;
+    const query = defined({
+      ...listQuery(filter),
+      status: status === undefined || typeof status === 'string' ? status : status.join(','),
+      queue,
+      task: typeof task === 'object' ? task.name : task,
+      workflow_id: workflowId,
+      idempotency_key: key,
+    });
+    return listing(filter.limit, async (cursor) => {
+      const page = await read<Wire.JobPage>(this.#session, '/jobs', { ...query, cursor }, filter.signal);
+      return pageOf(page, page.jobs, jobOf);
+    });
+  }
+
+  /**
+   * Cancels a job: one that waits never runs, one that runs is told with its next heartbeat.
+   *
+   * @throws AlreadyFinishedError if it has ended
+   */
+  cancel(id: string, { signal }: Signal = {}): Promise<void> {
+    return cancelJob(this.#session, id, signal);
+  }
+
+  /** Makes a job due that is scheduled or waits for its next try. */
+  async runNow(id: string, { signal }: Signal = {}): Promise<void> {
+    await this.#session.transport.call({ method: 'POST', path: `/jobs/${segment(id)}/run-now`, signal });
+  }
+
+  /** Creates a fresh copy of a job, with a full set of retries. */
+  async rerun(id: string, { key, signal }: Signal & { key?: string } = {}): Promise<JobHandle<JsonObject>> {
+    const path = `/jobs/${segment(id)}/rerun`;
+    const created = await create<Wire.JobCreated>(this.#session, { path, key, signal, keyFeature: 'idempotency' });
+    return jobHandle(this.#session, created.job_id);
+  }
+
+  /** How its deliveries went: the first twenty and the last twenty. */
+  async attempts(id: string, { signal }: Signal = {}): Promise<{ attempts: Attempt[]; omitted: number }> {
+    const body = await read<Wire.Attempts>(this.#session, `/jobs/${segment(id)}/attempts`, {}, signal);
+    return { attempts: body.attempts.map(attemptOf), omitted: body.omitted };
+  }
+
+  /** What a job waits for, in one sentence. */
+  async why(id: string, { signal }: Signal = {}): Promise<Why> {
+    return whyOf(await read<Wire.Why>(this.#session, `/jobs/${segment(id)}/why`, {}, signal));
+  }
+}

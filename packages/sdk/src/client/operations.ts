@@ -1,0 +1,159 @@
+import { defined } from '../policy.js';
+import type * as Wire from '../wire.js';
+import { listing, pageOf, type Listing, type ListFilter } from './listing.js';
+import type { DeadLetterFilter } from './dead-letters.js';
+import type { JobFilter } from './jobs.js';
+import { create, read, segment, type Session } from './session.js';
+
+/** A change to everything that matched a filter, made in the background. */
+export interface Operation {
+  id: string;
+  action: Wire.Operation['action'];
+  status: Wire.Operation['status'];
+  matched: Wire.Count;
+  /** How many it has looked at. */
+  done: number;
+  changed: number;
+  /** How many needed no change. */
+  skipped: number;
+  /** What became of replayed jobs. */
+  outcome: Wire.Operation['outcome'];
+  createdAt: Date;
+  completedAt: Date | null;
+}
+
+/** What would match. */
+export interface DryRun {
+  matched: Wire.Count;
+  sample: { id: string; task: string; queue: string; createdAt: Date }[];
+}
+
+type Selection<F> =
+  { filter: Omit<F, keyof Paging>; ids?: never } | { ids: readonly (string | number)[]; filter?: never };
+type Paging = Pick<ListFilter, 'limit' | 'oldestFirst' | 'includeTotal' | 'signal'>;
+
+interface Signal {
+  signal?: AbortSignal;
+}
+
+interface Keyed extends Signal {
+  key?: string;
+}
+
+/** Bulk work: `millrace.operations`. At most five run at a time. */
+export class Operations {
+  readonly #session: Session;
+
+  constructor(session: Session) {
+    this.#session = session;
+  }
+
+  /**
+   * Cancels every job that matches. What is created later is never touched.
+   *
+   * @example const { id } = await millrace.operations.cancelJobs({ filter: { status: 'pending', queue: 'emails' } });
+   */
+  cancelJobs(selection: Selection<JobFilter>, options?: Keyed): Promise<Operation> {
+    return this.#start(cancelRequest(selection), options);
+  }
+
+  /** Replays every dead letter that matches. */
+  replayDeadLetters(selection: Selection<DeadLetterFilter>, options?: Keyed): Promise<Operation> {
+    return this.#start(replayRequest(selection), options);
+  }
+
+  /** What `cancelJobs` would cancel. */
+  previewCancelJobs(selection: Selection<JobFilter>, options?: Signal): Promise<DryRun> {
+    return this.#preview(cancelRequest(selection), options);
+  }
+
+  /** What `replayDeadLetters` would replay. */
+  previewReplayDeadLetters(selection: Selection<DeadLetterFilter>, options?: Signal): Promise<DryRun> {
+    return this.#preview(replayRequest(selection), options);
+  }
+
+  async get(id: string, { signal }: Signal = {}): Promise<Operation> {
+    return operationOf(await read<Wire.Operation>(this.#session, `/operations/${segment(id)}`, {}, signal));
+  }
+
+  /** Operations, the newest first. */
+  list({ limit, signal }: Pick<ListFilter, 'limit' | 'signal'> = {}): Listing<Operation> {
+    return listing(limit, async (cursor) => {
+      const page = await read<Wire.Operations>(this.#session, '/operations', { cursor }, signal);
+      return pageOf(page, page.operations, operationOf);
+    });
+  }
+
+  /** Ends an operation early; what it has done stays done. */
+  async stop(id: string, { signal }: Signal = {}): Promise<void> {
+    const path = `/operations/${segment(id)}/stop`;
+    await this.#session.transport.call({ method: 'POST', path, signal, doneIf: ['already_finished'] });
+  }
+
+  async #start(body: Wire.CreateOperation, { key, signal }: Keyed = {}): Promise<Operation> {
+    const created = await create<Wire.OperationCreated>(this.#session, { path: '/operations', body, key, signal });
+    return this.get(created.operation_id, signal === undefined ? {} : { signal });
+  }
+
+  async #preview(body: Wire.CreateOperation, { signal }: Signal = {}): Promise<DryRun> {
+    const dryRun = { ...body, dry_run: true };
+    const { body: found } = await this.#session.transport.call<Wire.DryRun>({
+      method: 'POST',
+      path: '/operations',
+      body: dryRun,
+      signal,
+    });
+    const sample = found.sample.map((item) => ({
+      id: item.id,
+      task: item.task_name,
+      queue: item.queue_name,
+      createdAt: new Date(item.created_at),
+    }));
+    return { matched: found.matched, sample };
+  }
+}
+
+function cancelRequest({ filter, ids }: Selection<JobFilter>): Wire.CreateOperation {
+  if (ids !== undefined) return { action: 'cancel_jobs', ids: ids.map(String) };
+  const { status, queue, task, workflowId, key, createdAfter, createdBefore } = filter;
+  return {
+    action: 'cancel_jobs',
+    filter: defined({
+      status: status === undefined || typeof status === 'string' ? status : status.join(','),
+      queue,
+      task: typeof task === 'object' ? task.name : task,
+      workflow_id: workflowId,
+      idempotency_key: key,
+      created_after: createdAfter?.toISOString(),
+      created_before: createdBefore?.toISOString(),
+    }),
+  };
+}
+
+function replayRequest({ filter, ids }: Selection<DeadLetterFilter>): Wire.CreateOperation {
+  if (ids !== undefined) return { action: 'replay_dead_letters', ids: ids.map(String) };
+  const { queue, task, reason, replayed, jobId, fingerprint, createdAfter, createdBefore } = filter;
+  return {
+    action: 'replay_dead_letters',
+    filter: defined({
+      queue_name: queue,
+      task_name: typeof task === 'object' ? task.name : task,
+      reason,
+      replayed,
+      job_id: jobId,
+      fingerprint,
+      created_after: createdAfter?.toISOString(),
+      created_before: createdBefore?.toISOString(),
+    }),
+  };
+}
+
+function operationOf(operation: Wire.Operation): Operation {
+  const { id, action, status, matched, done, changed, skipped, outcome } = operation;
+  const { created_at: createdAt, completed_at: completedAt } = operation;
+  return {
+    ...{ id, action, status, matched, done, changed, skipped, outcome },
+    createdAt: new Date(createdAt),
+    completedAt: completedAt === null ? null : new Date(completedAt),
+  };
+}

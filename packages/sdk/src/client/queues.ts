@@ -1,0 +1,93 @@
+import { instant, instantOrNull } from '../records.js';
+import type * as Wire from '../wire.js';
+import { read, segment, type Session } from './session.js';
+
+/** How much a queue holds of the caller's jobs. */
+export interface Queue {
+  name: string;
+  /** Jobs that can be claimed now. */
+  pending: number;
+  /** Jobs that are not due yet. */
+  scheduled: number;
+  running: number;
+  /** How many of `pending` and `scheduled` have failed before. */
+  retrying: number;
+  /** How long the longest-waiting job has been claimable. */
+  oldestPendingAgeSecs: number | null;
+  pausedAt: Date | null;
+  /** When a worker last asked for jobs. */
+  lastLeaseAt: Date | null;
+}
+
+export interface QueueDetail extends Queue {
+  byTask: { task: string; waiting: number; running: number }[];
+  /** Whether all jobs were counted for `byTask`. */
+  byTaskExact: boolean;
+  /** The first jobs in claim order. */
+  next: { id: string; task: string; priority: number; scheduledAt: Date }[];
+}
+
+/** A worker that held the caller's jobs in the last hour. */
+export interface WorkerInfo {
+  id: string;
+  queue: string;
+  running: number;
+  lastSeenAt: Date;
+  completed: number;
+  failed: number;
+  expired: number;
+}
+
+interface Signal {
+  signal?: AbortSignal;
+}
+
+/** Queues and who works on them: `millrace.queues`. */
+export class Queues {
+  readonly #session: Session;
+
+  constructor(session: Session) {
+    this.#session = session;
+  }
+
+  /** The queues that hold unfinished jobs of the caller's. */
+  async list({ signal }: Signal = {}): Promise<Queue[]> {
+    return (await read<Wire.Queues>(this.#session, '/queues', {}, signal)).queues.map(queueOf);
+  }
+
+  async get(name: string, { signal }: Signal = {}): Promise<QueueDetail> {
+    const queue = await read<Wire.QueueDetail>(this.#session, `/queues/${segment(name)}`, {}, signal);
+    return {
+      ...queueOf(queue),
+      byTask: queue.by_task.map(({ task_name: task, waiting, running }) => ({ task, waiting, running })),
+      byTaskExact: queue.by_task_exact,
+      next: queue.next.map(({ id, task_name: task, priority, scheduled_at: at }) => ({
+        ...{ id, task, priority },
+        scheduledAt: instant(at),
+      })),
+    };
+  }
+
+  /** The workers that held the caller's jobs in the last hour, the last seen first. */
+  async workers({ signal }: Signal = {}): Promise<WorkerInfo[]> {
+    const { workers } = await read<Wire.Workers>(this.#session, '/workers', {}, signal);
+    return workers.map(({ worker_id: id, queue_name: queue, last_seen_at: lastSeenAt, ...counts }) => ({
+      ...{ id, queue, running: counts.running, lastSeenAt: instant(lastSeenAt) },
+      ...{ completed: counts.completed, failed: counts.failed, expired: counts.expired },
+    }));
+  }
+}
+
+function queueOf(queue: Wire.QueueDepth): Queue {
+  return {
+    name: queue.queue,
+    pending: queue.pending,
+    scheduled: queue.scheduled,
+    running: queue.running,
+    // A server before 0.3 leaves these out.
+    retrying: queue.retrying ?? 0,
+    oldestPendingAgeSecs: queue.oldest_pending_age_secs,
+    pausedAt: instantOrNull(queue.paused_at),
+    lastLeaseAt: instantOrNull(queue.last_lease_at),
+  };
+}

@@ -1,0 +1,57 @@
+import type { Transport } from '../http/transport.js';
+import { uuid7 } from '../http/uuid7.js';
+import type { ErrorCode, Feature } from '../wire.js';
+import type { Features } from './features.js';
+import type { Hooks } from './options.js';
+
+/** What the parts of a client share. */
+export interface Session {
+  readonly transport: Transport;
+  readonly features: Features;
+  readonly hooks: Hooks;
+}
+
+export interface CreateRequest {
+  readonly method?: 'POST' | 'PUT';
+  readonly path: string;
+  readonly body?: unknown;
+  /** The caller's own key. */
+  readonly key?: string | undefined;
+  readonly signal?: AbortSignal | undefined;
+  readonly doneIf?: readonly ErrorCode[];
+  /** The feature without which the server ignores the key here. `POST /jobs` has always known it. */
+  readonly keyFeature?: Feature;
+}
+
+/**
+ * Creates something, once: every create carries a key, so that it can be repeated when no answer came. Where an older
+ * server would ignore the key, a try whose outcome is unknown is not repeated.
+ */
+export async function create<T>(session: Session, request: CreateRequest): Promise<T> {
+  const { keyFeature, signal, body, doneIf } = request;
+  const answer = await session.transport.call<T>({
+    method: request.method ?? 'POST',
+    path: request.path,
+    key: request.key ?? uuid7(),
+    signal,
+    ...(body !== undefined && { body }),
+    ...(doneIf !== undefined && { doneIf }),
+    ...(keyFeature !== undefined && { repeatable: () => session.features.has(keyFeature) }),
+  });
+  return answer.body;
+}
+
+export async function read<T>(
+  session: Session,
+  path: string,
+  query: Record<string, string | number | boolean | undefined> = {},
+  signal?: AbortSignal,
+): Promise<T> {
+  return (await session.transport.call<T>({ method: 'GET', path, query, signal })).body;
+}
+
+/** A segment of a path. `.` and `..` would be taken for directories, whatever their encoding. */
+export function segment(text: string): string {
+  if (text === '.' || text === '..') throw new TypeError(`${JSON.stringify(text)} cannot be part of an address`);
+  return encodeURIComponent(text);
+}

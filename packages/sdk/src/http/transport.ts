@@ -1,0 +1,273 @@
+import { errorFor, isErrorCode, NoAnswerError, type MillraceError } from '../errors.js';
+import { isObject } from '../json.js';
+import type { Logger } from '../logger.js';
+import type { ErrorCode, ErrorDetail } from '../wire.js';
+import { pause, startDeadline } from './deadline.js';
+import { isRepeated, parseRetryAfter, retryDelayMs } from './retry.js';
+import { WarningLog } from './warning-log.js';
+
+/** What is told of calls as they are made. A hook that throws spoils the call: keep them simple. */
+export interface CallHooks {
+  /** Before every try. `headers` may be added to. */
+  onRequest?(call: { method: string; path: string; headers: Record<string, string> }): void;
+  /** After every try; `status` is null if nothing answered. */
+  onResponse?(call: { method: string; path: string; status: number | null; attempt: number; ms: number }): void;
+}
+
+export interface TransportOptions {
+  /** Where the server is: `http://127.0.0.1:8000`. A path in it is kept. */
+  readonly url: string;
+  readonly token: string;
+  /** How long one try may take. */
+  readonly timeoutMs: number;
+  /** How many tries a call has. */
+  readonly attempts: number;
+  readonly fetch: typeof globalThis.fetch;
+  readonly logger: Logger;
+  readonly hooks?: CallHooks;
+}
+
+export interface CallRequest {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  /** Below `/api/v1`, already percent-encoded: `/jobs/…`. */
+  readonly path: string;
+  readonly query?: Readonly<Record<string, string | number | boolean | undefined>>;
+  readonly body?: unknown;
+  /** Instead of `body`: the JSON text itself. */
+  readonly bodyText?: string;
+  /** The Idempotency-Key. */
+  readonly key?: string;
+  readonly signal?: AbortSignal | undefined;
+  /** Instead of those of the transport. */
+  readonly timeoutMs?: number;
+  readonly attempts?: number;
+  /** After a try whose outcome is unknown, codes that say that it took effect: the call has then succeeded. */
+  readonly doneIf?: readonly ErrorCode[];
+  /** Asked before a try is repeated whose outcome is unknown. Absent: it may be. */
+  readonly repeatable?: () => Promise<boolean>;
+}
+
+export interface Answer<T> {
+  readonly status: number;
+  /** The parsed JSON; undefined if there is none. */
+  readonly body: T;
+  /** The body as it came. */
+  readonly text: string;
+  readonly headers: Headers;
+  /** How many tries it took. */
+  readonly attempts: number;
+}
+
+type Try = { readonly answer: Answer<unknown> } | { readonly error: MillraceError };
+
+/**
+ * Makes calls and repeats them: on no answer and on 500, 502, 503 and 504, after what `Retry-After` asks for or a
+ * random pause. Everything it is used for can be repeated, because creates carry a key; a caller that cannot be sure of
+ * that says so with `repeatable`.
+ */
+export class Transport {
+  readonly #options: TransportOptions;
+  readonly #base: string;
+  readonly #warnings: WarningLog;
+
+  constructor(options: TransportOptions) {
+    this.#options = options;
+    this.#base = `${options.url.replace(/\/+$/, '')}/api/v1`;
+    this.#warnings = new WarningLog(options.logger);
+  }
+
+  /**
+   * Calls until there is a final answer or no try is left.
+   *
+   * @throws MillraceError of the class that belongs to the answer's code, NoAnswerError or AbortedError
+   */
+  async call<T>(request: CallRequest): Promise<Answer<T>> {
+    const attempts = request.attempts ?? this.#options.attempts;
+    const progress = { unknown: false };
+    for (let attempt = 1; ; attempt++) {
+      const tried = await this.#try(request, attempt, progress);
+      if ('answer' in tried) return tried.answer as Answer<T>;
+      const { error } = tried;
+      const final = error.code === 'aborted' || (error.status !== null && !isRepeated(error.status));
+      if (final || attempt >= attempts) throw error;
+      if (progress.unknown && (await request.repeatable?.()) === false) throw error;
+      await pause(retryDelayMs(attempt, retryAfterOf(error)), request.signal);
+    }
+  }
+
+  /** Opens a stream: one try, whose time limit ends with the headers. The caller reads or cancels the body. */
+  async open(path: string, signal: AbortSignal): Promise<Response> {
+    const deadline = startDeadline(this.#options.timeoutMs, signal);
+    // The stream outlives the deadline; the caller's signal alone may end it.
+    const stream = new AbortController();
+    const end = (): void => stream.abort(signal.reason ?? deadline.signal.reason);
+    deadline.signal.addEventListener('abort', end, { once: true });
+    signal.addEventListener('abort', end, { once: true });
+    try {
+      const request: CallRequest = { method: 'GET', path };
+      const headers = this.#headers(request);
+      headers.Accept = 'text/event-stream';
+      const response = await this.#options.fetch(this.#base + path, { headers, signal: stream.signal });
+      if (response.ok) return response;
+      throw refusal(response, await response.text(), { request, mayHaveHappened: false });
+    } catch (error) {
+      if (isMillraceError(error)) throw error;
+      throw this.#noAnswer(error, { path, method: 'GET', signal }, false);
+    } finally {
+      deadline.clear();
+    }
+  }
+
+  async #try(request: CallRequest, attempt: number, progress: { unknown: boolean }): Promise<Try> {
+    const { method, path, signal } = request;
+    if (signal?.aborted === true) return { error: this.#noAnswer(signal.reason, request, progress.unknown) };
+    const headers = this.#headers(request);
+    this.#options.hooks?.onRequest?.({ method, path, headers });
+    const body = request.bodyText ?? (request.body === undefined ? undefined : JSON.stringify(request.body));
+    const started = performance.now();
+    const told = (status: number | null): void =>
+      this.#options.hooks?.onResponse?.({ method, path, status, attempt, ms: performance.now() - started });
+    const deadline = startDeadline(request.timeoutMs ?? this.#options.timeoutMs, signal);
+    let response: Response;
+    let text: string;
+    try {
+      const init = { method, headers, signal: deadline.signal, ...(body !== undefined && { body }) };
+      response = await this.#options.fetch(this.#url(request), init);
+      text = await response.text();
+    } catch (error) {
+      told(null);
+      progress.unknown ||= method !== 'GET';
+      return { error: this.#noAnswer(error, request, progress.unknown) };
+    } finally {
+      deadline.clear();
+    }
+    told(response.status);
+    return this.#judge(request, response, text, attempt, progress);
+  }
+
+  #judge(request: CallRequest, response: Response, text: string, attempt: number, progress: { unknown: boolean }): Try {
+    if (response.ok) {
+      const body = text === '' ? undefined : parse(text);
+      if (body === NOT_JSON) {
+        progress.unknown ||= request.method !== 'GET';
+        return { error: this.#noAnswer(new Error('the answer is not JSON'), request, progress.unknown) };
+      }
+      if (isObject(body)) this.#warnings.write(body.warnings);
+      return { answer: { status: response.status, body, text, headers: response.headers, attempts: attempt } };
+    }
+    const afterUnknown = progress.unknown;
+    // 503 is the service's own refusal; anything else that is repeated may have come after the change was made.
+    if (isRepeated(response.status) && response.status !== 503) progress.unknown ||= request.method !== 'GET';
+    const mayHaveHappened = isRepeated(response.status) && progress.unknown;
+    const error = refusal(response, text, { request, mayHaveHappened });
+    if (afterUnknown && request.doneIf?.some((code) => code === error.code) === true) {
+      return {
+        answer: { status: response.status, body: undefined, text, headers: response.headers, attempts: attempt },
+      };
+    }
+    return { error };
+  }
+
+  #url({ path, query = {} }: CallRequest): string {
+    const parameters = new URLSearchParams();
+    for (const [key, value] of Object.entries(query)) if (value !== undefined) parameters.set(key, String(value));
+    const text = parameters.toString();
+    return `${this.#base}${path}${text === '' ? '' : `?${text}`}`;
+  }
+
+  #headers(request: CallRequest): Record<string, string> {
+    return {
+      Authorization: `Bearer ${this.#options.token}`,
+      Accept: 'application/json',
+      // A misspelt field is refused instead of ignored.
+      Prefer: 'handling=strict',
+      ...((request.body !== undefined || request.bodyText !== undefined) && { 'Content-Type': 'application/json' }),
+      ...(request.key !== undefined && { 'Idempotency-Key': request.key }),
+    };
+  }
+
+  #noAnswer(
+    cause: unknown,
+    request: Pick<CallRequest, 'method' | 'path' | 'signal' | 'key'>,
+    mayHaveHappened: boolean,
+  ): MillraceError {
+    const key = request.key ?? null;
+    if (request.signal?.aborted === true) {
+      const fields = { code: 'aborted', mayHaveHappened, key, cause: request.signal.reason as unknown } as const;
+      return errorFor('the call was aborted', fields);
+    }
+    const message = `${request.method} ${this.#base}${request.path}: no answer (${reasonOf(cause)})`;
+    return new NoAnswerError(message, { code: 'no_answer', mayHaveHappened, key, cause });
+  }
+}
+
+const NOT_JSON = Symbol('not JSON');
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return NOT_JSON;
+  }
+}
+
+/** The error that an answer stands for. A proxy in between may answer with something else than the service's body. */
+function refusal(
+  response: Response,
+  text: string,
+  { request, mayHaveHappened }: { request: CallRequest; mayHaveHappened: boolean },
+): MillraceError {
+  const parsed = parse(text);
+  const body = isObject(parsed) ? parsed : {};
+  const { status, headers } = response;
+  const message = typeof body.error === 'string' ? body.error : `${status} ${response.statusText}`.trim();
+  return errorFor(`${request.method} ${request.path}: ${message}`, {
+    code: isErrorCode(body.code) ? body.code : codeOf(status),
+    status,
+    requestId: headers.get('x-request-id'),
+    details: Array.isArray(body.details) ? (body.details as ErrorDetail[]) : [],
+    retryAfter: parseRetryAfter(headers.get('retry-after')),
+    mayHaveHappened,
+    key: request.key ?? null,
+  });
+}
+
+/** For answers that are not the service's own. */
+function codeOf(status: number): ErrorCode {
+  switch (status) {
+    case 401:
+      return 'unauthorized';
+    case 403:
+      return 'forbidden';
+    case 404:
+      return 'not_found';
+    case 405:
+      return 'method_not_allowed';
+    case 409:
+      return 'conflict';
+    case 413:
+      return 'payload_too_large';
+    case 415:
+      return 'unsupported_media_type';
+    case 429:
+    case 502:
+    case 503:
+    case 504:
+      return 'unavailable';
+    default:
+      return status >= 500 ? 'internal' : 'invalid_request';
+  }
+}
+
+const retryAfterOf = (error: MillraceError): number | null =>
+  'retryAfter' in error && typeof error.retryAfter === 'number' ? error.retryAfter : null;
+
+const isMillraceError = (error: unknown): error is MillraceError =>
+  error instanceof Error && 'mayHaveHappened' in error;
+
+/** Fetch hides the reason ("connection refused") in the cause of a TypeError. */
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const { cause } = error;
+  return cause instanceof Error && cause.message !== '' ? cause.message : error.message;
+}

@@ -1,0 +1,47 @@
+/**
+ * The client of Millrace: define tasks, enqueue them, wait for results, put workflows together, keep schedules. Workers
+ * are in `@millrace/sdk/worker`, what tests need in `@millrace/sdk/testing`.
+ */
+export type { DeadLetterFilter, DeadLetterGroup, DeadLetters } from './client/dead-letters.js';
+export type { JobFilter, Jobs } from './client/jobs.js';
+export type { ListFilter, Listing, Page } from './client/listing.js';
+export { Millrace } from './client/millrace.js';
+export type { DryRun, Operation, Operations } from './client/operations.js';
+export type { ClientOptions, Hooks } from './client/options.js';
+export type { Queue, QueueDetail, Queues, WorkerInfo } from './client/queues.js';
+export type { ScheduleDefinition, Schedules } from './client/schedules.js';
+export type { StartOptions, WorkflowFilter, Workflows } from './client/workflows.js';
+export { milliseconds, type Duration } from './duration.js';
+export * from './errors.js';
+export {
+  JobCancelled,
+  JobTimeout,
+  LeaseLost,
+  MismatchError,
+  NonRetryableError,
+  RetryAfterError,
+  ShuttingDown,
+} from './handler-errors.js';
+export { JobCancelledError, JobFailedError, WorkflowCancelledError, WorkflowFailedError } from './job-errors.js';
+export type { JsonObject } from './json.js';
+export { consoleLogger, silentLogger, type Logger } from './logger.js';
+export type { EnqueueOptions, Policy, Retries } from './policy.js';
+export type { Attempt, DeadLetter, Firing, Job, Schedule, Why, WorkflowStep } from './records.js';
+export type { Workflow as WorkflowRecord } from './records.js';
+export { type, type StandardSchema } from './schema.js';
+export { task } from './task.js';
+export type {
+  AnyTask,
+  Args,
+  Call,
+  Handler,
+  InOf,
+  JobContext,
+  JobHandle,
+  OutOf,
+  RunningJob,
+  Task,
+} from './task-types.js';
+export type { ErrorCode, JobStatus, OnFailure, StepStatus, WhoAmI, WorkflowStatus } from './wire.js';
+export type { AnyWorkflow, Ref, Wired, Workflow, WorkflowHandle, WorkflowIn, WorkflowOut } from './workflow/types.js';
+export { workflow } from './workflow/workflow.js';

@@ -1,0 +1,155 @@
+import { Millrace } from '../client/millrace.js';
+import { milliseconds, type Duration } from '../duration.js';
+import { NonRetryableError, RetryAfterError } from '../handler-errors.js';
+import { JobCancelled, LeaseLost } from '../handler-errors.js';
+import type { JsonObject } from '../json.js';
+import { silentLogger } from '../logger.js';
+import { hasEnded } from '../records.js';
+import { stepPayload } from '../references.js';
+import type { Handler, JobContext, RunningJob } from '../task-types.js';
+import { fireDue, firstDue } from './fake/crons.js';
+import { fakeFetch } from './fake/fake-fetch.js';
+import { claim, complete, expireLeases, fail } from './fake/settle.js';
+import { FakeStore, type StoredJob } from './fake/store.js';
+import { testContext, throughJson } from './test-context.js';
+
+/** A job as a test looks at it. */
+export interface FakeJob {
+  readonly id: string;
+  readonly task: string;
+  readonly queue: string;
+  readonly payload: JsonObject;
+  readonly status: string;
+  readonly result: JsonObject | null;
+  readonly errorMessage: string | null;
+}
+
+/** Longer than any handler under test should run by the fake clock. */
+const LEASE_SECS = 3_600;
+
+/**
+ * The service in memory, behind `fetch`, with a clock that tests move. Everything goes through JSON, and unknown fields
+ * are refused. Retry delays have no jitter, so that tests know when. What it does not know it refuses with a message
+ * that says so: time zones and years in schedules, bulk operations, attempts and reasons. The same suite of tests holds
+ * it and the real service to the same behaviour.
+ *
+ * @example
+ * const fake = new FakeServer();
+ * const millrace = new Millrace(fake.options);
+ * await millrace.enqueue(resize, { image: 1 }, { delay: '1h' });
+ * await fake.advance('1h');
+ * await fake.drain([resize.handle(() => ({ bytes: 1 }))]);
+ */
+export class FakeServer {
+  /** For `new Millrace()` and `new Worker()`. */
+  readonly options: { readonly url: string; readonly token: string; readonly fetch: typeof globalThis.fetch };
+  readonly #store: FakeStore;
+
+  /** The clock starts at the given instant, by default now, and stands still until `advance`. */
+  constructor({ now = new Date() }: { now?: Date } = {}) {
+    this.#store = new FakeStore(now);
+    this.options = { url: 'http://millrace.test', token: 'fake', fetch: fakeFetch(this.#store) };
+  }
+
+  /** What the clock says. */
+  get now(): Date {
+    return new Date(this.#store.clock.now());
+  }
+
+  /** Every job, the oldest first. */
+  get jobs(): readonly FakeJob[] {
+    return [...this.#store.jobs.values()].map(({ record }) => ({
+      id: record.id,
+      task: record.task_name,
+      queue: record.queue_name,
+      payload: record.payload,
+      status: record.status,
+      result: record.result,
+      errorMessage: record.error_message,
+    }));
+  }
+
+  /** Moves the clock. Schedules fire at their instants on the way; leases expire; waiting calls are answered. */
+  async advance(by: Duration): Promise<void> {
+    const { clock } = this.#store;
+    const end = clock.now() + milliseconds(by);
+    for (let due = firstDue(this.#store); due !== null && due <= end; due = firstDue(this.#store)) {
+      clock.moveTo(due);
+      fireDue(this.#store);
+    }
+    clock.moveTo(end);
+    expireLeases(this.#store);
+    this.#store.changed();
+    // Lets the calls that were waiting for this instant be answered before the test goes on.
+    await new Promise((resolve) => setTimeout(resolve, 0));
+  }
+
+  /**
+   * Runs every job that is due and has a handler, one at a time, on whatever queue, until none is left: jobs that they
+   * enqueue and steps that become ready too. Retries that are not due yet stay; advance the clock for them.
+   */
+  async drain(handlers: readonly Handler[]): Promise<void> {
+    const byTask = new Map(handlers.map((handler) => [handler.task, handler]));
+    const tasks = new Set(byTask.keys());
+    for (;;) {
+      const [job] = claim(this.#store, { tasks, most: 1, leaseSecs: LEASE_SECS, workerId: 'drain' });
+      const handler = job === undefined ? undefined : byTask.get(job.record.task_name);
+      if (job === undefined || handler === undefined) return;
+      await this.#run(job, handler);
+    }
+  }
+
+  async #run(job: StoredJob, handler: Handler): Promise<void> {
+    const token = job.leaseToken;
+    const controller = new AbortController();
+    const stop = this.#store.watch(() => {
+      if (job.leaseToken === token) return;
+      controller.abort(job.record.status === 'cancelled' ? new JobCancelled('the job was cancelled') : new LeaseLost());
+    });
+    try {
+      const payload = throughJson(job.record.payload);
+      const step = job.record.workflow_id !== null;
+      const context = this.#context(job, controller.signal);
+      const result = throughJson(await handler.run(step ? stepPayload(payload) : payload, context));
+      if (job.leaseToken === token && !hasEnded(job.record.status)) complete(this.#store, job, result);
+    } catch (error) {
+      if (job.leaseToken === token && !hasEnded(job.record.status)) fail(this.#store, job, failureOf(error));
+    } finally {
+      stop();
+    }
+  }
+
+  #context(job: StoredJob, signal: AbortSignal): JobContext {
+    const { record } = job;
+    const client = new Millrace({ ...this.options, logger: silentLogger });
+    let ordinal = 0;
+    const running: RunningJob = {
+      id: record.id,
+      task: record.task_name,
+      queue: record.queue_name,
+      tenant: record.tenant_id,
+      attempt: record.delivery_count,
+      retryCount: record.retry_count,
+      metadata: record.metadata,
+      workflow: record.workflow_id === null ? null : { id: record.workflow_id, step: record.workflow_step_id ?? '' },
+      payloadText: JSON.stringify(record.payload),
+    };
+    const context = testContext(running, { progress: [], logs: [] }, signal, (task, ...args) => {
+      const [input, options] = args as [never, object?];
+      const keyed = { key: `${record.id}:${++ordinal}`, ...options };
+      return client.enqueue(task, ...([input, keyed] as unknown as typeof args));
+    });
+    const progress = (value: JsonObject): void => {
+      if (job.record.status === 'running') this.#store.change(job, { progress: throughJson(value) });
+    };
+    return { ...context, progress };
+  }
+}
+
+function failureOf(error: unknown): { error: string; retryable: boolean; retryAfterSecs: number | null } {
+  return {
+    error: error instanceof Error ? error.message : String(error),
+    retryable: !(error instanceof NonRetryableError),
+    retryAfterSecs: error instanceof RetryAfterError ? Math.ceil(error.afterMs / 1_000) : null,
+  };
+}

@@ -1,0 +1,76 @@
+import type { Exchange, Reply, Route } from './exchange.js';
+import { jobRoutes } from './job-routes.js';
+import { Problem } from './problem.js';
+import type { FakeStore } from './store.js';
+import { workerRoutes } from './worker-routes.js';
+import { workflowRoutes } from './workflow-routes.js';
+
+const PREFIX = '/api/v1';
+
+interface Entry {
+  readonly method: string;
+  readonly pattern: RegExp;
+  readonly route: Route;
+}
+
+/** Plain segments win over parameters: `/jobs/batch` is not a job. */
+const TABLE: readonly Entry[] = [...jobRoutes, ...workerRoutes, ...workflowRoutes]
+  .map(([method, path, route]) => ({
+    method,
+    pattern: new RegExp(`^${path.replace(/:[a-z]+/g, '([^/]+)')}$`),
+    route,
+  }))
+  .sort((a, b) => a.pattern.source.split('(').length - b.pattern.source.split('(').length);
+
+/** A `fetch` that is answered by the store. Bodies go through JSON both ways, as they would over the network. */
+export function fakeFetch(store: FakeStore): typeof globalThis.fetch {
+  return async (input, init) => {
+    const request = new Request(input, init);
+    request.signal.throwIfAborted();
+    const text = await request.text();
+    try {
+      return toResponse(await answer(store, request, text));
+    } catch (error) {
+      if (!(error instanceof Problem)) throw error;
+      const { message, code, details, status } = error;
+      const timestamp = store.clock.text();
+      return toResponse({ status, body: { error: message, code, timestamp, ...(details.length > 0 && { details }) } });
+    }
+  };
+}
+
+async function answer(store: FakeStore, request: Request, text: string): Promise<Reply> {
+  const url = new URL(request.url);
+  if (!/^bearer \S+/i.test(request.headers.get('authorization') ?? '')) throw new Problem('unauthorized', 'no token');
+  const path = url.pathname.slice(PREFIX.length);
+  const known = url.pathname.startsWith(PREFIX) ? TABLE.filter(({ pattern }) => pattern.test(path)) : [];
+  const found = known.find(({ method }) => method === request.method);
+  if (found === undefined) {
+    const code = known.length > 0 ? 'method_not_allowed' : 'not_found';
+    throw new Problem(code, `FakeServer does not know ${request.method} ${url.pathname}; use devServer() for this`);
+  }
+  const exchange: Exchange = {
+    store,
+    method: request.method,
+    params: (found.pattern.exec(path) ?? []).slice(1).map(decodeURIComponent),
+    query: url.searchParams,
+    body: text === '' ? undefined : parse(text),
+    headers: request.headers,
+    signal: request.signal,
+  };
+  return found.route(exchange);
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new Problem('invalid_request', 'the body is not JSON');
+  }
+}
+
+function toResponse({ status, body, headers = {}, stream }: Reply): Response {
+  if (stream !== undefined) return new Response(stream, { status, headers: { 'content-type': 'text/event-stream' } });
+  if (body === undefined) return new Response(null, { status, headers });
+  return new Response(JSON.stringify(body), { status, headers: { 'content-type': 'application/json', ...headers } });
+}

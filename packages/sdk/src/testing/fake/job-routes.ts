@@ -1,0 +1,189 @@
+import { hasEnded } from '../../records.js';
+import type * as Wire from '../../wire.js';
+import { eventStream, nothing, ok, once, page, seconds, type Exchange, type Reply, type Route } from './exchange.js';
+import { invalid, notFound, Problem } from './problem.js';
+import { cancel } from './settle.js';
+import { checkBody, SHAPES } from './shapes.js';
+import { DEFAULT_QUEUE, type FakeStore, type StoredJob } from './store.js';
+
+function addJob(store: FakeStore, given: Wire.CreateJob, key: string | null): string {
+  const { run_at: runAt = null, delay_secs: delay = null } = given;
+  if (runAt !== null && delay !== null) throw invalid('delay_secs', 'cannot be given together with run_at');
+  const dueAt = runAt === null ? store.clock.now() + (delay ?? 0) * 1_000 : Date.parse(runAt);
+  const fields = {
+    task_name: given.task_name,
+    queue_name: given.config?.queue ?? DEFAULT_QUEUE,
+    payload: given.payload ?? {},
+    metadata: given.metadata ?? {},
+    idempotency_key: key,
+  };
+  return store.addJob(fields, given.config ?? {}, dueAt).record.id;
+}
+
+const createJob: Route = (exchange) => {
+  const body = checkBody<Wire.CreateJob>(exchange.body, SHAPES.job);
+  return once(exchange, 'job', (key) => ({ job_id: addJob(exchange.store, body, key) }));
+};
+
+const createBatch: Route = (exchange) => {
+  const { jobs } = checkBody<Wire.CreateJobBatch>(exchange.body, SHAPES.batch);
+  return once(exchange, 'batch', () => {
+    const ids = jobs.map((job) => addJob(exchange.store, job, null));
+    return { job_ids: ids, count: ids.length };
+  });
+};
+
+export function jobAt({ store, params }: Exchange): StoredJob {
+  const job = store.job(params[0] ?? '');
+  if (job === undefined) throw notFound('job');
+  return job;
+}
+
+const getJob: Route = async (exchange) => {
+  const { store, query, signal } = exchange;
+  const job = jobAt(exchange);
+  const wait = seconds(query.get('wait_secs'), 0, 0, 30);
+  if (wait > 0) await store.until(() => hasEnded(job.record.status), store.clock.now() + wait * 1_000, signal);
+  return ok(job.record);
+};
+
+const STATUSES = ['pending', 'running', 'retrying', 'completed', 'failed', 'cancelled'];
+
+const listJobs: Route = (exchange) => {
+  const given = exchange.query.get('status')?.split(',') ?? [];
+  if (!given.every((status) => STATUSES.includes(status)))
+    throw invalid('status', `must be one of: ${STATUSES.join(', ')}`);
+  const records = [...exchange.store.jobs.values()].map((job) => job.record);
+  return page(exchange, 'jobs', records, {
+    status: (job, value) => value.split(',').includes(job.status),
+    queue: (job, value) => job.queue_name === value,
+    task: (job, value) => job.task_name === value,
+    workflow_id: (job, value) => job.workflow_id === value,
+    idempotency_key: (job, value) => job.idempotency_key === value,
+  });
+};
+
+const cancelJob: Route = (exchange) => {
+  const job = jobAt(exchange);
+  if (hasEnded(job.record.status)) throw new Problem('already_finished', `the job is ${job.record.status} already`);
+  cancel(exchange.store, job);
+  return nothing;
+};
+
+const runNow: Route = (exchange) => {
+  const { store } = exchange;
+  const job = jobAt(exchange);
+  const { status } = job.record;
+  if (hasEnded(status)) throw new Problem('already_finished', `the job is ${status} already`);
+  if (status === 'running') throw new Problem('conflict', 'the job is running');
+  job.dueAt = store.clock.now();
+  const text = store.clock.text();
+  store.change(job, { scheduled_at: text, next_retry_at: status === 'retrying' ? text : null });
+  return nothing;
+};
+
+/** A fresh job like another one, which its metadata names. */
+function copyOf(store: FakeStore, job: Wire.Job, origin: Record<string, unknown>): string {
+  const { task_name, queue_name, payload, config, metadata } = job;
+  const fields = { task_name, queue_name, payload, metadata: { ...metadata, ...origin } };
+  return store.addJob(fields, config, store.clock.now()).record.id;
+}
+
+const rerun: Route = (exchange) => {
+  const { record } = jobAt(exchange);
+  return once(exchange, 'rerun', () => ({ job_id: copyOf(exchange.store, record, { rerun_of: record.id }) }));
+};
+
+const wait: Route = async ({ store, body, signal }) => {
+  const given = checkBody<Wire.WaitRequest>(body, SHAPES.wait);
+  const ids = [...new Set(given.job_ids)];
+  const ended = (id: string): boolean => hasEnded(store.job(id)?.record.status ?? 'completed');
+  const done = (): boolean => (given.until === 'any' ? ids.some(ended) : ids.every(ended));
+  await store.until(done, store.clock.now() + seconds(given.wait_secs, 0, 0, 30) * 1_000, signal);
+  const known = ids.filter((id) => store.job(id) !== undefined);
+  return ok({
+    ended: known.filter(ended).map((id) => ({ id, status: store.job(id)?.record.status })),
+    pending: known.filter((id) => !ended(id)),
+    missing: ids.filter((id) => store.job(id) === undefined),
+  });
+};
+
+const watchJob: Route = (exchange) => {
+  const job = jobAt(exchange);
+  return eventStream(exchange, () => {
+    const { record } = job;
+    const version = `${record.status} ${record.delivery_count}`;
+    return { version, record, progress: record.progress, last: hasEnded(record.status) };
+  });
+};
+
+function letterAt({ store, params }: Exchange): Wire.DeadLetter {
+  const letter = store.deadLetters.find(({ id }) => String(id) === params[0]);
+  if (letter === undefined) throw notFound('dead letter');
+  return letter;
+}
+
+const listLetters: Route = (exchange) =>
+  page(exchange, 'dead_letters', exchange.store.deadLetters, {
+    queue_name: (letter, value) => letter.queue_name === value,
+    task_name: (letter, value) => letter.task_name === value,
+    reason: (letter, value) => letter.reason === value,
+    replayed: (letter, value) => (letter.replayed_at !== null) === (value === 'true'),
+    job_id: (letter, value) => letter.job_id === value,
+    fingerprint: (letter, value) => letter.fingerprint === value,
+  });
+
+const replay: Route = (exchange): Reply => {
+  const { store } = exchange;
+  const letter = letterAt(exchange);
+  return once(exchange, 'replay', () => {
+    const job = store.job(letter.job_id)?.record;
+    if (letter.replayed_at !== null) throw new Problem('already_replayed', 'the dead letter was replayed already');
+    if (job === undefined) throw notFound('job');
+    const origin = { replayed_from_job: job.id, replayed_from_dead_letter: letter.id };
+    const id = copyOf(store, job, origin);
+    const replayed = { ...letter, replayed_at: store.clock.text(), replay_job_id: id };
+    store.deadLetters[store.deadLetters.indexOf(letter)] = replayed;
+    return { job_id: id };
+  });
+};
+
+const queues: Route = ({ store }) => {
+  const names = new Set<string>();
+  const records = [...store.jobs.values()].filter(({ record }) => !hasEnded(record.status));
+  for (const { record } of records) names.add(record.queue_name);
+  const now = store.clock.now();
+  const rows = [...names].sort().map((queue): Wire.QueueDepth => {
+    const own = records.filter(({ record }) => record.queue_name === queue);
+    const waiting = own.filter(({ record }) => record.status !== 'running');
+    const due = waiting.filter(({ dueAt }) => dueAt <= now);
+    const oldest = Math.min(...due.map(({ dueAt }) => dueAt));
+    return {
+      queue,
+      pending: due.length,
+      scheduled: waiting.length - due.length,
+      running: own.length - waiting.length,
+      oldest_pending_age_secs: due.length === 0 ? null : Math.floor((now - oldest) / 1_000),
+      retrying: waiting.filter(({ record }) => record.status === 'retrying').length,
+      paused_at: null,
+      last_lease_at: null,
+    };
+  });
+  return ok({ queues: rows });
+};
+
+export const jobRoutes: readonly (readonly [string, string, Route])[] = [
+  ['POST', '/jobs', createJob],
+  ['POST', '/jobs/batch', createBatch],
+  ['POST', '/jobs/wait', wait],
+  ['GET', '/jobs', listJobs],
+  ['GET', '/jobs/:id', getJob],
+  ['GET', '/jobs/:id/events', watchJob],
+  ['POST', '/jobs/:id/cancel', cancelJob],
+  ['POST', '/jobs/:id/run-now', runNow],
+  ['POST', '/jobs/:id/rerun', rerun],
+  ['GET', '/dlq', listLetters],
+  ['GET', '/dlq/:id', (exchange) => ok(letterAt(exchange))],
+  ['POST', '/dlq/:id/replay', replay],
+  ['GET', '/queues', queues],
+];

@@ -1,0 +1,149 @@
+import { isObject, type JsonObject } from '../../json.js';
+import { hasEnded } from '../../records.js';
+import type * as Wire from '../../wire.js';
+import { notFound, Problem } from './problem.js';
+import type { FakeStore, StoredJob } from './store.js';
+import { markStarted, stepEnded } from './workflows.js';
+
+/** What changes the state of a job, by the service's own rules. */
+
+export interface Failure {
+  readonly error: string;
+  readonly retryable?: boolean | null;
+  readonly retryAfterSecs?: number | null;
+}
+
+/** Hands out due jobs of a queue: by priority, then by when they were due, then by age. */
+export function claim(
+  store: FakeStore,
+  want: { queue?: string; tasks?: ReadonlySet<string>; most: number; leaseSecs: number; workerId: string | null },
+): StoredJob[] {
+  const now = store.clock.now();
+  const due = [...store.jobs.values()].filter(
+    ({ record, dueAt }) =>
+      (record.status === 'pending' || record.status === 'retrying') &&
+      dueAt <= now &&
+      (want.queue === undefined || record.queue_name === want.queue) &&
+      (want.tasks?.has(record.task_name) ?? true),
+  );
+  due.sort((a, b) => b.record.config.priority - a.record.config.priority || a.dueAt - b.dueAt || a.ordinal - b.ordinal);
+  const claimed = due.slice(0, want.most);
+  for (const job of claimed) {
+    job.leaseToken = globalThis.crypto.randomUUID();
+    job.leaseEnds = now + want.leaseSecs * 1_000;
+    store.change(job, {
+      status: 'running',
+      delivery_count: job.record.delivery_count + 1,
+      started_at: store.clock.text(),
+      next_retry_at: null,
+      worker_id: want.workerId,
+      lease_expires_at: store.clock.text(job.leaseEnds),
+    });
+    markStarted(store, job);
+  }
+  return claimed;
+}
+
+export function complete(store: FakeStore, job: StoredJob, result: JsonObject): void {
+  end(store, job, { status: 'completed', result });
+}
+
+export function fail(store: FakeStore, job: StoredJob, failure: Failure): void {
+  const { config, retry_count: retryCount } = job.record;
+  const fields = { error_message: failure.error };
+  if (failure.retryable === false) return die(store, job, 'non_retryable', fields);
+  if (retryCount >= config.max_retries) return die(store, job, 'max_attempts_exceeded', fields);
+  const delaySecs = failure.retryAfterSecs ?? retryDelaySecs(config, retryCount);
+  job.dueAt = store.clock.now() + delaySecs * 1_000;
+  const next = store.clock.text(job.dueAt);
+  letGo(job);
+  store.change(job, {
+    ...fields,
+    ...NOT_RUNNING,
+    status: 'retrying',
+    retry_count: retryCount + 1,
+    scheduled_at: next,
+    next_retry_at: next,
+  });
+}
+
+/** Back to the queue: the delivery counts, the retry does not. */
+export function release(store: FakeStore, job: StoredJob, delaySecs: number): void {
+  job.dueAt = store.clock.now() + delaySecs * 1_000;
+  const scheduled = store.clock.text(job.dueAt);
+  const failedBefore = job.record.retry_count > 0;
+  letGo(job);
+  store.change(job, {
+    ...NOT_RUNNING,
+    status: failedBefore ? 'retrying' : 'pending',
+    scheduled_at: scheduled,
+    next_retry_at: failedBefore ? scheduled : null,
+  });
+}
+
+export function cancel(store: FakeStore, job: StoredJob): void {
+  end(store, job, { status: 'cancelled' });
+}
+
+/** Leases that have run out count as failures. */
+export function expireLeases(store: FakeStore): void {
+  for (const job of store.jobs.values()) {
+    if (job.record.status === 'running' && job.leaseEnds <= store.clock.now())
+      fail(store, job, { error: 'lease expired' });
+  }
+}
+
+/** The job that a worker speaks of, if the token is that of its lease. Null: it has ended, and nothing changes. */
+export function held(store: FakeStore, id: string, token: string): StoredJob | null {
+  const job = store.job(id);
+  if (job === undefined) throw notFound('job');
+  if (hasEnded(job.record.status)) return null;
+  if (job.record.status !== 'running' || job.leaseToken !== token) {
+    throw new Problem('lease_lost', 'the lease is no longer held');
+  }
+  return job;
+}
+
+export function resultOf(value: unknown): JsonObject {
+  return isObject(value) ? value : {};
+}
+
+const NOT_RUNNING = { worker_id: null, lease_expires_at: null, progress: null } as const;
+
+function letGo(job: StoredJob): void {
+  job.leaseToken = null;
+  job.leaseEnds = 0;
+}
+
+function die(store: FakeStore, job: StoredJob, reason: Wire.DeadLetterReason, fields: Partial<Wire.Job>): void {
+  const { record } = job;
+  store.deadLetters.push({
+    id: store.deadLetters.length + 1,
+    job_id: record.id,
+    queue_name: record.queue_name,
+    task_name: record.task_name,
+    reason,
+    error_message: fields.error_message ?? null,
+    created_at: store.clock.text(),
+    replayed_at: null,
+    replay_job_id: null,
+    tenant_id: record.tenant_id,
+    payload_bytes: new TextEncoder().encode(JSON.stringify(record.payload)).length,
+    retry_count: record.retry_count,
+    fingerprint: `${record.task_name}:${reason}:${(fields.error_message ?? '').split('\n')[0]?.replace(/\d+/g, '#') ?? ''}`,
+  });
+  end(store, job, { ...fields, status: 'failed' });
+}
+
+function end(store: FakeStore, job: StoredJob, fields: Partial<Wire.Job>): void {
+  letGo(job);
+  store.change(job, { ...NOT_RUNNING, ...fields, next_retry_at: null, completed_at: store.clock.text() });
+  stepEnded(store, job, (other) => cancel(store, other));
+}
+
+/** As the service computes it, without the jitter: tests want to know when. */
+function retryDelaySecs(config: Wire.JobConfig, retries: number): number {
+  const { retry_backoff: backoff, retry_delay_secs: delay, retry_max_delay_secs: most } = config;
+  const grown = { fixed: delay, linear: delay * (retries + 1), exponential: delay === 0 ? 0 : delay * 2 ** retries };
+  return Math.min(grown[backoff], most);
+}

@@ -1,0 +1,139 @@
+import { uuid7 } from '../../http/uuid7.js';
+import type * as Wire from '../../wire.js';
+import { FakeClock } from './clock.js';
+
+/** A job and what its record does not show. */
+export interface StoredJob {
+  record: Wire.Job;
+  /** In order of creation. */
+  readonly ordinal: number;
+  leaseToken: string | null;
+  leaseEnds: number;
+  dueAt: number;
+}
+
+export interface StoredWorkflow {
+  record: Wire.Workflow;
+  readonly steps: Map<string, { status: Wire.StepStatus; jobId: string | null }>;
+}
+
+export interface StoredCron {
+  record: Wire.Cron;
+  readonly firings: Wire.CronFiring[];
+}
+
+/** How the service fills in what a policy leaves out. */
+const DEFAULT_CONFIG: Wire.JobConfig = {
+  priority: 0,
+  max_retries: 3,
+  timeout_secs: 300,
+  retry_backoff: 'exponential',
+  retry_delay_secs: 60,
+  retry_max_delay_secs: 3600,
+  jitter_factor: 0.1,
+};
+
+export const TENANT = 'tenant1';
+export const DEFAULT_QUEUE = 'default';
+
+/**
+ * Everything that a fake server knows. Records are replaced, never changed in place, so that an answer once given stays
+ * what it was.
+ */
+export class FakeStore {
+  readonly clock: FakeClock;
+  readonly jobs = new Map<string, StoredJob>();
+  readonly workflows = new Map<string, StoredWorkflow>();
+  readonly crons = new Map<string, StoredCron>();
+  readonly deadLetters: Wire.DeadLetter[] = [];
+  /** What a key was used for, and the answer that it got. */
+  readonly keys = new Map<string, { readonly kind: string; readonly answer: unknown }>();
+  readonly #watchers = new Set<() => void>();
+
+  constructor(start: Date) {
+    this.clock = new FakeClock(start);
+  }
+
+  newId(): string {
+    return uuid7(this.clock.now());
+  }
+
+  job(id: string): StoredJob | undefined {
+    return this.jobs.get(id);
+  }
+
+  /** Puts a job's record forward. */
+  change(job: StoredJob, fields: Partial<Wire.Job>): void {
+    job.record = { ...job.record, ...fields };
+    this.changed();
+  }
+
+  addJob(
+    fields: Pick<Wire.Job, 'task_name' | 'queue_name' | 'payload' | 'metadata'> & Partial<Wire.Job>,
+    config: Wire.PartialJobConfig,
+    dueAt: number,
+  ): StoredJob {
+    const now = this.clock.now();
+    const record: Wire.Job = {
+      id: this.newId(),
+      status: 'pending',
+      result: null,
+      error_message: null,
+      retry_count: 0,
+      delivery_count: 0,
+      created_at: this.clock.text(now),
+      scheduled_at: this.clock.text(dueAt),
+      started_at: null,
+      completed_at: null,
+      next_retry_at: null,
+      idempotency_key: null,
+      workflow_id: null,
+      workflow_step_id: null,
+      tenant_id: TENANT,
+      worker_id: null,
+      lease_expires_at: null,
+      progress: null,
+      ...fields,
+      config: fullConfig(config),
+    };
+    const job: StoredJob = { record, ordinal: this.jobs.size, leaseToken: null, leaseEnds: 0, dueAt };
+    this.jobs.set(record.id, job);
+    this.changed();
+    return job;
+  }
+
+  /** Wakes whoever waits for a change, or for the clock. */
+  changed(): void {
+    for (const wake of [...this.#watchers]) wake();
+  }
+
+  /** Calls back after every change until told to stop. */
+  watch(wake: () => void): () => void {
+    this.#watchers.add(wake);
+    return () => this.#watchers.delete(wake);
+  }
+
+  /** Waits until the condition holds, the fake clock reaches the deadline, or the caller hangs up. */
+  until(holds: () => boolean, deadline: number, signal: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const check = (): void => {
+        if (!signal.aborted && !holds() && this.clock.now() < deadline) return;
+        stop();
+        signal.removeEventListener('abort', check);
+        if (signal.aborted) reject(signal.reason as Error);
+        else resolve();
+      };
+      const stop = this.watch(check);
+      signal.addEventListener('abort', check);
+      check();
+    });
+  }
+}
+
+function fullConfig({ timeout, timeout_secs, ...given }: Wire.PartialJobConfig): Wire.JobConfig {
+  const fields = { ...given, timeout_secs: timeout_secs ?? timeout };
+  const present = Object.entries(fields).filter(([, value]) => value !== undefined && value !== null);
+  const config = { ...DEFAULT_CONFIG, ...Object.fromEntries(present) } as Wire.JobConfig & { queue?: string };
+  delete config.queue;
+  return config;
+}

@@ -1,0 +1,38 @@
+import type { JsonObject } from '../json.js';
+import type { Logger } from '../logger.js';
+import type { JobContext, RunningJob } from '../task-types.js';
+
+/** What a handler under test said. */
+export interface Recording {
+  readonly progress: JsonObject[];
+  readonly logs: string[];
+}
+
+/** A context that records. */
+export function testContext(
+  job: RunningJob,
+  recording: Recording,
+  signal: AbortSignal,
+  enqueue: JobContext['enqueue'],
+): JobContext {
+  const line =
+    (level: string) =>
+    (message: string, fields?: JsonObject): void => {
+      recording.logs.push(`${level}: ${message}${fields === undefined ? '' : ` ${JSON.stringify(fields)}`}`);
+    };
+  const log: Logger = { debug: line('debug'), info: line('info'), warn: line('warn'), error: line('error') };
+  return {
+    job,
+    signal,
+    log,
+    leased: () => !signal.aborted,
+    progress: (value) => void recording.progress.push(throughJson(value)),
+    lastProgress: null,
+    enqueue,
+  };
+}
+
+/** What is left of a value once it has been sent. */
+export function throughJson<T>(value: T): T {
+  return JSON.parse(JSON.stringify(value)) as T;
+}

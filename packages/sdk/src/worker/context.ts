@@ -1,0 +1,80 @@
+import { isObject, type JsonObject } from '../json.js';
+import type { Logger } from '../logger.js';
+import type { AnyTask, Args, InOf, JobContext, JobHandle, OutOf, RunningJob } from '../task-types.js';
+import type { EnqueueOptions } from '../policy.js';
+import type { HeldJob } from './held-jobs.js';
+import type { ChildClient } from './options.js';
+
+/** What the service takes as progress. */
+const PROGRESS_MAX_BYTES = 16_384;
+
+export interface ContextOptions {
+  readonly held: HeldJob;
+  readonly logger: Logger;
+  readonly isLeased: () => boolean;
+  readonly sendProgress: (value: JsonObject) => void;
+  readonly lastProgress: JsonObject | null;
+  readonly client: ChildClient | undefined;
+}
+
+/** What a handler gets beside its input. */
+export function contextOf({ held, logger, isLeased, sendProgress, lastProgress, client }: ContextOptions): JobContext {
+  const { job, abort } = held;
+  const log = loggerFor(logger, job);
+  return {
+    job,
+    signal: abort.signal,
+    log,
+    lastProgress,
+    leased: isLeased,
+    progress: (value) => {
+      const problem = problemWith(value);
+      if (problem === null) sendProgress(value);
+      else log.warn(`progress ${problem}; it is not sent`);
+    },
+    enqueue: childrenOf(job, client),
+  };
+}
+
+function problemWith(value: unknown): string | null {
+  if (!isObject(value)) return 'is not an object';
+  try {
+    const bytes = Buffer.byteLength(JSON.stringify(value));
+    return bytes > PROGRESS_MAX_BYTES ? `has ${bytes} bytes; ${PROGRESS_MAX_BYTES} are the most` : null;
+  } catch (error) {
+    return `is not JSON (${String(error)})`;
+  }
+}
+
+/** Every line says which job it is about. */
+function loggerFor(logger: Logger, { id, task, attempt }: RunningJob): Logger {
+  const fields = { job: id, task, attempt };
+  const on =
+    (level: keyof Logger) =>
+    (message: string, more: JsonObject = {}): void =>
+      logger[level](message, { ...fields, ...more });
+  return { debug: on('debug'), info: on('info'), warn: on('warn'), error: on('error') };
+}
+
+/**
+ * Creates jobs whose keys are made of this job's id and the ordinal of the call: another attempt that makes the same
+ * calls in the same order creates none of them twice.
+ */
+function childrenOf(job: RunningJob, client: ChildClient | undefined): JobContext['enqueue'] {
+  let calls = 0;
+  let allowed: Promise<void> | undefined;
+  const allow = async (own: ChildClient): Promise<void> => {
+    const { tenant_id: tenant } = await own.whoami();
+    if (tenant === job.tenant) return;
+    throw new Error(`the job belongs to the tenant ${job.tenant}, but the worker's client creates jobs for another`);
+  };
+  return async <T extends AnyTask>(task: T, ...args: Args<InOf<T>>): Promise<JobHandle<OutOf<T>>> => {
+    if (client === undefined) {
+      throw new Error('ctx.enqueue needs a client with the token of a tenant: new Worker({ client: new Millrace() })');
+    }
+    const key = `${job.id}:${++calls}`;
+    await (allowed ??= allow(client));
+    const [input, options] = args as [JsonObject?, EnqueueOptions?];
+    return client.enqueue(task, ...([input ?? {}, { key, ...options }] as unknown as Args<InOf<T>>));
+  };
+}

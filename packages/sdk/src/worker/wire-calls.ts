@@ -1,0 +1,71 @@
+import { MillraceError } from '../errors.js';
+import type { CallHooks } from '../http/transport.js';
+import { Transport } from '../http/transport.js';
+import type { Logger } from '../logger.js';
+import type { Feature, WhoAmI } from '../wire.js';
+
+/** Where the server is and how it is spoken to. */
+export interface Connection {
+  readonly url: string;
+  readonly token: string;
+  readonly fetch: typeof globalThis.fetch;
+  readonly logger: Logger;
+  readonly hooks?: CallHooks;
+}
+
+/** One try per call: everything in a worker has a schedule of its own for repeating things. */
+export function openTransport(connection: Connection): Transport {
+  return new Transport({ ...connection, timeoutMs: CALL_MS, attempts: 1 });
+}
+
+/** How long a call may take unless it says otherwise. */
+export const CALL_MS = 10_000;
+
+/**
+ * What the server can do beyond the plain protocol. Assumed to be everything until it says otherwise, by `whoami` or by
+ * not knowing a route; from then on the worker falls back.
+ */
+export class Features {
+  readonly #missing = new Set<Feature>();
+
+  has(feature: Feature): boolean {
+    return !this.#missing.has(feature);
+  }
+
+  lacks(...features: readonly Feature[]): void {
+    for (const feature of features) this.#missing.add(feature);
+    // Jobs are given back through reports; the two came together.
+    if (this.#missing.has('reports')) this.#missing.add('release');
+  }
+
+  /** Asks the server. Without an answer, the routes themselves will tell. */
+  async ask(transport: Transport): Promise<void> {
+    try {
+      const { body } = await transport.call<WhoAmI>({ method: 'GET', path: '/whoami' });
+      this.lacks(...OPTIONAL.filter((feature) => !body.features.includes(feature)));
+    } catch {
+      // A server that does not know the question, or does not answer.
+    }
+  }
+}
+
+const OPTIONAL: readonly Feature[] = ['reports', 'heartbeats', 'release', 'progress'];
+
+/** Whether the server does not know the route that was called. */
+export const isUnknownRoute = (error: unknown): boolean =>
+  error instanceof MillraceError && (error.status === 404 || error.status === 405);
+
+/** The `Retry-After` of an answer, in milliseconds. */
+export function retryAfterMs(error: unknown): number | null {
+  const seconds = error instanceof MillraceError && 'retryAfter' in error ? error.retryAfter : null;
+  return typeof seconds === 'number' ? seconds * 1_000 : null;
+}
+
+/** Runs at most `most` at a time. */
+export async function eachOf<T>(items: readonly T[], most: number, work: (item: T) => Promise<void>): Promise<void> {
+  const waiting = items[Symbol.iterator]();
+  const lane = async (): Promise<void> => {
+    for (let next = waiting.next(); next.done !== true; next = waiting.next()) await work(next.value);
+  };
+  await Promise.all(Array.from({ length: Math.min(most, items.length) }, lane));
+}

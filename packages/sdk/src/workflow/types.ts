@@ -1,0 +1,114 @@
+/* eslint-disable @typescript-eslint/no-explicit-any, @typescript-eslint/no-empty-object-type --
+   `any` is how TypeScript writes "a workflow of whatever types", and `{} extends In` asks whether all is optional */
+import type { Duration } from '../duration.js';
+import type { JsonObject } from '../json.js';
+import type { Policy } from '../policy.js';
+import type { Workflow as WorkflowRecord, WorkflowStep } from '../records.js';
+import type { AnyTask, InOf, OutOf } from '../task-types.js';
+import type { OnFailure, WorkflowStatus } from '../wire.js';
+
+declare const referred: unique symbol;
+
+/** A result that does not exist yet. Its fields can be reached; nothing can be computed with it. */
+export type Ref<T> = { readonly [referred]: T } & RefFields<T>;
+/** Only of objects with fields of their own: lists, records, unions with text and recursive JSON are taken whole. */
+type RefFields<T> = [NonNullable<T>] extends [readonly unknown[]]
+  ? unknown
+  : [NonNullable<T>] extends [object]
+    ? string extends keyof NonNullable<T>
+      ? unknown
+      : { readonly [K in keyof NonNullable<T>]-?: Ref<NonNullable<T>[K] | (undefined extends T ? undefined : never)> }
+    : unknown;
+
+/** A payload, any part of which may be a result of an earlier step. */
+export type Wired<T> = T | Ref<T> | WiredParts<T>;
+type WiredParts<T> = T extends string | number | boolean | null | undefined
+  ? never
+  : T extends readonly (infer E)[]
+    ? readonly Wired<E>[]
+    : string extends keyof T
+      ? never
+      : { [K in keyof T]: Wired<T[K]> };
+
+/**
+ * A step and the steps behind it. Written without intersections of unions, which cost the product of their sizes: a
+ * chain of steps would take time by the third power of its length.
+ */
+type Behind<S, A extends string> =
+  A | (A extends keyof S ? (S[A] extends { above: infer Up extends string } ? Up : never) : never);
+type Visible<S, A extends string> = {
+  readonly [K in Behind<S, A>]: K extends keyof S
+    ? S[K] extends { out: infer Out; policy: infer P }
+      ? Ref<P extends 'continue' ? Out | undefined : Out>
+      : never
+    : never;
+};
+type PolicyOf<S, K> = K extends keyof S ? (S[K] extends { policy: infer P } ? P : never) : never;
+/** A step that may be passed over, or stands behind one that may be skipped, may have no result. */
+type Final<S> = {
+  [K in keyof S]: S[K] extends { out: infer Out; above: infer Up; policy: infer P }
+    ? P extends 'halt'
+      ? 'skip' extends PolicyOf<S, Up>
+        ? Out | undefined
+        : Out
+      : Out | undefined
+    : never;
+};
+
+export type StepOptions<T extends AnyTask, Parsed, S, After extends keyof S & string, P extends OnFailure> = Policy & {
+  /** The steps that must have completed. Their results, and those of the steps behind them, can be used. */
+  after?: readonly After[];
+  /**
+   * What happens if the step fails for good. `halt` (the default): the workflow fails. `skip`: the steps after it are
+   * skipped. `continue`: they run without its result.
+   */
+  onFailure?: P;
+  metadata?: JsonObject;
+} & ({} extends InOf<T>
+    ? { payload?: (from: { input: Parsed; steps: Visible<S, After> }) => Wired<InOf<T>> }
+    : { payload: (from: { input: Parsed; steps: Visible<S, After> }) => Wired<InOf<T>> });
+
+/** The definition of a workflow: a graph of steps, each a task. */
+export interface Workflow<In, Parsed, S> {
+  readonly name: string;
+  /** The names of its steps. */
+  readonly steps: readonly string[];
+  /**
+   * The workflow with one more step. Steps can only follow steps that stand above them, so a cycle cannot be written
+   * down.
+   *
+   * @example .step('ship', ship, { after: ['reserve'], payload: ({ steps }) => ({ shelf: steps.reserve.shelf }) })
+   */
+  step<
+    const Name extends string,
+    T extends AnyTask,
+    const After extends keyof S & string = never,
+    const P extends OnFailure = 'halt',
+  >(
+    name: Name extends keyof S ? `there is a step ${Name} already` : Name,
+    task: T,
+    options: StepOptions<T, Parsed, S, After, P>,
+  ): Workflow<In, Parsed, S & Record<Name, { out: OutOf<T>; above: Behind<S, After>; policy: P }>>;
+}
+
+export type AnyWorkflow = Workflow<any, any, any>;
+export type WorkflowIn<W> = W extends Workflow<infer In, any, any> ? In : never;
+export type WorkflowOut<W> = W extends Workflow<any, any, infer S> ? Final<S> : never;
+
+/** A workflow that was started, and the type of what its steps will return. */
+export interface WorkflowHandle<Out> {
+  readonly id: string;
+  status(options?: { signal?: AbortSignal }): Promise<WorkflowStatus>;
+  get(options?: { signal?: AbortSignal }): Promise<WorkflowRecord>;
+  steps(options?: { signal?: AbortSignal }): Promise<WorkflowStep[]>;
+  /**
+   * Waits for the workflow to end, for five minutes unless told otherwise, and returns the results of its steps by
+   * name. A step that failed or was skipped, by its policy, has none.
+   *
+   * @throws WorkflowFailedError, WorkflowCancelledError or WaitTimeoutError
+   */
+  result(options?: { timeout?: Duration; signal?: AbortSignal }): Promise<Out>;
+  /** Yields the workflow and its steps as they are, then after every change until the workflow ends. */
+  watch(options?: { signal?: AbortSignal }): AsyncIterable<{ workflow: WorkflowRecord; steps: WorkflowStep[] }>;
+  cancel(options?: { signal?: AbortSignal }): Promise<void>;
+}

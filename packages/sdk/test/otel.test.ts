@@ -1,0 +1,65 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { expect, it } from 'vitest';
+import { Millrace, task, type RunningJob } from '../src/index.js';
+import { otel, type OtelApi } from '../src/otel/index.js';
+import { FakeServer } from '../src/testing/index.js';
+
+interface Span {
+  name: string;
+  parent: string | undefined;
+  id: string;
+  ended: boolean;
+  errors: string[];
+}
+interface Context {
+  span?: string;
+}
+
+/** The few methods of the real thing that are used, with a trace that can be read. */
+function api() {
+  const spans: Span[] = [];
+  const storage = new AsyncLocalStorage<Context>();
+  const fake: OtelApi<Context> = {
+    context: { active: () => storage.getStore() ?? {}, with: (context, run) => storage.run(context, run) },
+    propagation: {
+      inject: (context, carrier) => Object.assign(carrier, { traceparent: context.span, baggage: 'secret=1' }),
+      extract: (_context, { traceparent }) => (traceparent === undefined ? {} : { span: traceparent }),
+    },
+    trace: {
+      getTracer: () => ({
+        startSpan: (name, _options, context) => {
+          const span: Span = { name, parent: context.span, id: `span-${spans.length}`, ended: false, errors: [] };
+          spans.push(span);
+          return Object.assign(Object.create(span), {
+            id: span.id,
+            end: () => (span.ended = true),
+            recordException: (error: Error) => span.errors.push(error.message),
+            setStatus: () => undefined,
+          });
+        },
+      }),
+      setSpan: (context, span: Span) => ({ ...context, span: span.id }),
+    },
+  };
+  return { fake, spans };
+}
+
+it('carries the trace of whoever creates a job to the handler that runs it', async () => {
+  const { fake, spans } = api();
+  const hooks = otel(fake);
+  const server = new FakeServer();
+  const millrace = new Millrace({ ...server.options, hooks });
+  const job = await fake.context.with({ span: 'request' }, () =>
+    millrace.enqueue(task({ name: 'resize' }), {}, { metadata: { mine: 1 } }),
+  );
+  const { metadata } = await job.get();
+  expect(metadata).toEqual({ mine: 1, traceparent: 'span-0' });
+  const running = { id: job.id, task: 'resize', queue: 'tasks', attempt: 1, metadata } as unknown as RunningJob;
+  expect(await hooks.wrapJob(running, async () => fake.context.active().span)).toBe('span-1');
+  await expect(hooks.wrapJob(running, () => Promise.reject(new Error('boom')))).rejects.toThrow('boom');
+  expect(spans).toEqual([
+    { name: 'enqueue resize', parent: 'request', id: 'span-0', ended: true, errors: [] },
+    { name: 'run resize', parent: 'span-0', id: 'span-1', ended: true, errors: [] },
+    { name: 'run resize', parent: 'span-0', id: 'span-2', ended: true, errors: ['boom'] },
+  ]);
+});

@@ -1,0 +1,187 @@
+import { describe, expect, it } from 'vitest';
+import {
+  JobCancelled,
+  JobFailedError,
+  Millrace,
+  MismatchError,
+  NotFoundError,
+  RetryAfterError,
+  silentLogger,
+  task,
+  type,
+  type StandardSchema,
+} from '../../src/index.js';
+import { client, FakeServer, runHandler, runTask } from '../../src/testing/index.js';
+
+const double = task({
+  name: 'double',
+  input: type<{ n: number }>(),
+  output: type<{ n: number }>(),
+  retries: { max: 1, delay: '30s' },
+});
+const other = task({ name: 'other' });
+
+describe('draining', () => {
+  it('runs what is due, what that enqueues, and retries once they are due', async () => {
+    const fake = new FakeServer();
+    const millrace = client(fake);
+    let tries = 0;
+    const handlers = [
+      double.handle(async ({ n }, { enqueue, job }) => {
+        await enqueue(other);
+        tries++;
+        if (job.attempt === 1) throw new Error('again');
+        return { n: n * 2 };
+      }),
+      other.handle(() => undefined),
+    ];
+    const job = await millrace.enqueue(double, { n: 2 });
+    await fake.drain(handlers);
+    expect(await job.get()).toMatchObject({ status: 'retrying', errorMessage: 'again' });
+    await fake.advance('29s');
+    await fake.drain(handlers);
+    expect(tries).toBe(1);
+    await fake.advance('1s');
+    await fake.drain(handlers);
+    expect(await job.result()).toEqual({ n: 4 });
+    // Both attempts enqueued it: the key is made of the job and the ordinal.
+    expect(fake.jobs.filter((each) => each.task === 'other')).toMatchObject([{ status: 'completed', result: {} }]);
+  });
+
+  it('leaves jobs alone that have no handler', async () => {
+    const fake = new FakeServer();
+    await client(fake).enqueue(other);
+    await fake.drain([double.handle(({ n }) => ({ n }))]);
+    expect(fake.jobs).toMatchObject([{ task: 'other', queue: 'tasks', status: 'pending' }]);
+  });
+
+  it('aborts the handler of a job that is cancelled, and keeps nothing of it', async () => {
+    const fake = new FakeServer();
+    const job = await client(fake).enqueue(double, { n: 1 });
+    let reason: unknown;
+    const handler = double.handle(async ({ n }, { signal, leased }) => {
+      expect(leased()).toBe(true);
+      await job.cancel();
+      reason = signal.reason;
+      expect(leased()).toBe(false);
+      return { n };
+    });
+    await fake.drain([handler]);
+    expect(reason).toBeInstanceOf(JobCancelled);
+    expect(await job.get()).toMatchObject({ status: 'cancelled', result: null });
+  });
+
+  it('heeds when a handler wants to be tried again', async () => {
+    const fake = new FakeServer({ now: new Date('2030-01-01T00:00:00Z') });
+    const job = await client(fake).enqueue(double, { n: 1 });
+    await fake.drain([double.handle(() => Promise.reject(new RetryAfterError('later', '90s')))]);
+    expect((await job.get()).nextRetryAt).toEqual(new Date('2030-01-01T00:01:30Z'));
+  });
+
+  it('shows progress while it runs', async () => {
+    const fake = new FakeServer();
+    const job = await client(fake).enqueue(double, { n: 1 });
+    const seen: unknown[] = [];
+    const watching = (async () => {
+      for await (const state of job.watch()) seen.push(state.progress ?? state.status);
+    })();
+    const handler = double.handle(async ({ n }, { progress }) => {
+      progress({ at: 1 });
+      await expect.poll(() => seen).toContainEqual({ at: 1 });
+      return { n };
+    });
+    await expect.poll(() => seen).toEqual(['pending']);
+    await fake.drain([handler]);
+    await watching;
+    expect(seen).toEqual(['pending', 'running', { at: 1 }, 'completed']);
+  });
+});
+
+describe('data', () => {
+  it('goes through JSON both ways', async () => {
+    const fake = new FakeServer();
+    const loose = task({
+      name: 'loose',
+      input: type<{ a?: unknown }>(),
+      output: type<{ at: unknown; gone?: unknown }>(),
+    });
+    const job = await client(fake).enqueue(loose, { a: undefined });
+    let keys: string[] = ['?'];
+    const now = new Date(0);
+    await fake.drain([
+      loose.handle((input) => {
+        keys = Object.keys(input);
+        return { at: now, gone: undefined };
+      }),
+    ]);
+    expect(keys).toEqual([]);
+    expect(await job.result()).toEqual({ at: now.toISOString() });
+  });
+
+  it('that does not match its schema fails for good where it runs', async () => {
+    const strict: StandardSchema<{ n: number }, { n: number }> = {
+      '~standard': {
+        version: 1,
+        vendor: 'test',
+        validate: (value) => {
+          const { n } = value as { n: unknown };
+          return typeof n === 'number' ? { value: { n } } : { issues: [{ message: 'is no number', path: ['n'] }] };
+        },
+      },
+    };
+    const checked = task({ name: 'double', input: strict, output: strict });
+    const fake = new FakeServer();
+    // As another program would, that does not know the schema.
+    const job = await client(fake).enqueue(task({ name: 'double', input: type<{ n: string }>() }), { n: '1' });
+    await fake.drain([checked.handle(({ n }) => ({ n }))]);
+    const error = await job.result().catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(JobFailedError);
+    expect((error as JobFailedError).job.errorMessage).toBe('the payload is not valid: n: is no number');
+    await expect(runTask(checked, () => ({ n: 'x' as never }), { n: 1 })).rejects.toThrow('the result is not valid: n');
+    await expect(runTask(double, () => [] as never, { n: 1 })).rejects.toBeInstanceOf(MismatchError);
+  });
+
+  it('that the fake server does not know is refused by name', async () => {
+    const error = await client(new FakeServer())
+      .operations.list()
+      .toArray()
+      .catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(NotFoundError);
+    expect((error as Error).message).toContain('devServer()');
+  });
+});
+
+describe('a handler alone', () => {
+  it('says what it returned, logged and reported', async () => {
+    const handler = double.handle(async ({ n }, { log, progress, job, enqueue, signal }) => {
+      log.warn('working', { n });
+      progress({ half: true });
+      expect((await enqueue(other)).id).toBeTruthy();
+      expect(signal.aborted).toBe(false);
+      return { n: n * job.attempt };
+    });
+    expect(await runHandler(handler, { n: 2 }, { attempt: 3 })).toEqual({
+      result: { n: 6 },
+      progress: [{ half: true }],
+      logs: ['warn: working {"n":2}'],
+    });
+  });
+
+  it('rejects with what it throws, and sees the signal of the test', async () => {
+    const signal = AbortSignal.abort(new JobCancelled('no'));
+    const run = runTask(double, (_input, ctx) => Promise.reject(ctx.signal.reason as Error), { n: 1 }, { signal });
+    await expect(run).rejects.toBeInstanceOf(JobCancelled);
+  });
+});
+
+describe('the clock', () => {
+  it('fires every occurrence on the way, at its instant', async () => {
+    const fake = new FakeServer({ now: new Date('2030-01-01T00:00:30Z') });
+    const millrace = new Millrace({ ...fake.options, logger: silentLogger });
+    await millrace.schedules.put({ name: 'tick', cron: '*/20 * * * *', task: other });
+    await fake.advance('1h');
+    const jobs = await millrace.jobs.list({ oldestFirst: true }).toArray();
+    expect(jobs.map((job) => job.createdAt.toISOString().slice(11, 16))).toEqual(['00:20', '00:40', '01:00']);
+    expect(fake.now).toEqual(new Date('2030-01-01T01:00:30Z'));
+  });
+});

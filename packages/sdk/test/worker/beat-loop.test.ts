@@ -1,0 +1,108 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { BeatLoop, type Lease } from '../../src/worker/beat-loop.js';
+import { monotonicMs } from '../../src/worker/clock.js';
+import type { Beat, BeatAnswer } from '../../src/worker/heartbeat-calls.js';
+import { LeaseCells } from '../../src/worker/lease-cells.js';
+import { until } from './kit.js';
+
+const LEASE_MS = 400;
+const loops: BeatLoop[] = [];
+afterEach(() => loops.splice(0).forEach((loop) => loop.stop()));
+
+/** A keeper whose server answers what the test says. */
+function begin(answer: (beat: Beat, round: number) => BeatAnswer) {
+  const cells = new LeaseCells(4);
+  cells.beatPulse(monotonicMs());
+  const rounds: { at: number; beats: readonly Beat[] }[] = [];
+  const lost: { lease: Lease; answer: BeatAnswer }[] = [];
+  const loop = new BeatLoop({
+    cells,
+    leaseMs: LEASE_MS,
+    send: async (beats) => {
+      rounds.push({ at: monotonicMs(), beats });
+      return beats.map((beat) => answer(beat, rounds.length));
+    },
+    onLost: (lease, why) => lost.push({ lease, answer: why }),
+  });
+  loops.push(loop);
+  const hold = (cell: number, leftMs = LEASE_MS): Lease => {
+    const lease = {
+      cell,
+      generation: cells.take(cell, monotonicMs() + leftMs),
+      jobId: `job-${cell}`,
+      token: `t${cell}`,
+    };
+    loop.hold([lease]);
+    return lease;
+  };
+  return { cells, loop, rounds, lost, hold };
+}
+
+describe('the keeper', () => {
+  it('heartbeats everything in one call and moves the deadlines', async () => {
+    const { cells, rounds, hold } = begin(() => 'running');
+    const before = [hold(0), hold(1)].map(({ cell }) => cells.deadlineMs(cell));
+    await until(() => rounds.length === 3);
+    expect(rounds[0]?.beats.map(({ jobId }) => jobId)).toEqual(['job-0', 'job-1']);
+    expect(cells.deadlineMs(0)).toBeGreaterThan(before[0]!);
+    expect(cells.deadlineMs(0)).toBe(cells.deadlineMs(1));
+  });
+
+  it('forgets what was left, also if its cell is taken again', async () => {
+    const { cells, rounds, hold } = begin(() => 'running');
+    hold(0);
+    hold(1);
+    cells.leave(0);
+    cells.leave(1);
+    cells.take(1, monotonicMs() + LEASE_MS);
+    hold(2);
+    await until(() => rounds.length === 1);
+    expect(rounds[0]?.beats.map(({ jobId }) => jobId)).toEqual(['job-2']);
+  });
+
+  it('tries again at once without an answer, then after a pause', async () => {
+    const { rounds, hold } = begin((_, round) => (round <= 2 ? 'unanswered' : 'running'));
+    hold(0);
+    await until(() => rounds.length === 3);
+    const [first, second, third] = rounds.map(({ at }) => at);
+    expect(second! - first!).toBeLessThan(third! - second!);
+  });
+
+  it.each(['cancelled', 'completed', 'retrying', 'lease_lost', 'not_found'] as const)(
+    'says when a job is %s, and beats for it no more',
+    async (answer) => {
+      const { rounds, lost, hold } = begin(({ jobId }) => (jobId === 'job-0' ? answer : 'running'));
+      const lease = hold(0);
+      hold(1);
+      await until(() => rounds.length === 2);
+      expect(lost).toEqual([{ lease, answer }]);
+      expect(rounds[1]?.beats.map(({ jobId }) => jobId)).toEqual(['job-1']);
+    },
+  );
+
+  it('beats at once for a lease that is half over when it arrives', async () => {
+    const { rounds, hold } = begin(() => 'running');
+    const start = monotonicMs();
+    hold(0, LEASE_MS / 10);
+    await until(() => rounds.length === 1);
+    expect(rounds[0]!.at - start).toBeLessThan(LEASE_MS / 2);
+  });
+
+  it('sends progress before the next round, and once', async () => {
+    const { loop, rounds, hold } = begin(() => 'running');
+    const { cell, generation } = hold(0);
+    hold(1);
+    loop.progress(cell, generation, { done: 1 });
+    await until(() => rounds.length === 2);
+    expect(rounds[0]?.beats).toEqual([{ jobId: 'job-0', token: 't0', progress: { done: 1 } }]);
+    expect(rounds[1]?.beats.map(({ progress }) => progress)).toEqual([undefined, undefined]);
+  });
+
+  it('leaves the jobs of a thread to others that has been silent for minutes', async () => {
+    const { cells, rounds, hold } = begin(() => 'running');
+    hold(0);
+    cells.beatPulse(monotonicMs() - 400_000);
+    await new Promise((resolve) => setTimeout(resolve, 2 * LEASE_MS));
+    expect(rounds).toEqual([]);
+  });
+});

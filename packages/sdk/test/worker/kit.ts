@@ -1,0 +1,77 @@
+import { randomUUID } from 'node:crypto';
+import { Millrace, silentLogger, task, type AnyTask, type Handler, type JsonObject } from '@millrace/sdk';
+import { Worker, type WorkerEvent, type WorkerOptions } from '@millrace/sdk/worker';
+import { onTestFinished } from 'vitest';
+import { KEY_A, useTestServer, WORKER_TOKEN, type TestServer } from '../../../server/test/support/server.js';
+
+export { KEY_B } from '../../../server/test/support/server.js';
+export { until } from '../../../server/test/support/until.js';
+
+/** A real server without a pool of its own, and what a test needs to run a worker for it. */
+export interface WorkerKit {
+  readonly server: TestServer;
+  readonly millrace: Millrace;
+  /** A worker on the queue of these handlers, running until the test ends. */
+  readonly start: (handlers: readonly Handler[], options?: Partial<WorkerOptions>) => RunningWorker;
+}
+
+export interface RunningWorker {
+  readonly worker: Worker;
+  readonly running: Promise<unknown>;
+  readonly events: WorkerEvent[];
+  /** Paths of the calls that it has made, heartbeats included. */
+  readonly calls: string[];
+}
+
+export async function useWorkerKit(): Promise<WorkerKit> {
+  const server = await useTestServer({ config: { mode: 'api' } });
+  return {
+    server,
+    millrace: new Millrace({ url: server.url, token: KEY_A, logger: silentLogger }),
+    start: (handlers, options = {}) => {
+      const events: WorkerEvent[] = [];
+      const calls: string[] = [];
+      const { fetch = globalThis.fetch, ...rest } = options;
+      const worker = new Worker({
+        url: server.url,
+        token: WORKER_TOKEN,
+        queues: Object.fromEntries(handlers.map(({ queue }) => [queue, 4])),
+        handlers,
+        lease: '4s',
+        signals: false,
+        logger: silentLogger,
+        onEvent: (event) => events.push(event),
+        fetch: (input, init) => {
+          calls.push(new URL(input instanceof Request ? input.url : input).pathname.replace('/api/v1', ''));
+          return fetch(input, init);
+        },
+        ...rest,
+      });
+      const running = worker.run();
+      // A test that expects a rejection awaits it as well.
+      running.catch(() => undefined);
+      onTestFinished(() => worker.stop({ timeout: '0s' }));
+      return { worker, running, events, calls };
+    },
+  };
+}
+
+/** A task on a queue of its own. Jobs that fail stay where they are for an hour. */
+export const freshTask = (name: string, policy: JsonObject = {}): AnyTask =>
+  task({ name, queue: `${name}-${randomUUID()}`, retries: { delay: '1h' }, ...policy });
+
+/** Something that a test lets happen. */
+export function gate(): { readonly open: () => void; readonly opened: Promise<void> } {
+  let open = (): void => undefined;
+  const opened = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  return { open, opened };
+}
+
+/** Resolves when the signal fires, to its reason. */
+export const aborted = (signal: AbortSignal): Promise<unknown> =>
+  new Promise((resolve) => {
+    if (signal.aborted) resolve(signal.reason);
+    else signal.addEventListener('abort', () => resolve(signal.reason), { once: true });
+  });
