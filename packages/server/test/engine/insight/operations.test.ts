@@ -97,10 +97,10 @@ describe('operations', async () => {
     expect(replies.map(({ status }) => status)).toEqual([202, 202, 202]);
     expect(new Set(replies.map((reply) => reply.text)).size).toBe(1);
     expect(replies.filter(({ headers }) => headers.get('idempotency-replayed') === 'true')).toHaveLength(2);
-    expect(replies[0]!.headers.get('location')).toBe(`/api/v1/operations/${replies[0]!.body.operation_id}`);
-    await ended(a, replies[0]!.body.operation_id as string);
+    expect(replies[0].headers.get('location')).toBe(`/api/v1/operations/${replies[0].body.operation_id}`);
+    await ended(a, replies[0].body.operation_id as string);
     const late = await createJob(a, queue);
-    expect((await send()).text).toBe(replies[0]!.text);
+    expect((await send()).text).toBe(replies[0].text);
     expect((await getJob(a, late)).status).toBe('pending');
     expect((await a.post('/api/v1/jobs', { task_name: 'task' }, key)).body.code).toBe('conflict');
     expect((await b.post('/api/v1/operations', body, key)).headers.get('idempotency-replayed')).toBeNull();

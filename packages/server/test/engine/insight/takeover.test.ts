@@ -39,6 +39,22 @@ describe('operations of a fleet', async () => {
     expect((await listAll(a, `queue=${queue}&status=pending`)).map((job) => job.id).sort()).toEqual(after);
   });
 
+  it('are left alone by a process that no longer holds them', async () => {
+    const queue = newQueue();
+    await createJobs(a, queue, 1_700);
+    const id = await begin(a, { action: 'cancel_jobs', filter: { queue } });
+    await until(async () => (await getOperation(a, id)).done >= 500 || 'no batch is done');
+    const [taken] = await database.query<{ done: string }>(
+      `UPDATE millrace.operations SET holder = $2, lease_until = 'infinity' WHERE id = $1 RETURNING done`,
+      [id, randomUUID()],
+    );
+    // Operations take turns: by the end of the second one, this one has had a turn.
+    for (let n = 0; n < 2; n++) await perform(a, { action: 'cancel_jobs', filter: { queue: newQueue() } });
+    expect(await getOperation(a, id)).toMatchObject({ status: 'running', done: Number(taken!.done) });
+    expect(taken!.done).not.toBe('1700');
+    expect((await a.post(`/api/v1/operations/${id}/stop`)).status).toBe(204);
+  });
+
   it('are left to others by a process that stops', async () => {
     const queue = newQueue();
     await createJobs(a, queue, 1_700);

@@ -172,6 +172,23 @@ describe('with a hundred thousand jobs and more', () => {
     }
   });
 
+  it.each([
+    ['everything', {}, null],
+    ['a queue', { queue: 'queue-3' }, null],
+    ['a queue and a task', { queue: 'queue-3', task: 'rare' }, null],
+    ['a workflow', { workflowId: '01a1e0e5-3f94-7a2d-8000-00000000ea62', queue: 'queue-3' }, 'jobs_of_workflow'],
+    ['a key', { idempotencyKey: 'key-5' }, 'idempotency_keys_pkey'],
+  ])('the walk of a bulk operation over %s follows an index to a limit', async (_, given, index) => {
+    const statuses = ['pending', 'running', 'retrying'] as const;
+    const filter = { ...EVERY_JOB, ...given, statuses, createdBefore: '2999-01-01T00:00:00Z' };
+    for (const after of [null, middle.id]) {
+      const plan = await planOf(lookForJobs(filter, { ascending: true, after, rows: 1_000, offset: 0, limit: 500 }));
+      expect(faults(plan), describePlan(plan)).toEqual([]);
+      if (index !== null) expect(indexOf(plan), describePlan(plan)).toContain(index);
+      else if (after !== null) expect(unbounded(plan), describePlan(plan)).toEqual([]);
+    }
+  });
+
   it('the jobs of a workflow and of a key are looked up, whatever their state and queue', async () => {
     const window = { ascending: false, after: null, limit: 101, offset: 0 };
     const more = { statuses: ['failed', 'running'] as const, queue: 'queue-3', task: 'task' };
@@ -202,6 +219,9 @@ describe('with a hundred thousand jobs and more', () => {
     );
     expect(faults(searched), describePlan(searched)).toEqual([]);
     expect(indexOf(searched), describePlan(searched)).toContain('dead_letters_by_creation');
+    const everything = await planOf(lookForDeadLetters(EVERY_LETTER, { ...window, rows: 1_000 }));
+    expect(faults(everything), describePlan(everything)).toEqual([]);
+    expect(indexOf(everything), describePlan(everything)).toContain('dead_letters_by_creation');
     const found = await planOf(deadLettersAt('tenant-1', [window.after], true));
     expect(faults(found), describePlan(found)).toEqual([]);
   });
