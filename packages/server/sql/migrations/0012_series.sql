@@ -1,5 +1,5 @@
--- What happened over time, and how much there is (docs/adr/0020-series.md). Each process writes every 15 seconds what it
--- did in them; nothing is written while nothing happens.
+-- What happened over time, and how much there is (docs/adr/0020-series.md). Each process writes, every 15 seconds, what
+-- it did in them; nothing is written while nothing happens.
 
 -- One row per step of 15 seconds, 5 minutes and an hour. An empty queue means all queues, an empty task all tasks.
 -- `waits` and `runs` count durations by bucket (domain/latency-buckets.ts): counts of several rows add up.

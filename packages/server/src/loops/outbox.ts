@@ -4,9 +4,7 @@ import type { HeldCompletion } from './held-leases.js';
 
 /**
  * Completions of bundled jobs on their way to the database: the path that nearly every job of a busy pool takes, so it
- * creates no Promise per job. Completions that arrive while a statement is in flight share the next one. A second one
- * leaves beside it only if it is full, or if the first takes unusually long: fewer and larger statements cost the
- * database less.
+ * creates no Promise per job. Completions that arrive while statements are in flight share the next one.
  *
  * Every completion that is added ends in one of two calls: `stored`, or `missed` if it must be settled on its own (its
  * job is no longer in its bundle, or the statement failed, perhaps because of another item).
@@ -21,18 +19,13 @@ export interface OutboxDoors {
 const MAX_ITEMS = 1_000;
 const MAX_CHARACTERS = 32 * 1024 * 1024;
 const IN_FLIGHT = 2;
-/** How long a statement may keep the next one, which is not full, from being sent. */
-const PATIENCE_MS = 100;
 const RETRY_MS = 500;
 
 export class Outbox {
   #waiting: HeldCompletion[] = [];
   #inFlight = 0;
-  /** Statements in flight that have not taken unusually long. */
-  #prompt = 0;
   #size = 0;
   #characters = 0;
-  #waitingCharacters = 0;
   #scheduled = false;
 
   constructor(private readonly doors: OutboxDoors) {}
@@ -50,24 +43,17 @@ export class Outbox {
   add(completion: HeldCompletion): void {
     this.#size++;
     this.#characters += completion.result.length;
-    this.#waitingCharacters += completion.result.length;
     this.#waiting.push(completion);
     this.#schedule();
   }
 
   #schedule(): void {
-    if (this.#scheduled || !this.#maySend()) return;
+    if (this.#scheduled || this.#inFlight >= IN_FLIGHT || this.#waiting.length === 0) return;
     this.#scheduled = true;
     setImmediate(() => {
       this.#scheduled = false;
-      while (this.#maySend()) void this.#send(this.#nextOnes());
+      while (this.#inFlight < IN_FLIGHT && this.#waiting.length > 0) void this.#send(this.#nextOnes());
     });
-  }
-
-  #maySend(): boolean {
-    if (this.#waiting.length === 0 || this.#inFlight >= IN_FLIGHT) return false;
-    const isFull = this.#waiting.length >= MAX_ITEMS || this.#waitingCharacters >= MAX_CHARACTERS;
-    return this.#prompt === 0 || isFull;
   }
 
   #nextOnes(): HeldCompletion[] {
@@ -75,20 +61,11 @@ export class Outbox {
     let n = 0;
     while (n < this.#waiting.length && n < MAX_ITEMS && (n === 0 || characters < MAX_CHARACTERS))
       characters += this.#waiting[n++]!.result.length;
-    this.#waitingCharacters -= characters;
     return this.#waiting.splice(0, n);
   }
 
   async #send(completions: readonly HeldCompletion[]): Promise<void> {
     this.#inFlight++;
-    this.#prompt++;
-    let isPrompt = true;
-    const holdUpNoMore = (): void => {
-      if (isPrompt) this.#prompt--;
-      isPrompt = false;
-      this.#schedule();
-    };
-    const patience = setTimeout(holdUpNoMore, PATIENCE_MS);
     try {
       const missed = await this.doors.store(completions);
       this.#leave(completions, missed);
@@ -97,9 +74,8 @@ export class Outbox {
       if (isUnavailable(error)) await pause(RETRY_MS);
       this.#leave(completions, completions);
     }
-    clearTimeout(patience);
     this.#inFlight--;
-    holdUpNoMore();
+    this.#schedule();
   }
 
   #leave(completions: readonly HeldCompletion[], missed: readonly HeldCompletion[]): void {

@@ -50,15 +50,13 @@ const AHEAD_MS = 50;
 /** Times the measured time of a claim. At 1, the number of jobs held could never grow to what the latency demands. */
 const CLAIM_MARGIN = 1.5;
 const MAX_CLAIM = 500;
-/** Two claims in flight, and outcomes enough for one statement that is being run and one that is gathered meanwhile. */
-export const MAX_IN_HAND = 2_500;
+export const MAX_IN_HAND = 2_000;
 /**
  * Jobs started, or about to be, and not stored: together with one job per worker, those that a crash can cost a retry.
  */
 export const MAX_AT_RISK = 2_000;
 const START_MS = 20;
-/** Times the measured time of a settlement: outcomes wait for the one before theirs, then for their own. */
-const START_MARGIN = 4;
+const START_MARGIN = 3;
 const CLAIMS_IN_FLIGHT = 2;
 const SAFETY_POLL_MS = 5_000;
 const TICK_MS = 50;

@@ -55,7 +55,7 @@ export const MUTANTS: readonly Mutant[] = [
         find: /(fire_crons\n[\s\S]*?\bstored AS [\s\S]*?WHERE )fresh(\s*\), queued AS [\s\S]*?WHERE )fresh/,
         replace: '$1false$2false',
       },
-      { file: CRON_SQL, find: /SELECT (id, tenant, queue, priority, kind,)/, replace: 'SELECT job_id, $1' },
+      { file: CRON_SQL, find: /SELECT (id, tenant, queue, task, priority, kind,)/, replace: 'SELECT job_id, $1' },
       // ... and are stored by a separate one.
       {
         file: CRON_SQL,
@@ -116,10 +116,10 @@ SELECT fired_at, priority, 0, 0, job_id, tenant, queue FROM fired;
     patches: [
       {
         file: ENQUEUE,
-        find: /return this\.insert\((specs\.map\([^;]*?\))\);/,
-        replace: `const all = $1; const half = all.length >> 1;
-        const first = await this.insert(all.slice(0, half)); ${pause(10)}
-        return [...first, ...(await this.insert(all.slice(half)))];`,
+        find: /const ids = await store\(execute, jobs\);/,
+        replace: `const half = jobs.length >> 1;
+        const first = await store(execute, jobs.slice(0, half)); ${pause(10)}
+        const ids = [...first, ...(await store(execute, jobs.slice(half)))];`,
       },
     ],
     rows: [1],

@@ -115,8 +115,8 @@ export const countsQuery = (query: Query): string | null => textOf(query, 'queue
 export function seriesQuery(query: Query): SeriesQuery {
   const from = instant(query, 'from');
   const to = instant(query, 'to');
-  if (from !== null && to !== null && Date.parse(from) >= Date.parse(to))
-    throw invalidField('from', 'must be before to');
+  if (from !== null && to !== null && Date.parse(from) > Date.parse(to))
+    throw invalidField('from', 'must not be after to');
   return { queue: textOf(query, 'queue'), task: textOf(query, 'task'), from, to };
 }
 

@@ -90,7 +90,7 @@ describe('series', async () => {
   it('refuse a plot that ends before it begins', async () => {
     const reply = await a.get(`/api/v1/series?from=${inSeconds(0)}&to=${inSeconds(-60)}`);
     expect(reply.status).toBe(400);
-    expect(reply.body).toMatchObject({ details: [{ path: 'from', message: 'must be before to' }] });
+    expect(reply.body).toMatchObject({ details: [{ path: 'from', message: 'must not be after to' }] });
   });
 
   it('count a cancellation in none of the four', async () => {

@@ -41,7 +41,12 @@ describe('cancelling', async () => {
     for (const leased of [one!, two!]) {
       expect((await cancel(a, leased.job.id)).status).toBe(204);
       const cancelled = await getJob(a, leased.job.id);
-      expect(cancelled).toEqual({ ...leased.job, status: 'cancelled', completed_at: expect.any(String) });
+      expect(cancelled).toEqual({
+        ...leased.job,
+        status: 'cancelled',
+        completed_at: expect.any(String),
+        lease_expires_at: null,
+      });
       expect((await heartbeat(worker, leased)).body).toEqual({ status: 'cancelled' });
       const late = leased === one ? complete(worker, leased, { late: true }) : fail(worker, leased);
       expect((await late).status).toBe(204);
