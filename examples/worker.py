@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """A Millrace worker, one job at a time. Usage: MILLRACE_WORKER_TOKEN=... worker.py QUEUE"""
-# Passes the conformance kit (docs/conformance.md) with one job at a time, except: 16 (an unanswered heartbeat is not
-# repeated within 2 s), 26 and 27 (no time limit on SIGTERM, nothing is given back), 32 (no references between steps).
+# Passes the conformance kit (docs/conformance.md) with one job at a time, except for: 16 (an unanswered
+# heartbeat is not repeated within 2 s), 26 and 27 (no time limit on SIGTERM, nothing is given back), 32 (no
+# references between steps).
 import http.client, json, os, signal, sys, threading, time, urllib.parse, urllib.request
 from concurrent.futures import ThreadPoolExecutor, wait
 

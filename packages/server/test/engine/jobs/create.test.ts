@@ -32,6 +32,9 @@ describe('creating a job', async () => {
       workflow_step_id: null,
       tenant_id: 'tenant-a',
       metadata: {},
+      worker_id: null,
+      lease_expires_at: null,
+      progress: null,
     });
   });
 

@@ -108,7 +108,15 @@ describe('creating a workflow', () => {
       ['end', 'pending'],
     ]);
     expect(steps.map((each) => each.job_id !== null)).toEqual([true, false, true, false]);
-    expect(Object.keys(steps[0]!)).toEqual(['name', 'status', 'job_id']);
+    expect(Object.keys(steps[0]!)).toEqual([
+      'name',
+      'status',
+      'job_id',
+      'started_at',
+      'completed_at',
+      'attempts',
+      'error_message',
+    ]);
   });
 
   it('runs every step on the default queue with its own task, configuration, payload and metadata', async () => {
@@ -222,11 +230,12 @@ it('is described with everything else', async () => {
     'GET /api/v1/workflows',
     'GET /api/v1/workflows/{id}',
     'GET /api/v1/workflows/{id}/diagram',
+    'GET /api/v1/workflows/{id}/events',
     'GET /api/v1/workflows/{id}/steps',
     'POST /api/v1/workflows',
     'POST /api/v1/workflows/{id}/cancel',
   ]);
-  expect(components.schemas.WorkflowStepInput.properties.on_failure.enum).toEqual(['halt', 'skip', 'continue', null]);
+  expect(components.schemas.OnFailure.enum).toEqual(['halt', 'skip', 'continue']);
 });
 
 describe('refused', () => {
