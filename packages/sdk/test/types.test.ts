@@ -58,12 +58,13 @@ describe('the types', () => {
         await writeFile(join(directory, 'empty.ts'), 'export {};\n');
         await writeFile(join(directory, 'large.ts'), largeProgram(200, 60));
         const [empty, large] = [[] as number[], [] as number[]];
-        // In turns, so that whatever else the machine does falls on both; the best of each counts.
-        for (let round = 0; round < 3; round++) {
+        const ratio = (): number => Math.min(...large) / Math.min(...empty);
+        // In turns, so that whatever else the machine does falls on both; the best of each counts, of three at most.
+        do {
           empty.push(await compile(directory, 'empty.ts'));
           large.push(await compile(directory, 'large.ts'));
-        }
-        expect(Math.min(...large) / Math.min(...empty)).toBeLessThan(3);
+        } while (ratio() >= 3 && large.length < 3);
+        expect(ratio()).toBeLessThan(3);
       } finally {
         await rm(directory, { recursive: true });
       }

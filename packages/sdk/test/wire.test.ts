@@ -173,7 +173,18 @@ const SAME: {
 describe('the shapes on the wire', () => {
   it('are those of the contract, every one that has a namesake there', () => {
     const own = namesIn('../src/wire.ts', /^export (?:interface|type) (\w+)/gm);
-    const files = ['admin', 'common', 'crons', 'dead-letters', 'errors', 'job-config', 'jobs', 'operations', 'series'];
+    const files = [
+      'admin',
+      'common',
+      'crons',
+      'dead-letters',
+      'errors',
+      'job-config',
+      'job-insight',
+      'jobs',
+      'operations',
+      'series',
+    ];
     const contract = [...files, 'system', 'worker', 'workflows'].flatMap((file) =>
       namesIn(`../../contract/src/${file}.ts`, /^export type (\w+)/gm),
     );
