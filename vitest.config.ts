@@ -21,9 +21,10 @@ export default defineConfig({
   test: {
     include: ['{packages,tools}/*/test/**/*.test.ts'],
     globalSetup: ['packages/server/test/support/global-setup.ts'],
-    // Every worker drives PostgreSQL as well; more than two only take turns on a small machine.
+    // Every worker drives PostgreSQL as well, but many tests wait for a lease or a process most of their time: with two
+    // workers, two cores are idle for half of the run.
     pool: 'forks',
-    maxWorkers: 2,
+    maxWorkers: 4,
     testTimeout: 30_000,
     hookTimeout: 60_000,
     teardownTimeout: 30_000,

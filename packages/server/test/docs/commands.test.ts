@@ -22,7 +22,17 @@ function run(script: string): Promise<{ code: number | null; output: string }> {
 }
 
 it.runIf(hasCurl).each([
-  ['README.md', ['"hello":"world"', '"slept_for":2', '"bytes":4711', '"name":"tick"', '"name":"ship"']],
+  [
+    'README.md',
+    [
+      '"result":{"hello":"world"}',
+      '"slept_for":2',
+      '"bytes":4711',
+      '"kind":"triggered"',
+      '"charge":{"paid":true',
+      '"name":"ship","status":"completed"',
+    ],
+  ],
   [
     'docs/http-api.md',
     ['"scheduled":1', '"next_cursor":', '"non_retryable"', '"mermaid"', '"next_run_at":[', '"tasks":'],
