@@ -24,7 +24,7 @@ export default defineConfig({
     // Every worker drives PostgreSQL as well, but many tests wait for a lease or a process most of their time: with two
     // workers, two cores are idle for half of the run.
     pool: 'forks',
-    maxWorkers: 3,
+    maxWorkers: 4,
     testTimeout: 30_000,
     hookTimeout: 60_000,
     teardownTimeout: 30_000,

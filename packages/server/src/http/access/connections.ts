@@ -31,22 +31,22 @@ export function guardConnections(server: Server): Gate {
     socket.once('close', () => open.delete(socket));
   });
   server.on('request', () => (somebodyCame = true));
+  const quiet = async (): Promise<void> => {
+    const giveUpAt = performance.now() + QUIET_WITHIN_MS;
+    do {
+      // From the end of one turn to the end of the next, which polls once for whatever has arrived in between.
+      await endOfTurn();
+      somebodyCame = false;
+      await endOfTurn();
+    } while (somebodyCame && performance.now() < giveUpAt);
+  };
+  const closeUnused = (): void => {
+    for (const socket of open) if (socket.bytesRead === 0) socket.destroy();
+  };
   return {
-    quiet: async () => {
-      const giveUpAt = performance.now() + QUIET_WITHIN_MS;
-      do {
-        // From the end of one turn to the end of the next, which polls once for whatever has arrived in between.
-        await endOfTurn();
-        somebodyCame = false;
-        await endOfTurn();
-      } while (somebodyCame && performance.now() < giveUpAt);
-    },
-    closeUnused: () => {
-      const close = (): void => {
-        for (const socket of open) if (socket.bytesRead === 0) socket.destroy();
-      };
-      setTimeout(close, FIRST_REQUEST_WITHIN_MS).unref();
-    },
+    quiet,
+    // In a busy process the moment may be over before what has arrived in it was read: timers come first in a turn.
+    closeUnused: () => void setTimeout(() => void quiet().then(closeUnused), FIRST_REQUEST_WITHIN_MS).unref(),
   };
 }
 
