@@ -21,8 +21,9 @@ async function answerOn(socket: Socket): Promise<string> {
 
 it('a connection that reached the machine before the stop is served', async () => {
   const server = await startTestServer();
-  // The kernel has made these connections when `connect` returns; the server has had no chance to accept them.
   const sockets = Array.from({ length: 20 }, () => open(server.url));
+  // From here on the kernel has made these connections, whether or not the server has come to accept them.
+  await Promise.all(sockets.map((socket) => once(socket, 'connect')));
   for (const socket of sockets) socket.write(REQUEST);
   const stopped = server.stop();
   const answers = await Promise.all(sockets.map(answerOn));
