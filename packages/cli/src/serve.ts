@@ -50,7 +50,7 @@ export async function serve({ argv, env, isTTY, underNpm, print }: Invocation): 
   return 0;
 }
 
-/** Not among lines of JSON, which somebody means to read by a program. */
+/** Not among lines of JSON, which are meant for a program. */
 const showsJobs = ({ dev, logFormat, logLevel }: Config): boolean =>
   dev && logFormat === 'pretty' && logLevel !== 'silent';
 

@@ -2,7 +2,7 @@ import { Type, type Static, type TArray, type TInteger, type TUnsafe } from 'typ
 import { warnings } from './common.js';
 import { instant, nullable } from './schema.js';
 
-/** What is kept, finest first: steps of so many seconds, for so long. */
+/** The resolutions that are kept, finest first, and for how long. */
 export const SERIES_STEPS = [
   { step_secs: 15, keep_secs: 3_600 },
   { step_secs: 300, keep_secs: 172_800 },

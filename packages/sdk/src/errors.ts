@@ -94,7 +94,7 @@ export class AlreadyReplayedError extends ConflictError {
   declare readonly code: 'already_replayed';
 }
 
-/** 409: the lease is somebody else's by now. */
+/** 409: another worker holds the lease by now. */
 export class LeaseLostError extends MillraceError {
   declare readonly code: 'lease_lost';
 }

@@ -35,7 +35,7 @@ export class JobCancelled extends Error {
   override readonly name = 'JobCancelled';
 }
 
-/** The reason of a handler's `signal`: somebody else may hold the job by now. Nothing is reported. */
+/** The reason of a handler's `signal`: another worker may hold the job by now. Nothing is reported. */
 export class LeaseLost extends Error {
   override readonly name = 'LeaseLost';
 }

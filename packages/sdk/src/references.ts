@@ -3,7 +3,7 @@ import { isObject, type JsonObject } from './json.js';
 /** The field that makes an object in a step's payload a reference to the result of another step. */
 export const REFERENCE_FIELD = '$step';
 
-/** A result that does not exist yet, as it stands in the payload of a workflow step. */
+/** A result that does not exist yet, as it appears in the payload of a workflow step. */
 export interface Reference {
   readonly $step: string;
   /** The fields to follow from the step's result; the whole of it if left out. */

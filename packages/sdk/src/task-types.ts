@@ -92,7 +92,7 @@ export interface RunningJob {
 /** What a handler gets beside its input. */
 export interface JobContext {
   readonly job: RunningJob;
-  /** Whether the lease stands by this process's own reckoning; ask before what must not happen twice. */
+  /** Whether the lease is still held, by this process's own clock. Check it before what must not happen twice. */
   readonly leased: () => boolean;
   /** Aborts with JobCancelled, LeaseLost, JobTimeout or ShuttingDown as its reason. */
   readonly signal: AbortSignal;

@@ -90,7 +90,7 @@ const order = workflow({ name: 'order', input: type<{ sku: string; cents: number
   .step('mail', mail, {
     after: ['ship', 'advert'],
     onFailure: 'skip',
-    // 'reserve' stands behind 'ship', so it may be read here as well.
+    // 'reserve' is upstream of 'ship', so it may be read here as well.
     payload: ({ steps }) => ({ parcel: steps.ship.parcel, ad: steps.advert.text, hall: steps.reserve.at.hall }),
   });
 

@@ -253,7 +253,7 @@ function readFlags(argv: readonly string[]): ReadonlyMap<string, Source> {
   return flags;
 }
 
-/** `--auto-migrate false`: the parser would take the word for an argument that stands alone. */
+/** `--auto-migrate false`: the parser would take the word for a separate argument. */
 function withJoinedWords(argv: readonly string[], known: ReadonlyMap<string, Option<unknown>>): string[] {
   const takesWord = (arg: string): boolean => arg.startsWith('--') && known.get(arg.slice(2))?.isBoolean === true;
   return argv.reduce<string[]>((args, arg) => {

@@ -13,7 +13,7 @@ export async function startedSleep(stage: Stage, ms = LONG_MS): Promise<Subject>
   return subject;
 }
 
-/** The task is told to stop within L, and nobody reports on it. */
+/** The task is told to stop within L, and no report on it follows. */
 async function expectAbort(stage: Stage, subject: Subject): Promise<void> {
   // Half a second more for the machine: a heartbeat may be due only at the very end of L.
   await subject.seen('aborted', stage.leaseMs + 500);

@@ -7,7 +7,7 @@ import { LONG_MS, startedSleep } from './aborts.js';
 /** A lease call that was already on its way when the signal was sent. */
 const ON_ITS_WAY_MS = 100;
 
-/** Given back: released, or failed in a way that lets somebody else try. */
+/** Given back: released, or failed in a way that lets another worker try. */
 const isGivenBack = (item: Item): boolean =>
   item.kind === 'release' || (item.kind === 'fail' && member(item.fields, 'retryable') !== false);
 

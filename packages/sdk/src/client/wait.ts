@@ -33,7 +33,7 @@ export interface WaitOptions<T> {
   readonly limit: TimeLimit;
   readonly signal: AbortSignal | undefined;
   /**
-   * Asks once, waiting at the server for up to so many seconds (0: not at all). `undefined` if it has not ended;
+   * Asks once, waiting at the server for up to that many seconds (0: not at all). `undefined` if it has not ended;
    * anything else ends the wait. Whether the server waited decides how soon it is asked again.
    */
   readonly ask: (waitSecs: number) => Promise<T | undefined>;

@@ -30,7 +30,7 @@ export async function* readEvents(response: Response): AsyncGenerator<ServerEven
       }
     }
   } finally {
-    // Whoever stops reading early closes the connection; a broken one has nothing to close.
+    // A caller that stops reading early closes the connection; a broken one needs no closing.
     await reader.cancel().catch(() => undefined);
   }
 }

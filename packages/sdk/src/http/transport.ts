@@ -211,7 +211,7 @@ function parse(text: string): unknown {
   }
 }
 
-/** The error that an answer stands for. A proxy in between may answer with something else than the service's body. */
+/** The error that an answer means. A proxy in between may answer with something else than the service's body. */
 function refusal(
   response: Response,
   text: string,

@@ -50,7 +50,7 @@ const ERROR = 2;
 const FIELDS = ['traceparent', 'tracestate'] as const;
 
 /**
- * Hooks for `new Millrace()` and `new Worker()`. Every job that is created carries the trace of whoever created it;
+ * Hooks for `new Millrace()` and `new Worker()`. Every job that is created carries the trace of its creator;
  * every run of a handler is a span of that trace, with what the handler does inside it.
  */
 export function otel<Context>(api: OtelApi<Context>): Required<Pick<Hooks, 'onEnqueue' | 'wrapJob'>> {

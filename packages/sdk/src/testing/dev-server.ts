@@ -30,7 +30,7 @@ export async function devServer(): Promise<DevServer> {
   const directory = await mkdtemp(join(tmpdir(), 'millrace-dev-'));
   const flags = ['--dev', '--host=127.0.0.1', '--api-port=0', '--metrics-port=0', '--log-format=json'];
   const child = spawn(process.execPath, [command(), ...flags, `--data-dir=${join(directory, 'data')}`], {
-    // The variables of whoever runs the tests must not decide which database they use.
+    // The environment of the person who runs the tests must not decide which database they use.
     env: Object.fromEntries(
       Object.entries(process.env).filter(([name]) => !/^(MILLRACE_|DATABASE_URL$|PG)/.test(name)),
     ),

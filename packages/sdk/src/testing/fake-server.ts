@@ -45,7 +45,7 @@ export class FakeServer {
   readonly options: { readonly url: string; readonly token: string; readonly fetch: typeof globalThis.fetch };
   readonly #store: FakeStore;
 
-  /** The clock starts at the given instant, by default now, and stands still until `advance`. */
+  /** The clock starts at the given instant, by default now, and does not move until `advance`. */
   constructor({ now = new Date() }: { now?: Date } = {}) {
     this.#store = new FakeStore(now);
     this.options = { url: 'http://millrace.test', token: 'fake', fetch: fakeFetch(this.#store) };

@@ -73,7 +73,7 @@ export class HeldJobs {
     return this.cells.deadlineMs(lease.cell);
   }
 
-  /** Whether the lease stands, by this process's own reckoning. */
+  /** Whether the lease is still held, by this process's own reckoning. */
   isLeased(held: HeldJob): boolean {
     return this.has(held) && !held.abort.signal.aborted && monotonicMs() < this.deadlineMs(held);
   }

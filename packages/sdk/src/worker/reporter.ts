@@ -52,7 +52,7 @@ export class Reporter {
     return this.#pending.length;
   }
 
-  /** Resolves when the report was accepted, or nobody wants it any more. */
+  /** Resolves when the report was accepted, or is no longer wanted. */
   report(held: HeldJob, outcome: Outcome): Promise<Reported> {
     held.reporting = true;
     return new Promise((done) => {

@@ -44,7 +44,7 @@ type Visible<S, A extends string> = {
     : never;
 };
 type PolicyOf<S, K> = K extends keyof S ? (S[K] extends { policy: infer P } ? P : never) : never;
-/** A step that may be passed over, or stands behind one that may be skipped, may have no result. */
+/** A step that may be passed over, or depends on one that may be skipped, may have no result. */
 type Final<S> = {
   [K in keyof S]: S[K] extends { out: infer Out; above: infer Up; policy: infer P }
     ? P extends 'halt'
@@ -74,8 +74,8 @@ export interface Workflow<In, Parsed, S> {
   /** The names of its steps. */
   readonly steps: readonly string[];
   /**
-   * The workflow with one more step. Steps can only follow steps that stand above them, so a cycle cannot be written
-   * down.
+   * The workflow with one more step. A step can only follow steps that were added before it, so a cycle cannot be
+   * written down.
    *
    * @example .step('ship', ship, { after: ['reserve'], payload: ({ steps }) => ({ shelf: steps.reserve.shelf }) })
    */

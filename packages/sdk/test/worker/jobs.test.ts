@@ -144,7 +144,7 @@ describe('jobs of a worker', async () => {
     expect(calls.filter((path) => path === '/reports')).toEqual([]);
   });
 
-  it('know whether their lease stands', async () => {
+  it('know whether their lease is held', async () => {
     const careful = freshTask('careful');
     const answers: boolean[] = [];
     const { events } = start(

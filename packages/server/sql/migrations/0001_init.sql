@@ -207,7 +207,7 @@ FROM millrace.jobs j
 LEFT JOIN millrace.ready r ON r.tenant = j.tenant AND r.id = j.id
 LEFT JOIN millrace.leases l ON l.id = j.id
 LEFT JOIN millrace.done d ON d.tenant = j.tenant AND d.status IN ('completed', 'failed', 'cancelled') AND d.id = j.id
--- Bundles are few, and looked through only for a job that stands nowhere else.
+-- Bundles are few, and looked through only for a job that is nowhere else.
 LEFT JOIN LATERAL (
   SELECT b.started_at FROM millrace.bundles b
   WHERE r.id IS NULL AND l.id IS NULL AND d.id IS NULL

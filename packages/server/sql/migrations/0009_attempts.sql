@@ -43,7 +43,7 @@ CREATE TABLE millrace.progress (
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 200,
         autovacuum_vacuum_cost_delay = 0);
 
--- Whoever does not ask for the progress does not join it: job_id is unique, so the planner leaves it out.
+-- A statement that does not ask for the progress does not join it: job_id is unique, so the planner leaves it out.
 CREATE OR REPLACE VIEW millrace.job_records AS
 SELECT
   j.tenant, j.id, j.queue, j.task, j.priority, j.payload, j.config, j.metadata, j.idempotency_key, j.workflow_id,
@@ -67,7 +67,7 @@ FROM millrace.jobs j
 LEFT JOIN millrace.ready r ON r.tenant = j.tenant AND r.id = j.id
 LEFT JOIN millrace.leases l ON l.id = j.id
 LEFT JOIN millrace.done d ON d.tenant = j.tenant AND d.status IN ('completed', 'failed', 'cancelled') AND d.id = j.id
--- Bundles are few, and looked through only for a job that stands nowhere else.
+-- Bundles are few, and looked through only for a job that is nowhere else.
 LEFT JOIN LATERAL (
   SELECT b.started_at, b.locked_until, b.worker FROM millrace.bundles b
   WHERE r.id IS NULL AND l.id IS NULL AND d.id IS NULL

@@ -9,8 +9,8 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     ELSE context_bytes + octet_length('"_context":') + (payload::text <> '{}')::int END
 $$;
 
--- The first line of an error with what differs from one failure to the next taken out: `<id>` stands for UUIDs, for
--- hex of eight digits and more, and for other runs of sixteen letters and digits mixed; `<n>` stands for numbers. It is
+-- The first line of an error with what differs from one failure to the next taken out: `<id>` replaces UUIDs, hex of
+-- eight digits and more, and other runs of sixteen letters and digits mixed; `<n>` replaces numbers. It is
 -- cut at 200 characters, and looks at a thousand. Fingerprints are stored, so this must never change: a new rule is a
 -- new function.
 CREATE FUNCTION millrace.error_template(error text) RETURNS text

@@ -4,8 +4,8 @@ CREATE TYPE millrace.operation_action AS ENUM ('cancel_jobs', 'replay_dead_lette
 CREATE TYPE millrace.operation_status AS ENUM ('running', 'completed', 'stopped', 'failed');
 
 -- `place` is where the walk has got to; it and the counts move in the transaction of each batch. `before` bounds what
--- may be touched. A process holds an operation until `lease_until`; whoever finds it expired goes on with it. The slot
--- is what bounds how many of a tenant run at once.
+-- may be touched. A process holds an operation until `lease_until`; one that finds it expired goes on with it. The
+-- slot is what bounds how many of a tenant run at once.
 CREATE TABLE millrace.operations (
   created_at   timestamptz NOT NULL,
   before       timestamptz NOT NULL,

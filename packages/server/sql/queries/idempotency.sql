@@ -1,6 +1,6 @@
 -- name: take_key
--- The first statement of the transaction in which a keyed request takes effect. Whoever inserts the key goes on.
--- Anybody else waits here until that transaction has ended, and then finds the key taken, or takes it. A crash undoes
+-- The first statement of the transaction in which a keyed request takes effect. The request that inserts the key goes
+-- on. Any other waits here until that transaction has ended, and then finds the key taken, or takes it. A crash undoes
 -- both.
 INSERT INTO millrace.idempotency_keys (tenant, key, job_id, kind, expires_at)
 VALUES ($1, $2, '00000000-0000-0000-0000-000000000000', $3, now() + $4::float8 * interval '1 second')

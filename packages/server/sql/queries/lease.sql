@@ -203,8 +203,8 @@ WHERE l.id = ANY ($1::uuid[]) AND l.id = beat.id AND l.token = beat.token
 RETURNING l.id, l.token;
 
 -- name: extend_with_progress
--- The same where some of them report how far they are. A lease is named once at most. `watched`: somebody follows a job
--- of which there is news.
+-- The same where some of them report how far they are. A lease is named once at most. `watched`: an event stream
+-- follows a job of which there is news.
 WITH beat AS MATERIALIZED (
   SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::int[], $4::json[]) AS beat (id, token, secs, progress)
 ), extended AS (
@@ -294,7 +294,7 @@ LATERAL (SELECT * FROM millrace.leases l WHERE l.id = mine.id AND l.token = mine
 LATERAL (SELECT j.config FROM millrace.jobs j WHERE j.tenant = l.tenant AND j.id = l.id OFFSET 0) AS j;
 
 -- name: statuses_of
--- Where jobs stand of which only the ids are known: for reports that found no lease. Ids that name no job are left out.
+-- The state of jobs known only by their ids: for reports that found no lease. Ids that name no job are left out.
 SELECT asked.id, rec.status
 FROM unnest($1::uuid[], $2::int[]) AS asked (id, bucket),
 LATERAL (SELECT t.tenant FROM millrace.tenants t WHERE t.bucket = asked.bucket OFFSET 0) AS t,

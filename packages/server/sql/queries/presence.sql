@@ -1,7 +1,7 @@
 -- Who is there. All of it is gathered in memory and written now and then.
 
 -- name: note_queues
--- When workers last asked for jobs of these queues: so many seconds ago.
+-- When workers last asked for jobs of these queues, in seconds before now.
 INSERT INTO millrace.queues (last_lease_at, queue)
 SELECT now() - asked.age_secs * interval '1 second', asked.queue
 FROM unnest($1::text[], $2::float8[]) AS asked (queue, age_secs)

@@ -1,7 +1,7 @@
 -- Why a job does not run.
 
 -- name: circumstances_of_job
--- Where a job stands, and what is known of its queue, as of one instant.
+-- The state of a job, and what is known of its queue, as of one instant.
 SELECT now() AS now, rec.id, rec.queue, rec.priority, rec.status, rec.scheduled_at, rec.started_at, rec.completed_at,
        rec.delivery_count, rec.worker, rec.lease_expires_at, q.paused_at, q.last_lease_at
 FROM millrace.job_records rec
@@ -11,7 +11,7 @@ LEFT JOIN LATERAL (
 WHERE rec.tenant = $1 AND rec.id = $2;
 
 -- name: count_ahead
--- How many due jobs of a queue ($1) are claimed before this one ($2 priority, $3 instant, $4 id), whoever owns them,
+-- How many due jobs of a queue ($1) are claimed before this one ($2 priority, $3 instant, $4 id), of all tenants,
 -- counted up to $5: those of higher priorities, the earlier ones of its own, and what fell due and was not moved into
 -- claim order yet.
 SELECT least($5::int, (SELECT count(*) FROM (

@@ -207,7 +207,7 @@ SELECT w.tenant, w.id, w.name, w.definition, w.metadata, w.created_at, w.status,
 FROM millrace.workflow_records w WHERE w.tenant = $1 AND w.id = $2;
 
 -- name: marks_of
--- A digest of how each of the watched workflows and its unfinished steps stand: another one means that something has
+-- A digest of the state of each watched workflow and its unfinished steps: a different one means that something has
 -- changed. What has ended is in the letters of the state. No step is ever in a bundle.
 SELECT asked.id, md5(concat_ws(' ', run.status, run.state, run.started_at, (
   SELECT string_agg(concat_ws(' ', job.id, job.place, job.delivery_count, job.retry_count, job.scheduled_at), ','

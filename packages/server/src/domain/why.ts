@@ -4,7 +4,7 @@ import type { Instant } from './records.js';
 
 /** Why a job does not run, in one sentence for a person. */
 
-/** Where a job stands, as of `now`. */
+/** The state of a job, as of `now`. */
 export interface Standing {
   readonly now: Instant;
   readonly queue: string;
@@ -37,7 +37,7 @@ export function whyNot(standing: Standing): Why | null {
   return isAttended(standing) ? null : unattended(standing);
 }
 
-/** The job is due, and somebody works on its queue. */
+/** The job is due, and its queue has workers. */
 export function behind(ahead: number, { queue, lastLeaseAt }: Standing): Why {
   return { reason: 'behind', message: aheadText(ahead, quoted(queue)), ahead, ...since(lastLeaseAt) };
 }

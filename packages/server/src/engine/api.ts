@@ -48,7 +48,7 @@ export interface JobListQuery extends ListQuery {
   readonly statuses: readonly JobStatus[];
   readonly queue: string | null;
   readonly task: string | null;
-  /** As it was sent: what is no id of a workflow has no jobs. */
+  /** As it was sent: a malformed id matches no jobs. */
   readonly workflowId: string | null;
   readonly idempotencyKey: string | null;
 }

@@ -1,4 +1,4 @@
-/** The clock of a fake server: stands still until it is moved. */
+/** The clock of a fake server: it moves only when it is told to. */
 export class FakeClock {
   #now: number;
 

@@ -1,7 +1,7 @@
 import { isObject, type JsonObject } from '../../json.js';
 import { invalid, Problem } from './problem.js';
 
-/** Checks one value, given where it stands. */
+/** Checks one value, given its path. */
 type Check = (value: unknown, path: string) => void;
 export type Shape = Readonly<Record<string, { readonly check: Check; readonly required?: boolean }>>;
 

@@ -102,7 +102,7 @@ export class FakeStore {
     return job;
   }
 
-  /** Wakes whoever waits for a change, or for the clock. */
+  /** Wakes everything that waits for a change, or for the clock. */
   changed(): void {
     for (const wake of [...this.#watchers]) wake();
   }

@@ -113,7 +113,7 @@ export function stopWorkflow(
   store.changed();
 }
 
-/** Keys of a result are merged, the result itself stands under the name of its step; names of steps win. */
+/** Keys of a result are merged, the result itself is under the name of its step; names of steps win. */
 function mergeResult(workflow: StoredWorkflow, name: string, result: JsonObject): void {
   const { _context, ...keys } = result;
   const named = Object.entries(workflow.record.context).filter(

@@ -35,7 +35,7 @@ export class LeaseKeeper {
     return this.#leases(sql.extend, [...leaseKeyColumns(leases), int4Array(deadlines)]);
   }
 
-  /** The same for heartbeats. `watched`: somebody follows a job of which there is progress. */
+  /** The same for heartbeats. `watched`: an event stream follows a job of which there is progress. */
   async beat(beats: readonly Beat[]): Promise<{ readonly stands: Stands; readonly watched: boolean }> {
     if (beats.every(({ progress }) => progress === null)) {
       const secs = beats.map(({ extendSecs }) => extendSecs);
