@@ -70,7 +70,7 @@ function start(flags: readonly string[], env: Readonly<Record<string, string>>):
 
 async function answers(url: string): Promise<boolean> {
   try {
-    return (await fetch(`${url}/api/v1/health`, { signal: AbortSignal.timeout(2000) })).ok;
+    return (await fetch(`${url}/health`, { signal: AbortSignal.timeout(2000) })).ok;
   } catch {
     return false;
   }
