@@ -1,6 +1,163 @@
-import type { ReactNode } from 'react';
-import { Page } from '../../components/page.js';
+import type { Attempts, DeadLetter, Job } from '@millrace/contract';
+import { Link, useParams } from '@tanstack/react-router';
+import { useState, type ReactNode } from 'react';
+import { change, type Change } from '../../api/client.js';
+import { refresh, useRead } from '../../api/hooks.js';
+import { CurlDetails } from '../../components/dialog.js';
+import { RawJson } from '../../components/json.js';
+import { Loaded } from '../../components/notes.js';
+import { Facts, Page, Panel } from '../../components/page.js';
+import { State } from '../../components/state.js';
+import { ExactTime, Time } from '../../components/time.js';
+import { say, sayError } from '../../components/toasts.js';
+import { bytes, duration } from '../../lib/format.js';
+import { memberText } from '../../lib/json/spans.js';
+import { useMayWrite } from '../../session/session.js';
+import { REASONS } from './reasons.js';
+import './dead-letters.css';
 
+/** One dead letter: why, every attempt, and what came of the replay. */
 export default function DeadLetterPage(): ReactNode {
-  return <Page title="Dead letter">{null}</Page>;
+  const { id = '' } = useParams({ strict: false });
+  const read = useRead<DeadLetter>(`/dlq/${encodeURIComponent(id)}`, { keepPrevious: false });
+  const entry = read.data?.data;
+  return (
+    <Page
+      title={`Dead letter ${id}`}
+      aside={
+        entry !== undefined && (
+          <State state={entry.replayed_at === null ? 'failed' : 'replayed'}>
+            {entry.replayed_at === null ? 'open' : 'replayed'}
+          </State>
+        )
+      }
+      actions={entry !== undefined && <ReplayButton entry={entry} />}
+    >
+      <Loaded read={read} what="This dead letter">
+        {(letter) => <Entry entry={letter} />}
+      </Loaded>
+    </Page>
+  );
+}
+
+/** Replaying one entry needs no question: it makes one job, which can be cancelled. */
+function ReplayButton({ entry }: { readonly entry: DeadLetter }): ReactNode {
+  const mayWrite = useMayWrite();
+  const [isBusy, setBusy] = useState(false);
+  const [idempotencyKey] = useState(() => crypto.randomUUID());
+  if (!mayWrite || entry.replayed_at !== null) return null;
+  const request: Change = { method: 'POST', path: `/dlq/${entry.id}/replay`, idempotencyKey };
+  const replay = (): void => {
+    setBusy(true);
+    change(request)
+      .then(async () => {
+        say(`Dead letter ${entry.id} is replayed.`);
+        await refresh();
+      })
+      .catch(sayError)
+      .finally(() => setBusy(false));
+  };
+  return (
+    <>
+      <CurlDetails request={request} />
+      <button type="button" className="button primary" disabled={isBusy} onClick={replay}>
+        Replay
+      </button>
+    </>
+  );
+}
+
+function Entry({ entry }: { readonly entry: DeadLetter }): ReactNode {
+  return (
+    <>
+      <pre className="error-text tone-red">{entry.error_message ?? 'no message'}</pre>
+      <Panel title={entry.task_name}>
+        <Facts
+          facts={[
+            ['reason', REASONS[entry.reason]],
+            [
+              'queue',
+              <Link to="/queues/$queue" params={{ queue: entry.queue_name }}>
+                {entry.queue_name}
+              </Link>,
+            ],
+            ['failed', <ExactTime at={entry.created_at} />],
+            ['retries used', entry.retry_count ?? '–'],
+            ['payload', entry.payload_bytes === null ? 'removed by retention' : bytes(entry.payload_bytes)],
+            ['job', <JobLink id={entry.job_id} />],
+            [
+              'failed alike',
+              <Link to="/dead-letters" search={{ fingerprint: entry.fingerprint } as never}>
+                the group of this error
+              </Link>,
+            ],
+          ]}
+        />
+      </Panel>
+      {entry.replay_job_id !== null && <ReplayOutcome id={entry.replay_job_id} at={entry.replayed_at} />}
+      <AttemptList jobId={entry.job_id} />
+      <Payload jobId={entry.job_id} />
+    </>
+  );
+}
+
+const JobLink = ({ id }: { readonly id: string }): ReactNode => (
+  <Link to="/jobs/$id" params={{ id }} className="mono">
+    {id}
+  </Link>
+);
+
+/** Whether the replay helped. */
+function ReplayOutcome({ id, at }: { readonly id: string; readonly at: string | null }): ReactNode {
+  const read = useRead<Job>(`/jobs/${id}`);
+  return (
+    <Panel title="Replay" aside={<Time at={at} />}>
+      <Loaded read={read} what="The new job">
+        {({ status }) => (
+          <div className="row body">
+            <State state={status} /> <JobLink id={id} />
+          </div>
+        )}
+      </Loaded>
+    </Panel>
+  );
+}
+
+function AttemptList({ jobId }: { readonly jobId: string }): ReactNode {
+  const read = useRead<Attempts>(`/jobs/${jobId}/attempts`, { pollMs: null });
+  return (
+    <Panel title="Attempts">
+      <Loaded read={read} what="Attempts">
+        {({ attempts, omitted }) => (
+          <ol className="attempts">
+            {omitted > 0 && <li className="quiet">{omitted} in between are not kept.</li>}
+            {attempts.map(({ number, outcome, worker_id, started_at, ended_at, error_message, error_details }) => (
+              <li key={number}>
+                <span className="row">
+                  <b>#{number}</b> <State state={outcome} />
+                  {worker_id !== null && <span className="mono">{worker_id}</span>}
+                  <Time at={started_at} />
+                  {started_at !== null && ended_at !== null && (
+                    <span className="quiet">took {duration(Date.parse(ended_at) - Date.parse(started_at))}</span>
+                  )}
+                </span>
+                {error_message !== null && <pre>{error_details?.stack ?? error_message}</pre>}
+              </li>
+            ))}
+          </ol>
+        )}
+      </Loaded>
+    </Panel>
+  );
+}
+
+function Payload({ jobId }: { readonly jobId: string }): ReactNode {
+  const read = useRead<Job>(`/jobs/${jobId}`, { pollMs: null });
+  return (
+    <Panel title="Payload">
+      <Loaded read={read} what="The job">
+        {(_job, text) => <RawJson label="Payload" text={memberText(text, 'payload') ?? '{}'} />}
+      </Loaded>
+    </Panel>
+  );
 }
