@@ -9,6 +9,8 @@ import { Gate } from './session/sign-in.js';
 import './styles/base.css';
 import './styles/shell.css';
 import './styles/components.css';
+import './styles/charts.css';
+import './styles/pages.css';
 
 applyTheme();
 
