@@ -76,7 +76,8 @@ const createSchema = {
   summary: 'Create a workflow',
   description:
     'Steps that depend on no other are enqueued at once; the others when what they depend on has completed. A step ' +
-    'runs on its own `queue`, or else on the default queue. A graph with a cycle is refused, and the message names the steps on it.',
+    'runs on its own `queue`, or else on the default queue. A graph with a cycle is refused, ' +
+    'and the message names the steps on it.',
   body: ref(CreateWorkflow),
   docs: {
     headers: IdempotentHeaders,
