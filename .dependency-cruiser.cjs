@@ -11,7 +11,7 @@ const references = '^packages/sdk/dist/references\\.';
 /** What the benchmark compares the service with; installed only where it has been run. */
 const peers = '(bullmq|graphile-worker|ioredis|pg-boss)';
 /** What a tool may import of a package. */
-const face = '^packages/(server/dist/(index|testing)|contract/dist/index)\\.';
+const face = '^packages/(server/dist/(index|testing)|contract/dist/index|sdk/dist/(worker/)?index)\\.';
 
 /** `layer` may import itself, the contract, npm packages, Node's own modules and the named layers; nothing else. */
 const layer = (name, below, others = []) => ({
