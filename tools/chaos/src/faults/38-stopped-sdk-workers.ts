@@ -21,10 +21,10 @@ export const stoppedSdkWorkers: Fault = {
     const database = await stage.database();
     const { url } = await stage.server({ database, mode: 'api' });
     stage.poolQueues.add(QUEUE); // its jobs end without a call that the history knows
-    const producer = stage.producer({ urls: [url], queue: QUEUE, batch: 20, pauseMs: 20 });
+    const producer = stage.producer({ urls: [url], queue: QUEUE, batch: 20, pauseMs: 100 });
     const workers: ManagedProcess[] = [];
-    const start = (): ManagedProcess => {
-      const worker = stage.sdkWorker({ urls: [url], queue: QUEUE, maxJobs: 20, workMs: [0, 150], leaseSecs: 10 });
+    const start = (maxJobs: number, workMs: readonly [number, number]): ManagedProcess => {
+      const worker = stage.sdkWorker({ urls: [url], queue: QUEUE, maxJobs, workMs, leaseSecs: 10 });
       workers.push(worker);
       return worker;
     };
@@ -32,7 +32,7 @@ export const stoppedSdkWorkers: Fault = {
     await Promise.all(
       Array.from({ length: LANES }, async () => {
         while (left-- > 0) {
-          const worker = start();
+          const worker = start(20, [0, 150]);
           await worker.logged('begun');
           await stage.sleep(stage.random.between(0, 400));
           await worker.terminate();
@@ -40,8 +40,8 @@ export const stoppedSdkWorkers: Fault = {
       }),
     );
     await producer.terminate();
-    const last = start();
-    await stage.drained(database);
+    const last = start(200, [0, 5]);
+    await stage.drained(database, 120_000);
     await last.terminate();
     await judge(stage, database, workers);
   },
