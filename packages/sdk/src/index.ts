@@ -42,6 +42,6 @@ export type {
   RunningJob,
   Task,
 } from './task-types.js';
-export type { ErrorCode, JobStatus, OnFailure, StepStatus, WhoAmI, WorkflowStatus } from './wire.js';
+export type { ErrorCode, JobStatus, OnFailure, StepStatus, WhoAmI, WorkflowStatus } from './wire/index.js';
 export type { AnyWorkflow, Ref, Wired, Workflow, WorkflowHandle, WorkflowIn, WorkflowOut } from './workflow/types.js';
 export { workflow } from './workflow/workflow.js';
