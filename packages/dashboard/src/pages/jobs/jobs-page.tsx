@@ -198,7 +198,7 @@ function filterOf(query: Query): OperationFilter | null {
     const value = query[name];
     return value === undefined || value === '' ? [] : [[name, String(value)] as const];
   });
-  return parts.length === 0 ? null : (Object.fromEntries(parts));
+  return parts.length === 0 ? null : Object.fromEntries(parts);
 }
 
 interface JobTableProps {
