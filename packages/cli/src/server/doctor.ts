@@ -1,5 +1,5 @@
 import { inspect, type Inspection } from '@millrace/server';
-import type { Invocation } from './invocation.js';
+import type { Invocation } from '../invocation.js';
 import { withDatabase } from './with-database.js';
 
 /** Checks a database's invariants without changing anything. Exits with 1 if one of them does not hold. */

@@ -1,5 +1,5 @@
 import { migrate } from '@millrace/server';
-import type { Invocation } from './invocation.js';
+import type { Invocation } from '../invocation.js';
 import { withDatabase } from './with-database.js';
 
 /** Brings the schema up to date, for those who do not let the service do so when it starts. */

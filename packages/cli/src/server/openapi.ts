@@ -1,5 +1,5 @@
 import { openApiDocument, UsageError } from '@millrace/server';
-import type { Invocation } from './invocation.js';
+import type { Invocation } from '../invocation.js';
 
 /** Prints the OpenAPI description of the service. */
 export async function openApi({ argv, print }: Invocation): Promise<number> {

@@ -10,7 +10,7 @@ import {
   type RunningServer,
 } from '@millrace/server';
 import { banner } from './banner.js';
-import type { Invocation } from './invocation.js';
+import type { Invocation } from '../invocation.js';
 import { onStopSignals } from './signals.js';
 
 /** The short form of `serve --dev`. */

@@ -1,5 +1,5 @@
 import { createLogger, parseDatabaseConfig, startEmbedded } from '@millrace/server';
-import type { Invocation } from './invocation.js';
+import type { Invocation } from '../invocation.js';
 
 /** Works on the configured database without serving requests; starts the embedded one, or joins it if it is running. */
 export async function withDatabase<T>({ argv, env, isTTY }: Invocation, work: (url: string) => Promise<T>): Promise<T> {
