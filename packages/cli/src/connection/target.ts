@@ -83,4 +83,4 @@ function checkUrl({ value, source }: Sourced): void {
 
 /** A token as it may be shown: enough to tell two apart, too little to use. */
 export const masked = (token: string): string =>
-  token.length < 16 ? `…  (${token.length} characters)` : `${token.slice(0, 4)}…  (${token.length} characters)`;
+  token.length < 16 ? `… (${token.length} characters)` : `${token.slice(0, 4)}… (${token.length} characters)`;
