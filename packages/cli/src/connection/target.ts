@@ -21,9 +21,9 @@ const LOCAL = 'http://127.0.0.1:8000';
 const DEV_TOKEN = 'dev';
 
 /**
- * Where the server is and who we are: a flag wins over `--profile`, that over a variable, that over the current profile,
- * and without any of them it is a server with --dev on this machine. A profile's tokens are sent to the profile's own
- * server only: naming another one with `--url` does not hand them over.
+ * Where the server is and who we are: a flag wins over `--profile`, that over a variable, that over the current
+ * profile, and without any of them it is a server with --dev on this machine. A profile's tokens are sent to the
+ * profile's own server only: naming another one with `--url` does not hand them over.
  */
 export function targetOf(flags: Values<typeof CONNECTION>, env: NodeJS.ProcessEnv): Target {
   const profiles = readProfiles(env);
