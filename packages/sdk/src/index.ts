@@ -43,7 +43,7 @@ export type {
   RunningJob,
   Task,
 } from './task-types.js';
-export type * as Wire from './wire.js';
-export type { ErrorCode, JobStatus, OnFailure, StepStatus, WhoAmI, WorkflowStatus } from './wire.js';
+export type * as Wire from './wire/index.js';
+export type { ErrorCode, JobStatus, OnFailure, StepStatus, WhoAmI, WorkflowStatus } from './wire/index.js';
 export type { AnyWorkflow, Ref, Wired, Workflow, WorkflowHandle, WorkflowIn, WorkflowOut } from './workflow/types.js';
 export { workflow } from './workflow/workflow.js';

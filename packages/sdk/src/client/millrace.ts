@@ -3,7 +3,7 @@ import type { Duration } from '../duration.js';
 import type { JsonObject } from '../json.js';
 import type { EnqueueOptions } from '../policy.js';
 import type { AnyTask, Args, Call, InOf, JobHandle, OutOf } from '../task-types.js';
-import type { Tasks, WhoAmI } from '../wire.js';
+import type { Tasks, WhoAmI } from '../wire/index.js';
 import type { AnyWorkflow, WorkflowHandle, WorkflowIn, WorkflowOut } from '../workflow/types.js';
 import { DeadLetters } from './dead-letters.js';
 import { enqueue, enqueueMany } from './enqueue.js';
