@@ -152,6 +152,27 @@ module.exports = {
       to: { path: '^packages/conformance/src/scenarios/' },
     },
     {
+      name: 'dashboard-uses-the-public-interface',
+      comment: 'of ours, the dashboard knows the types of the contract, which leave nothing behind in its files',
+      severity: 'error',
+      from: { path: '^packages/dashboard/src' },
+      to: { path: '^(packages|tools)/', pathNot: ['^packages/dashboard/src', '^packages/contract/dist/index\\.'] },
+    },
+    {
+      name: 'server-never-imports-the-dashboard',
+      comment: 'it serves the files if they are there',
+      severity: 'error',
+      from: { path: '^packages/(?!dashboard/)' },
+      to: { path: '^packages/dashboard/' },
+    },
+    {
+      name: 'dashboard-pages-stand-apart',
+      comment: 'what two pages need is a component or a library',
+      severity: 'error',
+      from: { path: '^packages/dashboard/src/pages/([^/]+)/' },
+      to: { path: '^packages/dashboard/src/pages/', pathNot: '^packages/dashboard/src/pages/$1/' },
+    },
+    {
       name: 'packages-through-their-face',
       comment: 'another package is imported by its name, never by a path into its sources',
       severity: 'error',
