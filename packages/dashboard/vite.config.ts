@@ -1,25 +1,36 @@
-import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { brotliCompress, constants, gzip as gzipWithCallback } from 'node:zlib';
 import { defineConfig, type Plugin } from 'vite';
 
-const COMPRESSIBLE = /\.(js|css|svg|html)$/;
+const brotli = promisify(brotliCompress);
+const gzip = promisify(gzipWithCallback);
+
+const COMPRESSIBLE = /\.(js|css|svg)$/;
 /** A smaller file would not get smaller by enough to be worth a second copy. */
 const WORTH_COMPRESSING_BYTES = 512;
 
-/** Writes `.br` and `.gz` beside each asset, so that the server never compresses anything while it serves. */
+/**
+ * Writes `.br` and `.gz` beside each asset, so that the server never compresses anything while it serves. From the
+ * written files: the bundler still changes chunks after every other hook has seen them.
+ */
 const precompressed = (): Plugin => ({
   name: 'precompressed',
   apply: 'build',
-  enforce: 'post',
-  generateBundle(_options, bundle) {
-    for (const [fileName, output] of Object.entries(bundle)) {
-      const source = Buffer.from(output.type === 'chunk' ? output.code : output.source);
-      if (!COMPRESSIBLE.test(fileName) || source.length < WORTH_COMPRESSING_BYTES) continue;
-      const options = { params: { [constants.BROTLI_PARAM_SIZE_HINT]: source.length } };
-      this.emitFile({ type: 'asset', fileName: `${fileName}.br`, source: brotliCompressSync(source, options) });
-      this.emitFile({ type: 'asset', fileName: `${fileName}.gz`, source: gzipSync(source, { level: 9 }) });
-    }
+  async writeBundle({ dir = '' }, bundle) {
+    const names = Object.keys(bundle).filter((name) => name.startsWith('assets/') && COMPRESSIBLE.test(name));
+    await Promise.all(names.map((name) => compress(join(dir, name))));
   },
 });
+
+async function compress(path: string): Promise<void> {
+  const source = await readFile(path);
+  if (source.length < WORTH_COMPRESSING_BYTES) return;
+  const hint = { params: { [constants.BROTLI_PARAM_SIZE_HINT]: source.length } };
+  await writeFile(`${path}.br`, await brotli(source, hint));
+  await writeFile(`${path}.gz`, await gzip(source, { level: 9 }));
+}
 
 export default defineConfig({
   root: import.meta.dirname,
