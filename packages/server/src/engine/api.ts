@@ -1,4 +1,7 @@
 import type {
+  AdminOverview,
+  AdminQueue,
+  AdminTenant,
   Counts,
   DeadLetterReason,
   JobStatus,
@@ -305,6 +308,28 @@ export interface InsightApi {
   series(tenant: string, query: SeriesQuery): Promise<Omit<Series, 'warnings'>>;
 }
 
+export interface TenantListQuery {
+  readonly limit: number;
+  readonly cursor: string | null;
+}
+
+export interface TenantPage {
+  readonly tenants: readonly AdminTenant[];
+  readonly nextCursor: string | null;
+}
+
+/** What operators see and do: all tenants together. */
+export interface AdminApi {
+  /** All but the version of the server. */
+  overview(): Promise<Omit<AdminOverview, 'version'>>;
+  queues(): Promise<readonly AdminQueue[]>;
+  /** In the order of their names. */
+  tenants(query: TenantListQuery): Promise<TenantPage>;
+  /** From its commit on, no claim takes a job of the queue. What runs goes on. */
+  pause(queue: string): Promise<void>;
+  resume(queue: string): Promise<void>;
+}
+
 export interface Engine {
   readonly jobs: JobsApi;
   readonly worker: WorkerApi;
@@ -314,4 +339,5 @@ export interface Engine {
   readonly operations: OperationsApi;
   readonly system: SystemApi;
   readonly insight: InsightApi;
+  readonly admin: AdminApi;
 }

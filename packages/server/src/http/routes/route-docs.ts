@@ -74,6 +74,7 @@ export const nothing = (description: string): object => ({ type: 'null', descrip
 
 export const TENANT = [{ tenantToken: [] }];
 export const WORKER = [{ workerToken: [] }];
+export const ADMIN = [{ adminToken: [] }];
 export const PUBLIC: [] = [];
 
 /** A route that ends work in progress, and is therefore shed last. */
