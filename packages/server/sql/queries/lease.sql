@@ -185,8 +185,8 @@ FROM (
 
 -- name: next_due
 -- How long until the first job of each of these queues falls due: waiting claims set their timers by this. Queues with
--- no waiting jobs are left out, and so are paused ones: whoever waits there is woken when they are resumed. Every job in
--- claim order is due, except those that a server of an earlier version may have put there in the meantime.
+-- no waiting jobs are left out, and so are paused ones: whoever waits there is woken when they are resumed. Every job
+-- in claim order is due, except those that a server of an earlier version may have put there in the meantime.
 SELECT asked.queue, extract(epoch FROM least(first.scheduled_at, next.scheduled_at) - now())::float8 AS secs
 FROM unnest($1::text[]) AS asked (queue)
 LEFT JOIN LATERAL (

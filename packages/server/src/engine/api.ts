@@ -6,6 +6,7 @@ import type {
   DeadLetterReason,
   JobStatus,
   QueueDepth,
+  QueueDetail,
   Series,
   Stats,
   TerminalJobStatus,
@@ -306,6 +307,7 @@ export interface SeriesQuery {
 export interface InsightApi {
   counts(tenant: string, queue: string | null): Promise<Omit<Counts, 'warnings'>>;
   series(tenant: string, query: SeriesQuery): Promise<Omit<Series, 'warnings'>>;
+  queue(tenant: string, queue: string): Promise<QueueDetail>;
 }
 
 export interface TenantListQuery {

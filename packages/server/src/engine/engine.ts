@@ -22,6 +22,7 @@ import { OperationWork } from './insight/operation-work.js';
 import { Rerunner } from './jobs/rerun.js';
 import { Counts } from './insight/counts.js';
 import { Fleet } from './insight/fleet.js';
+import { QueueDetails } from './insight/queue-detail.js';
 import { Series } from './insight/series.js';
 import { SeriesRecorder } from './shared/series-recorder.js';
 import { Settler } from './outcomes/settle.js';
@@ -95,6 +96,7 @@ export function createEngine({
   const reads = new Reads(db, presence);
   const series = new Series(db, recorder);
   const counts = new Counts(db);
+  const queueDetails = new QueueDetails(db, reads, presence);
   const fleet = new Fleet(db, presence, retentionHours);
   const pauses = new Pauses(db, hub);
   const tenants = new Tenants(db);
@@ -144,6 +146,7 @@ export function createEngine({
     insight: {
       counts: (tenant, queue) => counts.of(tenant, queue),
       series: (tenant, query) => series.plot(tenant, query),
+      queue: (tenant, queue) => queueDetails.of(tenant, queue),
     },
     admin: {
       overview: () => fleet.overview(),

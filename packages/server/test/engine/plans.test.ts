@@ -27,6 +27,7 @@ const LARGE = [
 const ELSEWHERE = new Set([
   'expired',
   'queue_depths',
+  'queue_known',
   'queue_by_task',
   'queue_next',
   'fleet_overview',

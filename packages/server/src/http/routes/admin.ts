@@ -3,7 +3,6 @@ import {
   AdminQueues,
   AdminTenants,
   AdminTenantsQuery,
-  ConditionalHeaders,
   QUEUE_TENANTS_SHOWN,
   QueueParams,
   ref,
@@ -14,7 +13,7 @@ import { listQuery, type Query } from '../requests/list-parameters.js';
 import { queueName } from '../requests/queue-name.js';
 import { sendTagged } from '../answers/etag.js';
 import { sendNothing } from '../answers/reply.js';
-import { ADMIN, bodyErrors, described, errors, ETAG, nothing, UNCHANGED, vital } from './route-docs.js';
+import { ADMIN, bodyErrors, nothing, tagged, vital } from './route-docs.js';
 
 interface OfQueue {
   Params: { queue: string };
@@ -56,14 +55,7 @@ const overviewSchema = {
     'each, the rest up to 10,000.',
   tags: ['admin'],
   security: ADMIN,
-  docs: {
-    headers: ConditionalHeaders,
-    response: {
-      200: described(ref(AdminOverview), 'The overview.', { headers: ETAG }),
-      304: nothing(UNCHANGED),
-      ...errors(400, 401, 403, 503),
-    },
-  },
+  docs: tagged(ref(AdminOverview), 'The overview.', 403),
 };
 
 const queuesSchema = {
@@ -74,14 +66,7 @@ const queuesSchema = {
     'it. At most 1,000: those that are paused, and those that hold most. Counted over a million waiting jobs.',
   tags: ['admin'],
   security: ADMIN,
-  docs: {
-    headers: ConditionalHeaders,
-    response: {
-      200: described(ref(AdminQueues), 'The queues, by name.', { headers: ETAG }),
-      304: nothing(UNCHANGED),
-      ...errors(400, 401, 403, 503),
-    },
-  },
+  docs: tagged(ref(AdminQueues), 'The queues, by name.', 403),
 };
 
 const tenantsSchema = {
@@ -90,15 +75,7 @@ const tenantsSchema = {
   description: 'In the order of their names. Of each, up to 10,000 waiting jobs are counted.',
   tags: ['admin'],
   security: ADMIN,
-  docs: {
-    querystring: AdminTenantsQuery,
-    headers: ConditionalHeaders,
-    response: {
-      200: described(ref(AdminTenants), 'A page.', { headers: ETAG }),
-      304: nothing(UNCHANGED),
-      ...errors(400, 401, 403, 503),
-    },
-  },
+  docs: { querystring: AdminTenantsQuery, ...tagged(ref(AdminTenants), 'A page.', 403) },
 };
 
 const pauseSchema = {

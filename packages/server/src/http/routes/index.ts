@@ -12,6 +12,7 @@ import { eventRoutes } from './events.js';
 import { jobRoutes } from './jobs.js';
 import { operationRoutes } from './operations.js';
 import { overviewRoutes } from './overview.js';
+import { queueRoutes } from './queues.js';
 import { probeRoutes, systemRoutes } from './system.js';
 import { waitRoutes } from './waits.js';
 import { whoAmIRoutes } from './whoami.js';
@@ -26,6 +27,7 @@ type Register = (app: FastifyInstance, context: HttpContext) => void;
 const PUBLIC_ROUTES: readonly Register[] = [probeRoutes];
 const TENANT_ROUTES: readonly Register[] = [
   systemRoutes,
+  queueRoutes,
   jobRoutes,
   waitRoutes,
   attemptRoutes,
