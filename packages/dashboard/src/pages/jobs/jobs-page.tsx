@@ -58,7 +58,7 @@ export default function JobsPage(): ReactNode {
             onClick={() => setLive(!live)}
             title={live ? 'Looks again every two seconds' : 'Stands still'}
           >
-            {live ? (selection.ids.length > 0 ? 'live: waits for the selection' : 'live ⏸') : 'paused ▸'}
+            {!live ? '‖ paused' : selection.ids.length > 0 ? '‖ waits for the selection' : '● live'}
           </button>
           {mayWrite && (
             <button type="button" className="button primary" onClick={() => setAddress({ new: '1' })}>
@@ -198,7 +198,7 @@ function filterOf(query: Query): OperationFilter | null {
     const value = query[name];
     return value === undefined || value === '' ? [] : [[name, String(value)] as const];
   });
-  return parts.length === 0 ? null : (Object.fromEntries(parts));
+  return parts.length === 0 ? null : Object.fromEntries(parts);
 }
 
 interface JobTableProps {
