@@ -116,6 +116,13 @@ module.exports = {
       to: { path: '^packages/cli/' },
     },
     {
+      name: 'client-commands-do-without-the-server',
+      comment: 'the server is an optional dependency; what talks to one must not load it',
+      severity: 'error',
+      from: { path: '^packages/cli/src/', pathNot: '^packages/cli/src/(server/|help\\.ts$)' },
+      to: { path: '^packages/(server|contract)/' },
+    },
+    {
       name: 'sdk-stands-alone',
       comment:
         'installing the SDK brings nothing else: its wire types are its own, held against the contract by a test',

@@ -9,8 +9,9 @@ export function explainClient(error: unknown, caller: Caller): { lines: string[]
   if (error instanceof Misuse) return { lines: [error.message], code: EXIT.usage };
   if (!(error instanceof Error)) return { lines: [String(error)], code: EXIT.failed };
   const hide = hider(caller);
-  const message = hide(plain(error.message));
-  if (!(error instanceof MillraceError)) return { lines: [message], code: EXIT.failed };
+  if (!(error instanceof MillraceError)) return { lines: [hide(plain(error.message))], code: EXIT.failed };
+  // What the server said; the call that it said it to is of no interest to a person.
+  const message = hide(plain(error.status === null ? error.message : error.message.replace(/^[A-Z]+ \S+: /, '')));
   const details = error.details.map(({ path, message: fault }) => hide(plain(`  ${path}: ${fault}`)));
   return { lines: [message, ...details, ...advice(error)], code: codeOf(error) };
 }

@@ -58,6 +58,10 @@ export async function execute({ argv, env, io, underNpm = false, signal }: Execu
     }
     return await runCommand(found.command, { argv: found.rest, env, io, underNpm, ...(signal && { signal }) });
   } catch (error) {
+    if (isMissingServer(error)) {
+      io.complain('millrace: the server is not installed here; npm install @millrace/server brings it\n');
+      return EXIT.failed;
+    }
     if (!(error instanceof Misuse)) throw error;
     io.complain(`millrace: ${error.message}\n`);
     return EXIT.usage;
@@ -93,10 +97,7 @@ async function runCommand(command: Command, execution: Execution): Promise<numbe
     const print = (text: string): void => void io.print(text);
     return await serve({ argv, env, underNpm, print, isTTY: io.terminal.stdout });
   } catch (error) {
-    if (isMissingServer(error)) {
-      io.complain('millrace: the server is not installed here; npm install @millrace/server brings it\n');
-      return 1;
-    }
+    if (isMissingServer(error)) throw error;
     const { explain, exitCodeOf } = await import('./server/failure.js');
     io.complain(`millrace: ${explain(error)}\n`);
     return exitCodeOf(error);

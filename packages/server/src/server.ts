@@ -175,11 +175,11 @@ function createPool(
 const processName = (): string => cleanText(`${hostname()}:${process.pid}`, NAME_MAX_LENGTH);
 
 async function startApi({ config, engine, metrics, logger, lifecycle }: Parts): Promise<string> {
-  const { dev, apiKeys, readKeys, jwtSecret, workerToken, defaultQueue, corsOrigins } = config;
+  const { dev, apiKeys, readKeys, jwtSecret, workerToken, adminToken, defaultQueue, corsOrigins } = config;
   const { maxBodyBytes, maxPayloadBytes, maxInFlight, maxConnections } = config;
   const app = createApp({
     engine: engine.api,
-    auth: { dev, apiKeys, readKeys, jwtSecret, workerToken },
+    auth: { dev, apiKeys, readKeys, jwtSecret, workerToken, adminToken },
     defaultQueue,
     corsOrigins,
     maxBodyBytes,

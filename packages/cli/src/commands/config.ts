@@ -47,12 +47,13 @@ interface Row {
 }
 
 export const show: Run<(typeof specs)['configShow']['options']> = async ({ connection, env, io, options }) => {
-  const { url, token, workerToken } = targetOf(connection, env);
+  const { url, token, workerToken, adminToken } = targetOf(connection, env);
   const { current, profiles } = readProfiles(env);
   const rows: Row[] = [
     { name: 'url', value: url.value.replace(/\/\/[^/@]*@/, '//…@'), source: url.source },
     { name: 'token', value: tokenText(token), source: token.source },
     { name: 'worker-token', value: tokenText(workerToken), source: workerToken.source },
+    { name: 'admin-token', value: tokenText(adminToken), source: adminToken.source },
     {
       name: 'profile',
       value: connection.profile ?? current,

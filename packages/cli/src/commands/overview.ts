@@ -86,6 +86,19 @@ function queueText(queue: Wire.QueueDetail, now: Date, { look }: Connection): st
   return [head, ...(queue.by_task.length > 0 ? [tasks] : []), ...(queue.next.length > 0 ? [next] : [])].join('\n\n');
 }
 
+const change =
+  (action: 'pause' | 'resume', done: string): Run<(typeof specs)['queuesPause']['options']> =>
+  async (context) => {
+    const { args, io, signal } = context;
+    const { raw } = connect(context, 'adminToken');
+    await raw.call(['admin', 'queues', args[0] ?? '', action], { method: 'POST', signal });
+    await io.print(`${done} ${args[0] ?? ''}`);
+    return EXIT.ok;
+  };
+
+export const queuesPause = change('pause', 'paused');
+export const queuesResume = change('resume', 'resumed');
+
 export const workers: Run<(typeof specs)['workers']['options']> = async (context) =>
   showAll<Wire.Worker>(context, connect(context), {
     path: ['workers'],

@@ -15,11 +15,20 @@ export interface Connection {
   readonly look: { readonly columns: number; readonly paint: Paint };
 }
 
+/** Fewer than programs make: a person would rather know soon that nobody answers. */
+const ATTEMPTS = 3;
+
 export type Caller = Pick<Context, 'connection' | 'env' | 'io'>;
 
-export function connect({ connection, env, io }: Caller): Connection {
+/** @param as whose token is used: a tenant's unless said otherwise */
+export function connect({ connection, env, io }: Caller, as: 'token' | 'adminToken' = 'token'): Connection {
   const target = targetOf(connection, env);
-  const millrace = new Millrace({ url: target.url.value, token: target.token.value, logger: complaints(io) });
+  const millrace = new Millrace({
+    url: target.url.value,
+    token: target[as].value,
+    attempts: ATTEMPTS,
+    logger: complaints(io),
+  });
   return {
     millrace,
     raw: millrace.raw,

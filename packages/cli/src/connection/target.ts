@@ -21,9 +21,9 @@ const LOCAL = 'http://127.0.0.1:8000';
 const DEV_TOKEN = 'dev';
 
 /**
- * Where the server is and who we are: a flag wins over `--profile`, that over a variable, that over the current profile,
- * and without any of them it is a server with --dev on this machine. A profile's tokens are sent to the profile's own
- * server only: naming another one with `--url` does not hand them over.
+ * Where the server is and who we are: a flag wins over `--profile`, that over a variable, that over the current
+ * profile, and without any of them it is a server with --dev on this machine. A profile's tokens are sent to the
+ * profile's own server only: naming another one with `--url` does not hand them over.
  */
 export function targetOf(flags: Values<typeof CONNECTION>, env: NodeJS.ProcessEnv): Target {
   const profiles = readProfiles(env);
@@ -83,4 +83,4 @@ function checkUrl({ value, source }: Sourced): void {
 
 /** A token as it may be shown: enough to tell two apart, too little to use. */
 export const masked = (token: string): string =>
-  token.length < 16 ? `…  (${token.length} characters)` : `${token.slice(0, 4)}…  (${token.length} characters)`;
+  token.length < 16 ? `… (${token.length} characters)` : `${token.slice(0, 4)}… (${token.length} characters)`;

@@ -24,6 +24,22 @@ export const queuesGet = spec({
   client: true,
 });
 
+const change = (name: 'pause' | 'resume', summary: string, does: string) =>
+  spec({
+    name: `queues ${name}`,
+    summary,
+    description:
+      "For operators: needs the server's admin token, from --token, the profile's admin-token or MILLRACE_ADMIN_TOKEN. " +
+      'It concerns the jobs of all tenants.',
+    arguments: [{ name: 'QUEUE', help: 'the name of a queue' }],
+    options: {},
+    examples: [example(`millrace queues ${name} emails`, does)],
+    client: true,
+  });
+
+export const queuesPause = change('pause', 'hold back the jobs of a queue', 'running jobs go on; no other starts');
+export const queuesResume = change('resume', 'let the jobs of a queue run again', 'waiting workers get them at once');
+
 export const workers = spec({
   name: 'workers',
   summary: 'show the workers that held your jobs in the last hour',

@@ -14,12 +14,15 @@ import { LongPolls } from './leases/long-poll.js';
 import { Counters, type EngineMetrics } from './shared/counters.js';
 import { Maintenance } from './jobs/maintenance.js';
 import { Processes } from './shared/processes.js';
+import { Pauses } from './leases/pauses.js';
 import { QueuePresence } from './shared/queue-presence.js';
 import { Reads } from './jobs/reads.js';
 import { Operations } from './insight/operations.js';
 import { OperationWork } from './insight/operation-work.js';
 import { Rerunner } from './jobs/rerun.js';
 import { Counts } from './insight/counts.js';
+import { Fleet } from './insight/fleet.js';
+import { QueueDetails } from './insight/queue-detail.js';
 import { Series } from './insight/series.js';
 import { SeriesRecorder } from './shared/series-recorder.js';
 import { Settler } from './outcomes/settle.js';
@@ -70,6 +73,7 @@ export interface EngineParts {
   readonly workflowWatcher: WorkflowWatcher;
   readonly waits: JobWaits;
   readonly presence: QueuePresence;
+  readonly fleet: Fleet;
   readonly processes: Processes;
 }
 
@@ -92,6 +96,9 @@ export function createEngine({
   const reads = new Reads(db, presence);
   const series = new Series(db, recorder);
   const counts = new Counts(db);
+  const queueDetails = new QueueDetails(db, reads, presence);
+  const fleet = new Fleet(db, presence, retentionHours);
+  const pauses = new Pauses(db, hub);
   const tenants = new Tenants(db);
   const definitions = new Definitions();
   const keys = new Idempotency(db, retentionHours);
@@ -139,6 +146,14 @@ export function createEngine({
     insight: {
       counts: (tenant, queue) => counts.of(tenant, queue),
       series: (tenant, query) => series.plot(tenant, query),
+      queue: (tenant, queue) => queueDetails.of(tenant, queue),
+    },
+    admin: {
+      overview: () => fleet.overview(),
+      queues: () => fleet.queues(),
+      tenants: (query) => fleet.tenants(query),
+      pause: (queue) => pauses.pause(queue),
+      resume: (queue) => pauses.resume(queue),
     },
     system: {
       ready,
@@ -164,6 +179,7 @@ export function createEngine({
     workflowWatcher: workflows.watcher,
     waits,
     presence,
+    fleet,
     processes,
   };
 }

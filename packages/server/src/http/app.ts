@@ -101,6 +101,7 @@ export function createApp(deps: AppDeps): FastifyInstance {
   const context: HttpContext = {
     ...deps,
     dev: deps.auth.dev,
+    hasAdmin: deps.auth.dev || deps.auth.adminToken !== null,
     retentionHours: deps.retentionHours ?? null,
     unreadMs: deps.unreadMs ?? UNREAD_MS,
     isShuttingDown,

@@ -3,7 +3,16 @@ import { Histogram } from './histogram.js';
 import { ProcessMetrics } from './process-metrics.js';
 
 /** Why a request failed authentication. */
-export type AuthFailure = 'missing' | 'invalid' | 'worker_on_tenant_route' | 'tenant_on_worker_route' | 'read_only';
+export const AUTH_FAILURES = [
+  'missing',
+  'invalid',
+  'worker_on_tenant_route',
+  'tenant_on_worker_route',
+  'admin_elsewhere',
+  'other_on_admin_route',
+  'read_only',
+] as const;
+export type AuthFailure = (typeof AUTH_FAILURES)[number];
 
 export interface MetricsOptions {
   /**

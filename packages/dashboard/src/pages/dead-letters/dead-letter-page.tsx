@@ -3,18 +3,23 @@ import { Link, useParams } from '@tanstack/react-router';
 import { useState, type ReactNode } from 'react';
 import { change, type Change } from '../../api/client.js';
 import { refresh, useRead } from '../../api/hooks.js';
+import { AttemptList } from '../../components/attempt-list.js';
 import { CurlDetails } from '../../components/dialog.js';
 import { RawJson } from '../../components/json.js';
+import { JobLink, QueueLink } from '../../components/links.js';
 import { Loaded } from '../../components/notes.js';
 import { Facts, Page, Panel } from '../../components/page.js';
 import { State } from '../../components/state.js';
 import { ExactTime, Time } from '../../components/time.js';
 import { say, sayError } from '../../components/toasts.js';
-import { bytes, duration } from '../../lib/format.js';
+import { bytes } from '../../lib/format.js';
 import { memberText } from '../../lib/json/spans.js';
 import { useMayWrite } from '../../session/session.js';
 import { REASONS } from './reasons.js';
 import './dead-letters.css';
+
+/** Whatever the job was, it has failed. */
+const FAILED = { status: 'failed' } as const;
 
 /** One dead letter: why, every attempt, and what came of the replay. */
 export default function DeadLetterPage(): ReactNode {
@@ -75,12 +80,7 @@ function Entry({ entry }: { readonly entry: DeadLetter }): ReactNode {
         <Facts
           facts={[
             ['reason', REASONS[entry.reason]],
-            [
-              'queue',
-              <Link to="/queues/$queue" params={{ queue: entry.queue_name }}>
-                {entry.queue_name}
-              </Link>,
-            ],
+            ['queue', <QueueLink queue={entry.queue_name} />],
             ['failed', <ExactTime at={entry.created_at} />],
             ['retries used', entry.retry_count ?? '–'],
             ['payload', entry.payload_bytes === null ? 'removed by retention' : bytes(entry.payload_bytes)],
@@ -95,17 +95,11 @@ function Entry({ entry }: { readonly entry: DeadLetter }): ReactNode {
         />
       </Panel>
       {entry.replay_job_id !== null && <ReplayOutcome id={entry.replay_job_id} at={entry.replayed_at} />}
-      <AttemptList jobId={entry.job_id} />
+      <AttemptsPanel jobId={entry.job_id} />
       <Payload jobId={entry.job_id} />
     </>
   );
 }
-
-const JobLink = ({ id }: { readonly id: string }): ReactNode => (
-  <Link to="/jobs/$id" params={{ id }} className="mono">
-    {id}
-  </Link>
-);
 
 /** Whether the replay helped. */
 function ReplayOutcome({ id, at }: { readonly id: string; readonly at: string | null }): ReactNode {
@@ -123,30 +117,11 @@ function ReplayOutcome({ id, at }: { readonly id: string; readonly at: string | 
   );
 }
 
-function AttemptList({ jobId }: { readonly jobId: string }): ReactNode {
+function AttemptsPanel({ jobId }: { readonly jobId: string }): ReactNode {
   const read = useRead<Attempts>(`/jobs/${jobId}/attempts`, { pollMs: null });
   return (
     <Panel title="Attempts">
-      <Loaded read={read} what="Attempts">
-        {({ attempts, omitted }) => (
-          <ol className="attempts">
-            {omitted > 0 && <li className="quiet">{omitted} in between are not kept.</li>}
-            {attempts.map(({ number, outcome, worker_id, started_at, ended_at, error_message, error_details }) => (
-              <li key={number}>
-                <span className="row">
-                  <b>#{number}</b> <State state={outcome} />
-                  {worker_id !== null && <span className="mono">{worker_id}</span>}
-                  <Time at={started_at} />
-                  {started_at !== null && ended_at !== null && (
-                    <span className="quiet">took {duration(Date.parse(ended_at) - Date.parse(started_at))}</span>
-                  )}
-                </span>
-                {error_message !== null && <pre>{error_details?.stack ?? error_message}</pre>}
-              </li>
-            ))}
-          </ol>
-        )}
-      </Loaded>
+      <AttemptList job={FAILED} read={read} />
     </Panel>
   );
 }

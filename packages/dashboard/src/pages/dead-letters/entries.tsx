@@ -1,7 +1,8 @@
-import type { DeadLetter, DeadLetterPage } from '@millrace/contract';
+import type { CreateOperation, DeadLetter, DeadLetterPage, OperationFilter } from '@millrace/contract';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { useState, type ReactNode } from 'react';
 import { useRead } from '../../api/hooks.js';
+import { BulkDialog } from '../../components/bulk.js';
 import { Empty, Loaded } from '../../components/notes.js';
 import { Pager } from '../../components/pager.js';
 import { State } from '../../components/state.js';
@@ -11,7 +12,6 @@ import { useAddress, type Address } from '../../lib/address.js';
 import { plural } from '../../lib/format.js';
 import { useMayWrite } from '../../session/session.js';
 import { REASONS } from './reasons.js';
-import { ReplayDialog, type ReplayChoice } from './replay-dialog.js';
 import { beginOf } from '../../components/since.js';
 
 const FILTERS = ['queue_name', 'task_name', 'reason', 'replayed', 'fingerprint', 'job_id'] as const;
@@ -76,7 +76,7 @@ function Entries({ entries, selected, setSelected }: EntriesProps): ReactNode {
   const [address] = useAddress();
   const mayWrite = useMayWrite();
   const navigate = useNavigate();
-  const [choice, setChoice] = useState<{ readonly choice: ReplayChoice; readonly what: string } | null>(null);
+  const [choice, setChoice] = useState<Pick<CreateOperation, 'filter' | 'ids'> | null>(null);
   const ids = entries.map(({ id }) => String(id));
   const toggle = (id: string): void => {
     const next = new Set(selected);
@@ -94,25 +94,16 @@ function Entries({ entries, selected, setSelected }: EntriesProps): ReactNode {
   return (
     <>
       {mayWrite && (
-        <div className="row bulk">
+        <div className="row replays">
           <button
             type="button"
             className="button small"
             disabled={selected.size === 0}
-            onClick={() =>
-              setChoice({
-                choice: { ids: [...selected] },
-                what: plural(selected.size, 'selected entry', 'selected entries'),
-              })
-            }
+            onClick={() => setChoice({ ids: [...selected] })}
           >
             {selected.size === 0 ? 'Replay selected…' : `Replay ${plural(selected.size, 'entry', 'entries')}…`}
           </button>
-          <button
-            type="button"
-            className="button small"
-            onClick={() => setChoice({ choice: { filter: matching }, what: 'everything that matches' })}
-          >
+          <button type="button" className="button small" onClick={() => setChoice({ filter: matching })}>
             Replay all that match…
           </button>
           {selected.size > 0 && <span className="quiet">The list stands still while entries are selected.</span>}
@@ -130,8 +121,11 @@ function Entries({ entries, selected, setSelected }: EntriesProps): ReactNode {
         />
       </div>
       {choice !== null && (
-        <ReplayDialog
-          {...choice}
+        <BulkDialog
+          title={choice.ids === undefined ? 'Replay everything that matches' : 'Replay the selected dead letters'}
+          verb="Replay"
+          noun="dead letter"
+          operation={{ action: 'replay_dead_letters', ...choice }}
           onClose={() => {
             setChoice(null);
             setSelected(new Set());
@@ -143,7 +137,7 @@ function Entries({ entries, selected, setSelected }: EntriesProps): ReactNode {
 }
 
 /** The list's parameters as an operation's filter. It must not be empty: what is open is the least it says. */
-function operationFilter(address: Address): Record<string, string | boolean> {
+function operationFilter(address: Address): OperationFilter {
   const filter: Record<string, string | boolean> = { replayed: false };
   for (const name of FILTERS) {
     const value = address[name];

@@ -2,6 +2,7 @@ import type { DeadLetterGroup, DeadLetterGroups } from '@millrace/contract';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { useState, type ReactNode } from 'react';
 import { useRead } from '../../api/hooks.js';
+import { BulkDialog } from '../../components/bulk.js';
 import { Empty, Loaded } from '../../components/notes.js';
 import { Pager } from '../../components/pager.js';
 import { Table, type Column } from '../../components/table.js';
@@ -11,7 +12,6 @@ import { curlOf } from '../../lib/curl.js';
 import { number } from '../../lib/format.js';
 import { useMayWrite } from '../../session/session.js';
 import { REASONS } from './reasons.js';
-import { ReplayDialog } from './replay-dialog.js';
 import { beginOf } from '../../components/since.js';
 
 /** What broke: entries of one task, one reason and one kind of error together, the newest first. */
@@ -113,9 +113,14 @@ function GroupTable({ groups }: { readonly groups: readonly DeadLetterGroup[] })
         />
       </div>
       {replaying !== null && (
-        <ReplayDialog
-          choice={{ filter: { fingerprint: replaying.fingerprint, replayed: false, ...filterOf(queue_name, since) } }}
-          what={`${replaying.task_name}: ${replaying.message ?? 'no message'}`}
+        <BulkDialog
+          title={`Replay ${replaying.task_name}: ${replaying.message ?? 'no message'}`}
+          verb="Replay"
+          noun="dead letter"
+          operation={{
+            action: 'replay_dead_letters',
+            filter: { fingerprint: replaying.fingerprint, replayed: false, ...filterOf(queue_name, since) },
+          }}
           onClose={() => setReplaying(null)}
         />
       )}

@@ -13,7 +13,7 @@ import { useNow } from '../../lib/clock.js';
 import { shortId } from '../../lib/format.js';
 import { memberOf, membersOf } from '../../lib/json-slice.js';
 import { hasEnded, stateOf } from '../../lib/states.js';
-import { AttemptList } from './attempt-list.js';
+import { AttemptList } from '../../components/attempt-list.js';
 import { useJob } from './follow-job.js';
 import { JobActions } from './job-actions.js';
 import { Timeline } from './timeline.js';

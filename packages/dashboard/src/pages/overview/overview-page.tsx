@@ -15,7 +15,7 @@ import { curlOf } from '../../lib/curl.js';
 import { count, duration, number } from '../../lib/format.js';
 import { useZone } from '../../lib/preferences.js';
 import { attentionOf } from './attention.js';
-import { QueueTable } from './queue-table.js';
+import { QueueTable } from '../../components/queue-table.js';
 
 const SPANS = ['15m', '1h', '24h', '30d'] as const;
 /** A plot changes when the server has written the next step. */

@@ -120,7 +120,7 @@ function WorkflowView({ live, isLive }: { readonly live: LiveWorkflow; readonly 
 }
 
 const TimeLegend = (): ReactNode => (
-  <span className="quiet legend">
+  <span className="quiet time-legend">
     <span className="swatch waiting" aria-hidden="true" /> waits <span className="swatch" aria-hidden="true" /> runs
   </span>
 );

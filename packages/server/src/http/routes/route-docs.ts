@@ -80,6 +80,7 @@ export const tagged = (schema: TSchema, description: string, ...statuses: ErrorS
 
 export const TENANT = [{ tenantToken: [] }];
 export const WORKER = [{ workerToken: [] }];
+export const ADMIN = [{ adminToken: [] }];
 export const PUBLIC: [] = [];
 
 /** A route that ends work in progress, and is therefore shed last. */

@@ -1,15 +1,20 @@
-import type { Attempt, Attempts, Job } from '@millrace/contract';
+import type { Attempt, Attempts, JobStatus } from '@millrace/contract';
 import type { ReactNode } from 'react';
-import type { Read } from '../../api/hooks.js';
-import { CopyButton } from '../../components/copy.js';
-import { Loaded } from '../../components/notes.js';
-import { State } from '../../components/state.js';
-import { Time } from '../../components/time.js';
-import { useNow } from '../../lib/clock.js';
-import { duration, plural } from '../../lib/format.js';
+import type { Read } from '../api/hooks.js';
+import { CopyButton } from './copy.js';
+import { Loaded } from './notes.js';
+import { State } from './state.js';
+import { Time } from './time.js';
+import { useNow } from '../lib/clock.js';
+import { duration, plural } from '../lib/format.js';
+
+interface AttemptListProps {
+  readonly job: { readonly status: JobStatus };
+  readonly read: Read<Attempts>;
+}
 
 /** Every attempt: who ran it, when it began, how long it took, and what went wrong, with the stack. */
-export function AttemptList({ job, read }: { readonly job: Job; readonly read: Read<Attempts> }): ReactNode {
+export function AttemptList({ job, read }: AttemptListProps): ReactNode {
   return (
     <Loaded read={read} what="Attempts">
       {({ attempts, omitted }) => {
