@@ -12,6 +12,7 @@ export default tseslint.config(
       '.millrace/**',
       'coverage/**',
       'packages/sdk/test/types/**',
+      'scripts/smoke/app.ts',
     ],
   },
   { linterOptions: { reportUnusedDisableDirectives: 'error' } },
