@@ -61,6 +61,7 @@ export default tseslint.config(
       '@typescript-eslint/no-empty-function': 'off',
     },
   },
+  { files: ['examples/**/*.ts'], rules: { 'no-console': 'off' } },
   {
     files: ['**/*.mjs', '**/*.cjs'],
     extends: [tseslint.configs.base],

@@ -99,7 +99,7 @@ async function unpack() {
 
 async function otherNode(version) {
   const target = emptyFolder(`node-${version}`);
-  await npm(['install', '--allow-scripts=node', `node@${version}`], target);
+  await npm(['install', `node@${version}`], target);
   return join(target, 'node_modules/node/bin/node');
 }
 
