@@ -32,9 +32,15 @@ export function runTool(packageName, tool, args) {
 
 /** Runs npm: the one that runs us, else the one on the PATH. */
 export function runNpm(args) {
+  const [program, ...first] = npmCommand();
+  return run(program, [...first, ...args], { env: installEnvironment() });
+}
+
+/** How npm is called: a program and its first arguments. */
+export function npmCommand() {
   const running = process.env.npm_execpath;
   const isNpm = running !== undefined && basename(running) === 'npm-cli.js';
-  return run(isNpm ? process.execPath : 'npm', isNpm ? [running, ...args] : args, { env: installEnvironment() });
+  return isNpm ? [process.execPath, running] : ['npm'];
 }
 
 /**
