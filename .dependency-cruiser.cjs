@@ -6,19 +6,21 @@ const server = '^packages/server/src';
 const contract = '^packages/contract/';
 const npm = '^node_modules/';
 const core = 'core';
+/** What the server takes from the SDK: the rule of references between steps, a module without imports of its own. */
+const references = '^packages/sdk/dist/references\\.';
 /** What the benchmark compares the service with; installed only where it has been run. */
 const peers = '(bullmq|graphile-worker|ioredis|pg-boss)';
 /** What a tool may import of a package. */
-const face = '^packages/(server/dist/(index|testing)|contract/dist/index)\\.';
+const face = '^packages/(server/dist/(index|testing)|contract/dist/index|sdk/dist/(worker/)?index)\\.';
 
 /** `layer` may import itself, the contract, npm packages, Node's own modules and the named layers; nothing else. */
-const layer = (name, below) => ({
+const layer = (name, below, others = []) => ({
   name: `layer-${name}`,
   comment: `${name} may import ${['itself', 'contract', ...below].join(', ')} and nothing else of ours`,
   severity: 'error',
   from: { path: `${server}/${name}/` },
   to: {
-    pathNot: [contract, npm, ...[name, ...below].map((lower) => `${server}/${lower}/`)],
+    pathNot: [contract, npm, ...others, ...[name, ...below].map((lower) => `${server}/${lower}/`)],
     dependencyTypesNot: [core],
   },
 });
@@ -91,7 +93,7 @@ module.exports = {
     },
     ...stack('http', ['routes', 'answers', 'requests', 'access']),
     layer('loops', ['engine', 'domain', 'handlers', 'telemetry']),
-    layer('handlers', ['telemetry']),
+    layer('handlers', ['telemetry'], [references]),
     layer('telemetry', []),
     layer('embedded', ['telemetry']),
     {
@@ -112,6 +114,13 @@ module.exports = {
       severity: 'error',
       from: { path: '^packages/(server|contract)/' },
       to: { path: '^packages/cli/' },
+    },
+    {
+      name: 'client-commands-do-without-the-server',
+      comment: 'the server is an optional dependency; what talks to one must not load it',
+      severity: 'error',
+      from: { path: '^packages/cli/src/', pathNot: '^packages/cli/src/(server/|help\\.ts$)' },
+      to: { path: '^packages/(server|contract)/' },
     },
     {
       name: 'sdk-stands-alone',
@@ -141,6 +150,27 @@ module.exports = {
       severity: 'error',
       from: { path: '^packages/conformance/src/(proxy|stage)/' },
       to: { path: '^packages/conformance/src/scenarios/' },
+    },
+    {
+      name: 'dashboard-uses-the-public-interface',
+      comment: 'of ours, the dashboard knows the types of the contract, which leave nothing behind in its files',
+      severity: 'error',
+      from: { path: '^packages/dashboard/src' },
+      to: { path: '^(packages|tools)/', pathNot: ['^packages/dashboard/src', '^packages/contract/dist/index\\.'] },
+    },
+    {
+      name: 'server-never-imports-the-dashboard',
+      comment: 'it serves the files if they are there',
+      severity: 'error',
+      from: { path: '^packages/(?!dashboard/)' },
+      to: { path: '^packages/dashboard/' },
+    },
+    {
+      name: 'dashboard-pages-stand-apart',
+      comment: 'what two pages need is a component or a library',
+      severity: 'error',
+      from: { path: '^packages/dashboard/src/pages/([^/]+)/' },
+      to: { path: '^packages/dashboard/src/pages/', pathNot: '^packages/dashboard/src/pages/$1/' },
     },
     {
       name: 'packages-through-their-face',

@@ -1,4 +1,4 @@
-import type { ErrorCode, ErrorDetail } from './wire.js';
+import type { ErrorCode, ErrorDetail } from './wire/index.js';
 
 /** The codes of the service, and what can go wrong without an answer of its. */
 export type MillraceErrorCode = ErrorCode | 'no_answer' | 'timeout' | 'aborted';

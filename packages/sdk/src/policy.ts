@@ -1,6 +1,6 @@
 import { wholeSeconds, type Duration } from './duration.js';
 import type { JsonObject } from './json.js';
-import type { PartialJobConfig } from './wire.js';
+import type { PartialJobConfig } from './wire/index.js';
 
 /** When and how often a failed attempt is repeated. What is left out takes the service's default. */
 export interface Retries {

@@ -1,5 +1,5 @@
 import type { JsonObject } from './json.js';
-import type * as Wire from './wire.js';
+import type * as Wire from './wire/index.js';
 
 /** A job, as the service knows it. */
 export interface Job {

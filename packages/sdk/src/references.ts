@@ -32,6 +32,17 @@ export function stepPayload(payload: JsonObject): JsonObject {
   return resolveFields(fields, isObject(context) ? context : {});
 }
 
+/**
+ * The same, with `_context` left where it is, for handlers that also read it.
+ *
+ * @example
+ * resolveReferences({ n: { $step: 'a', path: ['n'] }, _context: { a: { n: 7 } } }) // { n: 7, _context: { a: { n: 7 } } }
+ */
+export function resolveReferences(payload: JsonObject): JsonObject {
+  const resolved = stepPayload(payload);
+  return '_context' in payload ? { ...resolved, _context: payload._context } : resolved;
+}
+
 function resolveFields(fields: JsonObject, context: JsonObject): JsonObject {
   const resolved = Object.entries(fields).map(([key, value]) => [key, resolve(value, context)] as const);
   // fromEntries defines fields and never assigns them, so that a field `__proto__` stays a field.

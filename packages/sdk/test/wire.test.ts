@@ -1,7 +1,7 @@
 import type * as Contract from '@millrace/contract';
-import { readFileSync } from 'node:fs';
+import { readFileSync, readdirSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import type * as Wire from '../src/wire.js';
+import type * as Wire from '../src/wire/index.js';
 
 /** Two shapes are the same if their fields are, whatever they extend. */
 type Flat<T> = T extends string | number | boolean | null | undefined
@@ -172,7 +172,9 @@ const SAME: {
 
 describe('the shapes on the wire', () => {
   it('are those of the contract, every one that has a namesake there', () => {
-    const own = namesIn('../src/wire.ts', /^export (?:interface|type) (\w+)/gm);
+    const own = readdirSync(new URL('../src/wire/', import.meta.url)).flatMap((file) =>
+      namesIn(`../src/wire/${file}`, /^export (?:interface|type) (\w+)/gm),
+    );
     const files = [
       'admin',
       'common',

@@ -6,6 +6,7 @@ import type { Config } from './config.js';
 import { cleanText } from './domain/text.js';
 import { createEngine, type EngineParts } from './engine/engine.js';
 import { builtinHandlers } from './handlers/builtin.js';
+import { resolvingReferences } from './handlers/step-references.js';
 import type { Handlers } from './handlers/types.js';
 import { createApp } from './http/app.js';
 import { Lifecycle } from './lifecycle.js';
@@ -64,7 +65,10 @@ async function start(config: Config, options: ServerOptions, lifecycle: Lifecycl
   await checkPorts(config);
   const db = await openDatabase(config, logger, lifecycle);
 
-  const handlers: Handlers = { ...builtinHandlers(config.builtinTasks), ...options.handlers };
+  const handlers: Handlers = {
+    ...builtinHandlers(config.builtinTasks),
+    ...resolvingReferences(options.handlers ?? {}),
+  };
   const tasks = Object.keys(handlers).sort();
   const metrics: Metrics = new Metrics({ version: VERSION, collect: () => collectGauges(metrics) });
   lifecycle.onStop(() => metrics.close());

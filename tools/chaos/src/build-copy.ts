@@ -11,7 +11,7 @@ export interface Patch {
 }
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
-const PACKAGES = ['contract', 'server', 'cli'] as const;
+const PACKAGES = ['contract', 'sdk', 'server', 'cli'] as const;
 const PARTS = ['package.json', 'dist', 'sql', 'bin'] as const;
 
 /**

@@ -3,7 +3,7 @@ import { wholeSeconds } from '../duration.js';
 import type { JsonObject } from '../json.js';
 import { configOf, mergePolicies, type EnqueueOptions } from '../policy.js';
 import type { AnyTask, Call, JobHandle } from '../task-types.js';
-import type * as Wire from '../wire.js';
+import type * as Wire from '../wire/index.js';
 import { jobHandle } from './job-handle.js';
 import { create, type Session } from './session.js';
 

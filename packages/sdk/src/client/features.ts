@@ -1,6 +1,6 @@
 import { MethodNotAllowedError, NotFoundError } from '../errors.js';
 import type { Transport } from '../http/transport.js';
-import type { Feature, WhoAmI } from '../wire.js';
+import type { Feature, WhoAmI } from '../wire/index.js';
 
 /**
  * What the server can do beyond the plain protocol: asked once, when it first matters. A server that does not know the

@@ -4,7 +4,7 @@ import { JobCancelledError, JobFailedError } from '../job-errors.js';
 import type { ServerEvent } from '../http/event-stream.js';
 import { hasEnded, jobOf, type Job } from '../records.js';
 import type { JobHandle } from '../task-types.js';
-import type * as Wire from '../wire.js';
+import type * as Wire from '../wire/index.js';
 import { read, segment, type Session } from './session.js';
 import { DEFAULT_WAIT, TimeLimit, waitFor } from './wait.js';
 import { watch, type Seen } from './watch.js';

@@ -3,7 +3,7 @@ import type { Duration } from '../duration.js';
 import type { JsonObject } from '../json.js';
 import type { EnqueueOptions } from '../policy.js';
 import type { AnyTask, Args, Call, InOf, JobHandle, OutOf } from '../task-types.js';
-import type { Tasks, WhoAmI } from '../wire.js';
+import type { Tasks, WhoAmI } from '../wire/index.js';
 import type { AnyWorkflow, WorkflowHandle, WorkflowIn, WorkflowOut } from '../workflow/types.js';
 import { DeadLetters } from './dead-letters.js';
 import { enqueue, enqueueMany } from './enqueue.js';
@@ -12,6 +12,7 @@ import { Jobs } from './jobs.js';
 import { Operations } from './operations.js';
 import { transportOf, type ClientOptions } from './options.js';
 import { Queues } from './queues.js';
+import { Raw } from './raw.js';
 import { Schedules } from './schedules.js';
 import { read, type Session } from './session.js';
 import { waitAll } from './wait-all.js';
@@ -39,6 +40,7 @@ export class Millrace {
   readonly deadLetters: DeadLetters;
   readonly operations: Operations;
   readonly queues: Queues;
+  readonly raw: Raw;
   readonly #session: Session;
 
   constructor(options: ClientOptions = {}) {
@@ -51,6 +53,7 @@ export class Millrace {
     this.deadLetters = new DeadLetters(session);
     this.operations = new Operations(session);
     this.queues = new Queues(session);
+    this.raw = new Raw(session);
   }
 
   /**

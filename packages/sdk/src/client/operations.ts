@@ -1,5 +1,5 @@
 import { defined } from '../policy.js';
-import type * as Wire from '../wire.js';
+import type * as Wire from '../wire/index.js';
 import { listing, pageOf, type Listing, type ListFilter } from './listing.js';
 import type { DeadLetterFilter } from './dead-letters.js';
 import type { JobFilter } from './jobs.js';

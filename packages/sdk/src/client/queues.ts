@@ -1,5 +1,5 @@
 import { instant, instantOrNull } from '../records.js';
-import type * as Wire from '../wire.js';
+import type * as Wire from '../wire/index.js';
 import { read, segment, type Session } from './session.js';
 
 /** How much a queue holds of the caller's jobs. */

@@ -4,7 +4,7 @@ import type { JsonObject } from '../json.js';
 import { configOf, defined, mergePolicies, type Policy } from '../policy.js';
 import { firingOf, scheduleOf, type Firing, type Schedule } from '../records.js';
 import type { AnyTask, InOf, JobHandle } from '../task-types.js';
-import type * as Wire from '../wire.js';
+import type * as Wire from '../wire/index.js';
 import { jobHandle } from './job-handle.js';
 import { listing, listQuery, pageOf, type Listing, type ListFilter } from './listing.js';
 import { create, read, segment, type Session } from './session.js';

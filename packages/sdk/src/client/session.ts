@@ -1,6 +1,6 @@
 import type { Transport } from '../http/transport.js';
 import { uuid7 } from '../http/uuid7.js';
-import type { ErrorCode, Feature } from '../wire.js';
+import type { ErrorCode, Feature } from '../wire/index.js';
 import type { Features } from './features.js';
 import type { Hooks } from './options.js';
 

@@ -1,7 +1,7 @@
 import { milliseconds } from '../duration.js';
 import { NotFoundError } from '../errors.js';
 import type { JobHandle } from '../task-types.js';
-import type * as Wire from '../wire.js';
+import type * as Wire from '../wire/index.js';
 import { getJob, outcomeOf, type WaitFor } from './job-handle.js';
 import type { Session } from './session.js';
 import { DEFAULT_WAIT, TimeLimit, waitFor } from './wait.js';

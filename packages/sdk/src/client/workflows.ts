@@ -5,7 +5,7 @@ import { isObject, type JsonObject } from '../json.js';
 import { WorkflowCancelledError, WorkflowFailedError } from '../job-errors.js';
 import { defined } from '../policy.js';
 import { stepOf, workflowOf, type Workflow, type WorkflowStep } from '../records.js';
-import type * as Wire from '../wire.js';
+import type * as Wire from '../wire/index.js';
 import type { AnyWorkflow, WorkflowHandle, WorkflowOut } from '../workflow/types.js';
 import { stepsFor } from '../workflow/workflow.js';
 import { withHook } from './enqueue.js';

@@ -1,7 +1,7 @@
 import { errorFor, isErrorCode, NoAnswerError, type MillraceError } from '../errors.js';
 import { isObject } from '../json.js';
 import type { Logger } from '../logger.js';
-import type { ErrorCode, ErrorDetail } from '../wire.js';
+import type { ErrorCode, ErrorDetail } from '../wire/index.js';
 import { pause, startDeadline } from './deadline.js';
 import { isRepeated, parseRetryAfter, retryDelayMs } from './retry.js';
 import { WarningLog } from './warning-log.js';

@@ -1,7 +1,7 @@
 import { MillraceError } from '../errors.js';
 import type { Transport } from '../http/transport.js';
 import type { JsonObject } from '../json.js';
-import type { HeartbeatResponse, HeartbeatsResponse, JobStatus } from '../wire.js';
+import type { HeartbeatResponse, HeartbeatsResponse, JobStatus } from '../wire/index.js';
 import { eachOf, isUnknownRoute, type Features } from './wire-calls.js';
 
 export interface Beat {

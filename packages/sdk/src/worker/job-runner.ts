@@ -2,7 +2,7 @@ import { JobCancelled, LeaseLost, ShuttingDown } from '../handler-errors.js';
 import type { JsonObject } from '../json.js';
 import { stepPayload } from '../references.js';
 import type { RunningJob } from '../task-types.js';
-import type { Job } from '../wire.js';
+import type { Job } from '../wire/index.js';
 import { startAttempt, type Verdict } from './attempt.js';
 import type { Lease } from './beat-loop.js';
 import { monotonicMs } from './clock.js';

@@ -1,7 +1,7 @@
 import { NonRetryableError, RetryAfterError } from '../handler-errors.js';
 import { JsonText } from '../json-text.js';
 import type { JsonObject } from '../json.js';
-import type { ErrorDetails } from '../wire.js';
+import type { ErrorDetails } from '../wire/index.js';
 
 /** How an attempt ended, as it will be reported. `result` is JSON text: written once, however often it is sent. */
 export type Outcome =

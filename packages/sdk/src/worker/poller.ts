@@ -2,7 +2,7 @@ import { AuthError, MillraceError } from '../errors.js';
 import { pause } from '../http/deadline.js';
 import type { Transport } from '../http/transport.js';
 import type { Logger } from '../logger.js';
-import type { LeaseResponse, LeasedJob } from '../wire.js';
+import type { LeaseResponse, LeasedJob } from '../wire/index.js';
 import { monotonicMs } from './clock.js';
 import { CALL_MS, retryAfterMs } from './wire-calls.js';
 

@@ -1,6 +1,6 @@
 import { MillraceError } from '../errors.js';
 import type { Transport } from '../http/transport.js';
-import type { ReportsResponse } from '../wire.js';
+import type { ReportsResponse } from '../wire/index.js';
 import type { Lease } from './beat-loop.js';
 import type { Outcome } from './outcome.js';
 import { eachOf, isUnknownRoute, retryAfterMs, type Features } from './wire-calls.js';

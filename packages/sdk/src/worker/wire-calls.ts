@@ -2,7 +2,7 @@ import { MillraceError } from '../errors.js';
 import type { CallHooks } from '../http/transport.js';
 import { Transport } from '../http/transport.js';
 import type { Logger } from '../logger.js';
-import type { Feature, WhoAmI } from '../wire.js';
+import type { Feature, WhoAmI } from '../wire/index.js';
 
 /** Where the server is and how it is spoken to. */
 export interface Connection {

@@ -5,7 +5,7 @@ import type { JsonObject } from '../json.js';
 import type { Policy } from '../policy.js';
 import type { Workflow as WorkflowRecord, WorkflowStep } from '../records.js';
 import type { AnyTask, InOf, OutOf } from '../task-types.js';
-import type { OnFailure, WorkflowStatus } from '../wire.js';
+import type { OnFailure, WorkflowStatus } from '../wire/index.js';
 
 declare const referred: unique symbol;
 

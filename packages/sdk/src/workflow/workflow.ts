@@ -6,7 +6,7 @@ import { configOf, mergePolicies, type Policy } from '../policy.js';
 import { type, type InOfSchema, type OutOfSchema, type StandardSchema } from '../schema.js';
 import { checked } from '../task.js';
 import type { AnyTask } from '../task-types.js';
-import type { OnFailure, WorkflowStepInput } from '../wire.js';
+import type { OnFailure, WorkflowStepInput } from '../wire/index.js';
 import { standIns, withReferences } from './references.js';
 import type { AnyWorkflow, Workflow } from './types.js';
 

@@ -2,7 +2,7 @@ import { milliseconds, Millrace, silentLogger, type Duration, type Handler, type
 import { stepPayload } from '../../src/references.js';
 import { FakeServer } from '../../src/testing/index.js';
 import { testContext } from '../../src/testing/test-context.js';
-import type * as Wire from '../../src/wire.js';
+import type * as Wire from '../../src/wire/index.js';
 import { controlClock } from '../../../server/test/support/clock.js';
 import { cloneDatabase } from '../../../server/test/support/database.js';
 import { KEY_A, startTestServer, WORKER_TOKEN } from '../../../server/test/support/server.js';

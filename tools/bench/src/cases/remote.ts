@@ -5,15 +5,18 @@ import { preload } from './drains.js';
 
 const WORKERS = 4;
 const CONNECTIONS_EACH = 16;
+/** The other loop holds a hundred jobs that it reports and a hundred that it leases meanwhile. */
+const SDK_SLOTS = 200;
 const CONNECTIONS = WORKERS * CONNECTIONS_EACH;
 
 /**
  * Remote workers lease a hundred jobs at a time. They complete them one by one, compared with requests to an empty
- * route; or with one call, compared with the former and with the statements that lie below it.
+ * route; or with one call, compared with the former and with the statements that lie below it; or the SDK does all that for them.
  */
 export const remote = perRound(async (scope) => {
   await oneByOne(scope);
   await scoped(scope.bench, together);
+  await scoped(scope.bench, withSdk);
   await scoped(scope.bench, statements);
 });
 
@@ -47,6 +50,16 @@ async function together(scope: Scope): Promise<void> {
   bench.results.record('remote-batched.millrace', done.perSecond);
   bench.results.record('remote-batched-p50.millrace', done.p50);
   bench.results.record('remote-batched-p99.millrace', done.p99);
+}
+
+async function withSdk(scope: Scope): Promise<void> {
+  const { bench } = scope;
+  const jobs = bench.scale.jobs.remoteBatched;
+  const database = await scope.database('millrace');
+  await preload(scope, database, jobs);
+  const { port } = await scope.millrace(database, 'api');
+  const perSecond = await scope.load().call('workWithSdk', { port, workers: WORKERS, slots: SDK_SLOTS, jobs });
+  bench.results.record('remote-sdk.millrace', perSecond);
 }
 
 async function statements(scope: Scope): Promise<void> {

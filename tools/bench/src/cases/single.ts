@@ -8,8 +8,8 @@ const MANY = [64, 256] as const;
 
 /**
  * Single enqueue over HTTP, durable before the answer, with different numbers of connections. Compared with the same
- * route over an engine that answers at once and, for one connection, with the two things that have to happen: an insert
- * and a request.
+ * route over an engine that answers at once, with creates that carry an `Idempotency-Key` and, for one connection, with
+ * the two things that have to happen: an insert and a request.
  */
 export const single = perRound(async (scope) => {
   const { bench } = scope;
@@ -18,8 +18,13 @@ export const single = perRound(async (scope) => {
   const server = await scope.millrace(database, 'api');
   const routes = await scope.child<RoutesMethods>('servers/routes.js').call('start');
   const load = scope.load();
-  const measure = async (key: string, port: number, connections: number): Promise<void> => {
-    const target = { port, connections, what: 'single' as const };
+  const measure = async (
+    key: string,
+    port: number,
+    connections: number,
+    what: 'single' | 'keyed' = 'single',
+  ): Promise<void> => {
+    const target = { port, connections, what };
     const { perSecond, p50, p99 } = await load.call('rate', { ...target, windowMs, warmupMs });
     bench.results.record(`single.${key}.${connections}`, perSecond);
     bench.results.record(`single-p50.${key}.${connections}`, p50);
@@ -29,6 +34,9 @@ export const single = perRound(async (scope) => {
     await measure('millrace', server.port, connections);
     await measure('route', routes.route, connections);
   }
+  // What a key on each create costs, as the SDK sends it; the rate without keys is measured again right after it.
+  await measure('keyed', server.port, 64, 'keyed');
+  await measure('unkeyed', server.port, 64);
   await measure('empty', routes.empty, 64);
   await measure('route', routes.route, 1);
   // These three are compared with each other, so they are measured one right after another.

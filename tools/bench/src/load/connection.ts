@@ -91,12 +91,23 @@ function contentLength(head: string): number {
   return 0;
 }
 
-export function post(path: string, token: string, body: string): Buffer {
+export function post(path: string, token: string, body: string, headers = ''): Buffer {
   return Buffer.from(
     `POST ${path} HTTP/1.1\r\nhost: bench\r\nauthorization: Bearer ${token}\r\ncontent-type: application/json\r\n` +
-      `content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+      `${headers}content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
   );
 }
+
+/** With a fresh `Idempotency-Key` that, like those of the SDK, begins with the time. */
+export function postKeyed(path: string, token: string, body: string): Buffer {
+  const key = `${Date.now().toString(16)}-${randomHex()}${randomHex()}`;
+  return post(path, token, body, `idempotency-key: ${key}\r\n`);
+}
+
+const randomHex = (): string =>
+  Math.floor(Math.random() * 2 ** 48)
+    .toString(16)
+    .padStart(12, '0');
 
 export function get(path: string, token: string): Buffer {
   return Buffer.from(`GET ${path} HTTP/1.1\r\nhost: bench\r\nauthorization: Bearer ${token}\r\n\r\n`);

@@ -2,16 +2,18 @@ import { monotonicMicros } from '@millrace/tools-shared';
 import { serveCalls } from '../env/child.js';
 import { BATCH, PAYLOAD, TASK, TENANT_KEY } from '../work.js';
 import { measureCount, measureRate, type Rate } from './closed-loop.js';
-import { post } from './connection.js';
+import { post, postKeyed } from './connection.js';
 import { sendAtRate, sendSparsely } from './open-loop.js';
 import { timePages } from './pages.js';
 import { watchJobs } from './streams.js';
 import { tokensOf } from './tokens.js';
+import { workWithSdk } from './sdk-workers.js';
 import { workRemotely } from './workers.js';
 
 /** The load generator, in a process of its own. */
 const job = { task_name: TASK, payload: PAYLOAD };
-const SINGLE = post('/api/v1/jobs', TENANT_KEY, JSON.stringify(job));
+const JOB_TEXT = JSON.stringify(job);
+const SINGLE = post('/api/v1/jobs', TENANT_KEY, JOB_TEXT);
 const WHOLE_BATCH = post('/api/v1/jobs/batch', TENANT_KEY, JSON.stringify({ jobs: Array(BATCH).fill(job) }));
 const WORKFLOW = post(
   '/api/v1/workflows',
@@ -33,6 +35,7 @@ const REQUESTS = {
   single: () => SINGLE,
   batch: () => WHOLE_BATCH,
   workflow: () => WORKFLOW,
+  keyed: () => postKeyed('/api/v1/jobs', TENANT_KEY, JOB_TEXT),
   stamped: () => stamped(monotonicMicros()),
 } as const;
 
@@ -75,6 +78,7 @@ const methods = {
     sendAtRate({ ...at, request: stamped, status: 201 }),
 
   work: workRemotely,
+  workWithSdk,
   watch: watchJobs,
   pages: timePages,
 };

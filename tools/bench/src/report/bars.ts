@@ -67,6 +67,10 @@ export const BARS: readonly Bar[] = [
   atLeast('throughput', 'batch enqueue / graphile-worker', 1.5, ['enqueue.millrace', 'enqueue.graphile']),
   atLeast('throughput', 'batch enqueue / pg-boss', 1.5, ['enqueue.millrace', 'enqueue.pg-boss']),
   atLeast('throughput', 'batch enqueue / raw batched insert', 0.5, ['enqueue.millrace', 'enqueue.raw']),
+  atLeast('single', 'single enqueue with a key each / without, 64 connections', 0.85, [
+    'single.keyed.64',
+    'single.unkeyed.64',
+  ]),
   atLeast('single', 'single enqueue, 64 connections / the route without a database', 0.45, [
     'single.millrace.64',
     'single.route.64',
@@ -87,6 +91,14 @@ export const BARS: readonly Bar[] = [
   atLeast('remote', 'remote workers with one call per hundred / raw lease and settle', 0.5, [
     'remote-batched.millrace',
     'remote-batched.raw',
+  ]),
+  atLeast('remote', "the SDK's worker / a hand-written loop with one call per hundred", 0.8, [
+    'remote-sdk.millrace',
+    'remote-batched.millrace',
+  ]),
+  atLeast('remote', "the SDK's worker / a hand-written loop with one call per job", 2, [
+    'remote-sdk.millrace',
+    'remote.millrace',
   ]),
   atMost('latency', 'POST to handler start, idle, p50', 5, 'ms', ['latency-p50.idle']),
   atMost('latency', 'POST to handler start, idle, p99', 25, 'ms', ['latency-p99.idle']),

@@ -93,6 +93,7 @@ function httpGroups({ streams }: Scale): Group[] {
         metric('remote-batched.millrace', 'jobs completed', 'jobs/s'),
         metric('remote-batched-p50.millrace', 'a call for a hundred, p50', 'ms'),
         metric('remote-batched-p99.millrace', 'a call for a hundred, p99', 'ms'),
+        metric('remote-sdk.millrace', "the SDK's worker: 4 workers of 200 slots", 'jobs/s'),
         metric('remote-batched.raw', 'limit: lease 100, settle 100; no client work', 'jobs/s'),
       ],
     },
@@ -211,6 +212,8 @@ function singleMetrics(): Metric[] {
   );
   return [
     ...measured,
+    metric('single.keyed.64', 'Millrace, each create with a key of its own, 64 connections', '/s'),
+    metric('single.unkeyed.64', 'without keys, right after that', '/s'),
     metric('single.empty.64', 'an empty route, 64 connections', '/s'),
     metric('single-p50.empty.1', 'an empty route, 1 connection, p50', 'ms'),
     metric('single-p50.raw.1', 'one raw durable insert, p50', 'ms'),

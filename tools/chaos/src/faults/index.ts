@@ -36,6 +36,7 @@ import { killerJob } from './34-killer-job.js';
 import { hostileTenant } from './35-hostile-tenant.js';
 import { replacedSchedule } from './36-replaced-schedule.js';
 import { bulkCancel } from './37-bulk-cancel.js';
+import { stoppedSdkWorkers } from './38-stopped-sdk-workers.js';
 
 /** Every row of the table, one per line; those that take longest come where they start early. */
 // prettier-ignore
@@ -49,6 +50,7 @@ export const FAULTS: readonly Fault[] = [
   killerJob,
   slowLink,
   terminatedBackends,
+  stoppedSdkWorkers,
   splitFleet,
   crashPostgres,
   killWorkers,

@@ -44,10 +44,12 @@ export const ACTOR_DEFAULTS = {
   config: QUICK,
 } as const;
 
+export type ActorKind = 'worker' | 'sdk-worker' | 'producer';
+
 export type ActorOptions = Pick<ActorSettings, 'urls'> & Partial<Omit<ActorSettings, 'name' | 'seed' | 'journal'>>;
 
 export function startActor(
-  kind: 'worker' | 'producer',
+  kind: ActorKind,
   settings: ActorSettings,
   onUnexpectedExit: (message: string) => void,
 ): ManagedProcess {

@@ -88,7 +88,7 @@ export class ManagedProcess {
   logged(message: string, withinMs = 60_000): Promise<Readonly<Record<string, unknown>>> {
     return until(
       () => {
-        const found = this.#lines().find((line) => line.msg === message);
+        const found = this.lines().find((line) => line.msg === message);
         if (found === undefined && this.#ended) throw new Error(`${this.spec.name} exited early: ${this.#lastWords()}`);
         return found;
       },
@@ -96,7 +96,8 @@ export class ManagedProcess {
     );
   }
 
-  #lines(): readonly Readonly<Record<string, unknown>>[] {
+  /** The lines of its log that are JSON. */
+  lines(): readonly Readonly<Record<string, unknown>>[] {
     return this.output()
       .split('\n')
       .slice(0, -1)

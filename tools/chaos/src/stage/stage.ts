@@ -5,7 +5,7 @@ import type { Settings } from '@millrace/server/testing';
 import { startProxy, until, type Proxy, type Random, type UntilOptions } from '@millrace/tools-shared';
 import { ChaosClient } from '../history/client.js';
 import { History } from '../history/history.js';
-import { ACTOR_DEFAULTS, CREDENTIALS, startActor, type ActorOptions } from './actors.js';
+import { ACTOR_DEFAULTS, CREDENTIALS, startActor, type ActorKind, type ActorOptions } from './actors.js';
 import { Cluster } from './cluster.js';
 import { contention } from './contention.js';
 import type { Database, Host } from './database.js';
@@ -130,6 +130,11 @@ export class Stage {
     return this.#actor('worker', options);
   }
 
+  /** The same with the worker of the SDK; its log says which jobs it has begun and ended. */
+  sdkWorker(options: ActorOptions): ManagedProcess {
+    return this.#actor('sdk-worker', options);
+  }
+
   /** A process that creates jobs until it has made as many as asked for. */
   producer(options: ActorOptions): ManagedProcess {
     return this.#actor('producer', options);
@@ -190,7 +195,7 @@ export class Stage {
     await Promise.all(this.#clusters.map((cluster) => cluster.dispose()));
   }
 
-  #actor(kind: 'worker' | 'producer', options: ActorOptions): ManagedProcess {
+  #actor(kind: ActorKind, options: ActorOptions): ManagedProcess {
     const name = this.#name(kind);
     const journal = join(this.options.dir, `${name}.journal`);
     this.#journals.push(journal);

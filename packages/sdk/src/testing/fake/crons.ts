@@ -1,4 +1,4 @@
-import type * as Wire from '../../wire.js';
+import type * as Wire from '../../wire/index.js';
 import { parseCron } from './cron-expression.js';
 import { invalid } from './problem.js';
 import { DEFAULT_QUEUE, TENANT, type FakeStore, type StoredCron } from './store.js';

@@ -1,5 +1,5 @@
 import { hasEnded } from '../../records.js';
-import type * as Wire from '../../wire.js';
+import type * as Wire from '../../wire/index.js';
 import { eventStream, nothing, ok, once, page, seconds, type Exchange, type Reply, type Route } from './exchange.js';
 import { invalid, notFound, Problem } from './problem.js';
 import { cancel } from './settle.js';

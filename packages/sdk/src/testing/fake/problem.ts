@@ -1,4 +1,4 @@
-import type { ErrorCode, ErrorDetail } from '../../wire.js';
+import type { ErrorCode, ErrorDetail } from '../../wire/index.js';
 
 const STATUSES: Record<ErrorCode, number> = {
   invalid_request: 400,

@@ -1,6 +1,6 @@
 import { isObject, type JsonObject } from '../../json.js';
 import { hasEnded } from '../../records.js';
-import type * as Wire from '../../wire.js';
+import type * as Wire from '../../wire/index.js';
 import { notFound, Problem } from './problem.js';
 import type { FakeStore, StoredJob } from './store.js';
 import { markStarted, stepEnded } from './workflows.js';

@@ -1,5 +1,5 @@
 import { uuid7 } from '../../http/uuid7.js';
-import type * as Wire from '../../wire.js';
+import type * as Wire from '../../wire/index.js';
 import { FakeClock } from './clock.js';
 
 /** A job and what its record does not show. */

@@ -1,5 +1,5 @@
 import { isObject } from '../../json.js';
-import type * as Wire from '../../wire.js';
+import type * as Wire from '../../wire/index.js';
 import { nothing, ok, seconds, type Exchange, type Route } from './exchange.js';
 import { Problem } from './problem.js';
 import { claim, complete, fail, held, release, resultOf } from './settle.js';

@@ -1,4 +1,4 @@
-import type * as Wire from '../../wire.js';
+import type * as Wire from '../../wire/index.js';
 import { fireCron, nextRuns, putCron, setEnabled } from './crons.js';
 import { eventStream, nothing, ok, once, page, seconds, type Exchange, type Route } from './exchange.js';
 import { notFound, Problem } from './problem.js';

@@ -1,6 +1,6 @@
 import { isObject, type JsonObject } from '../../json.js';
 import { hasEnded } from '../../records.js';
-import type * as Wire from '../../wire.js';
+import type * as Wire from '../../wire/index.js';
 import { invalid, Problem } from './problem.js';
 import { DEFAULT_QUEUE, TENANT, type FakeStore, type StoredJob, type StoredWorkflow } from './store.js';
 

@@ -1,4 +1,5 @@
 import { SERIES_OTHER, type JobConfig } from '@millrace/contract';
+import { asRefusal, type MillraceError } from '../../domain/errors.js';
 import { isStepId } from '../../domain/ids.js';
 import { boolArray, int4Array, jsonArray, textArray, uuidArray } from '../../store/arrays.js';
 import { Batcher } from '../../store/batcher.js';
@@ -125,6 +126,12 @@ export class Settler {
     const { id, token, result } = completion;
     if (isStepId(id)) return this.steps.settle({ ...plainSettlement(id, token, 'completed'), result });
     return this.#completions.submit(completion);
+  }
+
+  /** The same for many jobs, refusals included. */
+  completeAll(completions: readonly Completion[]): Promise<(boolean | MillraceError)[]> {
+    if (!completions.some(({ id }) => isStepId(id))) return this.#completions.submitAll(completions);
+    return Promise.all(completions.map((completion) => this.complete(completion).catch(asRefusal)));
   }
 
   /**

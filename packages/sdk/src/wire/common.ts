@@ -1,0 +1,58 @@
+/** What all routes share: errors, pages, and who is calling. */
+
+export type Feature = 'reports' | 'heartbeats' | 'release' | 'progress' | 'wait' | 'idempotency' | 'strict';
+
+export type ErrorCode =
+  | 'invalid_request'
+  | 'unauthorized'
+  | 'forbidden'
+  | 'not_found'
+  | 'method_not_allowed'
+  | 'conflict'
+  | 'lease_lost'
+  | 'already_replayed'
+  | 'already_finished'
+  | 'payload_too_large'
+  | 'unsupported_media_type'
+  | 'unavailable'
+  | 'internal';
+
+export interface ErrorDetail {
+  path: string;
+  message: string;
+}
+
+export interface ErrorBody {
+  error: string;
+  code: ErrorCode;
+  timestamp: string;
+  details?: ErrorDetail[];
+}
+
+export interface PageFields {
+  limit: number;
+  offset: number;
+  has_more: boolean;
+  next_cursor?: string;
+  prev_cursor?: string;
+  total?: number;
+  warnings?: string[];
+}
+
+export interface Count {
+  n: number;
+  exact: boolean;
+}
+
+export interface WhoAmI {
+  kind: 'tenant' | 'worker' | 'admin' | 'developer';
+  tenant_id: string | null;
+  read_only: boolean;
+  expires_at?: string;
+  dev: boolean;
+  version: string;
+  default_queue: string;
+  retention_hours: number | null;
+  now: string;
+  features: string[];
+}

@@ -1,0 +1,129 @@
+/** Jobs: creating, reading and waiting for them, and what is known beyond the record. */
+import type { JsonObject } from '../json.js';
+import type { PageFields } from './common.js';
+
+export type JobStatus = 'pending' | 'running' | 'retrying' | 'completed' | 'failed' | 'cancelled';
+export type TerminalJobStatus = 'completed' | 'failed' | 'cancelled';
+export type RetryBackoff = 'fixed' | 'linear' | 'exponential';
+
+export interface JobConfig {
+  priority: number;
+  max_retries: number;
+  timeout_secs: number;
+  retry_backoff: RetryBackoff;
+  retry_delay_secs: number;
+  retry_max_delay_secs: number;
+  jitter_factor: number;
+}
+
+export interface PartialJobConfig {
+  priority?: number | null;
+  max_retries?: number | null;
+  timeout?: number | null;
+  timeout_secs?: number | null;
+  retry_backoff?: RetryBackoff | null;
+  retry_delay_secs?: number | null;
+  retry_max_delay_secs?: number | null;
+  jitter_factor?: number | null;
+}
+
+export interface JobConfigInput extends PartialJobConfig {
+  queue?: string | null;
+}
+
+export interface Job {
+  id: string;
+  queue_name: string;
+  task_name: string;
+  payload: JsonObject;
+  config: JobConfig;
+  status: JobStatus;
+  result: JsonObject | null;
+  error_message: string | null;
+  retry_count: number;
+  delivery_count: number;
+  created_at: string;
+  scheduled_at: string;
+  started_at: string | null;
+  completed_at: string | null;
+  next_retry_at: string | null;
+  idempotency_key: string | null;
+  workflow_id: string | null;
+  workflow_step_id: string | null;
+  tenant_id: string;
+  metadata: JsonObject;
+  worker_id: string | null;
+  lease_expires_at: string | null;
+  progress: JsonObject | null;
+}
+
+export interface CreateJob {
+  task_name: string;
+  payload?: JsonObject | null;
+  config?: JobConfigInput | null;
+  run_at?: string | null;
+  delay_secs?: number | null;
+  metadata?: JsonObject | null;
+  idempotency_key?: string | null;
+}
+
+export interface CreateJobBatch {
+  jobs: CreateJob[];
+}
+
+export interface JobCreated {
+  job_id: string;
+  warnings?: string[];
+}
+
+export interface JobBatchCreated {
+  job_ids: string[];
+  count: number;
+  warnings?: string[];
+}
+
+export interface JobPage extends PageFields {
+  jobs: Job[];
+  searched_to?: string;
+}
+
+export interface WaitRequest {
+  job_ids: string[];
+  until?: 'all' | 'any' | null;
+  wait_secs?: number | null;
+}
+
+export interface WaitResponse {
+  ended: { id: string; status: TerminalJobStatus }[];
+  pending: string[];
+  missing: string[];
+}
+
+export interface ErrorDetails {
+  name?: string | null;
+  stack?: string | null;
+}
+
+export interface Attempt {
+  number: number;
+  outcome: 'completed' | 'failed' | 'timed_out' | 'lease_expired' | 'cancelled' | 'released' | 'running';
+  worker_id: string | null;
+  started_at: string | null;
+  ended_at: string | null;
+  error_message: string | null;
+  error_details: ErrorDetails | null;
+  next_retry_at: string | null;
+}
+
+export interface Attempts {
+  attempts: Attempt[];
+  omitted: number;
+}
+
+export interface Why {
+  reason: 'due_later' | 'retry_backoff' | 'behind' | 'no_worker' | 'queue_paused' | 'running' | 'ended';
+  message: string;
+  until?: string;
+  ahead?: number;
+  last_lease_at?: string;
+}

@@ -1,0 +1,77 @@
+/** The worker protocol: leases, heartbeats and reports. */
+import type { JsonObject } from '../json.js';
+import type { ErrorCode } from './common.js';
+import type { ErrorDetails, Job, JobStatus } from './jobs.js';
+
+export interface LeaseRequest {
+  max_jobs?: number | null;
+  lease_secs?: number | null;
+  wait_secs?: number | null;
+  worker_id?: string | null;
+}
+
+export interface LeasedJob {
+  job: Job;
+  lease_token: string;
+}
+
+export interface LeaseResponse {
+  jobs: LeasedJob[];
+}
+
+export interface HeartbeatRequest {
+  lease_token: string;
+  extend_secs?: number | null;
+  progress?: JsonObject | null;
+}
+
+export interface HeartbeatResponse {
+  status: JobStatus;
+}
+
+export interface HeartbeatsRequest {
+  extend_secs?: number | null;
+  leases: { job_id: string; lease_token: string; progress?: JsonObject | null }[];
+}
+
+export interface HeartbeatsResponse {
+  leases: { job_id: string; status?: JobStatus; code?: ErrorCode; error?: string }[];
+}
+
+export interface CompleteRequest {
+  lease_token: string;
+  result?: JsonObject | null;
+}
+
+export interface FailRequest {
+  lease_token: string;
+  error: string;
+  retryable?: boolean | null;
+  retry_after_secs?: number | null;
+  details?: ErrorDetails | null;
+}
+
+export interface ReleaseRequest {
+  lease_token: string;
+  delay_secs?: number | null;
+}
+
+export interface Report {
+  job_id: string;
+  lease_token: string;
+  outcome: 'completed' | 'failed' | 'released';
+  result?: JsonObject | null;
+  error?: string;
+  retryable?: boolean | null;
+  retry_after_secs?: number | null;
+  details?: ErrorDetails | null;
+  delay_secs?: number | null;
+}
+
+export interface ReportsRequest {
+  reports: Report[];
+}
+
+export interface ReportsResponse {
+  reports: { job_id: string; ok?: true; code?: ErrorCode; error?: string }[];
+}
