@@ -5,6 +5,7 @@ import { measureCount, measureRate, type Rate } from './closed-loop.js';
 import { post, postKeyed } from './connection.js';
 import { sendAtRate, sendSparsely } from './open-loop.js';
 import { timePages } from './pages.js';
+import { timeReads } from './reads.js';
 import { watchJobs } from './streams.js';
 import { tokensOf } from './tokens.js';
 import { workWithSdk } from './sdk-workers.js';
@@ -81,6 +82,7 @@ const methods = {
   workWithSdk,
   watch: watchJobs,
   pages: timePages,
+  reads: timeReads,
 };
 
 export type LoadMethods = typeof methods;
