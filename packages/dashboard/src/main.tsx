@@ -13,6 +13,9 @@ import './styles/charts.css';
 import './styles/pages.css';
 
 applyTheme();
+// The document's address changes from page to page, and the browser would look for a relative icon anew each time.
+const icon = document.querySelector<HTMLLinkElement>('link[rel=icon]');
+if (icon !== null) icon.setAttribute('href', icon.href);
 
 const root = document.getElementById('root');
 if (root === null) throw new Error('the page has no #root');

@@ -87,8 +87,12 @@ export async function change<T = unknown>({ method, path, body, idempotencyKey }
 }
 
 /** Sends a request with the credential; resolves for successes and 304, throws an ApiError for everything else. */
-export async function send(method: string, path: string, init: RequestInit = {}): Promise<Response> {
-  const { token } = session.get();
+export async function send(
+  method: string,
+  path: string,
+  init: RequestInit = {},
+  token: string | null = session.get().token,
+): Promise<Response> {
   const headers = new Headers(init.headers);
   if (token !== null) headers.set('Authorization', `Bearer ${token}`);
   let response: Response;

@@ -20,9 +20,10 @@ export function AttemptList({ job, read }: AttemptListProps): ReactNode {
       {({ attempts, omitted }) => {
         if (attempts.length === 0) return <p className="quiet body">No worker has had the job yet.</p>;
         const last = attempts.at(-1);
+        const newestFirst = [...attempts].reverse();
         return (
           <ol className="attempts">
-            {attempts.map((attempt) => (
+            {newestFirst.map((attempt) => (
               <AttemptView
                 key={attempt.number}
                 attempt={attempt}

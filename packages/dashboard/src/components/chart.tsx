@@ -1,5 +1,5 @@
 import { useId, useState, type PointerEvent, type ReactNode } from 'react';
-import { dayAndClock } from '../lib/format.js';
+import { clock, dayAndClock } from '../lib/format.js';
 import { useZone } from '../lib/preferences.js';
 import type { Tone } from '../lib/states.js';
 
@@ -17,7 +17,15 @@ interface ChartProps {
   readonly stepMs: number;
   readonly lines: readonly Line[];
   readonly format: (value: number) => string;
+  /** What the axis may end with, in rising order; multiples of ten otherwise. */
+  readonly tops?: readonly number[];
 }
+
+/** Ends of an axis of seconds that read well. */
+export const SECONDS = [
+  0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 4, 10, 20, 40, 60, 120, 240, 600, 1200, 3600, 7200, 14400,
+];
+const DAY_MS = 86_400_000;
 
 const WIDTH = 600;
 const HEIGHT = 140;
@@ -26,12 +34,14 @@ const BOTTOM = 20;
 const TOP = 8;
 
 /** A time series: lines, three marks on each axis, and the values under the pointer in the legend. */
-export function Chart({ title, from, stepMs, lines, format }: ChartProps): ReactNode {
+export function Chart({ title, from, stepMs, lines, format, tops = [] }: ChartProps): ReactNode {
   const zone = useZone();
   const heading = useId();
   const [at, setAt] = useState<number | null>(null);
   const steps = Math.max(...lines.map(({ values }) => values.length), 1);
-  const top = niceTop(Math.max(0, ...lines.flatMap(({ values }) => values.map((value) => value ?? 0))));
+  const largest = Math.max(0, ...lines.flatMap(({ values }) => values.map((value) => value ?? 0)));
+  const top = tops.find((end) => end >= largest) ?? niceTop(largest);
+  const instant = steps * stepMs <= DAY_MS ? clock : dayAndClock;
   const x = (index: number): number => LEFT + (index / Math.max(steps - 1, 1)) * (WIDTH - LEFT - 8);
   const y = (value: number): number => HEIGHT - BOTTOM - (value / top) * (HEIGHT - BOTTOM - TOP);
   const onMove = (event: PointerEvent<SVGSVGElement>): void => {
@@ -79,7 +89,7 @@ export function Chart({ title, from, stepMs, lines, format }: ChartProps): React
           const index = Math.round((steps - 1) * part);
           return (
             <text key={part} className="mark" x={x(index)} y={HEIGHT - 4} textAnchor={ANCHORS[part * 2]}>
-              {dayAndClock(from + index * stepMs, zone)}
+              {instant(from + index * stepMs, zone)}
             </text>
           );
         })}

@@ -18,6 +18,8 @@ export function Dialog({ title, onClose, children, wide = false }: DialogProps):
   useEffect(() => {
     const dialog = element.current;
     dialog?.showModal();
+    // The first field, or the button that changes nothing; by itself the browser would take the one that closes.
+    dialog?.querySelector<HTMLElement>('input, textarea, select, footer .button')?.focus();
     return () => dialog?.close();
   }, []);
   return (
@@ -94,7 +96,6 @@ export function Confirm(props: ConfirmProps): ReactNode {
               value={text}
               onChange={(event) => setText(event.target.value)}
               autoComplete="off"
-              autoFocus
             />
           </label>
         )}

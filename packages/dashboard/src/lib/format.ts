@@ -17,11 +17,11 @@ const UNITS: readonly (readonly [string, number])[] = [
 
 /** How long, in the two largest units: "1.2 s", "4 min 10 s", "2 h 5 min". */
 export function duration(ms: number): string {
-  if (ms < 0) return '0 s';
+  if (ms <= 0) return '0 s';
   if (ms < 1) return `${(ms * 1000).toFixed(0)} µs`;
-  if (ms < 1000) return `${ms < 10 ? ms.toFixed(1) : ms.toFixed(0)} ms`;
+  if (ms < 1000) return `${Number(ms.toFixed(ms < 10 ? 1 : 0))} ms`;
   const seconds = ms / 1000;
-  if (seconds < 10) return `${seconds.toFixed(1)} s`;
+  if (seconds < 10) return `${Number(seconds.toFixed(1))} s`;
   if (seconds < 60) return `${Math.floor(seconds)} s`;
   const index = UNITS.findIndex(([, size]) => seconds >= size);
   const [name, size] = UNITS[index] ?? ['min', 60];
@@ -62,7 +62,6 @@ export function exact(instant: string | number, zone: Zone): string {
   const date = new Date(instant);
   if (Number.isNaN(date.getTime())) return String(instant);
   const text = formatOf(zone, {
-    weekday: 'short',
     day: 'numeric',
     month: 'short',
     year: 'numeric',

@@ -1,6 +1,6 @@
 import type { WhoAmI } from '@millrace/contract';
 import { useEffect, useId, useState, type FormEvent, type ReactNode } from 'react';
-import { ApiError, forgetAnswers, get } from '../api/client.js';
+import { ApiError, forgetAnswers, send } from '../api/client.js';
 import { queryClient } from '../api/hooks.js';
 import { ErrorNote } from '../components/notes.js';
 import { setServerNow } from '../lib/clock.js';
@@ -8,27 +8,16 @@ import { DEV_TOKEN, isDevServer, session, signIn, signOut, useSession } from './
 
 /** Asks the server who the token is; signs in if it is somebody who can use the dashboard. */
 export async function enter(token: string): Promise<void> {
-  const before = session.get();
-  session.set({ token, who: null, expired: false });
-  try {
-    const { data: who } = await get<WhoAmI>('/whoami');
-    if (who.kind === 'worker') {
-      throw new ApiError(
-        'this is the worker token; the dashboard needs the token of a tenant',
-        403,
-        'forbidden',
-        null,
-        null,
-      );
-    }
-    setServerNow(who.now);
-    const changed = before.who?.tenant_id !== who.tenant_id || before.who?.kind !== who.kind;
-    signIn(token, who);
-    if (changed) forget();
-  } catch (error) {
-    session.set(before.who === null ? { token: null, who: null, expired: false } : before);
-    throw error;
+  const answer = await send('GET', '/whoami', {}, token);
+  const who = (await answer.json()) as WhoAmI;
+  if (who.kind === 'worker') {
+    const words = 'this is the worker token; the dashboard needs the token of a tenant';
+    throw new ApiError(words, 403, 'forbidden', null, null);
   }
+  setServerNow(who.now);
+  const before = session.get().who;
+  signIn(token, who);
+  if (before?.tenant_id !== who.tenant_id || before.kind !== who.kind) forget();
 }
 
 /** What was read belongs to whoever was signed in. */
@@ -46,16 +35,14 @@ export function leave(): void {
 export function Gate({ children }: { readonly children: ReactNode }): ReactNode {
   const { token, who, expired } = useSession();
   const [failure, setFailure] = useState<Error | null>(null);
-  const [tried, setTried] = useState(false);
-  const candidate = token ?? (isDevServer() ? DEV_TOKEN : null);
+  // What the tab still has, or what a development server takes, is tried once, before anybody is asked.
+  const [trying, setTrying] = useState(() => token ?? (isDevServer() ? DEV_TOKEN : null));
   useEffect(() => {
-    if (who !== null || tried || candidate === null) return;
-    setTried(true);
-    enter(candidate).catch((error: unknown) => {
-      if (error instanceof ApiError && error.status === 401) signOut();
-      setFailure(error instanceof Error ? error : new Error(String(error)));
-    });
-  }, [who, tried, candidate]);
+    if (trying === null) return;
+    enter(trying)
+      .catch((error: unknown) => setFailure(error instanceof Error ? error : new Error(String(error))))
+      .finally(() => setTrying(null));
+  }, [trying]);
   if (who !== null) {
     return (
       <>
@@ -64,8 +51,7 @@ export function Gate({ children }: { readonly children: ReactNode }): ReactNode 
       </>
     );
   }
-  if (candidate !== null && failure === null && !(tried && token === null && !isDevServer())) return null;
-  return <SignIn failure={failure} />;
+  return trying === null ? <SignIn failure={failure} /> : null;
 }
 
 function SignIn({ failure }: { readonly failure: Error | null }): ReactNode {

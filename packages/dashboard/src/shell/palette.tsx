@@ -54,7 +54,6 @@ export function Palette({ onClose }: { readonly onClose: () => void }): ReactNod
           setAt(0);
         }}
         onKeyDown={onKeyDown}
-        autoFocus
         autoComplete="off"
         spellCheck={false}
       />

@@ -50,7 +50,7 @@ export function Shell(): ReactNode {
               dev: signed in by itself
             </span>
           )}
-          <button type="button" className="button small" onClick={() => setOpen('palette')} aria-label="Go to…">
+          <button type="button" className="button small" onClick={() => setOpen('palette')}>
             Go to… <kbd>⌘K</kbd>
           </button>
           <AccountMenu onHelp={() => setOpen('help')} />

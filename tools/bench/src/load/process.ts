@@ -3,6 +3,7 @@ import { serveCalls } from '../env/child.js';
 import { BATCH, PAYLOAD, TASK, TENANT_KEY } from '../work.js';
 import { measureCount, measureRate, type Rate } from './closed-loop.js';
 import { post, postKeyed } from './connection.js';
+import { workWithFetch } from './fetch-workers.js';
 import { sendAtRate, sendSparsely } from './open-loop.js';
 import { timePages } from './pages.js';
 import { timeReads } from './reads.js';
@@ -79,6 +80,7 @@ const methods = {
     sendAtRate({ ...at, request: stamped, status: 201 }),
 
   work: workRemotely,
+  workWithFetch,
   workWithSdk,
   watch: watchJobs,
   pages: timePages,

@@ -94,6 +94,7 @@ function httpGroups({ streams }: Scale): Group[] {
         metric('remote-batched.millrace', 'jobs completed', 'jobs/s'),
         metric('remote-batched-p50.millrace', 'a call for a hundred, p50', 'ms'),
         metric('remote-batched-p99.millrace', 'a call for a hundred, p99', 'ms'),
+        metric('remote-fetch.millrace', 'the same loop with fetch and JSON, as written by hand', 'jobs/s'),
         metric('remote-sdk.millrace', "the SDK's worker: 4 workers of 200 slots", 'jobs/s'),
         metric('remote-batched.raw', 'limit: lease 100, settle 100; no client work', 'jobs/s'),
       ],

@@ -91,7 +91,7 @@ function JobView({ job, text, progress }: JobViewProps): ReactNode {
     >
       {!ended && <WhySentence id={job.id} />}
       <Timeline job={job} attempts={attempts.data?.data.attempts ?? []} />
-      {job.error_message !== null && job.status !== 'completed' && (
+      {job.error_message !== null && attempts.data === undefined && (
         <div className="note tone-red">
           <span aria-hidden="true">✗ </span>
           <span className="sentence">{job.error_message}</span>

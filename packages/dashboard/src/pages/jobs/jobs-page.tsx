@@ -58,7 +58,7 @@ export default function JobsPage(): ReactNode {
             onClick={() => setLive(!live)}
             title={live ? 'Looks again every two seconds' : 'Stands still'}
           >
-            {live ? (selection.ids.length > 0 ? 'live: waits for the selection' : 'live ⏸') : 'paused ▸'}
+            {!live ? '‖ paused' : selection.ids.length > 0 ? '‖ waits for the selection' : '● live'}
           </button>
           {mayWrite && (
             <button type="button" className="button primary" onClick={() => setAddress({ new: '1' })}>

@@ -33,7 +33,8 @@ export function useLiveList(query: Query, live: boolean): LiveList {
   const limits = pinned === undefined || paged ? query : { ...query, created_before: pinned };
   const read = useRead<JobSummaryPage>('/jobs', { query: limits, ...poll });
   const page = read.isPlaceholderData ? undefined : read.data?.data;
-  const newest = page?.jobs[0]?.created_at;
+  // Not from what an earlier visit has left behind: that may be a minute old.
+  const newest = read.isFetchedAfterMount ? page?.jobs[0]?.created_at : undefined;
   useEffect(() => {
     if (newest !== undefined && pinned === undefined && !paged) setPin({ asked, before: justAfter(newest) });
   }, [newest, pinned, paged, asked]);
@@ -44,25 +45,31 @@ export function useLiveList(query: Query, live: boolean): LiveList {
     keepPrevious: false,
     ...poll,
   });
-  const fresh = paged ? 0 : (before.data?.data.jobs.length ?? 0);
-  const shown = useShown(page?.jobs ?? read.data?.data.jobs ?? [], `${asked}${pinned ?? ''}`);
+  const fresh = paged || pinned === undefined ? 0 : (before.data?.data.jobs.length ?? 0);
+  const shown = useShown(page?.jobs, read.data?.data.jobs ?? [], paged ? asked : (pinned ?? null));
   return { read, ...shown, fresh, freshIsMore: fresh >= NEW_MAX, showFresh: () => setPin(null) };
 }
 
-/** Keeps rows in view that have left the list while somebody was looking at it. */
-function useShown(jobs: readonly JobSummary[], view: string): Pick<LiveList, 'rows' | 'gone'> {
-  const kept = useRef<{ view: string; rows: readonly JobSummary[] }>({ view: '', rows: [] });
-  const current = new Map(jobs.map((job) => [job.id, job]));
-  const before = kept.current.view === view ? kept.current.rows : [];
-  const known = new Set(before.map(({ id }) => id));
-  const rows =
-    before.length === 0
-      ? jobs
-      : [...before.map((job) => current.get(job.id) ?? job), ...jobs.filter(({ id }) => !known.has(id))];
+/**
+ * Keeps rows in view that have left the list while somebody was looking at it. While another list loads there are no
+ * `jobs`, and the rows of the list `before` it are shown as they were. `view` is null until the page is pinned.
+ */
+function useShown(
+  jobs: readonly JobSummary[] | undefined,
+  before: readonly JobSummary[],
+  view: string | null,
+): Pick<LiveList, 'rows' | 'gone'> {
+  const kept = useRef<{ view: string | null; rows: readonly JobSummary[] }>({ view: null, rows: [] });
+  const current = new Map(jobs?.map((job) => [job.id, job]));
+  const shown = view !== null && kept.current.view === view ? kept.current.rows : [];
+  const known = new Set(shown.map(({ id }) => id));
+  const more = jobs?.filter(({ id }) => !known.has(id)) ?? [];
+  const rows = jobs === undefined ? before : [...shown.map((job) => current.get(job.id) ?? job), ...more];
   useEffect(() => {
-    kept.current = { view, rows };
+    if (jobs !== undefined) kept.current = { view, rows };
   });
-  return { rows, gone: new Set(rows.filter(({ id }) => !current.has(id)).map(({ id }) => id)) };
+  const gone = jobs === undefined ? [] : rows.filter(({ id }) => !current.has(id));
+  return { rows, gone: new Set(gone.map(({ id }) => id)) };
 }
 
 /** The instant one microsecond later, because `created_before` excludes its own. */

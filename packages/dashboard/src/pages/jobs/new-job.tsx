@@ -75,7 +75,6 @@ export default function NewJob({ onClose }: { readonly onClose: () => void }): R
               onChange={(event) => set({ task: event.target.value })}
               list={list}
               required
-              autoFocus
             />
             <datalist id={list}>
               {tasks.map((task) => (

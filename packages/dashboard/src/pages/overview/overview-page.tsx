@@ -2,7 +2,7 @@ import type { Counts, CronPage, DeadLetterGroups, JobState, Queues, Series } fro
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { useRead } from '../../api/hooks.js';
-import { Chart } from '../../components/chart.js';
+import { Chart, SECONDS } from '../../components/chart.js';
 import { spanMs } from '../../components/filters.js';
 import { FilterLink } from '../../components/links.js';
 import { Empty, Loaded } from '../../components/notes.js';
@@ -157,6 +157,7 @@ function Plots({ from }: { readonly from: string }): ReactNode {
                 title="Waiting time"
                 {...axis}
                 format={seconds}
+                tops={SECONDS}
                 lines={[
                   { name: 'p50', tone: 'blue', values: columns.wait_p50 },
                   { name: 'p95', tone: 'amber', dash: '4 3', values: columns.wait_p95 },
@@ -191,8 +192,7 @@ function QueuesPanel(): ReactNode {
 }
 
 function ComingUp(): ReactNode {
-  const query = { order_by: 'next_run_at ASC', enabled: true, limit: 20 };
-  const crons = useRead<CronPage>('/cron', { query: { order_by: query.order_by, limit: query.limit }, pollMs: 10_000 });
+  const crons = useRead<CronPage>('/cron', { query: { order_by: 'next_run_at ASC', limit: 20 }, pollMs: 10_000 });
   return (
     <Panel title="Coming up" aside={<Link to="/cron">All schedules</Link>}>
       <Loaded read={crons} what="Schedules">
