@@ -15,13 +15,13 @@ const FORGET_MS = 60_000;
 export function createSeriesWriter(series: Series, workers: Workers, logger: Logger): Loop {
   let forgotAt = 0;
   const run = async (): Promise<number> => {
-    const isIdle = series.recorder.isEmpty && workers.recorder.isEmpty;
-    if (!series.recorder.isEmpty) await series.write();
     if (!workers.recorder.isEmpty) await workers.write();
-    if (!isIdle && Date.now() - forgotAt > FORGET_MS) {
-      forgotAt = Date.now();
-      await series.forget();
-      await workers.forget();
+    if (!series.recorder.isEmpty) {
+      await series.write();
+      if (Date.now() - forgotAt > FORGET_MS) {
+        forgotAt = Date.now();
+        await series.forget();
+      }
     }
     return STEP_MS - (Date.now() % STEP_MS);
   };
