@@ -4,7 +4,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
 import { NestFactory } from '@nestjs/core';
-import { Millrace, silentLogger } from '@millrace/sdk';
+import { Millrace, silentLogger, task } from '@millrace/sdk';
 import type { Express } from 'express';
 import type { FastifyInstance } from 'fastify';
 import ts from 'typescript';
@@ -49,7 +49,7 @@ it('the recipes compile, enqueue after the commit, and their workers do the work
   onTestFinished(() => void listening.close());
   const { port } = listening.address() as AddressInfo;
   const json = { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{"sku":"a"}' };
-  const answers = [await (await fetch(`http://127.0.0.1:${port}/orders`, json)).json()];
+  const answers: any[] = [await (await fetch(`http://127.0.0.1:${port}/orders`, json)).json()];
 
   const { app: fastify } = (await load('fastify.ts')) as { app: FastifyInstance };
   onTestFinished(() => fastify.close());
@@ -69,7 +69,7 @@ it('the recipes compile, enqueue after the commit, and their workers do the work
   expect(keys).toEqual(['receipt-1', 'receipt-2', 'receipt-3', 'receipt-4']);
 
   const env = { MILLRACE_URL: server.url, MILLRACE_WORKER_TOKEN: WORKER_TOKEN };
-  const ended = (id: string): Promise<unknown> => millrace.jobs.handle<any>(undefined as never, id).result();
+  const ended = (id: string): Promise<unknown> => millrace.jobs.handle(task({ name: 'send_receipt' }), id).result();
   const worker = runProgram(join(folder, 'worker.js'), env);
   expect(await ended(answers[0].jobId)).toEqual({ messageId: 'receipt-1' });
   worker.child.kill('SIGTERM');
