@@ -116,6 +116,13 @@ module.exports = {
       to: { path: '^packages/cli/' },
     },
     {
+      name: 'client-commands-do-without-the-server',
+      comment: 'the server is an optional dependency; what talks to one must not load it',
+      severity: 'error',
+      from: { path: '^packages/cli/src/', pathNot: '^packages/cli/src/(server/|help\\.ts$)' },
+      to: { path: '^packages/(server|contract)/' },
+    },
+    {
       name: 'sdk-stands-alone',
       comment:
         'installing the SDK brings nothing else: its wire types are its own, held against the contract by a test',
@@ -143,6 +150,27 @@ module.exports = {
       severity: 'error',
       from: { path: '^packages/conformance/src/(proxy|stage)/' },
       to: { path: '^packages/conformance/src/scenarios/' },
+    },
+    {
+      name: 'dashboard-uses-the-public-interface',
+      comment: 'of ours, the dashboard knows the types of the contract, which leave nothing behind in its files',
+      severity: 'error',
+      from: { path: '^packages/dashboard/src' },
+      to: { path: '^(packages|tools)/', pathNot: ['^packages/dashboard/src', '^packages/contract/dist/index\\.'] },
+    },
+    {
+      name: 'server-never-imports-the-dashboard',
+      comment: 'it serves the files if they are there',
+      severity: 'error',
+      from: { path: '^packages/(?!dashboard/)' },
+      to: { path: '^packages/dashboard/' },
+    },
+    {
+      name: 'dashboard-pages-stand-apart',
+      comment: 'what two pages need is a component or a library',
+      severity: 'error',
+      from: { path: '^packages/dashboard/src/pages/([^/]+)/' },
+      to: { path: '^packages/dashboard/src/pages/', pathNot: '^packages/dashboard/src/pages/$1/' },
     },
     {
       name: 'packages-through-their-face',

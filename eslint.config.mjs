@@ -1,7 +1,26 @@
 import tseslint from 'typescript-eslint';
 
 /** Test doubles and assertions index into what they just made; production code does not get these liberties. */
-const testFiles = ['{packages,tools}/*/test/**/*.ts'];
+const testFiles = ['{packages,tools}/*/test/**/*.{ts,tsx}'];
+
+/** Texts of tenants become text nodes, never markup. The content policy with trusted types is the second wall. */
+const htmlSinks = [
+  {
+    selector: "JSXAttribute[name.name='dangerouslySetInnerHTML'], Property[key.name='dangerouslySetInnerHTML']",
+    message: 'Texts of tenants become text nodes only.',
+  },
+  {
+    selector: 'MemberExpression[property.name=/^(innerHTML|outerHTML|insertAdjacentHTML|srcdoc|setHTMLUnsafe)$/]',
+    message: 'Texts of tenants become text nodes only.',
+  },
+];
+
+const enumerations = [
+  {
+    selector: 'TSEnumDeclaration',
+    message: 'Use a union of string literals: it is erased and reads the same on the wire.',
+  },
+];
 
 export default tseslint.config(
   {
@@ -17,24 +36,18 @@ export default tseslint.config(
   },
   { linterOptions: { reportUnusedDisableDirectives: 'error' } },
   {
-    files: ['**/*.ts'],
+    files: ['**/*.{ts,tsx}'],
     extends: [...tseslint.configs.recommendedTypeChecked, ...tseslint.configs.stylisticTypeChecked],
     languageOptions: {
       parserOptions: {
-        projectService: { allowDefaultProject: ['vitest.config.ts'] },
+        projectService: { allowDefaultProject: ['vitest.config.ts', 'packages/dashboard/vite.config.ts'] },
         tsconfigRootDir: import.meta.dirname,
       },
     },
     rules: {
       eqeqeq: 'error',
       'no-console': 'error',
-      'no-restricted-syntax': [
-        'error',
-        {
-          selector: 'TSEnumDeclaration',
-          message: 'Use a union of string literals: it is erased and reads the same on the wire.',
-        },
-      ],
+      'no-restricted-syntax': ['error', ...enumerations],
       '@typescript-eslint/no-floating-promises': 'error',
       '@typescript-eslint/no-misused-promises': 'error',
       '@typescript-eslint/switch-exhaustiveness-check': ['error', { considerDefaultExhaustiveForUnions: true }],
@@ -45,6 +58,16 @@ export default tseslint.config(
       // An async function that awaits nothing is how an interface of promises is met by something synchronous.
       '@typescript-eslint/require-await': 'off',
       '@typescript-eslint/prefer-nullish-coalescing': ['error', { ignorePrimitives: { boolean: true, string: true } }],
+    },
+  },
+  {
+    files: ['packages/dashboard/src/**/*.{ts,tsx}'],
+    rules: {
+      'no-restricted-syntax': ['error', ...enumerations, ...htmlSinks],
+      '@typescript-eslint/no-restricted-imports': [
+        'error',
+        { name: '@millrace/contract', allowTypeImports: true, message: 'Types only: its schemas must not be bundled.' },
+      ],
     },
   },
   {

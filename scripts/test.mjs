@@ -1,6 +1,7 @@
 // `npm test`: every check, in the order in which a failure is cheapest to understand. Arguments go to vitest.
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
+import { findBrowser } from './lib/browser.mjs';
 import { buildAll, installed } from './lib/setup.mjs';
 import { root, run, runTool } from './lib/tools.mjs';
 
@@ -26,6 +27,9 @@ const stages = [
 process.chdir(root);
 await installed();
 
+const browser = await findBrowser();
+if (browser !== null) process.env.MILLRACE_BROWSER = browser;
+
 const results = [];
 for (const [name, stage] of stages) {
   console.log(`\n> ${name}`);
@@ -38,3 +42,5 @@ for (const [name, stage] of stages) {
   }
 }
 console.log(`\nnpm test: all passed (${results.join(', ')})`);
+if (browser === null)
+  console.error('\nnpm test: WITHOUT the tests of the dashboard: there is no Chromium or Chrome here.');

@@ -30,6 +30,9 @@ export const buildAll = () => withLock(root, () => build([]));
 /** Builds one package and its dependencies; resolves to the exit code. */
 export const buildPackage = (path) => withLock(root, () => build([path]));
 
+/** Builds the dashboard alone; resolves to the exit code. */
+export const buildDashboard = () => runTool('vite', 'vite', ['build', 'packages/dashboard', '--logLevel', 'warn']);
+
 /** Builds a tool and runs its program; resolves to the exit code. */
 export async function runBuilt(path, args) {
   await installed();
@@ -91,17 +94,26 @@ const stampFile = join(root, '.cache', 'built');
 
 function isBuilt() {
   try {
-    return existsSync(join(root, 'packages/cli/dist/main.js')) && readFileSync(stampFile, 'utf8') === fingerprint();
+    return existsSync(join(root, 'packages/cli/dist/main.js')) && isDashboardBuilt();
   } catch {
     return false;
   }
+}
+
+/** The stamp covers every source, and is written only after a build of both. */
+function isDashboardBuilt() {
+  const built = existsSync(join(root, 'packages/dashboard/dist/index.html'));
+  return built && existsSync(stampFile) && readFileSync(stampFile, 'utf8') === fingerprint();
 }
 
 async function build(projects) {
   const before = fingerprint();
   // tsc goes by file times, and copying files over a built clone brings new contents with old times.
   const force = isBuilt() ? [] : ['--force'];
-  const code = await runTool('typescript', 'tsc', ['-b', ...projects, ...force]);
+  // Side by side: the bundler needs nothing that the compiler makes, because types leave nothing behind.
+  const types = runTool('typescript', 'tsc', ['-b', ...projects, ...force]);
+  const files = isDashboardBuilt() ? 0 : buildDashboard();
+  const code = (await types) || (await files);
   if (code === 0) {
     mkdirSync(join(root, '.cache'), { recursive: true });
     writeFileSync(stampFile, before);
@@ -116,6 +128,8 @@ function fingerprint() {
   const sources = projects.flatMap((dir) => [
     join(dir, 'tsconfig.json'),
     join(dir, 'package.json'),
+    join(dir, 'vite.config.ts'),
+    join(dir, 'index.html'),
     ...list(join(dir, 'src')),
   ]);
   for (const path of ['package-lock.json', 'tsconfig.json', 'tsconfig.base.json', ...sources]) {

@@ -1,23 +1,13 @@
-import type { Invocation } from './invocation.js';
+import type { Execution } from './execution.js';
+import type { Command } from './registry.js';
 import { VERSION } from './version.js';
 
 export interface RunOptions {
   readonly argv?: readonly string[];
   readonly env?: NodeJS.ProcessEnv;
-  /** npm forwards Ctrl-C to a program that the terminal has already signalled; see signals.ts. */
+  /** npm forwards Ctrl-C to a program that the terminal has already signalled; see server/signals.ts. */
   readonly underNpm?: boolean;
 }
-
-type Command = (invocation: Invocation) => Promise<number>;
-
-/** Loaded only when called: the server and its dependencies take longer to load than most commands take to run. */
-const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
-  serve: async () => (await import('./serve.js')).serve,
-  dev: async () => (await import('./serve.js')).dev,
-  migrate: async () => (await import('./migrate.js')).migrateCommand,
-  doctor: async () => (await import('./doctor.js')).doctor,
-  openapi: async () => (await import('./openapi.js')).openApi,
-};
 
 /** Runs a command and exits the process with its exit code. */
 export async function run({
@@ -27,9 +17,9 @@ export async function run({
 }: RunOptions = {}): Promise<never> {
   // A reader such as `head` may stop early; that is not a failure.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
-  const print = (text: string): void => void process.stdout.write(`${text}\n`);
-  const isTTY = process.stdout.isTTY;
-  const code = await dispatch({ argv, env, underNpm, print, isTTY });
+  const { processIo } = await import('./io.js');
+  const io = processIo();
+  const code = await execute({ argv, env, underNpm, io });
   await flushed(process.stdout);
   await flushed(process.stderr);
   return process.exit(code);
@@ -39,32 +29,84 @@ export async function run({
 const flushed = (stream: NodeJS.WriteStream): Promise<void> =>
   new Promise((resolve) => stream.write('', () => resolve()));
 
-async function dispatch(invocation: Invocation): Promise<number> {
-  const [first = '', ...rest] = invocation.argv;
-  const named = first !== '' && !first.startsWith('-');
-  const flags = named ? rest : invocation.argv;
-  if (flags.includes('--help') || flags.includes('-h') || first === 'help') {
-    invocation.print((await import('./help.js')).HELP);
+/** Runs a command and returns its exit code. Loads as little as it takes: `--version` needs none of the commands. */
+export async function execute({ argv, env, io, underNpm = false, signal }: Execution): Promise<number> {
+  if (argv[0] === '--version' || argv[0] === '-v') {
+    await io.print(`millrace ${VERSION}`);
     return 0;
   }
-  if (flags.includes('--version') || flags.includes('-v')) {
-    invocation.print(`millrace ${VERSION}`);
+  if (argv[0] === '__complete') {
+    const found = (await import('./complete.js')).completions(argv.slice(1), env);
+    if (found.length > 0) await io.print(found.join('\n'));
     return 0;
   }
-  const load = COMMANDS[named ? first : 'serve'];
-  if (load === undefined || (named && !Object.hasOwn(COMMANDS, first))) {
-    process.stderr.write('millrace: unknown command; see --help\n');
-    return USAGE;
-  }
+  const { EXIT, Misuse } = await import('./usage.js');
   try {
-    const command = await load();
-    return await command({ ...invocation, argv: flags });
+    const help = await helpOf(argv);
+    if (help !== null) {
+      await io.print(help);
+      return EXIT.ok;
+    }
+    // Flags alone are those of the server, as they have always been.
+    const words = argv[0] === undefined || argv[0].startsWith('-') ? ['serve', ...argv] : argv;
+    const { COMMANDS } = await import('./registry.js');
+    const { lookUp } = await import('./lookup.js');
+    const found = lookUp(COMMANDS, words);
+    if (found === null) {
+      io.complain(`${(await import('./help.js')).groupHelp(words[0] ?? '')}\n`);
+      return EXIT.usage;
+    }
+    return await runCommand(found.command, { argv: found.rest, env, io, underNpm, ...(signal && { signal }) });
   } catch (error) {
-    const { explain, exitCodeOf } = await import('./failure.js');
-    process.stderr.write(`millrace: ${explain(error)}\n`);
+    if (isMissingServer(error)) {
+      io.complain('millrace: the server is not installed here; npm install @millrace/server brings it\n');
+      return EXIT.failed;
+    }
+    if (!(error instanceof Misuse)) throw error;
+    io.complain(`millrace: ${error.message}\n`);
+    return EXIT.usage;
+  }
+}
+
+/** The help that was asked for: `--help` anywhere before `--`, or `help` as the first word. */
+async function helpOf(argv: readonly string[]): Promise<string | null> {
+  const end = argv.indexOf('--');
+  const words = end < 0 ? argv : argv.slice(0, end);
+  const asked = words[0] === 'help' || words.includes('--help') || words.includes('-h');
+  if (!asked) return null;
+  const { helpFor } = await import('./help.js');
+  const rest = words[0] === 'help' ? words.slice(1) : words;
+  return helpFor(
+    rest
+      .slice(
+        0,
+        Math.max(
+          0,
+          [...rest, '-'].findIndex((word) => word.startsWith('-')),
+        ),
+      )
+      .slice(0, 2),
+  );
+}
+
+async function runCommand(command: Command, execution: Execution): Promise<number> {
+  const { argv, env, io, underNpm = false } = execution;
+  if ('load' in command) return (await import('./run-client.js')).runClient(command, execution);
+  try {
+    const serve = await command.serve();
+    const print = (text: string): void => void io.print(text);
+    return await serve({ argv, env, underNpm, print, isTTY: io.terminal.stdout });
+  } catch (error) {
+    if (isMissingServer(error)) throw error;
+    const { explain, exitCodeOf } = await import('./server/failure.js');
+    io.complain(`millrace: ${explain(error)}\n`);
     return exitCodeOf(error);
   }
 }
 
-/** The exit code of a call that makes no sense. */
-const USAGE = 2;
+/** It is an optional dependency: the commands about a server do without it. */
+const isMissingServer = (error: unknown): boolean =>
+  error instanceof Error &&
+  'code' in error &&
+  error.code === 'ERR_MODULE_NOT_FOUND' &&
+  error.message.includes("'@millrace/server'");

@@ -20,16 +20,10 @@ async function millrace(args: readonly string[], env: ProcessOptions['env'] = {}
 }
 
 describe('--help', () => {
-  it.each([[['--help']], [['migrate', '-h']]])('%j prints every flag and command', async (args) => {
+  it.each([[['serve', '--help']], [['dev', '--help']], [['migrate', '-h']]])('%j prints every flag', async (args) => {
     const { code, stdout, stderr } = await millrace(args);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-    for (const word of [
-      'millrace migrate',
-      'millrace openapi',
-      '--api-port PORT',
-      'MILLRACE_API_PORT, default: 8000',
-      'DATABASE_URL',
-    ]) {
+    for (const word of ['--api-port PORT', 'MILLRACE_API_PORT, default: 8000', 'DATABASE_URL']) {
       expect(stdout).toContain(word);
     }
   });

@@ -1,4 +1,5 @@
 import { Type, type Static } from 'typebox';
+import { listQueryFields, warnings } from './common.js';
 import { nullable, instant, ref } from './schema.js';
 import { Counts, QueueDepth, Worker } from './system.js';
 
@@ -45,7 +46,10 @@ export const AdminQueue = Type.Object(
 export type AdminQueue = Static<typeof AdminQueue>;
 
 export const AdminQueues = Type.Object(
-  { queues: Type.Array(ref(AdminQueue), { description: 'Queues that hold unfinished jobs, or are paused.' }) },
+  {
+    queues: Type.Array(ref(AdminQueue), { description: 'Queues that hold unfinished jobs, or are paused.' }),
+    warnings,
+  },
   { $id: 'AdminQueues' },
 );
 export type AdminQueues = Static<typeof AdminQueues>;
@@ -53,18 +57,25 @@ export type AdminQueues = Static<typeof AdminQueues>;
 export const AdminTenant = Type.Object({ tenant_id: Type.String(), ...depthFields }, { $id: 'AdminTenant' });
 export type AdminTenant = Static<typeof AdminTenant>;
 
+/** The page of a list of tenants. */
+export const AdminTenantsQuery = Type.Object({ limit: listQueryFields.limit, cursor: listQueryFields.cursor });
+
 export const AdminTenants = Type.Object(
   {
     tenants: Type.Array(ref(AdminTenant), { description: 'In the order of their names.' }),
     has_more: Type.Boolean({ description: 'Whether another page follows.' }),
     next_cursor: Type.Optional(Type.String({ description: 'Pass it as `cursor` to get the next page.' })),
+    warnings,
   },
   { $id: 'AdminTenants' },
 );
 export type AdminTenants = Static<typeof AdminTenants>;
 
 export const AdminWorkers = Type.Object(
-  { workers: Type.Array(ref(Worker), { description: 'Those that held jobs in the last hour, the last seen first.' }) },
+  {
+    workers: Type.Array(ref(Worker), { description: 'Those that held jobs in the last hour, the last seen first.' }),
+    warnings,
+  },
   { $id: 'AdminWorkers' },
 );
 export type AdminWorkers = Static<typeof AdminWorkers>;

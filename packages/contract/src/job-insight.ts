@@ -38,7 +38,9 @@ export const WaitRequest = Type.Object(
     wait_secs: optional(
       Type.Integer({
         default: WAIT_LIMITS.default,
-        description: `How long to wait: ${WAIT_LIMITS.minimum} to ${WAIT_LIMITS.maximum} seconds; other numbers are clamped to that range.`,
+        description:
+          `How long to wait: ${WAIT_LIMITS.minimum} to ${WAIT_LIMITS.maximum} seconds; ` +
+          'other numbers are clamped to that range.',
       }),
     ),
   },
@@ -112,7 +114,9 @@ export const Attempts = Type.Object(
   {
     attempts: Type.Array(ref(Attempt), { description: 'In the order of their number.' }),
     omitted: Type.Integer({
-      description: `How many attempts are not shown: the first ${ATTEMPTS_KEPT.first} and the last ${ATTEMPTS_KEPT.last} are kept.`,
+      description:
+        `How many attempts are not shown: the first ${ATTEMPTS_KEPT.first} and ` +
+        `the last ${ATTEMPTS_KEPT.last} are kept.`,
     }),
   },
   { $id: 'Attempts' },

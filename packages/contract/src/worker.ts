@@ -34,7 +34,7 @@ const clamped = (limit: Limit, description: string): TInteger =>
 
 export const QueueParams = Type.Object({
   queue: filledText({
-    description: `Queue to lease from, percent-encoded: 1 to ${NAME_MAX_LENGTH} characters of any kind.`,
+    description: `Name of the queue, percent-encoded: 1 to ${NAME_MAX_LENGTH} characters of any kind.`,
   }),
 });
 

@@ -9,6 +9,7 @@ export { Millrace } from './client/millrace.js';
 export type { DryRun, Operation, Operations } from './client/operations.js';
 export type { ClientOptions, Hooks } from './client/options.js';
 export type { Queue, QueueDetail, Queues, WorkerInfo } from './client/queues.js';
+export type { Raw, RawAnswer, RawEvent, RawRequest } from './client/raw.js';
 export type { ScheduleDefinition, Schedules } from './client/schedules.js';
 export type { StartOptions, WorkflowFilter, Workflows } from './client/workflows.js';
 export { milliseconds, type Duration } from './duration.js';
@@ -42,6 +43,7 @@ export type {
   RunningJob,
   Task,
 } from './task-types.js';
+export type * as Wire from './wire/index.js';
 export type { ErrorCode, JobStatus, OnFailure, StepStatus, WhoAmI, WorkflowStatus } from './wire/index.js';
 export type { AnyWorkflow, Ref, Wired, Workflow, WorkflowHandle, WorkflowIn, WorkflowOut } from './workflow/types.js';
 export { workflow } from './workflow/workflow.js';

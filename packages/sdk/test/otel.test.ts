@@ -44,7 +44,7 @@ function api() {
   return { fake, spans };
 }
 
-it("carries the trace of a job's creator to the handler that runs it", async () => {
+it('carries the trace of the creator to the handler that runs the job', async () => {
   const { fake, spans } = api();
   const hooks = otel(fake);
   const server = new FakeServer();

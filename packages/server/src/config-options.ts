@@ -142,6 +142,10 @@ export const OPTIONS = {
     SECRET,
   ),
   workerToken: option('worker-token', 'TOKEN', optional(bearerToken), null, 'bearer token for remote workers', SECRET),
+  adminToken: option('admin-token', 'TOKEN', optional(bearerToken), null, 'bearer token for operators', {
+    ...SECRET,
+    fallbackText: 'none; there are no operator routes',
+  }),
   databaseUrl: option<DatabaseAddress | null>(
     'database-url',
     'URL',

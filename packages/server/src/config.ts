@@ -83,10 +83,11 @@ function credentials({
   readKeys,
   jwtSecret,
   workerToken,
-}: Values): Pick<Config, 'apiKeys' | 'readKeys' | 'jwtSecret' | 'workerToken'> {
+  adminToken,
+}: Values): Pick<Config, 'apiKeys' | 'readKeys' | 'jwtSecret' | 'workerToken' | 'adminToken'> {
   // Development mode lets everybody in as one tenant; keys that seem to protect it would only deceive.
-  if (dev) return { apiKeys: new Map(), readKeys: new Map(), jwtSecret: null, workerToken: null };
-  return { apiKeys: apiKeys ?? new Map(), readKeys: readKeys ?? new Map(), jwtSecret, workerToken };
+  if (dev) return { apiKeys: new Map(), readKeys: new Map(), jwtSecret: null, workerToken: null, adminToken: null };
+  return { apiKeys: apiKeys ?? new Map(), readKeys: readKeys ?? new Map(), jwtSecret, workerToken, adminToken };
 }
 
 function checkPorts({ mode, apiPort, metricsPort }: Config): void {
@@ -96,7 +97,7 @@ function checkPorts({ mode, apiPort, metricsPort }: Config): void {
 }
 
 /** Fails closed: a process that serves the API never starts without a way to tell its callers apart. */
-function checkCredentials({ mode, dev, apiKeys, readKeys, jwtSecret, workerToken }: Config): void {
+function checkCredentials({ mode, dev, apiKeys, readKeys, jwtSecret, workerToken, adminToken }: Config): void {
   if (workerToken !== null && apiKeys.has(workerToken)) {
     throw new UsageError('--worker-token is also a token of --api-keys; tenants and workers must not share one');
   }
@@ -105,6 +106,13 @@ function checkCredentials({ mode, dev, apiKeys, readKeys, jwtSecret, workerToken
   }
   if ([...readKeys.keys()].some((token) => apiKeys.has(token))) {
     throw new UsageError('a token of --read-keys is also one of --api-keys: it cannot be told whether it may write');
+  }
+  if (adminToken !== null && adminToken === workerToken) {
+    throw new UsageError('--admin-token is also the --worker-token; operators and workers must not share one');
+  }
+  if (adminToken !== null && (apiKeys.has(adminToken) || readKeys.has(adminToken))) {
+    const keys = apiKeys.has(adminToken) ? '--api-keys' : '--read-keys';
+    throw new UsageError(`--admin-token is also a token of ${keys}; operators and tenants must not share one`);
   }
   if (dev || mode === 'worker') return;
   if (apiKeys.size === 0 && jwtSecret === null) {
@@ -117,10 +125,10 @@ function checkCredentials({ mode, dev, apiKeys, readKeys, jwtSecret, workerToken
 
 /** Everything in a configuration that must never be shown or logged. */
 export function configSecrets(config: Config): readonly string[] {
-  const { apiKeys, readKeys, jwtSecret, workerToken, database: address, directDatabaseUrl } = config;
+  const { apiKeys, readKeys, jwtSecret, workerToken, adminToken, database: address, directDatabaseUrl } = config;
   const urls = [address.kind === 'url' ? address.url : null, directDatabaseUrl];
   const passwords = urls.map((url) => (url === null ? null : passwordOf(url)));
-  return [...apiKeys.keys(), ...readKeys.keys(), jwtSecret, workerToken, ...passwords].filter(
+  return [...apiKeys.keys(), ...readKeys.keys(), jwtSecret, workerToken, adminToken, ...passwords].filter(
     (secret) => secret !== null,
   );
 }
@@ -129,11 +137,13 @@ export function configSecrets(config: Config): readonly string[] {
 const SHORT_TOKEN = 16;
 
 /** What an operator should know about the credentials: sentences for the log, without the credentials themselves. */
-export function credentialWarnings({ apiKeys, readKeys, workerToken, jwtSecret }: Config): readonly string[] {
+export function credentialWarnings(config: Config): readonly string[] {
+  const { apiKeys, readKeys, workerToken, adminToken, jwtSecret } = config;
   const tokens = [
     ...[...apiKeys.keys()].map((token, index) => [`token ${index + 1} of --api-keys`, token] as const),
     ...[...readKeys.keys()].map((token, index) => [`token ${index + 1} of --read-keys`, token] as const),
     ...(workerToken === null ? [] : [['--worker-token', workerToken] as const]),
+    ...(adminToken === null ? [] : [['--admin-token', adminToken] as const]),
   ];
   const short = tokens
     .filter(([, token]) => token.length < SHORT_TOKEN)

@@ -70,7 +70,7 @@ async function start(config: Config, options: ServerOptions, lifecycle: Lifecycl
     ...resolvingReferences(options.handlers ?? {}),
   };
   const tasks = Object.keys(handlers).sort();
-  const metrics: Metrics = new Metrics({ collect: () => collectGauges(metrics) });
+  const metrics: Metrics = new Metrics({ version: VERSION, collect: () => collectGauges(metrics) });
   lifecycle.onStop(() => metrics.close());
   const engine = createEngine({
     db,
@@ -140,11 +140,11 @@ async function startNotifications(db: Database, { engine: { hub }, logger, lifec
 }
 
 function startLoops({ config, engine, logger, lifecycle }: Parts, tasks: readonly string[]): void {
-  const { maintenance, cronFirer, hub, processes, series, operationWork } = engine;
+  const { maintenance, cronFirer, hub, processes, series, workers, operationWork } = engine;
   const loops: Loop[] = [
     createJanitor(maintenance, logger),
     createRetention(maintenance, config.retentionHours, logger),
-    createSeriesWriter(series, logger),
+    createSeriesWriter(series, workers, logger),
     createOperationsLoop(operationWork, maintenance, config.retentionHours, logger),
     ...(config.mode === 'api'
       ? []
@@ -175,11 +175,11 @@ function createPool(
 const processName = (): string => cleanText(`${hostname()}:${process.pid}`, NAME_MAX_LENGTH);
 
 async function startApi({ config, engine, metrics, logger, lifecycle }: Parts): Promise<string> {
-  const { dev, apiKeys, readKeys, jwtSecret, workerToken, defaultQueue, corsOrigins } = config;
+  const { dev, apiKeys, readKeys, jwtSecret, workerToken, adminToken, defaultQueue, corsOrigins } = config;
   const { maxBodyBytes, maxPayloadBytes, maxInFlight, maxConnections } = config;
   const app = createApp({
     engine: engine.api,
-    auth: { dev, apiKeys, readKeys, jwtSecret, workerToken },
+    auth: { dev, apiKeys, readKeys, jwtSecret, workerToken, adminToken },
     defaultQueue,
     corsOrigins,
     maxBodyBytes,

@@ -46,6 +46,7 @@ describe('defaults', () => {
       corsOrigins: null,
       apiKeys: new Map([['key-a', 'a']]),
       readKeys: new Map(),
+      adminToken: null,
       jwtSecret: null,
       workerToken: 'w',
       database: { kind: 'url', url: 'postgres://localhost/x' },
@@ -89,6 +90,7 @@ const SAMPLES: readonly (readonly [keyof Config, string, string, string, unknown
     ['https://a.example', 'http://b:81'],
   ],
   ['apiKeys', '--api-keys', 'MILLRACE_API_KEYS', 'k:t', new Map([['k', 't']])],
+  ['adminToken', '--admin-token', 'MILLRACE_ADMIN_TOKEN', 'operator', 'operator'],
   ['readKeys', '--read-keys', 'MILLRACE_READ_KEYS', 'r:t', new Map([['r', 't']])],
   ['jwtSecret', '--jwt-secret', 'MILLRACE_JWT_SECRET', ' kept as is ', ' kept as is '],
   ['workerToken', '--worker-token', 'MILLRACE_WORKER_TOKEN', 'w2\n', 'w2'],
@@ -298,6 +300,7 @@ describe('fail-closed start', () => {
   it.each([
     ['--api-keys', 'MILLRACE_API_KEYS'],
     ['--read-keys', 'MILLRACE_READ_KEYS'],
+    ['--admin-token', 'MILLRACE_ADMIN_TOKEN'],
     ['--jwt-secret', 'MILLRACE_JWT_SECRET'],
     ['--worker-token', 'MILLRACE_WORKER_TOKEN'],
   ])('an empty %s is a mistake in every mode, whichever way it came', (flag, variable) => {
@@ -344,6 +347,12 @@ describe('fail-closed start', () => {
     expect(refusal(['--read-keys=r:t', '--worker-token=w'], DATABASE)).toMatch('needs --api-keys or --jwt-secret');
   });
 
+  it('is not satisfied by the token of operators', () => {
+    expect(refusal(['--admin-token=a', '--worker-token=w'], DATABASE)).toMatch('needs --api-keys or --jwt-secret');
+    expect(refusal(['--admin-token=a', '--api-keys=k:t'], DATABASE)).toMatch('needs --worker-token');
+    expect(parse(['--dev', '--admin-token=a'], {}).adminToken).toBeNull();
+  });
+
   it('refuses a token that is in two lists', () => {
     expect(refusal(['--api-keys=same:t', '--read-keys=same:t', '--worker-token=w'], DATABASE)).toMatch(
       /^a token of --read-keys is also one of --api-keys/,
@@ -351,6 +360,10 @@ describe('fail-closed start', () => {
     expect(refusal(['--api-keys=k:t', '--read-keys=same:t', '--worker-token=same'], DATABASE)).toMatch(
       /^--worker-token is also a token of --read-keys/,
     );
+    const tenants = ['--api-keys=k:t', '--read-keys=r:t', '--worker-token=w'];
+    expect(refusal([...tenants, '--admin-token=k'], DATABASE)).toMatch(/^--admin-token is also a token of --api-keys/);
+    expect(refusal([...tenants, '--admin-token=r'], DATABASE)).toMatch(/^--admin-token is also a token of --read-keys/);
+    expect(refusal([...tenants, '--admin-token=w'], DATABASE)).toMatch(/^--admin-token is also the --worker-token/);
   });
 
   it('refuses a worker token that no header can carry', () => {

@@ -13,7 +13,7 @@ export interface Draft {
 }
 
 /** Who the request claims to be. */
-export type Caller = Tenant | 'worker' | 'nobody';
+export type Caller = Tenant | 'worker' | 'admin' | 'nobody';
 
 export interface Case {
   readonly operation: Operation;

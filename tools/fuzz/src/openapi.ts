@@ -25,7 +25,7 @@ export interface Response {
 }
 
 /** `anybody`: every credential is accepted, but none is not. */
-export type Access = 'public' | 'anybody' | 'tenant' | 'worker';
+export type Access = 'public' | 'anybody' | 'tenant' | 'worker' | 'admin';
 
 export interface Operation {
   readonly id: string;
@@ -53,6 +53,8 @@ export function operationsOf(document: Document): Operation[] {
 
 function accessOf({ security = [] }: RawOperation): Access {
   const schemes = security.flatMap((requirement) => Object.keys(requirement));
-  if (schemes.includes('workerToken')) return schemes.includes('tenantToken') ? 'anybody' : 'worker';
+  if (schemes.length > 1) return 'anybody';
+  if (schemes.includes('workerToken')) return 'worker';
+  if (schemes.includes('adminToken')) return 'admin';
   return schemes.includes('tenantToken') ? 'tenant' : 'public';
 }

@@ -67,6 +67,7 @@ function makeCallers(random: Random): Callers {
   return {
     tenants: [tenant('tenant-a'), tenant('tenant-b'), { ...signed, token: validJwt(jwtSecret, signed.name) }],
     workerToken: `worker-${random.word(32)}`,
+    adminToken: `admin-${random.word(32)}`,
     jwtSecret,
   };
 }

@@ -51,6 +51,7 @@ export async function startTarget({ databaseUrl, callers, maxBodyBytes }: Target
       MILLRACE_API_KEYS: keys,
       MILLRACE_JWT_SECRET: callers.jwtSecret,
       MILLRACE_WORKER_TOKEN: callers.workerToken,
+      MILLRACE_ADMIN_TOKEN: callers.adminToken,
     },
     stdio: ['ignore', 'pipe', 'inherit'],
   });

@@ -9,6 +9,7 @@ export interface Tenant {
 export interface Callers {
   readonly tenants: readonly Tenant[];
   readonly workerToken: string;
+  readonly adminToken: string;
   readonly jwtSecret: string;
 }
 

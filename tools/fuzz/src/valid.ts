@@ -64,11 +64,18 @@ function pathOf(world: World, operation: Operation, tenant: Tenant, lease: Lease
   const known = kind === null ? [] : world.memory.ids(kind, tenant);
   const id = operation.access === 'worker' ? lease?.id : known.length > 0 ? random.pick(known) : undefined;
   const fallback = kind === 'dlq' ? String(random.below(1_000_000)) : random.uuid();
-  return operation.path.replace('{id}', id ?? fallback).replace('{queue}', encodeURIComponent(random.pick(QUEUES)));
+  // A queue that is paused would have nothing for the workers, so operators have one of their own.
+  const queue = operation.access === 'admin' ? 'paused' : random.pick(QUEUES);
+  return operation.path.replace('{id}', id ?? fallback).replace('{queue}', encodeURIComponent(queue));
+}
+
+export function tokenOf(callers: Callers, { access }: Operation, tenant: Tenant): string {
+  if (access === 'worker') return callers.workerToken;
+  return access === 'admin' ? callers.adminToken : tenant.token;
 }
 
 function headersOf({ callers, host }: World, operation: Operation, tenant: Tenant, random: Random): Header[] {
-  const token = operation.access === 'worker' ? callers.workerToken : tenant.token;
+  const token = tokenOf(callers, operation, tenant);
   const headers: Header[] = [['Host', host]];
   if (operation.access !== 'public') headers.push(['Authorization', `Bearer ${token}`]);
   if (operation.body !== null) headers.push(['Content-Type', 'application/json']);
@@ -266,6 +273,7 @@ export function draftOf(blank: Blank): Draft {
 
 export function caseOf(blank: Blank, kind: string, draft = draftOf(blank), more: Partial<Case> = {}): Case {
   const { operation, tenant } = blank;
-  const caller = operation.access === 'worker' ? 'worker' : operation.access === 'public' ? 'nobody' : tenant;
+  const { access } = operation;
+  const caller = access === 'worker' || access === 'admin' ? access : access === 'public' ? 'nobody' : tenant;
   return { operation, caller, kind, draft, isRouted: true, ...more };
 }

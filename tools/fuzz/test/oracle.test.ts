@@ -19,7 +19,7 @@ const document = (await openApiDocument()) as Document;
 const world = (): World => ({
   operations: operationsOf(document),
   checker: new SchemaChecker(document.components.schemas),
-  callers: { tenants: [A, B], workerToken: 'worker', jwtSecret: 'secret' },
+  callers: { tenants: [A, B], workerToken: 'worker', adminToken: 'admin', jwtSecret: 'secret' },
   memory: new Memory(),
   host: 'localhost',
   maxBodyBytes: 1000,

@@ -7,7 +7,8 @@ import { ASK_EVERY_MS, check, PATIENCE_MS, until } from '../stage/violation.js';
 
 /** Numbers that a double cannot hold, one with a trailing zero, characters outside the basic plane, escapes. */
 const ODD_PAYLOAD =
-  '{"big":9007199254740993,"price":1.10,"small":-0.1e-3,"emoji":"😀 ü","escapes":"\\u0041\\n\\t\\"\\\\\\/","list":[null,true,{}]}';
+  '{"big":9007199254740993,"price":1.10,"small":-0.1e-3,"emoji":"😀 ü",' +
+  '"escapes":"\\u0041\\n\\t\\"\\\\\\/","list":[null,true,{}]}';
 
 export const isPermanent = (item: Item): boolean => member(item.fields, 'retryable') === false;
 const isRetryable = (item: Item): boolean => {

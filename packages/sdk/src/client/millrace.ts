@@ -12,6 +12,7 @@ import { Jobs } from './jobs.js';
 import { Operations } from './operations.js';
 import { transportOf, type ClientOptions } from './options.js';
 import { Queues } from './queues.js';
+import { Raw } from './raw.js';
 import { Schedules } from './schedules.js';
 import { read, type Session } from './session.js';
 import { waitAll } from './wait-all.js';
@@ -39,6 +40,7 @@ export class Millrace {
   readonly deadLetters: DeadLetters;
   readonly operations: Operations;
   readonly queues: Queues;
+  readonly raw: Raw;
   readonly #session: Session;
 
   constructor(options: ClientOptions = {}) {
@@ -51,6 +53,7 @@ export class Millrace {
     this.deadLetters = new DeadLetters(session);
     this.operations = new Operations(session);
     this.queues = new Queues(session);
+    this.raw = new Raw(session);
   }
 
   /**

@@ -28,7 +28,10 @@
 -- A pool may start the first $10 jobs at once, or only those before the first job that was lost with its process
 -- earlier. If the claim has more jobs than that, a mark says how far the pool may start
 -- (docs/adr/0016-unstarted-jobs.md).
-WITH floor AS MATERIALIZED (
+-- A paused queue yields nothing: none of the walks begins.
+WITH pause AS MATERIALIZED (
+  SELECT EXISTS (SELECT FROM millrace.queues q WHERE q.queue = $1 AND q.paused_at IS NOT NULL) AS paused
+), floor AS MATERIALIZED (
   SELECT * FROM unnest($2::int[], $3::timestamptz[]) AS given (priority, since)
 ), due AS MATERIALIZED (
   SELECT row_number() OVER (ORDER BY priority DESC, scheduled_at, id) AS n, found.*
@@ -38,6 +41,7 @@ WITH floor AS MATERIALIZED (
              r.workflow_id, r.error, r.size, false AS later
       FROM millrace.ready r
       WHERE r.queue = $1 AND r.later IS NULL AND r.scheduled_at <= now() AND $2::int[] IS NULL
+        AND NOT (SELECT paused FROM pause)
       ORDER BY r.priority DESC, r.scheduled_at, r.id
       LIMIT $7::int
       FOR UPDATE SKIP LOCKED
@@ -51,7 +55,7 @@ WITH floor AS MATERIALIZED (
                r.workflow_id, r.error, r.size, false AS later
         FROM millrace.ready r
         WHERE r.queue = $1 AND r.later IS NULL AND r.priority = floor.priority
-          AND r.scheduled_at >= floor.since AND r.scheduled_at <= now()
+          AND r.scheduled_at >= floor.since AND r.scheduled_at <= now() AND NOT (SELECT paused FROM pause)
         ORDER BY r.scheduled_at, r.id
         LIMIT $7::int
         FOR UPDATE SKIP LOCKED
@@ -64,6 +68,7 @@ WITH floor AS MATERIALIZED (
              r.workflow_id, r.error, r.size, true AS later
       FROM millrace.ready r
       WHERE r.queue = $1 AND r.later AND r.scheduled_at >= $9::timestamptz AND r.scheduled_at <= now()
+        AND NOT (SELECT paused FROM pause)
       ORDER BY r.scheduled_at, r.id
       LIMIT greatest($7::int, 100)
       FOR UPDATE SKIP LOCKED
@@ -180,8 +185,8 @@ FROM (
 
 -- name: next_due
 -- How long until the first job of each of these queues falls due: waiting claims set their timers by this. Queues with
--- no waiting jobs are left out. Every job in claim order is due, except those that a server of an earlier version may
--- have put there in the meantime.
+-- no waiting jobs are left out, and so are paused ones: whoever waits there is woken when they are resumed. Every job
+-- in claim order is due, except those that a server of an earlier version may have put there in the meantime.
 SELECT asked.queue, extract(epoch FROM least(first.scheduled_at, next.scheduled_at) - now())::float8 AS secs
 FROM unnest($1::text[]) AS asked (queue)
 LEFT JOIN LATERAL (
@@ -192,7 +197,10 @@ LEFT JOIN LATERAL (
   SELECT r.scheduled_at FROM millrace.ready r
   WHERE r.queue = asked.queue AND r.later ORDER BY r.scheduled_at, r.id LIMIT 1
 ) AS next ON true
-WHERE first.scheduled_at IS NOT NULL OR next.scheduled_at IS NOT NULL;
+LEFT JOIN LATERAL (
+  SELECT q.paused_at FROM millrace.queues q WHERE q.queue = asked.queue OFFSET 0
+) AS known ON true
+WHERE (first.scheduled_at IS NOT NULL OR next.scheduled_at IS NOT NULL) AND known.paused_at IS NULL;
 
 -- name: extend
 -- A heartbeat, for any number of leases: the new deadline counts from now and may be earlier than the old one.
@@ -200,7 +208,7 @@ UPDATE millrace.leases l
 SET locked_until = now() + beat.secs * interval '1 second'
 FROM unnest($1::uuid[], $2::uuid[], $3::int[]) AS beat (id, token, secs)
 WHERE l.id = ANY ($1::uuid[]) AND l.id = beat.id AND l.token = beat.token
-RETURNING l.id, l.token;
+RETURNING l.id, l.token, l.tenant, l.worker, l.queue;
 
 -- name: extend_with_progress
 -- The same where some of them report how far they are. A lease is named once at most. `watched`: an event stream
@@ -212,7 +220,7 @@ WITH beat AS MATERIALIZED (
   SET locked_until = now() + beat.secs * interval '1 second'
   FROM beat
   WHERE l.id = ANY ($1::uuid[]) AND l.id = beat.id AND l.token = beat.token
-  RETURNING l.id, l.token, l.tenant, beat.progress
+  RETURNING l.id, l.token, l.tenant, l.worker, l.queue, beat.progress
 ), reported AS (
   INSERT INTO millrace.progress AS p (at, job_id, token, tenant, progress)
   SELECT now(), id, token, tenant, progress FROM extended WHERE progress IS NOT NULL ORDER BY id
@@ -221,7 +229,7 @@ WITH beat AS MATERIALIZED (
       progress = excluded.progress
   RETURNING p.job_id
 )
-SELECT id, token,
+SELECT id, token, tenant, worker, queue,
        (SELECT EXISTS (
           SELECT FROM reported r, LATERAL (SELECT FROM millrace.watches w WHERE w.job_id = r.job_id OFFSET 0) AS w
         )) AS watched
@@ -269,7 +277,7 @@ RETURNING id;
 -- their key, which is the order in which bundles are locked.
 UPDATE millrace.bundles SET locked_until = now() + $2 * interval '1 second'
 WHERE token = ANY ($1::uuid[])
-RETURNING token, tenant, open::text;
+RETURNING token, tenant, worker, queue, open::text;
 
 -- name: move_marks
 -- Sets how far into its claims the pool may start from now on ($1 and $2), and deletes marks that are no longer needed

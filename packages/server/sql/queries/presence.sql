@@ -26,10 +26,22 @@ WITH gone AS (
   DELETE FROM millrace.processes WHERE seen_at < now() - interval '10 minutes'
 )
 DELETE FROM millrace.queues
-WHERE paused_at IS NULL AND last_lease_at < greatest(
+WHERE paused_at IS NULL AND (last_lease_at IS NULL OR last_lease_at < greatest(
   now() - interval '1 day',
   (SELECT q.last_lease_at FROM millrace.queues q ORDER BY q.last_lease_at DESC NULLS LAST OFFSET $1::int LIMIT 1)
-);
+));
+
+-- name: pause_queue
+-- A queue that is paused already stays paused since when it was.
+INSERT INTO millrace.queues (paused_at, queue) VALUES (now(), $1)
+ON CONFLICT (queue) DO UPDATE SET paused_at = now() WHERE queues.paused_at IS NULL;
+
+-- name: resume_queue
+-- Tells every process that listens, this one included, when it commits: claims that wait there look again.
+WITH resumed AS (
+  UPDATE millrace.queues SET paused_at = NULL WHERE queue = $1 AND paused_at IS NOT NULL RETURNING queue
+)
+SELECT pg_notify('millrace', json_build_object('q', json_build_array(json_build_array(queue)))::text) FROM resumed;
 
 -- name: clock
 SELECT now() AS now;

@@ -41,3 +41,9 @@ export const isUnavailable = (error: unknown): boolean =>
 
 export const unavailable = (message: string, cause?: unknown): MillraceError =>
   new MillraceError('unavailable', message, undefined, { cause });
+
+/** For a promise's `catch`: a refusal becomes an answer among others; anything else is thrown on. */
+export function asRefusal(error: unknown): MillraceError {
+  if (error instanceof MillraceError) return error;
+  throw error;
+}

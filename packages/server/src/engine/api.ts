@@ -1,12 +1,17 @@
 import type {
+  AdminOverview,
+  AdminQueue,
+  AdminTenant,
   Counts,
   DeadLetterReason,
   JobStatus,
   QueueDepth,
+  QueueDetail,
   Series,
   Stats,
   TerminalJobStatus,
   Why,
+  Worker,
   WorkflowStatus,
 } from '@millrace/contract';
 import type { MillraceError } from '../domain/errors.js';
@@ -303,6 +308,32 @@ export interface SeriesQuery {
 export interface InsightApi {
   counts(tenant: string, queue: string | null): Promise<Omit<Counts, 'warnings'>>;
   series(tenant: string, query: SeriesQuery): Promise<Omit<Series, 'warnings'>>;
+  queue(tenant: string, queue: string): Promise<QueueDetail>;
+  /** Those that held jobs of the tenant in the last hour, the last seen first. */
+  workers(tenant: string): Promise<readonly Worker[]>;
+}
+
+export interface TenantListQuery {
+  readonly limit: number;
+  readonly cursor: string | null;
+}
+
+export interface TenantPage {
+  readonly tenants: readonly AdminTenant[];
+  readonly nextCursor: string | null;
+}
+
+/** What operators see and do: all tenants together. */
+export interface AdminApi {
+  /** All but the version of the server. */
+  overview(): Promise<Omit<AdminOverview, 'version'>>;
+  queues(): Promise<readonly AdminQueue[]>;
+  /** In the order of their names. */
+  tenants(query: TenantListQuery): Promise<TenantPage>;
+  workers(): Promise<readonly Worker[]>;
+  /** From its commit on, no claim takes a job of the queue. What runs goes on. */
+  pause(queue: string): Promise<void>;
+  resume(queue: string): Promise<void>;
 }
 
 export interface Engine {
@@ -314,4 +345,5 @@ export interface Engine {
   readonly operations: OperationsApi;
   readonly system: SystemApi;
   readonly insight: InsightApi;
+  readonly admin: AdminApi;
 }

@@ -31,6 +31,7 @@ import { registerRequestHooks } from './request-hooks.js';
 import { requestIds } from './requests/request-id.js';
 import { API_PREFIX, registerRoutes } from './routes/index.js';
 import './types.js';
+import { registerUi } from './ui/index.js';
 import { validatorOptions } from './requests/validation.js';
 
 export interface AppDeps {
@@ -100,6 +101,7 @@ export function createApp(deps: AppDeps): FastifyInstance {
   const context: HttpContext = {
     ...deps,
     dev: deps.auth.dev,
+    hasAdmin: deps.auth.dev || deps.auth.adminToken !== null,
     retentionHours: deps.retentionHours ?? null,
     unreadMs: deps.unreadMs ?? UNREAD_MS,
     isShuttingDown,
@@ -130,6 +132,7 @@ export function createApp(deps: AppDeps): FastifyInstance {
   registerCors(app, deps.corsOrigins);
   registerOpenApi(app);
   registerDocs(app);
+  registerUi(app, { dev: deps.auth.dev });
   registerRoutes(app, context, auth);
   return app;
 }

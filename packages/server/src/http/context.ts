@@ -20,6 +20,8 @@ export interface HttpContext {
   readonly version: string;
   /** Whether any bearer token is accepted. */
   readonly dev: boolean;
+  /** Whether there are routes for operators. */
+  readonly hasAdmin: boolean;
   readonly retentionHours: number | null;
   readonly isShuttingDown: () => boolean;
 }

@@ -42,6 +42,7 @@ export function registerOpenApi(app: FastifyInstance): void {
         { name: 'cron', description: 'Recurring timetables that enqueue jobs.' },
         { name: 'dead letters', description: 'Jobs that failed for good, and how to run them again.' },
         { name: 'operations', description: 'Changes to everything that matches a filter.' },
+        { name: 'admin', description: 'What operators see and do. Only where the server has an admin token.' },
         { name: 'system', description: 'Probes, counters and depths.' },
       ],
       components: {
@@ -54,6 +55,11 @@ export function registerOpenApi(app: FastifyInstance): void {
               'refused (403) by every operation that writes.',
           },
           workerToken: { type: 'http', scheme: 'bearer', description: 'The worker token of the deployment.' },
+          adminToken: {
+            type: 'http',
+            scheme: 'bearer',
+            description: 'The admin token of the deployment, if it has one.',
+          },
         },
       },
     },
@@ -94,7 +100,8 @@ export async function openApiDocument(): Promise<object> {
     throw new Error('this application only describes itself');
   };
   registerOpenApi(app);
-  registerRoutes(app, { engine: {} } as HttpContext, { tenant: refuse, worker: refuse, anybody: refuse });
+  const hooks = { tenant: refuse, worker: refuse, admin: refuse, anybody: refuse };
+  registerRoutes(app, { engine: {}, hasAdmin: true } as HttpContext, hooks);
   await app.ready();
   return app.swagger();
 }

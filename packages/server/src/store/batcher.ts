@@ -1,6 +1,5 @@
-import { unavailable } from '../domain/errors.js';
+import { MillraceError, unavailable } from '../domain/errors.js';
 import { isOutage } from './failures.js';
-import { MillraceError } from '../domain/errors.js';
 
 /**
  * Group commit: items that arrive while statements are in flight share the next one. There is no timer: with nothing in
@@ -22,10 +21,17 @@ export interface BatcherOptions<In> {
 /** PostgreSQL rejects messages of a gigabyte, and statements gain nothing from coming near that size. */
 const MAX_WEIGHT = 32 * 1024 * 1024;
 
+/** Who waits for the answers to one or more items. */
+interface Waiter<Out> {
+  readonly resolve: (value: Out, index: number) => void;
+  readonly reject: (reason: unknown, index: number) => void;
+}
+
 interface Entry<In, Out> {
   readonly item: In;
-  readonly resolve: (value: Out) => void;
-  readonly reject: (reason: unknown) => void;
+  /** Which of the waiter's items it is. */
+  readonly index: number;
+  readonly waiter: Waiter<Out>;
 }
 
 export class Batcher<In, Out> {
@@ -39,10 +45,20 @@ export class Batcher<In, Out> {
   ) {}
 
   submit(item: In): Promise<Out> {
-    if (this.#waiting.length >= this.options.maxWaiting)
-      return Promise.reject(unavailable('the service is overloaded; try again shortly'));
+    if (this.#waiting.length >= this.options.maxWaiting) return Promise.reject(overloaded());
     return new Promise<Out>((resolve, reject) => {
-      this.#waiting.push({ item, resolve, reject });
+      this.#waiting.push({ item, index: 0, waiter: { resolve, reject } });
+      this.#schedule();
+    });
+  }
+
+  /** Each item as if submitted by itself, without a promise for each. Refusals are among the answers. */
+  submitAll(items: readonly In[]): Promise<(Out | MillraceError)[]> {
+    if (items.length === 0) return Promise.resolve([]);
+    if (this.#waiting.length >= this.options.maxWaiting) return Promise.reject(overloaded());
+    return new Promise((resolve, reject) => {
+      const waiter = gather<Out>(items.length, resolve, reject);
+      items.forEach((item, index) => this.#waiting.push({ item, index, waiter }));
       this.#schedule();
     });
   }
@@ -80,7 +96,7 @@ export class Batcher<In, Out> {
   async #deliver(entries: readonly Entry<In, Out>[]): Promise<void> {
     try {
       const answers = await this.flush(entries.map((entry) => entry.item));
-      entries.forEach((entry, index) => entry.resolve(answers[index] as Out));
+      entries.forEach(({ waiter, index }, n) => waiter.resolve(answers[n] as Out, index));
     } catch (error) {
       await this.#isolate(entries, error);
     }
@@ -92,11 +108,34 @@ export class Batcher<In, Out> {
    */
   async #isolate(entries: readonly Entry<In, Out>[], error: unknown): Promise<void> {
     if (entries.length === 1 || error instanceof MillraceError || isOutage(error)) {
-      for (const entry of entries) entry.reject(error);
+      for (const { waiter, index } of entries) waiter.reject(error, index);
       return;
     }
     const middle = entries.length >> 1;
     await this.#deliver(entries.slice(0, middle));
     await this.#deliver(entries.slice(middle));
   }
+}
+
+const overloaded = (): MillraceError => unavailable('the service is overloaded; try again shortly');
+
+/** Resolves once all have been answered; an error that is no refusal fails them together. */
+function gather<Out>(
+  count: number,
+  resolve: (answers: (Out | MillraceError)[]) => void,
+  reject: (reason: unknown) => void,
+): Waiter<Out> {
+  const answers = new Array<Out | MillraceError>(count);
+  let left = count;
+  const answer = (value: Out | MillraceError, index: number): void => {
+    answers[index] = value;
+    if (--left === 0) resolve(answers);
+  };
+  return {
+    resolve: answer,
+    reject: (reason, index) => {
+      if (reason instanceof MillraceError) answer(reason, index);
+      else reject(reason);
+    },
+  };
 }

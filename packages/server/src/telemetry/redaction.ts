@@ -10,6 +10,7 @@ export const SECRET_KEYS = [
   'readKeys',
   'jwtSecret',
   'workerToken',
+  'adminToken',
   'token',
   'leaseToken',
   'lease_token',

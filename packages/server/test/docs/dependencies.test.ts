@@ -4,13 +4,17 @@ import { readRepositoryFile, repositoryFile } from './generated.js';
 
 interface Manifest {
   readonly dependencies?: Readonly<Record<string, string>>;
+  readonly optionalDependencies?: Readonly<Record<string, string>>;
 }
 
 function runtimeDependencies(): string[] {
   const manifests = readdirSync(repositoryFile('packages')).map((name) => `packages/${name}/package.json`);
   const names = manifests
     .filter((path) => existsSync(repositoryFile(path)))
-    .flatMap((path) => Object.keys((JSON.parse(readRepositoryFile(path)) as Manifest).dependencies ?? {}));
+    .flatMap((path) => {
+      const { dependencies, optionalDependencies } = JSON.parse(readRepositoryFile(path)) as Manifest;
+      return Object.keys({ ...dependencies, ...optionalDependencies });
+    });
   return [...new Set(names)].filter((name) => name !== 'millrace' && !name.startsWith('@millrace/')).sort();
 }
 

@@ -17,6 +17,7 @@ export const KEY_A = 'key-of-tenant-a';
 export const KEY_B = 'key-of-tenant-b';
 export const READ_KEY_A = 'read-key-of-a';
 export const WORKER_TOKEN = 'token-of-the-workers';
+export const ADMIN_TOKEN = 'token-of-the-operator';
 export const JWT_SECRET = 'a-secret-for-hs256-tokens';
 export const JOB_ID = '019bd0e5-7c58-7a5f-9c0e-2f9f6a0f8f10';
 export const LEASE_TOKEN = '5f0c1a52-6f4b-4b5e-9d6c-0b7f3d1d2a10';
@@ -209,6 +210,7 @@ export async function startApp({ engine: overrides, ...options }: TestAppOptions
       readKeys: new Map([[READ_KEY_A, 'tenant-a']]),
       jwtSecret: JWT_SECRET,
       workerToken: WORKER_TOKEN,
+      adminToken: ADMIN_TOKEN,
     },
     defaultQueue: 'default',
     corsOrigins: null,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { unavailable } from '../../src/domain/errors.js';
+import { invalidRequest, unavailable } from '../../src/domain/errors.js';
 import { Batcher, type BatcherOptions } from '../../src/store/batcher.js';
 
 const OPTIONS = { maxItems: 10, inFlight: 2, maxWaiting: 100 };
@@ -86,6 +86,29 @@ describe('a batcher', () => {
     const answers = await flushes.until(Promise.allSettled(numbers(5).map((n) => batch.submit(n))));
     expect(answers).toEqual(numbers(5).map(() => ({ status: 'rejected', reason: error })));
     expect(flushes.begun).toHaveLength(1);
+  });
+
+  it('takes a list as its items by themselves, with refusals in their places', async () => {
+    const refused = invalidRequest('thirteen');
+    const flushes = new Flushes((items) => {
+      if (items.includes(13)) throw refused;
+    });
+    const batch = batcher(flushes, { maxItems: 5 });
+    const [answers, single] = await flushes.until(Promise.all([batch.submitAll(numbers(17)), batch.submit(100)]));
+    expect(answers).toEqual(numbers(17).map((n) => (n >= 10 && n < 15 ? refused : n * 10)));
+    expect([single, await batch.submitAll([])]).toEqual([1000, []]);
+  });
+
+  it('fails a list as a whole if the database fails, and refuses it if too much waits', async () => {
+    const broken = new Error('broken');
+    const flushes = new Flushes((items) => {
+      if (items.includes(3)) throw broken;
+    });
+    await expect(flushes.until(batcher(flushes).submitAll(numbers(5)))).rejects.toBe(broken);
+    const full = batcher(flushes, { maxWaiting: 1 });
+    const waiting = full.submit(0);
+    await expect(full.submitAll([1, 2])).rejects.toMatchObject({ code: 'unavailable' });
+    expect(await flushes.until(waiting)).toBe(0);
   });
 
   it('refuses what it could only let wait for ever, and recovers', async () => {

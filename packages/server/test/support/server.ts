@@ -12,8 +12,9 @@ export const TENANT_B = 'tenant-b';
 export const KEY_A = 'key-of-tenant-a-5f1c';
 export const KEY_B = 'key-of-tenant-b-9d2e';
 export const WORKER_TOKEN = 'token-of-the-workers-71aa';
+export const ADMIN_TOKEN = 'token-of-the-operator-3c0d';
 export const JWT_SECRET = 'a-secret-for-hs256-tokens-of-some-length';
-const SECRETS = [KEY_A, KEY_B, WORKER_TOKEN, JWT_SECRET];
+const SECRETS = [KEY_A, KEY_B, WORKER_TOKEN, ADMIN_TOKEN, JWT_SECRET];
 
 export interface TestServerOptions extends Pick<ServerOptions, 'handlers'> {
   /** Overrides the defaults below. */
@@ -30,6 +31,7 @@ export interface TestServer {
   readonly a: Client;
   readonly b: Client;
   readonly worker: Client;
+  readonly admin: Client;
   /** Sends no token. */
   readonly nobody: Client;
   as(token: string): Client;
@@ -48,6 +50,7 @@ export function testConfig(databaseUrl: string, overrides: Partial<Config> = {})
     'api-keys': `${KEY_A}:${TENANT_A},${KEY_B}:${TENANT_B}`,
     'jwt-secret': JWT_SECRET,
     'worker-token': WORKER_TOKEN,
+    'admin-token': ADMIN_TOKEN,
     'database-url': url,
     pooler,
     ...(directUrl !== null && { 'direct-database-url': directUrl }),
@@ -82,6 +85,7 @@ export async function startTestServer({
     a: createClient(url, KEY_A),
     b: createClient(url, KEY_B),
     worker: createClient(url, WORKER_TOKEN),
+    admin: createClient(url, ADMIN_TOKEN),
     nobody: createClient(url, null),
     as: (token) => createClient(url, token),
     log: () => lines.map((line) => JSON.parse(line) as Record<string, unknown>),

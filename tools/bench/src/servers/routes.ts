@@ -39,6 +39,7 @@ async function startRoute(): Promise<number> {
       readKeys: new Map(),
       jwtSecret: null,
       workerToken: WORKER_TOKEN,
+      adminToken: null,
     },
     defaultQueue: QUEUE,
     corsOrigins: null,

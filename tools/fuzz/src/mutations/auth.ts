@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import type { Random } from '@millrace/tools-shared';
 import { withExtraHeader, withHeader, withoutHeader, type Draft } from '../draft.js';
-import { caseOf, draftOf, type World } from '../valid.js';
+import { caseOf, draftOf, tokenOf, type World } from '../valid.js';
 import type { Mutation, Mutations } from './types.js';
 
 /** Credentials that are almost right. None of them may be accepted. */
@@ -104,7 +104,7 @@ const refused = { caller: 'nobody', onlyStatuses: [401] } as const;
 const disguised: Mutation = (blank, random, { callers }) => {
   const { access } = blank.operation;
   if (access === 'public') return null;
-  const token = access === 'worker' ? callers.workerToken : blank.tenant.token;
+  const token = tokenOf(callers, blank.operation, blank.tenant);
   return caseOf(blank, 'auth.disguise', random.pick(DISGUISES)(draftOf(blank), token, random), refused);
 };
 
@@ -112,7 +112,7 @@ const disguised: Mutation = (blank, random, { callers }) => {
 const twice: Mutation = (blank, random, { callers }) => {
   const { access } = blank.operation;
   if (access === 'public') return null;
-  const token = access === 'worker' ? callers.workerToken : blank.tenant.token;
+  const token = tokenOf(callers, blank.operation, blank.tenant);
   const draft = withHeader(draftOf(blank), 'Authorization', `Bearer ${random.pick(['wrong', token])}`);
   const doubled = withExtraHeader(draft, 'Authorization', `Bearer ${token}`);
   return caseOf(blank, 'auth.twice', doubled, { caller: 'nobody', onlyStatuses: [400] });
@@ -124,13 +124,13 @@ const forged: Mutation = (blank, random, { callers }) => {
   return caseOf(blank, 'auth.forged-jwt', withHeader(draftOf(blank), 'Authorization', `Bearer ${token}`), refused);
 };
 
-/** A tenant's token on a worker route is forbidden; the worker token on a tenant route is unknown. */
+/** A tenant's token on a route of workers or operators is forbidden; the worker token on a tenant route is unknown. */
 const swapped: Mutation = (blank, _random, { callers }) => {
   const { access } = blank.operation;
   if (access === 'public' || access === 'anybody') return null;
-  const token = access === 'worker' ? blank.tenant.token : callers.workerToken;
+  const token = access === 'tenant' ? callers.workerToken : blank.tenant.token;
   const draft = withHeader(draftOf(blank), 'Authorization', `bEaReR ${token}`);
-  return caseOf(blank, 'auth.swapped', draft, { caller: 'nobody', onlyStatuses: [access === 'worker' ? 403 : 401] });
+  return caseOf(blank, 'auth.swapped', draft, { caller: 'nobody', onlyStatuses: [access === 'tenant' ? 401 : 403] });
 };
 
 /** The same tenant with a signed token: everything stays the same. */

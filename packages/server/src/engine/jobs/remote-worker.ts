@@ -1,5 +1,5 @@
 import type { JobStatus } from '@millrace/contract';
-import { isUnavailable, MillraceError, notFound } from '../../domain/errors.js';
+import { asRefusal, isUnavailable, MillraceError, notFound } from '../../domain/errors.js';
 import { bucketOfId, isUuid } from '../../domain/ids.js';
 import { isTerminal } from '../../domain/job-state.js';
 import { int4Array, uuidArray } from '../../store/arrays.js';
@@ -11,7 +11,7 @@ import type { LeaseKey } from '../leases/lease-key.js';
 import type { LongPolls } from '../leases/long-poll.js';
 import type { Counters } from '../shared/counters.js';
 import type { Hub } from '../shared/hub.js';
-import type { Settler } from '../outcomes/settle.js';
+import type { Completion, Settler } from '../outcomes/settle.js';
 import type { JsonText, LeasedJob } from '../../domain/records.js';
 import type { FailureReport, Heartbeat, JobReport, LeaseRequest, WorkerApi } from '../api.js';
 
@@ -60,7 +60,11 @@ export class RemoteWorker implements WorkerApi {
   }
 
   heartbeats(beats: readonly Heartbeat[]): Promise<(JobStatus | MillraceError)[]> {
-    return eachInTurn(beats, (beat) => this.heartbeat(beat.id, beat.token, beat.extendSecs, beat.progress));
+    return inTurns(beats, (turn) =>
+      Promise.all(
+        turn.map((beat) => this.heartbeat(beat.id, beat.token, beat.extendSecs, beat.progress).catch(asRefusal)),
+      ),
+    );
   }
 
   async complete(id: string, token: string, result: JsonText): Promise<void> {
@@ -83,11 +87,33 @@ export class RemoteWorker implements WorkerApi {
     await this.#tooLate(id, 'release');
   }
 
-  async report(reports: readonly JobReport[]): Promise<(MillraceError | null)[]> {
-    return eachInTurn(reports, async (report) => {
-      await this.#report(report);
-      return null;
-    });
+  report(reports: readonly JobReport[]): Promise<(MillraceError | null)[]> {
+    return inTurns(reports, (turn) => this.#reportTurn(turn));
+  }
+
+  /** Most reports are completions: those are settled together, without promises for each. */
+  async #reportTurn(turn: readonly JobReport[]): Promise<(MillraceError | null)[]> {
+    const answers = new Array<MillraceError | null>(turn.length).fill(null);
+    const completions: Completion[] = [];
+    const places: number[] = [];
+    const others: Promise<void>[] = [];
+    const note = (place: number, report: Promise<void>): Promise<void> =>
+      report.catch((error: unknown) => void (answers[place] = asRefusal(error)));
+    for (const [place, report] of turn.entries()) {
+      const lease = report.outcome === 'completed' ? leaseOf(report.id, report.token) : null;
+      if (lease && report.outcome === 'completed') {
+        places.push(place);
+        completions.push({ ...lease, result: report.result });
+      } else others.push(note(place, this.#report(report)));
+    }
+    const [settled] = await Promise.all([this.parts.settler.completeAll(completions), ...others]);
+    const late: Promise<void>[] = [];
+    for (const [n, answer] of settled.entries()) {
+      if (answer instanceof MillraceError) answers[places[n]!] = answer;
+      else if (!answer) late.push(note(places[n]!, this.#tooLate(completions[n]!.id, 'complete')));
+    }
+    await Promise.all(late);
+    return answers;
   }
 
   #report(report: JobReport): Promise<void> {
@@ -154,20 +180,14 @@ const leaseOf = (id: string, token: string): LeaseKey | null =>
  * Each item by itself, refusals included: those of different jobs together, those of one job one after the other. If
  * the database could do none of them, the call as a whole has failed.
  */
-async function eachInTurn<Item extends { readonly id: string }, Answer>(
+async function inTurns<Item extends { readonly id: string }, Answer>(
   items: readonly Item[],
-  act: (item: Item) => Promise<Answer>,
+  act: (turn: readonly Item[]) => Promise<readonly (Answer | MillraceError)[]>,
 ): Promise<(Answer | MillraceError)[]> {
   const answers = new Array<Answer | MillraceError>(items.length);
   for (const turn of turnsOf(items)) {
-    await Promise.all(
-      turn.map(async (index) => {
-        answers[index] = await act(items[index]!).catch((error: unknown) => {
-          if (error instanceof MillraceError) return error;
-          throw error;
-        });
-      }),
-    );
+    const ofTurn = await act(turn.map((index) => items[index]!));
+    turn.forEach((index, n) => (answers[index] = ofTurn[n]!));
   }
   if (items.length > 0 && answers.every(isUnavailable)) throw answers[0] as MillraceError;
   return answers;

@@ -122,7 +122,17 @@ export class ClaimedJob implements JobRecord {
 
   /** As the claim made it: whole seconds after its own instant. */
   get lease_expires_at(): Instant {
-    const seconds = Date.parse(`${this.started_at.slice(0, 19)}Z`) + this.holder.leaseSecs * 1000;
-    return new Date(seconds).toISOString().slice(0, 19) + this.started_at.slice(19);
+    const { started_at: from, holder } = this;
+    if (from !== lastDeadline.from || holder.leaseSecs !== lastDeadline.secs)
+      lastDeadline = { from, secs: holder.leaseSecs, text: later(from, holder.leaseSecs) };
+    return lastDeadline.text;
   }
+}
+
+/** The jobs of one claim mostly share it. */
+let lastDeadline = { from: '', secs: 0, text: '' };
+
+function later(instant: Instant, secs: number): Instant {
+  const ms = Date.parse(`${instant.slice(0, 19)}Z`) + secs * 1000;
+  return new Date(ms).toISOString().slice(0, 19) + instant.slice(19);
 }

@@ -1,5 +1,6 @@
 import { invalidRequest } from '../../domain/errors.js';
 import { isUuid } from '../../domain/ids.js';
+import { isStorableText } from '../../domain/text.js';
 
 /**
  * A cursor says where a page begins, and in which direction it goes. It is opaque to callers and checked when it comes
@@ -55,6 +56,12 @@ export const ID_CURSOR: CursorCodec<string> = {
 };
 
 export const idsOf = (rows: readonly { readonly id: string }[]): string[] => rows.map(({ id }) => id);
+
+/** For tenants, in order of their names. */
+export const NAME_CURSOR: CursorCodec<string> = {
+  partsOf: (name) => [name],
+  atOf: ([name, ...rest]) => (typeof name === 'string' && isStorableText(name) && rest.length === 0 ? name : null),
+};
 
 /** For the firings of a schedule. */
 export const NUMBER_CURSOR: CursorCodec<number> = {

@@ -17,6 +17,7 @@ interface Refusal {
 export interface AuthHooks {
   readonly tenant: Hook;
   readonly worker: Hook;
+  readonly admin: Hook;
   readonly anybody: Hook;
 }
 
@@ -43,12 +44,13 @@ export function authHooks(credentials: Credentials, onFailure: (kind: AuthFailur
       principal.then((known) => decide(known, request, done), done);
     };
   };
-  return { tenant: hook(tenantOnly), worker: hook(workerOnly), anybody: hook(anyCredential) };
+  return { tenant: hook(tenantOnly), worker: hook(workerOnly), admin: hook(adminOnly), anybody: hook(anyCredential) };
 }
 
-/** The worker token names no tenant, so on a tenant route it is not a valid credential: 401, not 403. */
+/** The tokens of workers and operators name no tenant, so on a tenant route they are not valid: 401, not 403. */
 const tenantOnly: Judgement = (principal, request) => {
   if (principal.kind === 'worker') return WORKER_ON_TENANT_ROUTE;
+  if (principal.kind === 'admin') return ADMIN_ELSEWHERE;
   if (principal.kind === 'tenant' && principal.readOnly && !isRead(request)) return READ_ONLY;
   request.tenant = principal.tenant;
   return null;
@@ -58,7 +60,14 @@ const tenantOnly: Judgement = (principal, request) => {
 const isRead = ({ method, routeOptions }: FastifyRequest): boolean =>
   method === 'GET' || method === 'HEAD' || routeOptions.config.reads === true;
 
-const workerOnly: Judgement = (principal) => (principal.kind === 'tenant' ? TENANT_ON_WORKER_ROUTE : null);
+const workerOnly: Judgement = (principal) => {
+  if (principal.kind === 'admin') return ADMIN_ELSEWHERE;
+  return principal.kind === 'tenant' ? TENANT_ON_WORKER_ROUTE : null;
+};
+
+/** Where every token is accepted, every token is an operator's too. */
+const adminOnly: Judgement = (principal) =>
+  principal.kind === 'admin' || principal.kind === 'developer' ? null : OTHER_ON_ADMIN_ROUTE;
 
 const anyCredential: Judgement = (principal, request) => {
   request.principal = principal;
@@ -82,6 +91,14 @@ const WORKER_ON_TENANT_ROUTE: Refusal = {
 const TENANT_ON_WORKER_ROUTE: Refusal = {
   kind: 'tenant_on_worker_route',
   error: forbidden('this route takes the worker token'),
+};
+const ADMIN_ELSEWHERE: Refusal = {
+  kind: 'admin_elsewhere',
+  error: unauthorized('the admin token is valid on the routes under /admin only'),
+};
+const OTHER_ON_ADMIN_ROUTE: Refusal = {
+  kind: 'other_on_admin_route',
+  error: forbidden('this route takes the admin token'),
 };
 const READ_ONLY: Refusal = {
   kind: 'read_only',

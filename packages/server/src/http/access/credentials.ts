@@ -10,6 +10,8 @@ export interface AuthSettings {
   readonly readKeys: ReadonlyMap<string, string>;
   readonly jwtSecret: string | null;
   readonly workerToken: string | null;
+  /** Null: there are no operators, and no routes for them. */
+  readonly adminToken: string | null;
 }
 
 const DEVELOPER: Principal = { kind: 'developer', tenant: 'tenant1' };
@@ -41,6 +43,9 @@ export class Credentials {
     }
     if (settings.workerToken !== null) {
       this.#known.set(this.#digest(headerText(settings.workerToken)), { kind: 'worker' });
+    }
+    if (settings.adminToken !== null) {
+      this.#known.set(this.#digest(headerText(settings.adminToken)), { kind: 'admin' });
     }
   }
 

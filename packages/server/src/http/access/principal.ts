@@ -1,6 +1,9 @@
 /** Who is calling. In development mode any token makes the caller a developer. */
 export type Principal =
-  TenantPrincipal | { readonly kind: 'worker' } | { readonly kind: 'developer'; readonly tenant: string };
+  | TenantPrincipal
+  | { readonly kind: 'worker' }
+  | { readonly kind: 'admin' }
+  | { readonly kind: 'developer'; readonly tenant: string };
 
 export interface TenantPrincipal {
   readonly kind: 'tenant';

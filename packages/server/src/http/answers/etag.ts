@@ -5,10 +5,10 @@ import { sendJson } from './reply.js';
 /**
  * Answers to reads that are asked for again and again carry a weak ETag, made from their text. Who sends it back as
  * `If-None-Match` gets 304 and no body while the answer is the same: the work in the database is done all the same, but
- * nothing has to be sent and parsed.
+ * nothing has to be sent and parsed. `tagged` is what the tag is made from, where part of the answer is new each time.
  */
-export function sendTagged(request: FastifyRequest, reply: FastifyReply, text: string): FastifyReply {
-  const tag = `"${hash('sha1', text, 'base64url')}"`;
+export function sendTagged(request: FastifyRequest, reply: FastifyReply, text: string, tagged = text): FastifyReply {
+  const tag = `"${hash('sha1', tagged, 'base64url')}"`;
   reply.header('etag', `W/${tag}`);
   return isKnown(request.headers['if-none-match'], tag) ? reply.code(304).send() : sendJson(reply, 200, text);
 }

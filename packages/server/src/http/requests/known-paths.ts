@@ -8,7 +8,7 @@ export interface KnownPath {
   /** In alphabetical order. */
   readonly methods: readonly string[];
   /** Whose routes they are: they ask for a credential before they tell anything. */
-  readonly access: 'tenant' | 'worker' | 'anybody';
+  readonly access: 'tenant' | 'worker' | 'admin' | 'anybody';
 }
 
 interface Known {
@@ -54,9 +54,15 @@ function decoded(path: string): string | null {
   }
 }
 
+const ACCESS: Readonly<Record<string, KnownPath['access']>> = {
+  tenantToken: 'tenant',
+  workerToken: 'worker',
+  adminToken: 'admin',
+};
+
 function accessOf(schema: RouteOptions['schema']): KnownPath['access'] {
   const { security = [] } = (schema ?? {}) as { security?: readonly object[] };
   const kinds = security.flatMap((each) => Object.keys(each));
   if (kinds.length !== 1) return 'anybody';
-  return kinds[0] === 'tenantToken' ? 'tenant' : kinds[0] === 'workerToken' ? 'worker' : 'anybody';
+  return ACCESS[kinds[0] ?? ''] ?? 'anybody';
 }

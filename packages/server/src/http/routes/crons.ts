@@ -1,5 +1,4 @@
 import {
-  ConditionalHeaders,
   CreateCron,
   Cron,
   CronCreated,
@@ -26,18 +25,7 @@ import { idempotencyKey } from '../requests/idempotency-key.js';
 import { cronListQuery, listQuery, nextRunsCount, previewTimetable, type Query } from '../requests/list-parameters.js';
 import { sendPage } from '../answers/page.js';
 import { sendCreated, sendJson, sendNothing } from '../answers/reply.js';
-import {
-  bodyErrors,
-  described,
-  errors,
-  ETAG,
-  JOB_LOCATION,
-  nothing,
-  REPLAYED,
-  TENANT,
-  UNCHANGED,
-  vital,
-} from './route-docs.js';
+import { bodyErrors, described, errors, JOB_LOCATION, nothing, REPLAYED, tagged, TENANT, vital } from './route-docs.js';
 import { cronJson } from '../answers/serialize.js';
 
 interface ById {
@@ -124,13 +112,8 @@ const listSchema = {
     'Ordered by created_at, then id, or by `order_by=next_run_at ASC`: what fires next first, then id, with ' +
     'paused and ended schedules last. `status` and `queue` do not apply.',
   docs: {
-    headers: ConditionalHeaders,
     querystring: CronListQuery,
-    response: {
-      200: described(ref(CronPage), 'A page.', { headers: ETAG }),
-      304: nothing(UNCHANGED),
-      ...errors(400, 401, 503),
-    },
+    ...tagged(ref(CronPage), 'A page.'),
   },
 };
 
@@ -246,13 +229,8 @@ const firingsSchema = {
     '`created_before` apply to `fired_at`.',
   docs: {
     params: IdParams,
-    headers: ConditionalHeaders,
     querystring: ListQuery,
-    response: {
-      200: described(ref(CronFiringPage), 'A page.', { headers: ETAG }),
-      304: nothing(UNCHANGED),
-      ...errors(400, 401, 403, 404, 503),
-    },
+    ...tagged(ref(CronFiringPage), 'A page.', 403, 404),
   },
 };
 

@@ -1,5 +1,4 @@
 import {
-  ConditionalHeaders,
   DeadLetter,
   DeadLetterGroups,
   DeadLetterGroupsQuery,
@@ -18,17 +17,7 @@ import { deadLetterGroupsQuery, deadLetterListQuery, type Query } from '../reque
 import { sendTagged } from '../answers/etag.js';
 import { sendPage } from '../answers/page.js';
 import { sendCreated, sendJson } from '../answers/reply.js';
-import {
-  bodyErrors,
-  described,
-  errors,
-  ETAG,
-  JOB_LOCATION,
-  nothing,
-  REPLAYED,
-  TENANT,
-  UNCHANGED,
-} from './route-docs.js';
+import { bodyErrors, described, errors, JOB_LOCATION, REPLAYED, tagged, TENANT } from './route-docs.js';
 import { deadLetterGroupsJson, deadLetterJson } from '../answers/serialize.js';
 
 interface ById {
@@ -78,13 +67,8 @@ const listSchema = {
   tags: ['dead letters'],
   security: TENANT,
   docs: {
-    headers: ConditionalHeaders,
     querystring: DeadLetterListQuery,
-    response: {
-      200: described(ref(DeadLetterPage), 'A page.', { headers: ETAG }),
-      304: nothing(UNCHANGED),
-      ...errors(400, 401, 503),
-    },
+    ...tagged(ref(DeadLetterPage), 'A page.'),
   },
 };
 
@@ -98,13 +82,8 @@ const groupsSchema = {
   tags: ['dead letters'],
   security: TENANT,
   docs: {
-    headers: ConditionalHeaders,
     querystring: DeadLetterGroupsQuery,
-    response: {
-      200: described(ref(DeadLetterGroups), 'The groups.', { headers: ETAG }),
-      304: nothing(UNCHANGED),
-      ...errors(400, 401, 503),
-    },
+    ...tagged(ref(DeadLetterGroups), 'The groups.'),
   },
 };
 

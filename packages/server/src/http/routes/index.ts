@@ -4,6 +4,7 @@ import type { AuthHooks } from '../access/auth.js';
 import type { HttpContext } from '../context.js';
 import { handleUnknownRoute } from '../answers/errors.js';
 import { warnOfUnknown } from '../requests/warnings.js';
+import { adminRoutes } from './admin.js';
 import { attemptRoutes } from './attempts.js';
 import { cronRoutes } from './crons.js';
 import { deadLetterRoutes } from './dead-letters.js';
@@ -11,6 +12,7 @@ import { eventRoutes } from './events.js';
 import { jobRoutes } from './jobs.js';
 import { operationRoutes } from './operations.js';
 import { overviewRoutes } from './overview.js';
+import { queueRoutes } from './queues.js';
 import { probeRoutes, systemRoutes } from './system.js';
 import { waitRoutes } from './waits.js';
 import { whoAmIRoutes } from './whoami.js';
@@ -25,6 +27,7 @@ type Register = (app: FastifyInstance, context: HttpContext) => void;
 const PUBLIC_ROUTES: readonly Register[] = [probeRoutes];
 const TENANT_ROUTES: readonly Register[] = [
   systemRoutes,
+  queueRoutes,
   jobRoutes,
   waitRoutes,
   attemptRoutes,
@@ -36,11 +39,12 @@ const TENANT_ROUTES: readonly Register[] = [
   overviewRoutes,
 ];
 const WORKER_ROUTES: readonly Register[] = [workerRoutes, workerBatchRoutes];
+const ADMIN_ROUTES: readonly Register[] = [adminRoutes];
 const ANYBODYS_ROUTES: readonly Register[] = [whoAmIRoutes];
 
 /**
- * Tenant routes and worker routes are in separate scopes, each behind the hook that identifies the caller, and then
- * behind admission.
+ * The routes of tenants, workers and operators are in separate scopes, each behind the hook that identifies the caller,
+ * and then behind admission.
  */
 export function registerRoutes(app: FastifyInstance, context: HttpContext, auth: AuthHooks): void {
   const scope =
@@ -66,6 +70,7 @@ export function registerRoutes(app: FastifyInstance, context: HttpContext, auth:
       warnOfUnknown(api);
       void api.register(scope(TENANT_ROUTES, auth.tenant));
       void api.register(scope(WORKER_ROUTES, auth.worker));
+      if (context.hasAdmin) void api.register(scope(ADMIN_ROUTES, auth.admin));
       void api.register(scope(ANYBODYS_ROUTES, auth.anybody));
       done();
     },

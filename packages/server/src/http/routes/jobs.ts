@@ -1,6 +1,5 @@
 import {
   BATCH_LIMITS,
-  ConditionalHeaders,
   CreateJob,
   CreateJobBatch,
   CreateJobHeaders,
@@ -29,12 +28,11 @@ import {
   bodyErrors,
   described,
   errors,
-  ETAG,
   JOB_LOCATION,
   nothing,
   REPLAYED,
+  tagged,
   TENANT,
-  UNCHANGED,
   vital,
 } from './route-docs.js';
 import { jobJson, jobSummaryJson } from '../answers/serialize.js';
@@ -173,15 +171,8 @@ const listSchema = {
   tags: ['jobs'],
   security: TENANT,
   docs: {
-    headers: ConditionalHeaders,
     querystring: JobListQuery,
-    response: {
-      200: described(anyOf(ref(JobPage), ref(JobSummaryPage)), 'A page; of summaries with `view=summary`.', {
-        headers: ETAG,
-      }),
-      304: nothing(UNCHANGED),
-      ...errors(400, 401, 503),
-    },
+    ...tagged(anyOf(ref(JobPage), ref(JobSummaryPage)), 'A page; of summaries with `view=summary`.'),
   },
 };
 

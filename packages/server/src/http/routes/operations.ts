@@ -1,5 +1,4 @@
 import {
-  ConditionalHeaders,
   CreateOperation,
   DRY_RUN_SAMPLE,
   DryRun,
@@ -20,7 +19,7 @@ import { boundIds, operationSpec } from '../requests/operation-input.js';
 import { sendTagged } from '../answers/etag.js';
 import { sendCreated, sendJson, sendNothing } from '../answers/reply.js';
 import { dryRunJson, operationJson, operationsJson } from '../answers/serialize.js';
-import { bodyErrors, described, errors, ETAG, nothing, REPLAYED, TENANT, UNCHANGED, vital } from './route-docs.js';
+import { bodyErrors, described, nothing, REPLAYED, tagged, TENANT, vital } from './route-docs.js';
 
 interface ById {
   Params: { id: string };
@@ -84,13 +83,8 @@ const listSchema = {
   tags: ['operations'],
   security: TENANT,
   docs: {
-    headers: ConditionalHeaders,
     querystring: OperationListQuery,
-    response: {
-      200: described(ref(Operations), 'A page.', { headers: ETAG }),
-      304: nothing(UNCHANGED),
-      ...errors(400, 401, 503),
-    },
+    ...tagged(ref(Operations), 'A page.'),
   },
 };
 
@@ -102,12 +96,7 @@ const getSchema = {
   security: TENANT,
   docs: {
     params: IdParams,
-    headers: ConditionalHeaders,
-    response: {
-      200: described(ref(Operation), 'The operation.', { headers: ETAG }),
-      304: nothing(UNCHANGED),
-      ...errors(400, 401, 403, 404, 503),
-    },
+    ...tagged(ref(Operation), 'The operation.', 403, 404),
   },
 };
 

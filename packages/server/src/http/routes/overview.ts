@@ -1,20 +1,20 @@
 import { Counts, CountsQuery, ref, Series, SeriesQuery } from '@millrace/contract';
 import type { FastifyInstance } from 'fastify';
-import { sendJson } from '../answers/reply.js';
+import { sendTagged } from '../answers/etag.js';
 import type { HttpContext } from '../context.js';
 import { countsQuery, seriesQuery, type Query } from '../requests/list-parameters.js';
-import { described, errors, TENANT } from './route-docs.js';
+import { tagged, TENANT } from './route-docs.js';
 
 /** How much there is, and what happened over time. */
 export function overviewRoutes(app: FastifyInstance, { engine }: HttpContext): void {
   app.get<{ Querystring: Query }>('/counts', { schema: countsSchema }, async (request, reply) => {
     const counts = await engine.insight.counts(request.tenant, countsQuery(request.query));
-    return sendJson(reply, 200, JSON.stringify(counts));
+    return sendTagged(request, reply, JSON.stringify(counts));
   });
 
   app.get<{ Querystring: Query }>('/series', { schema: seriesSchema }, async (request, reply) => {
     const series = await engine.insight.series(request.tenant, seriesQuery(request.query));
-    return sendJson(reply, 200, JSON.stringify(series));
+    return sendTagged(request, reply, JSON.stringify(series));
   });
 }
 
@@ -26,10 +26,7 @@ const countsSchema = {
     'what happened in the last 60 days.',
   tags: ['system'],
   security: TENANT,
-  docs: {
-    querystring: CountsQuery,
-    response: { 200: described(ref(Counts), 'The counts.'), ...errors(400, 401, 503) },
-  },
+  docs: { querystring: CountsQuery, ...tagged(ref(Counts), 'The counts.') },
 };
 
 const seriesSchema = {
@@ -41,8 +38,5 @@ const seriesSchema = {
     'under the queue and task `other`.',
   tags: ['system'],
   security: TENANT,
-  docs: {
-    querystring: SeriesQuery,
-    response: { 200: described(ref(Series), 'The columns of the plot.'), ...errors(400, 401, 503) },
-  },
+  docs: { querystring: SeriesQuery, ...tagged(ref(Series), 'The columns of the plot.') },
 };

@@ -1,5 +1,6 @@
-import { ErrorBody, ref } from '@millrace/contract';
+import { ConditionalHeaders, ErrorBody, ref } from '@millrace/contract';
 import type { TSchema } from 'typebox';
+import type { RouteDocs } from '../types.js';
 
 /** Building blocks for the routes' part of the API description. */
 
@@ -62,18 +63,24 @@ export const eventStream = (description: string, events: readonly TSchema[], exa
 /** One of several shapes. */
 export const anyOf = (...schemas: TSchema[]): TSchema => ({ anyOf: schemas });
 
-/** The header of an answer that can be asked for again with `If-None-Match`. */
-export const ETAG = {
-  ETag: { type: 'string', description: 'Send it back as `If-None-Match`. Streamed pages have none.' },
-};
-
-export const UNCHANGED = 'The answer is the one that `If-None-Match` names.';
-
 /** An answer without a body. */
 export const nothing = (description: string): object => ({ type: 'null', description });
 
+const ETAG = { ETag: { type: 'string', description: 'Send it back as `If-None-Match`. Streamed pages have none.' } };
+
+/** A read whose answer can be asked for again with `If-None-Match`, as sendTagged gives it. */
+export const tagged = (schema: TSchema, description: string, ...statuses: ErrorStatus[]): RouteDocs => ({
+  headers: ConditionalHeaders,
+  response: {
+    200: described(schema, description, { headers: ETAG }),
+    304: nothing('The answer is the one that `If-None-Match` names.'),
+    ...errors(400, 401, ...statuses, 503),
+  },
+});
+
 export const TENANT = [{ tenantToken: [] }];
 export const WORKER = [{ workerToken: [] }];
+export const ADMIN = [{ adminToken: [] }];
 export const PUBLIC: [] = [];
 
 /** A route that ends work in progress, and is therefore shed last. */

@@ -1,10 +1,10 @@
-import { ConditionalHeaders, Health, Queues, Ready, ref, Stats, Tasks } from '@millrace/contract';
+import { Health, Queues, Ready, ref, Stats, Tasks } from '@millrace/contract';
 import type { FastifyInstance } from 'fastify';
 import { unavailable } from '../../domain/errors.js';
 import type { HttpContext } from '../context.js';
 import { sendTagged } from '../answers/etag.js';
 import { sendJson } from '../answers/reply.js';
-import { described, errors, ETAG, nothing, PUBLIC, TENANT, UNCHANGED } from './route-docs.js';
+import { described, errors, PUBLIC, tagged, TENANT } from './route-docs.js';
 
 /** For monitoring: no credential is needed, and /health never queries the database. */
 export function probeRoutes(app: FastifyInstance, { engine, version, isShuttingDown }: HttpContext): void {
@@ -83,11 +83,6 @@ const queuesSchema = {
   tags: ['system'],
   security: TENANT,
   docs: {
-    headers: ConditionalHeaders,
-    response: {
-      200: described(ref(Queues), 'The queues.', { headers: ETAG }),
-      304: nothing(UNCHANGED),
-      ...errors(400, 401, 503),
-    },
+    ...tagged(ref(Queues), 'The queues.'),
   },
 };

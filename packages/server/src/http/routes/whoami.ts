@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify';
 import type { Principal } from '../access/principal.js';
 import type { HttpContext } from '../context.js';
 import { sendJson } from '../answers/reply.js';
-import { described, errors, TENANT, WORKER } from './route-docs.js';
+import { ADMIN, described, errors, TENANT, WORKER } from './route-docs.js';
 
 /** Takes every credential: what a client asks first, to find out whether its token works and what the server can do. */
 export function whoAmIRoutes(app: FastifyInstance, context: HttpContext): void {
@@ -16,7 +16,7 @@ async function whoAmI(principal: Principal, { engine, dev, version, ...context }
   const expiresAt = principal.kind === 'tenant' ? principal.expiresAt : null;
   return {
     kind: principal.kind,
-    tenant_id: principal.kind === 'worker' ? null : principal.tenant,
+    tenant_id: 'tenant' in principal ? principal.tenant : null,
     read_only: principal.kind === 'tenant' && principal.readOnly,
     ...(expiresAt !== null && { expires_at: instantOf(expiresAt) }),
     dev,
@@ -40,6 +40,6 @@ const whoAmISchema = {
     'Takes every kind of credential. Says what it is, whose jobs it reaches, when it expires, and what the server can ' +
     'do beyond the plain protocol.',
   tags: ['system'],
-  security: [...TENANT, ...WORKER],
+  security: [...TENANT, ...WORKER, ...ADMIN],
   docs: { response: { 200: described(ref(WhoAmI), 'The caller and the server.'), ...errors(400, 401, 503) } },
 };

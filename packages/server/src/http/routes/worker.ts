@@ -7,18 +7,16 @@ import {
   LEASE_LIMITS,
   LeaseRequest,
   LeaseResponse,
-  NAME_MAX_LENGTH,
   QueueParams,
   ReleaseRequest,
   ref,
 } from '@millrace/contract';
 import type { FastifyInstance } from 'fastify';
-import { invalidField } from '../../domain/errors.js';
-import { characterCount, isStorableText } from '../../domain/text.js';
 import type { LeasedJob } from '../../domain/records.js';
 import type { LeaseRequest as EngineLeaseRequest } from '../../engine/api.js';
 import type { HttpContext } from '../context.js';
 import { callerText } from '../requests/caller-text.js';
+import { queueName } from '../requests/queue-name.js';
 import { errorText, failureReport, progressText } from '../requests/report-input.js';
 import { rawFields } from '../../domain/raw-json.js';
 import { sendJson, sendNothing } from '../answers/reply.js';
@@ -91,12 +89,8 @@ async function waitForJobs(
 }
 
 function leaseRequest(queue: string, body: LeaseRequest): EngineLeaseRequest {
-  if (queue === '' || characterCount(queue) > NAME_MAX_LENGTH || !isStorableText(queue)) {
-    const message = `must have 1 to ${NAME_MAX_LENGTH} characters, none of them NUL`;
-    throw invalidField('queue', message);
-  }
   return {
-    queue,
+    queue: queueName(queue),
     maxJobs: clamp(body.max_jobs, LEASE_LIMITS.max_jobs),
     leaseSecs: clamp(body.lease_secs, LEASE_LIMITS.lease_secs),
     waitSecs: clamp(body.wait_secs, LEASE_LIMITS.wait_secs),

@@ -1,5 +1,4 @@
 import {
-  ConditionalHeaders,
   CreateWorkflow,
   IdempotentHeaders,
   IdParams,
@@ -18,18 +17,7 @@ import { idempotencyKey } from '../requests/idempotency-key.js';
 import { wantsSummary, workflowListQuery, type Query } from '../requests/list-parameters.js';
 import { sendPage } from '../answers/page.js';
 import { sendCreated, sendJson, sendNothing } from '../answers/reply.js';
-import {
-  anyOf,
-  bodyErrors,
-  described,
-  errors,
-  ETAG,
-  nothing,
-  REPLAYED,
-  TENANT,
-  UNCHANGED,
-  vital,
-} from './route-docs.js';
+import { anyOf, bodyErrors, described, errors, nothing, REPLAYED, tagged, TENANT, vital } from './route-docs.js';
 import { workflowJson, workflowSummaryJson } from '../answers/serialize.js';
 import { boundSteps, workflowSpec } from '../requests/workflow-input.js';
 
@@ -88,7 +76,8 @@ const createSchema = {
   summary: 'Create a workflow',
   description:
     'Steps that depend on no other are enqueued at once; the others when what they depend on has completed. A step ' +
-    'runs on its own `queue`, or else on the default queue. A graph with a cycle is refused, and the message names the steps on it.',
+    'runs on its own `queue`, or else on the default queue. A graph with a cycle is refused, ' +
+    'and the message names the steps on it.',
   body: ref(CreateWorkflow),
   docs: {
     headers: IdempotentHeaders,
@@ -109,15 +98,8 @@ const listSchema = {
     'Ordered by created_at, then id. Follow `next_cursor`: pages never repeat or skip a workflow. With `name`, a page ' +
     'may come back short: see `searched_to`.',
   docs: {
-    headers: ConditionalHeaders,
     querystring: WorkflowListQuery,
-    response: {
-      200: described(anyOf(ref(WorkflowPage), ref(WorkflowSummaryPage)), 'A page; of summaries with `view=summary`.', {
-        headers: ETAG,
-      }),
-      304: nothing(UNCHANGED),
-      ...errors(400, 401, 503),
-    },
+    ...tagged(anyOf(ref(WorkflowPage), ref(WorkflowSummaryPage)), 'A page; of summaries with `view=summary`.'),
   },
 };
 

@@ -229,6 +229,7 @@ describe('only static keys', () => {
       dev: false,
       apiKeys: new Map([[KEY_A, 'tenant-a']]),
       readKeys: new Map(),
+      adminToken: null,
       jwtSecret: null,
       workerToken: WORKER_TOKEN,
     };
@@ -245,6 +246,7 @@ describe('a key beyond ASCII', () => {
       dev: false,
       apiKeys: new Map([['clé', 'acme']]),
       readKeys: new Map(),
+      adminToken: null,
       jwtSecret: null,
       workerToken: null,
     };
@@ -260,6 +262,7 @@ describe('development mode', async () => {
     dev: true,
     apiKeys: new Map([[KEY_A, 'tenant-a']]),
     readKeys: new Map(),
+    adminToken: null,
     jwtSecret: null,
     workerToken: WORKER_TOKEN,
   };

@@ -35,6 +35,7 @@ describe('a read-only credential', async () => {
   const tenantRoutes = await operations('tenantToken');
   const isTenantRoute = new Set(tenantRoutes.map(String));
   const workerRoutes = (await operations('workerToken')).filter((route) => !isTenantRoute.has(String(route)));
+  const adminRoutes = (await operations('adminToken')).filter((route) => !isTenantRoute.has(String(route)));
   const credentials: [string, string][] = [
     ['a read key', READ_KEY_A],
     ['a JWT of scope read', await scoped('read')],
@@ -48,6 +49,7 @@ describe('a read-only credential', async () => {
 
   it('is tried on every route of the document', () => {
     expect(tenantRoutes.length).toBeGreaterThan(20);
+    expect(adminRoutes.length).toBeGreaterThan(4);
   });
 
   describe.each(credentials)('%s', (_what, token) => {
@@ -69,7 +71,7 @@ describe('a read-only credential', async () => {
       },
     );
 
-    it.each(workerRoutes)('may not call %s %s', async (method, path) => {
+    it.each([...workerRoutes, ...adminRoutes])('may not call %s %s', async (method, path) => {
       expect((await send(token, method, path)).status).toBe(403);
     });
   });

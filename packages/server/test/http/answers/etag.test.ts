@@ -29,6 +29,7 @@ describe('reads of', async () => {
     ['dlq/groups', bury],
     ['cron', () => createCron('second')],
     ['cron/:id/firings', () => a.post(`/api/v1/cron/${cronId}/trigger`)],
+    ['counts', () => createJob(a, 'q')],
     ['queues', () => createJob(a, 'another queue')],
   ];
 
@@ -53,6 +54,14 @@ describe('reads of', async () => {
     const changed = await a.get(url, { 'if-none-match': tag });
     expect([changed.status, changed.headers.get('etag') === tag]).toEqual([200, false]);
     expect(changed.text).not.toBe(first.text);
+  });
+
+  it('series carry one for the range that was asked for', async () => {
+    const daysAgo = (days: number) => new Date(Date.now() - days * 86_400_000).toISOString();
+    const [older, newer] = [10, 9].map((days) => `/api/v1/series?from=${daysAgo(days)}&to=${daysAgo(days - 1)}`);
+    const tag = (await a.get(older!)).headers.get('etag')!;
+    const answers = [await a.get(older!, { 'if-none-match': tag }), await a.get(newer!, { 'if-none-match': tag })];
+    expect(answers.map((answer) => answer.status)).toEqual([304, 200]);
   });
 
   it('one tenant have nothing to do with those of another', async () => {

@@ -1,0 +1,61 @@
+import type { Wire } from '@millrace/sdk';
+import type { Connection } from '../connection/connect.js';
+import { fields } from '../show/table.js';
+import type { Column } from '../show/table.js';
+import { age, until } from '../show/time.js';
+import { member } from '../text/json-slices.js';
+
+export type JobSummary = Omit<Wire.Job, 'payload' | 'result' | 'metadata'>;
+
+export const tries = ({ retry_count: retries, config, delivery_count: deliveries }: JobSummary): string =>
+  `${deliveries === 0 ? 0 : retries + 1}/${config.max_retries + 1}`;
+
+export const jobColumns = (now: Date): readonly Column<JobSummary>[] => [
+  { title: 'ID', kind: 'id', cell: ({ id }) => id },
+  { title: 'TASK', kind: 'text', cell: ({ task_name: task }) => task },
+  { title: 'QUEUE', kind: 'text', cell: ({ queue_name: queue }) => queue },
+  { title: 'STATUS', kind: 'state', cell: ({ status }) => status },
+  { title: 'TRIES', cell: tries },
+  { title: 'AGE', cell: ({ created_at: at }) => age(at, now) },
+  { title: 'ERROR', kind: 'text', cell: (job) => job.error_message ?? waiting(job, now) },
+];
+
+/** Instead of an error: until when it waits. */
+function waiting({ status, scheduled_at: due }: JobSummary, now: Date): string | null {
+  if (status !== 'pending' && status !== 'retrying') return null;
+  return Date.parse(due) > now.getTime() ? `due ${until(due, now) ?? ''}` : null;
+}
+
+/** The JSON of a job as lines. Payload, result and metadata are shown as they came. */
+export function jobFields(text: string, { look }: Connection): string {
+  const job = JSON.parse(text) as Wire.Job;
+  const json = (name: string): string | null => {
+    const value = member(text, name);
+    return value === undefined || value === 'null' || value === '{}' ? null : value;
+  };
+  return fields(
+    [
+      ['id', job.id],
+      ['task', job.task_name],
+      ['queue', job.queue_name],
+      ['status', job.status],
+      ['tries', tries(job)],
+      ['error', job.error_message],
+      ['created', job.created_at],
+      ['due', job.started_at === null ? job.scheduled_at : null],
+      ['started', job.started_at],
+      ['completed', job.completed_at],
+      ['next retry', job.next_retry_at],
+      ['worker', job.worker_id],
+      ['lease until', job.lease_expires_at],
+      ['key', job.idempotency_key],
+      ['workflow', job.workflow_id],
+      ['step', job.workflow_step_id],
+      ['progress', json('progress')],
+      ['metadata', json('metadata')],
+      ['payload', member(text, 'payload')],
+      ['result', json('result')],
+    ],
+    look.paint,
+  );
+}

@@ -1,0 +1,189 @@
+import type { Wire } from '@millrace/sdk';
+import { connect, type Connection } from '../connection/connect.js';
+import type { Context, Run } from '../context.js';
+import { showList, type ListView } from '../show/list.js';
+import { refreshing } from '../show/refresh.js';
+import { fields, table } from '../show/table.js';
+import { age, span } from '../show/time.js';
+import type { JSON_OUTPUT, Values, WATCH } from '../spec.js';
+import type * as specs from '../specs/overview.js';
+import { EXIT } from '../usage.js';
+import { followOperation, summary } from './bulk.js';
+
+type Whole = Pick<Context, 'io' | 'signal'> & {
+  readonly options: Values<typeof JSON_OUTPUT & typeof WATCH & { readonly jsonl: { readonly help: string } }>;
+};
+
+/** Lists that come as one page. */
+const showAll = <T>(context: Whole, connection: Connection, view: Omit<ListView<T>, 'whole' | 'query'>) =>
+  showList(
+    { ...context, options: { ...context.options, limit: undefined, cursor: undefined, all: false } },
+    connection,
+    { ...view, query: {}, whole: true },
+  );
+
+export const queues: Run<(typeof specs)['queues']['options']> = async (context) =>
+  showAll<Wire.QueueDepth>(context, connect(context), {
+    path: ['queues'],
+    rows: 'queues',
+    columns: (now) => [
+      { title: 'QUEUE', kind: 'text', cell: ({ queue }) => queue },
+      { title: 'PENDING', kind: 'number', cell: ({ pending }) => pending },
+      { title: 'SCHEDULED', kind: 'number', cell: ({ scheduled }) => scheduled },
+      { title: 'RETRYING', kind: 'number', cell: ({ retrying }) => retrying },
+      { title: 'RUNNING', kind: 'number', cell: ({ running }) => running },
+      { title: 'OLDEST', cell: ({ oldest_pending_age_secs: secs }) => (secs === null ? null : span(secs * 1_000)) },
+      { title: 'ASKED FOR', cell: ({ last_lease_at: at }) => age(at, now) },
+      { title: 'PAUSED', cell: ({ paused_at: at }) => (at === null ? 'no' : 'yes') },
+    ],
+    id: ({ queue }) => queue,
+    nothing: 'no unfinished jobs',
+  });
+
+export const queuesGet: Run<(typeof specs)['queuesGet']['options']> = async (context) => {
+  const { args, io, options, signal } = context;
+  const connection = connect(context);
+  return refreshing(context, async () => {
+    const { text, body, now } = await connection.raw.call<Wire.QueueDetail>(['queues', args[0] ?? ''], { signal });
+    await io.print(options.json ? text : queueText(body, now, connection));
+    return EXIT.ok;
+  });
+};
+
+function queueText(queue: Wire.QueueDetail, now: Date, { look }: Connection): string {
+  const head = fields(
+    [
+      ['queue', queue.queue],
+      ['pending', queue.pending],
+      ['scheduled', queue.scheduled],
+      ['retrying', queue.retrying],
+      ['running', queue.running],
+      ['oldest', queue.oldest_pending_age_secs === null ? null : span(queue.oldest_pending_age_secs * 1_000)],
+      ['last asked for', queue.last_lease_at],
+      ['paused', queue.paused_at],
+    ],
+    look.paint,
+  );
+  const tasks = table<Wire.QueueDetail['by_task'][number]>(
+    [
+      { title: 'TASK', kind: 'text', cell: ({ task_name: task }) => task },
+      { title: 'WAITING', kind: 'number', cell: ({ waiting }) => waiting },
+      { title: 'RUNNING', kind: 'number', cell: ({ running }) => running },
+    ],
+    queue.by_task,
+    look,
+  );
+  const next = table<Wire.QueueDetail['next'][number]>(
+    [
+      { title: 'NEXT', kind: 'id', cell: ({ id }) => id },
+      { title: 'TASK', kind: 'text', cell: ({ task_name: task }) => task },
+      { title: 'PRIORITY', kind: 'number', cell: ({ priority }) => priority },
+      { title: 'DUE', cell: ({ scheduled_at: at }) => (Date.parse(at) <= now.getTime() ? 'now' : at) },
+    ],
+    queue.next,
+    look,
+  );
+  return [head, ...(queue.by_task.length > 0 ? [tasks] : []), ...(queue.next.length > 0 ? [next] : [])].join('\n\n');
+}
+
+const change =
+  (action: 'pause' | 'resume', done: string): Run<(typeof specs)['queuesPause']['options']> =>
+  async (context) => {
+    const { args, io, signal } = context;
+    const { raw } = connect(context, 'adminToken');
+    await raw.call(['admin', 'queues', args[0] ?? '', action], { method: 'POST', signal });
+    await io.print(`${done} ${args[0] ?? ''}`);
+    return EXIT.ok;
+  };
+
+export const queuesPause = change('pause', 'paused');
+export const queuesResume = change('resume', 'resumed');
+
+export const workers: Run<(typeof specs)['workers']['options']> = async (context) =>
+  showAll<Wire.Worker>(context, connect(context), {
+    path: ['workers'],
+    rows: 'workers',
+    columns: (now) => [
+      { title: 'WORKER', kind: 'text', cell: ({ worker_id: worker }) => worker },
+      { title: 'QUEUE', kind: 'text', cell: ({ queue_name: queue }) => queue },
+      { title: 'RUNNING', kind: 'number', cell: ({ running }) => running },
+      { title: 'COMPLETED', kind: 'number', cell: ({ completed }) => completed },
+      { title: 'FAILED', kind: 'number', cell: ({ failed }) => failed },
+      { title: 'EXPIRED', kind: 'number', cell: ({ expired }) => expired },
+      { title: 'SEEN', cell: ({ last_seen_at: at }) => age(at, now) },
+    ],
+    id: ({ worker_id: worker }) => worker,
+    nothing: 'no workers',
+  });
+
+export const operationsList: Run<(typeof specs)['operationsList']['options']> = async (context) =>
+  showList<Wire.Operation>(context, connect(context), {
+    path: ['operations'],
+    rows: 'operations',
+    query: {},
+    columns: (now) => [
+      { title: 'ID', kind: 'id', cell: ({ id }) => id },
+      { title: 'ACTION', cell: ({ action }) => action },
+      { title: 'STATUS', kind: 'state', cell: ({ status }) => status },
+      { title: 'MATCHED', kind: 'number', cell: ({ matched }) => `${matched.exact ? '' : '~'}${matched.n}` },
+      { title: 'CHANGED', kind: 'number', cell: ({ changed }) => changed },
+      { title: 'SKIPPED', kind: 'number', cell: ({ skipped }) => skipped },
+      { title: 'AGE', cell: ({ created_at: at }) => age(at, now) },
+    ],
+    kind: 'operations',
+    id: ({ id }) => id,
+    nothing: 'no operations',
+  });
+
+const operationId = ({ memory }: Connection, text: string | undefined): string =>
+  memory.resolve('operations', text ?? '');
+
+export const operationsGet: Run<(typeof specs)['operationsGet']['options']> = async (context) => {
+  const { args, io, options, signal } = context;
+  const connection = connect(context);
+  const id = operationId(connection, args[0]);
+  return refreshing(context, async () => {
+    const { text, body } = await connection.raw.call<Wire.Operation>(['operations', id], { signal });
+    await io.print(options.json ? text : operationText(body, connection));
+    return EXIT.ok;
+  });
+};
+
+const operationText = (operation: Wire.Operation, { look }: Connection): string =>
+  fields(
+    [
+      ['id', operation.id],
+      ['action', operation.action],
+      ['filter', operation.filter === null ? null : JSON.stringify(operation.filter)],
+      ['status', operation.status],
+      ['matched', `${operation.matched.exact ? '' : 'about '}${operation.matched.n}`],
+      ['done', operation.done],
+      ['changed', operation.changed],
+      ['skipped', operation.skipped],
+      ['replayed jobs', operation.action === 'replay_dead_letters' ? outcomes(operation) : null],
+      ['created', operation.created_at],
+      ['completed', operation.completed_at],
+    ],
+    look.paint,
+  );
+
+const outcomes = ({ outcome }: Wire.Operation): string =>
+  `${outcome.completed} completed, ${outcome.failed} failed, ${outcome.unfinished} unfinished`;
+
+export const operationsStop: Run<(typeof specs)['operationsStop']['options']> = async (context) => {
+  const { args, io, signal } = context;
+  const connection = connect(context);
+  const id = operationId(connection, args[0]);
+  await connection.raw.call(['operations', id, 'stop'], { method: 'POST', signal });
+  await io.print(`stopped ${id}`);
+  return EXIT.ok;
+};
+
+export const operationsWatch: Run<(typeof specs)['operationsWatch']['options']> = async (context) => {
+  const { args, io, options } = context;
+  const connection = connect(context);
+  const told = async (text: string): Promise<void> => (options.jsonl ? io.print(text) : undefined);
+  const { body } = await followOperation(context, connection, operationId(connection, args[0]), told);
+  if (!options.jsonl) await io.print(summary(body));
+  return body.status === 'completed' ? EXIT.ok : EXIT.failed;
+};

@@ -1,0 +1,17 @@
+import type { Io } from './io.js';
+import type { CONNECTION, Options, Values } from './spec.js';
+
+/** What a command is given. Everything it reads and writes goes through here. */
+export interface Context<O extends Options = Options> {
+  readonly options: Values<O>;
+  readonly args: readonly string[];
+  /** The flags that say where the server is. */
+  readonly connection: Values<typeof CONNECTION>;
+  readonly env: NodeJS.ProcessEnv;
+  readonly io: Io;
+  /** Aborts when the user interrupts. */
+  readonly signal: AbortSignal;
+}
+
+/** Returns the exit code. */
+export type Run<O extends Options> = (context: Context<O>) => Promise<number>;

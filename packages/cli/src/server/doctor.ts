@@ -1,0 +1,27 @@
+import { inspect, type Inspection } from '@millrace/server';
+import type { Invocation } from '../invocation.js';
+import { withDatabase } from './with-database.js';
+
+/** Checks a database's invariants without changing anything. Exits with 1 if one of them does not hold. */
+export async function doctor(invocation: Invocation): Promise<number> {
+  const asJson = invocation.argv.includes('--json');
+  const argv = invocation.argv.filter((flag) => flag !== '--json');
+  const inspection = await withDatabase({ ...invocation, argv }, inspect);
+  invocation.print(asJson ? JSON.stringify(inspection, null, 2) : inWords(inspection));
+  return isHealthy(inspection) ? 0 : 1;
+}
+
+const isHealthy = ({ schema, checks }: Inspection): boolean =>
+  schema.kind === 'current' && checks.every(({ violations }) => violations === 0);
+
+function inWords(inspection: Inspection): string {
+  const { schema, checks } = inspection;
+  if (schema.kind !== 'current') {
+    return `the schema is at version ${schema.found}, this program expects ${schema.expected}: nothing was checked`;
+  }
+  const lines = checks.flatMap(({ check, violations, examples }) => [
+    `${violations === 0 ? 'ok  ' : 'FAIL'} ${check.replaceAll('_', ' ')}${violations === 0 ? '' : `: ${violations}`}`,
+    ...examples.map(({ subject, finding }) => `       ${subject}: ${finding}`),
+  ]);
+  return [...lines, isHealthy(inspection) ? 'every invariant holds' : 'some invariants do not hold'].join('\n');
+}

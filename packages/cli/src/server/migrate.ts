@@ -1,0 +1,11 @@
+import { migrate } from '@millrace/server';
+import type { Invocation } from '../invocation.js';
+import { withDatabase } from './with-database.js';
+
+/** Brings the schema up to date, for those who do not let the service do so when it starts. */
+export async function migrateCommand(invocation: Invocation): Promise<number> {
+  const { applied, current } = await withDatabase(invocation, migrate);
+  for (const name of applied) invocation.print(`applied ${name}`);
+  invocation.print(`the schema is at version ${current}${applied.length === 0 ? '; there was nothing to do' : ''}`);
+  return 0;
+}

@@ -1,0 +1,124 @@
+import type { Connection } from '../connection/connect.js';
+import type { Kind } from '../connection/recent.js';
+import type { Context } from '../context.js';
+import type { Values } from '../spec.js';
+import type { LIST } from '../specs/lists.js';
+import { elements, member } from '../text/json-slices.js';
+import { EXIT, Misuse } from '../usage.js';
+import { wholeNumber } from '../values.js';
+import { ProgressLine } from './progress.js';
+import { refreshing } from './refresh.js';
+import { table, type Column } from './table.js';
+
+type Query = Readonly<Record<string, string | number | boolean | undefined>>;
+
+export interface ListView<T> {
+  readonly path: readonly string[];
+  /** The member of a page that holds the rows. */
+  readonly rows: string;
+  readonly query: Query;
+  /** Only for tables, which need less than the whole records. */
+  readonly tableQuery?: Query;
+  readonly columns: (now: Date) => readonly Column<T>[];
+  /** What rows are, and how `@1` names them. */
+  readonly kind?: Kind;
+  readonly id: (row: T) => string;
+  /** `no jobs` */
+  readonly nothing: string;
+  /** Lists whose answer is one page, without limit and cursor. */
+  readonly whole?: true;
+}
+
+interface Page {
+  readonly has_more?: boolean;
+  readonly next_cursor?: string;
+  readonly searched_to?: string;
+}
+
+type Listing = Pick<Context, 'io' | 'signal'> & { readonly options: Values<typeof LIST> };
+
+/** The service's largest page. */
+const PAGE = 100;
+const DEFAULT_ROWS = 20;
+/** A table is held in memory, to know how wide its columns are. */
+const MOST_ROWS = 10_000;
+
+/** A list as a table, as one page of JSON, or as lines of JSON. */
+export async function showList<T>(context: Listing, connection: Connection, view: ListView<T>): Promise<number> {
+  const { options } = context;
+  if (options.json && (options.all || options.jsonl)) {
+    throw new Misuse('--json prints one page; --jsonl, without it, prints as many rows as you like');
+  }
+  const limit = wholeNumber('limit', options.limit, 1, options.json ? PAGE : MOST_ROWS) ?? DEFAULT_ROWS;
+  return refreshing(context, async () => {
+    if (options.json) await showPage(context, connection, view, limit);
+    else if (options.jsonl) await showLines(context, connection, view, options.all ? Infinity : limit);
+    else await showTable(context, connection, view, options.all ? MOST_ROWS : limit);
+    return EXIT.ok;
+  });
+}
+
+async function showPage<T>(context: Listing, { raw }: Connection, view: ListView<T>, limit: number): Promise<void> {
+  const paging = view.whole ? {} : { limit, cursor: context.options.cursor };
+  const { text } = await raw.call(view.path, { query: { ...view.query, ...paging }, signal: context.signal });
+  await context.io.print(text);
+}
+
+async function showLines<T>(context: Listing, connection: Connection, view: ListView<T>, most: number): Promise<void> {
+  for await (const { rows } of pages(context, connection, view, most)) {
+    if (rows.length > 0) await context.io.print(rows.join('\n'));
+  }
+}
+
+async function showTable<T>(context: Listing, connection: Connection, view: ListView<T>, most: number): Promise<void> {
+  const { io } = context;
+  const found: T[] = [];
+  let now = new Date();
+  let more: string | undefined;
+  const searching = new ProgressLine(io);
+  try {
+    for await (const page of pages(
+      context,
+      connection,
+      { ...view, query: { ...view.query, ...view.tableQuery } },
+      most,
+    )) {
+      found.push(...page.rows.map((row) => JSON.parse(row) as T));
+      [now, more] = [page.now, page.next];
+      if (page.searchedTo !== undefined) searching.update(`searched back to ${page.searchedTo}, found ${found.length}`);
+    }
+  } finally {
+    searching.clear();
+  }
+  if (view.kind !== undefined) connection.memory.listed(view.kind, found.map(view.id));
+  if (found.length === 0) io.complain(`${view.nothing}\n`);
+  else await io.print(table(view.columns(now), found, connection.look));
+  if (more !== undefined) io.complain(`there are more; add --limit ${most * 2}, --all, or --cursor ${more}\n`);
+}
+
+interface Part {
+  readonly rows: readonly string[];
+  readonly now: Date;
+  readonly searchedTo: string | undefined;
+  /** Where the next page begins, if there is one. */
+  readonly next: string | undefined;
+}
+
+/** Page after page, until there are enough rows. A search may take several pages to find a row. */
+async function* pages<T>(
+  { options, signal }: Listing,
+  { raw }: Connection,
+  view: ListView<T>,
+  most: number,
+): AsyncGenerator<Part> {
+  let cursor = options.cursor;
+  for (let left = most; left > 0;) {
+    const paging = view.whole ? {} : { limit: Math.min(left, PAGE), cursor };
+    const { text, body, now } = await raw.call<Page>(view.path, { query: { ...view.query, ...paging }, signal });
+    const rows = elements(member(text, view.rows) ?? '[]');
+    const next = body.has_more ? body.next_cursor : undefined;
+    yield { rows, now, searchedTo: body.searched_to, next };
+    if (next === undefined) return;
+    [left, cursor] = [left - rows.length, next];
+  }
+}

@@ -1,0 +1,83 @@
+import { example, JSON_OUTPUT, spec } from '../spec.js';
+import { BULK } from './jobs.js';
+import { CREATED, LIST, ORDER } from './lists.js';
+
+const REASONS = ['max_attempts_exceeded', 'non_retryable', 'handler_not_found'] as const;
+const ID = { name: 'ID', help: 'the number of a dead letter, or @1 for the first row of the last list' } as const;
+
+const FILTER = {
+  queue: { value: 'QUEUE', help: 'of this queue' },
+  task: { value: 'TASK', help: 'of this task' },
+  reason: { value: 'REASON', help: `for this reason: ${REASONS.join(', ')}`, choices: REASONS },
+  fingerprint: { value: 'FINGERPRINT', help: 'of this group, as dlq groups shows it' },
+  ...CREATED,
+} as const;
+
+export const dlqList = spec({
+  name: 'dlq list',
+  summary: 'list the jobs that failed for good, the newest first',
+  options: {
+    ...FILTER,
+    job: { value: 'ID', help: 'the one of this job' },
+    replayed: { help: 'only those that have been replayed' },
+    'not-replayed': { help: 'only those that have not been replayed' },
+    ...ORDER,
+    ...LIST,
+  },
+  examples: [
+    example('millrace dlq list --not-replayed --task resize', 'what of a task still lies there'),
+    example('millrace dlq list --all --jsonl', 'everything, one per line'),
+  ],
+  client: true,
+});
+
+export const dlqGroups = spec({
+  name: 'dlq groups',
+  summary: 'show the same failures together',
+  options: {
+    since: { value: 'INSTANT', help: 'only what failed since then: 2031-01-31T09:00:00Z, or 2h for two hours ago' },
+    queue: FILTER.queue,
+    task: FILTER.task,
+    ...LIST,
+  },
+  examples: [example('millrace dlq groups --since 1d', 'what failed today, and how often')],
+  client: true,
+});
+
+export const dlqGet = spec({
+  name: 'dlq get',
+  summary: 'show a dead letter',
+  arguments: [ID],
+  options: JSON_OUTPUT,
+  examples: [example('millrace dlq get @1', 'the first row of the last list')],
+  client: true,
+});
+
+export const dlqReplay = spec({
+  name: 'dlq replay',
+  summary: 'make fresh jobs of dead letters',
+  description:
+    'One id prints the id of the new job. Several ids or a filter become an operation: it says first how many dead ' +
+    'letters that are, and asks. Only those that have not been replayed are.',
+  arguments: [
+    {
+      ...ID,
+      name: 'ID…',
+      help: 'numbers of dead letters, @1 and so on, or - for standard input',
+      optional: true,
+      many: true,
+    },
+  ],
+  options: {
+    ...FILTER,
+    all: { help: 'all that have not been replayed' },
+    key: { value: 'KEY', help: 'an idempotency key, for one id' },
+    ...BULK,
+    ...JSON_OUTPUT,
+  },
+  examples: [
+    example('millrace dlq replay @1', 'the first row of the last list'),
+    example('millrace dlq replay --task resize --reason max_attempts_exceeded', 'after the cause is mended'),
+  ],
+  client: true,
+});

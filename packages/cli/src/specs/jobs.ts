@@ -1,0 +1,202 @@
+import { example, JSON_OUTPUT, spec, WATCH } from '../spec.js';
+import { CREATED, LIST, ORDER } from './lists.js';
+
+const STATES = ['pending', 'running', 'retrying', 'completed', 'failed', 'cancelled'] as const;
+const ID = { name: 'ID', help: 'the id of a job, @last, or @1 for the first row of the last list' } as const;
+
+const FILTER = {
+  status: { value: 'STATE,…', help: `in one of these states: ${STATES.join(', ')}`, choices: STATES },
+  queue: { value: 'QUEUE', help: 'of this queue' },
+  task: { value: 'TASK', help: 'of this task' },
+  workflow: { value: 'ID', help: 'the steps of this workflow' },
+  ...CREATED,
+} as const;
+
+/** Of everything that changes many things at once. */
+export const BULK = {
+  yes: { help: 'do not ask', short: 'y' },
+  'dry-run': { help: 'only say how many there are, and which are the first' },
+  'no-wait': { help: 'print the id of the operation and leave it to the server' },
+} as const;
+
+const POLICY = {
+  queue: { value: 'QUEUE', help: "the queue; otherwise the server's default queue" },
+  priority: { value: 'N', help: 'higher goes first; default 0' },
+  retries: { value: 'N', help: 'retries after the first attempt; default 3' },
+  backoff: { value: 'KIND', help: 'how the delay between them grows', choices: ['fixed', 'linear', 'exponential'] },
+  'retry-delay': { value: 'DURATION', help: 'the first delay; default 60s' },
+  'job-timeout': { value: 'DURATION', help: 'how long an attempt may take; default 5m' },
+} as const;
+
+/** How long `--wait`, `jobs wait` and others wait. */
+export const TIMEOUT = { timeout: { value: 'DURATION', help: 'how long to wait; default 5m' } } as const;
+
+export const run = spec({
+  name: 'run',
+  summary: 'enqueue a job, and wait for its result if asked to',
+  description:
+    'Prints the id of the job; with --wait its result, while progress is shown on the terminal. If the job fails, the ' +
+    'error goes to standard error and the exit code is 3; if it has not ended in time, 8.',
+  arguments: [
+    { name: 'TASK', help: 'the name of the task' },
+    { name: 'PAYLOAD', help: 'a JSON object, or - for standard input; default {}', optional: true },
+  ],
+  options: {
+    ...POLICY,
+    delay: { value: 'DURATION', help: 'not before so long from now' },
+    at: { value: 'INSTANT', help: 'not before then: 2031-01-31T09:00:00Z' },
+    key: { value: 'KEY', help: 'an idempotency key: the same key creates one job' },
+    metadata: { value: 'JSON', help: 'stored with the job and returned as it is' },
+    wait: { help: 'wait until it has ended, and print its result' },
+    ...TIMEOUT,
+    ...JSON_OUTPUT,
+  },
+  examples: [
+    example(`millrace run echo '{"hello":"world"}' --wait`, 'runs a built-in task and prints what it returned'),
+    example(`millrace run resize '{"image":7}' --queue images --delay 10m`, 'enqueues it for later'),
+    example(
+      `echo '{"image":8}' | millrace run resize - --queue images --key image-8`,
+      'takes the payload from a pipe, once',
+    ),
+  ],
+  client: true,
+});
+
+export const jobsList = spec({
+  name: 'jobs list',
+  summary: 'list jobs, the newest first',
+  options: { ...FILTER, key: { value: 'KEY', help: 'created with this idempotency key' }, ...ORDER, ...LIST },
+  examples: [
+    example('millrace jobs list --status failed,cancelled --created-after 2h', 'what went wrong in the last two hours'),
+    example('millrace jobs list --queue emails --watch', 'follow a queue'),
+    example('millrace jobs list --task echo --all --jsonl', 'every job of a task, one per line'),
+  ],
+  client: true,
+});
+
+export const jobsGet = spec({
+  name: 'jobs get',
+  summary: 'show a job',
+  arguments: [ID],
+  options: { ...JSON_OUTPUT, ...WATCH },
+  examples: [
+    example('millrace jobs get @last', 'the job that was created last from here'),
+    example('millrace jobs get @1 --json', 'the first row of the last list, as the API gives it'),
+  ],
+  client: true,
+});
+
+export const jobsCreate = spec({
+  name: 'jobs create',
+  summary: 'create a job from its JSON',
+  description: 'Takes the body of `POST /jobs`, with everything that it may contain, and prints the id of the job.',
+  arguments: [{ name: 'BODY', help: 'a JSON object, or - for standard input' }],
+  options: { key: { value: 'KEY', help: 'an idempotency key: the same key creates one job' }, ...JSON_OUTPUT },
+  examples: [
+    example(`millrace jobs create '{"task_name":"echo","config":{"priority":5}}'`, 'with a priority'),
+    example('millrace jobs create - <job.json', 'from a file'),
+  ],
+  client: true,
+});
+
+export const jobsImport = spec({
+  name: 'jobs import',
+  summary: 'create many jobs from lines of JSON',
+  description:
+    'Each line is the body of `POST /jobs`. Lines are sent in batches of up to 1000, each of which is created as a ' +
+    'whole or not at all. With --key, the same file can be imported again after an interruption: batches that were ' +
+    'created are not created twice, as long as file and key are the same.',
+  arguments: [{ name: 'FILE', help: 'a file of lines (NDJSON), or - for standard input' }],
+  options: {
+    key: { value: 'KEY', help: 'makes the import repeatable' },
+    jsonl: { help: "print the API's answer to each batch: the ids of its jobs" },
+  },
+  examples: [
+    example('millrace jobs import jobs.ndjson --key nightly-2031-01-31', 'repeat it as often as you like'),
+    example(`jq -c '{task_name: "resize", payload: .}' images.json | millrace jobs import -`, 'made on the way'),
+  ],
+  client: true,
+});
+
+export const jobsWatch = spec({
+  name: 'jobs watch',
+  summary: 'follow a job until it ends',
+  description: 'Prints one line per change. The exit code is 3 if the job fails or is cancelled.',
+  arguments: [ID],
+  options: { jsonl: { help: 'print the job as JSON at every change, one per line' } },
+  examples: [example('millrace jobs watch @last', 'the job that was created last from here')],
+  client: true,
+});
+
+export const jobsWait = spec({
+  name: 'jobs wait',
+  summary: 'wait until jobs have ended',
+  description: 'The exit code is 3 if one of them failed or was cancelled, 5 if one is unknown, 8 if the time ran out.',
+  arguments: [{ ...ID, name: 'ID…', help: 'ids of jobs, @last, @1 and so on, or - for standard input', many: true }],
+  options: { any: { help: 'until one of them has ended' }, ...TIMEOUT, ...JSON_OUTPUT },
+  examples: [
+    example('millrace jobs wait @last --timeout 30s', 'one job'),
+    example("millrace jobs import jobs.ndjson --jsonl | jq -r '.job_ids[]' | millrace jobs wait -", 'a whole import'),
+  ],
+  client: true,
+});
+
+export const jobsCancel = spec({
+  name: 'jobs cancel',
+  summary: 'cancel a job, or all that match',
+  description:
+    'One id cancels that job. Several ids or a filter become an operation: it says first how many jobs that are, and ' +
+    'asks. Without --status, a filter means jobs that have not ended.',
+  arguments: [
+    {
+      ...ID,
+      name: 'ID…',
+      help: 'ids of jobs, @last, @1 and so on, or - for standard input',
+      optional: true,
+      many: true,
+    },
+  ],
+  options: { ...FILTER, ...BULK, ...JSON_OUTPUT },
+  examples: [
+    example('millrace jobs cancel @last', 'one job'),
+    example('millrace jobs cancel --queue emails --status pending --dry-run', 'how many would that be?'),
+    example('millrace jobs cancel --task resize --created-before 1d --yes', 'in a script'),
+  ],
+  client: true,
+});
+
+export const jobsRerun = spec({
+  name: 'jobs rerun',
+  summary: 'run a fresh copy of a job',
+  arguments: [ID],
+  options: { key: { value: 'KEY', help: 'an idempotency key: the same key makes one copy' }, ...JSON_OUTPUT },
+  examples: [example('millrace jobs rerun @1', 'the first row of the last list')],
+  client: true,
+});
+
+export const jobsAttempts = spec({
+  name: 'jobs attempts',
+  summary: 'show how the deliveries of a job went',
+  arguments: [ID],
+  options: { stacks: { help: 'with the stacks of errors' }, ...JSON_OUTPUT },
+  examples: [example('millrace jobs attempts @1', 'the first row of the last list')],
+  client: true,
+});
+
+export const jobsWhy = spec({
+  name: 'jobs why',
+  summary: 'say in one sentence why a job does not run',
+  arguments: [ID],
+  options: JSON_OUTPUT,
+  examples: [example('millrace jobs why @last', 'the job that was created last from here')],
+  client: true,
+});
+
+export const jobsRunNow = spec({
+  name: 'jobs run-now',
+  summary: 'make a job due that is scheduled or waits for its retry',
+  arguments: [ID],
+  options: {},
+  examples: [example('millrace jobs run-now @1', 'the first row of the last list')],
+  client: true,
+});

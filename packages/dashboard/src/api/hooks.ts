@@ -1,0 +1,58 @@
+import { keepPreviousData, QueryClient, useQuery, type UseQueryResult } from '@tanstack/react-query';
+import { get, withQuery, type Answer, type ApiError, type Query } from './client.js';
+
+/** How often a visible page looks again. Hidden pages do not look at all. */
+export const POLL_MS = 2000;
+/** How long to wait after an error that names no time of its own. */
+const AFTER_ERROR_MS = 5000;
+
+export const queryClient = new QueryClient({
+  defaultOptions: {
+    queries: {
+      // Polling is the retry, with the error in view; staying on old data is what `placeholderData` is for.
+      retry: false,
+      refetchOnWindowFocus: 'always',
+      refetchIntervalInBackground: false,
+      gcTime: 60_000,
+      // A 304 yields the same object. Comparing large answers member by member would cost more than it saves.
+      structuralSharing: false,
+      networkMode: 'always',
+    },
+  },
+});
+
+export interface ReadOptions {
+  readonly query?: Query | undefined;
+  /** Null: read once, and again only when asked to. */
+  readonly pollMs?: number | null;
+  readonly enabled?: boolean;
+  /** Keeps what was there while another page or filter loads, dimmed by whoever shows it. On unless switched off. */
+  readonly keepPrevious?: boolean;
+}
+
+export type Read<T> = UseQueryResult<Answer<T>, ApiError>;
+
+/** Reads a path of the API and keeps it fresh. A 503 is heeded with its Retry-After; a route that is missing is not asked again. */
+export function useRead<T>(path: string, options: ReadOptions = {}): Read<T> {
+  const { query, pollMs = POLL_MS, enabled = true, keepPrevious = true } = options;
+  const address = withQuery(path, query);
+  return useQuery<Answer<T>, ApiError>({
+    queryKey: ['read', address],
+    queryFn: ({ signal }) => get<T>(address, signal),
+    enabled,
+    refetchInterval: ({ state: { error } }) => {
+      if (pollMs === null || isFinal(error)) return false;
+      return error === null ? pollMs : Math.max(pollMs, error.retryAfterMs ?? AFTER_ERROR_MS);
+    },
+    ...(keepPrevious ? { placeholderData: keepPreviousData } : {}),
+  });
+}
+
+/** Asking again would change nothing: the thing or the route does not exist, or the caller may not. */
+const isFinal = (error: ApiError | null): boolean => error !== null && [400, 401, 403, 404, 405].includes(error.status);
+
+/** A server that is older than the dashboard does not know the route. */
+export const isMissing = (error: ApiError | null): boolean => error?.status === 404 || error?.status === 405;
+
+/** After a change: everything that is on the screen looks again. */
+export const refresh = (): Promise<void> => queryClient.invalidateQueries({ queryKey: ['read'] });

@@ -1,0 +1,107 @@
+import type { CreateOperation, DryRun, OperationCreated } from '@millrace/contract';
+import { useRouter } from '@tanstack/react-router';
+import { useEffect, useMemo, useState, type ReactNode } from 'react';
+import { change, type Change } from '../api/client.js';
+import { refresh } from '../api/hooks.js';
+import { count, number, plural } from '../lib/format.js';
+import { Confirm } from './dialog.js';
+import { ErrorNote, Loading } from './notes.js';
+import { say } from './toasts.js';
+import { Time } from './time.js';
+
+/** Above this, the number has to be typed. */
+const TYPE_ABOVE = 100;
+
+interface BulkProps {
+  readonly title: string;
+  /** "Cancel", "Replay". */
+  readonly verb: string;
+  /** "job", "dead letter". */
+  readonly noun: string;
+  readonly danger?: boolean;
+  /** What is to be done with what: an action with ids or a filter. */
+  readonly operation: Pick<CreateOperation, 'action' | 'filter' | 'ids'>;
+  /** Stays on the page instead of going to the operation. */
+  readonly stay?: boolean;
+  readonly onClose: () => void;
+  readonly onDone?: () => void;
+}
+
+/** Does something to everything that matches: after a dry run that says how many, and the number typed above a hundred. */
+export function BulkDialog(props: BulkProps): ReactNode {
+  const { title, verb, noun, danger = false, operation, stay = false, onClose, onDone } = props;
+  const router = useRouter();
+  const [dry, setDry] = useState<DryRun | Error | null>(null);
+  const [key] = useState(() => crypto.randomUUID());
+  const asked = JSON.stringify(operation);
+  useEffect(() => {
+    let current = true;
+    const body = JSON.stringify({ ...(JSON.parse(asked) as object), dry_run: true });
+    change<DryRun>({ method: 'POST', path: '/operations', body }).then(
+      (answer) => current && setDry(answer),
+      (error: unknown) => current && setDry(error instanceof Error ? error : new Error(String(error))),
+    );
+    return () => {
+      current = false;
+    };
+  }, [asked]);
+  const request = useMemo<Change>(
+    () => ({ method: 'POST', path: '/operations', body: asked, idempotencyKey: key }),
+    [asked, key],
+  );
+  const matched = dry === null || dry instanceof Error ? null : dry.matched;
+  const confirm = async (): Promise<void> => {
+    const created = await change<OperationCreated>(request);
+    const id = created?.operation_id ?? '';
+    const open = (): void => void router.navigate({ to: '/operations/$id', params: { id } });
+    onDone?.();
+    await refresh();
+    if (!stay) open();
+    else say(`${title}: started`, [{ label: 'Follow', run: open }]);
+  };
+  return (
+    <Confirm
+      title={title}
+      verb={
+        matched === null
+          ? verb
+          : `${verb} ${matched.exact ? plural(matched.n, noun) : `about ${number(matched.n)} ${noun}s`}`
+      }
+      danger={danger}
+      request={request}
+      waiting={matched === null || matched.n === 0}
+      typed={matched !== null && matched.n > TYPE_ABOVE ? String(matched.n) : undefined}
+      onConfirm={confirm}
+      onClose={onClose}
+      wide
+    >
+      <DryRunView dry={dry} noun={noun} />
+    </Confirm>
+  );
+}
+
+function DryRunView({ dry, noun }: { readonly dry: DryRun | Error | null; readonly noun: string }): ReactNode {
+  if (dry === null) return <Loading />;
+  if (dry instanceof Error) return <ErrorNote error={dry} />;
+  if (dry.matched.n === 0) return <p>No {noun} matches any more.</p>;
+  return (
+    <div className="stack">
+      <p>
+        <b className="figures">{count(dry.matched)}</b> {dry.matched.n === 1 ? `${noun} matches` : `${noun}s match`}.
+        This cannot be undone. What is created from now on is not touched.
+      </p>
+      <ul className="sample" aria-label="The first that match">
+        {dry.sample.map(({ id, task_name, queue_name, created_at }) => (
+          <li key={id}>
+            <span className="cut">{task_name}</span>
+            <span className="quiet cut">{queue_name}</span>
+            <Time at={created_at} />
+          </li>
+        ))}
+        {dry.matched.n > dry.sample.length && (
+          <li className="quiet">… and {number(dry.matched.n - dry.sample.length)} more</li>
+        )}
+      </ul>
+    </div>
+  );
+}

@@ -1,0 +1,17 @@
+import type { ReactNode } from 'react';
+import { number } from '../lib/format.js';
+import './meter.css';
+
+/** How many of how many, as figures and as a bar. */
+export function Meter({ done, of }: { readonly done: number; readonly of: number }): ReactNode {
+  return (
+    <span className="meter">
+      <span className="figures">
+        {number(done)}/{number(of)}
+      </span>
+      <span className="meter-bar" aria-hidden="true">
+        <span style={{ inlineSize: `${of === 0 ? 0 : (100 * done) / of}%` }} />
+      </span>
+    </span>
+  );
+}

@@ -1,0 +1,41 @@
+import type { ReactNode } from 'react';
+import { useAddress } from '../lib/address.js';
+
+interface PagerProps {
+  readonly page: { readonly has_more: boolean; readonly next_cursor?: string; readonly prev_cursor?: string };
+}
+
+/** Next and previous page of a list. The cursor stands in the address, so back and forward work too. */
+export function Pager({ page }: PagerProps): ReactNode {
+  const [{ cursor }, setAddress] = useAddress();
+  const next = page.has_more ? page.next_cursor : undefined;
+  if (cursor === undefined && next === undefined) return null;
+  return (
+    <nav className="pager" aria-label="Pages">
+      <button
+        type="button"
+        className="button"
+        disabled={cursor === undefined}
+        onClick={() => setAddress({ cursor: undefined })}
+      >
+        ⇤ Newest
+      </button>
+      <button
+        type="button"
+        className="button"
+        disabled={cursor === undefined || page.prev_cursor === undefined}
+        onClick={() => setAddress({ cursor: page.prev_cursor })}
+      >
+        ← Previous
+      </button>
+      <button
+        type="button"
+        className="button"
+        disabled={next === undefined}
+        onClick={() => setAddress({ cursor: next })}
+      >
+        Next →
+      </button>
+    </nav>
+  );
+}

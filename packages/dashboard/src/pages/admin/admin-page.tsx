@@ -1,0 +1,89 @@
+import type { AdminOverview, AdminWorkers } from '@millrace/contract';
+import type { ReactNode } from 'react';
+import { isMissing, useRead } from '../../api/hooks.js';
+import { Empty, Loaded } from '../../components/notes.js';
+import { Page, Panel } from '../../components/page.js';
+import { State } from '../../components/state.js';
+import { WorkerTable } from '../../components/worker-table.js';
+import { count, number, roughly } from '../../lib/format.js';
+import { AdminQueuesPanel } from './admin-queues.js';
+import { TenantsPanel } from './tenants.js';
+import './admin.css';
+
+const TILES = ['pending', 'scheduled', 'running', 'retrying', 'completed', 'failed', 'cancelled'] as const;
+
+/** The operator's view: all tenants together, and pausing a queue. */
+export default function AdminPage(): ReactNode {
+  const overview = useRead<AdminOverview>('/admin/overview');
+  if (isMissing(overview.error)) {
+    return (
+      <Page title="All tenants">
+        <Empty>This server has no operator&apos;s view: it is older, or was started without --admin-token.</Empty>
+      </Page>
+    );
+  }
+  return (
+    <Page title="All tenants" aside={overview.data !== undefined && <Version overview={overview.data.data} />}>
+      <Loaded read={overview} what="The overview">
+        {(data) => <Overview data={data} />}
+      </Loaded>
+      <AdminQueuesPanel />
+      <TenantsPanel />
+      <WorkersPanel />
+    </Page>
+  );
+}
+
+const Version = ({ overview: { version } }: { readonly overview: AdminOverview }): ReactNode => (
+  <span className="quiet">server {version}</span>
+);
+
+function Overview({ data }: { readonly data: AdminOverview }): ReactNode {
+  const { jobs, tenants, queues, dead_letters, oldest_pending_age_secs, oldest_past_retention_secs } = data;
+  const figures: readonly (readonly [string, string])[] = [
+    ['tenants', number(tenants)],
+    ['queues', number(queues)],
+    ['dead letters', count(dead_letters)],
+    ['oldest waits', oldest_pending_age_secs === null ? '–' : roughly(oldest_pending_age_secs * 1000)],
+    ['past retention', oldest_past_retention_secs === null ? '–' : roughly(oldest_past_retention_secs * 1000)],
+  ];
+  return (
+    <>
+      <ul className="tiles" aria-label="Jobs of all tenants by state">
+        {TILES.map((state) => (
+          <li key={state}>
+            <span className="tile">
+              <State state={state} />
+              <span className="figure">{count(jobs[state])}</span>
+            </span>
+          </li>
+        ))}
+        {figures.map(([name, figure]) => (
+          <li key={name}>
+            <span className="tile">
+              <span className="quiet">{name}</span>
+              <span className="figure">{figure}</span>
+            </span>
+          </li>
+        ))}
+      </ul>
+    </>
+  );
+}
+
+function WorkersPanel(): ReactNode {
+  const read = useRead<AdminWorkers>('/admin/workers');
+  return (
+    <Panel title="Workers" aside={<span className="quiet">of the last hour</span>}>
+      <Loaded read={read} what="Workers">
+        {({ workers }) =>
+          workers.length === 0 ? (
+            <p className="quiet">No worker has held a job in the last hour.</p>
+          ) : (
+            <WorkerTable workers={workers} withoutLinks />
+          )
+        }
+      </Loaded>
+    </Panel>
+  );
+}

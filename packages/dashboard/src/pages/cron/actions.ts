@@ -1,0 +1,38 @@
+import type { Cron, CronTriggered } from '@millrace/contract';
+import { useNavigate } from '@tanstack/react-router';
+import { change, type Change } from '../../api/client.js';
+import { refresh } from '../../api/hooks.js';
+import { say, sayError } from '../../components/toasts.js';
+
+export interface CronActions {
+  readonly trigger: (cron: Cron) => void;
+  readonly setEnabled: (cron: Cron, enabled: boolean) => void;
+}
+
+/** What happens at once: it can be undone, or makes a single job. */
+export function useCronActions(): CronActions {
+  const navigate = useNavigate();
+  const run = (request: Change, done: (answer: unknown) => void): void => {
+    change(request)
+      .then(async (answer) => {
+        done(answer);
+        await refresh();
+      })
+      .catch(sayError);
+  };
+  const setEnabled = (cron: Cron, enabled: boolean): void => {
+    const verb = enabled ? 'resume' : 'pause';
+    run({ method: 'POST', path: `/cron/${cron.id}/${verb}` }, () =>
+      say(`${cron.name} is ${enabled ? 'resumed' : 'paused'}.`, [
+        { label: 'Undo', run: () => setEnabled(cron, !enabled) },
+      ]),
+    );
+  };
+  const trigger = (cron: Cron): void =>
+    run({ method: 'POST', path: `/cron/${cron.id}/trigger`, idempotencyKey: crypto.randomUUID() }, (answer) => {
+      const { job_id } = answer as CronTriggered;
+      const open = (): void => void navigate({ to: '/jobs/$id', params: { id: job_id } });
+      say(`${cron.name} is triggered.`, [{ label: 'Open job', run: open }]);
+    });
+  return { trigger, setEnabled };
+}

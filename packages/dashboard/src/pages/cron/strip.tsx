@@ -1,0 +1,66 @@
+import type { CronFiringKind } from '@millrace/contract';
+import { Link } from '@tanstack/react-router';
+import { memo, useMemo, type ReactNode } from 'react';
+import { stripOf } from '../../lib/cron/strip.js';
+import { clock, plural } from '../../lib/format.js';
+import { useZone } from '../../lib/preferences.js';
+import type { Firings } from './use-firings.js';
+
+const KINDS: Readonly<Record<CronFiringKind, string>> = {
+  on_time: 'on time',
+  catch_up: 'late, after a pause of the servers',
+  triggered: 'by hand',
+};
+
+/** Minutes are enough: the strip shows a day, and a mark is ten minutes wide. */
+const MINUTE = 60_000;
+
+interface StripProps {
+  readonly firings: Firings;
+  readonly now: number;
+  /** Whether the keyboard stops at each mark; not in lists, where there would be thousands. */
+  readonly isFocusable?: boolean;
+}
+
+/** The last 24 hours of a schedule; each mark leads to its job. */
+export function Strip({ firings, now, isFocusable = false }: StripProps): ReactNode {
+  return <StripMarks firings={firings} minute={Math.ceil(now / MINUTE)} isFocusable={isFocusable} />;
+}
+
+const StripMarks = memo(function StripMarks(props: {
+  readonly firings: Firings;
+  readonly minute: number;
+  readonly isFocusable: boolean;
+}): ReactNode {
+  const { firings, minute, isFocusable } = props;
+  const zone = useZone();
+  const strip = useMemo(() => stripOf(firings.items, firings.isComplete, minute * MINUTE), [firings, minute]);
+  const total = strip.marks.reduce((sum, { count }) => sum + count, 0);
+  return (
+    <ol className="strip" aria-label={`${plural(total, 'firing')} known of the last 24 hours`}>
+      {strip.unknownTo > 0 && (
+        <li
+          className="strip-unknown"
+          style={{ inlineSize: `${100 * strip.unknownTo}%` }}
+          title="Older firings are not shown here."
+        />
+      )}
+      {strip.marks.map(({ at, from, to, count, kind, jobId }) => {
+        const title = `${clock(from, zone)}–${clock(to, zone)}: fired ${count === 1 ? 'once' : `${count} times`}, ${KINDS[kind]}`;
+        return (
+          <li key={at} className={`strip-mark ${kind}`} style={{ insetInlineStart: `${100 * at}%` }}>
+            <Link
+              to="/jobs/$id"
+              params={{ id: jobId }}
+              title={title}
+              aria-label={title}
+              tabIndex={isFocusable ? 0 : -1}
+            />
+          </li>
+        );
+      })}
+    </ol>
+  );
+});
+
+export const kindInWords = (kind: CronFiringKind): string => KINDS[kind];

@@ -1,0 +1,48 @@
+import type { ReactNode } from 'react';
+import { SelectFilter, SpanFilter, TextFilter } from '../../components/filters.js';
+import { Page } from '../../components/page.js';
+import { useAddress } from '../../lib/address.js';
+import { EntryList } from './entries.js';
+import { GroupList } from './groups.js';
+import { REASONS } from './reasons.js';
+import './dead-letters.css';
+
+/** Jobs that failed for good: what failed alike together, or one by one. */
+export default function DeadLettersPage(): ReactNode {
+  const [address, setAddress] = useAddress();
+  const isList = address.view === 'entries' || address.fingerprint !== undefined;
+  const show = (view: string | undefined): void =>
+    setAddress({ view, fingerprint: undefined, cursor: undefined, replayed: undefined, reason: undefined });
+  return (
+    <Page title="Dead letters">
+      <div className="filters">
+        <div className="row" role="group" aria-label="Show">
+          <button type="button" className="button" aria-pressed={!isList} onClick={() => show(undefined)}>
+            Groups
+          </button>
+          <button type="button" className="button" aria-pressed={isList} onClick={() => show('entries')}>
+            Entries
+          </button>
+        </div>
+        {isList && (
+          <>
+            <SelectFilter
+              name="replayed"
+              label="Replayed"
+              any="open and replayed"
+              options={[
+                ['false', 'open'],
+                ['true', 'replayed'],
+              ]}
+            />
+            <SelectFilter name="reason" label="Reason" any="any reason" options={Object.entries(REASONS)} />
+          </>
+        )}
+        <TextFilter name="task_name" label="Task" placeholder="Task" first />
+        <TextFilter name="queue_name" label="Queue" placeholder="Queue" />
+        <SpanFilter />
+      </div>
+      {isList ? <EntryList /> : <GroupList />}
+    </Page>
+  );
+}

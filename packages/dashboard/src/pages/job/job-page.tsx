@@ -1,0 +1,197 @@
+import type { Attempts, Job, Why } from '@millrace/contract';
+import { Link, useParams } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import { isMissing, useRead } from '../../api/hooks.js';
+import { CopyButton } from '../../components/copy.js';
+import { RawJson } from '../../components/json.js';
+import { JobLink, QueueLink, WorkflowLink } from '../../components/links.js';
+import { ErrorNote, Loading } from '../../components/notes.js';
+import { Facts, Page, Panel } from '../../components/page.js';
+import { State } from '../../components/state.js';
+import { Countdown, ExactTime } from '../../components/time.js';
+import { useNow } from '../../lib/clock.js';
+import { shortId } from '../../lib/format.js';
+import { memberOf, membersOf } from '../../lib/json-slice.js';
+import { hasEnded, stateOf } from '../../lib/states.js';
+import { AttemptList } from '../../components/attempt-list.js';
+import { useJob } from './follow-job.js';
+import { JobActions } from './job-actions.js';
+import { Timeline } from './timeline.js';
+
+export default function JobPage(): ReactNode {
+  const { id } = useParams({ from: '/jobs/$id' });
+  const { answer, error, progress, stream } = useJob(id);
+  if (answer === undefined) {
+    return (
+      <Page title={`Job ${shortId(id)}`}>
+        {error === null ? <Loading /> : isMissing(error) ? <NoSuchJob id={id} /> : <ErrorNote error={error} />}
+      </Page>
+    );
+  }
+  return (
+    <>
+      {error !== null && <ErrorNote error={error} />}
+      {stream === 'polling' && (
+        <p className="quiet" role="status">
+          The live stream was cut; looking every two seconds until it is back.
+        </p>
+      )}
+      <JobView job={answer.data} text={answer.text} progress={progress} />
+    </>
+  );
+}
+
+function NoSuchJob({ id }: { readonly id: string }): ReactNode {
+  return (
+    <div className="empty stack">
+      <p>
+        There is no job with this id: <span className="mono">{id}</span>. Retention may have removed it.
+      </p>
+      <p>
+        It may be the id of a{' '}
+        <Link to="/workflows/$id" params={{ id }}>
+          workflow
+        </Link>{' '}
+        or an{' '}
+        <Link to="/operations/$id" params={{ id }}>
+          operation
+        </Link>
+        .
+      </p>
+    </div>
+  );
+}
+
+interface JobViewProps {
+  readonly job: Job;
+  /** The job as it came: payload, result and metadata are shown from it, to the byte. */
+  readonly text: string;
+  readonly progress: string | null;
+}
+
+function JobView({ job, text, progress }: JobViewProps): ReactNode {
+  const now = useNow();
+  const members = membersOf(text);
+  const ended = hasEnded(job.status);
+  const attempts = useRead<Attempts>(`/jobs/${job.id}/attempts`, ended ? { pollMs: null } : {});
+  const running = progress ?? memberOf(text, 'progress') ?? 'null';
+  return (
+    <Page
+      title={job.task_name}
+      aside={
+        <>
+          <State state={stateOf(job, now)} />
+          <span className="mono quiet" title={job.id}>
+            {shortId(job.id)}
+          </span>
+          <CopyButton text={job.id} label="Copy id" />
+        </>
+      }
+      actions={<JobActions job={job} text={text} />}
+    >
+      {!ended && <WhySentence id={job.id} />}
+      <Timeline job={job} attempts={attempts.data?.data.attempts ?? []} />
+      {job.error_message !== null && attempts.data === undefined && (
+        <div className="note tone-red">
+          <span aria-hidden="true">✗ </span>
+          <span className="sentence">{job.error_message}</span>
+        </div>
+      )}
+      {running !== 'null' && (
+        <Panel title="Progress">
+          <RawJson text={running} label="Progress" />
+        </Panel>
+      )}
+      <Panel
+        title="Attempts"
+        aside={
+          job.lease_expires_at !== null && (
+            <>
+              lease ends in <Countdown to={job.lease_expires_at} />
+            </>
+          )
+        }
+      >
+        <AttemptList job={job} read={attempts} />
+      </Panel>
+      <div className="columns">
+        <Panel title="Payload">
+          <RawJson text={members.get('payload') ?? 'null'} label="Payload" />
+        </Panel>
+        <Panel title="Result">
+          {job.result === null ? (
+            <p className="quiet">None{ended ? '.' : ' yet.'}</p>
+          ) : (
+            <RawJson text={members.get('result') ?? 'null'} label="Result" />
+          )}
+        </Panel>
+        <Panel title="Details">
+          <Details job={job} />
+        </Panel>
+        <Panel title="Metadata">
+          <MetadataLinks job={job} />
+          <RawJson text={members.get('metadata') ?? 'null'} label="Metadata" />
+        </Panel>
+      </div>
+    </Page>
+  );
+}
+
+/** Why it is not running, or that it is, in one sentence. */
+function WhySentence({ id }: { readonly id: string }): ReactNode {
+  const { data, error } = useRead<Why>(`/jobs/${id}/why`);
+  if (data === undefined || error !== null || data.data.reason === 'ended') return null;
+  return (
+    <p className="why" role="status">
+      {data.data.message}
+    </p>
+  );
+}
+
+function Details({ job }: { readonly job: Job }): ReactNode {
+  const { config } = job;
+  const backoff = `${config.retry_backoff}, ${config.retry_delay_secs} s up to ${config.retry_max_delay_secs} s, ± ${config.jitter_factor * 100} %`;
+  return (
+    <Facts
+      facts={[
+        ['queue', <QueueLink key="queue" queue={job.queue_name} />],
+        [
+          'id',
+          <span key="id" className="mono">
+            {job.id}
+          </span>,
+        ],
+        ['created', <ExactTime key="created" at={job.created_at} />],
+        ['due', <ExactTime key="due" at={job.scheduled_at} />],
+        ['started', <ExactTime key="started" at={job.started_at} />],
+        ['ended', <ExactTime key="ended" at={job.completed_at} />],
+        ['worker', job.worker_id ?? '–'],
+        ['retries', `${job.retry_count} of ${config.max_retries}`],
+        ['backoff', backoff],
+        ['timeout', `${config.timeout_secs} s`],
+        ['priority', config.priority],
+        ['idempotency key', job.idempotency_key ?? '–'],
+        [
+          'workflow',
+          job.workflow_id === null ? (
+            '–'
+          ) : (
+            <WorkflowLink key="workflow" id={job.workflow_id}>
+              {job.workflow_step_id ?? job.workflow_id}
+            </WorkflowLink>
+          ),
+        ],
+      ]}
+    />
+  );
+}
+
+/** Where the job came from, if another job or a dead letter was run again. */
+function MetadataLinks({ job: { metadata } }: { readonly job: Job }): ReactNode {
+  const from = metadata.rerun_of ?? metadata.replayed_from_job;
+  return typeof from === 'string' ? (
+    <p className="body">
+      {metadata.rerun_of === undefined ? 'Replay' : 'Copy'} of <JobLink id={from} />
+    </p>
+  ) : null;
+}

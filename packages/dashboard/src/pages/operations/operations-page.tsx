@@ -1,0 +1,82 @@
+import type { Operation, Operations } from '@millrace/contract';
+import { Link, useNavigate } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import { useRead } from '../../api/hooks.js';
+import { Empty, Loaded } from '../../components/notes.js';
+import { Page } from '../../components/page.js';
+import { Pager } from '../../components/pager.js';
+import { Progress } from '../../components/progress.js';
+import { State } from '../../components/state.js';
+import { Table, type Column } from '../../components/table.js';
+import { Time } from '../../components/time.js';
+import { useAddress } from '../../lib/address.js';
+import { curlOf } from '../../lib/curl.js';
+import { count, number } from '../../lib/format.js';
+import { actionWords, filterWords, partDone } from './operation-words.js';
+
+const COLUMNS: readonly Column<Operation>[] = [
+  { key: 'status', title: 'state', cell: ({ status }) => <State state={status} /> },
+  {
+    key: 'action',
+    title: 'action',
+    cell: (operation) => (
+      <Link to="/operations/$id" params={{ id: operation.id }}>
+        {actionWords(operation)}
+      </Link>
+    ),
+  },
+  {
+    key: 'filter',
+    title: 'of',
+    wide: true,
+    cell: (operation) => <span title={filterWords(operation)}>{filterWords(operation)}</span>,
+  },
+  {
+    key: 'part',
+    title: 'done',
+    hiddenOnCards: true,
+    cell: (operation) => <Progress part={partDone(operation)} label="Done" />,
+  },
+  { key: 'changed', title: 'changed', numeric: true, cell: ({ changed }) => number(changed) },
+  { key: 'matched', title: 'matched', numeric: true, cell: ({ matched }) => count(matched) },
+  { key: 'created', title: 'requested', numeric: true, cell: ({ created_at }) => <Time at={created_at} /> },
+];
+
+export default function OperationsPage(): ReactNode {
+  const [{ cursor }] = useAddress();
+  const read = useRead<Operations>('/operations', { query: { cursor, limit: 50 } });
+  const navigate = useNavigate();
+  return (
+    <Page title="Operations">
+      <Loaded read={read} what="Operations">
+        {(page) => (
+          <>
+            <div className="panel">
+              {page.operations.length === 0 ? (
+                <Empty
+                  curl={curlOf({
+                    method: 'POST',
+                    path: '/operations',
+                    body: '{"action":"cancel_jobs","filter":{"queue":"mail"},"dry_run":true}',
+                  })}
+                >
+                  Nothing has been done to many things at once. Select rows under Jobs or Dead letters, or say how many
+                  would match:
+                </Empty>
+              ) : (
+                <Table
+                  label="Operations"
+                  rows={page.operations}
+                  columns={COLUMNS}
+                  idOf={({ id }) => id}
+                  onOpen={({ id }) => void navigate({ to: '/operations/$id', params: { id } })}
+                />
+              )}
+            </div>
+            <Pager page={page} />
+          </>
+        )}
+      </Loaded>
+    </Page>
+  );
+}

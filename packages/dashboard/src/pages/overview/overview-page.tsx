@@ -1,0 +1,221 @@
+import type { Counts, CronPage, DeadLetterGroups, JobState, Queues, Series } from '@millrace/contract';
+import { Link } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import { useRead } from '../../api/hooks.js';
+import { Chart, SECONDS } from '../../components/chart.js';
+import { spanMs } from '../../components/filters.js';
+import { FilterLink } from '../../components/links.js';
+import { Empty, Loaded } from '../../components/notes.js';
+import { Page, Panel } from '../../components/page.js';
+import { Time } from '../../components/time.js';
+import { State } from '../../components/state.js';
+import { useAddress } from '../../lib/address.js';
+import { useNow } from '../../lib/clock.js';
+import { curlOf } from '../../lib/curl.js';
+import { count, duration, number } from '../../lib/format.js';
+import { useZone } from '../../lib/preferences.js';
+import { attentionOf } from './attention.js';
+import { QueueTable } from '../../components/queue-table.js';
+
+const SPANS = ['15m', '1h', '24h', '30d'] as const;
+/** A plot changes when the server has written the next step. */
+const PLOT_POLL_MS = 15_000;
+const COMING_UP = 5;
+
+export default function OverviewPage(): ReactNode {
+  const [address] = useAddress();
+  const span = SPANS.find((known) => known === address.span) ?? '1h';
+  // Whole steps, so that the same question is asked, and can be answered with 304, for a while.
+  const now = Math.floor(useNow() / PLOT_POLL_MS) * PLOT_POLL_MS;
+  const since = now - (spanMs(span) ?? 3_600_000);
+  return (
+    <Page title="Overview" actions={<SpanTabs chosen={span} />}>
+      <NeedsAttention since={since} />
+      <StateTiles />
+      <Plots from={new Date(since).toISOString()} />
+      <div className="columns uneven">
+        <QueuesPanel />
+        <ComingUp />
+      </div>
+    </Page>
+  );
+}
+
+const SpanTabs = ({ chosen }: { readonly chosen: string }): ReactNode => (
+  <nav className="row" aria-label="Time span">
+    {SPANS.map((span) => (
+      <Link
+        key={span}
+        to="/"
+        search={{ span } as never}
+        className="button small"
+        aria-current={span === chosen ? 'true' : undefined}
+      >
+        {span}
+      </Link>
+    ))}
+  </nav>
+);
+
+function NeedsAttention({ since }: { readonly since: number }): ReactNode {
+  const zone = useZone();
+  const now = useNow();
+  const queues = useRead<Queues>('/queues');
+  const from = new Date(since).toISOString();
+  const groups = useRead<DeadLetterGroups>('/dlq/groups', { query: { since: from, limit: 3 }, pollMs: 5000 });
+  if (queues.data === undefined)
+    return (
+      <Loaded read={queues} what="What needs attention">
+        {() => null}
+      </Loaded>
+    );
+  const items = attentionOf(queues.data.data.queues, groups.data?.data.groups ?? [], since, now, zone);
+  if (items.length === 0) {
+    return (
+      <p className="attention none">
+        <State state="completed">Nothing needs attention.</State>
+      </p>
+    );
+  }
+  return (
+    <ul className="attention" aria-label="Needs attention">
+      {items.map(({ key, tone, text, queue, fingerprint }) => (
+        <li key={key} className={`tone-${tone}`}>
+          {queue === undefined ? (
+            <FilterLink to="/dead-letters" filter={{ fingerprint: fingerprint ?? '' }}>
+              <Bang /> {text}
+            </FilterLink>
+          ) : (
+            <Link to="/queues/$queue" params={{ queue }}>
+              <Bang /> {text}
+            </Link>
+          )}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+const Bang = (): ReactNode => (
+  <span className="bang" aria-hidden="true">
+    !
+  </span>
+);
+
+const TILES: readonly JobState[] = ['pending', 'scheduled', 'running', 'retrying', 'completed', 'failed', 'cancelled'];
+
+function StateTiles(): ReactNode {
+  const counts = useRead<Counts>('/counts');
+  return (
+    <Loaded read={counts} what="Counts">
+      {({ jobs, dead_letters }) => (
+        <ul className="tiles" aria-label="Jobs by state">
+          {TILES.map((state) => (
+            <li key={state}>
+              <FilterLink to="/jobs" filter={{ status: state === 'scheduled' ? 'pending' : state }}>
+                <State state={state} />
+                <span className="figure">{count(jobs[state])}</span>
+              </FilterLink>
+            </li>
+          ))}
+          <li>
+            <FilterLink to="/dead-letters" filter={{}}>
+              <span className="quiet">dead letters</span>
+              <span className="figure">{count(dead_letters)}</span>
+            </FilterLink>
+          </li>
+        </ul>
+      )}
+    </Loaded>
+  );
+}
+
+function Plots({ from }: { readonly from: string }): ReactNode {
+  const series = useRead<Series>('/series', { query: { from }, pollMs: PLOT_POLL_MS });
+  const seconds = (value: number): string => duration(value * 1000);
+  return (
+    <Loaded read={series} what="Plots">
+      {({ from: first, step_secs, columns }) => {
+        const axis = { from: Date.parse(first), stepMs: step_secs * 1000 };
+        return (
+          <div className="columns">
+            <section className="panel">
+              <Chart
+                title={`Jobs per ${duration(step_secs * 1000)}`}
+                {...axis}
+                format={number}
+                lines={[
+                  { name: 'created', tone: 'grey', dash: '4 3', values: columns.created },
+                  { name: 'completed', tone: 'green', values: columns.completed },
+                  { name: 'retried', tone: 'amber', dash: '6 2 1 2', values: columns.retried },
+                  { name: 'failed', tone: 'red', dash: '1 2', values: columns.failed },
+                ]}
+              />
+            </section>
+            <section className="panel">
+              <Chart
+                title="Waiting time"
+                {...axis}
+                format={seconds}
+                tops={SECONDS}
+                lines={[
+                  { name: 'p50', tone: 'blue', values: columns.wait_p50 },
+                  { name: 'p95', tone: 'amber', dash: '4 3', values: columns.wait_p95 },
+                  { name: 'p99', tone: 'red', dash: '1 2', values: columns.wait_p99 },
+                ]}
+              />
+            </section>
+          </div>
+        );
+      }}
+    </Loaded>
+  );
+}
+
+function QueuesPanel(): ReactNode {
+  const queues = useRead<Queues>('/queues');
+  return (
+    <Panel title="Queues">
+      <Loaded read={queues} what="Queues">
+        {(data) =>
+          data.queues.length === 0 ? (
+            <Empty curl={curlOf({ method: 'POST', path: '/jobs', body: '{"task_name":"echo","payload":{"n":1}}' })}>
+              No queue holds unfinished jobs. This creates one:
+            </Empty>
+          ) : (
+            <QueueTable queues={data.queues} />
+          )
+        }
+      </Loaded>
+    </Panel>
+  );
+}
+
+function ComingUp(): ReactNode {
+  const crons = useRead<CronPage>('/cron', { query: { order_by: 'next_run_at ASC', limit: 20 }, pollMs: 10_000 });
+  return (
+    <Panel title="Coming up" aside={<Link to="/cron">All schedules</Link>}>
+      <Loaded read={crons} what="Schedules">
+        {(page) => {
+          const next = page.crons
+            .filter(({ enabled, next_run_at }) => enabled && next_run_at !== null)
+            .slice(0, COMING_UP);
+          if (next.length === 0) return <p className="quiet">No schedule is due.</p>;
+          return (
+            <ol className="coming">
+              {next.map(({ id, name, task_name, next_run_at }) => (
+                <li key={id}>
+                  <Time at={next_run_at} />
+                  <FilterLink to="/cron" filter={{ name }}>
+                    {name}
+                  </FilterLink>
+                  <span className="quiet cut">{task_name}</span>
+                </li>
+              ))}
+            </ol>
+          );
+        }}
+      </Loaded>
+    </Panel>
+  );
+}

@@ -1,0 +1,34 @@
+import type { QueueDetail } from '@millrace/contract';
+import type { ReactNode } from 'react';
+import { FilterLink } from '../../components/links.js';
+import { number } from '../../lib/format.js';
+
+/** Who is hogging the queue: waiting and running by task, the largest first. */
+export function ByTask({ detail: { by_task, by_task_exact, queue } }: { readonly detail: QueueDetail }): ReactNode {
+  const most = by_task.reduce((largest, { waiting, running }) => Math.max(largest, waiting + running), 1);
+  if (by_task.length === 0) return <p className="quiet">Nothing waits, and nothing runs.</p>;
+  return (
+    <>
+      <ul className="by-task">
+        {by_task.map(({ task_name, waiting, running }) => (
+          <li key={task_name}>
+            <FilterLink to="/jobs" filter={{ queue, task: task_name }} className="cut">
+              {task_name}
+            </FilterLink>
+            <span className="share" aria-hidden="true">
+              <span className="share-running" style={{ inlineSize: `${(100 * running) / most}%` }} />
+              <span className="share-waiting" style={{ inlineSize: `${(100 * waiting) / most}%` }} />
+            </span>
+            <span className="figures numeric">
+              {number(waiting)} <span className="quiet">waiting</span>, {number(running)}{' '}
+              <span className="quiet">running</span>
+            </span>
+          </li>
+        ))}
+      </ul>
+      {!by_task_exact && (
+        <p className="quiet">The queue is too long to count all of it: these are shares of its front.</p>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,31 @@
+import type { QueueDetail } from '@millrace/contract';
+import { useNavigate } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import { JobLink } from '../../components/links.js';
+import { Table, type Column } from '../../components/table.js';
+import { Time } from '../../components/time.js';
+import { number } from '../../lib/format.js';
+
+type Next = QueueDetail['next'][number];
+
+/** What runs next. */
+export function NextJobs({ next }: { readonly next: readonly Next[] }): ReactNode {
+  const navigate = useNavigate();
+  if (next.length === 0) return <p className="quiet">Nothing waits.</p>;
+  return (
+    <Table
+      label="Next jobs"
+      rows={next}
+      columns={COLUMNS}
+      idOf={({ id }) => id}
+      onOpen={({ id }) => void navigate({ to: '/jobs/$id', params: { id } })}
+    />
+  );
+}
+
+const COLUMNS: readonly Column<Next>[] = [
+  { key: 'job', title: 'Job', cell: ({ id }) => <JobLink id={id} /> },
+  { key: 'task', title: 'Task', wide: true, cell: ({ task_name }) => task_name },
+  { key: 'priority', title: 'Priority', numeric: true, cell: ({ priority }) => number(priority) },
+  { key: 'due', title: 'Due', numeric: true, cell: ({ scheduled_at }) => <Time at={scheduled_at} /> },
+];

@@ -1,0 +1,35 @@
+import type { Queues } from '@millrace/contract';
+import type { ReactNode } from 'react';
+import { useRead } from '../../api/hooks.js';
+import { Empty, Loaded } from '../../components/notes.js';
+import { Page } from '../../components/page.js';
+import { QueueTable } from '../../components/queue-table.js';
+import { curlOf } from '../../lib/curl.js';
+
+/** Every queue that holds unfinished jobs. */
+export default function QueuesPage(): ReactNode {
+  const read = useRead<Queues>('/queues');
+  return (
+    <Page title="Queues">
+      <Loaded read={read} what="Queues">
+        {({ queues }) =>
+          queues.length === 0 ? (
+            <Empty
+              curl={curlOf({
+                method: 'POST',
+                path: '/jobs',
+                body: JSON.stringify({ task_name: 'send_mail', config: { queue: 'mail' } }),
+              })}
+            >
+              No queue holds unfinished jobs. A queue is there as soon as a job names it:
+            </Empty>
+          ) : (
+            <div className="panel">
+              <QueueTable queues={queues} />
+            </div>
+          )
+        }
+      </Loaded>
+    </Page>
+  );
+}

@@ -1,0 +1,109 @@
+import type { Job } from '@millrace/contract';
+import { Link } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import { useRead } from '../../api/hooks.js';
+import { RawJson } from '../../components/json.js';
+import { Loaded } from '../../components/notes.js';
+import { Facts, Panel } from '../../components/page.js';
+import { State } from '../../components/state.js';
+import { Time } from '../../components/time.js';
+import { useAddress } from '../../lib/address.js';
+import { duration } from '../../lib/format.js';
+import { memberText } from '../../lib/json/spans.js';
+import { hasEnded } from '../../lib/states.js';
+import type { LiveWorkflow } from './use-workflow.js';
+
+/** One step: how it went, what it received, what it returned, and its job. */
+export function StepPanel({ live, name }: { readonly live: LiveWorkflow; readonly name: string }): ReactNode {
+  const [, setAddress] = useAddress();
+  const step = live.steps.find((candidate) => candidate.name === name);
+  const index = live.workflow.steps.findIndex((candidate) => candidate.name === name);
+  const definition = live.workflow.steps[index];
+  if (step === undefined || definition === undefined) return null;
+  const { started_at, completed_at } = step;
+  const took =
+    started_at === null || completed_at === null ? null : duration(Date.parse(completed_at) - Date.parse(started_at));
+  return (
+    <Panel
+      title={name}
+      aside={
+        <>
+          <State state={step.status} />
+          <button
+            type="button"
+            className="button small quiet"
+            aria-label="Close the step"
+            onClick={() => setAddress({ step: undefined }, { replace: true })}
+          >
+            ✕
+          </button>
+        </>
+      }
+    >
+      {step.error_message !== null && <pre className="error-text tone-red">{step.error_message}</pre>}
+      <Facts
+        facts={[
+          ['task', <span className="mono">{definition.task_name}</span>],
+          ['job', step.job_id === null ? 'not yet: waits for its dependencies' : <JobLink id={step.job_id} />],
+          ['attempts', step.attempts],
+          ['started', <Time at={started_at} />],
+          ['took', took ?? '–'],
+          ['depends on', definition.depends_on.join(', ') || 'nothing'],
+          ['if it fails', FAILURE[definition.on_failure]],
+          ...(definition.queue === null ? [] : ([['queue', definition.queue]] as const)),
+        ]}
+      />
+      {step.job_id === null ? (
+        <>
+          <h3>Payload</h3>
+          <RawJson label="Payload" text={memberText(live.text, 'steps', index, 'payload') ?? '{}'} />
+        </>
+      ) : (
+        <JobTexts id={step.job_id} />
+      )}
+    </Panel>
+  );
+}
+
+const FAILURE = {
+  halt: 'the workflow fails',
+  skip: 'its dependents are skipped',
+  continue: 'its dependents run all the same',
+} as const;
+
+const JobLink = ({ id }: { readonly id: string }): ReactNode => (
+  <Link to="/jobs/$id" params={{ id }} className="mono">
+    {id}
+  </Link>
+);
+
+function JobTexts({ id }: { readonly id: string }): ReactNode {
+  const first = useRead<Job>(`/jobs/${id}`, { pollMs: null });
+  const done = first.data !== undefined && hasEnded(first.data.data.status);
+  const read = useRead<Job>(`/jobs/${id}`, done ? { pollMs: null } : {});
+  return (
+    <Loaded read={read} what="The job">
+      {(_job, text) => {
+        const payload = memberText(text, 'payload') ?? '{}';
+        const context = memberText(payload, '_context');
+        const result = memberText(text, 'result') ?? 'null';
+        return (
+          <div className="step-texts">
+            <section>
+              <h3>Context received</h3>
+              <RawJson label="Context received" text={context ?? '{}'} />
+            </section>
+            <section>
+              <h3>Result</h3>
+              {result === 'null' ? <p className="quiet">none yet</p> : <RawJson label="Result" text={result} />}
+            </section>
+            <section>
+              <h3>Payload</h3>
+              <RawJson label="Payload" text={payload} />
+            </section>
+          </div>
+        );
+      }}
+    </Loaded>
+  );
+}

@@ -1,0 +1,159 @@
+import { useParams } from '@tanstack/react-router';
+import { useCallback, useMemo, useState, type ReactNode } from 'react';
+import { change, type Change } from '../../api/client.js';
+import { isMissing, refresh } from '../../api/hooks.js';
+import { CopyButton } from '../../components/copy.js';
+import { Confirm } from '../../components/dialog.js';
+import { RawJson } from '../../components/json.js';
+import { Empty, ErrorNote, Loading } from '../../components/notes.js';
+import { Facts, Page, Panel } from '../../components/page.js';
+import { State } from '../../components/state.js';
+import { ExactTime, Time } from '../../components/time.js';
+import { say } from '../../components/toasts.js';
+import { useAddress } from '../../lib/address.js';
+import { useNow } from '../../lib/clock.js';
+import { duration, plural } from '../../lib/format.js';
+import { criticalPath } from '../../lib/graph/critical-path.js';
+import { memberText } from '../../lib/json/spans.js';
+import { useMayWrite } from '../../session/session.js';
+import { Meter } from '../../components/meter.js';
+import { StepGraph } from './step-graph.js';
+import { StepPanel } from './step-panel.js';
+import { TimeBars } from './time-bars.js';
+import { timesOf } from './times.js';
+import { hasWorkflowEnded, useWorkflow, type LiveWorkflow } from './use-workflow.js';
+import './workflow.css';
+
+export default function WorkflowPage(): ReactNode {
+  const { id = '' } = useParams({ strict: false });
+  const { live, error, stream } = useWorkflow(id);
+  if (live === undefined) {
+    return (
+      <Page title="Workflow" aside={<span className="mono quiet">{id}</span>}>
+        {error === null ? (
+          <Loading />
+        ) : isMissing(error) ? (
+          <Empty>There is no such workflow.</Empty>
+        ) : (
+          <ErrorNote error={error} />
+        )}
+      </Page>
+    );
+  }
+  return (
+    <>
+      {error !== null && <ErrorNote error={error} />}
+      <WorkflowView live={live} isLive={stream === 'live'} />
+    </>
+  );
+}
+
+function WorkflowView({ live, isLive }: { readonly live: LiveWorkflow; readonly isLive: boolean }): ReactNode {
+  const { workflow, steps, text } = live;
+  const [{ step: selected }, setAddress] = useAddress();
+  const now = useNow();
+  const times = useMemo(() => timesOf(workflow, steps), [workflow, steps]);
+  const ended = hasWorkflowEnded(workflow);
+  // While it runs the path grows by the second; once it has ended it stays.
+  const until = ended ? 0 : now;
+  const path = useMemo(() => criticalPath(times, until), [times, until]);
+  // A key, because the graph must not be drawn again each second for a path that is the same.
+  const pathKey = path.names.join('\n');
+  const critical = useMemo(() => new Set(pathKey.split('\n')), [pathKey]);
+  const select = useCallback((name: string) => setAddress({ step: name }, { replace: true }), [setAddress]);
+  const done = steps.filter(({ status }) => status !== 'pending' && status !== 'running').length;
+  return (
+    <Page
+      title={workflow.name}
+      aside={
+        <>
+          <State state={workflow.status} />
+          <Meter done={done} of={steps.length} />
+          {path.names.length > 0 && (
+            <span className="quiet" title={path.names.join(' → ')}>
+              critical path {duration(path.ms)}
+            </span>
+          )}
+          {isLive && !ended && <span className="tag">live</span>}
+        </>
+      }
+      actions={<Actions live={live} />}
+    >
+      <div className="workflow-columns">
+        <Panel title="Graph" aside={<span className="quiet">{plural(workflow.steps.length, 'step')}</span>}>
+          <StepGraph
+            definitions={workflow.steps}
+            steps={steps}
+            critical={critical}
+            selected={selected}
+            onSelect={select}
+          />
+        </Panel>
+        <Panel title="Time" aside={<TimeLegend />}>
+          <TimeBars
+            workflow={workflow}
+            times={times}
+            steps={steps}
+            critical={critical}
+            selected={selected}
+            onSelect={select}
+          />
+        </Panel>
+      </div>
+      {selected !== undefined && <StepPanel key={selected} live={live} name={selected} />}
+      <Panel title="Workflow">
+        <Facts
+          facts={[
+            ['id', <span className="mono">{workflow.id}</span>],
+            ['created', <Time at={workflow.created_at} />],
+            ['started', <ExactTime at={workflow.started_at} />],
+            ['ended', <ExactTime at={workflow.completed_at} />],
+          ]}
+        />
+        <h3>Context</h3>
+        <RawJson label="Context" text={memberText(text, 'context') ?? '{}'} />
+        <h3>Metadata</h3>
+        <RawJson label="Metadata" text={memberText(text, 'metadata') ?? '{}'} />
+      </Panel>
+    </Page>
+  );
+}
+
+const TimeLegend = (): ReactNode => (
+  <span className="quiet time-legend">
+    <span className="swatch waiting" aria-hidden="true" /> waits <span className="swatch" aria-hidden="true" /> runs
+  </span>
+);
+
+function Actions({ live: { workflow } }: { readonly live: LiveWorkflow }): ReactNode {
+  const mayWrite = useMayWrite();
+  const [asking, setAsking] = useState(false);
+  const request: Change = { method: 'POST', path: `/workflows/${workflow.id}/cancel` };
+  const cancel = async (): Promise<void> => {
+    await change(request);
+    say(`Workflow ${workflow.name} is cancelled.`);
+    await refresh();
+  };
+  return (
+    <>
+      <CopyButton text={workflow.id} label="Copy id" />
+      {mayWrite && !hasWorkflowEnded(workflow) && (
+        <button type="button" className="button danger" onClick={() => setAsking(true)}>
+          Cancel…
+        </button>
+      )}
+      {asking && (
+        <Confirm
+          title={`Cancel ${workflow.name}?`}
+          verb="Cancel the workflow"
+          danger
+          request={request}
+          onConfirm={cancel}
+          onClose={() => setAsking(false)}
+        >
+          <p>Every step that has not ended is cancelled. This cannot be undone.</p>
+        </Confirm>
+      )}
+    </>
+  );
+}

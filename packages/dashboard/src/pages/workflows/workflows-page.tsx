@@ -1,0 +1,105 @@
+import type { WorkflowSummary, WorkflowSummaryPage } from '@millrace/contract';
+import { Link, useNavigate } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import { useRead } from '../../api/hooks.js';
+import { SelectFilter, SpanFilter, TextFilter } from '../../components/filters.js';
+import { Empty, Loaded } from '../../components/notes.js';
+import { Page } from '../../components/page.js';
+import { Pager } from '../../components/pager.js';
+import { beginOf } from '../../components/since.js';
+import { State } from '../../components/state.js';
+import { Table, type Column } from '../../components/table.js';
+import { Time } from '../../components/time.js';
+import { useAddress } from '../../lib/address.js';
+import { useNow } from '../../lib/clock.js';
+import { curlOf } from '../../lib/curl.js';
+import { duration } from '../../lib/format.js';
+import { Meter } from '../../components/meter.js';
+
+const STATUSES = ['created', 'running', 'completed', 'failed', 'partially_failed', 'cancelled'] as const;
+
+export default function WorkflowsPage(): ReactNode {
+  const [{ status, name, since, cursor }] = useAddress();
+  const read = useRead<WorkflowSummaryPage>('/workflows', {
+    query: { view: 'summary', status, name, cursor, created_after: beginOf(since) },
+  });
+  const isFiltered = [status, name, since].some((filter) => filter !== undefined);
+  return (
+    <Page title="Workflows">
+      <div className="filters">
+        <SelectFilter
+          name="status"
+          label="State"
+          any="any state"
+          options={STATUSES.map((value) => [value, value.replaceAll('_', ' ')] as const)}
+        />
+        <TextFilter name="name" label="Name" placeholder="Name" first />
+        <SpanFilter />
+      </div>
+      <Loaded read={read} what="Workflows">
+        {(page) =>
+          page.workflows.length === 0 ? (
+            <Empty {...(isFiltered ? {} : { curl: example() })}>
+              {isFiltered ? 'No workflow matches.' : 'There is no workflow yet. This makes one:'}
+              {page.searched_to !== undefined && ' The search is not over: go on to the next page.'}
+            </Empty>
+          ) : (
+            <WorkflowTable rows={page.workflows} />
+          )
+        }
+      </Loaded>
+      {read.data !== undefined && <Pager page={read.data.data} />}
+    </Page>
+  );
+}
+
+const example = (): string =>
+  curlOf({
+    method: 'POST',
+    path: '/workflows',
+    body: JSON.stringify({
+      name: 'order',
+      steps: [
+        { name: 'reserve', task_name: 'echo' },
+        { name: 'ship', task_name: 'echo', depends_on: ['reserve'] },
+      ],
+    }),
+  });
+
+function WorkflowTable({ rows }: { readonly rows: readonly WorkflowSummary[] }): ReactNode {
+  const navigate = useNavigate();
+  return (
+    <div className="panel">
+      <Table
+        label="Workflows"
+        rows={rows}
+        columns={COLUMNS}
+        idOf={({ id }) => id}
+        onOpen={({ id }) => void navigate({ to: '/workflows/$id', params: { id } })}
+      />
+    </div>
+  );
+}
+
+const COLUMNS: readonly Column<WorkflowSummary>[] = [
+  { key: 'state', title: 'State', cell: ({ status }) => <State state={status} /> },
+  {
+    key: 'name',
+    title: 'Workflow',
+    wide: true,
+    cell: ({ id, name }) => (
+      <Link to="/workflows/$id" params={{ id }}>
+        {name}
+      </Link>
+    ),
+  },
+  { key: 'progress', title: 'Steps', cell: (row) => <Meter done={row.steps_ended} of={row.steps_total} /> },
+  { key: 'took', title: 'Took', numeric: true, cell: (row) => <Took workflow={row} /> },
+  { key: 'created', title: 'Created', numeric: true, cell: ({ created_at }) => <Time at={created_at} /> },
+];
+
+function Took({ workflow }: { readonly workflow: WorkflowSummary }): ReactNode {
+  const now = useNow();
+  const { created_at, completed_at } = workflow;
+  return duration((completed_at === null ? now : Date.parse(completed_at)) - Date.parse(created_at));
+}

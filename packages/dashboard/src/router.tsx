@@ -1,0 +1,50 @@
+import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import { ErrorNote } from './components/notes.js';
+import { parseAddress, printAddress } from './lib/address.js';
+import { UI_PATH } from './lib/places.js';
+import { Shell } from './shell/shell.js';
+
+const root = createRootRoute({ component: Shell, notFoundComponent: NotFound });
+
+/** Each page is a file of its own that is fetched when somebody goes there. */
+const page = <const Path extends string>(path: Path, load: () => Promise<{ default: () => ReactNode }>) =>
+  createRoute({ getParentRoute: () => root, path, component: lazyRouteComponent(load) });
+
+const routeTree = root.addChildren([
+  page('/', () => import('./pages/overview/overview-page.js')),
+  page('/jobs', () => import('./pages/jobs/jobs-page.js')),
+  page('/jobs/$id', () => import('./pages/job/job-page.js')),
+  page('/workflows', () => import('./pages/workflows/workflows-page.js')),
+  page('/workflows/$id', () => import('./pages/workflow/workflow-page.js')),
+  page('/dead-letters', () => import('./pages/dead-letters/dead-letters-page.js')),
+  page('/dead-letters/$id', () => import('./pages/dead-letters/dead-letter-page.js')),
+  page('/cron', () => import('./pages/cron/cron-page.js')),
+  page('/queues', () => import('./pages/queues/queues-page.js')),
+  page('/queues/$queue', () => import('./pages/queues/queue-page.js')),
+  page('/workers', () => import('./pages/workers/workers-page.js')),
+  page('/admin', () => import('./pages/admin/admin-page.js')),
+  page('/operations', () => import('./pages/operations/operations-page.js')),
+  page('/operations/$id', () => import('./pages/operations/operation-page.js')),
+]);
+
+export const router = createRouter({
+  routeTree,
+  basepath: UI_PATH === '' ? '/' : UI_PATH,
+  // Plain text on both sides of the equals sign: addresses are read, typed and shared by people.
+  parseSearch: (text) => parseAddress(text) as Record<string, string>,
+  stringifySearch: printAddress,
+  defaultPreload: 'intent',
+  scrollRestoration: true,
+  defaultErrorComponent: ({ error }) => <ErrorNote error={error instanceof Error ? error : new Error(String(error))} />,
+});
+
+declare module '@tanstack/react-router' {
+  interface Register {
+    router: typeof router;
+  }
+}
+
+function NotFound(): ReactNode {
+  return <p className="empty">There is no such page. The menu above leads to those there are.</p>;
+}

@@ -1,0 +1,125 @@
+import type { WhoAmI } from '@millrace/contract';
+import { useEffect, useId, useState, type FormEvent, type ReactNode } from 'react';
+import { ApiError, forgetAnswers, send } from '../api/client.js';
+import { queryClient } from '../api/hooks.js';
+import { ErrorNote } from '../components/notes.js';
+import { setServerNow } from '../lib/clock.js';
+import { DEV_TOKEN, isDevServer, session, signIn, signOut, useSession } from './session.js';
+
+/** Asks the server who the token is; signs in if it is somebody who can use the dashboard. */
+export async function enter(token: string): Promise<void> {
+  const answer = await send('GET', '/whoami', {}, token);
+  const who = (await answer.json()) as WhoAmI;
+  if (who.kind === 'worker') {
+    const words = 'this is the worker token; the dashboard needs the token of a tenant';
+    throw new ApiError(words, 403, 'forbidden', null, null);
+  }
+  setServerNow(who.now);
+  const before = session.get().who;
+  signIn(token, who);
+  if (before?.tenant_id !== who.tenant_id || before.kind !== who.kind) forget();
+}
+
+/** What was read belongs to whoever was signed in. */
+function forget(): void {
+  forgetAnswers();
+  queryClient.clear();
+}
+
+export function leave(): void {
+  signOut();
+  forget();
+}
+
+/** Shows its children to whoever is signed in, and asks everybody else for a credential. */
+export function Gate({ children }: { readonly children: ReactNode }): ReactNode {
+  const { token, who, expired } = useSession();
+  const [failure, setFailure] = useState<Error | null>(null);
+  // What the tab still has, or what a development server takes, is tried once, before anybody is asked.
+  const [trying, setTrying] = useState(() => token ?? (isDevServer() ? DEV_TOKEN : null));
+  useEffect(() => {
+    if (trying === null) return;
+    enter(trying)
+      .catch((error: unknown) => setFailure(error instanceof Error ? error : new Error(String(error))))
+      .finally(() => setTrying(null));
+  }, [trying]);
+  if (who !== null) {
+    return (
+      <>
+        {children}
+        {expired && <SignInAgain />}
+      </>
+    );
+  }
+  return trying === null ? <SignIn failure={failure} /> : null;
+}
+
+function SignIn({ failure }: { readonly failure: Error | null }): ReactNode {
+  useEffect(() => {
+    document.title = 'Sign in · Millrace';
+  }, []);
+  return (
+    <main className="sign-in">
+      <h1>Millrace</h1>
+      <TokenForm failure={failure} />
+    </main>
+  );
+}
+
+/** The credential was refused while in use: a JWT that expired, a key that was withdrawn. The page behind stays. */
+function SignInAgain(): ReactNode {
+  return (
+    <div className="sign-in-again" role="dialog" aria-modal="true" aria-label="Sign in again">
+      <div className="card">
+        <h2>Sign in again</h2>
+        <p>The server no longer accepts the credential: it has expired or was withdrawn.</p>
+        <TokenForm failure={null} />
+        <button type="button" className="button" onClick={leave}>
+          Sign out
+        </button>
+      </div>
+    </div>
+  );
+}
+
+function TokenForm({ failure }: { readonly failure: Error | null }): ReactNode {
+  const [text, setText] = useState('');
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState<Error | null>(failure);
+  const field = useId();
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    const token = text.trim().replace(/^bearer\s+/i, '');
+    if (token === '' || busy) return;
+    setBusy(true);
+    setError(null);
+    enter(token).catch((reason: unknown) => {
+      setBusy(false);
+      setError(reason instanceof Error ? reason : new Error(String(reason)));
+    });
+  };
+  return (
+    <form className="stack" onSubmit={submit}>
+      <label htmlFor={field}>
+        API key or JWT
+        <input
+          id={field}
+          className="input"
+          type="password"
+          autoComplete="off"
+          spellCheck={false}
+          autoFocus
+          value={text}
+          onChange={(event) => setText(event.target.value)}
+        />
+      </label>
+      <button type="submit" className="button primary" disabled={busy || text.trim() === ''}>
+        {busy ? 'Signing in…' : 'Sign in'}
+      </button>
+      {error !== null && <ErrorNote error={error} />}
+      <p className="quiet">
+        Kept in this tab until you close it or sign out. An operator signs in with the admin token.
+      </p>
+    </form>
+  );
+}

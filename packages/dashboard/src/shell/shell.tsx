@@ -1,0 +1,67 @@
+import { Link, Outlet, useNavigate, useRouterState } from '@tanstack/react-router';
+import { useEffect, useState, type ReactNode } from 'react';
+import { Toasts } from '../components/toasts.js';
+import { useWho } from '../session/session.js';
+import { AccountMenu } from './account-menu.js';
+import { Help } from './help.js';
+import { useChord, useKeys } from './keys.js';
+import { ADMIN_NAV, NAV } from './nav.js';
+import { Palette } from './palette.js';
+
+/** The frame around every page: menu, palette, account, messages. */
+export function Shell(): ReactNode {
+  const who = useWho();
+  const [open, setOpen] = useState<'palette' | 'help' | null>(null);
+  const navigate = useNavigate();
+  const path = useRouterState({ select: ({ location }) => location.pathname });
+  const operator = who.kind === 'admin';
+  useChord('k', () => setOpen('palette'));
+  useKeys({
+    '?': () => setOpen('help'),
+    '/': () => document.querySelector<HTMLElement>('[data-filter]')?.focus(),
+  });
+  useEffect(() => {
+    // An operator's credential belongs to no tenant: all it can read is the view across them.
+    if (operator && !path.startsWith('/admin')) void navigate({ to: '/admin', replace: true });
+  }, [operator, path, navigate]);
+  const pages = [...(operator ? [] : NAV), ...(operator || who.kind === 'developer' ? [ADMIN_NAV] : [])];
+  return (
+    <>
+      <a className="skip" href="#main">
+        Skip to the page
+      </a>
+      <header className="top">
+        <Link to="/" className="brand" aria-label="Millrace: overview">
+          <span aria-hidden="true">✺</span> Millrace
+        </Link>
+        <nav aria-label="Pages" className="menu">
+          {pages.map(({ to, title }) => (
+            <Link key={to} to={to} activeOptions={{ exact: to === '/', includeSearch: false }}>
+              {title}
+            </Link>
+          ))}
+        </nav>
+        <div className="top-right">
+          {who.dev && (
+            <span
+              className="tag"
+              title="The server was started with --dev: any token will do, and this page signed itself in."
+            >
+              dev: signed in by itself
+            </span>
+          )}
+          <button type="button" className="button small" onClick={() => setOpen('palette')}>
+            Go to… <kbd>⌘K</kbd>
+          </button>
+          <AccountMenu onHelp={() => setOpen('help')} />
+        </div>
+      </header>
+      <main id="main" tabIndex={-1}>
+        <Outlet />
+      </main>
+      <Toasts />
+      {open === 'palette' && <Palette onClose={() => setOpen(null)} />}
+      {open === 'help' && <Help onClose={() => setOpen(null)} />}
+    </>
+  );
+}

@@ -1,0 +1,158 @@
+-- What operators see: all tenants together. Every count stops at a bound.
+
+-- name: fleet_overview
+-- Waiting and running jobs are counted up to $1 of each; dead letters, workflows and what has ended up to $2, beyond
+-- which the running totals say more. What has ended is looked at without regard to tenants, hence in no order.
+WITH waiting AS MATERIALIZED (
+  SELECT queue, count(*) AS n, count(*) FILTER (WHERE retry_count = 0 AND scheduled_at <= now()) AS pending,
+         count(*) FILTER (WHERE retry_count = 0 AND scheduled_at > now()) AS scheduled,
+         count(*) FILTER (WHERE retry_count > 0) AS retrying,
+         min(scheduled_at) FILTER (WHERE scheduled_at <= now()) AS oldest
+  FROM (SELECT r.queue, r.retry_count, r.scheduled_at FROM millrace.ready r LIMIT $1::int + 1) AS r
+  GROUP BY queue
+), held AS MATERIALIZED (
+  SELECT queue, sum(n) AS n
+  FROM (
+    SELECT coalesce(l.queue, j.queue) AS queue, 1 AS n
+    FROM (SELECT l.tenant, l.id, l.queue FROM millrace.leases l LIMIT $1::int + 1) AS l
+    LEFT JOIN LATERAL (
+      SELECT j.queue FROM millrace.jobs j
+      WHERE l.queue IS NULL AND j.tenant = l.tenant AND j.id = l.id OFFSET 0
+    ) AS j ON true
+    UNION ALL
+    SELECT b.queue, length(replace(b.open::text, '0', ''))
+    FROM (SELECT b.queue, b.open FROM millrace.bundles b LIMIT $1::int + 1) AS b
+  ) AS each
+  GROUP BY queue HAVING sum(n) > 0
+), buried AS MATERIALIZED (
+  SELECT count(*) AS n FROM (SELECT FROM millrace.dead_letters LIMIT $2::int + 1) AS l
+), ended AS MATERIALIZED (
+  SELECT status, count(*) AS n FROM (SELECT d.status FROM millrace.done d LIMIT $2::int + 1) AS d GROUP BY status
+), flow AS MATERIALIZED (
+  SELECT status, count(*) AS n FROM (
+    (SELECT r.status FROM millrace.workflow_runs r LIMIT $2::int + 1)
+    UNION ALL
+    (SELECT e.status FROM millrace.workflow_ends e LIMIT $2::int + 1)
+  ) AS w
+  GROUP BY status
+), total AS MATERIALIZED (
+  SELECT coalesce(sum(created), 0) AS created, coalesce(sum(completed), 0) AS completed,
+         coalesce(sum(failed), 0) AS failed, coalesce(sum(cancelled), 0) AS cancelled
+  FROM (SELECT t.created, t.completed, t.failed, t.cancelled FROM millrace.totals t LIMIT $1::int) AS t
+)
+SELECT now() AS now,
+  (SELECT count(*) FROM (SELECT FROM millrace.tenants LIMIT $1::int) AS t)::int AS tenants,
+  (SELECT count(*) FROM (SELECT queue FROM waiting UNION SELECT queue FROM held) AS q)::int AS queues,
+  ARRAY(SELECT q.queue FROM millrace.queues q WHERE q.paused_at IS NOT NULL ORDER BY q.queue LIMIT $3::int)
+    AS paused_queues,
+  (SELECT coalesce(sum(n), 0) FROM waiting)::int AS waiting,
+  (SELECT coalesce(sum(pending), 0) FROM waiting)::int AS pending,
+  (SELECT coalesce(sum(scheduled), 0) FROM waiting)::int AS scheduled,
+  (SELECT coalesce(sum(retrying), 0) FROM waiting)::int AS retrying,
+  (SELECT coalesce(sum(n), 0) FROM held)::int AS running,
+  (SELECT n FROM buried)::int AS dead_letters,
+  (SELECT coalesce(json_object_agg(status, n), '{}') FROM ended)::text AS ended,
+  (SELECT coalesce(json_object_agg(status, n), '{}') FROM flow)::text AS workflows,
+  (SELECT row_to_json(total) FROM total)::text AS totals,
+  (SELECT floor(extract(epoch FROM now() - min(oldest))) FROM waiting)::int AS oldest_pending_age_secs;
+
+-- name: oldest_past_retention
+-- How far the oldest finished job is past its retention of $1 hours, in seconds; null if none is. Retention removes in
+-- the order of ids, so the first few of each tenant and ending show it, for the first $2 tenants. A job of a workflow
+-- stays as long as the workflow.
+SELECT max(extract(epoch FROM cut.at - first.completed_at))::float8 AS secs
+FROM (
+  SELECT at, millrace.first_id(at) AS first_id FROM (SELECT now() - $1::float8 * interval '1 hour' AS at) AS instant
+) AS cut,
+(SELECT t.tenant FROM millrace.tenants t ORDER BY t.tenant LIMIT $2::int) AS slice,
+unnest(ARRAY['completed', 'failed', 'cancelled']::millrace.job_status[]) AS ending (status),
+LATERAL (
+  SELECT d.tenant, d.id, d.completed_at FROM millrace.done d
+  WHERE d.tenant = slice.tenant AND d.status = ending.status AND d.id < cut.first_id
+  ORDER BY d.id LIMIT 20
+) AS first,
+LATERAL (
+  SELECT FROM millrace.jobs j
+  WHERE j.tenant = first.tenant AND j.id = first.id AND j.workflow_id IS NULL OFFSET 0
+) AS plain
+WHERE first.completed_at < cut.at;
+
+-- name: fleet_queues
+-- Queues that hold unfinished jobs or are paused, $2 of them: those that are paused and those that hold most. Each with
+-- the $3 tenants that hold most of it. Counted over $1 waiting and $1 running jobs.
+WITH depth AS MATERIALIZED (
+  SELECT queue, tenant, sum(pending) AS pending, sum(scheduled) AS scheduled, sum(retrying) AS retrying,
+         sum(running) AS running, min(oldest) AS oldest, sum(pending + scheduled + running) AS n
+  FROM (
+    SELECT r.queue, r.tenant, count(*) FILTER (WHERE r.scheduled_at <= now()) AS pending,
+           count(*) FILTER (WHERE r.scheduled_at > now()) AS scheduled,
+           count(*) FILTER (WHERE r.retry_count > 0) AS retrying, 0 AS running,
+           min(r.scheduled_at) FILTER (WHERE r.scheduled_at <= now()) AS oldest
+    FROM (SELECT r.queue, r.tenant, r.scheduled_at, r.retry_count FROM millrace.ready r LIMIT $1::int) AS r
+    GROUP BY r.queue, r.tenant
+    UNION ALL
+    SELECT coalesce(l.queue, j.queue), l.tenant, 0, 0, 0, 1, NULL
+    FROM (SELECT l.tenant, l.id, l.queue FROM millrace.leases l LIMIT $1::int) AS l
+    LEFT JOIN LATERAL (
+      SELECT j.queue FROM millrace.jobs j
+      WHERE l.queue IS NULL AND j.tenant = l.tenant AND j.id = l.id OFFSET 0
+    ) AS j ON true
+    UNION ALL
+    SELECT b.queue, b.tenant, 0, 0, 0, length(replace(b.open::text, '0', '')), NULL
+    FROM (SELECT b.queue, b.tenant, b.open FROM millrace.bundles b LIMIT $1::int) AS b
+  ) AS each
+  GROUP BY queue, tenant HAVING sum(pending + scheduled + running) > 0
+), whole AS MATERIALIZED (
+  SELECT queue, sum(pending) AS pending, sum(scheduled) AS scheduled, sum(retrying) AS retrying,
+         sum(running) AS running, min(oldest) AS oldest, sum(n) AS n
+  FROM depth GROUP BY queue
+), named AS MATERIALIZED (
+  SELECT coalesce(whole.queue, paused.queue) AS queue, whole.pending, whole.scheduled, whole.retrying, whole.running,
+         whole.oldest
+  FROM whole
+  FULL JOIN (SELECT q.queue FROM millrace.queues q WHERE q.paused_at IS NOT NULL) AS paused USING (queue)
+  ORDER BY paused.queue IS NULL, whole.n DESC NULLS LAST, 1
+  LIMIT $2::int
+), shown AS MATERIALIZED (
+  SELECT queue, json_agg(json_build_object('tenant_id', tenant, 'pending', pending, 'scheduled', scheduled,
+                                           'retrying', retrying, 'running', running) ORDER BY place) AS tenants
+  FROM (
+    SELECT depth.*, row_number() OVER (PARTITION BY queue ORDER BY n DESC, tenant) AS place
+    FROM depth WHERE queue IN (SELECT queue FROM named)
+  ) AS ranked
+  WHERE place <= $3::int GROUP BY queue
+)
+SELECT named.queue, coalesce(named.pending, 0)::int AS pending, coalesce(named.scheduled, 0)::int AS scheduled,
+       coalesce(named.running, 0)::int AS running,
+       floor(extract(epoch FROM now() - named.oldest))::int AS oldest_pending_age_secs,
+       coalesce(named.retrying, 0)::int AS retrying, q.paused_at, q.last_lease_at, now() AS now,
+       coalesce(shown.tenants, '[]')::text AS tenants
+FROM named LEFT JOIN shown ON shown.queue = named.queue LEFT JOIN millrace.queues q ON q.queue = named.queue
+ORDER BY named.queue;
+
+-- name: fleet_tenants
+-- A page of $2 tenants after $1, in the order of their names. Of each, up to $3 waiting jobs are counted; of all, up to
+-- $4 running ones.
+WITH page AS MATERIALIZED (
+  SELECT t.tenant FROM millrace.tenants t WHERE t.tenant > $1 ORDER BY t.tenant LIMIT $2::int
+), held AS MATERIALIZED (
+  SELECT tenant, sum(n) AS n
+  FROM (
+    SELECT l.tenant, 1 AS n FROM (SELECT l.tenant FROM millrace.leases l LIMIT $4::int) AS l
+    UNION ALL
+    SELECT b.tenant, length(replace(b.open::text, '0', ''))
+    FROM (SELECT b.tenant, b.open FROM millrace.bundles b LIMIT $4::int) AS b
+  ) AS each
+  GROUP BY tenant
+)
+SELECT page.tenant AS tenant_id, waiting.pending::int AS pending, waiting.scheduled::int AS scheduled,
+       waiting.retrying::int AS retrying, coalesce(held.n, 0)::int AS running
+FROM page CROSS JOIN LATERAL (
+  SELECT count(*) FILTER (WHERE r.scheduled_at <= now()) AS pending,
+         count(*) FILTER (WHERE r.scheduled_at > now()) AS scheduled,
+         count(*) FILTER (WHERE r.retry_count > 0) AS retrying
+  FROM (
+    SELECT r.scheduled_at, r.retry_count FROM millrace.ready r WHERE r.tenant = page.tenant LIMIT $3::int
+  ) AS r
+) AS waiting LEFT JOIN held ON held.tenant = page.tenant
+ORDER BY page.tenant;

@@ -1,0 +1,76 @@
+import { WALK_LIMIT, type QueueDepth, type QueueDetail } from '@millrace/contract';
+import type { Database } from '../../store/database.js';
+import { toInstant, toInstantOrNull } from '../../store/rows.js';
+import { loadStatements } from '../../store/sql.js';
+import type { Reads } from '../jobs/reads.js';
+import type { QueuePresence } from '../shared/queue-presence.js';
+
+/** One queue as a tenant sees it: how deep it is, which tasks wait there, and which jobs are next. */
+const sql = loadStatements('queues.sql', ['queue_known', 'queue_by_task', 'queue_next']);
+
+/** How many tasks and how many jobs are named. */
+const MAX_TASKS = 1_000;
+const NEXT_SHOWN = 20;
+
+interface KnownRow {
+  readonly paused_at: string | null;
+  readonly last_lease_at: string | null;
+  readonly now: string;
+}
+
+interface TaskRow {
+  readonly exact: boolean;
+  /** Null in the one row of a queue without jobs. */
+  readonly task_name: string | null;
+  readonly waiting: number;
+  readonly running: number;
+}
+
+export class QueueDetails {
+  constructor(
+    private readonly db: Database,
+    private readonly reads: Reads,
+    private readonly presence: QueuePresence,
+  ) {}
+
+  async of(tenant: string, queue: string): Promise<QueueDetail> {
+    const [depth, tasks, next] = await Promise.all([
+      this.#depth(tenant, queue),
+      this.#byTask(tenant, queue),
+      this.#next(tenant, queue),
+    ]);
+    return { ...depth, ...tasks, next };
+  }
+
+  /** The same count as in the list of queues; a queue that holds nothing of the tenant's is all zeros. */
+  async #depth(tenant: string, queue: string): Promise<QueueDepth> {
+    const found = (await this.reads.queues(tenant)).find((each) => each.queue === queue);
+    if (found) return found;
+    const [known] = await this.db.read<KnownRow>({ tenant, statement: sql.queue_known, values: [queue] });
+    return {
+      queue,
+      pending: 0,
+      scheduled: 0,
+      running: 0,
+      oldest_pending_age_secs: null,
+      retrying: 0,
+      paused_at: toInstantOrNull(known?.paused_at ?? null),
+      last_lease_at: known ? this.presence.lastLease(queue, known) : null,
+    };
+  }
+
+  async #byTask(tenant: string, queue: string): Promise<Pick<QueueDetail, 'by_task' | 'by_task_exact'>> {
+    const values = [tenant, queue, WALK_LIMIT, MAX_TASKS];
+    const rows = await this.db.count<TaskRow>({ tenant, statement: sql.queue_by_task, values });
+    const by_task = rows.flatMap(({ task_name, waiting, running }) =>
+      task_name === null ? [] : [{ task_name, waiting, running }],
+    );
+    return { by_task, by_task_exact: rows[0]?.exact ?? true };
+  }
+
+  async #next(tenant: string, queue: string): Promise<QueueDetail['next']> {
+    const values = [tenant, queue, WALK_LIMIT, NEXT_SHOWN];
+    const rows = await this.db.read<QueueDetail['next'][number]>({ tenant, statement: sql.queue_next, values });
+    return rows.map((row) => ({ ...row, scheduled_at: toInstant(row.scheduled_at) }));
+  }
+}

@@ -1,0 +1,113 @@
+import {
+  AdminOverview,
+  AdminQueues,
+  AdminTenants,
+  AdminTenantsQuery,
+  AdminWorkers,
+  QUEUE_TENANTS_SHOWN,
+  QueueParams,
+  ref,
+} from '@millrace/contract';
+import type { FastifyInstance } from 'fastify';
+import type { HttpContext } from '../context.js';
+import { listQuery, type Query } from '../requests/list-parameters.js';
+import { queueName } from '../requests/queue-name.js';
+import { sendTagged } from '../answers/etag.js';
+import { sendNothing } from '../answers/reply.js';
+import { ADMIN, bodyErrors, nothing, tagged, vital } from './route-docs.js';
+
+interface OfQueue {
+  Params: { queue: string };
+}
+
+/** What operators see and do: all tenants together. */
+export function adminRoutes(app: FastifyInstance, { engine: { admin }, version }: HttpContext): void {
+  app.get('/admin/overview', { schema: overviewSchema }, async (request, reply) => {
+    const { now, ...rest } = await admin.overview();
+    return sendTagged(request, reply, JSON.stringify({ version, now, ...rest }), JSON.stringify(rest));
+  });
+
+  app.get('/admin/queues', { schema: queuesSchema }, async (request, reply) =>
+    sendTagged(request, reply, JSON.stringify({ queues: await admin.queues() })),
+  );
+
+  app.get<{ Querystring: Query }>('/admin/tenants', { schema: tenantsSchema }, async (request, reply) => {
+    const { tenants, nextCursor } = await admin.tenants(listQuery(request.query));
+    const more = nextCursor === null ? { has_more: false } : { has_more: true, next_cursor: nextCursor };
+    return sendTagged(request, reply, JSON.stringify({ tenants, ...more }));
+  });
+
+  app.get('/admin/workers', { schema: workersSchema }, async (request, reply) =>
+    sendTagged(request, reply, JSON.stringify({ workers: await admin.workers() })),
+  );
+
+  app.post<OfQueue>('/admin/queues/:queue/pause', vital(pauseSchema), async (request, reply) => {
+    await admin.pause(queueName(request.params.queue));
+    return sendNothing(reply);
+  });
+
+  app.post<OfQueue>('/admin/queues/:queue/resume', vital(resumeSchema), async (request, reply) => {
+    await admin.resume(queueName(request.params.queue));
+    return sendNothing(reply);
+  });
+}
+
+const overviewSchema = {
+  operationId: 'getAdminOverview',
+  summary: 'Everything at a glance',
+  description:
+    'Counts over all tenants, exact as far as `exact` says. Waiting and running jobs are counted up to a million of ' +
+    'each, the rest up to 10,000.',
+  tags: ['admin'],
+  security: ADMIN,
+  docs: tagged(ref(AdminOverview), 'The overview.', 403),
+};
+
+const queuesSchema = {
+  operationId: 'listAdminQueues',
+  summary: 'Queues of all tenants',
+  description:
+    `Queues that hold unfinished jobs or are paused, each with the ${QUEUE_TENANTS_SHOWN} tenants that hold most of ` +
+    'it. At most 1,000: those that are paused, and those that hold most. Counted over a million waiting jobs.',
+  tags: ['admin'],
+  security: ADMIN,
+  docs: tagged(ref(AdminQueues), 'The queues, by name.', 403),
+};
+
+const tenantsSchema = {
+  operationId: 'listAdminTenants',
+  summary: 'Tenants and what they hold',
+  description: 'In the order of their names. Of each, up to 10,000 waiting jobs are counted.',
+  tags: ['admin'],
+  security: ADMIN,
+  docs: { querystring: AdminTenantsQuery, ...tagged(ref(AdminTenants), 'A page.', 403) },
+};
+
+const workersSchema = {
+  operationId: 'listAdminWorkers',
+  summary: 'Workers of all tenants',
+  description: 'Those that held jobs of any tenant in the last hour, the last seen first; at most 1,000.',
+  tags: ['admin'],
+  security: ADMIN,
+  docs: tagged(ref(AdminWorkers), 'The workers.', 403),
+};
+
+const pauseSchema = {
+  operationId: 'pauseQueue',
+  summary: 'Pause a queue',
+  description:
+    'For all tenants. From now on no job of it is leased, by no process of the service; jobs that run go on, and jobs ' +
+    'can be created. A queue that is paused stays so. Any name will do, whether the queue holds jobs or not.',
+  tags: ['admin'],
+  security: ADMIN,
+  docs: { params: QueueParams, response: { 204: nothing('Paused.'), ...bodyErrors() } },
+};
+
+const resumeSchema = {
+  operationId: 'resumeQueue',
+  summary: 'Resume a queue',
+  description: 'Workers that wait for jobs of it get them at once. A queue that is not paused stays as it is.',
+  tags: ['admin'],
+  security: ADMIN,
+  docs: { params: QueueParams, response: { 204: nothing('Resumed.'), ...bodyErrors() } },
+};
