@@ -31,6 +31,7 @@ export default tseslint.config(
       '.millrace/**',
       'coverage/**',
       'packages/sdk/test/types/**',
+      'scripts/smoke/app.ts',
     ],
   },
   { linterOptions: { reportUnusedDisableDirectives: 'error' } },
@@ -83,6 +84,7 @@ export default tseslint.config(
       '@typescript-eslint/no-empty-function': 'off',
     },
   },
+  { files: ['examples/**/*.ts'], rules: { 'no-console': 'off' } },
   {
     files: ['**/*.mjs', '**/*.cjs'],
     extends: [tseslint.configs.base],

@@ -5,12 +5,21 @@ import { fileURLToPath } from 'node:url';
 
 export const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** Runs a program on this terminal until it exits; resolves to its exit code. */
+/**
+ * Runs a program on this terminal until it exits; resolves to its exit code. A request to end is passed on, so that
+ * nothing is left running; a terminal's Ctrl-C reaches the program by itself, and we wait for what it makes of it.
+ */
 export function run(program, args, { env = process.env } = {}) {
   return new Promise((resolve, reject) => {
     const child = spawn(program, args, { cwd: root, env, stdio: 'inherit' });
+    const passOn = (signal) => void child.kill(signal);
+    const wait = () => undefined;
+    process.on('SIGTERM', passOn).on('SIGHUP', passOn).on('SIGINT', wait);
     child.on('error', reject);
-    child.on('close', (code, signal) => resolve(code ?? (signal === 'SIGINT' ? 130 : 1)));
+    child.on('close', (code, signal) => {
+      process.off('SIGTERM', passOn).off('SIGHUP', passOn).off('SIGINT', wait);
+      resolve(code ?? (signal === 'SIGINT' ? 130 : 1));
+    });
   });
 }
 
@@ -23,9 +32,15 @@ export function runTool(packageName, tool, args) {
 
 /** Runs npm: the one that runs us, else the one on the PATH. */
 export function runNpm(args) {
+  const [program, ...first] = npmCommand();
+  return run(program, [...first, ...args], { env: installEnvironment() });
+}
+
+/** How npm is called: a program and its first arguments. */
+export function npmCommand() {
   const running = process.env.npm_execpath;
   const isNpm = running !== undefined && basename(running) === 'npm-cli.js';
-  return run(isNpm ? process.execPath : 'npm', isNpm ? [running, ...args] : args, { env: installEnvironment() });
+  return isNpm ? [process.execPath, running] : ['npm'];
 }
 
 /**

@@ -33,10 +33,10 @@ export function task<
   const queue = policy.queue ?? DEFAULT_QUEUE;
   const run = (code: (value: any, ctx: JobContext) => unknown): Handler<Name>['run'] =>
     async function (payload, ctx) {
-      const value = await parsed(input, payload, 'the payload');
+      const value = input === undefined ? payload : await parsed(input, payload, 'the payload');
       const result = (await code(value, ctx)) ?? {};
       if (!isObject(result)) throw new MismatchError(`a handler returns an object or nothing, not ${kindOf(result)}`);
-      return (await parsed(output, result, 'the result')) as JsonObject;
+      return output === undefined ? result : ((await parsed(output, result, 'the result')) as JsonObject);
     };
   const self: AnyTask = {
     name,
@@ -69,8 +69,7 @@ export async function checked(schema: AnySchema | undefined, value: unknown, wha
 }
 
 /** The value as the schema returns it, defaults applied. */
-async function parsed(schema: AnySchema | undefined, value: unknown, what: string): Promise<unknown> {
-  if (schema === undefined) return value;
+async function parsed(schema: AnySchema, value: unknown, what: string): Promise<unknown> {
   const answer = await schema['~standard'].validate(value);
   if (answer.issues !== undefined) throw new MismatchError(`${what} is not valid: ${sentence(answer.issues)}`);
   return answer.value as unknown;

@@ -482,6 +482,18 @@ CREATE TABLE millrace.operation_jobs (
   CONSTRAINT operation_jobs_pkey PRIMARY KEY (operation_id, job_id)
 );
 
+CREATE TABLE millrace.workers (
+  at timestamp with time zone NOT NULL,
+  last_seen_at timestamp with time zone NOT NULL,
+  completed bigint NOT NULL,
+  failed bigint NOT NULL,
+  expired bigint NOT NULL,
+  tenant text COLLATE "C" NOT NULL,
+  worker text COLLATE "C" NOT NULL,
+  queue text COLLATE "C" NOT NULL,
+  CONSTRAINT workers_pkey PRIMARY KEY (tenant, at, worker, queue)
+) WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0.05);
+
 CREATE INDEX tenants_by_bucket ON millrace.tenants USING btree (bucket);
 
 CREATE INDEX jobs_by_queue ON millrace.jobs USING btree (tenant, queue, id) WHERE (queue IS NOT NULL);
@@ -519,6 +531,8 @@ CREATE INDEX operations_ended ON millrace.operations USING btree (completed_at) 
 CREATE INDEX operations_of_tenant ON millrace.operations USING btree (tenant, id) WHERE (tenant IS NOT NULL);
 
 CREATE UNIQUE INDEX operations_running ON millrace.operations USING btree (tenant, slot) WHERE (status = 'running'::millrace.operation_status);
+
+CREATE INDEX workers_by_age ON millrace.workers USING btree (at);
 
 CREATE VIEW millrace.running AS
  SELECT l.tenant,

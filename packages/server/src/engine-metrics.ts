@@ -16,6 +16,7 @@ export function engineMetrics(metrics: Metrics): EngineMetrics {
   const failed = metrics.jobRun.series('failed');
   return {
     created: (n) => metrics.jobsCreated.inc(n),
+    happened: (event, { queue, task }) => metrics.taskJobs.inc(queue, task, event),
     claimed: (n, seconds) => {
       metrics.jobsClaimed.inc(n);
       claim.observe(seconds);
@@ -70,8 +71,9 @@ export function gaugeCollector(
       // A failure is not kept: the next scrape asks again.
       answer.catch(() => (answer = null));
     }
-    const { depths, deadLetters } = await answer;
+    const { depths, deadLetters, pastRetentionSecs } = await answer;
     metrics.deadLetters.set(deadLetters);
+    metrics.oldestPastRetention.set(pastRetentionSecs);
     for (const { queue, status, n } of depths) metrics.queueDepth.set({ queue, status }, n);
     for (const [queue, age] of oldestReady(depths)) metrics.oldestReadyAge.set({ queue }, age);
   };
@@ -87,8 +89,14 @@ function oldestReady(depths: DatabaseGauges['depths']): ReadonlyMap<string, numb
 interface DatabaseGauges {
   readonly depths: readonly Depth[];
   readonly deadLetters: number;
+  /** 0: nothing is. */
+  readonly pastRetentionSecs: number;
 }
 
-async function askDatabase({ reads }: EngineParts): Promise<DatabaseGauges> {
-  return { depths: boundQueues(await reads.fleetDepths()), deadLetters: await reads.deadLetterCount() };
+async function askDatabase({ reads, fleet }: EngineParts): Promise<DatabaseGauges> {
+  return {
+    depths: boundQueues(await reads.fleetDepths()),
+    deadLetters: await reads.deadLetterCount(),
+    pastRetentionSecs: (await fleet.oldestPastRetention()) ?? 0,
+  };
 }

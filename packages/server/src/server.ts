@@ -70,7 +70,7 @@ async function start(config: Config, options: ServerOptions, lifecycle: Lifecycl
     ...resolvingReferences(options.handlers ?? {}),
   };
   const tasks = Object.keys(handlers).sort();
-  const metrics: Metrics = new Metrics({ collect: () => collectGauges(metrics) });
+  const metrics: Metrics = new Metrics({ version: VERSION, collect: () => collectGauges(metrics) });
   lifecycle.onStop(() => metrics.close());
   const engine = createEngine({
     db,
@@ -140,11 +140,11 @@ async function startNotifications(db: Database, { engine: { hub }, logger, lifec
 }
 
 function startLoops({ config, engine, logger, lifecycle }: Parts, tasks: readonly string[]): void {
-  const { maintenance, cronFirer, hub, processes, series, operationWork } = engine;
+  const { maintenance, cronFirer, hub, processes, series, workers, operationWork } = engine;
   const loops: Loop[] = [
     createJanitor(maintenance, logger),
     createRetention(maintenance, config.retentionHours, logger),
-    createSeriesWriter(series, logger),
+    createSeriesWriter(series, workers, logger),
     createOperationsLoop(operationWork, maintenance, config.retentionHours, logger),
     ...(config.mode === 'api'
       ? []

@@ -41,7 +41,9 @@ function announce({ seed, rate }: Options, url: string, service: Service | null)
   say(`seed ${seed}, ${rate} jobs per minute`);
   say(`dashboard: ${url}/ui/`);
   if (service?.tenants === null || service === null) return;
-  for (const [name, key] of service.tenants.keys) say(`  as ${name}: ${service.tenants.url}/ui/ with the key ${key}`);
+  const { url: other, keys, adminToken } = service.tenants;
+  for (const [name, key] of keys) say(`  as ${name}: ${other}/ui/ with the key ${key}`);
+  say(`  as the operator: ${other}/ui/ with the token ${adminToken}`);
 }
 
 process.exitCode = await runMain(main);

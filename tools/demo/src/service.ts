@@ -20,6 +20,8 @@ export interface Service {
 export interface TenantServer {
   readonly url: string;
   readonly keys: ReadonlyMap<string, string>;
+  /** Opens the view across all tenants. */
+  readonly adminToken: string;
 }
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
@@ -46,16 +48,18 @@ export async function startService(port: number, say: (text: string) => void): P
 async function startTenants(port: number, dataDir: string, children: ChildProcess[]): Promise<TenantServer> {
   // Drawn on every start: these keys open a server on this machine, but they are nobody else's business either.
   const keys = new Map(NAMES.map((name) => [name, `${name}-${randomBytes(6).toString('hex')}`]));
+  const adminToken = `operator-${randomBytes(6).toString('hex')}`;
   const url = `http://127.0.0.1:${port}`;
   children.push(
     start(['--mode=api', '--host=127.0.0.1', `--api-port=${port}`, '--metrics-port=0'], {
       DATABASE_URL: `embedded:${dataDir}`,
       MILLRACE_API_KEYS: [...keys].map(([name, key]) => `${key}:${name}`).join(','),
+      MILLRACE_ADMIN_TOKEN: adminToken,
       MILLRACE_WORKER_TOKEN: randomBytes(12).toString('hex'),
     }),
   );
   await reachable(url);
-  return { url, keys };
+  return { url, keys, adminToken };
 }
 
 function start(flags: readonly string[], env: Readonly<Record<string, string>>): ChildProcess {

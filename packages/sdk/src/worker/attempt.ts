@@ -14,56 +14,58 @@ export interface AttemptOptions {
   readonly held: HeldJob;
   readonly handler: Handler | undefined;
   readonly context: JobContext;
-  readonly wrap: (run: () => Promise<JsonObject>) => Promise<JsonObject>;
+  /** Runs the handler within something of the program's own, such as a span. */
+  readonly wrap: ((run: () => Promise<JsonObject>) => Promise<JsonObject>) | undefined;
+  /** How the job ends; called once, at the latest some seconds after its time is up. */
+  readonly onVerdict: (verdict: Verdict) => void;
+  /** The handler itself has ended: until then it takes a slot. */
+  readonly onEnd: () => void;
 }
 
-export interface Attempt {
-  /** How the job ends; known at the latest some seconds after its time is up. */
-  readonly verdict: Promise<Verdict>;
-  /** When the handler itself has ended: until then it takes a slot. */
-  readonly ended: Promise<void>;
-}
-
-/** Runs a handler once. */
-export function startAttempt({ held, handler, context, wrap }: AttemptOptions): Attempt {
-  const { job, abort, timeoutMs, payload } = held;
+/** Runs a handler once. It calls back instead of returning promises, which are most of what a quick job costs. */
+export function startAttempt({ held, handler, context, wrap, onVerdict, onEnd }: AttemptOptions): void {
+  const { job, stop, timeoutMs, payload } = held;
   if (handler === undefined) {
-    const verdict = retryableFailure(`this worker has no handler for the task ${job.task}`);
-    return { verdict: Promise.resolve(verdict), ended: Promise.resolve() };
+    onVerdict(retryableFailure(`this worker has no handler for the task ${job.task}`));
+    return onEnd();
   }
-  const timer = setTimeout(() => abort.abort(new JobTimeout(`timed out after ${timeoutMs / 1_000} s`)), timeoutMs);
-  // A hook may throw, too, before it returns a promise.
-  const run = (async () => wrap(async () => handler.run(payload, context)))();
-  const own = run.then(
-    (result) => verdictOf(abort.signal, completion(result)),
-    (error: unknown) => verdictOf(abort.signal, failure(error)),
+  const limit = setTimeout(() => stop.stop(new JobTimeout(`timed out after ${timeoutMs / 1_000} s`)), timeoutMs);
+  let grace: NodeJS.Timeout | undefined;
+  let judged = false;
+  const judge = (verdict: Verdict): void => {
+    if (judged) return;
+    judged = true;
+    onVerdict(verdict);
+  };
+  stop.onStop(() => {
+    const { reason } = stop;
+    if (reason instanceof JobTimeout) grace = setTimeout(() => judge(timedOut(reason)), GRACE_MS);
+  });
+  const end = (said: Outcome): void => {
+    clearTimeout(limit);
+    clearTimeout(grace);
+    judge(verdictOf(stop.reason, said));
+    onEnd();
+  };
+  const run = async (): Promise<JsonObject> => handler.run(payload, context);
+  // A hook may throw before it returns a promise.
+  const running = wrap === undefined ? run() : (async () => wrap(run))();
+  running.then(
+    (result) => end(completion(result)),
+    (error: unknown) => end(failure(error)),
   );
-  const ended = own.then(() => clearTimeout(timer));
-  return { verdict: Promise.race([own, overtime(abort.signal, ended)]), ended };
 }
+
+const timedOut = (reason: JobTimeout): Verdict => retryableFailure(reason.message, reason);
 
 /** What the handler said counts only if it was not told to stop before, or was told to for the worker's own sake. */
-function verdictOf(signal: AbortSignal, said: Outcome): Verdict {
-  if (!signal.aborted) return said;
-  const reason: unknown = signal.reason;
+function verdictOf(reason: Error | undefined, said: Outcome): Verdict {
+  if (reason === undefined) return said;
   if (reason instanceof JobCancelled) return 'cancelled';
   if (reason instanceof LeaseLost) return 'lost';
-  if (reason instanceof JobTimeout) return retryableFailure(reason.message, reason);
+  if (reason instanceof JobTimeout) return timedOut(reason);
   if (!(reason instanceof ShuttingDown)) return said;
   // It may have finished in time after all, or know that it never will.
   const isFinal = said.kind === 'completed' || (said.kind === 'failed' && said.cause instanceof NonRetryableError);
   return isFinal ? said : { kind: 'released' };
-}
-
-/** Ends an attempt whose time is up although its handler goes on. */
-function overtime(signal: AbortSignal, ended: Promise<void>): Promise<Verdict> {
-  return new Promise((resolve) => {
-    const onAbort = (): void => {
-      const reason: unknown = signal.reason;
-      if (!(reason instanceof JobTimeout)) return;
-      const timer = setTimeout(() => resolve(retryableFailure(reason.message, reason)), GRACE_MS);
-      void ended.then(() => clearTimeout(timer));
-    };
-    signal.addEventListener('abort', onAbort, { once: true });
-  });
 }

@@ -19,18 +19,23 @@ export interface ContextOptions {
 
 /** What a handler gets beside its input. */
 export function contextOf({ held, logger, isLeased, sendProgress, lastProgress, client }: ContextOptions): JobContext {
-  const { job, abort } = held;
-  const log = loggerFor(logger, job);
+  const { job, stop } = held;
+  let log: Logger | undefined;
+  // Signal and logger are made for the handlers that ask for them.
   return {
     job,
-    signal: abort.signal,
-    log,
+    get signal() {
+      return stop.signal;
+    },
+    get log() {
+      return (log ??= loggerFor(logger, job));
+    },
     lastProgress,
     leased: isLeased,
     progress: (value) => {
       const problem = problemWith(value);
       if (problem === null) sendProgress(value);
-      else log.warn(`progress ${problem}; it is not sent`);
+      else loggerFor(logger, job).warn(`progress ${problem}; it is not sent`);
     },
     enqueue: childrenOf(job, client),
   };

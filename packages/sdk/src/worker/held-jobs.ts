@@ -3,6 +3,7 @@ import type { JsonObject } from '../json.js';
 import { monotonicMs } from './clock.js';
 import type { Lease } from './beat-loop.js';
 import { LeaseCells } from './lease-cells.js';
+import type { StopSwitch } from './stop-switch.js';
 
 /** A job from its claim until its report is answered or it is lost. */
 export interface HeldJob {
@@ -10,8 +11,8 @@ export interface HeldJob {
   readonly job: RunningJob;
   readonly payload: JsonObject;
   readonly timeoutMs: number;
-  /** Fires when the handler is to stop; the reason says why. */
-  readonly abort: AbortController;
+  /** Thrown when the handler is to stop; the reason says why. */
+  readonly stop: StopSwitch;
   readonly startedAt: number;
   /** Whether its outcome is on the way to the server: from then on only the reporter decides. */
   reporting: boolean;
@@ -75,6 +76,6 @@ export class HeldJobs {
 
   /** Whether the lease is still held, by this process's own reckoning. */
   isLeased(held: HeldJob): boolean {
-    return this.has(held) && !held.abort.signal.aborted && monotonicMs() < this.deadlineMs(held);
+    return this.has(held) && held.stop.reason === undefined && monotonicMs() < this.deadlineMs(held);
   }
 }

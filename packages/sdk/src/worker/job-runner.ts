@@ -16,8 +16,9 @@ import type { Outcome } from './outcome.js';
 import type { Claimed } from './poller.js';
 import { ProgressMemory } from './progress-memory.js';
 import { rawPayload } from './raw-payload.js';
-import type { Reporter } from './reporter.js';
+import type { Reported, Reporter } from './reporter.js';
 import type { Slots } from './slots.js';
+import { StopSwitch } from './stop-switch.js';
 
 export interface JobRunnerOptions {
   readonly settings: Settings;
@@ -56,13 +57,13 @@ export class JobRunner {
     const held = this.#hold(claimed);
     for (const each of held) {
       slots.take();
-      void this.#run(each, slots);
+      this.#run(each, slots);
     }
   }
 
   /** Gives back what a poll brought, without starting it. */
   giveBack(claimed: readonly Claimed[], slots: Slots): void {
-    for (const held of this.#hold(claimed)) void this.#report(held, { kind: 'released' }, slots);
+    for (const held of this.#hold(claimed)) this.#report(held, { kind: 'released' }, slots);
   }
 
   #hold(claimed: readonly Claimed[]): HeldJob[] {
@@ -75,7 +76,7 @@ export class JobRunner {
         timeoutMs: each.leased.job.config.timeout_secs * 1_000,
         token: each.leased.lease_token,
         deadlineMs: each.calledAt + settings.leaseSecs * 1_000,
-        abort: new AbortController(),
+        stop: new StopSwitch(),
         startedAt: now,
         reporting: false,
       }),
@@ -95,7 +96,7 @@ export class JobRunner {
       if (answer !== 'completed' && answer !== 'failed') reporter.drop(held, isCancelled ? 'cancelled' : 'lost');
       return;
     }
-    held.abort.abort(
+    held.stop.stop(
       isCancelled ? new JobCancelled('the job was cancelled') : new LeaseLost('the job was given to another worker'),
     );
     jobs.letGo(held);
@@ -104,7 +105,7 @@ export class JobRunner {
 
   /** Tells every handler that the worker is about to end. */
   abortAll(): void {
-    for (const held of this.#running.keys()) held.abort.abort(new ShuttingDown('the worker is shutting down'));
+    for (const held of this.#running.keys()) held.stop.stop(new ShuttingDown('the worker is shutting down'));
   }
 
   /** Gives back what still runs; what its handler says from now on does not count. */
@@ -112,12 +113,13 @@ export class JobRunner {
     for (const [held, { slots }] of this.#running) {
       if (held.reporting || !this.#options.jobs.has(held)) continue;
       this.#options.settings.logger.warn('a handler ignores that the worker stops; its job is given back', about(held));
-      void this.#report(held, { kind: 'released' }, slots);
+      this.#report(held, { kind: 'released' }, slots);
     }
   }
 
-  async #run(held: HeldJob, slots: Slots): Promise<void> {
+  #run(held: HeldJob, slots: Slots): void {
     const { settings, jobs, events, keeper } = this.#options;
+    const { hooks } = settings;
     const { job, lease } = held;
     this.#running.set(held, { slots });
     events.emit({ type: 'started', job });
@@ -132,47 +134,52 @@ export class JobRunner {
         if (jobs.has(held)) keeper().progress(lease.cell, lease.generation, value);
       },
     });
-    const wrap = (run: () => Promise<JsonObject>): Promise<JsonObject> =>
-      settings.hooks.wrapJob === undefined ? run() : settings.hooks.wrapJob(job, run);
-    const stopWatching = this.#mentionIgnored(held);
-    const attempt = startAttempt({ held, handler: settings.handlers.get(job.task), context, wrap });
-    void attempt.ended.then(() => {
-      stopWatching();
-      this.#running.delete(held);
-      slots.leave();
+    const endMention = this.#mentionIgnored(held);
+    startAttempt({
+      held,
+      handler: settings.handlers.get(job.task),
+      context,
+      wrap: hooks.wrapJob === undefined ? undefined : (run) => hooks.wrapJob?.(job, run) ?? run(),
+      onVerdict: (verdict) => this.#end(held, verdict, slots),
+      onEnd: () => {
+        endMention();
+        this.#running.delete(held);
+        slots.leave();
+      },
     });
-    await this.#end(held, await attempt.verdict, slots);
   }
 
   /** Logs a handler that goes on long after it was told to stop: it keeps its slot. */
   #mentionIgnored(held: HeldJob): () => void {
     let timer: NodeJS.Timeout | undefined;
-    const { signal } = held.abort;
-    const onAbort = (): void => {
+    held.stop.onStop(() => {
       timer = setTimeout(() => {
         const message = 'a handler goes on although its signal was aborted; it keeps its slot';
-        this.#options.settings.logger.warn(message, { ...about(held), reason: String(signal.reason) });
+        this.#options.settings.logger.warn(message, { ...about(held), reason: String(held.stop.reason) });
       }, IGNORED_MS);
       timer.unref();
-    };
-    signal.addEventListener('abort', onAbort, { once: true });
+    });
     return () => clearTimeout(timer);
   }
 
-  async #end(held: HeldJob, verdict: Verdict, slots: Slots): Promise<void> {
+  #end(held: HeldJob, verdict: Verdict, slots: Slots): void {
     if (verdict === 'cancelled' || verdict === 'lost') return;
     // It may have been taken away, or given back, after its handler was told to stop for another reason.
     if (held.reporting || !this.#options.jobs.has(held)) return;
-    await this.#report(held, verdict, slots);
+    this.#report(held, verdict, slots);
   }
 
-  async #report(held: HeldJob, outcome: Outcome, slots: Slots): Promise<void> {
-    const { reporter, events } = this.#options;
-    const { job } = held;
+  #report(held: HeldJob, outcome: Outcome, slots: Slots): void {
     slots.startReport();
     const ms = monotonicMs() - held.startedAt;
-    const reported = await reporter.report(held, outcome);
-    slots.endReport();
+    this.#options.reporter.report(held, outcome, (reported) => {
+      slots.endReport();
+      this.#tell(held, reported, ms);
+    });
+  }
+
+  #tell({ job }: HeldJob, reported: Reported, ms: number): void {
+    const { events } = this.#options;
     if (reported === 'lost') return events.emit({ type: 'lease_lost', job, ms });
     if (reported === 'cancelled') return events.emit({ type: 'cancelled', job, ms });
     if (reported.kind === 'completed') this.#progress.forget(job.id);

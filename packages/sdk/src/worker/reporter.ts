@@ -52,13 +52,11 @@ export class Reporter {
     return this.#pending.length;
   }
 
-  /** Resolves when the report was accepted, or is no longer wanted. */
-  report(held: HeldJob, outcome: Outcome): Promise<Reported> {
+  /** Calls back when the report was accepted, or is no longer wanted. */
+  report(held: HeldJob, outcome: Outcome, done: (reported: Reported) => void): void {
     held.reporting = true;
-    return new Promise((done) => {
-      this.#pending.push({ held, outcome, replaced: false, done });
-      if (!this.#sending) void this.#send();
-    });
+    this.#pending.push({ held, outcome, replaced: false, done });
+    if (!this.#sending) void this.#send();
   }
 
   /** Resolves when nothing waits. */

@@ -208,7 +208,7 @@ UPDATE millrace.leases l
 SET locked_until = now() + beat.secs * interval '1 second'
 FROM unnest($1::uuid[], $2::uuid[], $3::int[]) AS beat (id, token, secs)
 WHERE l.id = ANY ($1::uuid[]) AND l.id = beat.id AND l.token = beat.token
-RETURNING l.id, l.token;
+RETURNING l.id, l.token, l.tenant, l.worker, l.queue;
 
 -- name: extend_with_progress
 -- The same where some of them report how far they are. A lease is named once at most. `watched`: an event stream
@@ -220,7 +220,7 @@ WITH beat AS MATERIALIZED (
   SET locked_until = now() + beat.secs * interval '1 second'
   FROM beat
   WHERE l.id = ANY ($1::uuid[]) AND l.id = beat.id AND l.token = beat.token
-  RETURNING l.id, l.token, l.tenant, beat.progress
+  RETURNING l.id, l.token, l.tenant, l.worker, l.queue, beat.progress
 ), reported AS (
   INSERT INTO millrace.progress AS p (at, job_id, token, tenant, progress)
   SELECT now(), id, token, tenant, progress FROM extended WHERE progress IS NOT NULL ORDER BY id
@@ -229,7 +229,7 @@ WITH beat AS MATERIALIZED (
       progress = excluded.progress
   RETURNING p.job_id
 )
-SELECT id, token,
+SELECT id, token, tenant, worker, queue,
        (SELECT EXISTS (
           SELECT FROM reported r, LATERAL (SELECT FROM millrace.watches w WHERE w.job_id = r.job_id OFFSET 0) AS w
         )) AS watched
@@ -277,7 +277,7 @@ RETURNING id;
 -- their key, which is the order in which bundles are locked.
 UPDATE millrace.bundles SET locked_until = now() + $2 * interval '1 second'
 WHERE token = ANY ($1::uuid[])
-RETURNING token, tenant, open::text;
+RETURNING token, tenant, worker, queue, open::text;
 
 -- name: move_marks
 -- Sets how far into its claims the pool may start from now on ($1 and $2), and deletes marks that are no longer needed

@@ -73,7 +73,7 @@ WITH given AS MATERIALIZED (
     AND EXISTS (SELECT FROM millrace.watches w WHERE w.job_id = held.id)
   RETURNING 1
 )
-SELECT held.n::int, held.id, held.token, held.tenant, held.outcome, held.reason,
+SELECT held.n::int, held.id, held.token, held.tenant, held.worker, held.attempt, held.outcome, held.reason,
        extract(epoch FROM now() - held.started_at)::float8 AS run_secs,
        origin.queue AS job_queue, origin.task AS job_task,
        again.queue, again.priority, again.scheduled_at, (SELECT count(*) FROM seen)::int AS watched,
@@ -84,14 +84,14 @@ FROM held LEFT JOIN again ON again.id = held.id LEFT JOIN buried ON buried.job_i
 
 -- name: settle_completed
 -- The same for nearly all settlements, where there is nothing to decide: the completion of a job outside any workflow.
--- The answer is one row per tenant, queue and task, with arrays in JSON: the numbers of the completions that acted, and
--- how long each job had run. Only a remote worker's lease says queue and task.
+-- The answer is one row per tenant, worker, queue and task, with arrays in JSON: the numbers of the completions that
+-- acted, and how long each job had run. Only a remote worker's lease says queue and task.
 WITH held AS (
   DELETE FROM millrace.leases l
   USING unnest($1::uuid[], $2::uuid[], $3::json[]) WITH ORDINALITY AS given (id, token, result, n)
   WHERE l.id = ANY ($1::uuid[]) AND l.id = given.id AND l.token = given.token AND l.workflow_id IS NULL
-  RETURNING given.n, l.id, l.tenant, l.queue, l.task, l.started_at, l.scheduled_at, l.retry_count, l.delivery_count,
-            l.error, given.result
+  RETURNING given.n, l.id, l.tenant, l.worker, l.queue, l.task, l.started_at, l.scheduled_at, l.retry_count,
+            l.delivery_count, l.error, given.result
 ), ended AS (
   INSERT INTO millrace.done
     (completed_at, started_at, scheduled_at, retry_count, delivery_count, status, id, tenant, result, error)
@@ -105,10 +105,10 @@ WITH held AS (
     AND EXISTS (SELECT FROM millrace.watches w WHERE w.job_id = held.id)
   RETURNING 1
 )
-SELECT tenant, queue, task, json_agg(n)::text AS numbers,
+SELECT tenant, worker, queue, task, json_agg(n)::text AS numbers,
        json_agg(extract(epoch FROM now() - started_at)::float8)::text AS run_secs,
        (SELECT count(*) FROM seen)::int AS watched
-FROM held GROUP BY tenant, queue, task;
+FROM held GROUP BY tenant, worker, queue, task;
 
 -- name: settle_bundled
 -- Completes jobs that are in bundles. $1 to $4: which bundles, which of their members (a mask) and whether none will be

@@ -11,6 +11,7 @@ import type {
   Stats,
   TerminalJobStatus,
   Why,
+  Worker,
   WorkflowStatus,
 } from '@millrace/contract';
 import type { MillraceError } from '../domain/errors.js';
@@ -308,6 +309,8 @@ export interface InsightApi {
   counts(tenant: string, queue: string | null): Promise<Omit<Counts, 'warnings'>>;
   series(tenant: string, query: SeriesQuery): Promise<Omit<Series, 'warnings'>>;
   queue(tenant: string, queue: string): Promise<QueueDetail>;
+  /** Those that held jobs of the tenant in the last hour, the last seen first. */
+  workers(tenant: string): Promise<readonly Worker[]>;
 }
 
 export interface TenantListQuery {
@@ -327,6 +330,7 @@ export interface AdminApi {
   queues(): Promise<readonly AdminQueue[]>;
   /** In the order of their names. */
   tenants(query: TenantListQuery): Promise<TenantPage>;
+  workers(): Promise<readonly Worker[]>;
   /** From its commit on, no claim takes a job of the queue. What runs goes on. */
   pause(queue: string): Promise<void>;
   resume(queue: string): Promise<void>;

@@ -25,6 +25,8 @@ import { Fleet } from './insight/fleet.js';
 import { QueueDetails } from './insight/queue-detail.js';
 import { Series } from './insight/series.js';
 import { SeriesRecorder } from './shared/series-recorder.js';
+import { WorkerRecorder } from './shared/worker-recorder.js';
+import { Workers } from './insight/workers.js';
 import { Settler } from './outcomes/settle.js';
 import { StepSettler } from './workflows/step-settler.js';
 import { Tenants } from './shared/tenants.js';
@@ -67,6 +69,7 @@ export interface EngineParts {
   readonly cronFirer: CronFirer;
   readonly reads: Reads;
   readonly series: Series;
+  readonly workers: Workers;
   readonly polls: LongPolls;
   readonly watcher: Watcher;
   readonly operationWork: OperationWork;
@@ -90,11 +93,13 @@ export function createEngine({
 }: EngineOptions): EngineParts {
   const hub = new Hub();
   const recorder = new SeriesRecorder();
-  const counters = new Counters(metrics, recorder);
+  const workerRecorder = new WorkerRecorder();
+  const counters = new Counters(metrics, recorder, workerRecorder);
   const presence = new QueuePresence(db.run);
   const processes = new Processes(db);
   const reads = new Reads(db, presence);
   const series = new Series(db, recorder);
+  const workers = new Workers(db, workerRecorder);
   const counts = new Counts(db);
   const queueDetails = new QueueDetails(db, reads, presence);
   const fleet = new Fleet(db, presence, retentionHours);
@@ -110,7 +115,7 @@ export function createEngine({
   const undeliver = async (jobs: readonly LeasedJob[]): Promise<void> => {
     await Promise.all(jobs.map((leased) => settler.giveBack(leased, 'undelivered')));
   };
-  const keeper = new LeaseKeeper(db);
+  const keeper = new LeaseKeeper(db, workerRecorder, defaultQueue);
   const polls = new LongPolls(claimer, hub, { undeliver });
   const watcher = new Watcher(db, hub, reads);
   const waits = new JobWaits(db, hub, reads);
@@ -147,11 +152,13 @@ export function createEngine({
       counts: (tenant, queue) => counts.of(tenant, queue),
       series: (tenant, query) => series.plot(tenant, query),
       queue: (tenant, queue) => queueDetails.of(tenant, queue),
+      workers: (tenant) => workers.of(tenant),
     },
     admin: {
       overview: () => fleet.overview(),
       queues: () => fleet.queues(),
       tenants: (query) => fleet.tenants(query),
+      workers: () => workers.all(),
       pause: (queue) => pauses.pause(queue),
       resume: (queue) => pauses.resume(queue),
     },
@@ -173,6 +180,7 @@ export function createEngine({
     cronFirer: new CronFirer(db, hub, counters),
     reads,
     series,
+    workers,
     polls,
     watcher,
     operationWork,

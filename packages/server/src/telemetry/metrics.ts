@@ -1,6 +1,7 @@
 import { Counter, Gauge, Registry } from 'prom-client';
 import { Histogram } from './histogram.js';
 import { ProcessMetrics } from './process-metrics.js';
+import { TaskCounter } from './task-counter.js';
 
 /** Why a request failed authentication. */
 export const AUTH_FAILURES = [
@@ -14,7 +15,16 @@ export const AUTH_FAILURES = [
 ] as const;
 export type AuthFailure = (typeof AUTH_FAILURES)[number];
 
+/** What the labels of counters can say. Each has its sample from the start: a rate can be told from the first event. */
+const LOADS = ['new', 'waiting', 'vital', 'answer'];
+const REASONS = ['max_attempts_exceeded', 'non_retryable', 'handler_not_found'];
+const OPERATIONS = ['heartbeat', 'complete', 'fail', 'release'];
+const WORKFLOW_ENDS = ['completed', 'failed', 'partially_failed', 'cancelled'];
+const FIRINGS = ['on_time', 'catch_up'];
+
 export interface MetricsOptions {
+  /** Of the server. */
+  readonly version?: string;
   /**
    * Called at every scrape to set the gauges that need a query. They are cleared first, so that a queue that no longer
    * exists disappears; if the callback fails or takes too long, the scrape goes on without them.
@@ -44,9 +54,9 @@ export class Metrics {
     'route',
     'status',
   ]);
-  readonly requestsShed = this.#counter('requests_shed_total', 'Requests refused because of overload, by load.', [
-    'load',
-  ]);
+  readonly requestsShed = this.#counter('requests_shed_total', 'Requests refused because of overload, by load.', {
+    load: LOADS,
+  });
   readonly connectionsDropped = this.#counter(
     'connections_dropped_total',
     'Connections closed because there were too many.',
@@ -56,24 +66,35 @@ export class Metrics {
   ]);
   readonly answersCut = this.#counter('answers_cut_total', 'Answers cut off because their client did not read them.');
   readonly unreadAnswerBytes = this.#gauge('unread_answer_bytes', 'Bytes of large answers that are not read yet.');
-  readonly authFailures = this.#counter('auth_failures_total', 'Requests that failed authentication, by kind.', [
-    'kind',
-  ]);
+  readonly authFailures = this.#counter('auth_failures_total', 'Requests that failed authentication, by kind.', {
+    kind: AUTH_FAILURES,
+  });
 
   readonly jobsCreated = this.#counter('jobs_created_total', 'Jobs created.');
   readonly jobsClaimed = this.#counter('jobs_claimed_total', 'Claims of a job by a worker.');
   readonly jobsCompleted = this.#counter('jobs_completed_total', 'Jobs that completed.');
   readonly jobsRetried = this.#counter('jobs_retried_total', 'Failed attempts followed by a retry.');
-  readonly jobsFailed = this.#counter('jobs_failed_total', 'Jobs that failed for good, by reason.', ['reason']);
+  readonly jobsFailed = this.#counter('jobs_failed_total', 'Jobs that failed for good, by reason.', {
+    reason: REASONS,
+  });
   readonly jobsCancelled = this.#counter('jobs_cancelled_total', 'Jobs that were cancelled.');
   readonly leasesExpired = this.#counter('leases_expired_total', 'Expired leases that were reclaimed.');
-  readonly staleTokens = this.#counter('stale_tokens_total', 'Calls refused for a lease no longer held.', [
-    'operation',
-  ]);
+  readonly staleTokens = this.#counter('stale_tokens_total', 'Calls refused for a lease no longer held.', {
+    operation: OPERATIONS,
+  });
+  readonly taskJobs = new TaskCounter(
+    'millrace_task_jobs_total',
+    'What happened to jobs, by queue, task and event.',
+    this.registry,
+  );
 
-  readonly workflows = this.#counter('workflows_total', 'Workflows that ended, by outcome.', ['outcome']);
+  readonly workflows = this.#counter('workflows_total', 'Workflows that ended, by outcome.', {
+    outcome: WORKFLOW_ENDS,
+  });
 
-  readonly cronFirings = this.#counter('cron_firings_total', 'Firings of cron schedules, by kind.', ['kind']);
+  readonly cronFirings = this.#counter('cron_firings_total', 'Firings of cron schedules, by kind.', {
+    kind: FIRINGS,
+  });
   readonly cronLag = this.#histogram('cron_lag_seconds', 'Time from an occurrence to its firing.', AGE_BUCKETS);
 
   readonly jobWait = this.#histogram('job_wait_seconds', 'Time from claimable to claimed.', AGE_BUCKETS);
@@ -88,6 +109,12 @@ export class Metrics {
     'How late the last pass of retention in this process removed what it was latest with.',
   );
 
+  readonly oldestPastRetention = this.#gauge(
+    'oldest_past_retention_seconds',
+    'How far the oldest finished job is past its retention.',
+  );
+  readonly buildInfo = this.#gauge('build_info', 'Always 1; the labels say what runs.', ['version', 'node']);
+
   readonly queueDepth = this.#gauge('queue_depth', 'Unfinished jobs, by queue and status.', ['queue', 'status']);
   readonly oldestReadyAge = this.#gauge('oldest_ready_age_seconds', 'Age of the oldest claimable job.', ['queue']);
   readonly deadLetters = this.#gauge('dead_letters', 'Dead letters that have not been replayed.');
@@ -100,6 +127,8 @@ export class Metrics {
 
   constructor(options: MetricsOptions = {}) {
     this.#options = options;
+    const { version = 'unknown' } = options;
+    this.buildInfo.set({ version, node: process.versions.node }, 1);
   }
 
   /** What `requests_in_flight` shows. Read at each scrape: setting a gauge twice per request would cost more. */
@@ -129,6 +158,11 @@ export class Metrics {
     this.#process.close();
   }
 
+  get #collected(): Gauge[] {
+    const { queueDepth, oldestReadyAge, deadLetters, dbConnections, oldestPastRetention } = this;
+    return [queueDepth, oldestReadyAge, deadLetters, dbConnections, oldestPastRetention];
+  }
+
   /** Overlapping scrapes share one round of queries. */
   #collect(): Promise<void> {
     this.#collecting ??= this.#runCollector().finally(() => (this.#collecting = null));
@@ -138,7 +172,7 @@ export class Metrics {
   async #runCollector(): Promise<void> {
     const { collect, collectTimeoutMs = 3000 } = this.#options;
     if (collect === undefined) return;
-    for (const gauge of [this.queueDepth, this.oldestReadyAge, this.deadLetters, this.dbConnections]) gauge.reset();
+    for (const gauge of this.#collected) gauge.reset();
     let timer: NodeJS.Timeout | undefined;
     const timeout = new Promise<never>((_, reject) => {
       timer = setTimeout(() => reject(new Error('collecting metrics took too long')), collectTimeoutMs);
@@ -152,8 +186,17 @@ export class Metrics {
     }
   }
 
-  #counter<L extends string = never>(name: string, help: string, labelNames: L[] = []): Counter<L> {
-    return new Counter({ name: `millrace_${name}`, help, labelNames, registers: [this.registry] });
+  /** With at most one label, and the values it can have. */
+  #counter<L extends string = never>(
+    name: string,
+    help: string,
+    labels: Readonly<Record<L, readonly string[]>> = {} as Record<L, readonly string[]>,
+  ): Counter<L> {
+    const labelNames = Object.keys(labels) as L[];
+    const counter = new Counter({ name: `millrace_${name}`, help, labelNames, registers: [this.registry] });
+    for (const label of labelNames)
+      for (const value of labels[label]) counter.inc({ [label]: value } as Record<L, string>, 0);
+    return counter;
   }
 
   #gauge<L extends string = never>(name: string, help: string, labelNames: L[] = []): Gauge<L> {

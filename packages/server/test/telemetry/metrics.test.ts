@@ -1,5 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { Metrics, type MetricsOptions } from '../../src/telemetry/metrics.js';
+import { AUTH_FAILURES, Metrics, type MetricsOptions } from '../../src/telemetry/metrics.js';
+import { TASK_EVENTS, TaskCounter } from '../../src/telemetry/task-counter.js';
 import { startMetricsServer } from '../../src/telemetry/metrics-server.js';
 
 function metricsFor(options?: MetricsOptions): Metrics {
@@ -56,9 +57,51 @@ describe('metrics', () => {
     metrics.jobsFailed.inc({ reason: 'non_retryable' }, 3);
     metrics.staleTokens.inc({ operation: 'complete' });
     expect(await linesOf(metrics, 'millrace_jobs_created_total')).toEqual(['millrace_jobs_created_total 1000']);
-    expect(await linesOf(metrics, 'millrace_jobs_failed_total')).toEqual([
+    expect(await linesOf(metrics, 'millrace_jobs_failed_total')).toContain(
       'millrace_jobs_failed_total{reason="non_retryable"} 3',
+    );
+  });
+
+  it('have a sample for every value of every label of a counter from the start, and say what runs', async () => {
+    const metrics = metricsFor({ version: '1.2.3' });
+    const page = await metrics.text();
+    for (const [name, label, ...values] of [
+      ['requests_shed', 'load', 'new', 'waiting', 'vital', 'answer'],
+      ['jobs_failed', 'reason', 'max_attempts_exceeded', 'non_retryable', 'handler_not_found'],
+      ['stale_tokens', 'operation', 'heartbeat', 'complete', 'fail', 'release'],
+      ['workflows', 'outcome', 'completed', 'failed', 'partially_failed', 'cancelled'],
+      ['cron_firings', 'kind', 'on_time', 'catch_up'],
+      ['auth_failures', 'kind', ...AUTH_FAILURES],
+    ]) {
+      for (const value of values) expect(page).toContain(`\nmillrace_${name}_total{${label}="${value}"} 0\n`);
+    }
+    // No counter whose labels are known has been forgotten.
+    const counters = [...page.matchAll(/^# TYPE (millrace_\w+) counter$/gm)].map(([, name]) => name!);
+    const silent = counters.filter((name) => !page.includes(`\n${name}{`) && !page.includes(`\n${name} 0`));
+    expect(silent).toEqual(['millrace_task_jobs_total']);
+    expect(page).toContain(`millrace_build_info{version="1.2.3",node="${process.versions.node}"} 1\n`);
+  });
+
+  it('count by queue and task for so many pairs, and the rest under no name', async () => {
+    const counter = new TaskCounter('things_total', 'Things.', metricsFor().registry, 2);
+    for (const [queue, task] of [
+      ['q', 's'],
+      ['q', 't'],
+      ['q', 's'],
+      ['r', 't'],
+      ['q', 'u'],
+      ['q', 's'],
+    ] as const)
+      counter.inc(queue, task, 'completed');
+    const { values } = (await counter.get()) as { values: { labels: Record<string, string>; value: number }[] };
+    expect(values).toHaveLength(3 * TASK_EVENTS.length);
+    const completed = values.filter(({ labels }) => labels.event === 'completed');
+    expect(completed.map(({ labels: { queue, task }, value }) => [queue, task, value])).toEqual([
+      ['q', 's', 3],
+      ['q', 't', 1],
+      ['', '', 2],
     ]);
+    expect(values.filter(({ labels }) => labels.event !== 'completed').every(({ value }) => value === 0)).toBe(true);
   });
 
   it('put observations into cumulative buckets', async () => {

@@ -16,6 +16,7 @@ const CONNECTIONS = WORKERS * CONNECTIONS_EACH;
 export const remote = perRound(async (scope) => {
   await oneByOne(scope);
   await scoped(scope.bench, together);
+  await scoped(scope.bench, withFetch);
   await scoped(scope.bench, withSdk);
   await scoped(scope.bench, statements);
 });
@@ -50,6 +51,16 @@ async function together(scope: Scope): Promise<void> {
   bench.results.record('remote-batched.millrace', done.perSecond);
   bench.results.record('remote-batched-p50.millrace', done.p50);
   bench.results.record('remote-batched-p99.millrace', done.p99);
+}
+
+async function withFetch(scope: Scope): Promise<void> {
+  const { bench } = scope;
+  const jobs = bench.scale.jobs.remoteBatched;
+  const database = await scope.database('millrace');
+  await preload(scope, database, jobs);
+  const { port } = await scope.millrace(database, 'api');
+  const perSecond = await scope.load().call('workWithFetch', { port, workers: WORKERS, jobs });
+  bench.results.record('remote-fetch.millrace', perSecond);
 }
 
 async function withSdk(scope: Scope): Promise<void> {

@@ -3,8 +3,10 @@ import { serveCalls } from '../env/child.js';
 import { BATCH, PAYLOAD, TASK, TENANT_KEY } from '../work.js';
 import { measureCount, measureRate, type Rate } from './closed-loop.js';
 import { post, postKeyed } from './connection.js';
+import { workWithFetch } from './fetch-workers.js';
 import { sendAtRate, sendSparsely } from './open-loop.js';
 import { timePages } from './pages.js';
+import { timeReads } from './reads.js';
 import { watchJobs } from './streams.js';
 import { tokensOf } from './tokens.js';
 import { workWithSdk } from './sdk-workers.js';
@@ -78,9 +80,11 @@ const methods = {
     sendAtRate({ ...at, request: stamped, status: 201 }),
 
   work: workRemotely,
+  workWithFetch,
   workWithSdk,
   watch: watchJobs,
   pages: timePages,
+  reads: timeReads,
 };
 
 export type LoadMethods = typeof methods;

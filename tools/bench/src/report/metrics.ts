@@ -1,5 +1,6 @@
 import { AXIS_NAMES, growthMetric, MEASURE_NAMES, MEASURES, sizeTitle } from '../cases/growth/axes.js';
 import { DEPTHS, FILTERS, RARE, SIZES } from '../cases/history.js';
+import { INSIGHT_TITLES } from '../cases/insight.js';
 import type { CaseName } from '../cases/names.js';
 import { CONNECTIONS } from '../cases/single.js';
 import type { Scale } from '../scale.js';
@@ -93,6 +94,7 @@ function httpGroups({ streams }: Scale): Group[] {
         metric('remote-batched.millrace', 'jobs completed', 'jobs/s'),
         metric('remote-batched-p50.millrace', 'a call for a hundred, p50', 'ms'),
         metric('remote-batched-p99.millrace', 'a call for a hundred, p99', 'ms'),
+        metric('remote-fetch.millrace', 'the same loop with fetch and JSON, as written by hand', 'jobs/s'),
         metric('remote-sdk.millrace', "the SDK's worker: 4 workers of 200 slots", 'jobs/s'),
         metric('remote-batched.raw', 'limit: lease 100, settle 100; no client work', 'jobs/s'),
       ],
@@ -175,6 +177,11 @@ function agingGroups({ jobs }: Scale): Group[] {
       ],
     },
     { of: 'history', title: 'A page of 50, by cursor', metrics: pageMetrics(jobs) },
+    {
+      of: 'insight',
+      title: `Reads of a tenant with ${count(jobs.historyMany)} jobs`,
+      metrics: entries(INSIGHT_TITLES).map(([name, title]) => metric(`insight.${name}`, title, 'ms')),
+    },
   ];
 }
 

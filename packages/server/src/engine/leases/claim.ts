@@ -169,13 +169,14 @@ export class Claimer {
   }
 
   #note(queue: string, jobs: readonly ClaimedJob[], answer: ClaimAnswer, seconds: number): void {
-    const { metrics, series } = this.counters;
+    const { metrics, series, workers } = this.counters;
     metrics.claimed(jobs.length, seconds);
     const nowMs = Date.parse(toInstant(answer.now));
-    for (const { config, scheduledMs, tenant_id: tenant, task_name: task } of jobs) {
+    for (const { config, scheduledMs, tenant_id: tenant, task_name: task, worker_id: worker } of jobs) {
       const waitedSecs = Math.max(0, (nowMs - scheduledMs) / 1000);
       metrics.waited(waitedSecs);
       series.waited(tenant, queue, task, waitedSecs);
+      workers.seen(tenant, worker, queue);
       this.#floors.claimedUpTo(queue, config.priority, scheduledMs);
     }
     if (answer.fell_due_up_to !== null) this.#floors.fellDueUpTo(queue, Math.floor(answer.fell_due_up_to));

@@ -1,7 +1,8 @@
 import type { JsonText } from '../../domain/records.js';
 import { int4Array, jsonArray, uuidArray } from '../../store/arrays.js';
 import type { Database } from '../../store/database.js';
-import { loadStatements, type Statement } from '../../store/sql.js';
+import { loadStatements } from '../../store/sql.js';
+import type { WorkerRecorder } from '../shared/worker-recorder.js';
 import type { Bundle, HeldJob } from './bundle.js';
 import { leaseKeyColumns, type LeaseKey } from './lease-key.js';
 
@@ -26,13 +27,34 @@ export interface Beat extends LeaseKey {
   readonly progress: JsonText | null;
 }
 
+/** Whose lease was extended. */
+interface Extended extends LeaseKey {
+  readonly tenant: string;
+  readonly worker: string | null;
+  /** Null: the queue of the pool. */
+  readonly queue: string | null;
+}
+
+interface BundleRow {
+  readonly token: string;
+  readonly tenant: string;
+  readonly open: string;
+}
+
 export class LeaseKeeper {
-  constructor(private readonly db: Database) {}
+  constructor(
+    private readonly db: Database,
+    private readonly workers: WorkerRecorder,
+    /** Where the pool claims. */
+    private readonly poolQueue: string,
+  ) {}
 
   /** Sets new deadlines, measured from now. */
-  extend(leases: readonly LeaseKey[], secs: number | readonly number[]): Promise<Stands> {
+  async extend(leases: readonly LeaseKey[], secs: number | readonly number[]): Promise<Stands> {
     const deadlines = typeof secs === 'number' ? leases.map(() => secs) : secs;
-    return this.#leases(sql.extend, [...leaseKeyColumns(leases), int4Array(deadlines)]);
+    const rows = await this.db.run<Extended>(sql.extend, [...leaseKeyColumns(leases), int4Array(deadlines)]);
+    this.#note(rows);
+    return standsIn(rows);
   }
 
   /** The same for heartbeats. `watched`: an event stream follows a job of which there is progress. */
@@ -42,41 +64,43 @@ export class LeaseKeeper {
       return { stands: await this.extend(beats, secs), watched: false };
     }
     const latest = latestOf(beats);
-    const rows = await this.db.run<LeaseKey & { watched: boolean }>(sql.extend_with_progress, [
+    const rows = await this.db.run<Extended & { watched: boolean }>(sql.extend_with_progress, [
       ...leaseKeyColumns(latest),
       int4Array(latest.map(({ extendSecs }) => extendSecs)),
       jsonArray(latest.map(({ progress }) => progress)),
     ]);
+    this.#note(rows);
     return { stands: standsIn(rows), watched: rows[0]?.watched ?? false };
   }
 
   /** Checks without writing anything. */
-  standing(leases: readonly LeaseKey[]): Promise<Stands> {
-    return this.#leases(sql.standing, leaseKeyColumns(leases));
+  async standing(leases: readonly LeaseKey[]): Promise<Stands> {
+    return standsIn(await this.db.run<LeaseKey>(sql.standing, leaseKeyColumns(leases)));
   }
 
-  extendBundles(bundles: readonly Bundle[], secs: number): Promise<IsBundled> {
-    return this.#bundles(sql.extend_bundles, [tokens(bundles), secs]);
+  async extendBundles(bundles: readonly Bundle[], secs: number): Promise<IsBundled> {
+    const rows = await this.db.run<BundleRow & Omit<Extended, 'id'>>(sql.extend_bundles, [tokens(bundles), secs]);
+    this.#note(rows);
+    return bundledIn(rows);
   }
 
-  standingBundles(bundles: readonly Bundle[]): Promise<IsBundled> {
-    return this.#bundles(sql.standing_bundles, [tokens(bundles)]);
+  async standingBundles(bundles: readonly Bundle[]): Promise<IsBundled> {
+    return bundledIn(await this.db.run<BundleRow>(sql.standing_bundles, [tokens(bundles)]));
   }
 
-  async #leases(statement: Statement, values: unknown[]): Promise<Stands> {
-    return standsIn(await this.db.run<LeaseKey>(statement, values));
-  }
-
-  async #bundles(statement: Statement, values: unknown[]): Promise<IsBundled> {
-    const rows = await this.db.run<{ token: string; tenant: string; open: string }>(statement, values);
-    const open = new Map(rows.map((row) => [`${row.token} ${row.tenant}`, row.open]));
-    return ({ leaseToken, job, position }) => open.get(`${leaseToken} ${job.tenant_id}`)?.[position - 1] === '1';
+  #note(rows: readonly Omit<Extended, 'id'>[]): void {
+    for (const { tenant, worker, queue } of rows) this.workers.seen(tenant, worker, queue ?? this.poolQueue);
   }
 }
 
 const tokens = (bundles: readonly Bundle[]): Buffer => uuidArray(bundles.map((bundle) => bundle.token));
 
 const nameOf = ({ id, token }: LeaseKey): string => `${id} ${token}`;
+
+function bundledIn(rows: readonly BundleRow[]): IsBundled {
+  const open = new Map(rows.map((row) => [`${row.token} ${row.tenant}`, row.open]));
+  return ({ leaseToken, job, position }) => open.get(`${leaseToken} ${job.tenant_id}`)?.[position - 1] === '1';
+}
 
 function standsIn(rows: readonly LeaseKey[]): Stands {
   const standing = new Set(rows.map(nameOf));

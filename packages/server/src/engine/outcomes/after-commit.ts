@@ -17,6 +17,7 @@ export class AfterCommit {
     this.#steps.push((hub, counters) => {
       if (outcome === 'failed') counters.settled({ outcome, origin, runSecs, reason: row.reason ?? 'non_retryable' });
       else if (outcome !== 'released' && outcome !== 'undelivered') counters.settled({ outcome, origin, runSecs });
+      noteWorker(counters, row);
       hub.announceSettled(settledNews(row));
       if (row.queue !== null && row.scheduled_at !== null) {
         hub.announceWork(row.queue, row.priority ?? 0, Date.parse(toInstant(row.scheduled_at)));
@@ -51,6 +52,14 @@ export class AfterCommit {
     for (const step of this.#steps) step(hub, counters);
     if (this.#watched) hub.announceEvents();
   }
+}
+
+/** What its worker has to do with it: nothing where it was cancelled, or never reached the worker. */
+function noteWorker({ workers }: Counters, { tenant, worker, job_queue: queue, outcome, attempt, ...row }: SettledRow) {
+  if (attempt === 'lease_expired') workers.expired(tenant, worker, queue, row.run_secs);
+  else if (outcome === 'completed') workers.reported(tenant, worker, queue, 1, 0);
+  else if (outcome === 'failed' || outcome === 'retrying') workers.reported(tenant, worker, queue, 0, 1);
+  else if (outcome === 'released') workers.seen(tenant, worker, queue);
 }
 
 const settledNews = (row: SettledRow): SettledNews => ({

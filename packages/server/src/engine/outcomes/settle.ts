@@ -79,11 +79,12 @@ export interface Failure {
 }
 
 /**
- * Completed jobs of one tenant, queue and task, as arrays in JSON: the numbers of their completions (from 1) and their
- * run times.
+ * Completed jobs of one tenant, worker, queue and task, as arrays in JSON: the numbers of their completions (from 1)
+ * and their run times.
  */
 interface CompletedRow {
   readonly tenant: string;
+  readonly worker: string | null;
   readonly queue: string | null;
   readonly task: string | null;
   readonly numbers: string;
@@ -222,6 +223,7 @@ export class Settler {
         acted[n - 1] = true;
         const { queue = SERIES_OTHER, task = SERIES_OTHER } = items[n - 1]!;
         const origin = { tenant: row.tenant, queue: row.queue ?? queue, task: row.task ?? task };
+        this.counters.workers.reported(row.tenant, row.worker, origin.queue, 1, 0);
         this.counters.settled({ outcome: 'completed', origin, runSecs: runSecs[index]! });
       }
     }
@@ -231,13 +233,17 @@ export class Settler {
   #countCompleted({ tenant, positions, jobs }: BundleCompletions, row: BundleRow | undefined): WasCompleted {
     const wasCompleted = (position: number): boolean => row?.taken[position - 1] === '1';
     if (!row) return wasCompleted;
+    let completed = 0;
     let origin = { tenant, queue: '', task: '' };
     for (const [index, position] of positions.entries()) {
       if (!wasCompleted(position)) continue;
       const { queue_name: queue, task_name: task } = jobs[index]!;
+      completed++;
       if (task !== origin.task) origin = { tenant, queue, task };
       this.counters.settled({ outcome: 'completed', origin, runSecs: row.run_secs });
     }
+    const [first] = jobs;
+    if (first) this.counters.workers.reported(tenant, first.worker_id, first.queue_name, completed, 0);
     if (!this.hub.hearsSettled) return wasCompleted;
     jobs?.forEach(({ id, task_name: task, queue_name: queue }, k) => {
       if (!wasCompleted(positions[k]!)) return;

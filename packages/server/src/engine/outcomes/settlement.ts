@@ -34,6 +34,9 @@ export interface SettledRow {
   readonly id: string;
   readonly token: string;
   readonly tenant: string;
+  readonly worker: string | null;
+  /** How the attempt was written down; null: not at all. */
+  readonly attempt: AttemptFailure | 'cancelled' | 'released' | null;
   readonly outcome: Settlement['outcome'];
   readonly reason: DeadLetterReason | null;
   readonly run_secs: number;

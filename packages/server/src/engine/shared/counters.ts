@@ -1,13 +1,16 @@
 import type { CronFiringKind, DeadLetterReason, Stats } from '@millrace/contract';
 import type { WorkflowEnd } from '../../domain/dag.js';
 import { SeriesRecorder, type Origin } from './series-recorder.js';
+import { WorkerRecorder } from './worker-recorder.js';
 
 /**
  * What this process did, counted after the commit: per tenant for GET /api/v1/stats, in total for the metrics, by queue
- * and task for the series.
+ * and task for the series, by worker for the list of workers.
  */
 export interface EngineMetrics {
   created(n: number): void;
+  /** The same events by queue and task. */
+  happened(event: 'created' | 'completed' | 'retried' | 'failed' | 'cancelled', origin: Origin): void;
   claimed(n: number, seconds: number): void;
   waited(seconds: number): void;
   completed(runSeconds: number): void;
@@ -45,6 +48,7 @@ export class Counters {
   constructor(
     readonly metrics: EngineMetrics,
     readonly series: SeriesRecorder = new SeriesRecorder(),
+    readonly workers: WorkerRecorder = new WorkerRecorder(),
   ) {}
 
   of(tenant: string): Stats {
@@ -54,6 +58,7 @@ export class Counters {
   created(origin: Origin): void {
     this.#stats(origin.tenant).jobs_created++;
     this.metrics.created(1);
+    this.metrics.happened('created', origin);
     this.series.created(origin);
   }
 
@@ -61,6 +66,7 @@ export class Counters {
   cancelled(origin: Origin): void {
     this.#stats(origin.tenant).jobs_cancelled++;
     this.metrics.cancelled();
+    this.metrics.happened('cancelled', origin);
     this.series.cancelledWaiting(origin);
   }
 
@@ -78,7 +84,9 @@ export class Counters {
 
   settled(event: Settled): void {
     const { outcome, origin, runSecs } = event;
-    this.series.ended(outcome === 'retrying' ? 'retried' : outcome, origin, runSecs);
+    const happened = outcome === 'retrying' ? 'retried' : outcome;
+    this.series.ended(happened, origin, runSecs);
+    this.metrics.happened(happened, origin);
     const stats = this.#stats(origin.tenant);
     switch (outcome) {
       case 'completed':

@@ -3,6 +3,7 @@ import {
   AdminQueues,
   AdminTenants,
   AdminTenantsQuery,
+  AdminWorkers,
   QUEUE_TENANTS_SHOWN,
   QueueParams,
   ref,
@@ -35,6 +36,10 @@ export function adminRoutes(app: FastifyInstance, { engine: { admin }, version }
     const more = nextCursor === null ? { has_more: false } : { has_more: true, next_cursor: nextCursor };
     return sendTagged(request, reply, JSON.stringify({ tenants, ...more }));
   });
+
+  app.get('/admin/workers', { schema: workersSchema }, async (request, reply) =>
+    sendTagged(request, reply, JSON.stringify({ workers: await admin.workers() })),
+  );
 
   app.post<OfQueue>('/admin/queues/:queue/pause', vital(pauseSchema), async (request, reply) => {
     await admin.pause(queueName(request.params.queue));
@@ -76,6 +81,15 @@ const tenantsSchema = {
   tags: ['admin'],
   security: ADMIN,
   docs: { querystring: AdminTenantsQuery, ...tagged(ref(AdminTenants), 'A page.', 403) },
+};
+
+const workersSchema = {
+  operationId: 'listAdminWorkers',
+  summary: 'Workers of all tenants',
+  description: 'Those that held jobs of any tenant in the last hour, the last seen first; at most 1,000.',
+  tags: ['admin'],
+  security: ADMIN,
+  docs: tagged(ref(AdminWorkers), 'The workers.', 403),
 };
 
 const pauseSchema = {

@@ -97,6 +97,7 @@ export function createFirer(
   const fired: { kind: string; lagSeconds: number }[] = [];
   const metrics = {
     created: () => undefined,
+    happened: () => undefined,
     cronFired: (kind: string, lagSeconds: number) => void fired.push({ kind, lagSeconds }),
   };
   const statements: Record<string, number> = {};

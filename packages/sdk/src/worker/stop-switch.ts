@@ -1,0 +1,32 @@
+/**
+ * Tells a handler to stop, once. An AbortController costs more than all the rest of a quick job, and most handlers never
+ * look at their signal: it is made when somebody asks for it.
+ */
+export class StopSwitch {
+  #controller: AbortController | undefined;
+  #listeners: (() => void)[] = [];
+  #reason: Error | undefined;
+
+  /** Why the handler is to stop; undefined while it is not. */
+  get reason(): Error | undefined {
+    return this.#reason;
+  }
+
+  get signal(): AbortSignal {
+    this.#controller ??= new AbortController();
+    if (this.#reason !== undefined) this.#controller.abort(this.#reason);
+    return this.#controller.signal;
+  }
+
+  /** The first reason stands. */
+  stop(reason: Error): void {
+    if (this.#reason !== undefined) return;
+    this.#reason = reason;
+    this.#controller?.abort(reason);
+    for (const listener of this.#listeners.splice(0)) listener();
+  }
+
+  onStop(listener: () => void): void {
+    this.#listeners.push(listener);
+  }
+}

@@ -1,0 +1,63 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import ts from 'typescript';
+import { onTestFinished } from 'vitest';
+
+/** A folder inside the package, where `@millrace/sdk` is found as an installed package would be. */
+export async function programFolder(): Promise<string> {
+  const folder = await mkdtemp(fileURLToPath(new URL('../types/program-', import.meta.url)));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  await writeFile(join(folder, 'package.json'), '{"type":"module"}');
+  return folder;
+}
+
+/** Compiles programs as their reader would, strictly, and returns what the compiler has against them. */
+export function compile(files: readonly string[], outDir: string, more: ts.CompilerOptions = {}): string[] {
+  const program = ts.createProgram(files, {
+    ...{ target: ts.ScriptTarget.ES2022, module: ts.ModuleKind.NodeNext, strict: true, types: ['node'] },
+    ...{ moduleResolution: ts.ModuleResolutionKind.NodeNext, skipLibCheck: true, outDir, ...more },
+  });
+  program.emit();
+  return ts.getPreEmitDiagnostics(program).map(({ file, messageText }) => {
+    const text = ts.flattenDiagnosticMessageText(messageText, '\n');
+    return `${file?.fileName.split('/').pop() ?? ''}: ${text}`;
+  });
+}
+
+export interface Program {
+  readonly child: ChildProcess;
+  /** Resolves when its output matches. */
+  readonly said: (pattern: RegExp) => Promise<RegExpExecArray>;
+  readonly ended: Promise<number | null>;
+}
+
+/** Runs a compiled program until the test ends. */
+export function runProgram(file: string, env: Record<string, string>): Program {
+  const child = spawn(process.execPath, [file], {
+    env: { ...process.env, ...env },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  let output = '';
+  const waiting = new Set<() => void>();
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    output += text;
+    for (const look of waiting) look();
+  });
+  const ended = new Promise<number | null>((resolve) => child.once('close', resolve));
+  const said = (pattern: RegExp): Promise<RegExpExecArray> =>
+    new Promise((resolve, reject) => {
+      const look = (): void => {
+        const found = pattern.exec(output);
+        if (found === null) return;
+        waiting.delete(look);
+        resolve(found);
+      };
+      waiting.add(look);
+      look();
+      void ended.then(() => reject(new Error(`${file} ended and never said ${String(pattern)}`)));
+    });
+  return { child, said, ended };
+}

@@ -1,0 +1,125 @@
+-- What workers did in the last hour.
+
+-- name: add_workers
+-- Adds what a process saw workers do ($1 to $7, one element per worker, tenant and queue; $4 is how long ago it last
+-- saw it) to the current five minutes. A tenant has room for $8 of them; further ones are left out. Rows are taken in
+-- the order of their key, so that processes that write at the same moment never wait in a circle. At most $9 rows that
+-- say nothing about the last hour go at the same time; those that another process is about to delete are left to it.
+WITH step AS MATERIALIZED (
+  SELECT to_timestamp(floor(extract(epoch FROM now()) / 300) * 300) AS at
+), given AS MATERIALIZED (
+  SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::float8[], $5::int[], $6::int[], $7::int[])
+    AS given (tenant, worker, queue, age_secs, completed, failed, expired)
+), taken AS MATERIALIZED (
+  SELECT t.tenant, (
+    SELECT count(*) FROM (
+      SELECT FROM millrace.workers w WHERE w.tenant = t.tenant AND w.at = (SELECT at FROM step) LIMIT $8::int
+    ) AS w
+  ) AS n
+  FROM (SELECT DISTINCT tenant FROM given) AS t
+), placed AS MATERIALIZED (
+  SELECT given.*, known.yes,
+         row_number() OVER (PARTITION BY given.tenant, known.yes ORDER BY given.worker, given.queue) AS n
+  FROM given, LATERAL (
+    SELECT EXISTS (
+      SELECT FROM millrace.workers w
+      WHERE w.tenant = given.tenant AND w.at = (SELECT at FROM step) AND w.worker = given.worker
+        AND w.queue = given.queue
+    ) AS yes
+  ) AS known
+), gone AS (
+  DELETE FROM millrace.workers
+  WHERE ctid = ANY (ARRAY(
+    SELECT w.ctid FROM millrace.workers w WHERE w.at < now() - interval '65 minutes' ORDER BY w.at LIMIT $9::int
+    FOR UPDATE SKIP LOCKED
+  ))
+)
+INSERT INTO millrace.workers AS w (at, last_seen_at, completed, failed, expired, tenant, worker, queue)
+SELECT step.at, now() - p.age_secs * interval '1 second', p.completed, p.failed, p.expired, p.tenant, p.worker, p.queue
+FROM placed p JOIN taken ON taken.tenant = p.tenant, step
+WHERE p.yes OR taken.n + p.n <= $8::int
+ORDER BY p.tenant, p.worker, p.queue
+ON CONFLICT (tenant, at, worker, queue) DO UPDATE
+SET last_seen_at = greatest(w.last_seen_at, excluded.last_seen_at), completed = w.completed + excluded.completed,
+    failed = w.failed + excluded.failed, expired = w.expired + excluded.expired;
+
+-- name: workers_of
+-- The workers that held jobs of a tenant ($1) in the last hour, the last seen first, at most $2 of them. What they hold
+-- is counted over $3 leases and as many bundles; those are evidence of when they were seen, too.
+WITH did AS (
+  SELECT w.worker, w.queue, max(w.last_seen_at) AS seen, sum(w.completed) AS completed, sum(w.failed) AS failed,
+         sum(w.expired) AS expired
+  FROM millrace.workers w
+  WHERE w.tenant = $1 AND w.at > now() - interval '65 minutes' GROUP BY w.worker, w.queue
+), holds AS (
+  SELECT worker, queue, sum(n) AS n, max(started_at) AS seen
+  FROM (
+    SELECT l.worker, coalesce(l.queue, j.queue) AS queue, 1 AS n, l.started_at
+    FROM (
+      SELECT l.id, l.tenant, l.worker, l.queue, l.started_at FROM millrace.leases l
+      WHERE l.tenant = $1 AND l.worker IS NOT NULL LIMIT $3::int
+    ) AS l
+    LEFT JOIN LATERAL (
+      SELECT j.queue FROM millrace.jobs j
+      WHERE l.queue IS NULL AND j.tenant = l.tenant AND j.id = l.id OFFSET 0
+    ) AS j ON true
+    UNION ALL
+    SELECT b.worker, b.queue, length(replace(b.open::text, '0', '')), b.started_at
+    FROM (
+      SELECT b.worker, b.queue, b.open, b.started_at FROM millrace.bundles b
+      WHERE b.tenant = $1 AND b.worker IS NOT NULL LIMIT $3::int
+    ) AS b
+  ) AS each
+  GROUP BY worker, queue HAVING sum(n) > 0
+)
+SELECT now() AS now, found.worker_id, found.queue_name, found.running, found.last_seen_at, found.completed,
+       found.failed, found.expired
+FROM (SELECT) AS always LEFT JOIN (
+  SELECT worker AS worker_id, queue AS queue_name, coalesce(holds.n, 0)::int AS running,
+         greatest(did.seen, holds.seen) AS last_seen_at, coalesce(did.completed, 0)::int AS completed,
+         coalesce(did.failed, 0)::int AS failed, coalesce(did.expired, 0)::int AS expired
+  FROM did FULL JOIN holds USING (worker, queue)
+  WHERE holds.n > 0 OR did.seen > now() - interval '1 hour'
+  ORDER BY last_seen_at DESC, worker, queue LIMIT $2::int
+) AS found ON true;
+
+-- name: workers_of_all
+-- The same for all tenants together; what they did is added up over $2 rows.
+WITH did AS (
+  SELECT w.worker, w.queue, max(w.last_seen_at) AS seen, sum(w.completed) AS completed, sum(w.failed) AS failed,
+         sum(w.expired) AS expired
+  FROM (
+    SELECT w.worker, w.queue, w.last_seen_at, w.completed, w.failed, w.expired FROM millrace.workers w
+    WHERE w.at > now() - interval '65 minutes' ORDER BY w.at DESC LIMIT $2::int
+  ) AS w
+  GROUP BY w.worker, w.queue
+), holds AS (
+  SELECT worker, queue, sum(n) AS n, max(started_at) AS seen
+  FROM (
+    SELECT l.worker, coalesce(l.queue, j.queue) AS queue, 1 AS n, l.started_at
+    FROM (
+      SELECT l.id, l.tenant, l.worker, l.queue, l.started_at FROM millrace.leases l
+      WHERE l.worker IS NOT NULL LIMIT $2::int
+    ) AS l
+    LEFT JOIN LATERAL (
+      SELECT j.queue FROM millrace.jobs j
+      WHERE l.queue IS NULL AND j.tenant = l.tenant AND j.id = l.id OFFSET 0
+    ) AS j ON true
+    UNION ALL
+    SELECT b.worker, b.queue, length(replace(b.open::text, '0', '')), b.started_at
+    FROM (
+      SELECT b.worker, b.queue, b.open, b.started_at FROM millrace.bundles b WHERE b.worker IS NOT NULL LIMIT $2::int
+    ) AS b
+  ) AS each
+  GROUP BY worker, queue HAVING sum(n) > 0
+)
+SELECT now() AS now, found.worker_id, found.queue_name, found.running, found.last_seen_at, found.completed,
+       found.failed, found.expired
+FROM (SELECT) AS always LEFT JOIN (
+  SELECT worker AS worker_id, queue AS queue_name, coalesce(holds.n, 0)::int AS running,
+         greatest(did.seen, holds.seen) AS last_seen_at, coalesce(did.completed, 0)::int AS completed,
+         coalesce(did.failed, 0)::int AS failed, coalesce(did.expired, 0)::int AS expired
+  FROM did FULL JOIN holds USING (worker, queue)
+  WHERE holds.n > 0 OR did.seen > now() - interval '1 hour'
+  ORDER BY last_seen_at DESC, worker, queue LIMIT $1::int
+) AS found ON true;

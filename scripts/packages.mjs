@@ -1,0 +1,185 @@
+/**
+ * Packs every public package, installs the tarballs into an empty folder, and uses them there as a user would.
+ *
+ *   npm run packages               with npm and the registry; on this Node, on 22 and on 24; a minute or more
+ *   npm run packages -- --linked   without them: what the packages depend on is this clone's; on this Node (npm test)
+ */
+import { spawn } from 'node:child_process';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { performance } from 'node:perf_hooks';
+import { installed } from './lib/setup.mjs';
+import { npmCommand, root } from './lib/tools.mjs';
+
+const PACKAGES = ['contract', 'sdk', 'server', 'cli', 'conformance'];
+const OTHER_NODES = ['22', '24'];
+
+const linked = process.argv.includes('--linked');
+const home = mkdtempSync(join(tmpdir(), 'millrace-packages-'));
+process.once('exit', () => rmSync(home, { recursive: true, force: true }));
+
+await installed();
+const packed = await step('pack', pack);
+for (const each of packed) await step(`contents of ${each.name}`, () => checkContents(each));
+await step('@millrace/sdk alone brings nothing else', sdkAlone);
+const folder = await step(linked ? 'unpack' : 'install', linked ? unpack : install);
+await step('millrace-conformance --help', () => node([binOf('@millrace/conformance'), '--help'], { cwd: folder }));
+if (!linked) await step('types', checkTypes);
+await step(`service, client and worker on Node ${process.versions.node}`, () => smoke(process.execPath));
+for (const version of linked ? [] : OTHER_NODES) {
+  const program = await step(`install Node ${version}`, () => otherNode(version));
+  const exact = (await command(program, ['--version'])).stdout.trim().slice(1);
+  await step(`service, client and worker on Node ${exact}`, () => smoke(program));
+}
+
+async function pack() {
+  const { stdout } = await npm(['pack', '--json', '--pack-destination', home, ...PACKAGES.flatMap(workspace)], root);
+  const list = JSON.parse(stdout);
+  return (Array.isArray(list) ? list : Object.values(list)).map(({ name, filename, files }) => ({
+    name,
+    tarball: join(home, filename.replace('@', '').replace('/', '-')),
+    files: files.map(({ path }) => path),
+  }));
+}
+
+function workspace(name) {
+  return ['--workspace', `packages/${name}`];
+}
+
+/** README, licence, and for every source its code, its types and its source map; and what the manifest names. */
+function checkContents({ name, tarball, files }) {
+  const directory = PACKAGES.find((each) => manifestOf(join(root, 'packages', each)).name === name);
+  const { engines, exports = {}, bin = {} } = manifestOf(join(root, 'packages', directory));
+  const sources = files.filter((path) => /^src\/.*\.ts$/.test(path)).map((path) => path.slice(4, -3));
+  const wanted = [
+    'README.md',
+    'LICENSE',
+    ...sources.flatMap((path) => ['.js', '.d.ts', '.js.map'].map((end) => `dist/${path}${end}`)),
+    ...Object.values(exports).flatMap((entry) => Object.values(entry).map((path) => path.slice(2))),
+    ...Object.values(bin),
+  ];
+  const missing = wanted.filter((path) => !files.includes(path));
+  if (missing.length > 0 || sources.length === 0) throw new Error(`${tarball} lacks ${missing.join(', ') || 'src'}`);
+  const unwanted = files.filter((path) => /^test\/|tsbuildinfo|\.test\./.test(path));
+  if (unwanted.length > 0) throw new Error(`${tarball} contains ${unwanted.join(', ')}`);
+  if (engines?.node !== manifestOf(root).engines.node) throw new Error(`${name} does not say which Node it needs`);
+}
+
+async function sdkAlone() {
+  const alone = emptyFolder('alone');
+  await npm(['install', '--offline', '--ignore-scripts', tarballOf('@millrace/sdk')], alone);
+  const found = packagesIn(alone);
+  if (found.join() !== '@millrace/sdk') throw new Error(`it brings ${found.join(', ')}`);
+  copySmoke(alone);
+  await node(['app.mjs'], { cwd: alone });
+}
+
+async function install() {
+  const target = emptyFolder('installed');
+  await npm(['install', ...packed.map(({ tarball }) => tarball)], target);
+  copySmoke(target);
+  return target;
+}
+
+/** The tarballs as npm would unpack them; what they depend on is linked. */
+async function unpack() {
+  const target = emptyFolder('unpacked');
+  const modules = join(target, 'node_modules');
+  for (const { name, tarball } of packed) {
+    mkdirSync(join(modules, name), { recursive: true });
+    await command('tar', ['-xzf', tarball, '-C', join(modules, name), '--strip-components=1']);
+  }
+  for (const name of readdirSync(join(root, 'node_modules'))) {
+    if (!existsSync(join(modules, name))) symlinkSync(join(root, 'node_modules', name), join(modules, name));
+  }
+  copySmoke(target);
+  return target;
+}
+
+async function otherNode(version) {
+  const target = emptyFolder(`node-${version}`);
+  await npm(['install', `node@${version}`], target);
+  return join(target, 'node_modules/node/bin/node');
+}
+
+async function smoke(program) {
+  await node(['app.mjs', '--server'], { cwd: folder, program });
+}
+
+async function checkTypes() {
+  const tsc = join(root, 'node_modules/typescript/bin/tsc');
+  const types = join(root, 'node_modules/@types');
+  const options = ['--noEmit', '--strict', '--module', 'nodenext', '--target', 'es2022', '--lib', 'es2023'];
+  await node([tsc, ...options, '--typeRoots', types, '--types', 'node', 'app.ts'], { cwd: folder });
+}
+
+function copySmoke(target) {
+  for (const name of ['app.mjs', 'app.ts']) cpSync(join(root, 'scripts/smoke', name), join(target, name));
+}
+
+function emptyFolder(name) {
+  const path = join(home, name);
+  mkdirSync(path);
+  // Without a manifest of its own npm would look for one further up.
+  cpSync(join(root, 'scripts/smoke/package.json'), join(path, 'package.json'));
+  return path;
+}
+
+function tarballOf(name) {
+  return packed.find((each) => each.name === name).tarball;
+}
+
+function binOf(name) {
+  const place = join(folder, 'node_modules', name);
+  return join(place, Object.values(manifestOf(place).bin)[0]);
+}
+
+function manifestOf(directory) {
+  return JSON.parse(readFileSync(join(directory, 'package.json'), 'utf8'));
+}
+
+function packagesIn(directory) {
+  const modules = join(directory, 'node_modules');
+  return readdirSync(modules)
+    .filter((name) => !name.startsWith('.'))
+    .flatMap((name) => (name[0] === '@' ? readdirSync(join(modules, name)).map((each) => `${name}/${each}`) : [name]));
+}
+
+/** Any word on stderr is a warning, and fails. */
+async function node(args, { cwd, program = process.execPath }) {
+  const { stderr } = await command(program, args, { cwd });
+  if (stderr !== '') throw new Error(`${args.join(' ')} warns: ${stderr}`);
+}
+
+function npm(args, cwd) {
+  const [program, ...first] = npmCommand();
+  return command(program, [...first, ...args, '--no-audit', '--no-fund'], { cwd });
+}
+
+/** Resolves to what it printed; rejects with it if it fails. */
+function command(program, args, { cwd = dirname(root) } = {}) {
+  return new Promise((resolve, reject) => {
+    const child = spawn(program, args, { cwd, stdio: ['ignore', 'pipe', 'pipe'] });
+    let [stdout, stderr] = ['', ''];
+    child.stdout.setEncoding('utf8').on('data', (text) => (stdout += text));
+    child.stderr.setEncoding('utf8').on('data', (text) => (stderr += text));
+    child.on('error', reject);
+    child.on('close', (code) => {
+      if (code === 0) return resolve({ stdout, stderr });
+      reject(new Error(`${program} ${args.join(' ')} ended with ${code}\n${stdout}${stderr}`));
+    });
+  });
+}
+
+async function step(what, work) {
+  const startedAt = performance.now();
+  try {
+    const result = await work();
+    console.log(`ok    ${what} (${((performance.now() - startedAt) / 1000).toFixed(1)} s)`);
+    return result;
+  } catch (error) {
+    console.log(`FAIL  ${what}: ${error.message}`);
+    process.exit(1);
+  }
+}
