@@ -1,4 +1,4 @@
-/** A directed graph by numbers: nodes are 0 to `size` - 1, an edge leads from one that must end first to its dependent. */
+/** A directed graph by numbers: nodes are 0 to `size` - 1; an edge leads from what must end first to its dependent. */
 export interface Graph {
   readonly size: number;
   readonly edges: readonly (readonly [from: number, to: number])[];
