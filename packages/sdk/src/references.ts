@@ -36,7 +36,8 @@ export function stepPayload(payload: JsonObject): JsonObject {
  * The same, with `_context` left where it is, for handlers that also read it.
  *
  * @example
- * resolveReferences({ n: { $step: 'a', path: ['n'] }, _context: { a: { n: 7 } } }) // { n: 7, _context: { a: { n: 7 } } }
+ * resolveReferences({ n: { $step: 'a', path: ['n'] }, _context: { a: { n: 7 } } })
+ * // { n: 7, _context: { a: { n: 7 } } }
  */
 export function resolveReferences(payload: JsonObject): JsonObject {
   const resolved = stepPayload(payload);

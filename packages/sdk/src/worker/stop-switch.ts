@@ -1,5 +1,5 @@
 /**
- * Tells a handler to stop, once. An AbortController costs more than all the rest of a quick job, and most handlers never
+ * Tells a handler to stop, once. An AbortController is a large part of what a quick job costs, and most handlers never
  * look at their signal: it is made when somebody asks for it.
  */
 export class StopSwitch {

@@ -11,7 +11,8 @@ const CONNECTIONS = WORKERS * CONNECTIONS_EACH;
 
 /**
  * Remote workers lease a hundred jobs at a time. They complete them one by one, compared with requests to an empty
- * route; or with one call, compared with the former and with the statements that lie below it; or the SDK does all that for them.
+ * route; or with one call, compared with the former and with the statements that lie below it; or with a loop written
+ * by hand, compared with the SDK, which does all of that for them.
  */
 export const remote = perRound(async (scope) => {
   await oneByOne(scope);

@@ -1,6 +1,6 @@
 import { QUEUE, RESULT, WORKER_TOKEN } from '../work.js';
 
-/** The loop that a Node program would write by hand against the gathered routes: fetch, JSON, a timer for heartbeats. */
+/** The loop that one would write by hand against the gathered routes: fetch, JSON, a timer for heartbeats. */
 export interface FetchWork {
   readonly port: number;
   readonly workers: number;
