@@ -3,6 +3,7 @@ import type { ErrorCode, ErrorDetail } from './wire/index.js';
 /** The codes of the service, and what can go wrong without an answer of its. */
 export type MillraceErrorCode = ErrorCode | 'no_answer' | 'timeout' | 'aborted';
 
+/** What is known about a call that failed. */
 export interface MillraceErrorFields {
   readonly code: MillraceErrorCode;
   readonly status?: number | null;

@@ -46,9 +46,13 @@ export interface Task<Name extends string, In, Parsed, Out> {
   handle(run: (input: Parsed, ctx: JobContext) => Out | Promise<Out>): Handler<Name>;
 }
 
+/** Any task, whatever goes in and comes out. */
 export type AnyTask = Task<string, any, any, any>;
+/** What is passed to a task when it is enqueued. */
 export type InOf<T> = T extends Task<string, infer In, any, any> ? In : never;
+/** What the handler of a task returns. */
 export type OutOf<T> = T extends Task<string, any, any, infer Out> ? Out : never;
+/** The arguments after the task: its input, which may be left out if every field may, and options. */
 export type Args<In> = {} extends In ? [input?: In, options?: EnqueueOptions] : [input: In, options?: EnqueueOptions];
 
 /** A task with its input and options, ready to be sent. */

@@ -3,6 +3,7 @@ import pg from 'pg';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { cloneDatabase, type TestDatabase } from '../../../packages/server/test/support/database.js';
 import { FinishedJobs } from '../src/cases/finished-jobs.js';
+import { fillSeries } from '../src/cases/insight.js';
 import { insertJobs, registerTenants } from '../src/cases/growth/fill.js';
 import { prepareClaim, prepareInsert, RawSession } from '../src/contenders/raw-session.js';
 import { RESULT, TENANT } from '../src/work.js';
@@ -57,6 +58,16 @@ it('a history of finished jobs is one that the service could have written', asyn
   );
   expect(before?.n).toBe(200);
   expect(await findings()).toEqual([]);
+});
+
+it('counts and series are those of what the tables hold', async () => {
+  await new FinishedJobs({ connect }, 400).growTo(400);
+  await fillSeries(database);
+  await fillSeries(database);
+  const [totals] = await database.query('SELECT created, completed, failed, cancelled FROM millrace.totals');
+  expect(totals).toEqual({ created: '400', completed: '360', failed: '20', cancelled: '20' });
+  const [names] = await database.query<{ n: number }>('SELECT count(*)::int AS n FROM millrace.series_names');
+  expect(names?.n).toBe(99);
 });
 
 it('what growth is measured with is what the service could have written', async () => {

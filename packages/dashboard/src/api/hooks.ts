@@ -32,7 +32,10 @@ export interface ReadOptions {
 
 export type Read<T> = UseQueryResult<Answer<T>, ApiError>;
 
-/** Reads a path of the API and keeps it fresh. A 503 is heeded with its Retry-After; a route that is missing is not asked again. */
+/**
+ * Reads a path of the API and keeps it fresh. A 503 is heeded with its Retry-After; a route that is missing is not asked
+ * again.
+ */
 export function useRead<T>(path: string, options: ReadOptions = {}): Read<T> {
   const { query, pollMs = POLL_MS, enabled = true, keepPrevious = true } = options;
   const address = withQuery(path, query);

@@ -13,17 +13,20 @@ export function Shell(): ReactNode {
   const who = useWho();
   const [open, setOpen] = useState<'palette' | 'help' | null>(null);
   const navigate = useNavigate();
-  const path = useRouterState({ select: ({ location }) => location.pathname });
+  // The page that is shown, which lags behind the address while the file of the next one is fetched.
+  const page = useRouterState({ select: ({ matches }) => matches.at(-1)?.fullPath ?? '' });
   const operator = who.kind === 'admin';
   useChord('k', () => setOpen('palette'));
   useKeys({
     '?': () => setOpen('help'),
     '/': () => document.querySelector<HTMLElement>('[data-filter]')?.focus(),
   });
+  // An operator's credential belongs to no tenant: all it can read is the view across them. No other page is shown,
+  // not for a moment: it would ask for what the credential does not open, and the answer would end the session.
+  const isLost = operator && page !== ADMIN_NAV.to;
   useEffect(() => {
-    // An operator's credential belongs to no tenant: all it can read is the view across them.
-    if (operator && !path.startsWith('/admin')) void navigate({ to: '/admin', replace: true });
-  }, [operator, path, navigate]);
+    if (isLost) void navigate({ to: '/admin', replace: true });
+  }, [isLost, navigate]);
   const pages = [...(operator ? [] : NAV), ...(operator || who.kind === 'developer' ? [ADMIN_NAV] : [])];
   return (
     <>
@@ -57,7 +60,7 @@ export function Shell(): ReactNode {
         </div>
       </header>
       <main id="main" tabIndex={-1}>
-        <Outlet />
+        {isLost ? null : <Outlet />}
       </main>
       <Toasts />
       {open === 'palette' && <Palette onClose={() => setOpen(null)} />}

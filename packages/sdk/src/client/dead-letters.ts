@@ -7,6 +7,7 @@ import { jobHandle } from './job-handle.js';
 import { listing, listQuery, pageOf, type Listing, type ListFilter } from './listing.js';
 import { create, read, segment, type Session } from './session.js';
 
+/** Which dead letters a list holds. */
 export interface DeadLetterFilter extends ListFilter {
   queue?: string;
   task?: AnyTask | string;

@@ -7,6 +7,7 @@ import { cancelJob, getJob, jobHandle } from './job-handle.js';
 import { listing, listQuery, pageOf, type Listing, type ListFilter } from './listing.js';
 import { create, read, segment, type Session } from './session.js';
 
+/** Which jobs a list holds. */
 export interface JobFilter extends ListFilter {
   /** One state, or several. */
   status?: Wire.JobStatus | readonly Wire.JobStatus[];

@@ -19,6 +19,7 @@ export interface Listing<T> extends AsyncIterable<T> {
   toArray(): Promise<T[]>;
 }
 
+/** What every list takes. */
 export interface ListFilter {
   /** At most this many items in all. Without it, everything; `page()` has at most 100. */
   limit?: number;

@@ -12,6 +12,7 @@ export interface Hooks extends CallHooks {
   wrapJob?<T>(job: RunningJob, run: () => Promise<T>): Promise<T>;
 }
 
+/** How a client finds its server, and how patient it is. */
 export interface ClientOptions {
   /** Where the server is. Default: `MILLRACE_URL`, then `http://127.0.0.1:8000`. */
   url?: string;

@@ -19,6 +19,7 @@ export interface Queue {
   lastLeaseAt: Date | null;
 }
 
+/** A queue, with what is on it and what comes next. */
 export interface QueueDetail extends Queue {
   byTask: { task: string; waiting: number; running: number }[];
   /** Whether all jobs were counted for `byTask`. */

@@ -5,6 +5,7 @@ import type { Query } from './listing.js';
 import { segment, type Session } from './session.js';
 import { watch } from './watch.js';
 
+/** A call of your own, to a route that the client has no method for. */
 export interface RawRequest {
   /** GET unless said otherwise. */
   method?: 'GET' | 'POST' | 'PUT' | 'DELETE';
@@ -18,6 +19,7 @@ export interface RawRequest {
   signal?: AbortSignal;
 }
 
+/** The answer of the service to a call of your own. */
 export interface RawAnswer<T> {
   status: number;
   /** The JSON as it came: numbers have all their digits. Empty if there was no body. */

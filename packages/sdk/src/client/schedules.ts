@@ -9,6 +9,7 @@ import { jobHandle } from './job-handle.js';
 import { listing, listQuery, pageOf, type Listing, type ListFilter } from './listing.js';
 import { create, read, segment, type Session } from './session.js';
 
+/** A schedule: when, which task, and with what input. */
 export type ScheduleDefinition<T extends AnyTask> = {
   /** Unique per tenant. */
   name: string;

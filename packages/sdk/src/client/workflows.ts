@@ -18,12 +18,14 @@ interface Signal {
   signal?: AbortSignal;
 }
 
+/** Options of starting a workflow. */
 export interface StartOptions extends Signal {
   /** Makes the call repeatable across processes: the same key starts one workflow. */
   key?: string;
   metadata?: JsonObject;
 }
 
+/** Which workflows a list holds. */
 export interface WorkflowFilter extends ListFilter {
   status?: Wire.WorkflowStatus;
   name?: string;

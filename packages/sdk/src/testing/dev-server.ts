@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 
+/** A real server for tests; can be given to `new Millrace()` and `new Worker()`. */
 export interface DevServer {
   readonly url: string;
   readonly token: string;

@@ -5,6 +5,7 @@ import type { Handler, JobContext, Task } from '../task-types.js';
 import { FakeServer } from './fake-server.js';
 import { testContext, throughJson, type Recording } from './test-context.js';
 
+/** What the handler under test finds in its context. */
 export interface RunOptions {
   /** Which delivery it is to be; default 1. */
   attempt?: number;

@@ -2,6 +2,7 @@
 
 export type Feature = 'reports' | 'heartbeats' | 'release' | 'progress' | 'wait' | 'idempotency' | 'strict';
 
+/** The codes of the errors that the service answers with. */
 export type ErrorCode =
   | 'invalid_request'
   | 'unauthorized'
@@ -44,6 +45,7 @@ export interface Count {
   exact: boolean;
 }
 
+/** Who the token belongs to, and what the server can do. */
 export interface WhoAmI {
   kind: 'tenant' | 'worker' | 'admin' | 'developer';
   tenant_id: string | null;

@@ -2,6 +2,7 @@
 import type { JsonObject } from '../json.js';
 import type { PageFields } from './common.js';
 
+/** The states of a job. */
 export type JobStatus = 'pending' | 'running' | 'retrying' | 'completed' | 'failed' | 'cancelled';
 export type TerminalJobStatus = 'completed' | 'failed' | 'cancelled';
 export type RetryBackoff = 'fixed' | 'linear' | 'exponential';

@@ -3,8 +3,11 @@ import type { JsonObject } from '../json.js';
 import type { PageFields } from './common.js';
 import type { PartialJobConfig } from './jobs.js';
 
+/** The states of a workflow. */
 export type WorkflowStatus = 'created' | 'running' | 'completed' | 'failed' | 'partially_failed' | 'cancelled';
+/** The states of a step. */
 export type StepStatus = 'pending' | 'running' | 'completed' | 'failed' | 'cancelled' | 'skipped';
+/** What the failure of a step means for its workflow: it fails, what follows is skipped, or it goes on. */
 export type OnFailure = 'halt' | 'skip' | 'continue';
 
 export interface WorkflowStepInput {

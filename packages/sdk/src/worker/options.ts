@@ -13,6 +13,7 @@ export interface ChildClient {
   whoami(): Promise<{ readonly tenant_id: string | null }>;
 }
 
+/** What a worker serves, and how. */
 export interface WorkerOptions {
   /** Where the server is; `MILLRACE_URL`, or `http://127.0.0.1:8000`. */
   readonly url?: string;

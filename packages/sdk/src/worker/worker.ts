@@ -13,6 +13,7 @@ import { onSignals } from './signals.js';
 import { Slots } from './slots.js';
 import { Features, openTransport } from './wire-calls.js';
 
+/** How a worker is doing, for a health check. */
 export interface WorkerHealth {
   readonly status: 'starting' | 'running' | 'draining' | 'stopped';
   /** Jobs that it runs or has yet to report on. */

@@ -91,8 +91,11 @@ export interface Workflow<In, Parsed, S> {
   ): Workflow<In, Parsed, S & Record<Name, { out: OutOf<T>; above: Behind<S, After>; policy: P }>>;
 }
 
+/** Any workflow, whatever its input and its steps. */
 export type AnyWorkflow = Workflow<any, any, any>;
+/** What a workflow is started with. */
 export type WorkflowIn<W> = W extends Workflow<infer In, any, any> ? In : never;
+/** The results of a workflow by the names of its steps; those that may be missing are optional. */
 export type WorkflowOut<W> = W extends Workflow<any, any, infer S> ? Final<S> : never;
 
 /** A workflow that was started, and the type of what its steps will return. */

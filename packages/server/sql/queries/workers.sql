@@ -3,7 +3,8 @@
 -- name: add_workers
 -- Adds what a process saw workers do ($1 to $7, one element per worker, tenant and queue; $4 is how long ago it last
 -- saw it) to the current five minutes. A tenant has room for $8 of them; further ones are left out. Rows are taken in
--- the order of their key, so that processes that write at the same moment never wait in a circle.
+-- the order of their key, so that processes that write at the same moment never wait in a circle. At most $9 rows that
+-- say nothing about the last hour go at the same time; those that another process is about to delete are left to it.
 WITH step AS MATERIALIZED (
   SELECT to_timestamp(floor(extract(epoch FROM now()) / 300) * 300) AS at
 ), given AS MATERIALIZED (
@@ -26,6 +27,12 @@ WITH step AS MATERIALIZED (
         AND w.queue = given.queue
     ) AS yes
   ) AS known
+), gone AS (
+  DELETE FROM millrace.workers
+  WHERE ctid = ANY (ARRAY(
+    SELECT w.ctid FROM millrace.workers w WHERE w.at < now() - interval '65 minutes' ORDER BY w.at LIMIT $9::int
+    FOR UPDATE SKIP LOCKED
+  ))
 )
 INSERT INTO millrace.workers AS w (at, last_seen_at, completed, failed, expired, tenant, worker, queue)
 SELECT step.at, now() - p.age_secs * interval '1 second', p.completed, p.failed, p.expired, p.tenant, p.worker, p.queue
@@ -35,13 +42,6 @@ ORDER BY p.tenant, p.worker, p.queue
 ON CONFLICT (tenant, at, worker, queue) DO UPDATE
 SET last_seen_at = greatest(w.last_seen_at, excluded.last_seen_at), completed = w.completed + excluded.completed,
     failed = w.failed + excluded.failed, expired = w.expired + excluded.expired;
-
--- name: forget_workers
--- At most $1 rows that say nothing about the last hour.
-DELETE FROM millrace.workers
-WHERE ctid = ANY (ARRAY(
-  SELECT w.ctid FROM millrace.workers w WHERE w.at < now() - interval '65 minutes' ORDER BY w.at LIMIT $1::int
-));
 
 -- name: workers_of
 -- The workers that held jobs of a tenant ($1) in the last hour, the last seen first, at most $2 of them. What they hold

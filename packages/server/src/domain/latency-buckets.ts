@@ -22,16 +22,19 @@ export function bucketOf(seconds: number): number {
 const upperSecs = (bucket: number): number => SMALLEST_SECS * 2 ** (bucket / BUCKETS_PER_DOUBLING);
 
 export function addCounts(into: number[], counts: BucketCounts): void {
-  for (const [bucket, n] of counts.entries()) into[bucket] = (into[bucket] ?? 0) + n;
+  for (let bucket = 0; bucket < counts.length; bucket++) into[bucket] = (into[bucket] ?? 0) + counts[bucket]!;
 }
 
 /** The duration that the given share of what was counted did not exceed, in seconds; null if nothing was counted. */
 export function percentile(counts: BucketCounts, share: number): number | null {
-  const total = counts.reduce((sum, n) => sum + n, 0);
+  // Plain loops: a plot of a month asks for thousands of these.
+  let total = 0;
+  for (const n of counts) total += n;
   if (total === 0) return null;
   const rank = Math.max(1, Math.ceil(total * share));
   let below = 0;
-  for (const [bucket, n] of counts.entries()) {
+  for (let bucket = 0; bucket < counts.length; bucket++) {
+    const n = counts[bucket]!;
     if (below + n < rank) {
       below += n;
       continue;

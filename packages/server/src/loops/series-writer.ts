@@ -8,19 +8,20 @@ const STEP_MS = SERIES_STEPS[0].step_secs * 1000;
 const FORGET_MS = 60_000;
 
 /**
- * Writes what this process did, and what its workers did, at the end of every step in which it did something: a process that is killed loses one
- * step at most, and an idle one writes nothing. The last step is written when it stops.
+ * Writes what this process did, and what it saw workers do, at the end of every step in which there was something: a
+ * process that is killed loses one step at most, and an idle one writes nothing. The last step is written when it
+ * stops.
  */
 export function createSeriesWriter(series: Series, workers: Workers, logger: Logger): Loop {
   let forgotAt = 0;
   const run = async (): Promise<number> => {
-    const isIdle = series.recorder.isEmpty && workers.recorder.isEmpty;
-    if (!series.recorder.isEmpty) await series.write();
     if (!workers.recorder.isEmpty) await workers.write();
-    if (!isIdle && Date.now() - forgotAt > FORGET_MS) {
-      forgotAt = Date.now();
-      await series.forget();
-      await workers.forget();
+    if (!series.recorder.isEmpty) {
+      await series.write();
+      if (Date.now() - forgotAt > FORGET_MS) {
+        forgotAt = Date.now();
+        await series.forget();
+      }
     }
     return STEP_MS - (Date.now() % STEP_MS);
   };

@@ -45,7 +45,7 @@ export class TaskCounter {
     else this.#find(queue, task).counts[event]++;
   }
 
-  /** Called by the registry at every scrape. A pair that is there has every event, those that did not happen as zero. */
+  /** Called by the registry at every scrape. A pair has every event; those that did not happen are zeros. */
   get(): Promise<object> {
     const pairs = [...this.#queues.values()].flatMap((tasks) => [...tasks.values()]);
     const values = [...pairs, ...(this.#others === null ? [] : [this.#others])].flatMap(({ queue, task, counts }) =>

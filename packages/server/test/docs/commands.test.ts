@@ -1,6 +1,6 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { expect, it } from 'vitest';
-import { JWT_SECRET, useTestServer } from '../support/server.js';
+import { useTestServer } from '../support/server.js';
 import { readRepositoryFile } from './generated.js';
 
 /** Documents whose shell blocks a reader will paste. They run in order against a server in development mode. */
@@ -11,8 +11,6 @@ const BLOCK = /^```sh\n([^]*?)^```$/gm;
 const STRICT = 'set -eu\ncurl() { command curl -f "$@"; }\n';
 
 const server = await useTestServer({ config: { dev: true } });
-/** One that asks for credentials. */
-const closed = await useTestServer();
 
 function run(script: string): Promise<{ code: number | null; output: string }> {
   const child = spawn('sh', ['-c', script], { stdio: ['ignore', 'pipe', 'pipe'] });
@@ -53,15 +51,3 @@ it.runIf(hasCurl).each([
   expect({ code, output }).toEqual({ code: 0, output: expect.not.stringContaining('"error":"') });
   for (const text of expected) expect(output).toContain(text);
 });
-
-it.each(['sh', 'bash', 'dash', 'zsh'].filter((shell) => spawnSync(shell, ['-c', ':']).status === 0))(
-  'the JWT of docs/operations.md, made in %s, is accepted',
-  async (shell) => {
-    const [, block = ''] =
-      /^### Making a JWT\n[^]*?^```sh\n([^]*?)^```$/m.exec(readRepositoryFile('docs/operations.md')) ?? [];
-    const env = { PATH: process.env.PATH, MILLRACE_JWT_SECRET: JWT_SECRET };
-    const token = spawnSync(shell, ['-c', block], { env, encoding: 'utf8' }).stdout.trim();
-    const { body } = await closed.as(token).get('/api/v1/whoami');
-    expect(body).toMatchObject({ kind: 'tenant', tenant_id: 'acme', read_only: false });
-  },
-);

@@ -40,7 +40,6 @@ const ELSEWHERE = new Set([
   'count_dead_letters',
   'dead_letter_groups',
   'counts',
-  'counts_of_workflows',
   'series_of',
   'operations',
 ]);

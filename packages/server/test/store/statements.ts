@@ -23,7 +23,6 @@ export const PLANNED_ANEW = [
   'count_dead_letters',
   'dead_letter_groups',
   'counts',
-  'counts_of_workflows',
   'series_of',
   'forget_series',
   'forget_series_names',

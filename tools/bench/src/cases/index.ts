@@ -4,6 +4,7 @@ import { events } from './events.js';
 import { growth } from './growth/index.js';
 import { history } from './history.js';
 import { idle } from './idle.js';
+import { insight } from './insight.js';
 import { latency } from './latency.js';
 import type { CaseName } from './names.js';
 import { remote } from './remote.js';
@@ -24,10 +25,11 @@ export const CASES: Readonly<Record<CaseName, Case>> = {
   idle,
   snapshot,
   history,
+  insight,
   growth,
 };
 
-const HEAVY: readonly CaseName[] = ['idle', 'snapshot', 'history', 'growth', 'wal'];
+const HEAVY: readonly CaseName[] = ['idle', 'snapshot', 'history', 'insight', 'growth', 'wal'];
 
 export const roundsOf = (name: CaseName, scale: Scale): number =>
   HEAVY.includes(name) ? scale.heavyRounds : scale.rounds;

@@ -10,6 +10,7 @@ export const CASE_NAMES = [
   'idle',
   'snapshot',
   'history',
+  'insight',
   'growth',
 ] as const;
 

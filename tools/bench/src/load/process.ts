@@ -6,6 +6,7 @@ import { post, postKeyed } from './connection.js';
 import { workWithFetch } from './fetch-workers.js';
 import { sendAtRate, sendSparsely } from './open-loop.js';
 import { timePages } from './pages.js';
+import { timeReads } from './reads.js';
 import { watchJobs } from './streams.js';
 import { tokensOf } from './tokens.js';
 import { workWithSdk } from './sdk-workers.js';
@@ -83,6 +84,7 @@ const methods = {
   workWithSdk,
   watch: watchJobs,
   pages: timePages,
+  reads: timeReads,
 };
 
 export type LoadMethods = typeof methods;

@@ -1,4 +1,5 @@
 import { AXES, AXIS_NAMES, growthMetric, MEASURE_NAMES, MEASURES, slowdown } from '../cases/growth/axes.js';
+import { INSIGHT_TITLES } from '../cases/insight.js';
 import type { CaseName } from '../cases/names.js';
 import type { Measured, Results } from '../results.js';
 
@@ -109,6 +110,9 @@ export const BARS: readonly Bar[] = [
   ),
   atLeast('history', 'drain with much history / with none', 0.9, ['history.many', 'history.empty']),
   atMost('history', 'any page by cursor / the first', 3, '×', ['page-depth.many']),
+  ...(['counts', 'counts-queue', 'series', 'series-task', 'series-days'] as const).map((name) =>
+    atMost('insight', `GET ${INSIGHT_TITLES[name]} / GET a job`, 5, '×', [`insight.${name}`, 'insight.job'], ratio),
+  ),
   atLeast('snapshot', 'drain under a held snapshot / clean', 0.8, ['snapshot.held', 'snapshot.clean']),
   {
     of: 'snapshot',

@@ -1,5 +1,6 @@
 import { AXIS_NAMES, growthMetric, MEASURE_NAMES, MEASURES, sizeTitle } from '../cases/growth/axes.js';
 import { DEPTHS, FILTERS, RARE, SIZES } from '../cases/history.js';
+import { INSIGHT_TITLES } from '../cases/insight.js';
 import type { CaseName } from '../cases/names.js';
 import { CONNECTIONS } from '../cases/single.js';
 import type { Scale } from '../scale.js';
@@ -176,6 +177,11 @@ function agingGroups({ jobs }: Scale): Group[] {
       ],
     },
     { of: 'history', title: 'A page of 50, by cursor', metrics: pageMetrics(jobs) },
+    {
+      of: 'insight',
+      title: `Reads of a tenant with ${count(jobs.historyMany)} jobs`,
+      metrics: entries(INSIGHT_TITLES).map(([name, title]) => metric(`insight.${name}`, title, 'ms')),
+    },
   ];
 }
 

@@ -10,11 +10,12 @@ import type { Database } from '../../store/database.js';
 import { loadStatements } from '../../store/sql.js';
 
 /** How much there is: counted as far as that is quick, beyond that estimated from running totals. */
-const sql = loadStatements('insight.sql', ['counts', 'counts_of_workflows']);
+const sql = loadStatements('insight.sql', ['counts']);
 
 interface CountsRow {
-  /** How many waiting jobs were looked at: more than the limit means that there are others. */
+  /** How many waiting jobs were looked at, and whether those are all. */
   readonly waiting: number;
+  readonly waiting_is_whole: boolean;
   readonly pending: number;
   readonly scheduled: number;
   readonly retrying: number;
@@ -22,6 +23,7 @@ interface CountsRow {
   readonly running_in_all: number;
   readonly dead_letters: number;
   readonly dead_letters_in_all: number;
+  readonly dead_letters_are_whole: boolean;
   readonly completed: number;
   readonly failed: number;
   readonly cancelled: number;
@@ -29,7 +31,12 @@ interface CountsRow {
   readonly totals: string | null;
   /** What the series know of the queue that was asked for, in JSON. */
   readonly past: string;
+  /** Each counted up to the limit, in JSON. */
+  readonly workflows: string;
 }
+
+/** Where there is far more than is counted, a sample of this size tells what it consists of. */
+const SAMPLE = 1_000;
 
 type Ends = Readonly<Record<'completed' | 'failed' | 'cancelled', number>>;
 type Totals = Ends & { readonly created: number };
@@ -40,32 +47,24 @@ export class Counts {
   constructor(private readonly db: Database) {}
 
   async of(tenant: string, queue: string | null): Promise<Omit<CountsAnswer, 'warnings'>> {
-    const [[row], workflows] = await Promise.all([
-      this.db.count<CountsRow>({ tenant, statement: sql.counts, values: [tenant, COUNT_EXACT_LIMIT, queue] }),
-      this.db.count<{ status: WorkflowStatus; n: number }>({
-        tenant,
-        statement: sql.counts_of_workflows,
-        values: [tenant, COUNT_EXACT_LIMIT],
-      }),
-    ]);
+    const values = [tenant, COUNT_EXACT_LIMIT, queue, SAMPLE];
+    const [row] = await this.db.count<CountsRow>({ tenant, statement: sql.counts, values });
     if (row === undefined) throw new Error('a count came back empty');
     const totals = row.totals === null ? NONE : (JSON.parse(row.totals) as Totals);
+    const workflows = JSON.parse(row.workflows) as Partial<Record<WorkflowStatus, number>>;
     return {
       jobs: { ...waitingCounts(row, totals), ...endCounts(row, queue, totals) },
-      dead_letters: counted(row.dead_letters, row.dead_letters_in_all, totals.failed),
+      dead_letters: counted(row.dead_letters, row.dead_letters_in_all, row.dead_letters_are_whole, totals.failed),
       workflows: Object.fromEntries(
-        WORKFLOW_STATUSES.map((status) => {
-          const n = workflows.find((each) => each.status === status)?.n ?? 0;
-          return [status, upToLimit(n)];
-        }),
+        WORKFLOW_STATUSES.map((status) => [status, upToLimit(workflows[status] ?? 0)]),
       ) as Record<WorkflowStatus, Count>,
     };
   }
 }
 
 /** `part` of the `sampled` rows that were looked at; if those are not all, as much of the whole. */
-function counted(part: number, sampled: number, whole: number): Count {
-  if (sampled <= COUNT_EXACT_LIMIT) return { n: part, exact: true };
+function counted(part: number, sampled: number, isWhole: boolean, whole: number): Count {
+  if (isWhole) return { n: part, exact: true };
   return { n: Math.round((part / sampled) * Math.max(whole, sampled)), exact: false };
 }
 
@@ -76,12 +75,12 @@ function waitingCounts(
   { created, completed, failed, cancelled }: Totals,
 ): Pick<Record<JobState, Count>, 'pending' | 'scheduled' | 'retrying' | 'running'> {
   const unfinished = created - completed - failed - cancelled - row.running_in_all;
-  const waiting = (part: number): Count => counted(part, row.waiting, unfinished);
+  const waiting = (part: number): Count => counted(part, row.waiting, row.waiting_is_whole, unfinished);
   return {
     pending: waiting(row.pending),
     scheduled: waiting(row.scheduled),
     retrying: waiting(row.retrying),
-    running: counted(row.running, row.running_in_all, row.running_in_all),
+    running: counted(row.running, row.running_in_all, row.running_in_all <= COUNT_EXACT_LIMIT, row.running_in_all),
   };
 }
 

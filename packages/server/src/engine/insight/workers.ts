@@ -9,7 +9,7 @@ import type { WorkerRecorder, WorkerTally } from '../shared/worker-recorder.js';
  * Who worked in the last hour, and what became of it: what processes have written, what this one has not written yet,
  * and what is held at this moment.
  */
-const sql = loadStatements('workers.sql', ['add_workers', 'forget_workers', 'workers_of', 'workers_of_all']);
+const sql = loadStatements('workers.sql', ['add_workers', 'workers_of', 'workers_of_all']);
 
 /** How many workers of a tenant are remembered for each five minutes, and how many an answer names. */
 const MAX_WORKERS = 1_000;
@@ -42,7 +42,10 @@ export class Workers {
     return this.#read(query, () => true);
   }
 
-  /** Writes what was noted since the last time. What cannot be written is kept for the next time, within bounds. */
+  /**
+   * Writes what was noted since the last time, and removes what is too old to tell. What cannot be written is kept for
+   * the next time, within bounds.
+   */
   async write(): Promise<void> {
     const tallies = this.recorder.take();
     let done = 0;
@@ -51,11 +54,6 @@ export class Workers {
     } finally {
       this.recorder.written(tallies.slice(done));
     }
-  }
-
-  /** Deletes what is too old to tell, some at a time. */
-  async forget(): Promise<void> {
-    await this.db.run(sql.forget_workers, [FORGET_BATCH]);
   }
 
   async #add(tallies: readonly WorkerTally[]): Promise<void> {
@@ -69,6 +67,7 @@ export class Workers {
       int4Array(tallies.map(({ failed }) => failed)),
       int4Array(tallies.map(({ expired }) => expired)),
       MAX_WORKERS,
+      FORGET_BATCH,
     ]);
   }
 

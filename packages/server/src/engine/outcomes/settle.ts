@@ -79,8 +79,8 @@ export interface Failure {
 }
 
 /**
- * Completed jobs of one tenant, worker, queue and task, as arrays in JSON: the numbers of their completions (from 1) and their
- * run times.
+ * Completed jobs of one tenant, worker, queue and task, as arrays in JSON: the numbers of their completions (from 1)
+ * and their run times.
  */
 interface CompletedRow {
   readonly tenant: string;

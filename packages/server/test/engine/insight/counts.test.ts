@@ -1,7 +1,8 @@
 import type { Count, Counts } from '@millrace/contract';
+import { SignJWT } from 'jose';
 import { describe, expect, it } from 'vitest';
 import type { Client } from '../../support/client.js';
-import { startTestServer, useTestServer } from '../../support/server.js';
+import { JWT_SECRET, startTestServer, useTestServer } from '../../support/server.js';
 import { cancel, complete, createJob, createJobs, fail, inSeconds, leaseOne, newQueue } from '../kit.js';
 
 async function counts(client: Client, query = ''): Promise<Counts> {
@@ -74,6 +75,34 @@ describe('counts', async () => {
     const { jobs } = await counts(b);
     expect(jobs.pending.exact).toBe(false);
     expect(jobs.pending.n).toBeGreaterThanOrEqual(10_000);
+  });
+
+  it('of very much are made from a sample and the running totals', async () => {
+    const [queue, rare] = [newQueue(), newQueue()];
+    const tenant = 'tenant-with-much';
+    await server.database.query(
+      `INSERT INTO millrace.ready (scheduled_at, priority, retry_count, delivery_count, id, tenant, queue)
+       SELECT now() + (n % 2) * interval '1 hour', 0, 0, 0, gen_random_uuid(), $1, $2
+       FROM generate_series(1, 30000) AS n`,
+      [tenant, queue],
+    );
+    await server.database.query(
+      'INSERT INTO millrace.totals (created, completed, failed, cancelled, tenant) VALUES (90000, 0, 50000, 10000, $1)',
+      [tenant],
+    );
+    const token = await new SignJWT({ sub: tenant, exp: Math.floor(Date.now() / 1000) + 600 })
+      .setProtectedHeader({ alg: 'HS256' })
+      .sign(Buffer.from(JWT_SECRET));
+    const much = server.as(token);
+    const { jobs, dead_letters } = await counts(much);
+    expect(jobs.pending.n + jobs.scheduled.n).toBe(30_000);
+    // About half of each; the sample says how much exactly.
+    expect(Math.min(jobs.pending.n, jobs.scheduled.n)).toBeGreaterThan(12_000);
+    expect([jobs.pending.exact, jobs.failed.exact, jobs.cancelled.exact]).toEqual([false, false, true]);
+    expect(jobs.failed.n).toBe(50_000);
+    // The totals say there are many, but a look shows that there are none.
+    expect(dead_letters).toEqual({ n: 0, exact: true });
+    expect((await counts(much, `?queue=${rare}`)).jobs.pending).toEqual({ n: 0, exact: false });
   });
 });
 

@@ -119,9 +119,21 @@ describe('GET /workers', async () => {
     await database.query(
       `INSERT INTO millrace.workers (at, last_seen_at, completed, failed, expired, tenant, worker, queue)
        SELECT now() - age, now() - age, 1, 0, 0, $1, name, $2
-       FROM (VALUES (interval '50 minutes', 'recent'), (interval '64 minutes', 'gone')) AS old (age, name)`,
+       FROM (VALUES (interval '50 minutes', 'recent'), (interval '64 minutes', 'gone'),
+                    (interval '66 minutes', 'long gone')) AS old (age, name)`,
       [TENANT_B, queue],
     );
+    // Whoever writes removes what is too old to tell.
+    await elsewhere(async (other) => {
+      const passing = newQueue();
+      await createJob(other.a, passing);
+      await leaseAs('passing', passing, {}, other.worker);
+    });
+    const left = await database.query<{ worker: string }>(
+      `SELECT worker FROM millrace.workers WHERE queue = $1 ORDER BY last_seen_at DESC`,
+      [queue],
+    );
+    expect(left.map((row) => row.worker)).toEqual(['holder', 'recent', 'gone']);
     await database.query(
       `UPDATE millrace.workers SET last_seen_at = now() - interval '63 minutes' WHERE worker = 'holder'`,
     );

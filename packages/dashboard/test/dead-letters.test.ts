@@ -1,0 +1,117 @@
+import { afterEach, describe, expect, test } from 'vitest';
+import { until } from '../../server/test/support/until.js';
+import { hasBrowser, seriousFindings, useStage } from './support/browser.js';
+
+/** What a tenant could write where a text is shown. */
+const PROBE = '<img src=x onerror="window.broken=1"><script>window.broken=1</script>\'"`{{x}}';
+
+/** axe-core looks at every element of a page, several times over. */
+const SLOW = { timeout: 90_000 };
+/** Pages look again every two seconds, and the machine may be busy. */
+const PATIENT = { timeout: 10_000 };
+
+describe.skipIf(!hasBrowser)('dead letters in the dashboard', async () => {
+  const stage = await useStage();
+  const { server } = stage;
+  afterEach(() => stage.quiet());
+
+  /** Jobs that fail for good, on a queue of their own; resolves once all are dead letters. */
+  const kill = async (queue: string, jobs: readonly { task?: string; error: string; payload?: string }[]) => {
+    for (const { task = 'send_mail', payload = '{}' } of jobs) {
+      const body = `{"task_name":${JSON.stringify(task)},"payload":${payload},"config":{"queue":"${queue}"}}`;
+      expect((await server.a.post('/api/v1/jobs', body)).status).toBe(201);
+    }
+    const { body } = await server.worker.post(`/api/v1/queues/${queue}/lease`, {
+      max_jobs: 100,
+      worker_id: 'mailer-1',
+    });
+    const reports = body.jobs.map(({ job, lease_token }: any, index: number) => ({
+      job_id: job.id,
+      lease_token,
+      outcome: 'failed',
+      retryable: false,
+      error: jobs[index]!.error,
+      details: { name: 'SmtpError', stack: `SmtpError: ${jobs[index]!.error}\n    at send (/app/mail.js:3:1)` },
+    }));
+    expect((await server.worker.post('/api/v1/reports', { reports })).body.reports).toHaveLength(jobs.length);
+  };
+  const letters = async (queue: string): Promise<any[]> =>
+    (await server.a.get(`/api/v1/dlq?queue_name=${queue}&limit=100`)).body.dead_letters;
+
+  test('what broke is two clicks from a replay that says how many, and leads to its operation', async () => {
+    const errors = [1, 2, 3].map((n) => ({ error: `smtp: mailbox ${n} refused` }));
+    await kill('groups', [...errors, { task: 'charge', error: 'card declined' }]);
+    const page = await stage.visit('/dead-letters?queue_name=groups');
+    const row = page.locator('[data-row]', { hasText: 'smtp: mailbox <n> refused' });
+    await row.getByText('3', { exact: true }).waitFor();
+    expect(await page.locator('[data-row]').count()).toBe(2);
+    await row.getByRole('button', { name: 'Replay 3…' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByText('dead letters match').waitFor();
+    await dialog.getByRole('button', { name: 'Replay 3 dead letters' }).click();
+    await page.waitForURL('**/ui/operations/*');
+    await until(async () => (await letters('groups')).filter(({ replayed_at }) => replayed_at !== null).length === 3);
+    const untouched = (await letters('groups')).find(({ task_name }) => task_name === 'charge');
+    expect(untouched.replayed_at).toBeNull();
+  });
+
+  test('a group opens as its entries; those that are selected are replayed, and no others', async () => {
+    await kill('entries', [{ error: 'broken pipe' }, { error: 'broken pipe' }, { error: 'something else' }]);
+    const page = await stage.visit('/dead-letters?queue_name=entries');
+    await page.getByRole('link', { name: 'send_mail broken pipe' }).click();
+    await page.waitForURL(/fingerprint=/);
+    await expect.poll(() => page.locator('[data-row]').count(), PATIENT).toBe(2);
+    const chosen = await page.locator('[data-row]').first().getAttribute('data-row');
+    await page.locator('[data-row]').first().getByRole('checkbox').check();
+    await page.getByText('The list stands still').waitFor();
+    await page.getByRole('button', { name: 'Replay 1 entry…' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Replay 1 dead letter' }).click();
+    await page.waitForURL('**/ui/operations/*');
+    const replayed = await until(async () => {
+      const done = (await letters('entries')).filter(({ replayed_at }) => replayed_at !== null);
+      return done.length > 0 && done;
+    });
+    expect(replayed.map(({ id }) => String(id))).toEqual([chosen]);
+    await page.goto(`${server.url}/ui/dead-letters?view=entries&queue_name=entries&replayed=false`);
+    await expect.poll(() => page.locator('[data-row]').count(), PATIENT).toBe(2);
+    expect(await page.getByLabel('Replayed').inputValue()).toBe('false');
+  });
+
+  test('an entry shows every attempt with its stack, the payload to the byte, and whether the replay helped', async () => {
+    await kill('entry', [{ error: 'smtp: refused', payload: '{"id": 9007199254740993, "amount": 1.10}' }]);
+    const [letter] = await letters('entry');
+    const page = await stage.visit(`/dead-letters/${letter.id}`);
+    await page.locator('.error-text').getByText('smtp: refused').waitFor();
+    await page.getByText('at send (/app/mail.js:3:1)').waitFor();
+    await page.getByText('mailer-1').waitFor();
+    await page.getByText('9007199254740993', { exact: true }).waitFor();
+    await page.getByText('1.10', { exact: true }).waitFor();
+    await page.getByRole('button', { name: 'Replay', exact: true }).click();
+    await page.getByRole('heading', { name: 'Replay' }).waitFor();
+    await page.getByText('pending').waitFor();
+    const { body } = await server.worker.post('/api/v1/queues/entry/lease', {});
+    expect(JSON.stringify(body.jobs[0].job.metadata)).toContain(letter.job_id);
+    const lease_token = body.jobs[0].lease_token as string;
+    await server.worker.post(`/api/v1/jobs/${body.jobs[0].job.id}/complete`, { lease_token });
+    await page.getByText('completed').waitFor();
+    expect(await page.getByRole('button', { name: 'Replay', exact: true }).count()).toBe(0);
+  });
+
+  test('texts of tenants stay texts, and axe finds nothing serious on list, groups and entry', SLOW, async () => {
+    await kill('probe', [{ task: `t ${PROBE}`, error: PROBE, payload: JSON.stringify({ [PROBE]: PROBE }) }]);
+    const [letter] = await letters('probe');
+    const visits = [
+      ['/dead-letters', 'light', 1280],
+      ['/dead-letters?view=entries', 'dark', 1280],
+      [`/dead-letters/${letter.id}`, 'dark', 390],
+    ] as const;
+    for (const [path, theme, width] of visits) {
+      const page = await stage.visit(path, { theme, width });
+      await page.getByText(`t ${PROBE}`).first().waitFor();
+      expect(await page.evaluate(() => (globalThis as { broken?: unknown }).broken)).toBeUndefined();
+      expect(await page.locator('main img, main script').count()).toBe(0);
+      expect(await seriousFindings(page)).toEqual([]);
+      expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
+    }
+  });
+});
