@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { KEY_A, KEY_B, useTestServer } from '../../server/test/support/server.js';
+import { ADMIN_TOKEN, KEY_A, KEY_B, useTestServer } from '../../server/test/support/server.js';
 import { newCli, rowsOf, type Cli } from './support/cli.js';
 
 /** Dead letters, workflows, schedules and queues. */
@@ -117,7 +117,7 @@ describe('cron', () => {
       EXPRESSION: '30 3 * * *',
       ZONE: 'Europe/Berlin',
       QUEUE: 'reports',
-      NEXT: expect.stringMatching(/^in \d+h$/) as unknown,
+      NEXT: expect.stringMatching(/^(due|in \d+[smh])$/) as unknown,
     });
     expect((await millrace(['cron', 'next', '@1', '--count=3'])).stdout.trimEnd().split('\n')).toHaveLength(3);
     const { stdout: job } = await millrace(['cron', 'trigger', 'nightly']);
@@ -152,5 +152,32 @@ describe('queues', () => {
     expect(lines.map((line) => JSON.parse(line)).find(({ queue }) => queue === 'images')).toMatchObject({ pending: 1 });
     const { queues } = JSON.parse((await millrace(['queues', '--json'])).stdout);
     expect(queues).toContainEqual(expect.objectContaining({ queue: 'images', pending: 1, scheduled: 1 }));
+  });
+
+  it('shows one, which an operator may pause', async () => {
+    const millrace = cli();
+    const env = { MILLRACE_ADMIN_TOKEN: ADMIN_TOKEN };
+    await millrace(['run', 'resize', '--queue=held']);
+    const { stdout } = await millrace(['queues', 'get', 'held']);
+    expect(stdout).toMatch(/^queue +held\npending +1\n/);
+    const [, tasks = '', next = ''] = stdout.split('\n\n');
+    expect(rowsOf(tasks)).toEqual([{ TASK: 'resize', WAITING: '1', RUNNING: '0' }]);
+    expect(rowsOf(next)).toMatchObject([{ TASK: 'resize', PRIORITY: '0', DUE: 'now' }]);
+    expect(await millrace(['queues', 'pause', 'held'])).toMatchObject({ code: 4 });
+    expect(await millrace(['queues', 'pause', 'held'], { env })).toMatchObject({ code: 0, stdout: 'paused held\n' });
+    const held = async (): Promise<string | undefined> =>
+      rowsOf((await millrace(['queues'])).stdout).find(({ QUEUE }) => QUEUE === 'held')?.PAUSED;
+    expect(await held()).toBe('yes');
+    expect((await millrace(['jobs', 'why', '@last'])).stdout).toMatch(/paused/);
+    expect((await millrace(['queues', 'resume', 'held'], { env })).stdout).toBe('resumed held\n');
+    expect(await held()).toBe('no');
+  });
+
+  it('shows who works on them', async () => {
+    const millrace = cli();
+    await millrace(['run', 'resize', '--queue=worked']);
+    await server.worker.post('/api/v1/queues/worked/lease', { worker_id: 'somebody', lease_secs: 60 });
+    const rows = rowsOf((await millrace(['workers'])).stdout);
+    expect(rows.find(({ WORKER }) => WORKER === 'somebody')).toMatchObject({ QUEUE: 'worked', RUNNING: '1' });
   });
 });

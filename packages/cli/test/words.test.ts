@@ -184,5 +184,5 @@ describe('completion', () => {
 
 it('open prints the address, without credentials', async () => {
   const { stdout } = await cli()(['open', '--url=http://u:hush@localhost:8000/']);
-  expect(stdout).toBe('http://localhost:8000/\n');
+  expect(stdout).toBe('http://localhost:8000/ui/\n');
 });

@@ -14,6 +14,7 @@ export const open: Run<(typeof spec)['options']> = async ({ connection, env, io,
   const url = new URL(targetOf(connection, env).url.value);
   // An address for a browser carries no credentials.
   [url.username, url.password] = ['', ''];
+  url.pathname = `${url.pathname.replace(/\/+$/, '')}/ui/`;
   await io.print(url.href);
   if (!options.print && io.terminal.stdout) await launch(url.href, env);
   return EXIT.ok;

@@ -71,9 +71,9 @@ export const completion = spec({
 
 export const open = spec({
   name: 'open',
-  summary: 'open the server in a browser',
+  summary: 'open the dashboard in a browser',
   description: 'Prints the address, and opens it where there is a browser and a terminal.',
   options: { print: { help: 'only print the address' } },
-  examples: [example('millrace open', 'the server of the current profile')],
+  examples: [example('millrace open', 'the dashboard of the current profile')],
   client: true,
 });

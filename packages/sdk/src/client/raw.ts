@@ -26,9 +26,12 @@ export interface RawAnswer<T> {
   text: string;
   /** The same, parsed; undefined if there was no body. */
   body: T;
-  /** The server's clock when it answered; this machine's, if it did not say. */
+  /** The server's clock when it answered, to about a second; this machine's, if it did not say. */
   now: Date;
 }
+
+/** The header counts whole seconds. Its next one: what has just happened must not seem to lie ahead. */
+const DATE_STEP_MS = 1_000;
 
 /** One event of a stream, as it came. */
 export type RawEvent = ServerEvent;
@@ -63,7 +66,7 @@ export class Raw {
       status: answer.status,
       text: answer.text,
       body: answer.body,
-      now: Number.isNaN(said) ? new Date() : new Date(said),
+      now: Number.isNaN(said) ? new Date() : new Date(said + DATE_STEP_MS),
     };
   }
 

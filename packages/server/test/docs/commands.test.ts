@@ -37,6 +37,8 @@ it.runIf(hasCurl).each([
     'docs/http-api.md',
     ['"scheduled":1', '"next_cursor":', '"non_retryable"', '"mermaid"', '"next_run_at":[', '"tasks":'],
   ],
+  ['docs/workflows.md', ['"name":"mail","status":"completed"']],
+  ['docs/cron.md', ['"next_run_at":[']],
   [
     'docs/troubleshooting.md',
     ['"no_worker"', '"due_later"', '"completed"', '"groups":[{', '"non_retryable"', '"firings":'],
