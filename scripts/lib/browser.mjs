@@ -14,10 +14,10 @@ const PLACES = [
 export async function findBrowser() {
   const found = place();
   if (found !== null || process.getuid?.() !== 0 || !existsSync('/etc/debian_version')) return found;
-  console.error('installing Chromium for the tests of the dashboard (apt-get) ...');
+  console.error('installing Chromium for the tests of the dashboard, and zsh for those of the documents (apt-get) ...');
   try {
     await run('apt-get', ['update', '-qq']);
-    await run('apt-get', ['install', '-y', '-qq', '--no-install-recommends', 'chromium']);
+    await run('apt-get', ['install', '-y', '-qq', '--no-install-recommends', 'chromium', 'zsh']);
   } catch {
     // No apt-get, or no network: the tests say that they did not run.
   }
