@@ -7,7 +7,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Millrace, task } from '../src/index.js';
 import { devServer, type DevServer } from '../src/testing/index.js';
 
-/** The page as its reader meets it: every block that names a file, compiled and run against a real server. */
+/**
+ * The page as its reader meets it: every block that names a file, compiled and run against a real server; and so is the
+ * program in the README.
+ */
 describe('getting started', { timeout: 180_000 }, () => {
   let directory: string;
   let dev: DevServer;
@@ -21,6 +24,8 @@ describe('getting started', { timeout: 180_000 }, () => {
     for (const [, name = '', code = ''] of page.matchAll(/```ts\n\/\/ (\S+)\n(.*?)```/gs)) {
       await writeFile(join(directory, name), code);
     }
+    const readme = await readFile(new URL('../../../README.md', import.meta.url), 'utf8');
+    await writeFile(join(directory, 'readme.ts'), /```ts\n(.*?)```/s.exec(readme)![1]!);
     dev = await devServer();
   }, 180_000);
   afterAll(async () => {
@@ -41,7 +46,9 @@ describe('getting started', { timeout: 180_000 }, () => {
   };
 
   it('compiles, and does what it says', async () => {
-    const files = ['tasks.ts', 'worker.ts', 'app.ts', 'tasks.test.ts'].map((name) => join(directory, name));
+    const files = ['tasks.ts', 'worker.ts', 'app.ts', 'tasks.test.ts', 'readme.ts'].map((name) =>
+      join(directory, name),
+    );
     const options = {
       ...{ target: ts.ScriptTarget.ES2022, module: ts.ModuleKind.NodeNext, strict: true, types: ['node'] },
       ...{ moduleResolution: ts.ModuleResolutionKind.NodeNext, skipLibCheck: true },
@@ -59,6 +66,10 @@ describe('getting started', { timeout: 180_000 }, () => {
     expect(app).toEqual({ code: 0, output: promised });
     worker.child.kill('SIGTERM');
     expect((await worker.ended).code).toBe(0);
+
+    const readme = run('readme.js');
+    readme.child.stdout.on('data', (chunk: Buffer) => chunk.includes('bytes') && readme.child.kill('SIGTERM'));
+    expect(await readme.ended).toEqual({ code: 0, output: expect.stringContaining('{ bytes: 7000 }\n') });
   });
 
   it('runs on a server that the client finds, with the queue of tasks that name none', async () => {

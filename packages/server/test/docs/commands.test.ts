@@ -9,9 +9,9 @@ import { readRepositoryFile } from './generated.js';
 const REPOSITORY = fileURLToPath(new URL('../../../..', import.meta.url));
 
 /**
- * Documents whose shell blocks a reader will paste. They run in order against a server in development mode: in the shell
- * that scripts run in (dash, on Debian), and the first two as well in bash and, line by line, in an interactive zsh,
- * which takes no comments.
+ * Documents whose shell blocks a reader will paste. They run in order against a server in development mode: in the
+ * shell that scripts run in (dash, on Debian), and the first two as well in bash and, line by line, in an interactive
+ * zsh, which takes no comments.
  */
 const STORIES = {
   'README.md': ['{"hello":"world"}', 'ID ', 'echo'],
