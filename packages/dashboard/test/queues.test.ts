@@ -4,8 +4,6 @@ import { hasBrowser, seriousFindings, useStage } from './support/browser.js';
 
 /** What a tenant could write where a text is shown. */
 const PROBE = '<img src=x onerror="window.broken=1"><script>window.broken=1</script>\'"`{{x}}';
-/** The browser's own words about a route that an older server does not have. */
-const OLDER = /status of 404/;
 
 /** axe-core looks at every element of a page, several times over. */
 const SLOW = { timeout: 90_000 };
@@ -28,7 +26,7 @@ describe.skipIf(!hasBrowser)('queues, workers and the view of operators in the d
     const urgent = await create('inside', 'urgent', 9);
     await server.worker.post('/api/v1/queues/inside/lease', { max_jobs: 1, worker_id: 'worker-7' });
     const soon = await create('inside', 'soon', 5);
-    const page = await stage.visit('/', { expected: OLDER });
+    const page = await stage.visit('/');
     await page.getByRole('link', { name: 'Queues', exact: true }).click();
     await page.getByRole('link', { name: 'inside' }).click();
     await page.getByRole('heading', { name: 'inside' }).waitFor();
@@ -52,7 +50,7 @@ describe.skipIf(!hasBrowser)('queues, workers and the view of operators in the d
   test('an operator sees all tenants, pauses a queue after a question, and resumes it', async () => {
     await create('held', 'work');
     await create('held', 'work', 0, server.b);
-    const page = await stage.visit('/', { token: ADMIN_TOKEN, expected: OLDER });
+    const page = await stage.visit('/', { token: ADMIN_TOKEN });
     await page.waitForURL('**/ui/admin');
     const row = page.locator('[data-row="held"]');
     await row.getByText('tenant-b').waitFor();
@@ -64,7 +62,7 @@ describe.skipIf(!hasBrowser)('queues, workers and the view of operators in the d
     await row.getByText('paused').waitFor();
     expect((await server.worker.post('/api/v1/queues/held/lease', {})).body.jobs).toEqual([]);
 
-    const tenant = await stage.visit('/queues/held', { expected: OLDER });
+    const tenant = await stage.visit('/queues/held');
     await tenant.locator('.page-head').getByText('paused').waitFor();
     await row.getByRole('button', { name: 'Resume held' }).click();
     await row.getByRole('button', { name: 'Pause held' }).waitFor();
@@ -83,7 +81,7 @@ describe.skipIf(!hasBrowser)('queues, workers and the view of operators in the d
       ['/admin', 'light', 390, ADMIN_TOKEN],
     ] as const;
     for (const [address, theme, width, token] of visits) {
-      const page = await stage.visit(address, { theme, width, expected: OLDER, ...(token && { token }) });
+      const page = await stage.visit(address, { theme, width, ...(token && { token }) });
       if (address === '/workers') await page.getByRole('heading', { name: 'Workers' }).waitFor();
       else await page.getByText(queue).first().waitFor();
       expect(await page.evaluate(() => (globalThis as { broken?: unknown }).broken)).toBeUndefined();
