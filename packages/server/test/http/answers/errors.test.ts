@@ -74,7 +74,6 @@ describe('requests to unknown routes', async () => {
   const { a, nobody, port, app } = await useApp();
 
   it.each([
-    ['GET', '/'],
     ['GET', '/metrics'],
     ['GET', '/api'],
     ['GET', '/api/v2/jobs'],
