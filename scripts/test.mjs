@@ -15,11 +15,17 @@ const imports = () => {
 /** The exit code of the first that failed, after all of them have ended; else 0. */
 const allOf = async (checks) => (await Promise.all(checks.map((check) => check()))).find((code) => code !== 0) ?? 0;
 
+const tests = async () => {
+  const found = await browser;
+  if (found !== null) process.env.MILLRACE_BROWSER = found;
+  return runTool('vitest', 'vitest', ['run', ...process.argv.slice(2)]);
+};
+
 const stages = [
   ['types', buildAll],
   // Side by side: the first takes as long as the others together, on one core.
   ['lint, format and imports', () => allOf([lint, format, imports])],
-  ['tests', () => runTool('vitest', 'vitest', ['run', ...process.argv.slice(2)])],
+  ['tests', tests],
   // Last and alone: it measures how fast the service comes back, and other tests must not disturb that.
   ['faults', () => run(process.execPath, [join(root, 'tools/chaos/dist/main.js')])],
 ];
@@ -27,8 +33,8 @@ const stages = [
 process.chdir(root);
 await installed();
 
-const browser = await findBrowser();
-if (browser !== null) process.env.MILLRACE_BROWSER = browser;
+/** Beside the first stages: it may take as long as they do. */
+const browser = findBrowser();
 
 const results = [];
 for (const [name, stage] of stages) {
@@ -42,5 +48,5 @@ for (const [name, stage] of stages) {
   }
 }
 console.log(`\nnpm test: all passed (${results.join(', ')})`);
-if (browser === null)
+if ((await browser) === null)
   console.error('\nnpm test: WITHOUT the tests of the dashboard: there is no Chromium or Chrome here.');

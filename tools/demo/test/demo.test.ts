@@ -59,7 +59,7 @@ it('fills a server with something of everything, for each tenant, and stops when
   const headers = { authorization: `Bearer ${KEY_A}` };
   const charge = await (await fetch(`${server.url}/api/v1/jobs/${jobs[0]!.id}`, { headers })).text();
   // Numbers that a careless client would change.
-  expect(charge).toMatch(/"account": 9007199254740993, "amount": \d+\.\d0/);
+  expect(charge).toMatch(/"account": ?9007199254740993, ?"amount": ?\d+\.\d0/);
   stop.abort();
   await playing;
   expect(complaints).toEqual(['filled 10 of 10', 'everything is in place; it goes on until Ctrl-C']);
