@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import { setPriority } from 'node:os';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -9,9 +10,10 @@ export const root = fileURLToPath(new URL('../..', import.meta.url));
  * Runs a program on this terminal until it exits; resolves to its exit code. A request to end is passed on, so that
  * nothing is left running; a terminal's Ctrl-C reaches the program by itself, and we wait for what it makes of it.
  */
-export function run(program, args, { env = process.env } = {}) {
+export function run(program, args, { env = process.env, niceness = 0 } = {}) {
   return new Promise((resolve, reject) => {
     const child = spawn(program, args, { cwd: root, env, stdio: 'inherit' });
+    if (niceness > 0 && child.pid !== undefined) setPriority(child.pid, niceness);
     const passOn = (signal) => void child.kill(signal);
     const wait = () => undefined;
     process.on('SIGTERM', passOn).on('SIGHUP', passOn).on('SIGINT', wait);
@@ -24,10 +26,10 @@ export function run(program, args, { env = process.env } = {}) {
 }
 
 /** Runs a program of an installed package with this Node: no shell, no PATH, no wrapper that swallows signals. */
-export function runTool(packageName, tool, args) {
+export function runTool(packageName, tool, args, options) {
   const home = join(root, 'node_modules', packageName);
   const { bin } = JSON.parse(readFileSync(join(home, 'package.json'), 'utf8'));
-  return run(process.execPath, [join(home, typeof bin === 'string' ? bin : bin[tool]), ...args]);
+  return run(process.execPath, [join(home, typeof bin === 'string' ? bin : bin[tool]), ...args], options);
 }
 
 /** Runs npm: the one that runs us, else the one on the PATH. */

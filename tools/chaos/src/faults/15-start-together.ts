@@ -8,7 +8,7 @@ import type { ServerProcess } from '../stage/server.js';
 import type { Stage } from '../stage/stage.js';
 
 const TOGETHER = 10;
-const ROUND_TRIP_MS = 50;
+const ROUND_TRIP_MS = 20;
 const MIGRATIONS = fileURLToPath(new URL('../sql/migrations/', import.meta.resolve('@millrace/server')));
 const NAMES = readdirSync(MIGRATIONS)
   .filter((file) => file.endsWith('.sql'))

@@ -7,7 +7,7 @@ import type { Database } from '../stage/database.js';
 import type { Stage } from '../stage/stage.js';
 
 const LONGEST_HOLD_SECS = 600;
-const CLEAN_SECS = 4;
+const CLEAN_SECS = 2;
 const LEAST_SHARE = 0.7;
 const BATCH = 1_000;
 const BATCHES = 3;
@@ -27,7 +27,7 @@ export const idleTransaction: Fault = {
   check: 'throughput at least 70 % of clean, and recovers',
   unit: 'seconds held',
   full: 3 * LONGEST_HOLD_SECS,
-  everyday: 4,
+  everyday: 3,
   alone: true,
   async run(stage, count) {
     const database = await stage.database();
