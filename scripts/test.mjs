@@ -1,4 +1,4 @@
-// `npm test`: every check, in the order in which a failure is cheapest to understand. Arguments go to vitest.
+// `npm test`: every check. Arguments go to vitest.
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { findBrowser } from './lib/browser.mjs';
