@@ -6,7 +6,7 @@ import { buildAll, installed } from './lib/setup.mjs';
 import { root, run, runTool } from './lib/tools.mjs';
 
 /** Tests wait a good part of their time: what reads the sources alone takes what is left of the processor. */
-const BESIDE = { niceness: 15 };
+const BESIDE = { niceness: 5 };
 
 const lint = () => runTool('eslint', 'eslint', ['.', '--max-warnings', '0'], BESIDE);
 const format = () => runTool('prettier', 'prettier', ['--check', '--log-level', 'warn', '.'], BESIDE);

@@ -6,6 +6,7 @@ export function banner(config: Config, { apiUrl, metricsUrl }: RunningServer): s
     ...(apiUrl === null
       ? []
       : [
+          ['Dashboard', `${apiUrl}/ui/`],
           ['API', `${apiUrl}/api/v1`],
           ['Docs', `${apiUrl}/docs`],
         ]),
@@ -13,7 +14,7 @@ export function banner(config: Config, { apiUrl, metricsUrl }: RunningServer): s
     ...(config.database.kind === 'embedded' ? [['Data', config.database.dir]] : []),
   ];
   const lines = ['', `  Millrace ${VERSION} is ready, in development mode`, ''];
-  for (const [name = '', address = ''] of addresses) lines.push(`    ${name.padEnd(9)}${address}`);
+  for (const [name = '', address = ''] of addresses) lines.push(`    ${name.padEnd(11)}${address}`);
   if (apiUrl !== null) lines.push('', '  Try it:', '', `    ${exampleCall(apiUrl)}`);
   return [...lines, ''].join('\n');
 }

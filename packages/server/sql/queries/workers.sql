@@ -44,20 +44,24 @@ SET last_seen_at = greatest(w.last_seen_at, excluded.last_seen_at), completed = 
     failed = w.failed + excluded.failed, expired = w.expired + excluded.expired;
 
 -- name: workers_of
--- The workers that held jobs of a tenant ($1) in the last hour, the last seen first, at most $2 of them. What they hold
--- is counted over $3 leases and as many bundles; those are evidence of when they were seen, too.
+-- The workers that held jobs of a tenant ($1; of all tenants if it is null) in the last hour, the last seen first, at
+-- most $2 of them. What they did is added up over $3 rows; what they hold is counted over as many leases and bundles,
+-- which are evidence of when they were seen, too. Planned anew each time, for a tenant or for all.
 WITH did AS (
   SELECT w.worker, w.queue, max(w.last_seen_at) AS seen, sum(w.completed) AS completed, sum(w.failed) AS failed,
          sum(w.expired) AS expired
-  FROM millrace.workers w
-  WHERE w.tenant = $1 AND w.at > now() - interval '65 minutes' GROUP BY w.worker, w.queue
+  FROM (
+    SELECT w.worker, w.queue, w.last_seen_at, w.completed, w.failed, w.expired FROM millrace.workers w
+    WHERE ($1::text IS NULL OR w.tenant = $1) AND w.at > now() - interval '65 minutes' ORDER BY w.at DESC LIMIT $3::int
+  ) AS w
+  GROUP BY w.worker, w.queue
 ), holds AS (
   SELECT worker, queue, sum(n) AS n, max(started_at) AS seen
   FROM (
     SELECT l.worker, coalesce(l.queue, j.queue) AS queue, 1 AS n, l.started_at
     FROM (
       SELECT l.id, l.tenant, l.worker, l.queue, l.started_at FROM millrace.leases l
-      WHERE l.tenant = $1 AND l.worker IS NOT NULL LIMIT $3::int
+      WHERE ($1::text IS NULL OR l.tenant = $1) AND l.worker IS NOT NULL LIMIT $3::int
     ) AS l
     LEFT JOIN LATERAL (
       SELECT j.queue FROM millrace.jobs j
@@ -67,7 +71,7 @@ WITH did AS (
     SELECT b.worker, b.queue, length(replace(b.open::text, '0', '')), b.started_at
     FROM (
       SELECT b.worker, b.queue, b.open, b.started_at FROM millrace.bundles b
-      WHERE b.tenant = $1 AND b.worker IS NOT NULL LIMIT $3::int
+      WHERE ($1::text IS NULL OR b.tenant = $1) AND b.worker IS NOT NULL LIMIT $3::int
     ) AS b
   ) AS each
   GROUP BY worker, queue HAVING sum(n) > 0
@@ -81,45 +85,4 @@ FROM (SELECT) AS always LEFT JOIN (
   FROM did FULL JOIN holds USING (worker, queue)
   WHERE holds.n > 0 OR did.seen > now() - interval '1 hour'
   ORDER BY last_seen_at DESC, worker, queue LIMIT $2::int
-) AS found ON true;
-
--- name: workers_of_all
--- The same for all tenants together; what they did is added up over $2 rows.
-WITH did AS (
-  SELECT w.worker, w.queue, max(w.last_seen_at) AS seen, sum(w.completed) AS completed, sum(w.failed) AS failed,
-         sum(w.expired) AS expired
-  FROM (
-    SELECT w.worker, w.queue, w.last_seen_at, w.completed, w.failed, w.expired FROM millrace.workers w
-    WHERE w.at > now() - interval '65 minutes' ORDER BY w.at DESC LIMIT $2::int
-  ) AS w
-  GROUP BY w.worker, w.queue
-), holds AS (
-  SELECT worker, queue, sum(n) AS n, max(started_at) AS seen
-  FROM (
-    SELECT l.worker, coalesce(l.queue, j.queue) AS queue, 1 AS n, l.started_at
-    FROM (
-      SELECT l.id, l.tenant, l.worker, l.queue, l.started_at FROM millrace.leases l
-      WHERE l.worker IS NOT NULL LIMIT $2::int
-    ) AS l
-    LEFT JOIN LATERAL (
-      SELECT j.queue FROM millrace.jobs j
-      WHERE l.queue IS NULL AND j.tenant = l.tenant AND j.id = l.id OFFSET 0
-    ) AS j ON true
-    UNION ALL
-    SELECT b.worker, b.queue, length(replace(b.open::text, '0', '')), b.started_at
-    FROM (
-      SELECT b.worker, b.queue, b.open, b.started_at FROM millrace.bundles b WHERE b.worker IS NOT NULL LIMIT $2::int
-    ) AS b
-  ) AS each
-  GROUP BY worker, queue HAVING sum(n) > 0
-)
-SELECT now() AS now, found.worker_id, found.queue_name, found.running, found.last_seen_at, found.completed,
-       found.failed, found.expired
-FROM (SELECT) AS always LEFT JOIN (
-  SELECT worker AS worker_id, queue AS queue_name, coalesce(holds.n, 0)::int AS running,
-         greatest(did.seen, holds.seen) AS last_seen_at, coalesce(did.completed, 0)::int AS completed,
-         coalesce(did.failed, 0)::int AS failed, coalesce(did.expired, 0)::int AS expired
-  FROM did FULL JOIN holds USING (worker, queue)
-  WHERE holds.n > 0 OR did.seen > now() - interval '1 hour'
-  ORDER BY last_seen_at DESC, worker, queue LIMIT $1::int
 ) AS found ON true;

@@ -1,5 +1,6 @@
 import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { PLANNED_ANEW } from '../store/statements.js';
 import { cloneDatabase, type TestDatabase } from '../support/database.js';
 import { allStatements, connectLike, describePlan, fill, genericPlan, walk, type PlanNode } from './jobs/plan-kit.js';
 
@@ -24,25 +25,7 @@ const LARGE = [
 ];
 
 /** Run on the other pool, planned anew each time, or by an operator. */
-const ELSEWHERE = new Set([
-  'expired',
-  'queue_depths',
-  'queue_known',
-  'queue_by_task',
-  'queue_next',
-  'fleet_overview',
-  'oldest_past_retention',
-  'fleet_queues',
-  'fleet_tenants',
-  'workers_of',
-  'workers_of_all',
-  'fleet_depths',
-  'count_dead_letters',
-  'dead_letter_groups',
-  'counts',
-  'series_of',
-  'operations',
-]);
+const ELSEWHERE = new Set([...PLANNED_ANEW.filter((name) => !name.startsWith('forget_')), 'operations']);
 const HOT = allStatements()
   .filter(({ file, statement }) => file !== 'doctor.sql' && !ELSEWHERE.has(statement.name))
   .map(({ statement }) => statement);

@@ -18,7 +18,6 @@ export const PLANNED_ANEW = [
   'fleet_queues',
   'fleet_tenants',
   'workers_of',
-  'workers_of_all',
   'fleet_depths',
   'count_dead_letters',
   'dead_letter_groups',

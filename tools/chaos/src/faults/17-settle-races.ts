@@ -28,7 +28,7 @@ export const settleRaces: Fault = {
   check: 'one winner',
   unit: 'races',
   full: 10_000,
-  everyday: 300,
+  everyday: 200,
   async run(stage, count) {
     const pair = await startApiPair(stage);
     const { database, clients } = pair;

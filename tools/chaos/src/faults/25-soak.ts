@@ -18,7 +18,7 @@ export const soak: Fault = {
   check: 'memory, handles and bloat flat',
   unit: 'seconds',
   full: 4 * 3_600,
-  everyday: 8,
+  everyday: 6,
   async run(stage, count) {
     const cluster = await stage.cluster();
     const database = await stage.database({ on: cluster });

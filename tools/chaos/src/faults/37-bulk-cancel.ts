@@ -29,7 +29,7 @@ export const bulkCancel: Fault = {
   check: 'each is cancelled and counted once, and nothing created afterwards is touched',
   unit: 'jobs',
   full: 100_000,
-  everyday: 4_000,
+  everyday: 2_000,
   async run(stage, count) {
     const { database, servers, clients } = await startApiPair(stage);
     const [first, second] = clients;

@@ -1,8 +1,7 @@
-import type { Counts, CronPage, DeadLetterGroups, JobState, Queues, Series } from '@millrace/contract';
+import type { Counts, CronPage, DeadLetterGroups, JobState, Queues } from '@millrace/contract';
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { useRead } from '../../api/hooks.js';
-import { Chart, SECONDS } from '../../components/chart.js';
 import { spanMs } from '../../components/filters.js';
 import { FilterLink } from '../../components/links.js';
 import { Empty, Loaded } from '../../components/notes.js';
@@ -12,14 +11,13 @@ import { State } from '../../components/state.js';
 import { useAddress } from '../../lib/address.js';
 import { useNow } from '../../lib/clock.js';
 import { curlOf } from '../../lib/curl.js';
-import { count, duration, number } from '../../lib/format.js';
+import { count } from '../../lib/format.js';
 import { useZone } from '../../lib/preferences.js';
 import { attentionOf } from './attention.js';
 import { QueueTable } from '../../components/queue-table.js';
+import { PLOT_POLL_MS, SeriesPlots } from '../../components/series-plots.js';
 
 const SPANS = ['15m', '1h', '24h', '30d'] as const;
-/** A plot changes when the server has written the next step. */
-const PLOT_POLL_MS = 15_000;
 const COMING_UP = 5;
 
 export default function OverviewPage(): ReactNode {
@@ -131,44 +129,16 @@ function StateTiles(): ReactNode {
 }
 
 function Plots({ from }: { readonly from: string }): ReactNode {
-  const series = useRead<Series>('/series', { query: { from }, pollMs: PLOT_POLL_MS });
-  const seconds = (value: number): string => duration(value * 1000);
   return (
-    <Loaded read={series} what="Plots">
-      {({ from: first, step_secs, columns }) => {
-        const axis = { from: Date.parse(first), stepMs: step_secs * 1000 };
-        return (
-          <div className="columns">
-            <section className="panel">
-              <Chart
-                title={`Jobs per ${duration(step_secs * 1000)}`}
-                {...axis}
-                format={number}
-                lines={[
-                  { name: 'created', tone: 'grey', dash: '4 3', values: columns.created },
-                  { name: 'completed', tone: 'green', values: columns.completed },
-                  { name: 'retried', tone: 'amber', dash: '6 2 1 2', values: columns.retried },
-                  { name: 'failed', tone: 'red', dash: '1 2', values: columns.failed },
-                ]}
-              />
-            </section>
-            <section className="panel">
-              <Chart
-                title="Waiting time"
-                {...axis}
-                format={seconds}
-                tops={SECONDS}
-                lines={[
-                  { name: 'p50', tone: 'blue', values: columns.wait_p50 },
-                  { name: 'p95', tone: 'amber', dash: '4 3', values: columns.wait_p95 },
-                  { name: 'p99', tone: 'red', dash: '1 2', values: columns.wait_p99 },
-                ]}
-              />
-            </section>
-          </div>
-        );
-      }}
-    </Loaded>
+    <SeriesPlots
+      query={{ from }}
+      timesTitle="Waiting time"
+      times={(columns) => [
+        { name: 'p50', tone: 'blue', values: columns.wait_p50 },
+        { name: 'p95', tone: 'amber', dash: '4 3', values: columns.wait_p95 },
+        { name: 'p99', tone: 'red', dash: '1 2', values: columns.wait_p99 },
+      ]}
+    />
   );
 }
 

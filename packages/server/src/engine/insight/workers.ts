@@ -9,11 +9,11 @@ import type { WorkerRecorder, WorkerTally } from '../shared/worker-recorder.js';
  * Who worked in the last hour, and what became of it: what processes have written, what this one has not written yet,
  * and what is held at this moment.
  */
-const sql = loadStatements('workers.sql', ['add_workers', 'workers_of', 'workers_of_all']);
+const sql = loadStatements('workers.sql', ['add_workers', 'workers_of']);
 
 /** How many workers of a tenant are remembered for each five minutes, and how many an answer names. */
 const MAX_WORKERS = 1_000;
-/** How many leases are looked at to see who holds what, and for all tenants together how many rows besides. */
+/** How many leases are looked at to see who holds what, and how many rows to see who did what. */
 const MAX_HELD = 100_000;
 const WRITE_BATCH = 2_000;
 const FORGET_BATCH = 5_000;
@@ -38,7 +38,7 @@ export class Workers {
 
   /** The same for all tenants together. */
   all(): Promise<readonly Worker[]> {
-    const query = { tenant: FLEET, statement: sql.workers_of_all, values: [MAX_WORKERS, MAX_HELD] };
+    const query = { tenant: FLEET, statement: sql.workers_of, values: [null, MAX_WORKERS, MAX_HELD] };
     return this.#read(query, () => true);
   }
 

@@ -8,14 +8,14 @@ import { expectLegal } from './invariants.js';
 import { completeJob, ok, workflowsOf, step } from './kit.js';
 
 /**
- * One step with a long result and three hundred that receive it: as copies they would be gigabytes. The service runs as
- * a process of its own, with a heap that could not hold a tenth of that, and is killed in the middle.
+ * One step with a long result and three hundred that receive it. The service runs as a process of its own, with a heap
+ * that could not hold half of the copies, and is killed in the middle.
  */
 const MIB = 1024 * 1024;
 const DEPENDENTS = 300;
 
 describe.each([
-  { resultBytes: 3 * MIB, args: [], share: 1 },
+  { resultBytes: 960 * 1024, args: [], share: 1 },
   // One claim per job: some of them, before and after each start, say as much as all.
   { resultBytes: 8 * MIB, args: [`--max-payload-bytes=${16 * MIB}`], share: 0.05 },
 ])('a step whose result has $resultBytes bytes', async ({ resultBytes, args, share }) => {
