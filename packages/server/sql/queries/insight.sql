@@ -75,8 +75,8 @@ WHERE ctid = ANY (ARRAY(
 
 -- name: series_of
 -- The steps of a plot: the finest that is kept for as long as $4 goes back. $2 and $3: queue and task; empty means all.
--- A task over all queues has no series of its own: those of its queues come, to be added up. The first row names the
--- window, whether there is anything in it or not.
+-- A task over all queues has no series of its own: those of its queues come, to be added up. One row, with a list for
+-- each column, because a month has 720 steps and a row for each costs more than what is in it.
 WITH asked AS (
   SELECT least(coalesce($5::timestamptz, now()), now()) AS until,
          greatest(coalesce($4::timestamptz, coalesce($5::timestamptz, now()) - interval '1 hour'),
@@ -87,23 +87,20 @@ WITH asked AS (
     SELECT CASE WHEN since >= now() - interval '3615 seconds' THEN 15
                 WHEN since >= now() - interval '173100 seconds' THEN 300 ELSE 3600 END AS step
   ) AS chosen
-), name AS MATERIALIZED (
-  SELECT $2::text AS queue, $3::text AS task WHERE $2 <> '' OR $3 = ''
-  UNION ALL
-  SELECT n.queue, n.task FROM millrace.series_names n WHERE n.tenant = $1 AND n.task = $3 AND $2 = '' AND $3 <> ''
 )
 SELECT extract(epoch FROM plot.first)::float8 AS first, plot.step, extract(epoch FROM plot.until)::float8 AS until,
        s.at, s.created, s.completed, s.failed, s.retried, s.waits, s.runs
-FROM plot LEFT JOIN LATERAL (
-  SELECT extract(epoch FROM s.at)::float8 AS at, s.created::float8 AS created, s.completed::float8 AS completed,
-         s.failed::float8 AS failed, s.retried::float8 AS retried, s.waits::text AS waits, s.runs::text AS runs
-  FROM name, LATERAL (
-    SELECT * FROM millrace.series s
-    WHERE s.tenant = $1 AND s.queue = name.queue AND s.task = name.task AND s.step = plot.step
-      AND s.at >= plot.first AND s.at < plot.until
-    OFFSET 0
-  ) AS s
-) AS s ON true;
+FROM plot, LATERAL (
+  SELECT array_agg(extract(epoch FROM s.at)::int8)::text AS at, array_agg(s.created)::text AS created,
+         array_agg(s.completed)::text AS completed, array_agg(s.failed)::text AS failed,
+         array_agg(s.retried)::text AS retried, string_agg(s.waits::text, ';') AS waits,
+         string_agg(s.runs::text, ';') AS runs
+  FROM millrace.series s
+  WHERE s.tenant = $1 AND s.task = $3 AND s.step = plot.step AND s.at >= plot.first AND s.at < plot.until
+    AND s.queue = ANY (CASE WHEN $2 <> '' OR $3 = '' THEN ARRAY[$2::text] ELSE ARRAY(
+      SELECT n.queue FROM millrace.series_names n WHERE n.tenant = $1 AND n.task = $3
+    ) END)
+) AS s;
 
 -- name: counts
 -- How much of a tenant's there is in each state, on one queue ($3) or on all (null), counted as far as $2 rows; and the

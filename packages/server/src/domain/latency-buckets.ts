@@ -18,8 +18,8 @@ export function bucketOf(seconds: number): number {
   return Math.min(BUCKETS - 1, Math.ceil(Math.log2(seconds / SMALLEST_SECS) * BUCKETS_PER_DOUBLING));
 }
 
-/** The longest duration that a bucket holds. */
-const upperSecs = (bucket: number): number => SMALLEST_SECS * 2 ** (bucket / BUCKETS_PER_DOUBLING);
+/** The longest duration that each bucket holds. */
+const UPPER_SECS = Array.from({ length: BUCKETS }, (_, bucket) => SMALLEST_SECS * 2 ** (bucket / BUCKETS_PER_DOUBLING));
 
 export function addCounts(into: number[], counts: BucketCounts): void {
   for (let bucket = 0; bucket < counts.length; bucket++) into[bucket] = (into[bucket] ?? 0) + counts[bucket]!;
@@ -40,8 +40,8 @@ export function percentile(counts: BucketCounts, share: number): number | null {
       continue;
     }
     // Within the bucket, durations are taken to be spread evenly.
-    const lower = bucket === 0 ? 0 : upperSecs(bucket - 1);
-    return lower + (upperSecs(bucket) - lower) * ((rank - below) / n);
+    const lower = bucket === 0 ? 0 : UPPER_SECS[bucket - 1]!;
+    return lower + (UPPER_SECS[bucket]! - lower) * ((rank - below) / n);
   }
   return null;
 }

@@ -1,5 +1,5 @@
 import { SERIES_OTHER, SERIES_PER_TENANT, SERIES_STEPS, type Series as SeriesAnswer } from '@millrace/contract';
-import { addCounts, percentile } from '../../domain/latency-buckets.js';
+import { addCounts, percentile, type BucketCounts } from '../../domain/latency-buckets.js';
 import { int4Array, textArray } from '../../store/arrays.js';
 import type { Database } from '../../store/database.js';
 import { loadStatements } from '../../store/sql.js';
@@ -28,14 +28,15 @@ interface SeriesRow {
   readonly first: number;
   readonly step: number;
   readonly until: number;
-  /** Null in the one row of an empty plot, like all that follows. */
-  readonly at: number | null;
-  readonly created: number;
-  readonly completed: number;
-  readonly failed: number;
-  readonly retried: number;
-  readonly waits: string;
-  readonly runs: string;
+  /** Lists with an element for each step that has a row, as PostgreSQL writes arrays; all are null if none has. */
+  readonly at: string | null;
+  readonly created: string | null;
+  readonly completed: string | null;
+  readonly failed: string | null;
+  readonly retried: string | null;
+  /** Arrays themselves, with semicolons between them. */
+  readonly waits: string | null;
+  readonly runs: string | null;
 }
 
 export class Series {
@@ -71,8 +72,8 @@ export class Series {
 
   async plot(tenant: string, { queue, task, from, to }: SeriesQuery): Promise<Omit<SeriesAnswer, 'warnings'>> {
     const values = [tenant, queue ?? ALL, task ?? ALL, from, to];
-    const rows = await this.db.read<SeriesRow>({ tenant, statement: sql.series_of, values });
-    return toColumns(rows);
+    const [row] = await this.db.read<SeriesRow>({ tenant, statement: sql.series_of, values });
+    return toColumns(row!);
   }
 
   async #add(tallies: readonly Tally[]): Promise<void> {
@@ -159,25 +160,26 @@ function countsText(counts: readonly number[]): string {
   return `{${counts.slice(0, length).join(',')}}`;
 }
 
-const countsOf = (text: string): number[] => (text === '{}' ? [] : text.slice(1, -1).split(',').map(Number));
-
 const SHARES = { p50: 0.5, p95: 0.95, p99: 0.99 } as const;
 
-function toColumns(rows: readonly SeriesRow[]): Omit<SeriesAnswer, 'warnings'> {
-  const [{ first, step, until } = { first: 0, step: SERIES_STEPS[0].step_secs, until: 0 }] = rows;
+function toColumns(row: SeriesRow): Omit<SeriesAnswer, 'warnings'> {
+  const { first, step, until } = row;
   const length = Math.max(0, Math.ceil((until - first) / step));
-  const zeros = (): number[] => new Array<number>(length).fill(0);
-  const counts = { created: zeros(), completed: zeros(), failed: zeros(), retried: zeros() };
-  const waits = Array.from({ length }, (): number[] => []);
-  const runs = Array.from({ length }, (): number[] => []);
-  for (const row of rows) {
-    if (row.at === null) continue;
-    const n = Math.round((row.at - first) / step);
-    for (const name of ['created', 'completed', 'failed', 'retried'] as const) counts[name][n]! += row[name];
-    addCounts(waits[n]!, countsOf(row.waits));
-    addCounts(runs[n]!, countsOf(row.runs));
-  }
-  const shares = (of: readonly number[][], share: number): (number | null)[] =>
+  const places = numbersIn(row.at).map((at) => Math.round((at - first) / step));
+  const added = (column: string | null): number[] => {
+    const sums = new Array<number>(length).fill(0);
+    numbersIn(column).forEach((n, index) => (sums[places[index]!]! += n));
+    return sums;
+  };
+  const counts = {
+    created: added(row.created),
+    completed: added(row.completed),
+    failed: added(row.failed),
+    retried: added(row.retried),
+  };
+  const waits = merged(row.waits, places, length);
+  const runs = merged(row.runs, places, length);
+  const shares = (of: readonly BucketCounts[], share: number): (number | null)[] =>
     of.map((each) => rounded(percentile(each, share)));
   return {
     from: new Date(first * 1000).toISOString(),
@@ -192,6 +194,38 @@ function toColumns(rows: readonly SeriesRow[]): Omit<SeriesAnswer, 'warnings'> {
       run_p99: shares(runs, SHARES.p99),
     },
   };
+}
+
+const numbersIn = (array: string | null): number[] => array?.slice(1, -1).split(',').map(Number) ?? [];
+
+const COMMA = ','.charCodeAt(0);
+const CLOSE = '}'.charCodeAt(0);
+const ZERO = '0'.charCodeAt(0);
+const NINE = '9'.charCodeAt(0);
+
+/**
+ * The buckets of every step, where several rows fall into one added up. The rows are read number by number: a plot of a
+ * month has thousands, and to make a text of each took longer than the statement.
+ */
+function merged(rows: string | null, places: readonly number[], length: number): BucketCounts[] {
+  const steps = Array.from({ length }, (): number[] => []);
+  let row = 0;
+  let bucket = 0;
+  let n = 0;
+  for (let index = 0; index < (rows?.length ?? 0); index++) {
+    const code = rows!.charCodeAt(index);
+    if (code >= ZERO && code <= NINE) {
+      n = n * 10 + (code - ZERO);
+    } else if (code === COMMA || code === CLOSE) {
+      const counts = steps[places[row]!]!;
+      if (bucket < counts.length) counts[bucket]! += n;
+      else counts.push(n);
+      n = 0;
+      bucket = code === COMMA ? bucket + 1 : 0;
+      if (code === CLOSE) row++;
+    }
+  }
+  return steps;
 }
 
 /** To the tenth of a millisecond. */
