@@ -28,7 +28,7 @@ import { openDatabase } from './open-database.js';
 import { checkPorts } from './port-check.js';
 import { Notifications } from './store/notifications.js';
 import type { Database } from './store/database.js';
-import { currentSchema } from './store/schema-check.js';
+import { currentSchema, isServable } from './store/schema-check.js';
 import type { Snapshot } from './telemetry/fleet-metrics.js';
 import { startMetricsServer } from './telemetry/metrics-server.js';
 import { Metrics, type CollectOptions } from './telemetry/metrics.js';
@@ -164,10 +164,7 @@ async function isReady(db: Database, lifecycle: Lifecycle): Promise<boolean> {
   if (lifecycle.stopping) return false;
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<boolean>((resolve) => (timer = setTimeout(() => resolve(false), READY_MS)));
-  const current = currentSchema(db).then(
-    (state) => state.kind === 'current',
-    () => false,
-  );
+  const current = currentSchema(db).then(isServable, () => false);
   return Promise.race([current, late]).finally(() => clearTimeout(timer));
 }
 
