@@ -1,8 +1,7 @@
-import type { Wire } from '@millrace/sdk';
+import { jsonMember, type Wire } from '@millrace/sdk';
 import { connect } from '../connection/connect.js';
 import type { Context, Run } from '../context.js';
 import type { run as spec } from '../specs/jobs.js';
-import { member } from '../text/json-slices.js';
 import { plain } from '../text/width.js';
 import { EXIT, Misuse } from '../usage.js';
 import { durationMs, instant, jsonObject, jsonText, quoted, seconds, wholeNumber } from '../values.js';
@@ -35,7 +34,7 @@ export const run: Run<Options> = async (context) => {
     io.complain(`millrace: the job ${id} ${job.status === 'failed' ? 'failed' : 'was cancelled'}${reason}\n`);
     return EXIT.jobFailed;
   }
-  if (!options.json) await io.print(member(text, 'result') ?? '{}');
+  if (!options.json) await io.print(jsonMember(text, 'result') ?? '{}');
   return EXIT.ok;
 };
 
