@@ -57,7 +57,8 @@ describe('what was mistyped', () => {
     [['jobs', 'list', 'SECRET'], 'jobs list takes no arguments, not 1; quote what has spaces'],
     [
       ['jobs', 'get'],
-      'jobs get needs ID: the id of a job, @last, or @1 for the first row of the last list; see millrace jobs get --help',
+      'jobs get needs ID: the id of a job, @last, or @1 for the first row of the last list; ' +
+        'see millrace jobs get --help',
     ],
     [['completion', 'bsh'], 'SHELL is one of bash, zsh, fish; did you mean bash?'],
     [['jobs', 'get', '@last'], 'no job has been made from here yet'],
@@ -162,6 +163,12 @@ describe('completion', () => {
       ['bash', 'zsh', 'fish'],
     ],
     [['config', 'set', 'w'], ['worker-token']],
+    [['jobs', 'list', '--status=f'], ['--status=failed']],
+    [['jobs', 'list', '--status', '=', 'f'], ['failed']],
+    [
+      ['completion', '--x', '='],
+      ['bash', 'zsh', 'fish'],
+    ],
     [['--v'], ['--version']],
     [['jobs', 'import', ''], []],
     [['frobnicate', ''], []],
