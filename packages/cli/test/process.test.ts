@@ -155,9 +155,16 @@ describe('worker', () => {
   });
 
   it('says what is wrong with a module, and with the token', async () => {
-    expect(
-      await millrace('worker', support('every-command.mjs').replace('every-command', 'in-terminal')),
-    ).toMatchObject({ code: 1 });
+    const broken = join(home, 'broken.mjs');
+    writeFileSync(broken, '\n\nthrow new Error("no such mill");\n');
+    expect(await millrace('worker', broken)).toEqual({
+      code: 1,
+      text: `millrace: FILE cannot be loaded: no such mill (file://${broken}:3)\n`,
+    });
+    expect(await millrace('worker', join(home, 'not-there.mjs'))).toEqual({
+      code: 2,
+      text: 'millrace: FILE cannot be read\n',
+    });
     const refused = await millrace('worker', support('handlers.mjs'), '--token=not-a-token-of-workers');
     expect(refused).toMatchObject({ code: 4 });
     expect(refused.text).not.toContain('not-a-token-of-workers');

@@ -26,7 +26,7 @@ export const run: Run<Options> = async (context) => {
   const job = JSON.parse(text) as Wire.Job;
   if (options.json) await io.print(text);
   if (!ended) {
-    io.complain(`millrace: the job ${id} is still ${job.status}; it goes on\n`);
+    io.complain(`millrace: the job ${id} is still ${job.status}; it has not been cancelled\n`);
     return EXIT.pending;
   }
   if (job.status !== 'completed') {
