@@ -7,8 +7,8 @@ import { translateAtStart } from './failures.js';
  * in millrace.migrations, under one advisory lock: any number of processes may start at once; one of them migrates, and
  * the others wait and find the work done.
  *
- * A program is named by the newest migration it knows. Each migration names the oldest program that can live with it, so
- * that old and new processes serve side by side during an upgrade, and one can go back (docs/upgrades.md). A schema
+ * A program is named by the newest migration it knows. Each migration names the oldest program that can live with it,
+ * so that old and new processes serve side by side during an upgrade, and one can go back (docs/upgrades.md). A schema
  * beyond that range is refused, and no migration is ever undone.
  */
 export interface MigrationReport {
