@@ -63,3 +63,10 @@ it('carries the trace of the creator to the handler that runs the job', async ()
     { name: 'run resize', parent: 'span-0', id: 'span-2', ended: true, errors: ['boom'] },
   ]);
 });
+
+it('sends the trace along with requests made inside a span, and nothing else of its context', () => {
+  const { fake } = api();
+  const headers: Record<string, string> = { accept: 'application/json' };
+  fake.context.with({ span: 'request' }, () => otel(fake).onRequest({ method: 'GET', path: '/x', headers }));
+  expect(headers).toEqual({ accept: 'application/json', traceparent: 'request' });
+});

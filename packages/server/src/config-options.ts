@@ -9,6 +9,7 @@ import {
   countOrAuto,
   databaseAddress,
   decimal,
+  httpUrl,
   integer,
   oneOf,
   origins,
@@ -233,6 +234,14 @@ export const OPTIONS = {
   logFormat: option('log-format', 'json|pretty', optional(oneOf('json', 'pretty')), null, 'format of log lines', {
     fallbackText: 'pretty on a terminal, else json',
   }),
+  otlpEndpoint: option(
+    'otlp-endpoint',
+    'URL',
+    optional(httpUrl),
+    null,
+    'send spans of traced requests and jobs to this OpenTelemetry collector (OTLP over HTTP)',
+    { fallbackText: 'none; nothing is traced' },
+  ),
   shutdownSecs: option(
     'shutdown-secs',
     'SECS',

@@ -126,6 +126,13 @@ export const origins: Reader<readonly string[] | null> = (text) => {
   });
 };
 
+/** An address of HTTP without a path of its own to remember: what is behind it is added to it. */
+export const httpUrl: Reader<string> = (text) => {
+  const url = text.trim().replace(/\/+$/, '');
+  if (!/^https?:\/\//.test(url) || !URL.canParse(url)) throw new Refused('must begin with http:// or https://');
+  return url;
+};
+
 export type DatabaseAddress =
   { readonly kind: 'url'; readonly url: string } | { readonly kind: 'embedded'; readonly dir: string };
 

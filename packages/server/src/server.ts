@@ -32,6 +32,7 @@ import { currentSchema, isServable } from './store/schema-check.js';
 import type { Snapshot } from './telemetry/fleet-metrics.js';
 import { startMetricsServer } from './telemetry/metrics-server.js';
 import { Metrics, type CollectOptions } from './telemetry/metrics.js';
+import { Tracer } from './telemetry/tracing.js';
 import { VERSION } from './version.js';
 
 /** The composition root: wire, start, drain, stop. */
@@ -137,10 +138,11 @@ async function prepare(config: Config, options: ServerOptions, lifecycle: Lifecy
     const lines = new FinishedLines(engine.hub, engine.reads, options.printFinished);
     lifecycle.onStop(() => lines.stop());
   }
-  const pool = config.mode === 'api' ? null : createPool(config, engine, handlers, logger, attemptLog);
+  const tracer = createTracer(config, metrics, logger, lifecycle);
+  const pool = config.mode === 'api' ? null : createPool(config, { engine, handlers, logger, attemptLog, tracer });
   const collectGauges = gaugeCollector(db, engine, pool);
 
-  const parts: Parts = { config, credentials, engine, metrics, logger, lifecycle };
+  const parts: Parts = { config, credentials, engine, metrics, logger, lifecycle, tracer };
   await startNotifications(db, parts);
   const serve = async (): Promise<string | null> => {
     startLoops(parts, tasks);
@@ -158,6 +160,15 @@ interface Parts {
   readonly metrics: Metrics;
   readonly logger: Logger;
   readonly lifecycle: Lifecycle;
+  readonly tracer: Tracer | null;
+}
+
+function createTracer(config: Config, metrics: Metrics, logger: Logger, lifecycle: Lifecycle): Tracer | null {
+  if (config.otlpEndpoint === null) return null;
+  const onDropped = (spans: number): void => metrics.spansDropped.inc(spans);
+  const tracer = new Tracer({ endpoint: config.otlpEndpoint, version: VERSION, logger, onDropped });
+  lifecycle.onStop(() => tracer.stop());
+  return tracer;
 }
 
 async function isReady(db: Database, lifecycle: Lifecycle): Promise<boolean> {
@@ -198,25 +209,27 @@ function startLoops({ config, engine, logger, lifecycle }: Parts, tasks: readonl
   }
 }
 
-function createPool(
-  config: Config,
-  engine: EngineParts,
-  handlers: Handlers,
-  logger: Logger,
-  attemptLog: AttemptLog,
-): WorkerPool {
+interface PoolParts {
+  readonly engine: EngineParts;
+  readonly handlers: Handlers;
+  readonly logger: Logger;
+  readonly attemptLog: AttemptLog;
+  readonly tracer: Tracer | null;
+}
+
+function createPool(config: Config, { engine, handlers, logger, attemptLog, tracer }: PoolParts): WorkerPool {
   const { claimer, settler, hub, keeper } = engine;
   const heldLeases = new HeldLeases(keeper, settler, POOL_LEASE_SECS, logger);
   const { defaultQueue: queue, workers, maxPayloadBytes } = config;
   const name = processName();
-  const parts = { handlers, claimer, settler, hub, heldLeases, logger, attemptLog };
+  const parts = { handlers, claimer, settler, hub, heldLeases, logger, attemptLog, tracer };
   return new WorkerPool({ queue, workers, name, maxPayloadBytes, ...parts });
 }
 
 /** What the jobs of its pool show as their worker: enough to find the process by. */
 const processName = (): string => cleanText(`${hostname()}:${process.pid}`, NAME_MAX_LENGTH);
 
-async function startApi({ config, credentials, engine, metrics, logger, lifecycle }: Parts): Promise<string> {
+async function startApi({ config, credentials, engine, metrics, logger, lifecycle, tracer }: Parts): Promise<string> {
   const { dev, defaultQueue, corsOrigins } = config;
   const { maxBodyBytes, maxPayloadBytes, maxInFlight, maxConnections } = config;
   const app = createApp({
@@ -231,6 +244,7 @@ async function startApi({ config, credentials, engine, metrics, logger, lifecycl
     maxConnections,
     logger,
     metrics,
+    tracer,
     version: VERSION,
     retentionHours: config.retentionHours,
     isShuttingDown: () => lifecycle.stopping,

@@ -55,6 +55,7 @@ describe('defaults', () => {
       jwtSecretFile: null,
       workerTokenFile: null,
       adminTokenFile: null,
+      otlpEndpoint: null,
       database: { kind: 'url', url: 'postgres://localhost/x' },
       pooler: 'none',
       directDatabaseUrl: null,
@@ -105,6 +106,7 @@ const SAMPLES: readonly (readonly [keyof Config, string, string, string, unknown
   ['jwtSecretFile', '--jwt-secret-file', 'MILLRACE_JWT_SECRET_FILE', 'jwt', 'jwt'],
   ['workerTokenFile', '--worker-token-file', 'MILLRACE_WORKER_TOKEN_FILE', 'workers', 'workers'],
   ['adminTokenFile', '--admin-token-file', 'MILLRACE_ADMIN_TOKEN_FILE', 'operators', 'operators'],
+  ['otlpEndpoint', '--otlp-endpoint', 'MILLRACE_OTLP_ENDPOINT', 'http://c:4318/', 'http://c:4318'],
   ['workerToken', '--worker-token', 'MILLRACE_WORKER_TOKEN', 'w2\n', 'w2'],
   [
     'database',

@@ -53,7 +53,7 @@ const FIELDS = ['traceparent', 'tracestate'] as const;
  * Hooks for `new Millrace()` and `new Worker()`. Every job that is created carries the trace of its creator;
  * every run of a handler is a span of that trace, with what the handler does inside it.
  */
-export function otel<Context>(api: OtelApi<Context>): Required<Pick<Hooks, 'onEnqueue' | 'wrapJob'>> {
+export function otel<Context>(api: OtelApi<Context>): Required<Pick<Hooks, 'onEnqueue' | 'onRequest' | 'wrapJob'>> {
   const tracer = api.trace.getTracer('@millrace/sdk');
   return {
     onEnqueue({ task }) {
@@ -64,6 +64,12 @@ export function otel<Context>(api: OtelApi<Context>): Required<Pick<Hooks, 'onEn
       api.propagation.inject(api.trace.setSpan(parent, span as never), carrier);
       span.end();
       return traceFields(carrier);
+    },
+    /** Requests made inside a span belong to it; a server that traces shows them there. */
+    onRequest({ headers }) {
+      const carrier: Record<string, string> = {};
+      api.propagation.inject(api.context.active(), carrier);
+      Object.assign(headers, traceFields(carrier));
     },
     async wrapJob<T>(job: RunningJob, run: () => Promise<T>): Promise<T> {
       const parent = api.propagation.extract(api.context.active(), traceFields(job.metadata));

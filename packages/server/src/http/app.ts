@@ -10,6 +10,7 @@ import fastify, {
 import type { Logger } from 'pino';
 import type { Engine } from '../engine/api.js';
 import type { AuthFailure, Metrics } from '../telemetry/metrics.js';
+import type { Tracer } from '../telemetry/tracing.js';
 import { Admission } from './access/admission.js';
 import { AnswerRoom } from './access/answer-room.js';
 import { authHooks } from './access/auth.js';
@@ -32,6 +33,7 @@ import { requestIds } from './requests/request-id.js';
 import { API_PREFIX, registerRoutes } from './routes/index.js';
 import './types.js';
 import { registerUi } from './ui/index.js';
+import { traceRequests } from './requests/trace.js';
 import { validatorOptions } from './requests/validation.js';
 
 export interface AppDeps {
@@ -52,6 +54,8 @@ export interface AppDeps {
   readonly maxConnections: number;
   readonly logger: Logger;
   readonly metrics: Metrics;
+  /** Absent: nothing is traced. */
+  readonly tracer?: Tracer | null;
   readonly version: string;
   /** How long finished jobs are kept; null or absent: for ever. */
   readonly retentionHours?: number | null;
@@ -123,6 +127,7 @@ export function createApp(deps: AppDeps): FastifyInstance {
   });
   app.decorateRequest('tenant', '').decorateRequest('principal', null);
   app.decorateRequest('rawBody', '').decorateRequest('admitted', 0);
+  app.decorateRequest('span', null);
   app.decorateRequest('warnings', null).decorateRequest('knownPath', null);
   app.server.on('checkExpectation', handleExpectation);
   app.server.maxConnections = deps.maxConnections;
@@ -133,6 +138,7 @@ export function createApp(deps: AppDeps): FastifyInstance {
   app.setNotFoundHandler(handleUnknownRoute);
   registerBodyParsers(app);
   registerRequestHooks(app, context);
+  if (deps.tracer) traceRequests(app, deps.tracer);
   registerContinue(app, deps.maxBodyBytes);
   registerUnreadAnswers(app, context);
   registerCors(app, deps.corsOrigins);
@@ -143,7 +149,15 @@ export function createApp(deps: AppDeps): FastifyInstance {
   return app;
 }
 
-const ALLOWED_HEADERS = ['Authorization', 'Content-Type', 'Idempotency-Key', 'If-None-Match', 'Prefer', 'X-Request-Id'];
+const ALLOWED_HEADERS = [
+  'Authorization',
+  'Content-Type',
+  'Idempotency-Key',
+  'If-None-Match',
+  'Prefer',
+  'Traceparent',
+  'X-Request-Id',
+];
 const EXPOSED_HEADERS = [
   'ETag',
   'Idempotency-Replayed',

@@ -1,5 +1,6 @@
 import type { TSchema } from 'typebox';
 import type { Principal } from './access/principal.js';
+import type { ActiveSpan } from '../telemetry/tracing.js';
 import type { KnownPath } from './requests/known-paths.js';
 
 /**
@@ -14,6 +15,8 @@ declare module 'fastify' {
     tenant: string;
     /** The caller, on routes that take every credential; elsewhere null. */
     principal: Principal | null;
+    /** Its place in a trace, if it belongs to one and there is a collector. */
+    span: ActiveSpan | null;
     /** The body as it was sent; empty when there was none. */
     rawBody: string;
     /** The units it holds until its handler begins (see admission.ts). */

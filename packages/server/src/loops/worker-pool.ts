@@ -10,7 +10,9 @@ import { pooledSlots } from '../engine/leases/slots.js';
 import type { Handlers } from '../handlers/types.js';
 import { Pace } from './pace.js';
 import { pause } from './pause.js';
+import type { Tracer } from '../telemetry/tracing.js';
 import { Attempt, type AttemptEnd } from './attempt.js';
+import { recordAttempt } from './attempt-spans.js';
 import type { AttemptLog } from './attempt-log.js';
 import { OutcomeWriter } from './outcome-writer.js';
 import type { HeldLeases } from './held-leases.js';
@@ -43,6 +45,8 @@ export interface WorkerPoolOptions {
   readonly heldLeases: HeldLeases;
   readonly logger: Logger;
   readonly attemptLog: AttemptLog;
+  /** Null: nothing is traced. */
+  readonly tracer: Tracer | null;
 }
 
 export const POOL_LEASE_SECS = 30;
@@ -249,6 +253,8 @@ export class WorkerPool {
   readonly #onEnd = (attempt: Attempt, end: AttemptEnd): void => {
     this.#running.delete(attempt);
     this.#finished++;
+    const { tracer } = this.options;
+    if (tracer !== null) recordAttempt(tracer, attempt.leased.job, performance.now() - attempt.startedAt, end);
     this.#outcomes.store(attempt.leased, end);
     this.#dispatch();
   };

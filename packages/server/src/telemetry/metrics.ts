@@ -138,6 +138,7 @@ export class Metrics {
   readonly longPolls = this.#gauge('long_polls', 'Lease calls waiting for work.');
   readonly jobWaits = this.#gauge('job_waits', 'Calls waiting for jobs to end.');
   readonly eventStreams = this.#gauge('event_streams', 'Open event streams.');
+  readonly spansDropped = this.#counter('spans_dropped_total', 'Spans that the collector did not take.');
   readonly collectFailures = this.#counter('collect_failures_total', 'Scrapes that could not query the database.');
 
   constructor(options: MetricsOptions = {}) {

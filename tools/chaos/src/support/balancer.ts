@@ -1,6 +1,8 @@
 import { createServer, request, type IncomingMessage, type ServerResponse } from 'node:http';
 import { close, listen } from '@millrace/tools-shared';
 
+const KEEP_ALIVE_MS = 120_000;
+
 interface Target {
   readonly url: string;
 }
@@ -26,6 +28,8 @@ export async function startBalancer(targets: readonly Target[]): Promise<Balance
       forward({ incoming, outgoing, body }, servers[turn]!.url);
     });
   });
+  // Longer than a client on a busy machine may pause between two requests: closing first would lose the next one.
+  balancer.keepAliveTimeout = KEEP_ALIVE_MS;
   return {
     url: `http://127.0.0.1:${await listen(balancer)}`,
     takeOut: (server) => void servers.splice(servers.indexOf(server), 1),

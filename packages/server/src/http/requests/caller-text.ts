@@ -4,6 +4,8 @@ import { payloadTooLarge } from '../../domain/errors.js';
 export interface InputSettings {
   readonly defaultQueue: string;
   readonly maxPayloadBytes: number;
+  /** The trace that jobs without one of their own carry on; absent or null: none. */
+  readonly traceparent?: string | null;
 }
 
 /**

@@ -4,6 +4,7 @@ import { parseInstant } from '../../domain/instant.js';
 import { resolveJobConfig } from '../../domain/job-config.js';
 import type { JobSpec } from '../../domain/records.js';
 import { callerText, type InputSettings } from './caller-text.js';
+import { withTrace } from './trace.js';
 
 /** The fields of a create request that belong to the caller and are stored as they were sent. */
 export const CALLER_FIELDS = ['payload', 'metadata'] as const;
@@ -30,6 +31,10 @@ export function jobSpec(
     runAt: typeof runAt === 'string' ? parseInstant(runAt) : null,
     // No delay at all is what most jobs have, and is stored like it.
     delaySecs: typeof delaySecs === 'number' && delaySecs > 0 ? delaySecs : null,
-    metadata: callerText(metadata, metadataText, null, `${path}metadata`, settings),
+    metadata: withTrace(
+      metadata,
+      callerText(metadata, metadataText, null, `${path}metadata`, settings),
+      settings.traceparent ?? null,
+    ),
   };
 }

@@ -12,6 +12,7 @@ import { characterCount } from '../../domain/text.js';
 import type { StepSpec, WorkflowSpec } from '../../domain/records.js';
 import { callerText, type InputSettings } from './caller-text.js';
 import { CALLER_FIELDS } from './job-input.js';
+import { withTrace } from './trace.js';
 
 /** A create request that passed validation, as the engine expects it. `raw` is its source text. */
 export function workflowSpec(body: CreateWorkflow, raw: string, settings: InputSettings): WorkflowSpec {
@@ -41,7 +42,11 @@ function stepSpec(
     config: JSON.stringify(givenJobConfig(config)),
     jobConfig: resolveJobConfig(config, `${path}config`),
     onFailure: step.on_failure ?? 'halt',
-    metadata: callerText(metadata, metadataText, null, `${path}metadata`, settings),
+    metadata: withTrace(
+      metadata,
+      callerText(metadata, metadataText, null, `${path}metadata`, settings),
+      settings.traceparent ?? null,
+    ),
   };
 }
 

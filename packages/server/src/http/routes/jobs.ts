@@ -21,6 +21,7 @@ import { idempotencyKey } from '../requests/idempotency-key.js';
 import { CALLER_FIELDS, jobSpec } from '../requests/job-input.js';
 import { jobListQuery, waitSecs, wantsSummary, type Query } from '../requests/list-parameters.js';
 import { rawFields, rawFieldsOfEach } from '../../domain/raw-json.js';
+import { tracedSettings } from '../requests/trace.js';
 import { sendPage } from '../answers/page.js';
 import { noteReplay, sendCreated, sendJson, sendNothing } from '../answers/reply.js';
 import {
@@ -46,7 +47,7 @@ export function jobRoutes(app: FastifyInstance, context: HttpContext): void {
 
   app.post<{ Body: CreateJob }>('/jobs', { schema: createSchema }, async (request, reply) => {
     const key = idempotencyKey(request, request.body.idempotency_key);
-    const spec = jobSpec(request.body, rawFields(request.rawBody, CALLER_FIELDS), context);
+    const spec = jobSpec(request.body, rawFields(request.rawBody, CALLER_FIELDS), tracedSettings(request, context));
     return sendCreated(reply, await engine.jobs.create(request.tenant, spec, key), 'job_id', 'jobs');
   });
 
@@ -56,7 +57,8 @@ export function jobRoutes(app: FastifyInstance, context: HttpContext): void {
     async (request, reply) => {
       const [jobs = '[]'] = rawFields(request.rawBody, ['jobs']);
       const texts = rawFieldsOfEach(jobs, CALLER_FIELDS);
-      const specs = request.body.jobs.map((body, i) => jobSpec(body, texts[i] ?? [], context, `jobs[${i}].`));
+      const settings = tracedSettings(request, context);
+      const specs = request.body.jobs.map((body, i) => jobSpec(body, texts[i] ?? [], settings, `jobs[${i}].`));
       const key = idempotencyKey(request);
       const { ids, replayed } = await engine.jobs.createBatch(request.tenant, specs, key);
       if (replayed) noteReplay(reply);

@@ -19,6 +19,7 @@ import { sendPage } from '../answers/page.js';
 import { sendCreated, sendJson, sendNothing } from '../answers/reply.js';
 import { anyOf, bodyErrors, described, errors, nothing, REPLAYED, tagged, TENANT, vital } from './route-docs.js';
 import { workflowJson, workflowSummaryJson } from '../answers/serialize.js';
+import { tracedSettings } from '../requests/trace.js';
 import { boundSteps, workflowSpec } from '../requests/workflow-input.js';
 
 interface ById {
@@ -32,7 +33,7 @@ export function workflowRoutes(app: FastifyInstance, context: HttpContext): void
     '/workflows',
     { schema: createSchema, preValidation: boundSteps },
     async (request, reply) => {
-      const spec = workflowSpec(request.body, request.rawBody, context);
+      const spec = workflowSpec(request.body, request.rawBody, tracedSettings(request, context));
       const created = await workflows.create(request.tenant, spec, idempotencyKey(request));
       return sendCreated(reply, created, 'workflow_id', 'workflows');
     },
