@@ -179,7 +179,8 @@ describe.skipIf(!hasBrowser)('jobs in the dashboard', async () => {
     const page = await stage.visit(`/jobs?queue=${queue}&status=pending`);
     await page.getByLabel('Select all').check();
     await page.getByText('50 jobs selected').waitFor();
-    await page.getByRole('button', { name: 'Select all that match' }).click();
+    await page.getByRole('button', { name: 'Select all 130 that match' }).click();
+    await page.getByText('All 130 that match are selected').waitFor();
     await page.getByRole('button', { name: 'Cancel…' }).click();
     const dialog = page.getByRole('dialog', { name: 'Cancel jobs' });
     const button = dialog.getByRole('button', { name: 'Cancel 130 jobs' });
