@@ -69,12 +69,17 @@ export default function JobsPage(): ReactNode {
       }
     >
       <Filters />
-      {mayWrite && <BulkBar selection={selection} address={address} query={query} />}
-      {list.fresh > 0 && (
-        <button type="button" className="button fresh" onClick={list.showFresh}>
-          ↑ {list.freshIsMore ? `${list.fresh}+` : list.fresh} new
-        </button>
-      )}
+      <div className="above-list">
+        {selection.ids.length > 0 ? (
+          <BulkBar selection={selection} address={address} query={query} />
+        ) : list.fresh > 0 ? (
+          <button type="button" className="button fresh" onClick={list.showFresh}>
+            ↑ {list.freshIsMore ? `${list.fresh}+` : list.fresh} new
+          </button>
+        ) : (
+          <span className="quiet">{live ? 'Newest first; new jobs wait here.' : 'Newest first.'}</span>
+        )}
+      </div>
       {read.error !== null && <ErrorNote error={read.error} />}
       {read.data === undefined ? (
         read.error === null && <Loading />
@@ -163,7 +168,6 @@ function BulkBar({ selection, address, query }: BulkBarProps): ReactNode {
   // Without a number while it is being counted, and if it cannot be.
   const isCounted = dry !== null && !(dry instanceof Error) && !isUnknown(dry.matched);
   const matching = isCounted ? ` ${dry.matched.exact ? '' : 'of '}${count(dry.matched)}` : '';
-  if (selection.ids.length === 0) return null;
   return (
     <div className="bulk" role="group" aria-label="Selected jobs">
       <span>{all ? `All${matching} that match are selected` : `${plural(selection.ids.length, 'job')} selected`}</span>
