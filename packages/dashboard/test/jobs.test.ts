@@ -180,7 +180,7 @@ describe.skipIf(!hasBrowser)('jobs in the dashboard', async () => {
     await page.getByLabel('Select all').check();
     await page.getByText('50 jobs selected').waitFor();
     await page.getByRole('button', { name: 'Select all 130 that match' }).click();
-    await page.getByText('All 130 that match are selected').waitFor();
+    await page.getByText('All that match are selected: 130').waitFor();
     await page.getByRole('button', { name: 'Cancel…' }).click();
     const dialog = page.getByRole('dialog', { name: 'Cancel jobs' });
     const button = dialog.getByRole('button', { name: 'Cancel 130 jobs' });

@@ -3,7 +3,7 @@ import { useRouter } from '@tanstack/react-router';
 import { useEffect, useMemo, useState, type ReactNode } from 'react';
 import { change, type Change } from '../api/client.js';
 import { refresh } from '../api/hooks.js';
-import { count, number, plural } from '../lib/format.js';
+import { count, number, plural, rounded } from '../lib/format.js';
 import { Confirm } from './dialog.js';
 import { ErrorNote, Loading } from './notes.js';
 import { say } from './toasts.js';
@@ -79,7 +79,7 @@ export function BulkDialog(props: BulkProps): ReactNode {
           ? verb
           : isUnknown(matched)
             ? `${verb} all that match`
-            : `${verb} ${matched.exact ? plural(matched.n, noun) : `about ${number(matched.n)} ${noun}s`}`
+            : `${verb} ${matched.exact ? plural(matched.n, noun) : `${count(matched)} ${noun}s`}`
       }
       danger={danger}
       request={request}
@@ -98,7 +98,11 @@ export function BulkDialog(props: BulkProps): ReactNode {
 export const isUnknown = ({ n, exact }: DryRun['matched']): boolean => n === 0 && !exact;
 
 const toType = (matched: DryRun['matched']): string | undefined =>
-  isUnknown(matched) ? 'all' : matched.n > TYPE_ABOVE ? String(matched.n) : undefined;
+  isUnknown(matched)
+    ? 'all'
+    : matched.n > TYPE_ABOVE
+      ? String(matched.exact ? matched.n : rounded(matched.n))
+      : undefined;
 
 function DryRunView({ dry, noun }: { readonly dry: DryRun | Error | null; readonly noun: string }): ReactNode {
   if (dry === null) return <Loading />;
@@ -114,7 +118,7 @@ function DryRunView({ dry, noun }: { readonly dry: DryRun | Error | null; readon
   if (dry.matched.n === 0) return <p>No {noun} matches any more.</p>;
   return (
     <div className="stack">
-      <p>
+      <p className="sentence">
         <b className="figures">{count(dry.matched)}</b> {dry.matched.n === 1 ? `${noun} matches` : `${noun}s match`}.
         This cannot be undone. What is created from now on is not touched.
       </p>
@@ -127,7 +131,9 @@ function DryRunView({ dry, noun }: { readonly dry: DryRun | Error | null; readon
           </li>
         ))}
         {dry.matched.n > dry.sample.length && (
-          <li className="quiet">… and {number(dry.matched.n - dry.sample.length)} more</li>
+          <li className="quiet">
+            … and {dry.matched.exact ? `${number(dry.matched.n - dry.sample.length)} more` : 'more'}
+          </li>
         )}
       </ul>
     </div>

@@ -168,9 +168,10 @@ function BulkBar({ selection, address, query }: BulkBarProps): ReactNode {
   // Without a number while it is being counted, and if it cannot be.
   const isCounted = dry !== null && !(dry instanceof Error) && !isUnknown(dry.matched);
   const matching = isCounted ? ` ${dry.matched.exact ? '' : 'of '}${count(dry.matched)}` : '';
+  const selected = isCounted ? `All that match are selected: ${count(dry.matched)}` : 'All that match are selected';
   return (
     <div className="bulk" role="group" aria-label="Selected jobs">
-      <span>{all ? `All${matching} that match are selected` : `${plural(selection.ids.length, 'job')} selected`}</span>
+      <span>{all ? selected : `${plural(selection.ids.length, 'job')} selected`}</span>
       {canAll && (
         <button type="button" className="button small" onClick={() => setEverything(!all)}>
           {all ? 'Only this page' : `Select all${matching} that match`}
