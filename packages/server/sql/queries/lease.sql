@@ -319,6 +319,14 @@ FROM unnest($1::uuid[], $2::int[]) AS asked (id, bucket),
 LATERAL (SELECT t.tenant FROM millrace.tenants t WHERE t.bucket = asked.bucket OFFSET 0) AS t,
 LATERAL (SELECT r.status FROM millrace.job_records r WHERE r.tenant = t.tenant AND r.id = asked.id OFFSET 0) AS rec;
 
+-- name: queues_of
+-- The queues of jobs known only by their ids: for worker tokens that are limited to some queues. Ids that name no job
+-- are left out.
+SELECT asked.id, j.queue
+FROM unnest($1::uuid[], $2::int[]) AS asked (id, bucket),
+LATERAL (SELECT t.tenant FROM millrace.tenants t WHERE t.bucket = asked.bucket OFFSET 0) AS t,
+LATERAL (SELECT j.queue FROM millrace.jobs j WHERE j.tenant = t.tenant AND j.id = asked.id OFFSET 0) AS j;
+
 -- name: expired
 -- Running jobs past their deadline, oldest deadline first. These are only candidates: the settlement checks the token
 -- and the deadline again. `started` is false only if the pool that claimed the job demonstrably did not start it.
