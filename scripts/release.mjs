@@ -118,10 +118,10 @@ function commit() {
   for (const path of changed) cpSync(join(stage, path), join(root, path));
   if (changed.length > 0) git('commit', '--quiet', '--message', `Release ${version}`, '--', ...changed);
   git('tag', '--annotate', `v${version}`, '--message', `Millrace ${version}`);
-  console.log(`\nto publish it:
-  git push && git push origin v${version}
-  for each in ${out}/*-${version}.tgz that is a package: npm publish
-  docker build -f deploy/docker/Dockerfile -t millrace:${version} .`);
+  const tarballs = PUBLISHED.map((name) => (name === 'cli' ? 'millrace' : `millrace-${name}`));
+  const publish = tarballs.map((name) => `  npm publish --access public ${join(out, `${name}-${version}.tgz`)}`);
+  const image = `  docker build -f deploy/docker/Dockerfile -t millrace:${version} .`;
+  console.log(['', 'to publish it:', '  git push --follow-tags', ...publish, image].join('\n'));
 }
 
 function read(path) {
