@@ -160,7 +160,7 @@ module.exports = {
     },
     {
       name: 'server-never-imports-the-dashboard',
-      comment: 'it serves the files if they are there',
+      comment: 'it finds the files by the name of the package, and serves them if they are there',
       severity: 'error',
       from: { path: '^packages/(?!dashboard/)' },
       to: { path: '^packages/dashboard/' },

@@ -9,10 +9,12 @@ import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, 
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { performance } from 'node:perf_hooks';
-import { installed } from './lib/setup.mjs';
+import { buildAll, installed } from './lib/setup.mjs';
 import { npmCommand, root } from './lib/tools.mjs';
 
-const PACKAGES = ['contract', 'sdk', 'server', 'cli', 'conformance'];
+const PACKAGES = ['contract', 'sdk', 'dashboard', 'server', 'cli', 'conformance'];
+/** Made of files for browsers; all others are compiled TypeScript. */
+const DASHBOARD = '@millrace/dashboard';
 const OTHER_NODES = ['22', '24'];
 
 const linked = process.argv.includes('--linked');
@@ -20,6 +22,8 @@ const home = mkdtempSync(join(tmpdir(), 'millrace-packages-'));
 process.once('exit', () => rmSync(home, { recursive: true, force: true }));
 
 await installed();
+// `npm test` has built everything, and its other tests are using the files.
+if (!linked) await step('build', build);
 const packed = await step('pack', pack);
 for (const each of packed) await step(`contents of ${each.name}`, () => checkContents(each));
 await step('@millrace/sdk alone brings nothing else', sdkAlone);
@@ -33,8 +37,14 @@ for (const version of linked ? [] : OTHER_NODES) {
   await step(`service, client and worker on Node ${exact}`, () => smoke(program));
 }
 
+async function build() {
+  if ((await buildAll()) !== 0) throw new Error('see above');
+}
+
+/** Without `prepack`, which builds the dashboard for whoever packs by hand: that has been done. */
 async function pack() {
-  const { stdout } = await npm(['pack', '--json', '--pack-destination', home, ...PACKAGES.flatMap(workspace)], root);
+  const options = ['--json', '--ignore-scripts', '--pack-destination', home];
+  const { stdout } = await npm(['pack', ...options, ...PACKAGES.flatMap(workspace)], root);
   const list = JSON.parse(stdout);
   return (Array.isArray(list) ? list : Object.values(list)).map(({ name, filename, files }) => ({
     name,
@@ -47,23 +57,36 @@ function workspace(name) {
   return ['--workspace', `packages/${name}`];
 }
 
-/** README, licence, and for every source its code, its types and its source map; and what the manifest names. */
+/** README, licence, what the manifest names, and all that was built; no test, no leftover of the build. */
 function checkContents({ name, tarball, files }) {
   const directory = PACKAGES.find((each) => manifestOf(join(root, 'packages', each)).name === name);
-  const { engines, exports = {}, bin = {} } = manifestOf(join(root, 'packages', directory));
-  const sources = files.filter((path) => /^src\/.*\.ts$/.test(path)).map((path) => path.slice(4, -3));
-  const wanted = [
-    'README.md',
-    'LICENSE',
-    ...sources.flatMap((path) => ['.js', '.d.ts', '.js.map'].map((end) => `dist/${path}${end}`)),
-    ...Object.values(exports).flatMap((entry) => Object.values(entry).map((path) => path.slice(2))),
-    ...Object.values(bin),
-  ];
+  const manifest = manifestOf(join(root, 'packages', directory));
+  const { engines, exports = {}, bin = {} } = manifest;
+  const built = name === DASHBOARD ? dashboardFiles(manifest) : compiledFiles(files);
+  const named = Object.values(exports).flatMap((entry) => (typeof entry === 'string' ? [entry] : Object.values(entry)));
+  const wanted = ['README.md', 'LICENSE', ...built, ...named.map((path) => path.slice(2)), ...Object.values(bin)];
   const missing = wanted.filter((path) => !files.includes(path));
-  if (missing.length > 0 || sources.length === 0) throw new Error(`${tarball} lacks ${missing.join(', ') || 'src'}`);
+  if (missing.length > 0 || built.length === 0) throw new Error(`${tarball} lacks ${missing.join(', ') || 'its code'}`);
   const unwanted = files.filter((path) => /^test\/|tsbuildinfo|\.test\./.test(path));
   if (unwanted.length > 0) throw new Error(`${tarball} contains ${unwanted.join(', ')}`);
   if (engines?.node !== manifestOf(root).engines.node) throw new Error(`${name} does not say which Node it needs`);
+}
+
+/** For every source its code, its types and its source map. */
+function compiledFiles(files) {
+  const sources = files.filter((path) => /^src\/.*\.ts$/.test(path)).map((path) => path.slice(4, -3));
+  return sources.flatMap((path) => ['.js', '.d.ts', '.js.map'].map((end) => `dist/${path}${end}`));
+}
+
+/** The document, the files that it names, and all that those load later: whatever the build has put there. */
+function dashboardFiles({ dependencies, optionalDependencies, peerDependencies }) {
+  const others = Object.keys({ ...dependencies, ...optionalDependencies, ...peerDependencies });
+  if (others.length > 0) throw new Error(`the dashboard is files, and brings ${others.join(', ')}`);
+  const dist = join(root, 'packages/dashboard/dist');
+  const named = [...readFileSync(join(dist, 'index.html'), 'utf8').matchAll(/"\.\/(assets\/[^"]+)"/g)];
+  if (named.length === 0) throw new Error('the document of the dashboard names no script');
+  const built = readdirSync(join(dist, 'assets')).map((file) => `assets/${file}`);
+  return ['index.html', ...named.map(([, path]) => path), ...built].map((path) => `dist/${path}`);
 }
 
 async function sdkAlone() {

@@ -1,5 +1,5 @@
-// What a user does first, with the packages as they are published: a service, a client, a worker. Copied into an empty
-// folder and run there by scripts/packages.mjs.
+// What a user does first, with the packages as they are published: a service with its dashboard, a client, a worker.
+// Copied into an empty folder and run there by scripts/packages.mjs.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -33,8 +33,24 @@ async function onARealServer() {
   const running = worker.run();
   assert.deepEqual(await (await millrace.enqueue(double, { n: 21 })).result({ timeout: '1m' }), { n: 42 });
   await worker.stop();
+  await checkDashboard(server.url);
   assert.deepEqual(await running, { completed: 1, failed: 0, released: 0 });
   await server.stop();
+}
+
+/** The page, and every file that it names, as a browser would fetch them. */
+async function checkDashboard(url) {
+  const page = await fetch(`${url}/ui/`);
+  const text = await page.text();
+  assert.equal(page.status, 200, text);
+  const names = [...text.matchAll(/"\.\/(assets\/[^"]+)"/g)].map(([, name]) => name);
+  assert.ok(names.some((name) => name.endsWith('.js')) && names.some((name) => name.endsWith('.css')), text);
+  for (const name of names) {
+    const asset = await fetch(`${url}/ui/${name}`, { headers: { 'accept-encoding': 'br' } });
+    assert.equal(asset.status, 200, name);
+    assert.match(asset.headers.get('cache-control'), /immutable/);
+    assert.ok((await asset.arrayBuffer()).byteLength > 0, name);
+  }
 }
 
 /** `millrace --dev`; whatever it says on stderr is passed on, and counts as a warning. */

@@ -7,7 +7,14 @@ import type { Spec } from './spec.js';
 /** What the word that is being typed, the last one, may become. Nothing: let the shell offer files. */
 export function completions(words: readonly string[], env: NodeJS.ProcessEnv): string[] {
   const typed = words.at(-1) ?? '';
-  return candidates(words.slice(0, -1), typed, env).filter((word) => word.startsWith(typed));
+  const before = words.slice(0, -1);
+  const [, option, value] = /^(--[^=]+)=(.*)$/.exec(typed) ?? [];
+  if (option !== undefined)
+    return completions([...before, option, value ?? ''], env).map((found) => `${option}=${found}`);
+  // Bash makes a word of the sign in `--status=failed`, and completes what follows it.
+  if (typed === '=') return completions([...before, ''], env);
+  const told = before.filter((word) => word !== '=');
+  return candidates(told, typed, env).filter((word) => word.startsWith(typed));
 }
 
 function candidates(before: readonly string[], typed: string, env: NodeJS.ProcessEnv): string[] {

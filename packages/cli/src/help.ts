@@ -27,8 +27,8 @@ export function overview(): string {
     'Usage: millrace COMMAND [options]',
     `Commands:\n${two(COMMANDS.map(({ spec }) => [spec.name, spec.summary]))}`,
     'millrace COMMAND --help shows its options and examples; millrace --version prints the version.',
-    `Where the server is: --url and --token, then --profile, then MILLRACE_URL and MILLRACE_TOKEN, then the current profile\n` +
-      '(millrace config show), then a server in development mode on this machine.',
+    'Where the server is: --url and --token, then --profile, then MILLRACE_URL and MILLRACE_TOKEN, then the current\n' +
+      'profile (millrace config show), then a server in development mode on this machine.',
     `Exit codes:\n${two(EXIT_CODES.map(([code, meaning]) => [String(code), meaning]))}`,
   ].join('\n\n');
 }

@@ -5,15 +5,21 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { cloneDatabase, emptyDatabase, type TestDatabase } from '../../server/test/support/database.js';
+import { environmentOf } from '../../server/test/support/pooled.js';
 import { spawnMillrace, type ProcessOptions } from '../../server/test/support/processes.js';
+import { callMillrace, type Outcome } from './support/cli.js';
 
-interface Result {
+type Environment = Readonly<Record<string, string>>;
+
+const millrace = (args: readonly string[], env: Environment = {}): Promise<Outcome> =>
+  callMillrace(args, { env: environmentOf(env) });
+
+interface Ended extends Omit<Outcome, 'code'> {
   readonly code: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
 }
 
-async function millrace(args: readonly string[], env: ProcessOptions['env'] = {}): Promise<Result> {
+/** As a process: for commands that would take over the signals of this one, or start a database under it. */
+async function spawned(args: readonly string[], env: ProcessOptions['env'] = {}): Promise<Ended> {
   const process = spawnMillrace({ args, env });
   const { code } = await process.exited;
   return { code, stdout: process.stdout(), stderr: process.stderr() };
@@ -119,7 +125,7 @@ describe('migrate', () => {
 
   it('works on an embedded database, and stops it again', async () => {
     const dir = mkdtempSync(join(tmpdir(), 'millrace-migrate-'));
-    const { code, stdout } = await millrace(['migrate', '--log-level=silent'], { DATABASE_URL: `embedded:${dir}` });
+    const { code, stdout } = await spawned(['migrate', '--log-level=silent'], { DATABASE_URL: `embedded:${dir}` });
     expect(code).toBe(0);
     expect(stdout).toMatch(/^applied 0001_\w+\n/);
     rmSync(dir, { recursive: true });
@@ -169,7 +175,7 @@ describe('a database that cannot be used as configured', async () => {
   ] as const;
 
   it.each(WRONG)('with a wrong %s, fails a start without waiting', async (_what, url, line) => {
-    const { code, stdout, stderr } = await millrace(SERVING, { DATABASE_URL: url });
+    const { code, stdout, stderr } = await spawned(SERVING, { DATABASE_URL: url });
     expect(stderr).toMatch(line);
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
   });
@@ -178,13 +184,6 @@ describe('a database that cannot be used as configured', async () => {
     for (const command of ['migrate', 'doctor'])
       expect((await millrace([command], { DATABASE_URL: url })).stderr).toMatch(line);
   });
-
-  it('is waited for if nobody listens yet', async () => {
-    const process = spawnMillrace({ args: SERVING, env: { DATABASE_URL: 'postgres://u:p@127.0.0.1:1/d' } });
-    await process.logged(({ msg }) => String(msg).includes('does not answer; waiting'));
-    process.signal('SIGTERM');
-    expect((await process.exited).code).toBe(0);
-  });
 });
 
 describe('serve on a schema of another version', () => {
@@ -192,7 +191,7 @@ describe('serve on a schema of another version', () => {
 
   it('refuses an older one if it may not migrate', async () => {
     const database = await emptyDatabase();
-    const { code, stderr } = await millrace([...SERVING, '--auto-migrate=false'], { DATABASE_URL: database.url });
+    const { code, stderr } = await spawned([...SERVING, '--auto-migrate=false'], { DATABASE_URL: database.url });
     expect(code).toBe(1);
     expect(stderr).toMatch(
       /^millrace: the database schema is at version 0, this program needs \d+: run `millrace migrate`\n$/,
@@ -204,7 +203,7 @@ describe('serve on a schema of another version', () => {
   it('refuses a newer one', async () => {
     const database = await cloneDatabase();
     await database.query("INSERT INTO millrace.migrations (version, name) VALUES (9999, '9999_from_the_future')");
-    const { code, stderr } = await millrace(SERVING, { DATABASE_URL: database.url });
+    const { code, stderr } = await spawned(SERVING, { DATABASE_URL: database.url });
     expect(code).toBe(1);
     expect(stderr).toMatch(
       /^millrace: the database schema is at version 9999, newer than the \d+ this program knows[^\n]*\n$/,

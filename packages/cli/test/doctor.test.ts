@@ -2,13 +2,11 @@ import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { cloneDatabase, emptyDatabase, type TestDatabase } from '../../server/test/support/database.js';
-import { spawnMillrace } from '../../server/test/support/processes.js';
+import { environmentOf } from '../../server/test/support/pooled.js';
+import { callMillrace, type Outcome } from './support/cli.js';
 
-async function doctor(url: string, ...flags: readonly string[]): Promise<{ code: number | null; stdout: string }> {
-  const process = spawnMillrace({ args: ['doctor', ...flags], env: { DATABASE_URL: url } });
-  const { code } = await process.exited;
-  return { code, stdout: process.stdout() };
-}
+const doctor = (url: string, ...flags: readonly string[]): Promise<Outcome> =>
+  callMillrace(['doctor', ...flags], { env: environmentOf({ DATABASE_URL: url }) });
 
 describe('doctor', () => {
   let database: TestDatabase;

@@ -43,7 +43,7 @@ describe('run', () => {
     const args = ['run', 'resize', '--queue=run-2', '--wait'];
     const late = await cli()([...args, '--timeout=10ms']);
     expect(late).toMatchObject({ code: 8, stdout: '' });
-    expect(late.stderr).toMatch(/is still pending; it goes on\n$/);
+    expect(late.stderr).toMatch(/is still pending; it has not been cancelled\n$/);
     const interrupt = new AbortController();
     const interrupted = await cli()(args, {
       terminal: { stderr: true },
@@ -248,7 +248,7 @@ describe('jobs cancel', () => {
     const dry = await cli()([...args, '--dry-run']);
     expect(dry.stdout).toMatch(/^would cancel 2 jobs\nID/);
     const piped = await cli()(args);
-    expect(piped).toMatchObject({ code: 2, stderr: 'millrace: This will cancel 2 jobs. add --yes to do so\n' });
+    expect(piped).toMatchObject({ code: 2, stderr: 'millrace: This will cancel 2 jobs. Add --yes to do so\n' });
     const terminal = { stdin: true, stderr: true };
     const no = await cli()(args, { terminal, stdin: 'n\n' });
     expect(no).toMatchObject({ code: 1, stdout: '', stderr: 'This will cancel 2 jobs. [y/N] nothing was changed\n' });

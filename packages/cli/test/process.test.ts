@@ -155,9 +155,16 @@ describe('worker', () => {
   });
 
   it('says what is wrong with a module, and with the token', async () => {
-    expect(
-      await millrace('worker', support('every-command.mjs').replace('every-command', 'in-terminal')),
-    ).toMatchObject({ code: 1 });
+    const broken = join(home, 'broken.mjs');
+    writeFileSync(broken, '\n\nthrow new Error("no such mill");\n');
+    expect(await millrace('worker', broken)).toEqual({
+      code: 1,
+      text: `millrace: FILE cannot be loaded: no such mill (file://${broken}:3)\n`,
+    });
+    expect(await millrace('worker', join(home, 'not-there.mjs'))).toEqual({
+      code: 2,
+      text: 'millrace: FILE cannot be read\n',
+    });
     const refused = await millrace('worker', support('handlers.mjs'), '--token=not-a-token-of-workers');
     expect(refused).toMatchObject({ code: 4 });
     expect(refused.text).not.toContain('not-a-token-of-workers');
@@ -181,20 +188,40 @@ it('a reader that stops early is no failure', async () => {
 });
 
 describe('completion', () => {
-  const ask: Readonly<Record<string, string>> = {
-    bash: 'eval "$(millrace completion bash)"; COMP_WORDS=(millrace jobs wa); COMP_CWORD=2; _millrace; printf "%s\\n" "${COMPREPLY[@]}"',
-    fish: 'millrace completion fish | source; complete -C "millrace jobs wa"',
-    zsh: 'autoload -Uz compinit; compinit -D; eval "$(millrace completion zsh)"; whence -w _millrace >/dev/null && millrace __complete jobs wa',
+  /** Asks what the last of the words may become, as Tab does. */
+  const ASK: Readonly<Record<string, string>> = {
+    bash: `eval "$(millrace completion bash)"; COMP_WORDS=(millrace "$@"); COMP_CWORD=$#; _millrace
+      if [ -n "\${COMPREPLY[*]}" ]; then printf "%s\\n" "\${COMPREPLY[@]}"; else compgen -f -- "\${@: -1}"; fi`,
+    fish: 'millrace completion fish | source; complete -C "millrace $argv"',
+    zsh: `autoload -Uz compinit; compinit -D; eval "$(millrace completion zsh)"
+      compadd() { shift; print -rl -- "$@"; }
+      _files() { print -rl -- $words[-1]*(N); }
+      words=(millrace "$@"); CURRENT=$#words; _millrace`,
   };
-  for (const [shell, script] of Object.entries(ask)) {
-    it.runIf(has(shell))(`works in ${shell}`, async () => {
-      const bin = join(home, 'bin');
-      mkdirSync(bin, { recursive: true });
+  const asked = (shell: string, words: readonly string[]): string[] =>
+    shell === 'fish' ? [ASK[shell]!, ...words] : [ASK[shell]!, shell, ...words];
+
+  for (const shell of Object.keys(ASK)) {
+    it.runIf(has(shell)).each([
+      [
+        ['jobs', 'wa'],
+        ['wait', 'watch'],
+      ],
+      [
+        ['queues', ''],
+        ['get', 'pause', 'resume'],
+      ],
+      [['jobs', 'import', 'wanted'], ['wanted.ndjson']],
+    ])(`in ${shell} %j becomes %j, and files only where one is expected`, async (words, expected) => {
+      const [bin, files] = [join(home, 'bin'), join(home, 'files')];
+      for (const folder of [bin, files]) mkdirSync(folder, { recursive: true });
+      writeFileSync(join(files, 'wanted.ndjson'), '');
       writeFileSync(join(bin, 'millrace'), `#!/bin/sh\nexec '${process.execPath}' '${MILLRACE}' "$@"\n`, {
         mode: 0o755,
       });
       const path = { ...environment, PATH: `${bin}:${process.env.PATH ?? ''}` };
-      expect((await output(shell, ['-c', script], path)).text.split('\n').filter(Boolean)).toEqual(['watch', 'wait']);
+      const { text } = await output('sh', ['-c', 'cd "$0"; "$@"', files, shell, '-c', ...asked(shell, words)], path);
+      expect(text.split('\n').filter(Boolean).sort()).toEqual(expected);
     });
   }
 });

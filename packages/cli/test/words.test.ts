@@ -1,6 +1,7 @@
-import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { until } from '../../server/test/support/until.js';
 import { COMMANDS } from '../src/registry.js';
 import { newCli, type Cli } from './support/cli.js';
 
@@ -45,6 +46,9 @@ describe('what was mistyped', () => {
     [['frobnicate'], 'unknown command; see --help'],
     [['constructor'], 'unknown command; see --help'],
     [['jobs', 'list', '--quue', 'x'], 'unknown option --quue; did you mean --queue?'],
+    [['jobs', 'list', '--work', 'x'], 'unknown option --work; did you mean --workflow?'],
+    [['comp', 'bash'], 'unknown command; did you mean completion?'],
+    [['jobs', 'list', '--creat=x'], 'unknown option --creat; see millrace jobs list --help'],
     [['jobs', 'list', '--tokn=SECRET'], 'unknown option --tokn; did you mean --token?'],
     [['jobs', 'list', '--constructor'], 'unknown option --constructor; see millrace jobs list --help'],
     [
@@ -57,7 +61,8 @@ describe('what was mistyped', () => {
     [['jobs', 'list', 'SECRET'], 'jobs list takes no arguments, not 1; quote what has spaces'],
     [
       ['jobs', 'get'],
-      'jobs get needs ID: the id of a job, @last, or @1 for the first row of the last list; see millrace jobs get --help',
+      'jobs get needs ID: the id of a job, @last, or @1 for the first row of the last list; ' +
+        'see millrace jobs get --help',
     ],
     [['completion', 'bsh'], 'SHELL is one of bash, zsh, fish; did you mean bash?'],
     [['jobs', 'get', '@last'], 'no job has been made from here yet'],
@@ -162,6 +167,12 @@ describe('completion', () => {
       ['bash', 'zsh', 'fish'],
     ],
     [['config', 'set', 'w'], ['worker-token']],
+    [['jobs', 'list', '--status=f'], ['--status=failed']],
+    [['jobs', 'list', '--status', '=', 'f'], ['failed']],
+    [
+      ['completion', '--x', '='],
+      ['bash', 'zsh', 'fish'],
+    ],
     [['--v'], ['--version']],
     [['jobs', 'import', ''], []],
     [['frobnicate', ''], []],
@@ -182,7 +193,30 @@ describe('completion', () => {
   });
 });
 
-it('open prints the address, without credentials', async () => {
-  const { stdout } = await cli()(['open', '--url=http://u:hush@localhost:8000/']);
-  expect(stdout).toBe('http://localhost:8000/ui/\n');
+describe('open', () => {
+  it('prints the address, without credentials', async () => {
+    const { stdout } = await cli()(['open', '--url=http://u:hush@localhost:8000/']);
+    expect(stdout).toBe('http://localhost:8000/ui/\n');
+  });
+
+  it.runIf(process.platform === 'linux')(
+    'shows it in the browser, from a terminal and unless told not to',
+    async () => {
+      const millrace = cli();
+      const [browser, shown] = [join(millrace.home, 'browser'), join(millrace.home, 'shown')];
+      writeFileSync(browser, `#!/bin/sh\necho "$1" >>'${shown}'\n`, { mode: 0o755 });
+      const inTerminal = { terminal: { stdout: true }, env: { BROWSER: browser } };
+      await millrace(['open', '--url=http://localhost:1/', '--print'], inTerminal);
+      await millrace(['open', '--url=http://localhost:2/'], { env: { BROWSER: browser } });
+      expect((await millrace(['open', '--url=http://localhost:3/'], inTerminal)).code).toBe(0);
+      const opened = (): string => (existsSync(shown) ? readFileSync(shown, 'utf8') : '');
+      await until(() => opened().endsWith('\n'), { what: 'the browser' });
+      expect(opened()).toBe('http://localhost:3/ui/\n');
+    },
+  );
+
+  it('has printed the address where there is no browser', async () => {
+    const options = { terminal: { stdout: true }, env: { BROWSER: '/not/there' } };
+    expect(await cli()(['open', '--url=http://localhost:4/'], options)).toMatchObject({ code: 0, stderr: '' });
+  });
 });

@@ -25,6 +25,7 @@ export {
 } from './handler-errors.js';
 export { JobCancelledError, JobFailedError, WorkflowCancelledError, WorkflowFailedError } from './job-errors.js';
 export type { JsonObject } from './json.js';
+export { jsonElements, jsonMember } from './json-slices.js';
 export { consoleLogger, silentLogger, type Logger } from './logger.js';
 export type { EnqueueOptions, Policy, Retries } from './policy.js';
 export type { Attempt, DeadLetter, Firing, Job, Schedule, Why, WorkflowStep } from './records.js';

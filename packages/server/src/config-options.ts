@@ -6,6 +6,7 @@ import {
   bearerToken,
   boolean,
   characters,
+  countOrAuto,
   databaseAddress,
   decimal,
   integer,
@@ -74,6 +75,13 @@ const HUNDRED_YEARS_IN_HOURS = 876_000;
 /** Every option of the server, once: parsing, validation, precedence and --help all come from this table. */
 export const OPTIONS = {
   mode: option('mode', 'all|api|worker', oneOf('all', 'api', 'worker'), 'all', 'what this process runs'),
+  processes: option<number | 'auto'>(
+    'processes',
+    'N|auto',
+    countOrAuto(1, 256),
+    1,
+    'how many processes to run behind the same ports; auto is one per core',
+  ),
   apiPort: option('api-port', 'PORT', PORT, 8000, 'port of the REST API; 0 picks a free one'),
   metricsPort: option('metrics-port', 'PORT', PORT, 9090, 'port of /metrics; 0 picks a free one'),
   host: option(

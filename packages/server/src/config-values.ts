@@ -24,6 +24,19 @@ export function integer(min: number, max: number): Reader<number> {
   };
 }
 
+/** `auto` is as many as there are cores, which only the machine knows. */
+export function countOrAuto(min: number, max: number): Reader<number | 'auto'> {
+  const count = integer(min, max);
+  return (text) => {
+    if (text === 'auto') return 'auto';
+    try {
+      return count(text);
+    } catch {
+      throw new Refused(`must be auto or a whole number from ${min} to ${max}`);
+    }
+  };
+}
+
 export function decimal(accepts: (value: number) => boolean, rule: string): Reader<number> {
   return (text) => {
     const value = /^\d{1,15}(\.\d{1,15})?$/.test(text) ? Number(text) : NaN;

@@ -2,7 +2,7 @@ import type { EngineMetrics } from './engine/shared/counters.js';
 import type { EngineParts } from './engine/engine.js';
 import type { WorkerPool } from './loops/worker-pool.js';
 import type { Database } from './store/database.js';
-import type { Metrics } from './telemetry/metrics.js';
+import type { CollectOptions, Metrics } from './telemetry/metrics.js';
 import { boundQueues, type Depth } from './telemetry/queue-labels.js';
 
 /** Counts the engine's events as metrics. Series are looked up once, because these run for every job. */
@@ -55,16 +55,17 @@ export function gaugeCollector(
   db: Database,
   engine: EngineParts,
   pool: Pick<WorkerPool, 'busy' | 'size'> | null,
-): (metrics: Metrics) => Promise<void> {
+): (metrics: Metrics, options: CollectOptions) => Promise<void> {
   let answer: Promise<DatabaseGauges> | null = null;
   let askedAt = 0;
-  return async (metrics) => {
+  return async (metrics, { withDatabase }) => {
     metrics.longPolls.set(engine.polls.waiting);
     metrics.jobWaits.set(engine.waits.waiting);
     metrics.eventStreams.set(engine.watcher.open + engine.workflowWatcher.open);
     for (const [state, n] of Object.entries(db.connections())) metrics.dbConnections.set({ state }, n);
     metrics.poolWorkers.set({ state: 'busy' }, pool?.busy ?? 0);
     metrics.poolWorkers.set({ state: 'idle' }, pool ? pool.size - pool.busy : 0);
+    if (!withDatabase) return;
     if (answer === null || performance.now() - askedAt > FRESH_MS) {
       askedAt = performance.now();
       answer = askDatabase(engine);

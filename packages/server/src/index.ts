@@ -21,9 +21,12 @@ export {
   type JsonValue,
 } from './handlers/types.js';
 export { openApiDocument } from './http/openapi.js';
-export { startServer, type RunningServer, type ServerOptions } from './server.js';
+export { checkPorts } from './port-check.js';
+export { startFleetMetrics, type Fleet } from './fleet.js';
+export { startMember, startServer, type RunningMember, type RunningServer, type ServerOptions } from './server.js';
 export { inspect, type CheckResult, type Inspection } from './store/inspect.js';
 export { migrate, SchemaError, type MigrationReport } from './store/migrate.js';
+export type { FleetMember, FleetMetrics, Snapshot } from './telemetry/fleet-metrics.js';
 export { createLogger, type Logger } from './telemetry/logger.js';
 export { redactUrl } from './telemetry/redaction.js';
 export { VERSION } from './version.js';

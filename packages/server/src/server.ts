@@ -10,6 +10,7 @@ import { resolvingReferences } from './handlers/step-references.js';
 import type { Handlers } from './handlers/types.js';
 import { createApp } from './http/app.js';
 import { Lifecycle } from './lifecycle.js';
+import { listenUrl } from './listen-url.js';
 import { createAttemptLog, type AttemptLog } from './loops/attempt-log.js';
 import { createCronScheduler } from './loops/cron-scheduler.js';
 import { FinishedLines } from './loops/finished-lines.js';
@@ -27,8 +28,9 @@ import { checkPorts } from './port-check.js';
 import { Notifications } from './store/notifications.js';
 import type { Database } from './store/database.js';
 import { currentSchema } from './store/schema-check.js';
-import { startMetricsServer, type Probes } from './telemetry/metrics-server.js';
-import { Metrics } from './telemetry/metrics.js';
+import type { Snapshot } from './telemetry/fleet-metrics.js';
+import { startMetricsServer } from './telemetry/metrics-server.js';
+import { Metrics, type CollectOptions } from './telemetry/metrics.js';
 import { VERSION } from './version.js';
 
 /** The composition root: wire, start, drain, stop. */
@@ -47,22 +49,65 @@ export interface RunningServer {
   stop(): Promise<void>;
 }
 
+/** One of several processes behind the same ports: it has no metrics port, its parent asks it instead. */
+export interface RunningMember {
+  readonly apiUrl: string | null;
+  snapshot(options: CollectOptions): Promise<Snapshot>;
+  ready(): Promise<boolean>;
+  stop(): Promise<void>;
+}
+
 /** A probe must answer; a database that dawdles this long is as good as gone. */
 const READY_MS = 2_000;
 
 export async function startServer(config: Config, options: ServerOptions): Promise<RunningServer> {
+  return stoppedOnFailure(async (lifecycle) => {
+    await checkPorts(config);
+    const { metrics, ready, serve } = await prepare(config, options, lifecycle);
+    const probes = { health: () => ({ version: VERSION }), ready };
+    const metricsServer = await startMetricsServer(metrics, probes, { host: config.host, port: config.metricsPort });
+    lifecycle.onStop(() => metricsServer.stop());
+    const apiUrl = await serve();
+    return { apiUrl, metricsUrl: listenUrl(config.host, metricsServer.port), stop: () => stop(config, lifecycle) };
+  });
+}
+
+/** The same without the metrics port, and without a look at whether the ports are free: the parent holds them. */
+export async function startMember(config: Config, options: ServerOptions): Promise<RunningMember> {
+  return stoppedOnFailure(async (lifecycle) => {
+    const { metrics, ready, serve } = await prepare(config, options, lifecycle);
+    const apiUrl = await serve();
+    return {
+      apiUrl,
+      snapshot: (collect) => metrics.snapshot(collect),
+      ready,
+      stop: () => stop(config, lifecycle),
+    };
+  });
+}
+
+async function stoppedOnFailure<T>(start: (lifecycle: Lifecycle) => Promise<T>): Promise<T> {
   const lifecycle = new Lifecycle();
   try {
-    return await start(config, options, lifecycle);
+    return await start(lifecycle);
   } catch (error) {
     await lifecycle.stop(0);
     throw error;
   }
 }
 
-async function start(config: Config, options: ServerOptions, lifecycle: Lifecycle): Promise<RunningServer> {
+const stop = ({ shutdownSecs }: Config, lifecycle: Lifecycle): Promise<void> => lifecycle.stop(shutdownSecs * 1000);
+
+interface Prepared {
+  readonly metrics: Metrics;
+  readonly ready: () => Promise<boolean>;
+  /** Starts what works and what answers. Resolves to the address of the API, or null in worker mode. */
+  readonly serve: () => Promise<string | null>;
+}
+
+/** Everything but the ports and what runs on its own. */
+async function prepare(config: Config, options: ServerOptions, lifecycle: Lifecycle): Promise<Prepared> {
   const { logger } = options;
-  await checkPorts(config);
   const db = await openDatabase(config, logger, lifecycle);
 
   const handlers: Handlers = {
@@ -70,8 +115,9 @@ async function start(config: Config, options: ServerOptions, lifecycle: Lifecycl
     ...resolvingReferences(options.handlers ?? {}),
   };
   const tasks = Object.keys(handlers).sort();
-  const metrics: Metrics = new Metrics({ version: VERSION, collect: () => collectGauges(metrics) });
+  const metrics: Metrics = new Metrics({ version: VERSION, collect: (...args) => collectGauges(...args) });
   lifecycle.onStop(() => metrics.close());
+  const ready = (): Promise<boolean> => isReady(db, lifecycle);
   const engine = createEngine({
     db,
     metrics: engineMetrics(metrics),
@@ -80,7 +126,7 @@ async function start(config: Config, options: ServerOptions, lifecycle: Lifecycl
     defaultQueue: config.defaultQueue,
     maxPayloadBytes: config.maxPayloadBytes,
     retentionHours: config.retentionHours,
-    ready: () => isReady(db, lifecycle),
+    ready,
   });
   lifecycle.onStop(() => engine.presence.stop());
   const attemptLog = createAttemptLog(logger, engine.hub);
@@ -93,18 +139,13 @@ async function start(config: Config, options: ServerOptions, lifecycle: Lifecycl
 
   const parts: Parts = { config, engine, metrics, logger, lifecycle };
   await startNotifications(db, parts);
-  const probes: Probes = { health: () => ({ version: VERSION }), ready: () => isReady(db, lifecycle) };
-  const metricsServer = await startMetricsServer(metrics, probes, { host: config.host, port: config.metricsPort });
-  lifecycle.onStop(() => metricsServer.stop());
-  startLoops(parts, tasks);
-  pool?.start();
-  if (pool) lifecycle.onDrain((graceMs) => pool.stop(graceMs));
-  const apiUrl = config.mode === 'worker' ? null : await startApi(parts);
-  return {
-    apiUrl,
-    metricsUrl: urlOf(config.host, metricsServer.port),
-    stop: () => lifecycle.stop(config.shutdownSecs * 1000),
+  const serve = async (): Promise<string | null> => {
+    startLoops(parts, tasks);
+    pool?.start();
+    if (pool) lifecycle.onDrain((graceMs) => pool.stop(graceMs));
+    return config.mode === 'worker' ? null : startApi(parts);
   };
+  return { metrics, ready, serve };
 }
 
 interface Parts {
@@ -201,12 +242,5 @@ async function startApi({ config, engine, metrics, logger, lifecycle }: Parts): 
     await engine.polls.drained();
   });
   await app.listen({ host: config.host, port: config.apiPort });
-  return urlOf(config.host, (app.server.address() as AddressInfo).port);
-}
-
-/** An address a person can open: a server on every interface is reached on this machine by its name. */
-function urlOf(host: string, port: number): string {
-  const everywhere = host === '0.0.0.0' || host === '::';
-  const name = everywhere ? 'localhost' : host.includes(':') ? `[${host}]` : host;
-  return `http://${name}:${port}`;
+  return listenUrl(config.host, (app.server.address() as AddressInfo).port);
 }

@@ -36,6 +36,7 @@ describe('defaults', () => {
   it('are the documented ones', () => {
     expect(parse(SERVING)).toEqual({
       mode: 'all',
+      processes: 1,
       apiPort: 8000,
       metricsPort: 9090,
       host: '0.0.0.0',
@@ -75,6 +76,7 @@ describe('defaults', () => {
 /** One valid value for each option, and what it becomes. */
 const SAMPLES: readonly (readonly [keyof Config, string, string, string, unknown])[] = [
   ['mode', '--mode', 'MILLRACE_MODE', 'worker', 'worker'],
+  ['processes', '--processes', 'MILLRACE_PROCESSES', 'auto', 'auto'],
   ['apiPort', '--api-port', 'MILLRACE_API_PORT', '0', 0],
   ['metricsPort', '--metrics-port', 'MILLRACE_METRICS_PORT', '65535', 65_535],
   ['host', '--host', 'MILLRACE_HOST', '::1', '::1'],
@@ -160,6 +162,7 @@ describe('values that are refused', () => {
     [['--api-port=-1'], '--api-port must be a whole number from 0 to 65535, not "-1"'],
     [['--api-port=8e3'], '--api-port must be a whole number from 0 to 65535, not "8e3"'],
     [['--metrics-port=80.5'], '--metrics-port must be a whole number from 0 to 65535, not "80.5"'],
+    [['--processes=0'], '--processes must be auto or a whole number from 1 to 256, not "0"'],
     [['--workers=0'], '--workers must be a whole number from 1 to 10000, not "0"'],
     [['--workers=ten'], '--workers must be a whole number from 1 to 10000, not "ten"'],
     [['--retention-hours=0'], '--retention-hours must be a number above 0, at most 876000, not "0"'],

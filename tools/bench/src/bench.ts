@@ -46,8 +46,8 @@ export class Scope {
     return this.child<LoadMethods>('load/process.js');
   }
 
-  async millrace(database: BenchDatabase, mode: 'all' | 'api'): Promise<Server> {
-    const server = await startMillrace(database.url, mode);
+  async millrace(database: BenchDatabase, mode: 'all' | 'api', processes = 1): Promise<Server> {
+    const server = await startMillrace(database.url, mode, processes);
     let stopped: Promise<void> | undefined;
     const stop = (): Promise<void> => (stopped ??= server.stop());
     this.#closers.push(stop);

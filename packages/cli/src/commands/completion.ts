@@ -22,9 +22,14 @@ _millrace() {
 compdef _millrace millrace`,
   fish: `function __millrace_complete
     set -l words (commandline -opc) (commandline -ct)
-    millrace __complete $words[2..-1] 2>/dev/null
+    set -l found (millrace __complete $words[2..-1] 2>/dev/null)
+    if set -q found[1]
+        printf '%s\\n' $found
+    else
+        __fish_complete_path (commandline -ct)
+    end
 end
-complete -c millrace -a '(__millrace_complete)'`,
+complete -c millrace -f -a '(__millrace_complete)'`,
 };
 
 export const completion: Run<(typeof spec)['options']> = async ({ args, io }) => {

@@ -1,9 +1,8 @@
-import type { Wire } from '@millrace/sdk';
+import { jsonMember, type Wire } from '@millrace/sdk';
 import type { Connection } from '../connection/connect.js';
 import { fields } from '../show/table.js';
 import type { Column } from '../show/table.js';
 import { age, until } from '../show/time.js';
-import { member } from '../text/json-slices.js';
 
 export type JobSummary = Omit<Wire.Job, 'payload' | 'result' | 'metadata'>;
 
@@ -30,7 +29,7 @@ function waiting({ status, scheduled_at: due }: JobSummary, now: Date): string |
 export function jobFields(text: string, { look }: Connection): string {
   const job = JSON.parse(text) as Wire.Job;
   const json = (name: string): string | null => {
-    const value = member(text, name);
+    const value = jsonMember(text, name);
     return value === undefined || value === 'null' || value === '{}' ? null : value;
   };
   return fields(
@@ -53,7 +52,7 @@ export function jobFields(text: string, { look }: Connection): string {
       ['step', job.workflow_step_id],
       ['progress', json('progress')],
       ['metadata', json('metadata')],
-      ['payload', member(text, 'payload')],
+      ['payload', jsonMember(text, 'payload')],
       ['result', json('result')],
     ],
     look.paint,

@@ -1,8 +1,7 @@
-import type { Wire } from '@millrace/sdk';
+import { jsonMember, type Wire } from '@millrace/sdk';
 import { connect } from '../connection/connect.js';
 import type { Context, Run } from '../context.js';
 import type { run as spec } from '../specs/jobs.js';
-import { member } from '../text/json-slices.js';
 import { plain } from '../text/width.js';
 import { EXIT, Misuse } from '../usage.js';
 import { durationMs, instant, jsonObject, jsonText, quoted, seconds, wholeNumber } from '../values.js';
@@ -27,7 +26,7 @@ export const run: Run<Options> = async (context) => {
   const job = JSON.parse(text) as Wire.Job;
   if (options.json) await io.print(text);
   if (!ended) {
-    io.complain(`millrace: the job ${id} is still ${job.status}; it goes on\n`);
+    io.complain(`millrace: the job ${id} is still ${job.status}; it has not been cancelled\n`);
     return EXIT.pending;
   }
   if (job.status !== 'completed') {
@@ -35,7 +34,7 @@ export const run: Run<Options> = async (context) => {
     io.complain(`millrace: the job ${id} ${job.status === 'failed' ? 'failed' : 'was cancelled'}${reason}\n`);
     return EXIT.jobFailed;
   }
-  if (!options.json) await io.print(member(text, 'result') ?? '{}');
+  if (!options.json) await io.print(jsonMember(text, 'result') ?? '{}');
   return EXIT.ok;
 };
 

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Handler } from '@millrace/sdk';
@@ -47,10 +48,21 @@ export const worker: Run<Options> = async (context) => {
 
 /** Every handler that the module exports, by itself or in an array. */
 async function handlersOf(file: string): Promise<Handler[]> {
-  const module = (await import(pathToFileURL(resolve(file)).href)) as Record<string, unknown>;
-  const handlers = [...new Set(Object.values(module).flat())].filter(isHandler);
+  if (!existsSync(file)) throw new Misuse('FILE cannot be read');
+  const handlers = [...new Set(Object.values(await loaded(file)).flat())].filter(isHandler);
   if (handlers.length > 0) return handlers;
   throw new Misuse('FILE exports no handlers; export what task.handle(…) returns');
+}
+
+/** Whoever wrote the module wants to know where it failed. */
+async function loaded(file: string): Promise<Record<string, unknown>> {
+  try {
+    return (await import(pathToFileURL(resolve(file)).href)) as Record<string, unknown>;
+  } catch (error) {
+    if (!(error instanceof Error)) throw error;
+    const place = /file:\/\/[^\s)]+?:\d+/.exec(error.stack ?? '')?.[0];
+    throw new Error(`FILE cannot be loaded: ${error.message}${place === undefined ? '' : ` (${place})`}`);
+  }
 }
 
 function isHandler(value: unknown): value is Handler {

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Wire } from '@millrace/sdk';
+import { jsonMember, type Wire } from '@millrace/sdk';
 import { connect, type Connection } from '../connection/connect.js';
 import type { Context, Run } from '../context.js';
 import { showList } from '../show/list.js';
@@ -8,7 +8,6 @@ import { refreshing } from '../show/refresh.js';
 import { fields, table } from '../show/table.js';
 import { age } from '../show/time.js';
 import type * as specs from '../specs/workflows.js';
-import { member } from '../text/json-slices.js';
 import { plain } from '../text/width.js';
 import { EXIT } from '../usage.js';
 import { durationMs, jsonObject, since } from '../values.js';
@@ -70,7 +69,7 @@ export const get: Run<(typeof specs)['workflowsGet']['options']> = async (contex
 };
 
 function record(text: string, workflow: Wire.Workflow, { look }: Connection): string {
-  const metadata = member(text, 'metadata');
+  const metadata = jsonMember(text, 'metadata');
   return fields(
     [
       ['id', workflow.id],
@@ -80,7 +79,7 @@ function record(text: string, workflow: Wire.Workflow, { look }: Connection): st
       ['started', workflow.started_at],
       ['completed', workflow.completed_at],
       ['metadata', metadata === '{}' ? null : metadata],
-      ['context', member(text, 'context')],
+      ['context', jsonMember(text, 'context')],
     ],
     look.paint,
   );
@@ -156,7 +155,7 @@ export const start: Run<(typeof specs)['workflowsStart']['options']> = async (co
   if (options.json) await io.print(text);
   if (status !== 'completed') io.complain(`millrace: the workflow ${id} is ${status.replace('_', ' ')}\n`);
   if (!hasEnded(status)) return EXIT.pending;
-  if (!options.json && status !== 'cancelled') await io.print(member(text, 'context') ?? '{}');
+  if (!options.json && status !== 'cancelled') await io.print(jsonMember(text, 'context') ?? '{}');
   return status === 'completed' ? EXIT.ok : EXIT.jobFailed;
 };
 

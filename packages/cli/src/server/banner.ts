@@ -1,7 +1,16 @@
-import { VERSION, type Config, type RunningServer } from '@millrace/server';
+import { VERSION, type Config, type Logger, type RunningServer } from '@millrace/server';
+
+export type Addresses = Pick<RunningServer, 'apiUrl' | 'metricsUrl'>;
+
+/** Says where the service listens: in the log, and to a developer in more words. */
+export function announce(config: Config, addresses: Addresses, logger: Logger, print: (text: string) => void): void {
+  const { apiUrl: api, metricsUrl: metrics } = addresses;
+  logger.info({ mode: config.mode, api, metrics }, 'listening');
+  if (config.dev && config.logLevel !== 'silent') print(banner(config, addresses));
+}
 
 /** What a developer wants to know at the start: where everything is, and a request that works. */
-export function banner(config: Config, { apiUrl, metricsUrl }: RunningServer): string {
+function banner(config: Config, { apiUrl, metricsUrl }: Addresses): string {
   const addresses = [
     ...(apiUrl === null
       ? []

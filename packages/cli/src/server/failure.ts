@@ -1,9 +1,11 @@
 import { EmbeddedError, MillraceError, redactUrl, SchemaError, UsageError } from '@millrace/server';
+import { MemberFailure } from './fleet/member-failure.js';
 
 /** One line for the operator, without secrets: what failed and, where we know it, what to do. */
 export const explain = (error: unknown): string => redactUrl(explanation(error));
 
-export const exitCodeOf = (error: unknown): number => (error instanceof UsageError ? error.exitCode : 1);
+export const exitCodeOf = (error: unknown): number =>
+  error instanceof UsageError || error instanceof MemberFailure ? error.exitCode : 1;
 
 function explanation(error: unknown): string {
   if (!(error instanceof Error)) return String(error);

@@ -1,3 +1,6 @@
+import { constants } from 'node:os';
+import type { Logger } from '@millrace/server';
+
 /**
  * Signals that ask the process to stop. The first one means: finish what is in flight. The next one means: now.
  *
@@ -9,23 +12,46 @@ const ECHO_MS = 500;
 /** SIGHUP: the terminal was closed, which by default would kill the process in the middle of its work. */
 const STOP_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
-export interface StopHandlers {
-  readonly first: (signal: NodeJS.Signals) => void;
-  readonly again: (signal: NodeJS.Signals) => void;
-  readonly ignoreEcho: boolean;
+export interface StopOptions {
+  readonly underNpm: boolean;
+  /** Whether a signal that comes before the service serves ends the process without further ado. */
+  readonly exitsUntilServing: boolean;
 }
 
-export function onStopSignals({ first, again, ignoreEcho }: StopHandlers): void {
-  let firstAt: number | null = null;
-  const handle = (signal: NodeJS.Signals): void => {
+/** Waits for the signals from the moment it is made. */
+export class StopRequest {
+  readonly asked: Promise<void>;
+  #resolve: () => void = () => undefined;
+  #firstAt: number | null = null;
+  #serving = false;
+
+  constructor(
+    private readonly logger: Logger,
+    private readonly options: StopOptions,
+  ) {
+    this.asked = new Promise((resolve) => (this.#resolve = resolve));
+    for (const signal of STOP_SIGNALS) process.on(signal, () => this.#handle(signal));
+  }
+
+  /** From now on there may be work to finish. */
+  serving(): void {
+    this.#serving = true;
+  }
+
+  #handle(signal: NodeJS.Signals): void {
     const now = performance.now();
-    if (firstAt === null) {
-      firstAt = now;
-      first(signal);
-      return;
+    if (this.#firstAt === null) {
+      this.#firstAt = now;
+      return this.#first(signal);
     }
-    if (ignoreEcho && signal === 'SIGINT' && now - firstAt < ECHO_MS) return;
-    again(signal);
-  };
-  for (const signal of STOP_SIGNALS) process.on(signal, handle);
+    if (this.options.underNpm && signal === 'SIGINT' && now - this.#firstAt < ECHO_MS) return;
+    this.logger.warn({ signal }, 'exiting at once');
+    process.exit(128 + constants.signals[signal]);
+  }
+
+  #first(signal: NodeJS.Signals): void {
+    this.logger.info({ signal }, 'stopping; a second signal exits at once');
+    if (!this.#serving && this.options.exitsUntilServing) process.exit(0);
+    this.#resolve();
+  }
 }

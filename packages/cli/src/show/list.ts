@@ -1,9 +1,9 @@
+import { jsonElements, jsonMember } from '@millrace/sdk';
 import type { Connection } from '../connection/connect.js';
 import type { Kind } from '../connection/recent.js';
 import type { Context } from '../context.js';
 import type { Values } from '../spec.js';
 import type { LIST } from '../specs/lists.js';
-import { elements, member } from '../text/json-slices.js';
 import { EXIT, Misuse } from '../usage.js';
 import { wholeNumber } from '../values.js';
 import { ProgressLine } from './progress.js';
@@ -115,7 +115,7 @@ async function* pages<T>(
   for (let left = most; left > 0;) {
     const paging = view.whole ? {} : { limit: Math.min(left, PAGE), cursor };
     const { text, body, now } = await raw.call<Page>(view.path, { query: { ...view.query, ...paging }, signal });
-    const rows = elements(member(text, view.rows) ?? '[]');
+    const rows = [...jsonElements(jsonMember(text, view.rows) ?? '[]')];
     const next = body.has_more ? body.next_cursor : undefined;
     yield { rows, now, searchedTo: body.searched_to, next };
     if (next === undefined) return;

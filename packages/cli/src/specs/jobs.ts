@@ -35,8 +35,8 @@ export const run = spec({
   name: 'run',
   summary: 'enqueue a job, and wait for its result if asked to',
   description:
-    'Prints the id of the job; with --wait its result, while progress is shown on the terminal. If the job fails, the ' +
-    'error goes to standard error and the exit code is 3; if it has not ended in time, 8.',
+    'Prints the id of the job; with --wait its result, while progress is shown on the terminal. If the job fails, ' +
+    'the error goes to standard error and the exit code is 3; if it has not ended in time, 8.',
   arguments: [
     { name: 'TASK', help: 'the name of the task' },
     { name: 'PAYLOAD', help: 'a JSON object, or - for standard input; default {}', optional: true },

@@ -6,8 +6,8 @@ export const worker = spec({
   name: 'worker',
   summary: 'run the handlers of a module',
   description:
-    'The module exports handlers (`task.handle(…)` of @millrace/sdk), each by itself or in an array, under any names. ' +
-    'It runs them until it is told to stop, as the Worker of the SDK does: the first signal lets jobs finish, the ' +
+    'The module exports handlers (`task.handle(…)` of @millrace/sdk), each by itself or in an array, under any ' +
+    'names. It runs them until it is told to stop, as the Worker of the SDK does: the first signal lets jobs finish, the ' +
     'second gives them back at once.',
   arguments: [{ name: 'FILE', help: 'a JavaScript module (TypeScript too, where Node runs it)' }],
   options: {

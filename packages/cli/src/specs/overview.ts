@@ -29,8 +29,8 @@ const change = (name: 'pause' | 'resume', summary: string, does: string) =>
     name: `queues ${name}`,
     summary,
     description:
-      "For operators: needs the server's admin token, from --token, the profile's admin-token or MILLRACE_ADMIN_TOKEN. " +
-      'It concerns the jobs of all tenants.',
+      "For operators: needs the server's admin token, from --token, the profile's admin-token or " +
+      'MILLRACE_ADMIN_TOKEN. It concerns the jobs of all tenants.',
     arguments: [{ name: 'QUEUE', help: 'the name of a queue' }],
     options: {},
     examples: [example(`millrace queues ${name} emails`, does)],

@@ -33,8 +33,8 @@ export const workflowsWatch = spec({
   name: 'workflows watch',
   summary: 'follow a workflow until it ends',
   description:
-    'Prints one line per change of a step or of the workflow. The exit code is 3 if it fails, in part or as a whole, or ' +
-    'is cancelled.',
+    'Prints one line per change of a step or of the workflow. The exit code is 3 if it fails, in part or as a whole, ' +
+    'or is cancelled.',
   arguments: [ID],
   options: { jsonl: { help: 'print workflow and steps as JSON at every change, one per line' } },
   examples: [example('millrace workflows watch @last', 'the workflow that was started last from here')],

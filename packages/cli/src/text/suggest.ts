@@ -1,3 +1,5 @@
+const SHORTEST = 3;
+
 /** The word that was probably meant; null if none is close. */
 export function closest(word: string, words: readonly string[]): string | null {
   const farthest = Math.max(1, Math.floor(word.length / 3));
@@ -7,7 +9,13 @@ export function closest(word: string, words: readonly string[]): string | null {
     const steps = distance(word.toLowerCase(), candidate.toLowerCase());
     if (steps < least) [best, least] = [candidate, steps];
   }
-  return best;
+  return best ?? onlyOneThatBegins(word, words);
+}
+
+/** Somebody who types the beginning of a word expects the rest to be guessed. */
+function onlyOneThatBegins(word: string, words: readonly string[]): string | null {
+  const found = words.filter((candidate) => word.length >= SHORTEST && candidate.startsWith(word.toLowerCase()));
+  return found.length === 1 ? (found[0] ?? null) : null;
 }
 
 export const didYouMean = (word: string, words: readonly string[], prefix = ''): string => {

@@ -26,39 +26,50 @@ export interface Cli {
   readonly home: string;
 }
 
-/** Calls the program in this process, as a user with a home of his own. */
+/**
+ * Calls the program in this process. A process of its own takes most of a second to load the server, so only what
+ * depends on the process (its streams, its signals) starts one.
+ */
+export async function callMillrace(argv: readonly string[], options: CallOptions = {}): Promise<Outcome> {
+  const { stdin = '', terminal = {}, columns = 80, env = {}, signal, onOutput } = options;
+  let [stdout, stderr] = ['', ''];
+  const code = await execute({
+    argv,
+    env,
+    io: {
+      print: async (text) => {
+        stdout += `${text}\n`;
+        onOutput?.(text);
+      },
+      complain: (text) => {
+        stderr += text;
+        onOutput?.(text);
+      },
+      read: async function* () {
+        yield stdin;
+      },
+      terminal: {
+        stdin: terminal.stdin ?? false,
+        stdout: terminal.stdout ?? false,
+        stderr: terminal.stderr ?? false,
+        columns: () => columns,
+      },
+    },
+    signal: signal ?? new AbortController().signal,
+  });
+  return { code, stdout, stderr };
+}
+
+/** The same as a user with a home of his own. */
 export function cliAt(url: string, token: string): Cli {
   const home = mkdtempSync(join(tmpdir(), 'millrace-home-'));
-  const call = async (argv: readonly string[], options: CallOptions = {}): Promise<Outcome> => {
-    const { stdin = '', terminal = {}, columns = 80, env = {}, signal, onOutput } = options;
-    let [stdout, stderr] = ['', ''];
-    const code = await execute({
-      argv,
-      env: { HOME: home, MILLRACE_URL: url, MILLRACE_TOKEN: token, ...env },
-      io: {
-        print: async (text) => {
-          stdout += `${text}\n`;
-          onOutput?.(text);
-        },
-        complain: (text) => {
-          stderr += text;
-          onOutput?.(text);
-        },
-        read: async function* () {
-          yield stdin;
-        },
-        terminal: {
-          stdin: terminal.stdin ?? false,
-          stdout: terminal.stdout ?? false,
-          stderr: terminal.stderr ?? false,
-          columns: () => columns,
-        },
-      },
-      signal: signal ?? new AbortController().signal,
-    });
-    return { code, stdout, stderr };
-  };
-  return Object.assign(call, { home });
+  const call = ({ env, ...options }: CallOptions): CallOptions => ({
+    ...options,
+    env: { HOME: home, MILLRACE_URL: url, MILLRACE_TOKEN: token, ...env },
+  });
+  return Object.assign((argv: readonly string[], options: CallOptions = {}) => callMillrace(argv, call(options)), {
+    home,
+  });
 }
 
 /** The same for one test; its home is removed afterwards. */

@@ -16,6 +16,9 @@ const replace = (text: string, name: string, part: string): string =>
 const escaped = (text: string): string => text.replaceAll('|', '\\|').replaceAll('<', '&lt;');
 const row = (...cells: readonly string[]): string => `| ${cells.map(escaped).join(' | ')} |`;
 
+/** As prose stands in the documents: at most 120 columns. */
+const wrapped = (text: string): string => text.replaceAll(/(.{1,120})(?: |$)/g, '$1\n').trimEnd();
+
 const exitCodes = (): string =>
   [row('code', 'meaning'), '|---|---|', ...EXIT_CODES.map(([code, meaning]) => row(String(code), meaning))].join('\n');
 
@@ -30,7 +33,8 @@ function commands(): string {
 }
 
 function command(spec: Spec): string {
-  const parts = [`**\`${usageOf(spec)}\`**: ${spec.summary}.${spec.description ? ` ${spec.description}` : ''}`];
+  const about = `${spec.summary}.${spec.description ? ` ${spec.description}` : ''}`;
+  const parts = [wrapped(`**\`${usageOf(spec)}\`**: ${about}`)];
   const rows = [
     ...(spec.arguments ?? []).map(({ name, help }) => row(`\`${name}\``, help)),
     ...Object.entries<Option>(spec.options)

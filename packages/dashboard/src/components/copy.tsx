@@ -3,8 +3,8 @@ import { useEffect, useState, type ReactNode } from 'react';
 const SAID_MS = 1500;
 
 interface CopyProps {
-  /** What goes to the clipboard, to the byte. */
-  readonly text: string;
+  /** What goes to the clipboard, to the byte; a function, where it takes work to make. */
+  readonly text: string | (() => string);
   readonly label?: string;
   readonly title?: string;
 }
@@ -18,7 +18,9 @@ export function CopyButton({ text, label = 'Copy', title }: CopyProps): ReactNod
   }, [said]);
   const copy = (): void => {
     // Without a secure context there is no clipboard.
-    const done = window.isSecureContext ? navigator.clipboard.writeText(text) : Promise.reject(new Error('insecure'));
+    const done = window.isSecureContext
+      ? navigator.clipboard.writeText(typeof text === 'string' ? text : text())
+      : Promise.reject(new Error('insecure'));
     done.then(
       () => setSaid('copied'),
       () => setSaid('refused'),

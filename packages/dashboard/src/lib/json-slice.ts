@@ -13,9 +13,6 @@ export function membersOf(text: string): Map<string, string> {
   return members;
 }
 
-/** The raw text of the member, or undefined. */
-export const memberOf = (text: string, name: string): string | undefined => membersOf(text).get(name);
-
 /** The raw texts of the elements of the array that `text` is. */
 export function elementsOf(text: string): string[] {
   const root = rootOf(text);

@@ -44,7 +44,8 @@ SELECT prefix FROM clock;
 -- name: create_keyed_jobs
 -- The same under idempotency keys. The statement that inserts the key inserts the job; the others read the winner's id
 -- afterwards, in a separate statement, because this one's snapshot may be older than the winner's commit. Keys are
--- inserted in sorted order, so one such statement may wait for another, but they cannot deadlock.
+-- inserted in sorted order, so one such statement may wait for another, but they cannot deadlock. The answer is the
+-- prefix and, only if some keys were taken, which jobs were created: a row for each would cost more than its key.
 WITH clock AS MATERIALIZED (
   SELECT now() AS now, millrace.id_prefix(now()) AS prefix
 ), input AS MATERIALIZED (
@@ -69,7 +70,35 @@ WITH clock AS MATERIALIZED (
   SELECT coalesce(run_at, now), priority, 0, 0, id, tenant, queue, CASE WHEN run_at > now THEN true END, size
   FROM input JOIN won ON won.job_id = input.id
 )
-SELECT job_id FROM won;
+SELECT clock.prefix, won.created FROM clock, (
+  SELECT CASE WHEN count(*) < cardinality($6::text[]) THEN coalesce(array_agg(job_id)::text, '{}') END AS created
+  FROM won
+) AS won;
+
+-- name: create_keyed_alike
+-- The same for the usual case, as in create_alike.
+WITH clock AS MATERIALIZED (
+  SELECT now() AS now, millrace.id_prefix(now()) AS prefix
+), input AS MATERIALIZED (
+  SELECT (clock.prefix || suffix)::uuid AS id, payload, size, key
+  FROM clock, unnest($6::text[], $7::json[], $8::int[], $9::text[]) AS given (suffix, payload, size, key)
+), won AS (
+  INSERT INTO millrace.idempotency_keys (tenant, key, job_id)
+  SELECT $1::text, key, id FROM input ORDER BY key
+  ON CONFLICT (tenant, key) DO NOTHING
+  RETURNING job_id
+), stored AS (
+  INSERT INTO millrace.jobs (created_at, priority, id, tenant, queue, task, payload, config, idempotency_key)
+  SELECT now(), $4::int, id, $1::text, $2::text, $3::text, payload, $5::json, key
+  FROM input JOIN won ON won.job_id = input.id
+), queued AS (
+  INSERT INTO millrace.ready (scheduled_at, priority, retry_count, delivery_count, id, tenant, queue, size)
+  SELECT now(), $4::int, 0, 0, id, $1::text, $2::text, size FROM input JOIN won ON won.job_id = input.id
+)
+SELECT clock.prefix, won.created FROM clock, (
+  SELECT CASE WHEN count(*) < cardinality($6::text[]) THEN coalesce(array_agg(job_id)::text, '{}') END AS created
+  FROM won
+) AS won;
 
 -- name: jobs_of_keys
 -- A kind: the key belongs to another kind of request, and leads to no job (see idempotency.sql).

@@ -122,6 +122,8 @@ export function createApp(deps: AppDeps): FastifyInstance {
   app.decorateRequest('warnings', null).decorateRequest('knownPath', null);
   app.server.on('checkExpectation', handleExpectation);
   app.server.maxConnections = deps.maxConnections;
+  // Among several processes newer versions of Node would pass it on to the next, which may be as full.
+  Object.assign(app.server, { dropMaxConnection: true });
   app.server.on('drop', () => deps.metrics.connectionsDropped.inc());
   app.setErrorHandler(handleError);
   app.setNotFoundHandler(handleUnknownRoute);

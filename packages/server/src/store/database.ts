@@ -8,6 +8,7 @@ import type { Query } from './list-statements.js';
 import { ReadTurns, type ReadKind } from './read-turns.js';
 import {
   beginWith,
+  BOUNDED_SETTINGS,
   COMMON_SETTINGS,
   HOT_DEADLINE_MS,
   HOT_SETTINGS,
@@ -18,7 +19,7 @@ import {
   type Settings,
 } from './session.js';
 import type { Statement } from './sql.js';
-import { passing, plainly, prepared, TYPES, type RunOn } from './ways-to-run.js';
+import { passing, plainly, prepared, preparedUnder, TYPES, type RunOn } from './ways-to-run.js';
 
 /**
  * Two pools on one database, because they need opposite things from the planner.
@@ -68,6 +69,7 @@ export class Database {
   readonly #pooled: boolean;
   readonly #runHot: RunOn;
   readonly #runRead: RunOn;
+  readonly #runBounded: RunOn;
   readonly #runPlanned = passing(PLANNED_SETTINGS);
   readonly #turns: ReadTurns;
   readonly #coalescer = new Coalescer();
@@ -80,6 +82,9 @@ export class Database {
     this.#listenUrl = this.#pooled ? directUrl : url;
     this.#runHot = this.#pooled ? passing(HOT_SETTINGS) : prepared;
     this.#runRead = this.#pooled ? passing(READ_SETTINGS) : plainly;
+    this.#runBounded = this.#pooled
+      ? passing([...READ_SETTINGS, ...BOUNDED_SETTINGS])
+      : preparedUnder(BOUNDED_SETTINGS);
     // One connection listens; the queue's own statements get the larger part of the rest.
     const shared = Math.max(2, options.maxConnections - (this.canListen ? 1 : 0));
     const hot = Math.min(shared - 1, Math.ceil(shared * 0.6));
@@ -97,14 +102,11 @@ export class Database {
     this.#attempt(this.#hot, HOT_DEADLINE_MS, this.#runPlanned, statement, values);
 
   /** A page for a tenant, with its own plan. */
-  readonly read = <R extends object = Row>({ tenant, statement, values }: Query): Promise<R[]> =>
-    this.#readInTurn(tenant, 'page', statement, values);
+  readonly read = <R extends object = Row>(query: Query): Promise<R[]> => this.#readInTurn('page', query);
 
   /** A count for a tenant: as exact as a page, but the same count never runs twice at once (coalescer.ts). */
-  readonly count = <R extends object = Row>({ tenant, statement, values }: Query): Promise<R[]> =>
-    this.#coalescer.ask(JSON.stringify([statement.text, values]), () =>
-      this.#readInTurn(tenant, 'count', statement, values),
-    );
+  readonly count = <R extends object = Row>(query: Query): Promise<R[]> =>
+    this.#coalescer.ask(JSON.stringify([query.statement.text, query.values]), () => this.#readInTurn('count', query));
 
   /**
    * Several statements of the queue in one transaction. The body may run more than once, so it must have no effects
@@ -176,18 +178,14 @@ export class Database {
     return pool;
   }
 
-  async #readInTurn<R extends object>(
-    tenant: string,
-    kind: ReadKind,
-    statement: Statement,
-    values: readonly unknown[],
-  ): Promise<R[]> {
+  async #readInTurn<R extends object>(kind: ReadKind, { tenant, statement, values, isBounded }: Query): Promise<R[]> {
     const endTurn = await this.#turns.take(tenant, kind).catch((error: unknown) => {
       this.#noteBusy(statement.name, error);
       throw error;
     });
     try {
-      return await this.#attempt<R>(this.#reads, READ_DEADLINE_MS, this.#runRead, statement, values);
+      const execute = isBounded ? this.#runBounded : this.#runRead;
+      return await this.#attempt<R>(this.#reads, READ_DEADLINE_MS, execute, statement, values);
     } finally {
       endTurn();
     }

@@ -36,6 +36,8 @@ export interface Query {
   readonly tenant: string;
   readonly statement: Statement;
   readonly values: readonly unknown[];
+  /** It looks at a bounded number of rows through indexes, whoever it is for, so it needs no plan of its own. */
+  readonly isBounded?: boolean;
 }
 
 /** Where a page begins and how far it goes. */

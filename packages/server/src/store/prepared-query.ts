@@ -131,7 +131,7 @@ export function runPrepared<R extends object>(
  */
 export async function forgetStatements(client: pg.ClientBase): Promise<void> {
   const { connection } = client as unknown as { readonly connection: DriverConnection };
-  if (!columnsOf.delete(connection)) return;
+  columnsOf.delete(connection);
   await client.query('DEALLOCATE ALL');
   for (const name of Object.keys(connection.parsedStatements)) delete connection.parsedStatements[name];
 }

@@ -55,6 +55,17 @@ export const PLANNED_SETTINGS: Settings = [
   ['statement_timeout', String(HOT_TIMEOUT_MS)],
 ];
 
+/**
+ * For a single statement on a connection for reads that looks at a bounded number of rows through indexes, whatever the
+ * tables hold: one plan serves everybody, and it is made once. Reading and planning so long a text takes longer than
+ * running it.
+ */
+export const BOUNDED_SETTINGS: Settings = [
+  ['plan_cache_mode', 'force_generic_plan'],
+  ['enable_seqscan', 'off'],
+  ['enable_bitmapscan', 'off'],
+];
+
 const ISOLATION = 'read committed';
 
 /**

@@ -4,7 +4,10 @@ import { runPrepared } from './prepared-query.js';
 import type { Settings } from './session.js';
 import type { Statement } from './sql.js';
 
-/** The ways to run a statement on a connection: prepared once, planned for its values, or through a pooler. */
+/**
+ * The ways to run a statement on a connection: prepared once, planned for its values, under settings of its own, or
+ * through a pooler.
+ */
 
 /**
  * Instants stay text because a Date would truncate microseconds to milliseconds. JSON stays text because it is the
@@ -39,4 +42,10 @@ export const plainly: RunOn = async <R extends object>(
 export const passing = (settings: Settings): RunOn => {
   const run = pooledRun(settings);
   return async (client, { text }, values) => (await run<never>(client, { text, values: [...values] })).rows;
+};
+
+/** Prepared once, and run under these settings on top of the connection's. */
+export const preparedUnder = (settings: Settings): RunOn => {
+  const run = pooledRun(settings);
+  return async (client, { name, text }, values) => (await run<never>(client, { name, text, values: [...values] })).rows;
 };

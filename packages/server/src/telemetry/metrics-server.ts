@@ -1,6 +1,5 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { Metrics } from './metrics.js';
 
 /**
  * The listener on the metrics port. It serves a page and two probes, in every mode, and needs no framework for that.
@@ -10,6 +9,12 @@ export interface MetricsServer {
   readonly stop: () => Promise<void>;
 }
 
+/** The page: of this process, or of several. */
+export interface MetricsPage {
+  readonly contentType: string;
+  text(): Promise<string>;
+}
+
 /** What the probes tell, the same as on the port of the API. */
 export interface Probes {
   readonly health: () => { readonly version: string };
@@ -17,7 +22,7 @@ export interface Probes {
 }
 
 export async function startMetricsServer(
-  metrics: Metrics,
+  metrics: MetricsPage,
   probes: Probes,
   listen: { readonly host: string; readonly port: number },
 ): Promise<MetricsServer> {
@@ -28,7 +33,7 @@ export async function startMetricsServer(
 }
 
 async function answer(
-  metrics: Metrics,
+  metrics: MetricsPage,
   probes: Probes,
   request: IncomingMessage,
   response: ServerResponse,
@@ -48,7 +53,7 @@ async function answer(
   }
 }
 
-async function sendMetrics(metrics: Metrics, response: ServerResponse): Promise<void> {
+async function sendMetrics(metrics: MetricsPage, response: ServerResponse): Promise<void> {
   let page: string;
   try {
     page = await metrics.text();

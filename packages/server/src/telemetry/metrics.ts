@@ -1,4 +1,5 @@
-import { Counter, Gauge, Registry } from 'prom-client';
+import { Counter, Gauge, Registry, type Aggregator } from 'prom-client';
+import type { Snapshot } from './fleet-metrics.js';
 import { Histogram } from './histogram.js';
 import { ProcessMetrics } from './process-metrics.js';
 import { TaskCounter } from './task-counter.js';
@@ -29,9 +30,14 @@ export interface MetricsOptions {
    * Called at every scrape to set the gauges that need a query. They are cleared first, so that a queue that no longer
    * exists disappears; if the callback fails or takes too long, the scrape goes on without them.
    */
-  readonly collect?: (metrics: Metrics) => Promise<void>;
+  readonly collect?: (metrics: Metrics, options: CollectOptions) => Promise<void>;
   /** Milliseconds the callback may take. */
   readonly collectTimeoutMs?: number;
+}
+
+export interface CollectOptions {
+  /** Whether to ask the database too: of several processes behind one page, one does. */
+  readonly withDatabase: boolean;
 }
 
 const LATENCY_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
@@ -107,17 +113,26 @@ export class Metrics {
   readonly retentionLag = this.#gauge(
     'retention_lag_seconds',
     'How late the last pass of retention in this process removed what it was latest with.',
+    [],
+    'max',
   );
 
   readonly oldestPastRetention = this.#gauge(
     'oldest_past_retention_seconds',
     'How far the oldest finished job is past its retention.',
+    [],
+    'max',
   );
-  readonly buildInfo = this.#gauge('build_info', 'Always 1; the labels say what runs.', ['version', 'node']);
+  readonly buildInfo = this.#gauge('build_info', 'Always 1; the labels say what runs.', ['version', 'node'], 'first');
 
-  readonly queueDepth = this.#gauge('queue_depth', 'Unfinished jobs, by queue and status.', ['queue', 'status']);
-  readonly oldestReadyAge = this.#gauge('oldest_ready_age_seconds', 'Age of the oldest claimable job.', ['queue']);
-  readonly deadLetters = this.#gauge('dead_letters', 'Dead letters that have not been replayed.');
+  readonly queueDepth = this.#gauge('queue_depth', 'Unfinished jobs, by queue and status.', ['queue', 'status'], 'max');
+  readonly oldestReadyAge = this.#gauge(
+    'oldest_ready_age_seconds',
+    'Age of the oldest claimable job.',
+    ['queue'],
+    'max',
+  );
+  readonly deadLetters = this.#gauge('dead_letters', 'Dead letters that have not been replayed.', [], 'max');
   readonly dbConnections = this.#gauge('db_connections', 'Database connections, by state.', ['state']);
   readonly poolWorkers = this.#gauge('pool_workers', 'In-process workers, busy and idle.', ['state']);
   readonly longPolls = this.#gauge('long_polls', 'Lease calls waiting for work.');
@@ -143,10 +158,14 @@ export class Metrics {
 
   /** The metrics page. */
   async text(): Promise<string> {
-    for (const [load, units] of Object.entries(this.#inFlight())) this.requestsInFlight.set({ load }, units);
-    this.unreadAnswerBytes.set(this.#unread());
-    await this.#collect();
+    await this.#refresh({ withDatabase: true });
     return this.registry.metrics();
+  }
+
+  /** The same as data, for the page of several processes. */
+  async snapshot(options: CollectOptions): Promise<Snapshot> {
+    await this.#refresh(options);
+    return this.registry.getMetricsAsJSON();
   }
 
   get contentType(): string {
@@ -164,12 +183,18 @@ export class Metrics {
   }
 
   /** Overlapping scrapes share one round of queries. */
-  #collect(): Promise<void> {
-    this.#collecting ??= this.#runCollector().finally(() => (this.#collecting = null));
+  #collect(options: CollectOptions): Promise<void> {
+    this.#collecting ??= this.#runCollector(options).finally(() => (this.#collecting = null));
     return this.#collecting;
   }
 
-  async #runCollector(): Promise<void> {
+  #refresh(options: CollectOptions): Promise<void> {
+    for (const [load, units] of Object.entries(this.#inFlight())) this.requestsInFlight.set({ load }, units);
+    this.unreadAnswerBytes.set(this.#unread());
+    return this.#collect(options);
+  }
+
+  async #runCollector(options: CollectOptions): Promise<void> {
     const { collect, collectTimeoutMs = 3000 } = this.#options;
     if (collect === undefined) return;
     for (const gauge of this.#collected) gauge.reset();
@@ -178,7 +203,7 @@ export class Metrics {
       timer = setTimeout(() => reject(new Error('collecting metrics took too long')), collectTimeoutMs);
     });
     try {
-      await Promise.race([collect(this), timeout]);
+      await Promise.race([collect(this, options), timeout]);
     } catch {
       this.collectFailures.inc();
     } finally {
@@ -199,8 +224,14 @@ export class Metrics {
     return counter;
   }
 
-  #gauge<L extends string = never>(name: string, help: string, labelNames: L[] = []): Gauge<L> {
-    return new Gauge({ name: `millrace_${name}`, help, labelNames, registers: [this.registry] });
+  /** The last argument says what several processes make of it: what is true of the whole database is no sum. */
+  #gauge<L extends string = never>(
+    name: string,
+    help: string,
+    labelNames: L[] = [],
+    aggregator: Aggregator = 'sum',
+  ): Gauge<L> {
+    return new Gauge({ name: `millrace_${name}`, help, labelNames, aggregator, registers: [this.registry] });
   }
 
   #histogram<L extends string = never>(name: string, help: string, buckets: number[], labels: L[] = []): Histogram<L> {

@@ -5,7 +5,7 @@ import {
   type IntervalHistogram,
   type PerformanceEntry,
 } from 'node:perf_hooks';
-import { Counter, Gauge, type Registry } from 'prom-client';
+import { Counter, Gauge, type Aggregator, type Registry } from 'prom-client';
 import { Histogram, type Series } from './histogram.js';
 
 /**
@@ -38,10 +38,17 @@ export class ProcessMetrics {
   }
 }
 
-function gauge(registry: Registry, name: string, help: string, read: () => number): void {
+function gauge(
+  registry: Registry,
+  name: string,
+  help: string,
+  read: () => number,
+  aggregator: Aggregator = 'sum',
+): void {
   new Gauge({
     name,
     help,
+    aggregator,
     registers: [registry],
     collect() {
       this.set(read());
@@ -64,7 +71,13 @@ function registerMemory(registry: Registry): void {
 
 function registerCpu(registry: Registry): void {
   const startedAt = Date.now() / 1000 - process.uptime();
-  gauge(registry, 'process_start_time_seconds', 'Start of the process, in seconds since the epoch.', () => startedAt);
+  gauge(
+    registry,
+    'process_start_time_seconds',
+    'Start of the process, in seconds since the epoch.',
+    () => startedAt,
+    'min',
+  );
   const cpu = (name: string, help: string, read: (usage: NodeJS.CpuUsage) => number): void => {
     let seen = 0;
     new Counter({
@@ -82,10 +95,13 @@ function registerCpu(registry: Registry): void {
   cpu('process_cpu_system_seconds_total', 'CPU time in the kernel.', ({ system }) => system);
   cpu('process_cpu_seconds_total', 'CPU time in total.', ({ user, system }) => user + system);
   const { version } = process;
-  new Gauge({ name: 'nodejs_version_info', help: 'Node version.', labelNames: ['version'], registers: [registry] }).set(
-    { version },
-    1,
-  );
+  new Gauge({
+    name: 'nodejs_version_info',
+    help: 'Node version.',
+    labelNames: ['version'],
+    aggregator: 'first',
+    registers: [registry],
+  }).set({ version }, 1);
 }
 
 function registerDescriptors(registry: Registry): void {
@@ -111,6 +127,7 @@ function registerLag(registry: Registry, lag: IntervalHistogram): void {
       lag.reset();
       return Math.max(0, late);
     },
+    'max',
   );
 }
 

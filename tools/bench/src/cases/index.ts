@@ -7,6 +7,7 @@ import { idle } from './idle.js';
 import { insight } from './insight.js';
 import { latency } from './latency.js';
 import type { CaseName } from './names.js';
+import { processes } from './processes.js';
 import { remote } from './remote.js';
 import { single } from './single.js';
 import { snapshot } from './snapshot.js';
@@ -17,6 +18,7 @@ import { workflows } from './workflows.js';
 export const CASES: Readonly<Record<CaseName, Case>> = {
   throughput,
   single,
+  processes,
   remote,
   latency,
   workflows,

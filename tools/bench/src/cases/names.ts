@@ -2,6 +2,7 @@
 export const CASE_NAMES = [
   'throughput',
   'single',
+  'processes',
   'remote',
   'latency',
   'workflows',

@@ -76,6 +76,10 @@ export const BARS: readonly Bar[] = [
     'single.millrace.64',
     'single.route.64',
   ]),
+  atLeast('processes', 'single enqueue, 64 connections: two processes / one, on two cores', 1.3, [
+    'processes.2',
+    'processes.1',
+  ]),
   atMost(
     'single',
     'single enqueue, 1 connection / (raw insert + empty request)',

@@ -2,6 +2,7 @@ import { AXIS_NAMES, growthMetric, MEASURE_NAMES, MEASURES, sizeTitle } from '..
 import { DEPTHS, FILTERS, RARE, SIZES } from '../cases/history.js';
 import { INSIGHT_TITLES } from '../cases/insight.js';
 import type { CaseName } from '../cases/names.js';
+import { COUNTS } from '../cases/processes.js';
 import { CONNECTIONS } from '../cases/single.js';
 import type { Scale } from '../scale.js';
 
@@ -77,6 +78,7 @@ function throughputGroups(): Group[] {
 function httpGroups({ streams }: Scale): Group[] {
   return [
     { of: 'single', title: 'Single enqueue over HTTP', metrics: singleMetrics() },
+    { of: 'processes', title: 'Single enqueue over HTTP, 64 connections, by processes', metrics: processMetrics() },
     {
       of: 'remote',
       title: 'Remote workers over HTTP: lease 100, complete one by one, 4 workers of 16 connections',
@@ -226,6 +228,16 @@ function singleMetrics(): Metric[] {
     metric('single-p50.raw.1', 'one raw durable insert, p50', 'ms'),
   ];
 }
+
+const processMetrics = (): Metric[] =>
+  COUNTS.flatMap((n) => {
+    const title = n === 1 ? 'one process' : `${n} processes`;
+    return [
+      metric(`processes.${n}`, title, '/s'),
+      metric(`processes-p50.${n}`, `${title}, p50`, 'ms'),
+      metric(`processes-p99.${n}`, `${title}, p99`, 'ms'),
+    ];
+  });
 
 function pageMetrics({ historySome, historyMany }: Scale['jobs']): Metric[] {
   const sizes = { some: historySome, many: historyMany };

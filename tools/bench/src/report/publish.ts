@@ -26,26 +26,22 @@ const PLOTS = join(ROOT, 'docs', 'performance');
 
 /** A part of the document that is written as a whole. A run writes those parts whose cases it has run. */
 interface Part {
-  readonly marks: Marks;
+  readonly name: string;
   readonly holds: (name: CaseName) => boolean;
 }
 
-/** Growth takes long enough to be run alone, and then leaves the results of the other cases as they are. */
+/** What the API is asked for: creating singly, working remotely, reading. */
+const CALLS: readonly CaseName[] = ['single', 'processes', 'remote', 'insight'];
+const marksOf = ({ name }: Part): Marks => ({
+  begin: `<!-- ${name}: written by npm run bench, do not edit -->`,
+  end: `<!-- end of ${name} -->`,
+});
+
+/** A whole run takes long. Each part can be run alone, and then leaves the results of the others as they are. */
 const PARTS: readonly Part[] = [
-  {
-    marks: {
-      begin: '<!-- measured: written by npm run bench, do not edit -->',
-      end: '<!-- end of measured -->',
-    },
-    holds: (name) => name !== 'growth',
-  },
-  {
-    marks: {
-      begin: '<!-- growth: written by npm run bench, do not edit -->',
-      end: '<!-- end of growth -->',
-    },
-    holds: (name) => name === 'growth',
-  },
+  { name: 'measured', holds: (name) => name !== 'growth' && !CALLS.includes(name) },
+  { name: 'calls', holds: (name) => CALLS.includes(name) },
+  { name: 'growth', holds: (name) => name === 'growth' },
 ];
 
 export function toJson(run: Run): string {
@@ -69,8 +65,8 @@ export function writeResults(run: Run, publish: boolean): string[] {
   const dated = join(RESULTS, `${run.machine.date.slice(0, 19).replaceAll(':', '-')}-${run.scale.form}.json`);
   writeFileSync(dated, json);
   if (!publish) return [dated];
-  const isGrowthAlone = run.cases.every((name) => name === 'growth');
-  const latest = join(RESULTS, isGrowthAlone ? 'growth.json' : 'latest.json');
+  const alone = PARTS.find(({ holds }) => run.cases.every(holds));
+  const latest = join(RESULTS, `${alone?.name ?? 'latest'}.json`);
   writeFileSync(latest, json);
   return [dated, latest, ...writePlots(run), writeDocument(run)];
 }
@@ -86,7 +82,7 @@ function writePlots({ results, scale }: Run): string[] {
 function writeDocument(run: Run): string {
   const parts = PARTS.filter(({ holds }) => run.cases.some(holds));
   const written = parts.reduce(
-    (text, part) => replaceBetween(text, part.marks, `\n${measuredPart(run, part)}`),
+    (text, part) => replaceBetween(text, marksOf(part), `\n${measuredPart(run, part)}`),
     readFileSync(DOCUMENT, 'utf8'),
   );
   writeFileSync(DOCUMENT, written);

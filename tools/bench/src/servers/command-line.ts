@@ -16,10 +16,11 @@ export interface Server {
 const BINARY = join(ROOT, 'packages', 'cli', 'bin', 'millrace.mjs');
 const START_MS = 20_000;
 
-export async function startMillrace(databaseUrl: string, mode: 'all' | 'api'): Promise<Server> {
+export async function startMillrace(databaseUrl: string, mode: 'all' | 'api', processes = 1): Promise<Server> {
   const [port, metricsPort] = await Promise.all([freePort(), freePort()]);
   const flags = {
     mode,
+    processes: String(processes),
     host: '127.0.0.1',
     'api-port': String(port),
     'metrics-port': String(metricsPort),

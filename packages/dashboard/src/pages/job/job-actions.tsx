@@ -16,7 +16,6 @@ import { useMayWrite } from '../../session/session.js';
 /** What can be done with a job in its state. */
 export function JobActions({ job, text }: { readonly job: Job; readonly text: string }): ReactNode {
   const mayWrite = useMayWrite();
-  const copy: Change = { method: 'POST', path: '/jobs', body: createTextOf(text) };
   const waits = job.status === 'retrying' || (job.status === 'pending' && Date.parse(job.scheduled_at) > serverNow());
   return (
     <>
@@ -24,10 +23,16 @@ export function JobActions({ job, text }: { readonly job: Job; readonly text: st
       {mayWrite && waits && <RunNowButton job={job} />}
       {mayWrite && <RunAgainButton job={job} />}
       {mayWrite && !hasEnded(job.status) && <CancelButton job={job} />}
-      <CopyButton text={curlOf(copy)} label="Copy as curl" title="The command that creates the same job" />
+      <CopyButton
+        text={() => curlOf(copyOf(text))}
+        label="Copy as curl"
+        title="The command that creates the same job"
+      />
     </>
   );
 }
+
+const copyOf = (text: string): Change => ({ method: 'POST', path: '/jobs', body: createTextOf(text) });
 
 /** At once: the copy can be cancelled. */
 function RunAgainButton({ job }: { readonly job: Job }): ReactNode {

@@ -1,6 +1,6 @@
 import type { Attempts, Job, Why } from '@millrace/contract';
 import { Link, useParams } from '@tanstack/react-router';
-import type { ReactNode } from 'react';
+import { useMemo, type ReactNode } from 'react';
 import { isMissing, useRead } from '../../api/hooks.js';
 import { CopyButton } from '../../components/copy.js';
 import { RawJson } from '../../components/json.js';
@@ -11,7 +11,7 @@ import { State } from '../../components/state.js';
 import { Countdown, ExactTime } from '../../components/time.js';
 import { useNow } from '../../lib/clock.js';
 import { shortId } from '../../lib/format.js';
-import { memberOf, membersOf } from '../../lib/json-slice.js';
+import { membersOf } from '../../lib/json-slice.js';
 import { hasEnded, stateOf } from '../../lib/states.js';
 import { AttemptList } from '../../components/attempt-list.js';
 import { useJob } from './follow-job.js';
@@ -71,10 +71,11 @@ interface JobViewProps {
 
 function JobView({ job, text, progress }: JobViewProps): ReactNode {
   const now = useNow();
-  const members = membersOf(text);
+  // Once per text: this is drawn again each second, and a payload may have megabytes.
+  const members = useMemo(() => membersOf(text), [text]);
   const ended = hasEnded(job.status);
   const attempts = useRead<Attempts>(`/jobs/${job.id}/attempts`, ended ? { pollMs: null } : {});
-  const running = progress ?? memberOf(text, 'progress') ?? 'null';
+  const running = progress ?? members.get('progress') ?? 'null';
   return (
     <Page
       title={job.task_name}

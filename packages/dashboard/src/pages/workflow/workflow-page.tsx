@@ -61,6 +61,8 @@ function WorkflowView({ live, isLive }: { readonly live: LiveWorkflow; readonly 
   const pathKey = path.names.join('\n');
   const critical = useMemo(() => new Set(pathKey.split('\n')), [pathKey]);
   const select = useCallback((name: string) => setAddress({ step: name }, { replace: true }), [setAddress]);
+  const context = useMemo(() => memberText(text, 'context') ?? '{}', [text]);
+  const metadata = useMemo(() => memberText(text, 'metadata') ?? '{}', [text]);
   const done = steps.filter(({ status }) => status !== 'pending' && status !== 'running').length;
   return (
     <Page
@@ -111,9 +113,9 @@ function WorkflowView({ live, isLive }: { readonly live: LiveWorkflow; readonly 
           ]}
         />
         <h3>Context</h3>
-        <RawJson label="Context" text={memberText(text, 'context') ?? '{}'} />
+        <RawJson label="Context" text={context} />
         <h3>Metadata</h3>
-        <RawJson label="Metadata" text={memberText(text, 'metadata') ?? '{}'} />
+        <RawJson label="Metadata" text={metadata} />
       </Panel>
     </Page>
   );

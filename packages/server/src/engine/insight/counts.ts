@@ -48,7 +48,7 @@ export class Counts {
 
   async of(tenant: string, queue: string | null): Promise<Omit<CountsAnswer, 'warnings'>> {
     const values = [tenant, COUNT_EXACT_LIMIT, queue, SAMPLE];
-    const [row] = await this.db.count<CountsRow>({ tenant, statement: sql.counts, values });
+    const [row] = await this.db.count<CountsRow>({ tenant, statement: sql.counts, values, isBounded: true });
     if (row === undefined) throw new Error('a count came back empty');
     const totals = row.totals === null ? NONE : (JSON.parse(row.totals) as Totals);
     const workflows = JSON.parse(row.workflows) as Partial<Record<WorkflowStatus, number>>;

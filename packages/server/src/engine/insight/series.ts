@@ -72,7 +72,7 @@ export class Series {
 
   async plot(tenant: string, { queue, task, from, to }: SeriesQuery): Promise<Omit<SeriesAnswer, 'warnings'>> {
     const values = [tenant, queue ?? ALL, task ?? ALL, from, to];
-    const [row] = await this.db.read<SeriesRow>({ tenant, statement: sql.series_of, values });
+    const [row] = await this.db.read<SeriesRow>({ tenant, statement: sql.series_of, values, isBounded: true });
     return toColumns(row!);
   }
 

@@ -16,7 +16,13 @@ import type { Created } from '../api.js';
  * so it is all or nothing; keyed creates go through the key table and may return a job that another request created. A
  * key for several jobs, or for a copy of one, takes a transaction of its own (shared/idempotency.ts).
  */
-const sql = loadStatements('enqueue.sql', ['create_jobs', 'create_alike', 'create_keyed_jobs', 'jobs_of_keys']);
+const sql = loadStatements('enqueue.sql', [
+  'create_jobs',
+  'create_alike',
+  'create_keyed_jobs',
+  'create_keyed_alike',
+  'jobs_of_keys',
+]);
 
 export interface NewJob {
   readonly tenant: string;
@@ -25,6 +31,12 @@ export interface NewJob {
 
 export interface KeyedJob extends NewJob {
   readonly key: string;
+}
+
+interface KeyedRow {
+  readonly prefix: string;
+  /** The ids that were stored, as PostgreSQL writes an array; null: all of them. */
+  readonly created: string | null;
 }
 
 const weigh = ({ spec }: NewJob): number => spec.payload.length + (spec.metadata?.length ?? 0);
@@ -79,18 +91,26 @@ export class Enqueuer {
 
   async #insertKeyed(jobs: readonly KeyedJob[]): Promise<(Created | null)[]> {
     const suffixes = suffixesFor(jobs);
-    const values = [...columns(suffixes, jobs), textArray(jobs.map((job) => job.key))];
-    const won = await this.db.run<{ job_id: string }>(sql.create_keyed_jobs, values);
-    const idBySuffix = new Map(won.map(({ job_id }) => [suffixOf(job_id), job_id]));
+    const [statement, values] = areAlike(jobs)
+      ? [sql.create_keyed_alike, alikeColumns(suffixes, jobs)]
+      : [sql.create_keyed_jobs, columns(suffixes, jobs)];
+    const keys = textArray(jobs.map((job) => job.key));
+    const [row] = await this.db.run<KeyedRow>(statement, [...values, keys]);
+    const { prefix, created } = row!;
+    const ids = suffixes.map(idsWith(prefix));
+    if (created === null) {
+      this.#created(jobs, ids[0]);
+      return ids.map((id) => ({ id, replayed: false }));
+    }
+    const won = ids.map((id) => created.includes(id));
     this.#created(
-      jobs.filter((_, index) => idBySuffix.has(suffixes[index] ?? '')),
-      won[0]?.job_id,
+      jobs.filter((_, index) => won[index]),
+      ids[0],
     );
-    const created = suffixes.map((suffix): Created | null => {
-      const id = idBySuffix.get(suffix);
-      return id === undefined ? null : { id, replayed: false };
-    });
-    return created.includes(null) ? this.#resolveLosers(jobs, created) : created;
+    return this.#resolveLosers(
+      jobs,
+      ids.map((id, index) => (won[index] ? { id, replayed: false } : null)),
+    );
   }
 
   /**
@@ -153,8 +173,6 @@ function suffixesFor(jobs: readonly NewJob[]): string[] {
     return idSuffix(position, bucket, random32());
   });
 }
-
-const suffixOf = (id: string): string => id.slice(19).replace('-', '');
 
 type Jobs = readonly [NewJob, ...NewJob[]];
 

@@ -1,9 +1,19 @@
 import { readdir, readFile } from 'node:fs/promises';
-import { extname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { createRequire } from 'node:module';
+import { dirname, extname, join } from 'node:path';
 
-/** Where the build puts the dashboard: in the package beside this one, from the sources as from the build. */
-export const DASHBOARD_FILES = fileURLToPath(new URL('../../../../dashboard/dist', import.meta.url));
+/**
+ * Where the built files of @millrace/dashboard are, whoever installed it and wherever: found by its name, as seen from
+ * the module `from`. Null if it is not installed, which an installation may choose. It is never imported: it is files.
+ */
+export function dashboardFiles(from: string = import.meta.url): string | null {
+  try {
+    return join(dirname(createRequire(from).resolve('@millrace/dashboard/package.json')), 'dist');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'MODULE_NOT_FOUND') return null;
+    throw error;
+  }
+}
 
 export interface Asset {
   readonly type: string;
@@ -27,9 +37,10 @@ const TYPES: Readonly<Record<string, string>> = {
 
 /**
  * Reads the whole dashboard, which is a megabyte at most. Requests are then looked up by name: no path that a client
- * sends ever reaches the file system. Null if the dashboard has not been built.
+ * sends ever reaches the file system. Null if the dashboard is not installed or has not been built.
  */
-export async function loadDashboard(directory: string): Promise<Dashboard | null> {
+export async function loadDashboard(directory: string | null): Promise<Dashboard | null> {
+  if (directory === null) return null;
   try {
     const index = await readFile(join(directory, 'index.html'), 'utf8');
     const folder = join(directory, 'assets');

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { errorBody } from '../answers/errors.js';
 import { sendJson } from '../answers/reply.js';
-import { DASHBOARD_FILES, loadDashboard, type Asset, type Dashboard } from './files.js';
+import { dashboardFiles, loadDashboard, type Asset, type Dashboard } from './files.js';
 
 /**
  * Scripts and styles from this server and nowhere else, no markup from text (trusted types, without a policy that could
@@ -19,16 +19,16 @@ const FOR_EVER = 'public, max-age=31536000, immutable';
 export interface UiOptions {
   /** Whether any bearer token is accepted, so that the dashboard can sign itself in. */
   readonly dev: boolean;
-  /** Where the built files are. */
+  /** Where the built files are; those of the installed package if absent. */
   readonly directory?: string;
 }
 
 /** The dashboard under /ui/, to which / leads. Its files need no credential; all that they show does. */
-export function registerUi(app: FastifyInstance, { dev, directory = DASHBOARD_FILES }: UiOptions): void {
+export function registerUi(app: FastifyInstance, { dev, directory }: UiOptions): void {
   let loaded: Promise<Dashboard | null> | null = null;
   const dashboard = async (): Promise<Dashboard | null> => {
-    const found = await (loaded ??= loadDashboard(directory));
-    // It may be built while the server runs: look again the next time.
+    const found = await (loaded ??= loadDashboard(directory ?? dashboardFiles()));
+    // It may be installed or built while the server runs: look again the next time.
     if (found === null) loaded = null;
     return found;
   };
@@ -94,7 +94,11 @@ const NOT_BUILT = `<!doctype html>
   </head>
   <body>
     <h1>Millrace</h1>
-    <p>This server runs, but its dashboard has not been built. <code>npm run build</code> builds it.</p>
+    <p>This server runs, but its dashboard is not installed, or has not been built.</p>
+    <p>
+      <code>npm install @millrace/dashboard</code> installs it; in a clone of the repository,
+      <code>npm run build</code> builds it.
+    </p>
     <p>The API answers under <code>/api/v1</code>, and is described under <a href="../docs">/docs</a>.</p>
   </body>
 </html>

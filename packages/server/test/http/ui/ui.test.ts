@@ -1,9 +1,11 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 import fastify, { type FastifyInstance } from 'fastify';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { dashboardFiles, loadDashboard } from '../../../src/http/ui/files.js';
 import { registerUi } from '../../../src/http/ui/index.js';
 
 const SCRIPT = 'console.log(1);';
@@ -48,9 +50,20 @@ describe('the dashboard under /ui/', () => {
   it('says that it has not been built, and appears once it has', async () => {
     const before = await app.inject('/ui/');
     expect(before.statusCode).toBe(404);
-    expect(before.body).toContain('its dashboard has not been built');
+    expect(before.body).toContain('its dashboard is not installed, or has not been built');
     await build();
     expect((await app.inject('/ui/')).statusCode).toBe(200);
+  });
+
+  it('is found by the name of its package; without that package there is none', async () => {
+    const module = pathToFileURL(join(directory, 'node_modules/@millrace/server/dist/http/ui/files.js')).href;
+    expect(dashboardFiles(module)).toBeNull();
+    expect(await loadDashboard(dashboardFiles(module))).toBeNull();
+    const home = join(directory, 'node_modules/@millrace/dashboard');
+    await mkdir(home, { recursive: true });
+    await writeFile(join(home, 'package.json'), '{"exports":{"./package.json":"./package.json"}}');
+    expect(dashboardFiles(module)).toBe(join(await realpath(home), 'dist'));
+    expect(await loadDashboard(dashboardFiles(module))).toBeNull();
   });
 
   it('answers every address with the document, whose paths lead to the assets from there', async () => {

@@ -1,0 +1,48 @@
+import { availableParallelism } from 'node:os';
+import { checkPorts, startFleetMetrics, type Config, type FleetMetrics, type Logger } from '@millrace/server';
+import type { Invocation } from '../../invocation.js';
+import { announce } from '../banner.js';
+import type { StopRequest } from '../signals.js';
+import { ProcessFleet } from './parent.js';
+
+/** How many processes the configuration asks for on this machine. */
+export const processCount = ({ processes }: Config): number =>
+  processes === 'auto' ? availableParallelism() : processes;
+
+/** Runs several processes behind one pair of ports until it is asked to stop. */
+export async function serveFleet(
+  config: Config,
+  { argv, env, print }: Invocation,
+  logger: Logger,
+  stopRequest: StopRequest,
+): Promise<number> {
+  await checkPorts(config);
+  let metrics: FleetMetrics | null = null;
+  const fleet = new ProcessFleet({
+    count: processCount(config),
+    argv,
+    env,
+    logger,
+    onRestart: (id) => {
+      metrics?.restarts.inc();
+      metrics?.retire(id);
+    },
+  });
+  const page = await startFleetMetrics(config, fleet);
+  metrics = page.metrics;
+  const shutdownMs = config.shutdownSecs * 1000;
+  try {
+    const apiUrl = await fleet.start();
+    stopRequest.serving();
+    announce(config, { apiUrl, metricsUrl: page.metricsUrl }, logger, print);
+  } catch (error) {
+    await fleet.stop(0);
+    await page.stop();
+    throw error;
+  }
+  const gaveUp = await Promise.race([stopRequest.asked.then(() => false), fleet.over.then(() => true)]);
+  const allStopped = await fleet.stop(shutdownMs);
+  await page.stop();
+  logger.info('stopped');
+  return allStopped && !gaveUp ? 0 : 1;
+}
