@@ -1,12 +1,12 @@
-/** What of package-lock.json reaches users: the dependencies of the published packages, and what the dashboard bundles. */
+/** What of package-lock.json reaches users: what the published packages depend on, and what the dashboard bundles. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 export const PUBLISHED = ['contract', 'sdk', 'server', 'cli', 'conformance'];
 
 /**
- * Each third-party package once per version, sorted by name: its name, version, licence and hash, what it depends on, and
- * whether it is `installed` with ours or `bundled` into the dashboard.
+ * Each third-party package once per version, sorted by name: its name, version, licence and hash, what it depends on,
+ * and whether it is `installed` with ours or `bundled` into the dashboard.
  */
 export function shippedPackages(root) {
   const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'));

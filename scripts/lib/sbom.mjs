@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { idOf } from './lockfile.mjs';
 
 /**
- * A bill of materials (CycloneDX 1.5) of what users get. It depends on the lockfile, the version and the date alone: the
- * same release has the same bill.
+ * A bill of materials (CycloneDX 1.5) of what users get. It depends on the lockfile, the version and the date alone:
+ * the same release has the same bill.
  */
 export function billOfMaterials({ version, date, packages }) {
   const ours = { type: 'application', name: 'millrace', version, 'bom-ref': `millrace@${version}` };

@@ -1,4 +1,4 @@
-/** Where the version of a release stands. Each is a function from text to text, so that a dry run can apply them too. */
+/** Where the version of a release stands: functions from text to text, so that a dry run can apply them too. */
 
 /** The text of a file of the repository, under a new version. */
 export function withVersion(path, text, version, day) {
