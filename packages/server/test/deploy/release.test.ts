@@ -56,7 +56,7 @@ describe('npm run release -- --dry-run', () => {
   it('gives packages, the chart and the lockfile the new version, and each other in it', () => {
     const inside = (archive: string, path: string): string =>
       run('tar', ['-xzOf', join(out, archive), path], home).stdout;
-    const server = JSON.parse(inside(`millrace-server-${VERSION}.tgz`, 'package/package.json')) as any;
+    const server = JSON.parse(inside(`millrace-server-${VERSION}.tgz`, 'package/package.json'));
     expect(server.version).toBe(VERSION);
     expect(server.dependencies['@millrace/contract']).toBe(VERSION);
     expect(inside(`millrace-chart-${VERSION}.tgz`, 'millrace/Chart.yaml')).toContain(`appVersion: ${VERSION}`);
@@ -73,7 +73,7 @@ describe('npm run release -- --dry-run', () => {
   });
 
   it('lists everything that users get, as the lockfile has it, in a bill of materials', () => {
-    const bill = JSON.parse(readFileSync(join(out, `millrace-${VERSION}.cdx.json`), 'utf8')) as any;
+    const bill = JSON.parse(readFileSync(join(out, `millrace-${VERSION}.cdx.json`), 'utf8'));
     expect(bill).toMatchObject({
       bomFormat: 'CycloneDX',
       specVersion: '1.5',
