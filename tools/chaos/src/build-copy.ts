@@ -31,14 +31,18 @@ export function copyBuild(dir: string, patches: readonly Patch[] = []): string {
     if (existsSync(join(from, 'node_modules'))) symlinkSync(join(from, 'node_modules'), join(to, 'node_modules'));
     symlinkSync(to, join(modules, name === 'cli' ? 'millrace' : `@millrace/${name}`));
   }
-  for (const patch of patches) apply(join(dir, 'packages', patch.file), patch);
+  for (const [file, text] of patched(patches)) writeFileSync(join(dir, 'packages', file), text);
   return join(dir, 'packages', 'cli', 'bin', 'millrace.mjs');
 }
 
-/** A patch that no longer applies would prove nothing, so it is an error. */
-function apply(path: string, { file, find, replace }: Patch): void {
-  const text = readFileSync(path, 'utf8');
-  const changed = text.replace(find, replace);
-  if (changed === text) throw new Error(`the patch ${String(find)} does not apply to packages/${file}`);
-  writeFileSync(path, changed);
+/** The patched files of the build. A patch that no longer applies would prove nothing, so it is an error. */
+export function patched(patches: readonly Patch[]): ReadonlyMap<string, string> {
+  const texts = new Map<string, string>();
+  for (const { file, find, replace } of patches) {
+    const text = texts.get(file) ?? readFileSync(join(ROOT, 'packages', file), 'utf8');
+    const changed = text.replace(find, replace);
+    if (changed === text) throw new Error(`the patch ${String(find)} does not apply to packages/${file}`);
+    texts.set(file, changed);
+  }
+  return texts;
 }
