@@ -43,7 +43,7 @@ export function copyBuild(dir: string, patches: readonly Patch[] = [], files: re
       if (existsSync(join(from, part))) cpSync(join(from, part), join(to, part), { recursive: true });
   }
   for (const name of PACKAGES) linkPackage(dir, name);
-  for (const patch of patches) apply(join(dir, 'packages', patch.file), patch);
+  for (const [file, text] of patched(patches)) writeFileSync(join(dir, 'packages', file), text);
   for (const { file, text } of files) writeFileSync(join(dir, 'packages', file), text);
   return join(dir, 'packages', 'cli', 'bin', 'millrace.mjs');
 }
@@ -79,10 +79,14 @@ function linkPackage(dir: string, name: string): void {
   symlinkSync(to, join(dir, 'node_modules', packageName(name)));
 }
 
-/** A patch that no longer applies would prove nothing, so it is an error. */
-function apply(path: string, { file, find, replace }: Patch): void {
-  const text = readFileSync(path, 'utf8');
-  const changed = text.replace(find, replace);
-  if (changed === text) throw new Error(`the patch ${String(find)} does not apply to packages/${file}`);
-  writeFileSync(path, changed);
+/** The patched files of the build. A patch that no longer applies would prove nothing, so it is an error. */
+export function patched(patches: readonly Patch[]): ReadonlyMap<string, string> {
+  const texts = new Map<string, string>();
+  for (const { file, find, replace } of patches) {
+    const text = texts.get(file) ?? readFileSync(join(ROOT, 'packages', file), 'utf8');
+    const changed = text.replace(find, replace);
+    if (changed === text) throw new Error(`the patch ${String(find)} does not apply to packages/${file}`);
+    texts.set(file, changed);
+  }
+  return texts;
 }

@@ -1,3 +1,4 @@
+import { median } from '@millrace/tools-shared';
 import type { Page } from 'playwright-core';
 import type { Options } from './options.js';
 import type { Cluster } from './stage/cluster.js';
@@ -40,6 +41,12 @@ export const holds = (what: string, ok: boolean, result = ok ? 'yes' : 'no'): Fi
   aim: 'yes',
   ok,
 });
+
+/** A time that was taken several times: the median is judged, and the range is told. */
+export function tookAbout(what: string, values: readonly number[], belowMs: number): Finding {
+  const [least, most] = [Math.min(...values), Math.max(...values)].map(Math.round);
+  return took(what, median(values), belowMs, values.length > 1 ? ` (${least} to ${most})` : '');
+}
 
 /** A time that should stay below a bound. */
 export const took = (what: string, ms: number, belowMs: number | null, note = ''): Finding => ({

@@ -1,5 +1,5 @@
 import { writeFileSync } from 'node:fs';
-import { cpus, totalmem } from 'node:os';
+import { cpus, loadavg, totalmem } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import type { Finding } from './case.js';
 import type { Options } from './options.js';
@@ -19,7 +19,11 @@ export function asMarkdown(sections: readonly Section[], options: Options, brows
     '# Dashboard: results',
     'Written by `npm run dashboard -- --publish`; [dashboard.md](dashboard.md#measured) says what it does.',
     `${date.toISOString().slice(0, 10)}. ${machine}; browser, service and database share the machine.`,
-    `The service held ${options.jobs.toLocaleString('en')} jobs. Times are medians of ${options.rounds}.`,
+    [
+      `The service held ${options.jobs.toLocaleString('en')} jobs. Times are medians of ${options.rounds}, with their range.`,
+      `At the end the load average was ${loadavg()[1]?.toFixed(1) ?? 'unknown'} on ${cpus().length} processors: what is above`,
+      'that number is work that waited for a processor, and times are longer by it.',
+    ].join('\n'),
     ...sections.flatMap(({ title, findings }) => [`## ${title}`, table(findings)]),
     '',
   ].join('\n\n');

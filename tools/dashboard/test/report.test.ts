@@ -12,7 +12,7 @@ it('a missed aim is shown as one, in a document that says how much was run', () 
   const findings = [took('Jobs', 310.4, 300), took('Queues', 12, 300), holds('Nothing is left', true)];
   const text = asMarkdown([{ title: 'Pages', findings }], options, 'Chromium 1', new Date('2026-02-03T00:00:00Z'));
   expect(text).toContain('2026-02-03. ');
-  expect(text).toContain('The service held 5,000 jobs. Times are medians of 2.');
+  expect(text).toContain('The service held 5,000 jobs. Times are medians of 2, with their range.');
   expect(text).toContain('| Jobs | 310 ms | below 300 ms | ✗ missed |');
   expect(text).toContain('| Queues | 12 ms | below 300 ms | ✓ |');
   expect(text).toContain('| Nothing is left | yes | yes | ✓ |');

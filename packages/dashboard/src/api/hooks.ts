@@ -23,7 +23,7 @@ export const queryClient = new QueryClient({
 
 export interface ReadOptions {
   readonly query?: Query | undefined;
-  /** Null: read once, and again only when asked to. */
+  /** Null: read once, and again only after an error or when asked to. */
   readonly pollMs?: number | null;
   readonly enabled?: boolean;
   /** Keeps what was there while another page or filter loads, dimmed by whoever shows it. On unless switched off. */
@@ -44,11 +44,17 @@ export function useRead<T>(path: string, options: ReadOptions = {}): Read<T> {
     queryFn: ({ signal }) => get<T>(address, signal),
     enabled,
     refetchInterval: ({ state: { error } }) => {
-      if (pollMs === null || isFinal(error)) return false;
-      return error === null ? pollMs : Math.max(pollMs, error.retryAfterMs ?? AFTER_ERROR_MS);
+      if (isFinal(error)) return false;
+      // What is read once is read again until it has been: whoever follows a stream would show the error for ever.
+      return error === null ? (pollMs ?? false) : Math.max(pollMs ?? 0, error.retryAfterMs ?? AFTER_ERROR_MS);
     },
     ...(keepPrevious ? { placeholderData: keepPreviousData } : {}),
   });
+}
+
+/** Takes an answer for that of another question: where the two are known to be the same, nobody waits for the second. */
+export function answerWith<T>(path: string, query: Query, answer: Answer<T>): void {
+  queryClient.setQueryData(['read', withQuery(path, query)], answer);
 }
 
 /** Asking again would change nothing: the thing or the route does not exist, or the caller may not. */

@@ -3,7 +3,7 @@ import { useRouter } from '@tanstack/react-router';
 import { useEffect, useMemo, useState, type ReactNode } from 'react';
 import { change, type Change } from '../api/client.js';
 import { refresh } from '../api/hooks.js';
-import { count, number, plural } from '../lib/format.js';
+import { count, number, plural, rounded } from '../lib/format.js';
 import { Confirm } from './dialog.js';
 import { ErrorNote, Loading } from './notes.js';
 import { say } from './toasts.js';
@@ -11,6 +11,29 @@ import { Time } from './time.js';
 
 /** Above this, the number has to be typed. */
 const TYPE_ABOVE = 100;
+
+type Bulk = Pick<CreateOperation, 'action' | 'filter' | 'ids'>;
+
+/** What an operation would work on; null while that is being counted, or if there is nothing to ask. */
+export function useDryRun(operation: Bulk | null): DryRun | Error | null {
+  const [dry, setDry] = useState<{ readonly of: string; readonly answer: DryRun | Error | null } | null>(null);
+  const asked = operation === null ? null : JSON.stringify(operation);
+  useEffect(() => {
+    if (asked === null) return undefined;
+    let current = true;
+    const say = (answer: DryRun | Error | null): void => {
+      if (current) setDry({ of: asked, answer });
+    };
+    const body = JSON.stringify({ ...(JSON.parse(asked) as object), dry_run: true });
+    change<DryRun>({ method: 'POST', path: '/operations', body }).then(say, (error: unknown) =>
+      say(error instanceof Error ? error : new Error(String(error))),
+    );
+    return () => {
+      current = false;
+    };
+  }, [asked]);
+  return dry !== null && dry.of === asked ? dry.answer : null;
+}
 
 interface BulkProps {
   readonly title: string;
@@ -20,7 +43,7 @@ interface BulkProps {
   readonly noun: string;
   readonly danger?: boolean;
   /** What is to be done with what: an action with ids or a filter. */
-  readonly operation: Pick<CreateOperation, 'action' | 'filter' | 'ids'>;
+  readonly operation: Bulk;
   /** Stays on the page instead of going to the operation. */
   readonly stay?: boolean;
   readonly onClose: () => void;
@@ -31,20 +54,9 @@ interface BulkProps {
 export function BulkDialog(props: BulkProps): ReactNode {
   const { title, verb, noun, danger = false, operation, stay = false, onClose, onDone } = props;
   const router = useRouter();
-  const [dry, setDry] = useState<DryRun | Error | null>(null);
+  const dry = useDryRun(operation);
   const [key] = useState(() => crypto.randomUUID());
   const asked = JSON.stringify(operation);
-  useEffect(() => {
-    let current = true;
-    const body = JSON.stringify({ ...(JSON.parse(asked) as object), dry_run: true });
-    change<DryRun>({ method: 'POST', path: '/operations', body }).then(
-      (answer) => current && setDry(answer),
-      (error: unknown) => current && setDry(error instanceof Error ? error : new Error(String(error))),
-    );
-    return () => {
-      current = false;
-    };
-  }, [asked]);
   const request = useMemo<Change>(
     () => ({ method: 'POST', path: '/operations', body: asked, idempotencyKey: key }),
     [asked, key],
@@ -65,12 +77,14 @@ export function BulkDialog(props: BulkProps): ReactNode {
       verb={
         matched === null
           ? verb
-          : `${verb} ${matched.exact ? plural(matched.n, noun) : `about ${number(matched.n)} ${noun}s`}`
+          : isUnknown(matched)
+            ? `${verb} all that match`
+            : `${verb} ${matched.exact ? plural(matched.n, noun) : `${count(matched)} ${noun}s`}`
       }
       danger={danger}
       request={request}
-      waiting={matched === null || matched.n === 0}
-      typed={matched !== null && matched.n > TYPE_ABOVE ? String(matched.n) : undefined}
+      waiting={matched === null || (matched.n === 0 && matched.exact)}
+      typed={matched === null ? undefined : toType(matched)}
       onConfirm={confirm}
       onClose={onClose}
       wide
@@ -80,13 +94,31 @@ export function BulkDialog(props: BulkProps): ReactNode {
   );
 }
 
+/** The server counts for a bounded time, and may not have come to the first match in it. */
+export const isUnknown = ({ n, exact }: DryRun['matched']): boolean => n === 0 && !exact;
+
+const toType = (matched: DryRun['matched']): string | undefined =>
+  isUnknown(matched)
+    ? 'all'
+    : matched.n > TYPE_ABOVE
+      ? String(matched.exact ? matched.n : rounded(matched.n))
+      : undefined;
+
 function DryRunView({ dry, noun }: { readonly dry: DryRun | Error | null; readonly noun: string }): ReactNode {
   if (dry === null) return <Loading />;
   if (dry instanceof Error) return <ErrorNote error={dry} />;
+  if (isUnknown(dry.matched)) {
+    return (
+      <p>
+        There is so much to look at that counting was given up before the first match: how many {noun}s match is not
+        known. This cannot be undone. What is created from now on is not touched.
+      </p>
+    );
+  }
   if (dry.matched.n === 0) return <p>No {noun} matches any more.</p>;
   return (
     <div className="stack">
-      <p>
+      <p className="sentence">
         <b className="figures">{count(dry.matched)}</b> {dry.matched.n === 1 ? `${noun} matches` : `${noun}s match`}.
         This cannot be undone. What is created from now on is not touched.
       </p>
@@ -99,7 +131,9 @@ function DryRunView({ dry, noun }: { readonly dry: DryRun | Error | null; readon
           </li>
         ))}
         {dry.matched.n > dry.sample.length && (
-          <li className="quiet">… and {number(dry.matched.n - dry.sample.length)} more</li>
+          <li className="quiet">
+            … and {dry.matched.exact ? `${number(dry.matched.n - dry.sample.length)} more` : 'more'}
+          </li>
         )}
       </ul>
     </div>

@@ -89,7 +89,9 @@ export function Confirm(props: ConfirmProps): ReactNode {
         {children}
         {typed !== undefined && (
           <label htmlFor={field}>
-            Type <b className="mono">{typed}</b> to confirm
+            <span>
+              Type <b className="mono">{typed}</b> to confirm
+            </span>
             <input
               id={field}
               className="input"

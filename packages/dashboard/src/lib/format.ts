@@ -7,7 +7,10 @@ const whole = new Intl.NumberFormat('en-GB');
 export const number = (n: number): string => whole.format(n);
 
 /** An estimate says so: "about 48,000". */
-export const count = ({ n, exact }: Count): string => (exact ? number(n) : `about ${number(n)}`);
+export const count = ({ n, exact }: Count): string => (exact ? number(n) : `about ${number(rounded(n))}`);
+
+/** An estimate has two digits: more would look like knowledge. */
+export const rounded = (n: number): number => Number(n.toPrecision(2));
 
 const UNITS: readonly (readonly [string, number])[] = [
   ['d', 86_400],

@@ -1,5 +1,4 @@
-import { median } from '@millrace/tools-shared';
-import { took, type Case, type Finding, type Stage } from '../case.js';
+import { tookAbout, type Case, type Stage } from '../case.js';
 import { clickToContent, firstPaint, type Content } from '../measure.js';
 import { ADMIN_TOKEN, TENANT_KEY } from '../stage/service.js';
 
@@ -45,8 +44,8 @@ export const pages: Case = {
       add('All tenants', await allTenants(stage));
     }
     return [
-      summary('First useful paint of the overview, fresh browser', paint, PAINT_MS),
-      ...[...times].map(([page, values]) => summary(page, values, PAGE_MS)),
+      tookAbout('First useful paint of the overview, fresh browser', paint, PAINT_MS),
+      ...[...times].map(([page, values]) => tookAbout(page, values, PAGE_MS)),
     ];
   },
 };
@@ -67,9 +66,4 @@ async function allTenants({ windows, service }: Stage): Promise<number> {
   const ms = await clickToContent(page, menu('/admin'), rowsOf('Tenants'));
   await page.context().close();
   return ms;
-}
-
-function summary(what: string, values: readonly number[], belowMs: number): Finding {
-  const worst = Math.round(Math.max(...values));
-  return took(what, median(values), belowMs, values.length > 1 ? ` (at most ${worst} ms)` : '');
 }

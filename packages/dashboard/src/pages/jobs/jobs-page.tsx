@@ -3,7 +3,7 @@ import { useNavigate } from '@tanstack/react-router';
 import { lazy, Suspense, useState, type ReactNode } from 'react';
 import type { Query } from '../../api/client.js';
 import { useRead } from '../../api/hooks.js';
-import { BulkDialog } from '../../components/bulk.js';
+import { BulkDialog, isUnknown, useDryRun } from '../../components/bulk.js';
 import { SelectFilter, SpanFilter, spanMs, TextFilter } from '../../components/filters.js';
 import { JobLink, QueueLink } from '../../components/links.js';
 import { Empty, ErrorNote, Loading } from '../../components/notes.js';
@@ -15,7 +15,7 @@ import { ExactTime, Time } from '../../components/time.js';
 import { useAddress, type Address } from '../../lib/address.js';
 import { serverNow, useNow } from '../../lib/clock.js';
 import { curlOf } from '../../lib/curl.js';
-import { bytes, duration, number, plural } from '../../lib/format.js';
+import { bytes, count, duration, number, plural } from '../../lib/format.js';
 import { stateOf } from '../../lib/states.js';
 import { useMayWrite } from '../../session/session.js';
 import { useLiveList } from './live-list.js';
@@ -69,12 +69,17 @@ export default function JobsPage(): ReactNode {
       }
     >
       <Filters />
-      {mayWrite && <BulkBar selection={selection} address={address} query={query} />}
-      {list.fresh > 0 && (
-        <button type="button" className="button fresh" onClick={list.showFresh}>
-          ↑ {list.freshIsMore ? `${list.fresh}+` : list.fresh} new
-        </button>
-      )}
+      <div className="above-list">
+        {selection.ids.length > 0 ? (
+          <BulkBar selection={selection} address={address} query={query} />
+        ) : list.fresh > 0 ? (
+          <button type="button" className="button fresh" onClick={list.showFresh}>
+            ↑ {list.freshIsMore ? `${list.fresh}+` : list.fresh} new
+          </button>
+        ) : (
+          <span className="quiet">{live ? 'Newest first; new jobs wait here.' : 'Newest first.'}</span>
+        )}
+      </div>
       {read.error !== null && <ErrorNote error={read.error} />}
       {read.data === undefined ? (
         read.error === null && <Loading />
@@ -157,14 +162,19 @@ function BulkBar({ selection, address, query }: BulkBarProps): ReactNode {
   const [open, setOpen] = useState(false);
   const [everything, setEverything] = useState(false);
   const filter = filterOf(query);
-  const all = everything && selection.all && filter !== null;
-  if (selection.ids.length === 0) return null;
+  const canAll = selection.all && filter !== null;
+  const all = everything && canAll;
+  const dry = useDryRun(canAll ? { action: 'cancel_jobs', filter } : null);
+  // Without a number while it is being counted, and if it cannot be.
+  const isCounted = dry !== null && !(dry instanceof Error) && !isUnknown(dry.matched);
+  const matching = isCounted ? ` ${dry.matched.exact ? '' : 'of '}${count(dry.matched)}` : '';
+  const selected = isCounted ? `All that match are selected: ${count(dry.matched)}` : 'All that match are selected';
   return (
     <div className="bulk" role="group" aria-label="Selected jobs">
-      <span>{all ? 'Everything that matches is selected' : `${plural(selection.ids.length, 'job')} selected`}</span>
-      {selection.all && filter !== null && (
+      <span>{all ? selected : `${plural(selection.ids.length, 'job')} selected`}</span>
+      {canAll && (
         <button type="button" className="button small" onClick={() => setEverything(!all)}>
-          {all ? 'Only this page' : 'Select all that match'}
+          {all ? 'Only this page' : `Select all${matching} that match`}
         </button>
       )}
       <button type="button" className="button small danger" onClick={() => setOpen(true)}>

@@ -1,7 +1,7 @@
 import type { JobSummary, JobSummaryPage } from '@millrace/contract';
 import { useEffect, useRef, useState } from 'react';
 import type { Query } from '../../api/client.js';
-import { useRead, type Read } from '../../api/hooks.js';
+import { answerWith, useRead, type Read } from '../../api/hooks.js';
 
 /** How many new rows are counted; more are "100+". */
 const NEW_MAX = 100;
@@ -34,10 +34,15 @@ export function useLiveList(query: Query, live: boolean): LiveList {
   const read = useRead<JobSummaryPage>('/jobs', { query: limits, ...poll });
   const page = read.isPlaceholderData ? undefined : read.data?.data;
   // Not from what an earlier visit has left behind: that may be a minute old.
-  const newest = read.isFetchedAfterMount ? page?.jobs[0]?.created_at : undefined;
+  const first = read.isFetchedAfterMount && pinned === undefined && !paged ? page && read.data : undefined;
+  const newest = first?.data.jobs[0]?.created_at;
   useEffect(() => {
-    if (newest !== undefined && pinned === undefined && !paged) setPin({ asked, before: justAfter(newest) });
-  }, [newest, pinned, paged, asked]);
+    if (first === undefined || newest === undefined) return;
+    const before = justAfter(newest);
+    // The pinned page is the one in view: it need not be waited for.
+    answerWith('/jobs', { ...(JSON.parse(asked) as Query), created_before: before }, first);
+    setPin({ asked, before });
+  }, [first, newest, asked]);
 
   const before = useRead<JobSummaryPage>('/jobs', {
     query: { ...query, view: 'summary', cursor: page?.prev_cursor, limit: NEW_MAX },
