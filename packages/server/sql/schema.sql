@@ -139,7 +139,9 @@ CREATE TABLE millrace.migrations (
   version integer NOT NULL,
   name text NOT NULL,
   applied_at timestamp with time zone DEFAULT now() NOT NULL,
-  CONSTRAINT migrations_pkey PRIMARY KEY (version)
+  oldest integer,
+  CONSTRAINT migrations_pkey PRIMARY KEY (version),
+  CONSTRAINT migrations_check CHECK ((oldest <= version))
 );
 
 CREATE TABLE millrace.tenants (

@@ -65,6 +65,8 @@ const optional = <T>(read: Reader<T>): Reader<T | null> => read;
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 const SECRET = { isSecret: true, refuseEmpty: true } as const;
+/** Its file is read at startup, and again on SIGHUP. */
+const RELOADED = { refuseEmpty: true, fallbackText: 'none; SIGHUP reads it again' } as const;
 const BOOLEAN = { isBoolean: true } as const;
 const BOOLEAN_WORDS: ReadonlySet<string> = new Set(['true', 'false', '1', '0']);
 const PORT = integer(0, 65_535);
@@ -154,6 +156,25 @@ export const OPTIONS = {
     ...SECRET,
     fallbackText: 'none; there are no operator routes',
   }),
+  apiKeysFile: option('api-keys-file', 'FILE', optional(anyText), null, 'more of --api-keys, one per line', RELOADED),
+  readKeysFile: option(
+    'read-keys-file',
+    'FILE',
+    optional(anyText),
+    null,
+    'more of --read-keys, one per line',
+    RELOADED,
+  ),
+  jwtSecretFile: option('jwt-secret-file', 'FILE', optional(anyText), null, 'JWT secrets, one per line', RELOADED),
+  workerTokenFile: option(
+    'worker-token-file',
+    'FILE',
+    optional(anyText),
+    null,
+    'worker tokens, one per line, each with the queues it is limited to behind it',
+    RELOADED,
+  ),
+  adminTokenFile: option('admin-token-file', 'FILE', optional(anyText), null, 'admin tokens, one per line', RELOADED),
   databaseUrl: option<DatabaseAddress | null>(
     'database-url',
     'URL',

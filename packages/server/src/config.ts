@@ -1,7 +1,8 @@
 import { resolve } from 'node:path';
 import { OPTIONS, readOptions, UsageError, type Option, type Values } from './config-options.js';
 import type { DatabaseAddress } from './config-values.js';
-import { passwordOf, SHORTEST_SCRUBBED } from './telemetry/redaction.js';
+import { checkDistinct, credentialsOf, secretsOf, warningsAbout, type CredentialSet } from './config-credentials.js';
+import { passwordOf } from './telemetry/redaction.js';
 
 export { UsageError } from './config-options.js';
 export type { DatabaseAddress } from './config-values.js';
@@ -97,64 +98,29 @@ function checkPorts({ mode, apiPort, metricsPort }: Config): void {
 }
 
 /** Fails closed: a process that serves the API never starts without a way to tell its callers apart. */
-function checkCredentials({ mode, dev, apiKeys, readKeys, jwtSecret, workerToken, adminToken }: Config): void {
-  if (workerToken !== null && apiKeys.has(workerToken)) {
-    throw new UsageError('--worker-token is also a token of --api-keys; tenants and workers must not share one');
-  }
-  if (workerToken !== null && readKeys.has(workerToken)) {
-    throw new UsageError('--worker-token is also a token of --read-keys; tenants and workers must not share one');
-  }
-  if ([...readKeys.keys()].some((token) => apiKeys.has(token))) {
-    throw new UsageError('a token of --read-keys is also one of --api-keys: it cannot be told whether it may write');
-  }
-  if (adminToken !== null && adminToken === workerToken) {
-    throw new UsageError('--admin-token is also the --worker-token; operators and workers must not share one');
-  }
-  if (adminToken !== null && (apiKeys.has(adminToken) || readKeys.has(adminToken))) {
-    const keys = apiKeys.has(adminToken) ? '--api-keys' : '--read-keys';
-    throw new UsageError(`--admin-token is also a token of ${keys}; operators and tenants must not share one`);
-  }
+function checkCredentials(config: Config): void {
+  const { mode, dev, apiKeys, apiKeysFile, jwtSecret, jwtSecretFile, workerToken, workerTokenFile } = config;
+  checkDistinct(credentialsOf(config));
   if (dev || mode === 'worker') return;
-  if (apiKeys.size === 0 && jwtSecret === null) {
+  if (apiKeys.size === 0 && (apiKeysFile ?? jwtSecret ?? jwtSecretFile) === null) {
     throw new UsageError(`mode ${mode} needs --api-keys or --jwt-secret (or --dev on a developer's machine)`);
   }
-  if (workerToken === null) {
+  if ((workerToken ?? workerTokenFile) === null) {
     throw new UsageError(`mode ${mode} needs --worker-token (or --dev on a developer's machine)`);
   }
 }
 
-/** Everything in a configuration that must never be shown or logged. */
+/** Everything in a configuration that must never be shown or logged. What its files hold is in LiveCredentials. */
 export function configSecrets(config: Config): readonly string[] {
-  const { apiKeys, readKeys, jwtSecret, workerToken, adminToken, database: address, directDatabaseUrl } = config;
+  const { database: address, directDatabaseUrl } = config;
   const urls = [address.kind === 'url' ? address.url : null, directDatabaseUrl];
   const passwords = urls.map((url) => (url === null ? null : passwordOf(url)));
-  return [...apiKeys.keys(), ...readKeys.keys(), jwtSecret, workerToken, adminToken, ...passwords].filter(
-    (secret) => secret !== null,
-  );
+  return [...secretsOf(credentialsOf(config)), ...passwords.filter((secret) => secret !== null)];
 }
 
-/** Tokens that are shorter are worth a warning. */
-const SHORT_TOKEN = 16;
-
-/** What an operator should know about the credentials: sentences for the log, without the credentials themselves. */
-export function credentialWarnings(config: Config): readonly string[] {
-  const { apiKeys, readKeys, workerToken, adminToken, jwtSecret } = config;
-  const tokens = [
-    ...[...apiKeys.keys()].map((token, index) => [`token ${index + 1} of --api-keys`, token] as const),
-    ...[...readKeys.keys()].map((token, index) => [`token ${index + 1} of --read-keys`, token] as const),
-    ...(workerToken === null ? [] : [['--worker-token', workerToken] as const]),
-    ...(adminToken === null ? [] : [['--admin-token', adminToken] as const]),
-  ];
-  const short = tokens
-    .filter(([, token]) => token.length < SHORT_TOKEN)
-    .map(([name, token]) => shortToken(name, token));
-  if (jwtSecret === null || Buffer.byteLength(jwtSecret) >= 32) return short;
-  return [...short, '--jwt-secret is shorter than 32 bytes, which HS256 needs to be hard to guess'];
-}
-
-const shortToken = (name: string, token: string): string =>
-  `${name} is shorter than ${SHORT_TOKEN} characters and can be guessed` +
-  (token.length < SHORTEST_SCRUBBED ? '; it is also too short to be scrubbed from log lines' : '');
+/** Sentences for the log about credentials that are too short; by default about those of the flags. */
+export const credentialWarnings = (config: Config, set: CredentialSet = credentialsOf(config)): readonly string[] =>
+  warningsAbout(set);
 
 /** The flags for --help, one paragraph each, straight from the table. */
 export function describeOptions(): string {

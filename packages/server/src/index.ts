@@ -8,6 +8,8 @@ export {
   UsageError,
   type Config,
 } from './config.js';
+export type { CredentialSet } from './config-credentials.js';
+export { LiveCredentials } from './credential-files.js';
 export { MillraceError } from './domain/errors.js';
 export { EmbeddedError, startEmbedded } from './embedded/index.js';
 export {

@@ -12,7 +12,7 @@ import { checkSessions } from './store/session-check.js';
 const PATIENCE_MS = 30_000;
 const RETRY_MS = 500;
 
-/** A database whose schema is the one this program knows, over connections that are what they are taken for. */
+/** A database whose schema this program can live with, over connections that are what they are taken for. */
 export async function openDatabase(config: Config, logger: Logger, lifecycle: Lifecycle): Promise<Database> {
   const url = await addressOf(config, logger, lifecycle);
   const { pooler, directDatabaseUrl, maxDbConnections: maxConnections } = config;
@@ -29,6 +29,10 @@ export async function openDatabase(config: Config, logger: Logger, lifecycle: Li
   }
   const refused = refusal(state);
   if (refused) throw new SchemaError(refused);
+  if (state.kind === 'compatible') {
+    const { found, expected } = state;
+    logger.info({ found, expected }, 'the database schema is newer than this program, which can live with it');
+  }
   return db;
 }
 

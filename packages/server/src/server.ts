@@ -3,6 +3,7 @@ import { hostname } from 'node:os';
 import { NAME_MAX_LENGTH } from '@millrace/contract';
 import type { Logger } from 'pino';
 import type { Config } from './config.js';
+import { LiveCredentials } from './credential-files.js';
 import { cleanText } from './domain/text.js';
 import { createEngine, type EngineParts } from './engine/engine.js';
 import { builtinHandlers } from './handlers/builtin.js';
@@ -27,7 +28,7 @@ import { openDatabase } from './open-database.js';
 import { checkPorts } from './port-check.js';
 import { Notifications } from './store/notifications.js';
 import type { Database } from './store/database.js';
-import { currentSchema } from './store/schema-check.js';
+import { currentSchema, isServable } from './store/schema-check.js';
 import type { Snapshot } from './telemetry/fleet-metrics.js';
 import { startMetricsServer } from './telemetry/metrics-server.js';
 import { Metrics, type CollectOptions } from './telemetry/metrics.js';
@@ -38,6 +39,8 @@ export interface ServerOptions {
   readonly logger: Logger;
   /** In-process handlers beside the built-in ones. A handler named like a built-in one replaces it. */
   readonly handlers?: Handlers;
+  /** Given: these are in force, and follow their `reload`. Otherwise the files are read once. */
+  readonly credentials?: LiveCredentials;
   /** Given: gets one line per job that this process has seen end, for a developer at a terminal. */
   readonly printFinished?: (line: string) => void;
 }
@@ -107,7 +110,7 @@ interface Prepared {
 
 /** Everything but the ports and what runs on its own. */
 async function prepare(config: Config, options: ServerOptions, lifecycle: Lifecycle): Promise<Prepared> {
-  const { logger } = options;
+  const { logger, credentials = new LiveCredentials(config) } = options;
   const db = await openDatabase(config, logger, lifecycle);
 
   const handlers: Handlers = {
@@ -137,7 +140,7 @@ async function prepare(config: Config, options: ServerOptions, lifecycle: Lifecy
   const pool = config.mode === 'api' ? null : createPool(config, engine, handlers, logger, attemptLog);
   const collectGauges = gaugeCollector(db, engine, pool);
 
-  const parts: Parts = { config, engine, metrics, logger, lifecycle };
+  const parts: Parts = { config, credentials, engine, metrics, logger, lifecycle };
   await startNotifications(db, parts);
   const serve = async (): Promise<string | null> => {
     startLoops(parts, tasks);
@@ -150,6 +153,7 @@ async function prepare(config: Config, options: ServerOptions, lifecycle: Lifecy
 
 interface Parts {
   readonly config: Config;
+  readonly credentials: LiveCredentials;
   readonly engine: EngineParts;
   readonly metrics: Metrics;
   readonly logger: Logger;
@@ -160,10 +164,7 @@ async function isReady(db: Database, lifecycle: Lifecycle): Promise<boolean> {
   if (lifecycle.stopping) return false;
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<boolean>((resolve) => (timer = setTimeout(() => resolve(false), READY_MS)));
-  const current = currentSchema(db).then(
-    (state) => state.kind === 'current',
-    () => false,
-  );
+  const current = currentSchema(db).then(isServable, () => false);
   return Promise.race([current, late]).finally(() => clearTimeout(timer));
 }
 
@@ -215,12 +216,13 @@ function createPool(
 /** What the jobs of its pool show as their worker: enough to find the process by. */
 const processName = (): string => cleanText(`${hostname()}:${process.pid}`, NAME_MAX_LENGTH);
 
-async function startApi({ config, engine, metrics, logger, lifecycle }: Parts): Promise<string> {
-  const { dev, apiKeys, readKeys, jwtSecret, workerToken, adminToken, defaultQueue, corsOrigins } = config;
+async function startApi({ config, credentials, engine, metrics, logger, lifecycle }: Parts): Promise<string> {
+  const { dev, defaultQueue, corsOrigins } = config;
   const { maxBodyBytes, maxPayloadBytes, maxInFlight, maxConnections } = config;
   const app = createApp({
     engine: engine.api,
-    auth: { dev, apiKeys, readKeys, jwtSecret, workerToken, adminToken },
+    auth: { dev, ...credentials.current },
+    watchCredentials: (apply) => credentials.onChange(apply),
     defaultQueue,
     corsOrigins,
     maxBodyBytes,

@@ -2,17 +2,23 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
-import { copyBuild } from '../src/build-copy.js';
+import { copyBuild, patched } from '../src/build-copy.js';
 import { FAULTS } from '../src/faults/index.js';
-import { MUTANTS } from '../src/mutants/list.js';
+import { MUTANTS, type Mutant } from '../src/mutants/list.js';
 
 const dir = mkdtempSync(join(tmpdir(), 'millrace-mutant-test-'));
 afterEach(() => rmSync(dir, { recursive: true, force: true }));
 
 describe('the mutants', () => {
   it.each(MUTANTS.map((mutant) => [mutant.name, mutant] as const))('%s: the patches apply', (_name, { patches }) => {
+    expect(patched(patches).size).toBeGreaterThan(0);
+  });
+
+  it('are copies of the build with the patches in them', () => {
+    const [{ patches }] = MUTANTS as readonly [Mutant];
     const millrace = copyBuild(dir, patches);
     expect(readFileSync(millrace, 'utf8')).toContain('main.js');
+    for (const [file, text] of patched(patches)) expect(readFileSync(join(dir, 'packages', file), 'utf8')).toBe(text);
   });
 
   it('name existing rows', () => {
@@ -22,7 +28,7 @@ describe('the mutants', () => {
 
   it('refuse a patch that changes nothing', () => {
     const patch = { file: 'server/sql/queries/settle.sql', find: /no such text/, replace: '' };
-    expect(() => copyBuild(dir, [patch])).toThrow('does not apply to packages/server/sql/queries/settle.sql');
+    expect(() => patched([patch])).toThrow('does not apply to packages/server/sql/queries/settle.sql');
   });
 });
 

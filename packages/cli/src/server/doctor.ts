@@ -12,11 +12,14 @@ export async function doctor(invocation: Invocation): Promise<number> {
 }
 
 const isHealthy = ({ schema, checks }: Inspection): boolean =>
-  schema.kind === 'current' && checks.every(({ violations }) => violations === 0);
+  isServable(schema) && checks.every(({ violations }) => violations === 0);
+
+/** Also on a schema that is newer, if it was made for this program to live with. */
+const isServable = ({ kind }: Inspection['schema']): boolean => kind === 'current' || kind === 'compatible';
 
 function inWords(inspection: Inspection): string {
   const { schema, checks } = inspection;
-  if (schema.kind !== 'current') {
+  if (!isServable(schema)) {
     return `the schema is at version ${schema.found}, this program expects ${schema.expected}: nothing was checked`;
   }
   const lines = checks.flatMap(({ check, violations, examples }) => [

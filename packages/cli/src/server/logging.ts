@@ -1,4 +1,4 @@
-import type { Config, Logger } from '@millrace/server';
+import { configSecrets, createLogger, type Config, type LiveCredentials, type Logger } from '@millrace/server';
 
 /** Whether each job that ends is shown. Not among lines of JSON, which are meant for a program. */
 export const printsFinished = ({ dev, logFormat, logLevel }: Config): boolean =>
@@ -10,4 +10,28 @@ export function exitOnBug(logger: Logger): void {
     logger.fatal({ err: error }, 'unexpected failure, exiting');
     process.exit(1);
   });
+}
+
+/** It knows every secret of the process, also those that come later. */
+export function serverLogger(config: Config, credentials: LiveCredentials): Logger {
+  const fixed = configSecrets(config);
+  let from = credentials.secrets;
+  let secrets = [...fixed, ...from];
+  const current = (): readonly string[] => {
+    if (credentials.secrets !== from) secrets = [...fixed, ...(from = credentials.secrets)];
+    return secrets;
+  };
+  return createLogger({ level: config.logLevel, format: config.logFormat, secrets: current });
+}
+
+/** Whether the files were sound. If not, what was valid stays valid. */
+export function reloadCredentials(credentials: LiveCredentials, logger: Logger): boolean {
+  try {
+    credentials.reload();
+    logger.info('read the credentials again');
+    return true;
+  } catch (error) {
+    logger.error({ reason: (error as Error).message }, 'could not read the credentials again; the old ones stay');
+    return false;
+  }
 }

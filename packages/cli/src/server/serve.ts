@@ -1,7 +1,6 @@
 import {
-  configSecrets,
-  createLogger,
   credentialWarnings,
+  LiveCredentials,
   parseConfig,
   startServer,
   type Config,
@@ -10,8 +9,8 @@ import {
 import type { Invocation } from '../invocation.js';
 import { announce } from './banner.js';
 import { processCount, serveFleet } from './fleet/serve-fleet.js';
-import { exitOnBug, printsFinished } from './logging.js';
-import { StopRequest } from './signals.js';
+import { exitOnBug, printsFinished, reloadCredentials, serverLogger } from './logging.js';
+import { Signals } from './signals.js';
 
 /** The short form of `serve --dev`. */
 export const dev = (invocation: Invocation): Promise<number> =>
@@ -21,23 +20,29 @@ export const dev = (invocation: Invocation): Promise<number> =>
 export async function serve(invocation: Invocation): Promise<number> {
   const { argv, env, isTTY, underNpm, print } = invocation;
   const config = parseConfig(argv, env, { isTTY });
-  const logger = createLogger({ level: config.logLevel, format: config.logFormat, secrets: configSecrets(config) });
+  const credentials = new LiveCredentials(config);
+  const logger = serverLogger(config, credentials);
   exitOnBug(logger);
-  warnAbout(config, logger);
+  warnAbout(config, credentials, logger);
   // Until it serves, there is nothing to finish, except to leave an embedded database in order.
-  const stopRequest = new StopRequest(logger, { underNpm, exitsUntilServing: config.database.kind === 'url' });
-  if (processCount(config) > 1) return serveFleet(config, invocation, logger, stopRequest);
+  const signals = new Signals(logger, { underNpm, exitsUntilServing: config.database.kind === 'url' });
+  if (credentials.haveFiles) signals.onHangup(() => reloadCredentials(credentials, logger));
+  if (processCount(config) > 1) return serveFleet(config, invocation, { logger, credentials, signals });
 
-  const server = await startServer(config, { logger, ...(printsFinished(config) && { printFinished: print }) });
-  stopRequest.serving();
+  const server = await startServer(config, {
+    logger,
+    credentials,
+    ...(printsFinished(config) && { printFinished: print }),
+  });
+  signals.serving();
   announce(config, server, logger, print);
-  await stopRequest.asked;
+  await signals.stop;
   await server.stop();
   logger.info('stopped');
   return 0;
 }
 
-function warnAbout(config: Config, logger: Logger): void {
+function warnAbout(config: Config, credentials: LiveCredentials, logger: Logger): void {
   if (config.dev) {
     logger.warn(
       { host: config.host },
@@ -45,5 +50,5 @@ function warnAbout(config: Config, logger: Logger): void {
         'Never use it in production.',
     );
   }
-  for (const warning of credentialWarnings(config)) logger.warn(warning);
+  for (const warning of credentialWarnings(config, credentials.current)) logger.warn(warning);
 }

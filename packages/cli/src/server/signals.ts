@@ -9,8 +9,7 @@ import type { Logger } from '@millrace/server';
  * an early repetition counts as an echo.
  */
 const ECHO_MS = 500;
-/** SIGHUP: the terminal was closed, which by default would kill the process in the middle of its work. */
-const STOP_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+const STOP_SIGNALS = ['SIGINT', 'SIGTERM'] as const;
 
 export interface StopOptions {
   readonly underNpm: boolean;
@@ -18,24 +17,35 @@ export interface StopOptions {
   readonly exitsUntilServing: boolean;
 }
 
-/** Waits for the signals from the moment it is made. */
-export class StopRequest {
-  readonly asked: Promise<void>;
+/** Heeds signals from the moment it is made. */
+export class Signals {
+  /** Resolves with the first one that asks to stop. */
+  readonly stop: Promise<void>;
   #resolve: () => void = () => undefined;
   #firstAt: number | null = null;
   #serving = false;
+  #hangup: (() => void) | null = null;
 
   constructor(
     private readonly logger: Logger,
     private readonly options: StopOptions,
   ) {
-    this.asked = new Promise((resolve) => (this.#resolve = resolve));
+    this.stop = new Promise((resolve) => (this.#resolve = resolve));
     for (const signal of STOP_SIGNALS) process.on(signal, () => this.#handle(signal));
+    process.on('SIGHUP', () => (this.#hangup === null ? this.#handle('SIGHUP') : this.#hangup()));
   }
 
   /** From now on there may be work to finish. */
   serving(): void {
     this.#serving = true;
+  }
+
+  /**
+   * What SIGHUP means instead of a stop. By default it stops the process, because it comes from a terminal that was
+   * closed, and would otherwise kill it in the middle of its work.
+   */
+  onHangup(act: () => void): void {
+    this.#hangup = act;
   }
 
   #handle(signal: NodeJS.Signals): void {

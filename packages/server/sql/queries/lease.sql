@@ -24,7 +24,8 @@
 -- cannot occur in JSON text, so the answer is as long as the stored text, whatever that contains. Contexts that are
 -- stored apart are returned in the same way, each once, however many of the jobs name it; towards $8 a context counts
 -- once per job. RETURNING keeps no order, hence the numbering.
--- $11 names the worker of each slot, or the pool. A remote worker's lease also says queue and task, for its report.
+-- $11 names the worker of each slot, or the pool. A remote worker's lease also says queue and task, for its report: so
+-- its jobs are read first (`job`), and once.
 -- A pool may start the first $10 jobs at once, or only those before the first job that was lost with its process
 -- earlier. If the claim has more jobs than that, a mark says how far the pool may start
 -- (docs/adr/0016-unstarted-jobs.md).
@@ -118,17 +119,24 @@ WITH pause AS MATERIALIZED (
   RETURNING tenant
 ), alone AS MATERIALIZED (
   SELECT * FROM claimed WHERE NOT plain OR tenant <> ALL (ARRAY(SELECT tenant FROM bundle))
+), job AS MATERIALIZED (
+  SELECT c.n, c.id, c.tenant, c.retry_count, c.delivery_count, c.scheduled_at, c.error, j.task, j.payload, j.config,
+         j.metadata, j.created_at, j.idempotency_key, j.workflow_id, j.step, j.context
+  FROM claimed c, LATERAL (SELECT * FROM millrace.jobs j WHERE j.tenant = c.tenant AND j.id = c.id OFFSET 0) AS j
+  WHERE $6 IS NULL
 ), held AS (
   INSERT INTO millrace.leases (locked_until, started_at, scheduled_at, retry_count, delivery_count, id, token, tenant,
                                workflow_id, error, worker, queue, task)
   SELECT now() + coalesce(($5::int[])[n], ($5::int[])[1]) * interval '1 second', now(),
          CASE WHEN delivery_count > 0 THEN scheduled_at END, retry_count, delivery_count + 1, id,
          coalesce(($4::uuid[])[n], (left($6::text, 32) || lpad(to_hex(n), 4, '0'))::uuid), tenant, workflow_id, error,
-         ($11::text[])[CASE WHEN $6 IS NULL THEN n ELSE 1 END], CASE WHEN $6 IS NULL THEN $1 END,
-         CASE WHEN $6 IS NULL THEN
-           (SELECT j.task FROM millrace.jobs j WHERE j.tenant = alone.tenant AND j.id = alone.id OFFSET 0)
-         END
-  FROM alone
+         ($11::text[])[CASE WHEN $6 IS NULL THEN n ELSE 1 END], CASE WHEN $6 IS NULL THEN $1 END, task
+  FROM (
+    SELECT n, scheduled_at, retry_count, delivery_count, id, tenant, workflow_id, error, task FROM job
+    UNION ALL
+    SELECT n, scheduled_at, retry_count, delivery_count, id, tenant, workflow_id, error, NULL::text FROM alone
+    WHERE $6 IS NOT NULL
+  ) AS lease
 ), seen AS (
   INSERT INTO millrace.transitions (at, scheduled_at, started_at, retry_count, delivery_count, status, job_id, error,
                                     locked_until, worker)
@@ -173,10 +181,13 @@ SELECT
    FROM context)::text AS context_keys,
   (SELECT string_agg(context::text, chr(1) ORDER BY workflow_id, version) FROM context) AS contexts
 FROM (
-  SELECT c.n, c.id, c.tenant, c.retry_count, c.delivery_count, c.scheduled_at, c.error,
-         j.task, j.payload, j.config, j.metadata, j.created_at, j.idempotency_key, j.workflow_id, j.step, j.context
+  SELECT * FROM job
+  UNION ALL
+  SELECT c.n, c.id, c.tenant, c.retry_count, c.delivery_count, c.scheduled_at, c.error, j.task, j.payload, j.config,
+         j.metadata, j.created_at, j.idempotency_key, j.workflow_id, j.step, j.context
   FROM claimed c, LATERAL (SELECT * FROM millrace.jobs j WHERE j.tenant = c.tenant AND j.id = c.id OFFSET 0) AS j
-  ORDER BY c.n
+  WHERE $6 IS NOT NULL
+  ORDER BY n
 ) AS c, LATERAL (
   SELECT c.n, c.config, c.metadata::text AS metadata, c.retry_count, c.delivery_count + 1 AS delivery_count,
          CASE WHEN c.scheduled_at <> c.created_at THEN c.scheduled_at::text END AS scheduled_at,
@@ -307,6 +318,14 @@ SELECT asked.id, rec.status
 FROM unnest($1::uuid[], $2::int[]) AS asked (id, bucket),
 LATERAL (SELECT t.tenant FROM millrace.tenants t WHERE t.bucket = asked.bucket OFFSET 0) AS t,
 LATERAL (SELECT r.status FROM millrace.job_records r WHERE r.tenant = t.tenant AND r.id = asked.id OFFSET 0) AS rec;
+
+-- name: queues_of
+-- The queues of jobs known only by their ids: for worker tokens that are limited to some queues. Ids that name no job
+-- are left out.
+SELECT asked.id, j.queue
+FROM unnest($1::uuid[], $2::int[]) AS asked (id, bucket),
+LATERAL (SELECT t.tenant FROM millrace.tenants t WHERE t.bucket = asked.bucket OFFSET 0) AS t,
+LATERAL (SELECT j.queue FROM millrace.jobs j WHERE j.tenant = t.tenant AND j.id = asked.id OFFSET 0) AS j;
 
 -- name: expired
 -- Running jobs past their deadline, oldest deadline first. These are only candidates: the settlement checks the token

@@ -185,6 +185,8 @@ export interface WorkerApi {
   release(id: string, token: string, delaySecs: number | null): Promise<void>;
   /** Each as by itself; of two for one job, the first goes first. Null: accepted. */
   report(reports: readonly JobReport[]): Promise<readonly (MillraceError | null)[]>;
+  /** The queue of each job, by its id in lower case; ids that name no job are left out. */
+  queuesOf(ids: readonly string[]): Promise<ReadonlyMap<string, string>>;
 }
 
 /** What a worker may say about a failure beyond its error. */

@@ -37,6 +37,8 @@ import { validatorOptions } from './requests/validation.js';
 export interface AppDeps {
   readonly engine: Engine;
   readonly auth: AuthSettings;
+  /** Given a function, calls it whenever the credentials change. */
+  readonly watchCredentials?: (apply: (settings: Omit<AuthSettings, 'dev'>) => void) => void;
   /** The queue of jobs that do not name one. */
   readonly defaultQueue: string;
   /** Null: every origin. */
@@ -86,7 +88,9 @@ export function createApp(deps: AppDeps): FastifyInstance {
     clientErrorHandler: handleClientError,
   });
   const countFailure = (kind: AuthFailure): void => deps.metrics.authFailures.inc({ kind });
-  const auth = authHooks(new Credentials(deps.auth), countFailure);
+  const credentials = new Credentials(deps.auth);
+  deps.watchCredentials?.((settings) => credentials.replace(settings));
+  const auth = authHooks(credentials, countFailure);
   /** Even a path that cannot be decoded needs a credential first, like everything under /api/v1. */
   const refuseUnroutable = (error: FastifyError, request: FastifyRequest, reply: FastifyReply): void => {
     if (!request.url.startsWith(API_PREFIX)) return handleFrameworkError(error, request, reply);
@@ -101,7 +105,7 @@ export function createApp(deps: AppDeps): FastifyInstance {
   const context: HttpContext = {
     ...deps,
     dev: deps.auth.dev,
-    hasAdmin: deps.auth.dev || deps.auth.adminToken !== null,
+    hasAdmin: deps.auth.dev || deps.auth.adminTokens.length > 0,
     retentionHours: deps.retentionHours ?? null,
     unreadMs: deps.unreadMs ?? UNREAD_MS,
     isShuttingDown,

@@ -1,6 +1,7 @@
 import pg from 'pg';
 import { translateAtStart } from './failures.js';
-import { compare, type SchemaState } from './migrate.js';
+import { appliedVersion, compare, type SchemaState } from './migrate.js';
+import { isServable } from './schema-check.js';
 import { loadStatements } from './sql.js';
 
 /** Every check in sql/queries/doctor.sql; all of them run in one read-only snapshot. */
@@ -38,7 +39,7 @@ export interface CheckResult {
 
 export interface Inspection {
   readonly schema: SchemaState;
-  /** Empty if the schema's version is not the one this program expects. */
+  /** Empty if the schema is not one that this program can live with. */
   readonly checks: readonly CheckResult[];
 }
 
@@ -54,9 +55,9 @@ export async function inspect(url: string): Promise<Inspection> {
   try {
     await client.connect();
     await client.query('BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY');
-    const schema = await schemaOf(client);
+    const schema = compare(await appliedVersion(client));
     const checks: CheckResult[] = [];
-    if (schema.kind === 'current') for (const check of CHECKS) checks.push(await ask(client, check));
+    if (isServable(schema)) for (const check of CHECKS) checks.push(await ask(client, check));
     return { schema, checks };
   } catch (error) {
     throw translateAtStart(error);
@@ -69,15 +70,4 @@ async function ask(client: pg.Client, check: CheckName): Promise<CheckResult> {
   const text = `SELECT subject, finding, count(*) OVER ()::int AS n FROM (${sql[check].text}) AS found LIMIT ${EXAMPLES}`;
   const { rows } = await client.query<Finding & { n: number }>(text);
   return { check, violations: rows[0]?.n ?? 0, examples: rows.map(({ subject, finding }) => ({ subject, finding })) };
-}
-
-async function schemaOf(client: pg.Client): Promise<SchemaState> {
-  const known = await client.query<{ known: boolean }>(
-    `SELECT to_regclass('millrace.migrations') IS NOT NULL AS known`,
-  );
-  if (!known.rows[0]?.known) return compare(0);
-  const { rows } = await client.query<{ version: number }>(
-    'SELECT coalesce(max(version), 0)::int AS version FROM millrace.migrations',
-  );
-  return compare(rows[0]?.version ?? 0);
 }

@@ -5,8 +5,11 @@ import { translateAtStart } from './failures.js';
 /**
  * Migrations are plain numbered SQL files, applied in order, each in a transaction of its own together with its entry
  * in millrace.migrations, under one advisory lock: any number of processes may start at once; one of them migrates, and
- * the others wait and find the work done. Downgrades are not supported; a schema newer than the program knows is
- * refused.
+ * the others wait and find the work done.
+ *
+ * A program is named by the newest migration it knows. Each migration names the oldest program that can live with it,
+ * so that old and new processes serve side by side during an upgrade, and one can go back (docs/upgrades.md). A schema
+ * beyond that range is refused, and no migration is ever undone.
  */
 export interface MigrationReport {
   readonly applied: readonly string[];
@@ -14,7 +17,8 @@ export interface MigrationReport {
 }
 
 export interface SchemaState {
-  readonly kind: 'current' | 'behind' | 'ahead';
+  /** Compatible: newer than the program knows, made so that it can live with it. Ahead: newer than that. */
+  readonly kind: 'current' | 'behind' | 'compatible' | 'ahead';
   readonly found: number;
   readonly expected: number;
 }
@@ -27,9 +31,20 @@ interface Migration {
   readonly version: number;
   readonly name: string;
   readonly sql: string;
+  /** The oldest program that can live with it; null: none that does not know it. */
+  readonly oldest: number | null;
+}
+
+/** How far a database is migrated, and the oldest program that can live with that. */
+export interface Applied {
+  readonly version: number;
+  readonly oldest: number;
 }
 
 const DIRECTORY = new URL('../../sql/migrations/', import.meta.url);
+/** The first line of a file that names the oldest program, and the first migration that must have it. */
+const OLDEST_PROGRAM = /^-- oldest program: (\d+)$/m;
+const FIRST_WITH_RANGE = 15;
 const OLDEST_POSTGRES = 130_000;
 /** Any constant that no other program on the same database uses: the bytes of "millrace". */
 const LOCK = '7883954128371540837';
@@ -38,11 +53,12 @@ export function loadMigrations(): readonly Migration[] {
   return readdirSync(DIRECTORY)
     .filter((file) => /^\d{4}_\w+\.sql$/.test(file))
     .sort()
-    .map((file) => ({
-      version: Number(file.slice(0, 4)),
-      name: file.slice(0, -4),
-      sql: readFileSync(new URL(file, DIRECTORY), 'utf8'),
-    }));
+    .map((file) => {
+      const sql = readFileSync(new URL(file, DIRECTORY), 'utf8');
+      const [, oldest] = OLDEST_PROGRAM.exec(sql) ?? [];
+      const version = Number(file.slice(0, 4));
+      return { version, name: file.slice(0, -4), sql, oldest: oldest === undefined ? null : Number(oldest) };
+    });
 }
 
 export async function migrate(url: string): Promise<MigrationReport> {
@@ -52,7 +68,8 @@ export async function migrate(url: string): Promise<MigrationReport> {
     for (const migration of loadMigrations()) {
       if (await applyOnce(client, migration)) applied.push(migration.name);
     }
-    return { applied, current: newestVersion() };
+    const { version } = await appliedVersion(client);
+    return { applied, current: version };
   });
 }
 
@@ -67,6 +84,7 @@ export async function schemaState(url: string): Promise<SchemaState> {
 export function refusal(state: SchemaState): string | null {
   switch (state.kind) {
     case 'current':
+    case 'compatible':
       return null;
     case 'behind':
       return `the database schema is at version ${state.found}, this program needs ${state.expected}: run \`millrace migrate\``;
@@ -75,9 +93,11 @@ export function refusal(state: SchemaState): string | null {
   }
 }
 
-export function compare(found: number): SchemaState {
+export function compare({ version: found, oldest }: Applied): SchemaState {
   const expected = newestVersion();
-  return { kind: found === expected ? 'current' : found < expected ? 'behind' : 'ahead', found, expected };
+  if (found < expected) return { kind: 'behind', found, expected };
+  if (found === expected) return { kind: 'current', found, expected };
+  return { kind: oldest <= expected ? 'compatible' : 'ahead', found, expected };
 }
 
 const newestVersion = (): number => loadMigrations().at(-1)?.version ?? 0;
@@ -87,17 +107,15 @@ async function applyOnce(client: pg.Client, migration: Migration): Promise<boole
   try {
     // Held until the transaction ends, so it also works through a pooler in transaction mode.
     await client.query('SELECT pg_advisory_xact_lock($1::bigint)', [LOCK]);
-    const version = await appliedVersion(client);
-    const state = compare(version);
+    const found = await appliedVersion(client);
+    const { version } = found;
+    const state = compare(found);
     if (state.kind === 'ahead') throw new SchemaError(refusal(state) ?? '');
     const missing = version < migration.version;
     if (missing) {
       if (version === 0) await prepareSchema(client);
       await client.query(migration.sql);
-      await client.query('INSERT INTO millrace.migrations (version, name) VALUES ($1, $2)', [
-        migration.version,
-        migration.name,
-      ]);
+      await record(client, migration);
     }
     await client.query('COMMIT');
     return missing;
@@ -105,6 +123,13 @@ async function applyOnce(client: pg.Client, migration: Migration): Promise<boole
     await client.query('ROLLBACK');
     throw error;
   }
+}
+
+/** The column for the range is itself the work of a migration. */
+async function record(client: pg.Client, { version, name, oldest }: Migration): Promise<void> {
+  await client.query('INSERT INTO millrace.migrations (version, name) VALUES ($1, $2)', [version, name]);
+  if (version < FIRST_WITH_RANGE) return;
+  await client.query('UPDATE millrace.migrations SET oldest = $2 WHERE version = $1', [version, oldest]);
 }
 
 /**
@@ -118,15 +143,20 @@ async function prepareSchema(client: pg.Client): Promise<void> {
     version integer PRIMARY KEY, name text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())`);
 }
 
-async function appliedVersion(client: pg.Client): Promise<number> {
+/** By way of JSON, because an old database does not have the column yet. */
+const APPLIED = `
+  SELECT coalesce(max(m.version), 0)::int AS version,
+         coalesce(max(coalesce((to_jsonb(m) ->> 'oldest')::int, m.version)), 0)::int AS oldest
+  FROM millrace.migrations m`;
+
+/** How far the database is migrated; 0 where the schema is not there at all. */
+export async function appliedVersion(client: pg.Client): Promise<Applied> {
   const { rows } = await client.query<{ known: boolean }>(
     `SELECT to_regclass('millrace.migrations') IS NOT NULL AS known`,
   );
-  if (!rows[0]?.known) return 0;
-  const found = await client.query<{ version: number }>(
-    'SELECT coalesce(max(version), 0) AS version FROM millrace.migrations',
-  );
-  return found.rows[0]?.version ?? 0;
+  if (!rows[0]?.known) return { version: 0, oldest: 0 };
+  const found = await client.query<Applied>(APPLIED);
+  return found.rows[0] ?? { version: 0, oldest: 0 };
 }
 
 async function refuseOldServer(client: pg.Client): Promise<void> {

@@ -8,7 +8,7 @@ export interface LogOptions {
   readonly level: string;
   readonly format: 'json' | 'pretty';
   /** Values that must never appear in a line, wherever they come from; see redaction.ts. */
-  readonly secrets?: readonly string[];
+  readonly secrets?: readonly string[] | (() => readonly string[]);
   /** Standard output when absent. */
   readonly destination?: DestinationStream;
 }
@@ -28,7 +28,7 @@ export function createLogger({ level, format, secrets = [], destination }: LogOp
     formatters: { level: (label) => ({ level: label }) },
     serializers: { err: describeError },
     redact: { paths: redactPaths(), censor: CENSOR },
-    hooks: { streamWrite: createScrubber(secrets, CENSOR) },
+    hooks: { streamWrite: createScrubber(typeof secrets === 'function' ? secrets : () => secrets, CENSOR) },
   };
   // Synchronous: the last lines before an exit are the ones that matter, and nothing logs on the hot path.
   const output = destination ?? pino.destination({ fd: 1, sync: true });

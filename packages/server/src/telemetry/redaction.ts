@@ -70,7 +70,7 @@ function find(text: string, pattern: RegExp, from: number): number {
  * A function that takes the secrets out of a finished line of JSON, and leaves what the line is made of: its keys, its
  * level and its time. A token that happens to be called `level` must not make lines that nobody can read.
  */
-export function createScrubber(secrets: readonly string[], censor: string): (line: string) => string {
+export function createScrubber(secrets: () => readonly string[], censor: string): (line: string) => string {
   const scrub = textScrubber(secrets, censor);
   return (line) => {
     // Almost no line has anything to hide, and only those that may have are taken apart.
@@ -99,9 +99,13 @@ function scrubValue(value: unknown, scrub: (text: string) => string): unknown {
 }
 
 /** The secrets of this process, in whatever form, and what looks like anybody's. */
-function textScrubber(secrets: readonly string[], censor: string): (text: string) => string {
-  const known = knownForms(secrets);
+function textScrubber(secrets: () => readonly string[], censor: string): (text: string) => string {
+  let listed: readonly string[] | null = null;
+  let known: readonly string[] = [];
   return (text) => {
+    // Credentials may be replaced while we run; their list is then another one.
+    const list = secrets();
+    if (list !== listed) known = knownForms((listed = list));
     let clean = redactUrl(text, censor).replace(BEARER, `$1${censor}`).replace(JWT, censor);
     for (const form of known) if (clean.includes(form)) clean = clean.replaceAll(form, censor);
     return clean;

@@ -85,7 +85,7 @@ class Duel {
 }
 
 describe('random graphs against the model', () => {
-  const RUNS = { numRuns: 700 };
+  const RUNS = { numRuns: 400 };
 
   it('agree after every batch of outcomes, in any order and grouping', () => {
     fc.assert(

@@ -221,7 +221,7 @@ describe('a diagram', () => {
         expect(edges).toHaveLength((names.length * (names.length - 1)) / 2);
         for (const { text } of nodes) expect(text).not.toMatch(/[<>&"`*]/);
       }),
-      { numRuns: 200 },
+      { numRuns: 100 },
     );
   });
 

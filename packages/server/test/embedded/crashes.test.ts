@@ -3,11 +3,13 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { isRunning, spawnMillrace } from '../support/processes.js';
 import { until } from '../support/until.js';
-import { hold, postmasterPid, query, scratch } from './support.js';
+import { hold, postmasterPid, query, scratch, useMadeDatabase } from './support.js';
+
+const withDatabase = useMadeDatabase();
 
 describe('kill -9', () => {
   it('of the process leaves a server that the next start uses', async () => {
-    const dir = scratch();
+    const dir = await withDatabase();
     const first = hold(dir);
     await query((await first.up()).url, 'CREATE TABLE kept AS SELECT 7 AS x');
     const pid = postmasterPid(join(dir, 'pgdata'));
@@ -24,7 +26,7 @@ describe('kill -9', () => {
   });
 
   it('of everything at once loses nothing that was committed', async () => {
-    const dir = scratch();
+    const dir = await withDatabase();
     const first = hold(dir);
     await query((await first.up()).url, 'CREATE TABLE kept AS SELECT generate_series(1, 1000) AS x');
     first.signal('SIGKILL');
@@ -37,7 +39,7 @@ describe('kill -9', () => {
   });
 
   it('of the server alone is repaired while it is in use, at the same address', async () => {
-    const dir = scratch();
+    const dir = await withDatabase();
     const holders = [hold(dir), hold(dir)];
     const [{ url }] = (await Promise.all(holders.map((holder) => holder.up()))) as [{ url: string }, unknown];
     await query(url, 'CREATE TABLE kept AS SELECT 1 AS x');
@@ -83,7 +85,7 @@ describe('kill -9', () => {
 
 describe('a pid file', () => {
   it('whose pid now belongs to another program is no obstacle', async () => {
-    const dir = scratch();
+    const dir = await withDatabase();
     const first = hold(dir);
     await first.up();
     const file = join(dir, 'pgdata', 'postmaster.pid');
@@ -105,7 +107,7 @@ describe('a pid file', () => {
   });
 
   it('whose process is gone is no obstacle', async () => {
-    const dir = scratch();
+    const dir = await withDatabase();
     const first = hold(dir);
     await first.up();
     const file = join(dir, 'pgdata', 'postmaster.pid');

@@ -3,7 +3,9 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { isRunning } from '../support/processes.js';
 import { until } from '../support/until.js';
-import { hold, postmasterPid, postmasters, query, scratch } from './support.js';
+import { hold, postmasterPid, postmasters, query, scratch, useMadeDatabase } from './support.js';
+
+const withDatabase = useMadeDatabase();
 
 describe('a first start', () => {
   it('makes a durable database in UTF-8, C and UTC, whatever the environment says', async () => {
@@ -70,7 +72,7 @@ describe('a first start', () => {
 
 describe('a restart', () => {
   it('keeps the data, and a stop leaves no process and no lock behind', async () => {
-    const dir = scratch();
+    const dir = await withDatabase();
     const first = hold(dir);
     await query((await first.up()).url, 'CREATE TABLE kept AS SELECT 42 AS answer');
     const pid = postmasterPid(join(dir, 'pgdata'));
@@ -85,7 +87,7 @@ describe('a restart', () => {
 
 describe('several processes', () => {
   it('share one directory, and the last one to leave stops the server', async () => {
-    const dir = scratch();
+    const dir = await withDatabase();
     const first = hold(dir);
     const { url } = await first.up();
     const second = hold(dir);
@@ -110,7 +112,7 @@ describe('several processes', () => {
   });
 
   it('may stop and start at the same instant without losing the server', async () => {
-    const dir = scratch();
+    const dir = await withDatabase();
     let previous = hold(dir);
     await previous.up();
     for (let round = 0; round < 3; round++) {
@@ -124,7 +126,7 @@ describe('several processes', () => {
   });
 
   it('do not interfere in neighbouring directories', async () => {
-    const [one, two] = [hold(scratch()), hold(scratch())];
+    const [one, two] = [hold(await withDatabase()), hold(await withDatabase())];
     const [a, b] = await Promise.all([one.up(), two.up()]);
     await query(a.url, 'CREATE TABLE only_here (x int)');
     await expect(query(b.url, 'SELECT * FROM only_here')).rejects.toThrow(/does not exist/);
@@ -145,9 +147,9 @@ describe('the directory', () => {
 
   it('is one database whichever path leads to it', async () => {
     const dir = scratch();
-    mkdirSync(join(dir, 'real'));
-    symlinkSync(join(dir, 'real'), join(dir, 'alias'));
-    const { url } = await hold(join(dir, 'real')).up();
+    const real = await withDatabase();
+    symlinkSync(real, join(dir, 'alias'));
+    const { url } = await hold(real).up();
     expect(await hold(join(dir, 'alias')).up()).toEqual({ url, owner: false });
   });
 
@@ -165,10 +167,7 @@ describe('the directory', () => {
   });
 
   it('is refused if another major version made it', async () => {
-    const dir = scratch();
-    const first = hold(dir);
-    await first.up();
-    await first.stop();
+    const dir = await withDatabase();
     writeFileSync(join(dir, 'pgdata', 'PG_VERSION'), '15\n');
     expect(await hold(dir).failed()).toMatch(/made by PostgreSQL 15, and PostgreSQL 18 cannot read it/);
   });
@@ -176,7 +175,7 @@ describe('the directory', () => {
 
 describe('Ctrl-C in a terminal', () => {
   it('reaches the process but not its database, which it still needs', async () => {
-    const dir = scratch();
+    const dir = await withDatabase();
     const holder = hold(dir, { detached: true });
     const { url } = await holder.up();
     process.kill(-holder.pid, 'SIGINT'); // to the whole process group, as a terminal does
@@ -192,7 +191,7 @@ describe('Ctrl-C in a terminal', () => {
 });
 
 it('an exit without a stop still stops the server if nobody else uses it', async () => {
-  const dir = scratch();
+  const dir = await withDatabase();
   const holder = hold(dir);
   await holder.up();
   const pid = postmasterPid(join(dir, 'pgdata'));

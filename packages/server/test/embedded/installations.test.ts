@@ -2,7 +2,19 @@ import { spawnSync } from 'node:child_process';
 import { chmodSync, chownSync, mkdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { hold, installAt, IS_ROOT, nobody, postmasterPid, query, removeLibraryLinks, scratch } from './support.js';
+import {
+  hold,
+  installAt,
+  IS_ROOT,
+  nobody,
+  postmasterPid,
+  query,
+  removeLibraryLinks,
+  scratch,
+  useMadeDatabase,
+} from './support.js';
+
+const withDatabase = useMadeDatabase();
 
 const ownerOfServer = (dir: string): number => statSync(`/proc/${postmasterPid(join(dir, 'pgdata'))}`).uid;
 
@@ -64,7 +76,7 @@ describe.runIf(IS_ROOT)('as root', () => {
 const canMakeNamespaces = IS_ROOT && spawnSync('unshare', ['--pid', '--fork', '--mount-proc', 'true']).status === 0;
 
 it.runIf(canMakeNamespaces)('does not start a second server on a directory that another container uses', async () => {
-  const dir = scratch();
+  const dir = await withDatabase();
   const container = hold(dir, { via: ['unshare', '--pid', '--fork', '--mount-proc', '--kill-child'] });
   const { url } = await container.up();
   expect(await hold(dir).failed()).toMatch(/is in use by a server that cannot be seen from here/);

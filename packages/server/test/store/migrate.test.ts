@@ -54,6 +54,14 @@ describe('migrations', () => {
     expect(MIGRATIONS.map(({ version }) => version)).toEqual(MIGRATIONS.map((_, index) => index + 1));
   });
 
+  it('each name the oldest program that can live with them, from the first on that could', () => {
+    const later = MIGRATIONS.filter(({ version }) => version >= 15);
+    for (const { version, oldest } of later) expect(oldest, `migration ${version}`).toBeLessThanOrEqual(version);
+    expect(later.filter(({ oldest }) => oldest === null)).toEqual([]);
+    const [, ...rest] = later;
+    rest.forEach(({ oldest }, index) => expect(oldest).toBeGreaterThanOrEqual(later[index]!.oldest!));
+  });
+
   it('are applied once each by ten processes that start at once on an empty database', async () => {
     const db = await database();
     const reports = await Promise.all(Array.from({ length: 10 }, () => migrate(db.url)));
@@ -200,6 +208,39 @@ describe('a schema that is ahead of the program', () => {
   });
 });
 
+describe('a schema that is newer, and was made for the program to live with', () => {
+  const addCompatible = (db: TestDatabase, oldest = NEWEST): Promise<unknown> =>
+    db.query('INSERT INTO millrace.migrations (version, name, oldest) VALUES (9999, $1, $2)', ['later', oldest]);
+
+  it('keeps a running service ready, until a migration goes beyond its range', async () => {
+    const server = await startTestServer();
+    onTestFinished(() => server.stop());
+    await addCompatible(server.database);
+    expect((await server.nobody.get('/ready')).status).toBe(200);
+    await server.database.query('UPDATE millrace.migrations SET oldest = 9999 WHERE version = 9999');
+    expect((await server.nobody.get('/ready')).status).toBe(503);
+  });
+
+  it.each([true, false])('lets the service start, auto-migrate %s, and changes nothing', async (autoMigrate) => {
+    const db = await database();
+    await migrate(db.url);
+    await addCompatible(db);
+    const server = await startTestServer({ database: db, config: { autoMigrate } });
+    onTestFinished(() => server.stop());
+    expect((await server.nobody.get('/ready')).status).toBe(200);
+    expect(await migrate(db.url)).toEqual({ applied: [], current: 9999 });
+    expect(await schemaState(db.url)).toEqual({ kind: 'compatible', found: 9999, expected: NEWEST });
+  });
+
+  it('is refused if any of the migrations goes beyond the range', async () => {
+    const db = await database();
+    await migrate(db.url);
+    await setVersion(db, 9998);
+    await addCompatible(db);
+    expect(await refusedStart(db, true)).toBeInstanceOf(SchemaError);
+  });
+});
+
 describe('a schema that is behind the program', () => {
   it('is migrated at the start of the service', async () => {
     const db = await migratedTo(1);
@@ -225,9 +266,11 @@ describe('a schema that is behind the program', () => {
 });
 
 describe('the sentence of a refusal', () => {
-  it('exists for every state but the current one', () => {
-    expect(refusal(compare(NEWEST))).toBeNull();
-    expect(refusal(compare(0))).toContain('millrace migrate');
-    expect(refusal(compare(NEWEST + 1))).toContain('run a newer millrace');
+  it('exists for every state that the program cannot live with', () => {
+    const at = (version: number, oldest = version): string | null => refusal(compare({ version, oldest }));
+    expect(at(NEWEST)).toBeNull();
+    expect(at(NEWEST + 1, NEWEST)).toBeNull();
+    expect(at(0)).toContain('millrace migrate');
+    expect(at(NEWEST + 1)).toContain('run a newer millrace');
   });
 });

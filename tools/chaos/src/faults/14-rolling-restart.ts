@@ -1,6 +1,6 @@
 import type { Fault } from '../fault.js';
-import type { Stage } from '../stage/stage.js';
 import { startBalancer } from '../support/balancer.js';
+import { expectNoFailedRequest } from '../support/failed-requests.js';
 import { startLoad } from '../support/load.js';
 
 /**
@@ -33,7 +33,7 @@ export const rollingRestart: Fault = {
       await load.stopProducing();
       await stage.drained(database, 120_000);
       await load.stopWorking();
-      expectNoFailures(stage);
+      expectNoFailedRequest(stage);
       // No job was told to fail, so a job that was retried had lost its lease.
       const expired = await database.count('millrace.job_records WHERE retry_count > 0');
       stage.expect(expired === 0, `${expired} jobs lost their lease`);
@@ -42,11 +42,3 @@ export const rollingRestart: Fault = {
     }
   },
 };
-
-function expectNoFailures(stage: Stage): void {
-  stage.readJournals();
-  const failed = stage.history.entries().filter(({ answer }) => (answer?.status ?? 999) >= 300);
-  for (const { call, answer } of failed.slice(0, 10))
-    stage.violation(`${call.method} ${call.path} failed: ${answer?.status ?? answer?.lost ?? 'no answer'}`);
-  stage.expect(failed.length === 0, `${failed.length} requests failed`);
-}

@@ -37,6 +37,7 @@ import { hostileTenant } from './35-hostile-tenant.js';
 import { replacedSchedule } from './36-replaced-schedule.js';
 import { bulkCancel } from './37-bulk-cancel.js';
 import { stoppedSdkWorkers } from './38-stopped-sdk-workers.js';
+import { upgrade } from './39-upgrade.js';
 
 /** Every row of the table, one per line; those that take longest come where they start early. */
 // prettier-ignore
@@ -68,6 +69,7 @@ export const FAULTS: readonly Fault[] = [
   manyLessees,
   pgbouncer,
   rollingRestart,
+  upgrade,
   startTogether,
   idleTransaction,
   failover,

@@ -6,7 +6,8 @@ export async function doctor(millrace: string, databaseUrl: string): Promise<rea
   const { stdout, stderr } = await run(millrace, databaseUrl);
   if (!stdout.trimStart().startsWith('{')) return [`millrace doctor could not examine the database: ${stderr.trim()}`];
   const { schema, checks } = JSON.parse(stdout) as Inspection;
-  if (schema.kind !== 'current') return [`millrace doctor found the schema ${schema.kind}`];
+  if (schema.kind !== 'current' && schema.kind !== 'compatible')
+    return [`millrace doctor found the schema ${schema.kind}`];
   return checks
     .filter(({ violations }) => violations > 0)
     .map(({ check, violations, examples }) => {

@@ -14,6 +14,8 @@ export interface ServerOptions {
   readonly env?: Readonly<Record<string, string>>;
   readonly nodeArgs?: readonly string[];
   readonly name?: string;
+  /** The command line of another version, in place of the one under test. */
+  readonly program?: string;
 }
 
 export interface ServerHome {
@@ -27,12 +29,20 @@ export class ServerProcess {
   #process: ManagedProcess | null = null;
   #ports = { api: 0, metrics: 0 };
   #starts = 0;
+  #program: string;
 
   constructor(
     readonly name: string,
     private readonly options: ServerOptions,
     private readonly home: ServerHome,
-  ) {}
+  ) {
+    this.#program = options.program ?? home.millrace;
+  }
+
+  /** From the next start on it runs another version. */
+  useProgram(path: string): void {
+    this.#program = path;
+  }
 
   get process(): ManagedProcess {
     if (this.#process === null) throw new Error(`${this.name} was not started`);
@@ -77,7 +87,7 @@ export class ServerProcess {
     const { database, mode = 'all', databaseUrl = database.url, args = [], env = {}, nodeArgs = [] } = this.options;
     return {
       name: this.name,
-      script: this.home.millrace,
+      script: this.#program,
       nodeArgs,
       args: [
         `--mode=${mode}`,

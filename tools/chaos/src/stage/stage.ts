@@ -42,6 +42,18 @@ export class Stage {
     mkdirSync(options.dir, { recursive: true });
   }
 
+  /** A folder of this row, removed with everything else. */
+  folder(name: string): string {
+    const path = join(this.options.dir, name);
+    mkdirSync(path, { recursive: true });
+    return path;
+  }
+
+  /** The command line under test. */
+  get millrace(): string {
+    return this.options.millrace;
+  }
+
   /** Reports something wrong that the invariants do not cover. */
   violation(message: string): void {
     this.violations.push(message);

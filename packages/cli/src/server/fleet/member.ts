@@ -1,6 +1,6 @@
-import { configSecrets, createLogger, parseConfig, startMember, type RunningMember } from '@millrace/server';
+import { LiveCredentials, parseConfig, startMember, type RunningMember } from '@millrace/server';
 import { explain, exitCodeOf } from '../failure.js';
-import { exitOnBug, printsFinished } from '../logging.js';
+import { exitOnBug, printsFinished, reloadCredentials, serverLogger } from '../logging.js';
 import type { Answer, Order, Question, Report } from './messages.js';
 
 /**
@@ -13,15 +13,17 @@ const report = (message: Report): void => void process.send?.(message, () => und
 async function main(): Promise<void> {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined);
   let member: RunningMember | null = null;
-  process.on('message', (order: Order) => {
-    if (order.kind === 'stop') void stop(member);
-    else void answer(member, order);
-  });
   const config = parseConfig(process.argv.slice(2), process.env, { isTTY: process.stdout.isTTY });
-  const logger = createLogger({ level: config.logLevel, format: config.logFormat, secrets: configSecrets(config) });
+  const credentials = new LiveCredentials(config);
+  const logger = serverLogger(config, credentials);
+  process.on('message', (order: Order) => {
+    if ('id' in order) void answer(member, order);
+    else if (order.kind === 'stop') void stop(member);
+    else reloadCredentials(credentials, logger);
+  });
   exitOnBug(logger);
   const print = (line: string): void => void process.stdout.write(`${line}\n`);
-  member = await startMember(config, { logger, ...(printsFinished(config) && { printFinished: print }) });
+  member = await startMember(config, { logger, credentials, ...(printsFinished(config) && { printFinished: print }) });
   report({ kind: 'serving', apiUrl: member.apiUrl });
 }
 

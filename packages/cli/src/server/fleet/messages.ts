@@ -1,7 +1,7 @@
 import type { Snapshot } from '@millrace/server';
 
 /** What the parent says to one of its processes. Questions carry a number, and the answer carries it too. */
-export type Order = { readonly kind: 'stop' } | ({ readonly id: number } & Question);
+export type Order = { readonly kind: 'stop' | 'reload' } | ({ readonly id: number } & Question);
 
 export type Question = { readonly kind: 'snapshot'; readonly withDatabase: boolean } | { readonly kind: 'ready' };
 

@@ -99,6 +99,10 @@ export class ProcessFleet implements Fleet {
     return (await Promise.all(ends)).every(Boolean);
   }
 
+  reloadCredentials(): void {
+    for (const worker of this.#running()) this.#send(worker, { kind: 'reload' });
+  }
+
   #running(): readonly Worker[] {
     return this.#places.flatMap(({ process }) => (process === null ? [] : [process]));
   }

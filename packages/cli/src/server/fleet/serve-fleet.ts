@@ -1,20 +1,33 @@
 import { availableParallelism } from 'node:os';
-import { checkPorts, startFleetMetrics, type Config, type FleetMetrics, type Logger } from '@millrace/server';
+import {
+  checkPorts,
+  startFleetMetrics,
+  type Config,
+  type FleetMetrics,
+  type LiveCredentials,
+  type Logger,
+} from '@millrace/server';
 import type { Invocation } from '../../invocation.js';
 import { announce } from '../banner.js';
-import type { StopRequest } from '../signals.js';
+import { reloadCredentials } from '../logging.js';
+import type { Signals } from '../signals.js';
 import { ProcessFleet } from './parent.js';
 
 /** How many processes the configuration asks for on this machine. */
 export const processCount = ({ processes }: Config): number =>
   processes === 'auto' ? availableParallelism() : processes;
 
+interface FleetParts {
+  readonly logger: Logger;
+  readonly credentials: LiveCredentials;
+  readonly signals: Signals;
+}
+
 /** Runs several processes behind one pair of ports until it is asked to stop. */
 export async function serveFleet(
   config: Config,
   { argv, env, print }: Invocation,
-  logger: Logger,
-  stopRequest: StopRequest,
+  { logger, credentials, signals }: FleetParts,
 ): Promise<number> {
   await checkPorts(config);
   let metrics: FleetMetrics | null = null;
@@ -30,17 +43,21 @@ export async function serveFleet(
   });
   const page = await startFleetMetrics(config, fleet);
   metrics = page.metrics;
+  if (credentials.haveFiles) {
+    // Files that are wrong are reported once, here, and the processes never hear of them.
+    signals.onHangup(() => reloadCredentials(credentials, logger) && fleet.reloadCredentials());
+  }
   const shutdownMs = config.shutdownSecs * 1000;
   try {
     const apiUrl = await fleet.start();
-    stopRequest.serving();
+    signals.serving();
     announce(config, { apiUrl, metricsUrl: page.metricsUrl }, logger, print);
   } catch (error) {
     await fleet.stop(0);
     await page.stop();
     throw error;
   }
-  const gaveUp = await Promise.race([stopRequest.asked.then(() => false), fleet.over.then(() => true)]);
+  const gaveUp = await Promise.race([signals.stop.then(() => false), fleet.over.then(() => true)]);
   const allStopped = await fleet.stop(shutdownMs);
   await page.stop();
   logger.info('stopped');

@@ -60,8 +60,9 @@ const tenantOnly: Judgement = (principal, request) => {
 const isRead = ({ method, routeOptions }: FastifyRequest): boolean =>
   method === 'GET' || method === 'HEAD' || routeOptions.config.reads === true;
 
-const workerOnly: Judgement = (principal) => {
+const workerOnly: Judgement = (principal, request) => {
   if (principal.kind === 'admin') return ADMIN_ELSEWHERE;
+  request.principal = principal;
   return principal.kind === 'tenant' ? TENANT_ON_WORKER_ROUTE : null;
 };
 

@@ -8,10 +8,11 @@ export interface AuthSettings {
   readonly apiKeys: ReadonlyMap<string, string>;
   /** Token to tenant, for credentials that may only read. */
   readonly readKeys: ReadonlyMap<string, string>;
-  readonly jwtSecret: string | null;
-  readonly workerToken: string | null;
-  /** Null: there are no operators, and no routes for them. */
-  readonly adminToken: string | null;
+  readonly jwtSecrets: readonly string[];
+  /** Token to the queues that it is limited to; null: all of them. */
+  readonly workerTokens: ReadonlyMap<string, ReadonlySet<string> | null>;
+  /** Empty: there are no operators, and no routes for them. */
+  readonly adminTokens: readonly string[];
 }
 
 const DEVELOPER: Principal = { kind: 'developer', tenant: 'tenant1' };
@@ -26,27 +27,26 @@ const DEVELOPER: Principal = { kind: 'developer', tenant: 'tenant1' };
 export class Credentials {
   readonly #dev: boolean;
   readonly #salt = randomBytes(16).toString('hex');
-  readonly #known = new Map<string, Principal>();
-  readonly #jwt: JwtVerifier | null;
+  #known: ReadonlyMap<string, Principal> = new Map();
+  #jwt: JwtVerifier | null = null;
 
   constructor(settings: AuthSettings) {
     this.#dev = settings.dev;
-    this.#jwt = settings.jwtSecret === null ? null : new JwtVerifier(settings.jwtSecret);
-    const keys = [
-      { tenants: settings.apiKeys, readOnly: false },
-      { tenants: settings.readKeys, readOnly: true },
+    this.replace(settings);
+  }
+
+  /** From the next request on these are valid, and no others; what was remembered of JWTs is forgotten. */
+  replace({ apiKeys, readKeys, jwtSecrets, workerTokens, adminTokens }: Omit<AuthSettings, 'dev'>): void {
+    const tenants = (keys: ReadonlyMap<string, string>, readOnly: boolean): [string, Principal][] =>
+      [...keys].map(([token, tenant]) => [token, { kind: 'tenant', tenant, readOnly, expiresAt: null }]);
+    const tokens: [string, Principal][] = [
+      ...tenants(apiKeys, false),
+      ...tenants(readKeys, true),
+      ...[...workerTokens].map(([token, queues]): [string, Principal] => [token, { kind: 'worker', queues }]),
+      ...adminTokens.map((token): [string, Principal] => [token, { kind: 'admin' }]),
     ];
-    for (const { tenants, readOnly } of keys) {
-      for (const [token, tenant] of tenants) {
-        this.#known.set(this.#digest(headerText(token)), { kind: 'tenant', tenant, readOnly, expiresAt: null });
-      }
-    }
-    if (settings.workerToken !== null) {
-      this.#known.set(this.#digest(headerText(settings.workerToken)), { kind: 'worker' });
-    }
-    if (settings.adminToken !== null) {
-      this.#known.set(this.#digest(headerText(settings.adminToken)), { kind: 'admin' });
-    }
+    this.#known = new Map(tokens.map(([token, principal]) => [this.#digest(headerText(token)), principal]));
+    this.#jwt = jwtSecrets.length === 0 ? null : new JwtVerifier(jwtSecrets);
   }
 
   /** Returns a promise only for tokens that have to be verified as a JWT. */

@@ -14,6 +14,12 @@ interface Verified {
   readonly until: number;
 }
 
+interface Claims {
+  readonly sub?: unknown;
+  readonly exp?: number;
+  readonly [SCOPE_CLAIM]?: unknown;
+}
+
 const MAX_REMEMBERED = 10_000;
 const REMEMBER_MS = 60_000;
 
@@ -25,12 +31,15 @@ const REMEMBER_MS = 60_000;
  * signature costs more than the rest of a small request.
  */
 export class JwtVerifier {
-  readonly #key: Promise<webcrypto.CryptoKey>;
+  readonly #keys: Promise<readonly webcrypto.CryptoKey[]>;
   readonly #remembered = new Map<string, Verified>();
 
-  constructor(secret: string) {
+  /** Several secrets: a token that any of them has signed is valid, so that one can replace another without a gap. */
+  constructor(secrets: readonly string[]) {
     const algorithm = { name: 'HMAC', hash: 'SHA-256' };
-    this.#key = webcrypto.subtle.importKey('raw', Buffer.from(secret), algorithm, false, ['verify']);
+    const keyOf = (secret: string): Promise<webcrypto.CryptoKey> =>
+      webcrypto.subtle.importKey('raw', Buffer.from(secret), algorithm, false, ['verify']);
+    this.#keys = Promise.all(secrets.map(keyOf));
   }
 
   verify(token: string, digest: string): TenantPrincipal | null | Promise<TenantPrincipal | null> {
@@ -43,14 +52,9 @@ export class JwtVerifier {
   }
 
   async #check(token: string, digest: string): Promise<TenantPrincipal | null> {
-    const key = await this.#key;
     if (!hasCanonicalSignature(token)) return null;
-    let claims: { sub?: unknown; exp?: number; [SCOPE_CLAIM]?: unknown };
-    try {
-      ({ payload: claims } = await jwtVerify(token, key, { algorithms: ['HS256'], requiredClaims: ['sub', 'exp'] }));
-    } catch {
-      return null;
-    }
+    const claims = await this.#claims(token);
+    if (claims === null) return null;
     // JSON can express numbers that JavaScript reads as infinite; a token with such an `exp` would never expire.
     if (!isTenantName(claims.sub) || !Number.isFinite(claims.exp)) return null;
     // A scope that we do not know was meant to narrow the token: it must not widen it.
@@ -65,6 +69,17 @@ export class JwtVerifier {
     };
     this.#remember(digest, { principal, until: Math.min(Date.now() + REMEMBER_MS, expiresAt) });
     return principal;
+  }
+
+  async #claims(token: string): Promise<Claims | null> {
+    for (const key of await this.#keys) {
+      try {
+        return (await jwtVerify(token, key, { algorithms: ['HS256'], requiredClaims: ['sub', 'exp'] })).payload;
+      } catch {
+        // Another secret may have signed it.
+      }
+    }
+    return null;
   }
 
   #remember(digest: string, verified: Verified): void {

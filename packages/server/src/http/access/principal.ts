@@ -1,7 +1,8 @@
 /** Who is calling. In development mode any token makes the caller a developer. */
 export type Principal =
   | TenantPrincipal
-  | { readonly kind: 'worker' }
+  /** Queues: null if it may take jobs of all of them. */
+  | { readonly kind: 'worker'; readonly queues: ReadonlySet<string> | null }
   | { readonly kind: 'admin' }
   | { readonly kind: 'developer'; readonly tenant: string };
 

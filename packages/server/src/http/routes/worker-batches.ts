@@ -11,6 +11,7 @@ import {
 import type { FastifyInstance, FastifyRequest, preValidationHookHandler } from 'fastify';
 import { invalidField, invalidRequest, MillraceError } from '../../domain/errors.js';
 import { rawFields, rawFieldsOfEach } from '../../domain/raw-json.js';
+import { refuseOthers } from '../access/queue-scope.js';
 import type { HttpContext } from '../context.js';
 import { sendJson } from '../answers/reply.js';
 import { jobReport, progressText } from '../requests/report-input.js';
@@ -38,7 +39,9 @@ export function workerBatchRoutes(app: FastifyInstance, context: HttpContext): v
         extendSecs,
         progress: progressText(lease.progress, texts[i]),
       }));
-      const answers = await throughEngine(read, (beats) => worker.heartbeats(beats));
+      const answers = await throughEngine(await refuseOthers(request, worker, read), (beats) =>
+        worker.heartbeats(beats),
+      );
       return sendJson(
         reply,
         200,
@@ -54,7 +57,7 @@ export function workerBatchRoutes(app: FastifyInstance, context: HttpContext): v
       const { reports } = request.body;
       const texts = rawItems(request, 'reports', 'result', reports);
       const read = judgeEach(request, reports, REPORT, (report, i) => jobReport(report, texts[i], context));
-      const answers = await throughEngine(read, (items) => worker.report(items));
+      const answers = await throughEngine(await refuseOthers(request, worker, read), (items) => worker.report(items));
       return sendJson(
         reply,
         200,

@@ -14,6 +14,7 @@ import {
 import type { FastifyInstance } from 'fastify';
 import type { LeasedJob } from '../../domain/records.js';
 import type { LeaseRequest as EngineLeaseRequest } from '../../engine/api.js';
+import { checkJob, checkQueue } from '../access/queue-scope.js';
 import type { HttpContext } from '../context.js';
 import { callerText } from '../requests/caller-text.js';
 import { queueName } from '../requests/queue-name.js';
@@ -40,12 +41,14 @@ export function workerRoutes(app: FastifyInstance, context: HttpContext): void {
     },
     async (request, reply) => {
       const lease = leaseRequest(request.params.queue, request.body ?? {});
+      checkQueue(request, lease.queue);
       const jobs = context.isShuttingDown() ? [] : await waitForJobs(context, lease, context.openCalls.open(reply));
       return sendJson(reply, 200, leaseJson(jobs));
     },
   );
 
   app.post<ById<HeartbeatRequest>>('/jobs/:id/heartbeat', vital(heartbeatSchema), async (request, reply) => {
+    await checkJob(request, worker);
     const { lease_token: token, extend_secs: extend, progress } = request.body;
     const [raw] = progress ? rawFields(request.rawBody, ['progress']) : [];
     const secs = clamp(extend, LEASE_LIMITS.extend_secs);
@@ -54,6 +57,7 @@ export function workerRoutes(app: FastifyInstance, context: HttpContext): void {
   });
 
   app.post<ById<CompleteRequest>>('/jobs/:id/complete', vital(completeSchema), async (request, reply) => {
+    await checkJob(request, worker);
     const { lease_token: token, result } = request.body;
     const [raw] = result ? rawFields(request.rawBody, ['result']) : [];
     await worker.complete(request.params.id, token, callerText(result, raw, '{}', 'result', context));
@@ -61,6 +65,7 @@ export function workerRoutes(app: FastifyInstance, context: HttpContext): void {
   });
 
   app.post<ById<FailRequest>>('/jobs/:id/fail', vital(failSchema), async (request, reply) => {
+    await checkJob(request, worker);
     const { lease_token: token, error, retryable } = request.body;
     const more = failureReport(request.body);
     await worker.fail(request.params.id, token, errorText(error), retryable ?? true, more);
@@ -68,6 +73,7 @@ export function workerRoutes(app: FastifyInstance, context: HttpContext): void {
   });
 
   app.post<ById<ReleaseRequest>>('/jobs/:id/release', vital(releaseSchema), async (request, reply) => {
+    await checkJob(request, worker);
     const { lease_token: token, delay_secs: delaySecs } = request.body;
     await worker.release(request.params.id, token, delaySecs ?? null);
     return sendNothing(reply);
@@ -111,7 +117,8 @@ const leaseSchema = {
   description:
     'Claims up to `max_jobs` jobs that are due, of every tenant, in order of priority (higher first), scheduled_at, ' +
     'created_at. When there are none, waits up to `wait_secs` for some. Each job comes with a lease token; heartbeat ' +
-    'about every half of the lease, then complete or fail. A client that hangs up while it waits claims nothing.',
+    'about every half of the lease, then complete or fail. A client that hangs up while it waits claims nothing. A ' +
+    'worker token that is limited to other queues is refused with 403.',
   tags: ['worker'],
   security: WORKER,
   body: ref(LeaseRequest),

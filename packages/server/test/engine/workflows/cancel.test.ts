@@ -105,7 +105,7 @@ describe('cancelling while steps end', () => {
 
   it('leaves a legal end, whoever comes first', async () => {
     const outcomes = new Set<string>();
-    for (let round = 0; round < 120; round++) {
+    for (let round = 0; round < 60; round++) {
       const id = await workflows.create(GRAPH);
       const roots = await Promise.all(['a', 'b', 'e'].map((name) => remote.take(id, name)));
       // Reports and cancellation start some turns of the event loop apart, so that each gets ahead of the others now
@@ -147,7 +147,7 @@ describe('cancelling while steps end', () => {
     };
     const workers = [restless(worker), restless(two.worker), restless(two.worker)];
     try {
-      for (let round = 0; round < 60; round++) {
+      for (let round = 0; round < 30; round++) {
         const id = await workflows.create([
           step('x', [], { config }),
           step('y', [], { config, on_failure: 'continue' }),

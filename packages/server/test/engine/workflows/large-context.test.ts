@@ -8,17 +8,16 @@ import { expectLegal } from './invariants.js';
 import { completeJob, ok, workflowsOf, step } from './kit.js';
 
 /**
- * One step with a long result and three hundred that receive it. The service runs as a process of its own, with a heap
- * that could not hold half of the copies, and is killed in the middle.
+ * One step with a long result and hundreds that receive it. The service runs as a process of its own, with a heap that
+ * could not hold all the copies, and is killed in the middle.
  */
 const MIB = 1024 * 1024;
-const DEPENDENTS = 300;
 
 describe.each([
-  { resultBytes: 960 * 1024, args: [], share: 1 },
+  { resultBytes: 960 * 1024, args: [], dependents: 150, share: 1 },
   // One claim per job: some of them, before and after each start, say as much as all.
-  { resultBytes: 8 * MIB, args: [`--max-payload-bytes=${16 * MIB}`], share: 0.05 },
-])('a step whose result has $resultBytes bytes', async ({ resultBytes, args, share }) => {
+  { resultBytes: 8 * MIB, args: [`--max-payload-bytes=${16 * MIB}`], dependents: 300, share: 0.05 },
+])('a step whose result has $resultBytes bytes', async ({ resultBytes, args, dependents, share }) => {
   const database = await cloneDatabase();
   const clock = await controlClock(database);
   const processes: ServingProcess[] = [];
@@ -37,7 +36,7 @@ describe.each([
     return server;
   }
 
-  const names = Array.from({ length: DEPENDENTS }, (_, n) => `n${n}`);
+  const names = Array.from({ length: dependents }, (_, n) => `n${n}`);
   const text = 'x'.repeat(resultBytes - 11);
   const result = `{"text":"${text}"}`;
 
@@ -77,16 +76,16 @@ describe.each([
     await first.exited;
     const before = await completed();
     const second = await start('all');
-    await untilCompleted(before + (share * DEPENDENTS) / 4);
+    await untilCompleted(before + (share * dependents) / 4);
     second.signal('SIGKILL');
     await second.exited;
     const then = await completed();
-    expect(then).toBeLessThan(DEPENDENTS);
+    expect(then).toBeLessThan(dependents);
     // What the dead processes held is held until its lease runs out.
     await clock.advance(60);
     const third = await start('all');
     const after = workflowsOf(third.as('anybody'));
-    await untilCompleted(share === 1 ? DEPENDENTS + 1 : then + (share * DEPENDENTS) / 4);
+    await untilCompleted(share === 1 ? dependents + 1 : then + (share * dependents) / 4);
     if (share < 1) await after.cancel(id);
     const { status, context } = await after.get(id);
     expect(status).toBe(share === 1 ? 'completed' : 'cancelled');

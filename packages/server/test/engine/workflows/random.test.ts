@@ -12,7 +12,7 @@ describe('random graphs', async () => {
   const workflows = workflowsOf(one.a);
   const theirs = workflowsOf(two.a);
   const remotes = [hand(one.worker), hand(two.worker)];
-  const RUNS = { numRuns: 60, endOnFailure: true };
+  const RUNS = { numRuns: 40, endOnFailure: true };
 
   interface Holding {
     readonly taker: Hand;

@@ -229,9 +229,9 @@ describe('only static keys', () => {
       dev: false,
       apiKeys: new Map([[KEY_A, 'tenant-a']]),
       readKeys: new Map(),
-      adminToken: null,
-      jwtSecret: null,
-      workerToken: WORKER_TOKEN,
+      adminTokens: [],
+      jwtSecrets: [],
+      workerTokens: new Map([[WORKER_TOKEN, null]]),
     };
     const { as, close } = await startApp({ auth });
     expect((await as(await sign({ sub: 'acme', exp: now() + 60 })).get('/api/v1/stats')).status).toBe(401);
@@ -246,9 +246,9 @@ describe('a key beyond ASCII', () => {
       dev: false,
       apiKeys: new Map([['clé', 'acme']]),
       readKeys: new Map(),
-      adminToken: null,
-      jwtSecret: null,
-      workerToken: null,
+      adminTokens: [],
+      jwtSecrets: [],
+      workerTokens: new Map(),
     };
     const { app, close } = await startApp({ auth });
     const authorization = `Bearer ${Buffer.from('clé').toString('latin1')}`;
@@ -262,9 +262,9 @@ describe('development mode', async () => {
     dev: true,
     apiKeys: new Map([[KEY_A, 'tenant-a']]),
     readKeys: new Map(),
-    adminToken: null,
-    jwtSecret: null,
-    workerToken: WORKER_TOKEN,
+    adminTokens: [],
+    jwtSecrets: [],
+    workerTokens: new Map([[WORKER_TOKEN, null]]),
   };
   const { as, nobody, engine, url } = await useApp({ auth });
 

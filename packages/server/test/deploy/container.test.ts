@@ -1,0 +1,153 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { validate } from 'dockerfile-utils';
+import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { OPTIONS } from '../../src/config-options.js';
+import { parseConfig } from '../../src/config.js';
+import { readRepositoryFile, repositoryFile } from '../docs/generated.js';
+import { useTestServer } from '../support/server.js';
+
+const server = await useTestServer();
+
+describe('deploy/docker/Dockerfile', () => {
+  const text = readRepositoryFile('deploy/docker/Dockerfile');
+  const [, , last = ''] = text.split(/^FROM /m).slice(1);
+
+  it('is free of what its linter warns about', () => {
+    expect(validate(text)).toEqual([]);
+  });
+
+  it('ends in an image without a shell, as an account that is not root, with a health check', () => {
+    expect(last).toMatch(/^gcr\.io\/distroless\/nodejs\S+:nonroot\n/);
+    expect(last).toMatch(/^USER 65532:65532$/m);
+    expect(last).toMatch(/^HEALTHCHECK [^]*?CMD \["\/nodejs\/bin\/node", "\/app\/healthcheck\.mjs"\]$/m);
+    // Nothing that would need a shell: every command is a list.
+    expect(last).not.toMatch(/^RUN /m);
+    expect(last.match(/^(ENTRYPOINT|CMD) .*/gm)).toEqual([
+      'ENTRYPOINT ["/nodejs/bin/node", "/app/packages/cli/bin/millrace.mjs"]',
+      'CMD ["serve"]',
+    ]);
+  });
+
+  it('copies only what there is', () => {
+    const sources = [...last.matchAll(/^COPY (?:--from=\w+ )?(\S+) \S+$/gm)].map(([, path]) => path!);
+    const local = sources.map((path) => path.replace(/^\/(build|app)\//, ''));
+    expect(local.length).toBeGreaterThan(10);
+    expect(local.filter((path) => !existsSync(repositoryFile(path)))).toEqual([]);
+  });
+
+  it.each([
+    ['a process that serves', new URL(server.metricsUrl).port, 0],
+    ['nothing', '1', 1],
+  ])('has a health check that answers for %s', (_, port, status) => {
+    const env = { ...process.env, MILLRACE_METRICS_PORT: port };
+    const script = repositoryFile('deploy/docker/healthcheck.mjs');
+    // The server is in this process: a check that blocked it would wait for itself.
+    return expect(exitOf(script, env)).resolves.toBe(status);
+  });
+});
+
+async function exitOf(script: string, env: NodeJS.ProcessEnv): Promise<number | null> {
+  const child = spawn(process.execPath, [script], { env, stdio: 'ignore' });
+  return new Promise((resolve) => child.on('close', resolve));
+}
+
+interface Service {
+  readonly image: string;
+  readonly command?: readonly string[];
+  readonly environment?: Readonly<Record<string, string>>;
+  readonly networks?: readonly string[];
+  readonly [field: string]: any;
+}
+
+describe('deploy/compose/compose.yaml', () => {
+  const file = parse(readRepositoryFile('deploy/compose/compose.yaml'), { merge: true }) as {
+    readonly services: Readonly<Record<string, Service>>;
+    readonly networks: Readonly<Record<string, { readonly internal?: boolean }>>;
+    readonly volumes: object;
+  };
+  const ours = Object.entries(file.services).filter(([, { image }]) => image.includes('millrace'));
+  const variables = (text: string): string[] => [...text.matchAll(/\$\{(\w+)/g)].map(([, name]) => name!);
+
+  it('runs two processes for the API and two for jobs, after the migration', () => {
+    const modes = ours.map(([name, { command }]) => [name, command?.join(' ')]);
+    expect(Object.fromEntries(modes)).toEqual({
+      migrate: 'migrate',
+      'api-1': 'serve --mode api',
+      'api-2': 'serve --mode api',
+      'worker-1': 'serve --mode worker',
+      'worker-2': 'serve --mode worker',
+    });
+    for (const [name, { depends_on }] of ours) {
+      expect(depends_on).toEqual(
+        name === 'migrate'
+          ? { postgres: { condition: 'service_healthy' } }
+          : { migrate: { condition: 'service_completed_successfully' } },
+      );
+    }
+  });
+
+  it.each(ours)('gives %s options that it understands, and no right that it does not need', (name, service) => {
+    const environment = Object.fromEntries(
+      Object.entries(service.environment ?? {}).map(([variable, value]) => [
+        variable,
+        value.replaceAll(/\$\{\w+(?::-([^}]*)|[^}]*)\}/g, (_, fallback?: string) => fallback ?? `${variable}-x:t`),
+      ]),
+    );
+    const known = new Set<string>(Object.values(OPTIONS).map(({ env }) => env));
+    expect(Object.keys(environment).filter((variable) => !known.has(variable))).toEqual([]);
+    if (name !== 'migrate') {
+      const url = environment.DATABASE_URL!.replace(/:[^:@]+:t@/, ':password@');
+      const argv = service.command!.slice(1);
+      const parsable = { ...environment, DATABASE_URL: url, MILLRACE_WORKER_TOKEN: 'w', MILLRACE_ADMIN_TOKEN: 'a' };
+      expect(parseConfig(argv, parsable, { isTTY: false })).toMatchObject({ autoMigrate: false, dev: false });
+    }
+    expect(service).toMatchObject({ read_only: true, cap_drop: ['ALL'], security_opt: ['no-new-privileges:true'] });
+  });
+
+  it('keeps the tokens of clients from workers, and the owner of the schema from all who serve', () => {
+    for (const [name, { environment = {} }] of ours) {
+      const used = variables(Object.values(environment).join(' '));
+      expect(used.includes('MILLRACE_OWNER_PASSWORD')).toBe(name === 'migrate');
+      expect(used.includes('MILLRACE_API_KEYS')).toBe(name.startsWith('api'));
+    }
+  });
+
+  it('shows nothing but the proxy to the outside', () => {
+    const open = Object.entries(file.services).filter(([, { ports }]) => ports !== undefined);
+    expect(open.map(([name]) => name)).toEqual(['caddy']);
+    expect(file.networks.inside).toEqual({ internal: true });
+    expect(file.services.postgres!.networks).toEqual(['inside']);
+    expect(file.services.caddy!.networks).toEqual(['front']);
+  });
+
+  it('is explained by .env.example: every variable that has to be set', () => {
+    const text = readRepositoryFile('deploy/compose/compose.yaml');
+    const required = [...text.matchAll(/\$\{(\w+):\?/g)].map(([, name]) => name!);
+    const offered = [...readRepositoryFile('deploy/compose/.env.example').matchAll(/^(\w+)=/gm)].map(
+      ([, name]) => name,
+    );
+    expect(required.length).toBeGreaterThan(5);
+    expect(required.filter((name) => !offered.includes(name))).toEqual([]);
+  });
+
+  it('mounts only files that exist', () => {
+    const mounts = Object.values(file.services).flatMap(({ volumes = [] }) => volumes as string[]);
+    const files = mounts.map((mount) => mount.split(':')[0]!).filter((path) => path.startsWith('.'));
+    expect(files).toHaveLength(2);
+    expect(files.filter((path) => !existsSync(repositoryFile(`deploy/compose/${path}`)))).toEqual([]);
+    expect(spawnSync('sh', ['-n', repositoryFile('deploy/compose/roles.sh')]).status).toBe(0);
+  });
+});
+
+describe('the roles', () => {
+  const statements = (path: string, pattern: RegExp): string[] =>
+    [...readRepositoryFile(path).matchAll(pattern)].map(([text]) => text.replaceAll(/\s+/g, ' '));
+  const roles = /^(CREATE SCHEMA|GRANT USAGE|ALTER DEFAULT)[^;]*;/gm;
+
+  it.each(['deploy/compose/roles.sh', 'docs/production.md'])('of %s are those of docs/operations.md', (path) => {
+    expect(statements(path, roles)).toEqual(statements('docs/operations.md', roles));
+    expect(statements(path, roles)).toHaveLength(3);
+  });
+});

@@ -1,0 +1,40 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { readRepositoryFile } from '../docs/generated.js';
+import { programOr } from './tools.js';
+
+const unit = readRepositoryFile('deploy/systemd/millrace@.service');
+const analyze = programOr('systemd-analyze', '`verify` and `security` of the unit in deploy/systemd');
+const directory = mkdtempSync(join(tmpdir(), 'millrace-unit-'));
+afterAll(() => rmSync(directory, { recursive: true, force: true }));
+
+describe('the unit of systemd', () => {
+  it('waits longer for the process than the process does for its jobs', () => {
+    const [, seconds] = /^TimeoutStopSec=(\d+)s$/m.exec(unit)!;
+    expect(Number(seconds)).toBeGreaterThan(30);
+  });
+
+  it('does not start a process again that was called wrongly', () => {
+    expect(unit).toMatch(/^RestartPreventExitStatus=2$/m);
+  });
+
+  describe.runIf(analyze)('is judged by systemd', () => {
+    const path = join(directory, 'millrace@api.service');
+    const run = (...args: string[]) => spawnSync(analyze!, [...args, path], { encoding: 'utf8' });
+    // systemd looks for the program, which is not installed here.
+    writeFileSync(path, unit.replace('/usr/local/bin/millrace', process.execPath));
+
+    it('as correct', () => {
+      const { status, stdout, stderr } = run('verify', '--man=no');
+      expect({ status, output: stdout + stderr }).toEqual({ status: 0, output: '' });
+    });
+
+    it('as well hardened', () => {
+      const { status, stdout, stderr } = run('security', '--offline=true', '--threshold=15', '--no-pager');
+      expect({ status, output: status === 0 ? '' : stdout + stderr }).toEqual({ status: 0, output: '' });
+    });
+  });
+});

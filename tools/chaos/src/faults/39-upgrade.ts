@@ -1,0 +1,99 @@
+import { readdirSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
+import { copyBuild, unpackRelease } from '../build-copy.js';
+import type { Fault } from '../fault.js';
+import type { Database } from '../stage/database.js';
+import type { ServerProcess } from '../stage/server.js';
+import type { Stage } from '../stage/stage.js';
+import { startBalancer, type Balancer } from '../support/balancer.js';
+import { expectNoFailedRequest } from '../support/failed-requests.js';
+import { startLoad } from '../support/load.js';
+
+const RELEASES = fileURLToPath(new URL('../../releases/', import.meta.url));
+
+/**
+ * Servers behind a load balancer are replaced one after another by the next version, whose first start migrates the
+ * database, and then by the old version again. In between both versions serve side by side.
+ */
+export const upgrade: Fault = {
+  row: 39,
+  name: 'a rolling upgrade and the way back, under load',
+  check: 'no failed request, no expired lease, old and new processes ready side by side',
+  unit: 'upgrades and returns',
+  full: 10,
+  everyday: 1,
+  alone: true,
+  async run(stage, count) {
+    const [before, after] = versions(stage);
+    // Made by the old version, as a running system would be.
+    const database = await stage.database({ empty: true });
+    const servers = await Promise.all([1, 2].map(() => stage.server({ database, program: before })));
+    const balancer = await startBalancer(servers);
+    try {
+      const load = startLoad(stage, [balancer.url], { leaseSecs: 10, maxJobs: 10, waitSecs: 2 });
+      for (let turn = 0; turn < count; turn++) {
+        for (const program of [after, before]) await roll(stage, { servers, balancer, program });
+      }
+      await load.stopProducing();
+      await stage.drained(database, 120_000);
+      await load.stopWorking();
+      expectNoFailedRequest(stage);
+      await expectMigrated(stage, database);
+    } finally {
+      await balancer.close();
+    }
+  },
+};
+
+interface Rolling {
+  readonly servers: readonly ServerProcess[];
+  readonly balancer: Balancer;
+  readonly program: string;
+}
+
+async function roll(stage: Stage, { servers, balancer, program }: Rolling): Promise<void> {
+  for (const server of servers) {
+    await stage.sleep(stage.random.between(100, 500));
+    balancer.takeOut(server);
+    await server.process.terminate();
+    server.useProgram(program);
+    await server.start();
+    balancer.putBack(server);
+    for (const { name, url } of servers) {
+      const { status } = await fetch(`${url}/ready`);
+      stage.expect(status === 200, `${name} was not ready (${status}) while versions were mixed`);
+    }
+  }
+}
+
+/** The old version and the next one: the release that is kept and this build, or this build and one with more. */
+function versions(stage: Stage): readonly [string, string] {
+  const tarballs = readdirSync(RELEASES).filter((name) => name.endsWith('.tgz'));
+  if (tarballs.length > 0) {
+    const paths = tarballs.map((name) => join(RELEASES, name));
+    return [unpackRelease(stage.folder('previous'), paths), stage.millrace];
+  }
+  stage.note('no earlier release is kept: upgraded from this build to a copy with one more migration');
+  return [stage.millrace, nextVersion(stage.folder('next'))];
+}
+
+/** What a version may do while the one before still serves: add a table, a column, an index. */
+function nextVersion(dir: string): string {
+  const names = readdirSync(fileURLToPath(new URL('../../../../packages/server/sql/migrations/', import.meta.url)));
+  const newest = Math.max(...names.map((name) => Number.parseInt(name, 10)).filter(Number.isFinite));
+  const text = `-- oldest program: ${newest}
+    CREATE TABLE millrace.added_later (id uuid PRIMARY KEY);
+    ALTER TABLE millrace.jobs ADD COLUMN added_later integer;
+    ALTER TABLE millrace.leases ADD COLUMN added_later text;`;
+  const file = `server/sql/migrations/${String(newest + 1).padStart(4, '0')}_added_later.sql`;
+  return copyBuild(dir, [], [{ file, text }]);
+}
+
+async function expectMigrated(stage: Stage, database: Database): Promise<void> {
+  // No job was told to fail, so a job that was retried had lost its lease.
+  const expired = await database.count('millrace.job_records WHERE retry_count > 0');
+  stage.expect(expired === 0, `${expired} jobs lost their lease`);
+  const migrations = await database.count('millrace.migrations WHERE oldest < version');
+  stage.expect(migrations > 0, 'the next version had no migration that the old one could live with');
+}
