@@ -18,11 +18,11 @@ export function asMarkdown(sections: readonly Section[], options: Options, brows
   return [
     '# Dashboard: results',
     'Written by `npm run dashboard -- --publish`; [dashboard.md](dashboard.md#measured) says what it does.',
-    `${date.toISOString().slice(0, 10)}. ${machine}; browser, service and database share the machine.`,
+    `${date.toISOString().slice(0, 10)}. ${machine}.\nBrowser, service and database share the machine.`,
     [
       `The service held ${options.jobs.toLocaleString('en')} jobs. Times are medians of ${options.rounds}, with their range.`,
-      `At the end the load average was ${loadavg()[1]?.toFixed(1) ?? 'unknown'} on ${cpus().length} processors: what is above`,
-      'that number is work that waited for a processor, and times are longer by it.',
+      `At the end the load average was ${loadavg()[1]?.toFixed(1) ?? 'unknown'} on ${cpus().length} processors; work beyond`,
+      'the number of processors waits for one, and times are longer for it.',
     ].join('\n'),
     ...sections.flatMap(({ title, findings }) => [`## ${title}`, table(findings)]),
     '',

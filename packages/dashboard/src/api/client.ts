@@ -36,9 +36,19 @@ export function withQuery(path: string, query: Query = {}): string {
   return text === '' ? path : `${path}?${text}`;
 }
 
-/** Answers to be confirmed by a 304, the latest used last. Bounded, because each page of a list is another address. */
-const known = new Map<string, { readonly etag: string; readonly answer: Answer<unknown> }>();
+interface Known {
+  readonly etag: string;
+  readonly answer: Answer<unknown>;
+  readonly usedAt: number;
+}
+
+/**
+ * Answers to be confirmed by a 304, the latest used last. Bounded, because each page of a list is another address; and
+ * forgotten after a while, because a plot of the last hour has another one every few seconds.
+ */
+const known = new Map<string, Known>();
 const KNOWN_MAX = 60;
+const KNOWN_MS = 120_000;
 /** A larger answer is fetched again rather than kept. */
 const KNOWN_MAX_CHARS = 1_000_000;
 
@@ -51,7 +61,10 @@ export async function get<T>(path: string, signal?: AbortSignal): Promise<Answer
   const before = known.get(key);
   const headers: Record<string, string> = before === undefined ? {} : { 'If-None-Match': before.etag };
   const response = await send('GET', path, { headers, ...(signal === undefined ? {} : { signal }) });
-  if (response.status === 304 && before !== undefined) return before.answer as Answer<T>;
+  if (response.status === 304 && before !== undefined) {
+    keep(key, before.etag, before.answer);
+    return before.answer as Answer<T>;
+  }
   const text = await response.text();
   const answer = { data: JSON.parse(text) as T, text };
   keep(key, response.headers.get('etag'), answer);
@@ -61,9 +74,12 @@ export async function get<T>(path: string, signal?: AbortSignal): Promise<Answer
 function keep(key: string, etag: string | null, answer: Answer<unknown>): void {
   known.delete(key);
   if (etag === null || answer.text.length > KNOWN_MAX_CHARS) return;
-  known.set(key, { etag, answer });
-  const [oldest] = known.keys();
-  if (known.size > KNOWN_MAX && oldest !== undefined) known.delete(oldest);
+  const usedAt = Date.now();
+  known.set(key, { etag, answer, usedAt });
+  for (const [oldest, { usedAt: since }] of known) {
+    if (known.size <= KNOWN_MAX && since > usedAt - KNOWN_MS) return;
+    known.delete(oldest);
+  }
 }
 
 export interface Change {

@@ -1,10 +1,13 @@
 import type { StepStatus, Workflow, WorkflowStep } from '@millrace/contract';
-import { memo, useMemo, type ReactNode } from 'react';
+import { memo, useDeferredValue, useMemo, type ReactNode } from 'react';
 import { useNow } from '../../lib/clock.js';
 import { duration } from '../../lib/format.js';
 import { LOOKS } from '../../lib/states.js';
 import type { BarTimes } from './times.js';
 import { hasWorkflowEnded } from './use-workflow.js';
+
+/** More bars than fit into their frame: the rest of a thousand is drawn after the graph is on the screen. */
+const AT_FIRST = 40;
 
 interface TimeBarsProps {
   readonly workflow: Workflow;
@@ -23,13 +26,14 @@ export function TimeBars({ workflow, times, steps, critical, selected, onSelect 
     () => [...times].sort((one, other) => (one.startedAt ?? Infinity) - (other.startedAt ?? Infinity) || 0),
     [times],
   );
+  const shown = useDeferredValue(rows, rows.slice(0, AT_FIRST));
   const begin = Date.parse(workflow.created_at);
   const lastEnd = times.reduce((latest, { endedAt }) => Math.max(latest, endedAt ?? 0), begin);
   const end = hasWorkflowEnded(workflow) ? lastEnd : Math.max(now, lastEnd);
   const scale = Math.max(1, end - begin);
   return (
     <ol className="bars" tabIndex={0} aria-label="Steps by time">
-      {rows.map((row) => (
+      {shown.map((row) => (
         <Bar
           key={row.name}
           name={row.name}
