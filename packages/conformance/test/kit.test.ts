@@ -36,7 +36,9 @@ describe.concurrent('the kit', { timeout: PATIENT }, async () => {
     [23, 'polls in a loop'],
     [24, 'ends well'],
   ])('fails scenario %d for a worker that %s', async (number, fault) => {
-    const [result] = await check([number], fault);
+    // A machine that stalls can slow a worker down until it looks patient, but hardly three times in a row.
+    let [result] = await check([number], fault);
+    for (let tries = 1; result?.passed && tries < 3; tries++) [result] = await check([number], fault);
     expect(result).toMatchObject({ number, passed: false, problem: expect.any(String) });
     expect(result?.problem).not.toContain('the kit could not go on');
   });

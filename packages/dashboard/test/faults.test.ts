@@ -54,15 +54,15 @@ describe.skipIf(!hasBrowser)('the dashboard while something is away', async () =
     const job = await stage.visit(`/jobs/${followed.body.job_id}`, { url, expected: EXPECTED });
     await job.locator('.why').waitFor();
     await proxy.cut();
-    await page.getByRole('alert').getByText('the server does not answer').waitFor();
-    await job.getByRole('alert').getByText('the server does not answer').waitFor();
+    await page.getByRole('alert').getByText('the server does not answer').first().waitFor();
+    await job.getByRole('alert').getByText('the server does not answer').first().waitFor();
     await live.waitFor({ state: 'detached' });
     expect(await page.locator('.node').count()).toBe(3);
     await runOne('cut');
     await proxy.restore();
     await completed('one');
     await live.waitFor();
-    for (const each of [page, job]) await each.getByRole('alert').waitFor({ state: 'detached' });
+    for (const each of [page, job]) await each.getByRole('alert').first().waitFor({ state: 'detached' });
     await runOne('cut-too');
     await job.locator('.page-head').getByText('completed').waitFor();
     // By the stream now: whoever follows it does not look at the steps again.

@@ -6,7 +6,7 @@ import { hasBrowser, useStage } from './support/browser.js';
 /** The most clicks that an answer may be away from the first page. */
 const CLICKS = 2;
 
-/** The questions that the dashboard is there for, each asked on the first page of a service in which something is wrong. */
+/** The questions that the dashboard is there for, each asked on the first page of a service that has trouble. */
 describe.skipIf(!hasBrowser)('the ten questions', async () => {
   const stage = await useStage();
   const { a, worker } = stage.server;

@@ -5,6 +5,7 @@ export interface Arguments {
   readonly seed: number;
   readonly only: readonly number[] | null;
   readonly scale: number | null;
+  readonly short: boolean;
   readonly json: string | null;
   readonly publish: boolean;
   readonly mutants: boolean;
@@ -15,6 +16,7 @@ export const USAGE = `npm run chaos -- [flags]
   --seed N      draw everything random from this seed (printed at the start of every run)
   --only LIST   only these rows of the table in docs/reliability.md, such as 1,5,16; with --mutants, these mutants
   --scale X     X times the full counts; 1 is the full run (default: the everyday counts)
+  --short       without the rows that npm test leaves out: what they prove, its other tests prove on a small scale
   --json FILE   write the outcome to this file
   --publish     write the table into docs/reliability.md
   --mutants     run against copies of the build with one thing broken in each; every one must be caught
@@ -27,6 +29,7 @@ const FLAGS = {
   seed: { type: 'string' },
   only: { type: 'string' },
   scale: { type: 'string' },
+  short: { type: 'boolean', default: false },
   json: { type: 'string' },
   publish: { type: 'boolean', default: false },
   mutants: { type: 'boolean', default: false },
@@ -40,6 +43,7 @@ export function readArguments(argv: readonly string[]): Arguments {
     seed: values.seed === undefined ? randomInt(1_000_000) : wholeNumber('seed', values.seed, MAX_SEED),
     only: values.only === undefined ? null : values.only.split(',').map((row) => wholeNumber('only', row, MAX_ROW)),
     scale: values.scale === undefined ? null : readScale(values.scale),
+    short: values.short,
     json: values.json ?? null,
     publish: values.publish,
     mutants: values.mutants,

@@ -14,6 +14,8 @@ export interface Fault {
   readonly everyday: number;
   /** Runs by itself because it measures times precisely or loads the machine heavily. */
   readonly alone?: true;
+  /** Left out with `--short`, as in `npm test`: other tests prove it there on a small scale. */
+  readonly rare?: true;
   /** Why it cannot run here (a program that is not installed), or null. */
   unavailable?(): string | null | Promise<string | null>;
   /**

@@ -52,7 +52,7 @@ export function useRead<T>(path: string, options: ReadOptions = {}): Read<T> {
   });
 }
 
-/** Takes an answer for that of another question: where the two are known to be the same, nobody waits for the second. */
+/** Takes an answer for that of another question: where both are known to be the same, nobody waits for the second. */
 export function answerWith<T>(path: string, query: Query, answer: Answer<T>): void {
   queryClient.setQueryData(['read', withQuery(path, query)], answer);
 }

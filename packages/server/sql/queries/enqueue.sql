@@ -100,6 +100,25 @@ SELECT clock.prefix, won.created FROM clock, (
   FROM won
 ) AS won;
 
+-- name: create_fresh_alike
+-- The same where no key has been used before, as with keys that clients make up for each request: a key that has been
+-- fails the statement. It neither looks for the keys first nor asks afterwards which jobs to store.
+WITH clock AS MATERIALIZED (
+  SELECT now() AS now, millrace.id_prefix(now()) AS prefix
+), input AS MATERIALIZED (
+  SELECT (clock.prefix || suffix)::uuid AS id, payload, size, key
+  FROM clock, unnest($6::text[], $7::json[], $8::int[], $9::text[]) AS given (suffix, payload, size, key)
+), taken AS (
+  INSERT INTO millrace.idempotency_keys (tenant, key, job_id) SELECT $1::text, key, id FROM input ORDER BY key
+), stored AS (
+  INSERT INTO millrace.jobs (created_at, priority, id, tenant, queue, task, payload, config, idempotency_key)
+  SELECT now(), $4::int, id, $1::text, $2::text, $3::text, payload, $5::json, key FROM input
+), queued AS (
+  INSERT INTO millrace.ready (scheduled_at, priority, retry_count, delivery_count, id, tenant, queue, size)
+  SELECT now(), $4::int, 0, 0, id, $1::text, $2::text, size FROM input
+)
+SELECT prefix, NULL::text AS created FROM clock;
+
 -- name: jobs_of_keys
 -- A kind: the key belongs to another kind of request, and leads to no job (see idempotency.sql).
 SELECT asked.ordinal, k.job_id, k.kind

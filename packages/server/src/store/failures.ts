@@ -58,6 +58,9 @@ export function isCollision(error: unknown): boolean {
   return COLLISION.has((error as CodedError | null)?.code ?? '');
 }
 
+/** A row with that key exists. */
+export const isTaken = (error: unknown): boolean => (error as CodedError | null)?.code === '23505';
+
 /**
  * A statement was prepared before the schema changed, and would return different columns now. PostgreSQL uses the same
  * code for every unsupported feature, and the message is in the server's language, so we go by the routine.

@@ -201,7 +201,11 @@ describe('the cost of', () => {
       await until(async () => (await sweeps()) > before, { what: 'a sweep', withinMs: 10_000, everyMs: 250 });
     };
     await sweep();
-    const cost = await costOf(sweep);
-    expect(cost.statements, cost.detail).toBeLessThanOrEqual(10);
+    // Two of five seconds: what happens once a minute may fall into them.
+    const cost = await costOf(async () => {
+      await sweep();
+      await sweep();
+    });
+    expect(cost.statements, cost.detail).toBeLessThanOrEqual(20);
   });
 });

@@ -21,6 +21,7 @@ export const fanIn: Fault = {
   unit: 'joins',
   full: 5_000,
   everyday: 24,
+  rare: true,
   async run(stage, count) {
     const { database, clients } = await startApiPair(stage);
     for (let done = 0; done < count; done += AT_ONCE) await joins(stage, clients, Math.min(AT_ONCE, count - done));

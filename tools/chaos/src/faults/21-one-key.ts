@@ -14,6 +14,7 @@ export const oneKey: Fault = {
   unit: 'keys',
   full: 1_000,
   everyday: 20,
+  rare: true,
   async run(stage, count) {
     const { database, clients } = await startApiPair(stage);
     await runConcurrently(count, CONCURRENCY, async (index) => {

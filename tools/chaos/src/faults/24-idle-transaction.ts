@@ -28,6 +28,7 @@ export const idleTransaction: Fault = {
   unit: 'seconds held',
   full: 3 * LONGEST_HOLD_SECS,
   everyday: 3,
+  rare: true,
   alone: true,
   async run(stage, count) {
     const database = await stage.database();

@@ -19,6 +19,7 @@ export const soak: Fault = {
   unit: 'seconds',
   full: 4 * 3_600,
   everyday: 6,
+  rare: true,
   async run(stage, count) {
     const cluster = await stage.cluster();
     const database = await stage.database({ on: cluster });

@@ -30,6 +30,7 @@ export const largeJobs: Fault = {
   unit: 'jobs',
   full: 100,
   everyday: 5,
+  rare: true,
   async run(stage, count) {
     const database = await stage.database();
     const server = await stage.server({ database, args: ARGS });

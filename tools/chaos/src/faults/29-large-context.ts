@@ -23,6 +23,7 @@ export const largeContext: Fault = {
   unit: 'dependents',
   full: 2 * MOST_DEPENDENTS,
   everyday: 12,
+  rare: true,
   async run(stage, count) {
     const database = await stage.database();
     const server = await stage.server({ database, args: ARGS });

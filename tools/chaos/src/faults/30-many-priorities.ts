@@ -18,6 +18,7 @@ export const manyPriorities: Fault = {
   unit: 'priorities',
   full: 100_000,
   everyday: 5_000,
+  rare: true,
   alone: true,
   async run(stage, count) {
     const database = await stage.database();

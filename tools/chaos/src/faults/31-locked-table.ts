@@ -21,6 +21,7 @@ export const lockedTable: Fault = {
   unit: 'seconds locked',
   full: 40,
   everyday: 5,
+  rare: true,
   async run(stage, seconds) {
     const database = await stage.database();
     const server = await stage.server({ database });

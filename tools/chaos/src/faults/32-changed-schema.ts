@@ -28,6 +28,7 @@ export const changedSchema: Fault = {
   unit: 'changes',
   full: 200,
   everyday: 20,
+  rare: true,
   async run(stage, count) {
     const database = await stage.database();
     const server = await stage.server({ database });

@@ -19,6 +19,7 @@ export const distantDatabase: Fault = {
   unit: 'rounds',
   full: FULL_ROUNDS,
   everyday: 2,
+  rare: true,
   alone: true,
   async run(stage, count) {
     const database = await stage.database();

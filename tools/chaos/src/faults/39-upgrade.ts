@@ -23,6 +23,7 @@ export const upgrade: Fault = {
   unit: 'upgrades and returns',
   full: 10,
   everyday: 1,
+  rare: true,
   alone: true,
   async run(stage, count) {
     const [before, after] = versions(stage);

@@ -38,7 +38,7 @@ export const MUTANTS: readonly Mutant[] = [
       // Otherwise the primary key of the leases would reject the second claim, and callers would see a 500.
       {
         file: LEASE_SQL,
-        find: /(INSERT INTO millrace\.leases \([^)]*\)\s*SELECT [^;]*?\n\s*FROM \w+)(\n\))/,
+        find: /(INSERT INTO millrace\.leases \([^)]*\)\s*SELECT [^;]*?\n\s*\) AS lease)(\n\))/,
         replace: '$1 ON CONFLICT DO NOTHING$2',
       },
     ],

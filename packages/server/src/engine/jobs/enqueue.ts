@@ -2,7 +2,8 @@ import { bucketOf, createdMsOf, idSuffix, idsWith } from '../../domain/ids.js';
 import { int4Array, jsonArray, plainArray, textArray } from '../../store/arrays.js';
 import { Batcher } from '../../store/batcher.js';
 import type { Database, Execute } from '../../store/database.js';
-import { loadStatements } from '../../store/sql.js';
+import { isTaken } from '../../store/failures.js';
+import { loadStatements, type Statement } from '../../store/sql.js';
 import type { Hub } from '../shared/hub.js';
 import type { Counters } from '../shared/counters.js';
 import { otherKind, type Done, type Effect, type Idempotency } from '../shared/idempotency.js';
@@ -21,6 +22,7 @@ const sql = loadStatements('enqueue.sql', [
   'create_alike',
   'create_keyed_jobs',
   'create_keyed_alike',
+  'create_fresh_alike',
   'jobs_of_keys',
 ]);
 
@@ -43,10 +45,16 @@ const weigh = ({ spec }: NewJob): number => spec.payload.length + (spec.metadata
 /** A statement costs as much as a dozen jobs, so fewer and larger ones create more jobs in the same time. */
 const BATCH = { maxItems: 1000, inFlight: 1, maxWaiting: 50_000, weigh };
 
+/** How long after a key that had been used. */
+const LOOK_MS = 60_000;
+
 export class Enqueuer {
   readonly #singles = new Batcher<NewJob, string>((jobs) => this.#insert(jobs), BATCH);
   /** Null: the key belongs to another kind of request. */
   readonly #keyed = new Batcher<KeyedJob, Created | null>((jobs) => this.#insertKeyed(jobs), BATCH);
+
+  /** Until then keys are looked for before they are inserted. */
+  #looksUntil = -Infinity;
 
   constructor(
     private readonly db: Database,
@@ -91,12 +99,7 @@ export class Enqueuer {
 
   async #insertKeyed(jobs: readonly KeyedJob[]): Promise<(Created | null)[]> {
     const suffixes = suffixesFor(jobs);
-    const [statement, values] = areAlike(jobs)
-      ? [sql.create_keyed_alike, alikeColumns(suffixes, jobs)]
-      : [sql.create_keyed_jobs, columns(suffixes, jobs)];
-    const keys = textArray(jobs.map((job) => job.key));
-    const [row] = await this.db.run<KeyedRow>(statement, [...values, keys]);
-    const { prefix, created } = row!;
+    const { prefix, created } = await this.#storeKeyed(suffixes, jobs);
     const ids = suffixes.map(idsWith(prefix));
     if (created === null) {
       this.#created(jobs, ids[0]);
@@ -111,6 +114,27 @@ export class Enqueuer {
       jobs,
       ids.map((id, index) => (won[index] ? { id, replayed: false } : null)),
     );
+  }
+
+  /**
+   * Clients that make up a key for each request seldom repeat one, so we first do without looking. A key that was taken
+   * then costs a failed statement; after that we look for a while, so that nobody can make us fail again and again.
+   */
+  async #storeKeyed(suffixes: readonly string[], jobs: readonly KeyedJob[]): Promise<KeyedRow> {
+    const keys = textArray(jobs.map((job) => job.key));
+    const run = async (statement: Statement, values: readonly unknown[]): Promise<KeyedRow> =>
+      (await this.db.run<KeyedRow>(statement, [...values, keys]))[0]!;
+    if (!areAlike(jobs)) return run(sql.create_keyed_jobs, columns(suffixes, jobs));
+    const values = alikeColumns(suffixes, jobs);
+    if (performance.now() >= this.#looksUntil) {
+      try {
+        return await run(sql.create_fresh_alike, values);
+      } catch (error) {
+        if (!isTaken(error)) throw error;
+        this.#looksUntil = performance.now() + LOOK_MS;
+      }
+    }
+    return run(sql.create_keyed_alike, values);
   }
 
   /**

@@ -167,7 +167,11 @@ export class StepSettler implements StepSettling {
     const held = new Map<string, StepOfRun>();
     for (const { id, job_ids: jobIds, steps } of rows) {
       const locked = runs.get(id)!;
-      jobIds.forEach((jobId, n) => held.set(jobId, { locked, step: stepOf(locked, steps[n] ?? '') }));
+      jobIds.forEach((jobId, n) => {
+        const step = stepOf(locked, steps[n] ?? '');
+        // While we waited for the lock, another report may have ended the job: its lease is older than the run we read.
+        if (locked.state[step] === STEP.enqueued) held.set(jobId, { locked, step });
+      });
     }
     return held;
   }
