@@ -5,10 +5,7 @@ import { findBrowser } from './lib/browser.mjs';
 import { buildAll, installed } from './lib/setup.mjs';
 import { root, run, runTool } from './lib/tools.mjs';
 
-/**
- * The compiler uses one core, and tests wait a good part of their time: what reads the sources alone takes what is left
- * of the processor, from the start.
- */
+/** Tests wait a good part of their time: what reads the sources alone takes what is left of the processor. */
 const BESIDE = { niceness: 5 };
 
 const lint = () => runTool('eslint', 'eslint', ['.', '--max-warnings', '0'], BESIDE);
@@ -18,7 +15,8 @@ const imports = () => {
   return runTool('dependency-cruiser', 'depcruise', ['packages', 'tools', ...options], BESIDE);
 };
 
-const readings = async () => (await imports()) || (await format()) || lint();
+/** Both follow imports into what the compiler has made. */
+const readings = async () => (await imports()) || lint();
 
 /** The exit code of the first that failed, after all of them have ended; else 0. */
 const allOf = async (checks) => (await Promise.all(checks.map((check) => check()))).find((code) => code !== 0) ?? 0;
@@ -31,7 +29,7 @@ const tests = async () => {
 
 const stages = [
   ['types', buildAll],
-  ['tests; lint, format and imports beside them', () => allOf([tests, () => reading])],
+  ['tests; lint, format and imports beside them', () => allOf([tests, readings, () => formatted])],
   // Last and alone: it measures how fast the service comes back, and other tests must not disturb that.
   ['faults', () => run(process.execPath, [join(root, 'tools/chaos/dist/main.js'), '--short'])],
 ];
@@ -41,7 +39,7 @@ await installed();
 
 /** Beside the first stages: they may take as long as those do. */
 const browser = findBrowser();
-const reading = readings();
+const formatted = format();
 
 const results = [];
 for (const [name, stage] of stages) {
