@@ -21,6 +21,7 @@ import pg from 'pg';
 import { accountForPostgres, Cluster, findPrograms, output } from './lib/postgres.mjs';
 import { ready } from './lib/setup.mjs';
 import { root } from './lib/tools.mjs';
+import { step } from './lib/steps.mjs';
 
 const MILLRACE = join(root, 'packages/cli/bin/millrace.mjs');
 const CREDENTIALS = { MILLRACE_API_KEYS: 'drill-key:drill', MILLRACE_WORKER_TOKEN: 'drill-worker' };
@@ -200,15 +201,4 @@ function startLoad({ url }) {
     return working;
   };
   return { acknowledged, stop };
-}
-
-async function step(what, work) {
-  const startedAt = performance.now();
-  try {
-    const result = await work();
-    console.log(`ok    ${what} (${((performance.now() - startedAt) / 1000).toFixed(1)} s)`);
-    return result;
-  } catch (error) {
-    throw new Error(`${what}: ${error.message}`);
-  }
 }

@@ -8,9 +8,9 @@ import { spawn } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { performance } from 'node:perf_hooks';
 import { buildAll, installed } from './lib/setup.mjs';
 import { npmCommand, root } from './lib/tools.mjs';
+import { step } from './lib/steps.mjs';
 
 const PACKAGES = ['contract', 'sdk', 'dashboard', 'server', 'cli', 'conformance'];
 /** Made of files for browsers; all others are compiled TypeScript. */
@@ -21,20 +21,33 @@ const linked = process.argv.includes('--linked');
 const home = mkdtempSync(join(tmpdir(), 'millrace-packages-'));
 process.once('exit', () => rmSync(home, { recursive: true, force: true }));
 
-await installed();
-// `npm test` has built everything, and its other tests are using the files.
-if (!linked) await step('build', build);
-const packed = await step('pack', pack);
-for (const each of packed) await step(`contents of ${each.name}`, () => checkContents(each));
-await step('@millrace/sdk alone brings nothing else', sdkAlone);
-const folder = await step(linked ? 'unpack' : 'install', linked ? unpack : install);
-await step('millrace-conformance --help', () => node([binOf('@millrace/conformance'), '--help'], { cwd: folder }));
-if (!linked) await step('types', checkTypes);
-await step(`service, client and worker on Node ${process.versions.node}`, () => smoke(process.execPath));
-for (const version of linked ? [] : OTHER_NODES) {
-  const program = await step(`install Node ${version}`, () => otherNode(version));
-  const exact = (await command(program, ['--version'])).stdout.trim().slice(1);
-  await step(`service, client and worker on Node ${exact}`, () => smoke(program));
+/** Set on the way, by those steps that all later ones need. */
+let packed;
+let folder;
+
+try {
+  await main();
+} catch (error) {
+  console.log(`FAIL  ${error.message}`);
+  process.exit(1);
+}
+
+async function main() {
+  await installed();
+  // `npm test` has built everything, and its other tests are using the files.
+  if (!linked) await step('build', build);
+  packed = await step('pack', pack);
+  for (const each of packed) await step(`contents of ${each.name}`, () => checkContents(each));
+  await step('@millrace/sdk alone brings nothing else', sdkAlone);
+  folder = await step(linked ? 'unpack' : 'install', linked ? unpack : install);
+  await step('millrace-conformance --help', () => node([binOf('@millrace/conformance'), '--help'], { cwd: folder }));
+  if (!linked) await step('types', checkTypes);
+  await step(`service, client and worker on Node ${process.versions.node}`, () => smoke(process.execPath));
+  for (const version of linked ? [] : OTHER_NODES) {
+    const program = await step(`install Node ${version}`, () => otherNode(version));
+    const exact = (await command(program, ['--version'])).stdout.trim().slice(1);
+    await step(`service, client and worker on Node ${exact}`, () => smoke(program));
+  }
 }
 
 async function build() {
@@ -193,16 +206,4 @@ function command(program, args, { cwd = dirname(root) } = {}) {
       reject(new Error(`${program} ${args.join(' ')} ended with ${code}\n${stdout}${stderr}`));
     });
   });
-}
-
-async function step(what, work) {
-  const startedAt = performance.now();
-  try {
-    const result = await work();
-    console.log(`ok    ${what} (${((performance.now() - startedAt) / 1000).toFixed(1)} s)`);
-    return result;
-  } catch (error) {
-    console.log(`FAIL  ${what}: ${error.message}`);
-    process.exit(1);
-  }
 }

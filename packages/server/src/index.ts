@@ -27,6 +27,7 @@ export { checkPorts } from './port-check.js';
 export { startFleetMetrics, type Fleet } from './fleet.js';
 export { startMember, startServer, type RunningMember, type RunningServer, type ServerOptions } from './server.js';
 export { inspect, type CheckResult, type Inspection } from './store/inspect.js';
+export { isServable } from './store/schema-check.js';
 export { migrate, SchemaError, type MigrationReport } from './store/migrate.js';
 export type { FleetMember, FleetMetrics, Snapshot } from './telemetry/fleet-metrics.js';
 export { createLogger, type Logger } from './telemetry/logger.js';

@@ -6,13 +6,12 @@
  */
 export { bucketOf, createdAtOf, idsWith, idSuffix } from './domain/ids.js';
 export { isTerminal, nextState, type JobEvent } from './domain/job-state.js';
-export { chooseAccount, type Account } from './embedded/account.js';
 export { addressOf, type Address } from './embedded/address.js';
-export { findBinaries, type Binaries } from './embedded/binaries.js';
-export { ensureDataDirectory, pathForPrograms, readPassword } from './embedded/data-directory.js';
+export { pathForPrograms, readPassword } from './embedded/data-directory.js';
+export { prepareLaunch } from './embedded/launch.js';
 export { ensureRunning, postmasterState, stopPostmaster, type Launch } from './embedded/postmaster.js';
 export { run as runProgram, CLEAN_ENVIRONMENT } from './embedded/run.js';
-export { SETTINGS, type Settings } from './embedded/settings.js';
+export type { Settings } from './embedded/settings.js';
 export type { Engine } from './engine/api.js';
 export { createApp } from './http/app.js';
 export { boolArray, int4Array, jsonArray, plainArray, textArray, uuidArray } from './store/arrays.js';

@@ -15,13 +15,15 @@ export interface Section {
 export function asMarkdown(sections: readonly Section[], options: Options, browser: string, date: Date): string {
   const processors = `${cpus().length} × ${cpus()[0]?.model.trim() ?? 'unknown'}`;
   const machine = `${processors}, ${Math.round(totalmem() / 2 ** 30)} GB, Node.js ${process.versions.node}, ${browser}`;
+  const held = options.jobs.toLocaleString('en');
+  const load = loadavg()[1]?.toFixed(1) ?? 'unknown';
   return [
     '# Dashboard: results',
     'Written by `npm run dashboard -- --publish`; [dashboard.md](dashboard.md#measured) says what it does.',
     `${date.toISOString().slice(0, 10)}. ${machine}.\nBrowser, service and database share the machine.`,
     [
-      `The service held ${options.jobs.toLocaleString('en')} jobs. Times are medians of ${options.rounds}, with their range.`,
-      `At the end the load average was ${loadavg()[1]?.toFixed(1) ?? 'unknown'} on ${cpus().length} processors; work beyond`,
+      `The service held ${held} jobs. Times are medians of ${options.rounds}, with their range.`,
+      `At the end the load average was ${load} on ${cpus().length} processors; work beyond`,
       'the number of processors waits for one, and times are longer for it.',
     ].join('\n'),
     ...sections.flatMap(({ title, findings }) => [`## ${title}`, table(findings)]),

@@ -1,4 +1,4 @@
-import { inspect, type Inspection } from '@millrace/server';
+import { inspect, isServable, type Inspection } from '@millrace/server';
 import type { Invocation } from '../invocation.js';
 import { withDatabase } from './with-database.js';
 
@@ -13,9 +13,6 @@ export async function doctor(invocation: Invocation): Promise<number> {
 
 const isHealthy = ({ schema, checks }: Inspection): boolean =>
   isServable(schema) && checks.every(({ violations }) => violations === 0);
-
-/** Also on a schema that is newer, if it was made for this program to live with. */
-const isServable = ({ kind }: Inspection['schema']): boolean => kind === 'current' || kind === 'compatible';
 
 function inWords(inspection: Inspection): string {
   const { schema, checks } = inspection;

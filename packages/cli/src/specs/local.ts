@@ -7,8 +7,8 @@ export const worker = spec({
   summary: 'run the handlers of a module',
   description:
     'The module exports handlers (`task.handle(…)` of @millrace/sdk), each by itself or in an array, under any ' +
-    'names. It runs them until it is told to stop, as the Worker of the SDK does: the first signal lets jobs finish, the ' +
-    'second gives them back at once.',
+    'names. It runs them until it is told to stop, as the Worker of the SDK does: the first signal lets jobs finish, ' +
+    'the second gives them back at once.',
   arguments: [{ name: 'FILE', help: 'a JavaScript module (TypeScript too, where Node runs it)' }],
   options: {
     queue: { value: 'QUEUE=N', help: 'a queue and how many of its jobs run at a time; may be repeated', many: true },

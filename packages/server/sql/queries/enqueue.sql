@@ -75,34 +75,10 @@ SELECT clock.prefix, won.created FROM clock, (
   FROM won
 ) AS won;
 
--- name: create_keyed_alike
--- The same for the usual case, as in create_alike.
-WITH clock AS MATERIALIZED (
-  SELECT now() AS now, millrace.id_prefix(now()) AS prefix
-), input AS MATERIALIZED (
-  SELECT (clock.prefix || suffix)::uuid AS id, payload, size, key
-  FROM clock, unnest($6::text[], $7::json[], $8::int[], $9::text[]) AS given (suffix, payload, size, key)
-), won AS (
-  INSERT INTO millrace.idempotency_keys (tenant, key, job_id)
-  SELECT $1::text, key, id FROM input ORDER BY key
-  ON CONFLICT (tenant, key) DO NOTHING
-  RETURNING job_id
-), stored AS (
-  INSERT INTO millrace.jobs (created_at, priority, id, tenant, queue, task, payload, config, idempotency_key)
-  SELECT now(), $4::int, id, $1::text, $2::text, $3::text, payload, $5::json, key
-  FROM input JOIN won ON won.job_id = input.id
-), queued AS (
-  INSERT INTO millrace.ready (scheduled_at, priority, retry_count, delivery_count, id, tenant, queue, size)
-  SELECT now(), $4::int, 0, 0, id, $1::text, $2::text, size FROM input JOIN won ON won.job_id = input.id
-)
-SELECT clock.prefix, won.created FROM clock, (
-  SELECT CASE WHEN count(*) < cardinality($6::text[]) THEN coalesce(array_agg(job_id)::text, '{}') END AS created
-  FROM won
-) AS won;
-
 -- name: create_fresh_alike
--- The same where no key has been used before, as with keys that clients make up for each request: a key that has been
--- fails the statement. It neither looks for the keys first nor asks afterwards which jobs to store.
+-- The usual case: jobs as in create_alike, under keys that nobody has used, as clients make them up for each request. A
+-- key that was used fails the statement. It neither looks for the keys first nor asks afterwards which jobs to store:
+-- that takes PostgreSQL 27 µs per job where create_keyed_jobs takes 36, and create_alike 20 without a key.
 WITH clock AS MATERIALIZED (
   SELECT now() AS now, millrace.id_prefix(now()) AS prefix
 ), input AS MATERIALIZED (

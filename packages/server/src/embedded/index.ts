@@ -1,15 +1,14 @@
 import { mkdirSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Logger } from '../telemetry/logger.js';
-import { chooseAccount } from './account.js';
 import { addressOf } from './address.js';
-import { findBinaries } from './binaries.js';
-import { ensureDataDirectory, readPassword } from './data-directory.js';
+import { readPassword } from './data-directory.js';
 import { EmbeddedError } from './errors.js';
+import { prepareLaunch } from './launch.js';
 import { withLock } from './lock.js';
 import { addMember, liveMembers, newMemberId, removeMember } from './members.js';
 import { ensureRunning, stopPostmaster, stopPostmasterUnattended, type Launch } from './postmaster.js';
-import { SETTINGS, type Settings } from './settings.js';
+import type { Settings } from './settings.js';
 import { supervise } from './supervisor.js';
 
 export { EmbeddedError } from './errors.js';
@@ -97,18 +96,10 @@ interface Joined {
 async function enter(paths: Paths, { log, settings }: Required<Omit<EmbeddedOptions, 'dir'>>): Promise<Joined> {
   const member = addMember(paths.users, newMemberId(), 'user');
   try {
-    const account = chooseAccount(paths.data);
-    const binaries = await findBinaries(account, join(paths.data, '..'));
-    if (binaries.copiedTo) log.info({ dir: binaries.copiedTo }, 'embedded PostgreSQL runs from a copy of its programs');
-    const isNew = await ensureDataDirectory(paths.data, binaries, account);
+    const { launch, isNew } = await prepareLaunch(paths.data, paths.log, settings);
+    const { copiedTo } = launch.binaries;
+    if (copiedTo) log.info({ dir: copiedTo }, 'embedded PostgreSQL runs from a copy of its programs');
     if (isNew) log.info({ dir: paths.data }, 'embedded PostgreSQL initialised');
-    const launch: Launch = {
-      dataDir: paths.data,
-      logFile: paths.log,
-      binaries,
-      account,
-      settings: { ...SETTINGS, ...settings },
-    };
     const owner = await ensureRunning(launch);
     log.info({ dir: paths.data }, owner ? 'embedded PostgreSQL started' : 'joined the running embedded PostgreSQL');
     return { member, owner, launch };

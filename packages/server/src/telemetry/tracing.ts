@@ -43,7 +43,7 @@ const STATUS_ERROR = 2;
 
 export class Tracer {
   #waiting: object[] = [];
-  #sending: Promise<void> | null = null;
+  #sending: Promise<boolean> | null = null;
   #complainedAt = -Infinity;
   readonly #timer = setInterval(() => void this.#send(), EVERY_MS).unref();
 
@@ -56,11 +56,12 @@ export class Tracer {
     return { context, end: (facts) => this.#add(parent, context, startedAt, facts) };
   }
 
-  /** Sends what has gathered, and ends. */
+  /** Sends what has gathered, and ends. A collector that does not take it is given up at once: nobody waits for it. */
   async stop(): Promise<void> {
     clearInterval(this.#timer);
     await this.#sending;
-    while (this.#waiting.length > 0) await this.#send();
+    while (this.#waiting.length > 0 && (await this.#send()));
+    if (this.#waiting.length > 0) this.options.onDropped(this.#waiting.splice(0).length);
   }
 
   #add(parent: TraceContext, { traceId, spanId }: TraceContext, startedAt: number, facts: SpanFacts): void {
@@ -80,13 +81,14 @@ export class Tracer {
     if (this.#waiting.length >= MAX_SENT) void this.#send();
   }
 
-  #send(): Promise<void> {
-    if (this.#waiting.length === 0) return Promise.resolve();
+  /** Resolves to whether the collector took them. */
+  #send(): Promise<boolean> {
+    if (this.#waiting.length === 0) return Promise.resolve(true);
     this.#sending ??= this.#post(this.#waiting.splice(0, MAX_SENT)).finally(() => (this.#sending = null));
     return this.#sending;
   }
 
-  async #post(spans: readonly object[]): Promise<void> {
+  async #post(spans: readonly object[]): Promise<boolean> {
     const { endpoint, version, onDropped } = this.options;
     const resource = { attributes: attributesOf({ 'service.name': 'millrace', 'service.version': version }) };
     const scopeSpans = [{ scope: { name: '@millrace/server', version }, spans }];
@@ -99,9 +101,11 @@ export class Tracer {
       });
       await answer.arrayBuffer();
       if (!answer.ok) throw new Error(`the collector answered ${answer.status}`);
+      return true;
     } catch (error) {
       onDropped(spans.length);
       this.#complain(error);
+      return false;
     }
   }
 

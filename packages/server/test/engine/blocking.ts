@@ -34,6 +34,10 @@ export const blockBundleOf = (database: TestDatabase, jobId: string): Promise<Bl
 export const blockWorkflows = (database: TestDatabase): Promise<Block> =>
   block(database, 'LOCK TABLE millrace.workflows IN EXCLUSIVE MODE', []);
 
+/** Whatever ends a step of the workflow waits. */
+export const blockRunOf = (database: TestDatabase, workflowId: string): Promise<Block> =>
+  block(database, 'SELECT FROM millrace.workflow_runs WHERE id = $1 FOR UPDATE', [workflowId]);
+
 async function block(database: TestDatabase, text: string, values: unknown[]): Promise<Block> {
   const client = new pg.Client({ connectionString: database.url, application_name: 'test kit' });
   await client.connect();

@@ -1,13 +1,12 @@
 import { execFile } from 'node:child_process';
-import type { Inspection } from '@millrace/server';
+import { isServable, type Inspection } from '@millrace/server';
 
 /** `millrace doctor --json` on a database: invariants 1 to 6, as far as the database alone shows them. */
 export async function doctor(millrace: string, databaseUrl: string): Promise<readonly string[]> {
   const { stdout, stderr } = await run(millrace, databaseUrl);
   if (!stdout.trimStart().startsWith('{')) return [`millrace doctor could not examine the database: ${stderr.trim()}`];
   const { schema, checks } = JSON.parse(stdout) as Inspection;
-  if (schema.kind !== 'current' && schema.kind !== 'compatible')
-    return [`millrace doctor found the schema ${schema.kind}`];
+  if (!isServable(schema)) return [`millrace doctor found the schema ${schema.kind}`];
   return checks
     .filter(({ violations }) => violations > 0)
     .map(({ check, violations, examples }) => {

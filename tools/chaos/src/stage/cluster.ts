@@ -5,13 +5,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { migrate } from '@millrace/server';
 import {
   addressOf,
-  chooseAccount,
-  ensureDataDirectory,
   ensureRunning,
-  findBinaries,
   postmasterState,
+  prepareLaunch,
   readPassword,
-  SETTINGS,
   stopPostmaster,
   type Launch,
   type Settings,
@@ -39,16 +36,7 @@ export class Cluster {
   static async create(dir: string, settings: Settings = {}): Promise<Cluster> {
     mkdirSync(dir, { recursive: true, mode: 0o755 });
     const dataDir = join(dir, 'pgdata');
-    const account = chooseAccount(dataDir);
-    const binaries = await findBinaries(account, dir);
-    await ensureDataDirectory(dataDir, binaries, account);
-    const launch: Launch = {
-      dataDir,
-      logFile: join(dir, 'postgres.log'),
-      binaries,
-      account,
-      settings: { ...SETTINGS, ...FAST, ...settings },
-    };
+    const { launch } = await prepareLaunch(dataDir, join(dir, 'postgres.log'), { ...FAST, ...settings });
     const address = addressOf(dataDir, readPassword(dataDir));
     const forget = onExit(() => signalPostmaster(dataDir, 'SIGQUIT'));
     const cluster = new Cluster(address.url, launch, () => {

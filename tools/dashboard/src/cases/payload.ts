@@ -9,7 +9,8 @@ function payloadOf(bytes: number): string {
   const parts: string[] = [];
   let length = 20;
   for (let n = 0; length < bytes - 200; n++) {
-    const part = `{"id": 90071992547409${10 + (n % 90)}, "price": 1.10, "name": "item ${n}", "tags": ["a", "b"], "ok": true}`;
+    const id = `90071992547409${10 + (n % 90)}`;
+    const part = `{"id": ${id}, "price": 1.10, "name": "item ${n}", "tags": ["a", "b"], "ok": true}`;
     parts.push(part);
     length += part.length + 1;
   }

@@ -1,17 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { migrate } from '@millrace/server';
-import {
-  addressOf,
-  chooseAccount,
-  ensureDataDirectory,
-  ensureRunning,
-  findBinaries,
-  postmasterState,
-  readPassword,
-  SETTINGS,
-  type Launch,
-} from '@millrace/server/testing';
+import { addressOf, ensureRunning, postmasterState, prepareLaunch, readPassword } from '@millrace/server/testing';
 import { onExit, until } from '@millrace/tools-shared';
 import pg from 'pg';
 
@@ -27,12 +17,7 @@ export interface Cluster {
 export async function startCluster(dir: string): Promise<Cluster> {
   mkdirSync(dir, { recursive: true, mode: 0o755 });
   const dataDir = join(dir, 'pgdata');
-  const account = chooseAccount(dataDir);
-  const binaries = await findBinaries(account, dir);
-  await ensureDataDirectory(dataDir, binaries, account);
-  const logFile = join(dir, 'postgres.log');
-  const settings = { ...SETTINGS, max_wal_size: '4GB' };
-  const launch: Launch = { dataDir, logFile, binaries, account, settings };
+  const { launch } = await prepareLaunch(dataDir, join(dir, 'postgres.log'), { max_wal_size: '4GB' });
   const { url } = addressOf(dataDir, readPassword(dataDir));
   onExit(() => quit(dataDir));
   const start = (): Promise<unknown> => ensureRunning(launch);

@@ -21,7 +21,6 @@ const sql = loadStatements('enqueue.sql', [
   'create_jobs',
   'create_alike',
   'create_keyed_jobs',
-  'create_keyed_alike',
   'create_fresh_alike',
   'jobs_of_keys',
 ]);
@@ -124,17 +123,15 @@ export class Enqueuer {
     const keys = textArray(jobs.map((job) => job.key));
     const run = async (statement: Statement, values: readonly unknown[]): Promise<KeyedRow> =>
       (await this.db.run<KeyedRow>(statement, [...values, keys]))[0]!;
-    if (!areAlike(jobs)) return run(sql.create_keyed_jobs, columns(suffixes, jobs));
-    const values = alikeColumns(suffixes, jobs);
-    if (performance.now() >= this.#looksUntil) {
+    if (areAlike(jobs) && performance.now() >= this.#looksUntil) {
       try {
-        return await run(sql.create_fresh_alike, values);
+        return await run(sql.create_fresh_alike, alikeColumns(suffixes, jobs));
       } catch (error) {
         if (!isTaken(error)) throw error;
         this.#looksUntil = performance.now() + LOOK_MS;
       }
     }
-    return run(sql.create_keyed_alike, values);
+    return run(sql.create_keyed_jobs, columns(suffixes, jobs));
   }
 
   /**

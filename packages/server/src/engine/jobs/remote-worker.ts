@@ -53,7 +53,8 @@ export class RemoteWorker implements WorkerApi {
 
   async heartbeat(id: string, token: string, extendSecs: number, progress: JsonText | null = null): Promise<JobStatus> {
     const lease = leaseOf(id, token);
-    if (lease && (await this.#beats.submit({ ...lease, extendSecs, progress }))) return 'running';
+    if (lease && (await this.#beats.submit({ id: lease.id, token: lease.token, extendSecs, progress })))
+      return 'running';
     const status = await this.#statusOf(id);
     if (isTerminal(status)) return status;
     throw this.#lost('heartbeat');
@@ -69,7 +70,7 @@ export class RemoteWorker implements WorkerApi {
 
   async complete(id: string, token: string, result: JsonText): Promise<void> {
     const lease = leaseOf(id, token);
-    if (lease && (await this.parts.settler.complete({ ...lease, result }))) return;
+    if (lease && (await this.parts.settler.complete({ id: lease.id, token: lease.token, result }))) return;
     await this.#tooLate(id, 'complete');
   }
 
@@ -111,7 +112,7 @@ export class RemoteWorker implements WorkerApi {
       const lease = report.outcome === 'completed' ? leaseOf(report.id, report.token) : null;
       if (lease && report.outcome === 'completed') {
         places.push(place);
-        completions.push({ ...lease, result: report.result });
+        completions.push({ id: lease.id, token: lease.token, result: report.result });
       } else others.push(note(place, this.#report(report)));
     }
     const [settled] = await Promise.all([this.parts.settler.completeAll(completions), ...others]);

@@ -12,6 +12,7 @@ import type { MarkMove } from '../leases/claim-mark.js';
 import { leaseKeyColumns, type LeaseKey } from '../leases/lease-key.js';
 import type { Hub } from '../shared/hub.js';
 import type { Counters } from '../shared/counters.js';
+import type { Origin } from '../shared/series-recorder.js';
 import { endsJob, plainSettlement, runSettle, type AttemptFailure, type Settlement } from './settlement.js';
 import type { JobRecord, JsonText, LeasedJob } from '../../domain/records.js';
 
@@ -218,16 +219,25 @@ export class Settler {
     const acted = new Array<boolean>(items.length).fill(false);
     for (const row of rows) {
       if (this.hub.hearsSettled) this.#announceCompleted(items, row.tenant, row.numbers, row.run_secs);
-      const runSecs = JSON.parse(row.run_secs) as number[];
-      for (const [index, n] of (JSON.parse(row.numbers) as number[]).entries()) {
-        acted[n - 1] = true;
-        const { queue = SERIES_OTHER, task = SERIES_OTHER } = items[n - 1]!;
-        const origin = { tenant: row.tenant, queue: row.queue ?? queue, task: row.task ?? task };
-        this.counters.workers.reported(row.tenant, row.worker, origin.queue, 1, 0);
-        this.counters.settled({ outcome: 'completed', origin, runSecs: runSecs[index]! });
-      }
+      this.#noteCompleted(items, row, acted);
     }
     return acted;
+  }
+
+  /** The leases of remote workers know queue and task; for others the completion says them. */
+  #noteCompleted(items: readonly Completion[], row: CompletedRow, acted: boolean[]): void {
+    const { tenant, worker } = row;
+    const numbers = JSON.parse(row.numbers) as number[];
+    const runSecs = JSON.parse(row.run_secs) as number[];
+    const known = row.queue !== null && row.task !== null ? { tenant, queue: row.queue, task: row.task } : null;
+    for (let k = 0; k < numbers.length; k++) {
+      const n = numbers[k]! - 1;
+      acted[n] = true;
+      const origin = known ?? originOf(tenant, items[n]!);
+      this.counters.settled({ outcome: 'completed', origin, runSecs: runSecs[k]! });
+      if (!known) this.counters.workers.reported(tenant, worker, origin.queue, 1, 0);
+    }
+    if (known) this.counters.workers.reported(tenant, worker, known.queue, numbers.length, 0);
   }
 
   #countCompleted({ tenant, positions, jobs }: BundleCompletions, row: BundleRow | undefined): WasCompleted {
@@ -281,6 +291,12 @@ export class Settler {
 }
 
 const COMPLETED = { outcome: 'completed', reason: null, error: null } as const;
+
+const originOf = (tenant: string, { queue = SERIES_OTHER, task = SERIES_OTHER }: Completion): Origin => ({
+  tenant,
+  queue,
+  task,
+});
 
 export interface LeaseFacts {
   readonly retryCount: number;

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { useTestServer } from '../../support/server.js';
+import { startTestServer, useTestServer } from '../../support/server.js';
 import { until } from '../../support/until.js';
+import { blockRunOf } from '../blocking.js';
 import { deadLettersOf } from '../kit.js';
 import { expectLegal } from './invariants.js';
 import { chain, completeJob, hand, workflowsOf, step } from './kit.js';
@@ -83,6 +84,29 @@ describe('a context that would exceed the limit', async () => {
     expect(statuses.filter((status) => status === 'completed')).toHaveLength(10);
     expect(statuses.filter((status) => status === 'failed')).toHaveLength(10);
     await expectLegal(database);
+  });
+
+  it('is counted once for a completion that two processes are told at the same moment', async () => {
+    const id = await workflows.create([step('x'), step('y')]);
+    const [x, y] = [await remote.take(id, 'x'), await remote.take(id, 'y')];
+    const completed = ({ job, lease_token }: typeof x): object => ({
+      job_id: job.id,
+      lease_token,
+      outcome: 'completed',
+      result: JSON.parse(result(400)) as object,
+    });
+    const other = await startTestServer({ ...limited, database });
+    const block = await blockRunOf(database, id);
+    const first = completeJob(worker, x.job.id, x.lease_token, result(400));
+    await block.held(1);
+    // It has seen the lease of x when the first one ends it, and must not count x again.
+    const second = other.worker.post('/api/v1/reports', { reports: [completed(x), completed(y)] });
+    await block.held(2);
+    await block.release();
+    expect((await first).status).toBe(204);
+    expect((await second).status).toBe(200);
+    expect(await workflows.statuses(id)).toEqual({ x: 'completed', y: 'completed' });
+    await other.stop();
   });
 
   it('counts the context that the workflow was created with', async () => {

@@ -1,0 +1,50 @@
+import type { JobStatus } from '@millrace/contract';
+import type { MillraceError } from '../domain/errors.js';
+import type { JsonText, LeasedJob } from '../domain/records.js';
+
+/** What the layers above see of the protocol of remote workers. */
+export interface WorkerApi {
+  /** If the signal fires before the answer, nothing stays claimed. */
+  lease(request: LeaseRequest, signal: AbortSignal): Promise<readonly LeasedJob[]>;
+  heartbeat(id: string, token: string, extendSecs: number, progress?: JsonText | null): Promise<JobStatus>;
+  /** Each as by itself; of two for one job, the first goes first. */
+  heartbeats(beats: readonly Heartbeat[]): Promise<readonly (JobStatus | MillraceError)[]>;
+  complete(id: string, token: string, result: JsonText): Promise<void>;
+  fail(id: string, token: string, error: string, retryable: boolean, more?: FailureReport): Promise<void>;
+  /** Back to its queue, due at once or so many seconds from now. */
+  release(id: string, token: string, delaySecs: number | null): Promise<void>;
+  /** Each as by itself; of two for one job, the first goes first. Null: accepted. */
+  report(reports: readonly JobReport[]): Promise<readonly (MillraceError | null)[]>;
+  /** The queue of each job, by its id in lower case; ids that name no job are left out. */
+  queuesOf(ids: readonly string[]): Promise<ReadonlyMap<string, string>>;
+}
+
+/** What a worker may say about a failure beyond its error. */
+export interface FailureReport {
+  /** Instead of the computed delay. */
+  readonly retryAfterSecs?: number | null;
+  /** Name and stack. */
+  readonly details?: JsonText | null;
+}
+
+export interface Heartbeat {
+  readonly id: string;
+  readonly token: string;
+  readonly extendSecs: number;
+  readonly progress: JsonText | null;
+}
+
+export type JobReport = { readonly id: string; readonly token: string } & (
+  | { readonly outcome: 'completed'; readonly result: JsonText }
+  | ({ readonly outcome: 'failed'; readonly error: string; readonly retryable: boolean } & FailureReport)
+  | { readonly outcome: 'released'; readonly delaySecs: number | null }
+);
+
+export interface LeaseRequest {
+  readonly queue: string;
+  readonly maxJobs: number;
+  readonly leaseSecs: number;
+  readonly waitSecs: number;
+  /** What the worker calls itself. */
+  readonly workerId: string | null;
+}
