@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest';
+import { startTestServer, type TestServer } from '../../server/test/support/server.js';
 import { until } from '../../server/test/support/until.js';
 import { hasBrowser, seriousFindings, useStage } from './support/browser.js';
 
@@ -16,15 +17,16 @@ describe.skipIf(!hasBrowser)('dead letters in the dashboard', async () => {
   afterEach(() => stage.quiet());
 
   /** Jobs that fail for good, on a queue of their own; resolves once all are dead letters. */
-  const kill = async (queue: string, jobs: readonly { task?: string; error: string; payload?: string }[]) => {
+  const kill = async (
+    queue: string,
+    jobs: readonly { task?: string; error: string; payload?: string }[],
+    { a, worker }: Pick<TestServer, 'a' | 'worker'> = server,
+  ): Promise<void> => {
     for (const { task = 'send_mail', payload = '{}' } of jobs) {
       const body = `{"task_name":${JSON.stringify(task)},"payload":${payload},"config":{"queue":"${queue}"}}`;
-      expect((await server.a.post('/api/v1/jobs', body)).status).toBe(201);
+      expect((await a.post('/api/v1/jobs', body)).status).toBe(201);
     }
-    const { body } = await server.worker.post(`/api/v1/queues/${queue}/lease`, {
-      max_jobs: 100,
-      worker_id: 'mailer-1',
-    });
+    const { body } = await worker.post(`/api/v1/queues/${queue}/lease`, { max_jobs: 100, worker_id: 'mailer-1' });
     const reports = body.jobs.map(({ job, lease_token }: any, index: number) => ({
       job_id: job.id,
       lease_token,
@@ -33,7 +35,7 @@ describe.skipIf(!hasBrowser)('dead letters in the dashboard', async () => {
       error: jobs[index]!.error,
       details: { name: 'SmtpError', stack: `SmtpError: ${jobs[index]!.error}\n    at send (/app/mail.js:3:1)` },
     }));
-    expect((await server.worker.post('/api/v1/reports', { reports })).body.reports).toHaveLength(jobs.length);
+    expect((await worker.post('/api/v1/reports', { reports })).body.reports).toHaveLength(jobs.length);
   };
   const letters = async (queue: string): Promise<any[]> =>
     (await server.a.get(`/api/v1/dlq?queue_name=${queue}&limit=100`)).body.dead_letters;
@@ -75,6 +77,25 @@ describe.skipIf(!hasBrowser)('dead letters in the dashboard', async () => {
     await page.goto(`${server.url}/ui/dead-letters?view=entries&queue_name=entries&replayed=false`);
     await expect.poll(() => page.locator('[data-row]').count(), PATIENT).toBe(2);
     expect(await page.getByLabel('Replayed').inputValue()).toBe('false');
+  });
+
+  test('groups show when their task failed, with one request per task, whatever the number of its groups', async () => {
+    // By a server that writes its series now, because it stops.
+    const other = await startTestServer({ config: { mode: 'api' }, database: server.database });
+    const errors = ['resize: out of memory', 'resize: out of memory', 'resize: no such file', 'convert: no such file'];
+    const jobs = errors.map((error) => ({ task: error.split(':', 1)[0]!, error }));
+    await kill('lines', jobs, other).finally(() => other.stop());
+    const asked: string[] = [];
+    const page = await stage.visit('/dead-letters');
+    page.on('request', (request) => asked.push(request.url()));
+    await page.goto(`${server.url}/ui/dead-letters?queue_name=lines&since=1h`);
+    const lines = page.getByRole('img', { name: '3 failures of resize, last hour, whatever the error' });
+    await expect.poll(() => lines.count(), PATIENT).toBe(2);
+    await page.getByRole('img', { name: '1 failure of convert, last hour, whatever the error' }).waitFor();
+    // It rises to the top somewhere: a line at the bottom would say that nothing failed.
+    expect(await lines.first().locator('path').getAttribute('d')).toMatch(/L\d+\.\d 2\.0/);
+    const series = asked.filter((url) => url.includes('/series?'));
+    expect(series.map((url) => new URL(url).searchParams.get('task')).sort()).toEqual(['convert', 'resize']);
   });
 
   test('an entry shows every attempt with its stack, the payload to the byte, and whether the replay helped', async () => {

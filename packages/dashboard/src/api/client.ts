@@ -37,6 +37,7 @@ export function withQuery(path: string, query: Query = {}): string {
 }
 
 interface Known {
+  readonly path: string;
   readonly etag: string;
   readonly answer: Answer<unknown>;
   readonly usedAt: number;
@@ -44,7 +45,7 @@ interface Known {
 
 /**
  * Answers to be confirmed by a 304, the latest used last. Bounded, because each page of a list is another address; and
- * forgotten after a while, because a plot of the last hour has another one every few seconds.
+ * forgotten after a while, because nobody comes back to most of them.
  */
 const known = new Map<string, Known>();
 const KNOWN_MAX = 60;
@@ -55,27 +56,31 @@ const KNOWN_MAX_CHARS = 1_000_000;
 /** Forgets all answers: they belong to whoever was signed in. */
 export const forgetAnswers = (): void => known.clear();
 
-/** Reads `path` (under /api/v1). While nothing has changed, the answer is the same object as the last time. */
-export async function get<T>(path: string, signal?: AbortSignal): Promise<Answer<T>> {
-  const key = `${session.get().token}\n${path}`;
-  const before = known.get(key);
+/**
+ * Reads `path` (under /api/v1). While nothing has changed, the answer is the same object as the last time. A path that
+ * moves on with the clock is kept `as` something that does not: one answer, not one for every minute.
+ */
+export async function get<T>(path: string, signal?: AbortSignal, as = path): Promise<Answer<T>> {
+  const key = `${session.get().token}\n${as}`;
+  const kept = known.get(key);
+  const before = kept?.path === path ? kept : undefined;
   const headers: Record<string, string> = before === undefined ? {} : { 'If-None-Match': before.etag };
   const response = await send('GET', path, { headers, ...(signal === undefined ? {} : { signal }) });
   if (response.status === 304 && before !== undefined) {
-    keep(key, before.etag, before.answer);
+    keep(key, path, before.etag, before.answer);
     return before.answer as Answer<T>;
   }
   const text = await response.text();
   const answer = { data: JSON.parse(text) as T, text };
-  keep(key, response.headers.get('etag'), answer);
+  keep(key, path, response.headers.get('etag'), answer);
   return answer;
 }
 
-function keep(key: string, etag: string | null, answer: Answer<unknown>): void {
+function keep(key: string, path: string, etag: string | null, answer: Answer<unknown>): void {
   known.delete(key);
   if (etag === null || answer.text.length > KNOWN_MAX_CHARS) return;
   const usedAt = Date.now();
-  known.set(key, { etag, answer, usedAt });
+  known.set(key, { path, etag, answer, usedAt });
   for (const [oldest, { usedAt: since }] of known) {
     if (known.size <= KNOWN_MAX && since > usedAt - KNOWN_MS) return;
     known.delete(oldest);

@@ -1,4 +1,12 @@
-import { keepPreviousData, QueryClient, useQuery, type UseQueryResult } from '@tanstack/react-query';
+import {
+  keepPreviousData,
+  QueryClient,
+  useQueries,
+  useQuery,
+  type UseQueryOptions,
+  type UseQueryResult,
+} from '@tanstack/react-query';
+import { beginOfSpan } from '../lib/clock.js';
 import { get, withQuery, type Answer, type ApiError, type Query } from './client.js';
 
 /** How often a visible page looks again. Hidden pages do not look at all. */
@@ -21,8 +29,19 @@ export const queryClient = new QueryClient({
   },
 });
 
+/**
+ * A span until now. Requests name the instant at which it begins; what is kept goes by its length, or a page that is
+ * left open would begin another entry every minute and draw it dimmed until it is there.
+ */
+export interface Since {
+  /** Of the request: the instant is its value. */
+  readonly parameter: string;
+  readonly spanMs: number;
+}
+
 export interface ReadOptions {
   readonly query?: Query | undefined;
+  readonly since?: Since | undefined;
   /** Null: read once, and again only after an error or when asked to. */
   readonly pollMs?: number | null;
   readonly enabled?: boolean;
@@ -36,12 +55,21 @@ export type Read<T> = UseQueryResult<Answer<T>, ApiError>;
  * Reads a path of the API and keeps it fresh. A 503 is heeded with its Retry-After; a route that is missing is not
  * asked again.
  */
-export function useRead<T>(path: string, options: ReadOptions = {}): Read<T> {
-  const { query, pollMs = POLL_MS, enabled = true, keepPrevious = true } = options;
+export const useRead = <T>(path: string, options: ReadOptions = {}): Read<T> => useQuery(reading<T>(path, options));
+
+/** Reads several at once, in order; those that are the same must be left out by the caller. */
+export const useReads = <T>(reads: readonly (readonly [path: string, options: ReadOptions])[]): readonly Read<T>[] =>
+  useQueries({ queries: reads.map(([path, options]) => reading<T>(path, options)) });
+
+function reading<T>(path: string, options: ReadOptions): UseQueryOptions<Answer<T>, ApiError> {
+  const { query, since, pollMs = POLL_MS, enabled = true, keepPrevious = true } = options;
   const address = withQuery(path, query);
-  return useQuery<Answer<T>, ApiError>({
-    queryKey: ['read', address],
-    queryFn: ({ signal }) => get<T>(address, signal),
+  const key = since === undefined ? address : `${address} ${since.parameter} ${since.spanMs}`;
+  const addressNow = (): string =>
+    since === undefined ? address : withQuery(path, { ...query, [since.parameter]: beginOfSpan(since.spanMs) });
+  return {
+    queryKey: ['read', key],
+    queryFn: ({ signal }) => get<T>(addressNow(), signal, key),
     enabled,
     refetchInterval: ({ state: { error } }) => {
       if (isFinal(error)) return false;
@@ -49,7 +77,7 @@ export function useRead<T>(path: string, options: ReadOptions = {}): Read<T> {
       return error === null ? (pollMs ?? false) : Math.max(pollMs ?? 0, error.retryAfterMs ?? AFTER_ERROR_MS);
     },
     ...(keepPrevious ? { placeholderData: keepPreviousData } : {}),
-  });
+  };
 }
 
 /** Takes an answer for that of another question: where both are known to be the same, nobody waits for the second. */

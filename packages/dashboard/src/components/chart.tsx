@@ -144,19 +144,21 @@ function summary(lines: readonly Line[], format: (value: number) => string): str
     .join('; ');
 }
 
-/** A small line without axes, for a cell of a table. */
-export function Sparkline({
-  values,
-  label,
-}: {
+interface SparklineProps {
   readonly values: readonly number[];
+  /** Also shown on hover. */
   readonly label: string;
-}): ReactNode {
+  readonly tone?: Tone;
+}
+
+/** A small line without axes, for a cell of a table. */
+export function Sparkline({ values, label, tone = 'blue' }: SparklineProps): ReactNode {
   const top = Math.max(1, ...values);
   const x = (index: number): number => 1 + (index / Math.max(values.length - 1, 1)) * 94;
   const y = (value: number): number => 19 - (value / top) * 17;
   return (
-    <svg className="sparkline tone-blue" viewBox="0 0 96 20" width="96" height="20" role="img" aria-label={label}>
+    <svg className={`sparkline tone-${tone}`} viewBox="0 0 96 20" width="96" height="20" role="img" aria-label={label}>
+      <title>{label}</title>
       <path className="line" d={pathOf(values, x, y)} />
     </svg>
   );

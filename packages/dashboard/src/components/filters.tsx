@@ -93,6 +93,8 @@ const SPANS: readonly (readonly [string, string, number])[] = [
 
 export const spanMs = (name: string | undefined): number | undefined => SPANS.find(([span]) => span === name)?.[2];
 
+export const spanWords = (name: string): string => SPANS.find(([span]) => span === name)?.[1] ?? name;
+
 /** "since": a span until now, by name, so that a bookmarked address stays about the present. */
 export const SpanFilter = ({ name = 'since', any = 'any time' }: { name?: string; any?: string }): ReactNode => (
   <SelectFilter name={name} label="Created" any={any} options={SPANS.map(([span, words]) => [span, words] as const)} />

@@ -1,15 +1,17 @@
 import type { Series } from '@millrace/contract';
 import type { ReactNode } from 'react';
-import { useRead } from '../api/hooks.js';
+import { useRead, type Since } from '../api/hooks.js';
 import { duration, number } from '../lib/format.js';
 import { Chart, SECONDS, type Line } from './chart.js';
 import { Loaded } from './notes.js';
 
 /** A plot changes when the server has written the next step. */
-export const PLOT_POLL_MS = 15_000;
+const PLOT_POLL_MS = 15_000;
 
 interface SeriesPlotsProps {
-  readonly query: Readonly<Record<string, string>>;
+  readonly query?: Readonly<Record<string, string>>;
+  /** The last hour unless it is given. */
+  readonly since?: Since | undefined;
   /** Whether the old plots stay while others are read. */
   readonly keepPrevious?: boolean;
   readonly timesTitle: string;
@@ -19,8 +21,8 @@ interface SeriesPlotsProps {
 const seconds = (value: number): string => duration(value * 1000);
 
 /** What happened over time: how many jobs, and how long they took to begin or to end. */
-export function SeriesPlots({ query, keepPrevious = true, timesTitle, times }: SeriesPlotsProps): ReactNode {
-  const series = useRead<Series>('/series', { query, pollMs: PLOT_POLL_MS, keepPrevious });
+export function SeriesPlots({ query, since, keepPrevious = true, timesTitle, times }: SeriesPlotsProps): ReactNode {
+  const series = useRead<Series>('/series', { query, since, pollMs: PLOT_POLL_MS, keepPrevious });
   return (
     <Loaded read={series} what="Plots">
       {({ from, step_secs, columns }) => {

@@ -15,6 +15,13 @@ export function setServerNow(now: string): void {
 
 export const serverNow = (): number => Date.now() + offsetMs;
 
+/** Spans are cut to the minute, so that the address of a request stays the same from poll to poll. */
+const MINUTE = 60_000;
+
+/** The instant at which a span until now begins. */
+export const beginOfSpan = (ms: number): string =>
+  new Date(Math.floor((serverNow() - ms) / MINUTE) * MINUTE).toISOString();
+
 const TICK_MS = 1000;
 const tick = createStore(serverNow());
 let watchers = 0;

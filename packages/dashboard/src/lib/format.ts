@@ -58,7 +58,8 @@ function formatOf(zone: Zone, options: Intl.DateTimeFormatOptions): Intl.DateTim
   return format;
 }
 
-const zoneName = (zone: Zone): string => (zone === 'utc' ? 'UTC' : Intl.DateTimeFormat().resolvedOptions().timeZone);
+/** Asked of a format that is kept: every instant on a page says its zone, and a new format each time is costly. */
+const zoneName = (zone: Zone): string => (zone === 'utc' ? 'UTC' : formatOf(zone, {}).resolvedOptions().timeZone);
 
 /** The instant in full, to the millisecond, with its zone. */
 export function exact(instant: string | number, zone: Zone): string {

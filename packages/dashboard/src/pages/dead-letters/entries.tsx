@@ -12,7 +12,7 @@ import { useAddress, type Address } from '../../lib/address.js';
 import { plural } from '../../lib/format.js';
 import { useMayWrite } from '../../session/session.js';
 import { REASONS } from './reasons.js';
-import { beginOf } from '../../components/since.js';
+import { beginOf, sinceOf } from '../../components/since.js';
 
 const FILTERS = ['queue_name', 'task_name', 'reason', 'replayed', 'fingerprint', 'job_id'] as const;
 
@@ -20,10 +20,10 @@ const FILTERS = ['queue_name', 'task_name', 'reason', 'replayed', 'fingerprint',
 export function EntryList(): ReactNode {
   const [address] = useAddress();
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
-  const created_after = beginOf(address.since);
   const filters = Object.fromEntries(FILTERS.map((name) => [name, address[name]]));
   const read = useRead<DeadLetterPage>('/dlq', {
-    query: { ...filters, created_after, cursor: address.cursor },
+    query: { ...filters, cursor: address.cursor },
+    since: sinceOf('created_after', address.since),
     ...(selected.size > 0 && { pollMs: null }),
   });
   return (

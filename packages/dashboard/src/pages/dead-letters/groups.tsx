@@ -12,13 +12,16 @@ import { curlOf } from '../../lib/curl.js';
 import { number } from '../../lib/format.js';
 import { useMayWrite } from '../../session/session.js';
 import { REASONS } from './reasons.js';
-import { beginOf } from '../../components/since.js';
+import { spanWords } from '../../components/filters.js';
+import { beginOf, sinceOf } from '../../components/since.js';
+import { lineSpan, TaskLine, useTaskFailures } from './task-line.js';
 
 /** What broke: entries of one task, one reason and one kind of error together, the newest first. */
 export function GroupList(): ReactNode {
   const [{ task_name, queue_name, since, cursor }] = useAddress();
   const read = useRead<DeadLetterGroups>('/dlq/groups', {
-    query: { task_name, queue_name, cursor, since: beginOf(since) },
+    query: { task_name, queue_name, cursor },
+    since: sinceOf('since', since),
   });
   const isFiltered = [task_name, queue_name, since].some((filter) => filter !== undefined);
   return (
@@ -51,6 +54,7 @@ function GroupTable({ groups }: { readonly groups: readonly DeadLetterGroup[] })
   const [{ queue_name, since }] = useAddress();
   const mayWrite = useMayWrite();
   const navigate = useNavigate();
+  const failures = useTaskFailures(groups, queue_name, since);
   const columns: Column<DeadLetterGroup>[] = [
     {
       key: 'count',
@@ -69,6 +73,12 @@ function GroupTable({ groups }: { readonly groups: readonly DeadLetterGroup[] })
       ),
     },
     { key: 'reason', title: 'Reason', cell: ({ reason }) => REASONS[reason] },
+    {
+      key: 'line',
+      title: capital(spanWords(lineSpan(since))),
+      hiddenOnCards: true,
+      cell: ({ task_name: task }) => <TaskLine task={task} failures={failures.get(task)} since={since} />,
+    },
     {
       key: 'first',
       title: 'First',
@@ -127,6 +137,8 @@ function GroupTable({ groups }: { readonly groups: readonly DeadLetterGroup[] })
     </>
   );
 }
+
+const capital = (words: string): string => words.slice(0, 1).toUpperCase() + words.slice(1);
 
 const within = (queue_name: string | undefined, since: string | undefined): Record<string, string | undefined> => ({
   queue_name,

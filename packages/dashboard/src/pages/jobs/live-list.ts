@@ -5,6 +5,8 @@ import { answerWith, useRead, type Read } from '../../api/hooks.js';
 
 /** How many new rows are counted; more are "100+". */
 const NEW_MAX = 100;
+/** How many rows a page grows to while rows leave the list and others take their places in it. */
+const ROWS_MAX = 200;
 
 export interface LiveList {
   readonly read: Read<JobSummaryPage>;
@@ -68,7 +70,7 @@ function useShown(
   const current = new Map(jobs?.map((job) => [job.id, job]));
   const shown = view !== null && kept.current.view === view ? kept.current.rows : [];
   const known = new Set(shown.map(({ id }) => id));
-  const more = jobs?.filter(({ id }) => !known.has(id)) ?? [];
+  const more = jobs?.filter(({ id }) => !known.has(id)).slice(0, Math.max(0, ROWS_MAX - shown.length)) ?? [];
   const rows = jobs === undefined ? before : [...shown.map((job) => current.get(job.id) ?? job), ...more];
   useEffect(() => {
     if (jobs !== undefined) kept.current = { view, rows };

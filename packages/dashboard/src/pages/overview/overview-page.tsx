@@ -6,6 +6,7 @@ import { spanMs } from '../../components/filters.js';
 import { FilterLink } from '../../components/links.js';
 import { Empty, Loaded } from '../../components/notes.js';
 import { Page, Panel } from '../../components/page.js';
+import { sinceOf } from '../../components/since.js';
 import { Time } from '../../components/time.js';
 import { State } from '../../components/state.js';
 import { useAddress } from '../../lib/address.js';
@@ -15,7 +16,7 @@ import { count } from '../../lib/format.js';
 import { useZone } from '../../lib/preferences.js';
 import { attentionOf } from './attention.js';
 import { QueueTable } from '../../components/queue-table.js';
-import { PLOT_POLL_MS, SeriesPlots } from '../../components/series-plots.js';
+import { SeriesPlots } from '../../components/series-plots.js';
 
 const SPANS = ['15m', '1h', '24h', '30d'] as const;
 const COMING_UP = 5;
@@ -23,14 +24,11 @@ const COMING_UP = 5;
 export default function OverviewPage(): ReactNode {
   const [address] = useAddress();
   const span = SPANS.find((known) => known === address.span) ?? '1h';
-  // Whole steps, so that the same question is asked, and can be answered with 304, for a while.
-  const now = Math.floor(useNow() / PLOT_POLL_MS) * PLOT_POLL_MS;
-  const since = now - (spanMs(span) ?? 3_600_000);
   return (
     <Page title="Overview" actions={<SpanTabs chosen={span} />}>
-      <NeedsAttention since={since} />
+      <NeedsAttention span={span} />
       <StateTiles />
-      <Plots from={new Date(since).toISOString()} />
+      <Plots span={span} />
       <div className="columns uneven">
         <QueuesPanel />
         <ComingUp />
@@ -55,18 +53,22 @@ const SpanTabs = ({ chosen }: { readonly chosen: string }): ReactNode => (
   </nav>
 );
 
-function NeedsAttention({ since }: { readonly since: number }): ReactNode {
+function NeedsAttention({ span }: { readonly span: string }): ReactNode {
   const zone = useZone();
   const now = useNow();
   const queues = useRead<Queues>('/queues');
-  const from = new Date(since).toISOString();
-  const groups = useRead<DeadLetterGroups>('/dlq/groups', { query: { since: from, limit: 3 }, pollMs: 5000 });
+  const groups = useRead<DeadLetterGroups>('/dlq/groups', {
+    query: { limit: 3 },
+    since: sinceOf('since', span),
+    pollMs: 5000,
+  });
   if (queues.data === undefined)
     return (
       <Loaded read={queues} what="What needs attention">
         {() => null}
       </Loaded>
     );
+  const since = now - (spanMs(span) ?? 0);
   const items = attentionOf(queues.data.data.queues, groups.data?.data.groups ?? [], since, now, zone);
   if (items.length === 0) {
     return (
@@ -128,10 +130,10 @@ function StateTiles(): ReactNode {
   );
 }
 
-function Plots({ from }: { readonly from: string }): ReactNode {
+function Plots({ span }: { readonly span: string }): ReactNode {
   return (
     <SeriesPlots
-      query={{ from }}
+      since={sinceOf('from', span)}
       timesTitle="Waiting time"
       times={(columns) => [
         { name: 'p50', tone: 'blue', values: columns.wait_p50 },

@@ -6,7 +6,7 @@ import { SelectFilter, SpanFilter, TextFilter } from '../../components/filters.j
 import { Empty, Loaded } from '../../components/notes.js';
 import { Page } from '../../components/page.js';
 import { Pager } from '../../components/pager.js';
-import { beginOf } from '../../components/since.js';
+import { sinceOf } from '../../components/since.js';
 import { State } from '../../components/state.js';
 import { Table, type Column } from '../../components/table.js';
 import { Time } from '../../components/time.js';
@@ -21,7 +21,8 @@ const STATUSES = ['created', 'running', 'completed', 'failed', 'partially_failed
 export default function WorkflowsPage(): ReactNode {
   const [{ status, name, since, cursor }] = useAddress();
   const read = useRead<WorkflowSummaryPage>('/workflows', {
-    query: { view: 'summary', status, name, cursor, created_after: beginOf(since) },
+    query: { view: 'summary', status, name, cursor },
+    since: sinceOf('created_after', since),
   });
   const isFiltered = [status, name, since].some((filter) => filter !== undefined);
   return (
