@@ -3,7 +3,7 @@ import { useRouter } from '@tanstack/react-router';
 import { useEffect, useMemo, useState, type ReactNode } from 'react';
 import { change, type Change } from '../api/client.js';
 import { refresh } from '../api/hooks.js';
-import { count, number, plural, rounded } from '../lib/format.js';
+import { atLeast, cutDown, number, plural } from '../lib/format.js';
 import { Confirm } from './dialog.js';
 import { ErrorNote, Loading } from './notes.js';
 import { say } from './toasts.js';
@@ -79,7 +79,7 @@ export function BulkDialog(props: BulkProps): ReactNode {
           ? verb
           : isUnknown(matched)
             ? `${verb} all that match`
-            : `${verb} ${matched.exact ? plural(matched.n, noun) : `${count(matched)} ${noun}s`}`
+            : `${verb} ${matched.exact ? plural(matched.n, noun) : `${atLeast(matched)} ${noun}s`}`
       }
       danger={danger}
       request={request}
@@ -101,7 +101,7 @@ const toType = (matched: DryRun['matched']): string | undefined =>
   isUnknown(matched)
     ? 'all'
     : matched.n > TYPE_ABOVE
-      ? String(matched.exact ? matched.n : rounded(matched.n))
+      ? String(matched.exact ? matched.n : cutDown(matched.n))
       : undefined;
 
 function DryRunView({ dry, noun }: { readonly dry: DryRun | Error | null; readonly noun: string }): ReactNode {
@@ -119,7 +119,7 @@ function DryRunView({ dry, noun }: { readonly dry: DryRun | Error | null; readon
   return (
     <div className="stack">
       <p className="sentence">
-        <b className="figures">{count(dry.matched)}</b> {dry.matched.n === 1 ? `${noun} matches` : `${noun}s match`}.
+        <b className="figures">{atLeast(dry.matched)}</b> {dry.matched.n === 1 ? `${noun} matches` : `${noun}s match`}.
         This cannot be undone. What is created from now on is not touched.
       </p>
       <ul className="sample" aria-label="The first that match">

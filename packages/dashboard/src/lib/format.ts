@@ -10,7 +10,16 @@ export const number = (n: number): string => whole.format(n);
 export const count = ({ n, exact }: Count): string => (exact ? number(n) : `about ${number(rounded(n))}`);
 
 /** An estimate has two digits: more would look like knowledge. */
-export const rounded = (n: number): number => Number(n.toPrecision(2));
+const rounded = (n: number): number => Number(n.toPrecision(2));
+
+/** What an operation matches is counted for a while, so it is never less: "at least 48,000". */
+export const atLeast = ({ n, exact }: Count): string => (exact ? number(n) : `at least ${number(cutDown(n))}`);
+
+/** The first two digits, and never more than the number. */
+export function cutDown(n: number): number {
+  const power = 10 ** Math.max(0, Math.floor(Math.log10(Math.max(n, 1))) - 1);
+  return Math.floor(n / power) * power;
+}
 
 const UNITS: readonly (readonly [string, number])[] = [
   ['d', 86_400],

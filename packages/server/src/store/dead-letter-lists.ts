@@ -43,7 +43,10 @@ export function lookForDeadLetters(filter: DeadLetterFilter, look: Look<DeadLett
   const walks = [{ from: 'millrace.dead_letters w', where: where.join(' AND ') }];
   const order = ['created_at', 'id'] as const;
   const hit = fits.length === 0 ? 'true' : fits.join(' AND ');
-  return lookStatement({ name: 'look_for_dead_letters', tenant: filter.tenant, walks, hit, values, order }, look);
+  return lookStatement(
+    { name: 'look_for_dead_letters', tenant: filter.tenant, walks, hit: () => hit, values, order },
+    look,
+  );
 }
 
 export function deadLettersAt(tenant: string, places: readonly DeadLetterAt[], ascending: boolean): Query {

@@ -92,25 +92,37 @@ export const isSearched = (filter: JobFilter): boolean => filter.task !== null &
 export function lookForJobs(filter: JobFilter, look: Look): Query {
   const { ascending, after } = look;
   const named = nameValues(filter, after === null ? null : { id: after, ascending });
-  const { values, queue, task, bounds } = named;
+  const { values, queue, bounds } = named;
   const parts = { name: 'look_for_jobs', tenant: filter.tenant, values, order: ['id'] as const };
-  if (isFew(filter)) return lookStatement({ ...parts, walks: [fewJobs(filter, named)], hit: 'true' }, look);
-  const walks = statusesOf(filter).map((status) => {
-    const { from, where, ...fits } = sourceOf(status);
+  if (isFew(filter)) return lookStatement({ ...parts, walks: [fewJobs(filter, named)], hit: () => 'true' }, look);
+  const walks = lookedAt(filter).map(({ from, where, ...fits }) => {
     const conditions = ['w.tenant = $1', where, ...bounds.map((bound) => `w.id ${bound}`)];
-    if (status === null && queue !== null) conditions.push(`w.queue = ${queue}`);
-    return { from, where: conditions.join(' AND '), ...fits };
+    if (from === ALL.from && queue !== null) conditions.push(`w.queue = ${queue}`);
+    return { from, where: conditions.join(' AND '), ...fits, ...(from === READY && { queue: 'w.queue' }) };
   });
-  const wanted = (table: string): string =>
-    [
-      ...(task === null ? [] : [`${table}.task = ${task}`]),
-      ...(queue === null ? [] : [`${table}.queue = ${queue}`]),
-    ].join(' AND ') || 'true';
-  const hit =
-    filter.statuses.length === 0 || (task === null && queue === null)
-      ? wanted('w')
-      : `coalesce((SELECT ${wanted('j')} FROM millrace.jobs j WHERE j.tenant = $1 AND j.id = w.id), false)`;
-  return lookStatement({ ...parts, walks, hit }, look);
+  return lookStatement({ ...parts, walks, hit: (known) => hitOf(filter, named, known) }, look);
+}
+
+/** What is walked for a filter: a job is pending or retrying by what its row in `ready` says, so both are one walk. */
+function lookedAt(filter: JobFilter): readonly Walked[] {
+  const { statuses } = filter;
+  if (!statuses.includes('pending') || !statuses.includes('retrying')) return statusesOf(filter).map(sourceOf);
+  const others = statuses.filter((status) => status !== 'pending' && status !== 'retrying');
+  return [{ from: READY, where: 'true' }, ...others.map(sourceOf)];
+}
+
+/** Whether a row that is walked is one of those asked for. Its job is looked at only if its own `known` queue fits. */
+function hitOf({ statuses }: JobFilter, { queue, task }: Named, known: string | null): string {
+  const ofTask = (table: string): string => (task === null ? 'true' : `${table}.task = ${task}`);
+  if (statuses.length === 0) return ofTask('w');
+  if (queue === null && task === null) return 'true';
+  const ofJob = (wanted: string): string =>
+    `coalesce((SELECT ${wanted} FROM millrace.jobs j WHERE j.tenant = $1 AND j.id = w.id), false)`;
+  if (queue === null) return ofJob(ofTask('j'));
+  const asked = ofJob(`j.queue = ${queue} AND ${ofTask('j')}`);
+  if (known === null) return asked;
+  return `CASE WHEN ${known} IS NULL THEN ${asked}
+               WHEN ${known} = ${queue} THEN ${task === null ? 'true' : ofJob(ofTask('j'))} ELSE false END`;
 }
 
 /** The values of a filter, and the parameters that they are; every walk of a statement names the same. */

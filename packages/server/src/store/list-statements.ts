@@ -87,8 +87,8 @@ export function lookForWorkflows(filter: WorkflowFilter, look: Look): Query {
   const bounds = boundsOf(filter, cursorOf(look), values).map((bound) => `w.id ${bound}`);
   const walks = [{ from, where: ['w.tenant = $1', where, ...bounds].join(' AND '), ...fits }];
   const hit = filter.status === null ? 'w.name = $2' : `${NAME_OF_WORKFLOW} = $2`;
-  const parts = { name: 'look_for_workflows', tenant: filter.tenant, walks, hit, values, order: ['id'] as const };
-  return lookStatement(parts, look);
+  const parts = { name: 'look_for_workflows', tenant: filter.tenant, walks, values, order: ['id'] as const };
+  return lookStatement({ ...parts, hit: () => hit }, look);
 }
 
 const NAME_OF_WORKFLOW = '(SELECT f.name FROM millrace.workflows f WHERE f.tenant = $1 AND f.id = w.id)';

@@ -33,13 +33,18 @@ export interface Walked {
   readonly fits?: string;
 }
 
+/** A walk whose rows may tell their queue by themselves. */
+export interface LookedAt extends Walked {
+  readonly queue?: string;
+}
+
 interface LookParts {
   readonly name: string;
   readonly tenant: string;
   /** Merged, if they are several. Each row has the columns of the order. */
-  readonly walks: readonly Walked[];
-  /** Whether a row matches: an expression over `w`. */
-  readonly hit: string;
+  readonly walks: readonly LookedAt[];
+  /** Whether a row matches: an expression over `w`, and over its queue where that is known (null where it is not). */
+  readonly hit: (queue: string | null) => string;
   readonly values: unknown[];
   /** What orders the list. */
   readonly order: readonly ('created_at' | 'id')[];
@@ -68,14 +73,15 @@ export function lookStatement<At>(
 }
 
 /** Of one walk the rows themselves tell; of several, each goes as far as all of them together may. */
-function walkOf(walks: readonly Walked[], hit: string, columns: string, limited: string): string {
+function walkOf(walks: readonly LookedAt[], hit: LookParts['hit'], columns: string, limited: string): string {
   const [only, ...others] = walks;
   if (only !== undefined && others.length === 0) {
-    const fits = only.fits === undefined ? hit : `${only.fits} AND ${hit}`;
-    return `SELECT ${columns}, ${fits} AS hit FROM ${only.from} WHERE ${only.where} ${limited}`;
+    const { from, where, fits = 'true', queue = null } = only;
+    return `SELECT ${columns}, ${fits} AND ${hit(queue)} AS hit FROM ${from} WHERE ${where} ${limited}`;
   }
   const each = walks.map(
-    ({ from, where, fits = 'true' }) => `(SELECT ${columns}, ${fits} AS fits FROM ${from} WHERE ${where} ${limited})`,
+    ({ from, where, fits = 'true', queue = 'NULL::text' }) =>
+      `(SELECT ${columns}, ${fits} AS fits, ${queue} AS queue FROM ${from} WHERE ${where} ${limited})`,
   );
-  return `SELECT ${columns}, w.fits AND ${hit} AS hit FROM (${each.join(' UNION ALL ')}) AS w ${limited}`;
+  return `SELECT ${columns}, w.fits AND ${hit('w.queue')} AS hit FROM (${each.join(' UNION ALL ')}) AS w ${limited}`;
 }

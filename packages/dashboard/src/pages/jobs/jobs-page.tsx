@@ -15,7 +15,7 @@ import { ExactTime, Time } from '../../components/time.js';
 import { useAddress, type Address } from '../../lib/address.js';
 import { serverNow, useNow } from '../../lib/clock.js';
 import { curlOf } from '../../lib/curl.js';
-import { bytes, count, duration, number, plural } from '../../lib/format.js';
+import { atLeast, bytes, duration, number, plural } from '../../lib/format.js';
 import { stateOf } from '../../lib/states.js';
 import { useMayWrite } from '../../session/session.js';
 import { useLiveList } from './live-list.js';
@@ -167,8 +167,8 @@ function BulkBar({ selection, address, query }: BulkBarProps): ReactNode {
   const dry = useDryRun(canAll ? { action: 'cancel_jobs', filter } : null);
   // Without a number while it is being counted, and if it cannot be.
   const isCounted = dry !== null && !(dry instanceof Error) && !isUnknown(dry.matched);
-  const matching = isCounted ? ` ${dry.matched.exact ? '' : 'of '}${count(dry.matched)}` : '';
-  const selected = isCounted ? `All that match are selected: ${count(dry.matched)}` : 'All that match are selected';
+  const matching = isCounted ? ` ${dry.matched.exact ? '' : 'of '}${atLeast(dry.matched)}` : '';
+  const selected = isCounted ? `All that match are selected: ${atLeast(dry.matched)}` : 'All that match are selected';
   return (
     <div className="bulk" role="group" aria-label="Selected jobs">
       <span>{all ? selected : `${plural(selection.ids.length, 'job')} selected`}</span>

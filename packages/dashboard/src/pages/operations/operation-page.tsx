@@ -10,7 +10,7 @@ import { Facts, Page, Panel } from '../../components/page.js';
 import { Progress } from '../../components/progress.js';
 import { State } from '../../components/state.js';
 import { ExactTime } from '../../components/time.js';
-import { count, number, plural } from '../../lib/format.js';
+import { atLeast, number, plural } from '../../lib/format.js';
 import { useMayWrite } from '../../session/session.js';
 import { actionWords, filterWords, partDone } from './operation-words.js';
 
@@ -39,7 +39,8 @@ function OperationView({ operation }: { readonly operation: Operation }): ReactN
         <div className="body stack">
           <Progress part={partDone(operation)} label="Done" />
           <p className="figures">
-            {number(done)} of {count(matched)} looked at, {number(changed)} changed, {number(skipped)} needed no change.
+            {number(done)} of {atLeast(matched)} looked at, {number(changed)} changed, {number(skipped)} needed no
+            change.
           </p>
         </div>
       </Panel>

@@ -11,7 +11,7 @@ import { Table, type Column } from '../../components/table.js';
 import { Time } from '../../components/time.js';
 import { useAddress } from '../../lib/address.js';
 import { curlOf } from '../../lib/curl.js';
-import { count, number } from '../../lib/format.js';
+import { atLeast, number } from '../../lib/format.js';
 import { actionWords, filterWords, partDone } from './operation-words.js';
 
 const COLUMNS: readonly Column<Operation>[] = [
@@ -38,7 +38,7 @@ const COLUMNS: readonly Column<Operation>[] = [
     cell: (operation) => <Progress part={partDone(operation)} label="Done" />,
   },
   { key: 'changed', title: 'changed', numeric: true, cell: ({ changed }) => number(changed) },
-  { key: 'matched', title: 'matched', numeric: true, cell: ({ matched }) => count(matched) },
+  { key: 'matched', title: 'matched', numeric: true, cell: ({ matched }) => atLeast(matched) },
   { key: 'created', title: 'requested', numeric: true, cell: ({ created_at }) => <Time at={created_at} /> },
 ];
 

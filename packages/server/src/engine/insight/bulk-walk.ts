@@ -1,6 +1,6 @@
 import type { OperationAction } from '@millrace/contract';
 import type { DeadLetterScope, JobScope } from '../../domain/operations.js';
-import { createdMsOf, isUuid } from '../../domain/ids.js';
+import { isUuid } from '../../domain/ids.js';
 import type { Database } from '../../store/database.js';
 import { lookForDeadLetters } from '../../store/dead-letter-lists.js';
 import { lookForJobs } from '../../store/job-lists.js';
@@ -16,7 +16,8 @@ import { searchById, type Search } from '../shared/search.js';
  */
 export interface Course {
   walk(from: string | null, rows: number, limit: number): Promise<Stretch>;
-  count(limit: number): Promise<Counted>;
+  /** Counts everything, and names the first so many; for a bounded time. */
+  count(shown: number): Promise<Counted>;
 }
 
 /** What one look along a course found. */
@@ -30,10 +31,11 @@ export interface Stretch {
 }
 
 export interface Counted {
-  /** The first items, up to the limit. */
-  readonly ids: readonly string[];
-  /** Null: `ids` are all there are. Otherwise about how many there are. */
-  readonly estimate: number | null;
+  /** The oldest items that were found. */
+  readonly first: readonly string[];
+  readonly n: number;
+  /** False: time was up. There are at least so many. */
+  readonly isAll: boolean;
 }
 
 export function courseOf(
@@ -47,8 +49,11 @@ export function courseOf(
     : deadLetterCourse(db, tenant, scope as DeadLetterScope);
 }
 
-/** How far a count goes: in chunks of so many rows, for so long at most. */
-const COUNT = { first: 1_000, largest: 16_000, ms: 2_000 };
+/**
+ * How far a count goes: in chunks of so many rows, for so long at most; and for so long from the other end, if it has
+ * found nothing by then.
+ */
+const COUNT = { first: 1_000, largest: 16_000, ms: 2_000, newestMs: 1_000 };
 
 /** The states that a job can be cancelled in. */
 const LIVE = ['pending', 'running', 'retrying'] as const;
@@ -64,7 +69,6 @@ function jobCourse(db: Database, tenant: string, scope: JobScope): Course {
     look: (look) => lookForJobs(filter, look),
     cursors: ID_CURSOR,
     idOf: (id) => id,
-    msOf: createdMsOf,
   });
 }
 
@@ -79,20 +83,17 @@ function deadLetterCourse(db: Database, tenant: string, scope: DeadLetterScope):
     lastOf: ({ last_created_at: at, last_id: id }) => placeAt(at, id),
     cursors: DEAD_LETTER_CURSOR,
     idOf: ({ id }) => String(id),
-    msOf: ({ createdAt }) => Date.parse(createdAt),
   });
 }
 
 const NOTHING: Course = {
   walk: () => Promise.resolve({ items: [], place: null, isEnd: true }),
-  count: () => Promise.resolve({ ids: [], estimate: null }),
+  count: () => Promise.resolve({ first: [], n: 0, isAll: true }),
 };
 
 interface Walked<At> extends Pick<Search<At, never>, 'look' | 'hitOf' | 'lastOf'> {
   readonly cursors: CursorCodec<At>;
   readonly idOf: (at: At) => string;
-  /** When it was created. */
-  readonly msOf: (at: At) => number;
 }
 
 class Walker<At> implements Course {
@@ -120,32 +121,30 @@ class Walker<At> implements Course {
     };
   }
 
-  async count(limit: number): Promise<Counted> {
-    const ids: string[] = [];
+  async count(shown: number): Promise<Counted> {
+    const counted = await this.#countFrom(true, shown, COUNT.ms);
+    if (counted.isAll || counted.n > 0) return counted;
+    // The oldest rows are all others. Who acts on what is in view means the newest, so these are looked at as well.
+    const newest = await this.#countFrom(false, shown, COUNT.newestMs);
+    return { ...newest, first: [...newest.first].reverse() };
+  }
+
+  /** Counts from one end, until the other or until time is up. */
+  async #countFrom(ascending: boolean, shown: number, ms: number): Promise<Counted> {
+    const { hitOf, lastOf, idOf } = this.walked;
+    const first: string[] = [];
     const begun = performance.now();
-    let place: string | null = null;
+    let n = 0;
+    let after: At | null = null;
     for (let rows = COUNT.first; ; rows = Math.min(COUNT.largest, rows * 2)) {
-      const stretch: Stretch = await this.walk(place, rows, limit + 1 - ids.length);
-      ids.push(...stretch.items.map(({ id }) => id));
-      ({ place } = stretch);
-      if (stretch.isEnd && ids.length <= limit) return { ids, estimate: null };
-      if (ids.length > limit || performance.now() - begun >= COUNT.ms) break;
+      const found: LookRow[] = await this.#look({ ascending, after, rows, offset: 0, limit: shown - first.length });
+      first.push(...found.map(hitOf).flatMap((at) => (at === null ? [] : [idOf(at)])));
+      const walk = found[0];
+      n += walk?.hits ?? 0;
+      if (walk === undefined || walk.walked < rows) return { first, n, isAll: true };
+      if (performance.now() - begun >= ms) return { first, n, isAll: false };
+      after = lastOf(walk);
     }
-    const share = place === null ? 1 : await this.#share(readCursor(this.walked.cursors, place).at);
-    return { ids: ids.slice(0, limit), estimate: Math.round(ids.length * share) };
-  }
-
-  /** How many times as much there is as up to here, if it was created at an even rate. */
-  async #share(reached: At | null): Promise<number> {
-    const ends = await Promise.all([true, false].map((ascending) => this.#end(ascending)));
-    const [first, last] = ends.map((at) => (at === null ? 0 : this.walked.msOf(at)));
-    const walkedMs = reached === null ? 0 : this.walked.msOf(reached) - first!;
-    return Math.max(1, (last! - first!) / Math.max(1, walkedMs));
-  }
-
-  async #end(ascending: boolean): Promise<At | null> {
-    const [row] = await this.#look({ ascending, after: null, rows: 1, offset: 0, limit: 1 });
-    return row === undefined ? null : this.walked.lastOf(row);
   }
 
   #look(look: Look<At>): Promise<LookRow[]> {

@@ -1,4 +1,4 @@
-import { COUNT_EXACT_LIMIT, DRY_RUN_SAMPLE, OPERATIONS_ACTIVE, type Count } from '@millrace/contract';
+import { DRY_RUN_SAMPLE, OPERATIONS_ACTIVE, type Count } from '@millrace/contract';
 import { forbidden, MillraceError, notFound } from '../../domain/errors.js';
 import { bucketOf, idSuffix, isUuid } from '../../domain/ids.js';
 import type { DryRunRecord, OperationItem, OperationRecord, OperationSpec } from '../../domain/operations.js';
@@ -146,8 +146,8 @@ export class Operations implements OperationsApi {
       const ids = (await this.#items(tenant, spec, [...new Set(spec.ids)])).map(({ id }) => id);
       return { matched: { n: ids.length, exact: true }, ids };
     }
-    const { ids, estimate } = await courseOf(this.db, tenant, spec.action, spec.scope).count(COUNT_EXACT_LIMIT);
-    return { matched: { n: estimate ?? ids.length, exact: estimate === null }, ids };
+    const { first, n, isAll } = await courseOf(this.db, tenant, spec.action, spec.scope).count(DRY_RUN_SAMPLE);
+    return { matched: { n, exact: isAll }, ids: first };
   }
 
   /** Those of the ids that are the tenant's. */
