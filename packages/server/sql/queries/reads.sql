@@ -42,6 +42,11 @@ FROM (
 LEFT JOIN millrace.queues q ON q.queue = depth.queue
 ORDER BY depth.queue;
 
+-- name: queue_marks
+-- What is known of these queues besides how much they hold.
+SELECT asked.queue, q.paused_at, q.last_lease_at, now() AS now
+FROM unnest($1::text[]) AS asked (queue) LEFT JOIN millrace.queues q ON q.queue = asked.queue;
+
 -- name: fleet_depths
 -- For the gauges: all tenants together.
 SELECT queue, status, sum(n)::int AS n, max(oldest_age)::float8 AS oldest_age

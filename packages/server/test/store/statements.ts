@@ -10,6 +10,7 @@ const QUERIES = new URL('../../sql/queries/', import.meta.url);
 export const PLANNED_ANEW = [
   'expired',
   'queue_depths',
+  'queue_marks',
   'queue_known',
   'queue_by_task',
   'queue_next',

@@ -3,6 +3,7 @@ import type { Database } from '../../store/database.js';
 import { toInstant, toInstantOrNull } from '../../store/rows.js';
 import { loadStatements } from '../../store/sql.js';
 import type { Reads } from '../jobs/reads.js';
+import { KeptAnswers } from '../shared/kept-answers.js';
 import type { QueuePresence } from '../shared/queue-presence.js';
 
 /** One queue as a tenant sees it: how deep it is, which tasks wait there, and which jobs are next. */
@@ -26,7 +27,12 @@ interface TaskRow {
   readonly running: number;
 }
 
+/** Shares of the front of a queue that is too long to be counted; they change slowly. */
+const SHARES_FRESH_MS = 10_000;
+
 export class QueueDetails {
+  readonly #tasks = new KeptAnswers<TaskRow[]>(([first]) => (first?.exact === false ? SHARES_FRESH_MS : 0));
+
   constructor(
     private readonly db: Database,
     private readonly reads: Reads,
@@ -61,7 +67,9 @@ export class QueueDetails {
 
   async #byTask(tenant: string, queue: string): Promise<Pick<QueueDetail, 'by_task' | 'by_task_exact'>> {
     const values = [tenant, queue, WALK_LIMIT, MAX_TASKS];
-    const rows = await this.db.count<TaskRow>({ tenant, statement: sql.queue_by_task, values });
+    const { answer: rows } = await this.#tasks.ask(JSON.stringify([tenant, queue]), () =>
+      this.db.count<TaskRow>({ tenant, statement: sql.queue_by_task, values }),
+    );
     const by_task = rows.flatMap(({ task_name, waiting, running }) =>
       task_name === null ? [] : [{ task_name, waiting, running }],
     );

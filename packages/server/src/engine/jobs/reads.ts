@@ -17,6 +17,7 @@ import { toInstantOrNull, toJobSummary, type JobRow, type JobSummaryRow } from '
 import { loadStatements } from '../../store/sql.js';
 import { ID_CURSOR, idsOf } from '../shared/cursor.js';
 import { completeJobs } from '../shared/job-records.js';
+import { freshMsOfCount, KeptAnswers } from '../shared/kept-answers.js';
 import { emptyPage, readPage, type Listing } from '../shared/page.js';
 import type { QueuePresence } from '../shared/queue-presence.js';
 import { searchById } from '../shared/search.js';
@@ -29,6 +30,7 @@ const sql = loadStatements('reads.sql', [
   'owner_of_job',
   'names_of_jobs',
   'queue_depths',
+  'queue_marks',
   'fleet_depths',
   'count_dead_letters',
 ]);
@@ -47,6 +49,7 @@ export interface Owner {
 }
 
 type DepthRow = QueueDepth & { readonly now: string };
+type QueueMarks = Pick<DepthRow, 'queue' | 'paused_at' | 'last_lease_at' | 'now'>;
 
 export interface FleetDepth {
   readonly queue: string;
@@ -56,6 +59,10 @@ export interface FleetDepth {
 }
 
 export class Reads {
+  readonly #depths = new KeptAnswers<DepthRow[]>((rows) =>
+    freshMsOfCount(rows.reduce((sum, { pending, scheduled }) => sum + pending + scheduled, 0)),
+  );
+
   constructor(
     private readonly db: Database,
     private readonly presence: QueuePresence,
@@ -114,8 +121,19 @@ export class Reads {
   }
 
   async queues(tenant: string): Promise<readonly QueueDepth[]> {
-    const rows = await this.db.count<DepthRow>({ tenant, statement: sql.queue_depths, values: [tenant] });
+    const { answer, isKept } = await this.#depths.ask(tenant, () =>
+      this.db.count<DepthRow>({ tenant, statement: sql.queue_depths, values: [tenant] }),
+    );
+    const rows = isKept ? await this.#markedNow(tenant, answer) : answer;
     return rows.map((row) => toDepth(row, this.presence.lastLease(row.queue, row)));
+  }
+
+  /** Counts may be some seconds old; whether a queue is paused, and asked for, is as it is now. */
+  async #markedNow(tenant: string, rows: readonly DepthRow[]): Promise<readonly DepthRow[]> {
+    const values = [textArray(rows.map(({ queue }) => queue))];
+    const found = await this.db.read<QueueMarks>({ tenant, statement: sql.queue_marks, values });
+    const marks = new Map(found.map((row) => [row.queue, row]));
+    return rows.map((row) => ({ ...row, ...marks.get(row.queue) }));
   }
 
   /** Task and queue of each of these jobs, as far as it exists. */
