@@ -217,7 +217,7 @@ describe.skipIf(!hasBrowser)('jobs in the dashboard', async () => {
     expect((await server.a.get(`/api/v1/jobs/${id}`)).body.status).toBe('cancelled');
   });
 
-  test('axe-core finds nothing serious, in light and in dark', async () => {
+  test('axe-core finds nothing serious, in light and in dark', { timeout: 90_000 }, async () => {
     const id = await create({ task_name: 'fail', payload: { message: 'no', permanent: true } });
     await server.a.get(`/api/v1/jobs/${id}?wait_secs=20`);
     const page = await stage.visit('/');

@@ -29,6 +29,7 @@ const failed = (error: string, name: string, retryable = true): Fate => ({ kind:
 const hex = (random: Random, length: number): string =>
   Array.from({ length }, () => random.below(16).toString(16)).join('');
 
+const HOOKS = ['billing', 'crm', 'warehouse'] as const;
 const address = (random: Random): string => `${random.pick(NAMES)}.${random.word(4)}@example.com`;
 
 const mail = (name: string, weight: number, template: string): Task => ({
@@ -103,12 +104,12 @@ export const TASKS: readonly Task[] = [
     queue: 'webhooks',
     weight: 18,
     payload: (random) =>
-      `{"url": "https://hooks.example.com/${random.word(6)}", "event": "invoice.paid", "attempt_key": "${random.uuid()}"}`,
+      `{"url": "https://hooks.example.com/${random.pick(HOOKS)}", "event": "invoice.paid", "attempt_key": "${random.uuid()}"}`,
     config: { max_retries: 4, retry_delay_secs: 6, retry_backoff: 'exponential' },
     takes: [80, 1200],
     fate: (random) =>
       random.chance(0.16)
-        ? failed(`POST https://hooks.example.com/${random.word(6)} answered 502`, 'HttpError')
+        ? failed(`POST https://hooks.example.com/${random.pick(HOOKS)} answered 502`, 'HttpError')
         : completed('{"status": 200}'),
   },
   {

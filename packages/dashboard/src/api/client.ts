@@ -58,7 +58,7 @@ export const forgetAnswers = (): void => known.clear();
 
 /**
  * Reads `path` (under /api/v1). While nothing has changed, the answer is the same object as the last time. A path that
- * moves on with the clock is kept `as` something that does not: one answer, not one for every minute.
+ * moves on with the clock is kept `as` something that does not: one answer, not one for every step of the clock.
  */
 export async function get<T>(path: string, signal?: AbortSignal, as = path): Promise<Answer<T>> {
   const key = `${session.get().token}\n${as}`;

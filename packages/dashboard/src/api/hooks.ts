@@ -31,7 +31,7 @@ export const queryClient = new QueryClient({
 
 /**
  * A span until now. Requests name the instant at which it begins; what is kept goes by its length, or a page that is
- * left open would begin another entry every minute and draw it dimmed until it is there.
+ * left open would begin another entry at every step and draw it dimmed until it is there.
  */
 export interface Since {
   /** Of the request: the instant is its value. */

@@ -157,9 +157,17 @@ export function Sparkline({ values, label, tone = 'blue' }: SparklineProps): Rea
   const x = (index: number): number => 1 + (index / Math.max(values.length - 1, 1)) * 94;
   const y = (value: number): number => 19 - (value / top) * 17;
   return (
-    <svg className={`sparkline tone-${tone}`} viewBox="0 0 96 20" width="96" height="20" role="img" aria-label={label}>
-      <title>{label}</title>
-      <path className="line" d={pathOf(values, x, y)} />
-    </svg>
+    <span title={label}>
+      <svg
+        className={`sparkline tone-${tone}`}
+        viewBox="0 0 96 20"
+        width="96"
+        height="20"
+        role="img"
+        aria-label={label}
+      >
+        <path className="line" d={pathOf(values, x, y)} />
+      </svg>
+    </span>
   );
 }

@@ -20,26 +20,26 @@ export function QueueTable({ queues }: { readonly queues: readonly QueueDepth[] 
   const columns: Column<QueueDepth>[] = [
     {
       key: 'queue',
-      title: 'queue',
+      title: 'Queue',
       cell: ({ queue, paused_at }) => (
         <>
           <QueueLink queue={queue} /> {paused_at !== null && <State state="paused" />}
         </>
       ),
     },
-    { key: 'waiting', title: 'waiting', numeric: true, cell: (row) => inJobs(row, 'pending', row.pending) },
-    { key: 'scheduled', title: 'scheduled', numeric: true, cell: (row) => number(row.scheduled) },
-    { key: 'retrying', title: 'retrying', numeric: true, cell: (row) => inJobs(row, 'retrying', row.retrying) },
-    { key: 'running', title: 'running', numeric: true, cell: (row) => inJobs(row, 'running', row.running) },
+    { key: 'waiting', title: 'Waiting', numeric: true, cell: (row) => inJobs(row, 'pending', row.pending) },
+    { key: 'scheduled', title: 'Scheduled', numeric: true, cell: (row) => number(row.scheduled) },
+    { key: 'retrying', title: 'Retrying', numeric: true, cell: (row) => inJobs(row, 'retrying', row.retrying) },
+    { key: 'running', title: 'Running', numeric: true, cell: (row) => inJobs(row, 'running', row.running) },
     {
       key: 'oldest',
-      title: 'oldest',
+      title: 'Oldest',
       numeric: true,
       cell: ({ oldest_pending_age_secs: age }) => (age === null ? '–' : roughly(age * 1000)),
     },
     {
       key: 'line',
-      title: 'last hour',
+      title: 'Last hour',
       hiddenOnCards: true,
       cell: ({ queue }) => (lined.has(queue) ? <LastHour queue={queue} /> : null),
     },

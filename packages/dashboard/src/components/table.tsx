@@ -1,6 +1,9 @@
 import { useEffect, useRef, useState, type ReactNode } from 'react';
 import { useKeys } from '../shell/keys.js';
 
+/** The key of the column with the buttons; on a card they have a line of their own. */
+const DO = 'do';
+
 export interface Column<T> {
   readonly key: string;
   readonly title: string;
@@ -99,7 +102,7 @@ export function Table<T>(props: TableProps<T>): ReactNode {
   );
 }
 
-const classOf = <T,>({ numeric, wide, hiddenOnCards }: Column<T>): string | undefined => {
-  const classes = [numeric && 'numeric', wide && 'wide', hiddenOnCards && 'no-card'].filter(Boolean);
+const classOf = <T,>({ key, numeric, wide, hiddenOnCards }: Column<T>): string | undefined => {
+  const classes = [numeric && 'numeric', wide && 'wide', hiddenOnCards && 'no-card', key === DO && DO].filter(Boolean);
   return classes.length === 0 ? undefined : classes.join(' ');
 };

@@ -15,12 +15,15 @@ export function setServerNow(now: string): void {
 
 export const serverNow = (): number => Date.now() + offsetMs;
 
-/** Spans are cut to the minute, so that the address of a request stays the same from poll to poll. */
-const MINUTE = 60_000;
+/**
+ * Spans begin at whole steps of this, so that the address of a request stays the same from poll to poll. It is the
+ * finest step of plots, which the server keeps for an hour: a span is cut, never longer, or it would get coarser steps.
+ */
+const STEP_MS = 15_000;
 
 /** The instant at which a span until now begins. */
 export const beginOfSpan = (ms: number): string =>
-  new Date(Math.floor((serverNow() - ms) / MINUTE) * MINUTE).toISOString();
+  new Date(Math.ceil((serverNow() - ms) / STEP_MS) * STEP_MS).toISOString();
 
 const TICK_MS = 1000;
 const tick = createStore(serverNow());

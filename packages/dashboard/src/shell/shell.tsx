@@ -1,5 +1,5 @@
 import { Link, Outlet, useNavigate, useRouterState } from '@tanstack/react-router';
-import { useEffect, useState, type ReactNode } from 'react';
+import { useEffect, useRef, useState, type ReactNode } from 'react';
 import { Toasts } from '../components/toasts.js';
 import { useWho } from '../session/session.js';
 import { AccountMenu } from './account-menu.js';
@@ -27,6 +27,14 @@ export function Shell(): ReactNode {
   useEffect(() => {
     if (isLost) void navigate({ to: '/admin', replace: true });
   }, [isLost, navigate]);
+  const menu = useRef<HTMLElement>(null);
+  // On a narrow screen the menu is wider than its place; where one is must be in view.
+  useEffect(() => {
+    const link = menu.current?.querySelector<HTMLElement>('[aria-current]');
+    if (menu.current === null || !link) return;
+    const [outer, inner] = [menu.current.getBoundingClientRect(), link.getBoundingClientRect()];
+    menu.current.scrollLeft += inner.left + inner.width / 2 - (outer.left + outer.width / 2);
+  }, [page]);
   const pages = [...(operator ? [] : NAV), ...(operator || who.kind === 'developer' ? [ADMIN_NAV] : [])];
   return (
     <>
@@ -37,7 +45,7 @@ export function Shell(): ReactNode {
         <Link to="/" className="brand" aria-label="Millrace: overview">
           <span aria-hidden="true">✺</span> Millrace
         </Link>
-        <nav aria-label="Pages" className="menu">
+        <nav aria-label="Pages" className="menu" ref={menu}>
           {pages.map(({ to, title }) => (
             <Link key={to} to={to} activeOptions={{ exact: to === '/', includeSearch: false }}>
               {title}

@@ -1,11 +1,12 @@
 import type { AdminOverview, AdminWorkers } from '@millrace/contract';
 import type { ReactNode } from 'react';
 import { isMissing, useRead } from '../../api/hooks.js';
+import { CountFigure } from '../../components/figure.js';
 import { Empty, Loaded } from '../../components/notes.js';
 import { Page, Panel } from '../../components/page.js';
 import { State } from '../../components/state.js';
 import { WorkerTable } from '../../components/worker-table.js';
-import { count, number, roughly } from '../../lib/format.js';
+import { roughly } from '../../lib/format.js';
 import { AdminQueuesPanel } from './admin-queues.js';
 import { TenantsPanel } from './tenants.js';
 import './admin.css';
@@ -40,12 +41,15 @@ const Version = ({ overview: { version } }: { readonly overview: AdminOverview }
 
 function Overview({ data }: { readonly data: AdminOverview }): ReactNode {
   const { jobs, tenants, queues, dead_letters, oldest_pending_age_secs, oldest_past_retention_secs } = data;
-  const figures: readonly (readonly [string, string])[] = [
-    ['tenants', number(tenants)],
-    ['queues', number(queues)],
-    ['dead letters', count(dead_letters)],
-    ['oldest waits', oldest_pending_age_secs === null ? '–' : roughly(oldest_pending_age_secs * 1000)],
-    ['past retention', oldest_past_retention_secs === null ? '–' : roughly(oldest_past_retention_secs * 1000)],
+  const age = (secs: number | null): ReactNode => (
+    <span className="figure">{secs === null ? '–' : roughly(secs * 1000)}</span>
+  );
+  const figures: readonly (readonly [string, ReactNode])[] = [
+    ['tenants', <CountFigure of={{ n: tenants, exact: true }} />],
+    ['queues', <CountFigure of={{ n: queues, exact: true }} />],
+    ['dead letters', <CountFigure of={dead_letters} />],
+    ['oldest waits', age(oldest_pending_age_secs)],
+    ['past retention', age(oldest_past_retention_secs)],
   ];
   return (
     <>
@@ -54,15 +58,17 @@ function Overview({ data }: { readonly data: AdminOverview }): ReactNode {
           <li key={state}>
             <span className="tile">
               <State state={state} />
-              <span className="figure">{count(jobs[state])}</span>
+              <CountFigure of={jobs[state]} />
             </span>
           </li>
         ))}
+      </ul>
+      <ul className="tiles" aria-label="All tenants in figures">
         {figures.map(([name, figure]) => (
           <li key={name}>
             <span className="tile">
               <span className="quiet">{name}</span>
-              <span className="figure">{figure}</span>
+              {figure}
             </span>
           </li>
         ))}

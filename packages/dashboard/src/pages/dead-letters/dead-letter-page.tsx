@@ -4,7 +4,7 @@ import { useState, type ReactNode } from 'react';
 import { change, type Change } from '../../api/client.js';
 import { refresh, useRead } from '../../api/hooks.js';
 import { AttemptList } from '../../components/attempt-list.js';
-import { CurlDetails } from '../../components/dialog.js';
+import { CopyButton } from '../../components/copy.js';
 import { RawJson } from '../../components/json.js';
 import { JobLink, QueueLink } from '../../components/links.js';
 import { Loaded } from '../../components/notes.js';
@@ -12,6 +12,7 @@ import { Facts, Page, Panel } from '../../components/page.js';
 import { State } from '../../components/state.js';
 import { ExactTime, Time } from '../../components/time.js';
 import { say, sayError } from '../../components/toasts.js';
+import { curlOf } from '../../lib/curl.js';
 import { bytes } from '../../lib/format.js';
 import { memberText } from '../../lib/json/spans.js';
 import { useMayWrite } from '../../session/session.js';
@@ -64,10 +65,10 @@ function ReplayButton({ entry }: { readonly entry: DeadLetter }): ReactNode {
   };
   return (
     <>
-      <CurlDetails request={request} />
       <button type="button" className="button primary" disabled={isBusy} onClick={replay}>
         Replay
       </button>
+      <CopyButton text={() => curlOf(request)} label="Copy as curl" title="The command that replays it" />
     </>
   );
 }
@@ -86,9 +87,9 @@ function Entry({ entry }: { readonly entry: DeadLetter }): ReactNode {
             ['payload', entry.payload_bytes === null ? 'removed by retention' : bytes(entry.payload_bytes)],
             ['job', <JobLink id={entry.job_id} />],
             [
-              'failed alike',
+              'same error',
               <Link to="/dead-letters" search={{ fingerprint: entry.fingerprint } as never}>
-                the group of this error
+                all of its group
               </Link>,
             ],
           ]}

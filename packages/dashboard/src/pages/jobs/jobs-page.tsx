@@ -77,7 +77,9 @@ export default function JobsPage(): ReactNode {
             ↑ {list.freshIsMore ? `${list.fresh}+` : list.fresh} new
           </button>
         ) : (
-          <span className="quiet">{live ? 'Newest first; new jobs wait here.' : 'Newest first.'}</span>
+          <span className="quiet">
+            {live ? 'Newest first. New jobs are counted here until you ask for them.' : 'Newest first.'}
+          </span>
         )}
       </div>
       {read.error !== null && <ErrorNote error={read.error} />}
@@ -142,11 +144,11 @@ function Filters(): ReactNode {
   return (
     <div className="filters" role="search">
       <SelectFilter name="status" label="State" any="any state" options={STATES} />
-      <TextFilter name="queue" label="Queue" placeholder="queue" suggestions={queues.map(({ queue }) => queue)} first />
-      <TextFilter name="task" label="Task" placeholder="task" suggestions={tasks} />
+      <TextFilter name="queue" label="Queue" placeholder="Queue" suggestions={queues.map(({ queue }) => queue)} first />
+      <TextFilter name="task" label="Task" placeholder="Task" suggestions={tasks} />
       <SpanFilter />
-      <TextFilter name="idempotency_key" label="Id or key" placeholder="id or key" onSubmit={find} />
-      <TextFilter name="workflow_id" label="Workflow" placeholder="workflow id" />
+      <TextFilter name="idempotency_key" label="Id or key" placeholder="Id or key" onSubmit={find} />
+      <TextFilter name="workflow_id" label="Workflow" placeholder="Workflow id" />
     </div>
   );
 }
@@ -223,33 +225,33 @@ function JobTable({ rows, gone, selection }: JobTableProps): ReactNode {
   const columns: Column<JobSummary>[] = [
     {
       key: 'state',
-      title: 'state',
+      title: 'State',
       cell: (job) =>
         gone.has(job.id) ? <span title="No longer in this list">… left</span> : <State state={stateOf(job, now)} />,
     },
-    { key: 'task', title: 'task', cell: ({ id, task_name }) => <JobLink id={id}>{task_name}</JobLink> },
-    { key: 'queue', title: 'queue', cell: ({ queue_name }) => <QueueLink queue={queue_name} /> },
+    { key: 'task', title: 'Task', cell: ({ id, task_name }) => <JobLink id={id}>{task_name}</JobLink> },
+    { key: 'queue', title: 'Queue', cell: ({ queue_name }) => <QueueLink queue={queue_name} /> },
     {
       key: 'error',
-      title: 'error',
+      title: 'Error',
       wide: true,
       cell: ({ error_message }) => error_message !== null && <span title={error_message}>{error_message}</span>,
     },
     {
       key: 'attempts',
-      title: 'attempts',
+      title: 'Attempts',
       numeric: true,
       cell: ({ delivery_count, config }) => `${number(delivery_count)}/${number(config.max_retries + 1)}`,
     },
-    { key: 'took', title: 'took', numeric: true, cell: (job) => tookOf(job, now) },
+    { key: 'took', title: 'Took', numeric: true, cell: (job) => tookOf(job, now) },
     {
       key: 'size',
-      title: 'payload',
+      title: 'Payload',
       numeric: true,
       hiddenOnCards: true,
       cell: ({ payload_bytes }) => bytes(payload_bytes),
     },
-    { key: 'created', title: 'created', numeric: true, cell: ({ created_at }) => <Time at={created_at} /> },
+    { key: 'created', title: 'Created', numeric: true, cell: ({ created_at }) => <Time at={created_at} /> },
   ];
   return (
     <Table

@@ -45,10 +45,10 @@ function OperationView({ operation }: { readonly operation: Operation }): ReactN
         </div>
       </Panel>
       {operation.action === 'replay_dead_letters' && <Outcome operation={operation} />}
-      <Panel title="What">
+      <Panel title="Details">
         <Facts
           facts={[
-            ['of', filterWords(operation)],
+            ['works on', filterWords(operation)],
             ['requested', <ExactTime key="requested" at={created_at} />],
             ['ended', <ExactTime key="ended" at={completed_at} />],
             [

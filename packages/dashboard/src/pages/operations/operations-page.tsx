@@ -15,10 +15,10 @@ import { atLeast, number } from '../../lib/format.js';
 import { actionWords, filterWords, partDone } from './operation-words.js';
 
 const COLUMNS: readonly Column<Operation>[] = [
-  { key: 'status', title: 'state', cell: ({ status }) => <State state={status} /> },
+  { key: 'status', title: 'State', cell: ({ status }) => <State state={status} /> },
   {
     key: 'action',
-    title: 'action',
+    title: 'Action',
     cell: (operation) => (
       <Link to="/operations/$id" params={{ id: operation.id }}>
         {actionWords(operation)}
@@ -27,19 +27,19 @@ const COLUMNS: readonly Column<Operation>[] = [
   },
   {
     key: 'filter',
-    title: 'of',
+    title: 'Works on',
     wide: true,
     cell: (operation) => <span title={filterWords(operation)}>{filterWords(operation)}</span>,
   },
   {
     key: 'part',
-    title: 'done',
+    title: 'Done',
     hiddenOnCards: true,
     cell: (operation) => <Progress part={partDone(operation)} label="Done" />,
   },
-  { key: 'changed', title: 'changed', numeric: true, cell: ({ changed }) => number(changed) },
-  { key: 'matched', title: 'matched', numeric: true, cell: ({ matched }) => atLeast(matched) },
-  { key: 'created', title: 'requested', numeric: true, cell: ({ created_at }) => <Time at={created_at} /> },
+  { key: 'changed', title: 'Changed', numeric: true, cell: ({ changed }) => number(changed) },
+  { key: 'matched', title: 'Matched', numeric: true, cell: ({ matched }) => atLeast(matched) },
+  { key: 'created', title: 'Requested', numeric: true, cell: ({ created_at }) => <Time at={created_at} /> },
 ];
 
 export default function OperationsPage(): ReactNode {
@@ -60,8 +60,8 @@ export default function OperationsPage(): ReactNode {
                     body: '{"action":"cancel_jobs","filter":{"queue":"mail"},"dry_run":true}',
                   })}
                 >
-                  Nothing has been done to many things at once. Select rows under Jobs or Dead letters, or say how many
-                  would match:
+                  There was no bulk operation yet. Select rows under Jobs or Dead letters to begin one. This only says
+                  how many jobs would match:
                 </Empty>
               ) : (
                 <Table

@@ -3,6 +3,7 @@ import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { useRead } from '../../api/hooks.js';
 import { spanMs } from '../../components/filters.js';
+import { CountFigure } from '../../components/figure.js';
 import { FilterLink } from '../../components/links.js';
 import { Empty, Loaded } from '../../components/notes.js';
 import { Page, Panel } from '../../components/page.js';
@@ -12,7 +13,6 @@ import { State } from '../../components/state.js';
 import { useAddress } from '../../lib/address.js';
 import { useNow } from '../../lib/clock.js';
 import { curlOf } from '../../lib/curl.js';
-import { count } from '../../lib/format.js';
 import { useZone } from '../../lib/preferences.js';
 import { attentionOf } from './attention.js';
 import { QueueTable } from '../../components/queue-table.js';
@@ -114,14 +114,14 @@ function StateTiles(): ReactNode {
             <li key={state}>
               <FilterLink to="/jobs" filter={{ status: state === 'scheduled' ? 'pending' : state }}>
                 <State state={state} />
-                <span className="figure">{count(jobs[state])}</span>
+                <CountFigure of={jobs[state]} />
               </FilterLink>
             </li>
           ))}
           <li>
             <FilterLink to="/dead-letters" filter={{}}>
               <span className="quiet">dead letters</span>
-              <span className="figure">{count(dead_letters)}</span>
+              <CountFigure of={dead_letters} />
             </FilterLink>
           </li>
         </ul>

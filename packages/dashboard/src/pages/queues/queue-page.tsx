@@ -40,7 +40,7 @@ export default function QueuePage(): ReactNode {
       {depth !== undefined && <Depth depth={depth} />}
       <QueuePlots queue={queue} />
       <div className="columns">
-        <Panel title="By task" aside={<span className="quiet">who takes up the queue</span>}>
+        <Panel title="By task" aside={<span className="quiet">what fills the queue</span>}>
           {known === undefined ? <Unknown isOlder={isOlder} /> : <ByTask detail={known} />}
         </Panel>
         <Panel title="Next" aside={<span className="quiet">in the order they are claimed</span>}>

@@ -7,7 +7,7 @@ export function QueuePlots({ queue }: { readonly queue: string }): ReactNode {
     <SeriesPlots
       query={{ queue }}
       keepPrevious={false}
-      timesTitle="Time, 95 per cent below"
+      timesTitle="Times, 95th percentile"
       times={(columns) => [
         { name: 'waited', tone: 'amber', dash: '4 3', values: columns.wait_p95 },
         { name: 'ran', tone: 'blue', values: columns.run_p95 },
