@@ -6,7 +6,7 @@ import type { Finding, Stage } from './case.js';
 import { CASES } from './cases/index.js';
 import { fill } from './fill.js';
 import { parseOptions, type Options } from './options.js';
-import { asMarkdown, publish, type Section } from './report.js';
+import { asMarkdown, lasted, loadNow, publish, type Section } from './report.js';
 import { Windows } from './stage/browser.js';
 import { startCluster } from './stage/cluster.js';
 import { Client, OTHER_KEY, Service, TENANT_KEY, workerOf } from './stage/service.js';
@@ -17,14 +17,17 @@ async function main(): Promise<number> {
     process.argv.slice(2),
     CASES.map(({ name }) => name),
   );
+  const [began, loadBefore] = [new Date(), loadNow()];
   const dir = mkdtempSync(join(tmpdir(), 'millrace-dashboard-'));
   onExit(() => rmSync(dir, { recursive: true, force: true, maxRetries: 5 }));
   const stage = await setUp(options, dir);
   try {
     await fill(stage);
     const sections = await runCases(stage);
-    const text = asMarkdown(sections, options, `Chromium ${stage.windows.version}`, new Date());
+    const run = { browser: `Chromium ${stage.windows.version}`, began, ended: new Date(), loadBefore };
+    const text = asMarkdown(sections, options, run);
     process.stdout.write(`${text}\n`);
+    say(`took ${lasted(run.began, run.ended)}`);
     if (options.publish) publish(text);
     return sections.every(({ findings }) => findings.every(({ ok }) => ok)) ? 0 : 1;
   } finally {
@@ -59,9 +62,11 @@ async function runCases(stage: Stage): Promise<Section[]> {
   const sections: Section[] = [];
   for (const { title, run } of CASES.filter((each) => only.length === 0 || only.includes(each.name))) {
     say(`\n> ${title}`);
+    const began = new Date();
     const findings = await run(stage).catch((error: unknown) => [failure(error)]);
     const trouble = stage.windows.trouble().map((what) => ({ what, result: 'on the console', aim: 'none', ok: false }));
     for (const { what, result, ok } of [...findings, ...trouble]) say(`${ok ? 'ok  ' : 'MISS'}  ${what}: ${result}`);
+    say(`took ${lasted(began, new Date())}`);
     if (findings.length + trouble.length > 0) sections.push({ title, findings: [...findings, ...trouble] });
   }
   return sections;
