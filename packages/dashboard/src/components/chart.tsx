@@ -124,11 +124,11 @@ export function pathOf(
   return parts.join('');
 }
 
-/** The smallest of 1, 2, 5 times a power of ten that is not below the value. */
-export function niceTop(value: number): number {
-  if (value <= 0) return 1;
+/** The smallest of 1, 2, 4 times a power of ten that is not below the value, and of which half is a whole number. */
+function niceTop(value: number): number {
+  if (value <= 2) return 2;
   const power = 10 ** Math.floor(Math.log10(value));
-  return [1, 2, 5, 10].map((factor) => factor * power).find((candidate) => candidate >= value) ?? value;
+  return [1, 2, 4, 10].map((factor) => factor * power).find((candidate) => candidate >= value) ?? value;
 }
 
 /** For those who do not see the chart: the latest and the largest value of each line. */
