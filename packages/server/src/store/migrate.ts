@@ -53,8 +53,8 @@ const OLDEST_POSTGRES = 130_000;
 /** Any constant that no other program on the same database uses: the bytes of "millrace". */
 const LOCK = '7883954128371540837';
 /**
- * How long a migration may wait for a table. Less than PostgreSQL takes to look for a deadlock (1 s): of a migration and
- * a statement of a serving process that hold each other up, the migration gives way.
+ * How long a migration may wait for a table. Less than PostgreSQL takes to look for a deadlock (1 s): of a migration
+ * and a statement of a serving process that hold each other up, the migration gives way.
  */
 const LOCK_WAIT_MS = 500;
 /** For how long in all it tries to get its locks, before somebody has to find out who holds them. */
