@@ -92,7 +92,10 @@ describe('docs/production.md', () => {
       expect(output).toContain('"mode":"worker"');
       expect(output).not.toContain('"level":"error"');
       // Secrets are for their owner alone.
-      const files = readdirSync(env.config).map((name) => join(env.config, name));
+      const files = readdirSync(env.config, { recursive: true, encoding: 'utf8' }).map((name) =>
+        join(env.config, name),
+      );
+      expect(files).toContain(join(env.config, 'credentials/worker-token'));
       expect(files.map((path) => statSync(path).mode & 0o077)).toEqual(files.map(() => 0));
     },
     PATIENCE_MS,
@@ -105,10 +108,10 @@ describe('docs/production.md', () => {
       const skipped = blocks.filter(({ notRun }) => notRun !== null);
       expect(skipped.length).toBeGreaterThan(1);
       for (const { text } of skipped) expect(text).toMatch(/sudo|docker|kubectl|caddy|pgbouncer|pg_dump/);
-      // The one that makes a JWT has a test of its own.
-      const run = blocks.length - skipped.length;
-      if (path === 'docs/operations.md') expect(run).toBe(1);
-      if (path === 'deploy/README.md') expect(run).toBe(0);
+      // The one that makes a JWT and the one that makes secrets have tests of their own.
+      const run = blocks.filter(({ notRun }) => notRun === null).map(({ text }) => text);
+      if (path === 'docs/operations.md') expect(run).toEqual([expect.stringMatching(/^node -e '/)]);
+      if (path === 'deploy/README.md') expect(run).toEqual(['deploy/compose/secrets.sh acme\n']);
     },
   );
 });
