@@ -48,7 +48,7 @@ export const FULL: Scale = {
     pgBoss: 50_000,
     bullmq: 40_000,
     remote: 60_000,
-    remoteBatched: 120_000,
+    remoteBatched: 300_000,
     workflows: 8_000,
     wal: 100_000,
     snapshot: 500_000,

@@ -9,51 +9,65 @@ export type Verdict = Outcome | 'cancelled' | 'lost';
 
 /** How long a handler whose time is up may take to notice, before its attempt is reported as failed without it. */
 const GRACE_MS = 5_000;
+/** How long after being told to stop a handler that goes on is mentioned. */
+const IGNORED_MS = 10_000;
 
-export interface AttemptOptions {
-  readonly held: HeldJob;
-  readonly handler: Handler | undefined;
-  readonly context: JobContext;
+/** Who started an attempt. */
+export interface AttemptOwner {
   /** Runs the handler within something of the program's own, such as a span. */
-  readonly wrap: ((run: () => Promise<JsonObject>) => Promise<JsonObject>) | undefined;
+  readonly wrap: ((held: HeldJob, run: () => Promise<JsonObject>) => Promise<JsonObject>) | undefined;
   /** How the job ends; called once, at the latest some seconds after its time is up. */
-  readonly onVerdict: (verdict: Verdict) => void;
+  onVerdict(held: HeldJob, verdict: Verdict): void;
   /** The handler itself has ended: until then it takes a slot. */
-  readonly onEnd: () => void;
+  onEnd(held: HeldJob): void;
+  /** It was told to stop long ago, and goes on. */
+  onIgnored(held: HeldJob): void;
 }
 
 /** Runs a handler once. It calls back instead of returning promises, which are most of what a quick job costs. */
-export function startAttempt({ held, handler, context, wrap, onVerdict, onEnd }: AttemptOptions): void {
-  const { job, stop, timeoutMs, payload } = held;
-  if (handler === undefined) {
-    onVerdict(retryableFailure(`this worker has no handler for the task ${job.task}`));
-    return onEnd();
+export class Attempt {
+  readonly #held: HeldJob;
+  readonly #owner: AttemptOwner;
+  readonly #limit: NodeJS.Timeout;
+  #grace: NodeJS.Timeout | undefined;
+  #ignored: NodeJS.Timeout | undefined;
+  #judged = false;
+
+  constructor(held: HeldJob, handler: Handler, context: JobContext, owner: AttemptOwner) {
+    const { stop, timeoutMs, payload } = held;
+    this.#held = held;
+    this.#owner = owner;
+    this.#limit = setTimeout(() => stop.stop(new JobTimeout(`timed out after ${timeoutMs / 1_000} s`)), timeoutMs);
+    stop.onStop(() => this.#told());
+    const run = async (): Promise<JsonObject> => handler.run(payload, context);
+    // A hook may throw before it returns a promise.
+    const running = owner.wrap === undefined ? run() : (async () => owner.wrap?.(held, run) ?? run())();
+    running.then(
+      (result) => this.#end(completion(result)),
+      (error: unknown) => this.#end(failure(error)),
+    );
   }
-  const limit = setTimeout(() => stop.stop(new JobTimeout(`timed out after ${timeoutMs / 1_000} s`)), timeoutMs);
-  let grace: NodeJS.Timeout | undefined;
-  let judged = false;
-  const judge = (verdict: Verdict): void => {
-    if (judged) return;
-    judged = true;
-    onVerdict(verdict);
-  };
-  stop.onStop(() => {
-    const { reason } = stop;
-    if (reason instanceof JobTimeout) grace = setTimeout(() => judge(timedOut(reason)), GRACE_MS);
-  });
-  const end = (said: Outcome): void => {
-    clearTimeout(limit);
-    clearTimeout(grace);
-    judge(verdictOf(stop.reason, said));
-    onEnd();
-  };
-  const run = async (): Promise<JsonObject> => handler.run(payload, context);
-  // A hook may throw before it returns a promise.
-  const running = wrap === undefined ? run() : (async () => wrap(run))();
-  running.then(
-    (result) => end(completion(result)),
-    (error: unknown) => end(failure(error)),
-  );
+
+  #told(): void {
+    const { reason } = this.#held.stop;
+    if (reason instanceof JobTimeout) this.#grace = setTimeout(() => this.#judge(timedOut(reason)), GRACE_MS);
+    this.#ignored = setTimeout(() => this.#owner.onIgnored(this.#held), IGNORED_MS);
+    this.#ignored.unref();
+  }
+
+  #end(said: Outcome): void {
+    clearTimeout(this.#limit);
+    clearTimeout(this.#grace);
+    clearTimeout(this.#ignored);
+    this.#judge(verdictOf(this.#held.stop.reason, said));
+    this.#owner.onEnd(this.#held);
+  }
+
+  #judge(verdict: Verdict): void {
+    if (this.#judged) return;
+    this.#judged = true;
+    this.#owner.onVerdict(this.#held, verdict);
+  }
 }
 
 const timedOut = (reason: JobTimeout): Verdict => retryableFailure(reason.message, reason);

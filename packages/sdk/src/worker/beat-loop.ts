@@ -1,15 +1,7 @@
 import type { JsonObject } from '../json.js';
 import { monotonicMs } from './clock.js';
 import type { Beat, BeatAnswer } from './heartbeat-calls.js';
-import type { LeaseCells } from './lease-cells.js';
-
-/** A lease as the keeper knows it; see LeaseCells for the cell and its generation. */
-export interface Lease {
-  readonly cell: number;
-  readonly generation: number;
-  readonly jobId: string;
-  readonly token: string;
-}
+import type { Lease, LeaseCells } from './lease-cells.js';
 
 export interface BeatLoopOptions {
   readonly cells: LeaseCells;
@@ -18,6 +10,11 @@ export interface BeatLoopOptions {
   readonly send: (beats: readonly Beat[], timeoutMs: number) => Promise<BeatAnswer[]>;
   /** The job was taken away: stop it. */
   readonly onLost: (lease: Lease, answer: BeatAnswer) => void;
+}
+
+interface Progress {
+  readonly generation: number;
+  readonly value: JsonObject;
 }
 
 /** Without a sign of life of the handlers' thread for this long, its jobs are left to others. */
@@ -32,10 +29,13 @@ const PROGRESS_EVERY_MS = 1_000;
  */
 export class BeatLoop {
   readonly #options: BeatLoopOptions;
-  readonly #held = new Map<number, Lease>();
-  readonly #progress = new Map<number, JsonObject>();
+  readonly #progress = new Map<number, Progress>();
+  /** Generations of cells whose jobs were taken away, until those who hold them have noticed. */
+  readonly #lost = new Map<number, number>();
   readonly #timeoutMs: number;
-  #nextRound: number;
+  #nextRound = 0;
+  /** The earliest instant for which a round was asked since the last one began. */
+  #askedRound = Infinity;
   #nextProgress = 0;
   #wake: () => void = () => undefined;
   #stopped = false;
@@ -44,25 +44,19 @@ export class BeatLoop {
     this.#options = options;
     // Long enough for a busy server, short enough for two tries within half a lease.
     this.#timeoutMs = Math.min(Math.max(options.leaseMs / 4, 1_000), 10_000);
-    this.#nextRound = monotonicMs() + options.leaseMs / 2;
+    this.#plan(monotonicMs() + options.leaseMs / 2);
     void this.#run();
   }
 
-  hold(leases: readonly Lease[]): void {
-    for (const lease of leases) {
-      this.#progress.delete(lease.cell);
-      this.#held.set(lease.cell, lease);
-    }
-    const due = Math.min(...leases.map(({ cell }) => this.#options.cells.deadlineMs(cell))) - this.#options.leaseMs / 2;
-    if (due < this.#nextRound) {
-      this.#nextRound = due;
-      this.#wake();
-    }
+  /** A lease has been taken that is half over at this instant. */
+  beatBy(dueMs: number): void {
+    this.#askedRound = Math.min(this.#askedRound, dueMs);
+    if (dueMs < this.#nextRound) this.#wake();
   }
 
   progress(cell: number, generation: number, value: JsonObject): void {
-    if (this.#held.get(cell)?.generation !== generation) return;
-    this.#progress.set(cell, value);
+    if (!this.#options.cells.isTaken(cell, generation)) return;
+    this.#progress.set(cell, { generation, value });
     this.#wake();
   }
 
@@ -76,14 +70,30 @@ export class BeatLoop {
       await this.#sleep();
       if (this.#isStopped()) return;
       const now = monotonicMs();
-      const isRound = now >= this.#nextRound;
+      const isRound = now >= this.#dueRound();
+      if (isRound) this.#beginRound();
       const leases = this.#current().filter(({ cell }) => isRound || this.#progress.has(cell));
       this.#nextProgress = now + PROGRESS_EVERY_MS;
       const answered = leases.length === 0 || this.#isAbandoned(now) || (await this.#beat(leases, now));
       if (!isRound && answered) continue;
       failures = answered ? 0 : failures + 1;
-      this.#nextRound = answered ? now + this.#options.leaseMs / 2 : monotonicMs() + (failures === 1 ? 0 : REPEAT_MS);
+      this.#plan(answered ? now + this.#options.leaseMs / 2 : monotonicMs() + (failures === 1 ? 0 : REPEAT_MS));
     }
+  }
+
+  /** From here on a lease that is taken may be missed by this round: who takes one asks for the next. */
+  #beginRound(): void {
+    this.#askedRound = Infinity;
+    this.#options.cells.planRound(null);
+  }
+
+  #plan(atMs: number): void {
+    this.#nextRound = atMs;
+    this.#options.cells.planRound(atMs);
+  }
+
+  #dueRound(): number {
+    return Math.min(this.#nextRound, this.#askedRound);
   }
 
   /** Changes while the loop sleeps. */
@@ -97,7 +107,7 @@ export class BeatLoop {
       let timer: NodeJS.Timeout | undefined;
       const look = (): void => {
         clearTimeout(timer);
-        const due = this.#progress.size > 0 ? Math.min(this.#nextRound, this.#nextProgress) : this.#nextRound;
+        const due = this.#progress.size > 0 ? Math.min(this.#dueRound(), this.#nextProgress) : this.#dueRound();
         const waitMs = this.#stopped ? 0 : due - monotonicMs();
         if (waitMs <= 0) {
           this.#wake = () => undefined;
@@ -109,14 +119,19 @@ export class BeatLoop {
     });
   }
 
-  /** What is still held; forgets the rest. */
+  /** What is held now; forgets what is known of other generations. */
   #current(): Lease[] {
-    for (const { cell, generation } of this.#held.values()) {
-      if (this.#options.cells.isTaken(cell, generation)) continue;
-      this.#held.delete(cell);
-      this.#progress.delete(cell);
+    const { cells } = this.#options;
+    for (const [cell, { generation }] of this.#progress) {
+      if (!cells.isTaken(cell, generation)) this.#progress.delete(cell);
     }
-    return [...this.#held.values()];
+    for (const [cell, generation] of this.#lost) if (!cells.isTaken(cell, generation)) this.#lost.delete(cell);
+    const leases: Lease[] = [];
+    for (let cell = 0; cell < cells.count; cell++) {
+      const lease = this.#lost.has(cell) ? null : cells.read(cell);
+      if (lease !== null) leases.push(lease);
+    }
+    return leases;
   }
 
   #isAbandoned(now: number): boolean {
@@ -125,8 +140,10 @@ export class BeatLoop {
 
   /** Resolves to whether every heartbeat was answered. */
   async #beat(leases: readonly Lease[], sentAt: number): Promise<boolean> {
-    const beats = leases.map(({ cell, jobId, token }) => ({ jobId, token, progress: this.#progress.get(cell) }));
-    const answers = await this.#options.send(beats, this.#timeoutMs);
+    const { cells, leaseMs, send } = this.#options;
+    const said = leases.map(({ cell }) => this.#progress.get(cell));
+    const beats = leases.map(({ jobId, token }, index) => ({ jobId, token, progress: said[index]?.value }));
+    const answers = await send(beats, this.#timeoutMs);
     let all = true;
     leases.forEach((lease, index) => {
       const answer = answers[index] ?? 'unanswered';
@@ -134,16 +151,16 @@ export class BeatLoop {
         all = false;
         return;
       }
-      if (this.#progress.get(lease.cell) === beats[index]?.progress) this.#progress.delete(lease.cell);
-      if (!this.#options.cells.isTaken(lease.cell, lease.generation)) return;
-      if (answer === 'running') this.#options.cells.extend(lease.cell, sentAt + this.#options.leaseMs);
+      if (this.#progress.get(lease.cell) === said[index]) this.#progress.delete(lease.cell);
+      if (!cells.isTaken(lease.cell, lease.generation)) return;
+      if (answer === 'running') cells.extend(lease.cell, sentAt + leaseMs);
       else this.#lose(lease, answer);
     });
     return all;
   }
 
   #lose(lease: Lease, answer: BeatAnswer): void {
-    this.#held.delete(lease.cell);
+    this.#lost.set(lease.cell, lease.generation);
     this.#options.onLost(lease, answer);
   }
 }

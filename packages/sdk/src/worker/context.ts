@@ -8,37 +8,56 @@ import type { ChildClient } from './options.js';
 /** What the service takes as progress. */
 const PROGRESS_MAX_BYTES = 16_384;
 
-export interface ContextOptions {
-  readonly held: HeldJob;
+/** What contexts need of the worker. */
+export interface ContextOwner {
   readonly logger: Logger;
-  readonly isLeased: () => boolean;
-  readonly sendProgress: (value: JsonObject) => void;
-  readonly lastProgress: JsonObject | null;
   readonly client: ChildClient | undefined;
+  isLeased(held: HeldJob): boolean;
+  lastProgress(held: HeldJob): JsonObject | null;
+  sendProgress(held: HeldJob, value: JsonObject): void;
 }
 
-/** What a handler gets beside its input. */
-export function contextOf({ held, logger, isLeased, sendProgress, lastProgress, client }: ContextOptions): JobContext {
-  const { job, stop } = held;
-  let log: Logger | undefined;
-  // Signal and logger are made for the handlers that ask for them.
-  return {
-    job,
-    get signal() {
-      return stop.signal;
-    },
-    get log() {
-      return (log ??= loggerFor(logger, job));
-    },
-    lastProgress,
-    leased: isLeased,
-    progress: (value) => {
+/** What a handler gets beside its input. Nearly everything in it is made only for the handlers that ask for it. */
+export class Context implements JobContext {
+  readonly #held: HeldJob;
+  readonly #owner: ContextOwner;
+  #log: Logger | undefined;
+  #enqueue: JobContext['enqueue'] | undefined;
+  readonly lastProgress: JsonObject | null;
+
+  constructor(held: HeldJob, owner: ContextOwner) {
+    this.#held = held;
+    this.#owner = owner;
+    this.lastProgress = owner.lastProgress(held);
+  }
+
+  get job(): RunningJob {
+    return this.#held.job;
+  }
+
+  get signal(): AbortSignal {
+    return this.#held.stop.signal;
+  }
+
+  get log(): Logger {
+    return (this.#log ??= loggerFor(this.#owner.logger, this.job));
+  }
+
+  get leased(): () => boolean {
+    return () => this.#owner.isLeased(this.#held);
+  }
+
+  get progress(): (value: JsonObject) => void {
+    return (value) => {
       const problem = problemWith(value);
-      if (problem === null) sendProgress(value);
-      else loggerFor(logger, job).warn(`progress ${problem}; it is not sent`);
-    },
-    enqueue: childrenOf(job, client),
-  };
+      if (problem === null) this.#owner.sendProgress(this.#held, value);
+      else this.log.warn(`progress ${problem}; it is not sent`);
+    };
+  }
+
+  get enqueue(): JobContext['enqueue'] {
+    return (this.#enqueue ??= childrenOf(this.job, this.#owner.client));
+  }
 }
 
 function problemWith(value: unknown): string | null {

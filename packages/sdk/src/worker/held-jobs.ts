@@ -1,73 +1,75 @@
 import type { RunningJob } from '../task-types.js';
 import type { JsonObject } from '../json.js';
 import { monotonicMs } from './clock.js';
-import type { Lease } from './beat-loop.js';
-import { LeaseCells } from './lease-cells.js';
-import type { StopSwitch } from './stop-switch.js';
+import { LeaseCells, type Lease } from './lease-cells.js';
+import type { Slots } from './slots.js';
+import { StopSwitch } from './stop-switch.js';
 
 /** A job from its claim until its report is answered or it is lost. */
-export interface HeldJob {
-  readonly lease: Lease;
-  readonly job: RunningJob;
-  readonly payload: JsonObject;
-  readonly timeoutMs: number;
+export class HeldJob {
   /** Thrown when the handler is to stop; the reason says why. */
-  readonly stop: StopSwitch;
-  readonly startedAt: number;
+  readonly stop = new StopSwitch();
+  readonly startedAt = monotonicMs();
   /** Whether its outcome is on the way to the server: from then on only the reporter decides. */
-  reporting: boolean;
+  reporting = false;
+  /** How long the attempt took, once it is being reported. */
+  tookMs = 0;
+
+  constructor(
+    readonly lease: Lease,
+    readonly job: RunningJob,
+    readonly payload: JsonObject,
+    readonly timeoutMs: number,
+    readonly slots: Slots,
+  ) {}
 }
 
 /** Every job that this worker holds, and the cells through which the keeper knows them. */
 export class HeldJobs {
   readonly cells: LeaseCells;
-  readonly #byCell = new Map<number, HeldJob>();
+  readonly #byCell: (HeldJob | undefined)[];
   readonly #free: number[];
 
   constructor(capacity: number) {
     this.cells = new LeaseCells(capacity);
+    this.#byCell = new Array<HeldJob | undefined>(capacity).fill(undefined);
     this.#free = Array.from({ length: capacity }, (_, index) => capacity - 1 - index);
   }
 
   get size(): number {
-    return this.#byCell.size;
+    return this.#byCell.length - this.#free.length;
   }
 
-  /** Whether there is room for one more. */
-  get isFull(): boolean {
-    return this.#free.length === 0;
-  }
-
-  [Symbol.iterator](): IterableIterator<HeldJob> {
-    return this.#byCell.values();
-  }
-
-  add(fields: Omit<HeldJob, 'lease'> & { readonly token: string; readonly deadlineMs: number }): HeldJob {
-    const cell = this.#free.pop();
+  /** Puts a lease into a free cell. */
+  lease(jobId: string, token: string, deadlineMs: number): Lease {
+    const cell = this.#free.at(-1);
     if (cell === undefined) throw new Error('more jobs are held than there are cells');
-    const { token, deadlineMs, ...rest } = fields;
-    const generation = this.cells.take(cell, deadlineMs);
-    const held = { ...rest, lease: { cell, generation, jobId: rest.job.id, token } };
-    this.#byCell.set(cell, held);
-    return held;
+    const lease = this.cells.take(cell, deadlineMs, jobId, token);
+    this.#free.pop();
+    return lease;
+  }
+
+  add(held: HeldJob): void {
+    this.#byCell[held.lease.cell] = held;
   }
 
   /** The job that a lease belongs to, unless it has been let go. */
   find({ cell, generation }: Lease): HeldJob | undefined {
-    const held = this.#byCell.get(cell);
+    const held = this.#byCell[cell];
     return held?.lease.generation === generation ? held : undefined;
   }
 
   has(held: HeldJob): boolean {
-    return this.#byCell.get(held.lease.cell) === held;
+    return this.#byCell[held.lease.cell] === held;
   }
 
   /** The keeper forgets it. */
   letGo(held: HeldJob): void {
     if (!this.has(held)) return;
-    this.#byCell.delete(held.lease.cell);
-    this.cells.leave(held.lease.cell);
-    this.#free.push(held.lease.cell);
+    const { cell } = held.lease;
+    this.#byCell[cell] = undefined;
+    this.cells.leave(cell);
+    this.#free.push(cell);
   }
 
   deadlineMs({ lease }: HeldJob): number {

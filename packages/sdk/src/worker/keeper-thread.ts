@@ -1,7 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { silentLogger } from '../logger.js';
 import { startInlineKeeper, type FromThread, type ThreadData, type ToThread } from './keeper.js';
-import type { Lease } from './beat-loop.js';
 import { LeaseCells } from './lease-cells.js';
 import { Features } from './wire-calls.js';
 
@@ -19,6 +18,6 @@ const keeper = startInlineKeeper({
 });
 
 parentPort?.on('message', (message: ToThread) => {
-  if ('hold' in message) keeper.hold(JSON.parse(message.hold) as Lease[]);
+  if ('beatBy' in message) keeper.beatBy(message.beatBy);
   else keeper.progress(message.progress.cell, message.progress.generation, message.progress.value);
 });

@@ -1,13 +1,15 @@
 import { Worker as Thread } from 'node:worker_threads';
 import type { JsonObject } from '../json.js';
-import { BeatLoop, type Lease } from './beat-loop.js';
+import { BeatLoop } from './beat-loop.js';
+import { monotonicMs } from './clock.js';
 import { sendHeartbeats, type BeatAnswer } from './heartbeat-calls.js';
-import type { LeaseCells } from './lease-cells.js';
+import type { Lease, LeaseCells } from './lease-cells.js';
 import { openTransport, type Connection, type Features } from './wire-calls.js';
 
-/** Keeps leases alive until they are left (LeaseCells.leave). */
+/** Keeps alive the leases in the cells. */
 export interface Keeper {
-  hold(leases: readonly Lease[]): void;
+  /** Leases have been put into cells; the first of them is half over at this instant. */
+  beatBy(dueMs: number): void;
   progress(cell: number, generation: number, value: JsonObject): void;
   close(): Promise<void>;
 }
@@ -29,8 +31,7 @@ export interface ThreadData {
 }
 
 export type ToThread =
-  /** Leases as JSON text: cloning one text costs a fraction of cloning hundreds of objects. */
-  | { readonly hold: string }
+  | { readonly beatBy: number }
   | { readonly progress: { readonly cell: number; readonly generation: number; readonly value: JsonObject } };
 
 export interface FromThread {
@@ -48,17 +49,17 @@ export function startInlineKeeper({ connection, features, cells, leaseSecs, onLo
     onLost,
   });
   return {
-    hold: (leases) => loop.hold(leases),
+    beatBy: (dueMs) => loop.beatBy(dueMs),
     progress: (cell, generation, value) => loop.progress(cell, generation, value),
     close: async () => loop.stop(),
   };
 }
 
 /**
- * In a thread of its own, which no handler can block. If the thread does not start, or dies, what it held is kept
- * inline from then on.
+ * In a thread of its own, which no handler can block. It is told of leases only if it would look at them too late by
+ * itself. If the thread does not start, or dies, the leases are kept inline from then on.
  */
-export function startThreadKeeper(options: KeeperOptions, held: () => readonly Lease[]): Keeper {
+export function startThreadKeeper(options: KeeperOptions): Keeper {
   const { connection, cells, leaseSecs, onLost } = options;
   const { url, token, logger } = connection;
   const workerData: ThreadData = { url, token, leaseSecs, buffer: cells.buffer };
@@ -71,12 +72,15 @@ export function startThreadKeeper(options: KeeperOptions, held: () => readonly L
     if (closed || inline !== null) return;
     logger.warn(`no thread of its own for heartbeats (${reason}): a handler that blocks for a lease loses its job`);
     inline = startInlineKeeper(options);
-    inline.hold(held());
+    inline.beatBy(monotonicMs());
   };
   thread.once('error', (error) => fallBack(error.message));
   thread.once('exit', (code) => fallBack(`it ended with code ${code}`));
   return {
-    hold: (leases) => (inline === null ? post({ hold: JSON.stringify(leases) }) : inline.hold(leases)),
+    beatBy: (dueMs) => {
+      if (inline !== null) inline.beatBy(dueMs);
+      else if (!cells.isRoundPlannedBy(dueMs)) post({ beatBy: dueMs });
+    },
     progress: (cell, generation, value) => {
       if (inline === null) post({ progress: { cell, generation, value } });
       else inline.progress(cell, generation, value);

@@ -8,10 +8,9 @@ import { CALL_MS, retryAfterMs } from './wire-calls.js';
 
 /** What a poll brought. */
 export interface Claimed {
-  readonly leased: LeasedJob;
-  /** The text of the whole answer and the place of this job in it. */
+  readonly jobs: readonly LeasedJob[];
+  /** The text of the whole answer. */
   readonly answer: string;
-  readonly index: number;
   /** The monotonic instant before the call: the lease lasts at least from there. */
   readonly calledAt: number;
 }
@@ -28,7 +27,7 @@ export interface PollerOptions {
   /** Resolves when there may be more of them than before, or on stop. */
   readonly slotFreed: () => Promise<void>;
   readonly onPoll: () => void;
-  readonly onClaimed: (claimed: readonly Claimed[]) => void;
+  readonly onClaimed: (claimed: Claimed) => void;
   /** The server does not accept the token: no poll will succeed. */
   readonly onRefused: (error: AuthError) => void;
 }
@@ -96,7 +95,7 @@ export class Poller {
       // A server that is about to stop, or does not wait, answers at once: it must not be asked in a tight loop.
       const atLeast = calledAt + QUIET_MS - monotonicMs();
       if (body.jobs.length === 0) return await pause(Math.max(0, atLeast), this.#stopping.signal);
-      onClaimed(body.jobs.map((leased, index) => ({ leased, answer: text, index, calledAt })));
+      onClaimed({ jobs: body.jobs, answer: text, calledAt });
     } catch (error) {
       await this.#recover(error);
     }

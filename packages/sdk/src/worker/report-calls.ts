@@ -1,7 +1,7 @@
 import { MillraceError } from '../errors.js';
 import type { Transport } from '../http/transport.js';
 import type { ReportsResponse } from '../wire/index.js';
-import type { Lease } from './beat-loop.js';
+import type { Lease } from './lease-cells.js';
 import type { Outcome } from './outcome.js';
 import { eachOf, isUnknownRoute, retryAfterMs, type Features } from './wire-calls.js';
 
@@ -89,9 +89,8 @@ const ACTIONS = { completed: 'complete', failed: 'fail', released: 'release' } a
 const GIVEN_BACK: Outcome = { kind: 'failed', error: 'the worker stopped before the job ended', retryable: true };
 
 function gatheredText({ lease, outcome }: Sendable): string {
-  const { jobId, token } = lease;
-  const head = JSON.stringify({ job_id: jobId, lease_token: token, outcome: outcome.kind });
-  return `${head.slice(0, -1)}${fieldsText(outcome)}}`;
+  const [id, token] = [JSON.stringify(lease.jobId), JSON.stringify(lease.token)];
+  return `{"job_id":${id},"lease_token":${token},"outcome":"${outcome.kind}"${fieldsText(outcome)}}`;
 }
 
 function fieldsText(outcome: Outcome): string {

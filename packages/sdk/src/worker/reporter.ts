@@ -14,7 +14,8 @@ interface Pending {
   outcome: Outcome;
   /** Whether the server has refused what the handler said, so that this is the worker's own failure report. */
   replaced: boolean;
-  readonly done: (reported: Reported) => void;
+  /** Whether it has ended. */
+  settled: boolean;
 }
 
 export interface ReporterOptions {
@@ -23,6 +24,8 @@ export interface ReporterOptions {
   readonly jobs: HeldJobs;
   readonly leaseMs: number;
   readonly logger: Logger;
+  /** A report was accepted, or is no longer wanted. */
+  readonly onReported: (held: HeldJob, reported: Reported) => void;
 }
 
 const MOST_PER_CALL = 1_000;
@@ -52,10 +55,9 @@ export class Reporter {
     return this.#pending.length;
   }
 
-  /** Calls back when the report was accepted, or is no longer wanted. */
-  report(held: HeldJob, outcome: Outcome, done: (reported: Reported) => void): void {
+  report(held: HeldJob, outcome: Outcome): void {
     held.reporting = true;
-    this.#pending.push({ held, outcome, replaced: false, done });
+    this.#pending.push({ held, outcome, replaced: false, settled: false });
     if (!this.#sending) void this.#send();
   }
 
@@ -68,6 +70,7 @@ export class Reporter {
   drop(held: HeldJob, why: 'lost' | 'cancelled'): void {
     const dropped = this.#pending.find((each) => each.held === held);
     if (dropped !== undefined) this.#settle(dropped, why);
+    this.#forgetSettled();
   }
 
   /** Tries again now, whatever the pause. */
@@ -91,6 +94,7 @@ export class Reporter {
         if (answer.kind === 'unanswered') pauseMs = Math.max(pauseMs ?? 0, answer.retryAfterMs ?? pauseFor(failures));
         else this.#judge(each, answer);
       });
+      this.#forgetSettled();
       failures = pauseMs === null ? 0 : failures + 1;
       if (pauseMs !== null) await this.#pause(pauseMs);
     }
@@ -128,14 +132,19 @@ export class Reporter {
       logger.warn('a report was given up: its lease expired and the server does not answer', about(each.held));
       this.#settle(each, 'lost');
     }
+    this.#forgetSettled();
   }
 
   #settle(pending: Pending, reported: Reported): void {
-    const index = this.#pending.indexOf(pending);
-    if (index < 0) return;
-    this.#pending.splice(index, 1);
+    if (pending.settled) return;
+    pending.settled = true;
     this.#options.jobs.letGo(pending.held);
-    pending.done(reported);
+    this.#options.onReported(pending.held, reported);
+  }
+
+  /** All at once: a call settles hundreds. */
+  #forgetSettled(): void {
+    this.#pending = this.#pending.filter(({ settled }) => !settled);
     if (this.#pending.length > 0) return;
     for (const resolve of this.#idle.splice(0)) resolve();
   }

@@ -4,7 +4,7 @@
  */
 export class StopSwitch {
   #controller: AbortController | undefined;
-  #listeners: (() => void)[] = [];
+  #listener: (() => void) | undefined;
   #reason: Error | undefined;
 
   /** Why the handler is to stop; undefined while it is not. */
@@ -23,10 +23,11 @@ export class StopSwitch {
     if (this.#reason !== undefined) return;
     this.#reason = reason;
     this.#controller?.abort(reason);
-    for (const listener of this.#listeners.splice(0)) listener();
+    this.#listener?.();
   }
 
+  /** There is one listener: the attempt. */
   onStop(listener: () => void): void {
-    this.#listeners.push(listener);
+    this.#listener = listener;
   }
 }

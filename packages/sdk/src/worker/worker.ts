@@ -74,8 +74,14 @@ export class Worker {
     this.#slots = new Map([...settings.queues].map(([queue, count]) => [queue, new Slots(count)]));
     const leaseMs = settings.leaseSecs * 1_000;
     const { logger } = settings;
-    const reporting = { transport: this.#transport, features: this.#features, jobs: this.#jobs, leaseMs, logger };
-    this.#reporter = new Reporter(reporting);
+    this.#reporter = new Reporter({
+      transport: this.#transport,
+      features: this.#features,
+      jobs: this.#jobs,
+      leaseMs,
+      logger,
+      onReported: (held, reported) => this.#runner.reported(held, reported),
+    });
     this.#runner = new JobRunner({
       settings,
       jobs: this.#jobs,
@@ -232,7 +238,7 @@ export class Worker {
       onLost: this.#runner.lose.bind(this.#runner),
     };
     if (keeper === 'inline') return startInlineKeeper(options);
-    return startThreadKeeper(options, () => [...this.#jobs].map(({ lease }) => lease));
+    return startThreadKeeper(options);
   }
 
   /** Tells the keeper that this thread is alive, and the program when it was not. */

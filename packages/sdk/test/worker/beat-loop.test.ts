@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { BeatLoop, type Lease } from '../../src/worker/beat-loop.js';
+import { BeatLoop } from '../../src/worker/beat-loop.js';
 import { monotonicMs } from '../../src/worker/clock.js';
 import type { Beat, BeatAnswer } from '../../src/worker/heartbeat-calls.js';
-import { LeaseCells } from '../../src/worker/lease-cells.js';
+import { LeaseCells, type Lease } from '../../src/worker/lease-cells.js';
 import { until } from './kit.js';
 
 const LEASE_MS = 400;
@@ -26,13 +26,9 @@ function begin(answer: (beat: Beat, round: number) => BeatAnswer) {
   });
   loops.push(loop);
   const hold = (cell: number, leftMs = LEASE_MS): Lease => {
-    const lease = {
-      cell,
-      generation: cells.take(cell, monotonicMs() + leftMs),
-      jobId: `job-${cell}`,
-      token: `t${cell}`,
-    };
-    loop.hold([lease]);
+    const deadlineMs = monotonicMs() + leftMs;
+    const lease = cells.take(cell, deadlineMs, `job-${cell}`, `t${cell}`);
+    loop.beatBy(deadlineMs - LEASE_MS / 2);
     return lease;
   };
   return { cells, loop, rounds, lost, hold };
@@ -48,16 +44,46 @@ describe('the keeper', () => {
     expect(cells.deadlineMs(0)).toBe(cells.deadlineMs(1));
   });
 
-  it('forgets what was left, also if its cell is taken again', async () => {
+  it('forgets what was left, and beats for what has taken its cell', async () => {
     const { cells, rounds, hold } = begin(() => 'running');
     hold(0);
     hold(1);
     cells.leave(0);
     cells.leave(1);
-    cells.take(1, monotonicMs() + LEASE_MS);
+    cells.take(1, monotonicMs() + LEASE_MS, 'another', 'its token');
     hold(2);
     await until(() => rounds.length === 1);
-    expect(rounds[0]?.beats.map(({ jobId }) => jobId)).toEqual(['job-2']);
+    expect(rounds[0]?.beats.map(({ jobId, token }) => [jobId, token])).toEqual([
+      ['another', 'its token'],
+      ['job-2', 't2'],
+    ]);
+  });
+
+  it('beats for another job in the cell of one that was taken away', async () => {
+    const { cells, rounds, hold } = begin(({ jobId }) => (jobId === 'job-0' ? 'cancelled' : 'running'));
+    hold(0);
+    await until(() => rounds.length === 1);
+    cells.leave(0);
+    cells.take(0, monotonicMs() + LEASE_MS, 'another', 'its token');
+    await until(() => rounds.length === 2);
+    expect(rounds[1]?.beats.map(({ jobId }) => jobId)).toEqual(['another']);
+  });
+
+  it('is told of a lease that it would look at too late, also while it is looking', async () => {
+    let late: (() => void) | undefined;
+    const { cells, rounds, hold } = begin(() => (late?.(), 'running'));
+    const due = (leftMs: number): number => monotonicMs() + leftMs - LEASE_MS / 2;
+    expect(cells.isRoundPlannedBy(due(LEASE_MS))).toBe(true);
+    expect(cells.isRoundPlannedBy(due(LEASE_MS / 2))).toBe(false);
+    late = () => {
+      late = undefined;
+      expect(cells.isRoundPlannedBy(due(LEASE_MS))).toBe(false);
+      hold(1, LEASE_MS / 4);
+    };
+    hold(0);
+    await until(() => rounds.length === 2);
+    expect(rounds[1]!.at - rounds[0]!.at).toBeLessThan(LEASE_MS / 4);
+    expect(rounds[1]?.beats.map(({ jobId }) => jobId)).toEqual(['job-0', 'job-1']);
   });
 
   it('tries again at once without an answer, then after a pause', async () => {

@@ -61,13 +61,17 @@ export function isCollision(error: unknown): boolean {
 /** A row with that key exists. */
 export const isTaken = (error: unknown): boolean => (error as CodedError | null)?.code === '23505';
 
+/** The connection has no such statement, whatever we believed: somebody has dropped it. */
+const NOT_PREPARED = '26000';
+
 /**
- * A statement was prepared before the schema changed, and would return different columns now. PostgreSQL uses the same
- * code for every unsupported feature, and the message is in the server's language, so we go by the routine.
+ * A statement was prepared before the schema changed, and would return different columns now; or it is gone. For the
+ * former PostgreSQL uses the same code as for every unsupported feature, and the message is in the server's language,
+ * so we go by the routine.
  */
 export function isStalePlan(error: unknown): boolean {
   const { code, routine } = (error ?? {}) as CodedError;
-  return code === '0A000' && routine === 'RevalidateCachedQuery';
+  return code === NOT_PREPARED || (code === '0A000' && routine === 'RevalidateCachedQuery');
 }
 
 /** The driver's message when all connections of its pool are in use. Failing to open one gives another error. */

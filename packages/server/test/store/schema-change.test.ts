@@ -55,6 +55,17 @@ describe.each(['directly', 'through a pooler'] as const)('a statement whose colu
     expect(await db.read({ tenant: 't', statement: all, values: [] })).toEqual([{ a: 1, b: 7, c: 7 }]);
   });
 
+  it('is prepared again if its connection has lost it', async () => {
+    const lose = { name: 'lose_it', text: 'DEALLOCATE ALL' };
+    const [before] = await db.run(all);
+    await db.run(lose);
+    expect(await db.run(all)).toEqual([before]);
+    const read = () => db.read({ tenant: 't', statement: all, values: [] });
+    await read();
+    await db.read({ tenant: 't', statement: lose, values: [] });
+    expect(await read()).toEqual([before]);
+  });
+
   it('takes the transaction that it is part of along', async () => {
     const add = { name: 'add_loop', text: `INSERT INTO millrace.loops VALUES ($1, now())` };
     const begun: string[] = [];

@@ -1,15 +1,13 @@
-import { execFile, spawn, type ChildProcess } from 'node:child_process';
+import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { promisify } from 'node:util';
 import { onExit } from '@millrace/tools-shared';
 import { Redis as Client } from 'ioredis';
+import { isThere } from './install.js';
 import { freePort } from './ports.js';
-
-const execute = promisify(execFile);
 
 export interface Redis {
   readonly port: number;
@@ -22,7 +20,7 @@ const DURABLE = ['--appendonly', 'yes', '--appendfsync', 'always', '--save', '']
 
 /** Starts a Redis for this run; resolves to it, or to the reason why there is none. */
 export async function startRedis(say: (text: string) => void): Promise<Redis | string> {
-  if (!(await installed()) && !(await install(say))) {
+  if (!(await isThere('redis-server', say))) {
     return 'redis-server is not installed, and this user cannot install it: BullMQ is left out';
   }
   const dir = mkdtempSync(join(tmpdir(), 'millrace-bench-redis-'));
@@ -46,30 +44,6 @@ export async function startRedis(say: (text: string) => void): Promise<Redis | s
       rmSync(dir, { recursive: true, force: true });
     },
   };
-}
-
-async function installed(): Promise<boolean> {
-  return execute('redis-server', ['--version']).then(
-    () => true,
-    () => false,
-  );
-}
-
-async function install(say: (text: string) => void): Promise<boolean> {
-  if (process.getuid?.() !== 0) return false;
-  say('installing redis-server (apt-get) ...');
-  const apt = (...args: string[]): Promise<unknown> =>
-    execute('apt-get', args, { env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' } });
-  const attempt = (): Promise<unknown> => apt('install', '-y', '--no-install-recommends', 'redis-server');
-  try {
-    await attempt().catch(async () => {
-      await apt('update');
-      await attempt();
-    });
-  } catch {
-    return false;
-  }
-  return installed();
 }
 
 async function answering(port: number, child: ChildProcess): Promise<string> {
