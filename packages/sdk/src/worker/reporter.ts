@@ -88,7 +88,11 @@ export class Reporter {
       this.#giveUp();
       const batch = this.#nextBatch();
       if (batch.length === 0) break;
-      const sendable = batch.map(({ held, outcome }) => ({ lease: held.lease, outcome, traceparent: this.#trace(held) }));
+      const sendable = batch.map(({ held, outcome }) => ({
+        lease: held.lease,
+        outcome,
+        traceparent: this.#trace(held),
+      }));
       const answers = await sendReports(this.#options.transport, this.#options.features, sendable);
       let pauseMs: number | null = null;
       batch.forEach((each, index) => {

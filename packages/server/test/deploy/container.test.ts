@@ -187,6 +187,9 @@ describe('deploy/compose/compose.yaml', () => {
         const paths = ['.env', ...Object.values(file.secrets).map((each) => each.file)];
         return Object.fromEntries(paths.map((path) => [path, readFileSync(join(folder, path), 'utf8')]));
       };
+      expect(readRepositoryFile('deploy/compose/.gitignore').split('\n')).toEqual(
+        expect.arrayContaining(['.env', 'secrets/']),
+      );
       const made = make();
       expect(make()).toEqual(made);
       expect(statSync(join(folder, '.env')).mode & 0o077).toBe(0);

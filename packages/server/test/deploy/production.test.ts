@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import pg from 'pg';
 import { describe, expect, inject, it, onTestFinished } from 'vitest';
+import { loadMigrations } from '../../src/store/migrate.js';
 import { readRepositoryFile } from '../docs/generated.js';
 import { cloneDatabase } from '../support/database.js';
 import { MILLRACE } from '../support/processes.js';
@@ -116,12 +117,19 @@ describe('docs/production.md', () => {
   );
 });
 
-it('the statements of the runbook work', async () => {
+const sqlBlocks = (page: string): string[] =>
+  [...page.matchAll(/^ *```sql\n([^]*?)^ *```$/gm)].map(([, text]) => text!);
+
+it('the statements of the runbook, and the one that tells how far back one can go, work', async () => {
   const [, runbook = ''] = /^## Runbook\n([^]*?)^## /m.exec(readRepositoryFile('docs/operations.md')) ?? [];
-  const statements = [...runbook.matchAll(/^ *```sql\n([^]*?)^ *```$/gm)].map(([, text]) => text!);
+  const statements = sqlBlocks(runbook);
   expect(statements).toHaveLength(3);
   const database = await cloneDatabase();
   const [, tables = []] = await Promise.all(statements.map((text) => database.query(text)));
   expect(tables.map(({ relname }) => relname)).toContain('jobs');
+  const [range = '', ...rest] = sqlBlocks(readRepositoryFile('docs/upgrades.md'));
+  expect(rest).toEqual([]);
+  const newest = loadMigrations().at(-1)!;
+  expect(await database.query(range)).toEqual([{ schema: newest.version, oldest_program: newest.oldest }]);
   await database.drop();
 });

@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { Millrace, task, workflow } from '@millrace/sdk';
+import { Millrace, silentLogger, task, workflow } from '@millrace/sdk';
 import { otel, type OtelApi } from '@millrace/sdk/otel';
 import { Worker, type WorkerOptions } from '@millrace/sdk/worker';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
@@ -60,7 +60,7 @@ function openTelemetry(): OtelApi<Place> {
       getTracer: () => ({
         startSpan: (name, _options, parent) => {
           const place = parent && childOf(parent);
-          const end = (): void => void (place && spans.push({ ...place, name, parentSpanId: parent!.spanId }));
+          const end = (): void => void (place && spans.push({ ...place, name, parentSpanId: parent.spanId }));
           const span = { end, recordException: () => undefined, setStatus: () => undefined };
           places.set(span, place);
           return span;
@@ -71,14 +71,11 @@ function openTelemetry(): OtelApi<Place> {
   };
 }
 
-const nothing = (): void => undefined;
-const SILENT = { debug: nothing, info: nothing, warn: nothing, error: nothing };
-
 /** A client and a worker of the SDK that trace; the worker runs until the test has ended. */
 function tracingSdk(queue: string, handlers: WorkerOptions['handlers']) {
   const api = openTelemetry();
   const [hooks, url] = [otel(api), server.url];
-  const options = { url, token: WORKER_TOKEN, queues: { [queue]: 4 }, handlers, hooks, logger: SILENT } as const;
+  const options = { url, token: WORKER_TOKEN, queues: { [queue]: 4 }, handlers, hooks, logger: silentLogger } as const;
   const worker = new Worker({ ...options, keeper: 'inline', poll: '1s', signals: false });
   const running = worker.run();
   onTestFinished(async () => {
