@@ -2,6 +2,9 @@
 export const TASK = 'noop';
 export const PAYLOAD = { user: 1234567, kind: 'mail' };
 export const PAYLOAD_TEXT = JSON.stringify(PAYLOAD);
+/** As it is created over HTTP. */
+export const JOB = { task_name: TASK, payload: PAYLOAD };
+export const JOB_TEXT = JSON.stringify(JOB);
 export const RESULT = { ok: true };
 export const RESULT_TEXT = JSON.stringify(RESULT);
 

@@ -1,6 +1,6 @@
 import { monotonicMicros } from '@millrace/tools-shared';
 import { serveCalls } from '../env/child.js';
-import { BATCH, PAYLOAD, TASK, TENANT_KEY } from '../work.js';
+import { BATCH, JOB, JOB_TEXT, PAYLOAD, TASK, TENANT_KEY } from '../work.js';
 import { measureCount, measureRate, type Rate } from './closed-loop.js';
 import { post, postKeyed } from './connection.js';
 import { workWithFetch } from './fetch-workers.js';
@@ -13,10 +13,8 @@ import { workWithSdk } from './sdk-workers.js';
 import { workRemotely } from './workers.js';
 
 /** The load generator, in a process of its own. */
-const job = { task_name: TASK, payload: PAYLOAD };
-const JOB_TEXT = JSON.stringify(job);
 const SINGLE = post('/api/v1/jobs', TENANT_KEY, JOB_TEXT);
-const WHOLE_BATCH = post('/api/v1/jobs/batch', TENANT_KEY, JSON.stringify({ jobs: Array(BATCH).fill(job) }));
+const WHOLE_BATCH = post('/api/v1/jobs/batch', TENANT_KEY, JSON.stringify({ jobs: Array(BATCH).fill(JOB) }));
 const WORKFLOW = post(
   '/api/v1/workflows',
   TENANT_KEY,
@@ -63,7 +61,7 @@ const methods = {
 
   /** Single creates by this many tenants in turn, each with a token of its own. */
   rateOfTenants: ({ port, connections, tenants, warmupMs, windowMs }: TenantsTarget): Promise<Rate> => {
-    const requests = tokensOf(tenants).map((token) => post('/api/v1/jobs', token, JSON.stringify(job)));
+    const requests = tokensOf(tenants).map((token) => post('/api/v1/jobs', token, JOB_TEXT));
     let sent = 0;
     const request = (): Buffer => requests[sent++ % tenants] ?? SINGLE;
     return measureRate({ port, connections, request, status: 201 }, warmupMs, windowMs);

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Rate } from './closed-loop.js';
-import { PAYLOAD_TEXT, QUEUE, TASK, TENANT_KEY } from '../work.js';
+import { JOB_TEXT, TENANT_KEY } from '../work.js';
 
 const execute = promisify(execFile);
 
@@ -32,10 +32,8 @@ export async function createWithWrk(port: number, connections: number, milliseco
   }
 }
 
-const BODY = `{"task_name":"${TASK}","payload":${PAYLOAD_TEXT},"config":{"queue_name":"${QUEUE}"}}`;
-
 const SCRIPT = `wrk.method = "POST"
-wrk.body = [[${BODY}]]
+wrk.body = [[${JOB_TEXT}]]
 wrk.headers["Content-Type"] = "application/json"
 wrk.headers["Authorization"] = "Bearer ${TENANT_KEY}"
 `;
