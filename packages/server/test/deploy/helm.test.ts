@@ -148,6 +148,12 @@ describe('the chart', () => {
     ]);
   });
 
+  it('lets pods reach what the values name beside the database', () => {
+    const collector = { to: [{ podSelector: {} }], ports: [{ protocol: 'TCP', port: 4318 }] };
+    const manifests = renderChart(CHART, { networkPolicy: { extraEgress: [collector] } });
+    expect(find(manifests, 'NetworkPolicy', 'demo').spec.egress.slice(2)).toEqual([collector]);
+  });
+
   it('scales workers by the depth of their queue, and then leaves the number to the scaler', () => {
     const scaler = find(everything, 'HorizontalPodAutoscaler', 'demo-worker').spec;
     expect(scaler.metrics[0].external.metric).toEqual({
