@@ -578,42 +578,44 @@ CREATE VIEW millrace.job_records AS
     j.workflow_id,
     j.step,
     j.created_at,
-    COALESCE(d.status, (
+    COALESCE(c.status, f.status, x.status, (
         CASE
             WHEN (COALESCE(l.started_at, b.started_at) IS NOT NULL) THEN 'running'::text
             WHEN (r.retry_count > 0) THEN 'retrying'::text
             WHEN (r.id IS NOT NULL) THEN 'pending'::text
             ELSE NULL::text
         END)::millrace.job_status) AS status,
-    COALESCE(r.scheduled_at, l.scheduled_at, d.scheduled_at, j.run_at, j.created_at) AS scheduled_at,
-    COALESCE(r.started_at, l.started_at, d.started_at, b.started_at) AS started_at,
-    d.completed_at,
-    COALESCE(r.retry_count, l.retry_count, d.retry_count,
+    COALESCE(r.scheduled_at, l.scheduled_at, c.scheduled_at, f.scheduled_at, x.scheduled_at, j.run_at, j.created_at) AS scheduled_at,
+    COALESCE(r.started_at, l.started_at, c.started_at, f.started_at, x.started_at, b.started_at) AS started_at,
+    COALESCE(c.completed_at, f.completed_at, x.completed_at) AS completed_at,
+    COALESCE(r.retry_count, l.retry_count, c.retry_count, f.retry_count, x.retry_count,
         CASE
             WHEN (b.started_at IS NOT NULL) THEN 0
             ELSE NULL::integer
         END) AS retry_count,
-    COALESCE(r.delivery_count, l.delivery_count, d.delivery_count,
+    COALESCE(r.delivery_count, l.delivery_count, c.delivery_count, f.delivery_count, x.delivery_count,
         CASE
             WHEN (b.started_at IS NOT NULL) THEN 1
             ELSE NULL::integer
         END) AS delivery_count,
-    COALESCE(r.error, l.error, d.error) AS error,
-    d.result,
+    COALESCE(r.error, l.error, c.error, f.error, x.error) AS error,
+    COALESCE(c.result, f.result, x.result) AS result,
     j.context,
     j.context_bytes,
     COALESCE(l.worker, b.worker) AS worker,
     COALESCE(l.locked_until, b.locked_until) AS lease_expires_at,
     p.progress
-   FROM (((((millrace.jobs j
+   FROM (((((((millrace.jobs j
      LEFT JOIN millrace.ready r ON (((r.tenant = j.tenant) AND (r.id = j.id))))
      LEFT JOIN millrace.leases l ON ((l.id = j.id)))
-     LEFT JOIN millrace.done d ON (((d.tenant = j.tenant) AND (d.status = ANY (ARRAY['completed'::millrace.job_status, 'failed'::millrace.job_status, 'cancelled'::millrace.job_status])) AND (d.id = j.id))))
+     LEFT JOIN millrace.done c ON (((c.tenant = j.tenant) AND (c.status = 'completed'::millrace.job_status) AND (c.id = j.id))))
+     LEFT JOIN millrace.done f ON (((f.tenant = j.tenant) AND (f.status = 'failed'::millrace.job_status) AND (f.id = j.id))))
+     LEFT JOIN millrace.done x ON (((x.tenant = j.tenant) AND (x.status = 'cancelled'::millrace.job_status) AND (x.id = j.id))))
      LEFT JOIN LATERAL ( SELECT b_1.started_at,
             b_1.locked_until,
             b_1.worker
            FROM millrace.bundles b_1
-          WHERE ((r.id IS NULL) AND (l.id IS NULL) AND (d.id IS NULL) AND (b_1.tenant = j.tenant) AND ((j.id >= b_1.first_id) AND (j.id <= b_1.last_id)) AND (get_bit((b_1.open)::"bit", (array_position(b_1.ids, j.id) - 1)) = 1))) b ON (true))
+          WHERE ((r.id IS NULL) AND (l.id IS NULL) AND (c.id IS NULL) AND (f.id IS NULL) AND (x.id IS NULL) AND (b_1.tenant = j.tenant) AND ((j.id >= b_1.first_id) AND (j.id <= b_1.last_id)) AND (get_bit((b_1.open)::"bit", (array_position(b_1.ids, j.id) - 1)) = 1))) b ON (true))
      LEFT JOIN millrace.progress p ON (((p.job_id = j.id) AND (p.token = l.token))));
 
 CREATE VIEW millrace.workflow_records AS
@@ -631,7 +633,27 @@ CREATE VIEW millrace.workflow_records AS
     COALESCE(r.unmerged, '{}'::integer[]) AS unmerged
    FROM (((millrace.workflows w
      LEFT JOIN millrace.workflow_runs r ON (((r.tenant = w.tenant) AND (r.id = w.id))))
-     LEFT JOIN millrace.workflow_ends e ON (((e.tenant = w.tenant) AND (e.status = ANY (ARRAY['completed'::millrace.workflow_status, 'failed'::millrace.workflow_status, 'partially_failed'::millrace.workflow_status, 'cancelled'::millrace.workflow_status])) AND (e.id = w.id))))
+     LEFT JOIN LATERAL ( SELECT e_1.completed_at,
+            e_1.started_at,
+            e_1.status,
+            e_1.id,
+            e_1.tenant,
+            e_1.state,
+            e_1.context,
+            e_1.version
+           FROM unnest('{completed,failed,partially_failed,cancelled}'::millrace.workflow_status[]) ended(status),
+            LATERAL ( SELECT e_2.completed_at,
+                    e_2.started_at,
+                    e_2.status,
+                    e_2.id,
+                    e_2.tenant,
+                    e_2.state,
+                    e_2.context,
+                    e_2.version
+                   FROM millrace.workflow_ends e_2
+                  WHERE ((e_2.tenant = w.tenant) AND (e_2.status = ended.status) AND (e_2.id = w.id))
+                 OFFSET 0) e_1
+         LIMIT 1) e ON (true))
      LEFT JOIN LATERAL ( SELECT c_1.context
            FROM millrace.workflow_contexts c_1
           WHERE ((r.context IS NULL) AND (e.context IS NULL) AND (c_1.workflow_id = w.id) AND (c_1.version = COALESCE(r.version, e.version)))

@@ -181,13 +181,18 @@ WITH counting AS MATERIALIZED (
     ORDER BY j.job_id LIMIT $3
   ) AS j
 ), seen AS MATERIALIZED (
-  SELECT walked.place, walked.job_id, d.status,
-         EXISTS (SELECT FROM millrace.jobs j WHERE j.tenant = walked.tenant AND j.id = walked.job_id) AS kept
-  FROM walked LEFT JOIN LATERAL (
-    SELECT d.status FROM millrace.done d
-    WHERE d.tenant = walked.tenant AND d.id = walked.job_id
-      AND d.status = ANY (ARRAY['completed', 'failed', 'cancelled']::millrace.job_status[])
-    OFFSET 0
+  SELECT walked.place, walked.job_id, d.status, j.id IS NOT NULL AS kept
+  FROM walked
+  LEFT JOIN LATERAL (
+    SELECT j.id FROM millrace.jobs j WHERE j.tenant = walked.tenant AND j.id = walked.job_id OFFSET 0
+  ) AS j ON true
+  LEFT JOIN LATERAL (
+    SELECT d.status FROM unnest(ARRAY['completed', 'failed', 'cancelled']::millrace.job_status[]) AS ending (status),
+    LATERAL (
+      SELECT d.status FROM millrace.done d
+      WHERE d.tenant = walked.tenant AND d.status = ending.status AND d.id = walked.job_id
+      OFFSET 0
+    ) AS d
   ) AS d ON true
 ), counted AS (
   DELETE FROM millrace.operation_jobs WHERE ctid = ANY (ARRAY(

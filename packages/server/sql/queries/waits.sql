@@ -6,19 +6,21 @@ SELECT j.id, d.status
 FROM unnest($1::text[], $2::uuid[]) AS asked (tenant, id),
 LATERAL (SELECT j.id FROM millrace.jobs j WHERE j.tenant = asked.tenant AND j.id = asked.id OFFSET 0) AS j
 LEFT JOIN LATERAL (
-  SELECT d.status FROM millrace.done d
-  WHERE d.tenant = asked.tenant AND d.status = ANY (ARRAY['completed', 'failed', 'cancelled']::millrace.job_status[])
-    AND d.id = asked.id OFFSET 0
+  SELECT d.status FROM unnest(ARRAY['completed', 'failed', 'cancelled']::millrace.job_status[]) AS ending (status),
+  LATERAL (
+    SELECT d.status FROM millrace.done d
+    WHERE d.tenant = asked.tenant AND d.status = ending.status AND d.id = asked.id OFFSET 0
+  ) AS d
 ) AS d ON true;
 
 -- name: ended_among
 -- The same for all that wait in this process, once per second: only those that have ended.
 SELECT d.id, d.status
 FROM unnest($1::text[], $2::uuid[]) AS asked (tenant, id),
+unnest(ARRAY['completed', 'failed', 'cancelled']::millrace.job_status[]) AS ending (status),
 LATERAL (
   SELECT d.id, d.status FROM millrace.done d
-  WHERE d.tenant = asked.tenant AND d.status = ANY (ARRAY['completed', 'failed', 'cancelled']::millrace.job_status[])
-    AND d.id = asked.id OFFSET 0
+  WHERE d.tenant = asked.tenant AND d.status = ending.status AND d.id = asked.id OFFSET 0
 ) AS d;
 
 -- name: owned_among

@@ -224,7 +224,11 @@ FROM unnest($1::text[], $2::uuid[]) AS asked (tenant, id),
 LATERAL (
   SELECT r.status, r.state, r.started_at FROM millrace.workflow_runs r WHERE r.tenant = asked.tenant AND r.id = asked.id
   UNION ALL
-  SELECT e.status, e.state, e.started_at FROM millrace.workflow_ends e
-  WHERE e.tenant = asked.tenant AND e.id = asked.id
-    AND e.status = ANY (ARRAY['completed', 'failed', 'partially_failed', 'cancelled']::millrace.workflow_status[])
+  SELECT e.status, e.state, e.started_at
+  FROM unnest(ARRAY['completed', 'failed', 'partially_failed', 'cancelled']::millrace.workflow_status[])
+       AS ending (status),
+  LATERAL (
+    SELECT e.status, e.state, e.started_at FROM millrace.workflow_ends e
+    WHERE e.tenant = asked.tenant AND e.status = ending.status AND e.id = asked.id OFFSET 0
+  ) AS e
 ) AS run;
