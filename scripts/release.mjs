@@ -1,5 +1,6 @@
 /**
- * Makes a release: version, changelog, tarballs, bill of materials, chart, container context, checksums.
+ * Makes a release: version, changelog, tarballs, bill of materials, chart, container context, checksums; and keeps what
+ * of it runs, for the next release to be tested against.
  *
  *   npm run release -- --version 0.3.0              changes the version, commits, tags, and writes release/
  *   npm run release -- --version 0.3.0 --dry-run    writes the same files and changes nothing else; any version will do
@@ -14,6 +15,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { PUBLISHED, shippedPackages } from './lib/lockfile.mjs';
+import { keepRelease } from './lib/kept-release.mjs';
 import { billOfMaterials } from './lib/sbom.mjs';
 import { buildAll, installed } from './lib/setup.mjs';
 import { npmCommand, root } from './lib/tools.mjs';
@@ -26,6 +28,8 @@ const isDry = values['dry-run'];
 const version = values.version ?? JSON.parse(read('packages/server/package.json')).version;
 const out = resolve(root, values.out ?? 'release');
 const date = new Date().toISOString();
+/** Where the fault suite finds the release before. Each release replaces what is there. */
+const KEPT = 'tools/chaos/releases/previous.tgz';
 const stage = mkdtempSync(join(tmpdir(), 'millrace-release-'));
 process.once('exit', () => rmSync(stage, { recursive: true, force: true }));
 
@@ -35,12 +39,15 @@ const changed = prepareStage();
 rmSync(out, { recursive: true, force: true });
 mkdirSync(out, { recursive: true });
 packPackages();
+const kept = keepRelease({ tarballs: out, version, to: out });
 writeDocuments();
 archive(`millrace-chart-${version}.tgz`, join(stage, 'deploy/helm'), ['millrace']);
 archive(`millrace-${version}-container.tar.gz`, stage, containerContext());
 writeChecksums();
-if (isDry) console.log(`dry run: nothing but ${out} was changed; these files would be: ${changed.join(', ')}`);
-else commit();
+if (isDry) {
+  const files = [...changed, KEPT].join(', ');
+  console.log(`dry run: nothing but ${out} was changed; these files would be: ${files}`);
+} else commit();
 
 /** Refuses what would make a bad release, before anything is written. */
 function check() {
@@ -54,7 +61,7 @@ function check() {
 
 /** The tarballs hold what was compiled. A dry run takes what there is. */
 async function build() {
-  const isBuilt = [...PUBLISHED, 'dashboard'].every((name) => existsSync(join(root, 'packages', name, 'dist')));
+  const isBuilt = PUBLISHED.every((name) => existsSync(join(root, 'packages', name, 'dist')));
   if (isDry && isBuilt) return;
   await installed();
   if ((await buildAll()) !== 0) fail('the build failed');
@@ -67,7 +74,7 @@ function prepareStage() {
     mkdirSync(join(stage, dirname(path)), { recursive: true });
     cpSync(join(root, path), join(stage, path));
   }
-  for (const name of [...PUBLISHED, 'dashboard']) {
+  for (const name of PUBLISHED) {
     cpSync(join(root, 'packages', name, 'dist'), join(stage, 'packages', name, 'dist'), { recursive: true });
   }
   return files.filter((path) => {
@@ -116,7 +123,9 @@ function writeChecksums() {
 
 function commit() {
   for (const path of changed) cpSync(join(stage, path), join(root, path));
-  if (changed.length > 0) git('commit', '--quiet', '--message', `Release ${version}`, '--', ...changed);
+  cpSync(kept, join(root, KEPT));
+  git('add', '--', ...changed, KEPT);
+  git('commit', '--quiet', '--message', `Release ${version}`, '--', ...changed, KEPT);
   git('tag', '--annotate', `v${version}`, '--message', `Millrace ${version}`);
   const tarballs = PUBLISHED.map((name) => (name === 'cli' ? 'millrace' : `millrace-${name}`));
   const publish = tarballs.map((name) => `  npm publish --access public ${join(out, `${name}-${version}.tgz`)}`);

@@ -2,7 +2,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-export const PUBLISHED = ['contract', 'sdk', 'server', 'cli', 'conformance'];
+/** In an order in which each finds what it depends on. */
+export const PUBLISHED = ['contract', 'sdk', 'dashboard', 'server', 'cli', 'conformance'];
 
 /**
  * Each third-party package once per version, sorted by name: its name, version, licence and hash, what it depends on,

@@ -225,6 +225,14 @@ export const Report = Type.Object(
     ...failureFields,
     error: Type.Optional(failureFields.error),
     delay_secs: delaySecs,
+    traceparent: optional(
+      Type.String({
+        description:
+          'The span that the attempt was, as in the header of a single call (W3C Trace Context). Of use if the server ' +
+          'traces; anything else has no effect.',
+        examples: ['00-4bf92f3577b34da6a3ce929d0e0e4736-b7ad6b7169203331-01'],
+      }),
+    ),
   },
   { $id: 'Report', description: 'How one attempt ended: what `complete`, `fail` or `release` would say.' },
 );

@@ -64,6 +64,18 @@ it('carries the trace of the creator to the handler that runs the job', async ()
   ]);
 });
 
+it('names the span of a run in its report, and without a run the trace that the job came with', async () => {
+  const { fake } = api();
+  const hooks = otel(fake);
+  const job = (id: string, metadata: object): RunningJob =>
+    ({ id, task: 'resize', queue: 'tasks', attempt: 1, metadata }) as unknown as RunningJob;
+  const run = job('1', { traceparent: 'creator' });
+  await hooks.wrapJob(run, async () => ({}));
+  expect(hooks.onReport(run)).toEqual({ traceparent: 'span-0' });
+  expect(hooks.onReport(job('2', { traceparent: 'creator' }))).toEqual({ traceparent: 'creator' });
+  expect(hooks.onReport(job('3', { mine: 1 }))).toEqual({});
+});
+
 it('sends the trace along with requests made inside a span, and nothing else of its context', () => {
   const { fake } = api();
   const headers: Record<string, string> = { accept: 'application/json' };

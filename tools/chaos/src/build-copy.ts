@@ -1,14 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import {
-  cpSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -48,16 +39,14 @@ export function copyBuild(dir: string, patches: readonly Patch[] = [], files: re
   return join(dir, 'packages', 'cli', 'bin', 'millrace.mjs');
 }
 
-/** Unpacks a release, one tarball per package as `npm pack` makes them, and returns the path of its command line. */
-export function unpackRelease(dir: string, tarballs: readonly string[]): string {
+/**
+ * Unpacks a release as `npm run release` keeps it, one folder per package, and returns the path of its command line. It
+ * runs with the packages that are installed here.
+ */
+export function unpackRelease(dir: string, archive: string): string {
   linkModules(dir);
-  for (const tarball of tarballs) {
-    const folder = mkdtempSync(join(dir, 'tarball-'));
-    execFileSync('tar', ['-xzf', tarball, '-C', folder, '--strip-components=1']);
-    const { name } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as { name: string };
-    const known = PACKAGES.find((each) => packageName(each) === name);
-    if (known !== undefined) cpSync(folder, join(dir, 'packages', known), { recursive: true });
-  }
+  mkdirSync(join(dir, 'packages'));
+  execFileSync('tar', ['-xzf', archive, '-C', join(dir, 'packages')]);
   for (const name of PACKAGES) linkPackage(dir, name);
   return join(dir, 'packages', 'cli', 'bin', 'millrace.mjs');
 }

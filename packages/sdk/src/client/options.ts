@@ -10,6 +10,8 @@ export interface Hooks extends CallHooks {
   onEnqueue?(job: { task: string; metadata: JsonObject }): JsonObject | void;
   /** Around every run of a handler. */
   wrapJob?<T>(job: RunningJob, run: () => Promise<T>): Promise<T>;
+  /** Before the end of a run is reported. What it returns tells the server which span the run was. */
+  onReport?(job: RunningJob): { traceparent?: string } | void;
 }
 
 /** How a client finds its server, and how patient it is. */

@@ -53,8 +53,12 @@ const FIELDS = ['traceparent', 'tracestate'] as const;
  * Hooks for `new Millrace()` and `new Worker()`. Every job that is created carries the trace of its creator;
  * every run of a handler is a span of that trace, with what the handler does inside it.
  */
-export function otel<Context>(api: OtelApi<Context>): Required<Pick<Hooks, 'onEnqueue' | 'onRequest' | 'wrapJob'>> {
+export function otel<Context>(
+  api: OtelApi<Context>,
+): Required<Pick<Hooks, 'onEnqueue' | 'onRequest' | 'wrapJob' | 'onReport'>> {
   const tracer = api.trace.getTracer('@millrace/sdk');
+  /** The span of each run, for as long as its job is held: the report is made outside of it. */
+  const runs = new WeakMap<RunningJob, Record<string, string>>();
   return {
     onEnqueue({ task }) {
       const parent = api.context.active();
@@ -74,8 +78,12 @@ export function otel<Context>(api: OtelApi<Context>): Required<Pick<Hooks, 'onEn
     async wrapJob<T>(job: RunningJob, run: () => Promise<T>): Promise<T> {
       const parent = api.propagation.extract(api.context.active(), traceFields(job.metadata));
       const span = tracer.startSpan(`run ${job.task}`, { kind: CONSUMER, attributes: attributesOf(job) }, parent);
+      const inside = api.trace.setSpan(parent, span as never);
+      const carrier: Record<string, string> = {};
+      api.propagation.inject(inside, carrier);
+      runs.set(job, carrier);
       try {
-        return await api.context.with(api.trace.setSpan(parent, span as never), run);
+        return await api.context.with(inside, run);
       } catch (error) {
         const exception = error instanceof Error ? error : new Error(String(error));
         span.recordException(exception);
@@ -84,6 +92,11 @@ export function otel<Context>(api: OtelApi<Context>): Required<Pick<Hooks, 'onEn
       } finally {
         span.end();
       }
+    },
+    /** The server's part of a run belongs to it, even if others are reported in the same call. */
+    onReport(job) {
+      const { traceparent } = traceFields(runs.get(job) ?? job.metadata);
+      return traceparent === undefined ? {} : { traceparent };
     },
   };
 }

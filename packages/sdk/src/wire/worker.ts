@@ -66,6 +66,7 @@ export interface Report {
   retry_after_secs?: number | null;
   details?: ErrorDetails | null;
   delay_secs?: number | null;
+  traceparent?: string | null;
 }
 
 export interface ReportsRequest {

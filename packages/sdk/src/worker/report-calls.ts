@@ -18,6 +18,8 @@ export type ReportAnswer =
 export interface Sendable {
   readonly lease: Lease;
   readonly outcome: Outcome;
+  /** The span that the run was, if it is traced. */
+  readonly traceparent?: string | undefined;
 }
 
 /** Plain reports in flight at a time, against a server that takes them one by one. */
@@ -88,9 +90,10 @@ const ACTIONS = { completed: 'complete', failed: 'fail', released: 'release' } a
 /** A server that cannot take a job back for free has it failed, to be tried again. */
 const GIVEN_BACK: Outcome = { kind: 'failed', error: 'the worker stopped before the job ended', retryable: true };
 
-function gatheredText({ lease, outcome }: Sendable): string {
+function gatheredText({ lease, outcome, traceparent }: Sendable): string {
   const [id, token] = [JSON.stringify(lease.jobId), JSON.stringify(lease.token)];
-  return `{"job_id":${id},"lease_token":${token},"outcome":"${outcome.kind}"${fieldsText(outcome)}}`;
+  const trace = traceparent === undefined ? '' : `,"traceparent":${JSON.stringify(traceparent)}`;
+  return `{"job_id":${id},"lease_token":${token},"outcome":"${outcome.kind}"${fieldsText(outcome)}${trace}}`;
 }
 
 function fieldsText(outcome: Outcome): string {

@@ -1,3 +1,4 @@
+import type { Hooks } from '../client/options.js';
 import type { Transport } from '../http/transport.js';
 import type { Logger } from '../logger.js';
 import { monotonicMs } from './clock.js';
@@ -24,6 +25,7 @@ export interface ReporterOptions {
   readonly jobs: HeldJobs;
   readonly leaseMs: number;
   readonly logger: Logger;
+  readonly hooks: Pick<Hooks, 'onReport'>;
   /** A report was accepted, or is no longer wanted. */
   readonly onReported: (held: HeldJob, reported: Reported) => void;
 }
@@ -86,7 +88,11 @@ export class Reporter {
       this.#giveUp();
       const batch = this.#nextBatch();
       if (batch.length === 0) break;
-      const sendable = batch.map(({ held, outcome }) => ({ lease: held.lease, outcome }));
+      const sendable = batch.map(({ held, outcome }) => ({
+        lease: held.lease,
+        outcome,
+        traceparent: this.#trace(held),
+      }));
       const answers = await sendReports(this.#options.transport, this.#options.features, sendable);
       let pauseMs: number | null = null;
       batch.forEach((each, index) => {
@@ -99,6 +105,17 @@ export class Reporter {
       if (pauseMs !== null) await this.#pause(pauseMs);
     }
     this.#sending = false;
+  }
+
+  /** A hook that throws costs the span, not the report. */
+  #trace(held: HeldJob): string | undefined {
+    const { hooks, logger } = this.#options;
+    try {
+      return hooks.onReport?.(held.job)?.traceparent;
+    } catch (error) {
+      logger.error(`onReport threw: ${String(error)}`, about(held));
+      return undefined;
+    }
   }
 
   #nextBatch(): Pending[] {

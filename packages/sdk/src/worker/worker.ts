@@ -73,13 +73,14 @@ export class Worker {
     this.#jobs = new HeldJobs(total * CELLS_PER_SLOT);
     this.#slots = new Map([...settings.queues].map(([queue, count]) => [queue, new Slots(count)]));
     const leaseMs = settings.leaseSecs * 1_000;
-    const { logger } = settings;
+    const { logger, hooks } = settings;
     this.#reporter = new Reporter({
       transport: this.#transport,
       features: this.#features,
       jobs: this.#jobs,
       leaseMs,
       logger,
+      hooks,
       onReported: (held, reported) => this.#runner.reported(held, reported),
     });
     this.#runner = new JobRunner({

@@ -111,6 +111,7 @@ export function createApp(deps: AppDeps): FastifyInstance {
     dev: deps.auth.dev,
     hasAdmin: deps.auth.dev || deps.auth.adminTokens.length > 0,
     retentionHours: deps.retentionHours ?? null,
+    tracer: deps.tracer ?? null,
     unreadMs: deps.unreadMs ?? UNREAD_MS,
     isShuttingDown,
     openCalls: new OpenCalls(),
@@ -156,6 +157,7 @@ const ALLOWED_HEADERS = [
   'If-None-Match',
   'Prefer',
   'Traceparent',
+  'Tracestate',
   'X-Request-Id',
 ];
 const EXPOSED_HEADERS = [

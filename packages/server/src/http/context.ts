@@ -1,5 +1,6 @@
 import type { Engine } from '../engine/api.js';
 import type { Metrics } from '../telemetry/metrics.js';
+import type { Tracer } from '../telemetry/tracing.js';
 import type { AnswerRoom } from './access/answer-room.js';
 import type { Admission } from './access/admission.js';
 import type { OpenCalls } from './answers/open-calls.js';
@@ -23,5 +24,7 @@ export interface HttpContext {
   /** Whether there are routes for operators. */
   readonly hasAdmin: boolean;
   readonly retentionHours: number | null;
+  /** Null: nothing is traced. */
+  readonly tracer: Tracer | null;
   readonly isShuttingDown: () => boolean;
 }

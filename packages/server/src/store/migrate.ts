@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import { translateAtStart } from './failures.js';
+import { isCollision, translateAtStart } from './failures.js';
 
 /**
  * Migrations are plain numbered SQL files, applied in order, each in a transaction of its own together with its entry
@@ -10,6 +11,9 @@ import { translateAtStart } from './failures.js';
  * A program is named by the newest migration it knows. Each migration names the oldest program that can live with it,
  * so that old and new processes serve side by side during an upgrade, and one can go back (docs/upgrades.md). A schema
  * beyond that range is refused, and no migration is ever undone.
+ *
+ * Others serve meanwhile. A migration that waits for a lock makes everybody wait who comes after it, so it gives way
+ * after a moment and tries again.
  */
 export interface MigrationReport {
   readonly applied: readonly string[];
@@ -48,6 +52,14 @@ const FIRST_WITH_RANGE = 15;
 const OLDEST_POSTGRES = 130_000;
 /** Any constant that no other program on the same database uses: the bytes of "millrace". */
 const LOCK = '7883954128371540837';
+/**
+ * How long a migration may wait for a table. Less than PostgreSQL takes to look for a deadlock (1 s): of a migration
+ * and a statement of a serving process that hold each other up, the migration gives way.
+ */
+const LOCK_WAIT_MS = 500;
+/** For how long in all it tries to get its locks, before somebody has to find out who holds them. */
+const PATIENCE_MS = 60_000;
+const PAUSE_MS = [100, 1_000] as const;
 
 export function loadMigrations(): readonly Migration[] {
   return readdirSync(DIRECTORY)
@@ -66,7 +78,7 @@ export async function migrate(url: string): Promise<MigrationReport> {
     await refuseOldServer(client);
     const applied: string[] = [];
     for (const migration of loadMigrations()) {
-      if (await applyOnce(client, migration)) applied.push(migration.name);
+      if (await applyPatiently(client, migration)) applied.push(migration.name);
     }
     const { version } = await appliedVersion(client);
     return { applied, current: version };
@@ -102,10 +114,30 @@ export function compare({ version: found, oldest }: Applied): SchemaState {
 
 const newestVersion = (): number => loadMigrations().at(-1)?.version ?? 0;
 
+/** Tries until it has its locks. Nothing is left of a try that had to give way. */
+async function applyPatiently(client: pg.Client, migration: Migration): Promise<boolean> {
+  const giveUpAt = performance.now() + PATIENCE_MS;
+  for (let pauseMs: number = PAUSE_MS[0]; ; pauseMs = Math.min(pauseMs * 2, PAUSE_MS[1])) {
+    try {
+      return await applyOnce(client, migration);
+    } catch (error) {
+      if (!isCollision(error)) throw error;
+      if (performance.now() > giveUpAt) throw new SchemaError(lockedOut(migration), { cause: error });
+      await sleep(pauseMs);
+    }
+  }
+}
+
+const lockedOut = ({ name }: Migration): string =>
+  `migration ${name} did not get its locks within ${PATIENCE_MS / 1_000} s: another transaction holds a table of the ` +
+  'schema, a backup for example; run it again when that has ended';
+
 async function applyOnce(client: pg.Client, migration: Migration): Promise<boolean> {
   await client.query('BEGIN');
   try {
-    // Held until the transaction ends, so it also works through a pooler in transaction mode.
+    // Held until the transaction ends, so it also works through a pooler in transaction mode. Another process that
+    // migrates is waited for, however long it takes.
+    await client.query('SET LOCAL lock_timeout = 0');
     await client.query('SELECT pg_advisory_xact_lock($1::bigint)', [LOCK]);
     const found = await appliedVersion(client);
     const { version } = found;
@@ -114,6 +146,7 @@ async function applyOnce(client: pg.Client, migration: Migration): Promise<boole
     const missing = version < migration.version;
     if (missing) {
       if (version === 0) await prepareSchema(client);
+      await client.query(`SET LOCAL lock_timeout = ${LOCK_WAIT_MS}`);
       await client.query(migration.sql);
       await record(client, migration);
     }

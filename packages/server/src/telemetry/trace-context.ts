@@ -6,32 +6,39 @@ export interface TraceContext {
   readonly spanId: string;
   /** Whether whoever began the trace records it. */
   readonly sampled: boolean;
+  /** What systems of the trace tell each other (`tracestate`); passed on as it is, and empty if there is none. */
+  readonly state: string;
 }
 
 const TRACEPARENT = /^00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/;
 const ZEROS = /^0+$/;
 const SAMPLED = 1;
+/** As long as everybody has to pass on; a longer one is left out as a whole, as the specification allows. */
+const TRACESTATE = /^[\x20-\x7e]{1,512}$/;
 
-/** Null for what is no `traceparent`, which then has no effect. */
-export function parseTraceparent(text: unknown): TraceContext | null {
+/** Null for what is no `traceparent`, which then has no effect. A `tracestate` means nothing without it. */
+export function parseTrace(text: unknown, state?: unknown): TraceContext | null {
   const [, traceId, spanId, flags] = (typeof text === 'string' && TRACEPARENT.exec(text)) || [];
   if (traceId === undefined || spanId === undefined || flags === undefined) return null;
   if (ZEROS.test(traceId) || ZEROS.test(spanId)) return null;
-  return { traceId, spanId, sampled: (Number.parseInt(flags, 16) & SAMPLED) === SAMPLED };
+  const sampled = (Number.parseInt(flags, 16) & SAMPLED) === SAMPLED;
+  return { traceId, spanId, sampled, state: typeof state === 'string' && TRACESTATE.test(state) ? state : '' };
 }
 
 export const traceparentOf = ({ traceId, spanId, sampled }: TraceContext): string =>
   `00-${traceId}-${spanId}-${sampled ? '01' : '00'}`;
 
 /** A new place in the same trace. */
-export const childOf = ({ traceId, sampled }: TraceContext): TraceContext => ({
+export const childOf = ({ traceId, sampled, state }: TraceContext): TraceContext => ({
   traceId,
   spanId: randomBytes(8).toString('hex'),
   sampled,
+  state,
 });
 
 /** The trace that a job's metadata carry. Most carry none, and are not parsed. */
 export function traceOfMetadata(metadata: string | null): TraceContext | null {
   if (metadata?.includes('"traceparent"') !== true) return null;
-  return parseTraceparent((JSON.parse(metadata) as { traceparent?: unknown }).traceparent);
+  const { traceparent, tracestate } = JSON.parse(metadata) as Record<string, unknown>;
+  return parseTrace(traceparent, tracestate);
 }

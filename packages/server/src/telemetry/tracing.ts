@@ -71,6 +71,7 @@ export class Tracer {
       traceId,
       spanId,
       parentSpanId: parent.spanId,
+      ...(parent.state !== '' && { traceState: parent.state }),
       name,
       kind: KINDS[kind],
       startTimeUnixNano: nanos(startedAt),

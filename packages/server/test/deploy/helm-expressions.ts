@@ -29,6 +29,8 @@ const FUNCTIONS: Readonly<Record<string, Call>> = {
   printf: ([format, ...values]) => text(format).replaceAll('%s', () => text(values.shift())),
   trunc: ([length, value]) => text(value).slice(0, Number(length)),
   trimSuffix: ([suffix, value]) => (text(value).endsWith(text(suffix)) ? text(value).slice(0, -1) : value),
+  replace: ([from, to, value]) => text(value).replaceAll(text(from), text(to)),
+  upper: ([value]) => text(value).toUpperCase(),
   list: (values) => values,
   index: ([value, key]) => field(value, text(key), 'index'),
   not: ([value]) => isEmpty(value),

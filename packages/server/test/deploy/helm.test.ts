@@ -3,6 +3,7 @@ import Ajv from 'ajv';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { OPTIONS } from '../../src/config-options.js';
+import { parseConfig } from '../../src/config.js';
 import { readRepositoryFile, repositoryFile } from '../docs/generated.js';
 import { renderChart, type Manifest } from './helm-template.js';
 import { programOr } from './tools.js';
@@ -94,8 +95,30 @@ describe('the chart', () => {
     );
     expect(secrets['demo-worker']).toEqual(['millrace/DATABASE_URL']);
     expect(secrets['demo-migrate']).toEqual(['millrace-owner/DATABASE_URL']);
-    expect(secrets['demo-api']).toContain('millrace/MILLRACE_WORKER_TOKEN');
-    expect(secrets['demo-api']).not.toContain('millrace-owner/DATABASE_URL');
+    expect(secrets['demo-api']).toEqual(['millrace/DATABASE_URL']);
+    const mounted = Object.fromEntries(workloads.map((each) => [each.metadata.name, podOf(each).volumes]));
+    expect(mounted).toEqual({
+      'demo-api': [{ name: 'credentials', secret: { secretName: 'millrace-credentials', defaultMode: 0o440 } }],
+      'demo-worker': undefined,
+      'demo-migrate': undefined,
+    });
+  });
+
+  it('shows the API each kind of credential that there is as a file', () => {
+    const files = ['api-keys', 'jwt-secret', 'read-keys', 'worker-token', 'admin-token'];
+    const api = find(renderChart(CHART, { secrets: { files } }), 'Deployment', 'demo-api');
+    const [{ mountPath, readOnly }] = podOf(api).containers[0].volumeMounts;
+    expect(readOnly).toBe(true);
+    const env = Object.fromEntries(variablesOf(api).flatMap(({ name, value }) => (value ? [[name, value]] : [])));
+    const { apiKeysFile, jwtSecretFile, readKeysFile, workerTokenFile, adminTokenFile } = parseConfig(
+      ['--mode', 'api'],
+      { ...env, DATABASE_URL: 'postgres://u:p@h/d' },
+      { isTTY: false },
+    );
+    expect([apiKeysFile, jwtSecretFile, readKeysFile, workerTokenFile, adminTokenFile]).toEqual(
+      files.map((name) => `${mountPath}/${name}`),
+    );
+    expect(podOf(api).securityContext.fsGroup).toBe(65532);
   });
 
   it('selects the pods that it makes, each by one', () => {
@@ -123,6 +146,12 @@ describe('the chart', () => {
     expect(metrics.from).toEqual([
       { namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'monitoring' } } },
     ]);
+  });
+
+  it('lets pods reach what the values name beside the database', () => {
+    const collector = { to: [{ podSelector: {} }], ports: [{ protocol: 'TCP', port: 4318 }] };
+    const manifests = renderChart(CHART, { networkPolicy: { extraEgress: [collector] } });
+    expect(find(manifests, 'NetworkPolicy', 'demo').spec.egress.slice(2)).toEqual([collector]);
   });
 
   it('scales workers by the depth of their queue, and then leaves the number to the scaler', () => {
@@ -162,6 +191,13 @@ describe('the values', () => {
     'may not hold %s',
     (name) => {
       expect(check({ ...values(), options: { [name]: 'x' } })).toBe(false);
+    },
+  );
+
+  it.each([[['api-keys']], [['worker-token']], [['worker-token', 'admin-token']], [['worker-token', 'keys']]])(
+    'have to name files that a process can start with, and %j is not that',
+    (files) => {
+      expect(check({ ...values(), secrets: { ...values().secrets, files } })).toBe(false);
     },
   );
 

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import pg from 'pg';
 import { describe, expect, inject, it, onTestFinished } from 'vitest';
+import { loadMigrations } from '../../src/store/migrate.js';
 import { readRepositoryFile } from '../docs/generated.js';
 import { cloneDatabase } from '../support/database.js';
 import { MILLRACE } from '../support/processes.js';
@@ -92,7 +93,10 @@ describe('docs/production.md', () => {
       expect(output).toContain('"mode":"worker"');
       expect(output).not.toContain('"level":"error"');
       // Secrets are for their owner alone.
-      const files = readdirSync(env.config).map((name) => join(env.config, name));
+      const files = readdirSync(env.config, { recursive: true, encoding: 'utf8' }).map((name) =>
+        join(env.config, name),
+      );
+      expect(files).toContain(join(env.config, 'credentials/worker-token'));
       expect(files.map((path) => statSync(path).mode & 0o077)).toEqual(files.map(() => 0));
     },
     PATIENCE_MS,
@@ -105,20 +109,27 @@ describe('docs/production.md', () => {
       const skipped = blocks.filter(({ notRun }) => notRun !== null);
       expect(skipped.length).toBeGreaterThan(1);
       for (const { text } of skipped) expect(text).toMatch(/sudo|docker|kubectl|caddy|pgbouncer|pg_dump/);
-      // The one that makes a JWT has a test of its own.
-      const run = blocks.length - skipped.length;
-      if (path === 'docs/operations.md') expect(run).toBe(1);
-      if (path === 'deploy/README.md') expect(run).toBe(0);
+      // The one that makes a JWT and the one that makes secrets have tests of their own.
+      const run = blocks.filter(({ notRun }) => notRun === null).map(({ text }) => text);
+      if (path === 'docs/operations.md') expect(run).toEqual([expect.stringMatching(/^node -e '/)]);
+      if (path === 'deploy/README.md') expect(run).toEqual(['deploy/compose/secrets.sh acme\n']);
     },
   );
 });
 
-it('the statements of the runbook work', async () => {
+const sqlBlocks = (page: string): string[] =>
+  [...page.matchAll(/^ *```sql\n([^]*?)^ *```$/gm)].map(([, text]) => text!);
+
+it('the statements of the runbook, and the one that tells how far back one can go, work', async () => {
   const [, runbook = ''] = /^## Runbook\n([^]*?)^## /m.exec(readRepositoryFile('docs/operations.md')) ?? [];
-  const statements = [...runbook.matchAll(/^ *```sql\n([^]*?)^ *```$/gm)].map(([, text]) => text!);
+  const statements = sqlBlocks(runbook);
   expect(statements).toHaveLength(3);
   const database = await cloneDatabase();
   const [, tables = []] = await Promise.all(statements.map((text) => database.query(text)));
   expect(tables.map(({ relname }) => relname)).toContain('jobs');
+  const [range = '', ...rest] = sqlBlocks(readRepositoryFile('docs/upgrades.md'));
+  expect(rest).toEqual([]);
+  const newest = loadMigrations().at(-1)!;
+  expect(await database.query(range)).toEqual([{ schema: newest.version, oldest_program: newest.oldest }]);
   await database.drop();
 });

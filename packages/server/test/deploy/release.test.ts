@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
@@ -28,11 +28,13 @@ describe('npm run release -- --dry-run', () => {
       'RELEASE_NOTES.md',
       'SHA256SUMS',
       `millrace-${VERSION}-container.tar.gz`,
+      `millrace-${VERSION}-kept.tgz`,
       `millrace-${VERSION}.cdx.json`,
       `millrace-${VERSION}.tgz`,
       `millrace-chart-${VERSION}.tgz`,
       `millrace-conformance-${VERSION}.tgz`,
       `millrace-contract-${VERSION}.tgz`,
+      `millrace-dashboard-${VERSION}.tgz`,
       `millrace-sdk-${VERSION}.tgz`,
       `millrace-server-${VERSION}.tgz`,
     ]);
@@ -42,7 +44,7 @@ describe('npm run release -- --dry-run', () => {
 
   it('writes checksums of all of them', () => {
     const lines = readFileSync(join(out, 'SHA256SUMS'), 'utf8').trim().split('\n');
-    expect(lines).toHaveLength(9);
+    expect(lines).toHaveLength(11);
     for (const line of lines) {
       const [sum, name] = line.split('  ');
       expect(
@@ -63,6 +65,27 @@ describe('npm run release -- --dry-run', () => {
     const locked = JSON.parse(inside(`millrace-${VERSION}-container.tar.gz`, 'package-lock.json')) as typeof lock;
     expect(locked.packages['packages/cli'].optionalDependencies['@millrace/server']).toBe(VERSION);
     expect(locked.packages['node_modules/fastify']).toEqual(lock.packages['node_modules/fastify']);
+  });
+
+  it('packs every package of ours that another one depends on', () => {
+    const manifests = readdirSync(out)
+      .filter((name) => /^millrace-(?!chart|.*-kept).*\.tgz$/.test(name))
+      .map((name) => JSON.parse(run('tar', ['-xzOf', join(out, name), 'package/package.json']).stdout));
+    const packed = manifests.map(({ name }) => name as string);
+    const needed = manifests.flatMap((each) => Object.keys({ ...each.dependencies, ...each.optionalDependencies }));
+    const ours = needed.filter((name) => name === 'millrace' || name.startsWith('@millrace/'));
+    expect(ours).toContain('@millrace/dashboard');
+    expect(ours.filter((name) => !packed.includes(name))).toEqual([]);
+  });
+
+  it('keeps what runs of it for the next release to upgrade from', () => {
+    const kept = join(home, 'kept');
+    mkdirSync(kept);
+    expect(run('tar', ['-xzf', join(out, `millrace-${VERSION}-kept.tgz`), '-C', kept]).status).toBe(0);
+    const files = readdirSync(kept, { recursive: true, encoding: 'utf8' });
+    expect(files).toEqual(expect.arrayContaining(['cli/bin/millrace.mjs', 'server/sql/migrations/0001_init.sql']));
+    expect(files.filter((path) => /\.(ts|map|md)$/.test(path))).toEqual([]);
+    expect(JSON.parse(readFileSync(join(kept, 'server/package.json'), 'utf8')).version).toBe(VERSION);
   });
 
   it('puts into the container context what the container file copies, and nothing that was built', () => {

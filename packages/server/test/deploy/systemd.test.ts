@@ -1,12 +1,15 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
+import { OPTIONS } from '../../src/config-options.js';
 import { readRepositoryFile } from '../docs/generated.js';
 import { programOr } from './tools.js';
 
 const unit = readRepositoryFile('deploy/systemd/millrace@.service');
+const CREDENTIALS = 'millrace@api.service.d/credentials.conf';
+const credentials = readRepositoryFile(`deploy/systemd/${CREDENTIALS}`);
 const analyze = programOr('systemd-analyze', '`verify` and `security` of the unit in deploy/systemd');
 const directory = mkdtempSync(join(tmpdir(), 'millrace-unit-'));
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
@@ -21,11 +24,26 @@ describe('the unit of systemd', () => {
     expect(unit).toMatch(/^RestartPreventExitStatus=2$/m);
   });
 
+  it('hands the credentials that docs/production.md makes to the API alone, as files', () => {
+    const loaded = [...credentials.matchAll(/^LoadCredential=(\S+):\/etc\/millrace\/credentials\/\1$/gm)];
+    const read = [...credentials.matchAll(/^Environment=(\w+)=%d\/(\S+)$/gm)];
+    expect(loaded.map(([, name]) => name)).toEqual(read.map(([, , name]) => name));
+    const known = Object.values(OPTIONS).map(({ env }) => env);
+    for (const [, variable, name] of read) {
+      expect(known).toContain(variable);
+      expect(readRepositoryFile('docs/production.md')).toContain(`> "$config/credentials/${name}"`);
+    }
+    expect(read).toHaveLength(4);
+    expect(unit).not.toMatch(/^(LoadCredential|Environment=MILLRACE)/m);
+  });
+
   describe.runIf(analyze)('is judged by systemd', () => {
     const path = join(directory, 'millrace@api.service');
     const run = (...args: string[]) => spawnSync(analyze!, [...args, path], { encoding: 'utf8' });
     // systemd looks for the program, which is not installed here.
     writeFileSync(path, unit.replace('/usr/local/bin/millrace', process.execPath));
+    mkdirSync(join(directory, 'millrace@api.service.d'));
+    writeFileSync(join(directory, CREDENTIALS), credentials);
 
     it('as correct', () => {
       const { status, stdout, stderr } = run('verify', '--man=no');

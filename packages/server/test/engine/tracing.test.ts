@@ -1,7 +1,12 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startTestServer, type TestServer } from '../support/server.js';
+import { Millrace, silentLogger, task, workflow } from '@millrace/sdk';
+import { otel, type OtelApi } from '@millrace/sdk/otel';
+import { Worker, type WorkerOptions } from '@millrace/sdk/worker';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { childOf, parseTrace, traceparentOf, type TraceContext } from '../../src/telemetry/trace-context.js';
+import { startTestServer, WORKER_TOKEN, type TestServer } from '../support/server.js';
 import { until } from '../support/until.js';
 
 interface Span {
@@ -9,6 +14,7 @@ interface Span {
   readonly spanId: string;
   readonly parentSpanId: string;
   readonly name: string;
+  readonly traceState?: string;
   readonly status?: { readonly code: number; readonly message: string };
 }
 
@@ -38,15 +44,73 @@ afterAll(async () => {
   await server.stop();
 });
 
+type Place = TraceContext | null;
+
+/** What the SDK needs of `@opentelemetry/api`. Its spans are collected like those of the server. */
+function openTelemetry(): OtelApi<Place> {
+  const storage = new AsyncLocalStorage<Place>();
+  const places = new WeakMap<object, Place>();
+  return {
+    context: { active: () => storage.getStore() ?? null, with: (place, run) => storage.run(place, run) },
+    propagation: {
+      inject: (place, carrier) => void (place && Object.assign(carrier, { traceparent: traceparentOf(place) })),
+      extract: (_place, { traceparent, tracestate }) => parseTrace(traceparent, tracestate),
+    },
+    trace: {
+      getTracer: () => ({
+        startSpan: (name, _options, parent) => {
+          const place = parent && childOf(parent);
+          const end = (): void => void (place && spans.push({ ...place, name, parentSpanId: parent.spanId }));
+          const span = { end, recordException: () => undefined, setStatus: () => undefined };
+          places.set(span, place);
+          return span;
+        },
+      }),
+      setSpan: (_place, span) => places.get(span) ?? null,
+    },
+  };
+}
+
+/** A client and a worker of the SDK that trace; the worker runs until the test has ended. */
+function tracingSdk(queue: string, handlers: WorkerOptions['handlers']) {
+  const api = openTelemetry();
+  const [hooks, url] = [otel(api), server.url];
+  const options = { url, token: WORKER_TOKEN, queues: { [queue]: 4 }, handlers, hooks, logger: silentLogger } as const;
+  const worker = new Worker({ ...options, keeper: 'inline', poll: '1s', signals: false });
+  const running = worker.run();
+  onTestFinished(async () => {
+    await worker.stop();
+    await running;
+  });
+  return { api, client: new Millrace({ url, token: TENANT_KEY, hooks }) };
+}
+
+/** The names of the spans from the first one of the trace down to this one. */
+function pathTo(span: Span): string[] {
+  const parent = spans.find(({ spanId }) => spanId === span.parentSpanId);
+  return parent === undefined ? [span.name] : [...pathTo(parent), span.name];
+}
+
+const TENANT_KEY = 'key-of-tenant-a-5f1c';
 const PARENT = 'b7ad6b7169203331';
 let traces = 0;
 const newTrace = (): string => `4bf92f3577b34da6a3ce929d0e${String(++traces).padStart(6, '0')}`;
 
 /** As a client inside a span of that trace. */
-async function post(path: string, body: object, traceparent: string): Promise<Record<string, string>> {
+async function post(
+  path: string,
+  body: object,
+  traceparent: string,
+  tracestate?: string,
+): Promise<Record<string, string>> {
   const response = await fetch(`${server.url}/api/v1${path}`, {
     method: 'POST',
-    headers: { authorization: 'Bearer key-of-tenant-a-5f1c', 'content-type': 'application/json', traceparent },
+    headers: {
+      authorization: `Bearer ${TENANT_KEY}`,
+      'content-type': 'application/json',
+      traceparent,
+      ...(tracestate !== undefined && { tracestate }),
+    },
     body: JSON.stringify(body),
   });
   expect(response.status).toBe(201);
@@ -100,6 +164,75 @@ describe('a trace', () => {
       ['run echo', create!.spanId],
       ['run echo', create!.spanId],
     ]);
+  });
+
+  it('leads through every attempt of a worker of the SDK, and back with its reports', async () => {
+    const flaky = task({ name: 'flaky', queue: 'traced', retries: { max: 1, delay: '0s', jitter: 0 } });
+    const handler = flaky.handle(async (_input, { job }) => {
+      if (job.attempt === 1) throw new Error('it fails the first time');
+      return {};
+    });
+    const { api, client } = tracingSdk('traced', [handler]);
+    const trace = newTrace();
+    await api.context.with(parseTrace(`00-${trace}-${PARENT}-01`), () => client.enqueue(flaky, {}));
+    const found = await spansOf(trace, 6);
+    expect(found.map((span) => pathTo(span).join(' > ')).sort()).toEqual([
+      'POST /api/v1/jobs',
+      'enqueue flaky',
+      'enqueue flaky > run flaky',
+      'enqueue flaky > run flaky',
+      'enqueue flaky > run flaky > report completed',
+      'enqueue flaky > run flaky > report failed',
+    ]);
+  });
+
+  it('of a report that is refused says so, and one that is malformed spoils nothing', async () => {
+    const trace = newTrace();
+    const report = { job_id: '0198c0de-0000-7000-8000-000000000000', lease_token: 'stale', outcome: 'completed' };
+    const reports = [
+      { ...report, traceparent: `00-${trace}-${PARENT}-01` },
+      { ...report, traceparent: 'nonsense' },
+      { ...report, traceparent: null },
+      7,
+    ];
+    const { status, body } = await server.worker.post('/api/v1/reports', { reports });
+    expect([status, (body.reports as { code: string }[]).map(({ code }) => code)]).toEqual([
+      200,
+      ['not_found', 'not_found', 'not_found', 'invalid_request'],
+    ]);
+    const [span] = await spansOf(trace, 1);
+    expect(span).toMatchObject({ name: 'report completed', parentSpanId: PARENT, status: { code: 2 } });
+  });
+
+  it('keeps its state: with the job, in the lease and in the spans', async () => {
+    const trace = newTrace();
+    const state = 'vendor=a"b\\c,other=1';
+    const [traceparent, config] = [`00-${trace}-${PARENT}-01`, { queue: 'state' }];
+    await post('/jobs', { task_name: 't', config, metadata: { mine: 1 } }, traceparent, state);
+    await post('/jobs', { task_name: 't', config, metadata: { tracestate: 'mine' } }, traceparent, state);
+    await post('/jobs', { task_name: 't', config }, traceparent, 'x'.repeat(513));
+    const { body } = await server.worker.post('/api/v1/queues/state/lease', { max_jobs: 3 });
+    const leased = (body.jobs as { job: { metadata: Record<string, unknown> } }[]).map(({ job }) => job.metadata);
+    expect(leased.map(({ tracestate, mine }) => [tracestate, mine])).toEqual([
+      [state, 1],
+      ['mine', undefined],
+      [undefined, undefined],
+    ]);
+    const found = await spansOf(trace, 3);
+    expect(found.map(({ traceState }) => traceState)).toEqual([state, state, undefined]);
+  });
+
+  it('leads to the steps of a workflow that a worker of the SDK runs', async () => {
+    const step = task({ name: 'step', queue: 'traced-steps' });
+    const { api, client } = tracingSdk('traced-steps', [step.handle(async () => ({}))]);
+    const two = workflow({ name: 'two' })
+      .step('one', step, { payload: () => ({}) })
+      .step('two', step, { after: ['one'], payload: () => ({}) });
+    const trace = newTrace();
+    await api.context.with(parseTrace(`00-${trace}-${PARENT}-01`), () => client.start(two, {}));
+    const found = await spansOf(trace, 7);
+    const path = 'enqueue step > run step > report completed';
+    expect(found.map((span) => pathTo(span).join(' > ')).filter((each) => each === path)).toHaveLength(2);
   });
 
   it('that the caller has put into the metadata is kept', async () => {

@@ -1,9 +1,11 @@
+import pg from 'pg';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { startServer } from '../../src/server.js';
 import { compare, loadMigrations, migrate, refusal, SchemaError, schemaState } from '../../src/store/migrate.js';
 import { createLogger } from '../../src/telemetry/logger.js';
 import { emptyDatabase, type TestDatabase } from '../support/database.js';
 import { startTestServer, testConfig } from '../support/server.js';
+import { until } from '../support/until.js';
 import { schemaText } from './schema-text.js';
 
 const MIGRATIONS = loadMigrations();
@@ -177,6 +179,50 @@ describe('migrations', () => {
     await expect(migrate(url.href)).rejects.toThrow('permission denied');
     await db.query(`CREATE SCHEMA millrace AUTHORIZATION ${role}`);
     expect(await migrate(url.href)).toEqual({ applied: NAMES, current: NEWEST });
+  });
+});
+
+describe('a migration that has to wait for others', () => {
+  /** A transaction that has used a table, as a serving process or a backup does, and is still open. */
+  async function open(db: TestDatabase, lock: string): Promise<pg.Client> {
+    const client = new pg.Client({ connectionString: db.url });
+    await client.connect();
+    await client.query(`BEGIN; LOCK TABLE ${lock} MODE`);
+    return client;
+  }
+
+  const waits = (db: TestDatabase): Promise<unknown> =>
+    until(
+      async () => {
+        const [row] = await db.query(`SELECT FROM pg_locks JOIN pg_stat_activity USING (pid)
+                                      WHERE NOT granted AND application_name = 'millrace-migrate'`);
+        return row !== undefined || 'it does not wait yet';
+      },
+      { what: 'the migration to wait for a lock' },
+    );
+
+  it('lets statements pass that came after it, and is applied once its turn comes', async () => {
+    const db = await migratedTo(4);
+    const backup = await open(db, 'millrace.jobs IN ACCESS SHARE');
+    const migrating = migrate(db.url);
+    await waits(db);
+    // It would wait for the migration, and the migration for the backup.
+    expect(await db.query('SELECT count(*)::int AS n FROM millrace.jobs')).toEqual([{ n: 0 }]);
+    expect(await recorded(db)).toHaveLength(4);
+    await backup.end();
+    expect(await migrating).toEqual({ applied: NAMES.slice(4), current: NEWEST });
+  });
+
+  it('gives way to a statement that waits for it in turn', async () => {
+    const db = await migratedTo(8);
+    // The migration locks the tables the other way round.
+    const serving = await open(db, 'millrace.bundles IN ROW EXCLUSIVE');
+    const migrating = migrate(db.url);
+    await waits(db);
+    await serving.query('LOCK TABLE millrace.leases IN ROW EXCLUSIVE MODE');
+    await serving.query('COMMIT');
+    await serving.end();
+    expect(await migrating).toEqual({ applied: NAMES.slice(8), current: NEWEST });
   });
 });
 

@@ -19,7 +19,7 @@ it('a stop tries a collector that refuses once, drops the rest and counts all of
     logger: pino({ level: 'silent' }),
     onDropped: (spans) => (dropped += spans),
   });
-  const parent = { traceId: '4bf92f3577b34da6a3ce929d0e0e4736', spanId: 'b7ad6b7169203331', sampled: true };
+  const parent = { traceId: '4bf92f3577b34da6a3ce929d0e0e4736', spanId: 'b7ad6b7169203331', sampled: true, state: '' };
   const spans = 2_000;
   for (let n = 0; n < spans; n++) tracer.begin(parent).end({ name: 'n', kind: 'server', attributes: {} });
   await tracer.stop();

@@ -1,6 +1,6 @@
-import { readdirSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
+import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { copyBuild, unpackRelease } from '../build-copy.js';
 import type { Fault } from '../fault.js';
 import type { Database } from '../stage/database.js';
@@ -10,7 +10,7 @@ import { startBalancer, type Balancer } from '../support/balancer.js';
 import { expectNoFailedRequest } from '../support/failed-requests.js';
 import { startLoad } from '../support/load.js';
 
-const RELEASES = fileURLToPath(new URL('../../releases/', import.meta.url));
+const RELEASE = fileURLToPath(new URL('../../releases/previous.tgz', import.meta.url));
 
 /**
  * Servers behind a load balancer are replaced one after another by the next version, whose first start migrates the
@@ -68,27 +68,33 @@ async function roll(stage: Stage, { servers, balancer, program }: Rolling): Prom
   }
 }
 
-/** The old version and the next one: the release that is kept and this build, or this build and one with more. */
+/**
+ * The old version and the next one: the release that is kept, or this build, and this build. A build with no migration
+ * that the old version lacks gets one more, because an upgrade that changes no table proves little.
+ */
 function versions(stage: Stage): readonly [string, string] {
-  const tarballs = readdirSync(RELEASES).filter((name) => name.endsWith('.tgz'));
-  if (tarballs.length > 0) {
-    const paths = tarballs.map((name) => join(RELEASES, name));
-    return [unpackRelease(stage.folder('previous'), paths), stage.millrace];
-  }
-  stage.note('no earlier release is kept: upgraded from this build to a copy with one more migration');
-  return [stage.millrace, nextVersion(stage.folder('next'))];
+  const before = existsSync(RELEASE) ? unpackRelease(stage.folder('previous'), RELEASE) : stage.millrace;
+  if (before === stage.millrace) stage.note('no earlier release is kept: upgraded from this build');
+  if (newestMigration(stage.millrace) > newestMigration(before)) return [before, stage.millrace];
+  stage.note('upgraded to a copy of this build with one more migration');
+  return [before, nextVersion(stage)];
+}
+
+/** The number of the newest migration of the version with this command line. */
+function newestMigration(program: string): number {
+  const names = readdirSync(join(program, '../../../server/sql/migrations'));
+  return Math.max(...names.map((name) => Number.parseInt(name, 10)).filter(Number.isFinite));
 }
 
 /** What a version may do while the one before still serves: add a table, a column, an index. */
-function nextVersion(dir: string): string {
-  const names = readdirSync(fileURLToPath(new URL('../../../../packages/server/sql/migrations/', import.meta.url)));
-  const newest = Math.max(...names.map((name) => Number.parseInt(name, 10)).filter(Number.isFinite));
+function nextVersion(stage: Stage): string {
+  const newest = newestMigration(stage.millrace);
   const text = `-- oldest program: ${newest}
     CREATE TABLE millrace.added_later (id uuid PRIMARY KEY);
     ALTER TABLE millrace.jobs ADD COLUMN added_later integer;
     ALTER TABLE millrace.leases ADD COLUMN added_later text;`;
   const file = `server/sql/migrations/${String(newest + 1).padStart(4, '0')}_added_later.sql`;
-  return copyBuild(dir, [], [{ file, text }]);
+  return copyBuild(stage.folder('next'), [], [{ file, text }]);
 }
 
 async function expectMigrated(stage: Stage, database: Database): Promise<void> {

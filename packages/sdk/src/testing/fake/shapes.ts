@@ -173,6 +173,7 @@ export const SHAPES = {
     outcome: { check: word('completed', 'failed', 'released'), required: true },
     result: { check: object },
     delay_secs: { check: integer(0, 365 * DAY) },
+    traceparent: { check: text },
   },
   workflow: {
     name: { check: name, required: true },

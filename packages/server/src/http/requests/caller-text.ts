@@ -1,11 +1,12 @@
 import { payloadTooLarge } from '../../domain/errors.js';
+import type { TraceContext } from '../../telemetry/trace-context.js';
 
 /** The default and the limit that apply to requests. */
 export interface InputSettings {
   readonly defaultQueue: string;
   readonly maxPayloadBytes: number;
   /** The trace that jobs without one of their own carry on; absent or null: none. */
-  readonly traceparent?: string | null;
+  readonly trace?: TraceContext | null;
 }
 
 /**

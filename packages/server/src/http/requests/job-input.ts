@@ -34,7 +34,7 @@ export function jobSpec(
     metadata: withTrace(
       metadata,
       callerText(metadata, metadataText, null, `${path}metadata`, settings),
-      settings.traceparent ?? null,
+      settings.trace ?? null,
     ),
   };
 }

@@ -25,8 +25,8 @@ export const progressText = (progress: object | null | undefined, text: string |
   callerText(progress, text, null, 'progress', { maxPayloadBytes: PROGRESS_MAX_BYTES });
 
 /**
- * `result`: as it was sent. Objects are written out field by field: one that spreads another has a shape of its own each
- * time, which makes every later look at it slow.
+ * `result`: as it was sent. Objects are written out field by field: one that spreads another has a shape of its own
+ * each time, which makes every later look at it slow.
  */
 export function jobReport(report: Report, result: string | undefined, settings: InputSettings): JobReport {
   const { job_id: id, lease_token: token, outcome } = report;

@@ -1,12 +1,15 @@
+import type { Report } from '@millrace/contract';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { parseTraceparent, traceparentOf } from '../../telemetry/trace-context.js';
+import { MillraceError } from '../../domain/errors.js';
+import { parseTrace, traceparentOf, type TraceContext } from '../../telemetry/trace-context.js';
 import type { Tracer } from '../../telemetry/tracing.js';
 import type { InputSettings } from './caller-text.js';
 
 /** A request that belongs to a trace is a span of it. Without a tracer there are no hooks, and no cost. */
 export function traceRequests(app: FastifyInstance, tracer: Tracer): void {
   app.addHook('onRequest', (request, _reply, done) => {
-    const parent = parseTraceparent(request.headers.traceparent);
+    const { traceparent, tracestate } = request.headers;
+    const parent = parseTrace(traceparent, tracestate);
     if (parent !== null) request.span = tracer.begin(parent);
     done();
   });
@@ -29,16 +32,42 @@ export function traceRequests(app: FastifyInstance, tracer: Tracer): void {
 
 /** The settings for what this request creates: its jobs carry its trace on. Most requests belong to none. */
 export const tracedSettings = ({ span }: FastifyRequest, settings: InputSettings): InputSettings =>
-  span === null ? settings : { ...pick(settings), traceparent: traceparentOf(span.context) };
+  span === null ? settings : { ...pick(settings), trace: span.context };
 
 const pick = ({ defaultQueue, maxPayloadBytes }: InputSettings): InputSettings => ({ defaultQueue, maxPayloadBytes });
 
 /** The metadata with the trace of the request, unless the caller has put one there. The rest stays as it was sent. */
-export function withTrace(metadata: unknown, text: string | null, traceparent: string | null): string | null {
-  if (traceparent === null) return text;
-  const member = `"traceparent":"${traceparent}"`;
-  if (text === null || typeof metadata !== 'object' || metadata === null) return `{${member}}`;
-  if (Object.hasOwn(metadata, 'traceparent')) return text;
-  const rest = text.slice(text.indexOf('{') + 1);
-  return Object.keys(metadata).length === 0 ? `{${member}}` : `{${member},${rest}`;
+export function withTrace(metadata: unknown, text: string | null, trace: TraceContext | null): string | null {
+  if (trace === null) return text;
+  const given = text === null || typeof metadata !== 'object' || metadata === null ? {} : metadata;
+  if (Object.hasOwn(given, 'traceparent')) return text;
+  const member = `"traceparent":"${traceparentOf(trace)}"`;
+  const hasState = trace.state !== '' && !Object.hasOwn(given, 'tracestate');
+  const members = hasState ? `${member},"tracestate":${JSON.stringify(trace.state)}` : member;
+  if (text === null || Object.keys(given).length === 0) return `{${members}}`;
+  return `{${members},${text.slice(text.indexOf('{') + 1)}`;
+}
+
+/** Each of many reports in one call is a span of the trace that it names: the call itself belongs to none of them. */
+export function traceReports(
+  tracer: Tracer,
+  startedAt: number,
+  reports: readonly Partial<Report>[],
+  answers: readonly unknown[],
+): void {
+  reports.forEach((report, index) => {
+    const parent = parseTrace((report as Partial<Report> | null)?.traceparent);
+    if (parent === null) return;
+    const answer = answers[index];
+    tracer.begin(parent, startedAt).end({
+      name: `report ${report.outcome}`,
+      kind: 'server',
+      attributes: {
+        'messaging.system': 'millrace',
+        'messaging.operation.type': 'settle',
+        'messaging.message.id': String(report.job_id),
+      },
+      ...(answer instanceof MillraceError && { error: answer.message }),
+    });
+  });
 }

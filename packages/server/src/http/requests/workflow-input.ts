@@ -45,7 +45,7 @@ function stepSpec(
     metadata: withTrace(
       metadata,
       callerText(metadata, metadataText, null, `${path}metadata`, settings),
-      settings.traceparent ?? null,
+      settings.trace ?? null,
     ),
   };
 }

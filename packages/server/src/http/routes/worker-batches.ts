@@ -15,6 +15,7 @@ import { refuseOthers } from '../access/queue-scope.js';
 import type { HttpContext } from '../context.js';
 import { sendJson } from '../answers/reply.js';
 import { jobReport, progressText } from '../requests/report-input.js';
+import { traceReports } from '../requests/trace.js';
 import { validationDetails } from '../requests/validation.js';
 import { bodyErrors, described, vital, WORKER } from './route-docs.js';
 import { clamp } from './worker.js';
@@ -55,9 +56,11 @@ export function workerBatchRoutes(app: FastifyInstance, context: HttpContext): v
     { ...vital(reportsSchema), preValidation: boundItems('reports') },
     async (request, reply) => {
       const { reports } = request.body;
+      const startedAt = Date.now();
       const texts = rawItems(request, 'reports', 'result', reports);
       const read = judgeEach(request, reports, REPORT, (report, i) => jobReport(report, texts[i], context));
       const answers = await throughEngine(await refuseOthers(request, worker, read), (items) => worker.report(items));
+      if (context.tracer !== null) traceReports(context.tracer, startedAt, reports, answers);
       return sendJson(
         reply,
         200,
