@@ -36,7 +36,7 @@ export async function changeMany(context: Bulk, connection: Connection, change: 
   });
   const { matched } = preview.body;
   if (options['dry-run']) return showPreview(context, connection, preview, `would ${verb} ${count(matched, what)}`);
-  if (matched.n === 0) {
+  if (matched.n === 0 && matched.exact) {
     if (options.json) await io.print(preview.text);
     else await io.print(`there is nothing to ${verb}`);
     return EXIT.ok;
@@ -73,7 +73,7 @@ function selectionOf({ action, filter, ids }: Change): Wire.CreateOperation {
 }
 
 const count = ({ n, exact }: Wire.Count, what: string): string =>
-  `${exact ? '' : 'about '}${n} ${what}${n === 1 ? '' : 's'}`;
+  `${exact ? '' : 'at least '}${n} ${what}${n === 1 ? '' : 's'}`;
 
 async function showPreview(
   { io, options }: Bulk,
@@ -117,7 +117,7 @@ export async function followOperation(
       before = answer.text;
       const { status, done, matched } = answer.body;
       if (status !== 'running') return answer;
-      line.update(`${bar(done, matched.n)}  ${done}/${matched.exact ? '' : 'about '}${matched.n}`);
+      line.update(`${bar(done, matched.n)}  ${done}/${matched.exact ? '' : 'at least '}${matched.n}`);
       await delay(POLL_MS, undefined, { signal });
     }
   } finally {

@@ -156,7 +156,7 @@ const operationText = (operation: Wire.Operation, { look }: Connection): string 
       ['action', operation.action],
       ['filter', operation.filter === null ? null : JSON.stringify(operation.filter)],
       ['status', operation.status],
-      ['matched', `${operation.matched.exact ? '' : 'about '}${operation.matched.n}`],
+      ['matched', `${operation.matched.exact ? '' : 'at least '}${operation.matched.n}`],
       ['done', operation.done],
       ['changed', operation.changed],
       ['skipped', operation.skipped],

@@ -56,6 +56,9 @@ SELECT now() AS now,
   (SELECT row_to_json(total) FROM total)::text AS totals,
   (SELECT floor(extract(epoch FROM now() - min(oldest))) FROM waiting)::int AS oldest_pending_age_secs;
 
+-- name: paused_queues
+SELECT q.queue FROM millrace.queues q WHERE q.paused_at IS NOT NULL ORDER BY q.queue LIMIT $1::int;
+
 -- name: oldest_past_retention
 -- How far the oldest finished job is past its retention of $1 hours, in seconds; null if none is. Retention removes in
 -- the order of ids, so the first few of each tenant and ending show it, for the first $2 tenants. A job of a workflow

@@ -11,6 +11,7 @@ export const PLANNED_ANEW = [
   'expired',
   'queue_depths',
   'queue_marks',
+  'paused_queues',
   'queue_known',
   'queue_by_task',
   'queue_next',

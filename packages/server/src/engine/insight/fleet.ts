@@ -14,10 +14,18 @@ import { toInstant, toInstantOrNull } from '../../store/rows.js';
 import { loadStatements } from '../../store/sql.js';
 import type { TenantListQuery, TenantPage } from '../api.js';
 import { cursorAfter, NAME_CURSOR, readCursor } from '../shared/cursor.js';
+import { freshMsOfCount, KeptAnswers } from '../shared/kept-answers.js';
+import { markedNow } from '../shared/queue-marks.js';
 import type { QueuePresence } from '../shared/queue-presence.js';
 
 /** All tenants together, for operators. Every count has a bound, whatever the tables hold. */
-const sql = loadStatements('admin.sql', ['fleet_overview', 'oldest_past_retention', 'fleet_queues', 'fleet_tenants']);
+const sql = loadStatements('admin.sql', [
+  'fleet_overview',
+  'paused_queues',
+  'oldest_past_retention',
+  'fleet_queues',
+  'fleet_tenants',
+]);
 
 /** Reads that are not for a tenant take turns with those of tenants under this name; no tenant has an empty name. */
 const FLEET = '';
@@ -54,6 +62,11 @@ interface OverviewRow {
 type QueueRow = QueueDepth & { readonly now: string; readonly tenants: string };
 
 export class Fleet {
+  readonly #overviews = new KeptAnswers<OverviewRow[]>(([row]) => freshMsOfCount(row?.waiting ?? 0));
+  readonly #depths = new KeptAnswers<QueueRow[]>((rows) =>
+    freshMsOfCount(rows.reduce((sum, { pending, scheduled }) => sum + pending + scheduled, 0)),
+  );
+
   constructor(
     private readonly db: Database,
     private readonly presence: QueuePresence,
@@ -62,12 +75,16 @@ export class Fleet {
 
   async overview(): Promise<Omit<AdminOverview, 'version'>> {
     const values = [FLEET_WALK, COUNT_EXACT_LIMIT, MAX_QUEUES];
-    const [[row], pastRetention] = await Promise.all([
-      this.db.count<OverviewRow>({ tenant: FLEET, statement: sql.fleet_overview, values }),
+    const [{ answer, isKept }, pastRetention] = await Promise.all([
+      this.#overviews.ask(FLEET, () =>
+        this.db.count<OverviewRow>({ tenant: FLEET, statement: sql.fleet_overview, values }),
+      ),
       this.oldestPastRetention(),
     ]);
+    const [row] = answer;
     if (row === undefined) throw new Error('the overview came back empty');
-    const { tenants, queues, paused_queues, oldest_pending_age_secs } = row;
+    const { tenants, queues, oldest_pending_age_secs } = row;
+    const paused_queues = isKept ? await this.#pausedNow() : row.paused_queues;
     return {
       now: toInstant(row.now),
       tenants,
@@ -77,6 +94,12 @@ export class Fleet {
       oldest_pending_age_secs,
       oldest_past_retention_secs: pastRetention === null ? null : Math.floor(pastRetention),
     };
+  }
+
+  /** What is paused is known at once, however old the counts are. */
+  async #pausedNow(): Promise<string[]> {
+    const query = { tenant: FLEET, statement: sql.paused_queues, values: [MAX_QUEUES] };
+    return (await this.db.read<{ queue: string }>(query)).map(({ queue }) => queue);
   }
 
   /** How far the oldest finished job is past its retention, in seconds; null: none is. */
@@ -90,7 +113,10 @@ export class Fleet {
 
   async queues(): Promise<readonly AdminQueue[]> {
     const values = [FLEET_WALK, MAX_QUEUES, QUEUE_TENANTS_SHOWN];
-    const rows = await this.db.count<QueueRow>({ tenant: FLEET, statement: sql.fleet_queues, values });
+    const { answer, isKept } = await this.#depths.ask(FLEET, () =>
+      this.db.count<QueueRow>({ tenant: FLEET, statement: sql.fleet_queues, values }),
+    );
+    const rows = isKept ? await markedNow(this.db, FLEET, answer) : answer;
     return rows.map(({ now, tenants, ...depth }) => ({
       ...depth,
       paused_at: toInstantOrNull(depth.paused_at),

@@ -19,6 +19,7 @@ import { ID_CURSOR, idsOf } from '../shared/cursor.js';
 import { completeJobs } from '../shared/job-records.js';
 import { freshMsOfCount, KeptAnswers } from '../shared/kept-answers.js';
 import { emptyPage, readPage, type Listing } from '../shared/page.js';
+import { markedNow } from '../shared/queue-marks.js';
 import type { QueuePresence } from '../shared/queue-presence.js';
 import { searchById } from '../shared/search.js';
 import type { QueueDepth } from '@millrace/contract';
@@ -30,7 +31,6 @@ const sql = loadStatements('reads.sql', [
   'owner_of_job',
   'names_of_jobs',
   'queue_depths',
-  'queue_marks',
   'fleet_depths',
   'count_dead_letters',
 ]);
@@ -49,7 +49,6 @@ export interface Owner {
 }
 
 type DepthRow = QueueDepth & { readonly now: string };
-type QueueMarks = Pick<DepthRow, 'queue' | 'paused_at' | 'last_lease_at' | 'now'>;
 
 export interface FleetDepth {
   readonly queue: string;
@@ -124,16 +123,8 @@ export class Reads {
     const { answer, isKept } = await this.#depths.ask(tenant, () =>
       this.db.count<DepthRow>({ tenant, statement: sql.queue_depths, values: [tenant] }),
     );
-    const rows = isKept ? await this.#markedNow(tenant, answer) : answer;
+    const rows = isKept ? await markedNow(this.db, tenant, answer) : answer;
     return rows.map((row) => toDepth(row, this.presence.lastLease(row.queue, row)));
-  }
-
-  /** Counts may be some seconds old; whether a queue is paused, and asked for, is as it is now. */
-  async #markedNow(tenant: string, rows: readonly DepthRow[]): Promise<readonly DepthRow[]> {
-    const values = [textArray(rows.map(({ queue }) => queue))];
-    const found = await this.db.read<QueueMarks>({ tenant, statement: sql.queue_marks, values });
-    const marks = new Map(found.map((row) => [row.queue, row]));
-    return rows.map((row) => ({ ...row, ...marks.get(row.queue) }));
   }
 
   /** Task and queue of each of these jobs, as far as it exists. */

@@ -57,7 +57,8 @@ const overviewSchema = {
   summary: 'Everything at a glance',
   description:
     'Counts over all tenants, exact as far as `exact` says. Waiting and running jobs are counted up to a million of ' +
-    'each, the rest up to 10,000.',
+    'each, the rest up to 10,000. From 100,000 waiting jobs on, counts may be some seconds old (`now` says when they ' +
+    'were made), at most 30.',
   tags: ['admin'],
   security: ADMIN,
   docs: tagged(ref(AdminOverview), 'The overview.', 403),
@@ -68,7 +69,8 @@ const queuesSchema = {
   summary: 'Queues of all tenants',
   description:
     `Queues that hold unfinished jobs or are paused, each with the ${QUEUE_TENANTS_SHOWN} tenants that hold most of ` +
-    'it. At most 1,000: those that are paused, and those that hold most. Counted over a million waiting jobs.',
+    'it. At most 1,000: those that are paused, and those that hold most. Counted over a million waiting jobs; from ' +
+    '100,000 on, counts may be some seconds old, at most 30.',
   tags: ['admin'],
   security: ADMIN,
   docs: tagged(ref(AdminQueues), 'The queues, by name.', 403),

@@ -25,6 +25,7 @@ const SPREAD_MS = 30_000;
 const WINDOW_HOURS = 60 * 24;
 const EXPIRED_MS = 100 * 24 * 3_600_000;
 const FILTERS = ['', 'status=completed'];
+const WARM_CONNECTIONS = 16;
 const POLL_MS = 5;
 const LONGEST_MS = 600_000;
 /** Nobody serves this queue: a reclaimed job stays where the janitor put it. */
@@ -78,11 +79,18 @@ function measureApi(bench: Bench, { database, tenants }: Grown, record: Recorder
     record('sweep', (await embedding.call('metric', 'millrace_sweep_seconds_sum')) * 1000);
 
     const load = scope.load();
+    // One connection by itself would not send enough requests to warm up the server.
+    await load.call('rateOfTenants', { port, connections: WARM_CONNECTIONS, tenants, warmupMs: 0, windowMs });
     const created = await load.call('rateOfTenants', { port, connections: 1, tenants, warmupMs, windowMs });
     record('create', created.p50);
-    const ms: number[] = [];
-    for (const filter of FILTERS)
-      ms.push(...(await load.call('pages', { port, filter, before: [null], times: pages })));
+    const readAll = async (): Promise<number[]> => {
+      const ms: number[] = [];
+      for (const filter of FILTERS)
+        ms.push(...(await load.call('pages', { port, filter, before: [null], times: pages })));
+      return ms;
+    };
+    await readAll();
+    const ms = await readAll();
     record('page', ms.reduce((sum, one) => sum + one, 0) / ms.length);
   });
 }

@@ -1,0 +1,25 @@
+import { textArray } from '../../store/arrays.js';
+import type { Database } from '../../store/database.js';
+import { loadStatements } from '../../store/sql.js';
+
+const sql = loadStatements('reads.sql', ['queue_marks']);
+
+/** What is known of a queue besides how much it holds. */
+interface QueueMarks {
+  readonly queue: string;
+  readonly paused_at: string | null;
+  readonly last_lease_at: string | null;
+  readonly now: string;
+}
+
+/** Counts may be some seconds old; whether a queue is paused, and asked for, is as it is now. */
+export async function markedNow<Row extends QueueMarks>(
+  db: Database,
+  tenant: string,
+  rows: readonly Row[],
+): Promise<readonly Row[]> {
+  const values = [textArray(rows.map(({ queue }) => queue))];
+  const found = await db.read<QueueMarks>({ tenant, statement: sql.queue_marks, values });
+  const marks = new Map(found.map((row) => [row.queue, row]));
+  return rows.map((row) => ({ ...row, ...marks.get(row.queue) }));
+}
