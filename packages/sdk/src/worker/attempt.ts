@@ -40,8 +40,9 @@ export class Attempt {
     this.#limit = setTimeout(() => stop.stop(new JobTimeout(`timed out after ${timeoutMs / 1_000} s`)), timeoutMs);
     stop.onStop(() => this.#told());
     const run = async (): Promise<JsonObject> => handler.run(payload, context);
+    const { wrap } = owner;
     // A hook may throw before it returns a promise.
-    const running = owner.wrap === undefined ? run() : (async () => owner.wrap?.(held, run) ?? run())();
+    const running = wrap === undefined ? run() : (async () => wrap(held, run))();
     running.then(
       (result) => this.#end(completion(result)),
       (error: unknown) => this.#end(failure(error)),

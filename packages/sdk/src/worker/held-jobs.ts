@@ -24,6 +24,16 @@ export class HeldJob {
   ) {}
 }
 
+/** What a job is held with. */
+export interface Claim {
+  readonly job: RunningJob;
+  readonly payload: JsonObject;
+  readonly timeoutMs: number;
+  readonly slots: Slots;
+  readonly token: string;
+  readonly deadlineMs: number;
+}
+
 /** Every job that this worker holds, and the cells through which the keeper knows them. */
 export class HeldJobs {
   readonly cells: LeaseCells;
@@ -40,17 +50,13 @@ export class HeldJobs {
     return this.#byCell.length - this.#free.length;
   }
 
-  /** Puts a lease into a free cell. */
-  lease(jobId: string, token: string, deadlineMs: number): Lease {
+  /** From here on the keeper keeps its lease alive. */
+  hold({ job, payload, timeoutMs, slots, token, deadlineMs }: Claim): HeldJob {
     const cell = this.#free.at(-1);
     if (cell === undefined) throw new Error('more jobs are held than there are cells');
-    const lease = this.cells.take(cell, deadlineMs, jobId, token);
+    const lease = this.cells.take(cell, deadlineMs, job.id, token);
     this.#free.pop();
-    return lease;
-  }
-
-  add(held: HeldJob): void {
-    this.#byCell[held.lease.cell] = held;
+    return (this.#byCell[cell] = new HeldJob(lease, job, payload, timeoutMs, slots));
   }
 
   /** The job that a lease belongs to, unless it has been let go. */

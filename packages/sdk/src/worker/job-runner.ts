@@ -1,14 +1,14 @@
 import { JobCancelled, LeaseLost, ShuttingDown } from '../handler-errors.js';
 import type { JsonObject } from '../json.js';
 import { stepPayload } from '../references.js';
-import type { Job, LeasedJob } from '../wire/index.js';
+import type { Job } from '../wire/index.js';
 import { Attempt, type AttemptOwner, type Verdict } from './attempt.js';
 import { ClaimedJob } from './claimed-job.js';
 import { monotonicMs } from './clock.js';
 import { Context, type ContextOwner } from './context.js';
 import type { EventSink } from './events.js';
 import type { BeatAnswer } from './heartbeat-calls.js';
-import { HeldJob, type HeldJobs } from './held-jobs.js';
+import type { HeldJob, HeldJobs } from './held-jobs.js';
 import type { Keeper } from './keeper.js';
 import type { Lease } from './lease-cells.js';
 import type { Settings } from './options.js';
@@ -65,25 +65,26 @@ export class JobRunner {
   }
 
   #hold({ jobs: leased, answer, calledAt }: Claimed, slots: Slots): HeldJob[] {
-    const { keeper, settings } = this.#options;
+    const { jobs, keeper, settings } = this.#options;
     const leaseMs = settings.leaseSecs * 1_000;
     const held: HeldJob[] = [];
-    for (const [index, each] of leased.entries()) {
+    for (const [index, { job, lease_token: token }] of leased.entries()) {
       try {
-        held.push(this.#holdOne(each, new ClaimedJob(each.job, answer, index), slots, calledAt + leaseMs));
+        held.push(
+          jobs.hold({
+            job: new ClaimedJob(job, answer, index),
+            payload: payloadOf(job),
+            timeoutMs: job.config.timeout_secs * 1_000,
+            slots,
+            token,
+            deadlineMs: calledAt + leaseMs,
+          }),
+        );
       } catch (error) {
-        settings.logger.error(`a job cannot be held, and is left to expire: ${String(error)}`, { job: each.job.id });
+        settings.logger.error(`a job cannot be held, and is left to expire: ${String(error)}`, { job: job.id });
       }
     }
     keeper().beatBy(calledAt + leaseMs / 2);
-    return held;
-  }
-
-  #holdOne({ job, lease_token: token }: LeasedJob, running: ClaimedJob, slots: Slots, deadlineMs: number): HeldJob {
-    const { jobs } = this.#options;
-    const lease = jobs.lease(job.id, token, deadlineMs);
-    const held = new HeldJob(lease, running, payloadOf(job), job.config.timeout_secs * 1_000, slots);
-    jobs.add(held);
     return held;
   }
 
@@ -157,8 +158,9 @@ export class JobRunner {
 
   #attemptOwner(): AttemptOwner {
     const { hooks, logger } = this.#options.settings;
+    const wrapJob = hooks.wrapJob?.bind(hooks);
     return {
-      wrap: hooks.wrapJob === undefined ? undefined : (held, run) => hooks.wrapJob?.(held.job, run) ?? run(),
+      wrap: wrapJob && ((held, run) => wrapJob(held.job, run)),
       onVerdict: (held, verdict) => this.#end(held, verdict),
       onEnd: (held) => {
         this.#running.delete(held);

@@ -69,6 +69,14 @@ describe('the keeper', () => {
     expect(rounds[1]?.beats.map(({ jobId }) => jobId)).toEqual(['another']);
   });
 
+  it('leaves a cell free for which an id is too long', () => {
+    const { cells } = begin(() => 'running');
+    expect(() => cells.take(0, monotonicMs() + LEASE_MS, 'x'.repeat(64), 't')).toThrow('too long');
+    expect(cells.read(0)).toBeNull();
+    const lease = cells.take(0, monotonicMs() + LEASE_MS, 'x'.repeat(63), 't');
+    expect(cells.read(0)).toEqual(lease);
+  });
+
   it('is told of a lease that it would look at too late, also while it is looking', async () => {
     let late: (() => void) | undefined;
     const { cells, rounds, hold } = begin(() => (late?.(), 'running'));
