@@ -1,30 +1,9 @@
 -- What operators see: all tenants together. Every count stops at a bound.
 
 -- name: fleet_overview
--- Waiting and running jobs are counted up to $1 of each; dead letters, workflows and what has ended up to $2, beyond
--- which the running totals say more. What has ended is looked at without regard to tenants, hence in no order.
-WITH waiting AS MATERIALIZED (
-  SELECT queue, count(*) AS n, count(*) FILTER (WHERE retry_count = 0 AND scheduled_at <= now()) AS pending,
-         count(*) FILTER (WHERE retry_count = 0 AND scheduled_at > now()) AS scheduled,
-         count(*) FILTER (WHERE retry_count > 0) AS retrying,
-         min(scheduled_at) FILTER (WHERE scheduled_at <= now()) AS oldest
-  FROM (SELECT r.queue, r.retry_count, r.scheduled_at FROM millrace.ready r LIMIT $1::int + 1) AS r
-  GROUP BY queue
-), held AS MATERIALIZED (
-  SELECT queue, sum(n) AS n
-  FROM (
-    SELECT coalesce(l.queue, j.queue) AS queue, 1 AS n
-    FROM (SELECT l.tenant, l.id, l.queue FROM millrace.leases l LIMIT $1::int + 1) AS l
-    LEFT JOIN LATERAL (
-      SELECT j.queue FROM millrace.jobs j
-      WHERE l.queue IS NULL AND j.tenant = l.tenant AND j.id = l.id OFFSET 0
-    ) AS j ON true
-    UNION ALL
-    SELECT b.queue, length(replace(b.open::text, '0', ''))
-    FROM (SELECT b.queue, b.open FROM millrace.bundles b LIMIT $1::int + 1) AS b
-  ) AS each
-  GROUP BY queue HAVING sum(n) > 0
-), buried AS MATERIALIZED (
+-- All but what waits and runs. Dead letters, workflows and what has ended are counted up to $2, beyond which the
+-- running totals say more; tenants up to $1. What has ended is looked at without regard to tenants, hence in no order.
+WITH buried AS MATERIALIZED (
   SELECT count(*) AS n FROM (SELECT FROM millrace.dead_letters LIMIT $2::int + 1) AS l
 ), ended AS MATERIALIZED (
   SELECT status, count(*) AS n FROM (SELECT d.status FROM millrace.done d LIMIT $2::int + 1) AS d GROUP BY status
@@ -40,21 +19,11 @@ WITH waiting AS MATERIALIZED (
          coalesce(sum(failed), 0) AS failed, coalesce(sum(cancelled), 0) AS cancelled
   FROM (SELECT t.created, t.completed, t.failed, t.cancelled FROM millrace.totals t LIMIT $1::int) AS t
 )
-SELECT now() AS now,
-  (SELECT count(*) FROM (SELECT FROM millrace.tenants LIMIT $1::int) AS t)::int AS tenants,
-  (SELECT count(*) FROM (SELECT queue FROM waiting UNION SELECT queue FROM held) AS q)::int AS queues,
-  ARRAY(SELECT q.queue FROM millrace.queues q WHERE q.paused_at IS NOT NULL ORDER BY q.queue LIMIT $3::int)
-    AS paused_queues,
-  (SELECT coalesce(sum(n), 0) FROM waiting)::int AS waiting,
-  (SELECT coalesce(sum(pending), 0) FROM waiting)::int AS pending,
-  (SELECT coalesce(sum(scheduled), 0) FROM waiting)::int AS scheduled,
-  (SELECT coalesce(sum(retrying), 0) FROM waiting)::int AS retrying,
-  (SELECT coalesce(sum(n), 0) FROM held)::int AS running,
+SELECT (SELECT count(*) FROM (SELECT FROM millrace.tenants LIMIT $1::int) AS t)::int AS tenants,
   (SELECT n FROM buried)::int AS dead_letters,
   (SELECT coalesce(json_object_agg(status, n), '{}') FROM ended)::text AS ended,
   (SELECT coalesce(json_object_agg(status, n), '{}') FROM flow)::text AS workflows,
-  (SELECT row_to_json(total) FROM total)::text AS totals,
-  (SELECT floor(extract(epoch FROM now() - min(oldest))) FROM waiting)::int AS oldest_pending_age_secs;
+  (SELECT row_to_json(total) FROM total)::text AS totals;
 
 -- name: paused_queues
 SELECT q.queue FROM millrace.queues q WHERE q.paused_at IS NOT NULL ORDER BY q.queue LIMIT $1::int;
@@ -80,62 +49,76 @@ LATERAL (
 ) AS plain
 WHERE first.completed_at < cut.at;
 
--- name: fleet_queues
--- Queues that hold unfinished jobs or are paused, $2 of them: those that are paused and those that hold most. Each with
--- the $3 tenants that hold most of it. Counted over $1 waiting and $1 running jobs.
+-- name: fleet_depths_by_queue
+-- One walk over all that waits and runs, for the overview and for the list of queues. The first row has no name: it is
+-- all queues together. After it come queues that hold unfinished jobs or are paused, by name, $2 of them: those that
+-- are paused and those that hold most. Each with the $3 tenants that hold most of it.
+-- Looks at $1 + 1 waiting and as many running jobs: the caller sees whether there are more than $1.
+-- Most of the time goes into finding each row's group, so each row is grouped once; counts cost little beside it.
 WITH depth AS MATERIALIZED (
-  SELECT queue, tenant, sum(pending) AS pending, sum(scheduled) AS scheduled, sum(retrying) AS retrying,
-         sum(running) AS running, min(oldest) AS oldest, sum(pending + scheduled + running) AS n
+  SELECT queue, tenant, sum(waiting) AS waiting, sum(scheduled) AS scheduled, sum(retrying) AS retrying,
+         sum(retrying_later) AS retrying_later, sum(running) AS running, min(oldest) AS oldest,
+         sum(waiting + running) AS n
   FROM (
-    SELECT r.queue, r.tenant, count(*) FILTER (WHERE r.scheduled_at <= now()) AS pending,
-           count(*) FILTER (WHERE r.scheduled_at > now()) AS scheduled,
-           count(*) FILTER (WHERE r.retry_count > 0) AS retrying, 0 AS running,
-           min(r.scheduled_at) FILTER (WHERE r.scheduled_at <= now()) AS oldest
-    FROM (SELECT r.queue, r.tenant, r.scheduled_at, r.retry_count FROM millrace.ready r LIMIT $1::int) AS r
+    SELECT r.queue, r.tenant, count(*)::int AS waiting,
+           count(*) FILTER (WHERE r.scheduled_at > now())::int AS scheduled,
+           count(*) FILTER (WHERE r.retry_count > 0)::int AS retrying,
+           count(*) FILTER (WHERE r.retry_count > 0 AND r.scheduled_at > now())::int AS retrying_later,
+           0 AS running, min(r.scheduled_at) AS oldest
+    FROM (SELECT r.queue, r.tenant, r.scheduled_at, r.retry_count FROM millrace.ready r LIMIT $1::int + 1) AS r
     GROUP BY r.queue, r.tenant
     UNION ALL
-    SELECT coalesce(l.queue, j.queue), l.tenant, 0, 0, 0, 1, NULL
-    FROM (SELECT l.tenant, l.id, l.queue FROM millrace.leases l LIMIT $1::int) AS l
+    SELECT coalesce(l.queue, j.queue), l.tenant, 0, 0, 0, 0, 1, NULL
+    FROM (SELECT l.tenant, l.id, l.queue FROM millrace.leases l LIMIT $1::int + 1) AS l
     LEFT JOIN LATERAL (
       SELECT j.queue FROM millrace.jobs j
       WHERE l.queue IS NULL AND j.tenant = l.tenant AND j.id = l.id OFFSET 0
     ) AS j ON true
     UNION ALL
-    SELECT b.queue, b.tenant, 0, 0, 0, length(replace(b.open::text, '0', '')), NULL
-    FROM (SELECT b.queue, b.tenant, b.open FROM millrace.bundles b LIMIT $1::int) AS b
+    SELECT b.queue, b.tenant, 0, 0, 0, 0, length(replace(b.open::text, '0', '')), NULL
+    FROM (SELECT b.queue, b.tenant, b.open FROM millrace.bundles b LIMIT $1::int + 1) AS b
   ) AS each
-  GROUP BY queue, tenant HAVING sum(pending + scheduled + running) > 0
+  GROUP BY queue, tenant HAVING sum(waiting + running) > 0
 ), whole AS MATERIALIZED (
-  SELECT queue, sum(pending) AS pending, sum(scheduled) AS scheduled, sum(retrying) AS retrying,
-         sum(running) AS running, min(oldest) AS oldest, sum(n) AS n
+  SELECT queue, sum(waiting) AS waiting, sum(scheduled) AS scheduled, sum(retrying) AS retrying,
+         sum(retrying_later) AS retrying_later, sum(running) AS running, min(oldest) AS oldest, sum(n) AS n
   FROM depth GROUP BY queue
 ), named AS MATERIALIZED (
-  SELECT coalesce(whole.queue, paused.queue) AS queue, whole.pending, whole.scheduled, whole.retrying, whole.running,
-         whole.oldest
+  SELECT coalesce(whole.queue, paused.queue) AS queue, whole.waiting, whole.scheduled, whole.retrying,
+         whole.retrying_later, whole.running, whole.oldest
   FROM whole
   FULL JOIN (SELECT q.queue FROM millrace.queues q WHERE q.paused_at IS NOT NULL) AS paused USING (queue)
   ORDER BY paused.queue IS NULL, whole.n DESC NULLS LAST, 1
   LIMIT $2::int
 ), shown AS MATERIALIZED (
-  SELECT queue, json_agg(json_build_object('tenant_id', tenant, 'pending', pending, 'scheduled', scheduled,
-                                           'retrying', retrying, 'running', running) ORDER BY place) AS tenants
+  SELECT queue, json_agg(json_build_object('tenant_id', tenant, 'pending', waiting - scheduled,
+                                           'scheduled', scheduled, 'retrying', retrying, 'running', running)
+                         ORDER BY place) AS tenants
   FROM (
     SELECT depth.*, row_number() OVER (PARTITION BY queue ORDER BY n DESC, tenant) AS place
     FROM depth WHERE queue IN (SELECT queue FROM named)
   ) AS ranked
   WHERE place <= $3::int GROUP BY queue
+), listed AS (
+  SELECT NULL AS queue, count(*) AS queues, sum(waiting) AS waiting, sum(scheduled) AS scheduled,
+         sum(retrying) AS retrying, sum(retrying_later) AS retrying_later, sum(running) AS running,
+         min(oldest) AS oldest
+  FROM whole
+  UNION ALL
+  SELECT queue, 1, waiting, scheduled, retrying, retrying_later, running, oldest FROM named
 )
-SELECT named.queue, coalesce(named.pending, 0)::int AS pending, coalesce(named.scheduled, 0)::int AS scheduled,
-       coalesce(named.running, 0)::int AS running,
-       floor(extract(epoch FROM now() - named.oldest))::int AS oldest_pending_age_secs,
-       coalesce(named.retrying, 0)::int AS retrying, q.paused_at, q.last_lease_at, now() AS now,
-       coalesce(shown.tenants, '[]')::text AS tenants
-FROM named LEFT JOIN shown ON shown.queue = named.queue LEFT JOIN millrace.queues q ON q.queue = named.queue
-ORDER BY named.queue;
+SELECT listed.queue, listed.queues::int AS queues, coalesce(listed.waiting - listed.scheduled, 0)::int AS pending,
+       coalesce(listed.scheduled, 0)::int AS scheduled, coalesce(listed.running, 0)::int AS running,
+       CASE WHEN listed.oldest <= now() THEN floor(extract(epoch FROM now() - listed.oldest))::int END
+         AS oldest_pending_age_secs,
+       coalesce(listed.retrying, 0)::int AS retrying, coalesce(listed.retrying_later, 0)::int AS retrying_later,
+       q.paused_at, q.last_lease_at, now() AS now, coalesce(shown.tenants, '[]')::text AS tenants
+FROM listed LEFT JOIN shown ON shown.queue = listed.queue LEFT JOIN millrace.queues q ON q.queue = listed.queue
+ORDER BY listed.queue NULLS FIRST;
 
 -- name: fleet_tenants
 -- A page of $2 tenants after $1, in the order of their names. Of each, up to $3 waiting jobs are counted; of all, up to
--- $4 running ones.
+-- $4 running ones. In the order of ids, because a plan without an order reads the whole table for each tenant.
 WITH page AS MATERIALIZED (
   SELECT t.tenant FROM millrace.tenants t WHERE t.tenant > $1 ORDER BY t.tenant LIMIT $2::int
 ), held AS MATERIALIZED (
@@ -155,7 +138,8 @@ FROM page CROSS JOIN LATERAL (
          count(*) FILTER (WHERE r.scheduled_at > now()) AS scheduled,
          count(*) FILTER (WHERE r.retry_count > 0) AS retrying
   FROM (
-    SELECT r.scheduled_at, r.retry_count FROM millrace.ready r WHERE r.tenant = page.tenant LIMIT $3::int
+    SELECT r.scheduled_at, r.retry_count FROM millrace.ready r
+    WHERE r.tenant = page.tenant ORDER BY r.id LIMIT $3::int
   ) AS r
 ) AS waiting LEFT JOIN held ON held.tenant = page.tenant
 ORDER BY page.tenant;

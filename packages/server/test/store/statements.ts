@@ -17,7 +17,7 @@ export const PLANNED_ANEW = [
   'queue_next',
   'fleet_overview',
   'oldest_past_retention',
-  'fleet_queues',
+  'fleet_depths_by_queue',
   'fleet_tenants',
   'workers_of',
   'fleet_depths',

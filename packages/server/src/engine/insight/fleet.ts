@@ -14,7 +14,7 @@ import { toInstant, toInstantOrNull } from '../../store/rows.js';
 import { loadStatements } from '../../store/sql.js';
 import type { TenantListQuery, TenantPage } from '../api.js';
 import { cursorAfter, NAME_CURSOR, readCursor } from '../shared/cursor.js';
-import { freshMsOfCount, KeptAnswers } from '../shared/kept-answers.js';
+import { freshMsOfCount, KeptAnswers, type Found } from '../shared/kept-answers.js';
 import { markedNow } from '../shared/queue-marks.js';
 import type { QueuePresence } from '../shared/queue-presence.js';
 
@@ -23,12 +23,17 @@ const sql = loadStatements('admin.sql', [
   'fleet_overview',
   'paused_queues',
   'oldest_past_retention',
-  'fleet_queues',
+  'fleet_depths_by_queue',
   'fleet_tenants',
 ]);
 
-/** Reads that are not for a tenant take turns with those of tenants under this name; no tenant has an empty name. */
+/**
+ * Reads that are not for a tenant take turns with those of tenants under these names, one count at a time under each.
+ * What is quick does not wait for the walk. No tenant has an empty name, nor one with a NUL, which the database refuses.
+ */
 const FLEET = '';
+const WALK_TURN = '\0walk';
+const TENANTS_TURN = '\0tenants';
 /** How many waiting jobs, and how many running ones, are looked at for one answer. */
 const FLEET_WALK = 1_000_000;
 /** How many queues one answer names. */
@@ -42,30 +47,32 @@ type End = 'completed' | 'failed' | 'cancelled';
 type Totals = Readonly<Record<End | 'created', number>>;
 
 interface OverviewRow {
-  readonly now: string;
   readonly tenants: number;
-  readonly queues: number;
-  readonly paused_queues: string[];
-  readonly waiting: number;
-  readonly pending: number;
-  readonly scheduled: number;
-  readonly retrying: number;
-  readonly running: number;
   readonly dead_letters: number;
   /** In JSON, like what follows. */
   readonly ended: string;
   readonly workflows: string;
   readonly totals: string;
-  readonly oldest_pending_age_secs: number | null;
 }
 
-type QueueRow = QueueDepth & { readonly now: string; readonly tenants: string };
+interface DepthRow extends QueueDepth {
+  readonly queues: number;
+  /** Those of `retrying` that are also among `scheduled`. */
+  readonly retrying_later: number;
+  readonly now: string;
+  /** In JSON. */
+  readonly tenants: string;
+}
+
+/** What waits and runs, counted at one moment. */
+interface Depths {
+  /** All queues together, those that are not named as well. */
+  readonly all: Omit<DepthRow, 'queue' | 'tenants'>;
+  readonly named: readonly DepthRow[];
+}
 
 export class Fleet {
-  readonly #overviews = new KeptAnswers<OverviewRow[]>(([row]) => freshMsOfCount(row?.waiting ?? 0));
-  readonly #depths = new KeptAnswers<QueueRow[]>((rows) =>
-    freshMsOfCount(rows.reduce((sum, { pending, scheduled }) => sum + pending + scheduled, 0)),
-  );
+  readonly #depths = new KeptAnswers<Depths>(({ all }) => freshMsOfCount(all.pending + all.scheduled));
 
   constructor(
     private readonly db: Database,
@@ -74,32 +81,35 @@ export class Fleet {
   ) {}
 
   async overview(): Promise<Omit<AdminOverview, 'version'>> {
-    const values = [FLEET_WALK, COUNT_EXACT_LIMIT, MAX_QUEUES];
-    const [{ answer, isKept }, pastRetention] = await Promise.all([
-      this.#overviews.ask(FLEET, () =>
-        this.db.count<OverviewRow>({ tenant: FLEET, statement: sql.fleet_overview, values }),
-      ),
+    const values = [FLEET_WALK, COUNT_EXACT_LIMIT];
+    const [{ answer }, [row], paused, pastRetention] = await Promise.all([
+      this.#askDepths(),
+      this.db.count<OverviewRow>({ tenant: FLEET, statement: sql.fleet_overview, values }),
+      this.db.read<{ queue: string }>({ tenant: FLEET, statement: sql.paused_queues, values: [MAX_QUEUES] }),
       this.oldestPastRetention(),
     ]);
-    const [row] = answer;
     if (row === undefined) throw new Error('the overview came back empty');
-    const { tenants, queues, oldest_pending_age_secs } = row;
-    const paused_queues = isKept ? await this.#pausedNow() : row.paused_queues;
+    const { now, queues, oldest_pending_age_secs } = answer.all;
     return {
-      now: toInstant(row.now),
-      tenants,
+      now: toInstant(now),
+      tenants: row.tenants,
       queues,
-      paused_queues,
-      ...countsOf(row),
+      paused_queues: paused.map(({ queue }) => queue),
+      ...countsOf(answer.all, row),
       oldest_pending_age_secs,
       oldest_past_retention_secs: pastRetention === null ? null : Math.floor(pastRetention),
     };
   }
 
-  /** What is paused is known at once, however old the counts are. */
-  async #pausedNow(): Promise<string[]> {
-    const query = { tenant: FLEET, statement: sql.paused_queues, values: [MAX_QUEUES] };
-    return (await this.db.read<{ queue: string }>(query)).map(({ queue }) => queue);
+  /** The overview and the list of queues share one count: their figures agree, and all that waits is walked once. */
+  #askDepths(): Promise<Found<Depths>> {
+    const values = [FLEET_WALK, MAX_QUEUES, QUEUE_TENANTS_SHOWN];
+    return this.#depths.ask(FLEET, async () => {
+      const query = { tenant: WALK_TURN, statement: sql.fleet_depths_by_queue, values };
+      const [all, ...named] = await this.db.count<DepthRow>(query);
+      if (all === undefined) throw new Error('the depths of queues came back empty');
+      return { all, named };
+    });
   }
 
   /** How far the oldest finished job is past its retention, in seconds; null: none is. */
@@ -112,12 +122,9 @@ export class Fleet {
   }
 
   async queues(): Promise<readonly AdminQueue[]> {
-    const values = [FLEET_WALK, MAX_QUEUES, QUEUE_TENANTS_SHOWN];
-    const { answer, isKept } = await this.#depths.ask(FLEET, () =>
-      this.db.count<QueueRow>({ tenant: FLEET, statement: sql.fleet_queues, values }),
-    );
-    const rows = isKept ? await markedNow(this.db, FLEET, answer) : answer;
-    return rows.map(({ now, tenants, ...depth }) => ({
+    const { answer, isKept } = await this.#askDepths();
+    const rows = isKept ? await markedNow(this.db, FLEET, answer.named) : answer.named;
+    return rows.map(({ now, tenants, queues: _, retrying_later: __, ...depth }) => ({
       ...depth,
       paused_at: toInstantOrNull(depth.paused_at),
       last_lease_at: this.presence.lastLease(depth.queue, { now, last_lease_at: depth.last_lease_at }),
@@ -128,7 +135,7 @@ export class Fleet {
   async tenants({ limit, cursor }: TenantListQuery): Promise<TenantPage> {
     const after = cursor === null ? '' : (readCursor(NAME_CURSOR, cursor).at ?? '');
     const values = [after, limit + 1, TENANT_WALK, FLEET_WALK];
-    const found = await this.db.count<AdminTenant>({ tenant: FLEET, statement: sql.fleet_tenants, values });
+    const found = await this.db.count<AdminTenant>({ tenant: TENANTS_TURN, statement: sql.fleet_tenants, values });
     const tenants = found.slice(0, limit);
     const last = tenants.at(-1);
     const hasMore = found.length > limit && last !== undefined;
@@ -136,12 +143,14 @@ export class Fleet {
   }
 }
 
-function countsOf(row: OverviewRow): Pick<AdminOverview, 'jobs' | 'dead_letters' | 'workflows'> {
+function countsOf(all: Depths['all'], row: OverviewRow): Pick<AdminOverview, 'jobs' | 'dead_letters' | 'workflows'> {
   const totals = JSON.parse(row.totals) as Totals;
+  const { pending, scheduled, retrying, retrying_later, running } = all;
+  const counted = pending + scheduled;
   const waiting = (part: number): Count => {
-    if (row.waiting <= FLEET_WALK) return { n: part, exact: true };
-    const unfinished = totals.created - totals.completed - totals.failed - totals.cancelled - row.running;
-    return { n: Math.round((part / row.waiting) * Math.max(unfinished, row.waiting)), exact: false };
+    if (counted <= FLEET_WALK) return { n: part, exact: true };
+    const unfinished = totals.created - totals.completed - totals.failed - totals.cancelled - running;
+    return { n: Math.round((part / counted) * Math.max(unfinished, counted)), exact: false };
   };
   const ended = new Map(Object.entries(JSON.parse(row.ended) as Record<string, number>));
   const isWhole = sumOf(ended) <= COUNT_EXACT_LIMIT;
@@ -154,10 +163,11 @@ function countsOf(row: OverviewRow): Pick<AdminOverview, 'jobs' | 'dead_letters'
   const isAll = row.dead_letters <= COUNT_EXACT_LIMIT;
   return {
     jobs: {
-      pending: waiting(row.pending),
-      scheduled: waiting(row.scheduled),
-      retrying: waiting(row.retrying),
-      running: { n: row.running, exact: row.running <= FLEET_WALK },
+      // In a queue's depth, a job that is retried counts among those that wait as well; here it is in one state.
+      pending: waiting(pending - (retrying - retrying_later)),
+      scheduled: waiting(scheduled - retrying_later),
+      retrying: waiting(retrying),
+      running: { n: running, exact: running <= FLEET_WALK },
       completed: end('completed'),
       failed: end('failed'),
       cancelled: end('cancelled'),

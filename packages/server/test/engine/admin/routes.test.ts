@@ -91,6 +91,27 @@ describe('the routes of operators', async () => {
     expect(Math.abs(Date.parse(after.now) - Date.now())).toBeLessThan(60_000);
   });
 
+  it('count the same in the overview as in the queues', async () => {
+    const queue = newQueue();
+    await createJobs(a, queue, 2);
+    await createJob(b, newQueue(), { delay_secs: 3600 });
+    for (const retry_delay_secs of [0, 3600]) {
+      const retried = newQueue();
+      await createJobs(b, retried, 1, { retry_delay_secs });
+      await fail(worker, await leaseOne(worker, retried));
+    }
+    await lease(worker, queue);
+    const [{ jobs, queues: n, oldest_pending_age_secs: oldest }, found] = [await overview(), await queues()];
+    const sum = (of: (queue: AdminQueue) => number): number => found.reduce((total, each) => total + of(each), 0);
+    expect(jobs.retrying.n).toBeGreaterThanOrEqual(2);
+    expect(jobs.pending.n + jobs.scheduled.n + jobs.retrying.n).toBe(sum((q) => q.pending + q.scheduled));
+    expect(jobs.retrying.n).toBe(sum((q) => q.retrying));
+    expect(jobs.running.n).toBe(sum((q) => q.running));
+    expect(n).toBe(found.filter((q) => q.pending + q.scheduled + q.running > 0).length);
+    const ages = found.map((q) => q.oldest_pending_age_secs ?? 0);
+    expect(Math.abs(oldest! - Math.max(...ages))).toBeLessThanOrEqual(1);
+  });
+
   it('tell how far the oldest finished job is past its retention', async () => {
     const queue = newQueue();
     await createJobs(a, queue, 2);
