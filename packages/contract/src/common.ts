@@ -83,11 +83,14 @@ export const searchedTo = Type.Optional(
 export const VIEWS = ['full', 'summary'] as const;
 export type View = (typeof VIEWS)[number];
 
-/** A number that is exact up to a bound, and an estimate beyond it. */
+/** A number that is exact up to a bound; beyond it an estimate or, of what an operation matches, a lower bound. */
 export const Count = Type.Object(
   {
     n: Type.Integer({ minimum: 0, description: 'How many.' }),
-    exact: Type.Boolean({ description: 'Whether `n` was counted; otherwise it is an estimate.' }),
+    exact: Type.Boolean({
+      description:
+        'Whether all were counted. If not, `n` is an estimate; of what an operation matches, there are at least `n`.',
+    }),
   },
   { $id: 'Count', examples: [{ n: 4211, exact: true }] },
 );
