@@ -1,19 +1,49 @@
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
+import { beginRead } from './api/hooks.js';
 import { ErrorNote } from './components/notes.js';
-import { parseAddress, printAddress } from './lib/address.js';
+import { parseAddress, printAddress, type Address } from './lib/address.js';
 import { UI_PATH } from './lib/places.js';
+import { jobQuery } from './pages/jobs/job-query.js';
+import { session } from './session/session.js';
+import { ADMIN_NAV } from './shell/nav.js';
 import { Shell } from './shell/shell.js';
 
 const root = createRootRoute({ component: Shell, notFoundComponent: NotFound });
 
-/** Each page is a file of its own that is fetched when somebody goes there. */
-const page = <const Path extends string>(path: Path, load: () => Promise<{ default: () => ReactNode }>) =>
-  createRoute({ getParentRoute: () => root, path, component: lazyRouteComponent(load) });
+/**
+ * Each page is a file of its own that is fetched when somebody goes there. What it reads first may begin meanwhile; the
+ * page then finds it under way.
+ */
+const page = <const Path extends string>(
+  path: Path,
+  load: () => Promise<{ default: () => ReactNode }>,
+  begin: (address: Address) => void = () => undefined,
+) =>
+  createRoute({
+    getParentRoute: () => root,
+    path,
+    component: lazyRouteComponent(load),
+    loader: ({ cause, location }) => {
+      // Not for a link that is merely pointed at, nor for operators on the pages of tenants (see the shell).
+      const isShown = path === ADMIN_NAV.to || session.get().who?.kind !== 'admin';
+      if (cause === 'enter' && isShown) begin(location.search);
+    },
+  });
+
+function beginJobs(address: Address): void {
+  // A span begins at an instant that the page chooses.
+  if (address.since === undefined) beginRead('/jobs', jobQuery(address));
+}
+
+function beginAdmin({ cursor }: Address): void {
+  for (const what of ['overview', 'queues', 'workers']) beginRead(`/admin/${what}`);
+  beginRead('/admin/tenants', { cursor });
+}
 
 const routeTree = root.addChildren([
   page('/', () => import('./pages/overview/overview-page.js')),
-  page('/jobs', () => import('./pages/jobs/jobs-page.js')),
+  page('/jobs', () => import('./pages/jobs/jobs-page.js'), beginJobs),
   page('/jobs/$id', () => import('./pages/job/job-page.js')),
   page('/workflows', () => import('./pages/workflows/workflows-page.js')),
   page('/workflows/$id', () => import('./pages/workflow/workflow-page.js')),
@@ -23,7 +53,7 @@ const routeTree = root.addChildren([
   page('/queues', () => import('./pages/queues/queues-page.js')),
   page('/queues/$queue', () => import('./pages/queues/queue-page.js')),
   page('/workers', () => import('./pages/workers/workers-page.js')),
-  page('/admin', () => import('./pages/admin/admin-page.js')),
+  page('/admin', () => import('./pages/admin/admin-page.js'), beginAdmin),
   page('/operations', () => import('./pages/operations/operations-page.js')),
   page('/operations/$id', () => import('./pages/operations/operation-page.js')),
 ]);

@@ -66,6 +66,33 @@ describe.skipIf(!hasBrowser)('jobs in the dashboard', async () => {
     expect(await rows(page)).toEqual([...fresh, ...old]);
   });
 
+  test('the list is asked for while the code of the page is still being fetched', async () => {
+    await create();
+    const page = await stage.visit('/', { alone: true });
+    const asked = page.waitForRequest(/\/api\/v1\/jobs\?view=summary/);
+    await page.route(/\/assets\/jobs-page-/, async (route) => {
+      await asked;
+      await route.continue();
+    });
+    await page.getByRole('link', { name: 'Jobs', exact: true }).click();
+    await page.getByRole('table', { name: 'Jobs' }).waitFor();
+  });
+
+  test('a link in the list leads to its page, in another tab with the control key', async () => {
+    const queue = 'links / 100 %';
+    const id = await create({ config: { queue } });
+    const page = await stage.visit(`/jobs?queue=${encodeURIComponent(queue)}`);
+    const elsewhere = page.context().waitForEvent('page');
+    await page.getByRole('link', { name: 'pack_parcel' }).click({ modifiers: ['Control'] });
+    const tab = await elsewhere;
+    expect(new URL(tab.url()).pathname).toBe(`/ui/jobs/${id}`);
+    await tab.close();
+    await page.getByRole('link', { name: queue }).click();
+    await page.getByRole('heading', { name: queue }).waitFor();
+    await page.reload();
+    await page.getByRole('heading', { name: queue }).waitFor();
+  });
+
   test('pages by cursor, and back', async () => {
     const queue = 'paged';
     const jobs = Array.from({ length: 60 }, (_, n) => ({ task_name: `n${n}`, config: { queue } }));

@@ -50,7 +50,8 @@ describe.skipIf(!hasBrowser)('queues, workers and the view of operators in the d
   test('an operator sees all tenants, pauses a queue after a question, and resumes it', async () => {
     await create('held', 'work');
     await create('held', 'work', 0, server.b);
-    const page = await stage.visit('/', { token: ADMIN_TOKEN });
+    // The pages of tenants are not theirs: whatever the address, nothing of those is asked for.
+    const page = await stage.visit('/jobs', { token: ADMIN_TOKEN });
     await page.waitForURL('**/ui/admin');
     const row = page.locator('[data-row="held"]');
     await row.getByText('tenant-b').waitFor();

@@ -80,6 +80,12 @@ function reading<T>(path: string, options: ReadOptions): UseQueryOptions<Answer<
   };
 }
 
+/** Begins to read what a page will ask for, while its code is still being fetched. */
+export function beginRead(path: string, query?: Query): void {
+  const { queryKey, queryFn } = reading(path, { query });
+  if (queryFn !== undefined) void queryClient.prefetchQuery({ queryKey, queryFn });
+}
+
 /** Takes an answer for that of another question: where both are known to be the same, nobody waits for the second. */
 export function answerWith<T>(path: string, query: Query, answer: Answer<T>): void {
   queryClient.setQueryData(['read', withQuery(path, query)], answer);

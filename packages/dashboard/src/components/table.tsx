@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState, type ReactNode } from 'react';
+import { memo, useEffect, useRef, useState, type ReactNode } from 'react';
 import { useKeys } from '../shell/keys.js';
 
 /** The key of the column with the buttons; on a card they have a line of their own. */
@@ -78,29 +78,52 @@ export function Table<T>(props: TableProps<T>): ReactNode {
         {rows.map((row) => {
           const id = idOf(row);
           return (
-            <tr key={id} className={rowClass?.(row)} data-at={id === at ? '' : undefined} data-row={id}>
-              {selection !== undefined && (
-                <td className="check">
-                  <input
-                    type="checkbox"
-                    aria-label={`Select ${id}`}
-                    checked={selection.has(id)}
-                    onChange={() => selection.toggle(id)}
-                  />
-                </td>
-              )}
-              {columns.map((column) => (
-                <td key={column.key} data-title={column.title} className={classOf(column)}>
-                  {column.cell(row)}
-                </td>
-              ))}
-            </tr>
+            <Row
+              key={id}
+              id={id}
+              row={row}
+              columns={columns as readonly Column<unknown>[]}
+              isAt={id === at}
+              className={rowClass?.(row)}
+              isSelected={selection?.has(id)}
+              toggle={selection?.toggle}
+            />
           );
         })}
       </tbody>
     </table>
   );
 }
+
+interface RowProps {
+  readonly id: string;
+  readonly row: unknown;
+  readonly columns: readonly Column<unknown>[];
+  /** The keys have reached it. */
+  readonly isAt: boolean;
+  readonly className: string | undefined;
+  /** Undefined if rows cannot be selected. */
+  readonly isSelected: boolean | undefined;
+  readonly toggle: ((id: string) => void) | undefined;
+}
+
+/** Drawn again only if something of it has changed: what a table hands on must be the same objects as before. */
+const Row = memo(function Row({ id, row, columns, isAt, className, isSelected, toggle }: RowProps): ReactNode {
+  return (
+    <tr className={className} data-at={isAt ? '' : undefined} data-row={id}>
+      {isSelected !== undefined && (
+        <td className="check">
+          <input type="checkbox" aria-label={`Select ${id}`} checked={isSelected} onChange={() => toggle?.(id)} />
+        </td>
+      )}
+      {columns.map((column) => (
+        <td key={column.key} data-title={column.title} className={classOf(column)}>
+          {column.cell(row)}
+        </td>
+      ))}
+    </tr>
+  );
+});
 
 const classOf = <T,>({ key, numeric, wide, hiddenOnCards }: Column<T>): string | undefined => {
   const classes = [numeric && 'numeric', wide && 'wide', hiddenOnCards && 'no-card', key === DO && DO].filter(Boolean);

@@ -67,8 +67,10 @@ function formatOf(zone: Zone, options: Intl.DateTimeFormatOptions): Intl.DateTim
   return format;
 }
 
-/** Asked of a format that is kept: every instant on a page says its zone, and a new format each time is costly. */
-const zoneName = (zone: Zone): string => (zone === 'utc' ? 'UTC' : formatOf(zone, {}).resolvedOptions().timeZone);
+/** Asked once: every instant on a page says its zone, and the answer is costly. */
+let localZone: string | undefined;
+const zoneName = (zone: Zone): string =>
+  zone === 'utc' ? 'UTC' : (localZone ??= new Intl.DateTimeFormat().resolvedOptions().timeZone);
 
 /** The instant in full, to the millisecond, with its zone. */
 export function exact(instant: string | number, zone: Zone): string {

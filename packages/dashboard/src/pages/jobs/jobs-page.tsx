@@ -1,6 +1,6 @@
 import type { JobSummary, OperationFilter, Queues, Tasks } from '@millrace/contract';
 import { useNavigate } from '@tanstack/react-router';
-import { lazy, Suspense, useState, type ReactNode } from 'react';
+import { lazy, Suspense, useMemo, useState, type ReactNode } from 'react';
 import type { Query } from '../../api/client.js';
 import { useRead } from '../../api/hooks.js';
 import { BulkDialog, isUnknown, useDryRun } from '../../components/bulk.js';
@@ -18,6 +18,7 @@ import { curlOf } from '../../lib/curl.js';
 import { atLeast, bytes, duration, number, plural } from '../../lib/format.js';
 import { stateOf } from '../../lib/states.js';
 import { useMayWrite } from '../../session/session.js';
+import { jobQuery } from './job-query.js';
 import { useLiveList } from './live-list.js';
 import { useSelection, type RowSelection } from './selection.js';
 
@@ -68,7 +69,7 @@ export default function JobsPage(): ReactNode {
         </>
       }
     >
-      <Filters />
+      <Filters isListShown={read.data !== undefined} />
       <div className="above-list">
         {selection.ids.length > 0 ? (
           <BulkBar selection={selection} address={address} query={query} />
@@ -117,21 +118,21 @@ const sameIds = (ids: readonly string[], rows: readonly JobSummary[]): boolean =
 const isFiltered = (address: Address): boolean =>
   ['status', 'queue', 'task', 'since', 'idempotency_key', 'workflow_id'].some((name) => address[name] !== undefined);
 
-/** The question to the server that the address stands for. A span begins where it began when it was chosen. */
+/** A span begins where it began when it was chosen. */
 function useJobQuery(address: Address): Query {
-  const { status, queue, task, idempotency_key, workflow_id, since, cursor } = address;
+  const { since } = address;
   const span = spanMs(since);
   const [began, setBegan] = useState<{ readonly since: string | undefined; readonly at: number }>({
     since,
     at: serverNow(),
   });
   if (began.since !== since) setBegan({ since, at: serverNow() });
-  const created_after = span === undefined ? undefined : new Date(began.at - span).toISOString();
-  return { view: 'summary', limit: 50, status, queue, task, idempotency_key, workflow_id, created_after, cursor };
+  return jobQuery(address, span === undefined ? undefined : new Date(began.at - span).toISOString());
 }
 
-function Filters(): ReactNode {
-  const once = { pollMs: null };
+/** Suggestions wait until the list is there: counting queues would slow it down. */
+function Filters({ isListShown }: { readonly isListShown: boolean }): ReactNode {
+  const once = { pollMs: null, enabled: isListShown };
   const queues = useRead<Queues>('/queues', once).data?.data.queues ?? [];
   const tasks = useRead<Tasks>('/tasks', once).data?.data.tasks ?? [];
   const [, setAddress] = useAddress();
@@ -222,37 +223,7 @@ interface JobTableProps {
 function JobTable({ rows, gone, selection }: JobTableProps): ReactNode {
   const navigate = useNavigate();
   const now = useNow();
-  const columns: Column<JobSummary>[] = [
-    {
-      key: 'state',
-      title: 'State',
-      cell: (job) =>
-        gone.has(job.id) ? <span title="No longer in this list">… left</span> : <State state={stateOf(job, now)} />,
-    },
-    { key: 'task', title: 'Task', cell: ({ id, task_name }) => <JobLink id={id}>{task_name}</JobLink> },
-    { key: 'queue', title: 'Queue', cell: ({ queue_name }) => <QueueLink queue={queue_name} /> },
-    {
-      key: 'error',
-      title: 'Error',
-      wide: true,
-      cell: ({ error_message }) => error_message !== null && <span title={error_message}>{error_message}</span>,
-    },
-    {
-      key: 'attempts',
-      title: 'Attempts',
-      numeric: true,
-      cell: ({ delivery_count, config }) => `${number(delivery_count)}/${number(config.max_retries + 1)}`,
-    },
-    { key: 'took', title: 'Took', numeric: true, cell: (job) => tookOf(job, now) },
-    {
-      key: 'size',
-      title: 'Payload',
-      numeric: true,
-      hiddenOnCards: true,
-      cell: ({ payload_bytes }) => bytes(payload_bytes),
-    },
-    { key: 'created', title: 'Created', numeric: true, cell: ({ created_at }) => <Time at={created_at} /> },
-  ];
+  const columns = useMemo(() => columnsAt(now, gone), [now, gone]);
   return (
     <Table
       label="Jobs"
@@ -265,6 +236,38 @@ function JobTable({ rows, gone, selection }: JobTableProps): ReactNode {
     />
   );
 }
+
+const columnsAt = (now: number, gone: ReadonlySet<string>): readonly Column<JobSummary>[] => [
+  {
+    key: 'state',
+    title: 'State',
+    cell: (job) =>
+      gone.has(job.id) ? <span title="No longer in this list">… left</span> : <State state={stateOf(job, now)} />,
+  },
+  { key: 'task', title: 'Task', cell: ({ id, task_name }) => <JobLink id={id}>{task_name}</JobLink> },
+  { key: 'queue', title: 'Queue', cell: ({ queue_name }) => <QueueLink queue={queue_name} /> },
+  {
+    key: 'error',
+    title: 'Error',
+    wide: true,
+    cell: ({ error_message }) => error_message !== null && <span title={error_message}>{error_message}</span>,
+  },
+  {
+    key: 'attempts',
+    title: 'Attempts',
+    numeric: true,
+    cell: ({ delivery_count, config }) => `${number(delivery_count)}/${number(config.max_retries + 1)}`,
+  },
+  { key: 'took', title: 'Took', numeric: true, cell: (job) => tookOf(job, now) },
+  {
+    key: 'size',
+    title: 'Payload',
+    numeric: true,
+    hiddenOnCards: true,
+    cell: ({ payload_bytes }) => bytes(payload_bytes),
+  },
+  { key: 'created', title: 'Created', numeric: true, cell: ({ created_at }) => <Time at={created_at} /> },
+];
 
 /** How long the latest attempt took, or has been taking. */
 function tookOf({ started_at, completed_at, status }: JobSummary, now: number): string {

@@ -7,6 +7,8 @@ import { answerWith, useRead, type Read } from '../../api/hooks.js';
 const NEW_MAX = 100;
 /** How many rows a page grows to while rows leave the list and others take their places in it. */
 const ROWS_MAX = 200;
+/** The same each time, so that rows that have not changed are not drawn again. */
+const NONE: ReadonlySet<string> = new Set();
 
 export interface LiveList {
   readonly read: Read<JobSummaryPage>;
@@ -76,7 +78,7 @@ function useShown(
     if (jobs !== undefined) kept.current = { view, rows };
   });
   const gone = jobs === undefined ? [] : rows.filter(({ id }) => !current.has(id));
-  return { rows, gone: new Set(gone.map(({ id }) => id)) };
+  return { rows, gone: gone.length === 0 ? NONE : new Set(gone.map(({ id }) => id)) };
 }
 
 /** The instant one microsecond later, because `created_before` excludes its own. */

@@ -1,4 +1,4 @@
-import { useState } from 'react';
+import { useCallback, useState } from 'react';
 import type { Selection } from '../../components/table.js';
 
 export interface RowSelection extends Selection {
@@ -14,16 +14,22 @@ export function useSelection(rows: readonly string[], list: string): RowSelectio
   });
   const selected = chosen.list === list ? chosen.ids : new Set<string>();
   const set = (ids: ReadonlySet<string>): void => setChosen({ list, ids });
+  // The same function as long as the list is the same: rows that have not changed are not drawn again.
+  const toggle = useCallback(
+    (id: string): void =>
+      setChosen((before) => {
+        const next = new Set(before.list === list ? before.ids : []);
+        if (!next.delete(id)) next.add(id);
+        return { list, ids: next };
+      }),
+    [list],
+  );
   const all = rows.length > 0 && rows.every((id) => selected.has(id));
   return {
     ids: [...selected],
     all,
     has: (id) => selected.has(id),
-    toggle: (id) => {
-      const next = new Set(selected);
-      if (!next.delete(id)) next.add(id);
-      set(next);
-    },
+    toggle,
     toggleAll: () => set(all ? new Set() : new Set(rows)),
     clear: () => set(new Set()),
   };
