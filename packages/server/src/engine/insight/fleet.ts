@@ -29,7 +29,7 @@ const sql = loadStatements('admin.sql', [
 
 /**
  * Reads that are not for a tenant take turns with those of tenants under these names, one count at a time under each.
- * What is quick does not wait for the walk. No tenant has an empty name, nor one with a NUL, which the database refuses.
+ * What is quick does not wait for the walk. No tenant has an empty name, or one with a NUL: the database refuses it.
  */
 const FLEET = '';
 const WALK_TURN = '\0walk';

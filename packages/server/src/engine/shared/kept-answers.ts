@@ -4,9 +4,9 @@
  * again it is still given, but the next one is being found meanwhile, so that nobody who keeps asking waits for it.
  * What says nothing is never kept: whoever has few jobs reads their own writes.
  *
- * Invariants: a question is being found at most once at a time. Whoever asks meanwhile waits. If what comes may be given
- * again, they get it as if they had asked a moment later. If not, it may miss what they have just written, and they
- * share an answer whose search began after all of them had asked.
+ * Invariants: at most one search for an answer is under way at a time; whoever asks meanwhile waits for it. If what it
+ * finds may be given again, they get it, as if they had asked a moment later. If not, it may miss what they have just
+ * written, and they share an answer whose search began after all of them had asked.
  */
 interface Kept<T> {
   readonly answer: T;
