@@ -54,11 +54,12 @@ WHERE first.completed_at < cut.at;
 -- all queues together. After it come queues that hold unfinished jobs or are paused, by name, $2 of them: those that
 -- are paused and those that hold most. Each with the $3 tenants that hold most of it.
 -- Looks at $1 + 1 waiting and as many running jobs: the caller sees whether there are more than $1.
--- Most of the time goes into finding each row's group, so each row is grouped once; counts cost little beside it.
+-- Most of the time goes into finding each row's group, so each row is grouped once; counts cost little beside it. There
+-- may be as many groups as rows: sums of them are kept to integers, because those of larger numbers are numeric.
 WITH depth AS MATERIALIZED (
-  SELECT queue, tenant, sum(waiting) AS waiting, sum(scheduled) AS scheduled, sum(retrying) AS retrying,
-         sum(retrying_later) AS retrying_later, sum(running) AS running, min(oldest) AS oldest,
-         sum(waiting + running) AS n
+  SELECT queue, tenant, sum(waiting)::int AS waiting, sum(scheduled)::int AS scheduled,
+         sum(retrying)::int AS retrying, sum(retrying_later)::int AS retrying_later, sum(running)::int AS running,
+         min(oldest) AS oldest, sum(waiting + running)::int AS n
   FROM (
     SELECT r.queue, r.tenant, count(*)::int AS waiting,
            count(*) FILTER (WHERE r.scheduled_at > now())::int AS scheduled,
