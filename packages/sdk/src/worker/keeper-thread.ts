@@ -1,8 +1,8 @@
 import { parentPort, workerData } from 'node:worker_threads';
-import { nodeExchange } from '../http/node-exchange.js';
 import { silentLogger } from '../logger.js';
 import { startInlineKeeper, type FromThread, type ThreadData, type ToThread } from './keeper.js';
 import { LeaseCells } from './lease-cells.js';
+import { nodeExchange } from './node-exchange.js';
 import { Features } from './wire-calls.js';
 
 /** The keeper's thread: heartbeats go out whatever the handlers do to theirs. */

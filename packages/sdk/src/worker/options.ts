@@ -1,10 +1,10 @@
 import { hostname } from 'node:os';
 import { DEFAULT_URL, DEVELOPMENT_TOKEN, variable, type Hooks } from '../client/options.js';
 import { milliseconds, wholeSeconds, type Duration } from '../duration.js';
-import { nodeExchange } from '../http/node-exchange.js';
 import { consoleLogger, type Logger } from '../logger.js';
 import type { AnyTask, Args, Handler, InOf, JobHandle, OutOf } from '../task-types.js';
 import type { WorkerEvent } from './events.js';
+import { nodeExchange } from './node-exchange.js';
 import type { Connection } from './wire-calls.js';
 
 /** What `ctx.enqueue` needs of a client: a `Millrace` with a tenant's token is one. */

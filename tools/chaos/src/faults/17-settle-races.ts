@@ -9,7 +9,7 @@ import { completeAll, emptyQueue, jobsOn, leaseMany } from '../support/jobs.js';
 
 const QUEUE = 'remote';
 const ROUND = 400;
-/** A job claimed right after one sweep is overdue at the next, however long a loaded machine takes to claim them all. */
+/** A job claimed right after one sweep is overdue at the next, even if a loaded machine takes its time to claim. */
 const LEASE_SECS = 3;
 /** When reports are sent after a sweep: half of them around the next one, some early enough to win. */
 const AROUND_SWEEP_MS = [4_600, 5_400] as const;

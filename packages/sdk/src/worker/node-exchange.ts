@@ -1,6 +1,6 @@
 import { Agent as HttpAgent, request as overHttp, type IncomingMessage } from 'node:http';
 import { Agent as HttpsAgent, request as overHttps } from 'node:https';
-import type { Exchange, ExchangeAnswer } from './transport.js';
+import type { Exchange, ExchangeAnswer } from '../http/transport.js';
 
 /**
  * What a worker needs of `fetch`, over node:http, at half the price (docs/adr/0028-worker-http.md): a text goes out, a
