@@ -41,7 +41,7 @@ export const pages: Case = {
       paint.push(await firstPaint(context, `${stage.service.url}/ui/`, TENANT_KEY, attention));
       await context.close();
       await walk(stage, add);
-      add('All tenants', await allTenants(stage));
+      add('All tenants, from the sign-in', await allTenants(stage));
     }
     return [
       tookAbout('First useful paint of the overview, fresh browser', paint, PAINT_MS),
@@ -60,10 +60,11 @@ async function walk(stage: Stage, add: (page: string, ms: number) => void): Prom
   await page.context().close();
 }
 
+/** Operators have this page alone: they come to it by signing in. */
 async function allTenants({ windows, service }: Stage): Promise<number> {
-  const page = await windows.visit('/operations', { token: ADMIN_TOKEN, url: service.url }, /status of 40/);
-  await page.locator(menu('/admin')).waitFor();
-  const ms = await clickToContent(page, menu('/admin'), rowsOf('Tenants'));
+  const page = await windows.visit('/', { token: null, url: service.url });
+  await page.getByLabel('API key or JWT').fill(ADMIN_TOKEN);
+  const ms = await clickToContent(page, 'form button[type=submit]', rowsOf('Tenants'));
   await page.context().close();
   return ms;
 }

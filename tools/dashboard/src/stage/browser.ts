@@ -1,7 +1,8 @@
 import { chromium, type Browser, type BrowserContext, type Page } from 'playwright-core';
 
 export interface Visit {
-  readonly token: string;
+  /** Null: nobody is signed in. */
+  readonly token: string | null;
   /** Whose dashboard, without the /ui. */
   readonly url: string;
   /** In the same browser as before: nothing has to be fetched again. */
@@ -34,14 +35,14 @@ export class Windows {
     return context;
   }
 
-  /** Opens a path of the dashboard, signed in. Messages on its console count as trouble unless they are `expected`. */
+  /** Opens a path of the dashboard. Messages on its console count as trouble unless they are `expected`. */
   async visit(path: string, { token, url, context }: Visit, expected?: RegExp): Promise<Page> {
     const page = await (context ?? (await this.fresh())).newPage();
     page.on('console', (message) => {
       if (expected?.test(message.text()) !== true) this.#trouble.push(`${path}: ${message.text()}`);
     });
     page.on('pageerror', (error) => this.#trouble.push(`${path}: ${error.message}`));
-    await page.addInitScript((secret) => sessionStorage.setItem('millrace.token', secret), token);
+    if (token !== null) await page.addInitScript((secret) => sessionStorage.setItem('millrace.token', secret), token);
     await page.goto(`${url}/ui${path}`);
     return page;
   }
