@@ -14,6 +14,24 @@ export interface CallHooks {
   onResponse?(call: { method: string; path: string; status: number | null; attempt: number; ms: number }): void;
 }
 
+/** What a call needs of `fetch`. */
+export interface ExchangeRequest {
+  readonly method: string;
+  readonly headers: Record<string, string>;
+  readonly body?: string;
+  readonly signal: AbortSignal;
+}
+
+export interface ExchangeAnswer {
+  readonly ok: boolean;
+  readonly status: number;
+  readonly statusText: string;
+  readonly headers: Pick<Headers, 'get'>;
+  text(): Promise<string>;
+}
+
+export type Exchange = (url: string, request: ExchangeRequest) => Promise<ExchangeAnswer>;
+
 export interface TransportOptions {
   /** Where the server is: `http://127.0.0.1:8000`. A path in it is kept. */
   readonly url: string;
@@ -22,7 +40,10 @@ export interface TransportOptions {
   readonly timeoutMs: number;
   /** How many tries a call has. */
   readonly attempts: number;
+  /** Streams, and calls unless there is an exchange. */
   readonly fetch: typeof globalThis.fetch;
+  /** Calls, instead of `fetch`. */
+  readonly exchange?: Exchange;
   readonly logger: Logger;
   readonly hooks?: CallHooks;
 }
@@ -53,7 +74,7 @@ export interface Answer<T> {
   readonly body: T;
   /** The body as it came. */
   readonly text: string;
-  readonly headers: Headers;
+  readonly headers: Pick<Headers, 'get'>;
   /** How many tries it took. */
   readonly attempts: number;
 }
@@ -128,11 +149,11 @@ export class Transport {
     const told = (status: number | null): void =>
       this.#options.hooks?.onResponse?.({ method, path, status, attempt, ms: performance.now() - started });
     const deadline = startDeadline(request.timeoutMs ?? this.#options.timeoutMs, signal);
-    let response: Response;
+    let response: ExchangeAnswer;
     let text: string;
     try {
       const init = { method, headers, signal: deadline.signal, ...(body !== undefined && { body }) };
-      response = await this.#options.fetch(this.#url(request), init);
+      response = await (this.#options.exchange ?? this.#options.fetch)(this.#url(request), init);
       text = await response.text();
     } catch (error) {
       told(null);
@@ -145,7 +166,13 @@ export class Transport {
     return this.#judge(request, response, text, attempt, progress);
   }
 
-  #judge(request: CallRequest, response: Response, text: string, attempt: number, progress: { unknown: boolean }): Try {
+  #judge(
+    request: CallRequest,
+    response: ExchangeAnswer,
+    text: string,
+    attempt: number,
+    progress: { unknown: boolean },
+  ): Try {
     if (response.ok) {
       const body = text === '' ? undefined : parse(text);
       if (body === NOT_JSON) {
@@ -213,7 +240,7 @@ function parse(text: string): unknown {
 
 /** The error that an answer means. A proxy in between may answer with something else than the service's body. */
 function refusal(
-  response: Response,
+  response: ExchangeAnswer,
   text: string,
   { request, mayHaveHappened }: { request: CallRequest; mayHaveHappened: boolean },
 ): MillraceError {
@@ -265,9 +292,14 @@ const retryAfterOf = (error: MillraceError): number | null =>
 const isMillraceError = (error: unknown): error is MillraceError =>
   error instanceof Error && 'mayHaveHappened' in error;
 
-/** Fetch hides the reason ("connection refused") in the cause of a TypeError. */
+/**
+ * Fetch hides the reason ("connection refused") in the cause of a TypeError. A name with several addresses fails with
+ * an error for each, and no words of its own.
+ */
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const { cause } = error;
-  return cause instanceof Error && cause.message !== '' ? cause.message : error.message;
+  const reason = cause instanceof Error ? cause : error;
+  if (reason instanceof AggregateError && reason.errors.length > 0) return reasonOf(reason.errors[0]);
+  return reason.message === '' ? error.message : reason.message;
 }

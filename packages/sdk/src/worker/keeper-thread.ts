@@ -1,4 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads';
+import { nodeExchange } from '../http/node-exchange.js';
 import { silentLogger } from '../logger.js';
 import { startInlineKeeper, type FromThread, type ThreadData, type ToThread } from './keeper.js';
 import { LeaseCells } from './lease-cells.js';
@@ -9,7 +10,7 @@ const { url, token, leaseSecs, buffer } = workerData as ThreadData;
 const post = (message: FromThread): void => parentPort?.postMessage(message);
 
 const keeper = startInlineKeeper({
-  connection: { url, token, fetch: globalThis.fetch, logger: silentLogger },
+  connection: { url, token, fetch: globalThis.fetch, exchange: nodeExchange, logger: silentLogger },
   // Finds out by itself what the server knows: the routes answer 404 if they are not there.
   features: new Features(),
   cells: new LeaseCells(buffer),

@@ -1,6 +1,7 @@
 import { hostname } from 'node:os';
 import { DEFAULT_URL, DEVELOPMENT_TOKEN, variable, type Hooks } from '../client/options.js';
 import { milliseconds, wholeSeconds, type Duration } from '../duration.js';
+import { nodeExchange } from '../http/node-exchange.js';
 import { consoleLogger, type Logger } from '../logger.js';
 import type { AnyTask, Args, Handler, InOf, JobHandle, OutOf } from '../task-types.js';
 import type { WorkerEvent } from './events.js';
@@ -38,7 +39,7 @@ export interface WorkerOptions {
   readonly signals?: boolean;
   readonly logger?: Logger;
   readonly hooks?: Hooks;
-  /** Instead of the global one. Heartbeats then come from the same thread. */
+  /** Makes the calls instead of `node:http`. Heartbeats then come from the same thread. */
   readonly fetch?: typeof globalThis.fetch;
   onEvent?(event: WorkerEvent): void;
 }
@@ -59,6 +60,7 @@ export interface Settings {
   readonly hooks: Hooks;
 }
 
+const OWN_CALLS = { fetch: globalThis.fetch, exchange: nodeExchange };
 const MOST_SLOTS = 10_000;
 const NAME_MAX_LENGTH = 255;
 
@@ -72,7 +74,7 @@ export function settle(options: WorkerOptions): Settings {
   const url = options.url ?? variable('MILLRACE_URL') ?? DEFAULT_URL;
   const token = options.token ?? variable('MILLRACE_WORKER_TOKEN') ?? variable('MILLRACE_TOKEN') ?? DEVELOPMENT_TOKEN;
   const settings = {
-    connection: { url, token, fetch: fetch ?? globalThis.fetch, logger, hooks },
+    connection: { url, token, logger, hooks, ...(fetch === undefined ? OWN_CALLS : { fetch }) },
     queues: slots(options.queues),
     handlers: byName(options.handlers),
     client: options.client,

@@ -1,5 +1,5 @@
 import { MillraceError } from '../errors.js';
-import type { CallHooks } from '../http/transport.js';
+import type { CallHooks, Exchange } from '../http/transport.js';
 import { Transport } from '../http/transport.js';
 import type { Logger } from '../logger.js';
 import type { Feature, WhoAmI } from '../wire/index.js';
@@ -9,6 +9,8 @@ export interface Connection {
   readonly url: string;
   readonly token: string;
   readonly fetch: typeof globalThis.fetch;
+  /** Makes the calls instead of `fetch`. */
+  readonly exchange?: Exchange;
   readonly logger: Logger;
   readonly hooks?: CallHooks;
 }

@@ -30,10 +30,20 @@
 -- earlier. If the claim has more jobs than that, a mark says how far the pool may start
 -- (docs/adr/0016-unstarted-jobs.md).
 -- A paused queue yields nothing: none of the walks begins.
+-- If all are plain jobs of one tenant (`mixed` is false), nothing is looked for that such jobs do not have.
 WITH pause AS MATERIALIZED (
   SELECT EXISTS (SELECT FROM millrace.queues q WHERE q.queue = $1 AND q.paused_at IS NOT NULL) AS paused
 ), floor AS MATERIALIZED (
   SELECT * FROM unnest($2::int[], $3::timestamptz[]) AS given (priority, since)
+), fell_due AS MATERIALIZED (
+  SELECT r.ctid AS place, r.priority, r.scheduled_at, r.retry_count, r.delivery_count, r.id, r.tenant, r.workflow_id,
+         r.error, r.size, true AS later
+  FROM millrace.ready r
+  WHERE r.queue = $1 AND r.later AND r.scheduled_at >= $9::timestamptz AND r.scheduled_at <= now()
+    AND NOT (SELECT paused FROM pause)
+  ORDER BY r.scheduled_at, r.id
+  LIMIT greatest($7::int, 100)
+  FOR UPDATE SKIP LOCKED
 ), due AS MATERIALIZED (
   SELECT row_number() OVER (ORDER BY priority DESC, scheduled_at, id) AS n, found.*
   FROM (
@@ -64,16 +74,7 @@ WITH pause AS MATERIALIZED (
       LIMIT $7::int
     ) AS from_floors
     UNION ALL
-    SELECT * FROM (
-      SELECT r.ctid AS place, r.priority, r.scheduled_at, r.retry_count, r.delivery_count, r.id, r.tenant,
-             r.workflow_id, r.error, r.size, true AS later
-      FROM millrace.ready r
-      WHERE r.queue = $1 AND r.later AND r.scheduled_at >= $9::timestamptz AND r.scheduled_at <= now()
-        AND NOT (SELECT paused FROM pause)
-      ORDER BY r.scheduled_at, r.id
-      LIMIT greatest($7::int, 100)
-      FOR UPDATE SKIP LOCKED
-    ) AS fell_due
+    SELECT * FROM fell_due
   ) AS found
 ), too_much AS MATERIALIZED (
   SELECT min(n) AS n
@@ -89,7 +90,10 @@ WITH pause AS MATERIALIZED (
   DELETE FROM millrace.ready WHERE ctid = ANY (ARRAY(SELECT place FROM claimed))
 ), fallen AS (
   DELETE FROM millrace.ready
-  WHERE ctid = ANY (ARRAY(SELECT place FROM due WHERE later AND n > (SELECT count(*) FROM claimed)))
+  WHERE ctid = ANY (ARRAY(
+    SELECT place FROM due
+    WHERE EXISTS (SELECT FROM fell_due) AND later AND n > (SELECT count(*) FROM claimed)
+  ))
   RETURNING scheduled_at, started_at, priority, retry_count, delivery_count, id, tenant, queue, workflow_id, error, size
 ), moved AS (
   INSERT INTO millrace.ready (scheduled_at, started_at, priority, retry_count, delivery_count, id, tenant, queue,
@@ -118,11 +122,14 @@ WITH pause AS MATERIALIZED (
   ) AS many
   RETURNING tenant
 ), alone AS MATERIALIZED (
-  SELECT * FROM claimed WHERE NOT plain OR tenant <> ALL (ARRAY(SELECT tenant FROM bundle))
+  SELECT * FROM claimed
+  WHERE (SELECT mixed OR size < 4 FROM startable)
+    AND (NOT plain OR tenant <> ALL (ARRAY(SELECT tenant FROM bundle)))
 ), job AS MATERIALIZED (
   SELECT c.n, c.id, c.tenant, c.retry_count, c.delivery_count, c.scheduled_at, c.error, j.task, j.payload, j.config,
          j.metadata, j.created_at, j.idempotency_key, j.workflow_id, j.step, j.context
-  FROM claimed c, LATERAL (SELECT * FROM millrace.jobs j WHERE j.tenant = c.tenant AND j.id = c.id OFFSET 0) AS j
+  FROM (SELECT * FROM claimed ORDER BY n) AS c,
+  LATERAL (SELECT * FROM millrace.jobs j WHERE j.tenant = c.tenant AND j.id = c.id OFFSET 0) AS j
   WHERE $6 IS NULL
 ), held AS (
   INSERT INTO millrace.leases (locked_until, started_at, scheduled_at, retry_count, delivery_count, id, token, tenant,
@@ -154,7 +161,7 @@ WITH pause AS MATERIALIZED (
       SELECT j.workflow_id, j.context FROM millrace.jobs j
       WHERE j.tenant = c.tenant AND j.id = c.id AND j.context IS NOT NULL OFFSET 0
     ) AS j
-    WHERE c.workflow_id IS NOT NULL
+    WHERE (SELECT mixed FROM startable) AND c.workflow_id IS NOT NULL
   ) AS named, LATERAL (
     SELECT x.* FROM millrace.workflow_contexts x
     WHERE x.workflow_id = named.workflow_id AND x.version = named.version OFFSET 0
@@ -164,7 +171,7 @@ SELECT
   (SELECT count(*) FROM seen)::int AS watched,
   now()::text AS now,
   (SELECT n IS NOT NULL FROM too_much) AS cut,
-  (SELECT extract(epoch FROM max(scheduled_at)) * 1000 FROM due WHERE later)::float8 AS fell_due_up_to,
+  (SELECT extract(epoch FROM max(scheduled_at)) * 1000 FROM fell_due)::float8 AS fell_due_up_to,
   (SELECT json_agg(json_build_object('priority', priority, 'since', since)) FROM (
      SELECT priority, (extract(epoch FROM min(scheduled_at)) * 1000)::float8 AS since FROM moved GROUP BY priority
    ) AS priorities)::text AS moved,
@@ -185,9 +192,9 @@ FROM (
   UNION ALL
   SELECT c.n, c.id, c.tenant, c.retry_count, c.delivery_count, c.scheduled_at, c.error, j.task, j.payload, j.config,
          j.metadata, j.created_at, j.idempotency_key, j.workflow_id, j.step, j.context
-  FROM claimed c, LATERAL (SELECT * FROM millrace.jobs j WHERE j.tenant = c.tenant AND j.id = c.id OFFSET 0) AS j
+  FROM (SELECT * FROM claimed ORDER BY n) AS c,
+  LATERAL (SELECT * FROM millrace.jobs j WHERE j.tenant = c.tenant AND j.id = c.id OFFSET 0) AS j
   WHERE $6 IS NOT NULL
-  ORDER BY n
 ) AS c, LATERAL (
   SELECT c.n, c.config, c.metadata::text AS metadata, c.retry_count, c.delivery_count + 1 AS delivery_count,
          CASE WHEN c.scheduled_at <> c.created_at THEN c.scheduled_at::text END AS scheduled_at,

@@ -49,47 +49,51 @@ WHERE p.job_id = ANY (ARRAY(SELECT job_id FROM stale)) AND p.job_id = stale.job_
 RETURNING 1;
 
 -- What retention removes, slice by slice (docs/adr/0017-retention.md). Each of the three statements below continues
--- where the last one stopped ($3 tenant, $4 number of the ending, $5 id), looks at 2000 tenants and $2 rows at most,
--- and returns where the next one begins: after the last row it looked at, or after the last tenant of its slice, or
--- nowhere (null). So a pass costs as much as it finds plus one index probe per tenant and ending, and no statement
--- takes long. Rows are due for removal $1 hours after they ended; `overdue_secs` is the longest that any of them was
--- overdue.
+-- where the last one stopped ($3 tenant, $4 ending, $5 id), looks at 2000 groups (what ended one way for one tenant)
+-- and $2 rows at most, and returns where the next one begins: after the last row it looked at, or after the last group
+-- of its slice, or nowhere (null). The course begins where it is told to, without looking again at what was removed
+-- there, and jumps from each group to the first row of the next: a pass costs as much as it finds plus one index probe
+-- per group that exists, and no statement takes long. Rows are due for removal $1 hours after they ended;
+-- `overdue_secs` is the longest that any of them was overdue.
 
 -- name: expire_jobs
 -- Removes finished jobs, with their keys and attempts. A job that ended before the cut was also created before it, and
 -- ids sort by creation time, so the walk along (tenant, status, id) ends at the cut and needs no index on completed_at.
 -- Jobs of a workflow stay as long as the workflow does. None of these rows is updated once its job has ended, so each
 -- is still at the ctid where it was seen. A job that completed at once has no attempts to look for.
-WITH cut AS MATERIALIZED (
+WITH RECURSIVE cut AS MATERIALIZED (
   SELECT at, millrace.first_id(at) AS first_id FROM (SELECT now() - $1::float8 * interval '1 hour' AS at) AS instant
-), slice AS MATERIALIZED (
-  SELECT tenant FROM millrace.tenants WHERE tenant >= $3 ORDER BY tenant LIMIT 2000
-), course AS MATERIALIZED (
-  SELECT slice.tenant, ending.status, ending.n
-  FROM slice,
-  unnest(ARRAY['completed', 'failed', 'cancelled']::millrace.job_status[]) WITH ORDINALITY AS ending (status, n)
-  WHERE slice.tenant > $3 OR ending.n >= $4::int
-  ORDER BY slice.tenant, ending.n
+), course AS (
+  SELECT $3::text COLLATE "C" AS tenant, $4::millrace.job_status AS status, $5::uuid AS first, 1 AS n
+  UNION ALL
+  SELECT next.tenant, next.status, next.first, course.n + 1
+  FROM course,
+  LATERAL (
+    SELECT d.tenant, d.status, d.id AS first FROM millrace.done d
+    WHERE (d.tenant, d.status) > (course.tenant, course.status)
+    ORDER BY d.tenant, d.status, d.id LIMIT 1
+  ) AS next
+  WHERE course.n < 2000
 ), walked AS MATERIALIZED (
-  SELECT course.tenant, course.n, d.id, d.place, d.completed_at, d.delivery_count, j.place AS job_place,
+  SELECT course.tenant, course.status, d.id, d.place, d.completed_at, d.delivery_count, j.place AS job_place,
          j.idempotency_key, j.workflow_id
   FROM course,
   LATERAL (
     SELECT d.ctid AS place, d.tenant, d.id, d.completed_at, d.delivery_count FROM millrace.done d
     WHERE d.tenant = course.tenant AND d.status = course.status AND d.id < (SELECT first_id FROM cut)
-      AND d.id > CASE WHEN course.tenant = $3 AND course.n = $4 THEN $5::uuid
-                      ELSE '00000000-0000-0000-0000-000000000000' END
+      AND d.id > CASE course.n WHEN 1 THEN $5::uuid ELSE '00000000-0000-0000-0000-000000000000' END
     ORDER BY d.id
   ) AS d,
   LATERAL (
     SELECT j.ctid AS place, j.idempotency_key, j.workflow_id FROM millrace.jobs j
     WHERE j.tenant = d.tenant AND j.id = d.id OFFSET 0
   ) AS j
+  WHERE course.first < (SELECT first_id FROM cut)
   LIMIT $2
 ), old AS MATERIALIZED (
   SELECT walked.tenant, walked.id, walked.place, walked.job_place, walked.idempotency_key,
          cut.at - walked.completed_at AS overdue,
-         walked.delivery_count > CASE walked.n WHEN 1 THEN 1 ELSE 0 END AS attempted
+         walked.delivery_count > CASE walked.status WHEN 'completed' THEN 1 ELSE 0 END AS attempted
   FROM walked, cut WHERE walked.completed_at < cut.at AND walked.workflow_id IS NULL
 ), ended AS (
   DELETE FROM millrace.done WHERE ctid = ANY (ARRAY(SELECT place FROM old)) RETURNING tenant, status
@@ -127,26 +131,36 @@ SELECT (SELECT count(*) FROM removed)::int AS removed,
        (SELECT extract(epoch FROM max(overdue)) FROM old)::float8 AS overdue_secs,
        next.tenant, next.ending, next.id
 FROM (SELECT) AS one LEFT JOIN (
-  (SELECT tenant, n::int AS ending, id FROM walked WHERE (SELECT count(*) FROM walked) = $2
-   ORDER BY tenant DESC, n DESC, id DESC LIMIT 1)
+  (SELECT tenant, status::text AS ending, id FROM walked WHERE (SELECT count(*) FROM walked) = $2
+   ORDER BY tenant DESC, status DESC, id DESC LIMIT 1)
   UNION ALL
-  SELECT max(tenant), 4, '00000000-0000-0000-0000-000000000000' FROM slice HAVING count(*) = 2000
+  (SELECT tenant, status::text, 'ffffffff-ffff-ffff-ffff-ffffffffffff' FROM course WHERE n = 2000)
   LIMIT 1
 ) AS next ON true;
 
 -- name: expire_dead_letters
 -- Removes dead letters. One that is being replayed at this moment may stay until the next pass. Every row that is
 -- walked is removed, so the tenant alone says where to continue.
-WITH cut AS MATERIALIZED (
+WITH RECURSIVE cut AS MATERIALIZED (
   SELECT now() - $1::float8 * interval '1 hour' AS at
-), slice AS MATERIALIZED (
-  SELECT tenant FROM millrace.tenants WHERE tenant >= $3 ORDER BY tenant LIMIT 2000
+), course AS (
+  SELECT $3::text COLLATE "C" AS tenant, '-infinity'::timestamptz AS first, 1 AS n
+  UNION ALL
+  SELECT next.tenant, next.first, course.n + 1
+  FROM course,
+  LATERAL (
+    SELECT d.tenant, d.created_at AS first FROM millrace.dead_letters d
+    WHERE d.tenant > course.tenant ORDER BY d.tenant, d.created_at LIMIT 1
+  ) AS next
+  WHERE course.n < 2000
 ), old AS MATERIALIZED (
-  SELECT slice.tenant, d.place, d.created_at FROM slice, LATERAL (
+  SELECT course.tenant, d.place, d.created_at FROM course, LATERAL (
     SELECT d.ctid AS place, d.created_at FROM millrace.dead_letters d
-    WHERE d.tenant = slice.tenant AND d.created_at < (SELECT at FROM cut)
+    WHERE d.tenant = course.tenant AND d.created_at < (SELECT at FROM cut)
     ORDER BY d.created_at LIMIT $2
-  ) AS d LIMIT $2
+  ) AS d
+  WHERE course.first < (SELECT at FROM cut)
+  LIMIT $2
 ), gone AS (
   DELETE FROM millrace.dead_letters WHERE ctid = ANY (ARRAY(SELECT place FROM old)) RETURNING 1
 )
@@ -156,7 +170,7 @@ SELECT (SELECT count(*) FROM gone)::int AS removed,
 FROM (SELECT) AS one LEFT JOIN (
   SELECT max(tenant) AS tenant FROM old HAVING count(*) = $2
   UNION ALL
-  SELECT max(tenant) FROM slice HAVING count(*) = 2000 AND max(tenant) > $3
+  (SELECT tenant FROM course WHERE n = 2000)
   LIMIT 1
 ) AS next ON true;
 
@@ -164,35 +178,37 @@ FROM (SELECT) AS one LEFT JOIN (
 -- Removes ended workflows with the jobs of their steps and the contexts stored for those jobs. A workflow may have a
 -- thousand steps, so a statement removes workflows of at most $6 steps together, or a single workflow. The state has
 -- one letter per step.
-WITH cut AS MATERIALIZED (
+WITH RECURSIVE cut AS MATERIALIZED (
   SELECT at, millrace.first_id(at) AS first_id FROM (SELECT now() - $1::float8 * interval '1 hour' AS at) AS instant
-), slice AS MATERIALIZED (
-  SELECT tenant FROM millrace.tenants WHERE tenant >= $3 ORDER BY tenant LIMIT 2000
-), course AS MATERIALIZED (
-  SELECT slice.tenant, ending.status, ending.n
-  FROM slice,
-  unnest(ARRAY['completed', 'failed', 'partially_failed', 'cancelled']::millrace.workflow_status[])
-    WITH ORDINALITY AS ending (status, n)
-  WHERE slice.tenant > $3 OR ending.n >= $4::int
-  ORDER BY slice.tenant, ending.n
+), course AS (
+  SELECT $3::text COLLATE "C" AS tenant, $4::millrace.workflow_status AS status, $5::uuid AS first, 1 AS n
+  UNION ALL
+  SELECT next.tenant, next.status, next.first, course.n + 1
+  FROM course,
+  LATERAL (
+    SELECT e.tenant, e.status, e.id AS first FROM millrace.workflow_ends e
+    WHERE (e.tenant, e.status) > (course.tenant, course.status)
+    ORDER BY e.tenant, e.status, e.id LIMIT 1
+  ) AS next
+  WHERE course.n < 2000
 ), walked AS MATERIALIZED (
-  SELECT course.tenant, course.n, e.id, e.place, e.completed_at, e.steps
+  SELECT course.tenant, course.status, e.id, e.place, e.completed_at, e.steps
   FROM course,
   LATERAL (
     SELECT e.ctid AS place, e.id, e.completed_at, length(e.state) AS steps FROM millrace.workflow_ends e
     WHERE e.tenant = course.tenant AND e.status = course.status AND e.id < (SELECT first_id FROM cut)
-      AND e.id > CASE WHEN course.tenant = $3 AND course.n = $4 THEN $5::uuid
-                      ELSE '00000000-0000-0000-0000-000000000000' END
+      AND e.id > CASE course.n WHEN 1 THEN $5::uuid ELSE '00000000-0000-0000-0000-000000000000' END
     ORDER BY e.id
   ) AS e
+  WHERE course.first < (SELECT first_id FROM cut)
   LIMIT $2
 ), dated AS MATERIALIZED (
-  SELECT walked.tenant, walked.n, walked.id, walked.place, cut.at - walked.completed_at AS overdue,
+  SELECT walked.tenant, walked.status, walked.id, walked.place, cut.at - walked.completed_at AS overdue,
          sum(walked.steps) OVER in_order AS steps, row_number() OVER in_order AS rank
   FROM walked, cut WHERE walked.completed_at < cut.at
-  WINDOW in_order AS (ORDER BY walked.tenant, walked.n, walked.id)
+  WINDOW in_order AS (ORDER BY walked.tenant, walked.status, walked.id)
 ), old AS MATERIALIZED (
-  SELECT tenant, n, id, place, overdue FROM dated WHERE rank = 1 OR steps <= $6
+  SELECT tenant, status, id, place, overdue FROM dated WHERE rank = 1 OR steps <= $6
 ), step AS MATERIALIZED (
   SELECT j.place, j.tenant, j.id FROM old,
   LATERAL (SELECT j.ctid AS place, j.tenant, j.id FROM millrace.jobs j WHERE j.workflow_id = old.id OFFSET 0) AS j
@@ -244,13 +260,13 @@ SELECT (SELECT count(*) FROM ended)::int AS removed,
        (SELECT extract(epoch FROM max(overdue)) FROM old)::float8 AS overdue_secs,
        next.tenant, next.ending, next.id
 FROM (SELECT) AS one LEFT JOIN (
-  (SELECT tenant, n::int AS ending, id FROM old
+  (SELECT tenant, status::text AS ending, id FROM old
    WHERE (SELECT count(*) FROM old) < (SELECT count(*) FROM dated)
-   ORDER BY tenant DESC, n DESC, id DESC LIMIT 1)
+   ORDER BY tenant DESC, status DESC, id DESC LIMIT 1)
   UNION ALL
-  (SELECT tenant, n::int, id FROM walked WHERE (SELECT count(*) FROM walked) = $2
-   ORDER BY tenant DESC, n DESC, id DESC LIMIT 1)
+  (SELECT tenant, status::text, id FROM walked WHERE (SELECT count(*) FROM walked) = $2
+   ORDER BY tenant DESC, status DESC, id DESC LIMIT 1)
   UNION ALL
-  SELECT max(tenant), 5, '00000000-0000-0000-0000-000000000000' FROM slice HAVING count(*) = 2000
+  (SELECT tenant, status::text, 'ffffffff-ffff-ffff-ffff-ffffffffffff' FROM course WHERE n = 2000)
   LIMIT 1
 ) AS next ON true;

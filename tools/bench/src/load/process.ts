@@ -2,7 +2,7 @@ import { monotonicMicros } from '@millrace/tools-shared';
 import { serveCalls } from '../env/child.js';
 import { BATCH, JOB, JOB_TEXT, PAYLOAD, TASK, TENANT_KEY } from '../work.js';
 import { measureCount, measureRate, type Rate } from './closed-loop.js';
-import { post, postKeyed } from './connection.js';
+import { keyedRequests, post } from './connection.js';
 import { workWithFetch } from './fetch-workers.js';
 import { sendAtRate, sendSparsely } from './open-loop.js';
 import { timePages } from './pages.js';
@@ -35,7 +35,7 @@ const REQUESTS = {
   single: () => SINGLE,
   batch: () => WHOLE_BATCH,
   workflow: () => WORKFLOW,
-  keyed: () => postKeyed('/api/v1/jobs', TENANT_KEY, JOB_TEXT),
+  keyed: keyedRequests('/api/v1/jobs', TENANT_KEY, JOB_TEXT),
   stamped: () => stamped(monotonicMicros()),
 } as const;
 

@@ -1,6 +1,7 @@
 import { readMetrics } from '@millrace/tools-shared';
 import type { Fault } from '../fault.js';
 import type { ChaosClient, LeasedJob } from '../history/client.js';
+import type { Database } from '../stage/database.js';
 import type { ServerProcess } from '../stage/server.js';
 import type { Stage } from '../stage/stage.js';
 import { startApiPair, type ApiPair } from '../support/api-pair.js';
@@ -8,14 +9,11 @@ import { completeAll, emptyQueue, jobsOn, leaseMany } from '../support/jobs.js';
 
 const QUEUE = 'remote';
 const ROUND = 400;
-/** A job claimed right after one sweep is overdue just before the next. */
-const LEASE_SECS = 4;
-/**
- * When reports are sent after a sweep: half of them around the next one, some early enough to win, some late enough to
- * lose.
- */
+/** A job claimed right after one sweep is overdue at the next, however long a loaded machine takes to claim them all. */
+const LEASE_SECS = 3;
+/** When reports are sent after a sweep: half of them around the next one, some early enough to win. */
 const AROUND_SWEEP_MS = [4_600, 5_400] as const;
-const SPANS_MS = [[2_500, 4_600], AROUND_SWEEP_MS, AROUND_SWEEP_MS, [5_400, 7_500]] as const;
+const SPANS_MS = [[1_500, 4_600], AROUND_SWEEP_MS, AROUND_SWEEP_MS] as const;
 
 /**
  * Leases expire, and just as the janitor reclaims them their holders report after all: success to one process and
@@ -45,17 +43,26 @@ export const settleRaces: Fault = {
   },
 };
 
-async function race(stage: Stage, { servers, clients }: ApiPair, size: number): Promise<void> {
+async function race(stage: Stage, { database, servers, clients }: ApiPair, size: number): Promise<void> {
   const [one, two] = clients;
+  const lostBefore = await reclaims(database);
   await one.batch(jobsOn(QUEUE, size));
   await nextSweep(stage, servers[0]);
   const sweptAt = performance.now();
   const leased = await leaseMany(one, QUEUE, size, LEASE_SECS);
   if (leased.length < size) throw new Error(`only ${leased.length} of ${size} jobs were given out`);
+  const reclaiming = stage.until(async () => (await reclaims(database)) > lostBefore, {
+    what: 'the janitor to reclaim a job',
+    everyMs: 20,
+  });
   const reports = Promise.all(
-    leased.map(async ({ id, token }) => {
-      const [from, to] = stage.random.pick(SPANS_MS);
-      await stage.sleep(Math.max(0, sweptAt + stage.random.between(from, to) - performance.now()));
+    leased.map(async ({ id, token }, index) => {
+      // Every fourth comes when the janitor has begun to reclaim, whenever that is, and so mostly too late.
+      if (index % 4 === 0) await reclaiming;
+      else {
+        const [from, to] = stage.random.pick(SPANS_MS);
+        await stage.sleep(Math.max(0, sweptAt + stage.random.between(from, to) - performance.now()));
+      }
       const [here = one, there = two] = stage.random.shuffle(clients);
       const both = [() => here.complete(id, token), () => there.fail(id, token)];
       await Promise.all(stage.random.shuffle(both).map((report) => report()));
@@ -63,6 +70,10 @@ async function race(stage: Stage, { servers, clients }: ApiPair, size: number): 
   );
   await inherit(two, reports);
 }
+
+/** How many jobs the janitor has taken from their holders. */
+const reclaims = (database: Database): Promise<number> =>
+  database.count("millrace.job_records WHERE error LIKE 'lease expired%'");
 
 /** Claims reclaimed jobs again at once, so that a report under the old token meets a new lease. */
 async function inherit(client: ChaosClient, reports: Promise<unknown>): Promise<void> {

@@ -15,8 +15,9 @@ const BATCH = 1_000;
 const MAX_STEPS = 5_000;
 
 /** Where the next step begins: after this id, among the jobs or workflows of this tenant that ended this way. */
-type Cursor = readonly [tenant: string, ending: number, id: string];
-const START: Cursor = ['', 1, '00000000-0000-0000-0000-000000000000'];
+type Cursor = readonly [tenant: string, ending: string, id: string];
+/** No tenant has an empty name, so everything comes after it. */
+const START: Cursor = ['', 'completed', '00000000-0000-0000-0000-000000000000'];
 
 interface Phase {
   readonly kind: 'workflows' | 'jobs' | 'deadLetters';
@@ -36,7 +37,7 @@ interface StepRow {
   readonly removed: number;
   readonly overdue_secs: number | null;
   readonly tenant: string | null;
-  readonly ending?: number;
+  readonly ending?: string;
   readonly id?: string;
 }
 
