@@ -19,6 +19,7 @@ export const killerJob: Fault = {
   unit: 'killers',
   full: 20,
   everyday: 1,
+  rare: true,
   async run(stage, count) {
     const database = await stage.database();
     const client = stage.client(await stage.server({ database, mode: 'api' }));

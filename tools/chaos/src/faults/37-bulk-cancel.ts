@@ -30,6 +30,7 @@ export const bulkCancel: Fault = {
   unit: 'jobs',
   full: 100_000,
   everyday: 2_000,
+  rare: true,
   async run(stage, count) {
     const { database, servers, clients } = await startApiPair(stage);
     const [first, second] = clients;
