@@ -91,13 +91,13 @@ function httpGroups({ streams }: Scale): Group[] {
     },
     {
       of: 'remote',
-      title: 'Remote workers over HTTP: lease 100, report them with one call, 4 workers',
+      title: 'Remote workers over HTTP: lease 100, report them with one call, 8 workers',
       metrics: [
         metric('remote-batched.millrace', 'jobs completed', 'jobs/s'),
         metric('remote-batched-p50.millrace', 'a call for a hundred, p50', 'ms'),
         metric('remote-batched-p99.millrace', 'a call for a hundred, p99', 'ms'),
         metric('remote-fetch.millrace', 'the same loop with fetch and JSON, as written by hand', 'jobs/s'),
-        metric('remote-sdk.millrace', "the SDK's worker: 4 workers of 200 slots", 'jobs/s'),
+        metric('remote-sdk.millrace', "the SDK's worker: 8 workers of 200 slots", 'jobs/s'),
         metric('remote-batched.raw', 'limit: lease 100, settle 100; no client work', 'jobs/s'),
       ],
     },

@@ -62,7 +62,7 @@ async function walk(stage: Stage, add: (page: string, ms: number) => void): Prom
 
 /** Operators have this page alone: they come to it by signing in. */
 async function allTenants({ windows, service }: Stage): Promise<number> {
-  const page = await windows.visit('/', { token: null, url: service.url });
+  const page = await windows.visit('/admin', { token: null, url: service.url });
   await page.getByLabel('API key or JWT').fill(ADMIN_TOKEN);
   const ms = await clickToContent(page, 'form button[type=submit]', rowsOf('Tenants'));
   await page.context().close();
