@@ -3,8 +3,8 @@ import { relative } from 'node:path';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /**
- * Short files that take long. In a new clone Vitest knows no durations and starts with the longest texts, so these would
- * come last, and the run would end with one worker busy and the others idle.
+ * Short files that take long. In a new clone Vitest knows no durations and starts with the longest texts, so these
+ * would come last, and the run would end with one worker busy and the others idle.
  */
 const SLOW = [
   'packages/conformance/test/kit.test.ts',
