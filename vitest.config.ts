@@ -36,5 +36,7 @@ export default defineConfig({
     // Colours, time zone and locale of whoever runs the tests must not decide their outcome.
     env: { TZ: 'America/New_York', MILLRACE_DEV: '' },
     restoreMocks: true,
+    // A second, which is the default, is not long on a busy machine; and pages look again every two.
+    expect: { poll: { timeout: 15_000 } },
   },
 });

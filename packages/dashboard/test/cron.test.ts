@@ -6,8 +6,6 @@ const PROBE = '<img src=x onerror="window.broken=1"><script>window.broken=1</scr
 
 /** axe-core looks at every element of a page, several times over. */
 const SLOW = { timeout: 90_000 };
-/** Pages look again every two seconds, and the machine may be busy. */
-const PATIENT = { timeout: 10_000 };
 
 describe.skipIf(!hasBrowser)('schedules in the dashboard', async () => {
   const stage = await useStage();
@@ -33,7 +31,7 @@ describe.skipIf(!hasBrowser)('schedules in the dashboard', async () => {
     await dialog.getByLabel('Expression').fill('30 9 * * 1-5');
     await dialog.getByLabel('Time zone').fill('Europe/Berlin');
     await dialog.getByText('At 09:30, Monday through Friday').waitFor();
-    await expect.poll(() => dialog.locator('.preview li').count(), PATIENT).toBe(5);
+    await expect.poll(() => dialog.locator('.preview li').count()).toBe(5);
     await dialog.getByLabel('Payload').fill('{"amount": 1.10');
     await dialog.getByText('The payload is not a JSON object yet.').waitFor();
     await dialog.getByLabel('Payload').fill('{"amount": 1.10, "id": 9007199254740993}');

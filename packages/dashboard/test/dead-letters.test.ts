@@ -8,8 +8,6 @@ const PROBE = '<img src=x onerror="window.broken=1"><script>window.broken=1</scr
 
 /** axe-core looks at every element of a page, several times over. */
 const SLOW = { timeout: 90_000 };
-/** Pages look again every two seconds, and the machine may be busy. */
-const PATIENT = { timeout: 10_000 };
 
 describe.skipIf(!hasBrowser)('dead letters in the dashboard', async () => {
   const stage = await useStage();
@@ -62,7 +60,7 @@ describe.skipIf(!hasBrowser)('dead letters in the dashboard', async () => {
     const page = await stage.visit('/dead-letters?queue_name=entries');
     await page.getByRole('link', { name: 'send_mail broken pipe' }).click();
     await page.waitForURL(/fingerprint=/);
-    await expect.poll(() => page.locator('[data-row]').count(), PATIENT).toBe(2);
+    await expect.poll(() => page.locator('[data-row]').count()).toBe(2);
     const chosen = await page.locator('[data-row]').first().getAttribute('data-row');
     await page.locator('[data-row]').first().getByRole('checkbox').check();
     await page.getByText('The list stands still').waitFor();
@@ -75,7 +73,7 @@ describe.skipIf(!hasBrowser)('dead letters in the dashboard', async () => {
     });
     expect(replayed.map(({ id }) => String(id))).toEqual([chosen]);
     await page.goto(`${server.url}/ui/dead-letters?view=entries&queue_name=entries&replayed=false`);
-    await expect.poll(() => page.locator('[data-row]').count(), PATIENT).toBe(2);
+    await expect.poll(() => page.locator('[data-row]').count()).toBe(2);
     expect(await page.getByLabel('Replayed').inputValue()).toBe('false');
   });
 
@@ -90,7 +88,7 @@ describe.skipIf(!hasBrowser)('dead letters in the dashboard', async () => {
     page.on('request', (request) => asked.push(request.url()));
     await page.goto(`${server.url}/ui/dead-letters?queue_name=lines&since=1h`);
     const lines = page.getByRole('img', { name: '3 failures of resize, last hour, whatever the error' });
-    await expect.poll(() => lines.count(), PATIENT).toBe(2);
+    await expect.poll(() => lines.count()).toBe(2);
     await page.getByRole('img', { name: '1 failure of convert, last hour, whatever the error' }).waitFor();
     // It rises to the top somewhere: a line at the bottom would say that nothing failed.
     expect(await lines.first().locator('path').getAttribute('d')).toMatch(/L\d+\.\d 2\.0/);

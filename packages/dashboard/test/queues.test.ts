@@ -7,8 +7,6 @@ const PROBE = '<img src=x onerror="window.broken=1"><script>window.broken=1</scr
 
 /** axe-core looks at every element of a page, several times over. */
 const SLOW = { timeout: 90_000 };
-/** Pages look again every two seconds, and the machine may be busy. */
-const PATIENT = { timeout: 10_000 };
 
 describe.skipIf(!hasBrowser)('queues, workers and the view of operators in the dashboard', async () => {
   const stage = await useStage();
@@ -37,11 +35,11 @@ describe.skipIf(!hasBrowser)('queues, workers and the view of operators in the d
       .getByText(/^0 waiting, 1 running$/)
       .waitFor();
     const next = page.getByRole('table', { name: 'Next jobs' }).locator('[data-row]');
-    await expect.poll(() => next.first().getAttribute('data-row'), PATIENT).toBe(soon);
+    await expect.poll(() => next.first().getAttribute('data-row')).toBe(soon);
     expect(await next.count()).toBe(4);
     await page.getByText('a worker last asked').waitFor();
     await server.a.post(`/api/v1/jobs/${soon}/cancel`);
-    await expect.poll(() => next.count(), PATIENT).toBe(3);
+    await expect.poll(() => next.count()).toBe(3);
     await next.first().getByRole('link').click();
     await page.getByRole('heading', { name: 'hog' }).waitFor();
     expect(urgent).not.toBe(soon);

@@ -99,3 +99,7 @@ export const isMissing = (error: ApiError | null): boolean => error?.status === 
 
 /** After a change: everything that is on the screen looks again. */
 export const refresh = (): Promise<void> => queryClient.invalidateQueries({ queryKey: ['read'] });
+
+/** After a deletion: the same, except for what belonged to `id`, which stays on the screen until the lists are back. */
+export const refreshWithout = (id: string): Promise<void> =>
+  queryClient.invalidateQueries({ predicate: ({ queryKey }) => !queryKey.some((part) => String(part).includes(id)) });

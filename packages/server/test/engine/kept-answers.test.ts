@@ -48,11 +48,11 @@ describe('an answer that is being found', () => {
     const [first, ...others] = [ask(), ask(), ask()];
     begun[0]!.resolve(1);
     expect(await first).toEqual({ answer: 1, isKept: false });
-    await vi.waitUntil(() => begun.length > 1);
+    await expect.poll(() => begun.length).toBeGreaterThan(1);
     const late = ask();
     begun[1]!.resolve(2);
     expect(await Promise.all(others)).toEqual(Array(2).fill({ answer: 2, isKept: false }));
-    await vi.waitUntil(() => begun.length > 2);
+    await expect.poll(() => begun.length).toBeGreaterThan(2);
     begun[2]!.resolve(3);
     expect(await late).toEqual({ answer: 3, isKept: false });
     expect(begun).toHaveLength(3);

@@ -2,7 +2,7 @@ import type { Cron, NextRuns } from '@millrace/contract';
 import { Link } from '@tanstack/react-router';
 import { useState, type ReactNode } from 'react';
 import { change, type Change } from '../../api/client.js';
-import { refresh, useRead } from '../../api/hooks.js';
+import { refreshWithout, useRead } from '../../api/hooks.js';
 import { Confirm } from '../../components/dialog.js';
 import { RawJson } from '../../components/json.js';
 import { ErrorNote, Loaded } from '../../components/notes.js';
@@ -123,7 +123,7 @@ function DetailActions({ cron, onEdit, onClose }: Pick<DetailsProps, 'cron' | 'o
     await change(request);
     say(`${cron.name} is deleted.`);
     onClose();
-    await refresh();
+    await refreshWithout(cron.id);
   };
   return (
     <>

@@ -177,7 +177,7 @@ describe('the event stream of a job', () => {
     const gone = once(job.signal(), 'abort');
     await stream.cancel();
     await gone;
-    await vi.waitFor(() => expect(job.returned()).toBe(true));
+    await expect.poll(() => job.returned()).toBe(true);
   });
 
   it('ends at once when the server closes', async () => {
@@ -230,7 +230,7 @@ describe('a client that does not read', () => {
     const job = watchedJob();
     const { port } = await start(job.watch);
     const socket = openSilently(port);
-    await vi.waitFor(() => expect(job.signal()).toBeDefined());
+    await expect.poll(() => job.signal()).toBeDefined();
     job.push(...Array.from({ length: 100 }, () => big));
     let before = -1;
     await vi.waitFor(
@@ -244,7 +244,7 @@ describe('a client that does not read', () => {
     );
     expect(job.pulled()).toBeLessThan(50);
     socket.resume();
-    await vi.waitFor(() => expect(job.pulled()).toBe(100), { timeout: 10_000 });
+    await expect.poll(() => job.pulled()).toBe(100);
     socket.destroy();
   });
 
@@ -252,9 +252,9 @@ describe('a client that does not read', () => {
     const job = watchedJob();
     const { port, close } = await start(job.watch);
     const socket = openSilently(port);
-    await vi.waitFor(() => expect(job.signal()).toBeDefined());
+    await expect.poll(() => job.signal()).toBeDefined();
     job.push(...Array.from({ length: 100 }, () => big));
-    await vi.waitFor(() => expect(job.pulled()).toBeGreaterThan(0));
+    await expect.poll(() => job.pulled()).toBeGreaterThan(0);
     const began = performance.now();
     await close();
     expect(performance.now() - began).toBeLessThan(5_000);
