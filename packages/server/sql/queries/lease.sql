@@ -23,7 +23,8 @@
 -- tenant if the plain jobs of one tenant are all there is. Payloads are concatenated, separated by a character that
 -- cannot occur in JSON text, so the answer is as long as the stored text, whatever that contains. Contexts that are
 -- stored apart are returned in the same way, each once, however many of the jobs name it; towards $8 a context counts
--- once per job. RETURNING keeps no order, hence the numbering.
+-- once per job. Those that the process knows already ($12: workflow and version) are left out. RETURNING keeps no
+-- order, hence the numbering.
 -- $11 names the worker of each slot, or the pool. A remote worker's lease also says queue and task, for its report: so
 -- its jobs are read first (`job`), and once.
 -- A pool may start the first $10 jobs at once, or only those before the first job that was lost with its process
@@ -162,6 +163,7 @@ WITH pause AS MATERIALIZED (
       WHERE j.tenant = c.tenant AND j.id = c.id AND j.context IS NOT NULL OFFSET 0
     ) AS j
     WHERE (SELECT mixed FROM startable) AND c.workflow_id IS NOT NULL
+      AND ($12::text[] IS NULL OR j.workflow_id || '/' || j.context <> ALL ($12::text[]))
   ) AS named, LATERAL (
     SELECT x.* FROM millrace.workflow_contexts x
     WHERE x.workflow_id = named.workflow_id AND x.version = named.version OFFSET 0

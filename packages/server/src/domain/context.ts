@@ -71,3 +71,29 @@ export function composePayload(payload: string, context: string): string {
 
 export const withContext = (payload: string, context: string): string =>
   composePayload(withoutContext(payload), context);
+
+/** Below this, a context is parsed with the payload. */
+const LARGE_CONTEXT = 64 * 1024;
+
+/**
+ * The same payload as an object. A large context is parsed when somebody first looks at it: hundreds of steps may
+ * receive the same megabytes, and most of them need a little of it or nothing.
+ */
+export function parsePayload(payload: string, context: string | null): Record<string, unknown> {
+  const parsed = JSON.parse(payload) as Record<string, unknown>;
+  if (context === null) return parsed;
+  if (context.length < LARGE_CONTEXT) parsed[RESERVED] = JSON.parse(context);
+  else defineLazily(parsed, RESERVED, () => JSON.parse(context));
+  return parsed;
+}
+
+/** The property is computed once, copied and written like any other, and can be replaced. */
+function defineLazily(object: object, key: string, compute: () => unknown): void {
+  let found: { readonly value: unknown } | null = null;
+  Object.defineProperty(object, key, {
+    configurable: true,
+    enumerable: true,
+    get: () => (found ??= { value: compute() }).value,
+    set: (value: unknown) => (found = { value }),
+  });
+}

@@ -14,6 +14,16 @@ const DAYS_IN_MONTH = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31] as const;
  * UTC, where one can occur. Years outside 1 to 9999 (in UTC) have no RFC 3339 form and are refused.
  */
 export function parseInstant(text: string): string | null {
+  if (text === last.text) return last.instant;
+  const instant = parse(text);
+  if (instant !== null) last = { text, instant };
+  return instant;
+}
+
+/** It is asked for again to be stored, once it is known to be valid, and the jobs of a batch often have the same. */
+let last: { readonly text: string | null; readonly instant: string } = { text: null, instant: '' };
+
+function parse(text: string): string | null {
   const match = RFC_3339.exec(text);
   if (match === null) return null;
   const [, year, month, day, hour, minute, second, fraction, sign, offsetHour, offsetMinute] = match;

@@ -45,7 +45,7 @@ export class Attempt {
   /** A handler that returns no promise has ended when this returns: promises are most of the cost of a fast job. */
   start(handler: Handler, log: Logger, maxResultBytes: number): void {
     try {
-      const payload = JSON.parse(this.leased.job.payload) as JsonObject;
+      const payload = this.leased.job.parsePayload() as JsonObject;
       const result = handler(payload, new AttemptContext(this, log));
       if (!isPromise(result)) return this.#complete(result, maxResultBytes);
       result.then(

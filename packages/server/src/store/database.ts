@@ -18,6 +18,7 @@ import {
   withSettings,
   type Settings,
 } from './session.js';
+import { textLength } from './rows.js';
 import type { Statement } from './sql.js';
 import { passing, plainly, prepared, preparedUnder, TYPES, type RunOn } from './ways-to-run.js';
 
@@ -183,11 +184,14 @@ export class Database {
       this.#noteBusy(statement.name, error);
       throw error;
     });
+    let bytes = 0;
     try {
       const execute = isBounded ? this.#runBounded : this.#runRead;
-      return await this.#attempt<R>(this.#reads, READ_DEADLINE_MS, execute, statement, values);
+      const rows = await this.#attempt<R>(this.#reads, READ_DEADLINE_MS, execute, statement, values);
+      bytes = textLength(rows);
+      return rows;
     } finally {
-      endTurn();
+      endTurn(bytes);
     }
   }
 

@@ -1,13 +1,15 @@
 import { busy } from './failures.js';
+import { ReadPace } from './read-pace.js';
 
 /**
  * Decides whose read goes next. A read costs as much as it finds: a count of millions takes seconds, and a tenant that
  * asks for many of them would occupy every connection. So each tenant gets at most half of the connections (rounded
- * up), counts leave one for pages, and tenants take turns. The number of waiting reads and the time each may wait are
- * bounded.
+ * up), counts leave one for pages, and tenants take turns. Who has read much that is costly rests for a while
+ * (read-pace.ts). The number of waiting reads and the time each may wait are bounded.
  *
  * Invariants: no read waits that could run; at most `slots` reads run, at most `perTenant` of them for one tenant; at
- * most one count runs per tenant, and counts together leave one slot free (if there is more than one).
+ * most one count runs per tenant, and counts together leave one slot free (if there is more than one); while a read
+ * waits because its tenant rests, and for nothing else, a timer is set.
  */
 export type ReadKind = 'page' | 'count';
 
@@ -15,10 +17,11 @@ export interface ReadTurnsOptions {
   /** How many connections reads may use. */
   readonly slots: number;
   readonly waitMs?: number;
+  readonly pace?: ReadPace;
 }
 
-/** Ends the turn. */
-export type EndTurn = () => void;
+/** Ends the turn, in which so much was read. */
+export type EndTurn = (bytes?: number) => void;
 
 const WAIT_MS = 5_000;
 const MAX_WAITING_PER_TENANT = 100;
@@ -41,17 +44,20 @@ export class ReadTurns {
   readonly #perTenant: number;
   readonly #countSlots: number;
   readonly #waitMs: number;
+  readonly #pace: ReadPace;
   /** In the order of their turns: the tenant served most recently comes last. */
   readonly #tenants = new Map<string, TenantReads>();
   #running = 0;
   #counting = 0;
   #waiting = 0;
+  #rested: NodeJS.Timeout | null = null;
 
-  constructor({ slots, waitMs = WAIT_MS }: ReadTurnsOptions) {
+  constructor({ slots, waitMs = WAIT_MS, pace = new ReadPace() }: ReadTurnsOptions) {
     this.#slots = slots;
     this.#perTenant = Math.max(1, Math.ceil(slots / 2));
     this.#countSlots = Math.max(1, slots - 1);
     this.#waitMs = waitMs;
+    this.#pace = pace;
   }
 
   get waiting(): number {
@@ -82,6 +88,7 @@ export class ReadTurns {
       };
       reads.waiting.push(waiter);
       this.#waiting++;
+      this.#wakeWhenRested();
     });
   }
 
@@ -92,6 +99,10 @@ export class ReadTurns {
   }
 
   #fits(reads: TenantReads, kind: ReadKind): boolean {
+    return this.#hasSlot(reads, kind) && this.#pace.waitMs(reads.name, kind) === 0;
+  }
+
+  #hasSlot(reads: TenantReads, kind: ReadKind): boolean {
     if (this.#running >= this.#slots || reads.running >= this.#perTenant) return false;
     return kind === 'page' || (reads.counting === 0 && this.#counting < this.#countSlots);
   }
@@ -100,10 +111,12 @@ export class ReadTurns {
     this.#add(reads, kind, 1);
     this.#tenants.delete(reads.name);
     this.#tenants.set(reads.name, reads);
-    return () => {
+    const startedAt = performance.now();
+    return (bytes = 0) => {
       this.#add(reads, kind, -1);
+      this.#pace.spend(reads.name, kind, performance.now() - startedAt, bytes);
       this.#startWaiting();
-      if (reads.running === 0 && reads.waiting.length === 0) this.#tenants.delete(reads.name);
+      this.#forgetIfIdle(reads);
     };
   }
 
@@ -117,6 +130,21 @@ export class ReadTurns {
 
   #startWaiting(): void {
     for (let waiter = this.#next(); waiter !== null; waiter = this.#next()) waiter.start();
+    this.#wakeWhenRested();
+  }
+
+  /** The end of a turn wakes those who wait for one, but nothing else ends a rest. */
+  #wakeWhenRested(): void {
+    if (this.#rested) clearTimeout(this.#rested);
+    this.#rested = null;
+    if (this.#waiting === 0 || this.#running >= this.#slots) return;
+    let soonest = Infinity;
+    for (const reads of this.#tenants.values()) {
+      for (const { kind } of reads.waiting) {
+        if (this.#hasSlot(reads, kind)) soonest = Math.min(soonest, this.#pace.waitMs(reads.name, kind));
+      }
+    }
+    if (soonest < Infinity) this.#rested = setTimeout(() => this.#startWaiting(), Math.ceil(soonest)).unref();
   }
 
   #next(): Waiter | null {
@@ -131,5 +159,10 @@ export class ReadTurns {
   #leave(reads: TenantReads, waiter: Waiter): void {
     reads.waiting.splice(reads.waiting.indexOf(waiter), 1);
     this.#waiting--;
+    this.#forgetIfIdle(reads);
+  }
+
+  #forgetIfIdle(reads: TenantReads): void {
+    if (reads.running === 0 && reads.waiting.length === 0) this.#tenants.delete(reads.name);
   }
 }

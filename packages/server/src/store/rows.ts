@@ -207,3 +207,9 @@ export function toDeadLetter(row: DeadLetterRow): DeadLetterRecord {
     fingerprint: row.fingerprint,
   };
 }
+
+/** How much text the rows hold, in characters. */
+export const textLength = (rows: readonly object[]): number =>
+  rows.flatMap((row): unknown[] => Object.values(row)).reduce<number>((sum, value) => sum + lengthOf(value), 0);
+
+const lengthOf = (value: unknown): number => (typeof value === 'string' ? value.length : 0);

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { mergeResults, withContext, type StepResult } from '../../src/domain/context.js';
+import { mergeResults, parsePayload, withContext, type StepResult } from '../../src/domain/context.js';
 
 const merge = (
   context: string,
@@ -132,5 +132,25 @@ describe('the payload of a step', () => {
   it('loses its own key of that name, however it is escaped', () => {
     expect(withContext('{"_context":"mine","b":2}', '{}')).toBe('{"b":2,"_context":{}}');
     expect(withContext('{"\\u005fcontext":"mine"}', '{"y":1}')).toBe('{"_context":{"y":1}}');
+  });
+
+  it.each(['short', 'x'.repeat(100_000)])('is an object with the context beside its own keys, however long', (text) => {
+    const payload = parsePayload('{"a":1}', JSON.stringify({ text }));
+    expect(Object.keys(payload)).toEqual(['a', '_context']);
+    expect(JSON.stringify(payload) === JSON.stringify({ a: 1, _context: { text } })).toBe(true);
+    const context = payload._context as { text: string };
+    context.text = 'mine';
+    expect(payload._context).toBe(context);
+    expect({ ...payload }).toEqual({ a: 1, _context: { text: 'mine' } });
+    payload._context = 'replaced';
+    expect(payload).toEqual({ a: 1, _context: 'replaced' });
+    expect(Object.keys(Object.freeze(payload))).toEqual(['a', '_context']);
+  });
+
+  it('is parsed without a long context until somebody looks at it', () => {
+    // Not JSON: so that it is known when it is parsed.
+    const payload = parsePayload('{"a":1}', 'x'.repeat(100_000));
+    expect(payload.a).toBe(1);
+    expect(() => payload._context).toThrow(SyntaxError);
   });
 });

@@ -9,7 +9,7 @@ import { createLogger } from '../../src/telemetry/logger.js';
 import { createClient, type Client } from '../support/client.js';
 import { KEY_A, testConfig, WORKER_TOKEN } from '../support/server.js';
 import { until } from '../support/until.js';
-import { complete, heartbeat, lease } from './kit.js';
+import { complete, createJob, heartbeat, idsOf, lease } from './kit.js';
 
 /**
  * What each path costs in statements and in bytes of write-ahead log: figures that a busy machine does not change, so
@@ -189,6 +189,17 @@ describe('the cost of', () => {
     });
     // Ten per second, over two rounds of one second. One claim per call would be six hundred.
     expect(cost.statements, cost.detail).toBeLessThanOrEqual(20 + OTHERS);
+  });
+
+  it('asking many queues for the first time: those that are empty are not claimed from', async () => {
+    const queues = Array.from({ length: 300 }, (_, n) => `first-${n}`);
+    const id = await createJob(a, 'first-200');
+    let found: string[] = [];
+    const cost = await costOf(async () => {
+      found = (await Promise.all(queues.map((queue) => lease(worker, queue)))).flatMap(idsOf);
+    });
+    expect(found).toEqual([id]);
+    expect(cost.statements, cost.detail).toBeLessThanOrEqual(60);
   });
 
   it('doing nothing: at most two statements per second', async () => {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { ReadPace } from '../../src/store/read-pace.js';
 import { ReadTurns, type EndTurn, type ReadKind } from '../../src/store/read-turns.js';
 
 /** Notes who begins, in order, and lets the test end each turn. */
@@ -87,5 +88,21 @@ describe('turns of reads', () => {
     expect(turns.waiting).toBe(0);
     end();
     (await turns.take('c', 'page'))();
+  });
+
+  it('wait while their tenant rests, others do not, and the end of the rest starts them', async () => {
+    let ms = 0;
+    const pace = new ReadPace(() => ms);
+    const turns = new ReadTurns({ slots: 2, pace });
+    pace.spend('a', 'page', 1_010, 1024 * 1024);
+    const later = turns.take('a', 'page');
+    expect(turns.waiting).toBe(1);
+    (await turns.take('b', 'page'))();
+    (await turns.take('a', 'count'))();
+    expect(turns.waiting).toBe(1);
+    // The clock of the pace, not the timer's, says when it is over.
+    ms += 60_000;
+    (await later)();
+    expect(turns.waiting).toBe(0);
   });
 });

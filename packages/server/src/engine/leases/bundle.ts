@@ -1,9 +1,11 @@
 import { groupBy } from '../../domain/group-by.js';
-import type { JobRecord, LeasedJob } from '../../domain/records.js';
+import type { LeasedJob } from '../../domain/records.js';
 import type { ClaimMark } from './claim-mark.js';
+import type { ClaimedJob } from './claimed-job.js';
 
 /** A job that a claim returned. */
 export interface HeldJob extends LeasedJob {
+  readonly job: ClaimedJob;
   /** The bundle that it was claimed into, at `position`. Null: it has had its own lease from the start. */
   readonly bundle: Bundle | null;
   readonly position: number;
@@ -34,7 +36,7 @@ export class Bundle {
     readonly token: string,
     readonly tenant: string,
     mark: ClaimMark,
-    jobs: readonly JobRecord[],
+    jobs: readonly ClaimedJob[],
     numbers: readonly number[] | null,
   ) {
     this.#members = jobs.map((job, index) => {
@@ -78,7 +80,7 @@ export class Bundle {
  * Puts claimed jobs into bundles, one per tenant, and returns them in the order of `numbers`. Null: numbered from 1.
  */
 export function holdInBundles(
-  jobs: readonly JobRecord[],
+  jobs: readonly ClaimedJob[],
   numbers: readonly number[] | null,
   mark: ClaimMark,
 ): HeldJob[] {

@@ -6,6 +6,7 @@ import { holdInBundles, type HeldJob } from './bundle.js';
 import { markClaim } from './claim-mark.js';
 import type { QueueHead } from './idle-queues.js';
 import { ClaimedJob, type OptionalFields } from './claimed-job.js';
+import { contextKey, KnownContexts } from './known-contexts.js';
 import type { Hub } from '../shared/hub.js';
 import { ClaimFloors, type Floors } from './claim-floors.js';
 import type { Counters } from '../shared/counters.js';
@@ -60,6 +61,7 @@ const MAX_LIMITS_KEPT = 10_000;
 
 export class Claimer {
   readonly #floors = new ClaimFloors();
+  readonly #contexts = new KnownContexts();
   readonly #started = new Set<string>();
   /** For queues with large jobs: how many to ask for, so that a claim does not lock hundreds of jobs to take five. */
   readonly #limits = new Map<string, number>();
@@ -125,6 +127,7 @@ export class Claimer {
 
   async #claimFrom(queue: string, slots: Slots, { count, bytes, floors }: Wanted): Promise<Found> {
     const startedAt = performance.now();
+    const contexts = this.#contexts.now();
     const [answer] = await this.db.run<ClaimAnswer>(sql.claim, [
       queue,
       floors && int4Array(floors.priorities),
@@ -137,15 +140,26 @@ export class Claimer {
       floors?.later ?? '-infinity',
       slots.startable,
       slots.workers,
+      contexts.size === 0 ? null : textArray([...contexts.keys()]),
     ]);
     if (!answer?.ids) return NOTHING;
     if (answer.watched > 0) this.hub.announceEvents();
-    const jobs = toJobs(queue, slots, answer);
+    const jobs = toJobs(queue, slots, answer, this.#contextOf(answer, contexts));
     this.#note(queue, jobs, answer, (performance.now() - startedAt) / 1000);
     await this.#markStarted(jobs);
     if (this.hub.hearsWorkflows) this.#announceWorkflows(jobs);
     const held = leased(jobs, slots, parse<number>(answer.alone));
     return { jobs: held, cut: answer.cut, bytes: answer.payloads.length };
+  }
+
+  /** The context of a job: it came with the answer, or was known before. */
+  #contextOf(answer: ClaimAnswer, known: ReadonlyMap<string, string>): (key: string) => string {
+    const came = contextsIn(answer);
+    return (key) => {
+      const context = came.get(key) ?? known.get(key)!;
+      this.#contexts.used(key, context);
+      return context;
+    };
   }
 
   /**
@@ -198,18 +212,19 @@ const byNumber = (a: HeldJob, b: HeldJob): number => a.number - b.number;
 
 const parse = <T>(text: string | null): T[] => (text === null ? [] : (JSON.parse(text) as T[]));
 
-function toJobs(queue: string, slots: Slots, answer: ClaimAnswer): ClaimedJob[] {
+function toJobs(queue: string, slots: Slots, answer: ClaimAnswer, contextOf: (key: string) => string): ClaimedJob[] {
   const ids = answer.ids === null ? [] : answer.ids.split(',');
   const tenants = parse<string>(answer.tenants);
   const tasks = parse<string>(answer.tasks);
-  const payloads = splitPayloads(answer.payloads);
+  // What a remote worker is sent lives no longer than the answer that it came in.
+  const payloads = slots.bundle === null ? answer.payloads.split(SEPARATOR) : splitPayloads(answer.payloads);
   const optionalFields = new Map(parse<OptionalFields>(answer.optional_fields).map((fields) => [fields.n, fields]));
-  const contextOf = contextsIn(answer);
   const now = toInstant(answer.now);
   return ids.map((id, n) => {
     const fields = optionalFields.get(n + 1);
     const tenant = tenants[n] ?? tenants[0]!;
-    const context = contextOf(fields);
+    const context =
+      fields && fields.context !== null ? contextOf(contextKey(fields.workflow_id!, fields.context)) : null;
     return new ClaimedJob(id, tenant, queue, tasks[n]!, payloads[n]!, now, slots.holderOf(n), fields, context);
   });
 }
@@ -220,14 +235,11 @@ interface ContextKey {
 }
 
 /** The contexts that came with the jobs: one string each, however many of the jobs receive it. */
-function contextsIn({
-  context_keys: keys,
-  contexts,
-}: ClaimAnswer): (fields: OptionalFields | undefined) => string | null {
-  if (contexts === null) return () => null;
-  const texts = splitPayloads(contexts);
-  const byKey = new Map(parse<ContextKey>(keys).map((key, n) => [`${key.workflow_id}/${key.version}`, texts[n]!]));
-  return (fields) => (fields && fields.context !== null ? byKey.get(`${fields.workflow_id}/${fields.context}`)! : null);
+function contextsIn({ context_keys: keys, contexts }: ClaimAnswer): ReadonlyMap<string, string> {
+  const texts = contexts === null ? [] : splitPayloads(contexts);
+  return new Map(
+    parse<ContextKey>(keys).map(({ workflow_id, version }, n) => [contextKey(workflow_id, version), texts[n]!]),
+  );
 }
 
 /** No JSON text contains this character: within strings it must be escaped, and outside them it is not white space. */
@@ -243,9 +255,9 @@ function splitPayloads(payloads: string): string[] {
 }
 
 /** `alone`: the numbers, from 1, of the jobs that have their own leases although the slots have a bundle. */
-function leased(jobs: readonly JobRecord[], slots: Slots, alone: readonly number[]): HeldJob[] {
+function leased(jobs: readonly ClaimedJob[], slots: Slots, alone: readonly number[]): HeldJob[] {
   const mark = slots.bundle === null ? null : markClaim(slots.bundle, jobs, slots.startable);
-  const holdAlone = (job: JobRecord, k: number): HeldJob => {
+  const holdAlone = (job: ClaimedJob, k: number): HeldJob => {
     return { job, leaseToken: slots.tokenOf(k), bundle: null, position: 0, mark, number: k + 1 };
   };
   if (mark === null) return jobs.map(holdAlone);

@@ -1,5 +1,5 @@
 import { DEFAULT_JOB_CONFIG, type JobConfig } from '@millrace/contract';
-import { composePayload } from '../../domain/context.js';
+import { composePayload, parsePayload } from '../../domain/context.js';
 import { createdAtOf, createdMsOf } from '../../domain/ids.js';
 import { toInstant } from '../../store/rows.js';
 import type { Instant, JobRecord, JsonText } from '../../domain/records.js';
@@ -68,6 +68,11 @@ export class ClaimedJob implements JobRecord {
 
   get payload(): JsonText {
     return this.context === null ? this.ownPayload : composePayload(this.ownPayload, this.context);
+  }
+
+  /** For a handler. Each call makes a new one, because handlers may change theirs. */
+  parsePayload(): Record<string, unknown> {
+    return parsePayload(this.ownPayload, this.context);
   }
 
   get config(): JobConfig {

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { unavailable } from '../../domain/errors.js';
-import type { Claimer } from './claim.js';
+import type { Claim, Claimer } from './claim.js';
+import { FirstLook } from './first-look.js';
 import { IdleQueues } from './idle-queues.js';
 import type { Hub } from '../shared/hub.js';
 import { separateSlots, type Slot } from './slots.js';
@@ -28,6 +29,8 @@ const MAX_SLOTS = 1_000;
 const GIVE_BACK_TRIES = 5;
 const GIVE_BACK_WAIT_MS = 1_000;
 
+const NOTHING: Claim = { jobs: [], cut: false };
+
 interface Caller {
   readonly request: LeaseRequest;
   deadline: number;
@@ -46,6 +49,7 @@ export class LongPolls {
   readonly #queues = new Map<string, QueuePolls>();
   readonly #underWay = new Set<Promise<void>>();
   readonly #idle: IdleQueues;
+  readonly #firstLook: FirstLook;
   #closed = false;
 
   constructor(
@@ -54,6 +58,7 @@ export class LongPolls {
     private readonly sink: UndeliveredSink,
   ) {
     this.#idle = new IdleQueues((queues) => claimer.heads(queues), hub);
+    this.#firstLook = new FirstLook((queues) => claimer.heads(queues));
   }
 
   /** Callers that are waiting at this moment. */
@@ -88,6 +93,7 @@ export class LongPolls {
       claimer: this.claimer,
       hub: this.hub,
       idle: this.#idle,
+      firstLook: this.#firstLook,
       track: (work) => this.#track(work),
       giveBack: (jobs) => this.#giveBack(jobs),
       putAway: () => {
@@ -120,6 +126,7 @@ interface PollsOwner {
   readonly claimer: Claimer;
   readonly hub: Hub;
   readonly idle: IdleQueues;
+  readonly firstLook: FirstLook;
   /** Shutdown waits until this is done. It must not fail. */
   track(work: Promise<void>): void;
   giveBack(jobs: readonly LeasedJob[]): Promise<void>;
@@ -212,14 +219,15 @@ class QueuePolls {
   async #claimOnce(callers: readonly Caller[]): Promise<void> {
     if (callers.length === 0) return;
     const slots = callers.flatMap(({ request }) => slotsFor(request));
-    let jobs: readonly LeasedJob[];
-    let cut: boolean;
+    const { claimer, firstLook } = this.owner;
+    let claim: Claim | null;
     try {
-      ({ jobs, cut } = await this.owner.claimer.claim(this.queue, separateSlots(slots)));
+      claim = await firstLook.claim(this.queue, () => claimer.claim(this.queue, separateSlots(slots)));
     } catch (error) {
       for (const caller of callers) caller.refuse(error as Error);
       return;
     }
+    const { jobs, cut } = claim ?? NOTHING;
     const orphans: LeasedJob[] = [];
     const unserved: Caller[] = [];
     const shares = sharesOf(jobs, callers, slots);

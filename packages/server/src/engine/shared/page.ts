@@ -1,4 +1,5 @@
 import type { Database } from '../../store/database.js';
+import { textLength } from '../../store/rows.js';
 import type { Budget, ListWindow, Query, Sized } from '../../store/list-statements.js';
 import { MAX_PAGE_BYTES, type ListQuery, type Page, type PageEnds, type PagePart } from '../api.js';
 import { cursorAfter, cursorBefore, readCursor, START_CURSOR, type CursorCodec, type Place } from './cursor.js';
@@ -218,11 +219,6 @@ function countUpTo<Row extends object, At, Item>(
   const place = placeOf(last);
   return rows.findIndex((row) => placeOf(row) === place) + 1;
 }
-
-const textLength = (rows: readonly object[]): number =>
-  rows.flatMap((row): unknown[] => Object.values(row)).reduce<number>((sum, value) => sum + lengthOf(value), 0);
-
-const lengthOf = (value: unknown): number => (typeof value === 'string' ? value.length : 0);
 
 async function readCount(db: Database, query: Query): Promise<number> {
   const [row] = await db.count<{ total: number }>(query);

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { sendJson } from './reply.js';
+import { COUNTED_BYTES } from '../access/answer-room.js';
+import { sendJson, withWarnings } from './reply.js';
 
 /**
  * Answers to reads that are asked for again and again carry a weak ETag, made from their text. Who sends it back as
@@ -8,9 +9,11 @@ import { sendJson } from './reply.js';
  * nothing has to be sent and parsed. `tagged` is what the tag is made from, where part of the answer is new each time.
  */
 export function sendTagged(request: FastifyRequest, reply: FastifyReply, text: string, tagged = text): FastifyReply {
-  const tag = `"${hash('sha1', tagged, 'base64url')}"`;
+  // A long text becomes bytes once, to be tagged and to be sent.
+  const body = text.length < COUNTED_BYTES ? text : Buffer.from(withWarnings(text, request));
+  const tag = `"${hash('sha1', tagged === text ? body : tagged, 'base64url')}"`;
   reply.header('etag', `W/${tag}`);
-  return isKnown(request.headers['if-none-match'], tag) ? reply.code(304).send() : sendJson(reply, 200, text);
+  return isKnown(request.headers['if-none-match'], tag) ? reply.code(304).send() : sendJson(reply, 200, body);
 }
 
 /** Compared weakly, as RFC 9110 has it for this header: whether a tag says W/ or not makes no difference. */

@@ -16,11 +16,12 @@ export function setCommonHeaders(request: FastifyRequest, reply: FastifyReply): 
 }
 
 /**
- * Sends JSON that is already text. Every route goes through here: no generic serialiser ever walks a job, and what a
- * caller stored is returned byte for byte.
+ * Sends JSON that is already text, or bytes with the warnings in them. Every route goes through here: no generic
+ * serialiser ever walks a job, and what a caller stored is returned byte for byte.
  */
-export function sendJson(reply: FastifyReply, status: number, text: string): FastifyReply {
+export function sendJson(reply: FastifyReply, status: number, text: string | Buffer): FastifyReply {
   reply.code(status).header('content-type', JSON_TYPE);
+  if (typeof text !== 'string') return reply.send(text);
   const body = status < 300 ? withWarnings(text, reply.request) : text;
   // Node would convert the text to bytes too, but keep both in memory until everything is sent.
   return reply.send(body.length < COUNTED_BYTES ? body : Buffer.from(body));

@@ -133,7 +133,7 @@ describe('the work of a claim', () => {
     const list = (each: (k: number) => string): string => `{${Array.from({ length: n }, (_, k) => each(k)).join()}}`;
     const tokens = list((k) => `00000000-0000-4000-8000-${String(k).padStart(12, '0')}`);
     const secs = list(() => '30');
-    return pages('claim', [queue, null, null, tokens, secs, null, n, 1e9, '-infinity', n, null]);
+    return pages('claim', [queue, null, null, tokens, secs, null, n, 1e9, '-infinity', n, null, null]);
   };
 
   const nextDueOf = (queue: string): Promise<number> => pages('next_due', [`{"${queue}"}`]);

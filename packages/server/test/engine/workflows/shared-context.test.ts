@@ -47,6 +47,18 @@ describe('a context that several steps receive', () => {
     }
   });
 
+  it('is read once by a process, if it is long, however many claims deliver it', async () => {
+    const text = 'x'.repeat(100_000);
+    const id = await workflows.create([step('root'), step('y', ['root']), step('z', ['root'])]);
+    await remote.complete(id, 'root', { text });
+    const first = await remote.take(id, 'y');
+    // A version never changes: nobody looks for it again, not even here, where it is gone.
+    await database.query('DELETE FROM millrace.workflow_contexts WHERE workflow_id = $1', [id]);
+    const second = await remote.take(id, 'z');
+    expect(first.job.payload).toEqual({ _context: { text, root: { text } } });
+    expect(second.job.payload).toEqual(first.job.payload);
+  });
+
   it('stays in the payload where it is short', async () => {
     const id = await workflows.create(chain('x', 'y'));
     await remote.complete(id, 'x', { n: 1 });
