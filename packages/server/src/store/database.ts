@@ -5,7 +5,8 @@ import { Coalescer } from './coalescer.js';
 import { againWhileStale, rollback, withDeadline } from './attempts.js';
 import { breaksConnection, isBusy, isCollision, isOutage, translate } from './failures.js';
 import type { Query } from './list-statements.js';
-import { ReadTurns, type ReadKind } from './read-turns.js';
+import type { ReadKind } from './read-pace.js';
+import { ReadTurns } from './read-turns.js';
 import {
   beginWith,
   BOUNDED_SETTINGS,

@@ -1,4 +1,4 @@
-import type { ReadKind } from './read-turns.js';
+export type ReadKind = 'page' | 'count';
 
 /**
  * How much time a tenant's costly reads may take, over time. Turns bound how many of them run at once; but a tenant

@@ -1,5 +1,5 @@
 import { busy } from './failures.js';
-import { ReadPace } from './read-pace.js';
+import { ReadPace, type ReadKind } from './read-pace.js';
 
 /**
  * Decides whose read goes next. A read costs as much as it finds: a count of millions takes seconds, and a tenant that
@@ -11,8 +11,6 @@ import { ReadPace } from './read-pace.js';
  * most one count runs per tenant, and counts together leave one slot free (if there is more than one); while a read
  * waits because its tenant rests, and for nothing else, a timer is set.
  */
-export type ReadKind = 'page' | 'count';
-
 export interface ReadTurnsOptions {
   /** How many connections reads may use. */
   readonly slots: number;

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ReadPace } from '../../src/store/read-pace.js';
-import type { ReadKind } from '../../src/store/read-turns.js';
+import { ReadPace, type ReadKind } from '../../src/store/read-pace.js';
 
 const LARGE = 1024 * 1024;
 

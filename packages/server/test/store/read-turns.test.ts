@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { ReadPace } from '../../src/store/read-pace.js';
-import { ReadTurns, type EndTurn, type ReadKind } from '../../src/store/read-turns.js';
+import { ReadPace, type ReadKind } from '../../src/store/read-pace.js';
+import { ReadTurns, type EndTurn } from '../../src/store/read-turns.js';
 
 /** Notes who begins, in order, and lets the test end each turn. */
 class Readers {
