@@ -1,10 +1,12 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { busy } from './failures.js';
 
 /**
  * Asks the same question only once at a time: a caller whose question is already being asked waits for the next answer
  * and shares it with every caller that arrives in the meantime. The answer already under way is not shared, because it
  * may miss what the caller has just written. So a shared answer is as exact as one's own, and the same question never
- * runs twice at once.
+ * runs twice at once. A question may have to rest before it is asked again; those who ask it meanwhile share the
+ * answer.
  */
 interface Flight<T> {
   readonly current: Promise<T>;
@@ -16,7 +18,10 @@ const WAIT_MS = 5_000;
 export class Coalescer {
   readonly #flights = new Map<string, Flight<unknown>>();
 
-  constructor(private readonly waitMs = WAIT_MS) {}
+  constructor(
+    private readonly restMs: (question: string) => number = () => 0,
+    private readonly waitMs = WAIT_MS,
+  ) {}
 
   ask<T>(question: string, answer: () => Promise<T>): Promise<T> {
     const flight = this.#flights.get(question) as Flight<T> | undefined;
@@ -29,7 +34,8 @@ export class Coalescer {
   }
 
   #begin<T>(question: string, answer: () => Promise<T>): Promise<T> {
-    const current = answer();
+    const restMs = this.restMs(question);
+    const current = restMs === 0 ? answer() : delay(restMs).then(answer);
     const flight: Flight<T> = { current, next: null };
     this.#flights.set(question, flight);
     const forget = (): void => {

@@ -5,7 +5,7 @@ import { Coalescer } from './coalescer.js';
 import { againWhileStale, rollback, withDeadline } from './attempts.js';
 import { breaksConnection, isBusy, isCollision, isOutage, translate } from './failures.js';
 import type { Query } from './list-statements.js';
-import type { ReadKind } from './read-pace.js';
+import { ReadPace, type ReadKind } from './read-pace.js';
 import { ReadTurns } from './read-turns.js';
 import {
   beginWith,
@@ -73,8 +73,9 @@ export class Database {
   readonly #runRead: RunOn;
   readonly #runBounded: RunOn;
   readonly #runPlanned = passing(PLANNED_SETTINGS);
+  readonly #pace = new ReadPace();
   readonly #turns: ReadTurns;
-  readonly #coalescer = new Coalescer();
+  readonly #coalescer = new Coalescer((count) => this.#pace.restMs(count));
   #away = false;
   #toldBusyAt = -Infinity;
 
@@ -92,7 +93,7 @@ export class Database {
     const hot = Math.min(shared - 1, Math.ceil(shared * 0.6));
     this.#hot = this.#pool(hot, HOT_SETTINGS);
     this.#reads = this.#pool(shared - hot, READ_SETTINGS);
-    this.#turns = new ReadTurns({ slots: shared - hot });
+    this.#turns = new ReadTurns({ slots: shared - hot, pace: this.#pace });
   }
 
   /** A statement of the queue, in a transaction of its own. */
@@ -104,11 +105,15 @@ export class Database {
     this.#attempt(this.#hot, HOT_DEADLINE_MS, this.#runPlanned, statement, values);
 
   /** A page for a tenant, with its own plan. */
-  readonly read = <R extends object = Row>(query: Query): Promise<R[]> => this.#readInTurn('page', query);
+  readonly read = <R extends object = Row>(query: Query): Promise<R[]> =>
+    this.#readInTurn('page', query, (ms, rows) => this.#pace.pageTook(query.tenant, ms, textLength(rows)));
 
   /** A count for a tenant: as exact as a page, but the same count never runs twice at once (coalescer.ts). */
-  readonly count = <R extends object = Row>(query: Query): Promise<R[]> =>
-    this.#coalescer.ask(JSON.stringify([query.statement.text, query.values]), () => this.#readInTurn('count', query));
+  readonly count = <R extends object = Row>(query: Query): Promise<R[]> => {
+    const question = JSON.stringify([query.statement.text, query.values]);
+    const took = (ms: number): void => this.#pace.countTook(query.tenant, question, ms);
+    return this.#coalescer.ask(question, () => this.#readInTurn('count', query, took));
+  };
 
   /**
    * Several statements of the queue in one transaction. The body may run more than once, so it must have no effects
@@ -180,19 +185,24 @@ export class Database {
     return pool;
   }
 
-  async #readInTurn<R extends object>(kind: ReadKind, { tenant, statement, values, isBounded }: Query): Promise<R[]> {
+  /** `took` is told how long it took, once it was its turn. */
+  async #readInTurn<R extends object>(
+    kind: ReadKind,
+    { tenant, statement, values, isBounded }: Query,
+    took: (ms: number, rows: readonly R[]) => void,
+  ): Promise<R[]> {
     const endTurn = await this.#turns.take(tenant, kind).catch((error: unknown) => {
       this.#noteBusy(statement.name, error);
       throw error;
     });
-    let bytes = 0;
+    const startedAt = performance.now();
     try {
       const execute = isBounded ? this.#runBounded : this.#runRead;
       const rows = await this.#attempt<R>(this.#reads, READ_DEADLINE_MS, execute, statement, values);
-      bytes = textLength(rows);
+      took(performance.now() - startedAt, rows);
       return rows;
     } finally {
-      endTurn(bytes);
+      endTurn();
     }
   }
 

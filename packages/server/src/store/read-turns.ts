@@ -18,8 +18,7 @@ export interface ReadTurnsOptions {
   readonly pace?: ReadPace;
 }
 
-/** Ends the turn, in which so much was read. */
-export type EndTurn = (bytes?: number) => void;
+export type EndTurn = () => void;
 
 const WAIT_MS = 5_000;
 const MAX_WAITING_PER_TENANT = 100;
@@ -109,10 +108,8 @@ export class ReadTurns {
     this.#add(reads, kind, 1);
     this.#tenants.delete(reads.name);
     this.#tenants.set(reads.name, reads);
-    const startedAt = performance.now();
-    return (bytes = 0) => {
+    return () => {
       this.#add(reads, kind, -1);
-      this.#pace.spend(reads.name, kind, performance.now() - startedAt, bytes);
       this.#startWaiting();
       this.#forgetIfIdle(reads);
     };

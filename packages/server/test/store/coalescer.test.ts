@@ -63,11 +63,24 @@ describe('questions asked by many', () => {
 
   it('are given up after a while', async () => {
     const answers = new Answers();
-    const coalescer = new Coalescer(5);
+    const coalescer = new Coalescer(() => 0, 5);
     void coalescer.ask('q', answers.answer);
     await expect(coalescer.ask('q', answers.answer)).rejects.toMatchObject({
       code: 'unavailable',
       message: expect.stringContaining('busy') as unknown,
     });
+  });
+
+  it('lets a question rest, and whoever asks it meanwhile shares the answer', async () => {
+    const rests = [0, 20, 20];
+    const coalescer = new Coalescer(() => rests.shift()!);
+    const asked: number[] = [];
+    const ask = (): Promise<number> => coalescer.ask('how many', async () => asked.push(performance.now()));
+    await ask();
+    const answers = await Promise.all([ask(), ask(), ask(), ask()]);
+    expect(answers).toEqual([2, 3, 3, 3]);
+    // Timers may fire a little early by this clock.
+    expect(asked[1]! - asked[0]!).toBeGreaterThan(15);
+    expect(asked[2]! - asked[1]!).toBeGreaterThan(15);
   });
 });

@@ -94,7 +94,7 @@ describe('turns of reads', () => {
     let ms = 0;
     const pace = new ReadPace(() => ms);
     const turns = new ReadTurns({ slots: 2, pace });
-    pace.spend('a', 'page', 1_010, 1024 * 1024);
+    pace.pageTook('a', 1_010, 1024 * 1024);
     const later = turns.take('a', 'page');
     expect(turns.waiting).toBe(1);
     (await turns.take('b', 'page'))();
