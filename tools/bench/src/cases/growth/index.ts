@@ -16,8 +16,9 @@ const DUE_IN_HOURS = 30 * 24;
 
 /**
  * Whether the service stays as fast as it is when a database fills with tenants, queues, priorities, scheduled or
- * finished jobs. Each axis has databases of its own, filled once; in every round they are measured in turn, from few to
- * many, so that a ratio compares neighbours.
+ * finished jobs. Each axis has databases of its own, filled once; in every round they are measured in turn, so that a
+ * ratio compares neighbours: from few to many, and in the next round from many to few, because a machine that becomes
+ * slower meanwhile would look like growth.
  */
 export const growth: Case = async (bench) => {
   const scope = new Scope(bench);
@@ -35,6 +36,7 @@ export const growth: Case = async (bench) => {
   return {
     round: async () => {
       for (const { axis, step, grown } of prepared) await measure(bench, axis, step, grown);
+      prepared.reverse();
     },
     close: () => scope.close(),
   };
