@@ -33,8 +33,6 @@ export const HOT_SETTINGS: Settings = [
   ['enable_mergejoin', 'off'],
   ['enable_bitmapscan', 'off'],
   ['max_parallel_workers_per_gather', '0'],
-  // As much as the largest answer: otherwise large jobs would go through files on their way in and out.
-  ['work_mem', '32MB'],
   ['statement_timeout', String(HOT_TIMEOUT_MS)],
 ];
 
