@@ -2,7 +2,8 @@
  * Time that may be spent under a name: so much at once, and after that a fraction of the time that passes. Time is
  * measured, not estimated: on a busy machine everything takes longer, and whoever costs much has to wait longer.
  *
- * Invariant: only names that have spent something not yet made up for are remembered.
+ * Invariants: nobody ever has to wait longer than `maxWaitMs`, whatever was spent; only names that have spent something
+ * not yet made up for are remembered.
  */
 interface Spent {
   readonly ms: number;
@@ -13,6 +14,7 @@ export interface AllowanceOptions {
   readonly burstMs: number;
   /** How much of each millisecond that passes is added. */
   readonly regained: number;
+  readonly maxWaitMs: number;
   /** A monotonic clock in milliseconds. */
   readonly now?: () => number;
 }
@@ -33,7 +35,8 @@ export class Allowance {
 
   spend(name: string, ms: number): void {
     if (ms <= 0) return;
-    const total = this.#spentBy(name) + ms;
+    const { burstMs, regained, maxWaitMs } = this.options;
+    const total = Math.min(this.#spentBy(name) + ms, burstMs + maxWaitMs * regained);
     // In the order in which they last spent something: the first to be forgotten are in front.
     this.#spent.delete(name);
     this.#spent.set(name, { ms: total, at: this.#now() });

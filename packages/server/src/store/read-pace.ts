@@ -16,6 +16,8 @@ export type ReadKind = 'page' | 'count';
 const COUNTS = { burstMs: 5_000, regained: 0.25 };
 const PAGES = { burstMs: 1_000, regained: 0.25 };
 const SAME_COUNT = { burstMs: 1_000, regained: 0.1 };
+/** Several reads of a tenant may wait for each other, and each of them for the next rest, before it is their turn. */
+const MAX_WAIT_MS = 500;
 /** A count is free up to this. */
 const FREE_COUNT_MS = 5;
 /** A page is free unless it is larger. */
@@ -27,8 +29,9 @@ export class ReadPace {
 
   /** `now` is a monotonic clock in milliseconds. */
   constructor(now: () => number = () => performance.now()) {
-    this.#ofTenants = { count: new Allowance({ ...COUNTS, now }), page: new Allowance({ ...PAGES, now }) };
-    this.#sameCounts = new Allowance({ ...SAME_COUNT, now });
+    const common = { maxWaitMs: MAX_WAIT_MS, now };
+    this.#ofTenants = { count: new Allowance({ ...COUNTS, ...common }), page: new Allowance({ ...PAGES, ...common }) };
+    this.#sameCounts = new Allowance({ ...SAME_COUNT, ...common });
   }
 
   /** How long the tenant's next read of this kind has to wait. */
