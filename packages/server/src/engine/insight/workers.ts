@@ -75,23 +75,28 @@ export class Workers {
     query: Parameters<Database['count']>[0],
     concerns: (tally: WorkerTally) => boolean,
   ): Promise<readonly Worker[]> {
+    const askedAt = this.recorder.now();
     const rows = await this.db.count<WorkerRow>(query);
     const nowMs = Date.parse(toInstant(rows[0]!.now));
     const workers = new Map<string, Worker>();
     for (const { now: _, ...row } of rows) if (row.worker_id !== null) add(workers, written(row));
     for (const tally of this.recorder.unwritten()) {
-      if (concerns(tally)) add(workers, this.#unwritten(tally, nowMs));
+      if (concerns(tally)) add(workers, unwritten(tally, nowMs, askedAt));
     }
     const isRecent = ({ running, last_seen_at: at }: Worker): boolean =>
       running > 0 || nowMs - Date.parse(at) < HOUR_MS;
     return [...workers.values()].filter(isRecent).sort(byLastSeen).slice(0, MAX_WORKERS);
   }
+}
 
-  #unwritten(tally: WorkerTally, nowMs: number): Worker {
-    tally.instant ??= new Date(nowMs - (this.recorder.now() - tally.seenAt)).toISOString();
-    const { worker, queue, completed, failed, expired, instant } = tally;
-    return { worker_id: worker, queue_name: queue, running: 0, last_seen_at: instant, completed, failed, expired };
-  }
+/**
+ * By the clock of the database, which said `nowMs` at some moment after `askedAt`. That may be a little late, but not
+ * before a lease that the database saw earlier.
+ */
+function unwritten(tally: WorkerTally, nowMs: number, askedAt: number): Worker {
+  tally.instant ??= new Date(nowMs - Math.max(0, askedAt - tally.seenAt)).toISOString();
+  const { worker, queue, completed, failed, expired, instant } = tally;
+  return { worker_id: worker, queue_name: queue, running: 0, last_seen_at: instant, completed, failed, expired };
 }
 
 const written = (row: Worker): Worker => ({ ...row, last_seen_at: toInstant(row.last_seen_at) });

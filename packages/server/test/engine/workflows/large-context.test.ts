@@ -14,10 +14,11 @@ import { completeJob, ok, workflowsOf, step } from './kit.js';
 const MIB = 1024 * 1024;
 
 describe.each([
-  { resultBytes: 960 * 1024, args: [], dependents: 150, share: 1 },
+  // Slow enough to be killed in the middle.
+  { resultBytes: 960 * 1024, args: ['--workers=1'], dependents: 150, share: 1, napMs: 20 },
   // One claim per job: some of them, before and after each start, say as much as all.
-  { resultBytes: 8 * MIB, args: [`--max-payload-bytes=${16 * MIB}`], dependents: 300, share: 0.05 },
-])('a step whose result has $resultBytes bytes', async ({ resultBytes, args, dependents, share }) => {
+  { resultBytes: 8 * MIB, args: [`--max-payload-bytes=${16 * MIB}`], dependents: 300, share: 0.05, napMs: 0 },
+])('a step whose result has $resultBytes bytes', async ({ resultBytes, args, dependents, share, napMs }) => {
   const database = await cloneDatabase();
   const clock = await controlClock(database);
   const processes: ServingProcess[] = [];
@@ -49,7 +50,11 @@ describe.each([
     expect(Buffer.byteLength(result)).toBe(resultBytes);
     const first = await start('api');
     const workflows = workflowsOf(first.as('anybody'));
-    const nap = { task_name: 'sleep', payload: { duration_ms: 0 }, config: { max_retries: 50, retry_delay_secs: 0 } };
+    const nap = {
+      task_name: 'sleep',
+      payload: { duration_ms: napMs },
+      config: { max_retries: 50, retry_delay_secs: 0 },
+    };
     const id = await workflows.create([step('root'), ...names.map((name) => step(name, ['root'], nap))]);
     const [root] = await leaseFrom(first, 1);
     ok(await completeJob(first.as('a worker'), root!.job.id, root!.lease_token, result));
@@ -60,7 +65,7 @@ describe.each([
     const few = await leaseFrom(first, 2);
     for (const { job, lease_token: token } of [...many, ...few]) {
       const { duration_ms, _context } = job.payload as any;
-      expect(duration_ms).toBe(0);
+      expect(duration_ms).toBe(napMs);
       // Not toEqual: a difference in so long a text is nothing to print.
       expect(_context.text === text && _context.root.text === text).toBe(true);
       expect(Object.keys(_context)).toEqual(['text', 'root']);
@@ -90,7 +95,7 @@ describe.each([
     const { status, context } = await after.get(id);
     expect(status).toBe(share === 1 ? 'completed' : 'cancelled');
     expect(context.text === text && context.root.text === text).toBe(true);
-    const found = names.filter((name) => context[name]?.slept_for === 0 || context[name]?.by === 'hand');
+    const found = names.filter((name) => context[name]?.slept_for === napMs / 1000 || context[name]?.by === 'hand');
     const steps = (await after.steps(id)).filter((shown) => shown.status === 'completed' && shown.name !== 'root');
     expect(found).toEqual(steps.map(({ name }) => name));
     if (share === 1) expect(found).toEqual(names);
