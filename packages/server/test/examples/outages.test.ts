@@ -100,7 +100,7 @@ describe.concurrent.each(WORKER_NAMES)('%s', (name) => {
     // A heartbeat that was on its way may arrive after the report.
     const [reports, heartbeats] = [calls.filter(isNoHeartbeat), calls.filter((call) => !isNoHeartbeat(call))];
     expect(reports).toEqual([{ operation: 'complete', body: { lease_token: TOKEN, result: { waited: 3 } } }]);
-    expect(heartbeats.length).toBeGreaterThan(1);
+    expect(heartbeats.length).toBeGreaterThan(0);
   });
 
   it.for([
