@@ -4,7 +4,7 @@ import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
 import { queryClient } from './api/hooks.js';
 import { applyTheme } from './lib/preferences.js';
-import { router } from './router.js';
+import { beginFirstPage, router } from './router.js';
 import { Gate } from './session/sign-in.js';
 import './styles/base.css';
 import './styles/shell.css';
@@ -13,6 +13,7 @@ import './styles/charts.css';
 import './styles/pages.css';
 
 applyTheme();
+beginFirstPage();
 // The document's address changes from page to page, and the browser would look for a relative icon anew each time.
 const icon = document.querySelector<HTMLLinkElement>('link[rel=icon]');
 if (icon !== null) icon.setAttribute('href', icon.href);

@@ -11,6 +11,9 @@ import { Shell } from './shell/shell.js';
 
 const root = createRootRoute({ component: Shell, notFoundComponent: NotFound });
 
+/** What each page reads first, by its path. */
+const beginnings = new Map<string, (address: Address) => void>();
+
 /**
  * Each page is a file of its own that is fetched when somebody goes there. What it reads first may begin meanwhile; the
  * page then finds it under way.
@@ -18,18 +21,25 @@ const root = createRootRoute({ component: Shell, notFoundComponent: NotFound });
 const page = <const Path extends string>(
   path: Path,
   load: () => Promise<{ default: () => ReactNode }>,
-  begin: (address: Address) => void = () => undefined,
-) =>
-  createRoute({
+  begin?: (address: Address) => void,
+) => {
+  if (begin !== undefined) beginnings.set(path, begin);
+  return createRoute({
     getParentRoute: () => root,
     path,
     component: lazyRouteComponent(load),
     loader: ({ cause, location }) => {
-      // Not for a link that is merely pointed at, nor for operators on the pages of tenants (see the shell).
-      const isShown = path === ADMIN_NAV.to || session.get().who?.kind !== 'admin';
-      if (cause === 'enter' && isShown) begin(location.search);
+      // Not for a link that is merely pointed at.
+      if (cause === 'enter') beginReading(path, location.search);
     },
   });
+};
+
+function beginReading(path: string, address: Address): void {
+  // Operators are not shown the pages of tenants (see the shell).
+  const isShown = path === ADMIN_NAV.to || session.get().who?.kind !== 'admin';
+  if (isShown) beginnings.get(path)?.(address);
+}
 
 function beginJobs(address: Address): void {
   // A span begins at an instant that the page chooses.
@@ -68,6 +78,22 @@ export const router = createRouter({
   scrollRestoration: true,
   defaultErrorComponent: ({ error }) => <ErrorNote error={error instanceof Error ? error : new Error(String(error))} />,
 });
+
+/**
+ * The first page: its code is fetched before it is known who asks, since signing in takes time too; and what it reads
+ * is asked for the moment that is known, before anything is drawn.
+ */
+export function beginFirstPage(): void {
+  const { pathname, search } = router.latestLocation;
+  const [routes] = router.getMatchedRoutes(pathname);
+  // A failure shows when the page does, which fetches again.
+  for (const route of routes) router.loadRouteChunk(route)?.catch(() => undefined);
+  const stop = session.subscribe(() => {
+    if (session.get().who === null) return;
+    stop();
+    for (const { fullPath } of routes) beginReading(String(fullPath), search);
+  });
+}
 
 declare module '@tanstack/react-router' {
   interface Register {

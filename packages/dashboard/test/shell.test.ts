@@ -43,6 +43,15 @@ describe.skipIf(!hasBrowser)('the shell of the dashboard', async () => {
     expect(await page.evaluate(() => sessionStorage.getItem('millrace.token'))).toBeNull();
   });
 
+  test('has the page that was asked for at hand by the time somebody signs in', async () => {
+    const page = await stage.visit('/jobs', { token: null });
+    await page.waitForLoadState('networkidle');
+    await page.route('**/assets/**', (route) => route.abort());
+    await page.getByLabel('API key or JWT').fill(KEY_A);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByRole('heading', { name: 'Jobs' }).waitFor();
+  });
+
   test('refuses the token of the workers with a reason', async () => {
     const page = await stage.visit('/', { token: null });
     await page.getByLabel('API key or JWT').fill('token-of-the-workers-71aa');

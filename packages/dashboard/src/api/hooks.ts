@@ -11,6 +11,8 @@ import { get, withQuery, type Answer, type ApiError, type Query } from './client
 
 /** How often a visible page looks again. Hidden pages do not look at all. */
 export const POLL_MS = 2000;
+/** A page that shows what was read so recently does not read it again at once. */
+const FRESH_MS = 1000;
 /** How long to wait after an error that names no time of its own. */
 const AFTER_ERROR_MS = 5000;
 
@@ -61,6 +63,9 @@ export const useRead = <T>(path: string, options: ReadOptions = {}): Read<T> => 
 export const useReads = <T>(reads: readonly (readonly [path: string, options: ReadOptions])[]): readonly Read<T>[] =>
   useQueries({ queries: reads.map(([path, options]) => reading<T>(path, options)) });
 
+/** What is not looked at again must begin with the present: a stream, say, tells what changes from then on. */
+const freshMs = (pollMs: number | null): number => (pollMs === null ? 0 : FRESH_MS);
+
 function reading<T>(path: string, options: ReadOptions): UseQueryOptions<Answer<T>, ApiError> {
   const { query, since, pollMs = POLL_MS, enabled = true, keepPrevious = true } = options;
   const address = withQuery(path, query);
@@ -71,6 +76,7 @@ function reading<T>(path: string, options: ReadOptions): UseQueryOptions<Answer<
     queryKey: ['read', key],
     queryFn: ({ signal }) => get<T>(addressNow(), signal, key),
     enabled,
+    staleTime: freshMs(pollMs),
     refetchInterval: ({ state: { error } }) => {
       if (isFinal(error)) return false;
       // What is read once is read again until it has been: whoever follows a stream would show the error for ever.
@@ -83,7 +89,7 @@ function reading<T>(path: string, options: ReadOptions): UseQueryOptions<Answer<
 /** Begins to read what a page will ask for, while its code is still being fetched. */
 export function beginRead(path: string, query?: Query): void {
   const { queryKey, queryFn } = reading(path, { query });
-  if (queryFn !== undefined) void queryClient.prefetchQuery({ queryKey, queryFn });
+  if (queryFn !== undefined) void queryClient.prefetchQuery({ queryKey, queryFn, staleTime: freshMs(POLL_MS) });
 }
 
 /** Takes an answer for that of another question: where both are known to be the same, nobody waits for the second. */

@@ -16,8 +16,8 @@ export async function enter(token: string): Promise<void> {
   }
   setServerNow(who.now);
   const before = session.get().who;
-  signIn(token, who);
   if (before?.tenant_id !== who.tenant_id || before.kind !== who.kind) forget();
+  signIn(token, who);
 }
 
 /** What was read belongs to whoever was signed in. */

@@ -28,12 +28,16 @@ export function Shell(): ReactNode {
     if (isLost) void navigate({ to: '/admin', replace: true });
   }, [isLost, navigate]);
   const menu = useRef<HTMLElement>(null);
-  // On a narrow screen the menu is wider than its place; where one is must be in view.
+  // On a narrow screen the menu is wider than its place; where one is must be in view. Measured within the next frame,
+  // which lays the page out anyway: here it would be laid out once more, half drawn.
   useEffect(() => {
-    const link = menu.current?.querySelector<HTMLElement>('[aria-current]');
-    if (menu.current === null || !link) return;
-    const [outer, inner] = [menu.current.getBoundingClientRect(), link.getBoundingClientRect()];
-    menu.current.scrollLeft += inner.left + inner.width / 2 - (outer.left + outer.width / 2);
+    const frame = requestAnimationFrame(() => {
+      const link = menu.current?.querySelector<HTMLElement>('[aria-current]');
+      if (menu.current === null || !link) return;
+      const [outer, inner] = [menu.current.getBoundingClientRect(), link.getBoundingClientRect()];
+      menu.current.scrollLeft += inner.left + inner.width / 2 - (outer.left + outer.width / 2);
+    });
+    return () => cancelAnimationFrame(frame);
   }, [page]);
   const pages = [...(operator ? [] : NAV), ...(operator || who.kind === 'developer' ? [ADMIN_NAV] : [])];
   return (

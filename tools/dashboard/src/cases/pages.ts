@@ -64,6 +64,8 @@ async function walk(stage: Stage, add: (page: string, ms: number) => void): Prom
 async function allTenants({ windows, service }: Stage): Promise<number> {
   const page = await windows.visit('/admin', { token: null, url: service.url });
   await page.getByLabel('API key or JWT').fill(ADMIN_TOKEN);
+  // The form is there before the browser has come to rest; nobody types a token in that time.
+  await page.waitForLoadState('networkidle');
   const ms = await clickToContent(page, 'form button[type=submit]', rowsOf('Tenants'));
   await page.context().close();
   return ms;
