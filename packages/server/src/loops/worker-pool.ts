@@ -59,7 +59,7 @@ export const MAX_IN_HAND = 2_000;
  * Jobs started, or about to be, and not stored: together with one job per worker, those that a crash can cost a retry.
  */
 export const MAX_AT_RISK = 2_000;
-const START_MS = 20;
+const START_MS = 50;
 const START_MARGIN = 3;
 const CLAIMS_IN_FLIGHT = 2;
 const SAFETY_POLL_MS = 5_000;

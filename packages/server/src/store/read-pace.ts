@@ -15,7 +15,7 @@ export type ReadKind = 'page' | 'count';
  */
 const COUNTS = { burstMs: 5_000, regained: 0.25 };
 const PAGES = { burstMs: 1_000, regained: 0.25 };
-const SAME_COUNT = { burstMs: 1_000, regained: 0.1 };
+const SAME_COUNT = { burstMs: 1_000, regained: 0.05 };
 /** Several reads of a tenant may wait for each other, and each of them for the next rest, before it is their turn. */
 const MAX_WAIT_MS = 500;
 /** A count is free up to this. */

@@ -12,6 +12,7 @@ const OF_STEPS = ['context', 'context_bytes'];
 const LEFT_OUT: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
   jobs: {
     create_jobs: ['idempotency_key', 'workflow_id', 'step', ...OF_STEPS],
+    create_varied: ['idempotency_key', 'workflow_id', 'step', ...OF_STEPS],
     create_alike: ['run_at', 'metadata', 'idempotency_key', 'workflow_id', 'step', ...OF_STEPS],
     create_keyed_jobs: ['workflow_id', 'step', ...OF_STEPS],
     create_fresh_alike: ['run_at', 'metadata', 'workflow_id', 'step', ...OF_STEPS],
@@ -24,6 +25,7 @@ const LEFT_OUT: Readonly<Record<string, Readonly<Record<string, readonly string[
   },
   ready: {
     create_jobs: ['started_at', 'workflow_id', 'error'],
+    create_varied: ['started_at', 'workflow_id', 'error'],
     create_alike: ['started_at', 'workflow_id', 'error', 'later'],
     create_keyed_jobs: ['started_at', 'workflow_id', 'error'],
     create_fresh_alike: ['started_at', 'workflow_id', 'error', 'later'],

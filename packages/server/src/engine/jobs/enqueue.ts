@@ -19,6 +19,7 @@ import type { Created } from '../api.js';
  */
 const sql = loadStatements('enqueue.sql', [
   'create_jobs',
+  'create_varied',
   'create_alike',
   'create_keyed_jobs',
   'create_fresh_alike',
@@ -131,7 +132,7 @@ export class Enqueuer {
         this.#looksUntil = performance.now() + LOOK_MS;
       }
     }
-    return run(sql.create_keyed_jobs, columns(suffixes, jobs));
+    return run(sql.create_keyed_jobs, columns(suffixes, jobs, kindsOf(jobs)));
   }
 
   /**
@@ -174,10 +175,16 @@ export class Enqueuer {
 /** The tenants must be registered. Ids come back in the order of the jobs. */
 async function store(execute: Execute, jobs: readonly NewJob[]): Promise<string[]> {
   const suffixes = suffixesFor(jobs);
-  const [row] = areAlike(jobs)
-    ? await execute<{ prefix: string }>(sql.create_alike, alikeColumns(suffixes, jobs))
-    : await execute<{ prefix: string }>(sql.create_jobs, columns(suffixes, jobs));
+  const [statement, values] = insertOf(suffixes, jobs);
+  const [row] = await execute<{ prefix: string }>(statement, values);
   return suffixes.map(idsWith(row?.prefix ?? ''));
+}
+
+function insertOf(suffixes: readonly string[], jobs: readonly NewJob[]): readonly [Statement, readonly unknown[]] {
+  if (areAlike(jobs)) return [sql.create_alike, alikeColumns(suffixes, jobs)];
+  const kinds = kindsOf(jobs, MANY_KINDS);
+  if (kinds !== null) return [sql.create_jobs, columns(suffixes, jobs, kinds)];
+  return [sql.create_varied, [...kindColumns(jobs), textArray(suffixes), ...ownColumns(jobs)]];
 }
 
 /** When it is due, by the clock that made the id; null: at once. */
@@ -217,25 +224,25 @@ function alikeColumns(suffixes: readonly string[], jobs: Jobs): unknown[] {
   return [tenant, spec.queue, spec.task, priority, configText(spec), textArray(suffixes), payloads, sizes(jobs)];
 }
 
-function columns(suffixes: readonly string[], jobs: readonly NewJob[]): unknown[] {
-  const { kinds, kindOf } = kindsOf(jobs);
+function columns(suffixes: readonly string[], jobs: readonly NewJob[], { kinds, kindOf }: Kinds): unknown[] {
+  return [...kindColumns(kinds), textArray(suffixes), int4Array(kindOf), ...ownColumns(jobs)];
+}
+
+const kindColumns = (kinds: readonly NewJob[]): unknown[] => [
+  textArray(kinds.map((kind) => kind.tenant)),
+  textArray(kinds.map(({ spec }) => spec.queue)),
+  textArray(kinds.map(({ spec }) => spec.task)),
+  int4Array(kinds.map(({ spec }) => spec.config?.priority ?? 0)),
+  jsonArray(kinds.map(({ spec }) => configText(spec))),
+];
+
+/** What each job has for itself, whatever its kind. */
+function ownColumns(jobs: readonly NewJob[]): unknown[] {
   const runAt = jobs.some(({ spec }) => spec.runAt !== null) ? jobs.map(({ spec }) => spec.runAt) : [];
   const delays = jobs.some(({ spec }) => spec.delaySecs !== null) ? jobs.map(({ spec }) => spec.delaySecs) : [];
   const metadata = jobs.some(({ spec }) => spec.metadata !== null) ? jobs.map(({ spec }) => spec.metadata) : [];
-  return [
-    textArray(kinds.map((kind) => kind.tenant)),
-    textArray(kinds.map(({ spec }) => spec.queue)),
-    textArray(kinds.map(({ spec }) => spec.task)),
-    int4Array(kinds.map(({ spec }) => spec.config?.priority ?? 0)),
-    jsonArray(kinds.map(({ spec }) => configText(spec))),
-    textArray(suffixes),
-    int4Array(kindOf),
-    plainArray(runAt),
-    jsonArray(jobs.map(({ spec }) => spec.payload)),
-    jsonArray(metadata),
-    sizes(jobs),
-    int4Array(delays),
-  ];
+  const payloads = jsonArray(jobs.map(({ spec }) => spec.payload));
+  return [plainArray(runAt), payloads, jsonArray(metadata), sizes(jobs), int4Array(delays)];
 }
 
 /** A job smaller than this does not count towards the byte budget of a claim (`millrace.job_size` says the same). */
@@ -254,24 +261,36 @@ function sizes(jobs: readonly NewJob[]): Buffer {
   return int4Array(all.some((size) => size !== null) ? all : []);
 }
 
-/**
- * One job of each kind, and for every job the number of its kind, from 1. Jobs of one kind tend to come one after
- * another.
- */
-function kindsOf(jobs: readonly NewJob[]): { readonly kinds: readonly NewJob[]; readonly kindOf: readonly number[] } {
+interface Kinds {
+  /** One job of each kind. */
+  readonly kinds: readonly NewJob[];
+  /** For every job the number of its kind, from 1. */
+  readonly kindOf: readonly number[];
+}
+
+/** More kinds than this are not worth being told apart. */
+const MANY_KINDS = 64;
+
+/** Null: there are more than `most`. Jobs of one kind tend to come one after another. */
+function kindsOf(jobs: readonly NewJob[]): Kinds;
+function kindsOf(jobs: readonly NewJob[], most: number): Kinds | null;
+function kindsOf(jobs: readonly NewJob[], most = Infinity): Kinds | null {
   const kinds: NewJob[] = [];
+  const kindOf: number[] = [];
   const numbers = new Map<string, number>();
   let last: NewJob | null = null;
   let number = 0;
-  const kindOf = jobs.map((job) => {
-    if (last !== null && isAlike(last, job)) return number;
-    last = job;
-    const { queue, task, config } = job.spec;
-    const kind = JSON.stringify([job.tenant, queue, task, config]);
-    number = numbers.get(kind) ?? kinds.push(job);
-    numbers.set(kind, number);
-    return number;
-  });
+  for (const job of jobs) {
+    if (last === null || !isAlike(last, job)) {
+      last = job;
+      const { queue, task, config } = job.spec;
+      const kind = JSON.stringify([job.tenant, queue, task, config]);
+      number = numbers.get(kind) ?? kinds.push(job);
+      if (number > most) return null;
+      numbers.set(kind, number);
+    }
+    kindOf.push(number);
+  }
   return { kinds, kindOf };
 }
 

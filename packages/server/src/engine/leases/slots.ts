@@ -3,7 +3,7 @@ import { int4Array, textArray, uuidArray } from '../../store/arrays.js';
 import type { Holder } from './claimed-job.js';
 
 /** For the jobs in one answer to a lease request. */
-const MAX_LEASED_BYTES = 16 * 1024 * 1024;
+const MAX_LEASED_BYTES = 8 * 1024 * 1024;
 /** The pool keeps the jobs it claims in this process, and works through them before it asks for more. */
 const MAX_POOLED_BYTES = 32 * 1024 * 1024;
 

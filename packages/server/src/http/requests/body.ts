@@ -69,8 +69,17 @@ function textOf(bytes: Buffer): string {
   return text.charCodeAt(0) === BYTE_ORDER_MARK ? text.slice(1) : text;
 }
 
-/** Each level takes two characters, so a short text need not be checked. */
-const isTooDeep = (text: string): boolean => text.length > 2 * MAX_NESTING && nestingDepth(text) > MAX_NESTING;
+/** Each level takes two characters and opens with one of two, so what is short or has few of these need not be checked. */
+const isTooDeep = (text: string): boolean =>
+  text.length > 2 * MAX_NESTING && hasMoreThan(MAX_NESTING, text) && nestingDepth(text) > MAX_NESTING;
+
+function hasMoreThan(most: number, text: string): boolean {
+  let found = 0;
+  for (const opening of ['{', '[']) {
+    for (let at = text.indexOf(opening); at !== -1; at = text.indexOf(opening, at + 1)) if (++found > most) return true;
+  }
+  return false;
+}
 
 /**
  * For an answer that is sent before the body has arrived: a refusal, or the answer of a route that takes no body.

@@ -86,6 +86,29 @@ describe('a batch', async () => {
     expect(await lease(worker, there)).toEqual([]);
   });
 
+  it('honours all of it where no two items are of one kind', async () => {
+    const queue = newQueue();
+    const all = Array.from({ length: 200 }, (_, n) => ({
+      task_name: `task-${n}`,
+      payload: { n },
+      ...(n % 5 === 0 ? { metadata: { n } } : {}),
+      ...(n % 7 === 0 ? { run_at: `2999-01-01T00:00:${String(n % 60).padStart(2, '0')}Z` } : {}),
+      config: { queue, priority: n, max_retries: n % 3 },
+    }));
+    const ids = (await batch(all)).body.job_ids as string[];
+    for (const n of [0, 70, 105, 199]) {
+      expect(await getJob(a, ids[n]!)).toMatchObject({
+        task_name: `task-${n}`,
+        payload: { n },
+        metadata: n % 5 === 0 ? { n } : {},
+        config: { ...DEFAULT_JOB_CONFIG, priority: n, max_retries: n % 3 },
+        ...(n % 7 === 0 ? { scheduled_at: all[n]!.run_at } : {}),
+      });
+    }
+    const due = ids.filter((_, n) => n % 7 !== 0).reverse();
+    expect(idsOf(await lease(worker, queue, { max_jobs: 100 }))).toEqual(due.slice(0, 100));
+  });
+
   it('takes one idempotency key for all of it; its jobs do not carry it', async () => {
     const headers = { 'idempotency-key': 'k' };
     const body = { jobs: items(newQueue(), 2) };

@@ -8,7 +8,7 @@ import { createJob, createJobs, fail, idsOf, lease, leaseOne, newQueue, stats } 
 
 /**
  * Jobs that are large, each for itself within its limits, and together more than a process could hold or a string be
- * long. A claim brings about 16 MiB of them to a lease and 32 MiB to the pool, but always one.
+ * long. A claim brings about 8 MiB of them to a lease and 32 MiB to the pool, but always one.
  */
 const MIB = 1024 * 1024;
 
@@ -60,7 +60,7 @@ async function leaseAll({ worker }: TestServer, queue: string): Promise<{ ids: S
 describe('large jobs', () => {
   it('are leased a few at a time, also those that were stored before sizes were counted', async () => {
     const queue = newQueue();
-    const database = await storedBefore(queue, 7, `json_build_object('s', repeat('x', ${6 * MIB}))`);
+    const database = await storedBefore(queue, 7, `json_build_object('s', repeat('x', ${3 * MIB}))`);
     const server = await serverFor({ database, config: { mode: 'api' } });
     const { ids, sizes } = await leaseAll(server, queue);
     expect(ids.size).toBe(7);

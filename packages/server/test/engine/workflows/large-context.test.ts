@@ -59,9 +59,9 @@ describe.each([
     const [root] = await leaseFrom(first, 1);
     ok(await completeJob(first.as('a worker'), root!.job.id, root!.lease_token, result));
 
-    // However many jobs a worker asks for, an answer stays near 16 MiB; and it is never empty while one is due.
+    // However many jobs a worker asks for, an answer stays near 8 MiB; and it is never empty while one is due.
     const many = await leaseFrom(first, 100);
-    expect(many.length).toBe(Math.max(1, Math.floor((16 * MIB) / (2 * resultBytes))));
+    expect(many.length).toBe(Math.max(1, Math.floor((8 * MIB) / (2 * resultBytes))));
     const few = await leaseFrom(first, 2);
     for (const { job, lease_token: token } of [...many, ...few]) {
       const { duration_ms, _context } = job.payload as any;
