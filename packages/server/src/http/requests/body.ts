@@ -69,7 +69,7 @@ function textOf(bytes: Buffer): string {
   return text.charCodeAt(0) === BYTE_ORDER_MARK ? text.slice(1) : text;
 }
 
-/** Each level takes two characters and opens with one of two, so what is short or has few of these need not be checked. */
+/** Each level takes two brackets, so a text that is short or has few of those need not be checked. */
 const isTooDeep = (text: string): boolean =>
   text.length > 2 * MAX_NESTING && hasMoreThan(MAX_NESTING, text) && nestingDepth(text) > MAX_NESTING;
 
