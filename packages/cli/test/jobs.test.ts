@@ -209,6 +209,7 @@ describe('jobs wait and watch', () => {
     const done = await cli()(['jobs', 'wait', '-'], { stdin: `${good}\n${good}\n` });
     expect(done).toMatchObject({ code: 0, stderr: '' });
     expect(rowsOf(done.stdout)).toEqual([{ ID: good, STATUS: 'completed' }]);
+    expect((await cli()(['jobs', 'wait', bad])).code).toBe(3);
     expect((await cli()(['jobs', 'wait', good, bad, pending, '--timeout=0s'])).code).toBe(3);
     expect((await cli()(['jobs', 'wait', good, none])).code).toBe(5);
     const late = await cli()(['jobs', 'wait', good, pending, '--timeout=0s', '--json']);

@@ -207,7 +207,9 @@ describe('with retention of one hour', () => {
 
     const sweep = async (): Promise<void> => {
       const sweeper = await startTestServer({ database, config: { ...config, retentionHours: 1 } });
-      const swept = `SELECT FROM millrace.loops WHERE name = 'retention' AND last_run_at > test_clock.now()`;
+      // Not by now(): a query sees what was committed after that instant, and the turn just taken would look kept.
+      const resting = `last_run_at > test_clock.clock_timestamp()`;
+      const swept = `SELECT FROM millrace.loops WHERE name = 'retention' AND ${resting}`;
       await until(async () => (await database.query(swept)).length > 0, { what: 'the pass to end' });
       await sweeper.stop();
     };
