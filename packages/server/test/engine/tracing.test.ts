@@ -117,11 +117,14 @@ async function post(
   return (await response.json()) as Record<string, string>;
 }
 
+/** The caller's own span first: it ends with its answer, and by then a handler may have run. */
 const spansOf = (traceId: string, count: number): Promise<readonly Span[]> =>
   until(
     () => {
       const found = spans.filter((span) => span.traceId === traceId);
-      return found.length >= count ? found : `${found.length} spans so far`;
+      const isCalled = ({ parentSpanId }: Span): boolean => parentSpanId === PARENT;
+      const sorted = [...found.filter(isCalled), ...found.filter((span) => !isCalled(span))];
+      return found.length >= count ? sorted : `${found.length} spans so far`;
     },
     { what: `${count} spans of the trace` },
   );
