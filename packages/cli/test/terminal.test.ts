@@ -45,6 +45,7 @@ it('SIGTERM to npm reaches the service behind its shell', async () => {
   const { pid } = JSON.parse(line[0]) as { pid: number };
   npm.kill('SIGTERM');
   await until(() => !isRunning(pid), { what: 'the service to end' });
-  expect(stdout).toMatch(/embedded PostgreSQL stopped[^]*"stopped"/);
+  // It has ended before its last lines have been read from the pipe.
+  await expect.poll(() => stdout).toMatch(/embedded PostgreSQL stopped[^]*"stopped"/);
   rmSync(dir, { recursive: true });
 });
