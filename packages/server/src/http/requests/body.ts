@@ -71,9 +71,9 @@ function textOf(bytes: Buffer): string {
 
 /** Each level takes two brackets, so a text that is short or has few of those need not be checked. */
 const isTooDeep = (text: string): boolean =>
-  text.length > 2 * MAX_NESTING && hasMoreThan(MAX_NESTING, text) && nestingDepth(text) > MAX_NESTING;
+  text.length > 2 * MAX_NESTING && opensMoreThan(MAX_NESTING, text) && nestingDepth(text) > MAX_NESTING;
 
-function hasMoreThan(most: number, text: string): boolean {
+function opensMoreThan(most: number, text: string): boolean {
   let found = 0;
   for (const opening of ['{', '[']) {
     for (let at = text.indexOf(opening); at !== -1; at = text.indexOf(opening, at + 1)) if (++found > most) return true;
