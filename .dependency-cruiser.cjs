@@ -1,5 +1,5 @@
 /**
- * Imports point down: http | loops -> engine -> domain, store. A rule here is a sentence of docs/architecture.md;
+ * Imports point down: http | pool | loops -> engine -> domain, store. A rule here is a sentence of docs/architecture.md;
  * change both together or neither.
  */
 const server = '^packages/server/src';
@@ -12,6 +12,9 @@ const references = '^packages/sdk/dist/references\\.';
 const peers = '(bullmq|graphile-worker|ioredis|pg-boss)';
 /** What a tool may import of a package. */
 const face = '^packages/(server/dist/(index|testing)|contract/dist/index|sdk/dist/(worker/)?index)\\.';
+
+/** Every layer of the server, from the top down; what is not in a folder is beside or above them. */
+const LAYERS = 'wiring|config|http|pool|loops|engine|store|domain|handlers|embedded|telemetry';
 
 /** `layer` may import itself, the contract, npm packages, Node's own modules and the named layers; nothing else. */
 const layer = (name, below, others = []) => ({
@@ -73,8 +76,20 @@ module.exports = {
       to: { pathNot: [`${server}/domain/`, contract, `${npm}croner/`] },
     },
     layer('store', ['domain', 'telemetry']),
+    ...stack('store', ['migrations', 'connection', 'lists', 'turns']),
+    apart('store', 'lists', 'turns'),
+    {
+      name: 'store-rooms-stand-on-its-files',
+      comment: 'arrays, rows, statements, batches and failures know no connection',
+      severity: 'error',
+      from: { path: `${server}/store/[^/]+\\.ts$` },
+      to: { path: `${server}/store/[^/]+/` },
+    },
     layer('engine', ['domain', 'store', 'telemetry']),
-    ...stack('engine', ['insight', 'jobs', 'workflows', 'outcomes', 'leases', 'shared']),
+    ...stack('engine', ['operations', 'insight', 'jobs', 'workflows', 'outcomes', 'leases', 'shared']),
+    apart('engine', 'operations', 'insight'),
+    apart('engine', 'crons', 'operations'),
+    apart('engine', 'crons', 'insight'),
     apart('engine', 'crons', 'jobs'),
     apart('engine', 'crons', 'workflows'),
     {
@@ -92,10 +107,33 @@ module.exports = {
       to: { path: `${server}/engine/`, pathNot: `${server}/engine/api\\.ts$` },
     },
     ...stack('http', ['routes', 'answers', 'requests', 'access']),
-    layer('loops', ['engine', 'domain', 'handlers', 'telemetry']),
+    layer('pool', ['engine', 'domain', 'handlers', 'telemetry']),
+    layer('loops', ['engine', 'domain', 'telemetry']),
     layer('handlers', ['telemetry'], [references]),
     layer('telemetry', []),
     layer('embedded', ['telemetry']),
+    layer('config', ['handlers', 'telemetry']),
+    {
+      name: 'wiring-is-for-the-composition-root',
+      comment: 'what server.ts puts the layers together with may know them all; none of them knows it',
+      severity: 'error',
+      from: { path: `${server}/`, pathNot: `${server}/(wiring/|[^/]+\\.ts$)` },
+      to: { path: `${server}/wiring/` },
+    },
+    {
+      name: 'every-folder-is-a-layer',
+      comment: 'a folder without a rule could import whatever it likes',
+      severity: 'error',
+      from: { path: `${server}/(?!(${LAYERS})/)[^/]+/` },
+      to: {},
+    },
+    {
+      name: 'nothing-imports-the-roots',
+      comment: 'of the files beside the layers, only the wiring may use lifecycle.ts and version.ts',
+      severity: 'error',
+      from: { path: `${server}/(?!wiring/)[^/]+/` },
+      to: { path: `${server}/[^/]+\\.ts$` },
+    },
     {
       name: 'only-store-talks-to-the-driver',
       severity: 'error',

@@ -7,9 +7,9 @@ export {
   parseDatabaseConfig,
   UsageError,
   type Config,
-} from './config.js';
-export type { CredentialSet } from './config-credentials.js';
-export { LiveCredentials } from './credential-files.js';
+} from './config/config.js';
+export type { CredentialSet } from './config/credentials.js';
+export { LiveCredentials } from './config/credential-files.js';
 export { MillraceError } from './domain/errors.js';
 export { EmbeddedError, startEmbedded } from './embedded/index.js';
 export {
@@ -23,12 +23,12 @@ export {
   type JsonValue,
 } from './handlers/types.js';
 export { openApiDocument } from './http/openapi.js';
-export { checkPorts } from './port-check.js';
-export { startFleetMetrics, type Fleet } from './fleet.js';
+export { checkPorts } from './wiring/port-check.js';
+export { startFleetMetrics, type Fleet } from './wiring/fleet-metrics-server.js';
 export { startMember, startServer, type RunningMember, type RunningServer, type ServerOptions } from './server.js';
-export { inspect, type CheckResult, type Inspection } from './store/inspect.js';
-export { isServable } from './store/schema-check.js';
-export { migrate, SchemaError, type MigrationReport } from './store/migrate.js';
+export { inspect, type CheckResult, type Inspection } from './store/migrations/inspect.js';
+export { isServable } from './store/migrations/schema-check.js';
+export { migrate, SchemaError, type MigrationReport } from './store/migrations/migrate.js';
 export type { FleetMember, FleetMetrics, Snapshot } from './telemetry/fleet-metrics.js';
 export { createLogger, type Logger } from './telemetry/logger.js';
 export { redactUrl } from './telemetry/redaction.js';

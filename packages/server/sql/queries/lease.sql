@@ -1,7 +1,7 @@
 -- Plans. Each of these statements runs under a single plan, made once, whatever the tables contain at that moment. So
 -- its shape must leave the planner no choice: a row that is looked up by key is in a LATERAL subquery with OFFSET 0
 -- (which can only become a loop over an index), and a row that is changed is found by `= ANY (ids)` and then
--- hash-joined with the input. See HOT_SETTINGS in src/store/session.ts.
+-- hash-joined with the input. See HOT_SETTINGS in src/store/connection/session.ts.
 
 -- name: claim
 -- Takes the first due jobs of a queue (at most $7 of them), skipping those that other claims have locked, and leases

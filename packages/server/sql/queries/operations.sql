@@ -1,4 +1,4 @@
--- Bulk operations (engine/insight/operations.ts, operation-work.ts). One that is known by its id runs while it has no
+-- Bulk operations (engine/operations). One that is known by its id runs while it has no
 -- completed_at: the status would lead the planner to the index of all that run.
 
 -- name: create_operation

@@ -1,4 +1,4 @@
-import type { Database } from '../store/database.js';
+import type { Database } from '../store/connection/database.js';
 import { Attempts } from './jobs/attempts.js';
 import { Canceller } from './jobs/cancel.js';
 import { Claimer } from './leases/claim.js';
@@ -17,8 +17,8 @@ import { Processes } from './shared/processes.js';
 import { Pauses } from './leases/pauses.js';
 import { QueuePresence } from './shared/queue-presence.js';
 import { Reads } from './jobs/reads.js';
-import { Operations } from './insight/operations.js';
-import { OperationWork } from './insight/operation-work.js';
+import { Operations } from './operations/operations.js';
+import { OperationWork } from './operations/operation-work.js';
 import { Rerunner } from './jobs/rerun.js';
 import { Counts } from './insight/counts.js';
 import { Fleet } from './insight/fleet.js';

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { isUnavailable } from '../domain/errors.js';
-import { HeldOperation, KEEP_MS, type OperationWork } from '../engine/insight/operation-work.js';
+import { HeldOperation, KEEP_MS, type OperationWork } from '../engine/operations/operation-work.js';
 import type { Maintenance } from '../engine/jobs/maintenance.js';
 import { createLoop, type Loop } from './loop.js';
 

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import pg from 'pg';
 import { describe, expect, inject, it, onTestFinished } from 'vitest';
-import { loadMigrations } from '../../src/store/migrate.js';
+import { loadMigrations } from '../../src/store/migrations/migrate.js';
 import { readRepositoryFile } from '../docs/generated.js';
 import { cloneDatabase } from '../support/database.js';
 import { MILLRACE } from '../support/processes.js';

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { OPTIONS } from '../../src/config-options.js';
+import { OPTIONS } from '../../src/config/options.js';
 import { readRepositoryFile } from '../docs/generated.js';
 import { programOr } from './tools.js';
 

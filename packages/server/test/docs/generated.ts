@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { OPTIONS, type Option } from '../../src/config-options.js';
+import { OPTIONS, type Option } from '../../src/config/options.js';
 
 /** The parts of documents that are generated from the code. `npm run docs` writes them; the tests compare. */
 const ROOT = new URL('../../../../', import.meta.url);

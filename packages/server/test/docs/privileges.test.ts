@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { expect, it, onTestFinished } from 'vitest';
-import { migrate } from '../../src/store/migrate.js';
+import { migrate } from '../../src/store/migrations/migrate.js';
 import { emptyDatabase } from '../support/database.js';
 import { startTestServer } from '../support/server.js';
 import { until } from '../support/until.js';

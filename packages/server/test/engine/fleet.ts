@@ -1,4 +1,4 @@
-import type { Config } from '../../src/config.js';
+import type { Config } from '../../src/config/config.js';
 import { startServer, type RunningServer } from '../../src/server.js';
 import type { Handlers } from '../../src/index.js';
 import { createLogger } from '../../src/telemetry/logger.js';

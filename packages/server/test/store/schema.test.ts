@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { migrate } from '../../src/store/migrate.js';
+import { migrate } from '../../src/store/migrations/migrate.js';
 import { emptyDatabase, type TestDatabase } from '../support/database.js';
 import { schemaText } from './schema-text.js';
 

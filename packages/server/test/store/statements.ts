@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import pg from 'pg';
-import { Database } from '../../src/store/database.js';
+import { Database } from '../../src/store/connection/database.js';
 import { createLogger } from '../../src/telemetry/logger.js';
 import type { TestDatabase } from '../support/database.js';
 

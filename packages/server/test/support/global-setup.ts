@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import pg from 'pg';
 import type { TestProject } from 'vitest/node';
 import { startEmbedded } from '../../src/embedded/index.js';
-import { migrate } from '../../src/store/migrate.js';
+import { migrate } from '../../src/store/migrations/migrate.js';
 import { createLogger } from '../../src/telemetry/logger.js';
 import { databaseUrl, TEMPLATE } from './database-url.js';
 import { startPgBouncer, type PgBouncer } from './pgbouncer.js';

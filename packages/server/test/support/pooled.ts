@@ -1,5 +1,5 @@
 import { inject } from 'vitest';
-import type { DatabaseOptions } from '../../src/store/database.js';
+import type { DatabaseOptions } from '../../src/store/connection/database.js';
 import { throughPort } from './pgbouncer.js';
 
 /**

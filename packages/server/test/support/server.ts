@@ -1,5 +1,5 @@
 import { afterAll, expect, inject } from 'vitest';
-import { parseConfig, type Config } from '../../src/config.js';
+import { parseConfig, type Config } from '../../src/config/config.js';
 import { startServer, type RunningServer, type ServerOptions } from '../../src/server.js';
 import { createLogger } from '../../src/telemetry/logger.js';
 import { createClient, type Client } from './client.js';

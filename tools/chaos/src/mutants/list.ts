@@ -14,12 +14,12 @@ export interface Mutant {
 const LEASE_SQL = 'server/sql/queries/lease.sql';
 const SETTLE_SQL = 'server/sql/queries/settle.sql';
 const CRON_SQL = 'server/sql/queries/cron.sql';
-const DATABASE = 'server/dist/store/database.js';
-const SESSION = 'server/dist/store/session.js';
+const DATABASE = 'server/dist/store/connection/database.js';
+const SESSION = 'server/dist/store/connection/session.js';
 const ENQUEUE = 'server/dist/engine/jobs/enqueue.js';
-const WORKER_POOL = 'server/dist/loops/worker-pool.js';
-const START_GATE = 'server/dist/loops/start-gate.js';
-const OPERATION_WORK = 'server/dist/engine/insight/operation-work.js';
+const WORKER_POOL = 'server/dist/pool/worker-pool.js';
+const START_GATE = 'server/dist/pool/start-gate.js';
+const OPERATION_WORK = 'server/dist/engine/operations/operation-work.js';
 const CRON_FIRER = 'server/dist/engine/crons/cron-firer.js';
 
 const pause = (ms: number): string => `await new Promise((resolve) => setTimeout(resolve, ${ms}));`;

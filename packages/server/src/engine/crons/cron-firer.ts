@@ -6,7 +6,7 @@ import { MillraceError } from '../../domain/errors.js';
 import { bucketOf, idSuffix } from '../../domain/ids.js';
 import { float8Array, plainArray, textArray, uuidArray } from '../../store/arrays.js';
 import { Batcher } from '../../store/batcher.js';
-import type { Database } from '../../store/database.js';
+import type { Database } from '../../store/connection/database.js';
 import { loadStatements } from '../../store/sql.js';
 import type { Hub } from '../shared/hub.js';
 import type { Counters } from '../shared/counters.js';

@@ -10,7 +10,7 @@ import {
   type CronFiringRow,
   type CronRow,
 } from '../../store/cron-rows.js';
-import type { Database, Execute } from '../../store/database.js';
+import type { Database, Execute } from '../../store/connection/database.js';
 import {
   countCrons,
   countFirings,
@@ -19,7 +19,7 @@ import {
   listCronsByDue,
   listFirings,
   type CronFilter,
-} from '../../store/list-statements.js';
+} from '../../store/lists/list-statements.js';
 import { loadStatements } from '../../store/sql.js';
 import type { Counters } from '../shared/counters.js';
 import { DUE_CURSOR, ID_CURSOR, idsOf, NUMBER_CURSOR } from '../shared/cursor.js';

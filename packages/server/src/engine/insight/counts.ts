@@ -6,7 +6,7 @@ import {
   type JobState,
   type WorkflowStatus,
 } from '@millrace/contract';
-import type { Database } from '../../store/database.js';
+import type { Database } from '../../store/connection/database.js';
 import { loadStatements } from '../../store/sql.js';
 
 /** How much there is: counted as far as that is quick, beyond that estimated from running totals. */

@@ -9,7 +9,7 @@ import {
   type QueueDepth,
   type WorkflowStatus,
 } from '@millrace/contract';
-import type { Database } from '../../store/database.js';
+import type { Database } from '../../store/connection/database.js';
 import { toInstant, toInstantOrNull } from '../../store/rows.js';
 import { loadStatements } from '../../store/sql.js';
 import type { TenantListQuery, TenantPage } from '../api.js';

@@ -1,5 +1,5 @@
 import { WALK_LIMIT, type QueueDepth, type QueueDetail } from '@millrace/contract';
-import type { Database } from '../../store/database.js';
+import type { Database } from '../../store/connection/database.js';
 import { toInstant, toInstantOrNull } from '../../store/rows.js';
 import { loadStatements } from '../../store/sql.js';
 import type { Reads } from '../jobs/reads.js';

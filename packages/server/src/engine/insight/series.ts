@@ -1,7 +1,7 @@
 import { SERIES_OTHER, SERIES_PER_TENANT, SERIES_STEPS, type Series as SeriesAnswer } from '@millrace/contract';
 import { addCounts, percentile, type BucketCounts } from '../../domain/latency-buckets.js';
 import { int4Array, textArray } from '../../store/arrays.js';
-import type { Database } from '../../store/database.js';
+import type { Database } from '../../store/connection/database.js';
 import { loadStatements } from '../../store/sql.js';
 import type { SeriesQuery } from '../api.js';
 import { newTally, type Origin, type SeriesRecorder, type Tally } from '../shared/series-recorder.js';

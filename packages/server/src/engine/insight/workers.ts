@@ -1,6 +1,6 @@
 import type { Worker } from '@millrace/contract';
 import { float8Array, int4Array, textArray } from '../../store/arrays.js';
-import type { Database } from '../../store/database.js';
+import type { Database } from '../../store/connection/database.js';
 import { toInstant } from '../../store/rows.js';
 import { loadStatements } from '../../store/sql.js';
 import type { WorkerRecorder, WorkerTally } from '../shared/worker-recorder.js';

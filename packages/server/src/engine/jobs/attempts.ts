@@ -2,7 +2,7 @@ import type { AttemptOutcome, JobStatus } from '@millrace/contract';
 import { forbidden, notFound } from '../../domain/errors.js';
 import { isUuid } from '../../domain/ids.js';
 import type { AttemptRecord, JobAttempts, JsonText } from '../../domain/records.js';
-import type { Database } from '../../store/database.js';
+import type { Database } from '../../store/connection/database.js';
 import { toInstant, toInstantOrNull } from '../../store/rows.js';
 import { loadStatements } from '../../store/sql.js';
 import type { Reads } from './reads.js';

@@ -1,6 +1,6 @@
 import { MillraceError } from '../../domain/errors.js';
 import { isTerminal } from '../../domain/job-state.js';
-import type { Database } from '../../store/database.js';
+import type { Database } from '../../store/connection/database.js';
 import type { Hub } from '../shared/hub.js';
 import type { Counters } from '../shared/counters.js';
 import type { Reads } from './reads.js';

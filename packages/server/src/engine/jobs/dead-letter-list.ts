@@ -1,6 +1,6 @@
 import { isUuid } from '../../domain/ids.js';
 import type { DeadLetterGroupRecord, DeadLetterRecord } from '../../domain/records.js';
-import type { Database } from '../../store/database.js';
+import type { Database } from '../../store/connection/database.js';
 import {
   countDeadLetters,
   deadLettersAt,
@@ -8,7 +8,7 @@ import {
   listDeadLetters,
   lookForDeadLetters,
   type DeadLetterFilter,
-} from '../../store/dead-letter-lists.js';
+} from '../../store/lists/dead-letter-lists.js';
 import { toDeadLetter, toInstant, type DeadLetterRow } from '../../store/rows.js';
 import { loadStatements } from '../../store/sql.js';
 import { cursorAfter, DEAD_LETTER_CURSOR, readCursor, type DeadLetterPlace } from '../shared/cursor.js';

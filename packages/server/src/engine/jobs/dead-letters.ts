@@ -1,7 +1,7 @@
 import { forbidden, MillraceError, notFound } from '../../domain/errors.js';
 import { bucketOf, idSuffix } from '../../domain/ids.js';
 import { withMembers } from '../../domain/raw-json.js';
-import type { Database, Execute } from '../../store/database.js';
+import type { Database, Execute } from '../../store/connection/database.js';
 import { toDeadLetter, type DeadLetterRow } from '../../store/rows.js';
 import { loadStatements } from '../../store/sql.js';
 import type { Hub } from '../shared/hub.js';

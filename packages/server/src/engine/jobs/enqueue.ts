@@ -1,7 +1,7 @@
 import { bucketOf, createdMsOf, idSuffix, idsWith } from '../../domain/ids.js';
 import { int4Array, jsonArray, plainArray, textArray } from '../../store/arrays.js';
 import { Batcher } from '../../store/batcher.js';
-import type { Database, Execute } from '../../store/database.js';
+import type { Database, Execute } from '../../store/connection/database.js';
 import { isTaken } from '../../store/failures.js';
 import { loadStatements, type Statement } from '../../store/sql.js';
 import type { Hub } from '../shared/hub.js';

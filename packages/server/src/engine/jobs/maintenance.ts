@@ -1,5 +1,5 @@
 import { toConfig } from '../../store/rows.js';
-import type { Database } from '../../store/database.js';
+import type { Database } from '../../store/connection/database.js';
 import { loadStatements } from '../../store/sql.js';
 import type { Counters } from '../shared/counters.js';
 import type { Idempotency } from '../shared/idempotency.js';

@@ -2,7 +2,7 @@ import type { JobStatus } from '@millrace/contract';
 import { forbidden, notFound } from '../../domain/errors.js';
 import { bucketOfId, isUuid } from '../../domain/ids.js';
 import { textArray, uuidArray } from '../../store/arrays.js';
-import type { Database, Execute } from '../../store/database.js';
+import type { Database, Execute } from '../../store/connection/database.js';
 import {
   countJobs,
   isSearched,
@@ -12,7 +12,7 @@ import {
   lookForJobs,
   type JobFilter,
   type JobView,
-} from '../../store/job-lists.js';
+} from '../../store/lists/job-lists.js';
 import { toInstantOrNull, toJobSummary, type JobRow, type JobSummaryRow } from '../../store/rows.js';
 import { loadStatements } from '../../store/sql.js';
 import { ID_CURSOR, idsOf } from '../shared/cursor.js';

@@ -4,7 +4,7 @@ import { bucketOfId, isUuid } from '../../domain/ids.js';
 import { isTerminal } from '../../domain/job-state.js';
 import { int4Array, uuidArray } from '../../store/arrays.js';
 import { Batcher } from '../../store/batcher.js';
-import type { Database } from '../../store/database.js';
+import type { Database } from '../../store/connection/database.js';
 import { loadStatements } from '../../store/sql.js';
 import type { Beat, LeaseKeeper } from '../leases/lease-keeper.js';
 import type { LeaseKey } from '../leases/lease-key.js';

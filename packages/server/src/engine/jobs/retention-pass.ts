@@ -1,4 +1,4 @@
-import type { Database } from '../../store/database.js';
+import type { Database } from '../../store/connection/database.js';
 import { loadStatements, type Statement } from '../../store/sql.js';
 
 /**

@@ -2,7 +2,7 @@ import type { JobStatus } from '@millrace/contract';
 import { forbidden, MillraceError, notFound } from '../../domain/errors.js';
 import { isUuid } from '../../domain/ids.js';
 import { isTerminal } from '../../domain/job-state.js';
-import type { Database } from '../../store/database.js';
+import type { Database } from '../../store/connection/database.js';
 import { toInstant } from '../../store/rows.js';
 import { loadStatements } from '../../store/sql.js';
 import type { Hub } from '../shared/hub.js';

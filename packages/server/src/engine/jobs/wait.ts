@@ -4,7 +4,7 @@ import { bucketOfId, isUuid } from '../../domain/ids.js';
 import { isTerminal } from '../../domain/job-state.js';
 import type { JobRecord } from '../../domain/records.js';
 import { int4Array, textArray, uuidArray } from '../../store/arrays.js';
-import type { Database } from '../../store/database.js';
+import type { Database } from '../../store/connection/database.js';
 import { loadStatements } from '../../store/sql.js';
 import type { WaitQuery, WaitResult } from '../api.js';
 import type { Hub, SettledNews } from '../shared/hub.js';

@@ -4,7 +4,7 @@ import { notFound } from '../../domain/errors.js';
 import { groupBy } from '../../domain/group-by.js';
 import { isTerminal, rank } from '../../domain/job-state.js';
 import { int8Array, plainArray, textArray, uuidArray } from '../../store/arrays.js';
-import type { Database } from '../../store/database.js';
+import type { Database } from '../../store/connection/database.js';
 import type { JobRow } from '../../store/rows.js';
 import { loadStatements } from '../../store/sql.js';
 import type { Hub } from '../shared/hub.js';

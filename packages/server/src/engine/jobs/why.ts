@@ -3,7 +3,7 @@ import { forbidden, notFound } from '../../domain/errors.js';
 import { isUuid } from '../../domain/ids.js';
 import type { Instant } from '../../domain/records.js';
 import { behind, whyNot, type Standing } from '../../domain/why.js';
-import type { Database } from '../../store/database.js';
+import type { Database } from '../../store/connection/database.js';
 import { toInstant, toInstantOrNull } from '../../store/rows.js';
 import { loadStatements } from '../../store/sql.js';
 import type { QueuePresence } from '../shared/queue-presence.js';

@@ -1,4 +1,4 @@
-import type { PriorityNews } from '../../store/notifications.js';
+import type { PriorityNews } from '../../store/connection/notifications.js';
 
 /**
  * Claim floors: where the next claim of a queue may start, in each of its priorities and among the jobs that were not

@@ -1,5 +1,5 @@
 import { int4Array, plainArray, textArray, uuidArray } from '../../store/arrays.js';
-import type { Database } from '../../store/database.js';
+import type { Database } from '../../store/connection/database.js';
 import { toInstant } from '../../store/rows.js';
 import { loadStatements } from '../../store/sql.js';
 import { holdInBundles, type HeldJob } from './bundle.js';

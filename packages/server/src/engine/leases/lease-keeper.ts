@@ -1,6 +1,6 @@
 import type { JsonText } from '../../domain/records.js';
 import { int4Array, jsonArray, uuidArray } from '../../store/arrays.js';
-import type { Database } from '../../store/database.js';
+import type { Database } from '../../store/connection/database.js';
 import { loadStatements } from '../../store/sql.js';
 import type { WorkerRecorder } from '../shared/worker-recorder.js';
 import type { Bundle, HeldJob } from './bundle.js';

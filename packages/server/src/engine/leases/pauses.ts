@@ -1,4 +1,4 @@
-import type { Database } from '../../store/database.js';
+import type { Database } from '../../store/connection/database.js';
 import { loadStatements } from '../../store/sql.js';
 import type { Hub } from '../shared/hub.js';
 

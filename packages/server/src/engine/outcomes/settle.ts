@@ -3,7 +3,7 @@ import { asRefusal, type MillraceError } from '../../domain/errors.js';
 import { isStepId } from '../../domain/ids.js';
 import { boolArray, int4Array, jsonArray, textArray, uuidArray } from '../../store/arrays.js';
 import { Batcher } from '../../store/batcher.js';
-import type { Database } from '../../store/database.js';
+import type { Database } from '../../store/connection/database.js';
 import { toConfig } from '../../store/rows.js';
 import { loadStatements } from '../../store/sql.js';
 import { judgeFailure, type FailureVerdict } from '../../domain/retry.js';

@@ -1,6 +1,6 @@
 import type { DeadLetterReason } from '@millrace/contract';
 import { boolArray, float8Array, jsonArray, plainArray, textArray, uuidArray } from '../../store/arrays.js';
-import type { Execute } from '../../store/database.js';
+import type { Execute } from '../../store/connection/database.js';
 import { loadStatements } from '../../store/sql.js';
 import type { JsonText } from '../../domain/records.js';
 

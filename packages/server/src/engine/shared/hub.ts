@@ -1,5 +1,5 @@
 import type { DeadLetterReason } from '@millrace/contract';
-import type { PriorityNews, News } from '../../store/notifications.js';
+import type { PriorityNews, News } from '../../store/connection/notifications.js';
 
 /**
  * The only way for news to travel up the layers: commits of this process and notifications from others arrive here, and

@@ -1,6 +1,6 @@
 import { MillraceError } from '../../domain/errors.js';
 import { uuidArray } from '../../store/arrays.js';
-import type { Database, Execute } from '../../store/database.js';
+import type { Database, Execute } from '../../store/connection/database.js';
 import { loadStatements } from '../../store/sql.js';
 
 /**

@@ -1,6 +1,6 @@
 import type { JobRecord, JsonText } from '../../domain/records.js';
 import { int4Array, uuidArray } from '../../store/arrays.js';
-import type { Execute } from '../../store/database.js';
+import type { Execute } from '../../store/connection/database.js';
 import { toJobRecord, type JobRow } from '../../store/rows.js';
 import { loadStatements } from '../../store/sql.js';
 

@@ -1,6 +1,6 @@
-import type { Database } from '../../store/database.js';
+import type { Database } from '../../store/connection/database.js';
 import { textLength } from '../../store/rows.js';
-import type { Budget, ListWindow, Query, Sized } from '../../store/list-statements.js';
+import type { Budget, ListWindow, Query, Sized } from '../../store/lists/list-statements.js';
 import { MAX_PAGE_BYTES, type ListQuery, type Page, type PageEnds, type PagePart } from '../api.js';
 import { cursorAfter, cursorBefore, readCursor, START_CURSOR, type CursorCodec, type Place } from './cursor.js';
 import { search, type Found, type Search } from './search.js';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Instant } from '../../domain/records.js';
 import { textArray } from '../../store/arrays.js';
-import type { Database } from '../../store/database.js';
+import type { Database } from '../../store/connection/database.js';
 import { toInstant } from '../../store/rows.js';
 import { loadStatements } from '../../store/sql.js';
 

@@ -1,5 +1,5 @@
 import { textArray } from '../../store/arrays.js';
-import type { Database } from '../../store/database.js';
+import type { Database } from '../../store/connection/database.js';
 import { loadStatements } from '../../store/sql.js';
 
 const sql = loadStatements('reads.sql', ['queue_marks']);

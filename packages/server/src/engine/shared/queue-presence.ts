@@ -1,5 +1,5 @@
 import { float8Array, textArray } from '../../store/arrays.js';
-import type { Execute } from '../../store/database.js';
+import type { Execute } from '../../store/connection/database.js';
 import { toInstant, toInstantOrNull } from '../../store/rows.js';
 import { loadStatements } from '../../store/sql.js';
 import type { Instant } from '../../domain/records.js';

@@ -1,7 +1,7 @@
 import { WALK_LIMIT } from '@millrace/contract';
 import { createdAtOf } from '../../domain/ids.js';
-import type { Database } from '../../store/database.js';
-import type { Look, LookRow, Query } from '../../store/list-statements.js';
+import type { Database } from '../../store/connection/database.js';
+import type { Look, LookRow, Query } from '../../store/lists/list-statements.js';
 
 /**
  * A filter that no index serves walks along the list and looks at each row. It goes in chunks, and a page ends when it

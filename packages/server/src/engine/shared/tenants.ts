@@ -1,5 +1,5 @@
 import { bucketOf } from '../../domain/ids.js';
-import type { Database } from '../../store/database.js';
+import type { Database } from '../../store/connection/database.js';
 import { loadStatements } from '../../store/sql.js';
 
 /** Tenants are registered before their first row: an id leads back to its tenant through the tenants table. */

@@ -1,5 +1,5 @@
 import { unavailable } from '../../domain/errors.js';
-import type { Execute } from '../../store/database.js';
+import type { Execute } from '../../store/connection/database.js';
 import type { AfterCommit } from '../outcomes/after-commit.js';
 import { cancelWaiting, plainSettlement, runSettle } from '../outcomes/settlement.js';
 

@@ -3,7 +3,7 @@ import { buildGraph, type Graph, type GraphProblem } from '../../domain/dag.js';
 import { resolveJobConfig } from '../../domain/job-config.js';
 import { objectText, rawFieldsOfEach } from '../../domain/raw-json.js';
 import { textArray, uuidArray } from '../../store/arrays.js';
-import type { Execute } from '../../store/database.js';
+import type { Execute } from '../../store/connection/database.js';
 import { loadStatements } from '../../store/sql.js';
 import type { JsonText, StepSpec } from '../../domain/records.js';
 

@@ -2,7 +2,7 @@ import { mergeResults } from '../../domain/context.js';
 import { STEP } from '../../domain/dag.js';
 import { groupBy } from '../../domain/group-by.js';
 import { textArray, uuidArray } from '../../store/arrays.js';
-import type { Execute } from '../../store/database.js';
+import type { Execute } from '../../store/connection/database.js';
 import { loadStatements } from '../../store/sql.js';
 import type { Definition } from './definitions.js';
 import type { JsonText } from '../../domain/records.js';

@@ -2,7 +2,7 @@ import { composePayload, withoutContext } from '../../domain/context.js';
 import type { Advance } from '../../domain/dag.js';
 import { bucketOf, idSuffix } from '../../domain/ids.js';
 import { int4Array, jsonArray, plainArray, textArray, uuidArray } from '../../store/arrays.js';
-import type { Execute } from '../../store/database.js';
+import type { Execute } from '../../store/connection/database.js';
 import { loadStatements } from '../../store/sql.js';
 import type { AfterCommit } from '../outcomes/after-commit.js';
 import { random32 } from '../shared/random.js';

@@ -1,6 +1,6 @@
 import { advance, cancelRun, STEP, type Advance, type StepOutcome } from '../../domain/dag.js';
 import { Batcher } from '../../store/batcher.js';
-import type { Database, Execute } from '../../store/database.js';
+import type { Database, Execute } from '../../store/connection/database.js';
 import { loadStatements } from '../../store/sql.js';
 import { AfterCommit } from '../outcomes/after-commit.js';
 import { cancelAll } from './cancel-steps.js';

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { isUnavailable, MillraceError, unavailable } from '../../domain/errors.js';
 import type { WorkflowSnapshot } from '../../domain/records.js';
 import { textArray, uuidArray } from '../../store/arrays.js';
-import type { Execute } from '../../store/database.js';
+import type { Execute } from '../../store/connection/database.js';
 import { loadStatements } from '../../store/sql.js';
 import type { Hub } from '../shared/hub.js';
 

@@ -8,7 +8,7 @@ import {
   workflowsWithIds,
   type WorkflowFilter,
   type WorkflowView,
-} from '../../store/list-statements.js';
+} from '../../store/lists/list-statements.js';
 import { toInstant, toInstantOrNull, type WorkflowSummaryRow } from '../../store/rows.js';
 import { ID_CURSOR, idsOf } from '../shared/cursor.js';
 import type { Listing } from '../shared/page.js';

@@ -4,7 +4,7 @@ import { bucketOf, bucketOfId, idSuffix, idsWith, isUuid } from '../../domain/id
 import { mermaid } from '../../domain/mermaid.js';
 import { int4Array, jsonArray, textArray } from '../../store/arrays.js';
 import { Batcher } from '../../store/batcher.js';
-import type { Database, Execute } from '../../store/database.js';
+import type { Database, Execute } from '../../store/connection/database.js';
 import { toInstant, toInstantOrNull, type WorkflowRow, type WorkflowSummaryRow } from '../../store/rows.js';
 import { loadStatements, type Statement } from '../../store/sql.js';
 import { define, shownSteps, stepsText, type Definition, type Definitions } from './definitions.js';

@@ -2,7 +2,7 @@ import { expect } from 'vitest';
 import { CronFirer } from '../../../src/engine/crons/cron-firer.js';
 import { Hub } from '../../../src/engine/shared/hub.js';
 import { Counters, type EngineMetrics } from '../../../src/engine/shared/counters.js';
-import { Database } from '../../../src/store/database.js';
+import { Database } from '../../../src/store/connection/database.js';
 import { createLogger } from '../../../src/telemetry/logger.js';
 import type { Client } from '../../support/client.js';
 import type { Clock } from '../../support/clock.js';

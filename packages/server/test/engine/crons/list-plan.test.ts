@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { listCronsByDue } from '../../../src/store/list-statements.js';
+import { listCronsByDue } from '../../../src/store/lists/list-statements.js';
 import { cloneDatabase, type TestDatabase } from '../../support/database.js';
 import { connectLike, describePlan, explain, walk } from '../jobs/plan-kit.js';
 

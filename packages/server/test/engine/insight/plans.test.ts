@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type pg from 'pg';
-import { BOUNDED_SETTINGS } from '../../../src/store/session.js';
+import { BOUNDED_SETTINGS } from '../../../src/store/connection/session.js';
 import { loadStatements } from '../../../src/store/sql.js';
 import { cloneDatabase, type TestDatabase } from '../../support/database.js';
 import { connectLike, describePlan, fill, genericPlan, walk } from '../jobs/plan-kit.js';

@@ -6,9 +6,9 @@ import {
   listDeadLetters,
   lookForDeadLetters,
   type DeadLetterFilter,
-} from '../../../src/store/dead-letter-lists.js';
-import { countJobs, jobsWithIds, listJobs, lookForJobs, type JobFilter } from '../../../src/store/job-lists.js';
-import type { Query } from '../../../src/store/list-statements.js';
+} from '../../../src/store/lists/dead-letter-lists.js';
+import { countJobs, jobsWithIds, listJobs, lookForJobs, type JobFilter } from '../../../src/store/lists/job-lists.js';
+import type { Query } from '../../../src/store/lists/list-statements.js';
 import { cloneDatabase, type TestDatabase } from '../../support/database.js';
 import { startTestServer } from '../../support/server.js';
 import * as kit from '../kit.js';

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import pg from 'pg';
 import { pino } from 'pino';
-import { Database } from '../../../src/store/database.js';
+import { Database } from '../../../src/store/connection/database.js';
 import { loadStatements, type Statement } from '../../../src/store/sql.js';
 import type { TestDatabase } from '../../support/database.js';
 

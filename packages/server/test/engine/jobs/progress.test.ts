@@ -5,8 +5,8 @@ import { startTestServer } from '../../support/server.js';
 import { connectionOf } from '../../support/pooled.js';
 import { pino } from 'pino';
 import { createEngine } from '../../../src/engine/engine.js';
-import { engineMetrics } from '../../../src/engine-metrics.js';
-import { Database } from '../../../src/store/database.js';
+import { engineMetrics } from '../../../src/wiring/engine-metrics.js';
+import { Database } from '../../../src/store/connection/database.js';
 import { Metrics } from '../../../src/telemetry/metrics.js';
 import { cancel, complete, createJob, fail, getJob, lease, leaseOne, newQueue, report, type Leased } from '../kit.js';
 

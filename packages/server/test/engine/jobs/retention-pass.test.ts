@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { RetentionPass } from '../../../src/engine/jobs/retention-pass.js';
-import { Database } from '../../../src/store/database.js';
+import { Database } from '../../../src/store/connection/database.js';
 import { cloneDatabase } from '../../support/database.js';
 
 const TENANTS = 5_000;

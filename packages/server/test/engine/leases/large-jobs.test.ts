@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
 import { bucketOf } from '../../../src/domain/ids.js';
-import { loadMigrations, migrate } from '../../../src/store/migrate.js';
+import { loadMigrations, migrate } from '../../../src/store/migrations/migrate.js';
 import { emptyDatabase, type TestDatabase } from '../../support/database.js';
 import { startTestServer, TENANT_A, type TestServer, type TestServerOptions } from '../../support/server.js';
 import { until } from '../../support/until.js';

@@ -6,8 +6,8 @@ import { isTerminal, JOB_EVENTS, nextState, TRANSITIONS, type JobEvent } from '.
 import { createEngine } from '../../../src/engine/engine.js';
 import { plainSettlement } from '../../../src/engine/outcomes/settlement.js';
 import type { JobRecord, LeasedJob } from '../../../src/domain/records.js';
-import { engineMetrics } from '../../../src/engine-metrics.js';
-import { Database } from '../../../src/store/database.js';
+import { engineMetrics } from '../../../src/wiring/engine-metrics.js';
+import { Database } from '../../../src/store/connection/database.js';
 import { Metrics } from '../../../src/telemetry/metrics.js';
 import { controlClock } from '../../support/clock.js';
 import { cloneDatabase } from '../../support/database.js';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { AfterCommit } from '../../../src/engine/outcomes/after-commit.js';
 import { cancelAll } from '../../../src/engine/workflows/cancel-steps.js';
-import type { Execute } from '../../../src/store/database.js';
+import type { Execute } from '../../../src/store/connection/database.js';
 
 /**
  * A job that is claimed and given back between any two looks, which no race on a real database can be made to do at

@@ -1,5 +1,5 @@
 import { afterAll } from 'vitest';
-import type { Config } from '../../../src/config.js';
+import type { Config } from '../../../src/config/config.js';
 import { cloneDatabase, type TestDatabase } from '../../support/database.js';
 import { startTestServer, type TestServer } from '../../support/server.js';
 

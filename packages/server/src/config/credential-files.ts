@@ -1,0 +1,165 @@
+import { closeSync, openSync, readSync } from 'node:fs';
+import { NAME_MAX_LENGTH } from '@millrace/contract';
+import { checkDistinct, credentialsOf, secretsOf, type CredentialSet } from './credentials.js';
+import { UsageError } from './options.js';
+import { apiKeys, bearerToken, characters, Refused } from './values.js';
+import type { Config } from './config.js';
+
+/**
+ * Credentials from files, beside those of the flags. One entry per line; empty lines do not count. No message ever
+ * repeats what a file holds.
+ */
+const MAX_FILE_BYTES = 1024 * 1024;
+/** Each wrong JWT is checked against all of them. */
+const MAX_JWT_SECRETS = 10;
+
+/**
+ * The credentials that are valid now. `reload` replaces all of them or none: a file that cannot be read, or that makes
+ * no sense with the others, leaves everything as it was.
+ */
+export class LiveCredentials {
+  #current: CredentialSet;
+  /** Also those that are no longer valid: they must not be logged either, since a mistake may bring them back. */
+  #secrets: readonly string[];
+  readonly #listeners: ((set: CredentialSet) => void)[] = [];
+
+  constructor(private readonly config: Config) {
+    this.#current = readCredentials(config);
+    this.#secrets = secretsOf(this.#current);
+  }
+
+  get current(): CredentialSet {
+    return this.#current;
+  }
+
+  get haveFiles(): boolean {
+    return filesOf(this.config).length > 0;
+  }
+
+  /** A new array whenever there are more of them. */
+  get secrets(): readonly string[] {
+    return this.#secrets;
+  }
+
+  onChange(listener: (set: CredentialSet) => void): void {
+    this.#listeners.push(listener);
+  }
+
+  reload(): void {
+    const next = readCredentials(this.config);
+    this.#secrets = [...new Set([...this.#secrets, ...secretsOf(next)])];
+    this.#current = next;
+    for (const listener of this.#listeners) listener(next);
+  }
+}
+
+type FileOption = 'apiKeysFile' | 'readKeysFile' | 'jwtSecretFile' | 'workerTokenFile' | 'adminTokenFile';
+
+const FLAGS: Readonly<Record<FileOption, string>> = {
+  apiKeysFile: '--api-keys-file',
+  readKeysFile: '--read-keys-file',
+  jwtSecretFile: '--jwt-secret-file',
+  workerTokenFile: '--worker-token-file',
+  adminTokenFile: '--admin-token-file',
+};
+
+/** Development mode accepts every token, and a process without an API none: neither looks at the files. */
+function filesOf(config: Config): readonly FileOption[] {
+  if (config.dev || config.mode === 'worker') return [];
+  return (Object.keys(FLAGS) as FileOption[]).filter((option) => config[option] !== null);
+}
+
+function readCredentials(config: Config): CredentialSet {
+  const set = filesOf(config).reduce((found, option) => {
+    const path = config[option] ?? '';
+    try {
+      return withFile(found, option, linesOf(path));
+    } catch (error) {
+      if (error instanceof Refused) throw new UsageError(`${FLAGS[option]} ${path} ${error.message}`);
+      throw new UsageError(
+        `${FLAGS[option]}: cannot read ${path}: ${(error as NodeJS.ErrnoException).code ?? 'failed'}`,
+      );
+    }
+  }, credentialsOf(config));
+  checkDistinct(set);
+  return set;
+}
+
+function withFile(set: CredentialSet, option: FileOption, lines: readonly string[]): CredentialSet {
+  switch (option) {
+    case 'apiKeysFile':
+      return { ...set, apiKeys: addTo(set.apiKeys, apiKeys(lines.join(','))) };
+    case 'readKeysFile':
+      return { ...set, readKeys: addTo(set.readKeys, apiKeys(lines.join(','))) };
+    case 'jwtSecretFile':
+      if (lines.length > MAX_JWT_SECRETS) throw new Refused(`must hold at most ${MAX_JWT_SECRETS} secrets`);
+      return { ...set, jwtSecrets: [...set.jwtSecrets, ...lines] };
+    case 'workerTokenFile':
+      return { ...set, workerTokens: addTo(set.workerTokens, workerTokens(lines)) };
+    case 'adminTokenFile':
+      return { ...set, adminTokens: [...set.adminTokens, ...lines.map(tokenOfLine)] };
+  }
+}
+
+/** A token that the flags hold as well must mean the same there. */
+function addTo<V>(flags: ReadonlyMap<string, V>, file: ReadonlyMap<string, V>): ReadonlyMap<string, V> {
+  for (const [token, meaning] of file) {
+    if (flags.has(token) && flags.get(token) !== meaning)
+      throw new Refused('holds a token that a flag or variable gives another meaning');
+  }
+  return new Map([...flags, ...file]);
+}
+
+/** `TOKEN`, or `TOKEN QUEUE QUEUE…`. In a queue's name, spaces and percent signs are percent-encoded. */
+function workerTokens(lines: readonly string[]): ReadonlyMap<string, ReadonlySet<string> | null> {
+  const tokens = new Map<string, ReadonlySet<string> | null>();
+  for (const [index, line] of lines.entries()) {
+    const [token = '', ...queues] = line.split(/\s+/);
+    const known = tokenOfLine(token, index);
+    if (tokens.has(known)) throw new Refused(`line ${index + 1} repeats a token; name all of its queues in one line`);
+    tokens.set(known, queues.length === 0 ? null : new Set(queues.map((queue) => queueOf(queue, index))));
+  }
+  return tokens;
+}
+
+const isQueueName = characters(NAME_MAX_LENGTH);
+
+function queueOf(text: string, index: number): string {
+  try {
+    return isQueueName(decodeURIComponent(text));
+  } catch {
+    throw new Refused(`line ${index + 1} has a queue that is no name of a queue; write a percent sign as %25`);
+  }
+}
+
+function tokenOfLine(text: string, index: number): string {
+  try {
+    return bearerToken(text);
+  } catch (error) {
+    throw new Refused(`line ${index + 1} has a token that ${(error as Error).message}`);
+  }
+}
+
+function linesOf(path: string): readonly string[] {
+  const text = readBounded(path);
+  const lines = text
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '');
+  if (lines.length === 0) throw new Refused('is empty');
+  return lines;
+}
+
+function readBounded(path: string): string {
+  const file = openSync(path, 'r');
+  try {
+    const buffer = Buffer.alloc(MAX_FILE_BYTES + 1);
+    let length = 0;
+    for (let read = -1; read !== 0 && length < buffer.length; length += read)
+      read = readSync(file, buffer, length, buffer.length - length, null);
+    if (length > MAX_FILE_BYTES) throw new Refused(`is larger than ${MAX_FILE_BYTES} bytes`);
+    return buffer.toString('utf8', 0, length);
+  } finally {
+    closeSync(file);
+  }
+}

@@ -1,0 +1,340 @@
+import { NAME_MAX_LENGTH } from '@millrace/contract';
+import { parseArgs } from 'node:util';
+import {
+  anyText,
+  apiKeys,
+  bearerToken,
+  boolean,
+  characters,
+  countOrAuto,
+  databaseAddress,
+  decimal,
+  httpUrl,
+  integer,
+  oneOf,
+  origins,
+  postgresUrl,
+  Refused,
+  secret,
+  someOf,
+  type DatabaseAddress,
+  type Reader,
+} from './values.js';
+import { BUILTIN_TASKS } from '../handlers/builtin.js';
+
+/** A mistake in how the program was called: one line for the operator, exit code 2, nothing opened. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError';
+  readonly exitCode = 2;
+}
+
+export interface Option<T> {
+  readonly flag: string;
+  readonly env: string;
+  /** What stands after the flag in the help text; a boolean flag stands alone. */
+  readonly value: string;
+  readonly help: string;
+  readonly read: Reader<T>;
+  readonly fallback: T;
+  /** The default in words, where the value itself says too little. */
+  readonly fallbackText?: string;
+  readonly isBoolean?: true;
+  /** Its text never appears in a message. */
+  readonly isSecret?: true;
+  /** An empty variable is a mistake, where elsewhere it counts as unset. */
+  readonly refuseEmpty?: true;
+}
+
+const option = <T>(
+  flag: string,
+  value: string,
+  read: Reader<T>,
+  fallback: NoInfer<T>,
+  help: string,
+  more: Partial<Option<T>> = {},
+): Option<T> => ({
+  flag,
+  env: `MILLRACE_${flag.toUpperCase().replaceAll('-', '_')}`,
+  value,
+  read,
+  fallback,
+  help,
+  ...more,
+});
+
+const optional = <T>(read: Reader<T>): Reader<T | null> => read;
+
+const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
+const SECRET = { isSecret: true, refuseEmpty: true } as const;
+/** Its file is read at startup, and again on SIGHUP. */
+const RELOADED = { refuseEmpty: true, fallbackText: 'none; SIGHUP reads it again' } as const;
+const BOOLEAN = { isBoolean: true } as const;
+const BOOLEAN_WORDS: ReadonlySet<string> = new Set(['true', 'false', '1', '0']);
+const PORT = integer(0, 65_535);
+const MIB = 1024 * 1024;
+const BYTES = integer(1, 256 * MIB);
+const HUNDRED_YEARS_IN_HOURS = 876_000;
+
+/** Every option of the server, once: parsing, validation, precedence and --help all come from this table. */
+export const OPTIONS = {
+  mode: option('mode', 'all|api|worker', oneOf('all', 'api', 'worker'), 'all', 'what this process runs'),
+  processes: option<number | 'auto'>(
+    'processes',
+    'N|auto',
+    countOrAuto(1, 256),
+    1,
+    'how many processes to run behind the same ports; auto is one per core',
+  ),
+  apiPort: option('api-port', 'PORT', PORT, 8000, 'port of the REST API; 0 picks a free one'),
+  metricsPort: option('metrics-port', 'PORT', PORT, 9090, 'port of /metrics; 0 picks a free one'),
+  host: option(
+    'host',
+    'ADDRESS',
+    optional(characters(NAME_MAX_LENGTH)),
+    null,
+    'address both ports listen on; 0.0.0.0 is every interface',
+    { fallbackText: '0.0.0.0; 127.0.0.1 with --dev' },
+  ),
+  workers: option('workers', 'N', integer(1, 10_000), 10, 'how many jobs this process runs at a time, at least 1'),
+  builtinTasks: option(
+    'builtin-tasks',
+    'all|none|LIST',
+    someOf(BUILTIN_TASKS),
+    BUILTIN_TASKS,
+    `built-in tasks this process runs: all, none, or some of ${BUILTIN_TASKS.join(', ')}`,
+    { fallbackText: 'all' },
+  ),
+  defaultQueue: option(
+    'default-queue',
+    'NAME',
+    characters(NAME_MAX_LENGTH),
+    'default',
+    'queue for jobs that name none and for workflow steps; use the same in every process',
+  ),
+  retentionHours: option(
+    'retention-hours',
+    'HOURS',
+    optional(
+      decimal(
+        (hours) => hours > 0 && hours <= HUNDRED_YEARS_IN_HOURS,
+        `must be a number above 0, at most ${HUNDRED_YEARS_IN_HOURS}`,
+      ),
+    ),
+    null,
+    'remove finished jobs this many hours after they end',
+    { fallbackText: 'kept forever' },
+  ),
+  dev: option(
+    'dev',
+    '',
+    boolean,
+    false,
+    'development mode: any bearer token is accepted as tenant1; never use it in production',
+    BOOLEAN,
+  ),
+  corsOrigins: option('cors-origins', 'LIST', origins, null, 'comma-separated origins that browsers may call from', {
+    fallbackText: 'every origin',
+  }),
+  apiKeys: option('api-keys', 'LIST', optional(apiKeys), null, 'comma-separated <token>:<tenant> pairs', SECRET),
+  readKeys: option(
+    'read-keys',
+    'LIST',
+    optional(apiKeys),
+    null,
+    'comma-separated <token>:<tenant> pairs that may read and change nothing',
+    SECRET,
+  ),
+  jwtSecret: option(
+    'jwt-secret',
+    'SECRET',
+    optional(secret),
+    null,
+    'accept HS256 tokens signed with this secret',
+    SECRET,
+  ),
+  workerToken: option('worker-token', 'TOKEN', optional(bearerToken), null, 'bearer token for remote workers', SECRET),
+  adminToken: option('admin-token', 'TOKEN', optional(bearerToken), null, 'bearer token for operators', {
+    ...SECRET,
+    fallbackText: 'none; there are no operator routes',
+  }),
+  apiKeysFile: option('api-keys-file', 'FILE', optional(anyText), null, 'more of --api-keys, one per line', RELOADED),
+  readKeysFile: option(
+    'read-keys-file',
+    'FILE',
+    optional(anyText),
+    null,
+    'more of --read-keys, one per line',
+    RELOADED,
+  ),
+  jwtSecretFile: option('jwt-secret-file', 'FILE', optional(anyText), null, 'JWT secrets, one per line', RELOADED),
+  workerTokenFile: option(
+    'worker-token-file',
+    'FILE',
+    optional(anyText),
+    null,
+    'worker tokens, one per line, each with the queues it is limited to behind it',
+    RELOADED,
+  ),
+  adminTokenFile: option('admin-token-file', 'FILE', optional(anyText), null, 'admin tokens, one per line', RELOADED),
+  databaseUrl: option<DatabaseAddress | null>(
+    'database-url',
+    'URL',
+    databaseAddress,
+    null,
+    'postgres://..., or embedded:DIR for an embedded PostgreSQL',
+    { env: 'DATABASE_URL', isSecret: true, fallbackText: 'embedded with --dev' },
+  ),
+  pooler: option(
+    'pooler',
+    'none|transaction',
+    oneOf('none', 'transaction'),
+    'none',
+    'transaction: --database-url goes through a pooler in transaction mode, such as PgBouncer',
+  ),
+  directDatabaseUrl: option(
+    'direct-database-url',
+    'URL',
+    optional(postgresUrl),
+    null,
+    'the same database, bypassing the pooler, for LISTEN and migrations',
+    { isSecret: true, fallbackText: 'none; other processes are noticed by polling' },
+  ),
+  maxDbConnections: option(
+    'max-db-connections',
+    'N',
+    integer(3, 1000),
+    10,
+    'database connections this process may hold, at least 3',
+  ),
+  autoMigrate: option('auto-migrate', '', boolean, true, 'bring the schema up to date at startup', BOOLEAN),
+  maxBodyBytes: option('max-body-bytes', 'BYTES', BYTES, 16 * MIB, 'largest request body accepted'),
+  maxPayloadBytes: option(
+    'max-payload-bytes',
+    'BYTES',
+    BYTES,
+    4 * MIB,
+    'largest payload, result, metadata or workflow context accepted',
+  ),
+  maxInFlight: option(
+    'max-in-flight',
+    'N',
+    integer(1, 1_000_000),
+    1024,
+    'new requests in flight, counting one more per 16 KiB of body; beyond that, 503',
+  ),
+  maxConnections: option(
+    'max-connections',
+    'N',
+    integer(1, 1_000_000),
+    10_000,
+    'connections to the API at a time; further ones are closed',
+  ),
+  dataDir: option('data-dir', 'DIR', anyText, '.millrace', 'where the embedded PostgreSQL keeps its data'),
+  logLevel: option('log-level', 'LEVEL', oneOf(...LOG_LEVELS), 'info', LOG_LEVELS.join(', ')),
+  logFormat: option('log-format', 'json|pretty', optional(oneOf('json', 'pretty')), null, 'format of log lines', {
+    fallbackText: 'pretty on a terminal, else json',
+  }),
+  otlpEndpoint: option(
+    'otlp-endpoint',
+    'URL',
+    optional(httpUrl),
+    null,
+    'send spans of traced requests and jobs to this OpenTelemetry collector (OTLP over HTTP)',
+    { fallbackText: 'none; nothing is traced' },
+  ),
+  shutdownSecs: option(
+    'shutdown-secs',
+    'SECS',
+    decimal((secs) => secs <= 86_400, 'must be a number of seconds from 0 to 86400'),
+    30,
+    'how long shutdown waits for work in flight',
+  ),
+};
+
+export type Options = typeof OPTIONS;
+export type Values = { readonly [K in keyof Options]: Options[K] extends Option<infer T> ? T : never };
+
+type FlagToken = Extract<NonNullable<ReturnType<typeof parseArgs>['tokens']>[number], { kind: 'option' }>;
+type Source = readonly [name: string, text: string];
+
+/** Reads every option from its flag, else its variable, else its default. */
+export function readOptions(argv: readonly string[], env: NodeJS.ProcessEnv): Values {
+  const flags = readFlags(argv);
+  const values = Object.entries<Option<unknown>>(OPTIONS).map(([key, each]) => {
+    const source = flags.get(each.flag) ?? variable(each, env);
+    return [key, source === undefined ? each.fallback : readValue(each, source)];
+  });
+  return Object.fromEntries(values) as Values;
+}
+
+function readFlags(argv: readonly string[]): ReadonlyMap<string, Source> {
+  const known = new Map(Object.values<Option<unknown>>(OPTIONS).map((each) => [each.flag, each]));
+  const options = Object.fromEntries(
+    [...known.values()].map((each) => [
+      each.flag,
+      { type: each.isBoolean ? ('boolean' as const) : ('string' as const) },
+    ]),
+  );
+  // Not strict: its messages repeat what was typed, and that may be a misspelt flag with a secret behind it.
+  const args = withJoinedWords(argv, known);
+  const { tokens } = parseArgs({ args, options, strict: false, allowPositionals: true, tokens: true });
+
+  const flags = new Map<string, Source>();
+  let previous = '';
+  for (const token of tokens) {
+    if (token.kind !== 'option')
+      throw new UsageError(`unexpected argument${previous && ` after ${previous}`}; see --help`);
+    const each = known.get(token.name);
+    if (each === undefined || !token.rawName.startsWith('--')) {
+      throw new UsageError(`unknown flag ${token.rawName}; see --help`);
+    }
+    if (flags.has(each.flag)) throw new UsageError(`${token.rawName} is given more than once`);
+    flags.set(each.flag, [token.rawName, flagText(each, token)]);
+    previous = token.rawName;
+  }
+  return flags;
+}
+
+/** `--auto-migrate false`: the parser would take the word for a separate argument. */
+function withJoinedWords(argv: readonly string[], known: ReadonlyMap<string, Option<unknown>>): string[] {
+  const takesWord = (arg: string): boolean => arg.startsWith('--') && known.get(arg.slice(2))?.isBoolean === true;
+  return argv.reduce<string[]>((args, arg) => {
+    const before = args.at(-1);
+    if (before !== undefined && takesWord(before) && BOOLEAN_WORDS.has(arg.toLowerCase())) {
+      return [...args.slice(0, -1), `${before}=${arg}`];
+    }
+    return [...args, arg];
+  }, []);
+}
+
+function flagText(each: Option<unknown>, token: Pick<FlagToken, 'rawName' | 'value' | 'inlineValue'>): string {
+  if (token.value === undefined) {
+    if (each.isBoolean) return 'true';
+    throw new UsageError(`${token.rawName} needs a value`);
+  }
+  // "--worker-token --dev" is a forgotten value far more often than a token that begins with a dash.
+  if (!token.inlineValue && token.value.startsWith('-')) {
+    throw new UsageError(`${token.rawName} needs a value; write ${token.rawName}=VALUE if it begins with a dash`);
+  }
+  return token.value;
+}
+
+function variable(each: Option<unknown>, env: NodeJS.ProcessEnv): Source | undefined {
+  const text = env[each.env];
+  if (text === undefined) return undefined;
+  // Compose files and shells pass on unset variables as empty ones. An empty credential is no such default: someone
+  // meant to protect something and the value got lost.
+  if (text.trim() === '' && !each.refuseEmpty) return undefined;
+  return [each.env, text];
+}
+
+function readValue(each: Option<unknown>, [name, text]: Source): unknown {
+  try {
+    if (text === '') throw new Refused('must not be empty');
+    return each.read(text);
+  } catch (error) {
+    if (!(error instanceof Refused)) throw error;
+    const given = each.isSecret || text === '' ? '' : `, not ${JSON.stringify(text.slice(0, 60))}`;
+    throw new UsageError(`${name} ${error.message}${given}`);
+  }
+}

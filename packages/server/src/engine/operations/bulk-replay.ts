@@ -1,0 +1,53 @@
+import { bucketOf, idSuffix } from '../../domain/ids.js';
+import type { JsonText } from '../../domain/records.js';
+import { int8Array, jsonArray, textArray } from '../../store/arrays.js';
+import type { Execute } from '../../store/connection/database.js';
+import { loadStatements } from '../../store/sql.js';
+import { withOrigin } from '../jobs/dead-letters.js';
+import type { AfterCommit } from '../outcomes/after-commit.js';
+import { random32 } from '../shared/random.js';
+
+/** Replays many dead letters of one tenant in a transaction of the caller, each as a single replay would. */
+const sql = loadStatements('operations.sql', ['letters_to_replay', 'replay_letters']);
+
+/** What the jobs of a batch may come to, as they are stored: their payloads are copied. */
+const MAX_BYTES = 16 * 1024 * 1024;
+
+interface LetterRow {
+  readonly id: string;
+  /** Null: it is gone, or another tenant's. */
+  readonly job_id: string | null;
+  readonly metadata: JsonText | null;
+}
+
+interface ReplayedRow {
+  readonly queue: string;
+  readonly task: string;
+  readonly priority: number;
+}
+
+export interface Replayed {
+  /** How many of the given ones it got to: at least one. */
+  readonly looked: number;
+  readonly created: number;
+}
+
+export async function replayLetters(
+  execute: Execute,
+  tenant: string,
+  operationId: string,
+  ids: readonly string[],
+  afterCommit: AfterCommit,
+): Promise<Replayed> {
+  const letters = await execute<LetterRow>(sql.letters_to_replay, [tenant, int8Array(ids.map(Number)), MAX_BYTES]);
+  const bucket = bucketOf(tenant);
+  const created = await execute<ReplayedRow>(sql.replay_letters, [
+    tenant,
+    int8Array(letters.map(({ id }) => Number(id))),
+    textArray(letters.map((_, position) => idSuffix(position, bucket, random32()))),
+    jsonArray(letters.map(({ id, job_id: jobId, metadata }) => withOrigin(metadata, jobId ?? '', id))),
+    operationId,
+  ]);
+  for (const { queue, task, priority } of created) afterCommit.enqueued({ tenant, queue, task }, priority);
+  return { looked: letters.length, created: created.length };
+}

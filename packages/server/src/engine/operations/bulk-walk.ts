@@ -1,0 +1,153 @@
+import type { OperationAction } from '@millrace/contract';
+import type { DeadLetterScope, JobScope } from '../../domain/operations.js';
+import { isUuid } from '../../domain/ids.js';
+import type { Database } from '../../store/connection/database.js';
+import { lookForDeadLetters } from '../../store/lists/dead-letter-lists.js';
+import { lookForJobs } from '../../store/lists/job-lists.js';
+import type { Look, LookRow } from '../../store/lists/list-statements.js';
+import { toInstant } from '../../store/rows.js';
+import { cursorAfter, DEAD_LETTER_CURSOR, ID_CURSOR, readCursor, type CursorCodec } from '../shared/cursor.js';
+import { searchById, type Search } from '../shared/search.js';
+
+/**
+ * Walks along everything that a filter selects, oldest first, in chunks that each take little time: what operations
+ * work on, and what a dry run counts. An item is a job or a dead letter, known by its id; a place is where a walk has
+ * got to, as text.
+ */
+export interface Course {
+  walk(from: string | null, rows: number, limit: number): Promise<Stretch>;
+  /** Counts everything, and names the first so many; for a bounded time. */
+  count(shown: number): Promise<Counted>;
+}
+
+/** What one look along a course found. */
+export interface Stretch {
+  /** Items in order, each with the place after it. */
+  readonly items: readonly { readonly id: string; readonly place: string }[];
+  /** The place after everything that was looked at, as far as it is in `items`. */
+  readonly place: string | null;
+  /** Nothing follows. */
+  readonly isEnd: boolean;
+}
+
+export interface Counted {
+  /** The oldest items that were found. */
+  readonly first: readonly string[];
+  readonly n: number;
+  /** False: time was up. There are at least so many. */
+  readonly isAll: boolean;
+}
+
+export function courseOf(
+  db: Database,
+  tenant: string,
+  action: OperationAction,
+  scope: JobScope | DeadLetterScope,
+): Course {
+  return action === 'cancel_jobs'
+    ? jobCourse(db, tenant, scope as JobScope)
+    : deadLetterCourse(db, tenant, scope as DeadLetterScope);
+}
+
+/**
+ * How far a count goes: in chunks of so many rows, for so long at most; and for so long from the other end, if it has
+ * found nothing by then.
+ */
+const COUNT = { first: 1_000, largest: 16_000, ms: 2_000, newestMs: 1_000 };
+
+/** The states that a job can be cancelled in. */
+const LIVE = ['pending', 'running', 'retrying'] as const;
+
+/** What a scope means by states: those that can be cancelled, unless it names others. */
+export const statusesOf = ({ statuses }: JobScope): JobScope['statuses'] => (statuses.length === 0 ? LIVE : statuses);
+
+function jobCourse(db: Database, tenant: string, scope: JobScope): Course {
+  if (scope.workflowId !== null && !isUuid(scope.workflowId)) return NOTHING;
+  const filter = { ...scope, tenant, statuses: statusesOf(scope) };
+  return new Walker(db, {
+    ...searchById,
+    look: (look) => lookForJobs(filter, look),
+    cursors: ID_CURSOR,
+    idOf: (id) => id,
+  });
+}
+
+function deadLetterCourse(db: Database, tenant: string, scope: DeadLetterScope): Course {
+  if (scope.jobId !== null && !isUuid(scope.jobId)) return NOTHING;
+  const filter = { ...scope, tenant, replayed: scope.replayed ?? false };
+  const placeAt = (at: string | null | undefined, id: string | null) =>
+    at && id !== null ? { createdAt: toInstant(at), id: Number(id) } : null;
+  return new Walker(db, {
+    look: (look) => lookForDeadLetters(filter, look),
+    hitOf: ({ created_at: at, id }) => placeAt(at, id),
+    lastOf: ({ last_created_at: at, last_id: id }) => placeAt(at, id),
+    cursors: DEAD_LETTER_CURSOR,
+    idOf: ({ id }) => String(id),
+  });
+}
+
+const NOTHING: Course = {
+  walk: () => Promise.resolve({ items: [], place: null, isEnd: true }),
+  count: () => Promise.resolve({ first: [], n: 0, isAll: true }),
+};
+
+interface Walked<At> extends Pick<Search<At, never>, 'look' | 'hitOf' | 'lastOf'> {
+  readonly cursors: CursorCodec<At>;
+  readonly idOf: (at: At) => string;
+}
+
+class Walker<At> implements Course {
+  constructor(
+    private readonly db: Database,
+    private readonly walked: Walked<At>,
+  ) {}
+
+  async walk(from: string | null, rows: number, limit: number): Promise<Stretch> {
+    const { walked } = this;
+    const { cursors } = walked;
+    const after = from === null ? null : readCursor(cursors, from).at;
+    const found = await this.#look({ ascending: true, after, rows, offset: 0, limit });
+    const items = found.flatMap((row) => {
+      const at = walked.hitOf(row);
+      return at === null ? [] : [{ id: walked.idOf(at), place: cursorAfter(cursors, at) }];
+    });
+    const [first] = found;
+    const isFull = items.length === limit;
+    const last = first === undefined ? null : walked.lastOf(first);
+    return {
+      items,
+      place: isFull ? items.at(-1)!.place : last === null ? from : cursorAfter(cursors, last),
+      isEnd: !isFull && (first === undefined || first.walked < rows),
+    };
+  }
+
+  async count(shown: number): Promise<Counted> {
+    const counted = await this.#countFrom(true, shown, COUNT.ms);
+    if (counted.isAll || counted.n > 0) return counted;
+    // The oldest rows are all others. Who acts on what is in view means the newest, so these are looked at as well.
+    const newest = await this.#countFrom(false, shown, COUNT.newestMs);
+    return { ...newest, first: [...newest.first].reverse() };
+  }
+
+  /** Counts from one end, until the other or until time is up. */
+  async #countFrom(ascending: boolean, shown: number, ms: number): Promise<Counted> {
+    const { hitOf, lastOf, idOf } = this.walked;
+    const first: string[] = [];
+    const begun = performance.now();
+    let n = 0;
+    let after: At | null = null;
+    for (let rows = COUNT.first; ; rows = Math.min(COUNT.largest, rows * 2)) {
+      const found: LookRow[] = await this.#look({ ascending, after, rows, offset: 0, limit: shown - first.length });
+      first.push(...found.map(hitOf).flatMap((at) => (at === null ? [] : [idOf(at)])));
+      const walk = found[0];
+      n += walk?.hits ?? 0;
+      if (walk === undefined || walk.walked < rows) return { first, n, isAll: true };
+      if (performance.now() - begun >= ms) return { first, n, isAll: false };
+      after = lastOf(walk);
+    }
+  }
+
+  #look(look: Look<At>): Promise<LookRow[]> {
+    return this.db.read<LookRow>(this.walked.look(look));
+  }
+}

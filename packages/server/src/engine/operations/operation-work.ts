@@ -1,0 +1,210 @@
+import { randomUUID } from 'node:crypto';
+import type { OperationAction, OperationStatus } from '@millrace/contract';
+import { isStepId } from '../../domain/ids.js';
+import type { DeadLetterScope, JobScope } from '../../domain/operations.js';
+import type { JsonText } from '../../domain/records.js';
+import { textArray, uuidArray } from '../../store/arrays.js';
+import type { Database, Execute } from '../../store/connection/database.js';
+import { loadStatements } from '../../store/sql.js';
+import { AfterCommit } from '../outcomes/after-commit.js';
+import type { Counters } from '../shared/counters.js';
+import type { Hub } from '../shared/hub.js';
+import type { StepSettler } from '../workflows/step-settler.js';
+import { cancelJobs } from './bulk-cancel.js';
+import { replayLetters } from './bulk-replay.js';
+import { courseOf, statusesOf, type Stretch } from './bulk-walk.js';
+
+/**
+ * What operations do, batch by batch. A batch is one transaction: it locks the operation, which must still be this
+ * process's own, changes its items, and moves the place and the counts. So whoever goes on after a crash neither
+ * repeats nor misses an item, and a process that was thought dead changes nothing more.
+ */
+const sql = loadStatements('operations.sql', [
+  'state_of_operation',
+  'lock_operation',
+  'advance_operation',
+  'adopt_operations',
+  'keep_operations',
+  'release_operations',
+  'fail_operation',
+  'forget_operations',
+]);
+
+/** How long an operation stays with a process that says nothing. It says something every KEEP_MS. */
+export const HELD_SECS = 4;
+export const KEEP_MS = 1_000;
+
+const BATCH = 500;
+/** Each takes several statements of its own, with its workflow locked. */
+const MAX_STEPS = 50;
+const MAX_ADOPTED = 100;
+/** How many rows a look walks: few at first, and more while looks are quick. */
+const CHUNK = { first: 1_000, smallest: 500, largest: 10_000, quickMs: 50 };
+
+interface StateRow {
+  readonly tenant: string;
+  readonly action: OperationAction;
+  readonly status: OperationStatus;
+  readonly holder: string | null;
+  readonly before: string;
+  readonly scope: JsonText | null;
+  readonly place: string | null;
+  readonly ids: readonly string[] | null;
+}
+
+/** An operation that this process works on. */
+export class HeldOperation {
+  /** How many rows its next look walks. */
+  rows = CHUNK.first;
+
+  constructor(readonly id: string) {}
+}
+
+/** What a batch did. */
+interface Done {
+  /** How many of its items it got to. */
+  readonly looked: number;
+  readonly changed: number;
+  /** Jobs whose outcome is of interest. */
+  readonly replayed: number;
+}
+
+export class OperationWork {
+  /** Names this process. */
+  readonly holder = randomUUID();
+  #onStarted: (id: string) => void = () => undefined;
+
+  constructor(
+    private readonly db: Database,
+    private readonly hub: Hub,
+    private readonly counters: Counters,
+    private readonly steps: StepSettler,
+  ) {}
+
+  /** Who is to work on operations that are created here. */
+  onStarted(listener: (id: string) => void): void {
+    this.#onStarted = listener;
+  }
+
+  started(id: string): void {
+    this.#onStarted(id);
+  }
+
+  /** Takes over what no living process holds. */
+  async adopt(): Promise<readonly string[]> {
+    const rows = await this.db.run<{ id: string }>(sql.adopt_operations, [this.holder, HELD_SECS, MAX_ADOPTED]);
+    return rows.map(({ id }) => id);
+  }
+
+  /** Holds these for longer. */
+  async keep(ids: readonly string[]): Promise<void> {
+    await this.db.run(sql.keep_operations, [this.holder, HELD_SECS, uuidArray(ids)]);
+  }
+
+  /** Leaves what it has to others. */
+  async release(): Promise<void> {
+    await this.db.run(sql.release_operations, [this.holder]);
+  }
+
+  /** Gives up on one that can't go on. */
+  async fail(id: string): Promise<void> {
+    await this.db.run(sql.fail_operation, [id, this.holder]);
+  }
+
+  /** Removes those that ended so long ago. */
+  async forget(hours: number): Promise<void> {
+    for (;;) {
+      const [row] = await this.db.run<{ removed: number }>(sql.forget_operations, [hours]);
+      if ((row?.removed ?? 0) === 0) return;
+    }
+  }
+
+  /** One batch. False: there is nothing more to do here. */
+  async step(held: HeldOperation): Promise<boolean> {
+    const [state] = await this.db.run<StateRow>(sql.state_of_operation, [held.id]);
+    if (state?.status !== 'running' || state.holder !== this.holder) return false;
+    const stretch = state.ids === null ? await this.#walk(held, state) : firstOf(state.ids);
+    const { goesOn, afterCommit } = await this.db.transaction(async (execute) => {
+      const afterCommit = new AfterCommit();
+      return { goesOn: await this.#batch(execute, held.id, state, stretch, afterCommit), afterCommit };
+    });
+    afterCommit.apply(this.hub, this.counters);
+    return goesOn;
+  }
+
+  async #walk(held: HeldOperation, { tenant, action, before, scope, place }: StateRow): Promise<Stretch> {
+    const parsed = JSON.parse(scope ?? '{}') as JobScope | DeadLetterScope;
+    const startedAt = performance.now();
+    const course = courseOf(this.db, tenant, action, { ...parsed, createdBefore: before });
+    const stretch = await course.walk(place, held.rows, BATCH);
+    const isQuick = performance.now() - startedAt < CHUNK.quickMs;
+    held.rows = Math.min(CHUNK.largest, Math.max(CHUNK.smallest, Math.floor(held.rows * (isQuick ? 2 : 0.5))));
+    return stretch;
+  }
+
+  async #batch(
+    execute: Execute,
+    id: string,
+    state: StateRow,
+    stretch: Stretch,
+    afterCommit: AfterCommit,
+  ): Promise<boolean> {
+    const [mine] = await execute(sql.lock_operation, [id, this.holder]);
+    if (!mine) return false;
+    const items = withFewSteps(stretch.items);
+    const done =
+      items.length === 0
+        ? { looked: 0, changed: 0, replayed: 0 }
+        : await this.#change(
+            execute,
+            id,
+            state,
+            items.map((item) => item.id),
+            afterCommit,
+          );
+    const { looked, changed, replayed } = done;
+    const isWhole = looked === stretch.items.length;
+    const isEnd = stretch.isEnd && isWhole;
+    await execute(sql.advance_operation, [
+      id,
+      isWhole ? stretch.place : items[looked - 1]!.place,
+      state.ids === null ? null : textArray(state.ids.slice(looked)),
+      looked,
+      changed,
+      replayed,
+      isEnd,
+      HELD_SECS,
+    ]);
+    return !isEnd;
+  }
+
+  async #change(
+    execute: Execute,
+    id: string,
+    { tenant, action, scope }: StateRow,
+    ids: readonly string[],
+    afterCommit: AfterCommit,
+  ): Promise<Done> {
+    if (action === 'replay_dead_letters') {
+      const { looked, created } = await replayLetters(execute, tenant, id, ids, afterCommit);
+      return { looked, changed: created, replayed: created };
+    }
+    const statuses = scope === null ? null : statusesOf(JSON.parse(scope) as JobScope);
+    const changed = await cancelJobs(execute, tenant, ids, statuses, this.steps, afterCommit);
+    return { looked: ids.length, changed, replayed: 0 };
+  }
+}
+
+/** The next batch of an operation that was given ids. */
+const firstOf = (ids: readonly string[]): Stretch => ({
+  items: ids.slice(0, BATCH).map((id) => ({ id, place: '' })),
+  place: '',
+  isEnd: ids.length <= BATCH,
+});
+
+/** The first items, with at most so many jobs of steps among them. The id of a dead letter never looks like one. */
+function withFewSteps(items: Stretch['items']): Stretch['items'] {
+  let steps = 0;
+  const end = items.findIndex(({ id }) => isStepId(id) && ++steps > MAX_STEPS);
+  return end === -1 ? items : items.slice(0, end);
+}

@@ -1,0 +1,109 @@
+import type { DeadLetterReason } from '@millrace/contract';
+import { int8Array } from '../arrays.js';
+import { lookStatement, type Look } from './look-statements.js';
+import type { ListWindow, Query } from './page-statements.js';
+import { DEAD_LETTER_COLUMNS } from '../rows.js';
+import type { CreatedRange } from './walk-bounds.js';
+
+/**
+ * Lists of dead letters, in the order of created_at and then id. A job and a fingerprint have indexes; the other
+ * filters are searched for (see look-statements.ts).
+ */
+export interface DeadLetterFilter extends CreatedRange {
+  readonly tenant: string;
+  readonly queue: string | null;
+  readonly task: string | null;
+  readonly reason: DeadLetterReason | null;
+  readonly replayed: boolean | null;
+  /** A UUID. */
+  readonly jobId: string | null;
+  readonly fingerprint: string | null;
+}
+
+/** Where a page of dead letters ended. */
+export interface DeadLetterAt {
+  readonly createdAt: string;
+  readonly id: number;
+}
+
+export function listDeadLetters(filter: DeadLetterFilter, window: ListWindow<DeadLetterAt>): Query {
+  const { where, fits, values } = conditionsOf(filter, window);
+  values.push(window.limit, window.offset);
+  const found = `FROM millrace.dead_letters w WHERE ${[...where, ...fits].join(' AND ')}
+    ${inOrder('w', window)} LIMIT $${values.length - 1} OFFSET $${values.length}`;
+  return { tenant: filter.tenant, statement: { name: 'list_dead_letters', text: recordsOf(found, window) }, values };
+}
+
+/** Whether a list has to be searched. */
+export const isSearched = ({ jobId, queue, task, reason, replayed }: DeadLetterFilter): boolean =>
+  jobId === null && [queue, task, reason, replayed].some((wanted) => wanted !== null);
+
+export function lookForDeadLetters(filter: DeadLetterFilter, look: Look<DeadLetterAt>): Query {
+  const { where, fits, values } = conditionsOf(filter, look);
+  const walks = [{ from: 'millrace.dead_letters w', where: where.join(' AND ') }];
+  const order = ['created_at', 'id'] as const;
+  const hit = fits.length === 0 ? 'true' : fits.join(' AND ');
+  return lookStatement(
+    { name: 'look_for_dead_letters', tenant: filter.tenant, walks, hit: () => hit, values, order },
+    look,
+  );
+}
+
+export function deadLettersAt(tenant: string, places: readonly DeadLetterAt[], ascending: boolean): Query {
+  const found = 'FROM millrace.dead_letters w WHERE w.tenant = $1 AND w.id = ANY ($2::bigint[])';
+  const statement = { name: 'dead_letters_at', text: recordsOf(found, { ascending }) };
+  return { tenant, statement, values: [tenant, int8Array(places.map(({ id }) => id))] };
+}
+
+export function countDeadLetters(filter: DeadLetterFilter): Query {
+  const { where, fits, values } = conditionsOf(filter, { ascending: true, after: null });
+  const text = `SELECT count(*)::float8 AS total FROM millrace.dead_letters w WHERE ${[...where, ...fits].join(' AND ')}`;
+  return { tenant: filter.tenant, statement: { name: 'count_dead_letters', text }, values };
+}
+
+const COLUMNS = DEAD_LETTER_COLUMNS.filter((column) => column !== 'payload_bytes').map((column) => `w.${column}`);
+
+/** Only the entries of the page look up the payload of their job. */
+const recordsOf = (found: string, window: Pick<ListWindow, 'ascending'>): string => `
+    SELECT ${COLUMNS.join(', ')}, (
+      SELECT millrace.payload_bytes(j.payload, j.context, j.context_bytes)
+      FROM millrace.jobs j WHERE j.tenant = w.tenant AND j.id = w.job_id
+    ) AS payload_bytes
+    FROM (SELECT ${COLUMNS.join(', ')} ${found}) AS w ${inOrder('w', window)}`;
+
+function inOrder(table: string, { ascending }: Pick<ListWindow, 'ascending'>): string {
+  const order = ascending ? 'ASC' : 'DESC';
+  return `ORDER BY ${table}.created_at ${order}, ${table}.id ${order}`;
+}
+
+/** `where` is what an index serves, `fits` what is left to look at. */
+interface Conditions {
+  readonly where: readonly string[];
+  readonly fits: readonly string[];
+  readonly values: unknown[];
+}
+
+function conditionsOf(
+  filter: DeadLetterFilter,
+  { ascending, after }: Pick<ListWindow<DeadLetterAt>, 'ascending' | 'after'>,
+): Conditions {
+  const values: unknown[] = [filter.tenant];
+  const [where, fits] = [['w.tenant = $1'], [] as string[]];
+  const named = (value: string | null, condition: (name: string) => string, to: string[]): void => {
+    if (value !== null) to.push(condition(`$${values.push(value)}`));
+  };
+  named(filter.jobId, (name) => `w.job_id = ${name}::uuid`, where);
+  named(filter.fingerprint, (name) => `w.fingerprint = ${name}`, where);
+  named(filter.createdAfter, (name) => `w.created_at >= ${name}::timestamptz`, where);
+  named(filter.createdBefore, (name) => `w.created_at < ${name}::timestamptz`, where);
+  if (after !== null) {
+    values.push(after.createdAt, after.id);
+    const place = `($${values.length - 1}::timestamptz, $${values.length}::bigint)`;
+    where.push(`(w.created_at, w.id) ${ascending ? '>' : '<'} ${place}`);
+  }
+  named(filter.queue, (name) => `w.queue = ${name}`, fits);
+  named(filter.task, (name) => `w.task = ${name}`, fits);
+  named(filter.reason, (name) => `w.reason = ${name}::millrace.dead_reason`, fits);
+  if (filter.replayed !== null) fits.push(`w.replayed_at IS ${filter.replayed ? 'NOT NULL' : 'NULL'}`);
+  return { where, fits, values };
+}

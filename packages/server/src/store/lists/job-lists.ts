@@ -1,0 +1,199 @@
+import type { JobStatus } from '@millrace/contract';
+import { plainArray } from '../arrays.js';
+import { lookStatement, type Look, type Walked } from './look-statements.js';
+import {
+  pageOf,
+  pageOfIds,
+  recordsOf,
+  recordView,
+  type Budget,
+  type ListWindow,
+  type Query,
+  type RecordView,
+} from './page-statements.js';
+import { JOB_COLUMNS } from '../rows.js';
+import { boundsOf, type CreatedRange, type Cursor } from './walk-bounds.js';
+
+/**
+ * Lists of jobs. Which index is walked depends on the filter: the status names the table, and several of them are
+ * walked side by side and merged. A workflow and an idempotency key lead to few jobs, whatever else is asked. A task is
+ * searched for (see look-statements.ts).
+ */
+export interface JobFilter extends CreatedRange {
+  readonly tenant: string;
+  /** None: every job. */
+  readonly statuses: readonly JobStatus[];
+  readonly queue: string | null;
+  readonly task: string | null;
+  readonly workflowId: string | null;
+  readonly idempotencyKey: string | null;
+}
+
+/** `where` is what an index serves, `fits` what is left to look at. */
+const READY = 'millrace.ready w';
+const DONE = 'millrace.done w';
+const WALKED: Record<JobStatus, Walked> = {
+  pending: { from: READY, where: 'true', fits: 'w.retry_count = 0' },
+  retrying: { from: READY, where: 'w.retry_count > 0' },
+  running: { from: 'millrace.running w', where: 'true' },
+  completed: { from: DONE, where: `w.status = 'completed'` },
+  failed: { from: DONE, where: `w.status = 'failed'` },
+  cancelled: { from: DONE, where: `w.status = 'cancelled'` },
+};
+const ALL: Walked = { from: 'millrace.jobs w', where: 'true' };
+/** The queue stands in `ready` and `jobs` themselves; the other tables need their job for it, and all for a task. */
+const WITH_JOB = ' JOIN millrace.jobs q ON q.tenant = w.tenant AND q.id = w.id';
+
+const JOB_RECORDS: RecordView = {
+  ...recordView('millrace.job_records', JOB_COLUMNS, ['payload', 'metadata', 'result', 'error']),
+  // The context of a step goes with its payload, and is read once for all records that have the same.
+  bytesElsewhere: 'context_bytes',
+};
+
+const SUMMARY_COLUMNS = JOB_COLUMNS.filter((column) => !['payload', 'metadata', 'result'].includes(column));
+
+/**
+ * Without the bodies. To say how long a payload is, PostgreSQL has to read it where it is stored out of line (json has
+ * no length of its own); that is done for the rows of the page only, and none of it leaves the database.
+ */
+const JOB_SUMMARIES: RecordView = {
+  ...recordView('millrace.job_records', SUMMARY_COLUMNS, ['error']),
+  computed: { payload_bytes: 'millrace.payload_bytes(r.payload, r.context, r.context_bytes)' },
+};
+
+export type JobView = 'full' | 'summary';
+
+const VIEWS: Record<JobView, RecordView> = { full: JOB_RECORDS, summary: JOB_SUMMARIES };
+
+export function listJobs(filter: JobFilter, window: ListWindow, view: JobView = 'full'): Query {
+  const { ascending, after } = window;
+  const named = nameValues(filter, after === null ? null : { id: after, ascending });
+  return pageOf(VIEWS[view], 'list_jobs', filter.tenant, { walk: walkOf(filter, named, window), ...named }, window);
+}
+
+export const jobsOf = (tenant: string, ids: readonly string[], budget: Budget, view: JobView = 'full'): Query =>
+  recordsOf(VIEWS[view], 'jobs_of', tenant, ids, budget);
+
+export const jobsWithIds = (tenant: string, ids: readonly string[], ascending: boolean, view: JobView): Query =>
+  pageOfIds(VIEWS[view], 'jobs_with_ids', tenant, ids, ascending);
+
+export function countJobs(filter: JobFilter): Query {
+  const named = nameValues(filter, null);
+  const walks = isFew(filter) ? [fewWalk(filter, named)] : statusesOf(filter).map((status) => walk(status, named));
+  const counts = walks.map((each) => `(SELECT count(*) ${each})`);
+  const text = `SELECT (${counts.join(' + ')})::float8 AS total`;
+  return { tenant: filter.tenant, statement: { name: 'count_jobs', text }, values: named.values };
+}
+
+/** Whether a list has to be searched. */
+export const isSearched = (filter: JobFilter): boolean => filter.task !== null && !isFew(filter);
+
+/** Also serves filters that have an index, for whoever wants nothing but ids (engine/operations/bulk-walk.ts). */
+export function lookForJobs(filter: JobFilter, look: Look): Query {
+  const { ascending, after } = look;
+  const named = nameValues(filter, after === null ? null : { id: after, ascending });
+  const { values, queue, bounds } = named;
+  const parts = { name: 'look_for_jobs', tenant: filter.tenant, values, order: ['id'] as const };
+  if (isFew(filter)) return lookStatement({ ...parts, walks: [fewJobs(filter, named)], hit: () => 'true' }, look);
+  const walks = lookedAt(filter).map(({ from, where, ...fits }) => {
+    const conditions = ['w.tenant = $1', where, ...bounds.map((bound) => `w.id ${bound}`)];
+    if (from === ALL.from && queue !== null) conditions.push(`w.queue = ${queue}`);
+    return { from, where: conditions.join(' AND '), ...fits, ...(from === READY && { queue: 'w.queue' }) };
+  });
+  return lookStatement({ ...parts, walks, hit: (known) => hitOf(filter, named, known) }, look);
+}
+
+/** What is walked for a filter: a job is pending or retrying by what its row in `ready` says, so both are one walk. */
+function lookedAt(filter: JobFilter): readonly Walked[] {
+  const { statuses } = filter;
+  if (!statuses.includes('pending') || !statuses.includes('retrying')) return statusesOf(filter).map(sourceOf);
+  const others = statuses.filter((status) => status !== 'pending' && status !== 'retrying');
+  return [{ from: READY, where: 'true' }, ...others.map(sourceOf)];
+}
+
+/** Whether a row that is walked is one of those asked for. Its job is looked at only if its own `known` queue fits. */
+function hitOf({ statuses }: JobFilter, { queue, task }: Named, known: string | null): string {
+  const ofTask = (table: string): string => (task === null ? 'true' : `${table}.task = ${task}`);
+  if (statuses.length === 0) return ofTask('w');
+  if (queue === null && task === null) return 'true';
+  const ofJob = (wanted: string): string =>
+    `coalesce((SELECT ${wanted} FROM millrace.jobs j WHERE j.tenant = $1 AND j.id = w.id), false)`;
+  if (queue === null) return ofJob(ofTask('j'));
+  const asked = ofJob(`j.queue = ${queue} AND ${ofTask('j')}`);
+  if (known === null) return asked;
+  return `CASE WHEN ${known} IS NULL THEN ${asked}
+               WHEN ${known} = ${queue} THEN ${task === null ? 'true' : ofJob(ofTask('j'))} ELSE false END`;
+}
+
+/** The values of a filter, and the parameters that they are; every walk of a statement names the same. */
+interface Named {
+  readonly values: unknown[];
+  readonly queue: string | null;
+  readonly task: string | null;
+  /** What is said of an id. */
+  readonly bounds: readonly string[];
+}
+
+function nameValues(filter: JobFilter, cursor: Cursor | null): Named {
+  const values: unknown[] = [filter.tenant];
+  const named = (value: string | null): string | null => (value === null ? null : `$${values.push(value)}`);
+  return { queue: named(filter.queue), task: named(filter.task), bounds: boundsOf(filter, cursor, values), values };
+}
+
+const statusesOf = ({ statuses }: JobFilter): readonly (JobStatus | null)[] =>
+  statuses.length === 0 ? [null] : statuses;
+
+const sourceOf = (status: JobStatus | null): Walked => (status === null ? ALL : WALKED[status]);
+
+const isFew = ({ workflowId, idempotencyKey }: JobFilter): boolean => workflowId !== null || idempotencyKey !== null;
+
+function walkOf(filter: JobFilter, named: Named, { ascending, limit, offset }: ListWindow): string {
+  if (isFew(filter)) return fewWalk(filter, named);
+  const [first = null, ...others] = statusesOf(filter);
+  if (others.length === 0) return walk(first, named);
+  const end = `ORDER BY w.id ${ascending ? 'ASC' : 'DESC'} LIMIT $${named.values.push(limit + offset)}`;
+  const walks = [first, ...others].map((status) => `(SELECT w.tenant, w.id ${walk(status, named)} ${end})`);
+  return `FROM (${walks.join(' UNION ALL ')}) AS w`;
+}
+
+/** Jobs of one state, or all of them. */
+function walk(status: JobStatus | null, { queue, task, bounds }: Named): string {
+  const source = sourceOf(status);
+  const hasQueue = source === ALL || source.from === READY;
+  const needsJob = (queue !== null && !hasQueue) || (task !== null && source !== ALL);
+  const conditions = ['w.tenant = $1', source.where, ...(source.fits === undefined ? [] : [source.fits])];
+  if (queue !== null) conditions.push(`${hasQueue ? 'w' : 'q'}.queue = ${queue}`);
+  if (task !== null) conditions.push(`${needsJob ? 'q' : 'w'}.task = ${task}`);
+  // Where a page begins is said of both tables, since the planner may walk either.
+  for (const table of needsJob ? ['w', 'q'] : ['w']) conditions.push(...bounds.map((bound) => `${table}.id ${bound}`));
+  return `FROM ${source.from}${needsJob ? WITH_JOB : ''} WHERE ${conditions.join(' AND ')}`;
+}
+
+function fewWalk(filter: JobFilter, named: Named): string {
+  const { from, where } = fewJobs(filter, named);
+  return `FROM ${from} WHERE ${where}`;
+}
+
+/** By the index of a workflow's steps, or the table of keys; all other conditions are then a look at each of them. */
+function fewJobs({ statuses, workflowId, idempotencyKey }: JobFilter, { values, queue, task, bounds }: Named): Walked {
+  const columns = 'j.tenant, j.id, j.queue, j.task, j.workflow_id, j.idempotency_key';
+  const conditions = ['w.tenant = $1', ...bounds.map((bound) => `w.id ${bound}`)];
+  const flow = workflowId === null ? null : `$${values.push(workflowId)}::uuid`;
+  const key = idempotencyKey === null ? null : `$${values.push(idempotencyKey)}`;
+  if (flow !== null) conditions.push(`w.workflow_id = ${flow}`);
+  if (key !== null) conditions.push(`w.idempotency_key = ${key}`);
+  if (queue !== null) conditions.push(`w.queue = ${queue}`);
+  if (task !== null) conditions.push(`w.task = ${task}`);
+  if (statuses.length > 0) {
+    const wanted = `$${values.push(plainArray(statuses))}::millrace.job_status[]`;
+    const status = 'SELECT r.status FROM millrace.job_records r WHERE r.tenant = w.tenant AND r.id = w.id';
+    conditions.push(`(${status}) = ANY (${wanted})`);
+  }
+  const few =
+    key === null
+      ? `SELECT ${columns} FROM millrace.jobs j WHERE j.workflow_id = ${flow} OFFSET 0`
+      : `SELECT ${columns} FROM millrace.idempotency_keys k,
+         LATERAL (SELECT ${columns} FROM millrace.jobs j WHERE j.tenant = k.tenant AND j.id = k.job_id OFFSET 0) AS j
+         WHERE k.tenant = $1 AND k.key = ${key} OFFSET 0`;
+  return { from: `(${few}) AS w`, where: conditions.join(' AND ') };
+}

@@ -1,0 +1,201 @@
+import type { WorkflowStatus } from '@millrace/contract';
+import { CRON_COLUMNS, FIRING_COLUMNS, type CronDue } from '../cron-rows.js';
+import { lookStatement, type Look, type Walked } from './look-statements.js';
+import {
+  pageOf,
+  pageOfIds,
+  recordsOf,
+  recordView,
+  type Budget,
+  type ListWindow,
+  type Query,
+} from './page-statements.js';
+import { WORKFLOW_COLUMNS } from '../rows.js';
+import { boundsOf, type CreatedRange, type Cursor } from './walk-bounds.js';
+
+export type { Look, LookRow } from './look-statements.js';
+export type { Budget, ListWindow, Query, Sized } from './page-statements.js';
+
+/**
+ * Lists are the only statements assembled from parts, because callers choose the filters. Every part is a constant;
+ * values are passed as parameters. Jobs are in job-lists.ts, dead letters in dead-letter-lists.ts.
+ *
+ * Each list walks one index in order of id, which is the order of creation, and stops at the end of the page; only the
+ * rows of the page are then joined with the rest of their record (see page-statements.ts). The filter decides which
+ * index: the status determines the table to walk.
+ */
+export interface WorkflowFilter extends CreatedRange {
+  readonly tenant: string;
+  readonly status: WorkflowStatus | null;
+  readonly name: string | null;
+}
+
+/** `where` is what an index serves, `fits` what is left to look at. */
+const RUNS = 'millrace.workflow_runs w';
+const ENDS = 'millrace.workflow_ends w';
+const WORKFLOWS: Record<WorkflowStatus, Walked> = {
+  created: { from: RUNS, where: 'true', fits: `w.status = 'created'` },
+  running: { from: RUNS, where: 'true', fits: `w.status = 'running'` },
+  completed: { from: ENDS, where: `w.status = 'completed'` },
+  failed: { from: ENDS, where: `w.status = 'failed'` },
+  partially_failed: { from: ENDS, where: `w.status = 'partially_failed'` },
+  cancelled: { from: ENDS, where: `w.status = 'cancelled'` },
+};
+const ALL_WORKFLOWS: Walked = { from: 'millrace.workflows w', where: 'true' };
+
+const SUMMARY_COLUMNS = WORKFLOW_COLUMNS.filter((column) => !['definition', 'context', 'unmerged'].includes(column));
+
+const WORKFLOW_VIEWS = {
+  full: recordView('millrace.workflow_records', WORKFLOW_COLUMNS, ['definition', 'metadata', 'context']),
+  summary: recordView('millrace.workflow_records', SUMMARY_COLUMNS, ['metadata']),
+};
+
+export type WorkflowView = keyof typeof WORKFLOW_VIEWS;
+
+export function listWorkflows(filter: WorkflowFilter, window: ListWindow, view: WorkflowView = 'full'): Query {
+  const walked = walkedWorkflows(filter, cursorOf(window));
+  return pageOf(WORKFLOW_VIEWS[view], 'list_workflows', filter.tenant, walked, window);
+}
+
+export const workflowsOf = (
+  tenant: string,
+  ids: readonly string[],
+  budget: Budget,
+  view: WorkflowView = 'full',
+): Query => recordsOf(WORKFLOW_VIEWS[view], 'workflows_of', tenant, ids, budget);
+
+export const workflowsWithIds = (
+  tenant: string,
+  ids: readonly string[],
+  ascending: boolean,
+  view: WorkflowView,
+): Query => pageOfIds(WORKFLOW_VIEWS[view], 'workflows_with_ids', tenant, ids, ascending);
+
+export function countWorkflows(filter: WorkflowFilter): Query {
+  const { walk, values } = walkedWorkflows(filter, null);
+  return {
+    tenant: filter.tenant,
+    statement: { name: 'count_workflows', text: `SELECT count(*)::float8 AS total ${walk}` },
+    values,
+  };
+}
+
+/** The name is searched for: no index serves it. */
+export function lookForWorkflows(filter: WorkflowFilter, look: Look): Query {
+  const values: unknown[] = [filter.tenant, filter.name];
+  const { from, where, ...fits } = sourceOf(filter);
+  const bounds = boundsOf(filter, cursorOf(look), values).map((bound) => `w.id ${bound}`);
+  const walks = [{ from, where: ['w.tenant = $1', where, ...bounds].join(' AND '), ...fits }];
+  const hit = filter.status === null ? 'w.name = $2' : `${NAME_OF_WORKFLOW} = $2`;
+  const parts = { name: 'look_for_workflows', tenant: filter.tenant, walks, values, order: ['id'] as const };
+  return lookStatement({ ...parts, hit: () => hit }, look);
+}
+
+const NAME_OF_WORKFLOW = '(SELECT f.name FROM millrace.workflows f WHERE f.tenant = $1 AND f.id = w.id)';
+
+const sourceOf = ({ status }: WorkflowFilter): Walked => (status === null ? ALL_WORKFLOWS : WORKFLOWS[status]);
+
+function walkedWorkflows(filter: WorkflowFilter, cursor: Cursor | null): { walk: string; values: unknown[] } {
+  const { from, where, fits = 'true' } = sourceOf(filter);
+  const values: unknown[] = [filter.tenant];
+  const conditions = [where, fits];
+  if (filter.name !== null) {
+    const name = `$${values.push(filter.name)}`;
+    conditions.push(filter.status === null ? `w.name = ${name}` : `${NAME_OF_WORKFLOW} = ${name}`);
+  }
+  return inOrderOfId({ from, conditions, values }, filter, cursor);
+}
+
+interface Walk {
+  readonly from: string;
+  readonly conditions: readonly string[];
+  readonly values: unknown[];
+}
+
+function inOrderOfId(
+  { from, conditions, values }: Walk,
+  range: CreatedRange,
+  cursor: Cursor | null,
+): { walk: string; values: unknown[] } {
+  const bounds = boundsOf(range, cursor, values).map((bound) => `w.id ${bound}`);
+  return { walk: `FROM ${from} WHERE ${['w.tenant = $1', ...conditions, ...bounds].join(' AND ')}`, values };
+}
+
+const cursorOf = ({ after, ascending }: Pick<ListWindow, 'after' | 'ascending'>): Cursor | null =>
+  after === null ? null : { id: after, ascending };
+
+export interface CronFilter extends CreatedRange {
+  readonly tenant: string;
+}
+
+const CRONS = recordView('millrace.crons', CRON_COLUMNS, ['payload']);
+
+export function listCrons(filter: CronFilter, window: ListWindow): Query {
+  return pageOf(CRONS, 'list_crons', filter.tenant, walkedCrons(filter, cursorOf(window)), window);
+}
+
+export const cronsOf = (tenant: string, ids: readonly string[], budget: Budget): Query =>
+  recordsOf(CRONS, 'crons_of', tenant, ids, budget);
+
+export function countCrons(filter: CronFilter): Query {
+  const { walk, values } = walkedCrons(filter, null);
+  return {
+    tenant: filter.tenant,
+    statement: { name: 'count_crons', text: `SELECT count(*)::float8 AS total ${walk}` },
+    values,
+  };
+}
+
+function walkedCrons(filter: CronFilter, cursor: Cursor | null): { walk: string; values: unknown[] } {
+  return inOrderOfId({ from: 'millrace.crons w', conditions: [], values: [filter.tenant] }, filter, cursor);
+}
+
+/** The expression of the index crons_by_due; its predicate is below. The planner chooses the index only with both. */
+const DUE = `CASE WHEN w.enabled THEN w.next_run_at ELSE 'infinity'::timestamptz END`;
+
+/** In the order in which schedules fire next; backwards only for the page before another one. */
+export function listCronsByDue(filter: CronFilter, window: ListWindow<CronDue>): Query {
+  const { walk, values } = walkedCrons(filter, null);
+  const { after, ascending } = window;
+  let from = `${walk} AND w.created_at > '-infinity'`;
+  if (after !== null) {
+    values.push(after.at ?? 'infinity', after.id);
+    const place = `($${values.length - 1}::timestamptz, $${values.length}::uuid)`;
+    from += ` AND (${DUE}, w.id) ${ascending ? '>' : '<'} ${place}`;
+  }
+  const placed = { ...window, after: after?.id ?? null };
+  return pageOf(CRONS, 'list_crons_by_due', filter.tenant, { walk: from, values, rank: DUE }, placed);
+}
+
+export interface FiringFilter extends CronFilter {
+  readonly cronId: string;
+}
+
+/** The cursor is the number of a firing. */
+export type FiringWindow = ListWindow<number>;
+
+/** A schedule keeps at most a thousand firings, so they are simply sorted. */
+export function listFirings(filter: FiringFilter, window: FiringWindow): Query {
+  const { where, values } = firingsWhere(filter);
+  const order = window.ascending ? 'ASC' : 'DESC';
+  let text = `SELECT ${FIRING_COLUMNS.join(', ')} FROM millrace.cron_firings WHERE ${where}`;
+  if (window.after !== null)
+    text += ` AND number ${window.ascending ? '>' : '<'} $${values.push(window.after)}::bigint`;
+  values.push(window.limit, window.offset);
+  text += ` ORDER BY number ${order} LIMIT $${values.length - 1} OFFSET $${values.length}`;
+  return { tenant: filter.tenant, statement: { name: 'list_firings', text }, values };
+}
+
+export function countFirings(filter: FiringFilter): Query {
+  const { where, values } = firingsWhere(filter);
+  const text = `SELECT count(*)::float8 AS total FROM millrace.cron_firings WHERE ${where}`;
+  return { tenant: filter.tenant, statement: { name: 'count_firings', text }, values };
+}
+
+function firingsWhere(filter: FiringFilter): { where: string; values: unknown[] } {
+  const values: unknown[] = [filter.tenant, filter.cronId];
+  const conditions = ['tenant = $1', 'cron_id = $2'];
+  if (filter.createdAfter !== null) conditions.push(`fired_at >= $${values.push(filter.createdAfter)}::timestamptz`);
+  if (filter.createdBefore !== null) conditions.push(`fired_at < $${values.push(filter.createdBefore)}::timestamptz`);
+  return { where: conditions.join(' AND '), values };
+}

@@ -1,0 +1,73 @@
+import pg from 'pg';
+import { translateAtStart } from '../failures.js';
+import { appliedVersion, compare, type SchemaState } from './migrate.js';
+import { isServable } from './schema-check.js';
+import { loadStatements } from '../sql.js';
+
+/** Every check in sql/queries/doctor.sql; all of them run in one read-only snapshot. */
+export const CHECKS = [
+  'job_is_in_one_table',
+  'state_has_its_job',
+  'failed_job_has_its_dead_letter',
+  'dead_letter_belongs_to_a_failed_job',
+  'retries_stay_within_budget',
+  'no_lease_is_long_overdue',
+  'id_agrees_with_its_row',
+  'key_leads_to_its_job',
+  'occurrence_has_one_job',
+  'workflow_is_in_one_table',
+  'ended_workflow_has_no_live_step',
+  'running_workflow_goes_on',
+  'step_has_its_context',
+  'context_has_its_workflow',
+  'enabled_cron_has_a_next_run',
+] as const;
+
+export type CheckName = (typeof CHECKS)[number];
+
+export interface Finding {
+  readonly subject: string;
+  readonly finding: string;
+}
+
+export interface CheckResult {
+  readonly check: CheckName;
+  readonly violations: number;
+  /** The first EXAMPLES of them. */
+  readonly examples: readonly Finding[];
+}
+
+export interface Inspection {
+  readonly schema: SchemaState;
+  /** Empty if the schema is not one that this program can live with. */
+  readonly checks: readonly CheckResult[];
+}
+
+const sql = loadStatements('doctor.sql', CHECKS);
+const EXAMPLES = 5;
+
+export async function inspect(url: string): Promise<Inspection> {
+  const client = new pg.Client({
+    connectionString: url,
+    application_name: 'millrace-doctor',
+    connectionTimeoutMillis: 5_000,
+  });
+  try {
+    await client.connect();
+    await client.query('BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY');
+    const schema = compare(await appliedVersion(client));
+    const checks: CheckResult[] = [];
+    if (isServable(schema)) for (const check of CHECKS) checks.push(await ask(client, check));
+    return { schema, checks };
+  } catch (error) {
+    throw translateAtStart(error);
+  } finally {
+    await client.end().catch(() => undefined);
+  }
+}
+
+async function ask(client: pg.Client, check: CheckName): Promise<CheckResult> {
+  const text = `SELECT subject, finding, count(*) OVER ()::int AS n FROM (${sql[check].text}) AS found LIMIT ${EXAMPLES}`;
+  const { rows } = await client.query<Finding & { n: number }>(text);
+  return { check, violations: rows[0]?.n ?? 0, examples: rows.map(({ subject, finding }) => ({ subject, finding })) };
+}

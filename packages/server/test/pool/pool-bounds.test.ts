@@ -1,0 +1,76 @@
+import pg from 'pg';
+import { afterAll, describe, expect, it } from 'vitest';
+import { MAX_IN_HAND } from '../../src/pool/worker-pool.js';
+import type { Handlers } from '../../src/index.js';
+import { cloneDatabase } from '../support/database.js';
+import { startTestServer } from '../support/server.js';
+import { until } from '../support/until.js';
+import { createJob, waitFor } from '../engine/kit.js';
+import { count, createMany } from './kit.js';
+
+const runs = new Map<string, number>();
+const handlers: Handlers = {
+  count_runs: (_payload, { job }) => {
+    runs.set(job.id, (runs.get(job.id) ?? 0) + 1);
+    return {};
+  },
+  bulky: ({ length, letter }) => ({ text: (letter as string).repeat(length as number) }),
+};
+
+const database = await cloneDatabase();
+const server = await startTestServer({
+  database,
+  handlers,
+  config: { defaultQueue: 'bounded', maxPayloadBytes: 1_000 },
+});
+afterAll(async () => {
+  await server.stop();
+  await database.drop();
+});
+
+describe('a pool whose outcomes cannot be stored', () => {
+  it('claims no more than it may have in hand, and stores everything once it can', async () => {
+    const jobs = 3 * MAX_IN_HAND;
+    const locker = new pg.Client({ connectionString: database.url, application_name: 'test kit' });
+    await locker.connect();
+    await locker.query('BEGIN');
+    await locker.query('LOCK TABLE millrace.done IN EXCLUSIVE MODE');
+    await createMany(server.a, jobs, 'bounded', 'count_runs');
+    const waiting = (): Promise<number> => count(database, 'millrace.ready', `queue = 'bounded'`);
+    const stuck = `wait_event_type = 'Lock' AND datname = current_database()`;
+    await until(async () => (await count(database, 'pg_stat_activity', stuck)) > 0, { what: 'an outcome to wait' });
+    // Each of these wakes the pool, which claims at once if it has room.
+    for (let n = 0; n < 50; n++) await createJob(server.a, 'bounded', { task_name: 'count_runs' });
+    expect(await waiting()).toBeGreaterThanOrEqual(jobs + 50 - MAX_IN_HAND);
+    expect(runs.size).toBeLessThanOrEqual(MAX_IN_HAND);
+    await locker.query('ROLLBACK');
+    await locker.end();
+    await until(async () => (await count(database, 'millrace.done', `status = 'completed'`)) === jobs + 50, {
+      what: 'all jobs to be completed',
+      withinMs: 25_000,
+    });
+    expect(runs.size).toBe(jobs + 50);
+    expect([...runs.values()].every((times) => times === 1)).toBe(true);
+  }, 60_000);
+});
+
+describe('the result of a handler', () => {
+  const run = (length: number, letter: string): Promise<string> =>
+    createJob(server.a, 'bounded', { task_name: 'bulky', payload: { length, letter } });
+  /** Of {"text":""}. */
+  const FRAME = 11;
+
+  it('may be as large as a payload', async () => {
+    await waitFor(server.a, await run(1_000 - FRAME, 'x'), 'completed');
+    await waitFor(server.a, await run(400, 'é'), 'completed');
+  });
+
+  it.each([
+    [1_000 - FRAME + 1, 'x'],
+    [600, 'é'],
+  ])('fails its attempt for good when it is larger: %i of %s', async (length, letter) => {
+    const job = await waitFor(server.a, await run(length, letter), 'failed');
+    expect(job).toMatchObject({ delivery_count: 1, retry_count: 0, result: null });
+    expect(job.error_message).toContain('the result is larger than 1000 bytes');
+  });
+});
