@@ -3,11 +3,12 @@
  * change both together or neither.
  */
 const server = '^packages/server/src';
+const sdk = '^packages/sdk/src';
 const contract = '^packages/contract/';
 const npm = '^node_modules/';
 const core = 'core';
 /** What the server takes from the SDK: the rule of references between steps, a module without imports of its own. */
-const references = '^packages/sdk/dist/references\\.';
+const references = '^packages/sdk/dist/workflow/references\\.';
 /** What the benchmark compares the service with; installed only where it has been run. */
 const peers = '(bullmq|graphile-worker|ioredis|pg-boss)';
 /** What a tool may import of a package. */
@@ -28,15 +29,26 @@ const layer = (name, below, others = []) => ({
   },
 });
 
-/** The rooms of a layer, from the top down: each may import those after it and none before it. */
-const stack = (name, rooms) =>
+/** The rooms of `folder`, from the top down: each may import those after it and none before it. */
+const floors = (name, folder, rooms) =>
   rooms.slice(1).map((room, index) => ({
     name: `${name}-${room}-imports-down`,
     comment: `${name}/${room} may not import ${rooms.slice(0, index + 1).join(', ')}, which stand above it`,
     severity: 'error',
-    from: { path: `${server}/${name}/${room}/` },
-    to: { path: rooms.slice(0, index + 1).map((above) => `${server}/${name}/${above}/`) },
+    from: { path: `${folder}/${room}/` },
+    to: { path: rooms.slice(0, index + 1).map((above) => `${folder}/${above}/`) },
   }));
+
+/** The same, for the rooms of a layer of the server. */
+const stack = (name, rooms) => floors(name, `${server}/${name}`, rooms);
+
+/** The files of `folder` itself that put its rooms together: no room imports them. */
+const top = (name, folder, files) => ({
+  name: `${name}-is-put-together-at-the-top`,
+  severity: 'error',
+  from: { path: `${folder}/.+/` },
+  to: { path: `${folder}/(${files})\\.tsx?$` },
+});
 
 /** Two rooms of one floor: neither imports the other. */
 const apart = (name, one, other) => ({
@@ -165,16 +177,30 @@ module.exports = {
       comment:
         'installing the SDK brings nothing else: its wire types are its own, held against the contract by a test',
       severity: 'error',
-      from: { path: '^packages/sdk/src' },
-      to: { pathNot: ['^packages/sdk/src'], dependencyTypesNot: [core] },
+      from: { path: sdk },
+      to: { pathNot: [sdk], dependencyTypesNot: [core] },
     },
     {
       name: 'sdk-client-runs-anywhere',
       comment: 'the client uses what Node, Bun and Deno share; only workers and tests may need modules of Node',
       severity: 'error',
-      from: { path: '^packages/sdk/src', pathNot: '^packages/sdk/src/(worker|testing)/' },
+      from: { path: sdk, pathNot: `${sdk}/(worker|testing)/` },
       to: { dependencyTypes: [core] },
     },
+    ...floors('sdk', sdk, [
+      ...['otel', 'testing', 'worker', 'client', 'workflow', 'task', 'http'],
+      ...['errors', 'records', 'wire', 'shared', 'json'],
+    ]),
+    top('sdk', sdk, 'index'),
+    {
+      name: 'sdk-worker-and-testing-stand-apart',
+      comment: 'the fake server plays the server to any worker; it knows none',
+      severity: 'error',
+      from: { path: `${sdk}/(testing|otel)/` },
+      to: { path: `${sdk}/worker/` },
+    },
+    ...floors('worker', `${sdk}/worker`, ['running', 'reports', 'leases', 'calls']),
+    top('worker', `${sdk}/worker`, 'worker|index'),
     {
       name: 'conformance-stands-alone',
       comment: 'the kit judges any worker from the outside; it shares no code with what it judges',

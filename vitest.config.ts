@@ -11,7 +11,7 @@ export default defineConfig({
       '@millrace/contract': source('packages/contract/src/index.ts'),
       '@millrace/sdk/worker': source('packages/sdk/src/worker/index.ts'),
       '@millrace/sdk/testing': source('packages/sdk/src/testing/index.ts'),
-      '@millrace/sdk/references': source('packages/sdk/src/references.ts'),
+      '@millrace/sdk/references': source('packages/sdk/src/workflow/references.ts'),
       '@millrace/sdk/otel': source('packages/sdk/src/otel/index.ts'),
       '@millrace/conformance': source('packages/conformance/src/index.ts'),
       '@millrace/sdk': source('packages/sdk/src/index.ts'),

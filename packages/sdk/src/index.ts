@@ -12,8 +12,8 @@ export type { Queue, QueueDetail, Queues, WorkerInfo } from './client/queues.js'
 export type { Raw, RawAnswer, RawEvent, RawRequest } from './client/raw.js';
 export type { ScheduleDefinition, Schedules } from './client/schedules.js';
 export type { StartOptions, WorkflowFilter, Workflows } from './client/workflows.js';
-export { milliseconds, type Duration } from './duration.js';
-export * from './errors.js';
+export { milliseconds, type Duration } from './shared/duration.js';
+export * from './errors/call-errors.js';
 export {
   JobCancelled,
   JobTimeout,
@@ -22,16 +22,24 @@ export {
   NonRetryableError,
   RetryAfterError,
   ShuttingDown,
-} from './handler-errors.js';
-export { JobCancelledError, JobFailedError, WorkflowCancelledError, WorkflowFailedError } from './job-errors.js';
-export type { JsonObject } from './json.js';
-export { jsonElements, jsonMember } from './json-slices.js';
-export { consoleLogger, silentLogger, type Logger } from './logger.js';
-export type { EnqueueOptions, Policy, Retries } from './policy.js';
-export type { Attempt, DeadLetter, Firing, Job, Schedule, Why, WorkflowStep } from './records.js';
-export type { Workflow as WorkflowRecord } from './records.js';
-export { type, type StandardSchema } from './schema.js';
-export { task } from './task.js';
+} from './errors/handler-errors.js';
+export {
+  JobCancelledError,
+  JobFailedError,
+  WorkflowCancelledError,
+  WorkflowFailedError,
+} from './errors/outcome-errors.js';
+export type { JsonObject } from './json/object.js';
+export { jsonElements, jsonMember } from './json/slices.js';
+export { consoleLogger, silentLogger, type Logger } from './shared/logger.js';
+export type { EnqueueOptions, Policy, Retries } from './task/policy.js';
+export type { DeadLetter } from './records/dead-letters.js';
+export type { Attempt, Job, Why } from './records/jobs.js';
+export type { Firing, Schedule } from './records/schedules.js';
+export type { WorkflowStep } from './records/workflows.js';
+export type { Workflow as WorkflowRecord } from './records/workflows.js';
+export { type, type StandardSchema } from './task/schema.js';
+export { task } from './task/task.js';
 export type {
   AnyTask,
   Args,
@@ -43,7 +51,7 @@ export type {
   OutOf,
   RunningJob,
   Task,
-} from './task-types.js';
+} from './task/types.js';
 export type * as Wire from './wire/index.js';
 export type { ErrorCode, JobStatus, OnFailure, StepStatus, WhoAmI, WorkflowStatus } from './wire/index.js';
 export type { AnyWorkflow, Ref, Wired, Workflow, WorkflowHandle, WorkflowIn, WorkflowOut } from './workflow/types.js';

@@ -1,7 +1,7 @@
-import type { JsonObject } from '../json.js';
-import { defined } from '../policy.js';
-import { deadLetterOf, type DeadLetter } from '../records.js';
-import type { AnyTask, JobHandle } from '../task-types.js';
+import type { JsonObject } from '../json/object.js';
+import { defined } from '../task/policy.js';
+import { deadLetterOf, type DeadLetter } from '../records/dead-letters.js';
+import type { AnyTask, JobHandle } from '../task/types.js';
 import type * as Wire from '../wire/index.js';
 import { jobHandle } from './job-handle.js';
 import { listing, listQuery, pageOf, type Listing, type ListFilter } from './listing.js';

@@ -1,8 +1,8 @@
-import { InvalidRequestError } from '../errors.js';
-import { wholeSeconds } from '../duration.js';
-import type { JsonObject } from '../json.js';
-import { configOf, mergePolicies, type EnqueueOptions } from '../policy.js';
-import type { AnyTask, Call, JobHandle } from '../task-types.js';
+import { InvalidRequestError } from '../errors/call-errors.js';
+import { wholeSeconds } from '../shared/duration.js';
+import type { JsonObject } from '../json/object.js';
+import { configOf, mergePolicies, type EnqueueOptions } from '../task/policy.js';
+import type { AnyTask, Call, JobHandle } from '../task/types.js';
 import type * as Wire from '../wire/index.js';
 import { jobHandle } from './job-handle.js';
 import { create, type Session } from './session.js';

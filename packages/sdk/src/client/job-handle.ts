@@ -1,9 +1,9 @@
-import { milliseconds, type Duration } from '../duration.js';
-import { isObject } from '../json.js';
-import { JobCancelledError, JobFailedError } from '../job-errors.js';
+import { milliseconds, type Duration } from '../shared/duration.js';
+import { isObject } from '../json/object.js';
+import { JobCancelledError, JobFailedError } from '../errors/outcome-errors.js';
 import type { ServerEvent } from '../http/event-stream.js';
-import { hasEnded, jobOf, type Job } from '../records.js';
-import type { JobHandle } from '../task-types.js';
+import { hasEnded, jobOf, type Job } from '../records/jobs.js';
+import type { JobHandle } from '../task/types.js';
 import type * as Wire from '../wire/index.js';
 import { read, segment, type Session } from './session.js';
 import { DEFAULT_WAIT, TimeLimit, waitFor } from './wait.js';

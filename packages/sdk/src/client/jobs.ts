@@ -1,7 +1,7 @@
-import type { JsonObject } from '../json.js';
-import { defined } from '../policy.js';
-import { attemptOf, jobOf, whyOf, type Attempt, type Job, type Why } from '../records.js';
-import type { AnyTask, JobHandle, OutOf } from '../task-types.js';
+import type { JsonObject } from '../json/object.js';
+import { defined } from '../task/policy.js';
+import { attemptOf, jobOf, whyOf, type Attempt, type Job, type Why } from '../records/jobs.js';
+import type { AnyTask, JobHandle, OutOf } from '../task/types.js';
 import type * as Wire from '../wire/index.js';
 import { cancelJob, getJob, jobHandle } from './job-handle.js';
 import { listing, listQuery, pageOf, type Listing, type ListFilter } from './listing.js';

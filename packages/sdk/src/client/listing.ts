@@ -1,4 +1,4 @@
-import { defined } from '../policy.js';
+import { defined } from '../task/policy.js';
 
 /** One page of a list. */
 export interface Page<T> {

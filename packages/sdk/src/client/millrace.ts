@@ -1,13 +1,13 @@
 /* eslint-disable @typescript-eslint/no-explicit-any -- a call, handle or task of whatever types */
-import type { Duration } from '../duration.js';
-import type { JsonObject } from '../json.js';
-import type { EnqueueOptions } from '../policy.js';
-import type { AnyTask, Args, Call, InOf, JobHandle, OutOf } from '../task-types.js';
+import type { Duration } from '../shared/duration.js';
+import type { JsonObject } from '../json/object.js';
+import type { EnqueueOptions } from '../task/policy.js';
+import type { AnyTask, Args, Call, InOf, JobHandle, OutOf } from '../task/types.js';
 import type { Tasks, WhoAmI } from '../wire/index.js';
 import type { AnyWorkflow, WorkflowHandle, WorkflowIn, WorkflowOut } from '../workflow/types.js';
 import { DeadLetters } from './dead-letters.js';
 import { enqueue, enqueueMany } from './enqueue.js';
-import { Features } from './features.js';
+import { ServerFeatures } from './server-features.js';
 import { Jobs } from './jobs.js';
 import { Operations } from './operations.js';
 import { transportOf, type ClientOptions } from './options.js';
@@ -45,7 +45,7 @@ export class Millrace {
 
   constructor(options: ClientOptions = {}) {
     const transport = transportOf(options);
-    const session = { transport, features: new Features(transport), hooks: options.hooks ?? {} };
+    const session = { transport, features: new ServerFeatures(transport), hooks: options.hooks ?? {} };
     this.#session = session;
     this.jobs = new Jobs(session);
     this.workflows = new Workflows(session);

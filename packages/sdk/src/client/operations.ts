@@ -1,4 +1,4 @@
-import { defined } from '../policy.js';
+import { defined } from '../task/policy.js';
 import type * as Wire from '../wire/index.js';
 import { listing, pageOf, type Listing, type ListFilter } from './listing.js';
 import type { DeadLetterFilter } from './dead-letters.js';

@@ -1,8 +1,8 @@
-import { milliseconds, type Duration } from '../duration.js';
+import { milliseconds, type Duration } from '../shared/duration.js';
 import { Transport, type CallHooks } from '../http/transport.js';
-import type { JsonObject } from '../json.js';
-import { consoleLogger, type Logger } from '../logger.js';
-import type { RunningJob } from '../task-types.js';
+import type { JsonObject } from '../json/object.js';
+import { consoleLogger, type Logger } from '../shared/logger.js';
+import type { RunningJob } from '../task/types.js';
 
 /** Called by client and worker as they go; `/otel` is made of them. */
 export interface Hooks extends CallHooks {

@@ -1,4 +1,4 @@
-import { instant, instantOrNull } from '../records.js';
+import { instant, instantOrNull } from '../records/instants.js';
 import type * as Wire from '../wire/index.js';
 import { read, segment, type Session } from './session.js';
 

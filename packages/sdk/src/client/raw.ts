@@ -1,6 +1,6 @@
-import { milliseconds, type Duration } from '../duration.js';
+import { milliseconds, type Duration } from '../shared/duration.js';
 import type { ServerEvent } from '../http/event-stream.js';
-import { uuid7 } from '../http/uuid7.js';
+import { uuid7 } from '../shared/uuid7.js';
 import type { Query } from './listing.js';
 import { segment, type Session } from './session.js';
 import { watch } from './watch.js';

@@ -1,9 +1,9 @@
 /* eslint-disable @typescript-eslint/no-empty-object-type -- `{} extends In` asks whether every field is optional */
-import { NotFoundError } from '../errors.js';
-import type { JsonObject } from '../json.js';
-import { configOf, defined, mergePolicies, type Policy } from '../policy.js';
-import { firingOf, scheduleOf, type Firing, type Schedule } from '../records.js';
-import type { AnyTask, InOf, JobHandle } from '../task-types.js';
+import { NotFoundError } from '../errors/call-errors.js';
+import type { JsonObject } from '../json/object.js';
+import { configOf, defined, mergePolicies, type Policy } from '../task/policy.js';
+import { firingOf, scheduleOf, type Firing, type Schedule } from '../records/schedules.js';
+import type { AnyTask, InOf, JobHandle } from '../task/types.js';
 import type * as Wire from '../wire/index.js';
 import { jobHandle } from './job-handle.js';
 import { listing, listQuery, pageOf, type Listing, type ListFilter } from './listing.js';

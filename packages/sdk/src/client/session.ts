@@ -1,13 +1,13 @@
 import type { Transport } from '../http/transport.js';
-import { uuid7 } from '../http/uuid7.js';
+import { uuid7 } from '../shared/uuid7.js';
 import type { ErrorCode, Feature } from '../wire/index.js';
-import type { Features } from './features.js';
+import type { ServerFeatures } from './server-features.js';
 import type { Hooks } from './options.js';
 
 /** What the parts of a client share. */
 export interface Session {
   readonly transport: Transport;
-  readonly features: Features;
+  readonly features: ServerFeatures;
   readonly hooks: Hooks;
 }
 

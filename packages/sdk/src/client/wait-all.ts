@@ -1,6 +1,6 @@
-import { milliseconds } from '../duration.js';
-import { NotFoundError } from '../errors.js';
-import type { JobHandle } from '../task-types.js';
+import { milliseconds } from '../shared/duration.js';
+import { NotFoundError } from '../errors/call-errors.js';
+import type { JobHandle } from '../task/types.js';
 import type * as Wire from '../wire/index.js';
 import { getJob, outcomeOf, type WaitFor } from './job-handle.js';
 import type { Session } from './session.js';

@@ -1,4 +1,4 @@
-import { errorFor, MillraceError, WaitTimeoutError } from '../errors.js';
+import { errorFor, MillraceError, WaitTimeoutError } from '../errors/call-errors.js';
 import { pause } from '../http/deadline.js';
 import { isRepeated, retryDelayMs } from '../http/retry.js';
 

@@ -1,4 +1,4 @@
-import { AbortedError, MillraceError } from '../errors.js';
+import { AbortedError, MillraceError } from '../errors/call-errors.js';
 import { pause } from '../http/deadline.js';
 import { readEvents, type ServerEvent } from '../http/event-stream.js';
 import { isRepeated, retryDelayMs } from '../http/retry.js';

@@ -1,10 +1,10 @@
-import { milliseconds, type Duration } from '../duration.js';
-import { MillraceError } from '../errors.js';
+import { milliseconds, type Duration } from '../shared/duration.js';
+import { MillraceError } from '../errors/call-errors.js';
 import type { ServerEvent } from '../http/event-stream.js';
-import { isObject, type JsonObject } from '../json.js';
-import { WorkflowCancelledError, WorkflowFailedError } from '../job-errors.js';
-import { defined } from '../policy.js';
-import { stepOf, workflowOf, type Workflow, type WorkflowStep } from '../records.js';
+import { isObject, type JsonObject } from '../json/object.js';
+import { WorkflowCancelledError, WorkflowFailedError } from '../errors/outcome-errors.js';
+import { defined } from '../task/policy.js';
+import { stepOf, workflowOf, type Workflow, type WorkflowStep } from '../records/workflows.js';
 import type * as Wire from '../wire/index.js';
 import type { AnyWorkflow, WorkflowHandle, WorkflowOut } from '../workflow/types.js';
 import { stepsFor } from '../workflow/workflow.js';

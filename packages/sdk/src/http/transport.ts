@@ -1,6 +1,6 @@
-import { errorFor, isErrorCode, NoAnswerError, type MillraceError } from '../errors.js';
-import { isObject } from '../json.js';
-import type { Logger } from '../logger.js';
+import { errorFor, isErrorCode, NoAnswerError, type MillraceError } from '../errors/call-errors.js';
+import { isObject } from '../json/object.js';
+import type { Logger } from '../shared/logger.js';
 import type { ErrorCode, ErrorDetail } from '../wire/index.js';
 import { pause, startDeadline } from './deadline.js';
 import { isRepeated, parseRetryAfter, retryDelayMs } from './retry.js';

@@ -1,4 +1,4 @@
-import type { Logger } from '../logger.js';
+import type { Logger } from '../shared/logger.js';
 
 /** More different warnings than this are not told apart from those seen before. */
 const MOST = 1_000;

@@ -9,8 +9,8 @@
  * await new Worker({ queues: { emails: 20 }, handlers, hooks }).run();
  */
 import type { Hooks } from '../client/options.js';
-import type { JsonObject } from '../json.js';
-import type { RunningJob } from '../task-types.js';
+import type { JsonObject } from '../json/object.js';
+import type { RunningJob } from '../task/types.js';
 
 /** The part of a span that is used. */
 export interface OtelSpan {

@@ -1,7 +1,7 @@
-import { silentLogger } from '../logger.js';
+import { silentLogger } from '../shared/logger.js';
 import { Millrace } from '../client/millrace.js';
-import type { JsonObject } from '../json.js';
-import type { Handler, JobContext, Task } from '../task-types.js';
+import type { JsonObject } from '../json/object.js';
+import type { Handler, JobContext, Task } from '../task/types.js';
 import { FakeServer } from './fake-server.js';
 import { testContext, throughJson, type Recording } from './test-context.js';
 

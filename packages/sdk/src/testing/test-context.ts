@@ -1,6 +1,6 @@
-import type { JsonObject } from '../json.js';
-import type { Logger } from '../logger.js';
-import type { JobContext, RunningJob } from '../task-types.js';
+import type { JsonObject } from '../json/object.js';
+import type { Logger } from '../shared/logger.js';
+import type { JobContext, RunningJob } from '../task/types.js';
 
 /** What a handler under test said. */
 export interface Recording {

@@ -1,5 +1,5 @@
 /** Schedules and their firings. */
-import type { JsonObject } from '../json.js';
+import type { JsonObject } from '../json/object.js';
 import type { PageFields } from './common.js';
 import type { PartialJobConfig } from './jobs.js';
 

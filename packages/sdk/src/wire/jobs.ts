@@ -1,5 +1,5 @@
 /** Jobs: creating, reading and waiting for them, and what is known beyond the record. */
-import type { JsonObject } from '../json.js';
+import type { JsonObject } from '../json/object.js';
 import type { PageFields } from './common.js';
 
 /** The states of a job. */

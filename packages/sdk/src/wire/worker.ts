@@ -1,5 +1,5 @@
 /** The worker protocol: leases, heartbeats and reports. */
-import type { JsonObject } from '../json.js';
+import type { JsonObject } from '../json/object.js';
 import type { ErrorCode } from './common.js';
 import type { ErrorDetails, Job, JobStatus } from './jobs.js';
 

@@ -1,5 +1,5 @@
 /** Workflows and their steps. */
-import type { JsonObject } from '../json.js';
+import type { JsonObject } from '../json/object.js';
 import type { PageFields } from './common.js';
 import type { PartialJobConfig } from './jobs.js';
 

@@ -1,5 +1,5 @@
-import type { Logger } from '../logger.js';
-import type { RunningJob } from '../task-types.js';
+import type { Logger } from '../shared/logger.js';
+import type { RunningJob } from '../task/types.js';
 
 /** What a worker tells its program as it happens. `ms` is how long the attempt ran, or how long the worker stood. */
 export type WorkerEvent =

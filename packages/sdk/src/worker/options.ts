@@ -1,11 +1,11 @@
 import { hostname } from 'node:os';
 import { DEFAULT_URL, DEVELOPMENT_TOKEN, variable, type Hooks } from '../client/options.js';
-import { milliseconds, wholeSeconds, type Duration } from '../duration.js';
-import { consoleLogger, type Logger } from '../logger.js';
-import type { AnyTask, Args, Handler, InOf, JobHandle, OutOf } from '../task-types.js';
+import { milliseconds, wholeSeconds, type Duration } from '../shared/duration.js';
+import { consoleLogger, type Logger } from '../shared/logger.js';
+import type { AnyTask, Args, Handler, InOf, JobHandle, OutOf } from '../task/types.js';
 import type { WorkerEvent } from './events.js';
-import { nodeExchange } from './node-exchange.js';
-import type { Connection } from './wire-calls.js';
+import { nodeExchange } from './calls/node-exchange.js';
+import type { Connection } from './calls/calls.js';
 
 /** What `ctx.enqueue` needs of a client: a `Millrace` with a tenant's token is one. */
 export interface ChildClient {
@@ -69,7 +69,7 @@ const NAME_MAX_LENGTH = 255;
  *
  * @throws TypeError if an option makes no sense
  */
-export function settle(options: WorkerOptions): Settings {
+export function withDefaults(options: WorkerOptions): Settings {
   const { logger = consoleLogger, hooks = {}, fetch } = options;
   const url = options.url ?? variable('MILLRACE_URL') ?? DEFAULT_URL;
   const token = options.token ?? variable('MILLRACE_WORKER_TOKEN') ?? variable('MILLRACE_TOKEN') ?? DEVELOPMENT_TOKEN;

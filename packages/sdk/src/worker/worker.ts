@@ -1,17 +1,18 @@
 import { pause } from '../http/deadline.js';
 import type { Transport } from '../http/transport.js';
-import { milliseconds, type Duration } from '../duration.js';
+import { milliseconds, type Duration } from '../shared/duration.js';
 import { monotonicMs } from './clock.js';
 import { EventSink, type WorkerSummary } from './events.js';
-import { HeldJobs } from './held-jobs.js';
-import { JobRunner } from './job-runner.js';
-import { startInlineKeeper, startThreadKeeper, type Keeper } from './keeper.js';
-import { settle, type Settings, type WorkerOptions } from './options.js';
-import { Poller } from './poller.js';
-import { Reporter } from './reporter.js';
+import { HeldJobs } from './leases/held-jobs.js';
+import { JobRunner } from './running/job-runner.js';
+import { startInlineKeeper, startThreadKeeper, type Keeper } from './leases/keeper.js';
+import { withDefaults, type Settings, type WorkerOptions } from './options.js';
+import { Poller } from './leases/poller.js';
+import { Reporter } from './reports/reporter.js';
 import { onSignals } from './signals.js';
-import { Slots } from './slots.js';
-import { Features, openTransport } from './wire-calls.js';
+import { Slots } from './leases/slots.js';
+import { AssumedFeatures } from './calls/assumed-features.js';
+import { openTransport } from './calls/calls.js';
 
 /** How a worker is doing, for a health check. */
 export interface WorkerHealth {
@@ -48,7 +49,7 @@ export class Worker {
   readonly #settings: Settings;
   readonly #events: EventSink;
   readonly #transport: Transport;
-  readonly #features = new Features();
+  readonly #features = new AssumedFeatures();
   readonly #jobs: HeldJobs;
   readonly #reporter: Reporter;
   readonly #runner: JobRunner;
@@ -65,7 +66,7 @@ export class Worker {
 
   /** @throws TypeError if an option makes no sense */
   constructor(options: WorkerOptions) {
-    const settings = settle(options);
+    const settings = withDefaults(options);
     this.#settings = settings;
     this.#events = new EventSink(options.onEvent?.bind(options), settings.logger);
     this.#transport = openTransport(settings.connection);

@@ -1,65 +1,66 @@
-import { isObject, type JsonObject } from '../json.js';
-import { REFERENCE_FIELD, type Reference } from '../references.js';
+import { isObject, type JsonObject } from '../json/object.js';
 
-/** What each stand-in refers to. */
-const targets = new WeakMap<object, Reference>();
+/** The field that makes an object in a step's payload a reference to the result of another step. */
+export const REFERENCE_FIELD = '$step';
+
+/** A result that does not exist yet, as it appears in the payload of a workflow step. */
+export interface Reference {
+  readonly $step: string;
+  /** The fields to follow from the step's result; the whole of it if left out. */
+  readonly path?: readonly string[];
+}
+
+/** Whether an object is a reference: `$step`, perhaps `path`, and nothing else. */
+export function isReference(value: unknown): value is Reference {
+  if (!isObject(value) || typeof value[REFERENCE_FIELD] !== 'string') return false;
+  const { path } = value;
+  const keys = Object.keys(value).length;
+  if (path === undefined) return keys === 1;
+  return keys === 2 && Array.isArray(path) && path.every((part) => typeof part === 'string');
+}
 
 /**
- * A stand-in for the result of a step: its fields are stand-ins too, and everything else is refused, since the result
- * does not exist yet.
+ * What the handler of a workflow step is to see: its payload without `_context`, with every reference replaced by what
+ * it refers to. A field whose reference leads nowhere (the step failed and was passed over) is left out; in a list it
+ * becomes null, so that the others keep their places.
+ *
+ * @example
+ * stepPayload({ shelf: { $step: 'reserve', path: ['shelf'] }, _context: { reserve: { shelf: 7 } } }) // { shelf: 7 }
  */
-function standIn(step: string, path: readonly string[]): object {
-  const proxy: object = new Proxy(Object.create(null) as object, {
-    get(_target, key) {
-      if (typeof key === 'string') return standIn(step, [...path, key]);
-      if (key === Symbol.toPrimitive) throw new TypeError(impossible(step, path));
-      return undefined;
-    },
-    set: () => {
-      throw new TypeError(impossible(step, path));
-    },
-    ownKeys: () => {
-      throw new TypeError(`${impossible(step, path)}; take it whole instead of spreading it`);
-    },
-  });
-  targets.set(proxy, { [REFERENCE_FIELD]: step, ...(path.length > 0 && { path }) });
-  return proxy;
+export function stepPayload(payload: JsonObject): JsonObject {
+  const { _context: context, ...fields } = payload;
+  return resolveFields(fields, isObject(context) ? context : {});
 }
 
-const impossible = (step: string, path: readonly string[]): string =>
-  `${['steps', step, ...path].join('.')} does not exist before the workflow runs: it can be passed on, not computed with`;
-
-/** What the payload function of a step gets as `steps`. */
-export function standIns(steps: readonly string[]): JsonObject {
-  return Object.fromEntries(steps.map((step) => [step, standIn(step, [])]));
+/**
+ * The same, with `_context` left where it is, for handlers that also read it.
+ *
+ * @example
+ * resolveReferences({ n: { $step: 'a', path: ['n'] }, _context: { a: { n: 7 } } })
+ * // { n: 7, _context: { a: { n: 7 } } }
+ */
+export function resolveReferences(payload: JsonObject): JsonObject {
+  const resolved = stepPayload(payload);
+  return '_context' in payload ? { ...resolved, _context: payload._context } : resolved;
 }
 
-/** A payload with stand-ins turned into references, and whether it has any. */
-export function withReferences(payload: unknown, step: string): { payload: JsonObject; wired: boolean } {
-  let wired = false;
-  const convert = (value: unknown): unknown => {
-    const target = typeof value === 'object' && value !== null ? targets.get(value) : undefined;
-    if (target !== undefined) {
-      wired = true;
-      return target;
-    }
-    if (Array.isArray(value)) return value.map(convert);
-    if (!isPlain(value)) return value;
-    if (Object.hasOwn(value, REFERENCE_FIELD)) {
-      throw new TypeError(
-        `the payload of the step ${step} has a field ${REFERENCE_FIELD}, which workers would resolve`,
-      );
-    }
-    return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, convert(item)]));
-  };
-  const converted = convert(payload);
-  if (!isObject(converted)) throw new TypeError(`the payload of the step ${step} is not an object`);
-  return { payload: converted, wired };
+function resolveFields(fields: JsonObject, context: JsonObject): JsonObject {
+  const resolved = Object.entries(fields).map(([key, value]) => [key, resolve(value, context)] as const);
+  // fromEntries defines fields and never assigns them, so that a field `__proto__` stays a field.
+  return Object.fromEntries(resolved.filter(([, value]) => value !== undefined));
 }
 
-/** Leaves what JSON converts by itself (a Date, anything with toJSON) to JSON. */
-function isPlain(value: unknown): value is JsonObject {
-  if (!isObject(value)) return false;
-  const prototype: unknown = Object.getPrototypeOf(value);
-  return prototype === Object.prototype || prototype === null;
+function resolve(value: unknown, context: JsonObject): unknown {
+  if (isReference(value)) return lookUp(value, context);
+  if (Array.isArray(value)) return value.map((item) => resolve(item, context) ?? null);
+  return isObject(value) ? resolveFields(value, context) : value;
+}
+
+function lookUp({ $step: step, path = [] }: Reference, context: JsonObject): unknown {
+  let at: unknown = context;
+  for (const key of [step, ...path]) {
+    if (!isObject(at) || !Object.hasOwn(at, key)) return undefined;
+    at = at[key];
+  }
+  return at;
 }

@@ -1,10 +1,10 @@
 /* eslint-disable @typescript-eslint/no-explicit-any, @typescript-eslint/no-empty-object-type --
    `any` is how TypeScript writes "a workflow of whatever types", and `{} extends In` asks whether all is optional */
-import type { Duration } from '../duration.js';
-import type { JsonObject } from '../json.js';
-import type { Policy } from '../policy.js';
-import type { Workflow as WorkflowRecord, WorkflowStep } from '../records.js';
-import type { AnyTask, InOf, OutOf } from '../task-types.js';
+import type { Duration } from '../shared/duration.js';
+import type { JsonObject } from '../json/object.js';
+import type { Policy } from '../task/policy.js';
+import type { Workflow as WorkflowRecord, WorkflowStep } from '../records/workflows.js';
+import type { AnyTask, InOf, OutOf } from '../task/types.js';
 import type { OnFailure, WorkflowStatus } from '../wire/index.js';
 
 declare const referred: unique symbol;

@@ -1,13 +1,13 @@
 /* eslint-disable @typescript-eslint/no-explicit-any, @typescript-eslint/no-empty-object-type --
    the defaults of the type parameters: a workflow without input takes {} */
-import { InvalidRequestError } from '../errors.js';
-import type { JsonObject } from '../json.js';
-import { configOf, mergePolicies, type Policy } from '../policy.js';
-import { type, type InOfSchema, type OutOfSchema, type StandardSchema } from '../schema.js';
-import { checked } from '../task.js';
-import type { AnyTask } from '../task-types.js';
+import { InvalidRequestError } from '../errors/call-errors.js';
+import type { JsonObject } from '../json/object.js';
+import { configOf, mergePolicies, type Policy } from '../task/policy.js';
+import { type, type InOfSchema, type OutOfSchema, type StandardSchema } from '../task/schema.js';
+import { checked } from '../task/task.js';
+import type { AnyTask } from '../task/types.js';
 import type { OnFailure, WorkflowStepInput } from '../wire/index.js';
-import { standIns, withReferences } from './references.js';
+import { standIns, withReferences } from './stand-ins.js';
 import type { AnyWorkflow, Workflow } from './types.js';
 
 interface Step {

@@ -10,7 +10,7 @@ const ENTRIES = [
   ['@millrace/sdk/worker', 'worker/index.ts'],
   ['@millrace/sdk/testing', 'testing/index.ts'],
   ['@millrace/sdk/otel', 'otel/index.ts'],
-  ['@millrace/sdk/references', 'references.ts'],
+  ['@millrace/sdk/references', 'workflow/references.ts'],
 ] as const;
 
 interface Entry {

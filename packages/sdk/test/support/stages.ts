@@ -1,5 +1,5 @@
 import { milliseconds, Millrace, silentLogger, type Duration, type Handler, type JobContext } from '../../src/index.js';
-import { stepPayload } from '../../src/references.js';
+import { stepPayload } from '../../src/workflow/references.js';
 import { FakeServer } from '../../src/testing/index.js';
 import { testContext } from '../../src/testing/test-context.js';
 import type * as Wire from '../../src/wire/index.js';

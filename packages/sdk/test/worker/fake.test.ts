@@ -2,7 +2,7 @@ import { Millrace, silentLogger } from '@millrace/sdk';
 import { FakeServer } from '@millrace/sdk/testing';
 import { Worker } from '@millrace/sdk/worker';
 import { expect, it } from 'vitest';
-import { freshTask } from './kit.js';
+import { freshTask } from '../support/worker-kit.js';
 
 it('a worker runs the jobs of the fake server', async () => {
   const add = freshTask('add');

@@ -9,7 +9,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { silentLogger, type Handler } from '@millrace/sdk';
 import { Worker, type WorkerOptions } from '@millrace/sdk/worker';
 import { WORKER_TOKEN } from '../../../server/test/support/server.js';
-import { freshTask, until, useWorkerKit } from './kit.js';
+import { freshTask, until, useWorkerKit } from '../support/worker-kit.js';
 
 const { server, millrace } = await useWorkerKit();
 

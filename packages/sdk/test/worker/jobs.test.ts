@@ -9,7 +9,7 @@ import {
 } from '@millrace/sdk';
 import { jsonText } from '@millrace/sdk/worker';
 import { describe, expect, it } from 'vitest';
-import { aborted, freshTask, gate, KEY_B, until, useWorkerKit } from './kit.js';
+import { aborted, freshTask, gate, KEY_B, until, useWorkerKit } from '../support/worker-kit.js';
 
 describe('jobs of a worker', async () => {
   const { server, millrace, start } = await useWorkerKit();

@@ -1,7 +1,7 @@
 import { AuthError, ShuttingDown, silentLogger } from '@millrace/sdk';
 import { Worker } from '@millrace/sdk/worker';
 import { describe, expect, it } from 'vitest';
-import { aborted, freshTask, gate, until, useWorkerKit } from './kit.js';
+import { aborted, freshTask, gate, until, useWorkerKit } from '../support/worker-kit.js';
 
 describe('a worker that stops', async () => {
   const { millrace, start } = await useWorkerKit();

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { freshTask, until, useWorkerKit } from './kit.js';
+import { freshTask, until, useWorkerKit } from '../support/worker-kit.js';
 
 const JOBS = 300;
 

@@ -1,4 +1,4 @@
-import { isObject } from '../../json.js';
+import { isObject } from '../../json/object.js';
 import { Problem } from './problem.js';
 import type { FakeStore } from './store.js';
 

@@ -1,4 +1,4 @@
-import { hasEnded } from '../../records.js';
+import { hasEnded } from '../../records/jobs.js';
 import type * as Wire from '../../wire/index.js';
 import { eventStream, nothing, ok, once, page, seconds, type Exchange, type Reply, type Route } from './exchange.js';
 import { invalid, notFound, Problem } from './problem.js';

@@ -1,5 +1,5 @@
-import { isObject, type JsonObject } from '../../json.js';
-import { hasEnded } from '../../records.js';
+import { isObject, type JsonObject } from '../../json/object.js';
+import { hasEnded } from '../../records/jobs.js';
 import type * as Wire from '../../wire/index.js';
 import { notFound, Problem } from './problem.js';
 import type { FakeStore, StoredJob } from './store.js';

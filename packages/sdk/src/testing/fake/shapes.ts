@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from '../../json.js';
+import { isObject, type JsonObject } from '../../json/object.js';
 import { invalid, Problem } from './problem.js';
 
 /** Checks one value, given its path. */

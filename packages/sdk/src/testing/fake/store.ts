@@ -1,4 +1,4 @@
-import { uuid7 } from '../../http/uuid7.js';
+import { uuid7 } from '../../shared/uuid7.js';
 import type * as Wire from '../../wire/index.js';
 import { FakeClock } from './clock.js';
 

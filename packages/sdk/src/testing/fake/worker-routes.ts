@@ -1,4 +1,4 @@
-import { isObject } from '../../json.js';
+import { isObject } from '../../json/object.js';
 import type * as Wire from '../../wire/index.js';
 import { nothing, ok, seconds, type Exchange, type Route } from './exchange.js';
 import { Problem } from './problem.js';

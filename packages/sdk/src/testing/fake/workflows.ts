@@ -1,5 +1,5 @@
-import { isObject, type JsonObject } from '../../json.js';
-import { hasEnded } from '../../records.js';
+import { isObject, type JsonObject } from '../../json/object.js';
+import { hasEnded } from '../../records/jobs.js';
 import type * as Wire from '../../wire/index.js';
 import { invalid, Problem } from './problem.js';
 import { DEFAULT_QUEUE, TENANT, type FakeStore, type StoredJob, type StoredWorkflow } from './store.js';

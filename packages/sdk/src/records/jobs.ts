@@ -1,0 +1,114 @@
+import type { JsonObject } from '../json/object.js';
+import type * as Wire from '../wire/index.js';
+import { instant, instantOrNull } from './instants.js';
+
+/** A job, as the service knows it. */
+export interface Job {
+  id: string;
+  queue: string;
+  task: string;
+  payload: JsonObject;
+  status: Wire.JobStatus;
+  /** What the handler returned; null until the job completes. */
+  result: JsonObject | null;
+  /** What the last failed attempt reported. */
+  errorMessage: string | null;
+  retryCount: number;
+  /** How often a worker has claimed it. */
+  deliveryCount: number;
+  createdAt: Date;
+  /** When it becomes claimable. */
+  scheduledAt: Date;
+  startedAt: Date | null;
+  completedAt: Date | null;
+  nextRetryAt: Date | null;
+  /** The key it was created with. */
+  key: string | null;
+  workflow: { id: string; step: string } | null;
+  tenant: string;
+  metadata: JsonObject;
+  /** Who runs it, while it runs. */
+  workerId: string | null;
+  leaseExpiresAt: Date | null;
+  /** What the running attempt last said about itself. */
+  progress: JsonObject | null;
+}
+
+export function jobOf(job: Wire.Job): Job {
+  return {
+    id: job.id,
+    queue: job.queue_name,
+    task: job.task_name,
+    payload: job.payload,
+    status: job.status,
+    result: job.result,
+    errorMessage: job.error_message,
+    retryCount: job.retry_count,
+    deliveryCount: job.delivery_count,
+    createdAt: instant(job.created_at),
+    scheduledAt: instant(job.scheduled_at),
+    startedAt: instantOrNull(job.started_at),
+    completedAt: instantOrNull(job.completed_at),
+    nextRetryAt: instantOrNull(job.next_retry_at),
+    key: job.idempotency_key,
+    workflow: job.workflow_id === null ? null : { id: job.workflow_id, step: job.workflow_step_id ?? '' },
+    tenant: job.tenant_id,
+    metadata: job.metadata,
+    // A server before 0.3 leaves these out.
+    workerId: job.worker_id ?? null,
+    leaseExpiresAt: instantOrNull(job.lease_expires_at),
+    progress: job.progress ?? null,
+  };
+}
+
+/** Whether a job has reached a state that it never leaves. */
+export function hasEnded(status: Wire.JobStatus): status is Wire.TerminalJobStatus {
+  return status === 'completed' || status === 'failed' || status === 'cancelled';
+}
+
+/** One delivery of a job to a worker. */
+export interface Attempt {
+  /** 1 for the first. */
+  number: number;
+  outcome: Wire.Attempt['outcome'];
+  workerId: string | null;
+  startedAt: Date | null;
+  endedAt: Date | null;
+  errorMessage: string | null;
+  errorDetails: Wire.ErrorDetails | null;
+  nextRetryAt: Date | null;
+}
+
+export function attemptOf(attempt: Wire.Attempt): Attempt {
+  return {
+    number: attempt.number,
+    outcome: attempt.outcome,
+    workerId: attempt.worker_id,
+    startedAt: instantOrNull(attempt.started_at),
+    endedAt: instantOrNull(attempt.ended_at),
+    errorMessage: attempt.error_message,
+    errorDetails: attempt.error_details,
+    nextRetryAt: instantOrNull(attempt.next_retry_at),
+  };
+}
+
+/** Why a job is not running, or that it is, or that it has ended. */
+export interface Why {
+  reason: Wire.Why['reason'];
+  /** One sentence for a person. */
+  message: string;
+  until: Date | null;
+  /** How many jobs are ahead of it. */
+  ahead: number | null;
+  lastLeaseAt: Date | null;
+}
+
+export function whyOf(why: Wire.Why): Why {
+  return {
+    reason: why.reason,
+    message: why.message,
+    until: instantOrNull(why.until),
+    ahead: why.ahead ?? null,
+    lastLeaseAt: instantOrNull(why.last_lease_at),
+  };
+}

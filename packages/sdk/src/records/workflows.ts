@@ -1,0 +1,54 @@
+import type { JsonObject } from '../json/object.js';
+import type * as Wire from '../wire/index.js';
+import { instant, instantOrNull } from './instants.js';
+
+/** A workflow, as the service knows it. */
+export interface Workflow {
+  id: string;
+  name: string;
+  status: Wire.WorkflowStatus;
+  /** The results of the steps that have completed, merged: keys first, then each whole result under its step's name. */
+  context: JsonObject;
+  metadata: JsonObject;
+  createdAt: Date;
+  startedAt: Date | null;
+  completedAt: Date | null;
+}
+
+/** One step of a running workflow. */
+export interface WorkflowStep {
+  name: string;
+  status: Wire.StepStatus;
+  /** Null until the steps before it have completed. */
+  jobId: string | null;
+  startedAt: Date | null;
+  completedAt: Date | null;
+  attempts: number;
+  errorMessage: string | null;
+}
+
+export function workflowOf(workflow: Wire.Workflow): Workflow {
+  return {
+    id: workflow.id,
+    name: workflow.name,
+    status: workflow.status,
+    context: workflow.context,
+    metadata: workflow.metadata,
+    createdAt: instant(workflow.created_at),
+    startedAt: instantOrNull(workflow.started_at),
+    completedAt: instantOrNull(workflow.completed_at),
+  };
+}
+
+export function stepOf(step: Wire.WorkflowStep): WorkflowStep {
+  return {
+    name: step.name,
+    status: step.status,
+    jobId: step.job_id,
+    // A server before 0.3 leaves these out.
+    startedAt: instantOrNull(step.started_at),
+    completedAt: instantOrNull(step.completed_at),
+    attempts: step.attempts ?? 0,
+    errorMessage: step.error_message ?? null,
+  };
+}

@@ -1,0 +1,70 @@
+import { wholeSeconds, type Duration } from '../shared/duration.js';
+import type { JsonObject } from '../json/object.js';
+import type { PartialJobConfig } from '../wire/index.js';
+
+/** When and how often a failed attempt is repeated. What is left out takes the service's default. */
+export interface Retries {
+  /** Retries after the first attempt: 0 to 1000, default 3. */
+  max?: number;
+  /** How the delay grows; default exponential. */
+  backoff?: 'fixed' | 'linear' | 'exponential';
+  /** The first delay, default 60 s. In whole seconds, rounded up. */
+  delay?: Duration;
+  /** The longest delay, default an hour. */
+  maxDelay?: Duration;
+  /** 0.1 (the default) spreads each delay by plus or minus 10 per cent. */
+  jitter?: number;
+}
+
+/** How a job is run. */
+export interface Policy {
+  /** The queue whose workers run it; `tasks` if neither the task nor the call names one. */
+  queue?: string;
+  /** Within a queue, jobs of higher priority are claimed first. */
+  priority?: number;
+  retries?: Retries;
+  /** How long an attempt may take; default five minutes. */
+  timeout?: Duration;
+}
+
+export type When = { delay?: Duration; runAt?: never } | { runAt?: Date; delay?: never };
+
+/** What one call of a task may say beyond its input. */
+export type EnqueueOptions = Policy &
+  When & {
+    /** Makes the call repeatable across processes: the same key creates one job. Without it, each call has its own. */
+    key?: string;
+    /** Stored with the job and returned as it is. */
+    metadata?: JsonObject;
+    signal?: AbortSignal;
+  };
+
+/** The queue of tasks that name none. On the server's own default queue, a server fails what it has no handler for. */
+export const DEFAULT_QUEUE = 'tasks';
+
+/** Later policies win, field by field. */
+export function mergePolicies(first: Policy, second: Policy): Policy {
+  const retries = { ...defined(first.retries ?? {}), ...defined(second.retries ?? {}) };
+  return { ...defined(first), ...defined(second), ...(Object.keys(retries).length > 0 && { retries }) };
+}
+
+/** The policy as the service reads it, without the queue. */
+export function configOf(policy: Policy): PartialJobConfig {
+  const { priority, retries, timeout } = policy;
+  return defined({
+    priority,
+    max_retries: retries?.max,
+    timeout_secs: timeout === undefined ? undefined : wholeSeconds(timeout),
+    retry_backoff: retries?.backoff,
+    retry_delay_secs: retries?.delay === undefined ? undefined : wholeSeconds(retries.delay),
+    retry_max_delay_secs: retries?.maxDelay === undefined ? undefined : wholeSeconds(retries.maxDelay),
+    jitter_factor: retries?.jitter,
+  });
+}
+
+type Defined<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
+
+/** The fields of an object that have a value. */
+export function defined<T extends object>(fields: T): Defined<T> {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Defined<T>;
+}

@@ -1,0 +1,127 @@
+/* eslint-disable @typescript-eslint/no-explicit-any, @typescript-eslint/no-empty-object-type --
+   `any` is how TypeScript writes "a task of whatever types", and `{} extends In` asks whether every field is optional */
+import type { Duration } from '../shared/duration.js';
+import type { JsonObject } from '../json/object.js';
+import type { Logger } from '../shared/logger.js';
+import type { EnqueueOptions, Policy } from './policy.js';
+import type { Job } from '../records/jobs.js';
+
+/** What a JSON text cannot hold. */
+type NotJson = Date | bigint | symbol | ((...args: never[]) => unknown) | ReadonlyMap<any, any> | ReadonlySet<any>;
+type Odd<T> = {
+  [K in keyof T]-?: [Exclude<T[K], undefined>] extends [never]
+    ? never
+    : Exclude<T[K], undefined> extends NotJson
+      ? K
+      : never;
+}[keyof T];
+/**
+ * Looks at the fields of the input, one level deep on purpose: deeper checks cost compile time and break on recursive
+ * types. Never looks at the schema itself: those of some validators are too large to compare.
+ */
+export type JsonOnly<T> = [Odd<T>] extends [never]
+  ? unknown
+  : { readonly error: `the field ${Odd<T> & string} is not JSON; send a string or a number` };
+
+/** The definition of a task: shared by those who enqueue it and the worker that runs it. */
+export interface Task<Name extends string, In, Parsed, Out> {
+  readonly name: Name;
+  /** Where its jobs go unless a call says otherwise. */
+  readonly queue: string;
+  /** What its jobs are created with unless a call says otherwise. */
+  readonly policy: Readonly<Policy>;
+  /**
+   * Checks an input, as it is checked before it is sent.
+   *
+   * @throws InvalidRequestError with the fields at fault
+   */
+  check(input: In): Promise<void>;
+  /** One call of the task, for `enqueueMany`. */
+  with(...args: Args<In>): Call<Out>;
+  /**
+   * The code that runs it, for a worker.
+   *
+   * @example resize.handle(async ({ image }, { signal }) => ({ bytes: await shrink(image, signal) }))
+   */
+  handle(run: (input: Parsed, ctx: JobContext) => Out | Promise<Out>): Handler<Name>;
+}
+
+/** Any task, whatever goes in and comes out. */
+export type AnyTask = Task<string, any, any, any>;
+/** What is passed to a task when it is enqueued. */
+export type InOf<T> = T extends Task<string, infer In, any, any> ? In : never;
+/** What the handler of a task returns. */
+export type OutOf<T> = T extends Task<string, any, any, infer Out> ? Out : never;
+/** The arguments after the task: its input, which may be left out if every field may, and options. */
+export type Args<In> = {} extends In ? [input?: In, options?: EnqueueOptions] : [input: In, options?: EnqueueOptions];
+
+/** A task with its input and options, ready to be sent. */
+export interface Call<Out> {
+  readonly task: AnyTask;
+  readonly input: JsonObject;
+  readonly options: EnqueueOptions;
+  /** Never there: carries the type of the result. */
+  readonly out?: Out;
+}
+
+/** A task with the code that runs it. */
+export interface Handler<Name extends string = string> {
+  readonly task: Name;
+  /** The queue of the task. */
+  readonly queue: string;
+  /**
+   * Runs it as every worker does: checks the payload, runs the code, checks the result. `payload` is what the handler
+   * is to see: the references of a workflow step are resolved before (`stepPayload`).
+   *
+   * @throws MismatchError if the payload or the result does not match its schema, or the result is not an object
+   */
+  run(payload: JsonObject, ctx: JobContext): Promise<JsonObject>;
+}
+
+/** What a handler is told about the job it runs. */
+export interface RunningJob {
+  readonly id: string;
+  readonly task: string;
+  readonly queue: string;
+  readonly tenant: string;
+  /** 1 for the first delivery. */
+  readonly attempt: number;
+  readonly retryCount: number;
+  readonly metadata: JsonObject;
+  readonly workflow: { readonly id: string; readonly step: string } | null;
+  /** The payload as it was sent, for numbers that JavaScript cannot hold. */
+  readonly payloadText: string;
+}
+
+/** What a handler gets beside its input. */
+export interface JobContext {
+  readonly job: RunningJob;
+  /** Whether the lease is still held, by this process's own clock. Check it before what must not happen twice. */
+  readonly leased: () => boolean;
+  /** Aborts with JobCancelled, LeaseLost, JobTimeout or ShuttingDown as its reason. */
+  readonly signal: AbortSignal;
+  readonly log: Logger;
+  /** Sent with the next heartbeat, at most once per second. */
+  readonly progress: (value: JsonObject) => void;
+  /** What the last attempt said, if this process knows. */
+  readonly lastProgress: JsonObject | null;
+  /**
+   * Creates a job once, however often this job is tried: its key is made of this job's id and the ordinal of the call.
+   */
+  readonly enqueue: <T extends AnyTask>(task: T, ...args: Args<InOf<T>>) => Promise<JobHandle<OutOf<T>>>;
+}
+
+/** A job that was created, and the type of what it will return. */
+export interface JobHandle<Out> {
+  readonly id: string;
+  get(options?: { signal?: AbortSignal }): Promise<Job>;
+  /**
+   * Waits for the job to end, for five minutes unless told otherwise.
+   *
+   * @throws JobFailedError, JobCancelledError or WaitTimeoutError
+   */
+  result(options?: { timeout?: Duration; signal?: AbortSignal }): Promise<Out>;
+  /** Yields the job as it is, then after every change until it ends. Reconnects by itself. */
+  watch(options?: { signal?: AbortSignal }): AsyncIterable<Job>;
+  cancel(options?: { signal?: AbortSignal }): Promise<void>;
+}

@@ -1,0 +1,25 @@
+import { describe, expect, it } from 'vitest';
+import { configOf, mergePolicies } from '../../src/task/policy.js';
+
+describe('policies', () => {
+  it('merge field by field, the later one winning', () => {
+    const merged = mergePolicies(
+      { queue: 'a', retries: { max: 5, delay: '10s' }, timeout: '1m' },
+      { queue: 'b', retries: { max: 1 } },
+    );
+    expect(merged).toEqual({ queue: 'b', retries: { max: 1, delay: '10s' }, timeout: '1m' });
+  });
+  it('speak the words of the service', () => {
+    const retries = { max: 2, backoff: 'linear', delay: '1500ms', maxDelay: '1m', jitter: 0 } as const;
+    expect(configOf({ queue: 'x', priority: 3, retries, timeout: '90s' })).toEqual({
+      priority: 3,
+      max_retries: 2,
+      timeout_secs: 90,
+      retry_backoff: 'linear',
+      retry_delay_secs: 2,
+      retry_max_delay_secs: 60,
+      jitter_factor: 0,
+    });
+    expect(configOf({})).toEqual({});
+  });
+});
