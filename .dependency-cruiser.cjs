@@ -4,6 +4,7 @@
  */
 const server = '^packages/server/src';
 const sdk = '^packages/sdk/src';
+const cli = '^packages/cli/src';
 const contract = '^packages/contract/';
 const npm = '^node_modules/';
 const core = 'core';
@@ -165,11 +166,27 @@ module.exports = {
       from: { path: '^packages/(server|contract)/' },
       to: { path: '^packages/cli/' },
     },
+    ...floors('cli', cli, ['dispatch', 'commands', 'show', 'connection', 'invocation', 'specs', 'terminal']),
+    top('cli', cli, 'main'),
+    {
+      name: 'cli-server-stands-beside-the-client-commands',
+      comment: 'of the rest, commands that are a server know the call and the terminal',
+      severity: 'error',
+      from: { path: `${cli}/server/` },
+      to: { path: `${cli}/`, pathNot: `${cli}/(server|invocation|terminal)/` },
+    },
+    {
+      name: 'cli-commands-are-loaded-by-the-registry',
+      comment: 'dispatch/registry.ts imports them when they are called; nothing else knows them',
+      severity: 'error',
+      from: { path: `${cli}/`, pathNot: `${cli}/(commands|server)/|${cli}/(dispatch/registry|main)\\.ts$` },
+      to: { path: `${cli}/(commands|server)/` },
+    },
     {
       name: 'client-commands-do-without-the-server',
       comment: 'the server is an optional dependency; what talks to one must not load it',
       severity: 'error',
-      from: { path: '^packages/cli/src/', pathNot: '^packages/cli/src/(server/|help\\.ts$)' },
+      from: { path: `${cli}/`, pathNot: `${cli}/(server/|dispatch/help\\.ts$)` },
       to: { path: '^packages/(server|contract)/' },
     },
     {

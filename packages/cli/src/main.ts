@@ -1,5 +1,5 @@
-import type { Execution } from './execution.js';
-import type { Command } from './registry.js';
+import type { Invocation } from './invocation/invocation.js';
+import type { Command } from './dispatch/registry.js';
 import { VERSION } from './version.js';
 
 export interface RunOptions {
@@ -17,7 +17,7 @@ export async function run({
 }: RunOptions = {}): Promise<never> {
   // A reader such as `head` may stop early; that is not a failure.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
-  const { processIo } = await import('./io.js');
+  const { processIo } = await import('./terminal/io.js');
   const io = processIo();
   const code = await execute({ argv, env, underNpm, io });
   await flushed(process.stdout);
@@ -30,17 +30,17 @@ const flushed = (stream: NodeJS.WriteStream): Promise<void> =>
   new Promise((resolve) => stream.write('', () => resolve()));
 
 /** Runs a command and returns its exit code. Loads as little as it takes: `--version` needs none of the commands. */
-export async function execute({ argv, env, io, underNpm = false, signal }: Execution): Promise<number> {
+export async function execute({ argv, env, io, underNpm = false, signal }: Invocation): Promise<number> {
   if (argv[0] === '--version' || argv[0] === '-v') {
     await io.print(`millrace ${VERSION}`);
     return 0;
   }
   if (argv[0] === '__complete') {
-    const found = (await import('./complete.js')).completions(argv.slice(1), env);
+    const found = (await import('./dispatch/complete.js')).completions(argv.slice(1), env);
     if (found.length > 0) await io.print(found.join('\n'));
     return 0;
   }
-  const { EXIT, Misuse } = await import('./usage.js');
+  const { EXIT, Misuse } = await import('./invocation/exit.js');
   try {
     const help = await helpOf(argv);
     if (help !== null) {
@@ -49,11 +49,11 @@ export async function execute({ argv, env, io, underNpm = false, signal }: Execu
     }
     // Flags alone are those of the server, as they have always been.
     const words = argv[0] === undefined || argv[0].startsWith('-') ? ['serve', ...argv] : argv;
-    const { COMMANDS } = await import('./registry.js');
-    const { lookUp } = await import('./lookup.js');
+    const { COMMANDS } = await import('./dispatch/registry.js');
+    const { lookUp } = await import('./dispatch/lookup.js');
     const found = lookUp(COMMANDS, words);
     if (found === null) {
-      io.complain(`${(await import('./help.js')).groupHelp(words[0] ?? '')}\n`);
+      io.complain(`${(await import('./dispatch/help.js')).groupHelp(words[0] ?? '')}\n`);
       return EXIT.usage;
     }
     return await runCommand(found.command, { argv: found.rest, env, io, underNpm, ...(signal && { signal }) });
@@ -74,32 +74,21 @@ async function helpOf(argv: readonly string[]): Promise<string | null> {
   const words = end < 0 ? argv : argv.slice(0, end);
   const asked = words[0] === 'help' || words.includes('--help') || words.includes('-h');
   if (!asked) return null;
-  const { helpFor } = await import('./help.js');
+  const { helpFor } = await import('./dispatch/help.js');
   const rest = words[0] === 'help' ? words.slice(1) : words;
-  return helpFor(
-    rest
-      .slice(
-        0,
-        Math.max(
-          0,
-          [...rest, '-'].findIndex((word) => word.startsWith('-')),
-        ),
-      )
-      .slice(0, 2),
-  );
+  const options = rest.findIndex((word) => word.startsWith('-'));
+  return helpFor(rest.slice(0, options < 0 ? 2 : Math.min(options, 2)));
 }
 
-async function runCommand(command: Command, execution: Execution): Promise<number> {
-  const { argv, env, io, underNpm = false } = execution;
-  if ('load' in command) return (await import('./run-client.js')).runClient(command, execution);
+async function runCommand(command: Command, invocation: Invocation): Promise<number> {
+  if ('load' in command) return (await import('./dispatch/run-client.js')).runClient(command, invocation);
   try {
     const serve = await command.serve();
-    const print = (text: string): void => void io.print(text);
-    return await serve({ argv, env, underNpm, print, isTTY: io.terminal.stdout });
+    return await serve(invocation);
   } catch (error) {
     if (isMissingServer(error)) throw error;
     const { explain, exitCodeOf } = await import('./server/failure.js');
-    io.complain(`millrace: ${explain(error)}\n`);
+    invocation.io.complain(`millrace: ${explain(error)}\n`);
     return exitCodeOf(error);
   }
 }

@@ -7,7 +7,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { MILLRACE, spawnMillrace } from '../../server/test/support/processes.js';
 import { KEY_A, KEY_B, useTestServer, WORKER_TOKEN } from '../../server/test/support/server.js';
 import { until } from '../../server/test/support/until.js';
-import { COMMANDS } from '../src/registry.js';
+import { COMMANDS } from '../src/dispatch/registry.js';
 
 /** What depends on the process: its streams, its signals, what it loads. */
 const server = await useTestServer();

@@ -1,13 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Wire } from '@millrace/sdk';
-import { confirmed } from '../confirm.js';
+import { confirmed } from '../invocation/confirm.js';
 import type { Connection } from '../connection/connect.js';
-import type { Context } from '../context.js';
+import type { Context } from '../invocation/context.js';
 import { bar, ProgressLine } from '../show/progress.js';
 import { table } from '../show/table.js';
-import type { JSON_OUTPUT, Values } from '../spec.js';
+import type { JSON_OUTPUT, Values } from '../specs/spec.js';
 import type { BULK } from '../specs/jobs.js';
-import { EXIT, Misuse } from '../usage.js';
+import { EXIT, Misuse } from '../invocation/exit.js';
 
 export interface Change {
   readonly action: 'cancel_jobs' | 'replay_dead_letters';

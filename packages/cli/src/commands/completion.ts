@@ -1,6 +1,6 @@
-import type { Run } from '../context.js';
+import type { Run } from '../invocation/context.js';
 import type { completion as spec } from '../specs/local.js';
-import { EXIT } from '../usage.js';
+import { EXIT } from '../invocation/exit.js';
 
 /** The scripts ask the program itself, so that they never grow old. What they ask with is not shown in the help. */
 const SCRIPTS: Readonly<Record<string, string>> = {

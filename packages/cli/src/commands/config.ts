@@ -1,13 +1,13 @@
-import type { Run } from '../context.js';
+import type { Run } from '../invocation/context.js';
 import { configFile } from '../connection/folders.js';
 import { checkProfileName, readProfiles, writeProfiles, type Setting } from '../connection/profiles.js';
 import { masked, targetOf } from '../connection/target.js';
-import { readAll } from '../io.js';
-import { painter } from '../show/style.js';
+import { readAll } from '../terminal/io.js';
+import { painter } from '../terminal/style.js';
 import { table } from '../show/table.js';
 import type * as specs from '../specs/local.js';
-import { didYouMean } from '../text/suggest.js';
-import { EXIT, Misuse } from '../usage.js';
+import { didYouMean } from '../invocation/suggest.js';
+import { EXIT, Misuse } from '../invocation/exit.js';
 
 /** Longer than any token. */
 const MOST = 64 * 1024;

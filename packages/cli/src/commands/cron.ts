@@ -1,12 +1,12 @@
 import type { Wire } from '@millrace/sdk';
-import { confirmed } from '../confirm.js';
+import { confirmed } from '../invocation/confirm.js';
 import { connect, type Connection } from '../connection/connect.js';
-import type { Run } from '../context.js';
+import type { Run } from '../invocation/context.js';
 import { showList } from '../show/list.js';
 import { until } from '../show/time.js';
 import type * as specs from '../specs/cron.js';
-import { EXIT, Misuse } from '../usage.js';
-import { jsonObject, jsonText, quoted, wholeNumber } from '../values.js';
+import { EXIT, Misuse } from '../invocation/exit.js';
+import { jsonObject, jsonText, quoted, wholeNumber } from '../invocation/values.js';
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 

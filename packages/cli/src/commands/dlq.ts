@@ -1,12 +1,12 @@
 import type { Wire } from '@millrace/sdk';
 import { connect } from '../connection/connect.js';
-import type { Run } from '../context.js';
+import type { Run } from '../invocation/context.js';
 import { showList } from '../show/list.js';
 import { fields } from '../show/table.js';
 import { age } from '../show/time.js';
 import type * as specs from '../specs/dlq.js';
-import { EXIT, Misuse } from '../usage.js';
-import { since, words } from '../values.js';
+import { EXIT, Misuse } from '../invocation/exit.js';
+import { since, words } from '../invocation/values.js';
 import { changeMany } from './bulk.js';
 
 const MOST_IDS = 1_000;

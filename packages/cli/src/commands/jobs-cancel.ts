@@ -1,8 +1,8 @@
 import { connect } from '../connection/connect.js';
-import type { Run } from '../context.js';
+import type { Run } from '../invocation/context.js';
 import type { jobsCancel } from '../specs/jobs.js';
-import { EXIT } from '../usage.js';
-import { since, words } from '../values.js';
+import { EXIT } from '../invocation/exit.js';
+import { since, words } from '../invocation/values.js';
 import { changeMany } from './bulk.js';
 
 const MOST_IDS = 1_000;

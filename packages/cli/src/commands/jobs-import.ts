@@ -3,10 +3,10 @@ import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import type { Wire } from '@millrace/sdk';
 import { connect } from '../connection/connect.js';
-import type { Context, Run } from '../context.js';
+import type { Context, Run } from '../invocation/context.js';
 import { bar, ProgressLine } from '../show/progress.js';
 import type { jobsImport } from '../specs/jobs.js';
-import { EXIT, Misuse } from '../usage.js';
+import { EXIT, Misuse } from '../invocation/exit.js';
 
 /** As many as one request may create. */
 const MOST_LINES = 1_000;

@@ -1,13 +1,13 @@
 import type { Wire } from '@millrace/sdk';
 import { connect, type Connection } from '../connection/connect.js';
-import type { Context, Run } from '../context.js';
+import type { Context, Run } from '../invocation/context.js';
 import { bar, ProgressLine } from '../show/progress.js';
 import { table } from '../show/table.js';
 import { span } from '../show/time.js';
 import type * as specs from '../specs/jobs.js';
-import { plain } from '../text/width.js';
-import { EXIT, Misuse } from '../usage.js';
-import { durationMs, words } from '../values.js';
+import { plain } from '../terminal/width.js';
+import { EXIT, Misuse } from '../invocation/exit.js';
+import { durationMs, words } from '../invocation/values.js';
 import { DEFAULT_WAIT_MS, hasEnded } from './wait-for-job.js';
 import { jobProgress } from '../show/progress.js';
 

@@ -1,12 +1,12 @@
 import type { Wire } from '@millrace/sdk';
 import { connect, type Connection } from '../connection/connect.js';
-import type { Run } from '../context.js';
+import type { Run } from '../invocation/context.js';
 import { showList } from '../show/list.js';
 import { refreshing } from '../show/refresh.js';
 import { table } from '../show/table.js';
 import type * as specs from '../specs/jobs.js';
-import { EXIT } from '../usage.js';
-import { jsonObject, since } from '../values.js';
+import { EXIT } from '../invocation/exit.js';
+import { jsonObject, since } from '../invocation/values.js';
 import { jobColumns, jobFields, type JobSummary } from './job-views.js';
 
 type Options<K extends keyof typeof specs> = (typeof specs)[K] extends { readonly options: infer O } ? O : never;

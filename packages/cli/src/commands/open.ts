@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process';
-import type { Run } from '../context.js';
+import type { Run } from '../invocation/context.js';
 import { targetOf } from '../connection/target.js';
 import type { open as spec } from '../specs/local.js';
-import { EXIT } from '../usage.js';
+import { EXIT } from '../invocation/exit.js';
 
 /** What opens an address on each platform. */
 const OPENERS: Readonly<Record<string, readonly string[]>> = {

@@ -1,13 +1,13 @@
 import type { Wire } from '@millrace/sdk';
 import { connect, type Connection } from '../connection/connect.js';
-import type { Context, Run } from '../context.js';
+import type { Context, Run } from '../invocation/context.js';
 import { showList, type ListView } from '../show/list.js';
 import { refreshing } from '../show/refresh.js';
 import { fields, table } from '../show/table.js';
 import { age, span } from '../show/time.js';
-import type { JSON_OUTPUT, Values, WATCH } from '../spec.js';
+import type { JSON_OUTPUT, Values, WATCH } from '../specs/spec.js';
 import type * as specs from '../specs/overview.js';
-import { EXIT } from '../usage.js';
+import { EXIT } from '../invocation/exit.js';
 import { followOperation, summary } from './bulk.js';
 
 type Whole = Pick<Context, 'io' | 'signal'> & {

@@ -1,6 +1,6 @@
 import type { Wire } from '@millrace/sdk';
 import type { Connection } from '../connection/connect.js';
-import type { Context } from '../context.js';
+import type { Context } from '../invocation/context.js';
 import { jobProgress, ProgressLine } from '../show/progress.js';
 import { span } from '../show/time.js';
 

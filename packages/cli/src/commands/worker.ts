@@ -4,11 +4,11 @@ import { pathToFileURL } from 'node:url';
 import type { Handler } from '@millrace/sdk';
 import { Worker, type WorkerEvent } from '@millrace/sdk/worker';
 import { connect } from '../connection/connect.js';
-import type { Context, Run } from '../context.js';
+import type { Context, Run } from '../invocation/context.js';
 import type { worker as spec } from '../specs/local.js';
-import { plain } from '../text/width.js';
-import { EXIT, Misuse } from '../usage.js';
-import { duration, wholeNumber } from '../values.js';
+import { plain } from '../terminal/width.js';
+import { EXIT, Misuse } from '../invocation/exit.js';
+import { duration, wholeNumber } from '../invocation/values.js';
 
 type Options = (typeof spec)['options'];
 

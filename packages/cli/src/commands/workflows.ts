@@ -1,16 +1,16 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { jsonMember, type Wire } from '@millrace/sdk';
 import { connect, type Connection } from '../connection/connect.js';
-import type { Context, Run } from '../context.js';
+import type { Context, Run } from '../invocation/context.js';
 import { showList } from '../show/list.js';
 import { bar, ProgressLine } from '../show/progress.js';
 import { refreshing } from '../show/refresh.js';
 import { fields, table } from '../show/table.js';
 import { age } from '../show/time.js';
 import type * as specs from '../specs/workflows.js';
-import { plain } from '../text/width.js';
-import { EXIT } from '../usage.js';
-import { durationMs, jsonObject, since } from '../values.js';
+import { plain } from '../terminal/width.js';
+import { EXIT } from '../invocation/exit.js';
+import { durationMs, jsonObject, since } from '../invocation/values.js';
 import { DEFAULT_WAIT_MS } from './wait-for-job.js';
 
 type Summary = Pick<Wire.Workflow, 'id' | 'name' | 'status' | 'created_at' | 'completed_at'> & {

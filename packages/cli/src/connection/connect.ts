@@ -1,7 +1,7 @@
 import { Millrace, type Logger, type Raw } from '@millrace/sdk';
-import type { Context } from '../context.js';
-import { painter, type Paint } from '../show/style.js';
-import { plain } from '../text/width.js';
+import type { Context } from '../invocation/context.js';
+import { painter, type Paint } from '../terminal/style.js';
+import { plain } from '../terminal/width.js';
 import { Memory } from './recent.js';
 import { targetOf, type Target } from './target.js';
 

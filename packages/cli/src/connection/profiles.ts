@@ -1,4 +1,4 @@
-import { Misuse } from '../usage.js';
+import { Misuse } from '../invocation/exit.js';
 import { configFile, readJson, writePrivately } from './folders.js';
 
 /** What a profile may hold. */

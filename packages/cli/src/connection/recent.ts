@@ -1,4 +1,4 @@
-import { Misuse } from '../usage.js';
+import { Misuse } from '../invocation/exit.js';
 import { readJson, recentFile, writePrivately } from './folders.js';
 
 /** What a list was of; also what `@last` stands for in commands about such things. */

@@ -1,6 +1,6 @@
-import type { CONNECTION, Values } from '../spec.js';
-import { didYouMean } from '../text/suggest.js';
-import { Misuse } from '../usage.js';
+import type { CONNECTION, Values } from '../specs/spec.js';
+import { didYouMean } from '../invocation/suggest.js';
+import { Misuse } from '../invocation/exit.js';
 import { readProfiles, type Profile, type Profiles, type Setting } from './profiles.js';
 
 /** A value and where it came from, as `config show` names it. */

@@ -1,12 +1,13 @@
 import { VERSION, type Config, type Logger, type RunningServer } from '@millrace/server';
+import type { Io } from '../terminal/io.js';
 
 export type Addresses = Pick<RunningServer, 'apiUrl' | 'metricsUrl'>;
 
 /** Says where the service listens: in the log, and to a developer in more words. */
-export function announce(config: Config, addresses: Addresses, logger: Logger, print: (text: string) => void): void {
+export function announce(config: Config, addresses: Addresses, logger: Logger, io: Io): void {
   const { apiUrl: api, metricsUrl: metrics } = addresses;
   logger.info({ mode: config.mode, api, metrics }, 'listening');
-  if (config.dev && config.logLevel !== 'silent') print(banner(config, addresses));
+  if (config.dev && config.logLevel !== 'silent') void io.print(banner(config, addresses));
 }
 
 /** What a developer wants to know at the start: where everything is, and a request that works. */

@@ -1,5 +1,5 @@
 import { inspect, isServable, type Inspection } from '@millrace/server';
-import type { Invocation } from '../invocation.js';
+import type { Invocation } from '../invocation/invocation.js';
 import { withDatabase } from './with-database.js';
 
 /** Checks a database's invariants without changing anything. Exits with 1 if one of them does not hold. */
@@ -7,7 +7,7 @@ export async function doctor(invocation: Invocation): Promise<number> {
   const asJson = invocation.argv.includes('--json');
   const argv = invocation.argv.filter((flag) => flag !== '--json');
   const inspection = await withDatabase({ ...invocation, argv }, inspect);
-  invocation.print(asJson ? JSON.stringify(inspection, null, 2) : inWords(inspection));
+  await invocation.io.print(asJson ? JSON.stringify(inspection, null, 2) : inWords(inspection));
   return isHealthy(inspection) ? 0 : 1;
 }
 

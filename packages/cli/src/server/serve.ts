@@ -6,7 +6,7 @@ import {
   type Config,
   type Logger,
 } from '@millrace/server';
-import type { Invocation } from '../invocation.js';
+import type { Invocation } from '../invocation/invocation.js';
 import { announce } from './banner.js';
 import { processCount, serveFleet } from './fleet/serve-fleet.js';
 import { exitOnBug, printsFinished, reloadCredentials, serverLogger } from './logging.js';
@@ -18,8 +18,8 @@ export const dev = (invocation: Invocation): Promise<number> =>
 
 /** Runs the service until it is asked to stop. */
 export async function serve(invocation: Invocation): Promise<number> {
-  const { argv, env, isTTY, underNpm, print } = invocation;
-  const config = parseConfig(argv, env, { isTTY });
+  const { argv, env, io, underNpm = false } = invocation;
+  const config = parseConfig(argv, env, { isTTY: io.terminal.stdout });
   const credentials = new LiveCredentials(config);
   const logger = serverLogger(config, credentials);
   exitOnBug(logger);
@@ -32,10 +32,10 @@ export async function serve(invocation: Invocation): Promise<number> {
   const server = await startServer(config, {
     logger,
     credentials,
-    ...(printsFinished(config) && { printFinished: print }),
+    ...(printsFinished(config) && { printFinished: (line: string) => void io.print(line) }),
   });
   signals.serving();
-  announce(config, server, logger, print);
+  announce(config, server, logger, io);
   await signals.stop;
   await server.stop();
   logger.info('stopped');

@@ -1,11 +1,11 @@
 import { jsonElements, jsonMember } from '@millrace/sdk';
 import type { Connection } from '../connection/connect.js';
 import type { Kind } from '../connection/recent.js';
-import type { Context } from '../context.js';
-import type { Values } from '../spec.js';
+import type { Context } from '../invocation/context.js';
+import type { Values } from '../specs/spec.js';
 import type { LIST } from '../specs/lists.js';
-import { EXIT, Misuse } from '../usage.js';
-import { wholeNumber } from '../values.js';
+import { EXIT, Misuse } from '../invocation/exit.js';
+import { wholeNumber } from '../invocation/values.js';
 import { ProgressLine } from './progress.js';
 import { refreshing } from './refresh.js';
 import { table, type Column } from './table.js';

@@ -1,5 +1,5 @@
-import type { Io } from '../io.js';
-import { cut } from '../text/width.js';
+import type { Io } from '../terminal/io.js';
+import { cut } from '../terminal/width.js';
 
 /** One line on a terminal's standard error that is written over and over; nothing anywhere else. */
 export class ProgressLine {

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Context } from '../context.js';
-import type { Values, WATCH } from '../spec.js';
-import { durationMs } from '../values.js';
+import type { Context } from '../invocation/context.js';
+import type { Values, WATCH } from '../specs/spec.js';
+import { durationMs } from '../invocation/values.js';
 
 const CLEAR = '\u{1b}[H\u{1b}[2J\u{1b}[3J';
 const LEAST_MS = 100;

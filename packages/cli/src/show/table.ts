@@ -1,5 +1,5 @@
-import { cut, plain, shortId, widthOf } from '../text/width.js';
-import { statusColour, type Paint } from './style.js';
+import { cut, plain, shortId, widthOf } from '../terminal/width.js';
+import { statusColour, type Paint } from '../terminal/style.js';
 
 export interface Column<T> {
   readonly title: string;

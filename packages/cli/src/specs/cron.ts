@@ -1,4 +1,4 @@
-import { example, JSON_OUTPUT, spec } from '../spec.js';
+import { example, JSON_OUTPUT, spec } from './spec.js';
 import { LIST } from './lists.js';
 
 const NAME = {

@@ -1,4 +1,4 @@
-import { example, JSON_OUTPUT, spec } from '../spec.js';
+import { example, JSON_OUTPUT, spec } from './spec.js';
 import { BULK } from './jobs.js';
 import { CREATED, LIST, ORDER } from './lists.js';
 

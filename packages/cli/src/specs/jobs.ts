@@ -1,4 +1,4 @@
-import { example, JSON_OUTPUT, spec, WATCH } from '../spec.js';
+import { example, JSON_OUTPUT, spec, WATCH } from './spec.js';
 import { CREATED, LIST, ORDER } from './lists.js';
 
 const STATES = ['pending', 'running', 'retrying', 'completed', 'failed', 'cancelled'] as const;

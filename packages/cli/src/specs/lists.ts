@@ -1,4 +1,4 @@
-import { JSON_OUTPUT, WATCH } from '../spec.js';
+import { JSON_OUTPUT, WATCH } from './spec.js';
 
 /** What all lists have in common. */
 export const LIST = {

@@ -1,4 +1,4 @@
-import { example, JSON_OUTPUT, spec, WATCH } from '../spec.js';
+import { example, JSON_OUTPUT, spec, WATCH } from './spec.js';
 import { LIST } from './lists.js';
 
 const WHOLE = { ...JSON_OUTPUT, jsonl: LIST.jsonl, ...WATCH } as const;

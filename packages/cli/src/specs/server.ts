@@ -1,4 +1,4 @@
-import { example, spec } from '../spec.js';
+import { example, spec } from './spec.js';
 
 export const serve = spec({
   name: 'serve',

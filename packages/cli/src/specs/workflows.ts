@@ -1,4 +1,4 @@
-import { example, JSON_OUTPUT, spec, WATCH } from '../spec.js';
+import { example, JSON_OUTPUT, spec, WATCH } from './spec.js';
 import { TIMEOUT } from './jobs.js';
 import { CREATED, LIST, ORDER } from './lists.js';
 

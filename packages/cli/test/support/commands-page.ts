@@ -1,6 +1,7 @@
-import { EXIT_CODES, flagOf, usageOf } from '../../src/help.js';
-import { COMMANDS } from '../../src/registry.js';
-import { CONNECTION, type Option, type Spec } from '../../src/spec.js';
+import { EXIT_MEANINGS } from '../../src/invocation/exit.js';
+import { flagOf, usageOf } from '../../src/dispatch/help.js';
+import { COMMANDS } from '../../src/dispatch/registry.js';
+import { CONNECTION, type Option, type Spec } from '../../src/specs/spec.js';
 
 /** The parts of docs/cli.md that are made from the table of commands. */
 export function refreshed(text: string): string {
@@ -20,7 +21,9 @@ const row = (...cells: readonly string[]): string => `| ${cells.map(escaped).joi
 const wrapped = (text: string): string => text.replaceAll(/(.{1,120})(?: |$)/g, '$1\n').trimEnd();
 
 const exitCodes = (): string =>
-  [row('code', 'meaning'), '|---|---|', ...EXIT_CODES.map(([code, meaning]) => row(String(code), meaning))].join('\n');
+  [row('code', 'meaning'), '|---|---|', ...EXIT_MEANINGS.map(([code, meaning]) => row(String(code), meaning))].join(
+    '\n',
+  );
 
 /** One section per first word, in the order of the help. */
 function commands(): string {

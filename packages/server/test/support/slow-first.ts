@@ -8,7 +8,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
  */
 const SLOW = [
   'packages/conformance/test/kit.test.ts',
-  'packages/cli/test/processes.test.ts',
+  'packages/cli/test/server/processes.test.ts',
   'packages/server/test/engine/workflows/large-context.test.ts',
   'packages/server/test/embedded/installations.test.ts',
   'packages/server/test/engine/workflows/large.test.ts',
@@ -23,7 +23,7 @@ const SLOW = [
   'tools/fuzz/test/quick.test.ts',
   'packages/cli/test/packages.test.ts',
   'packages/dashboard/test/queues.test.ts',
-  'packages/cli/test/credentials.test.ts',
+  'packages/cli/test/server/credentials.test.ts',
   'packages/sdk/test/conformance/conformance.test.ts',
   'packages/sdk/test/reference.test.ts',
 ];

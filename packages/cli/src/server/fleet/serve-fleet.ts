@@ -7,7 +7,7 @@ import {
   type LiveCredentials,
   type Logger,
 } from '@millrace/server';
-import type { Invocation } from '../../invocation.js';
+import type { Invocation } from '../../invocation/invocation.js';
 import { announce } from '../banner.js';
 import { reloadCredentials } from '../logging.js';
 import type { Signals } from '../signals.js';
@@ -26,7 +26,7 @@ interface FleetParts {
 /** Runs several processes behind one pair of ports until it is asked to stop. */
 export async function serveFleet(
   config: Config,
-  { argv, env, print }: Invocation,
+  { argv, env, io }: Invocation,
   { logger, credentials, signals }: FleetParts,
 ): Promise<number> {
   await checkPorts(config);
@@ -51,7 +51,7 @@ export async function serveFleet(
   try {
     const apiUrl = await fleet.start();
     signals.serving();
-    announce(config, { apiUrl, metricsUrl: page.metricsUrl }, logger, print);
+    announce(config, { apiUrl, metricsUrl: page.metricsUrl }, logger, io);
   } catch (error) {
     await fleet.stop(0);
     await page.stop();

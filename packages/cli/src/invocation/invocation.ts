@@ -1,7 +1,7 @@
-import type { Io } from './io.js';
+import type { Io } from '../terminal/io.js';
 
-/** One call of the program. */
-export interface Execution {
+/** One call of the program, as it came: words, environment, streams. Commands that are a server read it themselves. */
+export interface Invocation {
   readonly argv: readonly string[];
   readonly env: NodeJS.ProcessEnv;
   readonly io: Io;

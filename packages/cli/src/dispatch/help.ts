@@ -1,19 +1,9 @@
 import { lookUp, membersOf } from './lookup.js';
-import { optionsOf } from './parse.js';
+import { EXIT_MEANINGS } from '../invocation/exit.js';
+import { optionsOf } from '../invocation/parse.js';
 import { COMMANDS } from './registry.js';
-import { CONNECTION, type Option, type Options, type Spec } from './spec.js';
-import { VERSION } from './version.js';
-
-export const EXIT_CODES = [
-  [0, 'done'],
-  [1, 'it failed'],
-  [2, 'the command was called wrongly'],
-  [3, 'the job or workflow failed or was cancelled'],
-  [4, 'no access: the token is unknown or may not do this'],
-  [5, 'not found'],
-  [8, 'still pending when the time for waiting was over'],
-  [130, 'interrupted'],
-] as const;
+import { CONNECTION, type Option, type Options, type Spec } from '../specs/spec.js';
+import { VERSION } from '../version.js';
 
 const two = (rows: readonly (readonly [string, string])[]): string => {
   const width = Math.max(...rows.map(([left]) => left.length));
@@ -29,7 +19,7 @@ export function overview(): string {
     'millrace COMMAND --help shows its options and examples; millrace --version prints the version.',
     'Where the server is: --url and --token, then --profile, then MILLRACE_URL and MILLRACE_TOKEN, then the current\n' +
       'profile (millrace config show), then a server in development mode on this machine.',
-    `Exit codes:\n${two(EXIT_CODES.map(([code, meaning]) => [String(code), meaning]))}`,
+    `Exit codes:\n${two(EXIT_MEANINGS.map(([code, meaning]) => [String(code), meaning]))}`,
   ].join('\n\n');
 }
 

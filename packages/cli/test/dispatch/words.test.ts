@@ -1,9 +1,9 @@
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { until } from '../../server/test/support/until.js';
-import { COMMANDS } from '../src/registry.js';
-import { newCli, type Cli } from './support/cli.js';
+import { until } from '../../../server/test/support/until.js';
+import { COMMANDS } from '../../src/dispatch/registry.js';
+import { newCli, type Cli } from '../support/cli.js';
 
 /** What needs no server: help, suggestions, configuration, completion. */
 const NOWHERE = 'http://127.0.0.1:1';

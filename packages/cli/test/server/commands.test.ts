@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { cloneDatabase, emptyDatabase, type TestDatabase } from '../../server/test/support/database.js';
-import { environmentOf } from '../../server/test/support/pooled.js';
-import { spawnMillrace, type ProcessOptions } from '../../server/test/support/processes.js';
-import { callMillrace, type Outcome } from './support/cli.js';
+import { cloneDatabase, emptyDatabase, type TestDatabase } from '../../../server/test/support/database.js';
+import { environmentOf } from '../../../server/test/support/pooled.js';
+import { spawnMillrace, type ProcessOptions } from '../../../server/test/support/processes.js';
+import { callMillrace, type Outcome } from '../support/cli.js';
 
 type Environment = Readonly<Record<string, string>>;
 
@@ -50,7 +50,7 @@ describe('openapi', () => {
   });
 
   it('prints all of it into a pipe, which holds less than the whole', () => {
-    const program = fileURLToPath(new URL('../bin/millrace.mjs', import.meta.url));
+    const program = fileURLToPath(new URL('../../bin/millrace.mjs', import.meta.url));
     const text = execFileSync('sh', ['-c', '"$0" "$1" openapi | cat', process.execPath, program], {
       maxBuffer: 16 * 1024 * 1024,
     });

@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createLogger, startEmbedded } from '@millrace/server';
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { cloneDatabase, type TestDatabase } from '../../server/test/support/database.js';
-import { isRunning, spawnMillrace, spawnServer, type ServingProcess } from '../../server/test/support/processes.js';
-import { until } from '../../server/test/support/until.js';
+import { cloneDatabase, type TestDatabase } from '../../../server/test/support/database.js';
+import { isRunning, spawnMillrace, spawnServer, type ServingProcess } from '../../../server/test/support/processes.js';
+import { until } from '../../../server/test/support/until.js';
 
 const KEY = 'the-key-of-acme';
 const WORKER = 'the-token-of-workers';

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { cloneDatabase, emptyDatabase, type TestDatabase } from '../../server/test/support/database.js';
-import { environmentOf } from '../../server/test/support/pooled.js';
-import { callMillrace, type Outcome } from './support/cli.js';
+import { cloneDatabase, emptyDatabase, type TestDatabase } from '../../../server/test/support/database.js';
+import { environmentOf } from '../../../server/test/support/pooled.js';
+import { callMillrace, type Outcome } from '../support/cli.js';
 
 const doctor = (url: string, ...flags: readonly string[]): Promise<Outcome> =>
   callMillrace(['doctor', ...flags], { env: environmentOf({ DATABASE_URL: url }) });

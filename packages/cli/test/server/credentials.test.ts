@@ -2,9 +2,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { cloneDatabase } from '../../server/test/support/database.js';
-import { spawnMillrace, spawnServer, type ServingProcess } from '../../server/test/support/processes.js';
-import { until } from '../../server/test/support/until.js';
+import { cloneDatabase } from '../../../server/test/support/database.js';
+import { spawnMillrace, spawnServer, type ServingProcess } from '../../../server/test/support/processes.js';
+import { until } from '../../../server/test/support/until.js';
 
 const KEY = 'the-key-of-acme-1234';
 

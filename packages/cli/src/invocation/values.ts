@@ -1,6 +1,6 @@
 import { milliseconds, type Duration } from '@millrace/sdk';
-import { readAll, type Io } from './io.js';
-import { Misuse } from './usage.js';
+import { readAll, type Io } from '../terminal/io.js';
+import { Misuse } from './exit.js';
 
 /** Larger than any request that a server takes by default. */
 const MOST_INPUT = 16 * 1024 * 1024;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { ADMIN_TOKEN, KEY_A, KEY_B, useTestServer } from '../../server/test/support/server.js';
-import { newCli, rowsOf, type Cli } from './support/cli.js';
+import { ADMIN_TOKEN, KEY_A, KEY_B, useTestServer } from '../../../server/test/support/server.js';
+import { newCli, rowsOf, type Cli } from '../support/cli.js';
 
 /** Dead letters, workflows, schedules and queues. */
 const server = await useTestServer();

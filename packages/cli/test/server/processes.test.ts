@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { cloneDatabase, type TestDatabase } from '../../server/test/support/database.js';
-import { isRunning, spawnMillrace, spawnServer, type ServingProcess } from '../../server/test/support/processes.js';
-import { until } from '../../server/test/support/until.js';
-import { afterCrash, MAX_FAILURES, SOON_MS } from '../src/server/fleet/restarts.js';
+import { cloneDatabase, type TestDatabase } from '../../../server/test/support/database.js';
+import { isRunning, spawnMillrace, spawnServer, type ServingProcess } from '../../../server/test/support/processes.js';
+import { until } from '../../../server/test/support/until.js';
+import { afterCrash, MAX_FAILURES, SOON_MS } from '../../src/server/fleet/restarts.js';
 
 const KEY = 'the-key-of-acme-77';
 const CREDENTIALS = [`--api-keys=${KEY}:acme`, '--worker-token=the-token-of-workers'];

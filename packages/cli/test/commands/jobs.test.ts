@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { KEY_A, KEY_B, useTestServer } from '../../server/test/support/server.js';
-import { newCli, rowsOf, type Cli } from './support/cli.js';
+import { KEY_A, KEY_B, useTestServer } from '../../../server/test/support/server.js';
+import { newCli, rowsOf, type Cli } from '../support/cli.js';
 
 const server = await useTestServer();
 const cli = (): Cli => newCli(server.url, KEY_A);

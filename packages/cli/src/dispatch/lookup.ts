@@ -1,6 +1,6 @@
-import type { Spec } from './spec.js';
-import { didYouMean } from './text/suggest.js';
-import { Misuse } from './usage.js';
+import type { Spec } from '../specs/spec.js';
+import { didYouMean } from '../invocation/suggest.js';
+import { Misuse } from '../invocation/exit.js';
 
 interface Named {
   readonly spec: Pick<Spec, 'name'>;

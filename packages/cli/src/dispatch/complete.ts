@@ -1,8 +1,8 @@
-import { readProfiles } from './connection/profiles.js';
+import { readProfiles } from '../connection/profiles.js';
 import { firstWords, membersOf } from './lookup.js';
-import { optionsOf } from './parse.js';
+import { optionsOf } from '../invocation/parse.js';
 import { COMMANDS } from './registry.js';
-import type { Spec } from './spec.js';
+import type { Spec } from '../specs/spec.js';
 
 /** What the word that is being typed, the last one, may become. Nothing: let the shell offer files. */
 export function completions(words: readonly string[], env: NodeJS.ProcessEnv): string[] {

@@ -1,8 +1,8 @@
 import { MillraceError } from '@millrace/sdk';
-import type { Caller } from './connection/connect.js';
-import { targetOf } from './connection/target.js';
-import { plain } from './text/width.js';
-import { EXIT, Misuse } from './usage.js';
+import type { Caller } from '../connection/connect.js';
+import { targetOf } from '../connection/target.js';
+import { plain } from '../terminal/width.js';
+import { EXIT, Misuse } from '../invocation/exit.js';
 
 /** What to tell of a client command's failure, without secrets, and the exit code. */
 export function explainClient(error: unknown, caller: Caller): { lines: string[]; code: number } {

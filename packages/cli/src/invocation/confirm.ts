@@ -1,5 +1,5 @@
-import { readLine, type Io } from './io.js';
-import { Misuse } from './usage.js';
+import { readLine, type Io } from '../terminal/io.js';
+import { Misuse } from './exit.js';
 
 /** Asks on a terminal. Where nobody can answer, `--yes` is needed. */
 export async function confirmed(io: Io, question: string, yes: boolean): Promise<boolean> {

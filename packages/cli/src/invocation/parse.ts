@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
-import { CONNECTION, type Option, type Options, type Spec, type Values } from './spec.js';
-import { didYouMean } from './text/suggest.js';
-import { Misuse } from './usage.js';
+import { CONNECTION, type Option, type Options, type Spec, type Values } from '../specs/spec.js';
+import { didYouMean } from './suggest.js';
+import { Misuse } from './exit.js';
 
 export interface Parsed<O extends Options> {
   readonly options: Values<O>;

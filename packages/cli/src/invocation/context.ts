@@ -1,7 +1,7 @@
-import type { Io } from './io.js';
-import type { CONNECTION, Options, Values } from './spec.js';
+import type { Io } from '../terminal/io.js';
+import type { CONNECTION, Options, Values } from '../specs/spec.js';
 
-/** What a command is given. Everything it reads and writes goes through here. */
+/** The call of a command about a server, its words read. The command sees nothing else of the process. */
 export interface Context<O extends Options = Options> {
   readonly options: Values<O>;
   readonly args: readonly string[];

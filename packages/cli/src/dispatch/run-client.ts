@@ -1,13 +1,13 @@
-import type { Context, Run } from './context.js';
-import type { Execution } from './execution.js';
-import { parse, type Parsed } from './parse.js';
-import type { Options, Spec } from './spec.js';
-import { EXIT } from './usage.js';
+import type { Context, Run } from '../invocation/context.js';
+import type { Invocation } from '../invocation/invocation.js';
+import { parse, type Parsed } from '../invocation/parse.js';
+import type { Options, Spec } from '../specs/spec.js';
+import { EXIT } from '../invocation/exit.js';
 
 /** Runs a command that is not the server, and says what went wrong. */
 export async function runClient(
   { spec, load }: { readonly spec: Spec; readonly load: () => Promise<Run<Options>> },
-  { argv, env, io, signal }: Pick<Execution, 'argv' | 'env' | 'io' | 'signal'>,
+  { argv, env, io, signal }: Pick<Invocation, 'argv' | 'env' | 'io' | 'signal'>,
 ): Promise<number> {
   const parsed: Parsed<Options> = parse(spec, argv);
   const interruption = signal === undefined && !spec.ownSignals ? onInterrupt() : null;

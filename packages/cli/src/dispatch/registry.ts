@@ -1,0 +1,83 @@
+import type { Run } from '../invocation/context.js';
+import type { Invocation } from '../invocation/invocation.js';
+import type { Options, Spec } from '../specs/spec.js';
+import * as cron from '../specs/cron.js';
+import * as dlq from '../specs/dlq.js';
+import * as jobs from '../specs/jobs.js';
+import * as local from '../specs/local.js';
+import * as overview from '../specs/overview.js';
+import * as server from '../specs/server.js';
+import * as workflows from '../specs/workflows.js';
+
+/**
+ * A command and how to load it. Commands about a server load the SDK, those that are the server load all of that:
+ * neither is loaded before it is called.
+ */
+export type Command =
+  | { readonly spec: Spec; readonly load: () => Promise<Run<Options>> }
+  | { readonly spec: Spec; readonly serve: () => Promise<(invocation: Invocation) => Promise<number>> };
+
+const command = <O extends Options>(spec: Spec<O>, load: () => Promise<Run<O>>): Command => ({
+  spec,
+  // The parser gives each command the options that its definition declares.
+  load: load as unknown as () => Promise<Run<Options>>,
+});
+
+const serving = (spec: Spec, serve: () => Promise<(invocation: Invocation) => Promise<number>>): Command => ({
+  spec,
+  serve,
+});
+
+/** Every command, in the order of the help. */
+export const COMMANDS: readonly Command[] = [
+  command(jobs.run, async () => (await import('../commands/run.js')).run),
+  command(jobs.jobsList, async () => (await import('../commands/jobs.js')).list),
+  command(jobs.jobsGet, async () => (await import('../commands/jobs.js')).get),
+  command(jobs.jobsCreate, async () => (await import('../commands/jobs.js')).create),
+  command(jobs.jobsImport, async () => (await import('../commands/jobs-import.js')).importJobs),
+  command(jobs.jobsWatch, async () => (await import('../commands/jobs-wait.js')).watch),
+  command(jobs.jobsWait, async () => (await import('../commands/jobs-wait.js')).wait),
+  command(jobs.jobsCancel, async () => (await import('../commands/jobs-cancel.js')).cancel),
+  command(jobs.jobsRerun, async () => (await import('../commands/jobs.js')).rerun),
+  command(jobs.jobsRunNow, async () => (await import('../commands/jobs.js')).runNow),
+  command(jobs.jobsAttempts, async () => (await import('../commands/jobs.js')).attempts),
+  command(jobs.jobsWhy, async () => (await import('../commands/jobs.js')).why),
+  command(dlq.dlqList, async () => (await import('../commands/dlq.js')).list),
+  command(dlq.dlqGroups, async () => (await import('../commands/dlq.js')).groups),
+  command(dlq.dlqGet, async () => (await import('../commands/dlq.js')).get),
+  command(dlq.dlqReplay, async () => (await import('../commands/dlq.js')).replay),
+  command(workflows.workflowsList, async () => (await import('../commands/workflows.js')).list),
+  command(workflows.workflowsGet, async () => (await import('../commands/workflows.js')).get),
+  command(workflows.workflowsStart, async () => (await import('../commands/workflows.js')).start),
+  command(workflows.workflowsWatch, async () => (await import('../commands/workflows.js')).watch),
+  command(workflows.workflowsCancel, async () => (await import('../commands/workflows.js')).cancel),
+  command(workflows.workflowsDiagram, async () => (await import('../commands/workflows.js')).diagram),
+  command(cron.cronList, async () => (await import('../commands/cron.js')).list),
+  command(cron.cronPut, async () => (await import('../commands/cron.js')).put),
+  command(cron.cronNext, async () => (await import('../commands/cron.js')).next),
+  command(cron.cronFirings, async () => (await import('../commands/cron.js')).firings),
+  command(cron.cronTrigger, async () => (await import('../commands/cron.js')).trigger),
+  command(cron.cronPause, async () => (await import('../commands/cron.js')).pause),
+  command(cron.cronResume, async () => (await import('../commands/cron.js')).resume),
+  command(cron.cronDelete, async () => (await import('../commands/cron.js')).remove),
+  command(overview.queues, async () => (await import('../commands/overview.js')).queues),
+  command(overview.queuesGet, async () => (await import('../commands/overview.js')).queuesGet),
+  command(overview.queuesPause, async () => (await import('../commands/overview.js')).queuesPause),
+  command(overview.queuesResume, async () => (await import('../commands/overview.js')).queuesResume),
+  command(overview.workers, async () => (await import('../commands/overview.js')).workers),
+  command(overview.operationsList, async () => (await import('../commands/overview.js')).operationsList),
+  command(overview.operationsGet, async () => (await import('../commands/overview.js')).operationsGet),
+  command(overview.operationsWatch, async () => (await import('../commands/overview.js')).operationsWatch),
+  command(overview.operationsStop, async () => (await import('../commands/overview.js')).operationsStop),
+  command(local.worker, async () => (await import('../commands/worker.js')).worker),
+  command(local.configShow, async () => (await import('../commands/config.js')).show),
+  command(local.configSet, async () => (await import('../commands/config.js')).set),
+  command(local.configUse, async () => (await import('../commands/config.js')).use),
+  command(local.completion, async () => (await import('../commands/completion.js')).completion),
+  command(local.open, async () => (await import('../commands/open.js')).open),
+  serving(server.serve, async () => (await import('../server/serve.js')).serve),
+  serving(server.dev, async () => (await import('../server/serve.js')).dev),
+  serving(server.migrate, async () => (await import('../server/migrate.js')).migrateCommand),
+  serving(server.doctor, async () => (await import('../server/doctor.js')).doctor),
+  serving(server.openapi, async () => (await import('../server/openapi.js')).openApi),
+];
