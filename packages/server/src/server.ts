@@ -218,11 +218,11 @@ interface PoolParts {
 }
 
 function createPool(config: Config, { engine, handlers, logger, attemptLog, tracer }: PoolParts): WorkerPool {
-  const { claimer, settler, hub, keeper } = engine;
-  const heldLeases = new HeldLeases(keeper, settler, POOL_LEASE_SECS, logger);
+  const { claimer, settler, bundles, hub, keeper } = engine;
+  const heldLeases = new HeldLeases(keeper, bundles, POOL_LEASE_SECS, logger);
   const { defaultQueue: queue, workers, maxPayloadBytes } = config;
   const name = processName();
-  const parts = { handlers, claimer, settler, hub, heldLeases, logger, attemptLog, tracer };
+  const parts = { handlers, claimer, settler, keeper, hub, heldLeases, logger, attemptLog, tracer };
   return new WorkerPool({ queue, workers, name, maxPayloadBytes, ...parts });
 }
 

@@ -27,6 +27,7 @@ import { Series } from './insight/series.js';
 import { SeriesRecorder } from './shared/series-recorder.js';
 import { WorkerRecorder } from './shared/worker-recorder.js';
 import { Workers } from './insight/workers.js';
+import { BundleSettler } from './outcomes/bundles.js';
 import { Settler } from './outcomes/settle.js';
 import { StepSettler } from './workflows/step-settler.js';
 import { Tenants } from './shared/tenants.js';
@@ -64,6 +65,7 @@ export interface EngineParts {
   readonly counters: Counters;
   readonly claimer: Claimer;
   readonly settler: Settler;
+  readonly bundles: BundleSettler;
   readonly keeper: LeaseKeeper;
   readonly maintenance: Maintenance;
   readonly cronFirer: CronFirer;
@@ -112,6 +114,7 @@ export function createEngine({
   const claimer = new Claimer(db, hub, counters, presence);
   const stepSettler = new StepSettler(db, hub, counters, definitions, defaultQueue, maxPayloadBytes);
   const settler = new Settler(db, hub, counters, stepSettler, random);
+  const bundles = new BundleSettler(db, hub, counters);
   const undeliver = async (jobs: readonly LeasedJob[]): Promise<void> => {
     await Promise.all(jobs.map((leased) => settler.giveBack(leased, 'undelivered')));
   };
@@ -124,7 +127,7 @@ export function createEngine({
   const attempts = new Attempts(db, reads);
   const runNow = new RunNow(db, hub, reads);
   const operationWork = new OperationWork(db, hub, counters, stepSettler);
-  const canceller = new Canceller(db, hub, counters, reads, settler, stepSettler);
+  const canceller = new Canceller(db, hub, counters, reads, stepSettler);
 
   const api: Engine = {
     jobs: {
@@ -175,8 +178,9 @@ export function createEngine({
     counters,
     claimer,
     settler,
+    bundles,
     keeper,
-    maintenance: new Maintenance(db, settler, counters, keys),
+    maintenance: new Maintenance(db, settler, bundles, counters, keys),
     cronFirer: new CronFirer(db, hub, counters),
     reads,
     series,

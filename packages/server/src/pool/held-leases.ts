@@ -4,7 +4,7 @@ import { groupBy } from '../domain/group-by.js';
 import type { Bundle, HeldJob } from '../engine/leases/bundle.js';
 import type { MarkMove } from '../engine/leases/claim-mark.js';
 import type { LeaseKeeper } from '../engine/leases/lease-keeper.js';
-import type { BundleCompletions, Settler } from '../engine/outcomes/settle.js';
+import type { BundleCompletions, BundleSettler } from '../engine/outcomes/bundles.js';
 
 /**
  * Where each job of the pool is held:
@@ -39,7 +39,7 @@ export class HeldLeases {
 
   constructor(
     private readonly keeper: LeaseKeeper,
-    private readonly settler: Pick<Settler, 'completeBundled' | 'unbundle'>,
+    private readonly settler: Pick<BundleSettler, 'complete' | 'unbundle'>,
     private readonly leaseSecs: number,
     private readonly logger: Logger,
   ) {}
@@ -79,7 +79,7 @@ export class HeldLeases {
     const emptied = this.#emptied;
     this.#emptied = [];
     try {
-      const answers = await this.settler.completeBundled(shares.map(toBundleCompletions), emptied, moves);
+      const answers = await this.settler.complete(shares.map(toBundleCompletions), emptied, moves);
       shares.forEach((share, index) => {
         for (const completion of share.completions) {
           if (answers[index]!(completion.held.position)) this.remove(completion.held);

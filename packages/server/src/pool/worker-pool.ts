@@ -4,6 +4,7 @@ import { dueDelayMs } from '../engine/leases/due-delay.js';
 import type { HeldJob } from '../engine/leases/bundle.js';
 import type { Claimer } from '../engine/leases/claim.js';
 import type { Holder } from '../engine/leases/claimed-job.js';
+import type { LeaseKeeper } from '../engine/leases/lease-keeper.js';
 import type { Hub } from '../engine/shared/hub.js';
 import type { Settler } from '../engine/outcomes/settle.js';
 import { pooledSlots } from '../engine/leases/slots.js';
@@ -41,6 +42,7 @@ export interface WorkerPoolOptions {
   readonly handlers: Handlers;
   readonly claimer: Claimer;
   readonly settler: Settler;
+  readonly keeper: Pick<LeaseKeeper, 'moveMarks'>;
   readonly hub: Hub;
   readonly heldLeases: HeldLeases;
   readonly logger: Logger;
@@ -94,7 +96,7 @@ export class WorkerPool {
   #finished = 0;
 
   constructor(private readonly options: WorkerPoolOptions) {
-    const { settler, heldLeases, logger, attemptLog } = options;
+    const { settler, keeper, heldLeases, logger, attemptLog } = options;
     this.#unknownTasks = new UnknownTasks(logger);
     this.#holder = { workerId: options.name, leaseSecs: POOL_LEASE_SECS };
     const onProgress = (): void => {
@@ -104,7 +106,7 @@ export class WorkerPool {
     const gate = new StartGate({
       unstored: () => this.#outcomes.size,
       isGone: (held) => heldLeases.isGone(held),
-      move: (moves) => settler.moveMarks(moves),
+      move: (moves) => keeper.moveMarks(moves),
       onMoved: onProgress,
     });
     this.#gate = gate;

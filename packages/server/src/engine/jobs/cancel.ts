@@ -4,9 +4,8 @@ import type { Database } from '../../store/connection/database.js';
 import type { Hub } from '../shared/hub.js';
 import type { Counters } from '../shared/counters.js';
 import type { Reads } from './reads.js';
-import type { Settler } from '../outcomes/settle.js';
-import { cancelledNews } from '../outcomes/after-commit.js';
-import { cancelWaiting, plainSettlement } from '../outcomes/settlement.js';
+import { AfterCommit } from '../outcomes/after-commit.js';
+import { Cancellation } from '../outcomes/cancel.js';
 import type { StepSettler } from '../workflows/step-settler.js';
 import type { JobRecord } from '../../domain/records.js';
 
@@ -21,7 +20,6 @@ export class Canceller {
     private readonly hub: Hub,
     private readonly counters: Counters,
     private readonly reads: Reads,
-    private readonly settler: Settler,
     private readonly steps: StepSettler,
   ) {}
 
@@ -33,24 +31,13 @@ export class Canceller {
     }
   }
 
-  #try(job: JobRecord): Promise<boolean> {
+  async #try(job: JobRecord): Promise<boolean> {
     const { id, tenant_id: tenant, workflow_id: workflowId, workflow_step_id: step } = job;
     if (workflowId !== null && step !== null) return this.steps.cancelStep({ tenant, id: workflowId }, step, id);
-    return job.status === 'running' ? this.#running(tenant, id) : this.#waiting(tenant, id);
-  }
-
-  async #running(tenant: string, id: string): Promise<boolean> {
-    const cancelled = plainSettlement(id, null, 'cancelled');
-    if (await this.settler.settle(cancelled)) return true;
-    return (await this.settler.unbundle({ tenant, id, token: null })) && this.settler.settle(cancelled);
-  }
-
-  async #waiting(tenant: string, id: string): Promise<boolean> {
-    const [cancelled] = await cancelWaiting(this.db.run, tenant, [id], false);
-    if (!cancelled) return false;
-    this.counters.cancelled({ tenant, queue: cancelled.queue, task: cancelled.task });
-    this.hub.announceSettled(cancelledNews(cancelled.id, tenant));
-    if (cancelled.watched > 0) this.hub.announceEvents();
-    return true;
+    const afterCommit = new AfterCommit();
+    const cancellation = new Cancellation(this.db.run, tenant, afterCommit);
+    const missed = await (job.status === 'running' ? cancellation.running([id]) : cancellation.waiting([id]));
+    afterCommit.apply(this.hub, this.counters);
+    return missed.length === 0;
   }
 }

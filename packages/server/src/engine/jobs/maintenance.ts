@@ -5,6 +5,7 @@ import type { Counters } from '../shared/counters.js';
 import type { Idempotency } from '../shared/idempotency.js';
 import { RetentionPass } from './retention-pass.js';
 import { LEASE_EXPIRED } from '../leases/claim-mark.js';
+import type { BundleSettler } from '../outcomes/bundles.js';
 import type { Settler } from '../outcomes/settle.js';
 import { plainSettlement } from '../outcomes/settlement.js';
 
@@ -38,6 +39,7 @@ export class Maintenance {
   constructor(
     private readonly db: Database,
     private readonly settler: Settler,
+    private readonly bundles: BundleSettler,
     private readonly counters: Counters,
     private readonly keys: Idempotency,
   ) {}
@@ -95,7 +97,7 @@ export class Maintenance {
   }
 
   async #reclaim(lease: ExpiredLease): Promise<boolean> {
-    if (lease.bundled) await this.settler.unbundle(lease);
+    if (lease.bundled) await this.bundles.unbundle(lease);
     if (!lease.started)
       return this.settler.settle({ ...plainSettlement(lease.id, lease.token, 'undelivered'), onlyExpired: true });
     return this.settler.fail({

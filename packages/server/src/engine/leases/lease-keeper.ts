@@ -4,9 +4,11 @@ import type { Database } from '../../store/connection/database.js';
 import { loadStatements } from '../../store/sql.js';
 import type { WorkerRecorder } from '../shared/worker-recorder.js';
 import type { Bundle, HeldJob } from './bundle.js';
+import type { MarkMove } from './claim-mark.js';
 import { leaseKeyColumns, type LeaseKey } from './lease-key.js';
+import { moveMarks } from './move-marks.js';
 
-/** Extends leases, and checks whether they are still held, any number of them at once. */
+/** For holders of jobs: extends leases, moves marks, and checks whether they are still held, any number of them at once. */
 const sql = loadStatements('lease.sql', [
   'extend',
   'extend_with_progress',
@@ -86,6 +88,11 @@ export class LeaseKeeper {
 
   async standingBundles(bundles: readonly Bundle[]): Promise<IsBundled> {
     return bundledIn(await this.db.run<BundleRow>(sql.standing_bundles, [tokens(bundles)]));
+  }
+
+  /** Once this resolves, the pool may start jobs as far as the marks say. */
+  moveMarks(moves: readonly MarkMove[]): Promise<void> {
+    return moveMarks(this.db.run, moves);
   }
 
   #note(rows: readonly Omit<Extended, 'id'>[]): void {

@@ -62,6 +62,9 @@ function noteWorker({ workers }: Counters, { tenant, worker, job_queue: queue, o
   else if (outcome === 'released') workers.seen(tenant, worker, queue);
 }
 
+/** What the news of every completion says. */
+export const COMPLETED = { outcome: 'completed', reason: null, error: null } as const;
+
 const settledNews = (row: SettledRow): SettledNews => ({
   id: row.id,
   tenant: row.tenant,
@@ -74,7 +77,7 @@ const settledNews = (row: SettledRow): SettledNews => ({
 });
 
 /** Of a job that was cancelled before anybody ran it. */
-export const cancelledNews = (id: string, tenant: string): SettledNews => ({
+const cancelledNews = (id: string, tenant: string): SettledNews => ({
   id,
   tenant,
   outcome: 'cancelled',

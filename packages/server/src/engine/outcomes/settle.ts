@@ -1,30 +1,29 @@
 import { SERIES_OTHER, type JobConfig } from '@millrace/contract';
 import { asRefusal, type MillraceError } from '../../domain/errors.js';
 import { isStepId } from '../../domain/ids.js';
-import { boolArray, int4Array, jsonArray, textArray, uuidArray } from '../../store/arrays.js';
+import { jsonArray } from '../../store/arrays.js';
 import { Batcher } from '../../store/batcher.js';
 import type { Database } from '../../store/connection/database.js';
-import { toConfig } from '../../store/rows.js';
 import { loadStatements } from '../../store/sql.js';
 import { judgeFailure, type FailureVerdict } from '../../domain/retry.js';
-import { AfterCommit } from './after-commit.js';
-import type { MarkMove } from '../leases/claim-mark.js';
+import { AfterCommit, COMPLETED } from './after-commit.js';
+import { readLeaseFacts, type LeaseFacts } from '../leases/lease-facts.js';
 import { leaseKeyColumns, type LeaseKey } from '../leases/lease-key.js';
 import type { Hub } from '../shared/hub.js';
 import type { Counters } from '../shared/counters.js';
 import type { Origin } from '../shared/series-recorder.js';
 import { endsJob, plainSettlement, runSettle, type AttemptFailure, type Settlement } from './settlement.js';
-import type { JobRecord, JsonText, LeasedJob } from '../../domain/records.js';
+import type { JsonText, LeasedJob } from '../../domain/records.js';
 
 /**
- * Settling: the only way out of `running`, single or batched, for the pool and for remote workers alike.
+ * Settling: the only way out of `running`, single or batched, for the pool and for remote workers alike. Members of
+ * bundles complete in `bundles.ts`, and leave their bundle for every other outcome.
  *
  * Invariant: a settlement acts only on the lease it names, by id and token, and the statement that acts checks that.
  * The answer only says whether it acted; if not, the caller looks up why, since by then the state may have changed
  * again.
  */
-const sql = loadStatements('settle.sql', ['settle_completed', 'settle_bundled']);
-const leaseSql = loadStatements('lease.sql', ['lease_facts', 'unbundle', 'move_marks']);
+const sql = loadStatements('settle.sql', ['settle_completed']);
 
 /** What settling needs from workflows: ending a step's job also advances its workflow, in one transaction. */
 export interface StepSettling {
@@ -39,30 +38,6 @@ export interface Completion {
   /** Queue and task, where the caller knows them; the lease of a remote worker does. */
   readonly queue?: string;
   readonly task?: string;
-}
-
-/** Completions of members of one bundle. */
-export interface BundleCompletions {
-  readonly token: string;
-  readonly tenant: string;
-  /** How many jobs were claimed into it. */
-  readonly size: number;
-  readonly positions: readonly number[];
-  readonly results: readonly JsonText[];
-  /** The same members. */
-  readonly jobs: readonly JobRecord[];
-  /** No member will be left in it: the row can be deleted. */
-  readonly last: boolean;
-}
-
-/** Whether the member at a position was completed. */
-export type WasCompleted = (position: number) => boolean;
-
-/** A job that may be in a bundle. A null token matches any. */
-export interface Bundled {
-  readonly tenant: string;
-  readonly id: string;
-  readonly token: string | null;
 }
 
 export interface Failure {
@@ -93,13 +68,6 @@ interface CompletedRow {
   readonly watched: number;
 }
 
-interface BundleRow {
-  readonly n: number;
-  readonly taken: string;
-  readonly run_secs: number;
-  readonly watched: number;
-}
-
 const BATCH = { maxItems: 1000, inFlight: 2, maxWaiting: 100_000 };
 /** A statement costs as much as twenty completions, so fewer and larger ones complete more jobs in the same time. */
 const COMPLETIONS = { ...BATCH, inFlight: 1, weigh: ({ result }: Completion): number => result.length };
@@ -110,9 +78,7 @@ export class Settler {
     ...BATCH,
     weigh: ({ error, details }) => (error?.length ?? 0) + (details?.length ?? 0),
   });
-  readonly #facts = new Batcher<LeaseKey, LeaseFacts | null>((items) => this.#leaseFacts(items), BATCH);
-
-  readonly #unbundlings = new Batcher<Bundled, boolean>((items) => this.#unbundle(items), BATCH);
+  readonly #facts = new Batcher<LeaseKey, LeaseFacts | null>((items) => readLeaseFacts(this.db.run, items), BATCH);
 
   constructor(
     private readonly db: Database,
@@ -133,33 +99,6 @@ export class Settler {
   completeAll(completions: readonly Completion[]): Promise<(boolean | MillraceError)[]> {
     if (!completions.some(({ id }) => isStepId(id))) return this.#completions.submitAll(completions);
     return Promise.all(completions.map((completion) => this.complete(completion).catch(asRefusal)));
-  }
-
-  /**
-   * Completes members of bundles, in one statement: the caller makes sure that there are not too many. Returns for each
-   * bundle which members it completed; the others are no longer in it. `emptied`: tokens of bundles whose rows are
-   * deleted if no member is left in them. The same statement moves claim marks.
-   */
-  async completeBundled(
-    bundles: readonly BundleCompletions[],
-    emptied: readonly string[],
-    moves: readonly MarkMove[],
-  ): Promise<WasCompleted[]> {
-    const values = [...bundledValues(bundles, emptied), ...markColumns(moves)];
-    const rows = await this.db.run<BundleRow>(sql.settle_bundled, values);
-    if (rows[0] && rows[0].watched > 0) this.hub.announceEvents();
-    const byNumber = new Map(rows.map((row) => [row.n, row]));
-    return bundles.map((bundle, index) => this.#countCompleted(bundle, byNumber.get(index + 1)));
-  }
-
-  /** Once this resolves, the pool may start jobs as far as the marks say. */
-  async moveMarks(moves: readonly MarkMove[]): Promise<void> {
-    await this.db.run(leaseSql.move_marks, markColumns(moves));
-  }
-
-  /** Moves a job to its own lease, if it is in a bundle: required for every outcome but completion. */
-  unbundle(job: Bundled): Promise<boolean> {
-    return this.#unbundlings.submit(job);
   }
 
   /** Ending a step's job also advances its workflow; every other settlement concerns only the job. */
@@ -203,15 +142,6 @@ export class Settler {
     return this.#facts.submit({ id, token });
   }
 
-  async #leaseFacts(items: readonly LeaseKey[]): Promise<(LeaseFacts | null)[]> {
-    const rows = await this.db.run<{ id: string; retry_count: number; config: string | null }>(
-      leaseSql.lease_facts,
-      leaseKeyColumns(items),
-    );
-    const facts = new Map(rows.map((row) => [row.id, { retryCount: row.retry_count, config: toConfig(row.config) }]));
-    return items.map((item) => facts.get(item.id) ?? null);
-  }
-
   async #complete(items: readonly Completion[]): Promise<boolean[]> {
     const values = [...leaseKeyColumns(items), jsonArray(items.map((item) => item.result))];
     const rows = await this.db.run<CompletedRow>(sql.settle_completed, values);
@@ -240,44 +170,12 @@ export class Settler {
     if (known) this.counters.workers.reported(tenant, worker, known.queue, numbers.length, 0);
   }
 
-  #countCompleted({ tenant, positions, jobs }: BundleCompletions, row: BundleRow | undefined): WasCompleted {
-    const wasCompleted = (position: number): boolean => row?.taken[position - 1] === '1';
-    if (!row) return wasCompleted;
-    let completed = 0;
-    let origin = { tenant, queue: '', task: '' };
-    for (const [index, position] of positions.entries()) {
-      if (!wasCompleted(position)) continue;
-      const { queue_name: queue, task_name: task } = jobs[index]!;
-      completed++;
-      if (task !== origin.task) origin = { tenant, queue, task };
-      this.counters.settled({ outcome: 'completed', origin, runSecs: row.run_secs });
-    }
-    const [first] = jobs;
-    if (first) this.counters.workers.reported(tenant, first.worker_id, first.queue_name, completed, 0);
-    if (!this.hub.hearsSettled) return wasCompleted;
-    jobs?.forEach(({ id, task_name: task, queue_name: queue }, k) => {
-      if (!wasCompleted(positions[k]!)) return;
-      this.hub.announceSettled({ ...COMPLETED, id, tenant, task, queue, runSecs: row.run_secs });
-    });
-    return wasCompleted;
-  }
-
   #announceCompleted(items: readonly Completion[], tenant: string, numbers: string, runSecs: string): void {
     const secs = JSON.parse(runSecs) as number[];
     (JSON.parse(numbers) as number[]).forEach((n, k) => {
       const { id } = items[n - 1]!;
       this.hub.announceSettled({ ...COMPLETED, id, tenant, task: null, queue: null, runSecs: secs[k] ?? null });
     });
-  }
-
-  async #unbundle(items: readonly Bundled[]): Promise<boolean[]> {
-    const rows = await this.db.run<{ id: string }>(leaseSql.unbundle, [
-      textArray(items.map((item) => item.tenant)),
-      uuidArray(items.map((item) => item.id)),
-      uuidArray(items.map((item) => item.token)),
-    ]);
-    const moved = new Set(rows.map((row) => row.id));
-    return items.map((item) => moved.has(item.id));
   }
 
   async #settle(items: readonly Settlement[]): Promise<boolean[]> {
@@ -290,46 +188,8 @@ export class Settler {
   }
 }
 
-const COMPLETED = { outcome: 'completed', reason: null, error: null } as const;
-
 const originOf = (tenant: string, { queue = SERIES_OTHER, task = SERIES_OTHER }: Completion): Origin => ({
   tenant,
   queue,
   task,
 });
-
-export interface LeaseFacts {
-  readonly retryCount: number;
-  readonly config: JobConfig;
-}
-
-function bundledValues(bundles: readonly BundleCompletions[], emptied: readonly string[]): unknown[] {
-  return [
-    uuidArray(bundles.map(({ token }) => token)),
-    textArray(bundles.map(({ tenant }) => tenant)),
-    textArray(bundles.map(maskOf)),
-    boolArray(bundles.map(({ last }) => last)),
-    int4Array(bundles.flatMap(({ positions }, index) => positions.map(() => index + 1))),
-    int4Array(bundles.flatMap(({ positions }) => positions)),
-    jsonArray(bundles.flatMap(({ results }) => results)),
-    uuidArray(emptied),
-  ];
-}
-
-function markColumns(moves: readonly MarkMove[]): Buffer[] {
-  const moved = moves.filter(({ mark, reach }) => reach < mark.size);
-  const removed = moves.filter(({ mark, reach }) => reach >= mark.size);
-  return [
-    uuidArray(moved.map(({ mark }) => mark.token)),
-    int4Array(moved.map(({ reach }) => reach)),
-    uuidArray(removed.map(({ mark }) => mark.token)),
-  ];
-}
-
-function maskOf({ size, positions }: BundleCompletions): string {
-  const mask = Buffer.alloc(size, '0');
-  for (const position of positions) mask[position - 1] = ONE;
-  return mask.toString('latin1');
-}
-
-const ONE = 0x31;

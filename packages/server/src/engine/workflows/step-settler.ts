@@ -3,7 +3,7 @@ import { Batcher } from '../../store/batcher.js';
 import type { Database, Execute } from '../../store/connection/database.js';
 import { loadStatements } from '../../store/sql.js';
 import { AfterCommit } from '../outcomes/after-commit.js';
-import { cancelAll } from './cancel-steps.js';
+import { Cancellation } from '../outcomes/cancel.js';
 import { judgeContexts } from './context-limit.js';
 import type { Definitions, WorkflowKey } from './definitions.js';
 import type { Hub } from '../shared/hub.js';
@@ -97,12 +97,8 @@ export class StepSettler implements StepSettling {
         .map((job) => ({ id: job.id, step: stepOf(locked, job.name), outcome: 'cancelled' as const }))
         .filter(({ step }) => locked.state[step] === STEP.enqueued);
       if (ending.length === 0) continue;
-      await cancelAll(
-        execute,
-        tenant,
-        ending.map((job) => job.id),
-        afterCommit,
-      );
+      const cancellation = new Cancellation(execute, tenant, afterCommit, { workflowsLocked: true });
+      await cancellation.all(ending.map((job) => job.id));
       const next = advance(locked.definition.graph, locked.state, ending);
       await this.#follow(execute, [unmergedChange(locked, next)], afterCommit);
       cancelled += ending.length;
@@ -147,7 +143,7 @@ export class StepSettler implements StepSettling {
     for (const { locked, advance } of changes) {
       afterCommit.workflowMoved(locked.id);
       const jobs = await jobsOfSteps(execute, locked, advance.cancel);
-      await cancelAll(execute, locked.tenant, jobs, afterCommit);
+      await new Cancellation(execute, locked.tenant, afterCommit, { workflowsLocked: true }).all(jobs);
       if (advance.end === null) continue;
       afterCommit.workflowEnded(locked.tenant, advance.end);
       this.definitions.forget(locked.id);

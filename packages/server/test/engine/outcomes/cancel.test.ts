@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { AfterCommit } from '../../../src/engine/outcomes/after-commit.js';
-import { cancelAll } from '../../../src/engine/workflows/cancel-steps.js';
+import { Cancellation } from '../../../src/engine/outcomes/cancel.js';
 import type { Execute } from '../../../src/store/connection/database.js';
 
 /**
@@ -20,14 +20,20 @@ describe('cancelling jobs that move', () => {
     return { run, seen: () => seen };
   }
 
-  it.each(['cancel_waiting', 'settle'] as const)('goes on until it has found them: %s', async (rests) => {
+  it.each([
+    ['cancel_waiting', true],
+    ['cancel_waiting', false],
+    ['settle', true],
+    ['settle', false],
+  ] as const)('goes on until it has found them: %s, workflows locked: %s', async (rests, workflowsLocked) => {
     const { run, seen } = movingJob(30, rests);
-    await cancelAll(run, 't', [JOB], new AfterCommit());
+    await new Cancellation(run, 't', new AfterCommit(), { workflowsLocked }).all([JOB]);
     expect(seen()).toBeGreaterThan(30);
   });
 
   it('fails rather than leave one behind', async () => {
     const { run } = movingJob(Infinity, 'settle');
-    await expect(cancelAll(run, 't', [JOB], new AfterCommit())).rejects.toMatchObject({ code: 'unavailable' });
+    const cancellation = new Cancellation(run, 't', new AfterCommit());
+    await expect(cancellation.all([JOB])).rejects.toMatchObject({ code: 'unavailable' });
   });
 });

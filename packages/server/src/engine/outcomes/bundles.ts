@@ -1,0 +1,123 @@
+import type { JobRecord, JsonText } from '../../domain/records.js';
+import { boolArray, int4Array, jsonArray, textArray, uuidArray } from '../../store/arrays.js';
+import { Batcher } from '../../store/batcher.js';
+import type { Database } from '../../store/connection/database.js';
+import { loadStatements } from '../../store/sql.js';
+import type { MarkMove } from '../leases/claim-mark.js';
+import { markColumns } from '../leases/move-marks.js';
+import { unbundle, type Bundled } from '../leases/unbundle.js';
+import type { Counters } from '../shared/counters.js';
+import type { Hub } from '../shared/hub.js';
+import { COMPLETED } from './after-commit.js';
+
+/**
+ * How members leave a bundle: completed, many at once, in the statement that stores their results; or moved to leases
+ * of their own, for every other outcome.
+ */
+const sql = loadStatements('settle.sql', ['settle_bundled']);
+
+/** Completions of members of one bundle. */
+export interface BundleCompletions {
+  readonly token: string;
+  readonly tenant: string;
+  /** How many jobs were claimed into it. */
+  readonly size: number;
+  readonly positions: readonly number[];
+  readonly results: readonly JsonText[];
+  /** The same members. */
+  readonly jobs: readonly JobRecord[];
+  /** No member will be left in it: the row can be deleted. */
+  readonly last: boolean;
+}
+
+/** Whether the member at a position was completed. */
+export type WasCompleted = (position: number) => boolean;
+
+interface BundleRow {
+  readonly n: number;
+  readonly taken: string;
+  readonly run_secs: number;
+  readonly watched: number;
+}
+
+const BATCH = { maxItems: 1000, inFlight: 2, maxWaiting: 100_000 };
+
+export class BundleSettler {
+  readonly #unbundlings = new Batcher<Bundled, boolean>((items) => this.#unbundle(items), BATCH);
+
+  constructor(
+    private readonly db: Database,
+    private readonly hub: Hub,
+    private readonly counters: Counters,
+  ) {}
+
+  /**
+   * Completes members of bundles, in one statement: the caller makes sure that there are not too many. Returns for each
+   * bundle which members it completed; the others are no longer in it. `emptied`: tokens of bundles whose rows are
+   * deleted if no member is left in them. The same statement moves claim marks.
+   */
+  async complete(
+    bundles: readonly BundleCompletions[],
+    emptied: readonly string[],
+    moves: readonly MarkMove[],
+  ): Promise<WasCompleted[]> {
+    const values = [...bundledValues(bundles, emptied), ...markColumns(moves)];
+    const rows = await this.db.run<BundleRow>(sql.settle_bundled, values);
+    if (rows[0] && rows[0].watched > 0) this.hub.announceEvents();
+    const byNumber = new Map(rows.map((row) => [row.n, row]));
+    return bundles.map((bundle, index) => this.#countCompleted(bundle, byNumber.get(index + 1)));
+  }
+
+  /** Moves a job to its own lease, if it is in a bundle: required for every outcome but completion. */
+  unbundle(job: Bundled): Promise<boolean> {
+    return this.#unbundlings.submit(job);
+  }
+
+  #countCompleted({ tenant, positions, jobs }: BundleCompletions, row: BundleRow | undefined): WasCompleted {
+    const wasCompleted = (position: number): boolean => row?.taken[position - 1] === '1';
+    if (!row) return wasCompleted;
+    let completed = 0;
+    let origin = { tenant, queue: '', task: '' };
+    for (const [index, position] of positions.entries()) {
+      if (!wasCompleted(position)) continue;
+      const { queue_name: queue, task_name: task } = jobs[index]!;
+      completed++;
+      if (task !== origin.task) origin = { tenant, queue, task };
+      this.counters.settled({ outcome: 'completed', origin, runSecs: row.run_secs });
+    }
+    const [first] = jobs;
+    if (first) this.counters.workers.reported(tenant, first.worker_id, first.queue_name, completed, 0);
+    if (!this.hub.hearsSettled) return wasCompleted;
+    jobs?.forEach(({ id, task_name: task, queue_name: queue }, k) => {
+      if (!wasCompleted(positions[k]!)) return;
+      this.hub.announceSettled({ ...COMPLETED, id, tenant, task, queue, runSecs: row.run_secs });
+    });
+    return wasCompleted;
+  }
+
+  async #unbundle(items: readonly Bundled[]): Promise<boolean[]> {
+    const moved = await unbundle(this.db.run, items);
+    return items.map(({ id }) => moved.has(id));
+  }
+}
+
+function bundledValues(bundles: readonly BundleCompletions[], emptied: readonly string[]): unknown[] {
+  return [
+    uuidArray(bundles.map(({ token }) => token)),
+    textArray(bundles.map(({ tenant }) => tenant)),
+    textArray(bundles.map(maskOf)),
+    boolArray(bundles.map(({ last }) => last)),
+    int4Array(bundles.flatMap(({ positions }, index) => positions.map(() => index + 1))),
+    int4Array(bundles.flatMap(({ positions }) => positions)),
+    jsonArray(bundles.flatMap(({ results }) => results)),
+    uuidArray(emptied),
+  ];
+}
+
+function maskOf({ size, positions }: BundleCompletions): string {
+  const mask = Buffer.alloc(size, '0');
+  for (const position of positions) mask[position - 1] = ONE;
+  return mask.toString('latin1');
+}
+
+const ONE = 0x31;
