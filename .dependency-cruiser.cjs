@@ -5,6 +5,7 @@
 const server = '^packages/server/src';
 const sdk = '^packages/sdk/src';
 const cli = '^packages/cli/src';
+const dashboard = '^packages/dashboard/src';
 const contract = '^packages/contract/';
 const npm = '^node_modules/';
 const core = 'core';
@@ -236,8 +237,8 @@ module.exports = {
       name: 'dashboard-uses-the-public-interface',
       comment: 'of ours, the dashboard knows the types of the contract, which leave nothing behind in its files',
       severity: 'error',
-      from: { path: '^packages/dashboard/src' },
-      to: { path: '^(packages|tools)/', pathNot: ['^packages/dashboard/src', '^packages/contract/dist/index\\.'] },
+      from: { path: dashboard },
+      to: { path: '^(packages|tools)/', pathNot: [dashboard, '^packages/contract/dist/index\\.'] },
     },
     {
       name: 'server-never-imports-the-dashboard',
@@ -246,12 +247,14 @@ module.exports = {
       from: { path: '^packages/(?!dashboard/)' },
       to: { path: '^packages/dashboard/' },
     },
+    ...floors('dashboard', dashboard, ['pages', 'shell', 'components', 'api', 'session', 'lib']),
+    top('dashboard', dashboard, 'main|router'),
     {
       name: 'dashboard-pages-stand-apart',
       comment: 'what two pages need is a component or a library',
       severity: 'error',
-      from: { path: '^packages/dashboard/src/pages/([^/]+)/' },
-      to: { path: '^packages/dashboard/src/pages/', pathNot: '^packages/dashboard/src/pages/$1/' },
+      from: { path: `${dashboard}/pages/([^/]+)/` },
+      to: { path: `${dashboard}/pages/`, pathNot: `${dashboard}/pages/$1/` },
     },
     {
       name: 'packages-through-their-face',

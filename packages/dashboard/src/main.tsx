@@ -5,7 +5,7 @@ import { createRoot } from 'react-dom/client';
 import { queryClient } from './api/hooks.js';
 import { applyTheme } from './lib/preferences.js';
 import { beginFirstPage, router } from './router.js';
-import { Gate } from './session/sign-in.js';
+import { Gate } from './shell/sign-in.js';
 import './styles/base.css';
 import './styles/shell.css';
 import './styles/components.css';

@@ -1,6 +1,6 @@
 import { beginOfSpan } from '../lib/clock.js';
 import type { Since } from '../api/hooks.js';
-import { spanMs } from './filters.js';
+import { spanMs } from './tables/filters.js';
 
 /** The instant at which a span by its name begins. */
 export function beginOf(span: string | undefined): string | undefined {

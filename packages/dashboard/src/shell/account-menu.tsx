@@ -2,7 +2,7 @@ import type { ReactNode } from 'react';
 import { ExactTime } from '../components/time.js';
 import { theme, zone, type Theme, type Zone } from '../lib/preferences.js';
 import { useStore } from '../lib/store.js';
-import { leave } from '../session/sign-in.js';
+import { leave } from './sign-in.js';
 import { useWho } from '../session/session.js';
 
 const THEMES: readonly (readonly [Theme, string])[] = [

@@ -1,5 +1,5 @@
 import type { ReactNode } from 'react';
-import { Dialog } from '../components/dialog.js';
+import { Dialog } from '../components/dialogs/dialog.js';
 
 const KEYS: readonly (readonly [string, string])[] = [
   ['⌘K or Ctrl K', 'go to a page, queue, task or schedule, or to whatever has the id or key you paste'],

@@ -2,7 +2,7 @@ import type { CronPage, Queues, Tasks } from '@millrace/contract';
 import { useRouter } from '@tanstack/react-router';
 import { useState, type KeyboardEvent, type ReactNode } from 'react';
 import { useRead } from '../api/hooks.js';
-import { Dialog } from '../components/dialog.js';
+import { Dialog } from '../components/dialogs/dialog.js';
 import { useWho } from '../session/session.js';
 import { ADMIN_NAV, NAV } from './nav.js';
 

@@ -4,7 +4,7 @@ import { Toasts } from '../components/toasts.js';
 import { useWho } from '../session/session.js';
 import { AccountMenu } from './account-menu.js';
 import { Help } from './help.js';
-import { useChord, useKeys } from './keys.js';
+import { useChord, useKeys } from '../lib/keys.js';
 import { ADMIN_NAV, NAV } from './nav.js';
 import { Palette } from './palette.js';
 

@@ -22,7 +22,7 @@ const SLOW = [
   'packages/sdk/test/getting-started.test.ts',
   'tools/fuzz/test/quick.test.ts',
   'packages/cli/test/packages.test.ts',
-  'packages/dashboard/test/queues.test.ts',
+  'packages/dashboard/test/pages/queues.test.ts',
   'packages/cli/test/server/credentials.test.ts',
   'packages/sdk/test/conformance/conformance.test.ts',
   'packages/sdk/test/reference.test.ts',

@@ -5,7 +5,7 @@ import { CountFigure } from '../../components/figure.js';
 import { Empty, Loaded } from '../../components/notes.js';
 import { Page, Panel } from '../../components/page.js';
 import { State } from '../../components/state.js';
-import { WorkerTable } from '../../components/worker-table.js';
+import { WorkerTable } from '../../components/tables/worker-table.js';
 import { roughly } from '../../lib/format.js';
 import { AdminQueuesPanel } from './admin-queues.js';
 import { TenantsPanel } from './tenants.js';

@@ -3,8 +3,8 @@ import type { ReactNode } from 'react';
 import { useRead } from '../../api/hooks.js';
 import { Loaded } from '../../components/notes.js';
 import { Panel } from '../../components/page.js';
-import { Pager } from '../../components/pager.js';
-import { Table, type Column } from '../../components/table.js';
+import { Pager } from '../../components/tables/pager.js';
+import { Table, type Column } from '../../components/tables/table.js';
 import { useAddress } from '../../lib/address.js';
 import { number } from '../../lib/format.js';
 

@@ -2,12 +2,12 @@ import type { CronPreview } from '@millrace/contract';
 import { useEffect, useState, type FormEvent, type ReactNode } from 'react';
 import { change, type Change } from '../../api/client.js';
 import { refresh, useRead } from '../../api/hooks.js';
-import { CurlDetails, Dialog } from '../../components/dialog.js';
+import { CurlDetails, Dialog } from '../../components/dialogs/dialog.js';
 import { ErrorNote } from '../../components/notes.js';
 import { ExactTime } from '../../components/time.js';
 import { say } from '../../components/toasts.js';
 import { useAddress } from '../../lib/address.js';
-import { objectOf } from '../../lib/json-slice.js';
+import { objectOf } from '../../lib/json/slice.js';
 import { wordsOf } from './words.js';
 
 /** A schedule as the fields hold it; payload and policy are JSON texts. */

@@ -1,5 +1,5 @@
 import type { ReactNode } from 'react';
-import { SelectFilter, SpanFilter, TextFilter } from '../../components/filters.js';
+import { SelectFilter, SpanFilter, TextFilter } from '../../components/tables/filters.js';
 import { Page } from '../../components/page.js';
 import { useAddress } from '../../lib/address.js';
 import { EntryList } from './entries.js';

@@ -2,11 +2,11 @@ import type { CreateOperation, DeadLetter, DeadLetterPage, OperationFilter } fro
 import { Link, useNavigate } from '@tanstack/react-router';
 import { useState, type ReactNode } from 'react';
 import { useRead } from '../../api/hooks.js';
-import { BulkDialog } from '../../components/bulk.js';
+import { BulkDialog } from '../../components/dialogs/bulk.js';
 import { Empty, Loaded } from '../../components/notes.js';
-import { Pager } from '../../components/pager.js';
+import { Pager } from '../../components/tables/pager.js';
 import { State } from '../../components/state.js';
-import { Table, type Column, type Selection } from '../../components/table.js';
+import { Table, type Column, type Selection } from '../../components/tables/table.js';
 import { Time } from '../../components/time.js';
 import { useAddress, type Address } from '../../lib/address.js';
 import { plural } from '../../lib/format.js';

@@ -1,8 +1,8 @@
 import type { DeadLetterGroup, Series } from '@millrace/contract';
 import type { ReactNode } from 'react';
 import { useReads } from '../../api/hooks.js';
-import { Sparkline } from '../../components/chart.js';
-import { spanMs, spanWords } from '../../components/filters.js';
+import { Sparkline } from '../../components/charts/chart.js';
+import { spanMs, spanWords } from '../../components/tables/filters.js';
 import { sinceOf } from '../../components/since.js';
 import { plural } from '../../lib/format.js';
 

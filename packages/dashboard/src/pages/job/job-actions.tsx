@@ -4,12 +4,12 @@ import { useState, type ReactNode } from 'react';
 import { change, type Change } from '../../api/client.js';
 import { refresh, useRead } from '../../api/hooks.js';
 import { CopyButton } from '../../components/copy.js';
-import { Confirm } from '../../components/dialog.js';
+import { Confirm } from '../../components/dialogs/dialog.js';
 import { say, sayError } from '../../components/toasts.js';
 import { serverNow } from '../../lib/clock.js';
-import { curlOf } from '../../lib/curl.js';
+import { curlOf } from '../../api/curl.js';
 import { shortId } from '../../lib/format.js';
-import { createTextOf } from '../../lib/job-text.js';
+import { createTextOf } from '../../lib/json/job-text.js';
 import { hasEnded } from '../../lib/states.js';
 import { useMayWrite } from '../../session/session.js';
 

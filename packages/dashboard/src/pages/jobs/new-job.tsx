@@ -3,10 +3,10 @@ import { useNavigate } from '@tanstack/react-router';
 import { useId, useState, type FormEvent, type ReactNode } from 'react';
 import { change, type Change } from '../../api/client.js';
 import { refresh, useRead } from '../../api/hooks.js';
-import { CurlDetails, Dialog } from '../../components/dialog.js';
+import { CurlDetails, Dialog } from '../../components/dialogs/dialog.js';
 import { ErrorNote } from '../../components/notes.js';
 import { useAddress } from '../../lib/address.js';
-import { objectOf } from '../../lib/json-slice.js';
+import { objectOf } from '../../lib/json/slice.js';
 import { useWho } from '../../session/session.js';
 
 interface Draft {

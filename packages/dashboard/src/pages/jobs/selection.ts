@@ -1,5 +1,5 @@
 import { useCallback, useState } from 'react';
-import type { Selection } from '../../components/table.js';
+import type { Selection } from '../../components/tables/table.js';
 
 export interface RowSelection extends Selection {
   readonly ids: readonly string[];

@@ -3,7 +3,7 @@ import { useParams } from '@tanstack/react-router';
 import { useState, type ReactNode } from 'react';
 import { change, type Change } from '../../api/client.js';
 import { refresh, useRead } from '../../api/hooks.js';
-import { Confirm } from '../../components/dialog.js';
+import { Confirm } from '../../components/dialogs/dialog.js';
 import { FilterLink } from '../../components/links.js';
 import { Loaded } from '../../components/notes.js';
 import { Facts, Page, Panel } from '../../components/page.js';

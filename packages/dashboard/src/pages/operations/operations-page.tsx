@@ -4,13 +4,13 @@ import type { ReactNode } from 'react';
 import { useRead } from '../../api/hooks.js';
 import { Empty, Loaded } from '../../components/notes.js';
 import { Page } from '../../components/page.js';
-import { Pager } from '../../components/pager.js';
+import { Pager } from '../../components/tables/pager.js';
 import { Progress } from '../../components/progress.js';
 import { State } from '../../components/state.js';
-import { Table, type Column } from '../../components/table.js';
+import { Table, type Column } from '../../components/tables/table.js';
 import { Time } from '../../components/time.js';
 import { useAddress } from '../../lib/address.js';
-import { curlOf } from '../../lib/curl.js';
+import { curlOf } from '../../api/curl.js';
 import { atLeast, number } from '../../lib/format.js';
 import { actionWords, filterWords, partDone } from './operation-words.js';
 

@@ -2,7 +2,7 @@ import type { Counts, CronPage, DeadLetterGroups, JobState, Queues } from '@mill
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { useRead } from '../../api/hooks.js';
-import { spanMs } from '../../components/filters.js';
+import { spanMs } from '../../components/tables/filters.js';
 import { CountFigure } from '../../components/figure.js';
 import { FilterLink } from '../../components/links.js';
 import { Empty, Loaded } from '../../components/notes.js';
@@ -12,11 +12,11 @@ import { Time } from '../../components/time.js';
 import { State } from '../../components/state.js';
 import { useAddress } from '../../lib/address.js';
 import { useNow } from '../../lib/clock.js';
-import { curlOf } from '../../lib/curl.js';
+import { curlOf } from '../../api/curl.js';
 import { useZone } from '../../lib/preferences.js';
 import { attentionOf } from './attention.js';
-import { QueueTable } from '../../components/queue-table.js';
-import { SeriesPlots } from '../../components/series-plots.js';
+import { QueueTable } from '../../components/tables/queue-table.js';
+import { SeriesPlots } from '../../components/charts/series-plots.js';
 
 const SPANS = ['15m', '1h', '24h', '30d'] as const;
 const COMING_UP = 5;

@@ -2,7 +2,7 @@ import type { QueueDetail } from '@millrace/contract';
 import { useNavigate } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { JobLink } from '../../components/links.js';
-import { Table, type Column } from '../../components/table.js';
+import { Table, type Column } from '../../components/tables/table.js';
 import { Time } from '../../components/time.js';
 import { number } from '../../lib/format.js';
 

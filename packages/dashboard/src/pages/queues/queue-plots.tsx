@@ -1,5 +1,5 @@
 import type { ReactNode } from 'react';
-import { SeriesPlots } from '../../components/series-plots.js';
+import { SeriesPlots } from '../../components/charts/series-plots.js';
 
 /** The last hour of one queue: its rate, how long its jobs waited, and how long they ran. */
 export function QueuePlots({ queue }: { readonly queue: string }): ReactNode {

@@ -3,7 +3,7 @@ import type { ReactNode } from 'react';
 import { useRead } from '../../api/hooks.js';
 import { Loaded } from '../../components/notes.js';
 import { Panel } from '../../components/page.js';
-import { WorkerTable } from '../../components/worker-table.js';
+import { WorkerTable } from '../../components/tables/worker-table.js';
 
 /** Are there enough workers: those that held the caller's jobs of this queue in the last hour. */
 export function QueueWorkers({ queue }: { readonly queue: string }): ReactNode {

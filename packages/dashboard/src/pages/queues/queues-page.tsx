@@ -3,8 +3,8 @@ import type { ReactNode } from 'react';
 import { useRead } from '../../api/hooks.js';
 import { Empty, Loaded } from '../../components/notes.js';
 import { Page } from '../../components/page.js';
-import { QueueTable } from '../../components/queue-table.js';
-import { curlOf } from '../../lib/curl.js';
+import { QueueTable } from '../../components/tables/queue-table.js';
+import { curlOf } from '../../api/curl.js';
 
 /** Every queue that holds unfinished jobs. */
 export default function QueuesPage(): ReactNode {

@@ -3,8 +3,8 @@ import type { ReactNode } from 'react';
 import { useRead } from '../../api/hooks.js';
 import { Empty, Loaded } from '../../components/notes.js';
 import { Page } from '../../components/page.js';
-import { WorkerTable } from '../../components/worker-table.js';
-import { curlOf } from '../../lib/curl.js';
+import { WorkerTable } from '../../components/tables/worker-table.js';
+import { curlOf } from '../../api/curl.js';
 
 /** Who worked on the caller's jobs in the last hour. */
 export default function WorkersPage(): ReactNode {

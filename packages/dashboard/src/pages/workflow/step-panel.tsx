@@ -2,7 +2,7 @@ import type { Job } from '@millrace/contract';
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { useRead } from '../../api/hooks.js';
-import { RawJson } from '../../components/json.js';
+import { RawJson } from '../../components/json/json.js';
 import { Loaded } from '../../components/notes.js';
 import { Facts, Panel } from '../../components/page.js';
 import { State } from '../../components/state.js';

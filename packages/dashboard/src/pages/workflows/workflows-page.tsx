@@ -2,19 +2,19 @@ import type { WorkflowSummary, WorkflowSummaryPage } from '@millrace/contract';
 import { Link, useNavigate } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { useRead } from '../../api/hooks.js';
-import { SelectFilter, SpanFilter, TextFilter } from '../../components/filters.js';
+import { SelectFilter, SpanFilter, TextFilter } from '../../components/tables/filters.js';
 import { Empty, Loaded } from '../../components/notes.js';
 import { Page } from '../../components/page.js';
-import { Pager } from '../../components/pager.js';
+import { Pager } from '../../components/tables/pager.js';
 import { sinceOf } from '../../components/since.js';
 import { State } from '../../components/state.js';
-import { Table, type Column } from '../../components/table.js';
+import { Table, type Column } from '../../components/tables/table.js';
 import { Time } from '../../components/time.js';
 import { useAddress } from '../../lib/address.js';
 import { useNow } from '../../lib/clock.js';
-import { curlOf } from '../../lib/curl.js';
+import { curlOf } from '../../api/curl.js';
 import { duration } from '../../lib/format.js';
-import { Meter } from '../../components/meter.js';
+import { Meter } from '../../components/charts/meter.js';
 
 const STATUSES = ['created', 'running', 'completed', 'failed', 'partially_failed', 'cancelled'] as const;
 

@@ -1,7 +1,7 @@
 import { useId, useState, type PointerEvent, type ReactNode } from 'react';
-import { clock, dayAndClock } from '../lib/format.js';
-import { useZone } from '../lib/preferences.js';
-import type { Tone } from '../lib/states.js';
+import { clock, dayAndClock } from '../../lib/format.js';
+import { useZone } from '../../lib/preferences.js';
+import type { Tone } from '../../lib/states.js';
 
 export interface Line {
   readonly name: string;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { STRIP_MS, STRIP_SHARES, stripOf } from '../../src/lib/cron/strip.js';
+import { STRIP_MS, STRIP_SHARES, stripOf } from '../../../src/lib/cron/strip.js';
 
 const NOW = Date.parse('2026-02-01T12:00:00Z');
 const firing = (agoMs: number, kind: 'on_time' | 'catch_up' | 'triggered' = 'on_time') => ({

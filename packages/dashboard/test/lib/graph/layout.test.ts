@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { layersOf, type Graph } from '../../src/lib/graph/layers.js';
-import { layOut, pathOf } from '../../src/lib/graph/layout.js';
-import { crossings, orderRows } from '../../src/lib/graph/order.js';
-import { toProper } from '../../src/lib/graph/proper.js';
+import { layersOf, type Graph } from '../../../src/lib/graph/layers.js';
+import { layOut, pathOf } from '../../../src/lib/graph/layout.js';
+import { crossings, orderRows } from '../../../src/lib/graph/order.js';
+import { toProper } from '../../../src/lib/graph/proper.js';
 
 const BOX = { width: 160, height: 32, gapX: 48, gapY: 12 };
 

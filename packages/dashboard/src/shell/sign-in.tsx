@@ -4,7 +4,7 @@ import { ApiError, forgetAnswers, send } from '../api/client.js';
 import { queryClient } from '../api/hooks.js';
 import { ErrorNote } from '../components/notes.js';
 import { setServerNow } from '../lib/clock.js';
-import { DEV_TOKEN, isDevServer, session, signIn, signOut, useSession } from './session.js';
+import { DEV_TOKEN, isDevServer, session, signIn, signOut, useSession } from '../session/session.js';
 
 /** Asks the server who the token is; signs in if it is somebody who can use the dashboard. */
 export async function enter(token: string): Promise<void> {

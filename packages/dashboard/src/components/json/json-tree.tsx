@@ -1,6 +1,6 @@
 import { Fragment, useMemo, useState, type ReactNode } from 'react';
-import { number } from '../lib/format.js';
-import { membersOf, textOf, type JsonMember, type JsonSpan } from '../lib/json/spans.js';
+import { number } from '../../lib/format.js';
+import { membersOf, textOf, type JsonMember, type JsonSpan } from '../../lib/json/spans.js';
 
 /** Members shown at first, and added by each "more". A payload may have a hundred thousand. */
 const PORTION = 100;

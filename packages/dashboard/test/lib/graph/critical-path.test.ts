@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { criticalPath, type StepTimes } from '../../src/lib/graph/critical-path.js';
+import { criticalPath, type StepTimes } from '../../../src/lib/graph/critical-path.js';
 
 const step = (name: string, dependsOn: string[], startedAt: number | null, endedAt: number | null): StepTimes => ({
   name,

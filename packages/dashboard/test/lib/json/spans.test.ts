@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { keyName, memberText, membersOf, rootOf, textOf, type JsonSpan } from '../../src/lib/json/spans.js';
+import { keyName, memberText, membersOf, rootOf, textOf, type JsonSpan } from '../../../src/lib/json/spans.js';
 
 /** Puts a text together again from its spans, through the functions under test only. */
 function rebuild(text: string, span: JsonSpan): unknown {

@@ -1,5 +1,5 @@
-import type { Change } from '../api/client.js';
-import { API_ADDRESS } from './places.js';
+import type { Change } from './client.js';
+import { API_ADDRESS } from '../lib/places.js';
 
 /** A word for a POSIX shell, in single quotes. */
 const quoted = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`;

@@ -1,4 +1,4 @@
-import { membersOf, objectOf } from './json-slice.js';
+import { membersOf, objectOf } from './slice.js';
 
 /** Metadata that the service adds; a copy gets its own. */
 const ADDED = ['rerun_of', 'replayed_from_job', 'replayed_from_dead_letter', 'cron_due_at'];

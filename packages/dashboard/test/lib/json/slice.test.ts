@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { elementsOf, membersOf, objectOf } from '../src/lib/json-slice.js';
+import { elementsOf, membersOf, objectOf } from '../../../src/lib/json/slice.js';
 
 test('members are cut out as they were written', () => {
   const text = '{ "a" : 9007199254740993 , "b":{"x":1.10,"y":"}\\""},"c":[1,[2]] ,"d":null,"e\\u0031":"s" }';

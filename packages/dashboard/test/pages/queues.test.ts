@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from 'vitest';
-import { ADMIN_TOKEN } from '../../server/test/support/server.js';
-import { hasBrowser, seriousFindings, useStage } from './support/browser.js';
+import { ADMIN_TOKEN } from '../../../server/test/support/server.js';
+import { hasBrowser, seriousFindings, useStage } from '../support/browser.js';
 
 /** What a tenant could write where a text is shown. */
 const PROBE = '<img src=x onerror="window.broken=1"><script>window.broken=1</script>\'"`{{x}}';

@@ -1,13 +1,13 @@
 import type { CreateOperation, DryRun, OperationCreated } from '@millrace/contract';
 import { useRouter } from '@tanstack/react-router';
 import { useEffect, useMemo, useState, type ReactNode } from 'react';
-import { change, type Change } from '../api/client.js';
-import { refresh } from '../api/hooks.js';
-import { atLeast, cutDown, number, plural } from '../lib/format.js';
+import { change, type Change } from '../../api/client.js';
+import { refresh } from '../../api/hooks.js';
+import { atLeast, cutDown, number, plural } from '../../lib/format.js';
 import { Confirm } from './dialog.js';
-import { ErrorNote, Loading } from './notes.js';
-import { say } from './toasts.js';
-import { Time } from './time.js';
+import { ErrorNote, Loading } from '../notes.js';
+import { say } from '../toasts.js';
+import { Time } from '../time.js';
 
 /** Above this, the number has to be typed. */
 const TYPE_ABOVE = 100;

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from 'vitest';
-import { startTestServer, type TestServer } from '../../server/test/support/server.js';
-import { until } from '../../server/test/support/until.js';
-import { hasBrowser, seriousFindings, useStage } from './support/browser.js';
+import { startTestServer, type TestServer } from '../../../server/test/support/server.js';
+import { until } from '../../../server/test/support/until.js';
+import { hasBrowser, seriousFindings, useStage } from '../support/browser.js';
 
 /** What a tenant could write where a text is shown. */
 const PROBE = '<img src=x onerror="window.broken=1"><script>window.broken=1</script>\'"`{{x}}';

@@ -1,12 +1,12 @@
 import type { QueueDepth, Series } from '@millrace/contract';
 import { useNavigate } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
-import { useRead } from '../api/hooks.js';
-import { Sparkline } from './chart.js';
-import { FilterLink, QueueLink } from './links.js';
-import { State } from './state.js';
+import { useRead } from '../../api/hooks.js';
+import { Sparkline } from '../charts/chart.js';
+import { FilterLink, QueueLink } from '../links.js';
+import { State } from '../state.js';
 import { Table, type Column } from './table.js';
-import { number, roughly } from '../lib/format.js';
+import { number, roughly } from '../../lib/format.js';
 
 /** How many queues get a line of their last hour: each is a request. */
 const LINES_MAX = 12;

@@ -1,5 +1,5 @@
 import type { ReactNode } from 'react';
-import { number } from '../lib/format.js';
+import { number } from '../../lib/format.js';
 import './meter.css';
 
 /** How many of how many, as a bar and as figures: bars below each other begin at the same place. */

@@ -1,9 +1,9 @@
 import type { Series } from '@millrace/contract';
 import type { ReactNode } from 'react';
-import { useRead, type Since } from '../api/hooks.js';
-import { duration, number } from '../lib/format.js';
+import { useRead, type Since } from '../../api/hooks.js';
+import { duration, number } from '../../lib/format.js';
 import { Chart, SECONDS, type Line } from './chart.js';
-import { Loaded } from './notes.js';
+import { Loaded } from '../notes.js';
 
 /** A plot changes when the server has written the next step. */
 const PLOT_POLL_MS = 15_000;

@@ -1,7 +1,7 @@
 import { useMemo, useState, type ReactNode } from 'react';
-import { bytes } from '../lib/format.js';
-import { rootOf } from '../lib/json/spans.js';
-import { CopyButton } from './copy.js';
+import { bytes } from '../../lib/format.js';
+import { rootOf } from '../../lib/json/spans.js';
+import { CopyButton } from '../copy.js';
 import { JsonTree } from './json-tree.js';
 import './json.css';
 

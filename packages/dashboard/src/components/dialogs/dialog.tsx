@@ -1,8 +1,8 @@
 import { useEffect, useId, useRef, useState, type FormEvent, type ReactNode } from 'react';
-import type { Change } from '../api/client.js';
-import { curlOf } from '../lib/curl.js';
-import { Command } from './copy.js';
-import { ErrorNote } from './notes.js';
+import type { Change } from '../../api/client.js';
+import { curlOf } from '../../api/curl.js';
+import { Command } from '../copy.js';
+import { ErrorNote } from '../notes.js';
 
 interface DialogProps {
   readonly title: string;

@@ -1,5 +1,5 @@
 import { memo, useEffect, useRef, useState, type ReactNode } from 'react';
-import { useKeys } from '../shell/keys.js';
+import { useKeys } from '../../lib/keys.js';
 
 /** The key of the column with the buttons; on a card they have a line of their own. */
 const DO = 'do';

@@ -3,8 +3,8 @@ import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { createServer, request as forward } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { JWT_SECRET, KEY_A, KEY_B, startTestServer, TENANT_A } from '../../server/test/support/server.js';
-import { DIST, hasBrowser, useStage } from './support/browser.js';
+import { JWT_SECRET, KEY_A, KEY_B, startTestServer, TENANT_A } from '../../../server/test/support/server.js';
+import { DIST, hasBrowser, useStage } from '../support/browser.js';
 
 const READ_KEY = 'read-key-of-tenant-a-77c0';
 /** What the browser itself says when the server refuses a credential. */

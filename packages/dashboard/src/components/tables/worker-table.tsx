@@ -1,9 +1,9 @@
 import type { Worker } from '@millrace/contract';
 import type { ReactNode } from 'react';
-import { number } from '../lib/format.js';
-import { QueueLink } from './links.js';
+import { number } from '../../lib/format.js';
+import { QueueLink } from '../links.js';
 import { Table, type Column } from './table.js';
-import { Time } from './time.js';
+import { Time } from '../time.js';
 import './worker-table.css';
 
 interface WorkerTableProps {

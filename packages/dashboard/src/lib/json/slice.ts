@@ -2,7 +2,7 @@
  * Cuts members out of JSON text without reprinting them: parsing would round large numbers and drop the zero of `1.10`,
  * and what a tenant sent is shown, copied and sent again exactly as it was.
  */
-import { keyName, membersOf as spansOf, rootOf, textOf } from './json/spans.js';
+import { keyName, membersOf as spansOf, rootOf, textOf } from './spans.js';
 
 /** The raw text of each member of the object that `text` is. The text must be valid JSON. */
 export function membersOf(text: string): Map<string, string> {
