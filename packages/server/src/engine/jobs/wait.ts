@@ -8,6 +8,7 @@ import type { Database } from '../../store/connection/database.js';
 import { loadStatements } from '../../store/sql.js';
 import type { WaitQuery, WaitResult } from '../api.js';
 import type { Hub, SettledNews } from '../shared/hub.js';
+import { TenantQuota } from '../shared/tenant-quota.js';
 import type { Reads } from './reads.js';
 
 /**
@@ -49,8 +50,7 @@ const IS_OVER = {
 export class JobWaits {
   readonly #waiters = new Set<Waiter>();
   readonly #byJob = new Map<string, Set<Waiter>>();
-  readonly #byTenant = new Map<string, number>();
-  #awaited = 0;
+  readonly #awaited = new TenantQuota({ inAll: MAX_AWAITED, perTenant: MAX_AWAITED_PER_TENANT });
   #timer: NodeJS.Timeout | null = null;
   #looking = false;
   #unsubscribe: (() => void) | null = null;
@@ -107,11 +107,10 @@ export class JobWaits {
     isOver: Waiter['isOver'],
     work: (waiter: Waiter) => Promise<T>,
   ): Promise<T> {
-    const ofTenant = this.#byTenant.get(tenant) ?? 0;
-    if (ofTenant + ids.length > MAX_AWAITED_PER_TENANT || this.#awaited + ids.length > MAX_AWAITED)
+    if (!this.#awaited.take(tenant, ids.length))
       throw unavailable('too many jobs are waited for at this moment; try again shortly');
     const waiter = newWaiter(tenant, ids, isOver);
-    this.#enter(waiter, ofTenant);
+    this.#enter(waiter);
     try {
       return await work(waiter);
     } finally {
@@ -119,12 +118,9 @@ export class JobWaits {
     }
   }
 
-  #enter(waiter: Waiter, ofTenant: number): void {
-    const { tenant, ids } = waiter;
+  #enter(waiter: Waiter): void {
     this.#waiters.add(waiter);
-    this.#awaited += ids.length;
-    this.#byTenant.set(tenant, ofTenant + ids.length);
-    for (const id of ids) {
+    for (const id of waiter.ids) {
       const waiters = this.#byJob.get(id);
       if (waiters) waiters.add(waiter);
       else this.#byJob.set(id, new Set([waiter]));
@@ -136,10 +132,7 @@ export class JobWaits {
   #leave(waiter: Waiter): void {
     const { tenant, ids } = waiter;
     this.#waiters.delete(waiter);
-    this.#awaited -= ids.length;
-    const ofTenant = this.#byTenant.get(tenant)! - ids.length;
-    if (ofTenant === 0) this.#byTenant.delete(tenant);
-    else this.#byTenant.set(tenant, ofTenant);
+    this.#awaited.giveBack(tenant, ids.length);
     for (const id of ids) {
       const waiters = this.#byJob.get(id);
       waiters?.delete(waiter);

@@ -1,4 +1,5 @@
 import { dueDelayMs } from './due-delay.js';
+import { BatchedPoller } from '../shared/batched-poller.js';
 import type { Hub } from '../shared/hub.js';
 
 /**
@@ -14,7 +15,6 @@ import type { Hub } from '../shared/hub.js';
  * database.
  */
 const SAFETY_MS = 4_000;
-/** Looks begin at least this far apart; requests that arrive in between share one. */
 const GATHER_MS = 200;
 const MAX_PER_LOOK = 5_000;
 const MAX_REMEMBERED = 50_000;
@@ -35,13 +35,15 @@ interface Watched {
 
 export class IdleQueues {
   readonly #watched = new Map<string, Watched>();
-  readonly #toLookAt = new Set<string>();
+  readonly #poller = new BatchedPoller<string>({
+    gatherMs: GATHER_MS,
+    everyMs: SAFETY_MS,
+    inTurn: () => this.#watched.keys(),
+    fitting: (queues) => [...queues].slice(0, MAX_PER_LOOK),
+    poll: (queues) => this.#look(queues),
+  });
   /** Until when nothing falls due there, by the monotonic clock of this process. */
   readonly #idleUntil = new Map<string, number>();
-  #looking = false;
-  #lookedAt = -Infinity;
-  #soon: NodeJS.Timeout | null = null;
-  #safety: NodeJS.Timeout | null = null;
 
   constructor(
     private readonly readHeads: ReadHeads,
@@ -60,8 +62,7 @@ export class IdleQueues {
 
   watch(queue: string, onDue: () => void): void {
     if (!this.#watched.has(queue)) this.#watched.set(queue, { onDue, alarm: null });
-    this.#toLookAt.add(queue);
-    this.#schedule();
+    this.#poller.ask(queue);
   }
 
   unwatch(queue: string): void {
@@ -69,37 +70,11 @@ export class IdleQueues {
     if (!watched) return;
     if (watched.alarm) clearTimeout(watched.alarm);
     this.#watched.delete(queue);
-    this.#toLookAt.delete(queue);
-    if (this.#watched.size === 0) this.#rest();
+    this.#poller.forget(queue);
+    if (this.#watched.size === 0) this.#poller.stop();
   }
 
-  #schedule(): void {
-    this.#safety ??= setTimeout(() => this.#lookAtAll(), SAFETY_MS);
-    if (this.#looking || this.#soon || this.#toLookAt.size === 0) return;
-    const waitMs = Math.max(0, this.#lookedAt + GATHER_MS - performance.now());
-    this.#soon = setTimeout(() => {
-      this.#soon = null;
-      void this.#look();
-    }, waitMs);
-  }
-
-  #lookAtAll(): void {
-    this.#safety = null;
-    for (const queue of this.#watched.keys()) this.#toLookAt.add(queue);
-    this.#schedule();
-  }
-
-  #rest(): void {
-    if (this.#soon) clearTimeout(this.#soon);
-    if (this.#safety) clearTimeout(this.#safety);
-    this.#soon = this.#safety = null;
-  }
-
-  async #look(): Promise<void> {
-    const queues = [...this.#toLookAt].slice(0, MAX_PER_LOOK);
-    for (const queue of queues) this.#toLookAt.delete(queue);
-    this.#looking = true;
-    this.#lookedAt = performance.now();
+  async #look(queues: readonly string[]): Promise<void> {
     // Before the query, not after its answer: work that is announced in between must not be forgotten.
     for (const queue of queues) this.#remember(queue, Infinity);
     try {
@@ -109,8 +84,6 @@ export class IdleQueues {
       // The database is unavailable. The safety look tries again.
       for (const queue of queues) this.#idleUntil.delete(queue);
     }
-    this.#looking = false;
-    if (this.#watched.size > 0) this.#schedule();
   }
 
   #found(queue: string, secs: number): void {

@@ -4,7 +4,9 @@ import type { WorkflowSnapshot } from '../../domain/records.js';
 import { textArray, uuidArray } from '../../store/arrays.js';
 import type { Execute } from '../../store/connection/database.js';
 import { loadStatements } from '../../store/sql.js';
+import { BatchedPoller } from '../shared/batched-poller.js';
 import type { Hub } from '../shared/hub.js';
+import { TenantQuota } from '../shared/tenant-quota.js';
 
 /**
  * Event streams of workflows. Nothing is written for them, and a workflow that nobody watches costs nothing: one
@@ -19,7 +21,6 @@ import type { Hub } from '../shared/hub.js';
 const sql = loadStatements('workflows.sql', ['marks_of']);
 
 const LOOK_MS = 1_000;
-/** Looks begin at least this far apart. */
 const GATHER_MS = 50;
 const MAX_STEPS_PER_LOOK = 20_000;
 /** Steps of the workflows that are watched. Further streams are refused. */
@@ -47,13 +48,14 @@ export type ReadSnapshot = (tenant: string, id: string) => Promise<WorkflowSnaps
 export class WorkflowWatcher {
   /** In the order of their turns: whichever was looked at last is last. */
   readonly #watched = new Map<string, Watched>();
-  readonly #moved = new Set<string>();
-  readonly #stepsOf = new Map<string, number>();
-  #steps = 0;
-  #looking = false;
-  #lookedAt = -Infinity;
-  #soon: NodeJS.Timeout | null = null;
-  #regular: NodeJS.Timeout | null = null;
+  readonly #steps = new TenantQuota({ inAll: MAX_STEPS_WATCHED, perTenant: MAX_STEPS_WATCHED_PER_TENANT });
+  readonly #poller = new BatchedPoller<string>({
+    gatherMs: GATHER_MS,
+    everyMs: LOOK_MS,
+    inTurn: () => this.#fitting(this.#watched.keys()),
+    fitting: (moved) => this.#fitting(moved),
+    poll: (ids) => this.#look(ids),
+  });
   #unsubscribe: (() => void) | null = null;
 
   constructor(
@@ -83,20 +85,15 @@ export class WorkflowWatcher {
     if (known) {
       // Whatever has changed between the read and now is found by the next look.
       known.mark = null;
-      this.#moved.add(id);
-      this.#schedule();
+      this.#poller.ask(id);
       return known;
     }
-    const ofTenant = this.#stepsOf.get(tenant) ?? 0;
-    if (ofTenant + steps > MAX_STEPS_WATCHED_PER_TENANT || this.#steps + steps > MAX_STEPS_WATCHED)
+    if (!this.#steps.take(tenant, steps))
       throw unavailable('too many workflows are watched at this moment; try again shortly');
     const watched: Watched = { tenant, id, steps, streams: new Set(), mark: null, reading: null };
     this.#watched.set(id, watched);
-    this.#stepsOf.set(tenant, ofTenant + steps);
-    this.#steps += steps;
     this.#unsubscribe ??= this.hub.onWorkflows((moved) => this.#hear(moved));
-    this.#moved.add(id);
-    this.#schedule();
+    this.#poller.ask(id);
     return watched;
   }
 
@@ -105,16 +102,12 @@ export class WorkflowWatcher {
     if (watched.streams.size > 0 || this.#watched.get(watched.id) !== watched) return;
     const { tenant, id, steps } = watched;
     this.#watched.delete(id);
-    this.#moved.delete(id);
-    this.#steps -= steps;
-    const ofTenant = this.#stepsOf.get(tenant)! - steps;
-    if (ofTenant === 0) this.#stepsOf.delete(tenant);
-    else this.#stepsOf.set(tenant, ofTenant);
+    this.#poller.forget(id);
+    this.#steps.giveBack(tenant, steps);
     if (this.#watched.size > 0) return;
     this.#unsubscribe?.();
     this.#unsubscribe = null;
-    for (const timer of [this.#soon, this.#regular]) if (timer) clearTimeout(timer);
-    this.#soon = this.#regular = null;
+    this.#poller.stop();
   }
 
   async *#follow(
@@ -160,41 +153,24 @@ export class WorkflowWatcher {
   }
 
   #hear(id: string): void {
-    if (!this.#watched.has(id)) return;
-    this.#moved.add(id);
-    this.#schedule();
-  }
-
-  #schedule(): void {
-    this.#regular ??= setTimeout(() => {
-      this.#regular = null;
-      for (const id of this.#nextInTurn()) this.#moved.add(id);
-      this.#schedule();
-    }, LOOK_MS);
-    if (this.#looking || this.#soon || this.#moved.size === 0) return;
-    const waitMs = Math.max(0, this.#lookedAt + GATHER_MS - performance.now());
-    this.#soon = setTimeout(() => {
-      this.#soon = null;
-      void this.#look();
-    }, waitMs);
+    if (this.#watched.has(id)) this.#poller.ask(id);
   }
 
   /** As many as fit into a look, and one in any case. */
-  #nextInTurn(): string[] {
+  #fitting(candidates: Iterable<string>): string[] {
     const ids: string[] = [];
     let steps = 0;
-    for (const watched of this.#watched.values()) {
-      steps += watched.steps;
+    for (const id of candidates) {
+      steps += this.#watched.get(id)!.steps;
       if (ids.length > 0 && steps > MAX_STEPS_PER_LOOK) break;
-      ids.push(watched.id);
+      ids.push(id);
     }
     return ids;
   }
 
-  async #look(): Promise<void> {
-    this.#looking = true;
-    this.#lookedAt = performance.now();
-    const asked = this.#takeMoved();
+  async #look(ids: readonly string[]): Promise<void> {
+    const asked = ids.map((id) => this.#watched.get(id)!);
+    for (const watched of asked) this.#moveToEnd(watched);
     try {
       const rows = await this.execute<{ id: string; mark: string }>(sql.marks_of, [
         textArray(asked.map(({ tenant }) => tenant)),
@@ -205,24 +181,11 @@ export class WorkflowWatcher {
     } catch {
       // The database is away. The regular look comes back to them.
     }
-    this.#looking = false;
-    if (this.#watched.size > 0) this.#schedule();
   }
 
-  #takeMoved(): Watched[] {
-    const taken: Watched[] = [];
-    let steps = 0;
-    for (const id of this.#moved) {
-      const watched = this.#watched.get(id)!;
-      steps += watched.steps;
-      if (taken.length > 0 && steps > MAX_STEPS_PER_LOOK) break;
-      taken.push(watched);
-      this.#moved.delete(id);
-      // To the end of the turns.
-      this.#watched.delete(id);
-      this.#watched.set(id, watched);
-    }
-    return taken;
+  #moveToEnd(watched: Watched): void {
+    this.#watched.delete(watched.id);
+    this.#watched.set(watched.id, watched);
   }
 
   #found(watched: Watched, mark: string | undefined): void {
