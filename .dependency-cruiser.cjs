@@ -122,6 +122,13 @@ module.exports = {
     },
     ...stack('http', ['routes', 'answers', 'requests', 'access']),
     layer('pool', ['engine', 'domain', 'handlers', 'telemetry']),
+    ...['start-gate', 'executor', 'outcome-writer', 'outbox', 'single-outcomes'].map((stage, index, stages) => ({
+      name: `pool-${stage}-hands-on`,
+      comment: 'a job goes one way through the pool: no stage knows one before it',
+      severity: 'error',
+      from: { path: `${server}/pool/${stage}\\.ts$` },
+      to: { path: `${server}/pool/(${['worker-pool', ...stages.slice(0, index)].join('|')})\\.ts$` },
+    })),
     layer('loops', ['engine', 'domain', 'telemetry']),
     layer('handlers', ['telemetry'], [references]),
     layer('telemetry', []),

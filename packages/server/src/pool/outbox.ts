@@ -1,21 +1,18 @@
 import { isUnavailable } from '../domain/errors.js';
 import { pause } from './pause.js';
-import type { HeldCompletion } from './held-leases.js';
+import type { HeldCompletion, HeldLeases } from './held-leases.js';
+import type { MarkMover } from './mark-mover.js';
+import type { Pace } from './pace.js';
+import type { Progress } from './progress.js';
+import type { SingleOutcomes } from './single-outcomes.js';
 
 /**
  * Completions of bundled jobs on their way to the database: the path that nearly every job of a busy pool takes, so it
  * creates no Promise per job. Completions that arrive while statements are in flight share the next one.
  *
- * Every completion that is added ends in one of two calls: `stored`, or `missed` if it must be settled on its own (its
- * job is no longer in its bundle, or the statement failed, perhaps because of another item).
+ * A completion that must be stored on its own goes on to SingleOutcomes: its job is no longer in its bundle, or the
+ * statement failed, perhaps because of another item.
  */
-export interface OutboxDoors {
-  /** Returns the completions whose jobs are no longer in their bundles. */
-  store(completions: readonly HeldCompletion[]): Promise<readonly HeldCompletion[]>;
-  stored(): void;
-  missed(completion: HeldCompletion): void;
-}
-
 const MAX_ITEMS = 1_000;
 const MAX_CHARACTERS = 32 * 1024 * 1024;
 const IN_FLIGHT = 2;
@@ -28,7 +25,13 @@ export class Outbox {
   #characters = 0;
   #scheduled = false;
 
-  constructor(private readonly doors: OutboxDoors) {}
+  constructor(
+    private readonly heldLeases: Pick<HeldLeases, 'completeBundled'>,
+    private readonly marks: Pick<MarkMover, 'along'>,
+    private readonly single: SingleOutcomes,
+    private readonly pace: Pick<Pace, 'settlementTook'>,
+    private readonly progress: Progress,
+  ) {}
 
   /** How many completions are not stored yet. */
   get size(): number {
@@ -67,7 +70,9 @@ export class Outbox {
   async #send(completions: readonly HeldCompletion[]): Promise<void> {
     this.#inFlight++;
     try {
-      const missed = await this.doors.store(completions);
+      const startedAt = performance.now();
+      const missed = await this.marks.along((moves) => this.heldLeases.completeBundled(completions, moves));
+      this.pace.settlementTook(performance.now() - startedAt);
       this.#leave(completions, missed);
     } catch (error) {
       // Each is now settled on its own and gets its own answer; a little later if the database is away.
@@ -81,7 +86,7 @@ export class Outbox {
   #leave(completions: readonly HeldCompletion[], missed: readonly HeldCompletion[]): void {
     this.#size -= completions.length;
     for (const { result } of completions) this.#characters -= result.length;
-    for (const completion of missed) this.doors.missed(completion);
-    if (missed.length < completions.length) this.doors.stored();
+    for (const { held, result } of missed) this.single.store(held, { kind: 'completed', result });
+    if (missed.length < completions.length) this.progress.made();
   }
 }

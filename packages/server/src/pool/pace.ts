@@ -13,6 +13,7 @@ const NEWEST = 0.25;
 
 export class Pace {
   #jobs = 0;
+  #finished = 0;
   #workedMs = 0;
   #elapsedMs = 0;
   #at: number;
@@ -23,12 +24,18 @@ export class Pace {
     this.#at = now;
   }
 
-  /** Records the time since the last call: whether workers were busy, and how many jobs finished. */
-  note(now: number, busy: boolean, finished: number): void {
+  /** A job has finished. */
+  finished(): void {
+    this.#finished++;
+  }
+
+  /** Records the time since the last call, with the jobs that finished in it, and whether workers were busy. */
+  note(now: number, busy: boolean): void {
     const elapsed = now - this.#at;
     this.#at = now;
     const kept = Math.exp(-elapsed / MEMORY_MS);
-    this.#jobs = this.#jobs * kept + finished;
+    this.#jobs = this.#jobs * kept + this.#finished;
+    this.#finished = 0;
     this.#workedMs = this.#workedMs * kept + (busy ? elapsed : 0);
     this.#elapsedMs = this.#elapsedMs * kept + elapsed;
   }

@@ -1,42 +1,31 @@
 import type { HeldJob } from '../engine/leases/bundle.js';
-import { isSuspect, type ClaimMark, type MarkMove } from '../engine/leases/claim-mark.js';
+import { isSuspect, type ClaimMark } from '../engine/leases/claim-mark.js';
+import type { HeldLeases } from './held-leases.js';
+import type { MarkMover } from './mark-mover.js';
+import type { OutcomeWriter } from './outcome-writer.js';
 
 /**
  * Decides which claimed jobs may start, so that a job that kills its process takes as few others with it as possible
  * (docs/adr/0016-unstarted-jobs.md):
  *
  * - A job starts only once the database knows that it may have been started, that is, once it is within the mark of
- *   its claim. Marks move ahead of the starts: by statements that store outcomes where possible, otherwise by a
- *   statement of their own. Only one such statement runs at a time, so that marks never move back.
+ *   its claim. Marks move ahead of the starts (see MarkMover).
  * - A job that was lost with its process before is a suspect. It starts only when no outcome is waiting to be stored,
  *   and nothing else starts until its own outcome is stored or it has run for a while. Neither wait lasts longer than
  *   PATIENCE_MS.
  */
-export interface StartGateOptions {
-  /** How many jobs have ended whose outcomes are not stored yet. */
-  readonly unstored: () => number;
-  readonly isGone: (held: HeldJob) => boolean;
-  readonly move: (moves: readonly MarkMove[]) => Promise<void>;
-  /** Called when more jobs may start. */
-  readonly onMoved: () => void;
-}
-
 export const PATIENCE_MS = 250;
-const RETRY_MS = 500;
 
 export class StartGate {
-  readonly #pending = new Map<ClaimMark, number>();
-  #moving = false;
   #suspect: { readonly held: HeldJob; readonly startedAt: number } | null = null;
   /** The suspect that is next, and since when it has been waiting. */
   #next: { readonly held: HeldJob; readonly since: number } | null = null;
 
-  constructor(private readonly options: StartGateOptions) {}
-
-  /** A statement that moves marks is in flight or about to be sent. */
-  get isMoving(): boolean {
-    return this.#moving || this.#pending.size > 0;
-  }
+  constructor(
+    private readonly marks: Pick<MarkMover, 'ask'>,
+    private readonly heldLeases: Pick<HeldLeases, 'isGone'>,
+    private readonly outcomes: Pick<OutcomeWriter, 'size'>,
+  ) {}
 
   mayStart(held: HeldJob, now: number): boolean {
     return isMarked(held) && !this.#mustWait(held, now);
@@ -52,65 +41,21 @@ export class StartGate {
   prepare(buffer: readonly HeldJob[], ahead: number, now: number): void {
     const head = buffer[0];
     if (!head?.mark || marked(head) * 2 >= ahead || this.#mustWait(head, now)) return;
-    this.#ask(head.mark, reachFor(buffer, head.mark, ahead));
+    this.marks.ask(head.mark, reachFor(buffer, head.mark, ahead));
   }
 
   /** The remaining jobs of these claims will not be started, so their marks are no longer needed. */
   abandon(buffer: readonly HeldJob[]): void {
-    for (const { mark } of buffer) if (mark) this.#ask(mark, mark.size);
-  }
-
-  /** Sends a statement that can also move marks. */
-  async along<T>(send: (moves: readonly MarkMove[]) => Promise<T>): Promise<T> {
-    const moves = this.#take();
-    if (moves.length === 0) return send(moves);
-    this.#moving = true;
-    try {
-      const answer = await send(moves);
-      for (const { mark, reach } of moves) mark.reach = reach;
-      if (this.#pending.size > 0) this.#schedule();
-      return answer;
-    } catch (error) {
-      for (const { mark, reach } of moves) if (!this.#pending.has(mark)) this.#pending.set(mark, reach);
-      setTimeout(() => this.#send(), RETRY_MS).unref();
-      throw error;
-    } finally {
-      this.#moving = false;
-      this.options.onMoved();
-    }
+    for (const { mark } of buffer) if (mark) this.marks.ask(mark, mark.size);
   }
 
   #mustWait(held: HeldJob, now: number): boolean {
-    const { unstored, isGone } = this.options;
-    if (this.#suspect && !isGone(this.#suspect.held) && now - this.#suspect.startedAt < PATIENCE_MS) return true;
+    const suspect = this.#suspect;
+    if (suspect && !this.heldLeases.isGone(suspect.held) && now - suspect.startedAt < PATIENCE_MS) return true;
     this.#suspect = null;
     if (!isSuspect(held.job)) return false;
     if (this.#next?.held !== held) this.#next = { held, since: now };
-    return unstored() > 0 && now - this.#next.since < PATIENCE_MS;
-  }
-
-  #ask(mark: ClaimMark, reach: number): void {
-    if (reach <= mark.asked) return;
-    mark.asked = reach;
-    this.#pending.set(mark, reach);
-    this.#schedule();
-  }
-
-  /** Deferred, because a statement that stores outcomes in this turn of the event loop can move the marks too. */
-  #schedule(): void {
-    setImmediate(() => this.#send());
-  }
-
-  #send(): void {
-    if (this.#pending.size === 0 || this.#moving) return;
-    this.along((moves) => this.options.move(moves)).catch(() => undefined);
-  }
-
-  #take(): MarkMove[] {
-    if (this.#moving || this.#pending.size === 0) return [];
-    const moves = [...this.#pending].map(([mark, reach]) => ({ mark, reach }));
-    this.#pending.clear();
-    return moves;
+    return this.outcomes.size > 0 && now - this.#next.since < PATIENCE_MS;
   }
 }
 

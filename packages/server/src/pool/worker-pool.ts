@@ -12,16 +12,21 @@ import type { Handlers } from '../handlers/types.js';
 import { Pace } from './pace.js';
 import { pause } from './pause.js';
 import type { Tracer } from '../telemetry/tracing.js';
-import { Attempt, type AttemptEnd } from './attempt.js';
-import { recordAttempt } from './attempt-spans.js';
 import type { AttemptLog } from './attempt-log.js';
+import { Executor } from './executor.js';
+import { MarkMover } from './mark-mover.js';
 import { OutcomeWriter } from './outcome-writer.js';
+import { Progress } from './progress.js';
 import type { HeldLeases } from './held-leases.js';
 import { marked, StartGate } from './start-gate.js';
-import { UnknownTasks } from './unknown-tasks.js';
 
 /**
- * Runs the jobs of the default queue inside the server, `workers` at a time.
+ * Runs the jobs of the default queue inside the server, `workers` at a time. A job goes one way:
+ *
+ *   claim → StartGate → Executor → OutcomeWriter → Settler
+ *
+ * Each stage knows those after it and none before it. Whichever has made room says so through Progress, and the pool
+ * starts and claims what it can. HeldLeases, beside them, knows how each job is held.
  *
  * The pool holds a job as: buffered (claimed, not started) → running → settling (its outcome is on its way to the
  * database) → gone. The job is under a lease all that time, and `HeldLeases` keeps the lease alive.
@@ -74,10 +79,10 @@ const GRACE_MS = 1_000;
 
 export class WorkerPool {
   #buffer: HeldJob[] = [];
-  readonly #running = new Set<Attempt>();
+  readonly #marks: MarkMover;
   readonly #outcomes: OutcomeWriter;
   readonly #gate: StartGate;
-  readonly #unknownTasks: UnknownTasks;
+  readonly #executor: Executor;
   readonly #holder: Holder;
   #claiming = 0;
   #claimingSlots = 0;
@@ -93,26 +98,22 @@ export class WorkerPool {
   #idle: (() => void) | null = null;
   #unsubscribe: (() => void) | null = null;
   readonly #pace = new Pace(performance.now());
-  #finished = 0;
 
   constructor(private readonly options: WorkerPoolOptions) {
-    const { settler, keeper, heldLeases, logger, attemptLog } = options;
-    this.#unknownTasks = new UnknownTasks(logger);
-    this.#holder = { workerId: options.name, leaseSecs: POOL_LEASE_SECS };
-    const onProgress = (): void => {
+    const { name, settler, keeper, heldLeases, handlers, maxPayloadBytes, logger, attemptLog, tracer } = options;
+    const pace = this.#pace;
+    const progress = new Progress();
+    const triesMs = POOL_LEASE_SECS * 1000;
+    this.#holder = { workerId: name, leaseSecs: POOL_LEASE_SECS };
+    const marks = (this.#marks = new MarkMover(keeper, progress));
+    const writing = { settler, heldLeases, marks, pace, progress, logger, attemptLog, triesMs };
+    const outcomes = (this.#outcomes = new OutcomeWriter(writing));
+    this.#executor = new Executor({ handlers, maxPayloadBytes, outcomes, pace, progress, logger, tracer });
+    this.#gate = new StartGate(marks, heldLeases, outcomes);
+    progress.onMade(() => {
       this.#dispatch();
       this.#signalIfQuiet();
-    };
-    const gate = new StartGate({
-      unstored: () => this.#outcomes.size,
-      isGone: (held) => heldLeases.isGone(held),
-      move: (moves) => keeper.moveMarks(moves),
-      onMoved: onProgress,
     });
-    this.#gate = gate;
-    const triesMs = POOL_LEASE_SECS * 1000;
-    const pace = this.#pace;
-    this.#outcomes = new OutcomeWriter({ settler, heldLeases, gate, pace, logger, attemptLog, triesMs }, onProgress);
   }
 
   start(): void {
@@ -129,14 +130,14 @@ export class WorkerPool {
     if (this.#timer) clearTimeout(this.#timer);
     this.#releaseBuffer();
     await Promise.race([this.#quiet(), pause(deadlineMs)]);
-    for (const attempt of this.#running) attempt.interrupt();
+    this.#executor.interrupt();
     await Promise.race([this.#quiet(), pause(GRACE_MS)]);
     await this.options.heldLeases.stop();
     if (this.#tick) clearInterval(this.#tick);
   }
 
   get busy(): number {
-    return this.#running.size;
+    return this.#executor.size;
   }
 
   get size(): number {
@@ -157,7 +158,7 @@ export class WorkerPool {
   #refill(): void {
     const target = this.#target();
     while (!this.#stopping && !this.#dry && this.#claiming < CLAIMS_IN_FLIGHT) {
-      const unfinished = this.#buffer.length + this.#running.size + this.#claimingSlots;
+      const unfinished = this.#buffer.length + this.#executor.size + this.#claimingSlots;
       const room = target - unfinished;
       const most = MAX_IN_HAND - unfinished - this.#outcomes.size;
       const worthIt = Math.min(target, 2 * MAX_CLAIM) / 2;
@@ -210,14 +211,15 @@ export class WorkerPool {
     if (this.#dispatching) return;
     this.#dispatching = true;
     const startedAt = performance.now();
-    this.#notePace(startedAt, this.#running.size > 0);
+    this.#pace.note(startedAt, this.#executor.size > 0);
     let next = 0;
     let now = startedAt;
-    while (this.#running.size < this.options.workers && next < this.#buffer.length) {
+    while (this.#executor.size < this.options.workers && next < this.#buffer.length) {
       const held = this.#buffer[next]!;
       if (!this.#gate.mayStart(held, now)) break;
       next++;
-      this.#begin(held, now);
+      this.#gate.started(held, now);
+      this.#executor.run(held);
       now = performance.now();
       if (now > startedAt + SLICE_MS) {
         setImmediate(() => this.#dispatch());
@@ -226,43 +228,14 @@ export class WorkerPool {
     }
     if (next > 0) this.#buffer = this.#buffer.slice(next);
     this.#dispatching = false;
-    if (next > 0) this.#notePace(now, true);
+    if (next > 0) this.#pace.note(now, true);
     this.#gate.prepare(this.#buffer, this.#startAhead(), now);
-    if (this.#running.size > 0 || this.#buffer.length > 0) this.#tick ??= setInterval(() => this.#onTick(), TICK_MS);
+    if (this.#executor.size > 0 || this.#buffer.length > 0) this.#tick ??= setInterval(() => this.#onTick(), TICK_MS);
     this.#refill();
   }
 
-  #notePace(now: number, busy: boolean): void {
-    this.#pace.note(now, busy, this.#finished);
-    this.#finished = 0;
-  }
-
-  #begin(leased: HeldJob, now: number): void {
-    this.#gate.started(leased, now);
-    const { job } = leased;
-    const handler = Object.hasOwn(this.options.handlers, job.task_name)
-      ? this.options.handlers[job.task_name]
-      : undefined;
-    if (!handler) {
-      this.#unknownTasks.meet(job.task_name, job.queue_name);
-      return this.#outcomes.noHandler(leased);
-    }
-    const attempt = new Attempt(leased, this.#onEnd);
-    this.#running.add(attempt);
-    attempt.start(handler, this.options.logger, this.options.maxPayloadBytes);
-  }
-
-  readonly #onEnd = (attempt: Attempt, end: AttemptEnd): void => {
-    this.#running.delete(attempt);
-    this.#finished++;
-    const { tracer } = this.options;
-    if (tracer !== null) recordAttempt(tracer, attempt.leased.job, performance.now() - attempt.startedAt, end);
-    this.#outcomes.store(attempt.leased, end);
-    this.#dispatch();
-  };
-
   #lose(leased: HeldJob): void {
-    for (const attempt of this.#running) if (attempt.leased === leased) attempt.lose();
+    this.#executor.lose(leased);
     this.#buffer = this.#buffer.filter((buffered) => buffered !== leased);
     this.options.heldLeases.remove(leased);
   }
@@ -276,9 +249,9 @@ export class WorkerPool {
 
   #onTick(): void {
     const now = performance.now();
-    for (const attempt of this.#running) attempt.checkTimeout(now);
+    this.#executor.checkTimeouts(now);
     if (this.#buffer.length > 0) this.#dispatch();
-    if (this.#running.size === 0 && this.#buffer.length === 0 && this.#tick) {
+    if (this.#executor.size === 0 && this.#buffer.length === 0 && this.#tick) {
       clearInterval(this.#tick);
       this.#tick = null;
     }
@@ -305,7 +278,7 @@ export class WorkerPool {
    */
   #startAhead(): number {
     const atRisk = this.#pace.passedWithin(START_MS + START_MARGIN * this.#pace.settleMs);
-    return Math.max(this.options.workers, Math.min(MAX_AT_RISK, atRisk) - this.#running.size - this.#outcomes.size);
+    return Math.max(this.options.workers, Math.min(MAX_AT_RISK, atRisk) - this.#executor.size - this.#outcomes.size);
   }
 
   /** How many jobs of the claim that is about to be made may start at once. */
@@ -315,7 +288,7 @@ export class WorkerPool {
   }
 
   #signalIfQuiet(): void {
-    if (this.#isQuiet()) this.#idle?.();
+    if (this.#idle && this.#isQuiet()) this.#idle();
   }
 
   #quiet(): Promise<void> {
@@ -324,7 +297,7 @@ export class WorkerPool {
 
   /** The pool holds nothing and expects nothing: a claim in flight may still bring jobs that must be given back. */
   #isQuiet(): boolean {
-    const inHand = this.#running.size + this.#outcomes.size;
-    return inHand === 0 && this.#claiming === 0 && !this.#gate.isMoving;
+    const inHand = this.#executor.size + this.#outcomes.size;
+    return inHand === 0 && this.#claiming === 0 && !this.#marks.isMoving;
   }
 }

@@ -8,7 +8,7 @@ import type { MarkMove } from './claim-mark.js';
 import { leaseKeyColumns, type LeaseKey } from './lease-key.js';
 import { moveMarks } from './move-marks.js';
 
-/** For holders of jobs: extends leases, moves marks, and checks whether they are still held, any number of them at once. */
+/** For those who hold jobs: extends leases, checks whether they are still held, and moves claim marks. */
 const sql = loadStatements('lease.sql', [
   'extend',
   'extend_with_progress',
