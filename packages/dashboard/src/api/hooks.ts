@@ -1,3 +1,7 @@
+/**
+ * How components read the API: `useRead` and `useReads` poll a path and keep the answer, `refresh` reads again what is on
+ * the screen after a change. Changing things is `change` in client.ts; event streams are in stream.ts.
+ */
 import {
   keepPreviousData,
   QueryClient,
@@ -41,33 +45,77 @@ export interface Since {
   readonly spanMs: number;
 }
 
-export interface ReadOptions {
+export interface ReadOptions<T> {
   readonly query?: Query | undefined;
   readonly since?: Since | undefined;
   /** Null: read once, and again only after an error or when asked to. */
   readonly pollMs?: number | null;
+  /** Once this holds of what was read, it is not polled any more: it has ended. */
+  readonly until?: (data: T) => boolean;
   readonly enabled?: boolean;
   /** Keeps what was there while another page or filter loads, dimmed by whoever shows it. On unless switched off. */
   readonly keepPrevious?: boolean;
 }
 
-export type Read<T> = UseQueryResult<Answer<T>, ApiError>;
+/** What was read. React draws a component again only if a member that it has looked at changes. */
+export interface Read<T> {
+  /** Undefined until there is an answer. */
+  readonly data: T | undefined;
+  /** The same as it came, for whatever must be shown to the byte. */
+  readonly text: string | undefined;
+  /** Both: the same object as long as nothing has changed. */
+  readonly answer: Answer<T> | undefined;
+  readonly error: ApiError | null;
+  /** The data is that of another page or filter, kept while this one loads. */
+  readonly isPlaceholder: boolean;
+  /** It has been read since the component is there, and not only before. */
+  readonly isFetchedAfterMount: boolean;
+  /** When, by the clock of the browser. */
+  readonly readAt: number;
+}
+
+const readOf = <T>(result: UseQueryResult<Answer<T>, ApiError>): Read<T> => ({
+  get data() {
+    return result.data?.data;
+  },
+  get text() {
+    return result.data?.text;
+  },
+  get answer() {
+    return result.data;
+  },
+  get error() {
+    return result.error;
+  },
+  get isPlaceholder() {
+    return result.isPlaceholderData;
+  },
+  get isFetchedAfterMount() {
+    return result.isFetchedAfterMount;
+  },
+  get readAt() {
+    return result.dataUpdatedAt;
+  },
+});
 
 /**
  * Reads a path of the API and keeps it fresh. A 503 is heeded with its Retry-After; a route that is missing is not
  * asked again.
  */
-export const useRead = <T>(path: string, options: ReadOptions = {}): Read<T> => useQuery(reading<T>(path, options));
+export const useRead = <T>(path: string, options: ReadOptions<T> = {}): Read<T> =>
+  readOf(useQuery(reading<T>(path, options)));
 
 /** Reads several at once, in order; those that are the same must be left out by the caller. */
-export const useReads = <T>(reads: readonly (readonly [path: string, options: ReadOptions])[]): readonly Read<T>[] =>
-  useQueries({ queries: reads.map(([path, options]) => reading<T>(path, options)) });
+export const useReads = <T>(reads: readonly (readonly [path: string, options: ReadOptions<T>])[]): readonly Read<T>[] =>
+  useQueries({ queries: reads.map(([path, options]) => reading<T>(path, options)) }).map(readOf);
 
 /** What is not looked at again must begin with the present: a stream, say, tells what changes from then on. */
 const freshMs = (pollMs: number | null): number => (pollMs === null ? 0 : FRESH_MS);
 
-function reading<T>(path: string, options: ReadOptions): UseQueryOptions<Answer<T>, ApiError> {
-  const { query, since, pollMs = POLL_MS, enabled = true, keepPrevious = true } = options;
+function reading<T>(path: string, options: ReadOptions<T>): UseQueryOptions<Answer<T>, ApiError> {
+  const { query, since, pollMs = POLL_MS, until, enabled = true, keepPrevious = true } = options;
+  const pollMsAfter = (answer: Answer<T> | undefined): number | null =>
+    answer !== undefined && until?.(answer.data) === true ? null : pollMs;
   const address = withQuery(path, query);
   const key = since === undefined ? address : `${address} ${since.parameter} ${since.spanMs}`;
   const addressNow = (): string =>
@@ -76,11 +124,12 @@ function reading<T>(path: string, options: ReadOptions): UseQueryOptions<Answer<
     queryKey: ['read', key],
     queryFn: ({ signal }) => get<T>(addressNow(), signal, key),
     enabled,
-    staleTime: freshMs(pollMs),
-    refetchInterval: ({ state: { error } }) => {
+    staleTime: ({ state: { data } }) => freshMs(pollMsAfter(data)),
+    refetchInterval: ({ state: { data, error } }) => {
       if (isFinal(error)) return false;
+      const nextMs = pollMsAfter(data);
       // What is read once is read again until it has been: whoever follows a stream would show the error for ever.
-      return error === null ? (pollMs ?? false) : Math.max(pollMs ?? 0, error.retryAfterMs ?? AFTER_ERROR_MS);
+      return error === null ? (nextMs ?? false) : Math.max(nextMs ?? 0, error.retryAfterMs ?? AFTER_ERROR_MS);
     },
     ...(keepPrevious ? { placeholderData: keepPreviousData } : {}),
   };

@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from 'react';
+import { useEffect, useRef } from 'react';
 import { ApiError, send } from './client.js';
 
 /** One server-sent event, its data as text. */
@@ -15,10 +15,14 @@ const REOPEN_MS = [1000, 2000, 5000, 10_000];
 
 /**
  * Follows an event stream by `fetch`, because a browser's EventSource sends no Authorization header. The stream is
- * closed while the page is hidden: a browser allows six connections to a server, over all of its tabs.
+ * closed while the page is hidden: a browser allows six connections to a server, over all of its tabs. The state of the
+ * stream is kept by the caller, who polls by it and may end the stream by what was polled.
  */
-export function useStream(path: string | null, onEvent: (event: StreamEvent) => void): StreamState {
-  const [state, setState] = useState<StreamState>('connecting');
+export function useStream(
+  path: string | null,
+  setState: (state: StreamState) => void,
+  onEvent: (event: StreamEvent) => void,
+): void {
   const handler = useRef(onEvent);
   useEffect(() => {
     handler.current = onEvent;
@@ -29,8 +33,7 @@ export function useStream(path: string | null, onEvent: (event: StreamEvent) => 
       return undefined;
     }
     return followWhileVisible(path, setState, (event) => handler.current(event));
-  }, [path]);
-  return state;
+  }, [path, setState]);
 }
 
 function followWhileVisible(

@@ -55,17 +55,17 @@ interface LoadedProps<T> {
  * server that does not know the route is told about quietly.
  */
 export function Loaded<T>({ read, what, children }: LoadedProps<T>): ReactNode {
-  const { data, error, isPlaceholderData } = read;
-  if (error !== null && data === undefined) {
+  const { answer, error, isPlaceholder } = read;
+  if (error !== null && answer === undefined) {
     if (isMissing(error)) return <p className="quiet">{what}: this server does not offer it, or it is gone.</p>;
     return <ErrorNote error={error} />;
   }
-  if (data === undefined) return <Loading />;
+  if (answer === undefined) return <Loading />;
   return (
     <>
       {error !== null && <ErrorNote error={error} />}
-      <div className={isPlaceholderData ? 'dimmed' : undefined} aria-busy={isPlaceholderData}>
-        {children(data.data, data.text)}
+      <div className={isPlaceholder ? 'dimmed' : undefined} aria-busy={isPlaceholder}>
+        {children(answer.data, answer.text)}
       </div>
     </>
   );

@@ -79,9 +79,9 @@ function useGoals(text: string): readonly Goal[] {
   const { kind } = useWho();
   const tenant = kind !== 'admin';
   const once = { pollMs: null, enabled: tenant };
-  const queues = useRead<Queues>('/queues', once).data?.data.queues ?? [];
-  const tasks = useRead<Tasks>('/tasks', once).data?.data.tasks ?? [];
-  const crons = useRead<CronPage>('/cron', { ...once, query: { limit: 100 } }).data?.data.crons ?? [];
+  const queues = useRead<Queues>('/queues', once).data?.queues ?? [];
+  const tasks = useRead<Tasks>('/tasks', once).data?.tasks ?? [];
+  const crons = useRead<CronPage>('/cron', { ...once, query: { limit: 100 } }).data?.crons ?? [];
   const pages = [...(tenant ? NAV : []), ...(kind === 'tenant' ? [] : [ADMIN_NAV])];
   const named: Goal[] = [
     ...pages.map(({ to, title }) => goal('page', title, to)),

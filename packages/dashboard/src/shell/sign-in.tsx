@@ -1,7 +1,9 @@
 import type { WhoAmI } from '@millrace/contract';
-import { useEffect, useId, useState, type FormEvent, type ReactNode } from 'react';
+import { useEffect, useState, type ReactNode } from 'react';
 import { ApiError, forgetAnswers, send } from '../api/client.js';
 import { queryClient } from '../api/hooks.js';
+import { TextField } from '../components/forms/fields.js';
+import { useSubmit } from '../components/forms/use-submit.js';
 import { ErrorNote } from '../components/notes.js';
 import { setServerNow } from '../lib/clock.js';
 import { DEV_TOKEN, isDevServer, session, signIn, signOut, useSession } from '../session/session.js';
@@ -84,35 +86,19 @@ function SignInAgain(): ReactNode {
 
 function TokenForm({ failure }: { readonly failure: Error | null }): ReactNode {
   const [text, setText] = useState('');
-  const [busy, setBusy] = useState(false);
-  const [error, setError] = useState<Error | null>(failure);
-  const field = useId();
-  const submit = (event: FormEvent): void => {
-    event.preventDefault();
-    const token = text.trim().replace(/^bearer\s+/i, '');
-    if (token === '' || busy) return;
-    setBusy(true);
-    setError(null);
-    enter(token).catch((reason: unknown) => {
-      setBusy(false);
-      setError(reason instanceof Error ? reason : new Error(String(reason)));
-    });
-  };
+  const token = text.trim().replace(/^bearer\s+/i, '');
+  const { busy, error, onSubmit } = useSubmit(token !== '', () => enter(token), failure);
   return (
-    <form className="stack" onSubmit={submit}>
-      <label htmlFor={field}>
-        API key or JWT
-        <input
-          id={field}
-          className="input"
-          type="password"
-          autoComplete="off"
-          spellCheck={false}
-          autoFocus
-          value={text}
-          onChange={(event) => setText(event.target.value)}
-        />
-      </label>
+    <form className="stack" onSubmit={onSubmit}>
+      <TextField
+        label="API key or JWT"
+        type="password"
+        autoComplete="off"
+        spellCheck={false}
+        autoFocus
+        value={text}
+        onChange={setText}
+      />
       <button type="submit" className="button primary" disabled={busy || text.trim() === ''}>
         {busy ? 'Signing in…' : 'Sign in'}
       </button>

@@ -4,7 +4,7 @@ import { useEffect, useMemo, useState, type ReactNode } from 'react';
 import { change, type Change } from '../../api/client.js';
 import { refresh } from '../../api/hooks.js';
 import { atLeast, cutDown, number, plural } from '../../lib/format.js';
-import { Confirm } from './dialog.js';
+import { Confirm } from './confirm.js';
 import { ErrorNote, Loading } from '../notes.js';
 import { say } from '../toasts.js';
 import { Time } from '../time.js';

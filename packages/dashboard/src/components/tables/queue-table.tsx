@@ -67,7 +67,7 @@ const inJobs = ({ queue }: QueueDepth, status: string, n: number): ReactNode => 
 function LastHour({ queue }: { readonly queue: string }): ReactNode {
   const { data } = useRead<Series>('/series', { query: { queue }, pollMs: LINE_POLL_MS });
   if (data === undefined) return null;
-  const { columns, step_secs } = data.data;
+  const { columns, step_secs } = data;
   const ended = columns.completed.map((completed, index) => completed + (columns.failed[index] ?? 0));
   const perMinute = inGroups(ended, Math.max(1, Math.round(60 / step_secs)));
   const total = ended.reduce((sum, n) => sum + n, 0);

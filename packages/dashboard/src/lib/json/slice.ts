@@ -24,3 +24,20 @@ export const objectOf = (members: Readonly<Record<string, string | undefined>>):
   const parts = Object.entries(members).filter(([, text]) => text !== undefined);
   return `{${parts.map(([name, text]) => `${JSON.stringify(name)}:${text}`).join(',')}}`;
 };
+
+/** Whether a text is a JSON object. */
+export function isObjectText(text: string): boolean {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null && !Array.isArray(value);
+  } catch {
+    return false;
+  }
+}
+
+/** What was typed, as it is, for `objectOf`; undefined if nothing was. */
+export const typedText = (typed: string): string | undefined => (typed.trim() === '' ? undefined : typed.trim());
+
+/** What was typed as a JSON string, for `objectOf`; undefined if nothing was. */
+export const typedString = (typed: string): string | undefined =>
+  typed.trim() === '' ? undefined : JSON.stringify(typed.trim());

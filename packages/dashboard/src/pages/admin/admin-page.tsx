@@ -24,7 +24,7 @@ export default function AdminPage(): ReactNode {
     );
   }
   return (
-    <Page title="All tenants" aside={overview.data !== undefined && <Version overview={overview.data.data} />}>
+    <Page title="All tenants" aside={overview.data !== undefined && <Version overview={overview.data} />}>
       <Loaded read={overview} what="The overview">
         {(data) => <Overview data={data} />}
       </Loaded>

@@ -2,7 +2,7 @@ import type { AdminQueue, AdminQueues } from '@millrace/contract';
 import { useState, type ReactNode } from 'react';
 import { change, type Change } from '../../api/client.js';
 import { refresh, useRead } from '../../api/hooks.js';
-import { Confirm } from '../../components/dialogs/dialog.js';
+import { Confirm } from '../../components/dialogs/confirm.js';
 import { Loaded } from '../../components/notes.js';
 import { Panel } from '../../components/page.js';
 import { State } from '../../components/state.js';

@@ -22,7 +22,7 @@ export function TenantsPanel(): ReactNode {
           )
         }
       </Loaded>
-      {read.data !== undefined && <Pager page={read.data.data} />}
+      {read.data !== undefined && <Pager page={read.data} />}
     </Panel>
   );
 }

@@ -26,9 +26,9 @@ export default function CronPage(): ReactNode {
   const mayWrite = useMayWrite();
   const read = useRead<Crons>('/cron', { query: { order_by: 'next_run_at ASC', limit: 100, cursor } });
   const [editing, setEditing] = useState<Draft | null>(null);
-  const crons = read.data?.data.crons ?? [];
+  const crons = read.data?.crons ?? [];
   const chosen = crons.find((cron) => cron.name === name);
-  const edit = (cron: Cron): void => setEditing(draftOf(cron, read.data?.text ?? '{}', crons.indexOf(cron)));
+  const edit = (cron: Cron): void => setEditing(draftOf(cron, read.text ?? '{}', crons.indexOf(cron)));
   return (
     <Page
       title="Cron"
@@ -44,8 +44,8 @@ export default function CronPage(): ReactNode {
         <CronDetails
           key={chosen.id}
           cron={chosen}
-          payload={memberText(read.data?.text ?? '{}', 'crons', crons.indexOf(chosen), 'payload') ?? '{}'}
-          config={memberText(read.data?.text ?? '{}', 'crons', crons.indexOf(chosen), 'config') ?? '{}'}
+          payload={memberText(read.text ?? '{}', 'crons', crons.indexOf(chosen), 'payload') ?? '{}'}
+          config={memberText(read.text ?? '{}', 'crons', crons.indexOf(chosen), 'config') ?? '{}'}
           onEdit={() => edit(chosen)}
           onClose={() => setAddress({ name: undefined })}
         />
@@ -64,7 +64,7 @@ export default function CronPage(): ReactNode {
           )
         }
       </Loaded>
-      {read.data !== undefined && <Pager page={read.data.data} />}
+      {read.data !== undefined && <Pager page={read.data} />}
       {isNew !== undefined && (
         <EditDialog draft={null} onClose={() => setAddress({ new: undefined }, { replace: true })} />
       )}

@@ -3,7 +3,7 @@ import { Link } from '@tanstack/react-router';
 import { useState, type ReactNode } from 'react';
 import { change, type Change } from '../../api/client.js';
 import { refreshWithout, useRead } from '../../api/hooks.js';
-import { Confirm } from '../../components/dialogs/dialog.js';
+import { Confirm } from '../../components/dialogs/confirm.js';
 import { RawJson } from '../../components/json/json.js';
 import { ErrorNote, Loaded } from '../../components/notes.js';
 import { Facts, Panel } from '../../components/page.js';

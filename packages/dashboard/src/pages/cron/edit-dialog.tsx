@@ -1,13 +1,13 @@
 import type { CronPreview } from '@millrace/contract';
-import { useEffect, useState, type FormEvent, type ReactNode } from 'react';
+import { useEffect, useState, type ReactNode } from 'react';
 import { change, type Change } from '../../api/client.js';
 import { refresh, useRead } from '../../api/hooks.js';
-import { CurlDetails, Dialog } from '../../components/dialogs/dialog.js';
-import { ErrorNote } from '../../components/notes.js';
+import { FormDialog } from '../../components/dialogs/form-dialog.js';
+import { JsonField, TextField } from '../../components/forms/fields.js';
 import { ExactTime } from '../../components/time.js';
 import { say } from '../../components/toasts.js';
 import { useAddress } from '../../lib/address.js';
-import { objectOf } from '../../lib/json/slice.js';
+import { isObjectText, objectOf, typedString } from '../../lib/json/slice.js';
 import { wordsOf } from './words.js';
 
 /** A schedule as the fields hold it; payload and policy are JSON texts. */
@@ -45,105 +45,84 @@ interface EditDialogProps {
   readonly onClose: () => void;
 }
 
+const TEXTS = [
+  ['payload', 'Payload (JSON)', 5],
+  ['config', 'Policy (JSON): max_retries, timeout_secs, priority …', 2],
+] as const;
+
 /** Creates a schedule, or replaces the one of the same name, and shows when it would fire. */
 export function EditDialog({ draft, onClose }: EditDialogProps): ReactNode {
   const [fields, setFields] = useState(draft ?? NEW);
-  const [error, setError] = useState<Error | null>(null);
-  const [isBusy, setBusy] = useState(false);
   const [, setAddress] = useAddress();
   const request = requestOf(fields, draft !== null);
-  const invalid = (['payload', 'config'] as const).find((name) => !isObject(fields[name]));
-  const submit = (event: FormEvent): void => {
-    event.preventDefault();
-    setBusy(true);
-    setError(null);
-    change(request)
-      .then(async () => {
-        say(`${fields.name} is ${draft === null ? 'created' : 'changed'}.`);
-        await refresh();
-        onClose();
-        setAddress({ name: fields.name, new: undefined });
-      })
-      .catch((reason: unknown) => setError(reason instanceof Error ? reason : new Error(String(reason))))
-      .finally(() => setBusy(false));
+  const invalid = TEXTS.find(([name]) => !isObjectText(fields[name]))?.[0];
+  const set = (name: keyof Draft) => (value: string) => setFields({ ...fields, [name]: value });
+  const verb = draft === null ? 'Create' : 'Save';
+  const save = async (): Promise<void> => {
+    await change(request);
+    say(`${fields.name} is ${draft === null ? 'created' : 'changed'}.`);
+    await refresh();
+    onClose();
+    setAddress({ name: fields.name, new: undefined });
   };
-  const set = (name: keyof Draft, value: string): void => setFields({ ...fields, [name]: value });
   return (
-    <Dialog title={draft === null ? 'New schedule' : `Edit ${draft.name}`} onClose={onClose} wide>
-      <form className="stack" onSubmit={submit}>
-        <div className="fields">
-          {FIELDS.map(([name, label, placeholder]) => (
-            <label key={name}>
-              {label}
-              <input
-                className="input"
-                value={fields[name]}
-                placeholder={placeholder}
-                disabled={name === 'name' && draft !== null}
-                required={name !== 'queue' && name !== 'timezone'}
-                onChange={(event) => set(name, event.target.value)}
-                autoComplete="off"
-                spellCheck={false}
-              />
-            </label>
-          ))}
-        </div>
-        <Preview expression={fields.expression} timezone={fields.timezone} />
-        {(['payload', 'config'] as const).map((name) => (
-          <label key={name}>
-            {name === 'payload' ? 'Payload (JSON)' : 'Policy (JSON): max_retries, timeout_secs, priority …'}
-            <textarea
-              className="input"
-              rows={name === 'payload' ? 5 : 2}
-              value={fields[name]}
-              aria-invalid={invalid === name}
-              onChange={(event) => set(name, event.target.value)}
-              spellCheck={false}
-            />
-          </label>
+    <FormDialog
+      title={draft === null ? 'New schedule' : `Edit ${draft.name}`}
+      verb={verb}
+      doing={verb}
+      request={request}
+      mayGo={invalid === undefined}
+      onSubmit={save}
+      onClose={onClose}
+      wide
+    >
+      <div className="fields">
+        {FIELDS.map(([name, label, placeholder]) => (
+          <TextField
+            key={name}
+            label={label}
+            value={fields[name]}
+            placeholder={placeholder}
+            disabled={name === 'name' && draft !== null}
+            required={name !== 'queue' && name !== 'timezone'}
+            onChange={set(name)}
+            autoComplete="off"
+            spellCheck={false}
+          />
         ))}
-        {invalid !== undefined && (
-          <p role="status">The {invalid === 'config' ? 'policy' : invalid} is not a JSON object yet.</p>
-        )}
-        {error !== null && <ErrorNote error={error} />}
-        <CurlDetails request={request} />
-        <footer>
-          <button type="button" className="button" onClick={onClose}>
-            Close
-          </button>
-          <button type="submit" className="button primary" disabled={isBusy || invalid !== undefined}>
-            {draft === null ? 'Create' : 'Save'}
-          </button>
-        </footer>
-      </form>
-    </Dialog>
+      </div>
+      <Preview expression={fields.expression} timezone={fields.timezone} />
+      {TEXTS.map(([name, label, rows]) => (
+        <JsonField
+          key={name}
+          label={label}
+          rows={rows}
+          value={fields[name]}
+          aria-invalid={invalid === name}
+          onChange={set(name)}
+        />
+      ))}
+      {invalid !== undefined && (
+        <p role="status">The {invalid === 'config' ? 'policy' : invalid} is not a JSON object yet.</p>
+      )}
+    </FormDialog>
   );
 }
 
 /** Payload and policy go in as texts: numbers arrive as they were typed. */
 function requestOf(fields: Draft, isEdit: boolean): Change {
-  const text = (value: string): string | undefined => (value.trim() === '' ? undefined : JSON.stringify(value.trim()));
   const body = objectOf({
-    name: isEdit ? undefined : text(fields.name),
-    cron_expr: text(fields.expression),
-    timezone: text(fields.timezone),
-    task_name: text(fields.task),
-    queue: text(fields.queue),
+    name: isEdit ? undefined : typedString(fields.name),
+    cron_expr: typedString(fields.expression),
+    timezone: typedString(fields.timezone),
+    task_name: typedString(fields.task),
+    queue: typedString(fields.queue),
     payload: fields.payload,
     config: fields.config,
   });
   return isEdit
     ? { method: 'PUT', path: `/cron/${encodeURIComponent(fields.name)}`, body }
     : { method: 'POST', path: '/cron', body };
-}
-
-function isObject(text: string): boolean {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null && !Array.isArray(value);
-  } catch {
-    return false;
-  }
 }
 
 const PAUSE_MS = 300;
@@ -168,7 +147,7 @@ function Preview({ expression, timezone }: { readonly expression: string; readon
       </p>
       {read.error !== null && <p className="tone-red preview-error">{read.error.message}</p>}
       <ol className="plain-list">
-        {read.data?.data.next.map((at) => (
+        {read.data?.next.map((at) => (
           <li key={at}>
             <ExactTime at={at} />
           </li>

@@ -26,7 +26,7 @@ const FAILED = { status: 'failed' } as const;
 export default function DeadLetterPage(): ReactNode {
   const { id = '' } = useParams({ strict: false });
   const read = useRead<DeadLetter>(`/dlq/${encodeURIComponent(id)}`, { keepPrevious: false });
-  const entry = read.data?.data;
+  const entry = read.data;
   return (
     <Page
       title={`Dead letter ${id}`}

@@ -41,7 +41,7 @@ export function EntryList(): ReactNode {
           )
         }
       </Loaded>
-      {read.data !== undefined && <Pager page={read.data.data} />}
+      {read.data !== undefined && <Pager page={read.data} />}
     </>
   );
 }

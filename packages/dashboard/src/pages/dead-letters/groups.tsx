@@ -29,7 +29,7 @@ export function GroupList(): ReactNode {
       <Loaded read={read} what="Groups">
         {({ groups }) => (groups.length === 0 ? <NoGroups isFiltered={isFiltered} /> : <GroupTable groups={groups} />)}
       </Loaded>
-      {read.data !== undefined && <Pager page={read.data.data} />}
+      {read.data !== undefined && <Pager page={read.data} />}
     </>
   );
 }
@@ -49,68 +49,36 @@ const NoGroups = ({ isFiltered }: { readonly isFiltered: boolean }): ReactNode =
     </Empty>
   );
 
+/** The filters of the view, which its links keep. */
+interface Scope {
+  readonly queue_name: string | undefined;
+  readonly since: string | undefined;
+}
+
 function GroupTable({ groups }: { readonly groups: readonly DeadLetterGroup[] }): ReactNode {
   const [replaying, setReplaying] = useState<DeadLetterGroup | null>(null);
   const [{ queue_name, since }] = useAddress();
+  const scope = { queue_name, since };
   const mayWrite = useMayWrite();
   const navigate = useNavigate();
   const failures = useTaskFailures(groups, queue_name, since);
-  const columns: Column<DeadLetterGroup>[] = [
-    {
-      key: 'count',
-      title: 'Count',
-      numeric: true,
-      cell: ({ count }) => <span className="group-count">{number(count)}</span>,
-    },
-    {
-      key: 'what',
-      title: 'What failed',
-      wide: true,
-      cell: (group) => (
-        <Link to="/dead-letters" search={{ ...within(queue_name, since), fingerprint: group.fingerprint } as never}>
-          <b>{group.task_name}</b> <span className="group-message">{group.message ?? 'no message'}</span>
-        </Link>
-      ),
-    },
-    { key: 'reason', title: 'Reason', cell: ({ reason }) => REASONS[reason] },
+  const columns: readonly Column<DeadLetterGroup>[] = [
+    ...describing(scope),
     {
       key: 'line',
       title: capital(spanWords(lineSpan(since))),
       hiddenOnCards: true,
       cell: ({ task_name: task }) => <TaskLine task={task} failures={failures.get(task)} since={since} />,
     },
-    {
-      key: 'first',
-      title: 'First',
-      numeric: true,
-      hiddenOnCards: true,
-      cell: ({ first_at }) => <Time at={first_at} />,
-    },
-    { key: 'last', title: 'Last', numeric: true, cell: ({ last_at }) => <Time at={last_at} /> },
+    ...WHEN,
     {
       key: 'do',
       title: 'Action',
-      cell: (group) => (
-        <span className="row">
-          <Link
-            className="button small"
-            to="/dead-letters/$id"
-            params={{ id: String(group.latest_id) }}
-            aria-label={`Latest of ${group.task_name}`}
-          >
-            Latest
-          </Link>
-          {mayWrite && (
-            <button type="button" className="button small" onClick={() => setReplaying(group)}>
-              Replay {number(group.count)}…
-            </button>
-          )}
-        </span>
-      ),
+      cell: (group) => <GroupActions group={group} onReplay={mayWrite ? () => setReplaying(group) : undefined} />,
     },
   ];
   const open = ({ fingerprint }: DeadLetterGroup): void =>
-    void navigate({ to: '/dead-letters', search: { ...within(queue_name, since), fingerprint } as never });
+    void navigate({ to: '/dead-letters', search: { ...scope, fingerprint } as never });
   return (
     <>
       <div className="panel">
@@ -122,31 +90,89 @@ function GroupTable({ groups }: { readonly groups: readonly DeadLetterGroup[] })
           onOpen={open}
         />
       </div>
-      {replaying !== null && (
-        <BulkDialog
-          title={`Replay ${replaying.task_name}: ${replaying.message ?? 'no message'}`}
-          verb="Replay"
-          noun="dead letter"
-          operation={{
-            action: 'replay_dead_letters',
-            filter: { fingerprint: replaying.fingerprint, replayed: false, ...filterOf(queue_name, since) },
-          }}
-          onClose={() => setReplaying(null)}
-        />
-      )}
+      {replaying !== null && <ReplayGroup group={replaying} scope={scope} onClose={() => setReplaying(null)} />}
     </>
   );
 }
 
+const describing = (scope: Scope): readonly Column<DeadLetterGroup>[] => [
+  {
+    key: 'count',
+    title: 'Count',
+    numeric: true,
+    cell: ({ count }) => <span className="group-count">{number(count)}</span>,
+  },
+  {
+    key: 'what',
+    title: 'What failed',
+    wide: true,
+    cell: ({ task_name, message, fingerprint }) => (
+      <Link to="/dead-letters" search={{ ...scope, fingerprint } as never}>
+        <b>{task_name}</b> <span className="group-message">{message ?? 'no message'}</span>
+      </Link>
+    ),
+  },
+  { key: 'reason', title: 'Reason', cell: ({ reason }) => REASONS[reason] },
+];
+
+const WHEN: readonly Column<DeadLetterGroup>[] = [
+  {
+    key: 'first',
+    title: 'First',
+    numeric: true,
+    hiddenOnCards: true,
+    cell: ({ first_at }) => <Time at={first_at} />,
+  },
+  { key: 'last', title: 'Last', numeric: true, cell: ({ last_at }) => <Time at={last_at} /> },
+];
+
+interface GroupActionsProps {
+  readonly group: DeadLetterGroup;
+  /** Undefined for those who may not. */
+  readonly onReplay: (() => void) | undefined;
+}
+
+const GroupActions = ({ group, onReplay }: GroupActionsProps): ReactNode => (
+  <span className="row">
+    <Link
+      className="button small"
+      to="/dead-letters/$id"
+      params={{ id: String(group.latest_id) }}
+      aria-label={`Latest of ${group.task_name}`}
+    >
+      Latest
+    </Link>
+    {onReplay !== undefined && (
+      <button type="button" className="button small" onClick={onReplay}>
+        Replay {number(group.count)}…
+      </button>
+    )}
+  </span>
+);
+
+interface ReplayGroupProps {
+  readonly group: DeadLetterGroup;
+  readonly scope: Scope;
+  readonly onClose: () => void;
+}
+
+const ReplayGroup = ({ group, scope, onClose }: ReplayGroupProps): ReactNode => (
+  <BulkDialog
+    title={`Replay ${group.task_name}: ${group.message ?? 'no message'}`}
+    verb="Replay"
+    noun="dead letter"
+    operation={{
+      action: 'replay_dead_letters',
+      filter: { fingerprint: group.fingerprint, replayed: false, ...filterOf(scope) },
+    }}
+    onClose={onClose}
+  />
+);
+
 const capital = (words: string): string => words.slice(0, 1).toUpperCase() + words.slice(1);
 
-const within = (queue_name: string | undefined, since: string | undefined): Record<string, string | undefined> => ({
-  queue_name,
-  since,
-});
-
 /** The filter of the view, by the names of an operation's filter. */
-const filterOf = (queue_name: string | undefined, since: string | undefined): Record<string, string> => {
+const filterOf = ({ queue_name, since }: Scope): Record<string, string> => {
   const created_after = beginOf(since);
   return { ...(queue_name !== undefined && { queue_name }), ...(created_after !== undefined && { created_after }) };
 };

@@ -34,7 +34,7 @@ export function useTaskFailures(
       { query: { queue, task }, since: sinceOf('from', lineSpan(since)), pollMs: POLL_MS, keepPrevious: false },
     ]),
   );
-  const failures = reads.map(({ data }) => data?.data.columns.failed);
+  const failures = reads.map(({ data }) => data?.columns.failed);
   return new Map(tasks.flatMap((task, index) => (failures[index] ? [[task, failures[index]] as const] : [])));
 }
 

@@ -4,7 +4,7 @@ import { useState, type ReactNode } from 'react';
 import { change, type Change } from '../../api/client.js';
 import { refresh, useRead } from '../../api/hooks.js';
 import { CopyButton } from '../../components/copy.js';
-import { Confirm } from '../../components/dialogs/dialog.js';
+import { Confirm } from '../../components/dialogs/confirm.js';
 import { say, sayError } from '../../components/toasts.js';
 import { serverNow } from '../../lib/clock.js';
 import { curlOf } from '../../api/curl.js';
@@ -88,7 +88,7 @@ function CancelButton({ job }: { readonly job: Job }): ReactNode {
 /** A failed job is replayed through its dead letter. */
 function ReplayButton({ job }: { readonly job: Job }): ReactNode {
   const letters = useRead<DeadLetterPage>('/dlq', { query: { job_id: job.id }, pollMs: null });
-  const letter = letters.data?.data.dead_letters[0];
+  const letter = letters.data?.dead_letters[0];
   const navigate = useNavigate();
   if (letter === undefined) return null;
   const replay = letter.replay_job_id;

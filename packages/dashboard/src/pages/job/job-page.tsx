@@ -14,7 +14,7 @@ import { shortId } from '../../lib/format.js';
 import { membersOf } from '../../lib/json/slice.js';
 import { hasEnded, stateOf } from '../../lib/states.js';
 import { AttemptList } from '../../components/attempt-list.js';
-import { useJob } from './follow-job.js';
+import { useJob } from './use-job.js';
 import { JobActions } from './job-actions.js';
 import { Timeline } from './timeline.js';
 
@@ -91,7 +91,7 @@ function JobView({ job, text, progress }: JobViewProps): ReactNode {
       actions={<JobActions job={job} text={text} />}
     >
       {!ended && <WhySentence id={job.id} />}
-      <Timeline job={job} attempts={attempts.data?.data.attempts ?? []} />
+      <Timeline job={job} attempts={attempts.data?.attempts ?? []} />
       {job.error_message !== null && attempts.data === undefined && (
         <div className="note tone-red">
           <span aria-hidden="true">✗ </span>
@@ -141,10 +141,10 @@ function JobView({ job, text, progress }: JobViewProps): ReactNode {
 /** Why it is not running, or that it is, in one sentence. */
 function WhySentence({ id }: { readonly id: string }): ReactNode {
   const { data, error } = useRead<Why>(`/jobs/${id}/why`);
-  if (data === undefined || error !== null || data.data.reason === 'ended') return null;
+  if (data === undefined || error !== null || data.reason === 'ended') return null;
   return (
     <p className="why" role="status">
-      {data.data.message}
+      {data.message}
     </p>
   );
 }

@@ -36,9 +36,9 @@ export function useLiveList(query: Query, live: boolean): LiveList {
   const poll = pollMs === undefined ? {} : { pollMs };
   const limits = pinned === undefined || paged ? query : { ...query, created_before: pinned };
   const read = useRead<JobSummaryPage>('/jobs', { query: limits, ...poll });
-  const page = read.isPlaceholderData ? undefined : read.data?.data;
+  const page = read.isPlaceholder ? undefined : read.data;
   // Not from what an earlier visit has left behind: that may be a minute old.
-  const first = read.isFetchedAfterMount && pinned === undefined && !paged ? page && read.data : undefined;
+  const first = read.isFetchedAfterMount && pinned === undefined && !paged ? page && read.answer : undefined;
   const newest = first?.data.jobs[0]?.created_at;
   useEffect(() => {
     if (first === undefined || newest === undefined) return;
@@ -54,8 +54,8 @@ export function useLiveList(query: Query, live: boolean): LiveList {
     keepPrevious: false,
     ...poll,
   });
-  const fresh = paged || pinned === undefined ? 0 : (before.data?.data.jobs.length ?? 0);
-  const shown = useShown(page?.jobs, read.data?.data.jobs ?? [], paged ? asked : (pinned ?? null));
+  const fresh = paged || pinned === undefined ? 0 : (before.data?.jobs.length ?? 0);
+  const shown = useShown(page?.jobs, read.data?.jobs ?? [], paged ? asked : (pinned ?? null));
   return { read, ...shown, fresh, freshIsMore: fresh >= NEW_MAX, showFresh: () => setPin(null) };
 }
 

@@ -1,36 +1,45 @@
 import { useCallback, useState } from 'react';
 import type { Selection } from '../../components/tables/table.js';
 
+/** Ids that were chosen in a list. */
+export interface ChosenRows {
+  readonly ids: ReadonlySet<string>;
+  readonly set: (ids: ReadonlySet<string>) => void;
+  readonly toggle: (id: string) => void;
+}
+
 export interface RowSelection extends Selection {
   readonly ids: readonly string[];
   readonly clear: () => void;
 }
 
-/** Which rows are selected; forgets them when the list is about something else. */
-export function useSelection(rows: readonly string[], list: string): RowSelection {
-  const [chosen, setChosen] = useState<{ readonly list: string; readonly ids: ReadonlySet<string> }>({
-    list,
-    ids: new Set(),
-  });
-  const selected = chosen.list === list ? chosen.ids : new Set<string>();
-  const set = (ids: ReadonlySet<string>): void => setChosen({ list, ids });
+const NONE: ReadonlySet<string> = new Set();
+
+/** Which rows are chosen; forgets them when the list is about something else. */
+export function useChosenRows(list: string): ChosenRows {
+  const [chosen, setChosen] = useState({ list, ids: NONE });
   // The same function as long as the list is the same: rows that have not changed are not drawn again.
   const toggle = useCallback(
     (id: string): void =>
       setChosen((before) => {
-        const next = new Set(before.list === list ? before.ids : []);
+        const next = new Set(before.list === list ? before.ids : NONE);
         if (!next.delete(id)) next.add(id);
         return { list, ids: next };
       }),
     [list],
   );
-  const all = rows.length > 0 && rows.every((id) => selected.has(id));
+  return { ids: chosen.list === list ? chosen.ids : NONE, set: (ids) => setChosen({ list, ids }), toggle };
+}
+
+/** What a table needs to know: the chosen ids, and whether they are all that it shows. */
+export function selectionOf({ ids, set, toggle }: ChosenRows, rows: readonly { readonly id: string }[]): RowSelection {
+  const all = rows.length > 0 && rows.every(({ id }) => ids.has(id));
   return {
-    ids: [...selected],
+    ids: [...ids],
     all,
-    has: (id) => selected.has(id),
+    has: (id) => ids.has(id),
     toggle,
-    toggleAll: () => set(all ? new Set() : new Set(rows)),
-    clear: () => set(new Set()),
+    toggleAll: () => set(all ? NONE : new Set(rows.map(({ id }) => id))),
+    clear: () => set(NONE),
   };
 }

@@ -3,7 +3,7 @@ import { useParams } from '@tanstack/react-router';
 import { useState, type ReactNode } from 'react';
 import { change, type Change } from '../../api/client.js';
 import { refresh, useRead } from '../../api/hooks.js';
-import { Confirm } from '../../components/dialogs/dialog.js';
+import { Confirm } from '../../components/dialogs/confirm.js';
 import { FilterLink } from '../../components/links.js';
 import { Loaded } from '../../components/notes.js';
 import { Facts, Page, Panel } from '../../components/page.js';
@@ -17,7 +17,7 @@ import { actionWords, filterWords, partDone } from './operation-words.js';
 export default function OperationPage(): ReactNode {
   const { id } = useParams({ from: '/operations/$id' });
   const read = useRead<Operation>(`/operations/${encodeURIComponent(id)}`, { keepPrevious: false });
-  const operation = read.data?.data;
+  const operation = read.data;
   return (
     <Page
       title={operation === undefined ? 'Operation' : actionWords(operation)}

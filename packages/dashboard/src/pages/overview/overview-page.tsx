@@ -69,7 +69,7 @@ function NeedsAttention({ span }: { readonly span: string }): ReactNode {
       </Loaded>
     );
   const since = now - (spanMs(span) ?? 0);
-  const items = attentionOf(queues.data.data.queues, groups.data?.data.groups ?? [], since, now, zone);
+  const items = attentionOf(queues.data.queues, groups.data?.groups ?? [], since, now, zone);
   if (items.length === 0) {
     return (
       <p className="attention none">

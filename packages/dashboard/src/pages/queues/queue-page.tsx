@@ -21,8 +21,8 @@ export default function QueuePage(): ReactNode {
   const isOlder = isMissing(detail.error);
   // A server that does not know the route still lists the depth.
   const list = useRead<Queues>('/queues', { enabled: isOlder });
-  const known = detail.data?.data;
-  const depth = known ?? list.data?.data.queues.find((candidate) => candidate.queue === queue);
+  const known = detail.data;
+  const depth = known ?? list.data?.queues.find((candidate) => candidate.queue === queue);
   const pausedAt = depth?.paused_at ?? null;
   const error = isOlder ? list.error : detail.error;
   return (

@@ -78,9 +78,7 @@ const JobLink = ({ id }: { readonly id: string }): ReactNode => (
 );
 
 function JobTexts({ id }: { readonly id: string }): ReactNode {
-  const first = useRead<Job>(`/jobs/${id}`, { pollMs: null });
-  const done = first.data !== undefined && hasEnded(first.data.data.status);
-  const read = useRead<Job>(`/jobs/${id}`, done ? { pollMs: null } : {});
+  const read = useRead<Job>(`/jobs/${id}`, { until: ({ status }) => hasEnded(status) });
   return (
     <Loaded read={read} what="The job">
       {(_job, text) => {

@@ -31,22 +31,22 @@ export function useWorkflow(id: string): Live {
   const event = useMemo(() => (mine === undefined ? undefined : fromEvent(mine.text)), [mine]);
 
   const path = `/workflows/${encodeURIComponent(id)}`;
-  const [ended, setEnded] = useState<string>();
-  const stream = useStream(ended === id ? null : `${path}/events`, ({ event: name, data }) => {
+  const [stream, setStream] = useState<StreamState>('connecting');
+  const hasEnded = (workflow: Workflow | undefined): boolean => workflow !== undefined && hasWorkflowEnded(workflow);
+  const pollMs = stream === 'live' || hasEnded(event?.workflow) ? null : POLL_MS;
+  const record = useRead<Workflow>(path, { pollMs, until: hasWorkflowEnded, keepPrevious: false });
+  const isOver = hasEnded(event?.workflow) || hasEnded(record.data);
+  const steps = useRead<WorkflowSteps>(`${path}/steps`, { pollMs: isOver ? null : pollMs, keepPrevious: false });
+  useStream(isOver ? null : `${path}/events`, setStream, ({ event: name, data }) => {
     if (name === 'status') setHeard({ id, at: Date.now(), text: data });
   });
-  const pollMs = ended === id || stream === 'live' ? null : POLL_MS;
-  const record = useRead<Workflow>(path, { pollMs, keepPrevious: false });
-  const steps = useRead<WorkflowSteps>(`${path}/steps`, { pollMs, keepPrevious: false });
 
   const polled =
-    record.data === undefined || steps.data === undefined
+    record.answer === undefined || steps.data === undefined
       ? undefined
-      : { workflow: record.data.data, text: record.data.text, steps: steps.data.data.steps };
-  const polledAt = Math.min(record.dataUpdatedAt, steps.dataUpdatedAt);
+      : { workflow: record.answer.data, text: record.answer.text, steps: steps.data.steps };
+  const polledAt = Math.min(record.readAt, steps.readAt);
   const live = polled === undefined || (mine !== undefined && mine.at >= polledAt) ? (event ?? polled) : polled;
-  // Not in an effect: the stream must not be opened again between this render and the next.
-  if (live !== undefined && hasWorkflowEnded(live.workflow) && ended !== id) setEnded(id);
   return { live, error: record.error ?? steps.error, stream };
 }
 

@@ -3,7 +3,7 @@ import { useCallback, useMemo, useState, type ReactNode } from 'react';
 import { change, type Change } from '../../api/client.js';
 import { isMissing, refresh } from '../../api/hooks.js';
 import { CopyButton } from '../../components/copy.js';
-import { Confirm } from '../../components/dialogs/dialog.js';
+import { Confirm } from '../../components/dialogs/confirm.js';
 import { RawJson } from '../../components/json/json.js';
 import { Empty, ErrorNote, Loading } from '../../components/notes.js';
 import { Facts, Page, Panel } from '../../components/page.js';

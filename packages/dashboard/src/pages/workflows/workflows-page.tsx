@@ -49,7 +49,7 @@ export default function WorkflowsPage(): ReactNode {
           )
         }
       </Loaded>
-      {read.data !== undefined && <Pager page={read.data.data} />}
+      {read.data !== undefined && <Pager page={read.data} />}
     </Page>
   );
 }

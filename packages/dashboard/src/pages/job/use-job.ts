@@ -1,7 +1,7 @@
 import type { Job } from '@millrace/contract';
 import { useState } from 'react';
 import type { Answer, ApiError } from '../../api/client.js';
-import { queryClient, useRead } from '../../api/hooks.js';
+import { POLL_MS, queryClient, useRead } from '../../api/hooks.js';
 import { useStream, type StreamEvent, type StreamState } from '../../api/stream.js';
 import { hasEnded } from '../../lib/states.js';
 
@@ -16,9 +16,10 @@ export interface FollowedJob {
 /** A job as it is now: read once, then followed by its event stream; polled while the stream is cut. */
 export function useJob(id: string): FollowedJob {
   const path = `/jobs/${encodeURIComponent(id)}`;
-  const [polls, setPolls] = useState(false);
+  const [stream, setStream] = useState<StreamState>('connecting');
   const [reported, setReported] = useState<{ readonly id: string; readonly text: string } | null>(null);
-  const { data: answer, error } = useRead<Job>(path, { keepPrevious: false, ...(polls ? {} : { pollMs: null }) });
+  const pollMs = stream === 'polling' ? POLL_MS : null;
+  const { answer, error } = useRead<Job>(path, { keepPrevious: false, pollMs });
   const ended = answer !== undefined && hasEnded(answer.data.status);
   const follow = answer !== undefined && !ended && error === null;
   const onEvent = ({ event, data }: StreamEvent): void => {
@@ -30,9 +31,7 @@ export function useJob(id: string): FollowedJob {
     for (const part of ['attempts', 'why'])
       void queryClient.invalidateQueries({ queryKey: ['read', `${path}/${part}`] });
   };
-  const stream = useStream(follow ? `${path}/events` : null, onEvent);
-  const cut = follow && stream === 'polling';
-  if (cut !== polls) setPolls(cut);
+  useStream(follow ? `${path}/events` : null, setStream, onEvent);
   const progress = reported?.id === id && answer?.data.status === 'running' ? reported.text : null;
   return { answer, error, progress, stream };
 }

@@ -1,0 +1,42 @@
+import type { Queues, Tasks } from '@millrace/contract';
+import { useNavigate } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import { useRead } from '../../api/hooks.js';
+import { SelectFilter, SpanFilter, TextFilter } from '../../components/tables/filters.js';
+import { useAddress } from '../../lib/address.js';
+
+const STATES: readonly (readonly [string, string])[] = [
+  ['pending,running,retrying', 'not ended'],
+  ['pending', '○ pending or scheduled'],
+  ['running', '▸ running'],
+  ['retrying', '↻ retrying'],
+  ['completed', '✓ completed'],
+  ['failed', '✗ failed'],
+  ['cancelled', '⊘ cancelled'],
+  ['completed,failed,cancelled', 'ended'],
+];
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+/** Suggestions wait until the list is there: counting queues would slow it down. */
+export function JobFilters({ isListShown }: { readonly isListShown: boolean }): ReactNode {
+  const once = { pollMs: null, enabled: isListShown };
+  const queues = useRead<Queues>('/queues', once).data?.queues ?? [];
+  const tasks = useRead<Tasks>('/tasks', once).data?.tasks ?? [];
+  const [, setAddress] = useAddress();
+  const navigate = useNavigate();
+  /** An id leads to its job; anything else is an idempotency key. */
+  const find = (text: string): void => {
+    if (UUID.test(text)) void navigate({ to: '/jobs/$id', params: { id: text } });
+    else setAddress({ idempotency_key: text === '' ? undefined : text, cursor: undefined });
+  };
+  return (
+    <div className="filters" role="search">
+      <SelectFilter name="status" label="State" any="any state" options={STATES} />
+      <TextFilter name="queue" label="Queue" placeholder="Queue" suggestions={queues.map(({ queue }) => queue)} first />
+      <TextFilter name="task" label="Task" placeholder="Task" suggestions={tasks} />
+      <SpanFilter />
+      <TextFilter name="idempotency_key" label="Id or key" placeholder="Id or key" onSubmit={find} />
+      <TextFilter name="workflow_id" label="Workflow" placeholder="Workflow id" />
+    </div>
+  );
+}
