@@ -1,8 +1,32 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
-import { SlowFirst } from './packages/server/test/support/slow-first.js';
+import { FileOrder } from './packages/server/test/support/file-order.js';
+import { DEADLINE_MS, PATIENCE_MS } from './tools/shared/src/deadline.js';
 
 const source = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
+
+const CORES = availableParallelism();
+
+/** Files that check properties run again in `npm run test:full`, with many more cases. */
+const propertyTests = ['packages', 'tools'].flatMap((folder) =>
+  readdirSync(source(folder), { recursive: true, encoding: 'utf8' })
+    .map((path) => `${folder}/${path.replaceAll('\\', '/')}`)
+    .filter((path) => /^[^/]+\/[^/]+\/test\/.*(?<!\.full)\.test\.ts$/.test(path))
+    .filter((path) => readFileSync(source(path), 'utf8').includes("'fast-check'")),
+);
+
+/**
+ * A group of test files, by the ends of their names. Groups run one after the other.
+ * `npm test`: quick and alone. `npm run test:full`: the others.
+ */
+const project = (name: string, order: number, include: string[], rest: object = {}): object => ({
+  extends: true,
+  test: { name, include, sequence: { groupOrder: order }, ...rest },
+});
+
+const every = (end: string): string => `{packages,tools}/*/test/**/*${end}.test.ts`;
 
 export default defineConfig({
   resolve: {
@@ -21,22 +45,27 @@ export default defineConfig({
     },
   },
   test: {
-    include: ['{packages,tools}/*/test/**/*.test.ts'],
     globalSetup: ['packages/server/test/support/global-setup.ts'],
-    // Every worker drives PostgreSQL as well, but many tests wait for a lease or a process most of their time: with two
-    // workers, two cores are idle for half of the run.
+    setupFiles: ['packages/server/test/support/cases.ts'],
     pool: 'forks',
-    maxWorkers: 4,
+    maxWorkers: CORES,
     // Files that run in one worker share the modules: loading them anew for each file took a third of the run.
     isolate: false,
-    sequence: { sequencer: SlowFirst },
-    testTimeout: 30_000,
-    hookTimeout: 60_000,
-    teardownTimeout: 30_000,
+    sequence: { sequencer: FileOrder },
+    testTimeout: DEADLINE_MS,
+    hookTimeout: DEADLINE_MS,
+    teardownTimeout: DEADLINE_MS,
+    expect: { poll: { timeout: PATIENCE_MS } },
     // Colours, time zone and locale of whoever runs the tests must not decide their outcome.
     env: { TZ: 'America/New_York', MILLRACE_DEV: '' },
     restoreMocks: true,
-    // A second, which is the default, is not long on a busy machine; and pages look again every two.
-    expect: { poll: { timeout: 15_000 } },
+    projects: [
+      project('quick', 0, [every('')], { exclude: [every('.alone'), every('.full'), every('.full-alone')] }),
+      // Tests that block the event loop, or must not be stalled themselves, have the machine to themselves.
+      project('alone', 1, [every('.alone')], { maxWorkers: 1 }),
+      project('full', 2, [every('.full')]),
+      project('properties', 3, propertyTests, { env: { MILLRACE_TEST_CASES: '10' } }),
+      project('full-alone', 4, [every('.full-alone')], { maxWorkers: 1 }),
+    ],
   },
 });

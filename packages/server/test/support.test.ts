@@ -35,7 +35,7 @@ describe('a cloned database', () => {
     const leak = new pg.Client({ connectionString: database.url, application_name: 'a leak' });
     leak.on('error', () => undefined); // it is about to be terminated
     await leak.connect();
-    await expect(database.drop()).rejects.toThrow(/connections still open: .*a leak/);
+    await expect(database.drop({ patienceMs: 1 })).rejects.toThrow(/connections still open: .*a leak/);
     await leak.end();
   });
 });

@@ -1,6 +1,7 @@
 /** What the tools, and the tests of the packages, have in common. */
 export { monotonicMicros, monotonicMs } from './clock.js';
 export { readFlags, runMain, say, UsageError, wholeNumber } from './command-line.js';
+export { DEADLINE_MS, PATIENCE_MS } from './deadline.js';
 export { replaceBetween, type Marks } from './documents.js';
 export { exitOnSignals, onExit } from './exit.js';
 export { readMetrics } from './metrics.js';

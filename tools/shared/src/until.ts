@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { PATIENCE_MS } from './deadline.js';
 
 export interface UntilOptions {
   /** What is awaited; named in the error if it does not happen. */
@@ -16,7 +17,7 @@ export type NotYet = string | false | null | undefined;
  */
 export async function until<T>(
   probe: () => Promise<T> | T,
-  { what = 'the condition', withinMs = 10_000, everyMs = 20 }: UntilOptions = {},
+  { what = 'the condition', withinMs = PATIENCE_MS, everyMs = 20 }: UntilOptions = {},
 ): Promise<Exclude<T, NotYet>> {
   const deadline = performance.now() + withinMs;
   for (;;) {

@@ -2,6 +2,7 @@ import { accessSync, constants, existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { chromium, type Browser, type BrowserContext, type Page } from 'playwright-core';
+import { PATIENCE_MS } from '@millrace/tools-shared';
 import { afterAll, expect } from 'vitest';
 import {
   KEY_A,
@@ -77,7 +78,7 @@ export async function useStage(options: TestServerOptions = {}): Promise<Stage> 
     if (found !== undefined) return found;
     const viewport = { width, height: 900 };
     const context = await browser.newContext({ viewport, colorScheme: theme, timezoneId: 'UTC' });
-    context.setDefaultTimeout(20_000);
+    context.setDefaultTimeout(PATIENCE_MS);
     if (!alone) {
       shared.set(key, context);
       // An empty page that stays. Without it the window closes with a test's last page, and opening another takes as

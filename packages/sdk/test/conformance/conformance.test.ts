@@ -11,7 +11,7 @@ const QUICK = [1, 2, 3, 4, 5, 6, 8, 11, 14, 17, 20, 21, 22, 25, 27, 28, 30, 31, 
 /** Where the two ways to report and to heartbeat differ. */
 const PROTOCOL = [3, 14, 17, 20, 25, 27];
 
-describe('the worker of the SDK conforms', { timeout: 120_000 }, async () => {
+describe('the worker of the SDK conforms', async () => {
   const { url: serverUrl } = await useTestServer({ config: { mode: 'api', dev: true } });
   const check = (options: Pick<KitOptions, 'only' | 'plain'>): Promise<ScenarioResult[]> =>
     runKit({ command: [process.execPath, WORKER], serverUrl, sideBySide: 4, ...options });

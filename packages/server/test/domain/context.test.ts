@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { mergeResults, parsePayload, withContext, type StepResult } from '../../src/domain/context.js';
+import { cases } from '../support/cases.js';
 
 const merge = (
   context: string,
@@ -103,7 +104,7 @@ describe('merging results into the context', () => {
         expect(JSON.parse(twice)).toEqual(JSON.parse(once));
         expect(JSON.parse(once)).toEqual(plain(context, list));
       }),
-      { numRuns: 500 },
+      { numRuns: cases(500) },
     );
   });
 });

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { nextN, parseCron } from '../../src/domain/cron-expression.js';
 import { BACKLOG_MS, decideFiring, LATE_MS, look } from '../../src/domain/cron-firing.js';
+import { cases } from '../support/cases.js';
 
 /**
  * Expressions against a model that shares no code with them: the generator makes each field as text and, alongside, as
@@ -133,7 +134,7 @@ it('agrees with the model on the next three occurrences of any expression', () =
           expected,
         );
     }),
-    { numRuns: 600 },
+    { numRuns: cases(600) },
   );
 });
 
@@ -158,7 +159,7 @@ it('fires late occurrences one by one, and missed ones once', () => {
         expected,
       );
     }),
-    { numRuns: 300 },
+    { numRuns: cases(300) },
   );
 });
 

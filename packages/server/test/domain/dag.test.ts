@@ -11,6 +11,7 @@ import {
 } from '../../src/domain/dag.js';
 import { chooser, graphs, outcomes } from '../engine/workflows/graphs.js';
 import { Model, type Ending, type ModelStep, type Policy } from '../engine/workflows/model.js';
+import { cases } from '../support/cases.js';
 
 const SHOWN: Record<string, string> = {
   b: 'unfinished',
@@ -85,7 +86,7 @@ class Duel {
 }
 
 describe('random graphs against the model', () => {
-  const RUNS = { numRuns: 400 };
+  const RUNS = { numRuns: cases(400) };
 
   it('agree after every batch of outcomes, in any order and grouping', () => {
     fc.assert(
@@ -273,7 +274,7 @@ describe('building a graph', () => {
         expect(new Set(cycle).size).toBe(cycle.length - 1);
         expect(steps[problem.step]!.name).toBe(cycle[0]);
       }),
-      { numRuns: 2000 },
+      { numRuns: cases(2000) },
     );
   });
 

@@ -5,6 +5,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { STEP_STATUSES, type StepStatus } from '@millrace/contract';
 import { buildGraph } from '../../src/domain/dag.js';
 import { mermaid } from '../../src/domain/mermaid.js';
+import { cases } from '../support/cases.js';
 
 /**
  * The parser is the real one. It passes labels to an HTML sanitiser that needs a browser; here that is the identity
@@ -221,7 +222,7 @@ describe('a diagram', () => {
         expect(edges).toHaveLength((names.length * (names.length - 1)) / 2);
         for (const { text } of nodes) expect(text).not.toMatch(/[<>&"`*]/);
       }),
-      { numRuns: 100 },
+      { numRuns: cases(100) },
     );
   });
 

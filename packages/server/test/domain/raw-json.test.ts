@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { nestingDepth, rawFields, rawFieldsOfEach } from '../../src/domain/raw-json.js';
+import { cases } from '../support/cases.js';
 
 /** JSON text of a value with white space, escapes and spellings of numbers that JSON.stringify would never choose. */
 const space = fc.stringMatching(/^[ \t\r\n]{0,3}$/);
@@ -73,7 +74,7 @@ describe('rawFields', () => {
           }
         });
       }),
-      { numRuns: 2000 },
+      { numRuns: cases(2000) },
     );
   });
 
@@ -110,7 +111,7 @@ describe('rawFieldsOfEach', () => {
       fc.property(array, ({ items, text }) => {
         expect(rawFieldsOfEach(text, NAMES)).toEqual(items.map((item) => rawFields(item, NAMES)));
       }),
-      { numRuns: 1000 },
+      { numRuns: cases(1000) },
     );
   });
 });

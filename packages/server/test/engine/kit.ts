@@ -94,13 +94,13 @@ export async function deadLettersOf(client: Client, jobId: string): Promise<Dead
   }
 }
 
-export const waitFor = (client: Client, id: string, status: JobStatus, withinMs = 10_000): Promise<Job> =>
+export const waitFor = (client: Client, id: string, status: JobStatus): Promise<Job> =>
   until(
     async () => {
       const job = await getJob(client, id);
       return job.status === status ? job : `it is ${job.status}`;
     },
-    { what: `job ${id} to be ${status}`, withinMs },
+    { what: `job ${id} to be ${status}` },
   );
 
 /** Every job of a listing, page by page. */

@@ -91,7 +91,7 @@ describe('the plans of the hot statements', () => {
     databases = [fresh, empty, full];
     connections = await Promise.all(databases.map((database) => connectLike(database, 'run')));
     indexes = await indexesOf(fresh);
-  }, 120_000);
+  });
   afterAll(async () => {
     await Promise.all(connections.map((client) => client.end()));
     await Promise.all(databases.map((database) => database.drop()));

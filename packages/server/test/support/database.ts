@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { PATIENCE_MS } from '@millrace/tools-shared';
 import pg from 'pg';
 import { inject } from 'vitest';
 import { databaseUrl, TEMPLATE } from './database-url.js';
@@ -8,8 +9,8 @@ export interface TestDatabase {
   readonly url: string;
   /** The rows of one statement, on a connection that is closed afterwards. */
   query<R extends pg.QueryResultRow = Record<string, unknown>>(text: string, values?: readonly unknown[]): Promise<R[]>;
-  /** Fails if anybody but the caller still holds a connection: a stopped server must have closed all of its own. */
-  drop(): Promise<void>;
+  /** Fails if anybody still holds a connection in the end: a stopped server must have closed all of its own. */
+  drop(options?: { readonly patienceMs?: number }): Promise<void>;
 }
 
 /** A migrated database for one test file. */
@@ -26,9 +27,9 @@ async function createDatabase(template: string): Promise<TestDatabase> {
   return {
     url,
     query: (text, values) => runOn(url, text, values),
-    drop: async () => {
+    drop: async ({ patienceMs = PATIENCE_MS } = {}) => {
       try {
-        await expectNoConnections(adminUrl, name);
+        await expectNoConnections(adminUrl, name, patienceMs);
       } finally {
         await runOn(adminUrl, `DROP DATABASE ${name} WITH (FORCE)`);
       }
@@ -41,13 +42,13 @@ const CONNECTIONS = `
   WHERE datname = $1 AND backend_type = 'client backend'`;
 
 /** The server side of a closed connection takes a moment to disappear. */
-async function expectNoConnections(adminUrl: string, name: string): Promise<void> {
+async function expectNoConnections(adminUrl: string, name: string, patienceMs: number): Promise<void> {
   await until(
     async () => {
       const open = await runOn(adminUrl, CONNECTIONS, [name]);
       return open.length === 0 || `connections still open: ${JSON.stringify(open)}`;
     },
-    { what: 'every connection to be closed', withinMs: 3_000 },
+    { what: 'every connection to be closed', withinMs: patienceMs },
   );
 }
 

@@ -37,7 +37,7 @@ export interface TestProcess {
   /** The JSON lines of the log written so far. */
   log(): readonly Record<string, unknown>[];
   /** Resolves once the log has a matching line; fails if the process exits first. */
-  logged(test: (line: Record<string, unknown>) => boolean, withinMs?: number): Promise<Record<string, unknown>>;
+  logged(test: (line: Record<string, unknown>) => boolean): Promise<Record<string, unknown>>;
   signal(name: NodeJS.Signals): void;
   readonly exited: Promise<Exit>;
 }
@@ -86,14 +86,14 @@ export function spawnMillrace({
     stdout: () => stdout,
     stderr: () => stderr,
     log,
-    logged: (test, withinMs = 30_000) =>
+    logged: (test) =>
       until(
         () => {
           const found = log().find(test);
           if (found === undefined && ended) throw new Error(`the process ended early: ${stderr || stdout}`);
           return found ?? `so far: ${stdout}${stderr}`;
         },
-        { what: 'a line of the log', withinMs },
+        { what: 'a line of the log' },
       ),
     signal: (name) => void child.kill(name),
     exited,

@@ -20,7 +20,7 @@ beforeAll(async () => {
   await database.query(FILL);
   await database.query('ANALYZE millrace.crons');
   client = await connectLike(database, 'read');
-}, 60_000);
+});
 afterAll(async () => {
   await client.end();
   await database.drop();

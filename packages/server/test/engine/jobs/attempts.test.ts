@@ -110,7 +110,7 @@ describe('the attempts of a job', () => {
     const queue = newQueue();
     const id = await createJob(a, queue, { config: { max_retries: 0 } });
     await worker.post(`/api/v1/queues/${queue}/lease`, { lease_secs: 1, worker_id: 'gone' });
-    await waitFor(a, id, 'failed', 20_000);
+    await waitFor(a, id, 'failed');
     expect((await attemptsOf(id)).attempts).toMatchObject([
       { number: 1, outcome: 'lease_expired', worker_id: 'gone', error_message: 'lease expired' },
     ]);

@@ -42,7 +42,7 @@ describe('a search for a task', async () => {
     await add(TENANT_B, 1, 'rare', 'completed', 0);
     await database.query('ANALYZE millrace.jobs, millrace.done');
     rare = (await search('task=rare&limit=100')).found;
-  }, 60_000);
+  });
 
   /** All pages of a list. */
   async function search(query: string, client: Client = a): Promise<Searched> {

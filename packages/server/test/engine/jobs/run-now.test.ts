@@ -45,7 +45,7 @@ describe('running a job now', () => {
     expect(await getJob(a, id)).toMatchObject({ status: 'pending', scheduled_at: due.scheduled_at });
     const [second] = await lease(worker, queue, { lease_secs: 1 });
     expect(second!.job.scheduled_at).toBe(due.scheduled_at);
-    await waitFor(a, id, 'retrying', 20_000);
+    await waitFor(a, id, 'retrying');
     const third = await leaseOne(worker, queue, { wait_secs: 10 });
     await complete(worker, third);
     expect(await getJob(a, id)).toMatchObject({ status: 'completed', scheduled_at: third.job.scheduled_at });

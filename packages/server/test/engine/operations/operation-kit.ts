@@ -21,13 +21,13 @@ export async function getOperation(client: Client, id: string): Promise<Operatio
   return reply.body as Operation;
 }
 
-export const ended = (client: Client, id: string, withinMs = 20_000): Promise<Operation> =>
+export const ended = (client: Client, id: string): Promise<Operation> =>
   until(
     async () => {
       const operation = await getOperation(client, id);
       return operation.status !== 'running' ? operation : `${operation.done} of ${operation.matched.n} are done`;
     },
-    { what: `operation ${id} to end`, withinMs },
+    { what: `operation ${id} to end` },
   );
 
 export const perform = async (client: Client, body: object): Promise<Operation> =>

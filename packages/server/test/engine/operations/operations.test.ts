@@ -139,7 +139,7 @@ describe('operations', async () => {
     }
   });
 
-  it('can be stopped: what was done stays, the rest is left alone', { timeout: 30_000 }, async () => {
+  it('can be stopped: what was done stays, the rest is left alone', async () => {
     const queue = newQueue();
     await createJobs(a, queue, 700);
     const locked = await createJob(a, queue, { config: { priority: 9 } });
@@ -167,7 +167,7 @@ describe('operations', async () => {
     expect([again.status, again.body.code]).toEqual([409, 'already_finished']);
   });
 
-  it('take turns: a small one does not wait for a large one', { timeout: 30_000 }, async () => {
+  it('take turns: a small one does not wait for a large one', async () => {
     const [queue, small] = [newQueue(), newQueue()];
     await createJobs(a, queue, 4_000);
     await createJob(b, small);

@@ -30,7 +30,6 @@ describe('in-process handlers', async () => {
     const id = await workflows.create(steps);
     await until(async () => TERMINAL.includes(await workflows.status(id)), {
       what: 'the workflow to end',
-      withinMs: 20_000,
     });
     return workflows.get(id);
   }

@@ -1,0 +1,184 @@
+import type { Page } from 'playwright-core';
+import { afterEach, describe, expect, test } from 'vitest';
+import { hasBrowser, seriousFindings, useStage } from '../support/browser.js';
+
+/** What a tenant could write where a text is shown. */
+const PROBE = '<img src=x onerror="window.broken=1"><script>window.broken=1</script>\'"`{{x}}';
+
+/** axe-core looks at every element of a page, several times over. */
+
+describe.skipIf(!hasBrowser)('workflows in the dashboard', async () => {
+  const stage = await useStage();
+  const { server } = stage;
+  afterEach(() => stage.quiet());
+
+  const create = async (definition: object | string): Promise<string> => {
+    const reply = await server.a.post('/api/v1/workflows', definition);
+    expect(reply.status, reply.text).toBe(201);
+    return reply.body.workflow_id as string;
+  };
+  /** Leases the next step of the queue and ends it. */
+  const runStep = async (queue: string, outcome: object): Promise<void> => {
+    const { body } = await server.worker.post(`/api/v1/queues/${queue}/lease`, { max_jobs: 1, wait_secs: 5 });
+    const { job, lease_token } = body.jobs[0];
+    const report = { job_id: job.id as string, lease_token: lease_token as string, ...outcome };
+    const reply = await server.worker.post('/api/v1/reports', { reports: [report] });
+    expect(reply.body.reports[0].ok, reply.text).toBe(true);
+  };
+  const box = (page: Page, step: string) => page.locator(`.node[data-step="${step}"]`);
+  const becomes = (page: Page, step: string, status: string): Promise<void> =>
+    page.locator(`.node[data-step="${step}"][data-status="${status}"]`).waitFor();
+
+  const order = (queue: string): object => ({
+    name: 'order',
+    steps: [
+      { name: 'reserve', task_name: 'reserve_stock', queue },
+      { name: 'ship', task_name: 'ship_it', depends_on: ['reserve'], queue, config: { max_retries: 0 } },
+      { name: 'mail', task_name: 'send_mail', depends_on: ['ship'], queue },
+    ],
+  });
+
+  test('the list shows state and progress, and its filters stand in the address', async () => {
+    const id = await create({ ...order('list'), name: 'listed' });
+    await runStep('list', { outcome: 'completed' });
+    const page = await stage.visit('/workflows');
+    await page.getByLabel('Name').fill('listed');
+    await page.getByLabel('Name').press('Enter');
+    await page.getByLabel('State').selectOption('running');
+    await page.waitForURL('**/ui/workflows?name=listed&status=running');
+    const row = page.locator(`[data-row="${id}"]`);
+    await row.getByText('1/3').waitFor();
+    await row.getByText('running').waitFor();
+    await page.reload();
+    await row.getByRole('link', { name: 'listed' }).click();
+    await page.getByRole('heading', { name: 'listed' }).waitFor();
+    await page.goBack();
+    expect(await page.getByLabel('Name').inputValue()).toBe('listed');
+  });
+
+  test('a workflow is followed live: boxes change, and where it hung is one click away', async () => {
+    const id = await create(order('live'));
+    const page = await stage.visit(`/workflows/${id}`);
+    await page.getByText('live', { exact: true }).waitFor();
+    await becomes(page, 'reserve', 'pending');
+    await runStep('live', { outcome: 'completed', result: { reservation: 'r-7' } });
+    await becomes(page, 'reserve', 'completed');
+    await runStep('live', { outcome: 'failed', error: 'the truck is gone', retryable: false });
+    await becomes(page, 'ship', 'failed');
+    await becomes(page, 'mail', 'cancelled');
+    await page.locator('.page-head').getByText('failed').waitFor();
+    await page.getByText(/critical path/).waitFor();
+    await box(page, 'ship').click();
+    await page.getByText('the truck is gone').waitFor();
+    expect(page.url()).toContain('step=ship');
+    await page.reload();
+    await page.getByText('the truck is gone').waitFor();
+    await page.getByLabel('Context received').getByText('"r-7"').first().waitFor();
+  });
+
+  test('what a step received and returned is shown to the byte', async () => {
+    const exact = '{"account": 9007199254740993, "amount": 1.10, "tiny": 1E-7}';
+    const id = await create(
+      `{"name":"exact","context":${exact},"steps":[{"name":"one","task_name":"t","queue":"exact","payload":{"p":2.50}}]}`,
+    );
+    const { body } = await server.worker.post('/api/v1/queues/exact/lease', { max_jobs: 1 });
+    const token = body.jobs[0].lease_token as string;
+    const result = '{"big": 9007199254740995, "zero": 0.00}';
+    await server.worker.post(
+      `/api/v1/jobs/${body.jobs[0].job.id}/complete`,
+      `{"lease_token":"${token}","result":${result}}`,
+    );
+    const page = await stage.visit(`/workflows/${id}?step=one`);
+    for (const text of ['9007199254740993', '1.10', '1E-7']) {
+      await page.getByLabel('Context received').getByText(text, { exact: true }).waitFor();
+    }
+    for (const text of ['9007199254740995', '0.00']) {
+      await page.getByLabel('Result').getByText(text, { exact: true }).waitFor();
+    }
+    const section = page.locator('.step-texts section', { has: page.getByRole('heading', { name: 'Result' }) });
+    await section.getByRole('button', { name: 'Raw' }).click();
+    expect(await section.locator('pre').textContent()).toBe(result);
+  });
+
+  test('cancelling is confirmed by name, and offers its curl', async () => {
+    const id = await create({ ...order('cancel'), name: 'doomed' });
+    const page = await stage.visit(`/workflows/${id}`);
+    await page.getByRole('button', { name: 'Cancel…' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Cancel doomed?' });
+    await dialog.getByText('As curl').click();
+    await dialog.getByText(`/api/v1/workflows/${id}/cancel`).waitFor();
+    await dialog.getByRole('button', { name: 'Cancel the workflow' }).click();
+    await dialog.waitFor({ state: 'detached' });
+    await becomes(page, 'reserve', 'cancelled');
+    expect((await server.a.get(`/api/v1/workflows/${id}`)).body.status).toBe('cancelled');
+  });
+
+  test('goes on by polling while its stream is cut', async () => {
+    const id = await create(order('cut'));
+    const page = await stage.visit('/workflows', { expected: /ERR_FAILED/ });
+    await page.route('**/events', (route) => route.abort());
+    await page.getByRole('link', { name: 'order' }).first().waitFor();
+    await page.goto(`${server.url}/ui/workflows/${id}`);
+    await becomes(page, 'reserve', 'pending');
+    await runStep('cut', { outcome: 'completed' });
+    await becomes(page, 'reserve', 'completed');
+  });
+
+  test('a thousand steps with two thousand dependencies are drawn, reached by key, and updated live', async () => {
+    const steps = Array.from({ length: 1000 }, (_, n) => ({
+      name: `s${n}`,
+      task_name: 't',
+      queue: 'large',
+      depends_on: n < 25 ? [] : [`s${n - 25}`, `s${n - (n % 25) - 1 - (n % 7)}`],
+    }));
+    const id = await create({ name: 'large', steps });
+    const page = await stage.visit(`/workflows/${id}`);
+    await becomes(page, 's999', 'pending');
+    expect(await page.locator('.node').count()).toBe(1000);
+    await runStep('large', { outcome: 'completed' });
+    await page.locator('.node[data-status="completed"]').waitFor();
+    expect(await page.locator('.node[data-status="completed"]').count()).toBe(1);
+    // What has started stands first among the bars.
+    await page.locator('.bars button').first().focus();
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 's0', exact: true }).waitFor();
+    await page.getByRole('button', { name: 'Fit' }).click();
+    const whole = await page.locator('.graph-frame').evaluate((frame) => frame.scrollWidth <= frame.clientWidth + 1);
+    expect(whole).toBe(true);
+  });
+
+  test('texts of tenants stay texts', async () => {
+    const probe = `p ${PROBE}`;
+    const id = await create({
+      name: probe,
+      context: { [probe]: probe },
+      metadata: { [probe]: probe },
+      steps: [{ name: probe, task_name: probe, queue: 'probe', config: { max_retries: 0 } }],
+    });
+    await runStep('probe', { outcome: 'failed', error: probe, retryable: false });
+    const page = await stage.visit('/workflows');
+    await page.getByRole('link', { name: probe }).first().click();
+    await page.getByRole('heading', { name: probe }).first().waitFor();
+    await page.locator('.node').click();
+    await page.locator('.error-text').getByText(probe).waitFor();
+    await page.getByLabel('Context received').waitFor();
+    expect(await page.evaluate(() => (globalThis as { broken?: unknown }).broken)).toBeUndefined();
+    expect(await page.locator('main img, main script').count()).toBe(0);
+    expect(id).toBeTruthy();
+  });
+
+  test.each([
+    ['light', 1280],
+    ['dark', 390],
+  ] as const)('axe finds nothing serious, %s, %i px', async (theme, width) => {
+    const id = await create(order(`axe-${theme}`));
+    await runStep(`axe-${theme}`, { outcome: 'completed', result: { ok: true } });
+    const page = await stage.visit('/workflows', { theme, width });
+    await page.getByRole('table', { name: 'Workflows' }).waitFor();
+    expect(await seriousFindings(page)).toEqual([]);
+    await page.goto(`${server.url}/ui/workflows/${id}?step=reserve`);
+    await page.getByLabel('Result').waitFor();
+    expect(await seriousFindings(page)).toEqual([]);
+    expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
+  });
+});

@@ -1,0 +1,79 @@
+import { spawn } from 'node:child_process';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import ts from 'typescript';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Millrace, task } from '../src/index.js';
+import { devServer, type DevServer } from '../src/testing/index.js';
+
+/**
+ * The page as its reader meets it: every block that names a file, compiled and run against a real server; and so is the
+ * program in the README.
+ */
+describe('getting started', () => {
+  let directory: string;
+  let dev: DevServer;
+  let page: string;
+
+  beforeAll(async () => {
+    page = await readFile(new URL('../../../docs/getting-started.md', import.meta.url), 'utf8');
+    // Inside the package, where `@millrace/sdk` is found as an installed package would be.
+    directory = await mkdtemp(fileURLToPath(new URL('types/started-', import.meta.url)));
+    await writeFile(join(directory, 'package.json'), '{"type":"module"}');
+    for (const [, name = '', code = ''] of page.matchAll(/```ts\n\/\/ (\S+)\n(.*?)```/gs)) {
+      await writeFile(join(directory, name), code);
+    }
+    const readme = await readFile(new URL('../../../README.md', import.meta.url), 'utf8');
+    await writeFile(join(directory, 'readme.ts'), /```ts\n(.*?)```/s.exec(readme)![1]!);
+    dev = await devServer();
+  });
+  afterAll(async () => {
+    await dev.stop();
+    await rm(directory, { recursive: true, force: true });
+    await expect(fetch(`${dev.url}/health`)).rejects.toThrow();
+  });
+
+  const run = (file: string) => {
+    const env = { ...process.env, MILLRACE_URL: dev.url };
+    const child = spawn(process.execPath, [join(directory, file)], { env, stdio: ['ignore', 'pipe', 'inherit'] });
+    let output = '';
+    child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
+    const ended = new Promise<{ code: number | null; output: string }>((resolve) => {
+      child.once('close', (code) => resolve({ code, output }));
+    });
+    return { child, ended };
+  };
+
+  it('compiles, and does what it says', async () => {
+    const files = ['tasks.ts', 'worker.ts', 'app.ts', 'tasks.test.ts', 'readme.ts'].map((name) =>
+      join(directory, name),
+    );
+    const options = {
+      ...{ target: ts.ScriptTarget.ES2022, module: ts.ModuleKind.NodeNext, strict: true, types: ['node'] },
+      ...{ moduleResolution: ts.ModuleResolutionKind.NodeNext, skipLibCheck: true },
+    };
+    const program = ts.createProgram(files, options);
+    const problems = ts
+      .getPreEmitDiagnostics(program)
+      .map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, '\n'));
+    expect(problems).toEqual([]);
+    program.emit();
+    expect(await run('tasks.test.js').ended).toEqual({ code: 0, output: '' });
+    const worker = run('worker.js');
+    const app = await run('app.js').ended;
+    const promised = /```console\n(.*?)```/s.exec(page)?.[1];
+    expect(app).toEqual({ code: 0, output: promised });
+    worker.child.kill('SIGTERM');
+    expect((await worker.ended).code).toBe(0);
+
+    const readme = run('readme.js');
+    readme.child.stdout.on('data', (chunk: Buffer) => chunk.includes('bytes') && readme.child.kill('SIGTERM'));
+    expect(await readme.ended).toEqual({ code: 0, output: expect.stringContaining('{ bytes: 7000 }\n') });
+  });
+
+  it('runs on a server that the client finds, with the queue of tasks that name none', async () => {
+    const job = await new Millrace(dev).enqueue(task({ name: 'sweep' }));
+    expect((await job.get()).queue).toBe('tasks');
+  });
+});

@@ -1,0 +1,54 @@
+import { afterAll, expect, it } from 'vitest';
+import { cloneDatabase } from '../support/database.js';
+import { startProxy } from '../support/proxy.js';
+import { startTestServer } from '../support/server.js';
+import { until } from '../support/until.js';
+
+/** From inside, overload looks like a database that stands still: nothing that was admitted ends. */
+const ROOM = 8;
+const database = await cloneDatabase();
+const proxy = await startProxy(database.url);
+const server = await startTestServer({
+  database: { ...database, url: proxy.url },
+  config: { mode: 'api', maxInFlight: ROOM },
+});
+afterAll(async () => {
+  await proxy.close();
+  await server.stop();
+  await database.drop();
+});
+
+const inFlight = async (): Promise<number> => {
+  const page = await (await fetch(`${server.metricsUrl}/metrics`)).text();
+  return Number(/^millrace_requests_in_flight\{load="new"\} (\d+)/m.exec(page)?.[1]);
+};
+
+it('what was admitted is answered once the database resumes, and the rest was told to retry', async () => {
+  const queue = { config: { queue: 'q' } };
+  await server.a.post('/api/v1/jobs', { task_name: 'work', ...queue });
+  const leased = await server.worker.post('/api/v1/queues/q/lease', { lease_secs: 60 });
+  const [{ job, lease_token }] = leased.body.jobs as [{ job: { id: string }; lease_token: string }];
+
+  proxy.freeze();
+  const admitted = Array.from({ length: ROOM }, () => server.a.post('/api/v1/jobs', { task_name: 'work', ...queue }));
+  await until(async () => (await inFlight()) === ROOM, { what: 'the service to be full' });
+  const refused = await server.a.post('/api/v1/jobs', { task_name: 'work', ...queue });
+  expect(refused.status).toBe(503);
+  expect(refused.body.error).toContain('overloaded');
+  expect((await server.nobody.get('/health')).status).toBe(200);
+  // A report does not queue behind new work: it waits for the database alone.
+  const completed = server.worker.post(`/api/v1/jobs/${job.id}/complete`, { lease_token });
+
+  await proxy.restore();
+  const answers = await Promise.all(admitted);
+  for (const { status } of answers) expect([201, 503]).toContain(status);
+  expect([204, 503]).toContain((await completed).status);
+  await until(async () => (await server.a.post('/api/v1/jobs', { task_name: 'work', ...queue })).status === 201, {
+    what: 'new work to be taken again',
+  });
+  const again = await server.worker.post(`/api/v1/jobs/${job.id}/complete`, { lease_token });
+  expect(again.status).toBe(204);
+  // Everything that was acknowledged is there.
+  for (const { status, body } of answers)
+    if (status === 201) expect((await server.a.get(`/api/v1/jobs/${body.job_id}`)).status).toBe(200);
+});

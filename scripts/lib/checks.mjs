@@ -1,0 +1,50 @@
+/** The checks that `npm run check`, `npm test` and `npm run test:full` consist of; each resolves to an exit code. */
+import { execFileSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { findBrowser } from './browser.mjs';
+import { buildAll } from './setup.mjs';
+import { root, run, runTool } from './tools.mjs';
+
+export const types = buildAll;
+
+export const lint = () => runTool('eslint', 'eslint', ['.', '--max-warnings', '0']);
+/** Only the files that differ from the last commit: the rules that know types need a minute for all of them. */
+export const lintChanged = async () => {
+  const git = (...args) => execFileSync('git', args, { cwd: root, encoding: 'utf8' }).split('\n');
+  const names = [...git('diff', '--name-only', 'HEAD'), ...git('ls-files', '--others', '--exclude-standard')];
+  const files = names.filter((name) => /\.(ts|tsx|mjs|cjs)$/.test(name) && existsSync(join(root, name)));
+  if (files.length === 0) return 0;
+  return runTool('eslint', 'eslint', ['--max-warnings', '0', '--no-warn-ignored', ...files]);
+};
+
+export const format = () => runTool('prettier', 'prettier', ['--check', '--log-level', 'warn', '.']);
+export const imports = () => {
+  const options = ['--config', '.dependency-cruiser.cjs', '--output-type', 'err'];
+  return runTool('dependency-cruiser', 'depcruise', ['packages', 'tools', ...options]);
+};
+
+/** Runs the tests of some projects of vitest.config.ts. A report for `npm run flakes` is written where it asks. */
+export const tests =
+  (projects, args = [], env = {}) =>
+  () => {
+    const report = process.env.MILLRACE_TEST_REPORT;
+    const reporters = report === undefined ? [] : ['--reporter=default', '--reporter=json', `--outputFile=${report}`];
+    const chosen = projects.map((project) => `--project=${project}`);
+    return runTool('vitest', 'vitest', ['run', ...chosen, ...reporters, ...args], { env: { ...process.env, ...env } });
+  };
+
+/** The fault suite, with only these rows or those of its short run. */
+export const faults = (args) => () => run(process.execPath, [join(root, 'tools/chaos/dist/main.js'), ...args]);
+
+/** Finds or installs what the dashboard's tests need. Without a browser they are skipped, and `npm test` says so. */
+export async function browser() {
+  const found = await findBrowser();
+  if (found !== null) process.env.MILLRACE_BROWSER = found;
+  return 0;
+}
+
+export function warnWithoutBrowser(command) {
+  if (process.env.MILLRACE_BROWSER === undefined)
+    console.error(`\n${command}: WITHOUT the tests of the dashboard: there is no Chromium or Chrome here.`);
+}

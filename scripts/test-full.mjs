@@ -1,0 +1,15 @@
+// `npm run test:full`: what `npm test` leaves out because it takes long. Arguments go to vitest.
+import { browser, faults, tests, types, warnWithoutBrowser } from './lib/checks.mjs';
+import { installed } from './lib/setup.mjs';
+import { runStages } from './lib/stages.mjs';
+import { root } from './lib/tools.mjs';
+
+process.chdir(root);
+await installed();
+await runStages('npm run test:full', [
+  ['browser', browser],
+  ['types', types],
+  ['long tests', tests(['full', 'properties', 'full-alone'], process.argv.slice(2))],
+  ['faults', faults(['--short'])],
+]);
+warnWithoutBrowser('npm run test:full');
