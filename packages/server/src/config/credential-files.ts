@@ -2,7 +2,7 @@ import { closeSync, openSync, readSync } from 'node:fs';
 import { NAME_MAX_LENGTH } from '@millrace/contract';
 import { checkDistinct, credentialsOf, secretsOf, type CredentialSet } from './credentials.js';
 import { UsageError } from './options.js';
-import { apiKeys, bearerToken, characters, Refused } from './values.js';
+import { apiKeys, bearerToken, characters, InvalidValue } from './values.js';
 import type { Config } from './config.js';
 
 /**
@@ -75,7 +75,7 @@ function readCredentials(config: Config): CredentialSet {
     try {
       return withFile(found, option, linesOf(path));
     } catch (error) {
-      if (error instanceof Refused) throw new UsageError(`${FLAGS[option]} ${path} ${error.message}`);
+      if (error instanceof InvalidValue) throw new UsageError(`${FLAGS[option]} ${path} ${error.message}`);
       throw new UsageError(
         `${FLAGS[option]}: cannot read ${path}: ${(error as NodeJS.ErrnoException).code ?? 'failed'}`,
       );
@@ -92,7 +92,7 @@ function withFile(set: CredentialSet, option: FileOption, lines: readonly string
     case 'readKeysFile':
       return { ...set, readKeys: addTo(set.readKeys, apiKeys(lines.join(','))) };
     case 'jwtSecretFile':
-      if (lines.length > MAX_JWT_SECRETS) throw new Refused(`must hold at most ${MAX_JWT_SECRETS} secrets`);
+      if (lines.length > MAX_JWT_SECRETS) throw new InvalidValue(`must hold at most ${MAX_JWT_SECRETS} secrets`);
       return { ...set, jwtSecrets: [...set.jwtSecrets, ...lines] };
     case 'workerTokenFile':
       return { ...set, workerTokens: addTo(set.workerTokens, workerTokens(lines)) };
@@ -105,7 +105,7 @@ function withFile(set: CredentialSet, option: FileOption, lines: readonly string
 function addTo<V>(flags: ReadonlyMap<string, V>, file: ReadonlyMap<string, V>): ReadonlyMap<string, V> {
   for (const [token, meaning] of file) {
     if (flags.has(token) && flags.get(token) !== meaning)
-      throw new Refused('holds a token that a flag or variable gives another meaning');
+      throw new InvalidValue('holds a token that a flag or variable gives another meaning');
   }
   return new Map([...flags, ...file]);
 }
@@ -116,7 +116,8 @@ function workerTokens(lines: readonly string[]): ReadonlyMap<string, ReadonlySet
   for (const [index, line] of lines.entries()) {
     const [token = '', ...queues] = line.split(/\s+/);
     const known = tokenOfLine(token, index);
-    if (tokens.has(known)) throw new Refused(`line ${index + 1} repeats a token; name all of its queues in one line`);
+    if (tokens.has(known))
+      throw new InvalidValue(`line ${index + 1} repeats a token; name all of its queues in one line`);
     tokens.set(known, queues.length === 0 ? null : new Set(queues.map((queue) => queueOf(queue, index))));
   }
   return tokens;
@@ -128,7 +129,7 @@ function queueOf(text: string, index: number): string {
   try {
     return isQueueName(decodeURIComponent(text));
   } catch {
-    throw new Refused(`line ${index + 1} has a queue that is no name of a queue; write a percent sign as %25`);
+    throw new InvalidValue(`line ${index + 1} has a queue that is no name of a queue; write a percent sign as %25`);
   }
 }
 
@@ -136,7 +137,7 @@ function tokenOfLine(text: string, index: number): string {
   try {
     return bearerToken(text);
   } catch (error) {
-    throw new Refused(`line ${index + 1} has a token that ${(error as Error).message}`);
+    throw new InvalidValue(`line ${index + 1} has a token that ${(error as Error).message}`);
   }
 }
 
@@ -146,7 +147,7 @@ function linesOf(path: string): readonly string[] {
     .split('\n')
     .map((line) => line.trim())
     .filter((line) => line !== '');
-  if (lines.length === 0) throw new Refused('is empty');
+  if (lines.length === 0) throw new InvalidValue('is empty');
   return lines;
 }
 
@@ -157,7 +158,7 @@ function readBounded(path: string): string {
     let length = 0;
     for (let read = -1; read !== 0 && length < buffer.length; length += read)
       read = readSync(file, buffer, length, buffer.length - length, null);
-    if (length > MAX_FILE_BYTES) throw new Refused(`is larger than ${MAX_FILE_BYTES} bytes`);
+    if (length > MAX_FILE_BYTES) throw new InvalidValue(`is larger than ${MAX_FILE_BYTES} bytes`);
     return buffer.toString('utf8', 0, length);
   } finally {
     closeSync(file);

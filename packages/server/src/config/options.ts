@@ -14,7 +14,7 @@ import {
   oneOf,
   origins,
   postgresUrl,
-  Refused,
+  InvalidValue,
   secret,
   someOf,
   type DatabaseAddress,
@@ -330,10 +330,10 @@ function variable(each: Option<unknown>, env: NodeJS.ProcessEnv): Source | undef
 
 function readValue(each: Option<unknown>, [name, text]: Source): unknown {
   try {
-    if (text === '') throw new Refused('must not be empty');
+    if (text === '') throw new InvalidValue('must not be empty');
     return each.read(text);
   } catch (error) {
-    if (!(error instanceof Refused)) throw error;
+    if (!(error instanceof InvalidValue)) throw error;
     const given = each.isSecret || text === '' ? '' : `, not ${JSON.stringify(text.slice(0, 60))}`;
     throw new UsageError(`${name} ${error.message}${given}`);
   }

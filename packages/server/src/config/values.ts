@@ -1,8 +1,8 @@
 /**
- * How the text of a flag or a variable becomes a value. A reader returns the value or throws Refused with the rest
+ * How the text of a flag or a variable becomes a value. A reader returns the value or throws InvalidValue with the rest
  * of the sentence "<name> ..."; it never repeats the text itself, since that may be a secret.
  */
-export class Refused extends Error {}
+export class InvalidValue extends Error {}
 
 export type Reader<T> = (text: string) => T;
 
@@ -11,7 +11,7 @@ export const anyText: Reader<string> = (text) => text;
 export function oneOf<const T extends string>(...choices: readonly T[]): Reader<T> {
   return (text) => {
     const found = choices.find((choice) => choice === text);
-    if (found === undefined) throw new Refused(`must be one of ${choices.join(', ')}`);
+    if (found === undefined) throw new InvalidValue(`must be one of ${choices.join(', ')}`);
     return found;
   };
 }
@@ -19,7 +19,7 @@ export function oneOf<const T extends string>(...choices: readonly T[]): Reader<
 export function integer(min: number, max: number): Reader<number> {
   return (text) => {
     const value = /^-?\d{1,15}$/.test(text) ? Number(text) : NaN;
-    if (!(value >= min && value <= max)) throw new Refused(`must be a whole number from ${min} to ${max}`);
+    if (!(value >= min && value <= max)) throw new InvalidValue(`must be a whole number from ${min} to ${max}`);
     return value;
   };
 }
@@ -32,7 +32,7 @@ export function countOrAuto(min: number, max: number): Reader<number | 'auto'> {
     try {
       return count(text);
     } catch {
-      throw new Refused(`must be auto or a whole number from ${min} to ${max}`);
+      throw new InvalidValue(`must be auto or a whole number from ${min} to ${max}`);
     }
   };
 }
@@ -40,7 +40,7 @@ export function countOrAuto(min: number, max: number): Reader<number | 'auto'> {
 export function decimal(accepts: (value: number) => boolean, rule: string): Reader<number> {
   return (text) => {
     const value = /^\d{1,15}(\.\d{1,15})?$/.test(text) ? Number(text) : NaN;
-    if (!accepts(value)) throw new Refused(rule);
+    if (!accepts(value)) throw new InvalidValue(rule);
     return value;
   };
 }
@@ -54,14 +54,14 @@ export const boolean: Reader<boolean> = (text) => {
     case '0':
       return false;
     default:
-      throw new Refused('must be true or false');
+      throw new InvalidValue('must be true or false');
   }
 };
 
 export function characters(max: number): Reader<string> {
   return (text) => {
     // Code points, as PostgreSQL counts them, not UTF-16 units.
-    if (Array.from(text).length > max) throw new Refused(`must be at most ${max} characters`);
+    if (Array.from(text).length > max) throw new InvalidValue(`must be at most ${max} characters`);
     return text;
   };
 }
@@ -73,7 +73,7 @@ export function someOf(choices: readonly string[]): Reader<readonly string[]> {
     if (text === 'none') return [];
     const names = text.split(',').map((name) => name.trim());
     if (names.every((name) => choices.includes(name))) return choices.filter((choice) => names.includes(choice));
-    throw new Refused(`must be all, none or a comma list of ${choices.join(', ')}`);
+    throw new InvalidValue(`must be all, none or a comma list of ${choices.join(', ')}`);
   };
 }
 
@@ -82,23 +82,24 @@ const bearer = /^[\x21-\x7e]+$/;
 
 export const bearerToken: Reader<string> = (text) => {
   const token = text.trim(); // a secret read from a file often ends in a newline, which no header can carry
-  if (token === '') throw new Refused('must not be empty');
-  if (!bearer.test(token)) throw new Refused('must be visible ASCII characters without spaces');
+  if (token === '') throw new InvalidValue('must not be empty');
+  if (!bearer.test(token)) throw new InvalidValue('must be visible ASCII characters without spaces');
   return token;
 };
 
 export const secret: Reader<string> = (text) => {
-  if (text.trim() === '') throw new Refused('must not be empty');
+  if (text.trim() === '') throw new InvalidValue('must not be empty');
   return text;
 };
 
 /** "token:tenant,token:tenant". The tenant may contain colons, the token cannot: the first colon divides. */
 export const apiKeys: Reader<ReadonlyMap<string, string>> = (text) => {
-  if (text.trim() === '') throw new Refused('must not be empty');
+  if (text.trim() === '') throw new InvalidValue('must not be empty');
   const tenants = new Map<string, string>();
   for (const [index, raw] of text.split(',').entries()) {
     const entry = raw.trim();
-    const refuse = (why: string): Refused => new Refused(`entry ${index + 1} ${why}; entries are <token>:<tenant>`);
+    const refuse = (why: string): InvalidValue =>
+      new InvalidValue(`entry ${index + 1} ${why}; entries are <token>:<tenant>`);
     const colon = entry.indexOf(':');
     if (entry === '') throw refuse('is empty');
     if (colon === -1) throw refuse('has no colon');
@@ -120,7 +121,7 @@ export const origins: Reader<readonly string[] | null> = (text) => {
   return text.split(',').map((raw, index) => {
     const origin = raw.trim().toLowerCase().replace(/\/$/, '');
     if (!/^[a-z][a-z0-9+.-]*:\/\/[^\s/?#@]+$/.test(origin)) {
-      throw new Refused(`entry ${index + 1} must be an origin such as https://app.example.com`);
+      throw new InvalidValue(`entry ${index + 1} must be an origin such as https://app.example.com`);
     }
     return origin;
   });
@@ -129,7 +130,7 @@ export const origins: Reader<readonly string[] | null> = (text) => {
 /** An address of HTTP without a path of its own to remember: what is behind it is added to it. */
 export const httpUrl: Reader<string> = (text) => {
   const url = text.trim().replace(/\/+$/, '');
-  if (!/^https?:\/\//.test(url) || !URL.canParse(url)) throw new Refused('must begin with http:// or https://');
+  if (!/^https?:\/\//.test(url) || !URL.canParse(url)) throw new InvalidValue('must begin with http:// or https://');
   return url;
 };
 
@@ -140,16 +141,16 @@ export const databaseAddress: Reader<DatabaseAddress> = (text) => {
   const url = text.trim();
   if (url.startsWith('embedded:')) {
     const dir = url.slice('embedded:'.length);
-    if (dir === '') throw new Refused('must name a directory after embedded:');
+    if (dir === '') throw new InvalidValue('must name a directory after embedded:');
     return { kind: 'embedded', dir };
   }
-  if (!POSTGRES.test(url)) throw new Refused('must begin with postgres://, postgresql:// or embedded:');
+  if (!POSTGRES.test(url)) throw new InvalidValue('must begin with postgres://, postgresql:// or embedded:');
   return { kind: 'url', url: wellFormed(url) };
 };
 
 export const postgresUrl: Reader<string> = (text) => {
   const url = text.trim();
-  if (!POSTGRES.test(url)) throw new Refused('must begin with postgres:// or postgresql://');
+  if (!POSTGRES.test(url)) throw new InvalidValue('must begin with postgres:// or postgresql://');
   return wellFormed(url);
 };
 
@@ -158,7 +159,7 @@ const POSTGRES = /^postgres(ql)?:\/\//;
 function wellFormed(url: string): string {
   // libpq allows "user:password@/db?host=/socket/dir", which the URL standard does not; the rest must be a URL.
   if (!URL.canParse(url.replace('@/', '@localhost/'))) {
-    throw new Refused('is not a valid URL; percent-encode special characters in the password');
+    throw new InvalidValue('is not a valid URL; percent-encode special characters in the password');
   }
   return url;
 }

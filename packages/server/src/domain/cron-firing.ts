@@ -8,8 +8,8 @@ export interface FiringDecision {
   readonly next: number | null;
 }
 
-/** One look of a scheduler at what is due. */
-export interface Look {
+/** One round of a scheduler over what is due. */
+export interface SchedulerTick {
   readonly nowMs: number;
   /** Since when this scheduler has been running without interruption. */
   readonly watchedSinceMs: number;
@@ -19,14 +19,14 @@ export interface Look {
  * An occurrence can be late or missed. Late: a busy scheduler reaches it after its instant; nothing was missed, and
  * every occurrence gets its job, even if the schedule fires every second. Missed: no scheduler was running.
  *
- * Within this time an occurrence counts as late, whichever scheduler finds it: no fleet is down and up again within two
- * seconds.
+ * Within this time an occurrence counts as late, whichever scheduler finds it: nobody stops and starts every process
+ * within two seconds.
  */
 export const LATE_MS = 2_000;
 /**
  * The same if the scheduler that finds the occurrence has been running since before it was due: thousands of schedules
- * on the hour make a backlog, not an absence. Beyond this time the fleet cannot keep up, and collapsing the backlog is
- * the way out.
+ * on the hour make a backlog, not an absence. Beyond this time the processes cannot keep up, and collapsing the backlog
+ * is the way out.
  */
 export const BACKLOG_MS = 30_000;
 
@@ -35,17 +35,17 @@ export const BACKLOG_MS = 30_000;
  * statement. Up to LATE_MS it has been running all the time; otherwise it was stopped or cut off, and its uninterrupted
  * run starts anew.
  */
-export function look(previous: Look | null, nowMs: number, overdueMs: number): Look {
+export function tick(previous: SchedulerTick | null, nowMs: number, overdueMs: number): SchedulerTick {
   const unbroken = previous !== null && overdueMs <= LATE_MS;
   return { nowMs, watchedSinceMs: unbroken ? previous.watchedSinceMs : nowMs };
 }
 
 /** Missed occurrences collapse: the first of them fires as the catch-up for all, and the schedule resumes after now. */
-export function decideFiring(timetable: Timetable, occurrenceMs: number, seen: Look): FiringDecision {
+export function decideFiring(timetable: Timetable, occurrenceMs: number, seen: SchedulerTick): FiringDecision {
   if (isMissed(occurrenceMs, seen)) return { kind: 'catch_up', next: nextAfter(timetable, seen.nowMs) };
   return { kind: 'on_time', next: nextAfter(timetable, occurrenceMs) };
 }
 
-function isMissed(occurrenceMs: number, { nowMs, watchedSinceMs }: Look): boolean {
+function isMissed(occurrenceMs: number, { nowMs, watchedSinceMs }: SchedulerTick): boolean {
   return nowMs - occurrenceMs > (occurrenceMs >= watchedSinceMs ? BACKLOG_MS : LATE_MS);
 }

@@ -13,7 +13,7 @@ export const BUCKETS = 62;
 export type BucketCounts = readonly number[];
 
 /** The bucket of a duration. What is longer than the last bucket reaches counts in the last. */
-export function bucketOf(seconds: number): number {
+export function latencyBucketOf(seconds: number): number {
   if (!(seconds > SMALLEST_SECS)) return 0;
   return Math.min(BUCKETS - 1, Math.ceil(Math.log2(seconds / SMALLEST_SECS) * BUCKETS_PER_DOUBLING));
 }

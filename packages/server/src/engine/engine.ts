@@ -21,7 +21,7 @@ import { Operations } from './operations/operations.js';
 import { OperationWork } from './operations/operation-work.js';
 import { Rerunner } from './jobs/rerun.js';
 import { Counts } from './insight/counts.js';
-import { Fleet } from './insight/fleet.js';
+import { AllTenants } from './insight/all-tenants.js';
 import { QueueDetails } from './insight/queue-detail.js';
 import { Series } from './insight/series.js';
 import { SeriesRecorder } from './shared/series-recorder.js';
@@ -35,7 +35,7 @@ import type { LeasedJob } from '../domain/records.js';
 import type { Engine } from './api.js';
 import { JobWaits } from './jobs/wait.js';
 import { Watcher } from './jobs/watch.js';
-import { Whys } from './jobs/why.js';
+import { Explainer } from './jobs/why.js';
 import { RunNow } from './jobs/run-now.js';
 import { RemoteWorker } from './jobs/remote-worker.js';
 import type { WorkflowWatcher } from './workflows/watch.js';
@@ -78,7 +78,7 @@ export interface EngineParts {
   readonly workflowWatcher: WorkflowWatcher;
   readonly waits: JobWaits;
   readonly presence: QueuePresence;
-  readonly fleet: Fleet;
+  readonly allTenants: AllTenants;
   readonly processes: Processes;
 }
 
@@ -104,7 +104,7 @@ export function createEngine({
   const workers = new Workers(db, workerRecorder);
   const counts = new Counts(db);
   const queueDetails = new QueueDetails(db, reads, presence);
-  const fleet = new Fleet(db, presence, retentionHours);
+  const allTenants = new AllTenants(db, presence, retentionHours);
   const pauses = new Pauses(db, hub);
   const tenants = new Tenants(db);
   const definitions = new Definitions();
@@ -122,7 +122,7 @@ export function createEngine({
   const polls = new LongPolls(claimer, hub, { undeliver });
   const watcher = new Watcher(db, hub, reads);
   const waits = new JobWaits(db, hub, reads);
-  const whys = new Whys(db, reads, presence);
+  const explainer = new Explainer(db, reads, presence);
   const workflows = new Workflows({ db, hub, counters, tenants, keys, definitions, stepSettler, defaultQueue });
   const attempts = new Attempts(db, reads);
   const runNow = new RunNow(db, hub, reads);
@@ -141,7 +141,7 @@ export function createEngine({
       watch: (tenant, id, signal) => watcher.watch(tenant, id, signal),
       wait: (tenant, id, waitSecs, signal) => waits.job(tenant, id, waitSecs, signal),
       waitForMany: (tenant, query, signal) => waits.jobs(tenant, query, signal),
-      why: (tenant, id) => whys.why(tenant, id),
+      why: (tenant, id) => explainer.why(tenant, id),
       attempts: (tenant, id) => attempts.of(tenant, id),
       runNow: (tenant, id) => runNow.run(tenant, id),
       queues: (tenant) => reads.queues(tenant),
@@ -158,9 +158,9 @@ export function createEngine({
       workers: (tenant) => workers.of(tenant),
     },
     admin: {
-      overview: () => fleet.overview(),
-      queues: () => fleet.queues(),
-      tenants: (query) => fleet.tenants(query),
+      overview: () => allTenants.overview(),
+      queues: () => allTenants.queues(),
+      tenants: (query) => allTenants.tenants(query),
       workers: () => workers.all(),
       pause: (queue) => pauses.pause(queue),
       resume: (queue) => pauses.resume(queue),
@@ -191,7 +191,7 @@ export function createEngine({
     workflowWatcher: workflows.watcher,
     waits,
     presence,
-    fleet,
+    allTenants,
     processes,
   };
 }

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, onResponseHookHandler, RouteOptions } from 'fastify';
 import { invalidRequest } from '../domain/errors.js';
-import type { Series } from '../telemetry/histogram.js';
+import type { HistogramSeries } from '../telemetry/histogram.js';
 import type { Metrics } from '../telemetry/metrics.js';
 import type { HttpContext } from './context.js';
 import { handleUnknownRoute } from './answers/errors.js';
@@ -76,7 +76,7 @@ function measureRoutes(app: FastifyInstance, metrics: Metrics): void {
 }
 
 function measurement(metrics: Metrics, method: string, route: string): onResponseHookHandler {
-  const byStatus = new Map<number, Series>();
+  const byStatus = new Map<number, HistogramSeries>();
   return (_request, reply, done) => {
     const status = reply.statusCode;
     let series = byStatus.get(status);

@@ -17,9 +17,11 @@ const CONTENDED_MS = 25;
 /** Thousands of schedules created in a row cause one look per interval, not one look each. */
 const GATHER_MS = 200;
 
-type Ears = Pick<Hub, 'onCrons' | 'listening'>;
-
-export function createCronScheduler(firer: Pick<CronFirer, 'fireDue'>, hub: Ears, logger: Logger): Loop {
+export function createCronScheduler(
+  firer: Pick<CronFirer, 'fireDue'>,
+  hub: Pick<Hub, 'onCrons' | 'listening'>,
+  logger: Logger,
+): Loop {
   /** When the loop will wake, in the database's time. Infinity before the first look, so that nothing is missed. */
   let wakesAtMs = Infinity;
   const run = async (): Promise<number> => {

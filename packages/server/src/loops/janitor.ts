@@ -3,8 +3,9 @@ import type { Maintenance } from '../engine/jobs/maintenance.js';
 import { createLoop, type Loop } from './loop.js';
 
 /**
- * Reclaims jobs whose lease has expired. It runs in every process and every mode, because an api-only fleet with remote
- * workers must reclaim jobs too. Several janitors may run at once, since each settlement is fenced; they take no turns.
+ * Reclaims jobs whose lease has expired. It runs in every process and every mode, because a deployment with remote
+ * workers only must reclaim jobs too. Several janitors may run at once, since each settlement is fenced; they take no
+ * turns.
  */
 export const SWEEP_MS = 5_000;
 

@@ -4,8 +4,8 @@ import type { RetentionPass } from '../engine/jobs/retention-pass.js';
 import { createLoop, type Loop } from './loop.js';
 
 /**
- * Removes what is older than the retention window, and what streams and bundles leave behind. Only one process of the
- * fleet does so at a time: the one that takes the turn.
+ * Removes what is older than the retention window, and what streams and bundles leave behind. Only one process does
+ * so at a time: the one that takes the turn.
  *
  * A pass has no time limit. It keeps its turn while it runs, so that no other process begins a second pass, and it can
  * be stopped between two statements. A pass that failed resumes where it was when this process next has the turn. After

@@ -5,7 +5,7 @@ import type { Metric, MetricValue, Registry } from 'prom-client';
  * takes about a microsecond. Here the labels are resolved once, into a series that is kept, and an observation is a few
  * additions.
  */
-export interface Series {
+export interface HistogramSeries {
   observe(value: number): void;
 }
 
@@ -35,7 +35,7 @@ export class Histogram<L extends string = never> {
   }
 
   /** The series for these label values, given in the order of the labels. Hot code keeps it. */
-  series(...values: readonly string[]): Series {
+  series(...values: readonly string[]): HistogramSeries {
     const key = values.join('\0');
     let series = this.#series.get(key);
     if (series === undefined) {
@@ -56,7 +56,7 @@ export class Histogram<L extends string = never> {
   }
 }
 
-class BucketSeries implements Series {
+class BucketSeries implements HistogramSeries {
   readonly #labels: Readonly<Record<string, string>>;
   readonly #bounds: readonly number[];
   /** One counter per bucket, and a last one for values above all of them. */

@@ -6,7 +6,7 @@ import {
   type PerformanceEntry,
 } from 'node:perf_hooks';
 import { Counter, Gauge, type Aggregator, type Registry } from 'prom-client';
-import { Histogram, type Series } from './histogram.js';
+import { Histogram, type HistogramSeries } from './histogram.js';
 
 /**
  * The process's own metrics under their customary names, so that existing dashboards for Node work. The library cannot
@@ -139,7 +139,7 @@ function observeGarbageCollection(registry: Registry): PerformanceObserver {
     buckets: [0.001, 0.01, 0.1, 1, 2, 5],
     registry,
   });
-  const series = new Map<number, Series>();
+  const series = new Map<number, HistogramSeries>();
   for (const [kind, name] of Object.entries(GC_KINDS)) series.set(Number(kind), durations.series(name));
   const observer = new PerformanceObserver((list) => {
     for (const entry of list.getEntries()) {

@@ -94,10 +94,10 @@ interface DatabaseGauges {
   readonly pastRetentionSecs: number;
 }
 
-async function askDatabase({ reads, fleet }: EngineParts): Promise<DatabaseGauges> {
+async function askDatabase({ reads, allTenants }: EngineParts): Promise<DatabaseGauges> {
   return {
-    depths: boundQueues(await reads.fleetDepths()),
+    depths: boundQueues(await reads.depthsOfAllTenants()),
     deadLetters: await reads.deadLetterCount(),
-    pastRetentionSecs: (await fleet.oldestPastRetention()) ?? 0,
+    pastRetentionSecs: (await allTenants.oldestPastRetention()) ?? 0,
   };
 }

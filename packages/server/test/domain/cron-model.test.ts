@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { nextN, parseCron } from '../../src/domain/cron-expression.js';
-import { BACKLOG_MS, decideFiring, LATE_MS, look } from '../../src/domain/cron-firing.js';
+import { BACKLOG_MS, decideFiring, LATE_MS, tick } from '../../src/domain/cron-firing.js';
 import { cases } from '../support/cases.js';
 
 /**
@@ -164,9 +164,9 @@ it('fires late occurrences one by one, and missed ones once', () => {
 });
 
 it('counts a scheduler as running while it is at most two seconds later than intended', () => {
-  const first = look(null, 1_000_000, Infinity);
+  const first = tick(null, 1_000_000, Infinity);
   expect(first).toEqual({ nowMs: 1_000_000, watchedSinceMs: 1_000_000 });
-  const second = look(first, 1_007_000, LATE_MS);
+  const second = tick(first, 1_007_000, LATE_MS);
   expect(second).toEqual({ nowMs: 1_007_000, watchedSinceMs: 1_000_000 });
-  expect(look(second, 1_008_000, LATE_MS + 1)).toEqual({ nowMs: 1_008_000, watchedSinceMs: 1_008_000 });
+  expect(tick(second, 1_008_000, LATE_MS + 1)).toEqual({ nowMs: 1_008_000, watchedSinceMs: 1_008_000 });
 });

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { addCounts, bucketOf, BUCKETS, percentile } from '../../src/domain/latency-buckets.js';
+import { addCounts, latencyBucketOf, BUCKETS, percentile } from '../../src/domain/latency-buckets.js';
 
 const countsOf = (durations: readonly number[]): number[] => {
   const counts = new Array<number>(BUCKETS).fill(0);
-  for (const seconds of durations) counts[bucketOf(seconds)]!++;
+  for (const seconds of durations) counts[latencyBucketOf(seconds)]!++;
   return counts;
 };
 const seconds = fc.double({ min: 0.002, max: 1_000_000, noNaN: true });
@@ -42,9 +42,9 @@ describe('durations in buckets', () => {
   });
 
   it('take what is out of range into the first and the last one', () => {
-    expect(bucketOf(-1)).toBe(0);
-    expect(bucketOf(Number.NaN)).toBe(0);
-    expect(bucketOf(0)).toBe(0);
-    expect(bucketOf(1e12)).toBe(BUCKETS - 1);
+    expect(latencyBucketOf(-1)).toBe(0);
+    expect(latencyBucketOf(Number.NaN)).toBe(0);
+    expect(latencyBucketOf(0)).toBe(0);
+    expect(latencyBucketOf(1e12)).toBe(BUCKETS - 1);
   });
 });

@@ -2,7 +2,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { cloneDatabase } from '../support/database.js';
 import { startTestServer } from '../support/server.js';
 import { until } from '../support/until.js';
-import { joinFleet } from './fleet.js';
+import { startAnotherServer } from './another-server.js';
 import * as kit from './kit.js';
 import { complete, createJob, createJobs, fail, getJob, idsOf, lease, leaseOne, newQueue, waitFor } from './kit.js';
 import { createSilently } from './silent.js';
@@ -86,7 +86,7 @@ describe('two servers on one database', async () => {
   it('sweep at the same time, and reclaim a lease once', async () => {
     const queue = newQueue();
     // Enough of them that the sweeps of all processes overlap.
-    const others = await Promise.all([1, 2, 3].map(() => joinFleet(database, config)));
+    const others = await Promise.all([1, 2, 3].map(() => startAnotherServer(database, config)));
     const ids = await createJobs(a, queue, 300, { max_retries: 1, retry_delay_secs: 3600 });
     for (let n = 0; n < 3; n++) await lease(one.worker, queue, { max_jobs: 100, lease_secs: 1 });
     await until(
@@ -102,7 +102,7 @@ describe('two servers on one database', async () => {
   it('an api server leaves the default queue to a worker, which claims from it at once', async () => {
     const id = await createJob(a, 'default', { task_name: 'echo', payload: { x: 1 } });
     expect(await getJob(a, id)).toMatchObject({ status: 'pending', delivery_count: 0 });
-    const worker = await joinFleet(database, { mode: 'worker' });
+    const worker = await startAnotherServer(database, { mode: 'worker' });
     expect(worker.apiUrl).toBeNull();
     await waitFor(a, id, 'completed');
     const waits: number[] = [];

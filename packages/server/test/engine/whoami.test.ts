@@ -5,7 +5,7 @@ import { VERSION } from '../../src/version.js';
 import { cloneDatabase } from '../support/database.js';
 import { JWT_SECRET, startTestServer, TENANT_A, TENANT_B } from '../support/server.js';
 import { until } from '../support/until.js';
-import { joinFleet } from './fleet.js';
+import { startAnotherServer } from './another-server.js';
 
 describe('GET /whoami', async () => {
   const database = await cloneDatabase();
@@ -91,7 +91,11 @@ describe('GET /whoami', async () => {
   it('GET /tasks of a process that runs none also lists those of the others', async () => {
     const tasks = async (): Promise<string[]> => (await a.get('/api/v1/tasks')).body.tasks as string[];
     expect(await tasks()).toEqual(['echo', 'fail', 'log', 'sleep']);
-    const other = await joinFleet(database, { mode: 'worker' }, { mine: () => ({}), 'a task of mine': () => ({}) });
+    const other = await startAnotherServer(
+      database,
+      { mode: 'worker' },
+      { mine: () => ({}), 'a task of mine': () => ({}) },
+    );
     const isKnown = async (): Promise<unknown> => (await tasks()).includes('mine');
     await until(isKnown, { what: 'the tasks of the other process' });
     expect(await tasks()).toEqual(['a task of mine', 'echo', 'fail', 'log', 'mine', 'sleep']);

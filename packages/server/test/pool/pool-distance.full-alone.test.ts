@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, it } from 'vitest';
-import { joinFleet } from '../engine/fleet.js';
+import { startAnotherServer } from '../engine/another-server.js';
 import { cloneDatabase } from '../support/database.js';
 import { startProxy } from '../support/proxy.js';
 import { startTestServer } from '../support/server.js';
@@ -19,7 +19,7 @@ describe('a drain', async () => {
   /** Jobs per second of a pool that starts with all of them waiting. */
   async function drainRate(queue: string, url: string): Promise<number> {
     await createMany(api.a, JOBS, queue, 'echo');
-    const pool = await joinFleet({ ...database, url }, { mode: 'worker', defaultQueue: queue });
+    const pool = await startAnotherServer({ ...database, url }, { mode: 'worker', defaultQueue: queue });
     const completed = `status = 'completed' AND id IN (SELECT id FROM millrace.jobs WHERE queue = '${queue}')`;
     const startedAt = performance.now();
     await until(async () => (await count(database, 'millrace.done', completed)) === JOBS, {

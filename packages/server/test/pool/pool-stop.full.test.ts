@@ -4,7 +4,7 @@ import { cloneDatabase } from '../support/database.js';
 import { startTestServer, type TestServerOptions } from '../support/server.js';
 import { until } from '../support/until.js';
 import { blockClaimOf } from '../engine/blocking.js';
-import { joinFleet } from '../engine/fleet.js';
+import { startAnotherServer } from '../engine/another-server.js';
 import * as kit from '../engine/kit.js';
 import { cancel, createJob, deadLettersOf, getJob, waitFor } from '../engine/kit.js';
 
@@ -46,7 +46,11 @@ describe('the pool, stopped', async () => {
   /** A pool on a queue of its own, so that tests do not take each other's jobs. */
   const startPool = async (config: TestServerOptions['config'] = {}) => {
     const queue = `pool-${++queues}`;
-    const pool = await joinFleet(database, { mode: 'worker', workers: 2, defaultQueue: queue, ...config }, handlers);
+    const pool = await startAnotherServer(
+      database,
+      { mode: 'worker', workers: 2, defaultQueue: queue, ...config },
+      handlers,
+    );
     const run = (task_name: string, fields: object = {}) => createJob(a, queue, { task_name, ...fields });
     const holding = async (task_name = 'hold', fields: object = {}): Promise<string> => {
       const id = await run(task_name, fields);

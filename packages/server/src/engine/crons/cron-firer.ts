@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { CRON_FIRINGS_KEPT, type CronFiringKind } from '@millrace/contract';
 import { UnreadableCron } from '../../domain/cron-expression.js';
-import { decideFiring, LATE_MS, look, type FiringDecision, type Look } from '../../domain/cron-firing.js';
+import { decideFiring, LATE_MS, tick, type FiringDecision, type SchedulerTick } from '../../domain/cron-firing.js';
 import { MillraceError } from '../../domain/errors.js';
 import { bucketOf, idSuffix } from '../../domain/ids.js';
 import { float8Array, plainArray, textArray, uuidArray } from '../../store/arrays.js';
@@ -96,7 +96,7 @@ interface FiredRow {
 }
 
 export class CronFirer {
-  #lastLook: Look | null = null;
+  #lastTick: SchedulerTick | null = null;
   /** When this process intended to act again, on its own monotonic clock. */
   #intendedAt = 0;
   /** The plan for what was not due yet at the last look, if there was anything. */
@@ -143,7 +143,7 @@ export class CronFirer {
     if (!agenda) throw new Error('cron_agenda returned no row');
     const { now_ms, wait_ms, near } = agenda;
     const readAt = performance.now();
-    const seen = (this.#lastLook = look(this.#lastLook, now_ms, readAt - this.#intendedAt));
+    const seen = (this.#lastTick = tick(this.#lastTick, now_ms, readAt - this.#intendedAt));
     this.#intendedAt = readAt + Math.min(wait_ms ?? LOOK_EVERY_MS, LOOK_EVERY_MS);
     const rows = near === null ? [] : (JSON.parse(near) as NearRow[]);
     const { planned, broken } = await this.#plan(rows, seen);
@@ -155,7 +155,7 @@ export class CronFirer {
    * In slices, because thousands of expressions would keep other work waiting. Many schedules share an expression, so
    * decisions are cached.
    */
-  async #plan(rows: readonly NearRow[], seen: Look): Promise<{ planned: Due[]; broken: BrokenCron[] }> {
+  async #plan(rows: readonly NearRow[], seen: SchedulerTick): Promise<{ planned: Due[]; broken: BrokenCron[] }> {
     const planned: Due[] = [];
     const broken: BrokenCron[] = [];
     const known = new Map<string, FiringDecision>();

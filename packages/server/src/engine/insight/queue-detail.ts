@@ -3,7 +3,7 @@ import type { Database } from '../../store/connection/database.js';
 import { toInstant, toInstantOrNull } from '../../store/rows.js';
 import { loadStatements } from '../../store/sql.js';
 import type { Reads } from '../jobs/reads.js';
-import { KeptAnswers } from '../shared/kept-answers.js';
+import { AnswerCache } from '../shared/answer-cache.js';
 import type { QueuePresence } from '../shared/queue-presence.js';
 
 /** One queue as a tenant sees it: how deep it is, which tasks wait there, and which jobs are next. */
@@ -31,7 +31,7 @@ interface TaskRow {
 const SHARES_FRESH_MS = 10_000;
 
 export class QueueDetails {
-  readonly #tasks = new KeptAnswers<TaskRow[]>(([first]) => (first?.exact === false ? SHARES_FRESH_MS : 0));
+  readonly #tasks = new AnswerCache<TaskRow[]>(([first]) => (first?.exact === false ? SHARES_FRESH_MS : 0));
 
   constructor(
     private readonly db: Database,

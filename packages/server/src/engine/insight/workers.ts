@@ -18,7 +18,7 @@ const MAX_HELD = 100_000;
 const WRITE_BATCH = 2_000;
 const FORGET_BATCH = 5_000;
 /** Reads that are not for a tenant take turns with those of tenants under this name; no tenant has an empty name. */
-const FLEET = '';
+const ALL_TENANTS = '';
 const HOUR_MS = 3_600_000;
 
 /** The first row tells the time even if there is no worker: then the rest is null. */
@@ -38,7 +38,7 @@ export class Workers {
 
   /** The same for all tenants together. */
   all(): Promise<readonly Worker[]> {
-    const query = { tenant: FLEET, statement: sql.workers_of, values: [null, MAX_WORKERS, MAX_HELD] };
+    const query = { tenant: ALL_TENANTS, statement: sql.workers_of, values: [null, MAX_WORKERS, MAX_HELD] };
     return this.#read(query, () => true);
   }
 

@@ -4,9 +4,9 @@ import type { Database } from '../../store/connection/database.js';
 import {
   countDeadLetters,
   deadLettersAt,
-  isSearched,
+  isDeadLetterSearch,
   listDeadLetters,
-  lookForDeadLetters,
+  scanDeadLetters,
   type DeadLetterFilter,
 } from '../../store/lists/dead-letter-lists.js';
 import { toDeadLetter, toInstant, type DeadLetterRow } from '../../store/rows.js';
@@ -32,12 +32,12 @@ export async function readDeadLetters(
     toItems: (rows) => rows.map(toDeadLetter),
     placeOf: (row) => placeAt(row.created_at, row.id),
     cursors: DEAD_LETTER_CURSOR,
-    search: isSearched(filter) ? searchOf(filter) : null,
+    search: isDeadLetterSearch(filter) ? searchOf(filter) : null,
   });
 }
 
 const searchOf = (filter: DeadLetterFilter): Search<DeadLetterPlace, DeadLetterRow> => ({
-  look: (look) => lookForDeadLetters(filter, look),
+  scan: (scan) => scanDeadLetters(filter, scan),
   hitOf: ({ created_at: at, id }) => (at && id !== null ? placeAt(at, id) : null),
   lastOf: ({ last_created_at: at, last_id: id }) => (at && id !== null ? placeAt(at, id) : null),
   rowsAt: (places, ascending) => deadLettersAt(filter.tenant, places, ascending),

@@ -5,19 +5,20 @@ import { textArray, uuidArray } from '../../store/arrays.js';
 import type { Database, Execute } from '../../store/connection/database.js';
 import {
   countJobs,
-  isSearched,
+  isJobSearch,
   jobsOf,
   jobsWithIds,
   listJobs,
-  lookForJobs,
+  scanJobs,
   type JobFilter,
   type JobView,
 } from '../../store/lists/job-lists.js';
 import { toInstantOrNull, toJobSummary, type JobRow, type JobSummaryRow } from '../../store/rows.js';
 import { loadStatements } from '../../store/sql.js';
+import type { Depth } from '../../telemetry/queue-labels.js';
 import { ID_CURSOR, idsOf } from '../shared/cursor.js';
 import { completeJobs } from '../shared/job-records.js';
-import { freshMsOfCount, KeptAnswers } from '../shared/kept-answers.js';
+import { freshMsOfCount, AnswerCache } from '../shared/answer-cache.js';
 import { emptyPage, readPage, type Listing } from '../shared/page.js';
 import { markedNow } from '../shared/queue-marks.js';
 import type { QueuePresence } from '../shared/queue-presence.js';
@@ -36,7 +37,7 @@ const sql = loadStatements('reads.sql', [
 ]);
 
 /** Reads that are not for a tenant take turns with those of tenants under this name; no tenant has an empty name. */
-const FLEET = '';
+const ALL_TENANTS = '';
 
 export interface JobNames {
   readonly task: string;
@@ -50,15 +51,8 @@ export interface Owner {
 
 type DepthRow = QueueDepth & { readonly now: string };
 
-export interface FleetDepth {
-  readonly queue: string;
-  readonly status: string;
-  readonly n: number;
-  readonly oldest_age: number | null;
-}
-
 export class Reads {
-  readonly #depths = new KeptAnswers<DepthRow[]>((rows) =>
+  readonly #depths = new AnswerCache<DepthRow[]>((rows) =>
     freshMsOfCount(rows.reduce((sum, { pending, scheduled }) => sum + pending + scheduled, 0)),
   );
 
@@ -108,10 +102,10 @@ export class Reads {
       toItems,
       placeOf: ({ id }) => id,
       cursors: ID_CURSOR,
-      search: isSearched(filter)
+      search: isJobSearch(filter)
         ? {
             ...searchById,
-            look: (look) => lookForJobs(filter, look),
+            scan: (scan) => scanJobs(filter, scan),
             rowsAt: (ids, ascending) => jobsWithIds(tenant, ids, ascending, view),
             fits: ({ status }) => statuses.length === 0 || statuses.includes(status),
           }
@@ -136,12 +130,16 @@ export class Reads {
     return new Map(rows.map(({ id, ...names }) => [id, names]));
   }
 
-  async fleetDepths(): Promise<readonly FleetDepth[]> {
-    return this.db.count<FleetDepth>({ tenant: FLEET, statement: sql.fleet_depths, values: [] });
+  async depthsOfAllTenants(): Promise<readonly Depth[]> {
+    return this.db.count<Depth>({ tenant: ALL_TENANTS, statement: sql.fleet_depths, values: [] });
   }
 
   async deadLetterCount(): Promise<number> {
-    const [row] = await this.db.count<{ n: number }>({ tenant: FLEET, statement: sql.count_dead_letters, values: [] });
+    const [row] = await this.db.count<{ n: number }>({
+      tenant: ALL_TENANTS,
+      statement: sql.count_dead_letters,
+      values: [],
+    });
     return row?.n ?? 0;
   }
 }

@@ -28,7 +28,7 @@ interface StandingRow {
 }
 
 /** What a job waits for. Only a job that is due on a queue that is worked on costs a second statement. */
-export class Whys {
+export class Explainer {
   constructor(
     private readonly db: Database,
     private readonly reads: Reads,

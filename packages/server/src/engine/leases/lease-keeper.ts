@@ -18,7 +18,7 @@ const sql = loadStatements('lease.sql', [
 ]);
 
 /** Whether a lease that was asked about is still held. */
-export type Stands = (lease: LeaseKey) => boolean;
+export type IsHeld = (lease: LeaseKey) => boolean;
 
 /** Whether a member of a bundle that was asked about is still in it. */
 export type IsBundled = (member: HeldJob) => boolean;
@@ -52,7 +52,7 @@ export class LeaseKeeper {
   ) {}
 
   /** Sets new deadlines, measured from now. */
-  async extend(leases: readonly LeaseKey[], secs: number | readonly number[]): Promise<Stands> {
+  async extend(leases: readonly LeaseKey[], secs: number | readonly number[]): Promise<IsHeld> {
     const deadlines = typeof secs === 'number' ? leases.map(() => secs) : secs;
     const rows = await this.db.run<Extended>(sql.extend, [...leaseKeyColumns(leases), int4Array(deadlines)]);
     this.#note(rows);
@@ -60,7 +60,7 @@ export class LeaseKeeper {
   }
 
   /** The same for heartbeats. `watched`: an event stream follows a job of which there is progress. */
-  async beat(beats: readonly Beat[]): Promise<{ readonly stands: Stands; readonly watched: boolean }> {
+  async beat(beats: readonly Beat[]): Promise<{ readonly stands: IsHeld; readonly watched: boolean }> {
     if (beats.every(({ progress }) => progress === null)) {
       const secs = beats.map(({ extendSecs }) => extendSecs);
       return { stands: await this.extend(beats, secs), watched: false };
@@ -76,7 +76,7 @@ export class LeaseKeeper {
   }
 
   /** Checks without writing anything. */
-  async standing(leases: readonly LeaseKey[]): Promise<Stands> {
+  async standing(leases: readonly LeaseKey[]): Promise<IsHeld> {
     return standsIn(await this.db.run<LeaseKey>(sql.standing, leaseKeyColumns(leases)));
   }
 
@@ -109,7 +109,7 @@ function bundledIn(rows: readonly BundleRow[]): IsBundled {
   return ({ leaseToken, job, position }) => open.get(`${leaseToken} ${job.tenant_id}`)?.[position - 1] === '1';
 }
 
-function standsIn(rows: readonly LeaseKey[]): Stands {
+function standsIn(rows: readonly LeaseKey[]): IsHeld {
   const standing = new Set(rows.map(nameOf));
   return (lease) => standing.has(nameOf(lease));
 }

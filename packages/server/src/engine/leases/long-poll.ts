@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { unavailable } from '../../domain/errors.js';
 import type { Claim, Claimer } from './claim.js';
-import { FirstLook } from './first-look.js';
+import { ClaimProbe } from './claim-probe.js';
 import { IdleQueues } from './idle-queues.js';
 import type { Hub } from '../shared/hub.js';
 import { separateSlots, type Slot } from './slots.js';
@@ -49,7 +49,7 @@ export class LongPolls {
   readonly #queues = new Map<string, QueuePolls>();
   readonly #underWay = new Set<Promise<void>>();
   readonly #idle: IdleQueues;
-  readonly #firstLook: FirstLook;
+  readonly #firstLook: ClaimProbe;
   #closed = false;
 
   constructor(
@@ -58,7 +58,7 @@ export class LongPolls {
     private readonly sink: UndeliveredSink,
   ) {
     this.#idle = new IdleQueues((queues) => claimer.heads(queues), hub);
-    this.#firstLook = new FirstLook((queues) => claimer.heads(queues));
+    this.#firstLook = new ClaimProbe((queues) => claimer.heads(queues));
   }
 
   /** Callers that are waiting at this moment. */
@@ -126,7 +126,7 @@ interface PollsOwner {
   readonly claimer: Claimer;
   readonly hub: Hub;
   readonly idle: IdleQueues;
-  readonly firstLook: FirstLook;
+  readonly firstLook: ClaimProbe;
   /** Shutdown waits until this is done. It must not fail. */
   track(work: Promise<void>): void;
   giveBack(jobs: readonly LeasedJob[]): Promise<void>;

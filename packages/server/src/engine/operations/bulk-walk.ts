@@ -2,9 +2,9 @@ import type { OperationAction } from '@millrace/contract';
 import type { DeadLetterScope, JobScope } from '../../domain/operations.js';
 import { isUuid } from '../../domain/ids.js';
 import type { Database } from '../../store/connection/database.js';
-import { lookForDeadLetters } from '../../store/lists/dead-letter-lists.js';
-import { lookForJobs } from '../../store/lists/job-lists.js';
-import type { Look, LookRow } from '../../store/lists/list-statements.js';
+import { scanDeadLetters } from '../../store/lists/dead-letter-lists.js';
+import { scanJobs } from '../../store/lists/job-lists.js';
+import type { Scan, ScanRow } from '../../store/lists/list-statements.js';
 import { toInstant } from '../../store/rows.js';
 import { cursorAfter, DEAD_LETTER_CURSOR, ID_CURSOR, readCursor, type CursorCodec } from '../shared/cursor.js';
 import { searchById, type Search } from '../shared/search.js';
@@ -14,14 +14,14 @@ import { searchById, type Search } from '../shared/search.js';
  * work on, and what a dry run counts. An item is a job or a dead letter, known by its id; a place is where a walk has
  * got to, as text.
  */
-export interface Course {
-  walk(from: string | null, rows: number, limit: number): Promise<Stretch>;
+export interface BulkWalk {
+  walk(from: string | null, rows: number, limit: number): Promise<WalkedChunk>;
   /** Counts everything, and names the first so many; for a bounded time. */
-  count(shown: number): Promise<Counted>;
+  count(shown: number): Promise<WalkCount>;
 }
 
-/** What one look along a course found. */
-export interface Stretch {
+/** What one scan along a walk found. */
+export interface WalkedChunk {
   /** Items in order, each with the place after it. */
   readonly items: readonly { readonly id: string; readonly place: string }[];
   /** The place after everything that was looked at, as far as it is in `items`. */
@@ -30,7 +30,7 @@ export interface Stretch {
   readonly isEnd: boolean;
 }
 
-export interface Counted {
+export interface WalkCount {
   /** The oldest items that were found. */
   readonly first: readonly string[];
   readonly n: number;
@@ -38,15 +38,15 @@ export interface Counted {
   readonly isAll: boolean;
 }
 
-export function courseOf(
+export function bulkWalkOf(
   db: Database,
   tenant: string,
   action: OperationAction,
   scope: JobScope | DeadLetterScope,
-): Course {
+): BulkWalk {
   return action === 'cancel_jobs'
-    ? jobCourse(db, tenant, scope as JobScope)
-    : deadLetterCourse(db, tenant, scope as DeadLetterScope);
+    ? jobWalk(db, tenant, scope as JobScope)
+    : deadLetterWalk(db, tenant, scope as DeadLetterScope);
 }
 
 /**
@@ -61,24 +61,24 @@ const LIVE = ['pending', 'running', 'retrying'] as const;
 /** What a scope means by states: those that can be cancelled, unless it names others. */
 export const statusesOf = ({ statuses }: JobScope): JobScope['statuses'] => (statuses.length === 0 ? LIVE : statuses);
 
-function jobCourse(db: Database, tenant: string, scope: JobScope): Course {
+function jobWalk(db: Database, tenant: string, scope: JobScope): BulkWalk {
   if (scope.workflowId !== null && !isUuid(scope.workflowId)) return NOTHING;
   const filter = { ...scope, tenant, statuses: statusesOf(scope) };
   return new Walker(db, {
     ...searchById,
-    look: (look) => lookForJobs(filter, look),
+    scan: (scan) => scanJobs(filter, scan),
     cursors: ID_CURSOR,
     idOf: (id) => id,
   });
 }
 
-function deadLetterCourse(db: Database, tenant: string, scope: DeadLetterScope): Course {
+function deadLetterWalk(db: Database, tenant: string, scope: DeadLetterScope): BulkWalk {
   if (scope.jobId !== null && !isUuid(scope.jobId)) return NOTHING;
   const filter = { ...scope, tenant, replayed: scope.replayed ?? false };
   const placeAt = (at: string | null | undefined, id: string | null) =>
     at && id !== null ? { createdAt: toInstant(at), id: Number(id) } : null;
   return new Walker(db, {
-    look: (look) => lookForDeadLetters(filter, look),
+    scan: (scan) => scanDeadLetters(filter, scan),
     hitOf: ({ created_at: at, id }) => placeAt(at, id),
     lastOf: ({ last_created_at: at, last_id: id }) => placeAt(at, id),
     cursors: DEAD_LETTER_CURSOR,
@@ -86,27 +86,27 @@ function deadLetterCourse(db: Database, tenant: string, scope: DeadLetterScope):
   });
 }
 
-const NOTHING: Course = {
+const NOTHING: BulkWalk = {
   walk: () => Promise.resolve({ items: [], place: null, isEnd: true }),
   count: () => Promise.resolve({ first: [], n: 0, isAll: true }),
 };
 
-interface Walked<At> extends Pick<Search<At, never>, 'look' | 'hitOf' | 'lastOf'> {
+interface Walked<At> extends Pick<Search<At, never>, 'scan' | 'hitOf' | 'lastOf'> {
   readonly cursors: CursorCodec<At>;
   readonly idOf: (at: At) => string;
 }
 
-class Walker<At> implements Course {
+class Walker<At> implements BulkWalk {
   constructor(
     private readonly db: Database,
     private readonly walked: Walked<At>,
   ) {}
 
-  async walk(from: string | null, rows: number, limit: number): Promise<Stretch> {
+  async walk(from: string | null, rows: number, limit: number): Promise<WalkedChunk> {
     const { walked } = this;
     const { cursors } = walked;
     const after = from === null ? null : readCursor(cursors, from).at;
-    const found = await this.#look({ ascending: true, after, rows, offset: 0, limit });
+    const found = await this.#scan({ ascending: true, after, rows, offset: 0, limit });
     const items = found.flatMap((row) => {
       const at = walked.hitOf(row);
       return at === null ? [] : [{ id: walked.idOf(at), place: cursorAfter(cursors, at) }];
@@ -121,7 +121,7 @@ class Walker<At> implements Course {
     };
   }
 
-  async count(shown: number): Promise<Counted> {
+  async count(shown: number): Promise<WalkCount> {
     const counted = await this.#countFrom(true, shown, COUNT.ms);
     if (counted.isAll || counted.n > 0) return counted;
     // The oldest rows are all others. Who acts on what is in view means the newest, so these are looked at as well.
@@ -130,14 +130,14 @@ class Walker<At> implements Course {
   }
 
   /** Counts from one end, until the other or until time is up. */
-  async #countFrom(ascending: boolean, shown: number, ms: number): Promise<Counted> {
+  async #countFrom(ascending: boolean, shown: number, ms: number): Promise<WalkCount> {
     const { hitOf, lastOf, idOf } = this.walked;
     const first: string[] = [];
     const begun = performance.now();
     let n = 0;
     let after: At | null = null;
     for (let rows = COUNT.first; ; rows = Math.min(COUNT.largest, rows * 2)) {
-      const found: LookRow[] = await this.#look({ ascending, after, rows, offset: 0, limit: shown - first.length });
+      const found: ScanRow[] = await this.#scan({ ascending, after, rows, offset: 0, limit: shown - first.length });
       first.push(...found.map(hitOf).flatMap((at) => (at === null ? [] : [idOf(at)])));
       const walk = found[0];
       n += walk?.hits ?? 0;
@@ -147,7 +147,7 @@ class Walker<At> implements Course {
     }
   }
 
-  #look(look: Look<At>): Promise<LookRow[]> {
-    return this.db.read<LookRow>(this.walked.look(look));
+  #scan(scan: Scan<At>): Promise<ScanRow[]> {
+    return this.db.read<ScanRow>(this.walked.scan(scan));
   }
 }

@@ -12,7 +12,7 @@ import type { Hub } from '../shared/hub.js';
 import type { StepSettler } from '../workflows/step-settler.js';
 import { cancelJobs } from './bulk-cancel.js';
 import { replayLetters } from './bulk-replay.js';
-import { courseOf, statusesOf, type Stretch } from './bulk-walk.js';
+import { bulkWalkOf, statusesOf, type WalkedChunk } from './bulk-walk.js';
 
 /**
  * What operations do, batch by batch. A batch is one transaction: it locks the operation, which must still be this
@@ -123,35 +123,35 @@ export class OperationWork {
   async step(held: HeldOperation): Promise<boolean> {
     const [state] = await this.db.run<StateRow>(sql.state_of_operation, [held.id]);
     if (state?.status !== 'running' || state.holder !== this.holder) return false;
-    const stretch = state.ids === null ? await this.#walk(held, state) : firstOf(state.ids);
+    const chunk = state.ids === null ? await this.#walk(held, state) : firstOf(state.ids);
     const { goesOn, afterCommit } = await this.db.transaction(async (execute) => {
       const afterCommit = new AfterCommit();
-      return { goesOn: await this.#batch(execute, held.id, state, stretch, afterCommit), afterCommit };
+      return { goesOn: await this.#batch(execute, held.id, state, chunk, afterCommit), afterCommit };
     });
     afterCommit.apply(this.hub, this.counters);
     return goesOn;
   }
 
-  async #walk(held: HeldOperation, { tenant, action, before, scope, place }: StateRow): Promise<Stretch> {
+  async #walk(held: HeldOperation, { tenant, action, before, scope, place }: StateRow): Promise<WalkedChunk> {
     const parsed = JSON.parse(scope ?? '{}') as JobScope | DeadLetterScope;
     const startedAt = performance.now();
-    const course = courseOf(this.db, tenant, action, { ...parsed, createdBefore: before });
-    const stretch = await course.walk(place, held.rows, BATCH);
+    const walk = bulkWalkOf(this.db, tenant, action, { ...parsed, createdBefore: before });
+    const chunk = await walk.walk(place, held.rows, BATCH);
     const isQuick = performance.now() - startedAt < CHUNK.quickMs;
     held.rows = Math.min(CHUNK.largest, Math.max(CHUNK.smallest, Math.floor(held.rows * (isQuick ? 2 : 0.5))));
-    return stretch;
+    return chunk;
   }
 
   async #batch(
     execute: Execute,
     id: string,
     state: StateRow,
-    stretch: Stretch,
+    chunk: WalkedChunk,
     afterCommit: AfterCommit,
   ): Promise<boolean> {
     const [mine] = await execute(sql.lock_operation, [id, this.holder]);
     if (!mine) return false;
-    const items = withFewSteps(stretch.items);
+    const items = withFewSteps(chunk.items);
     const done =
       items.length === 0
         ? { looked: 0, changed: 0, replayed: 0 }
@@ -163,11 +163,11 @@ export class OperationWork {
             afterCommit,
           );
     const { looked, changed, replayed } = done;
-    const isWhole = looked === stretch.items.length;
-    const isEnd = stretch.isEnd && isWhole;
+    const isWhole = looked === chunk.items.length;
+    const isEnd = chunk.isEnd && isWhole;
     await execute(sql.advance_operation, [
       id,
-      isWhole ? stretch.place : items[looked - 1]!.place,
+      isWhole ? chunk.place : items[looked - 1]!.place,
       state.ids === null ? null : textArray(state.ids.slice(looked)),
       looked,
       changed,
@@ -196,14 +196,14 @@ export class OperationWork {
 }
 
 /** The next batch of an operation that was given ids. */
-const firstOf = (ids: readonly string[]): Stretch => ({
+const firstOf = (ids: readonly string[]): WalkedChunk => ({
   items: ids.slice(0, BATCH).map((id) => ({ id, place: '' })),
   place: '',
   isEnd: ids.length <= BATCH,
 });
 
 /** The first items, with at most so many jobs of steps among them. The id of a dead letter never looks like one. */
-function withFewSteps(items: Stretch['items']): Stretch['items'] {
+function withFewSteps(items: WalkedChunk['items']): WalkedChunk['items'] {
   let steps = 0;
   const end = items.findIndex(({ id }) => isStepId(id) && ++steps > MAX_STEPS);
   return end === -1 ? items : items.slice(0, end);

@@ -10,7 +10,7 @@ import { cursorAfter, ID_CURSOR, readCursor } from '../shared/cursor.js';
 import type { Idempotency } from '../shared/idempotency.js';
 import { random32 } from '../shared/random.js';
 import type { Created, OperationListQuery, OperationPage, OperationsApi } from '../api.js';
-import { courseOf } from './bulk-walk.js';
+import { bulkWalkOf } from './bulk-walk.js';
 import { HELD_SECS, type OperationWork } from './operation-work.js';
 
 /** What tenants do with bulk operations: ask for one, look at it, stop it. The work itself is in operation-work.ts. */
@@ -146,7 +146,7 @@ export class Operations implements OperationsApi {
       const ids = (await this.#items(tenant, spec, [...new Set(spec.ids)])).map(({ id }) => id);
       return { matched: { n: ids.length, exact: true }, ids };
     }
-    const { first, n, isAll } = await courseOf(this.db, tenant, spec.action, spec.scope).count(DRY_RUN_SAMPLE);
+    const { first, n, isAll } = await bulkWalkOf(this.db, tenant, spec.action, spec.scope).count(DRY_RUN_SAMPLE);
     return { matched: { n, exact: isAll }, ids: first };
   }
 

@@ -6,7 +6,7 @@ import type { PriorityNews, News } from '../../store/connection/notifications.js
  * the waiters (long polls, the pool, event streams, schedulers) are told. Nothing here is durable; every listener also
  * polls.
  */
-export interface Outlet {
+export interface Publisher {
   /** Whether notifications from other processes currently arrive. */
   readonly listening: boolean;
   publishWork(queue: string, priority: number, since: number | null): void;
@@ -41,27 +41,27 @@ export class Hub {
   readonly #settled = new Set<SettledListener>();
   readonly #failures = new Set<SettledListener>();
   readonly #workflows = new Set<(id: string) => void>();
-  #outlet: Outlet | null = null;
+  #publisher: Publisher | null = null;
 
   /** Sets where this process publishes its news to the others. */
-  connect(outlet: Outlet): void {
-    this.#outlet = outlet;
+  connect(publisher: Publisher): void {
+    this.#publisher = publisher;
   }
 
   get listening(): boolean {
-    return this.#outlet?.listening ?? false;
+    return this.#publisher?.listening ?? false;
   }
 
   /** This process has put jobs on a queue. `since`: their scheduled_at if it is earlier than now, else null. */
   announceWork(queue: string, priority: number, since: number | null): void {
     for (const listener of this.#anyWork) listener(queue, [{ priority, since }]);
     this.#wake(queue);
-    this.#outlet?.publishWork(queue, priority, since);
+    this.#publisher?.publishWork(queue, priority, since);
   }
 
   announceEvents(): void {
     this.#emitEvents();
-    this.#outlet?.publishEvents();
+    this.#publisher?.publishEvents();
   }
 
   /** Whether anybody wants to hear of every job: where nobody does, completions are not worth a call each. */

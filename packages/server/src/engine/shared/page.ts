@@ -3,7 +3,7 @@ import { textLength } from '../../store/rows.js';
 import type { Budget, ListWindow, Query, Sized } from '../../store/lists/list-statements.js';
 import { MAX_PAGE_BYTES, type ListQuery, type Page, type PageEnds, type PagePart } from '../api.js';
 import { cursorAfter, cursorBefore, readCursor, START_CURSOR, type CursorCodec, type Place } from './cursor.js';
-import { search, type Found, type Search } from './search.js';
+import { search, type SearchResult, type Search } from './search.js';
 
 /** A list that can be read page by page. `At` is the place of a row, by what orders the list. */
 export interface Listing<Row, At, Item> {
@@ -78,7 +78,7 @@ interface Begun<Row, At> extends Extent<At> {
   readonly large: readonly Row[];
   readonly backward: boolean;
   /** Where the search for further rows reached its bound. */
-  readonly stop: Found<At>['stop'];
+  readonly stop: SearchResult<At>['stop'];
   /** Whether the page has as many rows as were asked for. */
   readonly full: boolean;
 }

@@ -1,7 +1,7 @@
 import { WALK_LIMIT } from '@millrace/contract';
 import { createdAtOf } from '../../domain/ids.js';
 import type { Database } from '../../store/connection/database.js';
-import type { Look, LookRow, Query } from '../../store/lists/list-statements.js';
+import type { Scan, ScanRow, Query } from '../../store/lists/list-statements.js';
 
 /**
  * A filter that no index serves walks along the list and looks at each row. It goes in chunks, and a page ends when it
@@ -12,10 +12,10 @@ import type { Look, LookRow, Query } from '../../store/lists/list-statements.js'
  * at a time.
  */
 export interface Search<At, Row> {
-  look(look: Look<At>): Query;
+  scan(scan: Scan<At>): Query;
   /** Where a row of the walk is. */
-  hitOf(row: LookRow): At | null;
-  lastOf(row: LookRow): At | null;
+  hitOf(row: ScanRow): At | null;
+  lastOf(row: ScanRow): At | null;
   /** The rows at these places, in the order of the walk. */
   rowsAt(hits: readonly At[], ascending: boolean): Query;
   /** Whether a row still matches: it may have changed since the walk came past. */
@@ -24,7 +24,7 @@ export interface Search<At, Row> {
   instantOf(at: At): string;
 }
 
-export interface Found<At> {
+export interface SearchResult<At> {
   /** In the order of the walk, at most as many as were asked for. */
   readonly hits: readonly At[];
   /** Where the walk reached its bound, and how many matches were still to be skipped. Null: it did not. */
@@ -36,16 +36,16 @@ const CHUNK = { first: 500, smallest: 100, largest: 5_000, quickMs: 50 };
 
 export async function search<At>(
   db: Database,
-  { look, hitOf, lastOf }: Pick<Search<At, never>, 'look' | 'hitOf' | 'lastOf'>,
-  { ascending, after, limit, offset }: Omit<Look<At>, 'rows'>,
-): Promise<Found<At>> {
+  { scan, hitOf, lastOf }: Pick<Search<At, never>, 'scan' | 'hitOf' | 'lastOf'>,
+  { ascending, after, limit, offset }: Omit<Scan<At>, 'rows'>,
+): Promise<SearchResult<At>> {
   const hits: At[] = [];
   const begun = performance.now();
   let [place, skip, walked, rows] = [after, offset, 0, CHUNK.first];
   for (;;) {
     const started = performance.now();
-    const found = await db.read<LookRow>(
-      look({ ascending, after: place, rows, offset: skip, limit: limit - hits.length }),
+    const found = await db.read<ScanRow>(
+      scan({ ascending, after: place, rows, offset: skip, limit: limit - hits.length }),
     );
     for (const row of found) {
       const hit = hitOf(row);
@@ -67,7 +67,7 @@ const nextChunk = (rows: number, tookMs: number): number =>
 
 /** The part of a search that all lists in order of id share. */
 export const searchById = {
-  hitOf: ({ id }: LookRow): string | null => id,
-  lastOf: ({ last_id: id }: LookRow): string | null => id,
+  hitOf: ({ id }: ScanRow): string | null => id,
+  lastOf: ({ last_id: id }: ScanRow): string | null => id,
   instantOf: createdAtOf,
 };

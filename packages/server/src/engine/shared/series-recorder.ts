@@ -1,5 +1,5 @@
 import { SERIES_OTHER } from '@millrace/contract';
-import { bucketOf, BUCKETS } from '../../domain/latency-buckets.js';
+import { latencyBucketOf, BUCKETS } from '../../domain/latency-buckets.js';
 
 /** Where a job belongs. */
 export interface Origin {
@@ -41,7 +41,7 @@ export class SeriesRecorder {
 
   waited(tenant: string, queue: string, task: string, seconds: number): void {
     const tally = this.#tally(tenant, queue, task);
-    if (tally) tally.waits[bucketOf(seconds)]!++;
+    if (tally) tally.waits[latencyBucketOf(seconds)]!++;
   }
 
   /** One attempt that ended: for good, or to be tried again. */
@@ -53,7 +53,7 @@ export class SeriesRecorder {
     const tally = this.#tally(tenant, queue, task);
     if (!tally) return;
     tally[outcome]++;
-    tally.runs[bucketOf(runSecs)]!++;
+    tally.runs[latencyBucketOf(runSecs)]!++;
   }
 
   cancelledWaiting({ tenant, queue, task }: Origin): void {

@@ -46,7 +46,7 @@ export interface SharedContext {
   readonly version: number | null;
 }
 
-export interface StepJob {
+export interface NewStepJob {
   readonly tenant: string;
   readonly workflowId: string;
   readonly spec: StepSpec;
@@ -116,7 +116,7 @@ function nextOf(change: Change, text: JsonText | null): Written {
   return { change, context, isNew: isMerged || context.version !== null, unmerged: [] };
 }
 
-function jobsOf({ change: { locked, advance }, context }: Written): StepJob[] {
+function jobsOf({ change: { locked, advance }, context }: Written): NewStepJob[] {
   const { tenant, id, definition } = locked;
   return advance.enqueue.map((step) => ({
     tenant,
@@ -140,7 +140,7 @@ function runColumns(written: readonly Written[]): unknown[] {
 }
 
 /** Positions follow the order of the list, so that steps enqueued together keep the order of their definition. */
-function jobColumns(jobs: readonly StepJob[], queue: string): unknown[] {
+function jobColumns(jobs: readonly NewStepJob[], queue: string): unknown[] {
   return [
     textArray(stepSuffixes(jobs)),
     textArray(jobs.map((job) => job.tenant)),
@@ -149,14 +149,14 @@ function jobColumns(jobs: readonly StepJob[], queue: string): unknown[] {
   ];
 }
 
-export const stepSuffixes = (jobs: readonly StepJob[], firstPosition = 0): string[] =>
+export const stepSuffixes = (jobs: readonly NewStepJob[], firstPosition = 0): string[] =>
   jobs.map(({ tenant }, n) => idSuffix(firstPosition + n, bucketOf(tenant), random32(), true));
 
 /**
  * queue, task, priority, payload, config, metadata, step, context, context_bytes: the columns of a step's job that do
  * not depend on how its workflow is named.
  */
-export function stepColumns(jobs: readonly StepJob[], queue: string): unknown[] {
+export function stepColumns(jobs: readonly NewStepJob[], queue: string): unknown[] {
   return [
     textArray(jobs.map((job) => job.spec.queue ?? queue)),
     textArray(jobs.map((job) => job.spec.task)),
@@ -170,7 +170,7 @@ export function stepColumns(jobs: readonly StepJob[], queue: string): unknown[] 
   ];
 }
 
-function payloadOf({ spec, context }: StepJob): JsonText {
+function payloadOf({ spec, context }: NewStepJob): JsonText {
   const payload = withoutContext(spec.payload);
   return context.version === null ? composePayload(payload, context.text) : payload;
 }

@@ -3,7 +3,7 @@ import type { WorkflowSummaryRecord } from '../../domain/records.js';
 import {
   countWorkflows,
   listWorkflows,
-  lookForWorkflows,
+  scanWorkflows,
   workflowsOf,
   workflowsWithIds,
   type WorkflowFilter,
@@ -35,7 +35,7 @@ export function workflowListing<Row extends WorkflowSummaryRow, Item>(
         ? null
         : {
             ...searchById,
-            look: (look) => lookForWorkflows(filter, look),
+            scan: (scan) => scanWorkflows(filter, scan),
             rowsAt: (ids, ascending) => workflowsWithIds(tenant, ids, ascending, view),
             fits: ({ status }) => filter.status === null || filter.status === status,
           },

@@ -14,7 +14,7 @@ import type { Effect, Idempotency } from '../shared/idempotency.js';
 import { readPage } from '../shared/page.js';
 import { random32 } from '../shared/random.js';
 import { currentContexts } from './run-context.js';
-import { shareContext, stepColumns, stepSuffixes, type StepJob } from './run-writer.js';
+import { shareContext, stepColumns, stepSuffixes, type NewStepJob } from './run-writer.js';
 import { stepRecords } from './step-records.js';
 import type { StepSettler } from './step-settler.js';
 import { WorkflowWatcher } from './watch.js';
@@ -175,7 +175,7 @@ export class Workflows implements WorkflowsApi {
     return { ids, committed };
   }
 
-  #created(items: readonly NewWorkflow[], roots: readonly StepJob[]): void {
+  #created(items: readonly NewWorkflow[], roots: readonly NewStepJob[]): void {
     const { hub, counters, defaultQueue } = this.deps;
     for (const { tenant } of items) counters.workflowCreated(tenant);
     for (const { tenant, spec } of roots) {

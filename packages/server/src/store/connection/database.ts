@@ -17,11 +17,11 @@ import {
   READ_DEADLINE_MS,
   READ_SETTINGS,
   withSettings,
-  type Settings,
+  type SessionSettings,
 } from './session.js';
 import { textLength } from '../rows.js';
 import type { Statement } from '../sql.js';
-import { passing, plainly, prepared, preparedUnder, TYPES, type RunOn } from './ways-to-run.js';
+import { passing, plainly, prepared, preparedUnder, TYPES, type RunStatement } from './statement-runners.js';
 
 /**
  * Two pools on one database, because they need opposite things from the planner.
@@ -69,9 +69,9 @@ export class Database {
   readonly #reads: pg.Pool;
   readonly #listenUrl: string | null;
   readonly #pooled: boolean;
-  readonly #runHot: RunOn;
-  readonly #runRead: RunOn;
-  readonly #runBounded: RunOn;
+  readonly #runHot: RunStatement;
+  readonly #runRead: RunStatement;
+  readonly #runBounded: RunStatement;
   readonly #runPlanned = passing(PLANNED_SETTINGS);
   readonly #pace = new ReadPace();
   readonly #turns: ReadTurns;
@@ -171,7 +171,7 @@ export class Database {
     };
   }
 
-  #pool(max: number, settings: Settings): pg.Pool {
+  #pool(max: number, settings: SessionSettings): pg.Pool {
     const { url } = this.options;
     const address = this.#pooled ? { connectionString: url } : withSettings(url, settings);
     const pool = new pg.Pool({ ...this.#connection(address), max, idleTimeoutMillis: 60_000 });
@@ -209,7 +209,7 @@ export class Database {
   #attempt<R extends object>(
     pool: pg.Pool,
     deadlineMs: number,
-    execute: RunOn,
+    execute: RunStatement,
     statement: Statement,
     values: readonly unknown[],
   ): Promise<R[]> {

@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { settingStatement, type Settings } from './session.js';
+import { settingStatement, type SessionSettings } from './session.js';
 
 /**
  * A statement as we send it through a pooler in transaction mode: its settings, then the statement, then one Sync.
@@ -50,7 +50,7 @@ class PooledQuery extends DriverQuery {
 
 export type PooledRun = <R extends object>(client: pg.ClientBase, config: pg.QueryConfig) => Promise<pg.QueryResult<R>>;
 
-export function pooledRun(settings: Settings): PooledRun {
+export function pooledRun(settings: SessionSettings): PooledRun {
   const text = settingStatement(settings);
   return (client, config) =>
     new Promise((resolve, reject) => {

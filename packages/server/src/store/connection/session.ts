@@ -5,7 +5,7 @@
  * mode gives us another server connection for every transaction, so there they precede each statement and apply to its
  * transaction only (docs/adr/0011-transaction-pooler.md).
  */
-export type Settings = readonly (readonly [name: string, value: string])[];
+export type SessionSettings = readonly (readonly [name: string, value: string])[];
 
 /**
  * How long a statement may take. PostgreSQL cancels it after the timeout, which leaves the connection usable. The
@@ -16,7 +16,7 @@ export const HOT_DEADLINE_MS = 10_000;
 export const READ_TIMEOUT_MS = 18_000;
 export const READ_DEADLINE_MS = 20_000;
 
-export const COMMON_SETTINGS: Settings = [
+export const COMMON_SETTINGS: SessionSettings = [
   ['TimeZone', 'UTC'],
   ['DateStyle', 'ISO'],
   ['jit', 'off'],
@@ -25,7 +25,7 @@ export const COMMON_SETTINGS: Settings = [
   ['standard_conforming_strings', 'on'],
 ];
 
-export const HOT_SETTINGS: Settings = [
+export const HOT_SETTINGS: SessionSettings = [
   ...COMMON_SETTINGS,
   ['plan_cache_mode', 'force_generic_plan'],
   ['enable_seqscan', 'off'],
@@ -36,7 +36,7 @@ export const HOT_SETTINGS: Settings = [
   ['statement_timeout', String(HOT_TIMEOUT_MS)],
 ];
 
-export const READ_SETTINGS: Settings = [
+export const READ_SETTINGS: SessionSettings = [
   ...COMMON_SETTINGS,
   ['statement_timeout', String(READ_TIMEOUT_MS)],
   ['max_parallel_workers_per_gather', '0'],
@@ -44,7 +44,7 @@ export const READ_SETTINGS: Settings = [
 ];
 
 /** For a single statement on a hot-pool connection that must be planned for the current contents of the tables. */
-export const PLANNED_SETTINGS: Settings = [
+export const PLANNED_SETTINGS: SessionSettings = [
   ...COMMON_SETTINGS,
   ['plan_cache_mode', 'auto'],
   ['enable_seqscan', 'on'],
@@ -60,7 +60,7 @@ export const PLANNED_SETTINGS: Settings = [
  * tables hold: one plan serves everybody, and it is made once. Reading and planning so long a text takes longer than
  * running it.
  */
-export const BOUNDED_SETTINGS: Settings = [
+export const BOUNDED_SETTINGS: SessionSettings = [
   ['plan_cache_mode', 'force_generic_plan'],
   ['enable_seqscan', 'off'],
   ['enable_bitmapscan', 'off'],
@@ -73,7 +73,7 @@ const ISOLATION = 'read committed';
  * URL replace ours altogether, time zone and plans included. So we take the operator's options out of the URL and put
  * them first; ours, which the statements rely on, come last and win.
  */
-export function withSettings(url: string, settings: Settings): { connectionString: string; options: string } {
+export function withSettings(url: string, settings: SessionSettings): { connectionString: string; options: string } {
   const ours = [...settings, ['default_transaction_isolation', ISOLATION] as const].map(
     ([name, value]) => `-c ${name}=${value.replaceAll(' ', '\\ ')}`,
   );
@@ -95,11 +95,11 @@ export function withSettings(url: string, settings: Settings): { connectionStrin
  * another level, this statement fails and so does everything after it, rather than run under an isolation level that
  * the statements were not written for.
  */
-export function settingStatement(settings: Settings): string {
+export function settingStatement(settings: SessionSettings): string {
   const all = [['transaction_isolation', ISOLATION] as const, ...settings];
   return `SELECT WHERE concat(${all.map(([name, value]) => `set_config('${name}', '${value}', true)`).join(', ')}) = ''`;
 }
 
 /** The same for a transaction of several statements, which can choose its isolation. */
-export const beginWith = (settings: Settings): string =>
+export const beginWith = (settings: SessionSettings): string =>
   `BEGIN ISOLATION LEVEL ${ISOLATION.toUpperCase()}; ${settingStatement(settings)}`;

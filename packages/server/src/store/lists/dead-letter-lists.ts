@@ -1,13 +1,13 @@
 import type { DeadLetterReason } from '@millrace/contract';
 import { int8Array } from '../arrays.js';
-import { lookStatement, type Look } from './look-statements.js';
+import { scanStatement, type Scan } from './scan-statements.js';
 import type { ListWindow, Query } from './page-statements.js';
 import { DEAD_LETTER_COLUMNS } from '../rows.js';
 import type { CreatedRange } from './walk-bounds.js';
 
 /**
  * Lists of dead letters, in the order of created_at and then id. A job and a fingerprint have indexes; the other
- * filters are searched for (see look-statements.ts).
+ * filters are searched for (see scan-statements.ts).
  */
 export interface DeadLetterFilter extends CreatedRange {
   readonly tenant: string;
@@ -35,17 +35,17 @@ export function listDeadLetters(filter: DeadLetterFilter, window: ListWindow<Dea
 }
 
 /** Whether a list has to be searched. */
-export const isSearched = ({ jobId, queue, task, reason, replayed }: DeadLetterFilter): boolean =>
+export const isDeadLetterSearch = ({ jobId, queue, task, reason, replayed }: DeadLetterFilter): boolean =>
   jobId === null && [queue, task, reason, replayed].some((wanted) => wanted !== null);
 
-export function lookForDeadLetters(filter: DeadLetterFilter, look: Look<DeadLetterAt>): Query {
-  const { where, fits, values } = conditionsOf(filter, look);
+export function scanDeadLetters(filter: DeadLetterFilter, scan: Scan<DeadLetterAt>): Query {
+  const { where, fits, values } = conditionsOf(filter, scan);
   const walks = [{ from: 'millrace.dead_letters w', where: where.join(' AND ') }];
   const order = ['created_at', 'id'] as const;
   const hit = fits.length === 0 ? 'true' : fits.join(' AND ');
-  return lookStatement(
+  return scanStatement(
     { name: 'look_for_dead_letters', tenant: filter.tenant, walks, hit: () => hit, values, order },
-    look,
+    scan,
   );
 }
 

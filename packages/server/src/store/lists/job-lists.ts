@@ -1,6 +1,6 @@
 import type { JobStatus } from '@millrace/contract';
 import { plainArray } from '../arrays.js';
-import { lookStatement, type Look, type Walked } from './look-statements.js';
+import { scanStatement, type Scan, type ScannedRows } from './scan-statements.js';
 import {
   pageOf,
   pageOfIds,
@@ -17,7 +17,7 @@ import { boundsOf, type CreatedRange, type Cursor } from './walk-bounds.js';
 /**
  * Lists of jobs. Which index is walked depends on the filter: the status names the table, and several of them are
  * walked side by side and merged. A workflow and an idempotency key lead to few jobs, whatever else is asked. A task is
- * searched for (see look-statements.ts).
+ * searched for (see scan-statements.ts).
  */
 export interface JobFilter extends CreatedRange {
   readonly tenant: string;
@@ -32,7 +32,7 @@ export interface JobFilter extends CreatedRange {
 /** `where` is what an index serves, `fits` what is left to look at. */
 const READY = 'millrace.ready w';
 const DONE = 'millrace.done w';
-const WALKED: Record<JobStatus, Walked> = {
+const WALKED: Record<JobStatus, ScannedRows> = {
   pending: { from: READY, where: 'true', fits: 'w.retry_count = 0' },
   retrying: { from: READY, where: 'w.retry_count > 0' },
   running: { from: 'millrace.running w', where: 'true' },
@@ -40,7 +40,7 @@ const WALKED: Record<JobStatus, Walked> = {
   failed: { from: DONE, where: `w.status = 'failed'` },
   cancelled: { from: DONE, where: `w.status = 'cancelled'` },
 };
-const ALL: Walked = { from: 'millrace.jobs w', where: 'true' };
+const ALL: ScannedRows = { from: 'millrace.jobs w', where: 'true' };
 /** The queue stands in `ready` and `jobs` themselves; the other tables need their job for it, and all for a task. */
 const WITH_JOB = ' JOIN millrace.jobs q ON q.tenant = w.tenant AND q.id = w.id';
 
@@ -86,25 +86,25 @@ export function countJobs(filter: JobFilter): Query {
 }
 
 /** Whether a list has to be searched. */
-export const isSearched = (filter: JobFilter): boolean => filter.task !== null && !isFew(filter);
+export const isJobSearch = (filter: JobFilter): boolean => filter.task !== null && !isFew(filter);
 
 /** Also serves filters that have an index, for whoever wants nothing but ids (engine/operations/bulk-walk.ts). */
-export function lookForJobs(filter: JobFilter, look: Look): Query {
-  const { ascending, after } = look;
+export function scanJobs(filter: JobFilter, scan: Scan): Query {
+  const { ascending, after } = scan;
   const named = nameValues(filter, after === null ? null : { id: after, ascending });
   const { values, queue, bounds } = named;
   const parts = { name: 'look_for_jobs', tenant: filter.tenant, values, order: ['id'] as const };
-  if (isFew(filter)) return lookStatement({ ...parts, walks: [fewJobs(filter, named)], hit: () => 'true' }, look);
+  if (isFew(filter)) return scanStatement({ ...parts, walks: [fewJobs(filter, named)], hit: () => 'true' }, scan);
   const walks = lookedAt(filter).map(({ from, where, ...fits }) => {
     const conditions = ['w.tenant = $1', where, ...bounds.map((bound) => `w.id ${bound}`)];
     if (from === ALL.from && queue !== null) conditions.push(`w.queue = ${queue}`);
     return { from, where: conditions.join(' AND '), ...fits, ...(from === READY && { queue: 'w.queue' }) };
   });
-  return lookStatement({ ...parts, walks, hit: (known) => hitOf(filter, named, known) }, look);
+  return scanStatement({ ...parts, walks, hit: (known) => hitOf(filter, named, known) }, scan);
 }
 
 /** What is walked for a filter: a job is pending or retrying by what its row in `ready` says, so both are one walk. */
-function lookedAt(filter: JobFilter): readonly Walked[] {
+function lookedAt(filter: JobFilter): readonly ScannedRows[] {
   const { statuses } = filter;
   if (!statuses.includes('pending') || !statuses.includes('retrying')) return statusesOf(filter).map(sourceOf);
   const others = statuses.filter((status) => status !== 'pending' && status !== 'retrying');
@@ -143,7 +143,7 @@ function nameValues(filter: JobFilter, cursor: Cursor | null): Named {
 const statusesOf = ({ statuses }: JobFilter): readonly (JobStatus | null)[] =>
   statuses.length === 0 ? [null] : statuses;
 
-const sourceOf = (status: JobStatus | null): Walked => (status === null ? ALL : WALKED[status]);
+const sourceOf = (status: JobStatus | null): ScannedRows => (status === null ? ALL : WALKED[status]);
 
 const isFew = ({ workflowId, idempotencyKey }: JobFilter): boolean => workflowId !== null || idempotencyKey !== null;
 
@@ -174,8 +174,11 @@ function fewWalk(filter: JobFilter, named: Named): string {
   return `FROM ${from} WHERE ${where}`;
 }
 
-/** By the index of a workflow's steps, or the table of keys; all other conditions are then a look at each of them. */
-function fewJobs({ statuses, workflowId, idempotencyKey }: JobFilter, { values, queue, task, bounds }: Named): Walked {
+/** By the index of a workflow's steps, or the table of keys; all other conditions are then looked at one by one. */
+function fewJobs(
+  { statuses, workflowId, idempotencyKey }: JobFilter,
+  { values, queue, task, bounds }: Named,
+): ScannedRows {
   const columns = 'j.tenant, j.id, j.queue, j.task, j.workflow_id, j.idempotency_key';
   const conditions = ['w.tenant = $1', ...bounds.map((bound) => `w.id ${bound}`)];
   const flow = workflowId === null ? null : `$${values.push(workflowId)}::uuid`;

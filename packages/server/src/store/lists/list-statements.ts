@@ -1,6 +1,6 @@
 import type { WorkflowStatus } from '@millrace/contract';
 import { CRON_COLUMNS, FIRING_COLUMNS, type CronDue } from '../cron-rows.js';
-import { lookStatement, type Look, type Walked } from './look-statements.js';
+import { scanStatement, type Scan, type ScannedRows } from './scan-statements.js';
 import {
   pageOf,
   pageOfIds,
@@ -13,7 +13,7 @@ import {
 import { WORKFLOW_COLUMNS } from '../rows.js';
 import { boundsOf, type CreatedRange, type Cursor } from './walk-bounds.js';
 
-export type { Look, LookRow } from './look-statements.js';
+export type { Scan, ScanRow } from './scan-statements.js';
 export type { Budget, ListWindow, Query, Sized } from './page-statements.js';
 
 /**
@@ -33,7 +33,7 @@ export interface WorkflowFilter extends CreatedRange {
 /** `where` is what an index serves, `fits` what is left to look at. */
 const RUNS = 'millrace.workflow_runs w';
 const ENDS = 'millrace.workflow_ends w';
-const WORKFLOWS: Record<WorkflowStatus, Walked> = {
+const WORKFLOWS: Record<WorkflowStatus, ScannedRows> = {
   created: { from: RUNS, where: 'true', fits: `w.status = 'created'` },
   running: { from: RUNS, where: 'true', fits: `w.status = 'running'` },
   completed: { from: ENDS, where: `w.status = 'completed'` },
@@ -41,7 +41,7 @@ const WORKFLOWS: Record<WorkflowStatus, Walked> = {
   partially_failed: { from: ENDS, where: `w.status = 'partially_failed'` },
   cancelled: { from: ENDS, where: `w.status = 'cancelled'` },
 };
-const ALL_WORKFLOWS: Walked = { from: 'millrace.workflows w', where: 'true' };
+const ALL_WORKFLOWS: ScannedRows = { from: 'millrace.workflows w', where: 'true' };
 
 const SUMMARY_COLUMNS = WORKFLOW_COLUMNS.filter((column) => !['definition', 'context', 'unmerged'].includes(column));
 
@@ -81,19 +81,19 @@ export function countWorkflows(filter: WorkflowFilter): Query {
 }
 
 /** The name is searched for: no index serves it. */
-export function lookForWorkflows(filter: WorkflowFilter, look: Look): Query {
+export function scanWorkflows(filter: WorkflowFilter, scan: Scan): Query {
   const values: unknown[] = [filter.tenant, filter.name];
   const { from, where, ...fits } = sourceOf(filter);
-  const bounds = boundsOf(filter, cursorOf(look), values).map((bound) => `w.id ${bound}`);
+  const bounds = boundsOf(filter, cursorOf(scan), values).map((bound) => `w.id ${bound}`);
   const walks = [{ from, where: ['w.tenant = $1', where, ...bounds].join(' AND '), ...fits }];
   const hit = filter.status === null ? 'w.name = $2' : `${NAME_OF_WORKFLOW} = $2`;
   const parts = { name: 'look_for_workflows', tenant: filter.tenant, walks, values, order: ['id'] as const };
-  return lookStatement({ ...parts, hit: () => hit }, look);
+  return scanStatement({ ...parts, hit: () => hit }, scan);
 }
 
 const NAME_OF_WORKFLOW = '(SELECT f.name FROM millrace.workflows f WHERE f.tenant = $1 AND f.id = w.id)';
 
-const sourceOf = ({ status }: WorkflowFilter): Walked => (status === null ? ALL_WORKFLOWS : WORKFLOWS[status]);
+const sourceOf = ({ status }: WorkflowFilter): ScannedRows => (status === null ? ALL_WORKFLOWS : WORKFLOWS[status]);
 
 function walkedWorkflows(filter: WorkflowFilter, cursor: Cursor | null): { walk: string; values: unknown[] } {
   const { from, where, fits = 'true' } = sourceOf(filter);

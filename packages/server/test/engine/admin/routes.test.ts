@@ -4,7 +4,7 @@ import { VERSION } from '../../../src/version.js';
 import { cloneDatabase } from '../../support/database.js';
 import { startTestServer, TENANT_A, TENANT_B } from '../../support/server.js';
 import { until } from '../../support/until.js';
-import { joinFleet } from '../fleet.js';
+import { startAnotherServer } from '../another-server.js';
 import { createClient } from '../../support/client.js';
 import { complete, createJob, createJobs, fail, lease, leaseOne, newQueue } from '../kit.js';
 
@@ -55,8 +55,8 @@ describe('the routes of operators', async () => {
   });
 
   it('do not exist without an admin token, and are open to every token with --dev', async () => {
-    const without = await joinFleet(database, { mode: 'api', adminToken: null });
-    const dev = await joinFleet(database, { mode: 'api', adminToken: null, dev: true });
+    const without = await startAnotherServer(database, { mode: 'api', adminToken: null });
+    const dev = await startAnotherServer(database, { mode: 'api', adminToken: null, dev: true });
     const of = (url: string | null, token: string | null) => createClient(url!, token);
     for (const [method, path] of [...READS.map((each) => ['GET', each]), ...WRITES.map((each) => ['POST', each])]) {
       const { apiUrl } = without;

@@ -5,7 +5,7 @@ import { loadStatements } from '../../../src/store/sql.js';
 import { cloneDatabase, type TestDatabase } from '../../support/database.js';
 import { connectLike, describePlan, fill, genericPlan, walk } from '../jobs/plan-kit.js';
 
-/** No index by tenant: there are only as many as the workers of the whole fleet hold. */
+/** No index by tenant: there are only as many as all workers hold. */
 const HELD = ['leases', 'bundles'];
 
 /** Counts and plots share one plan, made without looking at who asks. It must not depend on how much there is. */

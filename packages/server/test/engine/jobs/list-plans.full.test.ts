@@ -4,10 +4,10 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import {
   deadLettersAt,
   listDeadLetters,
-  lookForDeadLetters,
+  scanDeadLetters,
   type DeadLetterFilter,
 } from '../../../src/store/lists/dead-letter-lists.js';
-import { countJobs, jobsWithIds, listJobs, lookForJobs, type JobFilter } from '../../../src/store/lists/job-lists.js';
+import { countJobs, jobsWithIds, listJobs, scanJobs, type JobFilter } from '../../../src/store/lists/job-lists.js';
 import type { Query } from '../../../src/store/lists/list-statements.js';
 import { cloneDatabase, type TestDatabase } from '../../support/database.js';
 import { startTestServer } from '../../support/server.js';
@@ -166,7 +166,7 @@ describe('with a hundred thousand jobs and more', () => {
     const filter = { ...EVERY_JOB, statuses, queue, task: 'rare' };
     for (const { ascending, further } of windows) {
       const look = { ascending, after: further ? middle.id : null, rows: 1_000, offset: 0, limit: 101 };
-      const plan = await planOf(lookForJobs(filter, look));
+      const plan = await planOf(scanJobs(filter, look));
       expect(faults(plan), describePlan(plan)).toEqual([]);
       if (further) expect(unbounded(plan), describePlan(plan)).toEqual([]);
     }
@@ -182,7 +182,7 @@ describe('with a hundred thousand jobs and more', () => {
     const statuses = ['pending', 'running', 'retrying'] as const;
     const filter = { ...EVERY_JOB, ...given, statuses, createdBefore: '2999-01-01T00:00:00Z' };
     for (const after of [null, middle.id]) {
-      const plan = await planOf(lookForJobs(filter, { ascending: true, after, rows: 1_000, offset: 0, limit: 500 }));
+      const plan = await planOf(scanJobs(filter, { ascending: true, after, rows: 1_000, offset: 0, limit: 500 }));
       expect(faults(plan), describePlan(plan)).toEqual([]);
       if (index !== null) expect(indexOf(plan), describePlan(plan)).toContain(index);
       else if (after !== null) expect(unbounded(plan), describePlan(plan)).toEqual([]);
@@ -215,11 +215,11 @@ describe('with a hundred thousand jobs and more', () => {
       expect(indexOf(plan), describePlan(plan)).toContain(index);
     }
     const searched = await planOf(
-      lookForDeadLetters({ ...EVERY_LETTER, reason: 'non_retryable', queue: 'q' }, { ...window, rows: 1_000 }),
+      scanDeadLetters({ ...EVERY_LETTER, reason: 'non_retryable', queue: 'q' }, { ...window, rows: 1_000 }),
     );
     expect(faults(searched), describePlan(searched)).toEqual([]);
     expect(indexOf(searched), describePlan(searched)).toContain('dead_letters_by_creation');
-    const everything = await planOf(lookForDeadLetters(EVERY_LETTER, { ...window, rows: 1_000 }));
+    const everything = await planOf(scanDeadLetters(EVERY_LETTER, { ...window, rows: 1_000 }));
     expect(faults(everything), describePlan(everything)).toEqual([]);
     expect(indexOf(everything), describePlan(everything)).toContain('dead_letters_by_creation');
     const found = await planOf(deadLettersAt('tenant-1', [window.after], true));

@@ -18,7 +18,7 @@ import {
   report,
   waitFor,
 } from '../kit.js';
-import { joinFleet } from '../fleet.js';
+import { startAnotherServer } from '../another-server.js';
 import { openEvents } from './sse.js';
 
 const POOL_QUEUE = 'pool';
@@ -88,7 +88,7 @@ describe('running a job now', () => {
     const due = await Promise.all(ids.map(async (id) => (await getJob(a, id)).scheduled_at));
     const waits: Handler = (_payload, { signal }) =>
       new Promise((resolve) => signal.addEventListener('abort', () => resolve({})));
-    const pool = await joinFleet(
+    const pool = await startAnotherServer(
       database,
       { mode: 'worker', workers: 12, defaultQueue: POOL_QUEUE, shutdownSecs: 1 },
       { waits },

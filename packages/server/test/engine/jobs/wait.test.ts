@@ -4,7 +4,7 @@ import { createClient } from '../../support/client.js';
 import { until } from '../../support/until.js';
 import { cloneDatabase } from '../../support/database.js';
 import { KEY_A, startTestServer, TENANT_A } from '../../support/server.js';
-import { joinFleet } from '../fleet.js';
+import { startAnotherServer } from '../another-server.js';
 import { cancel, complete, createJob, createJobs, fail, leaseOne, newQueue } from '../kit.js';
 
 describe('waiting for jobs', async () => {
@@ -12,7 +12,7 @@ describe('waiting for jobs', async () => {
   const readKeys = new Map([['a-key-that-may-only-read', TENANT_A]]);
   const server = await startTestServer({ database, config: { mode: 'api', readKeys } });
   const { a, b, worker } = server;
-  const other = await joinFleet(database, { mode: 'api' });
+  const other = await startAnotherServer(database, { mode: 'api' });
   const elsewhere = createClient(other.apiUrl!, KEY_A);
   afterAll(async () => {
     await other.stop();
@@ -176,7 +176,7 @@ describe('waiting for jobs', async () => {
   });
 
   it('ends with the server, which answers with the state as it is', async () => {
-    const stopping = await joinFleet(database, { mode: 'api' });
+    const stopping = await startAnotherServer(database, { mode: 'api' });
     const client = createClient(stopping.apiUrl!, KEY_A);
     const id = await createJob(a, newQueue());
     const waiting = [client.get(`/api/v1/jobs/${id}?wait_secs=30`), waitFor([id], {}, client)];

@@ -6,7 +6,7 @@ import { controlClock } from '../../support/clock.js';
 import { cloneDatabase } from '../../support/database.js';
 import { startTestServer, WORKER_TOKEN } from '../../support/server.js';
 import { until } from '../../support/until.js';
-import { joinFleet } from '../fleet.js';
+import { startAnotherServer } from '../another-server.js';
 import * as kit from '../kit.js';
 import { createJob, createJobs, lease, leaseOne, newQueue } from '../kit.js';
 
@@ -158,7 +158,7 @@ describe('GET /jobs/{id}/why', async () => {
   });
 
   it('knows of workers that asked another process, also by a long poll that waits', async () => {
-    const other = await joinFleet(database, { mode: 'api' });
+    const other = await startAnotherServer(database, { mode: 'api' });
     const queue = newQueue();
     const leaving = new AbortController();
     const poll = createClient(other.apiUrl!, WORKER_TOKEN)

@@ -4,7 +4,7 @@ import { cloneDatabase } from '../../support/database.js';
 import { startTestServer } from '../../support/server.js';
 import { until } from '../../support/until.js';
 import { blockBundleOf } from '../blocking.js';
-import { joinFleet } from '../fleet.js';
+import { startAnotherServer } from '../another-server.js';
 import { cancel, deadLettersOf, getJob, listAll, waitFor } from '../kit.js';
 import { openEvents, statusesOf } from '../jobs/sse.js';
 
@@ -44,7 +44,11 @@ describe('jobs that a pool claimed together', async () => {
     const jobs = Array.from({ length: TOGETHER }, () => ({ task_name: 'hold', config: { queue, ...config } }));
     const { body } = await a.post('/api/v1/jobs/batch', { jobs });
     const ids = body.job_ids as string[];
-    const pool = await joinFleet(database, { mode: 'worker', workers: TOGETHER, defaultQueue: queue }, handlers);
+    const pool = await startAnotherServer(
+      database,
+      { mode: 'worker', workers: TOGETHER, defaultQueue: queue },
+      handlers,
+    );
     pools.push(pool);
     await until(() => ids.every((id) => ends.has(id)), { what: 'all handlers to run' });
     expect(await open(queue)).toBe(TOGETHER);

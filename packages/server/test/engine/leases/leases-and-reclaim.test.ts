@@ -8,7 +8,7 @@ import { complete, createJob, fail, getJob, heartbeat, leaseOne, newQueue, waitF
 const SWEPT_MS = 15_000;
 
 /**
- * No process runs handlers here, so the janitor of an api-only fleet is what reclaims (9). Concurrent: each test waits
+ * No process runs handlers here, so the janitor of an api-only process reclaims (9). Concurrent: each test waits
  * for a sweep.
  */
 describe('leases', async () => {

@@ -4,7 +4,7 @@ import type { Client } from '../../support/client.js';
 import { cloneDatabase } from '../../support/database.js';
 import { startTestServer } from '../../support/server.js';
 import { until } from '../../support/until.js';
-import { joinFleet } from '../fleet.js';
+import { startAnotherServer } from '../another-server.js';
 import { createJob, getJob } from '../kit.js';
 
 /** What becomes of a pool's claim when its process dies: here the pool lives, but its leases have expired. */
@@ -37,7 +37,9 @@ describe('of a claim whose process died', async () => {
     const ids: string[] = [];
     const config = { retry_delay_secs: 600 };
     for (const owner of owners) ids.push(await createJob(owner, queue, { task_name: 'hold', config }));
-    pools.push(await joinFleet(database, { mode: 'worker', workers: owners.length, defaultQueue: queue }, handlers));
+    pools.push(
+      await startAnotherServer(database, { mode: 'worker', workers: owners.length, defaultQueue: queue }, handlers),
+    );
     await until(() => ids.every((id) => started.has(id)), { what: 'all handlers to run' });
     const claim = `SELECT DISTINCT (left(token::text, 32) || '0000')::uuid AS token FROM millrace.running WHERE id = ANY ($1)`;
     const [{ token }] = (await database.query<{ token: string }>(claim, [ids])) as [{ token: string }];
@@ -75,7 +77,7 @@ describe('of a claim whose process died', async () => {
     await database.query(`UPDATE millrace.claim_marks SET claimed_at = now() - interval '2 minutes'`);
     // A process that starts looks at once.
     await database.query('DELETE FROM millrace.loops');
-    const newcomer = await joinFleet(database, { mode: 'api' });
+    const newcomer = await startAnotherServer(database, { mode: 'api' });
     pools.push(newcomer);
     await until(async () => (await database.query('SELECT FROM millrace.claim_marks')).length === 0, {
       what: 'the marks to go',

@@ -3,13 +3,13 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { cloneDatabase } from '../../support/database.js';
 import { startTestServer } from '../../support/server.js';
 import { until } from '../../support/until.js';
-import { joinFleet } from '../fleet.js';
+import { startAnotherServer } from '../another-server.js';
 import { createJobs, lease, complete, listAll, newQueue } from '../kit.js';
 import { begin, bury, ended, getOperation, perform } from './operation-kit.js';
 
 const config = { mode: 'api' as const };
 
-describe('operations of a fleet', async () => {
+describe('operations of several processes', async () => {
   const database = await cloneDatabase();
   const server = await startTestServer({ database, config });
   const { a, worker } = server;
@@ -32,7 +32,7 @@ describe('operations of a fleet', async () => {
     // It belongs to a process that has died since; the one that began it notices, and leaves it alone.
     await orphan(id);
     const after = await createJobs(a, queue, 3);
-    const heir = await joinFleet(database, { mode: 'worker' });
+    const heir = await startAnotherServer(database, { mode: 'worker' });
     const operation = await ended(a, id);
     await heir.stop();
     expect(operation).toMatchObject({ matched: { n: 1_700, exact: true }, done: 1_700, changed: 1_700, skipped: 0 });
@@ -102,7 +102,7 @@ describe('operations of a fleet', async () => {
     const young = await perform(a, { action: 'cancel_jobs', filter: { queue } });
     const pass = async (retentionHours: number | null): Promise<void> => {
       await database.query(`DELETE FROM millrace.loops WHERE name = 'operations'`);
-      const sweeper = await joinFleet(database, { ...config, retentionHours });
+      const sweeper = await startAnotherServer(database, { ...config, retentionHours });
       await until(async () => {
         const rows = await database.query(`SELECT FROM millrace.loops WHERE name = 'operations'`);
         return rows.length === 1;

@@ -4,7 +4,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { createClient, type Client } from '../../support/client.js';
 import { cloneDatabase } from '../../support/database.js';
 import { KEY_A, startTestServer } from '../../support/server.js';
-import { joinFleet } from '../fleet.js';
+import { startAnotherServer } from '../another-server.js';
 import { Events } from '../jobs/sse.js';
 import { hand, workflowsOf } from './kit.js';
 
@@ -14,7 +14,7 @@ describe('following a workflow', async () => {
   const database = await cloneDatabase();
   const server = await startTestServer({ database, config: { mode: 'api' } });
   const { a, b, worker } = server;
-  const other = await joinFleet(database, { mode: 'api' });
+  const other = await startAnotherServer(database, { mode: 'api' });
   const elsewhere = createClient(other.apiUrl!, KEY_A);
   afterAll(async () => {
     await other.stop();

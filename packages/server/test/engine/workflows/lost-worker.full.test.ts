@@ -14,19 +14,19 @@ describe('a worker that never comes back', async () => {
     await database.drop();
   });
   const workflows = workflowsOf(server.a);
-  const fleet = hand(server.worker);
+  const worker = hand(server.worker);
   const isOver = (id: string) => async () => (await workflows.status(id)) !== 'running' || 'still running';
 
   it('has its step given to another one, and the workflow goes on', async () => {
     const id = await workflows.create([step('b', [], { config: { retry_delay_secs: 0 } }), step('c', ['b'])]);
-    const lost = await fleet.take(id, 'b');
+    const lost = await worker.take(id, 'b');
     await clock.advance(3600);
-    const again = await until(async () => (await fleet.held(id)).includes('b') && fleet.take(id, 'b'));
+    const again = await until(async () => (await worker.held(id)).includes('b') && worker.take(id, 'b'));
     expect(again.job).toMatchObject({ retry_count: 1, error_message: 'lease expired' });
     expect(await workflows.status(id)).toBe('running');
     expect((await completeJob(server.worker, lost.job.id, lost.lease_token, { from: 'lost' })).status).toBe(409);
     ok(await completeJob(server.worker, again.job.id, again.lease_token, { from: 'found' }));
-    expect((await fleet.take(id, 'c')).job.payload._context).toMatchObject({ from: 'found' });
+    expect((await worker.take(id, 'c')).job.payload._context).toMatchObject({ from: 'found' });
     await workflows.cancel(id);
   });
 
@@ -35,7 +35,7 @@ describe('a worker that never comes back', async () => {
     ['skip', 'partially_failed', 'skipped'],
   ])('under %s ends the workflow as %s when no attempt is left', async (on_failure, status, next) => {
     const id = await workflows.create([step('b', [], { on_failure, config: { max_retries: 0 } }), step('c', ['b'])]);
-    await fleet.take(id, 'b');
+    await worker.take(id, 'b');
     await clock.advance(3600);
     await until(isOver(id));
     expect(await workflows.status(id)).toBe(status);
@@ -48,10 +48,10 @@ describe('a worker that never comes back', async () => {
       step('b', [], { on_failure: 'continue', config: { max_retries: 0 } }),
       step('c', ['b']),
     ]);
-    await fleet.take(id, 'b');
+    await worker.take(id, 'b');
     await clock.advance(3600);
-    await until(async () => (await fleet.held(id)).includes('c'));
-    await fleet.complete(id, 'c');
+    await until(async () => (await worker.held(id)).includes('c'));
+    await worker.complete(id, 'c');
     expect(await workflows.status(id)).toBe('partially_failed');
   });
 });

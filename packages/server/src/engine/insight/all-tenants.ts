@@ -14,7 +14,7 @@ import { toInstant, toInstantOrNull } from '../../store/rows.js';
 import { loadStatements } from '../../store/sql.js';
 import type { TenantListQuery, TenantPage } from '../api.js';
 import { cursorAfter, NAME_CURSOR, readCursor } from '../shared/cursor.js';
-import { freshMsOfCount, KeptAnswers, type Found } from '../shared/kept-answers.js';
+import { freshMsOfCount, AnswerCache, type CachedAnswer } from '../shared/answer-cache.js';
 import { markedNow } from '../shared/queue-marks.js';
 import type { QueuePresence } from '../shared/queue-presence.js';
 
@@ -31,11 +31,11 @@ const sql = loadStatements('admin.sql', [
  * Reads that are not for a tenant take turns with those of tenants under these names, one count at a time under each.
  * What is quick does not wait for the walk. No tenant has an empty name, or one with a NUL: the database refuses it.
  */
-const FLEET = '';
+const ALL_TENANTS = '';
 const WALK_TURN = '\0walk';
 const TENANTS_TURN = '\0tenants';
 /** How many waiting jobs, and how many running ones, are looked at for one answer. */
-const FLEET_WALK = 1_000_000;
+const MAX_WALKED = 1_000_000;
 /** How many queues one answer names. */
 const MAX_QUEUES = 1_000;
 /** How many waiting jobs of a tenant are counted. */
@@ -71,8 +71,8 @@ interface Depths {
   readonly named: readonly DepthRow[];
 }
 
-export class Fleet {
-  readonly #depths = new KeptAnswers<Depths>(({ all }) => freshMsOfCount(all.pending + all.scheduled));
+export class AllTenants {
+  readonly #depths = new AnswerCache<Depths>(({ all }) => freshMsOfCount(all.pending + all.scheduled));
 
   constructor(
     private readonly db: Database,
@@ -81,11 +81,11 @@ export class Fleet {
   ) {}
 
   async overview(): Promise<Omit<AdminOverview, 'version'>> {
-    const values = [FLEET_WALK, COUNT_EXACT_LIMIT];
+    const values = [MAX_WALKED, COUNT_EXACT_LIMIT];
     const [{ answer }, [row], paused, pastRetention] = await Promise.all([
       this.#askDepths(),
-      this.db.count<OverviewRow>({ tenant: FLEET, statement: sql.fleet_overview, values }),
-      this.db.read<{ queue: string }>({ tenant: FLEET, statement: sql.paused_queues, values: [MAX_QUEUES] }),
+      this.db.count<OverviewRow>({ tenant: ALL_TENANTS, statement: sql.fleet_overview, values }),
+      this.db.read<{ queue: string }>({ tenant: ALL_TENANTS, statement: sql.paused_queues, values: [MAX_QUEUES] }),
       this.oldestPastRetention(),
     ]);
     if (row === undefined) throw new Error('the overview came back empty');
@@ -102,9 +102,9 @@ export class Fleet {
   }
 
   /** The overview and the list of queues share one count: their figures agree, and all that waits is walked once. */
-  #askDepths(): Promise<Found<Depths>> {
-    const values = [FLEET_WALK, MAX_QUEUES, QUEUE_TENANTS_SHOWN];
-    return this.#depths.ask(FLEET, async () => {
+  #askDepths(): Promise<CachedAnswer<Depths>> {
+    const values = [MAX_WALKED, MAX_QUEUES, QUEUE_TENANTS_SHOWN];
+    return this.#depths.ask(ALL_TENANTS, async () => {
       const query = { tenant: WALK_TURN, statement: sql.fleet_depths_by_queue, values };
       const [all, ...named] = await this.db.count<DepthRow>(query);
       if (all === undefined) throw new Error('the depths of queues came back empty');
@@ -116,14 +116,14 @@ export class Fleet {
   async oldestPastRetention(): Promise<number | null> {
     if (this.retentionHours === null) return null;
     const values = [this.retentionHours, RETENTION_TENANTS];
-    const query = { tenant: FLEET, statement: sql.oldest_past_retention, values };
+    const query = { tenant: ALL_TENANTS, statement: sql.oldest_past_retention, values };
     const [row] = await this.db.count<{ secs: number | null }>(query);
     return row?.secs ?? null;
   }
 
   async queues(): Promise<readonly AdminQueue[]> {
     const { answer, isKept } = await this.#askDepths();
-    const rows = isKept ? await markedNow(this.db, FLEET, answer.named) : answer.named;
+    const rows = isKept ? await markedNow(this.db, ALL_TENANTS, answer.named) : answer.named;
     return rows.map(({ now, tenants, queues: _, retrying_later: __, ...depth }) => ({
       ...depth,
       paused_at: toInstantOrNull(depth.paused_at),
@@ -134,7 +134,7 @@ export class Fleet {
 
   async tenants({ limit, cursor }: TenantListQuery): Promise<TenantPage> {
     const after = cursor === null ? '' : (readCursor(NAME_CURSOR, cursor).at ?? '');
-    const values = [after, limit + 1, TENANT_WALK, FLEET_WALK];
+    const values = [after, limit + 1, TENANT_WALK, MAX_WALKED];
     const found = await this.db.count<AdminTenant>({ tenant: TENANTS_TURN, statement: sql.fleet_tenants, values });
     const tenants = found.slice(0, limit);
     const last = tenants.at(-1);
@@ -148,7 +148,7 @@ function countsOf(all: Depths['all'], row: OverviewRow): Pick<AdminOverview, 'jo
   const { pending, scheduled, retrying, retrying_later, running } = all;
   const counted = pending + scheduled;
   const waiting = (part: number): Count => {
-    if (counted <= FLEET_WALK) return { n: part, exact: true };
+    if (counted <= MAX_WALKED) return { n: part, exact: true };
     const unfinished = totals.created - totals.completed - totals.failed - totals.cancelled - running;
     return { n: Math.round((part / counted) * Math.max(unfinished, counted)), exact: false };
   };
@@ -167,7 +167,7 @@ function countsOf(all: Depths['all'], row: OverviewRow): Pick<AdminOverview, 'jo
       pending: waiting(pending - (retrying - retrying_later)),
       scheduled: waiting(scheduled - retrying_later),
       retrying: waiting(retrying),
-      running: { n: running, exact: running <= FLEET_WALK },
+      running: { n: running, exact: running <= MAX_WALKED },
       completed: end('completed'),
       failed: end('failed'),
       cancelled: end('cancelled'),

@@ -9,7 +9,7 @@ import { testConfig } from '../support/server.js';
  * One more server on a database that others already use. It is not checked for what it leaves open: in one process that
  * cannot be told from what the others open meanwhile.
  */
-export function joinFleet(
+export function startAnotherServer(
   database: TestDatabase,
   config: Partial<Config>,
   handlers: Handlers = {},

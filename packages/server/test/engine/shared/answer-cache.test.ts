@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { KeptAnswers } from '../../src/engine/shared/kept-answers.js';
+import { AnswerCache } from '../../../src/engine/shared/answer-cache.js';
 
 /** Answers from here on are long counts, which may be given again for a second. */
 const MANY = 100;
@@ -7,7 +7,7 @@ const FRESH_MS = 1000;
 
 /** Searches that end when the test says so, in the order in which they began. */
 function useSearches() {
-  const kept = new KeptAnswers<number>((n) => (n >= MANY ? FRESH_MS : 0));
+  const kept = new AnswerCache<number>((n) => (n >= MANY ? FRESH_MS : 0));
   const begun: PromiseWithResolvers[] = [];
   const find = (): Promise<number> => {
     const search = withResolvers();

@@ -1,10 +1,10 @@
 import type { Query } from './page-statements.js';
 
 /**
- * One look of a search (see engine/shared/search.ts): walks so many rows in the order of their list, along an index,
+ * One scan of a search (see engine/shared/search.ts): walks so many rows in the order of their list, along an index,
  * and says which of them match, how many they were, and where the walk ended.
  */
-export interface Look<At = string> {
+export interface Scan<At = string> {
   readonly ascending: boolean;
   readonly after: At | null;
   /** How many rows to walk. */
@@ -15,7 +15,7 @@ export interface Look<At = string> {
 }
 
 /** One row per match, or one without a match; what is said of the walk is the same in all of them. */
-export interface LookRow {
+export interface ScanRow {
   readonly id: string | null;
   readonly created_at?: string | null;
   readonly walked: number;
@@ -26,7 +26,7 @@ export interface LookRow {
 }
 
 /** Rows that are walked: those that an index serves are in `where`, the others are not even looked at by it. */
-export interface Walked {
+export interface ScannedRows {
   readonly from: string;
   readonly where: string;
   /** What else a row has to fulfil by itself, whatever is asked for. */
@@ -34,15 +34,15 @@ export interface Walked {
 }
 
 /** A walk whose rows may tell their queue by themselves. */
-export interface LookedAt extends Walked {
+export interface ScanSource extends ScannedRows {
   readonly queue?: string;
 }
 
-interface LookParts {
+interface ScanParts {
   readonly name: string;
   readonly tenant: string;
   /** Merged, if they are several. Each row has the columns of the order. */
-  readonly walks: readonly LookedAt[];
+  readonly walks: readonly ScanSource[];
   /** Whether a row matches: an expression over `w`, and over its queue where that is known (null where it is not). */
   readonly hit: (queue: string | null) => string;
   readonly values: unknown[];
@@ -50,9 +50,9 @@ interface LookParts {
   readonly order: readonly ('created_at' | 'id')[];
 }
 
-export function lookStatement<At>(
-  { name, tenant, walks, hit, values, order }: LookParts,
-  { ascending, rows, offset, limit }: Look<At>,
+export function scanStatement<At>(
+  { name, tenant, walks, hit, values, order }: ScanParts,
+  { ascending, rows, offset, limit }: Scan<At>,
 ): Query {
   const first = values.length + 1;
   values.push(rows, offset, limit);
@@ -73,7 +73,7 @@ export function lookStatement<At>(
 }
 
 /** Of one walk the rows themselves tell; of several, each goes as far as all of them together may. */
-function walkOf(walks: readonly LookedAt[], hit: LookParts['hit'], columns: string, limited: string): string {
+function walkOf(walks: readonly ScanSource[], hit: ScanParts['hit'], columns: string, limited: string): string {
   const [only, ...others] = walks;
   if (only !== undefined && others.length === 0) {
     const { from, where, fits = 'true', queue = null } = only;

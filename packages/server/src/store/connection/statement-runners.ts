@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { pooledRun } from './pooled-query.js';
 import { runPrepared } from './prepared-query.js';
-import type { Settings } from './session.js';
+import type { SessionSettings } from './session.js';
 import type { Statement } from '../sql.js';
 
 /**
@@ -23,29 +23,29 @@ export const TYPES: pg.CustomTypesConfig = {
 };
 
 /** Runs one statement on a connection checked out for it; outside BEGIN, the statement is a transaction of its own. */
-export type RunOn = <R extends object>(
+export type RunStatement = <R extends object>(
   client: pg.ClientBase,
   statement: Statement,
   values: readonly unknown[],
 ) => Promise<R[]>;
 
-export const prepared: RunOn = (client, statement, values) => runPrepared(client, statement, values, TYPES);
+export const prepared: RunStatement = (client, statement, values) => runPrepared(client, statement, values, TYPES);
 
 /** Planned for its values. */
-export const plainly: RunOn = async <R extends object>(
+export const plainly: RunStatement = async <R extends object>(
   client: pg.ClientBase,
   { text }: Statement,
   values: readonly unknown[],
 ) => (await client.query<R & pg.QueryResultRow>({ text, values: [...values] })).rows;
 
 /** Sends its settings along, for use behind a pooler, where the next statement may get another server connection. */
-export const passing = (settings: Settings): RunOn => {
+export const passing = (settings: SessionSettings): RunStatement => {
   const run = pooledRun(settings);
   return async (client, { text }, values) => (await run<never>(client, { text, values: [...values] })).rows;
 };
 
 /** Prepared once, and run under these settings on top of the connection's. */
-export const preparedUnder = (settings: Settings): RunOn => {
+export const preparedUnder = (settings: SessionSettings): RunStatement => {
   const run = pooledRun(settings);
   return async (client, { name, text }, values) => (await run<never>(client, { name, text, values: [...values] })).rows;
 };

@@ -15,7 +15,7 @@ interface Kept<T> {
   isRenewed: boolean;
 }
 
-export interface Found<T> {
+export interface CachedAnswer<T> {
   readonly answer: T;
   /** Its search began before it was asked for: what has changed since may be missing. */
   readonly isKept: boolean;
@@ -24,14 +24,14 @@ export interface Found<T> {
 /** How many answers are kept; the one that was found first makes room. */
 const MAX_KEPT = 100;
 
-export class KeptAnswers<T> {
+export class AnswerCache<T> {
   readonly #kept = new Map<string, Kept<T>>();
   readonly #underWay = new Map<string, Promise<T>>();
 
   /** `freshMsOf`: for how long an answer may be given again; 0: not at all. */
   constructor(private readonly freshMsOf: (answer: T) => number) {}
 
-  async ask(question: string, find: () => Promise<T>): Promise<Found<T>> {
+  async ask(question: string, find: () => Promise<T>): Promise<CachedAnswer<T>> {
     const kept = this.#kept.get(question);
     const age = kept === undefined ? Infinity : performance.now() - kept.at;
     if (kept === undefined || age > 2 * kept.freshMs) return this.#wait(question, find);
@@ -43,7 +43,7 @@ export class KeptAnswers<T> {
     return { answer: kept.answer, isKept: true };
   }
 
-  async #wait(question: string, find: () => Promise<T>): Promise<Found<T>> {
+  async #wait(question: string, find: () => Promise<T>): Promise<CachedAnswer<T>> {
     const earlier = this.#underWay.get(question);
     if (earlier === undefined) return { answer: await this.#find(question, find), isKept: false };
     const answer = await earlier;

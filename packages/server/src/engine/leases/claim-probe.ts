@@ -17,7 +17,7 @@ interface Asked {
   readonly answer: (mayHaveWork: boolean) => void;
 }
 
-export class FirstLook {
+export class ClaimProbe {
   /** Queues on which the last claim found something. */
   readonly #fruitful = new Set<string>();
   #claiming = false;
