@@ -10,7 +10,6 @@
  * It needs pg_dump, pg_basebackup and a server of the same version, which the embedded PostgreSQL does not have. It
  * exits with 3 if there are none.
  */
-import { spawn } from 'node:child_process';
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -20,10 +19,8 @@ import { parseArgs } from 'node:util';
 import pg from 'pg';
 import { accountForPostgres, Cluster, findPrograms, output } from './lib/postgres.mjs';
 import { ready } from './lib/setup.mjs';
-import { root } from './lib/tools.mjs';
 import { step } from './lib/steps.mjs';
 
-const MILLRACE = join(root, 'packages/cli/bin/millrace.mjs');
 const CREDENTIALS = { MILLRACE_API_KEYS: 'drill-key:drill', MILLRACE_WORKER_TOKEN: 'drill-worker' };
 const BATCH = 100;
 
@@ -40,6 +37,8 @@ if (programs === null) {
   process.exit(3);
 }
 await ready();
+// Built by now.
+const { MILLRACE, startService } = await import('../tools/shared/dist/index.js');
 
 const home = mkdtempSync(join(tmpdir(), 'millrace-drill-'));
 chmodSync(home, 0o755);
@@ -147,27 +146,13 @@ async function count(url, ids) {
 
 /** One process of the service on free ports; resolves once it listens. */
 async function serve(url) {
-  const args = [MILLRACE, 'serve', '--api-port=0', '--metrics-port=0', '--host=127.0.0.1', '--log-format=json'];
-  const env = { PATH: process.env.PATH, DATABASE_URL: url, ...CREDENTIALS };
-  const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'inherit'] });
-  const ended = new Promise((resolve) => child.on('close', resolve));
-  const service = {
-    stop: async () => {
-      services.delete(service);
-      child.kill('SIGTERM');
-      await ended;
-    },
+  const started = await startService({ flags: [], env: { DATABASE_URL: url, ...CREDENTIALS } });
+  const stop = async () => {
+    services.delete(service);
+    await started.end();
   };
+  const service = { url: started.apiUrl, stop };
   services.add(service);
-  service.url = await new Promise((resolve, reject) => {
-    let text = '';
-    child.stdout.setEncoding('utf8').on('data', (part) => {
-      text += part;
-      const line = text.split('\n').find((each) => each.includes('"msg":"listening"'));
-      if (line !== undefined) resolve(JSON.parse(line).api);
-    });
-    child.on('close', (code) => reject(new Error(`the service ended with ${code}: ${text}`)));
-  });
   return service;
 }
 

@@ -1,10 +1,8 @@
-import { spawn, type ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { onExit, until } from '@millrace/tools-shared';
+import { startQuietService, type Program } from '@millrace/tools-shared';
 
 /**
  * The servers of the demonstration: the development server whose dashboard one looks at, and a second process on the
@@ -25,52 +23,51 @@ export interface TenantServer {
 }
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
-const MILLRACE = join(ROOT, 'packages/cli/bin/millrace.mjs');
 const START_MS = 60_000;
 const NAMES = ['acme', 'globex', 'initech'] as const;
 
 export async function startService(port: number, say: (text: string) => void): Promise<Service> {
   const devUrl = `http://127.0.0.1:${port}`;
-  const children: ChildProcess[] = [];
+  const programs: Program[] = [];
   const isRunning = await answers(devUrl);
   const dataDir = join(ROOT, '.millrace', ...(isRunning ? [] : ['demo']));
   if (!isRunning) {
     say(`starting a development server on ${devUrl}`);
-    children.push(start(['--dev', `--api-port=${port}`, '--metrics-port=0', `--data-dir=${dataDir}`], {}));
-    await reachable(devUrl);
+    programs.push(await start(port, ['--dev', `--data-dir=${dataDir}`], {}));
   }
   const canJoin = existsSync(dataDir);
-  const tenants = canJoin ? await startTenants(port + 1, dataDir, children) : null;
+  const tenants = canJoin ? await startTenants(port + 1, dataDir, programs) : null;
   if (tenants === null) say('other tenants are left out: the database of that server is not in .millrace/');
-  return { devUrl, tenants, stop: () => stopAll(children) };
+  return { devUrl, tenants, stop: () => stopAll(programs) };
 }
 
-async function startTenants(port: number, dataDir: string, children: ChildProcess[]): Promise<TenantServer> {
+async function startTenants(port: number, dataDir: string, programs: Program[]): Promise<TenantServer> {
   // Drawn on every start: these keys open a server on this machine, but they are nobody else's business either.
   const keys = new Map(NAMES.map((name) => [name, `${name}-${randomBytes(6).toString('hex')}`]));
   const adminToken = `operator-${randomBytes(6).toString('hex')}`;
   const url = `http://127.0.0.1:${port}`;
-  children.push(
-    start(['--mode=api', '--host=127.0.0.1', `--api-port=${port}`, '--metrics-port=0'], {
+  programs.push(
+    await start(port, ['--mode=api'], {
       DATABASE_URL: `embedded:${dataDir}`,
       MILLRACE_API_KEYS: [...keys].map(([name, key]) => `${key}:${name}`).join(','),
       MILLRACE_ADMIN_TOKEN: adminToken,
       MILLRACE_WORKER_TOKEN: randomBytes(12).toString('hex'),
     }),
   );
-  await reachable(url);
   return { url, keys, adminToken };
 }
 
-function start(flags: readonly string[], env: Readonly<Record<string, string>>): ChildProcess {
-  const child = spawn(process.execPath, [MILLRACE, ...flags, '--log-level=error'], {
-    env: { PATH: process.env.PATH, HOME: process.env.HOME, ...env },
+const start = (port: number, flags: readonly string[], env: Readonly<Record<string, string>>): Promise<Program> =>
+  startQuietService({
+    port,
+    flags: [...flags, '--log-level=error'],
+    env,
     // A line per finished job would hide what the demonstration itself says; errors go to stderr.
-    stdio: ['ignore', 'ignore', 'inherit'],
+    stdout: 'ignore',
+    // The development server then stops its database by itself; killed, it could not.
+    atExit: 'SIGTERM',
+    withinMs: START_MS,
   });
-  onExit(() => child.kill('SIGTERM'));
-  return child;
-}
 
 async function answers(url: string): Promise<boolean> {
   try {
@@ -80,15 +77,7 @@ async function answers(url: string): Promise<boolean> {
   }
 }
 
-const reachable = (url: string): Promise<unknown> =>
-  until(() => answers(url), { what: `an answer from ${url}`, withinMs: START_MS, everyMs: 100 });
-
 /** The last one started is stopped first: the development server owns the database. */
-async function stopAll(children: readonly ChildProcess[]): Promise<void> {
-  for (const child of [...children].reverse()) {
-    if (child.exitCode !== null || child.signalCode !== null) continue;
-    const exited = once(child, 'exit');
-    child.kill('SIGTERM');
-    await exited;
-  }
+async function stopAll(programs: readonly Program[]): Promise<void> {
+  for (const program of [...programs].reverse()) await program.end();
 }

@@ -1,8 +1,4 @@
-import { spawn, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
-import { createInterface } from 'node:readline';
-import { fileURLToPath } from 'node:url';
-import { onExit, readMetrics } from '@millrace/tools-shared';
+import { MILLRACE, readMetrics, startProgram, startService, type LogLine } from '@millrace/tools-shared';
 import type { Callers } from './tenants.js';
 
 /** The server under test: a process of its own, as it would run in production. */
@@ -25,7 +21,6 @@ export interface MemoryUse {
   readonly resident: number;
 }
 
-const MILLRACE = fileURLToPath(new URL('../../../packages/cli/bin/millrace.mjs', import.meta.url));
 const ERROR_LEVEL = 50;
 const STOP_MS = 20_000;
 const MAX_ERRORS_KEPT = 20;
@@ -36,70 +31,41 @@ export interface TargetOptions {
   readonly maxBodyBytes: number;
 }
 
-const environment = (databaseUrl: string): NodeJS.ProcessEnv => ({
-  PATH: process.env.PATH,
-  HOME: process.env.HOME,
-  DATABASE_URL: databaseUrl,
-});
-
 export async function startTarget({ databaseUrl, callers, maxBodyBytes }: TargetOptions): Promise<Target> {
-  const keys = callers.tenants.map(({ name, token }) => `${token}:${name}`).join(',');
-  const flags = ['--host=127.0.0.1', '--api-port=0', '--metrics-port=0', '--log-format=json', '--shutdown-secs=2'];
-  const child = spawn(process.execPath, [MILLRACE, ...flags, `--max-body-bytes=${maxBodyBytes}`], {
-    env: {
-      ...environment(databaseUrl),
-      MILLRACE_API_KEYS: keys,
-      MILLRACE_JWT_SECRET: callers.jwtSecret,
-      MILLRACE_WORKER_TOKEN: callers.workerToken,
-      MILLRACE_ADMIN_TOKEN: callers.adminToken,
-    },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  const forget = onExit(() => child.kill('SIGKILL'));
-  const exited = once(child, 'close').finally(forget);
   const errors: string[] = [];
-  const { api: apiUrl, metrics } = await watchLog(child, errors);
+  const { apiUrl, metricsUrl, isAlive, end } = await startService(
+    {
+      flags: ['--shutdown-secs=2', `--max-body-bytes=${maxBodyBytes}`],
+      env: {
+        DATABASE_URL: databaseUrl,
+        MILLRACE_API_KEYS: callers.tenants.map(({ name, token }) => `${token}:${name}`).join(','),
+        MILLRACE_JWT_SECRET: callers.jwtSecret,
+        MILLRACE_WORKER_TOKEN: callers.workerToken,
+        MILLRACE_ADMIN_TOKEN: callers.adminToken,
+      },
+    },
+    (line, text) => {
+      if (isFault(line) && errors.length < MAX_ERRORS_KEPT) errors.push(text.slice(0, 2000));
+    },
+  );
   return {
     apiUrl,
     port: Number(new URL(apiUrl).port),
-    memory: () => memoryOf(metrics),
-    isAlive: () => child.exitCode === null && child.signalCode === null,
+    memory: () => memoryOf(metricsUrl),
+    isAlive,
     errors: () => errors,
     stop: async () => {
-      child.kill('SIGTERM');
       // A server that hangs does not react to SIGTERM.
-      const impatience = setTimeout(() => child.kill('SIGKILL'), STOP_MS);
-      await exited;
+      const impatience = setTimeout(() => void end('SIGKILL'), STOP_MS);
+      const { code } = await end();
       clearTimeout(impatience);
-      return child.exitCode;
+      return code;
     },
   };
 }
 
-interface Addresses {
-  readonly api: string;
-  readonly metrics: string;
-}
-
-/**
- * Resolves to the addresses once the server is listening. Keeps reading, or the pipe would fill up and block the
- * server.
- */
-function watchLog({ stdout }: ChildProcess, errors: string[]): Promise<Addresses> {
-  if (stdout === null) throw new Error('the server has no log to read');
-  return new Promise((resolve, reject) => {
-    const lines = createInterface({ input: stdout });
-    lines.on('line', (line) => {
-      if (!line.startsWith('{')) return;
-      const { level, msg, ...rest } = JSON.parse(line) as { level?: number | string; msg?: string };
-      if (msg === 'listening') resolve(rest as Addresses);
-      // A job that fails for good is the tenant's affair.
-      const isFault = isError(level) && !msg?.includes('dead letter');
-      if (isFault && errors.length < MAX_ERRORS_KEPT) errors.push(line.slice(0, 2000));
-    });
-    lines.on('close', () => reject(new Error('the server exited before it was listening')));
-  });
-}
+/** A job that fails for good is the tenant's affair. */
+const isFault = ({ level, msg }: LogLine): boolean => isError(level) && !msg?.includes('dead letter');
 
 const isError = (level: number | string | undefined): boolean =>
   typeof level === 'number' ? level >= ERROR_LEVEL : level === 'error' || level === 'fatal';
@@ -118,13 +84,14 @@ async function memoryOf(metricsUrl: string): Promise<MemoryUse | null> {
 
 /** Runs `millrace doctor`: its output if an invariant does not hold, or null. */
 export async function examine(databaseUrl: string): Promise<string | null> {
-  const child = spawn(process.execPath, [MILLRACE, 'doctor'], {
-    env: environment(databaseUrl),
+  const { child, exited } = startProgram({
+    script: MILLRACE,
+    args: ['doctor'],
+    env: { DATABASE_URL: databaseUrl },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let output = '';
   for (const stream of [child.stdout, child.stderr])
-    stream.setEncoding('utf8').on('data', (text: string) => (output += text));
-  const [code] = (await once(child, 'close')) as [number | null];
-  return code === 0 ? null : output;
+    stream?.setEncoding('utf8').on('data', (text: string) => (output += text));
+  return (await exited).code === 0 ? null : output;
 }

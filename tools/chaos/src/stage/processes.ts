@@ -1,23 +1,15 @@
-import { spawn, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
 import { closeSync, openSync, readFileSync } from 'node:fs';
-import { onExit, until } from '@millrace/tools-shared';
+import { startProgram, until, type Program, type ProgramSpec } from '@millrace/tools-shared';
 
-export interface ProcessSpec {
+export interface ProcessSpec extends Pick<ProgramSpec, 'script' | 'args' | 'env' | 'nodeArgs'> {
   readonly name: string;
-  readonly script: string;
-  readonly args?: readonly string[];
-  /** Replaces the environment of the suite, so that no MILLRACE_ variable slips in. */
-  readonly env?: Readonly<Record<string, string>>;
-  /** Passed to node itself, before the script. */
-  readonly nodeArgs?: readonly string[];
   readonly logFile: string;
 }
 
 /** A Node.js process that may be paused, resumed and killed; its output goes to a file. */
 export class ManagedProcess {
   readonly exited: Promise<void>;
-  readonly #child: ChildProcess;
+  readonly #program: Program;
   #ended = false;
   #expected = false;
   #mayExit = false;
@@ -27,25 +19,17 @@ export class ManagedProcess {
     onUnexpectedExit: (message: string, code: number | null) => void = () => undefined,
   ) {
     const log = openSync(spec.logFile, 'w');
-    this.#child = spawn(process.execPath, [...(spec.nodeArgs ?? []), spec.script, ...(spec.args ?? [])], {
-      env: { PATH: process.env.PATH, HOME: process.env.HOME, ...spec.env },
-      stdio: ['ignore', log, log],
-    });
+    this.#program = startProgram({ ...spec, stdio: ['ignore', log, log] });
     closeSync(log);
-    const forget = onExit(() => this.#child.kill('SIGKILL'));
-    this.exited = once(this.#child, 'exit').then(([code, signal]: unknown[]) => {
+    this.exited = this.#program.exited.then(({ code, signal }) => {
       this.#ended = true;
-      forget();
       if (this.#expected || this.#mayExit) return;
-      onUnexpectedExit(
-        `${spec.name} exited by itself (${String(code ?? signal)}): ${this.#lastWords()}`,
-        code as number | null,
-      );
+      onUnexpectedExit(`${spec.name} exited by itself (${String(code ?? signal)}): ${this.#lastWords()}`, code);
     });
   }
 
   get pid(): number {
-    return this.#child.pid ?? -1;
+    return this.#program.pid;
   }
 
   get isAlive(): boolean {
@@ -53,24 +37,24 @@ export class ManagedProcess {
   }
 
   pause(): void {
-    this.#child.kill('SIGSTOP');
+    this.#program.child.kill('SIGSTOP');
   }
 
   resume(): void {
-    this.#child.kill('SIGCONT');
+    this.#program.child.kill('SIGCONT');
   }
 
   /** kill -9; resolves when it is gone. */
   async kill(): Promise<void> {
     this.#expected = true;
-    this.#child.kill('SIGKILL');
+    this.#program.child.kill('SIGKILL');
     await this.exited;
   }
 
   /** SIGTERM: asks for an orderly exit; resolves when it is gone. */
   async terminate(): Promise<void> {
     this.#expected = true;
-    this.#child.kill('SIGTERM');
+    this.#program.child.kill('SIGTERM');
     await this.exited;
   }
 

@@ -1,20 +1,14 @@
-import { spawn, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
-import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
-import { onExit } from '@millrace/tools-shared';
+import { startService, type Program } from '@millrace/tools-shared';
 
 export const TENANT_KEY = 'key-of-the-dashboard-run';
 export const OTHER_KEY = 'key-of-another-tenant';
 export const ADMIN_TOKEN = 'token-of-the-operator';
 const WORKER_TOKEN = 'token-of-the-workers';
 
-const MILLRACE = fileURLToPath(new URL('../../../../packages/cli/bin/millrace.mjs', import.meta.url));
-
 /** The service as a process of its own, on a port that it keeps. */
 export class Service {
-  #child: ChildProcess | null = null;
+  #program: Program | null = null;
   #port = 0;
 
   constructor(private readonly databaseUrl: string) {}
@@ -25,28 +19,17 @@ export class Service {
 
   /** Resolves once it listens. */
   async start(): Promise<void> {
-    const flags = ['--host=127.0.0.1', `--api-port=${this.#port}`, '--metrics-port=0', '--log-format=json'];
-    const child = spawn(process.execPath, [MILLRACE, 'serve', ...flags], {
+    const service = await startService({
+      flags: [`--api-port=${this.#port}`],
       env: {
-        PATH: process.env.PATH,
-        HOME: process.env.HOME,
         DATABASE_URL: this.databaseUrl,
         MILLRACE_API_KEYS: `${TENANT_KEY}:acme,${OTHER_KEY}:globex`,
         MILLRACE_WORKER_TOKEN: WORKER_TOKEN,
         MILLRACE_ADMIN_TOKEN: ADMIN_TOKEN,
       },
-      stdio: ['ignore', 'pipe', 'inherit'],
     });
-    this.#child = child;
-    onExit(() => child.kill('SIGKILL'));
-    for await (const line of createInterface({ input: child.stdout })) {
-      const { msg, api } = JSON.parse(line) as { readonly msg?: string; readonly api?: string };
-      if (msg !== 'listening' || api === undefined) continue;
-      this.#port = Number(new URL(api).port);
-      child.stdout.resume();
-      return;
-    }
-    throw new Error('the service ended before it listened');
+    this.#program = service;
+    this.#port = Number(new URL(service.apiUrl).port);
   }
 
   /** kill -9; resolves when it is gone. */
@@ -55,12 +38,9 @@ export class Service {
   stop = (): Promise<void> => this.#end('SIGTERM');
 
   async #end(signal: NodeJS.Signals): Promise<void> {
-    const child = this.#child;
-    this.#child = null;
-    if (child?.exitCode !== null) return;
-    const exited = once(child, 'exit');
-    child.kill(signal);
-    await exited;
+    const program = this.#program;
+    this.#program = null;
+    await program?.end(signal);
   }
 }
 
