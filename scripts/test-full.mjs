@@ -1,5 +1,5 @@
 // `npm run test:full`: what `npm test` leaves out because it takes long. Arguments go to vitest.
-import { browser, faults, tests, types, warnWithoutBrowser } from './lib/checks.mjs';
+import { browser, faults, lint, tests, types, warnWithoutBrowser } from './lib/checks.mjs';
 import { installed } from './lib/setup.mjs';
 import { runStages } from './lib/stages.mjs';
 import { root } from './lib/tools.mjs';
@@ -9,6 +9,7 @@ await installed();
 await runStages('npm run test:full', [
   ['browser', browser],
   ['types', types],
+  ['lint', lint],
   ['long tests', tests(['full', 'properties', 'full-alone'], process.argv.slice(2))],
   ['faults', faults(['--short'])],
 ]);
