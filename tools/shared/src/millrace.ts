@@ -16,19 +16,28 @@ export interface LogLine {
 /** The service as an operator runs it: the program, with these flags and this environment and nothing else. */
 export interface ServiceSpec extends Pick<ProgramSpec, 'env' | 'atExit'> {
   readonly flags: readonly string[];
+  /** Of the API, on this machine. */
+  readonly port?: number;
 }
+
+const listenOn = (port: number): readonly string[] => [
+  'serve',
+  '--host=127.0.0.1',
+  `--api-port=${port}`,
+  '--metrics-port=0',
+];
 
 export interface Service extends Program {
   readonly apiUrl: string;
   readonly metricsUrl: string;
 }
 
-/** Starts the service on free ports unless flags name others; resolves once its log says that it listens. */
+/** Starts the service on a free port, or on the one named; resolves once its log says that it listens. */
 export async function startService(
-  { flags, ...spec }: ServiceSpec,
+  { flags, port = 0, ...spec }: ServiceSpec,
   onLine: (line: LogLine, text: string) => void = () => undefined,
 ): Promise<Service> {
-  const args = ['serve', '--host=127.0.0.1', '--api-port=0', '--metrics-port=0', '--log-format=json', ...flags];
+  const args = [...listenOn(port), '--log-format=json', ...flags];
   const program = startProgram({ ...spec, script: MILLRACE, args, stdio: ['ignore', 'pipe', 'inherit'] });
   const { stdout } = program.child;
   if (stdout === null) throw new Error('the service has no log to read');
@@ -48,7 +57,6 @@ export async function startService(
 }
 
 export interface QuietServiceSpec extends ServiceSpec {
-  /** On this machine; for the API and, without a flag, for the metrics a free one. */
   readonly port: number;
   /** Where its log goes. */
   readonly stdout: 'inherit' | 'ignore';
@@ -63,7 +71,7 @@ export async function startQuietService({
   withinMs,
   ...spec
 }: QuietServiceSpec): Promise<Program> {
-  const args = ['serve', '--host=127.0.0.1', `--api-port=${port}`, '--metrics-port=0', ...flags];
+  const args = [...listenOn(port), ...flags];
   const program = startProgram({ ...spec, script: MILLRACE, args, stdio: ['ignore', stdout, 'inherit'] });
   const isReady = async (): Promise<boolean> => {
     if (!program.isAlive()) throw new Error('the service ended before it was ready; see above');

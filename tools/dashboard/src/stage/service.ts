@@ -20,7 +20,8 @@ export class Service {
   /** Resolves once it listens. */
   async start(): Promise<void> {
     const service = await startService({
-      flags: [`--api-port=${this.#port}`],
+      flags: [],
+      port: this.#port,
       env: {
         DATABASE_URL: this.databaseUrl,
         MILLRACE_API_KEYS: `${TENANT_KEY}:acme,${OTHER_KEY}:globex`,
