@@ -62,7 +62,7 @@ export function Shell(): ReactNode {
               className="tag"
               title="The server was started with --dev: any token will do, and this page signed itself in."
             >
-              dev: signed in by itself
+              development server: signed in automatically
             </span>
           )}
           <button type="button" className="button small" onClick={() => setOpen('palette')}>

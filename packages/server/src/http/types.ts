@@ -21,7 +21,7 @@ declare module 'fastify' {
     rawBody: string;
     /** The units it holds until its handler begins (see admission.ts). */
     admitted: number;
-    /** What of the request has no effect; null where there is nothing to say (see warnings.ts). */
+    /** Parts of the request that have no effect; null if there are none (see warnings.ts). */
     warnings: readonly string[] | null;
     /** Where no route takes the request: what the path has under other methods, if it exists. */
     knownPath: KnownPath | null;
