@@ -98,7 +98,7 @@ describe.skipIf(!hasBrowser)('the shell of the dashboard', async () => {
     const dev = await startTestServer({ config: { dev: true } });
     try {
       const page = await stage.visit('/', { token: null, url: dev.url });
-      await page.getByText('dev: signed in by itself').waitFor();
+      await page.getByText('development server: signed in automatically').waitFor();
       await page.getByText('Nothing needs attention.').waitFor();
       await stage.quiet();
     } finally {
