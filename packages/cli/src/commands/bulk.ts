@@ -52,7 +52,7 @@ export async function changeMany(context: Bulk, connection: Connection, change: 
     signal,
   });
   const id = started.body.operation_id;
-  connection.memory.made('operations', id);
+  connection.recent.made('operations', id);
   if (options['no-wait']) {
     await io.print(options.json ? started.text : id);
     return EXIT.ok;

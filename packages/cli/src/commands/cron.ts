@@ -12,11 +12,11 @@ const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /** The service knows schedules by id, people by name. */
 async function scheduleId(
-  { memory, millrace }: Connection,
+  { recent, millrace }: Connection,
   text: string | undefined,
   signal: AbortSignal,
 ): Promise<string> {
-  const named = memory.resolve('schedules', text ?? '');
+  const named = recent.resolve('schedules', text ?? '');
   return UUID.test(named) ? named : (await millrace.schedules.get(named, { signal })).id;
 }
 
@@ -128,7 +128,7 @@ export const trigger: Run<(typeof specs)['cronTrigger']['options']> = async (con
   const id = await scheduleId(connection, args[0], signal);
   const request = { method: 'POST', key: options.key ?? true, signal } as const;
   const fired = await connection.raw.call<Wire.CronTriggered>(['cron', id, 'trigger'], request);
-  connection.memory.made('jobs', fired.body.job_id);
+  connection.recent.made('jobs', fired.body.job_id);
   await io.print(options.json ? fired.text : fired.body.job_id);
   return EXIT.ok;
 };

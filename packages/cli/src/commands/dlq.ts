@@ -38,7 +38,7 @@ export const list: Run<(typeof specs)['dlqList']['options']> = async (context) =
     rows: 'dead_letters',
     query: {
       ...filterOf(options),
-      job_id: options.job && connection.memory.resolve('jobs', options.job),
+      job_id: options.job && connection.recent.resolve('jobs', options.job),
       replayed: options.replayed ? true : options['not-replayed'] ? false : undefined,
       order_by: options['oldest-first'] ? 'created_at ASC' : undefined,
     },
@@ -79,7 +79,7 @@ export const groups: Run<(typeof specs)['dlqGroups']['options']> = async (contex
 export const get: Run<(typeof specs)['dlqGet']['options']> = async (context) => {
   const { args, io, options, signal } = context;
   const connection = connect(context);
-  const id = connection.memory.resolve('dead letters', args[0] ?? '');
+  const id = connection.recent.resolve('dead letters', args[0] ?? '');
   const { text, body } = await connection.raw.call<Wire.DeadLetter>(['dlq', id], { signal });
   await io.print(options.json ? text : letterFields(body, connection.look.paint));
   return EXIT.ok;
@@ -107,12 +107,12 @@ const letterFields = (letter: Wire.DeadLetter, paint: Parameters<typeof fields>[
 export const replay: Run<(typeof specs)['dlqReplay']['options']> = async (context) => {
   const { args, io, options, signal } = context;
   const connection = connect(context);
-  const ids = (await words(args, io, MOST_IDS)).map((id) => connection.memory.resolve('dead letters', id));
+  const ids = (await words(args, io, MOST_IDS)).map((id) => connection.recent.resolve('dead letters', id));
   const [only] = ids;
   if (ids.length === 1 && only !== undefined && !options['dry-run']) {
     const request = { method: 'POST', key: options.key ?? true, signal } as const;
     const replayed = await connection.raw.call<Wire.JobCreated>(['dlq', only, 'replay'], request);
-    connection.memory.made('jobs', replayed.body.job_id);
+    connection.recent.made('jobs', replayed.body.job_id);
     await io.print(options.json ? replayed.text : replayed.body.job_id);
     return EXIT.ok;
   }

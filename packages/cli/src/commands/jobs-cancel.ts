@@ -10,7 +10,7 @@ const MOST_IDS = 1_000;
 export const cancel: Run<(typeof jobsCancel)['options']> = async (context) => {
   const { args, io, options, signal } = context;
   const connection = connect(context);
-  const ids = (await words(args, io, MOST_IDS)).map((id) => connection.memory.resolve('jobs', id));
+  const ids = (await words(args, io, MOST_IDS)).map((id) => connection.recent.resolve('jobs', id));
   const [only] = ids;
   if (ids.length === 1 && only !== undefined && !options['dry-run']) {
     await connection.raw.call(['jobs', only, 'cancel'], { method: 'POST', signal });
@@ -24,7 +24,7 @@ export const cancel: Run<(typeof jobsCancel)['options']> = async (context) => {
       status: options.status,
       queue: options.queue,
       task: options.task,
-      workflow_id: options.workflow && connection.memory.resolve('workflows', options.workflow),
+      workflow_id: options.workflow && connection.recent.resolve('workflows', options.workflow),
       created_after: since('created-after', options['created-after']),
       created_before: since('created-before', options['created-before']),
     },

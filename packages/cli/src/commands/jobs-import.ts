@@ -7,6 +7,7 @@ import type { Context, Run } from '../invocation/context.js';
 import { bar, ProgressLine } from '../show/progress.js';
 import type { jobsImport } from '../specs/jobs.js';
 import { EXIT, Misuse } from '../invocation/exit.js';
+import { isObject } from '../invocation/json.js';
 
 /** As many as one request may create. */
 const MOST_LINES = 1_000;
@@ -36,7 +37,7 @@ export const importJobs: Run<(typeof jobsImport)['options']> = async (context) =
       const { text, body } = await connection.raw.call<Wire.JobBatchCreated>(['jobs', 'batch'], { ...request, key });
       created += body.count;
       const last = body.job_ids.at(-1);
-      if (last !== undefined) connection.memory.made('jobs', last);
+      if (last !== undefined) connection.recent.made('jobs', last);
       line.clear();
       if (options.jsonl) await io.print(text);
       line.update(`${size === null ? '' : `${bar(bytes, size)}  `}${created} jobs`);
@@ -93,7 +94,7 @@ function checked(text: string, number: number): string {
   } catch {
     throw new Misuse(`line ${number} is not JSON`);
   }
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return text.trim();
+  if (isObject(value)) return text.trim();
   throw new Misuse(`line ${number} is not a JSON object`);
 }
 

@@ -29,7 +29,7 @@ export const wait: Run<(typeof specs)['jobsWait']['options']> = async (context) 
   const { io, options } = context;
   const deadline = performance.now() + (durationMs('timeout', options.timeout) ?? DEFAULT_WAIT_MS);
   const connection = connect(context);
-  const ids = [...new Set((await words(context.args, io, MOST)).map((id) => connection.memory.resolve('jobs', id)))];
+  const ids = [...new Set((await words(context.args, io, MOST)).map((id) => connection.recent.resolve('jobs', id)))];
   if (ids.length === 0) throw new Misuse('jobs wait needs the id of a job');
   if ((options.json || options.any) && ids.length > MOST_PER_CALL) {
     throw new Misuse(`--json and --any take at most ${MOST_PER_CALL} jobs`);
@@ -102,7 +102,7 @@ function codeOf(outcomes: readonly Outcome[], any: boolean): number {
 export const watch: Run<(typeof specs)['jobsWatch']['options']> = async (context) => {
   const { args, io, options, signal } = context;
   const connection = connect(context);
-  const id = connection.memory.resolve('jobs', args[0] ?? '');
+  const id = connection.recent.resolve('jobs', args[0] ?? '');
   const line = new ProgressLine(io);
   const started = performance.now();
   let status = '';

@@ -21,7 +21,7 @@ export const list: Run<Options<'jobsList'>> = async (context) => {
       status: options.status,
       queue: options.queue,
       task: options.task,
-      workflow_id: options.workflow && connection.memory.resolve('workflows', options.workflow),
+      workflow_id: options.workflow && connection.recent.resolve('workflows', options.workflow),
       idempotency_key: options.key,
       created_after: since('created-after', options['created-after']),
       created_before: since('created-before', options['created-before']),
@@ -52,7 +52,7 @@ export const create: Run<Options<'jobsCreate'>> = async (context) => {
   const connection = connect(context);
   const request = { method: 'POST', body, key: keyFor(options.key, body), signal } as const;
   const created = await connection.raw.call<Wire.JobCreated>(['jobs'], request);
-  connection.memory.made('jobs', created.body.job_id);
+  connection.recent.made('jobs', created.body.job_id);
   await io.print(options.json ? created.text : created.body.job_id);
   return EXIT.ok;
 };
@@ -69,7 +69,7 @@ export const rerun: Run<Options<'jobsRerun'>> = async (context) => {
   const path = ['jobs', jobId(connection, args[0]), 'rerun'];
   const request = { method: 'POST', key: options.key ?? true, signal } as const;
   const created = await connection.raw.call<Wire.JobCreated>(path, request);
-  connection.memory.made('jobs', created.body.job_id);
+  connection.recent.made('jobs', created.body.job_id);
   await io.print(options.json ? created.text : created.body.job_id);
   return EXIT.ok;
 };
@@ -130,4 +130,4 @@ export const runNow: Run<Options<'jobsRunNow'>> = async (context) => {
   return EXIT.ok;
 };
 
-export const jobId = ({ memory }: Connection, text: string | undefined): string => memory.resolve('jobs', text ?? '');
+export const jobId = ({ recent }: Connection, text: string | undefined): string => recent.resolve('jobs', text ?? '');

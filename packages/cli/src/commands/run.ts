@@ -17,7 +17,7 @@ export const run: Run<Options> = async (context) => {
   const request = { method: 'POST', body, key: options.key ?? true, signal } as const;
   const created = await connection.raw.call<Wire.JobCreated>(['jobs'], request);
   const id = created.body.job_id;
-  connection.memory.made('jobs', id);
+  connection.recent.made('jobs', id);
   if (!options.wait) {
     await io.print(options.json ? created.text : id);
     return EXIT.ok;

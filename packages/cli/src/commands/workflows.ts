@@ -21,8 +21,8 @@ type Summary = Pick<Wire.Workflow, 'id' | 'name' | 'status' | 'created_at' | 'co
 const POLL_MS = 500;
 
 const hasEnded = (status: string): boolean => status !== 'created' && status !== 'running';
-const workflowId = ({ memory }: Connection, text: string | undefined): string =>
-  memory.resolve('workflows', text ?? '');
+const workflowId = ({ recent }: Connection, text: string | undefined): string =>
+  recent.resolve('workflows', text ?? '');
 
 export const list: Run<(typeof specs)['workflowsList']['options']> = async (context) => {
   const { options } = context;
@@ -146,7 +146,7 @@ export const start: Run<(typeof specs)['workflowsStart']['options']> = async (co
   const request = { method: 'POST', body, key: options.key ?? true, signal } as const;
   const created = await connection.raw.call<Wire.WorkflowCreated>(['workflows'], request);
   const id = created.body.workflow_id;
-  connection.memory.made('workflows', id);
+  connection.recent.made('workflows', id);
   if (!options.wait) {
     await io.print(options.json ? created.text : id);
     return EXIT.ok;

@@ -2,7 +2,7 @@ import { Millrace, type Logger, type Raw } from '@millrace/sdk';
 import type { Context } from '../invocation/context.js';
 import { painter, type Paint } from '../terminal/style.js';
 import { plain } from '../terminal/width.js';
-import { Memory } from './recent.js';
+import { RecentIds } from './recent-ids.js';
 import { targetOf, type Target } from './target.js';
 
 /** A server, and what a command about it needs. */
@@ -10,7 +10,7 @@ export interface Connection {
   readonly raw: Raw;
   readonly millrace: Millrace;
   readonly target: Target;
-  readonly memory: Memory;
+  readonly recent: RecentIds;
   /** How tables and fields are to look here. */
   readonly look: { readonly columns: number; readonly paint: Paint };
 }
@@ -33,7 +33,7 @@ export function connect({ connection, env, io }: Caller, as: 'token' | 'adminTok
     millrace,
     raw: millrace.raw,
     target,
-    memory: new Memory(env, target.url.value),
+    recent: new RecentIds(env, target.url.value),
     look: { columns: io.terminal.stdout ? io.terminal.columns() : Infinity, paint: painter(io, env) },
   };
 }

@@ -1,4 +1,5 @@
 import { Misuse } from '../invocation/exit.js';
+import { isObject } from '../invocation/json.js';
 import { configFile, readJson, writePrivately } from './folders.js';
 
 /** What a profile may hold. */
@@ -38,12 +39,9 @@ export function checkProfileName(name: string): void {
     throw new Misuse('the name of a profile is up to 64 letters, digits, dots, dashes, underscores');
 }
 
-const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
 function isProfiles(json: unknown): json is Profiles {
-  if (!isRecord(json) || typeof json.current !== 'string' || !isRecord(json.profiles)) return false;
+  if (!isObject(json) || typeof json.current !== 'string' || !isObject(json.profiles)) return false;
   return Object.values(json.profiles).every(
-    (profile) => isRecord(profile) && Object.values(profile).every((value) => typeof value === 'string'),
+    (profile) => isObject(profile) && Object.values(profile).every((value) => typeof value === 'string'),
   );
 }

@@ -5,7 +5,8 @@ import * as cron from '../specs/cron.js';
 import * as dlq from '../specs/dlq.js';
 import * as jobs from '../specs/jobs.js';
 import * as local from '../specs/local.js';
-import * as overview from '../specs/overview.js';
+import * as operations from '../specs/operations.js';
+import * as queues from '../specs/queues.js';
 import * as server from '../specs/server.js';
 import * as workflows from '../specs/workflows.js';
 
@@ -60,15 +61,15 @@ export const COMMANDS: readonly Command[] = [
   command(cron.cronPause, async () => (await import('../commands/cron.js')).pause),
   command(cron.cronResume, async () => (await import('../commands/cron.js')).resume),
   command(cron.cronDelete, async () => (await import('../commands/cron.js')).remove),
-  command(overview.queues, async () => (await import('../commands/overview.js')).queues),
-  command(overview.queuesGet, async () => (await import('../commands/overview.js')).queuesGet),
-  command(overview.queuesPause, async () => (await import('../commands/overview.js')).queuesPause),
-  command(overview.queuesResume, async () => (await import('../commands/overview.js')).queuesResume),
-  command(overview.workers, async () => (await import('../commands/overview.js')).workers),
-  command(overview.operationsList, async () => (await import('../commands/overview.js')).operationsList),
-  command(overview.operationsGet, async () => (await import('../commands/overview.js')).operationsGet),
-  command(overview.operationsWatch, async () => (await import('../commands/overview.js')).operationsWatch),
-  command(overview.operationsStop, async () => (await import('../commands/overview.js')).operationsStop),
+  command(queues.queues, async () => (await import('../commands/queues.js')).queues),
+  command(queues.queuesGet, async () => (await import('../commands/queues.js')).queuesGet),
+  command(queues.queuesPause, async () => (await import('../commands/queues.js')).queuesPause),
+  command(queues.queuesResume, async () => (await import('../commands/queues.js')).queuesResume),
+  command(queues.workers, async () => (await import('../commands/queues.js')).workers),
+  command(operations.operationsList, async () => (await import('../commands/operations.js')).list),
+  command(operations.operationsGet, async () => (await import('../commands/operations.js')).get),
+  command(operations.operationsWatch, async () => (await import('../commands/operations.js')).watch),
+  command(operations.operationsStop, async () => (await import('../commands/operations.js')).stop),
   command(local.worker, async () => (await import('../commands/worker.js')).worker),
   command(local.configShow, async () => (await import('../commands/config.js')).show),
   command(local.configSet, async () => (await import('../commands/config.js')).set),

@@ -1,6 +1,7 @@
 import { milliseconds, type Duration } from '@millrace/sdk';
 import { readAll, type Io } from '../terminal/io.js';
 import { Misuse } from './exit.js';
+import { isObject } from './json.js';
 
 /** Larger than any request that a server takes by default. */
 const MOST_INPUT = 16 * 1024 * 1024;
@@ -56,8 +57,7 @@ export async function jsonObject(what: string, text: string, io: Io): Promise<st
   } catch {
     throw new Misuse(`${what} is not JSON; in a shell, put it between single quotes`);
   }
-  if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw new Misuse(`${what} is not a JSON object`);
+  if (!isObject(value)) throw new Misuse(`${what} is not a JSON object`);
   return json.trim();
 }
 

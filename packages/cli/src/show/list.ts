@@ -1,6 +1,6 @@
 import { jsonElements, jsonMember } from '@millrace/sdk';
 import type { Connection } from '../connection/connect.js';
-import type { Kind } from '../connection/recent.js';
+import type { Kind } from '../connection/recent-ids.js';
 import type { Context } from '../invocation/context.js';
 import type { Values } from '../specs/spec.js';
 import type { LIST } from '../specs/lists.js';
@@ -90,7 +90,7 @@ async function showTable<T>(context: Listing, connection: Connection, view: List
   } finally {
     searching.clear();
   }
-  if (view.kind !== undefined) connection.memory.listed(view.kind, found.map(view.id));
+  if (view.kind !== undefined) connection.recent.listed(view.kind, found.map(view.id));
   if (found.length === 0) io.complain(`${view.nothing}\n`);
   else await io.print(table(view.columns(now), found, connection.look));
   if (more !== undefined) io.complain(`there are more; add --limit ${most * 2}, --all, or --cursor ${more}\n`);

@@ -12,14 +12,14 @@ export interface Beacon {
 }
 
 /** Where one job posts what happens to it. */
-export interface Lamp {
+export interface BeaconAddress {
   readonly url: string;
   readonly seen: readonly Beacon[];
 }
 
 /** Receives the beacons of all scenarios; each job has an address of its own. */
 export interface BeaconReceiver {
-  lamp(): Lamp;
+  address(): BeaconAddress;
   close(): Promise<void>;
 }
 
@@ -36,7 +36,7 @@ export async function startBeaconReceiver(): Promise<BeaconReceiver> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   return {
-    lamp: () => {
+    address: () => {
       const path = `/${randomUUID()}`;
       const seen: Beacon[] = [];
       seenAt.set(path, seen);

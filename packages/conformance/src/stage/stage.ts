@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { startProxy, type Proxy } from '../proxy/proxy.js';
-import type { BeaconReceiver, Lamp } from './beacons.js';
+import type { BeaconReceiver, BeaconAddress } from './beacons.js';
 import type { Service } from './service.js';
 import { Subject } from './subject.js';
 import { startWorkerProcess, type WorkerProcess } from './worker-process.js';
@@ -85,16 +85,16 @@ export class Stage {
 
   /** Creates a job on this stage's queue. Retries, if it has any, come without delay. */
   async create(task: string, payload: object = {}, config: object = {}): Promise<Subject> {
-    const lamp = this.#setting.beacons.lamp();
-    const id = await this.service.createJob(this.#body(task, payload, config, lamp));
-    return new Subject(id, lamp, this.service, this.proxy);
+    const address = this.#setting.beacons.address();
+    const id = await this.service.createJob(this.#body(task, payload, config, address));
+    return new Subject(id, address, this.service, this.proxy);
   }
 
   /** Creates several jobs at the same instant. */
   async createMany(count: number, task: string, payload: object = {}, config: object = {}): Promise<Subject[]> {
-    const lamps = Array.from({ length: count }, () => this.#setting.beacons.lamp());
-    const ids = await this.service.createJobs(lamps.map((lamp) => this.#body(task, payload, config, lamp)));
-    return lamps.map((lamp, index) => new Subject(ids[index] ?? '', lamp, this.service, this.proxy));
+    const addresses = Array.from({ length: count }, () => this.#setting.beacons.address());
+    const ids = await this.service.createJobs(addresses.map((address) => this.#body(task, payload, config, address)));
+    return addresses.map((address, index) => new Subject(ids[index] ?? '', address, this.service, this.proxy));
   }
 
   /** A job whose payload is exactly this text; it posts no beacons. */
@@ -118,10 +118,10 @@ export class Stage {
     await Promise.all(this.#proxies.map((proxy) => proxy.close()));
   }
 
-  #body(task: string, payload: object, config: object, lamp: Lamp): string {
+  #body(task: string, payload: object, config: object, address: BeaconAddress): string {
     return JSON.stringify({
       task_name: task,
-      payload: { ...payload, beacon: lamp.url },
+      payload: { ...payload, beacon: address.url },
       config: { queue: this.queue, max_retries: 3, retry_delay_secs: 0, jitter_factor: 0, ...config },
     });
   }

@@ -1,26 +1,26 @@
 import type { Item } from '../proxy/calls.js';
 import type { Proxy } from '../proxy/proxy.js';
-import type { Beacon, BeaconEvent, Lamp } from './beacons.js';
+import type { Beacon, BeaconEvent, BeaconAddress } from './beacons.js';
 import type { JobRecord, Service } from './service.js';
 import { ASK_EVERY_MS, check, PATIENCE_MS, until } from './violation.js';
 
 /** A job that the worker under test is to run. */
 export class Subject {
   readonly id: string;
-  readonly #lamp: Lamp;
+  readonly #address: BeaconAddress;
   readonly #service: Service;
   readonly #proxy: Proxy;
 
-  constructor(id: string, lamp: Lamp, service: Service, proxy: Proxy) {
+  constructor(id: string, address: BeaconAddress, service: Service, proxy: Proxy) {
     this.id = id;
-    this.#lamp = lamp;
+    this.#address = address;
     this.#service = service;
     this.#proxy = proxy;
   }
 
   /** The beacons of one kind, in the order in which they came. */
   beacons(event: BeaconEvent): readonly Beacon[] {
-    return this.#lamp.seen.filter((beacon) => beacon.event === event);
+    return this.#address.seen.filter((beacon) => beacon.event === event);
   }
 
   /** The first beacon of a kind; waits for it. */

@@ -1,4 +1,4 @@
-import type { JsonObject } from './object.js';
+import { isObject, type JsonObject } from './object.js';
 
 /** A result that is JSON text already. */
 export class JsonText {
@@ -23,8 +23,7 @@ export function jsonText(text: string): JsonObject {
 
 function isObjectText(text: string): boolean {
   try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null && !Array.isArray(value);
+    return isObject(JSON.parse(text));
   } catch {
     return false;
   }

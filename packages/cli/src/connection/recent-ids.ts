@@ -15,7 +15,7 @@ interface Recent {
 const MOST_ROWS = 1_000;
 
 /** Remembers what was made and listed last, so that `@last` and `@1` can stand for it. */
-export class Memory {
+export class RecentIds {
   readonly #path: string;
   readonly #url: string;
 
