@@ -1,6 +1,6 @@
 /**
- * How components read the API: `useRead` and `useReads` poll a path and keep the answer, `refresh` reads again what is on
- * the screen after a change. Changing things is `change` in client.ts; event streams are in stream.ts.
+ * How components read the API: `useRead` and `useReads` poll a path and keep the answer, `refresh` reads again whatever
+ * is on the screen after a change. Changing things is `change` in client.ts; event streams are in stream.ts.
  */
 import {
   keepPreviousData,
