@@ -3,8 +3,6 @@ import type {
   AdminQueue,
   AdminTenant,
   Counts,
-  DeadLetterReason,
-  JobStatus,
   QueueDepth,
   QueueDetail,
   Series,
@@ -33,45 +31,29 @@ import type {
   WorkflowStepRecord,
   WorkflowSummaryRecord,
 } from '../domain/records.js';
+import type { CreatedRange, DeadLetterFilter, JobFilter } from '../domain/filters.js';
 import type { WorkerApi } from './worker-api.js';
 
 export type { FailureReport, Heartbeat, JobReport, LeaseRequest, WorkerApi } from './worker-api.js';
 
 /** What the layers above the engine see of it: plain records in, plain records out. */
-export interface ListQuery {
+export interface ListQuery extends CreatedRange {
   readonly limit: number;
   readonly offset: number;
   readonly ascending: boolean;
   readonly includeTotal: boolean;
   /** The opaque text as the caller sent it; the engine decodes it and refuses what it did not issue. */
   readonly cursor: string | null;
-  readonly createdAfter: Instant | null;
-  readonly createdBefore: Instant | null;
 }
 
-export interface JobListQuery extends ListQuery {
-  /** None: every state. */
-  readonly statuses: readonly JobStatus[];
-  readonly queue: string | null;
-  readonly task: string | null;
-  /** As it was sent: a malformed id matches no jobs. */
-  readonly workflowId: string | null;
-  readonly idempotencyKey: string | null;
-}
+export type JobListQuery = ListQuery & JobFilter;
 
 export interface WorkflowListQuery extends ListQuery {
   readonly status: WorkflowStatus | null;
   readonly name: string | null;
 }
 
-export interface DeadLetterListQuery extends ListQuery {
-  readonly queue: string | null;
-  readonly task: string | null;
-  readonly reason: DeadLetterReason | null;
-  readonly replayed: boolean | null;
-  readonly jobId: string | null;
-  readonly fingerprint: string | null;
-}
+export type DeadLetterListQuery = ListQuery & DeadLetterFilter;
 
 export interface DeadLetterGroupsQuery {
   readonly since: Instant | null;

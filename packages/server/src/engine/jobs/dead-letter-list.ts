@@ -7,7 +7,7 @@ import {
   isDeadLetterSearch,
   listDeadLetters,
   scanDeadLetters,
-  type DeadLetterFilter,
+  type TenantDeadLetterFilter,
 } from '../../store/lists/dead-letter-lists.js';
 import { toDeadLetter, toInstant, type DeadLetterRow } from '../../store/rows.js';
 import { loadStatements } from '../../store/sql.js';
@@ -24,7 +24,7 @@ export async function readDeadLetters(
   tenant: string,
   query: DeadLetterListQuery,
 ): Promise<Page<DeadLetterRecord>> {
-  const filter: DeadLetterFilter = { ...query, tenant };
+  const filter: TenantDeadLetterFilter = { ...query, tenant };
   if (filter.jobId !== null && !isUuid(filter.jobId)) return emptyPage(query, DEAD_LETTER_CURSOR);
   return readPage<DeadLetterRow, DeadLetterPlace, DeadLetterRecord>(db, query, {
     list: (window) => listDeadLetters(filter, window),
@@ -36,7 +36,7 @@ export async function readDeadLetters(
   });
 }
 
-const searchOf = (filter: DeadLetterFilter): Search<DeadLetterPlace, DeadLetterRow> => ({
+const searchOf = (filter: TenantDeadLetterFilter): Search<DeadLetterPlace, DeadLetterRow> => ({
   scan: (scan) => scanDeadLetters(filter, scan),
   hitOf: ({ created_at: at, id }) => (at && id !== null ? placeAt(at, id) : null),
   lastOf: ({ last_created_at: at, last_id: id }) => (at && id !== null ? placeAt(at, id) : null),

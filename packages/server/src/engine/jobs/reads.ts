@@ -10,7 +10,7 @@ import {
   jobsWithIds,
   listJobs,
   scanJobs,
-  type JobFilter,
+  type TenantJobFilter,
   type JobView,
 } from '../../store/lists/job-lists.js';
 import { toInstantOrNull, toJobSummary, type JobRow, type JobSummaryRow } from '../../store/rows.js';
@@ -92,7 +92,7 @@ export class Reads {
     view: JobView,
     toItems: Listing<Row, string, Item>['toItems'],
   ): Promise<Page<Item>> {
-    const filter: JobFilter = { ...query, tenant };
+    const filter: TenantJobFilter = { ...query, tenant };
     const { statuses, workflowId } = filter;
     if (workflowId !== null && !isUuid(workflowId)) return emptyPage(query, ID_CURSOR);
     return readPage<Row, string, Item>(this.db, query, {

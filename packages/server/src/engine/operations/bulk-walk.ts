@@ -1,5 +1,5 @@
 import type { OperationAction } from '@millrace/contract';
-import type { DeadLetterScope, JobScope } from '../../domain/operations.js';
+import type { DeadLetterFilter, JobFilter } from '../../domain/filters.js';
 import { isUuid } from '../../domain/ids.js';
 import type { Database } from '../../store/connection/database.js';
 import { scanDeadLetters } from '../../store/lists/dead-letter-lists.js';
@@ -42,11 +42,11 @@ export function bulkWalkOf(
   db: Database,
   tenant: string,
   action: OperationAction,
-  scope: JobScope | DeadLetterScope,
+  scope: JobFilter | DeadLetterFilter,
 ): BulkWalk {
   return action === 'cancel_jobs'
-    ? jobWalk(db, tenant, scope as JobScope)
-    : deadLetterWalk(db, tenant, scope as DeadLetterScope);
+    ? jobWalk(db, tenant, scope as JobFilter)
+    : deadLetterWalk(db, tenant, scope as DeadLetterFilter);
 }
 
 /**
@@ -59,9 +59,9 @@ const COUNT = { first: 1_000, largest: 16_000, ms: 2_000, newestMs: 1_000 };
 const LIVE = ['pending', 'running', 'retrying'] as const;
 
 /** What a scope means by states: those that can be cancelled, unless it names others. */
-export const statusesOf = ({ statuses }: JobScope): JobScope['statuses'] => (statuses.length === 0 ? LIVE : statuses);
+export const statusesOf = ({ statuses }: JobFilter): JobFilter['statuses'] => (statuses.length === 0 ? LIVE : statuses);
 
-function jobWalk(db: Database, tenant: string, scope: JobScope): BulkWalk {
+function jobWalk(db: Database, tenant: string, scope: JobFilter): BulkWalk {
   if (scope.workflowId !== null && !isUuid(scope.workflowId)) return NOTHING;
   const filter = { ...scope, tenant, statuses: statusesOf(scope) };
   return new Walker(db, {
@@ -72,7 +72,7 @@ function jobWalk(db: Database, tenant: string, scope: JobScope): BulkWalk {
   });
 }
 
-function deadLetterWalk(db: Database, tenant: string, scope: DeadLetterScope): BulkWalk {
+function deadLetterWalk(db: Database, tenant: string, scope: DeadLetterFilter): BulkWalk {
   if (scope.jobId !== null && !isUuid(scope.jobId)) return NOTHING;
   const filter = { ...scope, tenant, replayed: scope.replayed ?? false };
   const placeAt = (at: string | null | undefined, id: string | null) =>

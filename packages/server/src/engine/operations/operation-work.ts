@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { OperationAction, OperationStatus } from '@millrace/contract';
 import { isStepId } from '../../domain/ids.js';
-import type { DeadLetterScope, JobScope } from '../../domain/operations.js';
+import type { DeadLetterFilter, JobFilter } from '../../domain/filters.js';
 import type { JsonText } from '../../domain/records.js';
 import { textArray, uuidArray } from '../../store/arrays.js';
 import type { Database, Execute } from '../../store/connection/database.js';
@@ -133,7 +133,7 @@ export class OperationWork {
   }
 
   async #walk(held: HeldOperation, { tenant, action, before, scope, place }: StateRow): Promise<WalkedChunk> {
-    const parsed = JSON.parse(scope ?? '{}') as JobScope | DeadLetterScope;
+    const parsed = JSON.parse(scope ?? '{}') as JobFilter | DeadLetterFilter;
     const startedAt = performance.now();
     const walk = bulkWalkOf(this.db, tenant, action, { ...parsed, createdBefore: before });
     const chunk = await walk.walk(place, held.rows, BATCH);
@@ -189,7 +189,7 @@ export class OperationWork {
       const { looked, created } = await replayLetters(execute, tenant, id, ids, afterCommit);
       return { looked, changed: created, replayed: created };
     }
-    const statuses = scope === null ? null : statusesOf(JSON.parse(scope) as JobScope);
+    const statuses = scope === null ? null : statusesOf(JSON.parse(scope) as JobFilter);
     const changed = await cancelJobs(execute, tenant, ids, statuses, this.steps, afterCommit);
     return { looked: ids.length, changed, replayed: 0 };
   }

@@ -9,7 +9,8 @@ import {
 import type { FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify';
 import { invalidField, invalidRequest, MillraceError } from '../../domain/errors.js';
 import { isUuid } from '../../domain/ids.js';
-import type { DeadLetterScope, JobScope, OperationSpec } from '../../domain/operations.js';
+import type { DeadLetterFilter, JobFilter } from '../../domain/filters.js';
+import type { OperationSpec } from '../../domain/operations.js';
 import { characterCount } from '../../domain/text.js';
 import { deadLetterListQuery, jobListQuery, type Query } from './list-parameters.js';
 
@@ -87,12 +88,12 @@ function asQuery(filter: Query): Query {
   );
 }
 
-function jobScope(query: Query): JobScope {
+function jobScope(query: Query): JobFilter {
   const { statuses, queue, task, workflowId, idempotencyKey, createdAfter, createdBefore } = jobListQuery(query);
   return { statuses, queue, task, workflowId, idempotencyKey, createdAfter, createdBefore };
 }
 
-function deadLetterScope(query: Query): DeadLetterScope {
+function deadLetterScope(query: Query): DeadLetterFilter {
   const { queue, task, reason, replayed, jobId, fingerprint, createdAfter, createdBefore } = deadLetterListQuery(query);
   return { queue, task, reason, replayed, jobId, fingerprint, createdAfter, createdBefore };
 }

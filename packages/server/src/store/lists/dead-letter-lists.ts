@@ -1,23 +1,15 @@
-import type { DeadLetterReason } from '@millrace/contract';
+import type { DeadLetterFilter } from '../../domain/filters.js';
 import { int8Array } from '../arrays.js';
 import { scanStatement, type Scan } from './scan-statements.js';
 import type { ListWindow, Query } from './page-statements.js';
 import { DEAD_LETTER_COLUMNS } from '../rows.js';
-import type { CreatedRange } from './walk-bounds.js';
 
 /**
  * Lists of dead letters, in the order of created_at and then id. A job and a fingerprint have indexes; the other
  * filters are searched for (see scan-statements.ts).
  */
-export interface DeadLetterFilter extends CreatedRange {
+export interface TenantDeadLetterFilter extends DeadLetterFilter {
   readonly tenant: string;
-  readonly queue: string | null;
-  readonly task: string | null;
-  readonly reason: DeadLetterReason | null;
-  readonly replayed: boolean | null;
-  /** A UUID. */
-  readonly jobId: string | null;
-  readonly fingerprint: string | null;
 }
 
 /** Where a page of dead letters ended. */
@@ -26,7 +18,7 @@ export interface DeadLetterAt {
   readonly id: number;
 }
 
-export function listDeadLetters(filter: DeadLetterFilter, window: ListWindow<DeadLetterAt>): Query {
+export function listDeadLetters(filter: TenantDeadLetterFilter, window: ListWindow<DeadLetterAt>): Query {
   const { where, fits, values } = conditionsOf(filter, window);
   values.push(window.limit, window.offset);
   const found = `FROM millrace.dead_letters w WHERE ${[...where, ...fits].join(' AND ')}
@@ -35,10 +27,10 @@ export function listDeadLetters(filter: DeadLetterFilter, window: ListWindow<Dea
 }
 
 /** Whether a list has to be searched. */
-export const isDeadLetterSearch = ({ jobId, queue, task, reason, replayed }: DeadLetterFilter): boolean =>
+export const isDeadLetterSearch = ({ jobId, queue, task, reason, replayed }: TenantDeadLetterFilter): boolean =>
   jobId === null && [queue, task, reason, replayed].some((wanted) => wanted !== null);
 
-export function scanDeadLetters(filter: DeadLetterFilter, scan: Scan<DeadLetterAt>): Query {
+export function scanDeadLetters(filter: TenantDeadLetterFilter, scan: Scan<DeadLetterAt>): Query {
   const { where, fits, values } = conditionsOf(filter, scan);
   const walks = [{ from: 'millrace.dead_letters w', where: where.join(' AND ') }];
   const order = ['created_at', 'id'] as const;
@@ -55,7 +47,7 @@ export function deadLettersAt(tenant: string, places: readonly DeadLetterAt[], a
   return { tenant, statement, values: [tenant, int8Array(places.map(({ id }) => id))] };
 }
 
-export function countDeadLetters(filter: DeadLetterFilter): Query {
+export function countDeadLetters(filter: TenantDeadLetterFilter): Query {
   const { where, fits, values } = conditionsOf(filter, { ascending: true, after: null });
   const text = `SELECT count(*)::float8 AS total FROM millrace.dead_letters w WHERE ${[...where, ...fits].join(' AND ')}`;
   return { tenant: filter.tenant, statement: { name: 'count_dead_letters', text }, values };
@@ -84,7 +76,7 @@ interface Conditions {
 }
 
 function conditionsOf(
-  filter: DeadLetterFilter,
+  filter: TenantDeadLetterFilter,
   { ascending, after }: Pick<ListWindow<DeadLetterAt>, 'ascending' | 'after'>,
 ): Conditions {
   const values: unknown[] = [filter.tenant];

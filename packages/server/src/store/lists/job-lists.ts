@@ -1,3 +1,4 @@
+import type { JobFilter } from '../../domain/filters.js';
 import type { JobStatus } from '@millrace/contract';
 import { plainArray } from '../arrays.js';
 import { scanStatement, type Scan, type ScannedRows } from './scan-statements.js';
@@ -12,21 +13,15 @@ import {
   type RecordView,
 } from './page-statements.js';
 import { JOB_COLUMNS } from '../rows.js';
-import { boundsOf, type CreatedRange, type Cursor } from './walk-bounds.js';
+import { boundsOf, type Cursor } from './walk-bounds.js';
 
 /**
  * Lists of jobs. Which index is walked depends on the filter: the status names the table, and several of them are
  * walked side by side and merged. A workflow and an idempotency key lead to few jobs, whatever else is asked. A task is
  * searched for (see scan-statements.ts).
  */
-export interface JobFilter extends CreatedRange {
+export interface TenantJobFilter extends JobFilter {
   readonly tenant: string;
-  /** None: every job. */
-  readonly statuses: readonly JobStatus[];
-  readonly queue: string | null;
-  readonly task: string | null;
-  readonly workflowId: string | null;
-  readonly idempotencyKey: string | null;
 }
 
 /** `where` is what an index serves, `fits` what is left to look at. */
@@ -65,7 +60,7 @@ export type JobView = 'full' | 'summary';
 
 const VIEWS: Record<JobView, RecordView> = { full: JOB_RECORDS, summary: JOB_SUMMARIES };
 
-export function listJobs(filter: JobFilter, window: ListWindow, view: JobView = 'full'): Query {
+export function listJobs(filter: TenantJobFilter, window: ListWindow, view: JobView = 'full'): Query {
   const { ascending, after } = window;
   const named = nameValues(filter, after === null ? null : { id: after, ascending });
   return pageOf(VIEWS[view], 'list_jobs', filter.tenant, { walk: walkOf(filter, named, window), ...named }, window);
@@ -77,7 +72,7 @@ export const jobsOf = (tenant: string, ids: readonly string[], budget: Budget, v
 export const jobsWithIds = (tenant: string, ids: readonly string[], ascending: boolean, view: JobView): Query =>
   pageOfIds(VIEWS[view], 'jobs_with_ids', tenant, ids, ascending);
 
-export function countJobs(filter: JobFilter): Query {
+export function countJobs(filter: TenantJobFilter): Query {
   const named = nameValues(filter, null);
   const walks = isFew(filter) ? [fewWalk(filter, named)] : statusesOf(filter).map((status) => walk(status, named));
   const counts = walks.map((each) => `(SELECT count(*) ${each})`);
@@ -86,10 +81,10 @@ export function countJobs(filter: JobFilter): Query {
 }
 
 /** Whether a list has to be searched. */
-export const isJobSearch = (filter: JobFilter): boolean => filter.task !== null && !isFew(filter);
+export const isJobSearch = (filter: TenantJobFilter): boolean => filter.task !== null && !isFew(filter);
 
 /** Also serves filters that have an index, for whoever wants nothing but ids (engine/operations/bulk-walk.ts). */
-export function scanJobs(filter: JobFilter, scan: Scan): Query {
+export function scanJobs(filter: TenantJobFilter, scan: Scan): Query {
   const { ascending, after } = scan;
   const named = nameValues(filter, after === null ? null : { id: after, ascending });
   const { values, queue, bounds } = named;
@@ -104,7 +99,7 @@ export function scanJobs(filter: JobFilter, scan: Scan): Query {
 }
 
 /** What is walked for a filter: a job is pending or retrying by what its row in `ready` says, so both are one walk. */
-function lookedAt(filter: JobFilter): readonly ScannedRows[] {
+function lookedAt(filter: TenantJobFilter): readonly ScannedRows[] {
   const { statuses } = filter;
   if (!statuses.includes('pending') || !statuses.includes('retrying')) return statusesOf(filter).map(sourceOf);
   const others = statuses.filter((status) => status !== 'pending' && status !== 'retrying');
@@ -112,7 +107,7 @@ function lookedAt(filter: JobFilter): readonly ScannedRows[] {
 }
 
 /** Whether a row that is walked is one of those asked for. Its job is looked at only if its own `known` queue fits. */
-function hitOf({ statuses }: JobFilter, { queue, task }: Named, known: string | null): string {
+function hitOf({ statuses }: TenantJobFilter, { queue, task }: Named, known: string | null): string {
   const ofTask = (table: string): string => (task === null ? 'true' : `${table}.task = ${task}`);
   if (statuses.length === 0) return ofTask('w');
   if (queue === null && task === null) return 'true';
@@ -134,20 +129,21 @@ interface Named {
   readonly bounds: readonly string[];
 }
 
-function nameValues(filter: JobFilter, cursor: Cursor | null): Named {
+function nameValues(filter: TenantJobFilter, cursor: Cursor | null): Named {
   const values: unknown[] = [filter.tenant];
   const named = (value: string | null): string | null => (value === null ? null : `$${values.push(value)}`);
   return { queue: named(filter.queue), task: named(filter.task), bounds: boundsOf(filter, cursor, values), values };
 }
 
-const statusesOf = ({ statuses }: JobFilter): readonly (JobStatus | null)[] =>
+const statusesOf = ({ statuses }: TenantJobFilter): readonly (JobStatus | null)[] =>
   statuses.length === 0 ? [null] : statuses;
 
 const sourceOf = (status: JobStatus | null): ScannedRows => (status === null ? ALL : WALKED[status]);
 
-const isFew = ({ workflowId, idempotencyKey }: JobFilter): boolean => workflowId !== null || idempotencyKey !== null;
+const isFew = ({ workflowId, idempotencyKey }: TenantJobFilter): boolean =>
+  workflowId !== null || idempotencyKey !== null;
 
-function walkOf(filter: JobFilter, named: Named, { ascending, limit, offset }: ListWindow): string {
+function walkOf(filter: TenantJobFilter, named: Named, { ascending, limit, offset }: ListWindow): string {
   if (isFew(filter)) return fewWalk(filter, named);
   const [first = null, ...others] = statusesOf(filter);
   if (others.length === 0) return walk(first, named);
@@ -169,14 +165,14 @@ function walk(status: JobStatus | null, { queue, task, bounds }: Named): string 
   return `FROM ${source.from}${needsJob ? WITH_JOB : ''} WHERE ${conditions.join(' AND ')}`;
 }
 
-function fewWalk(filter: JobFilter, named: Named): string {
+function fewWalk(filter: TenantJobFilter, named: Named): string {
   const { from, where } = fewJobs(filter, named);
   return `FROM ${from} WHERE ${where}`;
 }
 
 /** By the index of a workflow's steps, or the table of keys; all other conditions are then looked at one by one. */
 function fewJobs(
-  { statuses, workflowId, idempotencyKey }: JobFilter,
+  { statuses, workflowId, idempotencyKey }: TenantJobFilter,
   { values, queue, task, bounds }: Named,
 ): ScannedRows {
   const columns = 'j.tenant, j.id, j.queue, j.task, j.workflow_id, j.idempotency_key';

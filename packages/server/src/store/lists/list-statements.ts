@@ -1,3 +1,4 @@
+import type { CreatedRange } from '../../domain/filters.js';
 import type { WorkflowStatus } from '@millrace/contract';
 import { CRON_COLUMNS, FIRING_COLUMNS, type CronDue } from '../cron-rows.js';
 import { scanStatement, type Scan, type ScannedRows } from './scan-statements.js';
@@ -11,7 +12,7 @@ import {
   type Query,
 } from './page-statements.js';
 import { WORKFLOW_COLUMNS } from '../rows.js';
-import { boundsOf, type CreatedRange, type Cursor } from './walk-bounds.js';
+import { boundsOf, type Cursor } from './walk-bounds.js';
 
 export type { Scan, ScanRow } from './scan-statements.js';
 export type { Budget, ListWindow, Query, Sized } from './page-statements.js';

@@ -1,9 +1,6 @@
-/** The part that all lists in order of id share: the time range, and where the last page ended. */
-export interface CreatedRange {
-  readonly createdAfter: string | null;
-  readonly createdBefore: string | null;
-}
+import type { CreatedRange } from '../../domain/filters.js';
 
+/** The part that all lists in order of id share: the time range, and where the last page ended. */
 export interface Cursor {
   readonly id: string;
   readonly ascending: boolean;

@@ -5,9 +5,15 @@ import {
   deadLettersAt,
   listDeadLetters,
   scanDeadLetters,
-  type DeadLetterFilter,
+  type TenantDeadLetterFilter,
 } from '../../../src/store/lists/dead-letter-lists.js';
-import { countJobs, jobsWithIds, listJobs, scanJobs, type JobFilter } from '../../../src/store/lists/job-lists.js';
+import {
+  countJobs,
+  jobsWithIds,
+  listJobs,
+  scanJobs,
+  type TenantJobFilter,
+} from '../../../src/store/lists/job-lists.js';
 import type { Query } from '../../../src/store/lists/list-statements.js';
 import { cloneDatabase, type TestDatabase } from '../../support/database.js';
 import { startTestServer } from '../../support/server.js';
@@ -17,7 +23,7 @@ import { connectLike, describePlan, explain, fill, walk, type PlanNode } from '.
 const JOBS = 120_000;
 /** What is running is in small tables, the only ones that may be read as a whole. */
 const SMALL = ['leases', 'bundles', 'progress'];
-const EVERY_JOB: JobFilter = {
+const EVERY_JOB: TenantJobFilter = {
   tenant: 'tenant-1',
   statuses: [],
   queue: null,
@@ -27,7 +33,7 @@ const EVERY_JOB: JobFilter = {
   createdAfter: null,
   createdBefore: null,
 };
-const EVERY_LETTER: DeadLetterFilter = {
+const EVERY_LETTER: TenantDeadLetterFilter = {
   tenant: 'tenant-1',
   queue: null,
   task: null,

@@ -1,0 +1,29 @@
+import type { DeadLetterReason, JobStatus } from '@millrace/contract';
+import type { Instant } from './records.js';
+
+/** What lists show and bulk operations change. Null: whatever it is. */
+export interface CreatedRange {
+  readonly createdAfter: Instant | null;
+  readonly createdBefore: Instant | null;
+}
+
+export interface JobFilter extends CreatedRange {
+  /** None: every state of a list; of an operation, those that can be cancelled. */
+  readonly statuses: readonly JobStatus[];
+  readonly queue: string | null;
+  readonly task: string | null;
+  /** As it was sent: a malformed id matches no jobs. */
+  readonly workflowId: string | null;
+  readonly idempotencyKey: string | null;
+}
+
+export interface DeadLetterFilter extends CreatedRange {
+  readonly queue: string | null;
+  readonly task: string | null;
+  readonly reason: DeadLetterReason | null;
+  /** Null: all of a list; of an operation, those that can be replayed. */
+  readonly replayed: boolean | null;
+  /** As it was sent: a malformed id matches no dead letters. */
+  readonly jobId: string | null;
+  readonly fingerprint: string | null;
+}
