@@ -24,7 +24,7 @@ describe.skipIf(!hasBrowser)('the dashboard while something is away', async () =
   };
   /** Leases a job of the queue and completes it. */
   const runOne = async (queue: string): Promise<string> => {
-    const { body } = await server.worker.post(`/api/v1/queues/${queue}/lease`, { max_jobs: 1, wait_secs: 5 });
+    const { body } = await server.worker.post(`/api/v1/queues/${queue}/lease`, { max_jobs: 1, wait_secs: 30 });
     const { job, lease_token } = body.jobs[0];
     const reply = await server.worker.post(`/api/v1/jobs/${job.id}/complete`, { lease_token });
     expect(reply.status, reply.text).toBe(204);

@@ -19,7 +19,7 @@ describe.skipIf(!hasBrowser)('the ten questions', async () => {
       return reply.body.job_id as string;
     };
     const report = async (queue: string, outcome: object): Promise<void> => {
-      const { body } = await worker.post(`/api/v1/queues/${queue}/lease`, { worker_id: 'mailer-1', wait_secs: 5 });
+      const { body } = await worker.post(`/api/v1/queues/${queue}/lease`, { worker_id: 'mailer-1', wait_secs: 30 });
       const reports = body.jobs.map(({ job, lease_token }: any) => ({ job_id: job.id, lease_token, ...outcome }));
       const reply = await worker.post('/api/v1/reports', { reports });
       expect(reply.body.reports[0].ok, reply.text).toBe(true);

@@ -44,6 +44,16 @@ export interface ServerOptions {
   readonly credentials?: LiveCredentials;
   /** Given: gets one line per job that this process has seen end, for a developer at a terminal. */
   readonly printFinished?: (line: string) => void;
+  /** For tests, which cannot wait, and for those in which nothing but news may wake anybody. */
+  readonly intervals?: Intervals;
+}
+
+/** How often a process looks for what nobody has told it. */
+export interface Intervals {
+  /** For leases that have expired. */
+  readonly sweepMs?: number;
+  /** For jobs, on behalf of the pool and of workers that wait. */
+  readonly safetyPollMs?: number;
 }
 
 export interface RunningServer {
@@ -111,7 +121,7 @@ interface Prepared {
 
 /** Everything but the ports and what runs on its own. */
 async function prepare(config: Config, options: ServerOptions, lifecycle: Lifecycle): Promise<Prepared> {
-  const { logger, credentials = new LiveCredentials(config) } = options;
+  const { logger, credentials = new LiveCredentials(config), intervals = {} } = options;
   const db = await openDatabase(config, logger, lifecycle);
 
   const handlers: Handlers = {
@@ -131,6 +141,7 @@ async function prepare(config: Config, options: ServerOptions, lifecycle: Lifecy
     maxPayloadBytes: config.maxPayloadBytes,
     retentionHours: config.retentionHours,
     ready,
+    safetyPollMs: intervals.safetyPollMs,
   });
   lifecycle.onStop(() => engine.presence.stop());
   const attemptLog = createAttemptLog(logger, engine.hub);
@@ -139,13 +150,14 @@ async function prepare(config: Config, options: ServerOptions, lifecycle: Lifecy
     lifecycle.onStop(() => lines.stop());
   }
   const tracer = createTracer(config, metrics, logger, lifecycle);
-  const pool = config.mode === 'api' ? null : createPool(config, { engine, handlers, logger, attemptLog, tracer });
+  const pool =
+    config.mode === 'api' ? null : createPool(config, { engine, handlers, logger, attemptLog, tracer, intervals });
   const collectGauges = gaugeCollector(db, engine, pool);
 
   const parts: Parts = { config, credentials, engine, metrics, logger, lifecycle, tracer };
   await startNotifications(db, parts);
   const serve = async (): Promise<string | null> => {
-    startLoops(parts, tasks);
+    startLoops(parts, tasks, intervals);
     pool?.start();
     if (pool) lifecycle.onDrain((graceMs) => pool.stop(graceMs));
     return config.mode === 'worker' ? null : startApi(parts);
@@ -192,10 +204,14 @@ async function startNotifications(db: Database, { engine: { hub }, logger, lifec
   logger.info('no --direct-database-url to listen on: work of other processes is found by looking, within 5 s');
 }
 
-function startLoops({ config, engine, logger, lifecycle }: Parts, tasks: readonly string[]): void {
+function startLoops(
+  { config, engine, logger, lifecycle }: Parts,
+  tasks: readonly string[],
+  { sweepMs }: Intervals,
+): void {
   const { maintenance, cronFirer, hub, processes, series, workers, operationWork } = engine;
   const loops: Loop[] = [
-    createJanitor(maintenance, logger),
+    createJanitor(maintenance, logger, sweepMs),
     createRetention(maintenance, config.retentionHours, logger),
     createSeriesWriter(series, workers, logger),
     createOperationsLoop(operationWork, maintenance, config.retentionHours, logger),
@@ -215,15 +231,19 @@ interface PoolParts {
   readonly logger: Logger;
   readonly attemptLog: AttemptLog;
   readonly tracer: Tracer | null;
+  readonly intervals: Intervals;
 }
 
-function createPool(config: Config, { engine, handlers, logger, attemptLog, tracer }: PoolParts): WorkerPool {
+function createPool(
+  config: Config,
+  { engine, handlers, logger, attemptLog, tracer, intervals: { safetyPollMs } }: PoolParts,
+): WorkerPool {
   const { claimer, settler, bundles, hub, keeper } = engine;
   const heldLeases = new HeldLeases(keeper, bundles, POOL_LEASE_SECS, logger);
   const { defaultQueue: queue, workers, maxPayloadBytes } = config;
   const name = processName();
   const parts = { handlers, claimer, settler, keeper, hub, heldLeases, logger, attemptLog, tracer };
-  return new WorkerPool({ queue, workers, name, maxPayloadBytes, ...parts });
+  return new WorkerPool({ queue, workers, name, maxPayloadBytes, safetyPollMs, ...parts });
 }
 
 /** What the jobs of its pool show as their worker: enough to find the process by. */

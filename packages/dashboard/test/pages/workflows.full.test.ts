@@ -19,7 +19,7 @@ describe.skipIf(!hasBrowser)('workflows in the dashboard', async () => {
   };
   /** Leases the next step of the queue and ends it. */
   const runStep = async (queue: string, outcome: object): Promise<void> => {
-    const { body } = await server.worker.post(`/api/v1/queues/${queue}/lease`, { max_jobs: 1, wait_secs: 5 });
+    const { body } = await server.worker.post(`/api/v1/queues/${queue}/lease`, { max_jobs: 1, wait_secs: 30 });
     const { job, lease_token } = body.jobs[0];
     const report = { job_id: job.id as string, lease_token: lease_token as string, ...outcome };
     const reply = await server.worker.post('/api/v1/reports', { reports: [report] });

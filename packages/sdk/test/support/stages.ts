@@ -61,7 +61,7 @@ export async function fakeStage(): Promise<Stage> {
 export async function realStage(): Promise<Stage> {
   const database = await cloneDatabase();
   const clock = await controlClock(database);
-  const server = await startTestServer({ database });
+  const server = await startTestServer({ database, intervals: { sweepMs: 100 } });
   const worker = caller(server.url, WORKER_TOKEN, fetch);
   return {
     millrace: new Millrace({ url: server.url, token: KEY_A, logger: silentLogger }),

@@ -37,7 +37,7 @@ export async function useWorkerKit(): Promise<WorkerKit> {
         token: WORKER_TOKEN,
         queues: Object.fromEntries(handlers.map(({ queue }) => [queue, 4])),
         handlers,
-        lease: '4s',
+        lease: '60s',
         signals: false,
         logger: silentLogger,
         onEvent: (event) => events.push(event),

@@ -209,7 +209,7 @@ describe.each([
         (await stage.work(`/jobs/${job.id}/heartbeat`, { lease_token: first!.lease_token, extend_secs: 20 })).body,
       ).toEqual({ status: 'running' });
       await stage.advance('21s');
-      await expect.poll(async () => (await job.get()).status, { timeout: 20_000 }).toBe('retrying');
+      await expect.poll(async () => (await job.get()).status).toBe('retrying');
       expect(await job.get()).toMatchObject({
         retryCount: 1,
         errorMessage: expect.stringContaining('lease expired') as string,
@@ -467,7 +467,7 @@ describe.each([
       expect(await triggered.get()).toMatchObject({ task: 'tick', payload: { n: 7 }, metadata: { cron_name: queue } });
       await stage.advance('10m');
       const jobs = stage.millrace.jobs.list({ queue });
-      await expect.poll(async () => (await jobs.toArray()).length, { timeout: 15_000 }).toBe(2);
+      await expect.poll(async () => (await jobs.toArray()).length).toBe(2);
       const kinds = (await schedules.firings(queue).toArray()).map((firing) => firing.kind);
       expect(kinds.at(-1)).toBe('triggered');
       expect(kinds).toHaveLength(2);

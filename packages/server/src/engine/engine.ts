@@ -56,6 +56,8 @@ export interface EngineOptions {
   readonly ready: () => Promise<boolean>;
   /** Uniform in [0, 1): jitter. Tests pass their own. */
   readonly random?: () => number;
+  /** How often queues on which callers wait are looked at without any news. */
+  readonly safetyPollMs?: number | undefined;
 }
 
 /** The use cases, wired to each other. `api` is what HTTP sees; the loops work with the parts. */
@@ -92,6 +94,7 @@ export function createEngine({
   maxPayloadBytes,
   retentionHours = null,
   random = Math.random,
+  safetyPollMs,
 }: EngineOptions): EngineParts {
   const hub = new Hub();
   const recorder = new SeriesRecorder();
@@ -119,7 +122,7 @@ export function createEngine({
     await Promise.all(jobs.map((leased) => settler.giveBack(leased, 'undelivered')));
   };
   const keeper = new LeaseKeeper(db, workerRecorder, defaultQueue);
-  const polls = new LongPolls(claimer, hub, { undeliver });
+  const polls = new LongPolls(claimer, hub, { undeliver }, safetyPollMs);
   const watcher = new Watcher(db, hub, reads);
   const waits = new JobWaits(db, hub, reads);
   const explainer = new Explainer(db, reads, presence);

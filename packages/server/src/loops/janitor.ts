@@ -9,10 +9,10 @@ import { createLoop, type Loop } from './loop.js';
  */
 export const SWEEP_MS = 5_000;
 
-export function createJanitor(maintenance: Maintenance, logger: Logger): Loop {
+export function createJanitor(maintenance: Maintenance, logger: Logger, sweepMs = SWEEP_MS): Loop {
   return createLoop(
     'janitor',
-    SWEEP_MS,
+    sweepMs,
     async () => {
       const n = await maintenance.reclaimExpired();
       if (n > 0) logger.info({ jobs: n }, 'reclaimed jobs whose lease had expired');

@@ -54,6 +54,8 @@ export interface WorkerPoolOptions {
   readonly attemptLog: AttemptLog;
   /** Null: nothing is traced. */
   readonly tracer: Tracer | null;
+  /** How often it looks for jobs without any news. */
+  readonly safetyPollMs?: number | undefined;
 }
 
 export const POOL_LEASE_SECS = 30;
@@ -69,7 +71,7 @@ export const MAX_AT_RISK = 2_000;
 const START_MS = 50;
 const START_MARGIN = 3;
 const CLAIMS_IN_FLIGHT = 2;
-const SAFETY_POLL_MS = 5_000;
+export const SAFETY_POLL_MS = 5_000;
 const TICK_MS = 50;
 const RETRY_MS = 1_000;
 /** How long synchronous handlers may block the event loop. */
@@ -257,14 +259,14 @@ export class WorkerPool {
     }
   }
 
-  /** Sets when to look again without any news: when the next job falls due, or after SAFETY_POLL_MS at the latest. */
+  /** Sets when to look again without any news: when the next job falls due, or after the safety poll at the latest. */
   async #setAlarm(failed: boolean): Promise<void> {
     const nextMs = failed
       ? RETRY_MS
       : await this.options.claimer.nextDue(this.options.queue).then(dueDelayMs, () => RETRY_MS);
     if (this.#stopping) return;
     if (this.#timer) clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.#lookAgain(), Math.min(nextMs, SAFETY_POLL_MS));
+    this.#timer = setTimeout(() => this.#lookAgain(), Math.min(nextMs, this.options.safetyPollMs ?? SAFETY_POLL_MS));
   }
 
   #target(): number {

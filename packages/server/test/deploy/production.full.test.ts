@@ -60,47 +60,38 @@ function run(script: string, env: NodeJS.ProcessEnv, cwd: string): Promise<{ cod
   });
 }
 
-/** It starts Node.js four times and OpenSSL six times, on machines that may be busy. */
-const PATIENCE_MS = 90_000;
-
 describe('docs/production.md', () => {
-  it.runIf(tools.every((path) => path !== null))(
-    'leads from an empty PostgreSQL to a job that ran',
-    async () => {
-      const directory = mkdtempSync(join(tmpdir(), 'millrace-production-'));
-      onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
-      const names = await ownNames();
-      const ports = [await freePort(), await freePort(), await freePort()];
-      const blocks = shellBlocks('docs/production.md').filter(({ notRun }) => notRun === null);
-      expect(blocks.length).toBeGreaterThan(8);
-      const body = blocks.map(({ text }) => text).join('\n');
-      const program = `#!/bin/sh\nexec "${process.execPath}" "${MILLRACE}" "$@"\n`;
-      writeFileSync(join(directory, 'millrace'), program, { mode: 0o755 });
-      const adminUrl = inject('adminUrl');
-      const env = {
-        PATH: `${directory}${delimiter}${process.env.PATH}`,
-        HOME: directory,
-        admin_url: adminUrl,
-        database_host: /@([^/]+)\//.exec(adminUrl)![1],
-        config: join(directory, 'config'),
-      };
+  it.runIf(tools.every((path) => path !== null))('leads from an empty PostgreSQL to a job that ran', async () => {
+    const directory = mkdtempSync(join(tmpdir(), 'millrace-production-'));
+    onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
+    const names = await ownNames();
+    const ports = [await freePort(), await freePort(), await freePort()];
+    const blocks = shellBlocks('docs/production.md').filter(({ notRun }) => notRun === null);
+    expect(blocks.length).toBeGreaterThan(8);
+    const body = blocks.map(({ text }) => text).join('\n');
+    const program = `#!/bin/sh\nexec "${process.execPath}" "${MILLRACE}" "$@"\n`;
+    writeFileSync(join(directory, 'millrace'), program, { mode: 0o755 });
+    const adminUrl = inject('adminUrl');
+    const env = {
+      PATH: `${directory}${delimiter}${process.env.PATH}`,
+      HOME: directory,
+      admin_url: adminUrl,
+      database_host: /@([^/]+)\//.exec(adminUrl)![1],
+      config: join(directory, 'config'),
+    };
 
-      const { code, output } = await run(`set -eu\n${adapted(body, names, ports)}`, env, directory);
+    const { code, output } = await run(`set -eu\n${adapted(body, names, ports)}`, env, directory);
 
-      expect({ code, output }).toMatchObject({ code: 0 });
-      expect(output).toContain('"result":{"hello":"production"}');
-      expect(output).toContain('"tenant_id":"globex"');
-      expect(output).toContain('"mode":"worker"');
-      expect(output).not.toContain('"level":"error"');
-      // Secrets are for their owner alone.
-      const files = readdirSync(env.config, { recursive: true, encoding: 'utf8' }).map((name) =>
-        join(env.config, name),
-      );
-      expect(files).toContain(join(env.config, 'credentials/worker-token'));
-      expect(files.map((path) => statSync(path).mode & 0o077)).toEqual(files.map(() => 0));
-    },
-    PATIENCE_MS,
-  );
+    expect({ code, output }).toMatchObject({ code: 0 });
+    expect(output).toContain('"result":{"hello":"production"}');
+    expect(output).toContain('"tenant_id":"globex"');
+    expect(output).toContain('"mode":"worker"');
+    expect(output).not.toContain('"level":"error"');
+    // Secrets are for their owner alone.
+    const files = readdirSync(env.config, { recursive: true, encoding: 'utf8' }).map((name) => join(env.config, name));
+    expect(files).toContain(join(env.config, 'credentials/worker-token'));
+    expect(files.map((path) => statSync(path).mode & 0o077)).toEqual(files.map(() => 0));
+  });
 
   it.each(['docs/production.md', 'docs/operations.md', 'deploy/README.md'])(
     '%s says why the tests do not run a block',

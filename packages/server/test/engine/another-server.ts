@@ -1,5 +1,5 @@
 import type { Config } from '../../src/config/config.js';
-import { startServer, type RunningServer } from '../../src/server.js';
+import { startServer, type Intervals, type RunningServer } from '../../src/server.js';
 import type { Handlers } from '../../src/index.js';
 import { createLogger } from '../../src/telemetry/logger.js';
 import type { TestDatabase } from '../support/database.js';
@@ -13,7 +13,8 @@ export function startAnotherServer(
   database: TestDatabase,
   config: Partial<Config>,
   handlers: Handlers = {},
+  intervals: Intervals = {},
 ): Promise<RunningServer> {
   const logger = createLogger({ level: 'silent', format: 'json' });
-  return startServer(testConfig(database.url, config), { logger, handlers });
+  return startServer(testConfig(database.url, config), { logger, handlers, intervals });
 }

@@ -2,7 +2,14 @@ import { randomUUID } from 'node:crypto';
 import type { DeadLetter, Job, JobStatus } from '@millrace/contract';
 import { expect } from 'vitest';
 import type { Client, Reply } from '../support/client.js';
+import type { TestDatabase } from '../support/database.js';
 import { until } from '../support/until.js';
+
+/** For servers whose tests wait for leases to be reclaimed. */
+export const SWEEP_OFTEN = { sweepMs: 100 };
+
+/** For servers that only news may wake: whoever is answered was told, and did not happen to look. */
+export const NEWS_ALONE = { safetyPollMs: 3_600_000 };
 
 /** Short names for what every test of the engine does, all of it through HTTP. */
 export interface Leased {
@@ -82,6 +89,10 @@ export const heartbeat = (worker: Client, leased: Leased, extend_secs = 30): Pro
   report(worker, 'heartbeat', leased, { extend_secs });
 
 export const cancel = (client: Client, id: string): Promise<Reply> => client.post(`/api/v1/jobs/${id}/cancel`);
+
+/** The lease of a job is over from here on; the next sweep takes it. */
+export const expireLease = (database: Pick<TestDatabase, 'query'>, jobId: string): Promise<unknown> =>
+  database.query(`UPDATE millrace.leases SET locked_until = now() - interval '1 second' WHERE id = $1`, [jobId]);
 
 /** Every dead letter of a job; more than one would be a fault. */
 export async function deadLettersOf(client: Client, jobId: string): Promise<DeadLetter[]> {

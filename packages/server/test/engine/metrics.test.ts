@@ -2,12 +2,27 @@ import { describe, expect, it } from 'vitest';
 import { useTestServer } from '../support/server.js';
 import { until } from '../support/until.js';
 import * as kit from './kit.js';
-import { complete, createJob, createJobs, fail, heartbeat, lease, leaseOne, newQueue, waitFor } from './kit.js';
+import {
+  complete,
+  createJob,
+  createJobs,
+  expireLease,
+  fail,
+  heartbeat,
+  lease,
+  leaseOne,
+  newQueue,
+  SWEEP_OFTEN,
+  waitFor,
+} from './kit.js';
 import { openEvents } from './jobs/sse.js';
 
 /** One scenario that touches everything that is counted, then one look at the page. */
 describe('the metrics of the engine', async () => {
-  const { a, b, worker, metricsUrl } = await useTestServer({ config: { workers: 3 } });
+  const { a, b, worker, metricsUrl, database } = await useTestServer({
+    config: { workers: 3 },
+    intervals: SWEEP_OFTEN,
+  });
   const scrape = async (): Promise<Map<string, number>> => {
     const page = await (await fetch(`${metricsUrl}/metrics`)).text();
     const lines = page.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
@@ -22,13 +37,14 @@ describe('the metrics of the engine', async () => {
 
     // Claimed: 4 remotely, 1 of them twice, and 3 in process.
     await createJobs(a, queue, 4, { retry_delay_secs: 0, max_retries: 1 });
-    const [done, failing, hopeless, expiring] = await lease(worker, queue, { max_jobs: 4, lease_secs: 60 });
+    const [done, failing, hopeless, expiring] = await lease(worker, queue, { max_jobs: 4, lease_secs: 300 });
     await complete(worker, done!);
     await fail(worker, failing!);
-    await fail(worker, await leaseOne(worker, queue, { lease_secs: 60 }));
+    await fail(worker, await leaseOne(worker, queue, { lease_secs: 300 }));
     await fail(worker, hopeless!, { retryable: false });
-    await heartbeat(worker, expiring!, 1);
-    const [revenant] = await lease(worker, queue, { wait_secs: 20, lease_secs: 60 });
+    await heartbeat(worker, expiring!, 300);
+    await expireLease(database, expiring!.job.id);
+    const [revenant] = await lease(worker, queue, { wait_secs: 30, lease_secs: 300 });
     expect(revenant!.job.id).toBe(expiring!.job.id);
     for (const late of [heartbeat(worker, expiring!), complete(worker, expiring!), fail(worker, expiring!)]) {
       expect((await late).status).toBe(409);
@@ -99,7 +115,7 @@ describe('the metrics of the engine', async () => {
     for (const each of ['waiting \\"queue\\"\\\\', retrying]) {
       expect(seen.get(`millrace_oldest_ready_age_seconds{queue="${each}"}`), each).toBeGreaterThan(0);
     }
-    expect(seen.get('millrace_job_run_seconds_sum{outcome="retrying"}')).toBeGreaterThan(0.9);
+    expect(seen.get('millrace_job_run_seconds_sum{outcome="retrying"}')).toBeGreaterThan(0);
     expect(seen.has('millrace_event_loop_lag_seconds')).toBe(true);
     expect([...seen.keys()].join()).not.toMatch(/tenant[-_]?[ab]\b|tenant=/);
 

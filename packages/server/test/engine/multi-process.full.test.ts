@@ -1,10 +1,26 @@
 import { afterAll, describe, expect, it } from 'vitest';
+import { SAFETY_MS } from '../../src/engine/leases/idle-queues.js';
+import { SAFETY_POLL_MS } from '../../src/pool/worker-pool.js';
+import { createClient } from '../support/client.js';
 import { cloneDatabase } from '../support/database.js';
-import { startTestServer } from '../support/server.js';
+import { startTestServer, WORKER_TOKEN, type TestServer } from '../support/server.js';
 import { until } from '../support/until.js';
 import { startAnotherServer } from './another-server.js';
 import * as kit from './kit.js';
-import { complete, createJob, createJobs, fail, getJob, idsOf, lease, leaseOne, newQueue, waitFor } from './kit.js';
+import {
+  complete,
+  createJob,
+  createJobs,
+  fail,
+  getJob,
+  idsOf,
+  lease,
+  leaseOne,
+  newQueue,
+  NEWS_ALONE,
+  SWEEP_OFTEN,
+  waitFor,
+} from './kit.js';
 import { createSilently } from './silent.js';
 
 const JOBS = 10_000;
@@ -13,12 +29,21 @@ const LESSEES = 16;
 describe('two servers on one database', async () => {
   const database = await cloneDatabase();
   const config = { mode: 'api' as const };
-  const [one, two] = [await startTestServer({ database, config }), await startTestServer({ database, config })];
+  /** Whoever is answered was told: no look comes to the rescue. */
+  const intervals = { ...NEWS_ALONE, ...SWEEP_OFTEN };
+  const start = (): Promise<TestServer> => startTestServer({ database, config, intervals });
+  const [one, two] = [await start(), await start()];
   const { a } = one;
   afterAll(async () => {
     await Promise.all([one.stop(), two.stop()]);
     await database.drop();
   });
+
+  /** For a server on which nobody else waits: its one call does. */
+  const untilWaiting = ({ metricsUrl }: Pick<TestServer, 'metricsUrl'>): Promise<unknown> =>
+    until(async () => /^millrace_long_polls 1$/m.test(await (await fetch(`${metricsUrl}/metrics`)).text()), {
+      what: 'a call to wait',
+    });
 
   it('give each of ten thousand jobs to exactly one of sixteen lessees', async () => {
     const queue = newQueue();
@@ -46,31 +71,26 @@ describe('two servers on one database', async () => {
 
   it('a job that one enqueues is leased from the other at once, by a waiting call', async () => {
     const queue = newQueue();
-    const waits: number[] = [];
     for (let i = 0; i < 15; i++) {
       const polling = lease(two.worker, queue, { wait_secs: 30 });
       // The call waits once the other server has looked for the queue and found nothing.
-      const { metricsUrl } = two;
-      await until(async () => /^millrace_long_polls 1$/m.test(await (await fetch(`${metricsUrl}/metrics`)).text()));
+      await untilWaiting(two);
       const id = await createJob(a, queue);
-      const [leased] = await polling;
-      expect(leased!.job.id).toBe(id);
-      waits.push(Date.parse(leased!.job.started_at!) - Date.parse(leased!.job.created_at));
+      expect(idsOf(await polling)).toEqual([id]);
     }
-    // The target is 50 ms; a busy machine gets ten times that. The safety poll would come after 5 seconds.
-    expect(waits.sort((x, y) => x - y)[7]).toBeLessThan(500);
   });
 
   it('without a notification it is leased within five seconds', async () => {
+    for (const usual of [SAFETY_MS, SAFETY_POLL_MS]) expect(usual).toBeLessThanOrEqual(5_000);
+    const looking = await startAnotherServer(database, { ...config, mode: 'all' }, {}, { safetyPollMs: 300 });
     const queue = newQueue();
-    const polling = lease(two.worker, queue, { wait_secs: 30 });
-    await until(async () => /^millrace_long_polls 1$/m.test(await (await fetch(`${two.metricsUrl}/metrics`)).text()));
+    const polling = lease(createClient(looking.apiUrl!, WORKER_TOKEN), queue, { wait_secs: 30 });
+    await untilWaiting(looking);
     const id = await createSilently(database, queue);
-    const [leased] = await polling;
-    expect(leased!.job.id).toBe(id);
-    const waited = Date.parse(leased!.job.started_at!) - Date.parse(leased!.job.created_at);
-    expect(waited).toBeGreaterThanOrEqual(0);
-    expect(waited).toBeLessThan(7_000);
+    expect(idsOf(await polling)).toEqual([id]);
+    // The pool has no handler for it, and says so once it has found it.
+    await waitFor(a, await createSilently(database, 'default'), 'failed');
+    await looking.stop();
   });
 
   it('a job is leased from one, kept alive and finished through the other', async () => {
@@ -86,12 +106,15 @@ describe('two servers on one database', async () => {
   it('sweep at the same time, and reclaim a lease once', async () => {
     const queue = newQueue();
     // Enough of them that the sweeps of all processes overlap.
-    const others = await Promise.all([1, 2, 3].map(() => startAnotherServer(database, config)));
+    const others = await Promise.all([1, 2, 3].map(() => startAnotherServer(database, config, {}, SWEEP_OFTEN)));
     const ids = await createJobs(a, queue, 300, { max_retries: 1, retry_delay_secs: 3600 });
-    for (let n = 0; n < 3; n++) await lease(one.worker, queue, { max_jobs: 100, lease_secs: 1 });
+    for (let n = 0; n < 3; n++) await lease(one.worker, queue, { max_jobs: 100, lease_secs: 600 });
+    await database.query(`UPDATE millrace.leases SET locked_until = now() - interval '1 second' WHERE id = ANY ($1)`, [
+      ids,
+    ]);
     await until(
       async () => (await a.get(`/api/v1/jobs?queue=${queue}&status=retrying&include_total=true`)).body.total === 300,
-      {},
+      { what: 'all leases to be reclaimed' },
     );
     await Promise.all(others.map((each) => each.stop()));
     const jobs = await kit.listAll(a, `queue=${queue}&limit=100`);
@@ -102,16 +125,13 @@ describe('two servers on one database', async () => {
   it('an api server leaves the default queue to a worker, which claims from it at once', async () => {
     const id = await createJob(a, 'default', { task_name: 'echo', payload: { x: 1 } });
     expect(await getJob(a, id)).toMatchObject({ status: 'pending', delivery_count: 0 });
-    const worker = await startAnotherServer(database, { mode: 'worker' });
+    const worker = await startAnotherServer(database, { mode: 'worker' }, {}, NEWS_ALONE);
     expect(worker.apiUrl).toBeNull();
     await waitFor(a, id, 'completed');
-    const waits: number[] = [];
     for (let i = 0; i < 15; i++) {
-      const job = await waitFor(a, await createJob(a, 'default', { task_name: 'echo' }), 'completed');
-      waits.push(Date.parse(job.started_at!) - Date.parse(job.created_at));
+      await waitFor(a, await createJob(a, 'default', { task_name: 'echo' }), 'completed');
     }
     await worker.stop();
-    expect(waits.sort((x, y) => x - y)[7]).toBeLessThan(500);
   });
 
   it('survive foreign messages on their channel', async () => {
@@ -128,25 +148,24 @@ describe('two servers on one database', async () => {
       await database.query(`SELECT pg_notify('millrace', $1)`, [text]);
     }
     const queue = newQueue();
-    const polling = lease(two.worker, queue, { wait_secs: 20 });
+    const polling = lease(two.worker, queue, { wait_secs: 30 });
     const id = await createJob(a, queue);
     expect(idsOf(await polling)).toEqual([id]);
   });
 
   it('are notified again after their listening connection was cut', async () => {
-    const cut = await database.query(
-      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+    const listeners = `FROM pg_stat_activity
        WHERE datname = current_database() AND application_name = 'millrace'
-         AND (query LIKE 'LISTEN%' OR query = 'SELECT')`,
-    );
+         AND (query LIKE 'LISTEN%' OR query = 'SELECT')`;
+    const cut = await database.query<{ pid: number }>(`SELECT pid, pg_terminate_backend(pid) ${listeners}`);
     expect(cut).toHaveLength(2);
-    await until(async () => {
-      const queue = newQueue();
-      const polling = lease(two.worker, queue, { wait_secs: 20 });
-      await createJob(a, queue);
-      const [leased] = await polling;
-      // Far below the safety poll: it was notified.
-      return Date.parse(leased!.job.started_at!) - Date.parse(leased!.job.created_at) < 1_500;
-    });
+    const pids = cut.map(({ pid }) => pid);
+    const anew = `SELECT ${listeners} AND state = 'idle' AND pid <> ALL ($1)`;
+    await until(async () => (await database.query(anew, [pids])).length === 2, { what: 'both to listen again' });
+    const queue = newQueue();
+    const polling = lease(two.worker, queue, { wait_secs: 30 });
+    await untilWaiting(two);
+    const id = await createJob(a, queue);
+    expect(idsOf(await polling)).toEqual([id]);
   });
 });

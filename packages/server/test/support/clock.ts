@@ -9,16 +9,18 @@ export interface Clock {
   /** Moves the database's now() forward, or back if negative. */
   advance(seconds: number): Promise<void>;
   now(): Promise<Date>;
+  /** From here on it stands still between two moves: however slow the machine is, nothing becomes late. */
+  freeze(): Promise<void>;
 }
 
 const INSTALL = `
   CREATE SCHEMA test_clock;
-  CREATE TABLE test_clock.shift (secs float8 NOT NULL);
-  INSERT INTO test_clock.shift VALUES (0);
+  CREATE TABLE test_clock.shift (secs float8 NOT NULL, frozen_at timestamptz);
+  INSERT INTO test_clock.shift VALUES (0, NULL);
   CREATE FUNCTION test_clock.now() RETURNS timestamptz LANGUAGE sql STABLE PARALLEL SAFE
-    AS 'SELECT pg_catalog.now() + (SELECT secs FROM test_clock.shift) * interval ''1 second''';
+    AS 'SELECT coalesce(frozen_at, pg_catalog.now()) + secs * interval ''1 second'' FROM test_clock.shift';
   CREATE FUNCTION test_clock.clock_timestamp() RETURNS timestamptz LANGUAGE sql VOLATILE PARALLEL SAFE
-    AS 'SELECT pg_catalog.clock_timestamp() + (SELECT secs FROM test_clock.shift) * interval ''1 second''';
+    AS 'SELECT coalesce(frozen_at, pg_catalog.clock_timestamp()) + secs * interval ''1 second'' FROM test_clock.shift';
   DO $$ BEGIN
     EXECUTE format('ALTER DATABASE %I SET search_path = test_clock, pg_catalog, public', current_database());
   END $$`;
@@ -34,6 +36,9 @@ export async function controlClock(database: TestDatabase): Promise<Clock> {
     now: async () => {
       const [row] = await database.query<{ now: Date }>('SELECT test_clock.now() AS now');
       return row!.now;
+    },
+    freeze: async () => {
+      await database.query('UPDATE test_clock.shift SET frozen_at = pg_catalog.now()');
     },
   };
 }

@@ -4,6 +4,7 @@ import { chownSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs
 import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { PATIENCE_MS } from '@millrace/tools-shared';
 import pg from 'pg';
 
 /**
@@ -23,8 +24,6 @@ export function pgBouncerVersion(): string | null {
     return null;
   }
 }
-
-const START_MS = 10_000;
 
 export async function startPgBouncer(databaseUrl: string): Promise<PgBouncer> {
   const target = new URL(databaseUrl);
@@ -84,9 +83,9 @@ server_idle_timeout = 1
 }
 
 async function answers(url: string): Promise<void> {
-  const deadline = performance.now() + START_MS;
+  const deadline = performance.now() + PATIENCE_MS;
   for (;;) {
-    const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 1_000 });
+    const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 10_000 });
     client.on('error', () => undefined);
     try {
       await client.connect();

@@ -16,7 +16,7 @@ export const ADMIN_TOKEN = 'token-of-the-operator-3c0d';
 export const JWT_SECRET = 'a-secret-for-hs256-tokens-of-some-length';
 const SECRETS = [KEY_A, KEY_B, WORKER_TOKEN, ADMIN_TOKEN, JWT_SECRET];
 
-export interface TestServerOptions extends Pick<ServerOptions, 'handlers'> {
+export interface TestServerOptions extends Pick<ServerOptions, 'handlers' | 'intervals'> {
   /** Overrides the defaults below. */
   readonly config?: Partial<Config>;
   /** If absent: its own clone, dropped at the end. */
@@ -54,7 +54,8 @@ export function testConfig(databaseUrl: string, overrides: Partial<Config> = {})
     'database-url': url,
     pooler,
     ...(directUrl !== null && { 'direct-database-url': directUrl }),
-    'shutdown-secs': '5',
+    // A stop waits for what runs, and on a slow machine that takes a while.
+    'shutdown-secs': '120',
   };
   const argv = Object.entries(flags).map(([flag, value]) => `--${flag}=${value}`);
   return { ...parseConfig(argv, {}, { isTTY: false }), ...overrides };
@@ -65,6 +66,7 @@ export async function startTestServer({
   config: overrides,
   database,
   handlers,
+  intervals,
 }: TestServerOptions = {}): Promise<TestServer> {
   const own = database ?? (await cloneDatabase());
   const config = testConfig(own.url, overrides);
@@ -75,7 +77,7 @@ export async function startTestServer({
     destination: { write: (line) => void lines.push(line) },
   });
   const before = openHandles();
-  const running = await startServer(config, { logger, ...(handlers && { handlers }) });
+  const running = await startServer(config, { logger, ...(handlers && { handlers }), ...(intervals && { intervals }) });
   const url = running.apiUrl ?? 'http://no-api-in-worker-mode.invalid';
   return {
     url,

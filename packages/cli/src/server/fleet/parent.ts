@@ -26,7 +26,7 @@ export interface FleetOptions {
 interface Place {
   readonly index: number;
   failures: number;
-  startedAt: number;
+  servedSince: number;
   process: Worker | null;
   serving: boolean;
   timer: NodeJS.Timeout | null;
@@ -50,7 +50,7 @@ export class ProcessFleet implements Fleet {
     this.#places = Array.from({ length: options.count }, (_, index) => ({
       index,
       failures: 0,
-      startedAt: 0,
+      servedSince: 0,
       process: null,
       serving: false,
       timer: null,
@@ -115,13 +115,13 @@ export class ProcessFleet implements Fleet {
   #launch(place: Place): Promise<string | null> {
     const worker = cluster.fork(this.options.env);
     place.process = worker;
-    place.startedAt = performance.now();
     return new Promise((resolve, reject) => {
       let failure: MemberFailure | null = null;
       worker.on('message', (report: Report) => {
         switch (report.kind) {
           case 'serving':
             place.serving = true;
+            place.servedSince = performance.now();
             return resolve(report.apiUrl);
           case 'failed':
             failure = new MemberFailure(report.message, report.exitCode);
@@ -144,7 +144,7 @@ export class ProcessFleet implements Fleet {
   }
 
   #replace(place: Place, id: number, how: object): void {
-    const decision = afterCrash(performance.now() - place.startedAt, place.failures);
+    const decision = afterCrash(performance.now() - place.servedSince, place.failures);
     this.#act(decision, place, how, () => this.options.onRestart(id));
   }
 
@@ -166,7 +166,7 @@ export class ProcessFleet implements Fleet {
   /** The replacement ended before it served. */
   #failedAgain(place: Place, error: unknown): void {
     if (this.#stopping) return;
-    const decision = afterCrash(performance.now() - place.startedAt, place.failures);
+    const decision = afterCrash(0, place.failures);
     this.#act(decision, place, { reason: (error as Error).message }, () => undefined);
   }
 

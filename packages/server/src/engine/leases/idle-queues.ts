@@ -14,7 +14,7 @@ import type { Hub } from '../shared/hub.js';
  * `isIdle` is a hint and may be wrong: a caller that relies on it waits at most GATHER_MS longer than one that asks the
  * database.
  */
-const SAFETY_MS = 4_000;
+export const SAFETY_MS = 4_000;
 const GATHER_MS = 200;
 const MAX_PER_LOOK = 5_000;
 const MAX_REMEMBERED = 50_000;
@@ -35,20 +35,22 @@ interface Watched {
 
 export class IdleQueues {
   readonly #watched = new Map<string, Watched>();
-  readonly #poller = new BatchedPoller<string>({
-    gatherMs: GATHER_MS,
-    everyMs: SAFETY_MS,
-    inTurn: () => this.#watched.keys(),
-    fitting: (queues) => [...queues].slice(0, MAX_PER_LOOK),
-    poll: (queues) => this.#look(queues),
-  });
+  readonly #poller: BatchedPoller<string>;
   /** Until when nothing falls due there, by the monotonic clock of this process. */
   readonly #idleUntil = new Map<string, number>();
 
   constructor(
     private readonly readHeads: ReadHeads,
     hub: Pick<Hub, 'onAnyWork'>,
+    private readonly safetyMs = SAFETY_MS,
   ) {
+    this.#poller = new BatchedPoller({
+      gatherMs: GATHER_MS,
+      everyMs: safetyMs,
+      inTurn: () => this.#watched.keys(),
+      fitting: (queues) => [...queues].slice(0, MAX_PER_LOOK),
+      poll: (queues) => this.#look(queues),
+    });
     hub.onAnyWork((queue) => this.#idleUntil.delete(queue));
   }
 
@@ -95,7 +97,7 @@ export class IdleQueues {
     if (watched.alarm) clearTimeout(watched.alarm);
     watched.alarm = null;
     // A job that falls due later is found by a look before then.
-    if (delayMs <= SAFETY_MS + GATHER_MS) watched.alarm = setTimeout(watched.onDue, delayMs);
+    if (delayMs <= this.safetyMs + GATHER_MS) watched.alarm = setTimeout(watched.onDue, delayMs);
   }
 
   #remember(queue: string, until: number): void {

@@ -56,8 +56,9 @@ export class LongPolls {
     private readonly claimer: Claimer,
     private readonly hub: Hub,
     private readonly sink: UndeliveredSink,
+    safetyPollMs?: number,
   ) {
-    this.#idle = new IdleQueues((queues) => claimer.heads(queues), hub);
+    this.#idle = new IdleQueues((queues) => claimer.heads(queues), hub, safetyPollMs);
     this.#firstLook = new ClaimProbe((queues) => claimer.heads(queues));
   }
 

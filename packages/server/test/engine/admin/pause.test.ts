@@ -2,12 +2,12 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { cloneDatabase } from '../../support/database.js';
 import { startTestServer, type TestServer } from '../../support/server.js';
 import { until } from '../../support/until.js';
-import { complete, createJob, createJobs, heartbeat, lease, leaseOne, newQueue, waitFor } from '../kit.js';
+import { complete, createJob, createJobs, heartbeat, lease, leaseOne, newQueue, NEWS_ALONE, waitFor } from '../kit.js';
 
 describe('a paused queue', async () => {
   const database = await cloneDatabase();
-  const one = await startTestServer({ database, config: { mode: 'api' } });
-  const two = await startTestServer({ database });
+  const one = await startTestServer({ database, config: { mode: 'api' }, intervals: NEWS_ALONE });
+  const two = await startTestServer({ database, intervals: NEWS_ALONE });
   const { a, b, admin } = one;
   afterAll(async () => {
     await Promise.all([one.stop(), two.stop()]);
@@ -31,7 +31,7 @@ describe('a paused queue', async () => {
   it('yields no job in any process, whoever owns it and whenever it is due, while what runs goes on', async () => {
     const queue = 'ü/paused queue';
     await createJobs(a, queue, 3, { priority: 5 });
-    const running = await leaseOne(two.worker, queue, { lease_secs: 60 });
+    const running = await leaseOne(two.worker, queue, { lease_secs: 600 });
     await change('pause', queue);
     await createJob(b, queue);
     for (const { worker } of [one, two]) expect(await lease(worker, queue, { max_jobs: 10 })).toEqual([]);
@@ -72,8 +72,12 @@ describe('a paused queue', async () => {
     let pausedFrom = Infinity;
     const late: number[] = [];
     let taken = 0;
+    let paused = (): void => undefined;
+    const isPaused = new Promise<void>((resolve) => (paused = resolve));
     const work = async ({ worker }: TestServer): Promise<void> => {
       for (;;) {
+        // However long the pause takes, there is something left to take.
+        if (taken > 1500) await isPaused;
         const begun = performance.now();
         const jobs = await lease(worker, queue, { max_jobs: 3, lease_secs: 600 });
         taken += jobs.length;
@@ -87,6 +91,7 @@ describe('a paused queue', async () => {
     await until(() => taken > 100, { what: 'the workers to be busy' });
     await change('pause', queue);
     pausedFrom = performance.now();
+    paused();
     await Promise.all(workers);
     expect(late).toEqual(Array.from({ length: 12 }, () => 0));
     expect(taken).toBeLessThan(2000);
@@ -103,12 +108,9 @@ describe('a paused queue', async () => {
     await createJob(a, queue);
     await untilWaiting(one, 1);
     await untilWaiting(two, 1);
-    const resumedAt = performance.now();
     await change('resume', queue);
     const found = await Promise.all(polls);
     expect(found.map((jobs) => jobs.length)).toEqual([1, 1]);
-    // By looking for themselves, they would have found out after four seconds.
-    expect(performance.now() - resumedAt).toBeLessThan(3_000);
   });
 
   it('answers a call with nothing when its time is up', async () => {

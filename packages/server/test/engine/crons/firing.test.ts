@@ -9,6 +9,7 @@ import { advanceTo, cronsOf } from './harness.js';
 /** What schedules enqueue, on a server whose database clock the tests move. */
 const database = await cloneDatabase();
 const clock = await controlClock(database);
+await clock.freeze();
 const server = await startTestServer({ database, config: { workers: 2 } });
 const polls = cronsOf(server.a);
 afterAll(async () => {
@@ -173,6 +174,7 @@ describe('downtime', () => {
   it('is caught up once, and the schedule resumes', async () => {
     const other = await cloneDatabase();
     const time = await controlClock(other);
+    await time.freeze();
     const first = await startTestServer({ database: other });
     const before = cronsOf(first.a);
     const everyMinute = await before.create({ cron_expr: '* * * * *', queue: 'nobody' });

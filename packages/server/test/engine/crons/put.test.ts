@@ -8,6 +8,7 @@ import { advanceTo, createFirer, cronsOf } from './harness.js';
 /** Schedules that are replaced by name. Nothing fires by itself: a process in api mode has no scheduler. */
 const database = await cloneDatabase();
 const clock = await controlClock(database);
+await clock.freeze();
 const server = await startTestServer({ database, config: { mode: 'api', defaultQueue: 'the-default' } });
 const { a, b, worker, nobody } = server;
 const desk = cronsOf(a);

@@ -8,6 +8,7 @@ import { advanceTo, cronsOf } from './harness.js';
 /** Time zones, from the request to the firing, on a database whose clock the tests move. */
 const database = await cloneDatabase();
 const clock = await controlClock(database);
+await clock.freeze();
 const server = await startTestServer({ database, config: { workers: 0 } });
 const { a, nobody, worker } = server;
 const desk = cronsOf(a);

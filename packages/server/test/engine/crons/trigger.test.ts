@@ -55,6 +55,7 @@ describe('triggering', () => {
     const id = await desk.create({ cron_expr: '@daily', queue: 'nobody' });
     const { next_run_at } = await desk.get(id);
     await Promise.all([desk.trigger(id), desk.trigger(id), desk.trigger(id)]);
+    await clock.freeze();
     await advanceTo(clock, next_run_at);
     await until(async () => (await desk.firings(id)).length === 4, { what: 'the firing' });
     const kinds = (await desk.firings(id)).map((each) => each.kind);

@@ -4,12 +4,24 @@ import { describe, expect, it } from 'vitest';
 import type { Client } from '../../support/client.js';
 import { startTestServer, TENANT_B, useTestServer, type TestServer } from '../../support/server.js';
 import { until } from '../../support/until.js';
-import { cancel, complete, createJob, createJobs, fail, newQueue, report, waitFor, type Leased } from '../kit.js';
+import {
+  cancel,
+  complete,
+  createJob,
+  createJobs,
+  expireLease,
+  fail,
+  newQueue,
+  report,
+  SWEEP_OFTEN,
+  waitFor,
+  type Leased,
+} from '../kit.js';
 
 const NOTHING = { running: 0, completed: 0, failed: 0, expired: 0 };
 
 describe('GET /workers', async () => {
-  const server = await useTestServer({ config: { workers: 4 } });
+  const server = await useTestServer({ config: { workers: 4 }, intervals: SWEEP_OFTEN });
   const { a, b, worker, admin, nobody, database } = server;
   const workers = async (client: Client, of: string): Promise<Worker[]> => {
     const path = client === admin ? '/api/v1/admin/workers' : '/api/v1/workers';
@@ -18,7 +30,7 @@ describe('GET /workers', async () => {
     return (reply.body.workers as Worker[]).filter(({ queue_name: queue }) => queue === of);
   };
   const leaseAs = async (name: string | null, queue: string, fields = {}, client = worker): Promise<Leased[]> => {
-    const body = { ...(name !== null && { worker_id: name }), lease_secs: 60, ...fields };
+    const body = { ...(name !== null && { worker_id: name }), lease_secs: 300, ...fields };
     return (await client.post(`/api/v1/queues/${queue}/lease`, body)).body.jobs as Leased[];
   };
   /** On another server, which writes what it saw when it stops. */
@@ -46,8 +58,9 @@ describe('GET /workers', async () => {
 
   it('counts a lease that expired against the worker that held it', async () => {
     const queue = newQueue();
-    await createJob(a, queue, { config: { retry_delay_secs: 0 } });
-    expect(await leaseAs('lost', queue, { lease_secs: 1 })).toHaveLength(1);
+    const id = await createJob(a, queue, { config: { retry_delay_secs: 0 } });
+    expect(await leaseAs('lost', queue)).toHaveLength(1);
+    await expireLease(database, id);
     expect(await leaseAs('heir', queue, { wait_secs: 30 })).toHaveLength(1);
     const found = new Map((await workers(a, queue)).map((each) => [each.worker_id, each]));
     expect(found.get('lost')).toMatchObject({ ...NOTHING, expired: 1 });

@@ -4,7 +4,20 @@ import { describe, expect, it } from 'vitest';
 import type { Client } from '../../support/client.js';
 import { useTestServer } from '../../support/server.js';
 import { until } from '../../support/until.js';
-import { cancel, complete, createJob, fail, getJob, leaseOne, newQueue, report, waitFor, type Leased } from '../kit.js';
+import {
+  cancel,
+  complete,
+  createJob,
+  expireLease,
+  fail,
+  getJob,
+  leaseOne,
+  newQueue,
+  report,
+  SWEEP_OFTEN,
+  waitFor,
+  type Leased,
+} from '../kit.js';
 
 const NAMED = 'NamedError';
 const QUEUE = 'in-process';
@@ -16,6 +29,7 @@ class NamedError extends Error {
 
 const server = await useTestServer({
   config: { workers: 2, defaultQueue: QUEUE },
+  intervals: SWEEP_OFTEN,
   handlers: {
     throws: () => {
       throw new NamedError('not today');
@@ -109,7 +123,8 @@ describe('the attempts of a job', () => {
   it('tell of a lease that expired', async () => {
     const queue = newQueue();
     const id = await createJob(a, queue, { config: { max_retries: 0 } });
-    await worker.post(`/api/v1/queues/${queue}/lease`, { lease_secs: 1, worker_id: 'gone' });
+    await worker.post(`/api/v1/queues/${queue}/lease`, { worker_id: 'gone' });
+    await expireLease(database, id);
     await waitFor(a, id, 'failed');
     expect((await attemptsOf(id)).attempts).toMatchObject([
       { number: 1, outcome: 'lease_expired', worker_id: 'gone', error_message: 'lease expired' },

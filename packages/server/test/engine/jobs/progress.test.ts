@@ -149,18 +149,22 @@ describe('the progress of a running attempt', () => {
     const leased = await leaseOne(worker, queue);
     const events = eventsOf(two.a, id);
     await next(events);
+    // Ten at a time, so that they come fast on any machine; the last comes alone.
     const last = 60;
     const sending = (async () => {
-      for (let done = 1; done <= last; done++) await beat(leased, { done });
+      for (let done = 10; done < last; done += 10) {
+        await Promise.all(Array.from({ length: 10 }, (_, n) => beat(leased, { done, n })));
+      }
+      await beat(leased, { done: last });
     })();
     let told = 0;
     for (let seen = 0; seen < last; told++) {
       const { done } = JSON.parse((await next(events)).data) as { done: number };
-      expect(done).toBeGreaterThan(seen);
+      expect(done).toBeGreaterThanOrEqual(seen);
       seen = done;
     }
     await sending;
-    expect(told).toBeLessThan(last);
+    expect(told).toBeLessThan(51);
     await events.return(undefined);
   });
 

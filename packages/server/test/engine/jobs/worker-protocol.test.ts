@@ -227,7 +227,7 @@ describe('reporting', () => {
   it('neither the timeout nor an expired lease that is not yet reclaimed prevents a late report', async () => {
     const queue = newQueue();
     await createJobs(a, queue, 3, { timeout: 1 });
-    const [late, failed, revived] = (await lease(worker, queue, { max_jobs: 3, lease_secs: 30 })) as [
+    const [late, failed, revived] = (await lease(worker, queue, { max_jobs: 3, lease_secs: 300 })) as [
       kit.Leased,
       kit.Leased,
       kit.Leased,

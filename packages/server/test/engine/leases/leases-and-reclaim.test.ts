@@ -1,27 +1,40 @@
 import { describe, expect, it } from 'vitest';
 import { useTestServer } from '../../support/server.js';
-import { until } from '../../support/until.js';
 import * as kit from '../kit.js';
-import { complete, createJob, fail, getJob, heartbeat, leaseOne, newQueue, waitFor } from '../kit.js';
-
-/** A sweep every five seconds, and time for a slow machine to do it. */
-const SWEPT_MS = 15_000;
+import {
+  complete,
+  createJob,
+  expireLease,
+  fail,
+  getJob,
+  heartbeat,
+  leaseOne,
+  newQueue,
+  SWEEP_OFTEN,
+  waitFor,
+} from '../kit.js';
 
 /**
- * No process runs handlers here, so the janitor of an api-only process reclaims (9). Concurrent: each test waits
- * for a sweep.
+ * No process runs handlers here, so the janitor of an api-only process reclaims. Concurrent: each test waits for a
+ * sweep.
  */
 describe('leases', async () => {
-  const { a, worker } = await useTestServer({ config: { mode: 'api' } });
-  const held = async (config: object = {}, lease_secs = 1): Promise<kit.Leased & { queue: string }> => {
+  const { a, worker, database } = await useTestServer({ config: { mode: 'api' }, intervals: SWEEP_OFTEN });
+  const held = async (config: object = {}, lease_secs = 300): Promise<kit.Leased & { queue: string }> => {
     const queue = newQueue();
     await createJob(a, queue, { config });
     return { queue, ...(await leaseOne(worker, queue, { lease_secs })) };
   };
 
+  const heldTooLong = async (config: object = {}): ReturnType<typeof held> => {
+    const leased = await held(config);
+    await expireLease(database, leased.job.id);
+    return leased;
+  };
+
   describe.concurrent('that run out', () => {
     it('send the job through the failure policy, and the old token is worth nothing', async () => {
-      const leased = await held({ retry_delay_secs: 600, jitter_factor: 0 });
+      const leased = await heldTooLong({ retry_delay_secs: 600, jitter_factor: 0 });
       const job = await waitFor(a, leased.job.id, 'retrying');
       expect(job).toMatchObject({
         retry_count: 1,
@@ -31,9 +44,9 @@ describe('leases', async () => {
         completed_at: null,
       });
       expect(job.next_retry_at).toBe(job.scheduled_at);
-      const backoffSecs = (Date.parse(job.scheduled_at) - Date.parse(leased.job.started_at!)) / 1000;
-      expect(backoffSecs).toBeGreaterThan(600);
-      expect(backoffSecs).toBeLessThan(600 + SWEPT_MS / 1000);
+      const [row] = await database.query<{ now: Date }>('SELECT now()');
+      expect(Date.parse(job.scheduled_at)).toBeGreaterThan(Date.parse(leased.job.started_at!) + 600_000);
+      expect(Date.parse(job.scheduled_at)).toBeLessThanOrEqual(row!.now.getTime() + 600_000);
       for (const reply of [
         await heartbeat(worker, leased),
         await complete(worker, leased),
@@ -45,7 +58,7 @@ describe('leases', async () => {
     });
 
     it('end the job with a dead letter when no retry is left', async () => {
-      const leased = await held({ max_retries: 0 });
+      const leased = await heldTooLong({ max_retries: 0 });
       const job = await waitFor(a, leased.job.id, 'failed');
       expect(job).toMatchObject({ retry_count: 0, delivery_count: 1, error_message: 'lease expired' });
       expect(await kit.deadLettersOf(a, job.id)).toMatchObject([
@@ -58,8 +71,8 @@ describe('leases', async () => {
     });
 
     it('belong to the next worker alone', async () => {
-      const first = await held({ retry_delay_secs: 0 });
-      const [second] = await kit.lease(worker, first.queue, { wait_secs: 20, lease_secs: 60 });
+      const first = await heldTooLong({ retry_delay_secs: 0 });
+      const [second] = await kit.lease(worker, first.queue, { wait_secs: 30, lease_secs: 300 });
       expect(second!.job).toMatchObject({ id: first.job.id, delivery_count: 2, retry_count: 1 });
       expect(second!.lease_token).not.toBe(first.lease_token);
       expect((await complete(worker, first, { by: 1 })).status).toBe(409);
@@ -79,16 +92,15 @@ describe('leases', async () => {
     });
 
     it('do not run out while a worker sends heartbeats', async () => {
-      const witness = await held({ retry_delay_secs: 600 });
-      const leased = await held({}, 2);
-      // Until another lease of a second has been swept, and so this one would have been.
-      await until(
-        async () => {
-          expect((await heartbeat(worker, leased, 2)).body).toEqual({ status: 'running' });
-          return (await getJob(a, witness.job.id)).status === 'retrying';
-        },
-        { everyMs: 300 },
+      const [witness, leased] = [await held({ retry_delay_secs: 600 }), await held()];
+      expect((await heartbeat(worker, leased, 3600)).body).toEqual({ status: 'running' });
+      // Five minutes later the lease without a heartbeat is swept, and so this one would have been.
+      const ids = [witness.job.id, leased.job.id];
+      await database.query(
+        `UPDATE millrace.leases SET locked_until = locked_until - interval '301 seconds' WHERE id = ANY ($1)`,
+        [ids],
       );
+      await waitFor(a, witness.job.id, 'retrying');
       expect(await getJob(a, leased.job.id)).toMatchObject({ status: 'running', delivery_count: 1 });
       expect((await complete(worker, leased)).status).toBe(204);
     });

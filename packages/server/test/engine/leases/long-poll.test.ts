@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { describe, expect, it } from 'vitest';
+import { SAFETY_MS } from '../../../src/engine/leases/idle-queues.js';
 import { startTestServer, useTestServer, WORKER_TOKEN } from '../../support/server.js';
 import { until } from '../../support/until.js';
 import { blockClaimOf } from '../blocking.js';
@@ -15,21 +16,24 @@ import {
   lease,
   leaseOne,
   newQueue,
+  NEWS_ALONE,
 } from '../kit.js';
+import { createSilently } from '../silent.js';
 
-const server = await useTestServer({ config: { mode: 'api' } });
+/** Whoever is answered here was told, or had set an alarm: no look comes to the rescue. */
+const server = await useTestServer({ config: { mode: 'api' }, intervals: NEWS_ALONE });
 const { a, worker, database } = server;
 
 /** Waiting calls, as the server counts them. */
-const waiting = async (): Promise<number> => {
-  const page = await (await fetch(`${server.metricsUrl}/metrics`)).text();
+const waiting = async ({ metricsUrl } = server): Promise<number> => {
+  const page = await (await fetch(`${metricsUrl}/metrics`)).text();
   return Number(/^millrace_long_polls (\d+)/m.exec(page)?.[1]);
 };
 
-/** What a promise brings, and after how many seconds. */
-/** Longer than any machine needs to answer: an answer within half of it did not come because the time was over. */
+/** Longer than any machine needs to answer. */
 const LONG_SECS = 30;
 
+/** What a promise brings, and after how many seconds. */
 async function timed<T>(work: Promise<T>): Promise<{ readonly value: T; readonly secs: number }> {
   const startedAt = performance.now();
   const value = await work;
@@ -57,9 +61,7 @@ describe.concurrent('a long poll', () => {
     const id = await createJob(a, queue, { run_at: inSeconds(1.5) });
     const [leased] = await lease(worker, queue, { wait_secs: LONG_SECS });
     expect(leased?.job.id).toBe(id);
-    const late = Date.parse(leased!.job.started_at!) - Date.parse(leased!.job.scheduled_at);
-    expect(late).toBeGreaterThanOrEqual(0);
-    expect(late).toBeLessThan((LONG_SECS / 2) * 1000);
+    expect(comparable(leased!.job.started_at) >= comparable(leased!.job.scheduled_at)).toBe(true);
   });
 
   it('answers when the backoff of a retry is over, and not before', async () => {
@@ -73,11 +75,17 @@ describe.concurrent('a long poll', () => {
 
   it('of many callers as many are answered as there are jobs, and nobody gets two', async () => {
     const queue = newQueue();
-    const polls = Array.from({ length: 12 }, () => lease(worker, queue, { wait_secs: 3 }));
-    const ids = await createJobs(a, queue, 5);
-    const answers = await Promise.all(polls);
-    expect(answers.flatMap(idsOf).sort()).toEqual([...ids].sort());
-    expect(answers.filter((jobs) => jobs.length > 1)).toEqual([]);
+    const answers: string[][] = [];
+    const polls = Array.from({ length: 12 }, async () => {
+      answers.push(idsOf(await lease(worker, queue, { wait_secs: LONG_SECS })));
+    });
+    const first = await createJobs(a, queue, 5);
+    await until(() => answers.length >= 5, { what: 'five answers' });
+    expect(answers.flat().sort()).toEqual([...first].sort());
+    const others = await createJobs(a, queue, 7);
+    await Promise.all(polls);
+    expect(answers.flat().sort()).toEqual([...first, ...others].sort());
+    expect(answers.filter((ids) => ids.length !== 1)).toEqual([]);
   });
 });
 
@@ -92,9 +100,7 @@ describe('a long poll on a queue that was found idle before', () => {
   it('answers when a job is put on it between two calls', async () => {
     const queue = await idleQueue();
     const id = await createJob(a, queue);
-    const { value, secs } = await timed(lease(worker, queue, { wait_secs: LONG_SECS }));
-    expect(idsOf(value)).toEqual([id]);
-    expect(secs).toBeLessThan(LONG_SECS / 2);
+    expect(idsOf(await lease(worker, queue, { wait_secs: LONG_SECS }))).toEqual([id]);
   });
 
   it('answers when a job was put on it that nobody announced', async () => {
@@ -102,30 +108,28 @@ describe('a long poll on a queue that was found idle before', () => {
     const id = await createJob(a, newQueue());
     await database.query('UPDATE millrace.jobs SET queue = $2 WHERE id = $1', [id, queue]);
     await database.query('UPDATE millrace.ready SET queue = $2 WHERE id = $1', [id, queue]);
-    const { value, secs } = await timed(lease(worker, queue, { wait_secs: LONG_SECS }));
-    expect(idsOf(value)).toEqual([id]);
-    expect(secs).toBeLessThan(LONG_SECS / 2);
+    expect(idsOf(await lease(worker, queue, { wait_secs: LONG_SECS }))).toEqual([id]);
   });
 
   it('finds by itself, within five seconds, a job that nobody announces while it waits', async () => {
-    const queue = await idleQueue();
-    const polling = timed(lease(worker, queue, { wait_secs: LONG_SECS }));
-    await until(async () => (await waiting()) === 1);
-    const id = await createJob(a, newQueue());
-    await database.query('UPDATE millrace.jobs SET queue = $2 WHERE id = $1', [id, queue]);
-    await database.query('UPDATE millrace.ready SET queue = $2 WHERE id = $1', [id, queue]);
-    const { value, secs } = await polling;
-    expect(idsOf(value)).toEqual([id]);
-    expect(secs).toBeLessThan(7);
+    expect(SAFETY_MS).toBeLessThan(5_000);
+    const looking = await startTestServer({ database, config: { mode: 'api' }, intervals: { safetyPollMs: 300 } });
+    const queue = newQueue();
+    const polling = lease(looking.worker, queue, { wait_secs: LONG_SECS });
+    await until(async () => (await waiting(looking)) === 1);
+    const id = await createSilently(database, queue);
+    expect(idsOf(await polling)).toEqual([id]);
+    await looking.stop();
   });
 
   it('answers when a job that was scheduled before falls due', async () => {
     const queue = newQueue();
-    const id = await createJob(a, queue, { run_at: inSeconds(3) });
-    expect(await lease(worker, queue, { wait_secs: 1 })).toEqual([]);
-    const [leased] = await lease(worker, queue, { wait_secs: LONG_SECS });
+    const id = await createJob(a, queue, { run_at: inSeconds(2) });
+    // Where a second takes that long, it falls due during the first call.
+    const early = await lease(worker, queue, { wait_secs: 1 });
+    const [leased] = early.length > 0 ? early : await lease(worker, queue, { wait_secs: LONG_SECS });
     expect(leased?.job.id).toBe(id);
-    expect(Date.parse(leased!.job.started_at!) - Date.parse(leased!.job.scheduled_at)).toBeLessThan(2_500);
+    expect(comparable(leased!.job.started_at) >= comparable(leased!.job.scheduled_at)).toBe(true);
   });
 });
 
@@ -135,11 +139,8 @@ describe('a call that waits at an empty queue', () => {
     const queue = newQueue();
     const polling = lease(worker, queue, { wait_secs: LONG_SECS });
     await until(async () => (await waiting()) === 1);
-    const startedAt = performance.now();
     const id = await createJob(a, queue);
     expect(idsOf(await polling)).toEqual([id]);
-    // Far below the safety poll: it was told, it did not look by chance.
-    expect(performance.now() - startedAt).toBeLessThan(2_500);
   });
 
   it('a nearer job that comes later moves the alarm', async () => {
@@ -148,9 +149,7 @@ describe('a call that waits at an empty queue', () => {
     const polling = lease(worker, queue, { wait_secs: LONG_SECS });
     await until(async () => (await waiting()) === 1);
     const id = await createJob(a, queue, { run_at: inSeconds(0.8), config: { priority: -1 } });
-    const { value, secs } = await timed(polling);
-    expect(idsOf(value)).toEqual([id]);
-    expect(secs).toBeLessThan(4);
+    expect(idsOf(await polling)).toEqual([id]);
   });
 
   it('whose client hung up claims nothing', async () => {
@@ -195,33 +194,33 @@ describe('a client that hangs up while its claim is in flight', () => {
     const id = await createJob(a, queue);
     const before = await getJob(a, id);
     const release = await claimForNobody(queue, id);
-    const next = lease(worker, queue, { wait_secs: 10 });
+    const next = lease(worker, queue, { wait_secs: LONG_SECS });
     await release();
     const [leased] = await next;
     expect(leased?.job).toMatchObject({ id, delivery_count: 1, retry_count: 0, scheduled_at: before.scheduled_at });
-    // Handed back and claimed again, and not waited for until the next look.
-    expect(Date.parse(leased!.job.started_at!) - Date.parse(before.created_at)).toBeLessThan(4_000);
   });
 
   it('leaves the job as it was even if it cannot be put back at once', async () => {
     const queue = newQueue();
+    const id = await createJob(a, queue);
+    // It is refused twice; a sequence also counts what is rolled back.
     await database.query(`
-      CREATE TABLE public.refusals (queue text);
+      CREATE SEQUENCE public.tries;
       CREATE FUNCTION public.refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-        IF EXISTS (SELECT FROM public.refusals r WHERE r.queue = NEW.queue) THEN RAISE 'refused'; END IF;
+        IF NEW.queue = '${queue}' AND nextval('public.tries') <= 2 THEN RAISE 'refused'; END IF;
         RETURN NEW;
       END $$;
       CREATE TRIGGER refuse BEFORE INSERT ON millrace.ready FOR EACH ROW EXECUTE FUNCTION public.refuse()`);
-    const id = await createJob(a, queue);
     const release = await claimForNobody(queue, id);
-    await database.query('INSERT INTO public.refusals VALUES ($1)', [queue]);
     await release();
-    await until(async () => (await getJob(a, id)).status === 'running');
-    await database.query('DROP TRIGGER refuse ON millrace.ready');
+    const tries = async (): Promise<number> =>
+      Number((await database.query('SELECT last_value FROM public.tries'))[0]!.last_value);
+    await until(async () => (await tries()) === 3, { what: 'the third try' });
     const job = await until(async () => {
       const now = await getJob(a, id);
       return now.status === 'pending' && now;
     });
+    await database.query('DROP TRIGGER refuse ON millrace.ready');
     expect(job).toMatchObject({ delivery_count: 0, retry_count: 0, started_at: null });
     expect(await leaseOne(worker, queue)).toMatchObject({ job: { id, delivery_count: 1 } });
   });

@@ -1,5 +1,6 @@
 import { connect, type Socket } from 'node:net';
 import { once } from 'node:events';
+import { PATIENCE_MS } from '@millrace/tools-shared';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { forbidden, MillraceError, notFound, unavailable } from '../../../src/domain/errors.js';
 import type { JobRecord } from '../../../src/domain/records.js';
@@ -240,7 +241,7 @@ describe('a client that does not read', () => {
         before = now;
         expect(settled).toBe(true);
       },
-      { interval: 200, timeout: 5_000 },
+      { interval: 200, timeout: PATIENCE_MS },
     );
     expect(job.pulled()).toBeLessThan(50);
     socket.resume();
@@ -255,9 +256,7 @@ describe('a client that does not read', () => {
     await expect.poll(() => job.signal()).toBeDefined();
     job.push(...Array.from({ length: 100 }, () => big));
     await expect.poll(() => job.pulled()).toBeGreaterThan(0);
-    const began = performance.now();
     await close();
-    expect(performance.now() - began).toBeLessThan(5_000);
     socket.destroy();
   });
 });

@@ -71,7 +71,7 @@ describe('an answer that its client does not read', () => {
   });
 
   it('is given to a client that is slow, and reads', async () => {
-    const limit = 1_000;
+    const limit = 3_000;
     const app = await start({ unreadMs: limit });
     const socket = ask(app, `/api/v1/jobs/${JOB_ID}`);
     const startedAt = performance.now();
@@ -79,7 +79,7 @@ describe('an answer that its client does not read', () => {
     // Much slower than the limit as a whole, and never as slow at a time.
     while (received < 15 * MIB && !socket.closed) {
       received += (socket.read() as Buffer | null)?.length ?? 0;
-      await delay(10);
+      await delay(15);
     }
     expect(received).toBeGreaterThan(15 * MIB);
     expect(performance.now() - startedAt).toBeGreaterThan(limit);
@@ -90,7 +90,7 @@ describe('an answer that its client does not read', () => {
     const work = { answer: (): void => undefined };
     const slow = new Promise<void>((resolve) => (work.answer = resolve));
     const app = await start({
-      unreadMs: 50,
+      unreadMs: 2_000,
       engine: {
         jobs: {
           get: async () => jobRecord({ payload: `{"s":"${'x'.repeat(100_000)}"}` }),
@@ -101,7 +101,7 @@ describe('an answer that its client does not read', () => {
     expect((await app.a.get(`/api/v1/jobs/${JOB_ID}`)).status).toBe(200);
     const created = app.a.post('/api/v1/jobs', { task_name: 't' });
     await until(() => app.engine.last('jobs.create').length > 0);
-    setTimeout(work.answer, 200);
+    setTimeout(work.answer, 2_500);
     expect((await created).status).toBe(201);
   });
 });
