@@ -58,7 +58,8 @@ export const QueueDepth = Type.Object(
     oldest_pending_age_secs: nullable(
       Type.Integer({
         description:
-          'How long the longest-waiting claimable job has been claimable, in whole seconds; null if none is.',
+          'How long the longest-waiting claimable job has been claimable, in whole seconds, from the later of its ' +
+          'instant and its creation; null if none is.',
       }),
     ),
     retrying: Type.Integer({ description: 'How many of `pending` and `scheduled` have failed before.' }),

@@ -135,6 +135,19 @@ AS $function$
   FROM unnest(a, b) WITH ORDINALITY AS pair (x, y, n)
 $function$;
 
+CREATE OR REPLACE FUNCTION millrace.due_since(id uuid, scheduled_at timestamp with time zone)
+ RETURNS timestamp with time zone
+ LANGUAGE sql
+ STABLE PARALLEL SAFE
+AS $function$
+  SELECT CASE
+    WHEN uuid_send(id) < int8send(greatest(date_part('epoch', scheduled_at) * 1000 + 1, 0)::bigint << 16)
+      THEN scheduled_at
+    ELSE greatest(scheduled_at,
+                  to_timestamp(('x' || left(encode(uuid_send(id), 'hex'), 12))::bit(48)::bigint::float8 / 1000))
+  END
+$function$;
+
 CREATE TABLE millrace.migrations (
   version integer NOT NULL,
   name text NOT NULL,

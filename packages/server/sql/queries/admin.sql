@@ -65,8 +65,8 @@ WITH depth AS MATERIALIZED (
            count(*) FILTER (WHERE r.scheduled_at > now())::int AS scheduled,
            count(*) FILTER (WHERE r.retry_count > 0)::int AS retrying,
            count(*) FILTER (WHERE r.retry_count > 0 AND r.scheduled_at > now())::int AS retrying_later,
-           0 AS running, min(r.scheduled_at) AS oldest
-    FROM (SELECT r.queue, r.tenant, r.scheduled_at, r.retry_count FROM millrace.ready r LIMIT $1::int + 1) AS r
+           0 AS running, min(millrace.due_since(r.id, r.scheduled_at)) FILTER (WHERE r.scheduled_at <= now()) AS oldest
+    FROM (SELECT r.id, r.queue, r.tenant, r.scheduled_at, r.retry_count FROM millrace.ready r LIMIT $1::int + 1) AS r
     GROUP BY r.queue, r.tenant
     UNION ALL
     SELECT coalesce(l.queue, j.queue), l.tenant, 0, 0, 0, 0, 1, NULL
@@ -110,8 +110,7 @@ WITH depth AS MATERIALIZED (
 )
 SELECT listed.queue, listed.queues::int AS queues, coalesce(listed.waiting - listed.scheduled, 0)::int AS pending,
        coalesce(listed.scheduled, 0)::int AS scheduled, coalesce(listed.running, 0)::int AS running,
-       CASE WHEN listed.oldest <= now() THEN floor(extract(epoch FROM now() - listed.oldest))::int END
-         AS oldest_pending_age_secs,
+       trunc(extract(epoch FROM now() - listed.oldest))::float8 AS oldest_pending_age_secs,
        coalesce(listed.retrying, 0)::int AS retrying, coalesce(listed.retrying_later, 0)::int AS retrying_later,
        q.paused_at, q.last_lease_at, now() AS now, coalesce(shown.tenants, '[]')::text AS tenants
 FROM listed LEFT JOIN shown ON shown.queue = listed.queue LEFT JOIN millrace.queues q ON q.queue = listed.queue

@@ -23,13 +23,14 @@ SELECT depth.queue, depth.pending, depth.scheduled, depth.running, depth.oldest_
 FROM (
   SELECT queue,
          sum(pending)::int AS pending, sum(scheduled)::int AS scheduled, sum(running)::int AS running,
-         floor(max(oldest_age))::int AS oldest_pending_age_secs, sum(retrying)::int AS retrying
+         trunc(extract(epoch FROM now() - min(oldest)))::float8 AS oldest_pending_age_secs,
+         sum(retrying)::int AS retrying
   FROM (
     SELECT r.queue,
            count(*) FILTER (WHERE r.scheduled_at <= now()) AS pending,
            count(*) FILTER (WHERE r.scheduled_at > now()) AS scheduled,
            0 AS running,
-           extract(epoch FROM now() - min(r.scheduled_at) FILTER (WHERE r.scheduled_at <= now())) AS oldest_age,
+           min(millrace.due_since(r.id, r.scheduled_at)) FILTER (WHERE r.scheduled_at <= now()) AS oldest,
            count(*) FILTER (WHERE r.retry_count > 0) AS retrying
     FROM millrace.ready r WHERE r.tenant = $1 GROUP BY r.queue
     UNION ALL
@@ -49,13 +50,13 @@ FROM unnest($1::text[]) AS asked (queue) LEFT JOIN millrace.queues q ON q.queue 
 
 -- name: fleet_depths
 -- For the gauges: all tenants together.
-SELECT queue, status, sum(n)::int AS n, max(oldest_age)::float8 AS oldest_age
+SELECT queue, status, sum(n)::int AS n, extract(epoch FROM now() - min(oldest))::float8 AS oldest_age
 FROM (
   SELECT r.queue,
          CASE WHEN r.retry_count > 0 THEN 'retrying' WHEN r.scheduled_at > now() THEN 'scheduled'
               ELSE 'pending' END AS status,
          count(*) AS n,
-         extract(epoch FROM now() - min(r.scheduled_at) FILTER (WHERE r.scheduled_at <= now())) AS oldest_age
+         min(millrace.due_since(r.id, r.scheduled_at)) FILTER (WHERE r.scheduled_at <= now()) AS oldest
   FROM millrace.ready r GROUP BY 1, 2
   UNION ALL
   SELECT j.queue, 'running', count(*), NULL

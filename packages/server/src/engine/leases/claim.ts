@@ -186,8 +186,8 @@ export class Claimer {
     const { metrics, series, workers } = this.counters;
     metrics.claimed(jobs.length, seconds);
     const nowMs = Date.parse(toInstant(answer.now));
-    for (const { config, scheduledMs, tenant_id: tenant, task_name: task, worker_id: worker } of jobs) {
-      const waitedSecs = Math.max(0, (nowMs - scheduledMs) / 1000);
+    for (const { config, scheduledMs, dueMs, tenant_id: tenant, task_name: task, worker_id: worker } of jobs) {
+      const waitedSecs = Math.max(0, (nowMs - dueMs) / 1000);
       metrics.waited(waitedSecs);
       series.waited(tenant, queue, task, waitedSecs);
       workers.seen(tenant, worker, queue);

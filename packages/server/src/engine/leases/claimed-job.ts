@@ -105,6 +105,11 @@ export class ClaimedJob implements JobRecord {
     return at === null ? createdMsOf(this.id) : Date.parse(toInstant(at));
   }
 
+  /** Since when it could be claimed: a job may be created with an instant that has passed. */
+  get dueMs(): number {
+    return Math.max(this.scheduledMs, createdMsOf(this.id));
+  }
+
   get error_message(): string | null {
     return this.optional.error;
   }
