@@ -15,6 +15,14 @@ const htmlSinks = [
   },
 ];
 
+/** Missing on plain HTTP under any name but localhost. */
+const secureOnly = [
+  {
+    selector: "MemberExpression[object.name='crypto'][property.name=/^(randomUUID|subtle)$/]",
+    message: 'Browsers have it on secure origins only; see lib/uuid.ts.',
+  },
+];
+
 const enumerations = [
   {
     selector: 'TSEnumDeclaration',
@@ -63,7 +71,7 @@ export default tseslint.config(
   {
     files: ['packages/dashboard/src/**/*.{ts,tsx}'],
     rules: {
-      'no-restricted-syntax': ['error', ...enumerations, ...htmlSinks],
+      'no-restricted-syntax': ['error', ...enumerations, ...htmlSinks, ...secureOnly],
       '@typescript-eslint/no-restricted-imports': [
         'error',
         { name: '@millrace/contract', allowTypeImports: true, message: 'Types only: its schemas must not be bundled.' },

@@ -19,7 +19,7 @@ keep() {
 
 keep api-keys "$(random):${1:-default}"
 keep jwt-secret "$(random)"
-keep worker-token "$(random)"
+keep worker-token "$(random) *"
 keep admin-token "$(random)"
 
 [ -e .env ] || while IFS= read -r line; do

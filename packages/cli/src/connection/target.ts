@@ -41,7 +41,7 @@ export function targetOf(flags: Values<typeof CONNECTION>, env: NodeJS.ProcessEn
     !source.startsWith('profile ') || same(profile.url ?? LOCAL, url.value);
   const pick = (found: readonly Sourced[]): Sourced => {
     const token = found.find(sendable);
-    if (token !== undefined) return token;
+    if (token !== undefined) return sendableToken(token);
     const kept = found[0];
     return {
       value: DEV_TOKEN,
@@ -79,6 +79,13 @@ function checkUrl({ value, source }: Sourced): void {
   if (protocol !== 'http:' && protocol !== 'https:') {
     throw new Misuse(`the address from ${source} must begin with http:// or https://`);
   }
+}
+
+/** Without the line end that a secret has when it comes from a file. The message does not repeat it. */
+function sendableToken({ value, source }: Sourced): Sourced {
+  const token = value.trim();
+  if (/^[\x21-\x7e]+$/.test(token)) return { value: token, source };
+  throw new Misuse(`the token from ${source} must consist of visible ASCII characters without spaces`);
 }
 
 /** A token as it may be shown: enough to tell two apart, too little to use. */

@@ -68,6 +68,10 @@ describe('what was mistyped', () => {
     [['jobs', 'get', '@last'], 'no job has been made from here yet'],
     [['jobs', 'get', '@1'], 'there is no last list; call millrace jobs list first'],
     [['jobs', 'list', '--url=ftp://x'], 'the address from --url must begin with http:// or https://'],
+    [
+      ['jobs', 'list', '--token=sesame\nopen'],
+      'the token from --token must consist of visible ASCII characters without spaces',
+    ],
     [['jobs', 'list', '--profile=none'], 'there is no such profile; see millrace config show'],
   ])('%j', async (args, message) => {
     expect(await cli()(args)).toEqual({ code: 2, stdout: '', stderr: `millrace: ${message}\n` });

@@ -40,7 +40,7 @@ async function statuses(server: ServingProcess, token: string): Promise<readonly
 }
 
 it.each(['1', '2'])('SIGHUP replaces the worker tokens of %s process(es) without a gap', async (processes) => {
-  const path = secretFile('token-number-one\n');
+  const path = secretFile('token-number-one *\n');
   const server = await serve([`--processes=${processes}`, `--worker-token-file=${path}`]);
   const reread = (count: number): Promise<unknown> =>
     until(() => server.log().filter(({ msg }) => String(msg).includes('credentials again')).length >= count, {
@@ -48,20 +48,20 @@ it.each(['1', '2'])('SIGHUP replaces the worker tokens of %s process(es) without
     });
   const each = processes === '1' ? 1 : 3; // the parent and its two processes
 
-  writeFileSync(path, 'token-number-one\ntoken-number-two\n');
+  writeFileSync(path, 'token-number-one *\ntoken-number-two *\n');
   server.signal('SIGHUP');
   await reread(each);
   expect(await statuses(server, 'token-number-one')).toEqual([200, 200]);
   expect(await statuses(server, 'token-number-two')).toEqual([200, 200]);
 
-  writeFileSync(path, 'token-number-two\n');
+  writeFileSync(path, 'token-number-two *\n');
   server.signal('SIGHUP');
   await reread(2 * each);
   expect(await statuses(server, 'token-number-one')).toEqual([401, 401]);
   expect(await statuses(server, 'token-number-two')).toEqual([200, 200]);
 
   // A file that is wrong is named once, and changes nothing.
-  writeFileSync(path, 'token-number-three\ntoken-number-three\n');
+  writeFileSync(path, 'token-number-three *\ntoken-number-three *\n');
   server.signal('SIGHUP');
   await reread(2 * each + 1);
   expect(await statuses(server, 'token-number-two')).toEqual([200, 200]);

@@ -41,11 +41,22 @@ export function variable(name: string): string | undefined {
   return process?.env?.[name] || undefined;
 }
 
+/**
+ * A token as a header can carry it. A secret that was read from a file often ends with a line end.
+ *
+ * @throws TypeError if it cannot be one; the message does not repeat it
+ */
+export function sendableToken(token: string): string {
+  const trimmed = token.trim();
+  if (/^[\x21-\x7e]+$/.test(trimmed)) return trimmed;
+  throw new TypeError('the token must consist of visible ASCII characters without spaces');
+}
+
 export function transportOf(options: ClientOptions): Transport {
   const fetch = options.fetch ?? globalThis.fetch;
   return new Transport({
     url: options.url ?? variable('MILLRACE_URL') ?? DEFAULT_URL,
-    token: options.token ?? variable('MILLRACE_TOKEN') ?? DEVELOPMENT_TOKEN,
+    token: sendableToken(options.token ?? variable('MILLRACE_TOKEN') ?? DEVELOPMENT_TOKEN),
     timeoutMs: milliseconds(options.timeout ?? '10s'),
     attempts: options.attempts ?? 5,
     // Looked up at the call, so that what replaces the global one later (a mock, an agent) is used.

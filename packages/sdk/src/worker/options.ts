@@ -1,5 +1,5 @@
 import { hostname } from 'node:os';
-import { DEFAULT_URL, DEVELOPMENT_TOKEN, variable, type Hooks } from '../client/options.js';
+import { DEFAULT_URL, DEVELOPMENT_TOKEN, sendableToken, variable, type Hooks } from '../client/options.js';
 import { milliseconds, wholeSeconds, type Duration } from '../shared/duration.js';
 import { consoleLogger, type Logger } from '../shared/logger.js';
 import type { AnyTask, Args, Handler, InOf, JobHandle, OutOf } from '../task/types.js';
@@ -74,7 +74,7 @@ export function withDefaults(options: WorkerOptions): Settings {
   const url = options.url ?? variable('MILLRACE_URL') ?? DEFAULT_URL;
   const token = options.token ?? variable('MILLRACE_WORKER_TOKEN') ?? variable('MILLRACE_TOKEN') ?? DEVELOPMENT_TOKEN;
   const settings = {
-    connection: { url, token, logger, hooks, ...(fetch === undefined ? OWN_CALLS : { fetch }) },
+    connection: { url, token: sendableToken(token), logger, hooks, ...(fetch === undefined ? OWN_CALLS : { fetch }) },
     queues: slots(options.queues),
     handlers: byName(options.handlers),
     client: options.client,

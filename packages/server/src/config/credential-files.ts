@@ -1,4 +1,4 @@
-import { closeSync, openSync, readSync } from 'node:fs';
+import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
 import { NAME_MAX_LENGTH } from '@millrace/contract';
 import { checkDistinct, credentialsOf, secretsOf, type CredentialSet } from './credentials.js';
 import { UsageError } from './options.js';
@@ -7,7 +7,8 @@ import type { Config } from './config.js';
 
 /**
  * Credentials from files, beside those of the flags. One entry per line; empty lines do not count. No message ever
- * repeats what a file holds.
+ * repeats what a file holds. A file that is still being written must not give anybody more rights than the whole one:
+ * the last line has a line end, and a worker token for every queue says so.
  */
 const MAX_FILE_BYTES = 1024 * 1024;
 /** Each wrong JWT is checked against all of them. */
@@ -110,7 +111,7 @@ function addTo<V>(flags: ReadonlyMap<string, V>, file: ReadonlyMap<string, V>): 
   return new Map([...flags, ...file]);
 }
 
-/** `TOKEN`, or `TOKEN QUEUE QUEUE…`. In a queue's name, spaces and percent signs are percent-encoded. */
+/** `TOKEN *`, or `TOKEN QUEUE QUEUE…`. In a queue's name, spaces, percent signs and a lone star are percent-encoded. */
 function workerTokens(lines: readonly string[]): ReadonlyMap<string, ReadonlySet<string> | null> {
   const tokens = new Map<string, ReadonlySet<string> | null>();
   for (const [index, line] of lines.entries()) {
@@ -118,11 +119,21 @@ function workerTokens(lines: readonly string[]): ReadonlyMap<string, ReadonlySet
     const known = tokenOfLine(token, index);
     if (tokens.has(known))
       throw new InvalidValue(`line ${index + 1} repeats a token; name all of its queues in one line`);
-    tokens.set(known, queues.length === 0 ? null : new Set(queues.map((queue) => queueOf(queue, index))));
+    tokens.set(known, queuesOf(queues, index));
   }
   return tokens;
 }
 
+/** Null stands for every queue. */
+function queuesOf(names: readonly string[], index: number): ReadonlySet<string> | null {
+  if (names.length === 0)
+    throw new InvalidValue(`line ${index + 1} names no queue after its token; write * for every queue`);
+  if (!names.includes(EVERY_QUEUE)) return new Set(names.map((name) => queueOf(name, index)));
+  if (names.length > 1) throw new InvalidValue(`line ${index + 1} names queues beside *, which stands for every queue`);
+  return null;
+}
+
+const EVERY_QUEUE = '*';
 const isQueueName = characters(NAME_MAX_LENGTH);
 
 function queueOf(text: string, index: number): string {
@@ -148,12 +159,15 @@ function linesOf(path: string): readonly string[] {
     .map((line) => line.trim())
     .filter((line) => line !== '');
   if (lines.length === 0) throw new InvalidValue('is empty');
+  if (!text.endsWith('\n')) throw new InvalidValue('does not end with a line end: it may have been cut off');
   return lines;
 }
 
 function readBounded(path: string): string {
-  const file = openSync(path, 'r');
+  // Without O_NONBLOCK, opening a named pipe waits for somebody to write into it.
+  const file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
   try {
+    if (!fstatSync(file).isFile()) throw new InvalidValue('is not a regular file');
     const buffer = Buffer.alloc(MAX_FILE_BYTES + 1);
     let length = 0;
     for (let read = -1; read !== 0 && length < buffer.length; length += read)

@@ -172,7 +172,7 @@ export const OPTIONS = {
     'FILE',
     optional(anyText),
     null,
-    'worker tokens, one per line, each with the queues it is limited to behind it',
+    'worker tokens, one per line, each followed by its queues, or by * for every queue',
     RELOADED,
   ),
   adminTokenFile: option('admin-token-file', 'FILE', optional(anyText), null, 'admin tokens, one per line', RELOADED),

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -40,8 +41,8 @@ it('adds what the files hold to what the flags say', () => {
       '--jwt-secret=first secret',
       `--jwt-secret-file=${file('second, with a comma\nthird\n')}`,
       WORKER,
-      `--worker-token-file=${file('worker-of-all\nworker-of-two mail with%20space\n')}`,
-      `--admin-token-file=${file('admin-one\nadmin-two')}`,
+      `--worker-token-file=${file('worker-of-all *\nworker-of-two mail with%20space\n')}`,
+      `--admin-token-file=${file('admin-one\nadmin-two\n')}`,
     ),
   );
   expect(current).toEqual({
@@ -63,7 +64,7 @@ it('adds what the files hold to what the flags say', () => {
 });
 
 it('lets a server start whose credentials are in files alone', () => {
-  const argv = [`--jwt-secret-file=${file('secret')}`, `--worker-token-file=${file('worker')}`];
+  const argv = [`--jwt-secret-file=${file('secret\n')}`, `--worker-token-file=${file('worker *\n')}`];
   expect(new LiveCredentials(config(...argv)).current.jwtSecrets).toEqual(['secret']);
 });
 
@@ -78,11 +79,14 @@ describe('a file that is of no use is named, and nothing of it is repeated', () 
   it.each([
     ['missing', '--jwt-secret-file', null, ': cannot read '],
     ['empty', '--jwt-secret-file', ' \n\n', ' is empty'],
-    ['without a colon', '--api-keys-file', 'sesame:a\nsesame', ' entry 2 has no colon'],
-    ['with a token that no header can carry', '--admin-token-file', 'ok\nsesame open', ' line 2 has a token'],
-    ['with a queue that is no name', '--worker-token-file', 'sesame %zz', ' line 1 has a queue'],
-    ['with a token twice', '--worker-token-file', 'sesame a\nsesame b', ' line 2 repeats a token'],
+    ['without a colon', '--api-keys-file', 'sesame:a\nsesame\n', ' entry 2 has no colon'],
+    ['with a token that no header can carry', '--admin-token-file', 'ok\nsesame open\n', ' line 2 has a token'],
+    ['with a queue that is no name', '--worker-token-file', 'sesame %zz\n', ' line 1 has a queue'],
+    ['with a token twice', '--worker-token-file', 'sesame a\nsesame b\n', ' line 2 repeats a token'],
     ['with too many secrets', '--jwt-secret-file', 'sesame\n'.repeat(11), ' must hold at most 10'],
+    ['cut off within a line', '--worker-token-file', 'sesame mail', ' does not end with a line end'],
+    ['with a worker token and no queue', '--worker-token-file', 'sesame\n', ' line 1 names no queue'],
+    ['with every queue and one more', '--worker-token-file', 'sesame * mail\n', ' line 1 names queues beside *'],
     ['too large', '--api-keys-file', 'sesame:a,'.repeat(200_000), ' is larger than '],
   ])('%s', (_, flag, text, reason) => {
     const path = text === null ? join(folder, 'missing') : file(text);
@@ -93,28 +97,34 @@ describe('a file that is of no use is named, and nothing of it is repeated', () 
     expect(message).not.toContain('sesame');
   });
 
+  it('a named pipe, at once, although nobody writes into it', () => {
+    const path = join(folder, 'pipe');
+    execFileSync('mkfifo', [path]);
+    expect(refusal(KEYS, WORKER, `--jwt-secret-file=${path}`)).toContain(`${path} is not a regular file`);
+  });
+
   it('and so is a token of two kinds, or of two meanings', () => {
-    const shared = file('key-of-a');
+    const shared = file('key-of-a *\n');
     expect(refusal(KEYS, `--worker-token-file=${shared}`)).toContain('must not share one');
-    expect(refusal(KEYS, WORKER, `--api-keys-file=${file('key-of-a:b')}`)).toContain('another meaning');
-    expect(refusal(KEYS, WORKER, `--worker-token-file=${file('worker-of-flag q')}`)).toContain('another meaning');
+    expect(refusal(KEYS, WORKER, `--api-keys-file=${file('key-of-a:b\n')}`)).toContain('another meaning');
+    expect(refusal(KEYS, WORKER, `--worker-token-file=${file('worker-of-flag q\n')}`)).toContain('another meaning');
   });
 });
 
 describe('reading them again', () => {
   it('replaces what they held, and still knows the old secrets', () => {
-    const path = file('worker-one\n');
+    const path = file('worker-one *\n');
     const credentials = new LiveCredentials(config(KEYS, `--worker-token-file=${path}`));
     const seen: (readonly string[])[] = [];
     credentials.onChange(({ workerTokens }) => seen.push([...workerTokens.keys()]));
-    writeFileSync(path, 'worker-two\n');
+    writeFileSync(path, 'worker-two *\n');
     credentials.reload();
     expect(seen).toEqual([['worker-two']]);
     expect(credentials.secrets).toEqual(expect.arrayContaining(['worker-one', 'worker-two', 'key-of-a']));
   });
 
   it('changes nothing if one of them is wrong', () => {
-    const workers = file('worker-one\n');
+    const workers = file('worker-one *\n');
     const secrets = file('secret-one\n');
     const argv = [KEYS, `--worker-token-file=${workers}`, `--jwt-secret-file=${secrets}`];
     const credentials = new LiveCredentials(config(...argv));

@@ -8,6 +8,7 @@ import { Confirm } from './confirm.js';
 import { ErrorNote, Loading } from '../notes.js';
 import { say } from '../toasts.js';
 import { Time } from '../time.js';
+import { newUuid } from '../../lib/uuid.js';
 
 /** Above this, the number has to be typed. */
 const TYPE_ABOVE = 100;
@@ -55,7 +56,7 @@ export function BulkDialog(props: BulkProps): ReactNode {
   const { title, verb, noun, danger = false, operation, stay = false, onClose, onDone } = props;
   const router = useRouter();
   const dry = useDryRun(operation);
-  const [key] = useState(() => crypto.randomUUID());
+  const [key] = useState(newUuid);
   const asked = JSON.stringify(operation);
   const request = useMemo<Change>(
     () => ({ method: 'POST', path: '/operations', body: asked, idempotencyKey: key }),

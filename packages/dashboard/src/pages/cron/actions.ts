@@ -3,6 +3,7 @@ import { useNavigate } from '@tanstack/react-router';
 import { change, type Change } from '../../api/client.js';
 import { refresh } from '../../api/hooks.js';
 import { say, sayError } from '../../components/toasts.js';
+import { newUuid } from '../../lib/uuid.js';
 
 export interface CronActions {
   readonly trigger: (cron: Cron) => void;
@@ -29,7 +30,7 @@ export function useCronActions(): CronActions {
     );
   };
   const trigger = (cron: Cron): void =>
-    run({ method: 'POST', path: `/cron/${cron.id}/trigger`, idempotencyKey: crypto.randomUUID() }, (answer) => {
+    run({ method: 'POST', path: `/cron/${cron.id}/trigger`, idempotencyKey: newUuid() }, (answer) => {
       const { job_id } = answer as CronTriggered;
       const open = (): void => void navigate({ to: '/jobs/$id', params: { id: job_id } });
       say(`${cron.name} is triggered.`, [{ label: 'Open job', run: open }]);

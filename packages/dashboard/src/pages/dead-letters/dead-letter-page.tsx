@@ -17,6 +17,7 @@ import { bytes } from '../../lib/format.js';
 import { memberText } from '../../lib/json/spans.js';
 import { useMayWrite } from '../../session/session.js';
 import { REASONS } from './reasons.js';
+import { newUuid } from '../../lib/uuid.js';
 import './dead-letters.css';
 
 /** Whatever the job was, it has failed. */
@@ -50,7 +51,7 @@ export default function DeadLetterPage(): ReactNode {
 function ReplayButton({ entry }: { readonly entry: DeadLetter }): ReactNode {
   const mayWrite = useMayWrite();
   const [isBusy, setBusy] = useState(false);
-  const [idempotencyKey] = useState(() => crypto.randomUUID());
+  const [idempotencyKey] = useState(newUuid);
   if (!mayWrite || entry.replayed_at !== null) return null;
   const request: Change = { method: 'POST', path: `/dlq/${entry.id}/replay`, idempotencyKey };
   const replay = (): void => {

@@ -12,6 +12,7 @@ import { shortId } from '../../lib/format.js';
 import { createTextOf } from '../../lib/json/job-text.js';
 import { hasEnded } from '../../lib/states.js';
 import { useMayWrite } from '../../session/session.js';
+import { newUuid } from '../../lib/uuid.js';
 
 /** What can be done with a job in its state. */
 export function JobActions({ job, text }: { readonly job: Job; readonly text: string }): ReactNode {
@@ -41,7 +42,7 @@ function RunAgainButton({ job }: { readonly job: Job }): ReactNode {
   const run = async (): Promise<void> => {
     setBusy(true);
     try {
-      const idempotencyKey = crypto.randomUUID();
+      const idempotencyKey = newUuid();
       const created = await change<JobCreated>({ method: 'POST', path: `/jobs/${job.id}/rerun`, idempotencyKey });
       const id = created?.job_id ?? '';
       say(`Created a copy of ${shortId(job.id)}`, [

@@ -8,6 +8,7 @@ import { JsonField, TextField } from '../../components/forms/fields.js';
 import { useAddress } from '../../lib/address.js';
 import { isObjectText, objectOf, typedString, typedText } from '../../lib/json/slice.js';
 import { useWho } from '../../session/session.js';
+import { newUuid } from '../../lib/uuid.js';
 
 interface Draft {
   readonly task: string;
@@ -35,12 +36,12 @@ const EMPTY: Draft = {
 export default function NewJob({ onClose }: { readonly onClose: () => void }): ReactNode {
   const [address] = useAddress();
   const [draft, setDraft] = useState<Draft>({ ...EMPTY, task: address.task ?? '', queue: address.queue ?? '' });
-  const [key, setKey] = useState(() => crypto.randomUUID() as string);
+  const [key, setKey] = useState(newUuid);
   const navigate = useNavigate();
   const set = (patch: Partial<Draft>): void => {
     setDraft({ ...draft, ...patch });
     // Another job, so another key: the old one would answer with the old job.
-    setKey(crypto.randomUUID());
+    setKey(newUuid());
   };
   const problem = problemOf(draft);
   const request: Change = { method: 'POST', path: '/jobs', body: bodyOf(draft), idempotencyKey: key };
