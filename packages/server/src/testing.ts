@@ -16,5 +16,5 @@ export type { Engine } from './engine/api.js';
 export { createApp } from './http/app.js';
 export { boolArray, int4Array, jsonArray, plainArray, textArray, uuidArray } from './store/arrays.js';
 export { Database } from './store/connection/database.js';
-export { loadStatements } from './store/sql.js';
+export { loadStatements, type Statement } from './store/sql.js';
 export { Metrics } from './telemetry/metrics.js';

@@ -27,8 +27,8 @@ describe('the mutants', () => {
   });
 
   it('refuse a patch that changes nothing', () => {
-    const patch = { file: 'server/sql/queries/settle.sql', find: /no such text/, replace: '' };
-    expect(() => patched([patch])).toThrow('does not apply to packages/server/sql/queries/settle.sql');
+    const patch = { file: 'server/sql/queries/outcomes/settle.sql', find: /no such text/, replace: '' };
+    expect(() => patched([patch])).toThrow('does not apply to packages/server/sql/queries/outcomes/settle.sql');
   });
 });
 

@@ -1,37 +1,61 @@
 import { readFileSync } from 'node:fs';
+import { readStatements, type StatementText } from './sql-text.js';
+import type { StatementParameters } from './statement-parameters.js';
 
-/**
- * Statements are kept whole in `sql/queries/*.sql`, each under a line `-- name: the_name`. The caller lists the
- * statements it expects, so a missing one fails at startup and a misspelt one is a compile error.
- */
+/** A statement with its values, ready to be sent. */
 export interface Statement {
   readonly name: string;
   readonly text: string;
+  /** The first is that of $1. */
+  readonly values: readonly SentValue[];
 }
+
+/** We bind no other types: arrays come as buffers, JSON and instants as text. */
+export type Bindable = string | number | boolean | Buffer | null;
+export type SentValue = string | Buffer | null;
+
+/**
+ * A statement of `sql/queries`, called with the values of its parameters by name. One that is missing, misspelt or not
+ * among them is a compile error, also where the values are put together from several objects.
+ */
+export type NamedStatement<Parameter extends string> = StatementText &
+  ([Parameter] extends [never]
+    ? () => Statement
+    : <Given extends Values<Parameter>>(values: Given & NothingBut<Given, Parameter>) => Statement);
+
+export type Values<Parameter extends string> = Readonly<Record<Parameter, Bindable>>;
+type NothingBut<Given, Parameter extends string> = Readonly<Record<Exclude<keyof Given, Parameter>, never>>;
+
+export type SqlFile = keyof StatementParameters;
+export type Statements<File extends SqlFile> = {
+  readonly [Name in keyof StatementParameters[File]]: NamedStatement<StatementParameters[File][Name] & string>;
+};
 
 const QUERIES = new URL('../../sql/queries/', import.meta.url);
 
-export function loadStatements<Name extends string>(file: string, names: readonly Name[]): Record<Name, Statement> {
-  const found = parseStatements(readFileSync(new URL(file, QUERIES), 'utf8'));
-  const statements = {} as Record<Name, Statement>;
-  for (const name of names) {
-    const text = found.get(name);
-    if (text === undefined) throw new Error(`${file} has no statement named ${name}`);
-    statements[name] = { name, text };
-  }
-  return statements;
+/** All statements of a file, by name. Each file has one owner: the folder of the engine that is called like its own. */
+export function loadStatements<File extends SqlFile>(file: File): Statements<File> {
+  const statements = readStatements(readFileSync(new URL(file, QUERIES), 'utf8'));
+  return Object.fromEntries(statements.map((statement) => [statement.name, named(statement)])) as Statements<File>;
 }
 
-/** Drops comment lines, which we would otherwise send to PostgreSQL with every unprepared statement. */
-function parseStatements(source: string): Map<string, string> {
-  const statements = new Map<string, string>();
-  for (const part of source.split(/^-- name: /m).slice(1)) {
-    const [name = '', ...lines] = part.split('\n');
-    const text = lines
-      .filter((line) => !line.startsWith('--'))
-      .join('\n')
-      .trim();
-    statements.set(name.trim(), text.replace(/;$/, ''));
-  }
-  return statements;
+function named({ name, text, parameters }: StatementText): unknown {
+  const bind = (values: Values<string>): Statement => ({ name, text, values: inOrder(parameters, values) });
+  const statement = parameters.length === 0 ? () => ({ name, text, values: [] }) : bind;
+  Object.defineProperty(statement, 'name', { value: name });
+  return Object.assign(statement, { text, parameters });
+}
+
+function inOrder(parameters: readonly string[], values: Values<string>): SentValue[] {
+  const sent: SentValue[] = [];
+  for (const parameter of parameters) sent.push(toSent(values[parameter]));
+  return sent;
+}
+
+/** Numbers and booleans are sent as text. */
+export function toSent(value: Bindable | undefined): SentValue {
+  if (value === null || typeof value === 'string') return value;
+  if (typeof value === 'number' || typeof value === 'boolean') return String(value);
+  if (Buffer.isBuffer(value)) return value;
+  throw new TypeError(`${typeof value} values cannot be bound to a statement`);
 }

@@ -27,7 +27,7 @@ const LARGE = [
 /** Run on the other pool, planned anew each time, or by an operator. */
 const ELSEWHERE = new Set([...PLANNED_ANEW.filter((name) => !name.startsWith('forget_')), 'operations']);
 const HOT = allStatements()
-  .filter(({ file, statement }) => file !== 'doctor.sql' && !ELSEWHERE.has(statement.name))
+  .filter(({ file, statement }) => file !== 'store/doctor.sql' && !ELSEWHERE.has(statement.name))
   .map(({ statement }) => statement);
 
 /** All schedules, of which there are thousands at most, held against those that fire. */
@@ -37,7 +37,10 @@ const MEANT: Readonly<Record<string, string>> = { fire_crons: 'crons_pkey' };
  * Walked in order from the front of a queue to a limit. All that stands there is due but for odd rows, which a
  * condition leaves out.
  */
-const FROM_THE_FRONT: Readonly<Record<string, string>> = { claim: 'ready_in_claim_order' };
+const FROM_THE_FRONT: Readonly<Record<string, string>> = {
+  claim_for_pool: 'ready_in_claim_order',
+  claim_for_workers: 'ready_in_claim_order',
+};
 
 /** Once a minute, in one process: leases are as many as jobs run at this moment. */
 const ALL_LEASES = new Set(['forget_claim_marks']);

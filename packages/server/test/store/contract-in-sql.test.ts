@@ -4,7 +4,9 @@ import { describe, expect, it } from 'vitest';
 
 /** SQL cannot import the contract. Where it repeats a list or a default, the repetition must agree with it. */
 const directory = new URL('../../sql/queries/', import.meta.url);
-const queries = readdirSync(directory).map((file) => ({ file, text: readFileSync(new URL(file, directory), 'utf8') }));
+const queries = readdirSync(directory, { recursive: true, encoding: 'utf8' })
+  .filter((file) => file.endsWith('.sql'))
+  .map((file) => ({ file, text: readFileSync(new URL(file, directory), 'utf8') }));
 
 const quoted = (statuses: readonly string[]): string => statuses.map((status) => `'${status}'`).join(', ');
 

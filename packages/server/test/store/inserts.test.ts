@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { allStatements } from '../engine/jobs/plan-kit.js';
 import { cloneDatabase, type TestDatabase } from '../support/database.js';
@@ -36,7 +37,8 @@ const LEFT_OUT: Readonly<Record<string, Readonly<Record<string, readonly string[
     create_workflows: ['started_at', 'error', 'later'],
     advance_runs: ['started_at', 'error', 'later'],
     settle: [],
-    claim: ['later'],
+    claim_for_pool: ['later'],
+    claim_for_workers: ['later'],
     run_now: ['later'],
   },
 };
@@ -47,6 +49,19 @@ function insertsInto(table: string): { readonly statement: string; readonly colu
     [...text.matchAll(insert)].map(([, list]) => ({ statement: name, columns: list!.trim().split(/\s*,\s*/) })),
   );
 }
+
+/** The names in the list of CONTRIBUTING.md, "Adding a field to a job", that follow these words. */
+function namesAfter(words: string): string[] {
+  const page = readFileSync(new URL('../../../../CONTRIBUTING.md', import.meta.url), 'utf8');
+  const item = page.slice(page.indexOf(words)).split(/\n\d+\. |\n {3}`packages/)[0]!;
+  return [...item.matchAll(/`(\w+)`/g)].map(([, name]) => name!).filter((name) => name !== 'jobs');
+}
+
+it('CONTRIBUTING.md lists those that insert into jobs', () => {
+  const inserts = Object.keys(LEFT_OUT.jobs!);
+  expect(namesAfter('The eleven inserts into `jobs`').sort()).toEqual(inserts.sort());
+  expect(inserts).toHaveLength(11);
+});
 
 describe('the statements that insert into', () => {
   let database: TestDatabase;

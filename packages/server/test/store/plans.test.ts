@@ -10,7 +10,8 @@ import { hotConnection, PLANNED_ANEW, statements } from './statements.js';
 /** Whole readings that are meant, by statement and index or table. */
 const MEANT: Readonly<Record<string, readonly string[]>> = {
   // Whether anybody watches anything: the first entry answers, and few jobs are watched at a time.
-  claim: ['watches_pkey'],
+  claim_for_pool: ['watches_pkey'],
+  claim_for_workers: ['watches_pkey'],
   settle: ['watches_pkey'],
   settle_completed: ['watches_pkey'],
   settle_bundled: ['watches_pkey'],

@@ -1,10 +1,11 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import pg from 'pg';
 import { Database } from '../../src/store/connection/database.js';
+import { readStatements, type StatementText } from '../../src/store/sql-text.js';
 import { createLogger } from '../../src/telemetry/logger.js';
 import type { TestDatabase } from '../support/database.js';
 
-const QUERIES = new URL('../../sql/queries/', import.meta.url);
+export const QUERIES = new URL('../../sql/queries/', import.meta.url);
 
 /** Not run on the hot pool: planned each time for what is there. */
 export const PLANNED_ANEW = [
@@ -28,28 +29,27 @@ export const PLANNED_ANEW = [
   'forget_series',
   'forget_series_names',
 ];
-const OPERATORS = 'doctor.sql';
+const OPERATORS = 'store/doctor.sql';
 
-/** Every statement of the service, but for the tools of operators. */
-export function statements(): { name: string; text: string }[] {
-  const files = readdirSync(QUERIES).filter((file) => file !== OPERATORS);
-  const parts = files.flatMap((file) =>
-    readFileSync(new URL(file, QUERIES), 'utf8')
-      .split(/^-- name: /m)
-      .slice(1),
-  );
-  return parts.map((part) => ({
-    name: /^\w+/.exec(part)![0],
-    text: part.slice(part.indexOf('\n')).replace(/;\s*$/, ''),
+/** Every file of `sql/queries`, in order. */
+export function statementFiles(): { readonly file: string; readonly statements: readonly StatementText[] }[] {
+  const files = readdirSync(QUERIES, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.sql'));
+  return files.sort().map((file) => ({
+    file,
+    statements: readStatements(readFileSync(new URL(file, QUERIES), 'utf8')),
   }));
 }
+
+/** Every statement of the service, but for the tools of operators. */
+export const statements = (): readonly StatementText[] =>
+  statementFiles().flatMap(({ file, statements: all }) => (file === OPERATORS ? [] : all));
 
 /** A connection as the hot pool has them, from what PostgreSQL says of one. */
 export async function hotConnection(database: TestDatabase): Promise<pg.Client> {
   const logger = createLogger({ level: 'silent', format: 'json' });
   const db = new Database({ url: database.url, maxConnections: 3, logger });
   const question = `SELECT name, setting FROM pg_settings WHERE source = 'client'`;
-  const settings = await db.run<{ name: string; setting: string }>({ name: 'settings', text: question });
+  const settings = await db.run<{ name: string; setting: string }>({ name: 'settings', text: question, values: [] });
   await db.close();
   const client = new pg.Client({ connectionString: database.url });
   await client.connect();

@@ -11,30 +11,31 @@ import {
   jsonArray,
   loadStatements,
   plainArray,
+  type Statement,
   textArray,
   uuidArray,
 } from '@millrace/server/testing';
 import pg from 'pg';
 import { PAYLOAD_TEXT, RESULT_TEXT, TASK, TENANT } from '../work.js';
 
-const { create_alike, register_tenant } = loadStatements('enqueue.sql', ['create_alike', 'register_tenant']);
-const { claim } = loadStatements('lease.sql', ['claim']);
-const { settle_bundled, settle_completed } = loadStatements('settle.sql', ['settle_bundled', 'settle_completed']);
+const { create_alike } = loadStatements('jobs/enqueue.sql');
+const { register_tenant } = loadStatements('shared/tenants.sql');
+const { claim_for_pool, claim_for_workers } = loadStatements('leases/claim.sql');
+const { settle_bundled, settle_completed } = loadStatements('outcomes/settle.sql');
 
 const LEASE_SECS = 300;
 
-/** Parameters of an insert. It may run any number of times: the ids differ by the time of the statement. */
+/** An insert. It may run any number of times: the ids differ by the time of the statement. */
 export interface PreparedInsert {
-  readonly values: readonly unknown[];
+  readonly statement: Statement;
   idsAt(prefix: string): string[];
 }
 
-/** Parameters of a claim that will return exactly these jobs, and of the statement that settles them. */
+/** A claim that will return exactly these jobs, and the statement that settles them. */
 export interface PreparedClaim {
   readonly jobs: number;
-  readonly claim: readonly unknown[];
-  readonly statement: { readonly name: string; readonly text: string };
-  readonly settle: readonly unknown[];
+  readonly claim: Statement;
+  readonly settle: Statement;
   /** Whether the statement has settled all of them. */
   isDone(rows: readonly Record<string, string>[]): boolean;
 }
@@ -46,23 +47,25 @@ export class RawSession {
   static async open(url: string): Promise<RawSession> {
     const client = new pg.Client({ connectionString: url, options: await hotOptions(url) });
     await client.connect();
-    await client.query(register_tenant.text, [TENANT, bucketOf(TENANT)]);
-    return new RawSession(client);
+    const session = new RawSession(client);
+    await session.#run(register_tenant({ tenant: TENANT, bucket: bucketOf(TENANT) }));
+    return session;
   }
 
   /** The prefix that the ids share. */
   async insert(prepared: PreparedInsert): Promise<string> {
-    const { rows } = await this.client.query<{ prefix: string }>({ ...create_alike, values: [...prepared.values] });
-    return rows[0]?.prefix ?? '';
+    const [row] = await this.#run(prepared.statement);
+    return row?.prefix ?? '';
   }
 
   async claimAndSettle(prepared: PreparedClaim): Promise<void> {
-    await this.client.query({ ...claim, values: [...prepared.claim] });
-    const { rows } = await this.client.query<Record<string, string>>({
-      ...prepared.statement,
-      values: [...prepared.settle],
-    });
+    await this.#run(prepared.claim);
+    const rows = await this.#run(prepared.settle);
     if (!prepared.isDone(rows)) throw new Error(`a claim returned other jobs than the ${prepared.jobs} expected`);
+  }
+
+  async #run({ name, text, values }: Statement): Promise<Record<string, string>[]> {
+    return (await this.client.query<Record<string, string>>({ name, text, values: [...values] })).rows;
   }
 
   close(): Promise<void> {
@@ -76,13 +79,17 @@ export function prepareInsert(queue: string, jobs: number): PreparedInsert {
     idSuffix(position, bucket, randomBytes(4).toString('hex')),
   );
   return {
-    values: [
-      ...[TENANT, queue, TASK, 0, null],
-      textArray(suffixes),
-      jsonArray(Array<string>(jobs).fill(PAYLOAD_TEXT)),
+    statement: create_alike({
+      tenant: TENANT,
+      queue,
+      task: TASK,
+      priority: 0,
+      config: null,
+      suffixes: textArray(suffixes),
+      payloads: jsonArray(Array<string>(jobs).fill(PAYLOAD_TEXT)),
       // Only large jobs have a size.
-      int4Array([]),
-    ],
+      sizes: int4Array([]),
+    }),
     idsAt: (prefix) => suffixes.map(idsWith(prefix)),
   };
 }
@@ -92,36 +99,28 @@ export function prepareClaim(queue: string, ids: readonly string[]): PreparedCla
   const bundle = randomUUID();
   return {
     jobs: ids.length,
-    claim: [
-      queue,
-      int4Array([0]),
-      plainArray([createdAtOf(ids[0] ?? '')]),
-      uuidArray(ids.map(() => randomUUID())),
-      int4Array(all(LEASE_SECS)),
+    claim: claim_for_pool({
+      ...fromTheFirstOf(queue, ids),
       bundle,
-      ids.length,
-      CLAIM_BYTES,
-      '-infinity',
-      ids.length,
-      textArray(['raw']),
-      null,
-    ],
-    statement: settle_bundled,
+      secs: LEASE_SECS,
+      startable: ids.length,
+      worker: 'raw',
+    }),
     isDone: ([row]) => row?.taken?.lastIndexOf('1') === ids.length - 1,
-    settle: [
-      uuidArray([bundle]),
-      textArray([TENANT]),
-      textArray(['1'.repeat(ids.length)]),
-      boolArray([true]),
-      int4Array(all(1)),
-      int4Array(ids.map((_, index) => index + 1)),
-      jsonArray(all(RESULT_TEXT)),
+    settle: settle_bundled({
+      bundle_tokens: uuidArray([bundle]),
+      bundle_tenants: textArray([TENANT]),
+      masks: textArray(['1'.repeat(ids.length)]),
+      are_last: boolArray([true]),
+      member_bundles: int4Array(all(1)),
+      member_positions: int4Array(ids.map((_, index) => index + 1)),
+      member_results: jsonArray(all(RESULT_TEXT)),
       // No other bundles and no marks of claims: every job may be started at once.
-      uuidArray([]),
-      uuidArray([]),
-      int4Array([]),
-      uuidArray([]),
-    ],
+      emptied_tokens: uuidArray([]),
+      mark_tokens: uuidArray([]),
+      mark_reaches: int4Array([]),
+      dropped_marks: uuidArray([]),
+    }),
   };
 }
 
@@ -130,25 +129,31 @@ export function prepareLease(queue: string, ids: readonly string[]): PreparedCla
   const tokens = ids.map(() => randomUUID());
   return {
     jobs: ids.length,
-    claim: [
-      queue,
-      int4Array([0]),
-      plainArray([createdAtOf(ids[0] ?? '')]),
-      uuidArray(tokens),
-      int4Array(ids.map(() => LEASE_SECS)),
-      null,
-      ids.length,
-      CLAIM_BYTES,
-      '-infinity',
-      0,
-      null,
-      null,
-    ],
-    statement: settle_completed,
+    claim: claim_for_workers({
+      ...fromTheFirstOf(queue, ids),
+      tokens: uuidArray(tokens),
+      secs: int4Array(ids.map(() => LEASE_SECS)),
+      workers: null,
+    }),
     isDone: ([row]) => row?.numbers?.split(',').length === ids.length,
-    settle: [uuidArray(ids), uuidArray(tokens), jsonArray(ids.map(() => RESULT_TEXT))],
+    settle: settle_completed({
+      ids: uuidArray(ids),
+      tokens: uuidArray(tokens),
+      results: jsonArray(ids.map(() => RESULT_TEXT)),
+    }),
   };
 }
+
+/** Starts where the first of the jobs stands, of the only priority there is. */
+const fromTheFirstOf = (queue: string, ids: readonly string[]) => ({
+  queue,
+  floor_priorities: int4Array([0]),
+  floor_instants: plainArray([createdAtOf(ids[0] ?? '')]),
+  later_floor: '-infinity',
+  max_jobs: ids.length,
+  max_bytes: CLAIM_BYTES,
+  known_contexts: null,
+});
 
 /** More than any claim here brings. */
 const CLAIM_BYTES = 32 * 1024 * 1024;
@@ -160,6 +165,7 @@ async function hotOptions(url: string): Promise<string> {
   const settings = await db.run<{ name: string; setting: string }>({
     name: 'settings_of_client',
     text: `SELECT name, setting FROM pg_settings WHERE source = 'client' AND name <> 'statement_timeout'`,
+    values: [],
   });
   await db.close();
   return settings.map(({ name, setting }) => `-c ${name}=${setting.replaceAll(' ', '\\ ')}`).join(' ');

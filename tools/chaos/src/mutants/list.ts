@@ -11,9 +11,10 @@ export interface Mutant {
   readonly times?: number;
 }
 
-const LEASE_SQL = 'server/sql/queries/lease.sql';
-const SETTLE_SQL = 'server/sql/queries/settle.sql';
-const CRON_SQL = 'server/sql/queries/cron.sql';
+const CLAIM_SQL = 'server/sql/queries/leases/claim.sql';
+const MAINTENANCE_SQL = 'server/sql/queries/jobs/maintenance.sql';
+const SETTLE_SQL = 'server/sql/queries/outcomes/settle.sql';
+const FIRING_SQL = 'server/sql/queries/crons/firing.sql';
 const DATABASE = 'server/dist/store/connection/database.js';
 const SESSION = 'server/dist/store/connection/session.js';
 const ENQUEUE = 'server/dist/engine/jobs/enqueue.js';
@@ -34,11 +35,11 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'claims lock nothing, so that two workers may claim one job',
     patches: [
-      { file: LEASE_SQL, find: /FOR UPDATE SKIP LOCKED/g, replace: '' },
+      { file: CLAIM_SQL, find: /FOR UPDATE SKIP LOCKED/g, replace: '' },
       // Otherwise the primary key of the leases would reject the second claim, and callers would see a 500.
       {
-        file: LEASE_SQL,
-        find: /(INSERT INTO millrace\.leases \([^)]*\)\s*SELECT [^;]*?\n\s*\) AS lease)(\n\))/,
+        file: CLAIM_SQL,
+        find: /(INSERT INTO millrace\.leases \([^)]*\)\s*SELECT [^;]*?\n\s*FROM (?:alone|job))(\n\))/g,
         replace: '$1 ON CONFLICT DO NOTHING$2',
       },
     ],
@@ -51,14 +52,14 @@ export const MUTANTS: readonly Mutant[] = [
     patches: [
       // The job and its entry in the queue are left out of the statement ...
       {
-        file: CRON_SQL,
+        file: FIRING_SQL,
         find: /(fire_crons\n[\s\S]*?\bstored AS [\s\S]*?WHERE )fresh(\s*\), queued AS [\s\S]*?WHERE )fresh/,
         replace: '$1false$2false',
       },
-      { file: CRON_SQL, find: /SELECT (id, tenant, queue, task, priority, kind,)/, replace: 'SELECT job_id, $1' },
+      { file: FIRING_SQL, find: /SELECT (id, tenant, queue, task, priority, kind,)/, replace: 'SELECT job_id, $1' },
       // ... and are stored by a separate one.
       {
-        file: CRON_SQL,
+        file: FIRING_SQL,
         find: /$/,
         replace: `
 -- name: store_fired
@@ -67,7 +68,7 @@ WITH fired AS (
   FROM millrace.cron_firings f
   JOIN millrace.crons c ON c.tenant = f.tenant AND c.id = f.cron_id
   JOIN millrace.idempotency_keys k ON k.tenant = f.tenant AND k.job_id = f.job_id
-  WHERE f.job_id = ANY ($1::uuid[])
+  WHERE f.job_id = ANY (:stored::uuid[])
 ), stored AS (
   INSERT INTO millrace.jobs (created_at, priority, id, tenant, queue, task, payload, config, metadata, idempotency_key)
   SELECT fired_at, priority, job_id, tenant, queue, task, payload, job_config,
@@ -78,13 +79,12 @@ INSERT INTO millrace.ready (scheduled_at, priority, retry_count, delivery_count,
 SELECT fired_at, priority, 0, 0, job_id, tenant, queue FROM fired;
 `,
       },
-      { file: CRON_FIRER, find: /'fire_crons',/, replace: "'fire_crons', 'store_fired'," },
       {
         file: CRON_FIRER,
-        find: /(sql\.fire_crons, \[[\s\S]*?\]\);)/,
+        find: /(sql\.fire_crons\(\{[\s\S]*?\}\)\);)/,
         replace:
           `$1 ${pause(20)} const stored = rows.filter((row) => row.enqueued).map((row) => row.job_id); ` +
-          `await this.db.run(sql.store_fired, [uuidArray(stored)]);`,
+          `await this.db.run(sql.store_fired({ stored: uuidArray(stored) }));`,
       },
     ],
     rows: [16],
@@ -127,7 +127,9 @@ SELECT fired_at, priority, 0, 0, job_id, tenant, queue FROM fired;
   },
   {
     name: 'claims have no limit of bytes',
-    patches: [{ file: LEASE_SQL, find: /WHERE bytes > \$8::bigint/, replace: 'WHERE bytes > $$8::bigint * 1000' }],
+    patches: [
+      { file: CLAIM_SQL, find: /WHERE bytes > :max_bytes::bigint/, replace: 'WHERE bytes > :max_bytes::bigint * 1000' },
+    ],
     rows: [28],
     sign: /a lease gave \d+ jobs/,
   },
@@ -135,7 +137,7 @@ SELECT fired_at, priority, 0, 0, job_id, tenant, queue FROM fired;
     name: 'the janitor takes every job of a dead process for started',
     patches: [
       {
-        file: LEASE_SQL,
+        file: MAINTENANCE_SQL,
         find: /NOT EXISTS \(SELECT FROM millrace\.claim_marks [^)]*\) AS started/,
         replace: 'true AS started',
       },

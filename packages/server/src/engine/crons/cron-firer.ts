@@ -19,7 +19,7 @@ import { random32 } from '../shared/random.js';
  * acts only on schedules that are due and have not moved since they were read. A process that is stopped, killed or cut
  * off in between has fired either all of a batch or none of it.
  */
-const sql = loadStatements('cron.sql', ['cron_agenda', 'fire_crons', 'pause_cron']);
+const sql = { ...loadStatements('crons/crons.sql'), ...loadStatements('crons/firing.sql') };
 
 /** Schedules per look and per statement: large enough to need few, small enough that none takes long. */
 const LOOK = 10_000;
@@ -139,7 +139,7 @@ export class CronFirer {
   }
 
   async #look(): Promise<Outlook> {
-    const [agenda] = await this.db.run<Agenda>(sql.cron_agenda, [LEAD_MS, LOOK]);
+    const [agenda] = await this.db.run<Agenda>(sql.cron_agenda({ lead_ms: LEAD_MS, max_crons: LOOK }));
     if (!agenda) throw new Error('cron_agenda returned no row');
     const { now_ms, wait_ms, near } = agenda;
     const readAt = performance.now();
@@ -168,7 +168,7 @@ export class CronFirer {
         planned.push({ ...decision, tenant, id, revision, occurrenceMs, decidedMs: seen.nowMs });
       } catch (error) {
         if (!(error instanceof UnreadableCron)) throw error;
-        await this.db.run(sql.pause_cron, [tenant, id, revision]);
+        await this.db.run(sql.pause_cron({ tenant, id, revision }));
         broken.push({ id, error, paused: true });
       }
     }
@@ -176,18 +176,20 @@ export class CronFirer {
   }
 
   async #fire(due: readonly Due[]): Promise<boolean[]> {
-    const rows = await this.db.run<FiredRow>(sql.fire_crons, [
-      textArray(due.map(({ tenant }) => tenant)),
-      uuidArray(due.map(({ id }) => id)),
-      float8Array(due.map(({ occurrenceMs }) => occurrenceMs)),
-      float8Array(due.map(({ next }) => next)),
-      plainArray(due.map(({ kind }) => kind)),
-      textArray(due.map(({ tenant }, position) => idSuffix(position, bucketOf(tenant), random32()))),
-      Math.min(...due.map(({ decidedMs }) => decidedMs)),
-      DECISION_HOLDS_MS,
-      CRON_FIRINGS_KEPT,
-      plainArray(due.map(({ revision }) => String(revision))),
-    ]);
+    const rows = await this.db.run<FiredRow>(
+      sql.fire_crons({
+        tenants: textArray(due.map(({ tenant }) => tenant)),
+        ids: uuidArray(due.map(({ id }) => id)),
+        occurrences_ms: float8Array(due.map(({ occurrenceMs }) => occurrenceMs)),
+        followings_ms: float8Array(due.map(({ next }) => next)),
+        kinds: plainArray(due.map(({ kind }) => kind)),
+        suffixes: textArray(due.map(({ tenant }, position) => idSuffix(position, bucketOf(tenant), random32()))),
+        planned_at_ms: Math.min(...due.map(({ decidedMs }) => decidedMs)),
+        valid_ms: DECISION_HOLDS_MS,
+        slots: CRON_FIRINGS_KEPT,
+        revisions: plainArray(due.map(({ revision }) => String(revision))),
+      }),
+    );
     this.#intendedAt = performance.now();
     this.#announce(rows.filter((row) => row.enqueued));
     const fired = new Set(rows.map((row) => row.id));

@@ -35,19 +35,7 @@ import type { Created, CronListQuery, CronPut, CronsApi, ListQuery, Page } from 
  * Schedules as their tenants see them. Occurrences are computed here, starting from the database's time; the statement
  * that stores one checks that it is still in the future and, if not, the computation starts over.
  */
-const sql = loadStatements('cron.sql', [
-  'cron_clock',
-  'create_cron',
-  'put_cron',
-  'put_ended_cron',
-  'cron_of_tenant',
-  'owner_of_cron',
-  'pause_cron',
-  'resume_cron',
-  'trigger_cron',
-  'delete_cron',
-  'delete_firings',
-]);
+const sql = loadStatements('crons/crons.sql');
 
 type CronRowNow = CronRow & { readonly now_ms: number };
 
@@ -67,8 +55,7 @@ export class Crons implements CronsApi {
       const first = nextAfter(spec, await this.#now());
       if (first === null) throw neverFires('cron_expr');
       const [answer] = await this.db.run<{ ahead: boolean; id: string | null }>(
-        sql.create_cron,
-        insertValues(tenant, spec, first),
+        sql.create_cron({ ...beginning(tenant, first), ...columnsOf(tenant, spec) }),
       );
       if (answer?.id) return answer.id;
       if (answer?.ahead) throw new MillraceError('conflict', `a schedule named "${spec.name}" already exists`);
@@ -81,14 +68,15 @@ export class Crons implements CronsApi {
     for (;;) {
       const first = nextAfter(spec, await this.#now());
       if (first === null) return { id: await this.#putEnded(tenant, spec), created: false };
-      const [put] = await this.db.run<CronPut>(sql.put_cron, insertValues(tenant, spec, first));
+      const [put] = await this.db.run<CronPut>(
+        sql.put_cron({ ...beginning(tenant, first), ...columnsOf(tenant, spec) }),
+      );
       if (put) return { id: put.id, created: put.created };
     }
   }
 
   async #putEnded(tenant: string, spec: CronSpec): Promise<string> {
-    const [, , priority, ...fields] = insertValues(tenant, spec, 0);
-    const [put] = await this.db.run<{ id: string }>(sql.put_ended_cron, [priority, ...fields]);
+    const [put] = await this.db.run<{ id: string }>(sql.put_ended_cron(columnsOf(tenant, spec)));
     if (!put) throw neverFires('cron_expr');
     return put.id;
   }
@@ -117,7 +105,7 @@ export class Crons implements CronsApi {
   }
 
   async pause(tenant: string, id: string): Promise<void> {
-    const [paused] = isUuid(id) ? await this.db.run(sql.pause_cron, [tenant, id, null]) : [];
+    const [paused] = isUuid(id) ? await this.db.run(sql.pause_cron({ tenant, id, revision: null })) : [];
     if (!paused) throw await this.#absent(id);
   }
 
@@ -127,7 +115,7 @@ export class Crons implements CronsApi {
       const row = await this.#row(tenant, id);
       const next = row.enabled ? null : nextAfter(row, row.now_ms);
       if (next === null) return;
-      const [resumed] = await this.db.run(sql.resume_cron, [tenant, id, next, row.revision]);
+      const [resumed] = await this.db.run(sql.resume_cron({ tenant, id, first_ms: next, revision: row.revision }));
       if (resumed) return;
     }
   }
@@ -140,8 +128,8 @@ export class Crons implements CronsApi {
   }
 
   async #trigger(execute: Execute, tenant: string, id: string): Promise<Effect> {
-    const values = [tenant, id, idSuffix(0, bucketOf(tenant), random32()), CRON_FIRINGS_KEPT];
-    const [job] = await execute<TriggeredRow>(sql.trigger_cron, values);
+    const suffix = idSuffix(0, bucketOf(tenant), random32());
+    const [job] = await execute<TriggeredRow>(sql.trigger_cron({ tenant, id, suffix, slots: CRON_FIRINGS_KEPT }));
     if (!job) throw await this.#absent(id, execute);
     const committed = (): void => {
       this.counters.created({ tenant, queue: job.queue, task: job.task });
@@ -176,18 +164,18 @@ export class Crons implements CronsApi {
   }
 
   async #now(): Promise<number> {
-    const [clock] = await this.db.run<{ now_ms: number }>(sql.cron_clock);
+    const [clock] = await this.db.run<{ now_ms: number }>(sql.cron_clock());
     return clock?.now_ms ?? 0;
   }
 
   async #row(tenant: string, id: string): Promise<CronRowNow> {
-    const [row] = isUuid(id) ? await this.db.run<CronRowNow>(sql.cron_of_tenant, [tenant, id]) : [];
+    const [row] = isUuid(id) ? await this.db.run<CronRowNow>(sql.cron_of_tenant({ tenant, id })) : [];
     if (!row) throw await this.#absent(id);
     return row;
   }
 
   async #absent(id: string, execute: Execute = this.db.run): Promise<MillraceError> {
-    const [owner] = isUuid(id) ? await execute(sql.owner_of_cron, [id, bucketOfId(id)]) : [];
+    const [owner] = isUuid(id) ? await execute(sql.owner_of_cron({ id, bucket: bucketOfId(id) })) : [];
     return owner ? forbidden('this schedule belongs to another tenant') : notFound('schedule');
   }
 }
@@ -232,25 +220,26 @@ const neverFires = (field: string): MillraceError => invalidField(field, 'never 
 const instantText = (ms: number): Instant => new Date(ms).toISOString().replace('.000Z', 'Z');
 
 async function deleteCron(execute: Execute, tenant: string, id: string): Promise<boolean> {
-  const [deleted] = await execute(sql.delete_cron, [tenant, id]);
-  if (deleted) await execute(sql.delete_firings, [tenant, id]);
+  const [deleted] = await execute(sql.delete_cron({ tenant, id }));
+  if (deleted) await execute(sql.delete_firings({ tenant, id }));
   return deleted !== undefined;
 }
 
-/** In the order of create_cron and put_cron. */
-function insertValues(tenant: string, spec: CronSpec, firstMs: number): unknown[] {
-  return [
-    idSuffix(0, bucketOf(tenant), random32()),
-    firstMs,
-    spec.jobConfig?.priority ?? DEFAULT_JOB_CONFIG.priority,
-    tenant,
-    spec.name,
-    spec.expr,
-    spec.timezone,
-    spec.task,
-    spec.queue,
-    spec.payload,
-    spec.config,
-    spec.jobConfig && JSON.stringify(spec.jobConfig),
-  ];
-}
+/** What a new schedule has besides its columns. */
+const beginning = (tenant: string, firstMs: number) => ({
+  suffix: idSuffix(0, bucketOf(tenant), random32()),
+  first_ms: firstMs,
+});
+
+const columnsOf = (tenant: string, spec: CronSpec) => ({
+  priority: spec.jobConfig?.priority ?? DEFAULT_JOB_CONFIG.priority,
+  tenant,
+  name: spec.name,
+  expr: spec.expr,
+  timezone: spec.timezone,
+  task: spec.task,
+  queue: spec.queue,
+  payload: spec.payload,
+  config: spec.config,
+  job_config: spec.jobConfig && JSON.stringify(spec.jobConfig),
+});

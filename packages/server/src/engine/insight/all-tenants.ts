@@ -19,13 +19,7 @@ import { markedNow } from '../shared/queue-marks.js';
 import type { QueuePresence } from '../shared/queue-presence.js';
 
 /** All tenants together, for operators. Every count has a bound, whatever the tables hold. */
-const sql = loadStatements('admin.sql', [
-  'fleet_overview',
-  'paused_queues',
-  'oldest_past_retention',
-  'fleet_depths_by_queue',
-  'fleet_tenants',
-]);
+const sql = loadStatements('insight/fleet.sql');
 
 /**
  * Reads that are not for a tenant take turns with those of tenants under these names, one count at a time under each.
@@ -81,11 +75,14 @@ export class AllTenants {
   ) {}
 
   async overview(): Promise<Omit<AdminOverview, 'version'>> {
-    const values = [MAX_WALKED, COUNT_EXACT_LIMIT];
+    const overview = sql.fleet_overview({ max_tenants: MAX_WALKED, max_rows: COUNT_EXACT_LIMIT });
     const [{ answer }, [row], paused, pastRetention] = await Promise.all([
       this.#askDepths(),
-      this.db.count<OverviewRow>({ tenant: ALL_TENANTS, statement: sql.fleet_overview, values }),
-      this.db.read<{ queue: string }>({ tenant: ALL_TENANTS, statement: sql.paused_queues, values: [MAX_QUEUES] }),
+      this.db.count<OverviewRow>({ tenant: ALL_TENANTS, statement: overview }),
+      this.db.read<{ queue: string }>({
+        tenant: ALL_TENANTS,
+        statement: sql.paused_queues({ max_queues: MAX_QUEUES }),
+      }),
       this.oldestPastRetention(),
     ]);
     if (row === undefined) throw new Error('the overview came back empty');
@@ -103,9 +100,9 @@ export class AllTenants {
 
   /** The overview and the list of queues share one count: their figures agree, and all that waits is walked once. */
   #askDepths(): Promise<CachedAnswer<Depths>> {
-    const values = [MAX_WALKED, MAX_QUEUES, QUEUE_TENANTS_SHOWN];
+    const bounds = { max_rows: MAX_WALKED, max_queues: MAX_QUEUES, max_tenants: QUEUE_TENANTS_SHOWN };
     return this.#depths.ask(ALL_TENANTS, async () => {
-      const query = { tenant: WALK_TURN, statement: sql.fleet_depths_by_queue, values };
+      const query = { tenant: WALK_TURN, statement: sql.fleet_depths_by_queue(bounds) };
       const [all, ...named] = await this.db.count<DepthRow>(query);
       if (all === undefined) throw new Error('the depths of queues came back empty');
       return { all, named };
@@ -115,9 +112,8 @@ export class AllTenants {
   /** How far the oldest finished job is past its retention, in seconds; null: none is. */
   async oldestPastRetention(): Promise<number | null> {
     if (this.retentionHours === null) return null;
-    const values = [this.retentionHours, RETENTION_TENANTS];
-    const query = { tenant: ALL_TENANTS, statement: sql.oldest_past_retention, values };
-    const [row] = await this.db.count<{ secs: number | null }>(query);
+    const statement = sql.oldest_past_retention({ hours: this.retentionHours, max_tenants: RETENTION_TENANTS });
+    const [row] = await this.db.count<{ secs: number | null }>({ tenant: ALL_TENANTS, statement });
     return row?.secs ?? null;
   }
 
@@ -134,8 +130,13 @@ export class AllTenants {
 
   async tenants({ limit, cursor }: TenantListQuery): Promise<TenantPage> {
     const after = cursor === null ? '' : (readCursor(NAME_CURSOR, cursor).at ?? '');
-    const values = [after, limit + 1, TENANT_WALK, MAX_WALKED];
-    const found = await this.db.count<AdminTenant>({ tenant: TENANTS_TURN, statement: sql.fleet_tenants, values });
+    const statement = sql.fleet_tenants({
+      after,
+      max_tenants: limit + 1,
+      max_waiting: TENANT_WALK,
+      max_running: MAX_WALKED,
+    });
+    const found = await this.db.count<AdminTenant>({ tenant: TENANTS_TURN, statement });
     const tenants = found.slice(0, limit);
     const last = tenants.at(-1);
     const hasMore = found.length > limit && last !== undefined;

@@ -10,7 +10,7 @@ import type { Database } from '../../store/connection/database.js';
 import { loadStatements } from '../../store/sql.js';
 
 /** How much there is: counted as far as that is quick, beyond that estimated from running totals. */
-const sql = loadStatements('insight.sql', ['counts']);
+const sql = loadStatements('insight/counts.sql');
 
 interface CountsRow {
   /** How many waiting jobs were looked at, and whether those are all. */
@@ -47,8 +47,8 @@ export class Counts {
   constructor(private readonly db: Database) {}
 
   async of(tenant: string, queue: string | null): Promise<Omit<CountsAnswer, 'warnings'>> {
-    const values = [tenant, COUNT_EXACT_LIMIT, queue, SAMPLE];
-    const [row] = await this.db.count<CountsRow>({ tenant, statement: sql.counts, values, isBounded: true });
+    const statement = sql.counts({ tenant, max_rows: COUNT_EXACT_LIMIT, queue, sample: SAMPLE });
+    const [row] = await this.db.count<CountsRow>({ tenant, statement, isBounded: true });
     if (row === undefined) throw new Error('a count came back empty');
     const totals = row.totals === null ? NONE : (JSON.parse(row.totals) as Totals);
     const workflows = JSON.parse(row.workflows) as Partial<Record<WorkflowStatus, number>>;

@@ -7,7 +7,7 @@ import { AnswerCache } from '../shared/answer-cache.js';
 import type { QueuePresence } from '../shared/queue-presence.js';
 
 /** One queue as a tenant sees it: how deep it is, which tasks wait there, and which jobs are next. */
-const sql = loadStatements('queues.sql', ['queue_known', 'queue_by_task', 'queue_next']);
+const sql = loadStatements('insight/queue-detail.sql');
 
 /** How many tasks and how many jobs are named. */
 const MAX_TASKS = 1_000;
@@ -52,7 +52,7 @@ export class QueueDetails {
   async #depth(tenant: string, queue: string): Promise<QueueDepth> {
     const found = (await this.reads.queues(tenant)).find((each) => each.queue === queue);
     if (found) return found;
-    const [known] = await this.db.read<KnownRow>({ tenant, statement: sql.queue_known, values: [queue] });
+    const [known] = await this.db.read<KnownRow>({ tenant, statement: sql.queue_known({ queue }) });
     return {
       queue,
       pending: 0,
@@ -66,9 +66,9 @@ export class QueueDetails {
   }
 
   async #byTask(tenant: string, queue: string): Promise<Pick<QueueDetail, 'by_task' | 'by_task_exact'>> {
-    const values = [tenant, queue, WALK_LIMIT, MAX_TASKS];
+    const statement = sql.queue_by_task({ tenant, queue, max_rows: WALK_LIMIT, max_tasks: MAX_TASKS });
     const { answer: rows } = await this.#tasks.ask(JSON.stringify([tenant, queue]), () =>
-      this.db.count<TaskRow>({ tenant, statement: sql.queue_by_task, values }),
+      this.db.count<TaskRow>({ tenant, statement }),
     );
     const by_task = rows.flatMap(({ task_name, waiting, running }) =>
       task_name === null ? [] : [{ task_name, waiting, running }],
@@ -77,8 +77,8 @@ export class QueueDetails {
   }
 
   async #next(tenant: string, queue: string): Promise<QueueDetail['next']> {
-    const values = [tenant, queue, WALK_LIMIT, NEXT_SHOWN];
-    const rows = await this.db.read<QueueDetail['next'][number]>({ tenant, statement: sql.queue_next, values });
+    const statement = sql.queue_next({ tenant, queue, max_rows: WALK_LIMIT, max_jobs: NEXT_SHOWN });
+    const rows = await this.db.read<QueueDetail['next'][number]>({ tenant, statement });
     return rows.map((row) => ({ ...row, scheduled_at: toInstant(row.scheduled_at) }));
   }
 }

@@ -7,14 +7,7 @@ import type { SeriesQuery } from '../api.js';
 import { newTally, type Origin, type SeriesRecorder, type Tally } from '../shared/series-recorder.js';
 
 /** What happened over time: written from what processes note in memory, read as columns of a plot. */
-const sql = loadStatements('insight.sql', [
-  'lock_series_names',
-  'name_series',
-  'add_series',
-  'forget_series',
-  'forget_series_names',
-  'series_of',
-]);
+const sql = loadStatements('insight/series.sql');
 
 /** Means every queue, or every task, in the key of a series: neither can have an empty name. */
 const ALL = '';
@@ -64,15 +57,15 @@ export class Series {
   /** Deletes steps that are past their time, some at a time, and names of which nothing is left. */
   async forget(): Promise<void> {
     for (const { step_secs, keep_secs } of SERIES_STEPS) {
-      await this.db.runPlanned(sql.forget_series, [step_secs, keep_secs, FORGET_BATCH]);
+      await this.db.runPlanned(sql.forget_series({ step: step_secs, keep_secs, max_rows: FORGET_BATCH }));
     }
-    await this.db.runPlanned(sql.forget_series_names, [FORGET_BATCH]);
+    await this.db.runPlanned(sql.forget_series_names({ max_names: FORGET_BATCH }));
     this.#named = new Set();
   }
 
   async plot(tenant: string, { queue, task, from, to }: SeriesQuery): Promise<Omit<SeriesAnswer, 'warnings'>> {
-    const values = [tenant, queue ?? ALL, task ?? ALL, from, to];
-    const [row] = await this.db.read<SeriesRow>({ tenant, statement: sql.series_of, values, isBounded: true });
+    const statement = sql.series_of({ tenant, queue: queue ?? ALL, task: task ?? ALL, since: from, until: to });
+    const [row] = await this.db.read<SeriesRow>({ tenant, statement, isBounded: true });
     return toColumns(row!);
   }
 
@@ -81,23 +74,25 @@ export class Series {
     const rows = [...rolledUp(named).values()];
     const totals = rows.filter(({ queue, task }) => queue === ALL && task === ALL);
     const column = (read: (tally: Tally) => number, of = rows): Buffer => int4Array(of.map(read));
-    await this.db.run(sql.add_series, [
-      textArray(rows.map(({ tenant }) => tenant)),
-      textArray(rows.map(({ queue }) => queue)),
-      textArray(rows.map(({ task }) => task)),
-      column(({ created }) => created),
-      column(({ completed }) => completed),
-      column(({ failed }) => failed),
-      column(({ retried }) => retried),
-      column(({ cancelled }) => cancelled),
-      textArray(rows.map(({ waits }) => countsText(waits))),
-      textArray(rows.map(({ runs }) => countsText(runs))),
-      textArray(totals.map(({ tenant }) => tenant)),
-      column(({ created }) => created, totals),
-      column(({ completed }) => completed, totals),
-      column(({ failed }) => failed, totals),
-      column(({ cancelled }) => cancelled, totals),
-    ]);
+    await this.db.run(
+      sql.add_series({
+        tenants: textArray(rows.map(({ tenant }) => tenant)),
+        queues: textArray(rows.map(({ queue }) => queue)),
+        tasks: textArray(rows.map(({ task }) => task)),
+        created: column(({ created }) => created),
+        completed: column(({ completed }) => completed),
+        failed: column(({ failed }) => failed),
+        retried: column(({ retried }) => retried),
+        cancelled: column(({ cancelled }) => cancelled),
+        waits: textArray(rows.map(({ waits }) => countsText(waits))),
+        runs: textArray(rows.map(({ runs }) => countsText(runs))),
+        total_tenants: textArray(totals.map(({ tenant }) => tenant)),
+        total_created: column(({ created }) => created, totals),
+        total_completed: column(({ completed }) => completed, totals),
+        total_failed: column(({ failed }) => failed, totals),
+        total_cancelled: column(({ cancelled }) => cancelled, totals),
+      }),
+    );
   }
 
   /** The tallies under the names they are written under: their own, or "other". */
@@ -115,13 +110,15 @@ export class Series {
 
   #name(tallies: readonly Tally[]): Promise<Origin[]> {
     return this.db.transaction(async (execute) => {
-      await execute(sql.lock_series_names);
-      return execute(sql.name_series, [
-        textArray(tallies.map(({ tenant }) => tenant)),
-        textArray(tallies.map(({ queue }) => queue)),
-        textArray(tallies.map(({ task }) => task)),
-        SERIES_PER_TENANT - 1,
-      ]);
+      await execute(sql.lock_series_names());
+      return execute(
+        sql.name_series({
+          tenants: textArray(tallies.map(({ tenant }) => tenant)),
+          queues: textArray(tallies.map(({ queue }) => queue)),
+          tasks: textArray(tallies.map(({ task }) => task)),
+          max_names: SERIES_PER_TENANT - 1,
+        }),
+      );
     });
   }
 }

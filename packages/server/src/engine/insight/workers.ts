@@ -9,7 +9,7 @@ import type { WorkerRecorder, WorkerTally } from '../shared/worker-recorder.js';
  * Who worked in the last hour, and what became of it: what processes have written, what this one has not written yet,
  * and what is held at this moment.
  */
-const sql = loadStatements('workers.sql', ['add_workers', 'workers_of']);
+const sql = loadStatements('insight/workers.sql');
 
 /** How many workers of a tenant are remembered for each five minutes, and how many an answer names. */
 const MAX_WORKERS = 1_000;
@@ -32,13 +32,16 @@ export class Workers {
 
   /** Those that held jobs of the tenant, the last seen first. */
   of(tenant: string): Promise<readonly Worker[]> {
-    const query = { tenant, statement: sql.workers_of, values: [tenant, MAX_WORKERS, MAX_HELD] };
+    const query = { tenant, statement: sql.workers_of({ tenant, max_workers: MAX_WORKERS, max_rows: MAX_HELD }) };
     return this.#read(query, (tally) => tally.tenant === tenant);
   }
 
   /** The same for all tenants together. */
   all(): Promise<readonly Worker[]> {
-    const query = { tenant: ALL_TENANTS, statement: sql.workers_of, values: [null, MAX_WORKERS, MAX_HELD] };
+    const query = {
+      tenant: ALL_TENANTS,
+      statement: sql.workers_of({ tenant: null, max_workers: MAX_WORKERS, max_rows: MAX_HELD }),
+    };
     return this.#read(query, () => true);
   }
 
@@ -58,17 +61,19 @@ export class Workers {
 
   async #add(tallies: readonly WorkerTally[]): Promise<void> {
     const now = this.recorder.now();
-    await this.db.run(sql.add_workers, [
-      textArray(tallies.map(({ tenant }) => tenant)),
-      textArray(tallies.map(({ worker }) => worker)),
-      textArray(tallies.map(({ queue }) => queue)),
-      float8Array(tallies.map(({ seenAt }) => (now - seenAt) / 1000)),
-      int4Array(tallies.map(({ completed }) => completed)),
-      int4Array(tallies.map(({ failed }) => failed)),
-      int4Array(tallies.map(({ expired }) => expired)),
-      MAX_WORKERS,
-      FORGET_BATCH,
-    ]);
+    await this.db.run(
+      sql.add_workers({
+        tenants: textArray(tallies.map(({ tenant }) => tenant)),
+        workers: textArray(tallies.map(({ worker }) => worker)),
+        queues: textArray(tallies.map(({ queue }) => queue)),
+        ages_secs: float8Array(tallies.map(({ seenAt }) => (now - seenAt) / 1000)),
+        completed: int4Array(tallies.map(({ completed }) => completed)),
+        failed: int4Array(tallies.map(({ failed }) => failed)),
+        expired: int4Array(tallies.map(({ expired }) => expired)),
+        max_workers: MAX_WORKERS,
+        max_stale: FORGET_BATCH,
+      }),
+    );
   }
 
   async #read(

@@ -11,7 +11,7 @@ import type { Reads } from './reads.js';
  * The attempts of one job. Those that did not complete are rows, written by the statement that settled them; the one
  * that completed and the one that runs are in the job's own record.
  */
-const sql = loadStatements('attempts.sql', ['attempts_of_job']);
+const sql = loadStatements('jobs/attempts.sql');
 
 interface Row {
   readonly status: JobStatus;
@@ -38,7 +38,7 @@ export class Attempts {
 
   async of(tenant: string, id: string): Promise<JobAttempts> {
     if (!isUuid(id)) throw notFound('job');
-    const rows = await this.db.run<Row>(sql.attempts_of_job, [tenant, id]);
+    const rows = await this.db.run<Row>(sql.attempts_of_job({ tenant, id }));
     const [first] = rows;
     if (!first) throw (await this.reads.owner(id)) ? forbidden('this job belongs to another tenant') : notFound('job');
     const attempts = rows.flatMap(writtenAttempt);

@@ -17,7 +17,7 @@ import type { Search } from '../shared/search.js';
 import type { DeadLetterGroupPage, DeadLetterGroupsQuery, DeadLetterListQuery, Page } from '../api.js';
 
 /** Dead letters one by one, and by what they have in common. */
-const sql = loadStatements('dead-letters.sql', ['dead_letter_groups']);
+const sql = loadStatements('jobs/dead-letters.sql');
 
 export async function readDeadLetters(
   db: Database,
@@ -65,8 +65,16 @@ export async function readGroups(
   { since, queue, task, limit, cursor }: DeadLetterGroupsQuery,
 ): Promise<DeadLetterGroupPage> {
   const after = cursor === null ? null : readCursor(DEAD_LETTER_CURSOR, cursor).at;
-  const values = [tenant, since, queue, task, after?.createdAt ?? null, after?.id ?? null, limit + 1];
-  const rows = await db.count<GroupRow>({ tenant, statement: sql.dead_letter_groups, values });
+  const statement = sql.dead_letter_groups({
+    tenant,
+    since,
+    queue,
+    task,
+    after_at: after?.createdAt ?? null,
+    after_id: after?.id ?? null,
+    max_groups: limit + 1,
+  });
+  const rows = await db.count<GroupRow>({ tenant, statement });
   const groups = rows.slice(0, limit).map(toGroup);
   const last = groups.at(-1);
   const more = rows.length > limit && last !== undefined;

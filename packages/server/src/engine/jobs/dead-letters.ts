@@ -19,7 +19,7 @@ import type {
   Page,
 } from '../api.js';
 
-const sql = loadStatements('dead-letters.sql', ['dead_letter', 'metadata_of_job', 'replay']);
+const sql = loadStatements('jobs/dead-letters.sql');
 
 export class DeadLetters implements DeadLettersApi {
   constructor(
@@ -30,7 +30,7 @@ export class DeadLetters implements DeadLettersApi {
   ) {}
 
   async get(tenant: string, id: string, execute: Execute = this.db.run): Promise<DeadLetterRecord> {
-    const [row] = isInt64(id) ? await execute<DeadLetterRow>(sql.dead_letter, [id]) : [];
+    const [row] = isInt64(id) ? await execute<DeadLetterRow>(sql.dead_letter({ id })) : [];
     if (!row) throw notFound('dead letter');
     if (row.tenant !== tenant) throw forbidden('this dead letter belongs to another tenant');
     return toDeadLetter(row);
@@ -54,7 +54,7 @@ export class DeadLetters implements DeadLettersApi {
     const letter = await this.get(tenant, id, execute);
     const suffix = idSuffix(0, bucketOf(tenant), random32());
     const metadata = await replayMetadata(execute, letter);
-    const [created] = await execute<ReplayedRow>(sql.replay, [id, suffix, metadata]);
+    const [created] = await execute<ReplayedRow>(sql.replay({ id, suffix, metadata }));
     if (created) {
       const committed = (): void => {
         this.counters.created({ tenant, queue: created.queue, task: created.task });
@@ -79,7 +79,7 @@ interface ReplayedRow {
 
 /** The metadata of the job that failed, with where the new one comes from. No job's metadata ever changes. */
 async function replayMetadata(execute: Execute, { id, tenant_id, job_id }: DeadLetterRecord): Promise<JsonText> {
-  const [job] = await execute<{ metadata: JsonText | null }>(sql.metadata_of_job, [tenant_id, job_id]);
+  const [job] = await execute<{ metadata: JsonText | null }>(sql.metadata_of_job({ tenant: tenant_id, id: job_id }));
   return withOrigin(job?.metadata ?? null, job_id, String(id));
 }
 

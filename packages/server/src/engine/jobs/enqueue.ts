@@ -17,14 +17,7 @@ import type { Created } from '../api.js';
  * so it is all or nothing; keyed creates go through the key table and may return a job that another request created. A
  * key for several jobs, or for a copy of one, takes a transaction of its own (shared/idempotency.ts).
  */
-const sql = loadStatements('enqueue.sql', [
-  'create_jobs',
-  'create_varied',
-  'create_alike',
-  'create_keyed_jobs',
-  'create_fresh_alike',
-  'jobs_of_keys',
-]);
+const sql = loadStatements('jobs/enqueue.sql');
 
 export interface NewJob {
   readonly tenant: string;
@@ -122,17 +115,16 @@ export class Enqueuer {
    */
   async #storeKeyed(suffixes: readonly string[], jobs: readonly KeyedJob[]): Promise<KeyedRow> {
     const keys = textArray(jobs.map((job) => job.key));
-    const run = async (statement: Statement, values: readonly unknown[]): Promise<KeyedRow> =>
-      (await this.db.run<KeyedRow>(statement, [...values, keys]))[0]!;
+    const run = async (statement: Statement): Promise<KeyedRow> => (await this.db.run<KeyedRow>(statement))[0]!;
     if (areAlike(jobs) && performance.now() >= this.#looksUntil) {
       try {
-        return await run(sql.create_fresh_alike, alikeColumns(suffixes, jobs));
+        return await run(sql.create_fresh_alike({ ...alikeColumns(suffixes, jobs), keys }));
       } catch (error) {
         if (!isTaken(error)) throw error;
         this.#looksUntil = performance.now() + LOOK_MS;
       }
     }
-    return run(sql.create_keyed_jobs, columns(suffixes, jobs, kindsOf(jobs)));
+    return run(sql.create_keyed_jobs({ ...columns(suffixes, jobs, kindsOf(jobs)), keys }));
   }
 
   /**
@@ -141,10 +133,12 @@ export class Enqueuer {
    */
   async #resolveLosers(jobs: readonly KeyedJob[], created: (Created | null)[]): Promise<(Created | null)[]> {
     const losers = jobs.flatMap((job, index) => (created[index] === null ? [{ job, index }] : []));
-    const rows = await this.db.run<{ ordinal: string; job_id: string; kind: string | null }>(sql.jobs_of_keys, [
-      textArray(losers.map(({ job }) => job.tenant)),
-      textArray(losers.map(({ job }) => job.key)),
-    ]);
+    const rows = await this.db.run<{ ordinal: string; job_id: string; kind: string | null }>(
+      sql.jobs_of_keys({
+        tenants: textArray(losers.map(({ job }) => job.tenant)),
+        keys: textArray(losers.map(({ job }) => job.key)),
+      }),
+    );
     const found = new Map(rows.map((row) => [Number(row.ordinal) - 1, row]));
     for (const [n, { job_id: id, kind }] of found) {
       if (kind === null) created[losers[n]!.index] = { id, replayed: true };
@@ -175,16 +169,15 @@ export class Enqueuer {
 /** The tenants must be registered. Ids come back in the order of the jobs. */
 async function store(execute: Execute, jobs: readonly NewJob[]): Promise<string[]> {
   const suffixes = suffixesFor(jobs);
-  const [statement, values] = insertOf(suffixes, jobs);
-  const [row] = await execute<{ prefix: string }>(statement, values);
+  const [row] = await execute<{ prefix: string }>(insertOf(suffixes, jobs));
   return suffixes.map(idsWith(row?.prefix ?? ''));
 }
 
-function insertOf(suffixes: readonly string[], jobs: readonly NewJob[]): readonly [Statement, readonly unknown[]] {
-  if (areAlike(jobs)) return [sql.create_alike, alikeColumns(suffixes, jobs)];
+function insertOf(suffixes: readonly string[], jobs: readonly NewJob[]): Statement {
+  if (areAlike(jobs)) return sql.create_alike(alikeColumns(suffixes, jobs));
   const kinds = kindsOf(jobs, MANY_KINDS);
-  if (kinds !== null) return [sql.create_jobs, columns(suffixes, jobs, kinds)];
-  return [sql.create_varied, [...kindColumns(jobs), textArray(suffixes), ...ownColumns(jobs)]];
+  if (kinds !== null) return sql.create_jobs(columns(suffixes, jobs, kinds));
+  return sql.create_varied({ ...kindColumns(jobs), suffixes: textArray(suffixes), ...ownColumns(jobs) });
 }
 
 /** When it is due, by the clock that made the id; null: at once. */
@@ -217,32 +210,47 @@ const isDueAtOnce = ({ runAt, delaySecs }: JobSpec): boolean => runAt === null &
 
 const configText = ({ config }: JobSpec): string | null => (config === null ? null : JSON.stringify(config));
 
-function alikeColumns(suffixes: readonly string[], jobs: Jobs): unknown[] {
+function alikeColumns(suffixes: readonly string[], jobs: Jobs) {
   const { tenant, spec } = jobs[0];
-  const payloads = jsonArray(jobs.map((job) => job.spec.payload));
-  const priority = spec.config?.priority ?? 0;
-  return [tenant, spec.queue, spec.task, priority, configText(spec), textArray(suffixes), payloads, sizes(jobs)];
+  return {
+    tenant,
+    queue: spec.queue,
+    task: spec.task,
+    priority: spec.config?.priority ?? 0,
+    config: configText(spec),
+    suffixes: textArray(suffixes),
+    payloads: jsonArray(jobs.map((job) => job.spec.payload)),
+    sizes: sizes(jobs),
+  };
 }
 
-function columns(suffixes: readonly string[], jobs: readonly NewJob[], { kinds, kindOf }: Kinds): unknown[] {
-  return [...kindColumns(kinds), textArray(suffixes), int4Array(kindOf), ...ownColumns(jobs)];
-}
+const columns = (suffixes: readonly string[], jobs: readonly NewJob[], { kinds, kindOf }: Kinds) => ({
+  ...kindColumns(kinds),
+  suffixes: textArray(suffixes),
+  kinds: int4Array(kindOf),
+  ...ownColumns(jobs),
+});
 
-const kindColumns = (kinds: readonly NewJob[]): unknown[] => [
-  textArray(kinds.map((kind) => kind.tenant)),
-  textArray(kinds.map(({ spec }) => spec.queue)),
-  textArray(kinds.map(({ spec }) => spec.task)),
-  int4Array(kinds.map(({ spec }) => spec.config?.priority ?? 0)),
-  jsonArray(kinds.map(({ spec }) => configText(spec))),
-];
+const kindColumns = (kinds: readonly NewJob[]) => ({
+  tenants: textArray(kinds.map((kind) => kind.tenant)),
+  queues: textArray(kinds.map(({ spec }) => spec.queue)),
+  tasks: textArray(kinds.map(({ spec }) => spec.task)),
+  priorities: int4Array(kinds.map(({ spec }) => spec.config?.priority ?? 0)),
+  configs: jsonArray(kinds.map(({ spec }) => configText(spec))),
+});
 
 /** What each job has for itself, whatever its kind. */
-function ownColumns(jobs: readonly NewJob[]): unknown[] {
+function ownColumns(jobs: readonly NewJob[]) {
   const runAt = jobs.some(({ spec }) => spec.runAt !== null) ? jobs.map(({ spec }) => spec.runAt) : [];
   const delays = jobs.some(({ spec }) => spec.delaySecs !== null) ? jobs.map(({ spec }) => spec.delaySecs) : [];
   const metadata = jobs.some(({ spec }) => spec.metadata !== null) ? jobs.map(({ spec }) => spec.metadata) : [];
-  const payloads = jsonArray(jobs.map(({ spec }) => spec.payload));
-  return [plainArray(runAt), payloads, jsonArray(metadata), sizes(jobs), int4Array(delays)];
+  return {
+    run_ats: plainArray(runAt),
+    payloads: jsonArray(jobs.map(({ spec }) => spec.payload)),
+    metadata: jsonArray(metadata),
+    sizes: sizes(jobs),
+    delays: int4Array(delays),
+  };
 }
 
 /** A job smaller than this does not count towards the byte budget of a claim (`millrace.job_size` says the same). */

@@ -10,16 +10,7 @@ import type { Settler } from '../outcomes/settle.js';
 import { plainSettlement } from '../outcomes/settlement.js';
 
 /** What the janitor and retention do, one run each. Any number of processes may do it at once. */
-const sql = loadStatements('maintenance.sql', [
-  'take_turn',
-  'keep_turn',
-  'forget_streams',
-  'forget_bundles',
-  'forget_claim_marks',
-  'forget_progress',
-]);
-const leaseSql = loadStatements('lease.sql', ['expired']);
-const presenceSql = loadStatements('presence.sql', ['forget_presence']);
+const sql = loadStatements('jobs/maintenance.sql');
 
 const SWEEP_BATCH = 1_000;
 /** Queues of which is remembered when somebody last asked for their jobs. */
@@ -46,14 +37,14 @@ export class Maintenance {
 
   /** True if this process is the one to do the work of this period. */
   async takeTurn(loop: string, periodSecs: number): Promise<boolean> {
-    return (await this.db.run(sql.take_turn, [loop, periodSecs])).length > 0;
+    return (await this.db.run(sql.take_turn({ loop, period_secs: periodSecs }))).length > 0;
   }
 
   /**
    * No other process takes this turn until its period has passed again, counted from `fromNowSecs` seconds from now.
    */
   async keepTurn(loop: string, fromNowSecs = 0): Promise<void> {
-    await this.db.run(sql.keep_turn, [loop, fromNowSecs]);
+    await this.db.run(sql.keep_turn({ loop, from_now_secs: fromNowSecs }));
   }
 
   /**
@@ -64,7 +55,7 @@ export class Maintenance {
     const startedAt = performance.now();
     let reclaimed = 0;
     for (;;) {
-      const leases = await this.db.runPlanned<ExpiredLease>(leaseSql.expired, [SWEEP_BATCH]);
+      const leases = await this.db.runPlanned<ExpiredLease>(sql.expired({ max_leases: SWEEP_BATCH }));
       const acted = await Promise.all(leases.map((lease) => this.#reclaim(lease)));
       const n = acted.filter(Boolean).length;
       reclaimed += n;
@@ -78,12 +69,12 @@ export class Maintenance {
 
   /** Removes what streams, bundles, processes, workers and keyed requests leave behind. */
   async forgetTraces(): Promise<void> {
-    await this.db.run(sql.forget_streams);
-    await this.db.run(sql.forget_bundles);
-    await this.db.run(sql.forget_claim_marks);
+    await this.db.run(sql.forget_streams());
+    await this.db.run(sql.forget_bundles());
+    await this.db.run(sql.forget_claim_marks());
     await this.keys.forget();
-    await this.db.run(presenceSql.forget_presence, [MAX_QUEUES_KEPT]);
-    while ((await this.db.run(sql.forget_progress, [SWEEP_BATCH])).length === SWEEP_BATCH);
+    await this.db.run(sql.forget_presence({ max_queues: MAX_QUEUES_KEPT }));
+    while ((await this.db.run(sql.forget_progress({ max_rows: SWEEP_BATCH }))).length === SWEEP_BATCH);
   }
 
   /** A pass that removes what ended before the window, one step at a time. */

@@ -27,14 +27,7 @@ import type { QueueDepth } from '@millrace/contract';
 import type { Instant, JobRecord, JobSummaryRecord } from '../../domain/records.js';
 import type { JobListQuery, Page } from '../api.js';
 
-const sql = loadStatements('reads.sql', [
-  'job_of_tenant',
-  'owner_of_job',
-  'names_of_jobs',
-  'queue_depths',
-  'fleet_depths',
-  'count_dead_letters',
-]);
+const sql = loadStatements('jobs/reads.sql');
 
 /** Reads that are not for a tenant take turns with those of tenants under this name; no tenant has an empty name. */
 const ALL_TENANTS = '';
@@ -63,7 +56,7 @@ export class Reads {
 
   async job(tenant: string, id: string, execute: Execute = this.db.run): Promise<JobRecord> {
     if (!isUuid(id)) throw notFound('job');
-    const rows = await execute<JobRow>(sql.job_of_tenant, [tenant, id]);
+    const rows = await execute<JobRow>(sql.job_of_tenant({ tenant, id }));
     const [job] = await completeJobs(execute, rows);
     if (job) return job.record;
     throw (await this.owner(id, execute)) ? forbidden('this job belongs to another tenant') : notFound('job');
@@ -71,13 +64,13 @@ export class Reads {
 
   /** Whose job it is and its status, by id alone. */
   async owner(id: string, execute: Execute = this.db.run): Promise<Owner | null> {
-    const [row] = await execute<Owner>(sql.owner_of_job, [id, bucketOfId(id)]);
+    const [row] = await execute<Owner>(sql.owner_of_job({ id, bucket: bucketOfId(id) }));
     return row ?? null;
   }
 
   async jobs(tenant: string, query: JobListQuery): Promise<Page<JobRecord>> {
     return this.#page<JobRow, JobRecord>(tenant, query, 'full', async (rows) => {
-      const read: Execute = (statement, values = []) => this.db.read({ tenant, statement, values });
+      const read: Execute = (statement) => this.db.read({ tenant, statement });
       return (await completeJobs(read, rows)).map(({ record }) => record);
     });
   }
@@ -115,7 +108,7 @@ export class Reads {
 
   async queues(tenant: string): Promise<readonly QueueDepth[]> {
     const { answer, isKept } = await this.#depths.ask(tenant, () =>
-      this.db.count<DepthRow>({ tenant, statement: sql.queue_depths, values: [tenant] }),
+      this.db.count<DepthRow>({ tenant, statement: sql.queue_depths({ tenant }) }),
     );
     const rows = isKept ? await markedNow(this.db, tenant, answer) : answer;
     return rows.map((row) => toDepth(row, this.presence.lastLease(row.queue, row)));
@@ -125,21 +118,17 @@ export class Reads {
   async namesOf(
     jobs: readonly { readonly tenant: string; readonly id: string }[],
   ): Promise<ReadonlyMap<string, JobNames>> {
-    const keys = [textArray(jobs.map(({ tenant }) => tenant)), uuidArray(jobs.map(({ id }) => id))];
-    const rows = await this.db.run<JobNames & { readonly id: string }>(sql.names_of_jobs, keys);
+    const keys = { tenants: textArray(jobs.map(({ tenant }) => tenant)), ids: uuidArray(jobs.map(({ id }) => id)) };
+    const rows = await this.db.run<JobNames & { readonly id: string }>(sql.names_of_jobs(keys));
     return new Map(rows.map(({ id, ...names }) => [id, names]));
   }
 
   async depthsOfAllTenants(): Promise<readonly Depth[]> {
-    return this.db.count<Depth>({ tenant: ALL_TENANTS, statement: sql.fleet_depths, values: [] });
+    return this.db.count<Depth>({ tenant: ALL_TENANTS, statement: sql.fleet_depths() });
   }
 
   async deadLetterCount(): Promise<number> {
-    const [row] = await this.db.count<{ n: number }>({
-      tenant: ALL_TENANTS,
-      statement: sql.count_dead_letters,
-      values: [],
-    });
+    const [row] = await this.db.count<{ n: number }>({ tenant: ALL_TENANTS, statement: sql.count_dead_letters() });
     return row?.n ?? 0;
   }
 }

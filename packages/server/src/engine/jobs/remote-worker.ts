@@ -19,7 +19,7 @@ import type { FailureReport, Heartbeat, JobReport, LeaseRequest, WorkerApi } fro
  * The protocol of remote workers. It uses the same claims and settlements as the pool, and calls for many jobs go
  * through the same batches as calls for one.
  */
-const sql = loadStatements('lease.sql', ['queues_of', 'statuses_of']);
+const sql = loadStatements('jobs/reports.sql');
 
 const BATCH = { maxItems: 1000, inFlight: 2, maxWaiting: 100_000 };
 /** Progress that comes faster than this is told to streams together. */
@@ -95,8 +95,8 @@ export class RemoteWorker implements WorkerApi {
   async queuesOf(ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
     const asked = [...new Set(ids.filter(isUuid).map((id) => id.toLowerCase()))];
     if (asked.length === 0) return new Map();
-    const values = [uuidArray(asked), int4Array(asked.map(bucketOfId))];
-    const rows = await this.parts.db.run<{ id: string; queue: string }>(sql.queues_of, values);
+    const values = { ids: uuidArray(asked), buckets: int4Array(asked.map(bucketOfId)) };
+    const rows = await this.parts.db.run<{ id: string; queue: string }>(sql.queues_of(values));
     return new Map(rows.map(({ id, queue }) => [id, queue]));
   }
 
@@ -149,8 +149,8 @@ export class RemoteWorker implements WorkerApi {
   }
 
   async #readStatuses(ids: readonly string[]): Promise<(JobStatus | null)[]> {
-    const values = [uuidArray(ids), int4Array(ids.map(bucketOfId))];
-    const rows = await this.parts.db.run<{ id: string; status: JobStatus }>(sql.statuses_of, values);
+    const values = { ids: uuidArray(ids), buckets: int4Array(ids.map(bucketOfId)) };
+    const rows = await this.parts.db.run<{ id: string; status: JobStatus }>(sql.statuses_of(values));
     const found = new Map(rows.map(({ id, status }) => [id, status]));
     return ids.map((id) => found.get(id) ?? null);
   }

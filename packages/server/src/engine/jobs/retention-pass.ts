@@ -7,7 +7,7 @@ import { loadStatements, type Statement } from '../../store/sql.js';
  * are; the next pass finds what ends behind the cursor. A pass stores no state: if its process dies, the next pass of
  * any process removes the rest.
  */
-const sql = loadStatements('maintenance.sql', ['expire_jobs', 'expire_workflows', 'expire_dead_letters']);
+const sql = loadStatements('jobs/retention.sql');
 
 /** Rows that one statement looks at. */
 const BATCH = 1_000;
@@ -15,22 +15,43 @@ const BATCH = 1_000;
 const MAX_STEPS = 5_000;
 
 /** Where the next step begins: after this id, among the jobs or workflows of this tenant that ended this way. */
-type Cursor = readonly [tenant: string, ending: string, id: string];
+interface Cursor {
+  readonly after_tenant: string;
+  readonly after_ending: string;
+  readonly after_id: string;
+}
 /** No tenant has an empty name, so everything comes after it. */
-const START: Cursor = ['', 'completed', '00000000-0000-0000-0000-000000000000'];
+const START: Cursor = {
+  after_tenant: '',
+  after_ending: 'completed',
+  after_id: '00000000-0000-0000-0000-000000000000',
+};
+
+/** Rows that a statement looks at, and after how many hours they go. */
+interface Bounds {
+  readonly hours: number;
+  readonly max_rows: number;
+}
 
 interface Phase {
   readonly kind: 'workflows' | 'jobs' | 'deadLetters';
-  readonly statement: Statement;
+  readonly statement: (bounds: Bounds, cursor: Cursor) => Statement;
   /** For how many windows it is kept. */
   readonly windows: number;
-  readonly values: (cursor: Cursor) => readonly unknown[];
 }
 
 const PHASES: readonly Phase[] = [
-  { kind: 'workflows', statement: sql.expire_workflows, windows: 1, values: (cursor) => [...cursor, MAX_STEPS] },
-  { kind: 'jobs', statement: sql.expire_jobs, windows: 1, values: (cursor) => cursor },
-  { kind: 'deadLetters', statement: sql.expire_dead_letters, windows: 2, values: ([tenant]) => [tenant] },
+  {
+    kind: 'workflows',
+    statement: (bounds, cursor) => sql.expire_workflows({ ...bounds, ...cursor, max_steps: MAX_STEPS }),
+    windows: 1,
+  },
+  { kind: 'jobs', statement: (bounds, cursor) => sql.expire_jobs({ ...bounds, ...cursor }), windows: 1 },
+  {
+    kind: 'deadLetters',
+    statement: (bounds, { after_tenant }) => sql.expire_dead_letters({ ...bounds, after_tenant }),
+    windows: 2,
+  },
 ];
 
 interface StepRow {
@@ -69,13 +90,13 @@ export class RetentionPass {
   async step(): Promise<void> {
     const phase = PHASES[this.#phase];
     if (!phase) return;
-    const hours = this.retentionHours * phase.windows;
-    const values = [hours, BATCH, ...phase.values(this.#cursor)];
-    const [row] = await this.db.run<StepRow>(phase.statement, values);
+    const bounds = { hours: this.retentionHours * phase.windows, max_rows: BATCH };
+    const [row] = await this.db.run<StepRow>(phase.statement(bounds, this.#cursor));
     this.removed[phase.kind] += row?.removed ?? 0;
     this.#overdueSecs = Math.max(this.#overdueSecs, row?.overdue_secs ?? 0);
     if (row && row.tenant !== null) {
-      this.#cursor = [row.tenant, row.ending ?? START[1], row.id ?? START[2]];
+      const { tenant, ending = START.after_ending, id = START.after_id } = row;
+      this.#cursor = { after_tenant: tenant, after_ending: ending, after_id: id };
     } else {
       this.#cursor = START;
       this.#phase++;

@@ -8,7 +8,7 @@ import { loadStatements } from '../../store/sql.js';
 import type { Hub } from '../shared/hub.js';
 import type { Reads } from './reads.js';
 
-const sql = loadStatements('attempts.sql', ['run_now', 'standing_of_job']);
+const sql = loadStatements('jobs/attempts.sql');
 
 interface MovedRow {
   readonly queue: string;
@@ -36,9 +36,9 @@ export class RunNow {
   async run(tenant: string, id: string): Promise<void> {
     if (!isUuid(id)) throw notFound('job');
     for (;;) {
-      const [moved] = await this.db.run<MovedRow>(sql.run_now, [tenant, id]);
+      const [moved] = await this.db.run<MovedRow>(sql.run_now({ tenant, id }));
       if (moved) return this.#announce(moved);
-      const [standing] = await this.db.run<StandingRow>(sql.standing_of_job, [tenant, id]);
+      const [standing] = await this.db.run<StandingRow>(sql.standing_of_job({ tenant, id }));
       if (!standing)
         throw (await this.reads.owner(id)) ? forbidden('this job belongs to another tenant') : notFound('job');
       const { status, due } = standing;

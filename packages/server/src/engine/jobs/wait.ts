@@ -18,7 +18,7 @@ import type { Reads } from './reads.js';
  * What is waited for is bounded, per process and per tenant: a call that finds no room is refused (503), since one that
  * was answered at once would be repeated at once.
  */
-const sql = loadStatements('waits.sql', ['ends_of', 'ended_among', 'owned_among']);
+const sql = loadStatements('jobs/waits.sql');
 
 const LOOK_MS = 1_000;
 /** Jobs that are waited for, counted once per call. */
@@ -154,8 +154,8 @@ export class JobWaits {
     const { tenant, ids } = waiter;
     const asked = ids.filter((id) => !waiter.ended.has(id));
     if (asked.length === 0) return;
-    const values = [textArray(asked.map(() => tenant)), uuidArray(asked)];
-    const rows = await this.db.read<EndRow>({ tenant, statement: sql.ends_of, values });
+    const statement = sql.ends_of({ tenants: textArray(asked.map(() => tenant)), ids: uuidArray(asked) });
+    const rows = await this.db.read<EndRow>({ tenant, statement });
     waiter.pending.clear();
     this.#learn(waiter, rows);
   }
@@ -171,8 +171,8 @@ export class JobWaits {
   async #refuseOthers({ tenant, ids, pending, ended }: Waiter): Promise<void> {
     const missing = ids.filter((id) => !pending.has(id) && !ended.has(id));
     if (missing.length === 0) return;
-    const values = [uuidArray(missing), int4Array(missing.map(bucketOfId))];
-    const others = await this.db.read({ tenant, statement: sql.owned_among, values });
+    const statement = sql.owned_among({ ids: uuidArray(missing), buckets: int4Array(missing.map(bucketOfId)) });
+    const others = await this.db.read({ tenant, statement });
     if (others.length > 0) throw forbidden('one of these jobs belongs to another tenant');
   }
 
@@ -212,7 +212,9 @@ export class JobWaits {
   }
 
   #endedAmong(tenants: ReadonlyMap<string, string>): Promise<EndRow[]> {
-    return this.db.run<EndRow>(sql.ended_among, [textArray([...tenants.values()]), uuidArray([...tenants.keys()])]);
+    return this.db.run<EndRow>(
+      sql.ended_among({ tenants: textArray([...tenants.values()]), ids: uuidArray([...tenants.keys()]) }),
+    );
   }
 }
 

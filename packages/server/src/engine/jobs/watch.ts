@@ -25,14 +25,7 @@ import type { JobNews } from '../api.js';
  *
  * Progress is no transition: a look finds the latest that each running attempt has reported, and tells that.
  */
-const sql = loadStatements('events.sql', [
-  'watch',
-  'watched_job',
-  'transitions_since',
-  'states_of',
-  'progress_since',
-  'unwatch',
-]);
+const sql = loadStatements('jobs/events.sql');
 
 const SAFETY_MS = 400;
 /** Longer than any stream may live. */
@@ -93,7 +86,7 @@ export class Watcher {
     const before = await this.reads.job(tenant, id);
     if (isTerminal(before.status)) return once(before);
     const streamId = randomUUID();
-    await this.db.run(sql.watch, [before.id, streamId, WATCH_SECS]);
+    await this.db.run(sql.watch({ job_id: before.id, stream: streamId, secs: WATCH_SECS }));
     try {
       const first = await this.#watched(tenant, before.id);
       if (!first) throw notFound('job');
@@ -118,17 +111,16 @@ export class Watcher {
   }
 
   async #watched(tenant: string, jobId: string): Promise<WatchedJob | null> {
-    const rows = await this.db.run<JobRow & { seq: number; progress_at: string | null }>(sql.watched_job, [
-      tenant,
-      jobId,
-    ]);
+    const rows = await this.db.run<JobRow & { seq: number; progress_at: string | null }>(
+      sql.watched_job({ tenant, id: jobId }),
+    );
     const [job] = await completeJobs(this.db.run, rows);
     return job ? { record: job.record, seq: job.row.seq, progressAt: job.row.progress_at ?? '-infinity' } : null;
   }
 
   async #unwatch(jobId: string, streamId: string): Promise<void> {
     // If this fails, the watch expires, and the retention loop removes it (Maintenance.forgetTraces).
-    await this.db.run(sql.unwatch, [jobId, streamId]).catch(() => undefined);
+    await this.db.run(sql.unwatch({ job_id: jobId, stream: streamId })).catch(() => undefined);
   }
 
   async *#follow(stream: Stream, signal: AbortSignal): AsyncGenerator<JobNews> {
@@ -185,11 +177,11 @@ export class Watcher {
   }
 
   async #readOnce(streams: readonly Stream[]): Promise<void> {
-    const keys = [textArray(streams.map((s) => s.tenant)), uuidArray(streams.map((s) => s.jobId))];
+    const keys = { tenants: textArray(streams.map((s) => s.tenant)), ids: uuidArray(streams.map((s) => s.jobId)) };
     // States first: whatever they show is covered by the transitions read after them, or was never recorded.
-    const states = await this.db.run<{ id: string; status: JobStatus; delivery_count: number }>(sql.states_of, keys);
+    const states = await this.db.run<{ id: string; status: JobStatus; delivery_count: number }>(sql.states_of(keys));
     const seen = int8Array(streams.map((s) => s.seen));
-    const rows = await this.db.run<JobRow & { seq: number }>(sql.transitions_since, [...keys, seen]);
+    const rows = await this.db.run<JobRow & { seq: number }>(sql.transitions_since({ ...keys, seen }));
     const byJob = groupBy(streams, (stream) => stream.jobId);
     for (const { row, record } of await completeJobs(this.db.run, rows)) {
       for (const stream of byJob.get(row.id) ?? []) {
@@ -212,8 +204,9 @@ export class Watcher {
   ): Promise<void> {
     const running = states.flatMap(({ id, status }) => (status === 'running' ? (byJob.get(id) ?? []) : []));
     if (running.length === 0) return;
-    const asked = [uuidArray(running.map((s) => s.jobId)), plainArray(running.map((s) => s.progressAt))];
-    for (const { id, at, progress, delivery_count } of await this.db.run<ProgressRow>(sql.progress_since, asked)) {
+    const ids = uuidArray(running.map((s) => s.jobId));
+    const statement = sql.progress_since({ ids, seen: plainArray(running.map((s) => s.progressAt)) });
+    for (const { id, at, progress, delivery_count } of await this.db.run<ProgressRow>(statement)) {
       for (const stream of byJob.get(id) ?? []) {
         const { last } = stream;
         if (at === stream.progressAt || last.status !== 'running' || last.delivery_count !== delivery_count) continue;

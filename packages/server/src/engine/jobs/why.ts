@@ -9,7 +9,7 @@ import { loadStatements } from '../../store/sql.js';
 import type { QueuePresence } from '../shared/queue-presence.js';
 import type { Reads } from './reads.js';
 
-const sql = loadStatements('why.sql', ['circumstances_of_job', 'count_ahead']);
+const sql = loadStatements('jobs/why.sql');
 
 interface StandingRow {
   readonly now: string;
@@ -37,7 +37,7 @@ export class Explainer {
 
   async why(tenant: string, id: string): Promise<Why> {
     if (!isUuid(id)) throw notFound('job');
-    const [row] = await this.db.run<StandingRow>(sql.circumstances_of_job, [tenant, id]);
+    const [row] = await this.db.run<StandingRow>(sql.circumstances_of_job({ tenant, id }));
     if (!row) throw (await this.reads.owner(id)) ? forbidden('this job belongs to another tenant') : notFound('job');
     const lastLeaseAt = this.presence.lastLease(row.queue, row);
     const standing = toStanding(row, lastLeaseAt);
@@ -45,8 +45,8 @@ export class Explainer {
   }
 
   async #ahead(tenant: string, { queue, priority, scheduled_at, id }: StandingRow): Promise<number> {
-    const values = [queue, priority, scheduled_at, id, WALK_LIMIT];
-    const [row] = await this.db.read<{ n: number }>({ tenant, statement: sql.count_ahead, values });
+    const statement = sql.count_ahead({ queue, priority, scheduled_at, id, max_jobs: WALK_LIMIT });
+    const [row] = await this.db.read<{ n: number }>({ tenant, statement });
     return row?.n ?? 0;
   }
 }

@@ -15,8 +15,7 @@ import type { Slots } from './slots.js';
 import type { JobRecord } from '../../domain/records.js';
 
 /** Claiming: the only way into `running`, for the pool and for remote workers alike. */
-const sql = loadStatements('lease.sql', ['claim', 'next_due']);
-const workflowSql = loadStatements('workflows.sql', ['mark_started']);
+const sql = loadStatements('leases/claim.sql');
 
 /** One array per column, in JSON; the payloads as one text. */
 interface ClaimAnswer {
@@ -26,7 +25,8 @@ interface ClaimAnswer {
   /** Milliseconds since 1970. */
   readonly fell_due_up_to: number | null;
   readonly moved: string | null;
-  readonly alone: string | null;
+  /** Only the pool's claim says. */
+  readonly alone?: string | null;
   readonly ids: string | null;
   readonly tenants: string;
   readonly tasks: string;
@@ -98,7 +98,7 @@ export class Claimer {
 
   /** The first job to fall due on each of these queues, except those on which none waits. */
   heads(queues: readonly string[]): Promise<QueueHead[]> {
-    return this.db.run<QueueHead>(sql.next_due, [textArray(queues)]);
+    return this.db.run<QueueHead>(sql.next_due({ queues: textArray(queues) }));
   }
 
   async #claimUpTo(queue: string, slots: Slots, count: number): Promise<Claim> {
@@ -128,27 +128,24 @@ export class Claimer {
   async #claimFrom(queue: string, slots: Slots, { count, bytes, floors }: Wanted): Promise<Found> {
     const startedAt = performance.now();
     const contexts = this.#contexts.now();
-    const [answer] = await this.db.run<ClaimAnswer>(sql.claim, [
-      queue,
-      floors && int4Array(floors.priorities),
-      floors && plainArray(floors.since),
-      slots.tokens,
-      slots.secs,
-      slots.bundle,
-      count,
-      bytes,
-      floors?.later ?? '-infinity',
-      slots.startable,
-      slots.workers,
-      contexts.size === 0 ? null : textArray([...contexts.keys()]),
-    ]);
+    const [answer] = await this.db.run<ClaimAnswer>(
+      slots.claim({
+        queue,
+        max_jobs: count,
+        max_bytes: bytes,
+        floor_priorities: floors && int4Array(floors.priorities),
+        floor_instants: floors && plainArray(floors.since),
+        later_floor: floors?.later ?? '-infinity',
+        known_contexts: contexts.size === 0 ? null : textArray([...contexts.keys()]),
+      }),
+    );
     if (!answer?.ids) return NOTHING;
     if (answer.watched > 0) this.hub.announceEvents();
     const jobs = toJobs(queue, slots, answer, this.#contextOf(answer, contexts));
     this.#note(queue, jobs, answer, (performance.now() - startedAt) / 1000);
     await this.#markStarted(jobs);
     if (this.hub.hearsWorkflows) this.#announceWorkflows(jobs);
-    const held = leased(jobs, slots, parse<number>(answer.alone));
+    const held = leased(jobs, slots, parse<number>(answer.alone ?? null));
     return { jobs: held, cut: answer.cut, bytes: answer.payloads.length };
   }
 
@@ -174,8 +171,8 @@ export class Claimer {
     if (fresh.size === 0) return;
     if (this.#started.size > MAX_STARTED_KEPT) this.#started.clear();
     for (const id of fresh.keys()) this.#started.add(id);
-    const values = [textArray([...fresh.values()]), uuidArray([...fresh.keys()])];
-    await this.db.run(workflowSql.mark_started, values).catch(() => undefined);
+    const runs = { tenants: textArray([...fresh.values()]), ids: uuidArray([...fresh.keys()]) };
+    await this.db.run(sql.mark_started(runs)).catch(() => undefined);
   }
 
   #announceWorkflows(jobs: readonly JobRecord[]): void {

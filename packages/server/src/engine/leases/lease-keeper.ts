@@ -9,13 +9,7 @@ import { leaseKeyColumns, type LeaseKey } from './lease-key.js';
 import { moveMarks } from './move-marks.js';
 
 /** For those who hold jobs: extends leases, checks whether they are still held, and moves claim marks. */
-const sql = loadStatements('lease.sql', [
-  'extend',
-  'extend_with_progress',
-  'standing',
-  'extend_bundles',
-  'standing_bundles',
-]);
+const sql = { ...loadStatements('leases/leases.sql'), ...loadStatements('leases/bundles.sql') };
 
 /** Whether a lease that was asked about is still held. */
 export type IsHeld = (lease: LeaseKey) => boolean;
@@ -54,7 +48,7 @@ export class LeaseKeeper {
   /** Sets new deadlines, measured from now. */
   async extend(leases: readonly LeaseKey[], secs: number | readonly number[]): Promise<IsHeld> {
     const deadlines = typeof secs === 'number' ? leases.map(() => secs) : secs;
-    const rows = await this.db.run<Extended>(sql.extend, [...leaseKeyColumns(leases), int4Array(deadlines)]);
+    const rows = await this.db.run<Extended>(sql.extend({ ...leaseKeyColumns(leases), secs: int4Array(deadlines) }));
     this.#note(rows);
     return standsIn(rows);
   }
@@ -66,28 +60,32 @@ export class LeaseKeeper {
       return { stands: await this.extend(beats, secs), watched: false };
     }
     const latest = latestOf(beats);
-    const rows = await this.db.run<Extended & { watched: boolean }>(sql.extend_with_progress, [
-      ...leaseKeyColumns(latest),
-      int4Array(latest.map(({ extendSecs }) => extendSecs)),
-      jsonArray(latest.map(({ progress }) => progress)),
-    ]);
+    const rows = await this.db.run<Extended & { watched: boolean }>(
+      sql.extend_with_progress({
+        ...leaseKeyColumns(latest),
+        secs: int4Array(latest.map(({ extendSecs }) => extendSecs)),
+        progress: jsonArray(latest.map(({ progress }) => progress)),
+      }),
+    );
     this.#note(rows);
     return { stands: standsIn(rows), watched: rows[0]?.watched ?? false };
   }
 
   /** Checks without writing anything. */
   async standing(leases: readonly LeaseKey[]): Promise<IsHeld> {
-    return standsIn(await this.db.run<LeaseKey>(sql.standing, leaseKeyColumns(leases)));
+    return standsIn(await this.db.run<LeaseKey>(sql.standing(leaseKeyColumns(leases))));
   }
 
   async extendBundles(bundles: readonly Bundle[], secs: number): Promise<IsBundled> {
-    const rows = await this.db.run<BundleRow & Omit<Extended, 'id'>>(sql.extend_bundles, [tokens(bundles), secs]);
+    const rows = await this.db.run<BundleRow & Omit<Extended, 'id'>>(
+      sql.extend_bundles({ tokens: tokens(bundles), secs }),
+    );
     this.#note(rows);
     return bundledIn(rows);
   }
 
   async standingBundles(bundles: readonly Bundle[]): Promise<IsBundled> {
-    return bundledIn(await this.db.run<BundleRow>(sql.standing_bundles, [tokens(bundles)]));
+    return bundledIn(await this.db.run<BundleRow>(sql.standing_bundles({ tokens: tokens(bundles) })));
   }
 
   /** Once this resolves, the pool may start jobs as far as the marks say. */

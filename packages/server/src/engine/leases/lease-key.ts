@@ -6,7 +6,10 @@ export interface LeaseKey {
   readonly token: string;
 }
 
-/** The two array parameters of a statement. A null token matches any, where the statement allows it. */
+/** The two arrays that name leases to a statement. A null token matches any, where the statement allows it. */
 export const leaseKeyColumns = (
   leases: readonly { readonly id: string; readonly token: string | null }[],
-): Buffer[] => [uuidArray(leases.map((lease) => lease.id)), uuidArray(leases.map((lease) => lease.token))];
+): { readonly ids: Buffer; readonly tokens: Buffer } => ({
+  ids: uuidArray(leases.map((lease) => lease.id)),
+  tokens: uuidArray(leases.map((lease) => lease.token)),
+});

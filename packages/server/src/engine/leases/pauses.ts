@@ -7,7 +7,7 @@ import type { Hub } from '../shared/hub.js';
  * in every process, with nothing to announce and nothing remembered that could be out of date. Only the end of a pause
  * is announced: whoever waits on the queue would otherwise not look again for seconds.
  */
-const sql = loadStatements('presence.sql', ['pause_queue', 'resume_queue']);
+const sql = loadStatements('leases/pauses.sql');
 
 export class Pauses {
   constructor(
@@ -16,12 +16,12 @@ export class Pauses {
   ) {}
 
   async pause(queue: string): Promise<void> {
-    await this.db.run(sql.pause_queue, [queue]);
+    await this.db.run(sql.pause_queue({ queue }));
   }
 
   /** Other processes hear of it from the statement, and so does this one where it listens at all. */
   async resume(queue: string): Promise<void> {
-    await this.db.run(sql.resume_queue, [queue]);
+    await this.db.run(sql.resume_queue({ queue }));
     this.hub.hear({ queues: new Map([[queue, []]]), events: false, crons: null });
   }
 }

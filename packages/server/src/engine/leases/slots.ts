@@ -1,6 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { int4Array, textArray, uuidArray } from '../../store/arrays.js';
+import { loadStatements, type Bindable, type Statement } from '../../store/sql.js';
 import type { Holder } from './claimed-job.js';
+
+const sql = loadStatements('leases/claim.sql');
 
 /** For the jobs in one answer to a lease request. */
 const MAX_LEASED_BYTES = 8 * 1024 * 1024;
@@ -13,20 +16,28 @@ const MAX_POOLED_BYTES = 32 * 1024 * 1024;
  */
 export interface Slots {
   readonly count: number;
-  /** Null: the claim makes them, as `tokenOf` says. */
-  readonly tokens: Buffer | null;
-  readonly secs: Buffer;
   readonly bundle: string | null;
   /** How many bytes of jobs a claim may return, beyond the first job. */
   readonly bytes: number;
   /** How many of the first jobs the pool may start at once; meaningless without a bundle. */
   readonly startable: number;
-  /** The name of the worker of each slot, or of the pool; null: nobody gave one. */
-  readonly workers: Buffer | null;
+  /** The statement that fills them. */
+  claim(wanted: Wanted): Statement;
   tokenOf(k: number): string;
   holderOf(k: number): Holder;
   /** The slots that are left when the first `taken` ones are used. */
   after(taken: number): Slots;
+}
+
+/** Which jobs a claim is after, whoever they are for. */
+export interface Wanted {
+  readonly queue: string;
+  readonly max_jobs: number;
+  readonly max_bytes: number;
+  readonly floor_priorities: Bindable;
+  readonly floor_instants: Bindable;
+  readonly later_floor: string;
+  readonly known_contexts: Bindable;
 }
 
 export interface Slot extends Holder {
@@ -37,12 +48,16 @@ export interface Slot extends Holder {
 export function separateSlots(slots: readonly Slot[]): Slots {
   return {
     count: slots.length,
-    tokens: uuidArray(slots.map((slot) => slot.token)),
-    secs: int4Array(slots.map((slot) => slot.leaseSecs)),
     bundle: null,
     bytes: MAX_LEASED_BYTES,
     startable: 0,
-    workers: slots.some((slot) => slot.workerId !== null) ? textArray(slots.map((slot) => slot.workerId)) : null,
+    claim: (wanted) =>
+      sql.claim_for_workers({
+        ...wanted,
+        tokens: uuidArray(slots.map((slot) => slot.token)),
+        secs: int4Array(slots.map((slot) => slot.leaseSecs)),
+        workers: slots.some((slot) => slot.workerId !== null) ? textArray(slots.map((slot) => slot.workerId)) : null,
+      }),
     tokenOf: (k) => slots[k]?.token ?? '',
     holderOf: (k) => slots[k]!,
     after: (taken) => separateSlots(slots.slice(taken)),
@@ -59,12 +74,17 @@ export function pooledSlots(count: number, holder: Holder, startable: number): S
   const token = (number: number): string => base + number.toString(16).padStart(4, '0');
   return {
     count,
-    tokens: null,
-    secs: int4Array([holder.leaseSecs]),
     bundle: token(0),
     bytes: MAX_POOLED_BYTES,
     startable,
-    workers: textArray([holder.workerId]),
+    claim: (wanted) =>
+      sql.claim_for_pool({
+        ...wanted,
+        bundle: token(0),
+        secs: holder.leaseSecs,
+        startable,
+        worker: holder.workerId,
+      }),
     tokenOf: (k) => token(k + 1),
     holderOf: () => holder,
     after: (taken) => pooledSlots(count - taken, holder, Math.max(0, startable - taken)),

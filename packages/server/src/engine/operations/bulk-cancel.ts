@@ -11,7 +11,7 @@ import type { StepSettler } from '../workflows/step-settler.js';
  * Cancels many jobs of one tenant in a transaction of the caller, each as a single cancellation would; the end of a
  * step advances its workflow.
  */
-const sql = loadStatements('operations.sql', ['jobs_to_cancel']);
+const sql = loadStatements('operations/batches.sql');
 
 interface LiveJob {
   readonly id: string;
@@ -42,6 +42,6 @@ export async function cancelJobs(
 }
 
 async function liveJobs(execute: Execute, tenant: string, ids: readonly string[]): Promise<readonly LiveJob[]> {
-  const jobs = await execute<LiveJob>(sql.jobs_to_cancel, [tenant, uuidArray(ids)]);
+  const jobs = await execute<LiveJob>(sql.jobs_to_cancel({ tenant, ids: uuidArray(ids) }));
   return jobs.filter(({ status }) => !isTerminal(status));
 }

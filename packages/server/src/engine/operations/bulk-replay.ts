@@ -8,7 +8,7 @@ import type { AfterCommit } from '../outcomes/after-commit.js';
 import { random32 } from '../shared/random.js';
 
 /** Replays many dead letters of one tenant in a transaction of the caller, each as a single replay would. */
-const sql = loadStatements('operations.sql', ['letters_to_replay', 'replay_letters']);
+const sql = loadStatements('operations/batches.sql');
 
 /** What the jobs of a batch may come to, as they are stored: their payloads are copied. */
 const MAX_BYTES = 16 * 1024 * 1024;
@@ -39,15 +39,19 @@ export async function replayLetters(
   ids: readonly string[],
   afterCommit: AfterCommit,
 ): Promise<Replayed> {
-  const letters = await execute<LetterRow>(sql.letters_to_replay, [tenant, int8Array(ids.map(Number)), MAX_BYTES]);
+  const letters = await execute<LetterRow>(
+    sql.letters_to_replay({ tenant, ids: int8Array(ids.map(Number)), max_bytes: MAX_BYTES }),
+  );
   const bucket = bucketOf(tenant);
-  const created = await execute<ReplayedRow>(sql.replay_letters, [
-    tenant,
-    int8Array(letters.map(({ id }) => Number(id))),
-    textArray(letters.map((_, position) => idSuffix(position, bucket, random32()))),
-    jsonArray(letters.map(({ id, job_id: jobId, metadata }) => withOrigin(metadata, jobId ?? '', id))),
-    operationId,
-  ]);
+  const created = await execute<ReplayedRow>(
+    sql.replay_letters({
+      tenant,
+      ids: int8Array(letters.map(({ id }) => Number(id))),
+      suffixes: textArray(letters.map((_, position) => idSuffix(position, bucket, random32()))),
+      metadata: jsonArray(letters.map(({ id, job_id: jobId, metadata }) => withOrigin(metadata, jobId ?? '', id))),
+      operation_id: operationId,
+    }),
+  );
   for (const { queue, task, priority } of created) afterCommit.enqueued({ tenant, queue, task }, priority);
   return { looked: letters.length, created: created.length };
 }

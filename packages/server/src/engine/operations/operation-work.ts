@@ -19,16 +19,7 @@ import { bulkWalkOf, statusesOf, type WalkedChunk } from './bulk-walk.js';
  * process's own, changes its items, and moves the place and the counts. So whoever goes on after a crash neither
  * repeats nor misses an item, and a process that was thought dead changes nothing more.
  */
-const sql = loadStatements('operations.sql', [
-  'state_of_operation',
-  'lock_operation',
-  'advance_operation',
-  'adopt_operations',
-  'keep_operations',
-  'release_operations',
-  'fail_operation',
-  'forget_operations',
-]);
+const sql = loadStatements('operations/operations.sql');
 
 /** How long an operation stays with a process that says nothing. It says something every KEEP_MS. */
 export const HELD_SECS = 4;
@@ -92,36 +83,38 @@ export class OperationWork {
 
   /** Takes over what no living process holds. */
   async adopt(): Promise<readonly string[]> {
-    const rows = await this.db.run<{ id: string }>(sql.adopt_operations, [this.holder, HELD_SECS, MAX_ADOPTED]);
+    const rows = await this.db.run<{ id: string }>(
+      sql.adopt_operations({ holder: this.holder, held_secs: HELD_SECS, max_operations: MAX_ADOPTED }),
+    );
     return rows.map(({ id }) => id);
   }
 
   /** Holds these for longer. */
   async keep(ids: readonly string[]): Promise<void> {
-    await this.db.run(sql.keep_operations, [this.holder, HELD_SECS, uuidArray(ids)]);
+    await this.db.run(sql.keep_operations({ holder: this.holder, held_secs: HELD_SECS, ids: uuidArray(ids) }));
   }
 
   /** Leaves what it has to others. */
   async release(): Promise<void> {
-    await this.db.run(sql.release_operations, [this.holder]);
+    await this.db.run(sql.release_operations({ holder: this.holder }));
   }
 
   /** Gives up on one that can't go on. */
   async fail(id: string): Promise<void> {
-    await this.db.run(sql.fail_operation, [id, this.holder]);
+    await this.db.run(sql.fail_operation({ id, holder: this.holder }));
   }
 
   /** Removes those that ended so long ago. */
   async forget(hours: number): Promise<void> {
     for (;;) {
-      const [row] = await this.db.run<{ removed: number }>(sql.forget_operations, [hours]);
+      const [row] = await this.db.run<{ removed: number }>(sql.forget_operations({ hours }));
       if ((row?.removed ?? 0) === 0) return;
     }
   }
 
   /** One batch. False: there is nothing more to do here. */
   async step(held: HeldOperation): Promise<boolean> {
-    const [state] = await this.db.run<StateRow>(sql.state_of_operation, [held.id]);
+    const [state] = await this.db.run<StateRow>(sql.state_of_operation({ id: held.id }));
     if (state?.status !== 'running' || state.holder !== this.holder) return false;
     const chunk = state.ids === null ? await this.#walk(held, state) : firstOf(state.ids);
     const { goesOn, afterCommit } = await this.db.transaction(async (execute) => {
@@ -149,7 +142,7 @@ export class OperationWork {
     chunk: WalkedChunk,
     afterCommit: AfterCommit,
   ): Promise<boolean> {
-    const [mine] = await execute(sql.lock_operation, [id, this.holder]);
+    const [mine] = await execute(sql.lock_operation({ id, holder: this.holder }));
     if (!mine) return false;
     const items = withFewSteps(chunk.items);
     const done =
@@ -165,16 +158,18 @@ export class OperationWork {
     const { looked, changed, replayed } = done;
     const isWhole = looked === chunk.items.length;
     const isEnd = chunk.isEnd && isWhole;
-    await execute(sql.advance_operation, [
-      id,
-      isWhole ? chunk.place : items[looked - 1]!.place,
-      state.ids === null ? null : textArray(state.ids.slice(looked)),
-      looked,
-      changed,
-      replayed,
-      isEnd,
-      HELD_SECS,
-    ]);
+    await execute(
+      sql.advance_operation({
+        id,
+        place: isWhole ? chunk.place : items[looked - 1]!.place,
+        ids: state.ids === null ? null : textArray(state.ids.slice(looked)),
+        looked_at: looked,
+        changed,
+        replayed,
+        is_over: isEnd,
+        held_secs: HELD_SECS,
+      }),
+    );
     return !isEnd;
   }
 

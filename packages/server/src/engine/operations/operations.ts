@@ -14,15 +14,7 @@ import { bulkWalkOf } from './bulk-walk.js';
 import { HELD_SECS, type OperationWork } from './operation-work.js';
 
 /** What tenants do with bulk operations: ask for one, look at it, stop it. The work itself is in operation-work.ts. */
-const sql = loadStatements('operations.sql', [
-  'create_operation',
-  'operation',
-  'operations',
-  'stop_operation',
-  'count_outcome',
-  'own_jobs',
-  'own_dead_letters',
-]);
+const sql = loadStatements('operations/operations.sql');
 
 /** An outcome is counted again after this many seconds at the earliest, and so many jobs at once. */
 const COUNT_EVERY_SECS = 5;
@@ -89,7 +81,7 @@ export class Operations implements OperationsApi {
   async list(tenant: string, { limit, cursor }: OperationListQuery): Promise<OperationPage> {
     const after = cursor === null ? null : readCursor(ID_CURSOR, cursor).at;
     const read = (): Promise<OperationRow[]> =>
-      this.db.read<OperationRow>({ tenant, statement: sql.operations, values: [tenant, after, limit + 1] });
+      this.db.read<OperationRow>({ tenant, statement: sql.operations({ tenant, after, max_operations: limit + 1 }) });
     let rows = await read();
     const unfinished = rows.filter((row) => row.unfinished > 0).slice(0, COUNTED_OF_LIST);
     for (const { id } of unfinished) await this.#countOutcome(id);
@@ -101,41 +93,41 @@ export class Operations implements OperationsApi {
 
   async stop(tenant: string, id: string): Promise<void> {
     await this.#own(tenant, id);
-    const [stopped] = await this.db.run(sql.stop_operation, [id]);
+    const [stopped] = await this.db.run(sql.stop_operation({ id }));
     if (stopped) return;
     const { status } = await this.#own(tenant, id);
     throw new MillraceError('already_finished', `the operation is already ${status}`);
   }
 
   async #own(tenant: string, id: string): Promise<OperationRow> {
-    const [row] = isUuid(id) ? await this.db.run<OperationRow>(sql.operation, [id]) : [];
+    const [row] = isUuid(id) ? await this.db.run<OperationRow>(sql.operation({ id })) : [];
     if (!row) throw notFound('operation');
     if (row.tenant !== tenant) throw forbidden('this operation belongs to another tenant');
     return row;
   }
 
   async #countOutcome(id: string): Promise<void> {
-    await this.db.run(sql.count_outcome, [id, COUNT_EVERY_SECS, COUNT_JOBS]);
+    await this.db.run(sql.count_outcome({ id, every_secs: COUNT_EVERY_SECS, max_jobs: COUNT_JOBS }));
   }
 
   async #insert(execute: Execute, tenant: string, spec: OperationSpec, { matched, ids }: Match): Promise<string> {
     const suffix = idSuffix(0, bucketOf(tenant), random32());
-    const values = [
+    const statement = sql.create_operation({
       tenant,
       suffix,
-      spec.action,
-      spec.ids === null ? spec.filter : null,
-      spec.ids === null ? JSON.stringify(spec.scope) : null,
-      spec.ids === null ? null : textArray(ids),
-      spec.ids === null ? spec.scope.createdBefore : null,
-      matched.n,
-      matched.exact,
-      this.work.holder,
-      HELD_SECS,
-      OPERATIONS_ACTIVE,
-    ];
+      action: spec.action,
+      filter: spec.ids === null ? spec.filter : null,
+      scope: spec.ids === null ? JSON.stringify(spec.scope) : null,
+      ids: spec.ids === null ? null : textArray(ids),
+      before: spec.ids === null ? spec.scope.createdBefore : null,
+      matched: matched.n,
+      exact: matched.exact,
+      holder: this.work.holder,
+      held_secs: HELD_SECS,
+      max_running: OPERATIONS_ACTIVE,
+    });
     for (let tries = 0; tries < TRIES; tries++) {
-      const [created] = await execute<{ id: string }>(sql.create_operation, values);
+      const [created] = await execute<{ id: string }>(statement);
       if (created) return created.id;
     }
     throw new MillraceError('conflict', `${OPERATIONS_ACTIVE} operations are running; wait for one to end, or stop it`);
@@ -152,9 +144,11 @@ export class Operations implements OperationsApi {
 
   /** Those of the ids that are the tenant's. */
   async #items(tenant: string, { action }: OperationSpec, ids: readonly string[]): Promise<OperationItem[]> {
-    const [statement, given] =
-      action === 'cancel_jobs' ? [sql.own_jobs, uuidArray(ids)] : [sql.own_dead_letters, int8Array(ids.map(Number))];
-    const rows = await this.db.run<ItemRow>(statement, [tenant, given]);
+    const statement =
+      action === 'cancel_jobs'
+        ? sql.own_jobs({ tenant, ids: uuidArray(ids) })
+        : sql.own_dead_letters({ tenant, ids: int8Array(ids.map(Number)) });
+    const rows = await this.db.run<ItemRow>(statement);
     return rows.map(({ id, queue, task, created_at }) => ({
       id,
       task_name: task,

@@ -14,7 +14,7 @@ import { COMPLETED } from './after-commit.js';
  * How members leave a bundle: completed, many at once, in the statement that stores their results; or moved to leases
  * of their own, for every other outcome.
  */
-const sql = loadStatements('settle.sql', ['settle_bundled']);
+const sql = loadStatements('outcomes/settle.sql');
 
 /** Completions of members of one bundle. */
 export interface BundleCompletions {
@@ -61,8 +61,14 @@ export class BundleSettler {
     emptied: readonly string[],
     moves: readonly MarkMove[],
   ): Promise<WasCompleted[]> {
-    const values = [...bundledValues(bundles, emptied), ...markColumns(moves)];
-    const rows = await this.db.run<BundleRow>(sql.settle_bundled, values);
+    const rows = await this.db.run<BundleRow>(
+      sql.settle_bundled({
+        ...bundleColumns(bundles),
+        ...memberColumns(bundles),
+        emptied_tokens: uuidArray(emptied),
+        ...markColumns(moves),
+      }),
+    );
     if (rows[0] && rows[0].watched > 0) this.hub.announceEvents();
     const byNumber = new Map(rows.map((row) => [row.n, row]));
     return bundles.map((bundle, index) => this.#countCompleted(bundle, byNumber.get(index + 1)));
@@ -101,18 +107,18 @@ export class BundleSettler {
   }
 }
 
-function bundledValues(bundles: readonly BundleCompletions[], emptied: readonly string[]): unknown[] {
-  return [
-    uuidArray(bundles.map(({ token }) => token)),
-    textArray(bundles.map(({ tenant }) => tenant)),
-    textArray(bundles.map(maskOf)),
-    boolArray(bundles.map(({ last }) => last)),
-    int4Array(bundles.flatMap(({ positions }, index) => positions.map(() => index + 1))),
-    int4Array(bundles.flatMap(({ positions }) => positions)),
-    jsonArray(bundles.flatMap(({ results }) => results)),
-    uuidArray(emptied),
-  ];
-}
+const bundleColumns = (bundles: readonly BundleCompletions[]) => ({
+  bundle_tokens: uuidArray(bundles.map(({ token }) => token)),
+  bundle_tenants: textArray(bundles.map(({ tenant }) => tenant)),
+  masks: textArray(bundles.map(maskOf)),
+  are_last: boolArray(bundles.map(({ last }) => last)),
+});
+
+const memberColumns = (bundles: readonly BundleCompletions[]) => ({
+  member_bundles: int4Array(bundles.flatMap(({ positions }, index) => positions.map(() => index + 1))),
+  member_positions: int4Array(bundles.flatMap(({ positions }) => positions)),
+  member_results: jsonArray(bundles.flatMap(({ results }) => results)),
+});
 
 function maskOf({ size, positions }: BundleCompletions): string {
   const mask = Buffer.alloc(size, '0');

@@ -23,7 +23,7 @@ import type { JsonText, LeasedJob } from '../../domain/records.js';
  * The answer only says whether it acted; if not, the caller looks up why, since by then the state may have changed
  * again.
  */
-const sql = loadStatements('settle.sql', ['settle_completed']);
+const sql = loadStatements('outcomes/settle.sql');
 
 /** What settling needs from workflows: ending a step's job also advances its workflow, in one transaction. */
 export interface StepSettling {
@@ -143,8 +143,8 @@ export class Settler {
   }
 
   async #complete(items: readonly Completion[]): Promise<boolean[]> {
-    const values = [...leaseKeyColumns(items), jsonArray(items.map((item) => item.result))];
-    const rows = await this.db.run<CompletedRow>(sql.settle_completed, values);
+    const results = jsonArray(items.map((item) => item.result));
+    const rows = await this.db.run<CompletedRow>(sql.settle_completed({ ...leaseKeyColumns(items), results }));
     if (rows[0] && rows[0].watched > 0) this.hub.announceEvents();
     const acted = new Array<boolean>(items.length).fill(false);
     for (const row of rows) {

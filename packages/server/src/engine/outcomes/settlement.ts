@@ -5,7 +5,7 @@ import { loadStatements } from '../../store/sql.js';
 import type { JsonText } from '../../domain/records.js';
 
 /** The statements that settle and cancel jobs, as functions that run on the given connection or transaction. */
-const sql = loadStatements('settle.sql', ['settle', 'cancel_waiting']);
+const sql = loadStatements('outcomes/settle.sql');
 
 export interface Settlement {
   readonly id: string;
@@ -91,19 +91,21 @@ export function runSettle(
   items: readonly Settlement[],
   workflowsLocked: boolean,
 ): Promise<SettledRow[]> {
-  return execute<SettledRow>(sql.settle, [
-    uuidArray(items.map((item) => item.id)),
-    uuidArray(items.map((item) => item.token)),
-    textArray(items.map((item) => item.outcome)),
-    jsonArray(items.map((item) => item.result)),
-    textArray(items.map((item) => item.error)),
-    plainArray(items.map((item) => item.reason)),
-    float8Array(items.map((item) => item.delaySecs)),
-    boolArray(items.map((item) => item.onlyExpired)),
-    workflowsLocked,
-    plainArray(items.map(attemptOutcome)),
-    jsonArray(items.map((item) => item.details)),
-  ]);
+  return execute<SettledRow>(
+    sql.settle({
+      ids: uuidArray(items.map((item) => item.id)),
+      tokens: uuidArray(items.map((item) => item.token)),
+      outcomes: textArray(items.map((item) => item.outcome)),
+      results: jsonArray(items.map((item) => item.result)),
+      errors: textArray(items.map((item) => item.error)),
+      reasons: plainArray(items.map((item) => item.reason)),
+      delays_secs: float8Array(items.map((item) => item.delaySecs)),
+      only_expired: boolArray(items.map((item) => item.onlyExpired)),
+      workflows_locked: workflowsLocked,
+      attempts: plainArray(items.map(attemptOutcome)),
+      details: jsonArray(items.map((item) => item.details)),
+    }),
+  );
 }
 
 export interface CancelledRow {
@@ -120,5 +122,11 @@ export async function cancelWaiting(
   ids: readonly string[],
   workflowsLocked: boolean,
 ): Promise<CancelledRow[]> {
-  return execute(sql.cancel_waiting, [textArray(ids.map(() => tenant)), uuidArray(ids), workflowsLocked]);
+  return execute(
+    sql.cancel_waiting({
+      tenants: textArray(ids.map(() => tenant)),
+      ids: uuidArray(ids),
+      workflows_locked: workflowsLocked,
+    }),
+  );
 }

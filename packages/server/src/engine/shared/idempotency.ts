@@ -9,7 +9,7 @@ import { loadStatements } from '../../store/sql.js';
  * crash leaves neither the key nor the effect. Single jobs have a shorter way (jobs/enqueue.ts): there the key and the
  * job are one statement, and many share it.
  */
-const sql = loadStatements('idempotency.sql', ['take_key', 'keep_answer', 'answer_of_key', 'forget_keys']);
+const sql = loadStatements('shared/idempotency.sql');
 
 /** How long a key is remembered where nothing is ever removed. */
 const DEFAULT_LIFE_HOURS = 7 * 24;
@@ -74,7 +74,7 @@ export class Idempotency {
   /** Removes keys that have expired. */
   async forget(): Promise<void> {
     for (let round = 0; round < FORGET_ROUNDS; round++) {
-      const [row] = await this.db.run<{ removed: number }>(sql.forget_keys, [FORGET_BATCH]);
+      const [row] = await this.db.run<{ removed: number }>(sql.forget_keys({ max_keys: FORGET_BATCH }));
       if ((row?.removed ?? 0) < FORGET_BATCH) return;
     }
   }
@@ -85,15 +85,15 @@ export class Idempotency {
     { tenant, key, kind }: KeyUse,
     effect: (execute: Execute) => Promise<Effect>,
   ): Promise<{ readonly ids: readonly string[]; readonly committed: (() => void) | null } | null> {
-    const [taken] = await execute(sql.take_key, [tenant, key, kind, this.#lifeSecs]);
+    const [taken] = await execute(sql.take_key({ tenant, key, kind, life_secs: this.#lifeSecs }));
     if (!taken) {
-      const [known] = await execute<{ kind: string | null; ids: string[] | null }>(sql.answer_of_key, [tenant, key]);
+      const [known] = await execute<{ kind: string | null; ids: string[] | null }>(sql.answer_of_key({ tenant, key }));
       if (!known) return null;
       if (known.kind !== kind) throw otherKind();
       return { ids: known.ids ?? [], committed: null };
     }
     const done = await effect(execute);
-    await execute(sql.keep_answer, [tenant, key, uuidArray(done.ids)]);
+    await execute(sql.keep_answer({ tenant, key, ids: uuidArray(done.ids) }));
     return done;
   }
 }

@@ -8,7 +8,7 @@ import { loadStatements } from '../../store/sql.js';
  * Turns job rows into records with complete payloads: if the context of a step is stored separately, it is read here,
  * each version once, however many rows refer to it.
  */
-const sql = loadStatements('workflows.sql', ['contexts_of_steps']);
+const sql = loadStatements('shared/contexts.sql');
 
 interface ContextRow {
   readonly workflow_id: string;
@@ -46,9 +46,11 @@ async function readContexts(execute: Execute, rows: readonly JobRow[]): Promise<
   }
   if (named.size === 0) return new Map();
   const asked = [...named.values()];
-  const found = await execute<ContextRow>(sql.contexts_of_steps, [
-    uuidArray(asked.map(({ workflowId }) => workflowId)),
-    int4Array(asked.map(({ version }) => version)),
-  ]);
+  const found = await execute<ContextRow>(
+    sql.contexts_of_steps({
+      workflow_ids: uuidArray(asked.map(({ workflowId }) => workflowId)),
+      versions: int4Array(asked.map(({ version }) => version)),
+    }),
+  );
   return new Map(found.map(({ workflow_id: workflowId, version, context }) => [keyOf(workflowId, version), context]));
 }

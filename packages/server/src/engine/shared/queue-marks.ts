@@ -2,7 +2,7 @@ import { textArray } from '../../store/arrays.js';
 import type { Database } from '../../store/connection/database.js';
 import { loadStatements } from '../../store/sql.js';
 
-const sql = loadStatements('reads.sql', ['queue_marks']);
+const sql = loadStatements('shared/presence.sql');
 
 /** What is known of a queue besides how much it holds. */
 interface QueueMarks {
@@ -18,8 +18,8 @@ export async function markedNow<Row extends QueueMarks>(
   tenant: string,
   rows: readonly Row[],
 ): Promise<readonly Row[]> {
-  const values = [textArray(rows.map(({ queue }) => queue))];
-  const found = await db.read<QueueMarks>({ tenant, statement: sql.queue_marks, values });
+  const statement = sql.queue_marks({ queues: textArray(rows.map(({ queue }) => queue)) });
+  const found = await db.read<QueueMarks>({ tenant, statement });
   const marks = new Map(found.map((row) => [row.queue, row]));
   return rows.map((row) => ({ ...row, ...marks.get(row.queue) }));
 }

@@ -11,7 +11,7 @@ import type { Instant } from '../../domain/records.js';
  * One statement in FLUSH_MS at most, for at most MAX_PER_FLUSH queues; a queue on which polls only wait is written
  * once in IDLE_MS, so that an idle service stays idle. Nothing depends on it but what people are told.
  */
-const sql = loadStatements('presence.sql', ['note_queues']);
+const sql = loadStatements('shared/presence.sql');
 
 const FLUSH_MS = 15_000;
 const IDLE_MS = 60_000;
@@ -101,7 +101,7 @@ export class QueuePresence {
     const ages = known.map((queue) => (this.#flushedAt - this.#marks.get(queue)!.seenAt) / 1000);
     for (const queue of known) this.#marks.get(queue)!.writtenAt = this.#flushedAt;
     // What could not be written is written after the next call.
-    await this.execute(sql.note_queues, [textArray(known), float8Array(ages)]).catch(() => {
+    await this.execute(sql.note_queues({ queues: textArray(known), ages_secs: float8Array(ages) })).catch(() => {
       for (const queue of known) this.#forgetWriting(queue);
     });
   }

@@ -3,7 +3,7 @@ import type { Database } from '../../store/connection/database.js';
 import { loadStatements } from '../../store/sql.js';
 
 /** Tenants are registered before their first row: an id leads back to its tenant through the tenants table. */
-const sql = loadStatements('enqueue.sql', ['register_tenant']);
+const sql = loadStatements('shared/tenants.sql');
 
 export class Tenants {
   readonly #known = new Set<string>();
@@ -12,7 +12,7 @@ export class Tenants {
 
   async register(tenant: string): Promise<void> {
     if (this.#known.has(tenant)) return;
-    await this.db.run(sql.register_tenant, [tenant, bucketOf(tenant)]);
+    await this.db.run(sql.register_tenant({ tenant, bucket: bucketOf(tenant) }));
     this.#known.add(tenant);
   }
 }

@@ -11,7 +11,7 @@ import type { JsonText, StepSpec } from '../../domain/records.js';
  * What a workflow is made of. The definition never changes, so a process reads and parses it once and keeps it:
  * advancing a workflow of a thousand steps a thousand times must not mean parsing a million steps.
  */
-const sql = loadStatements('workflows.sql', ['definitions_of']);
+const sql = loadStatements('workflows/runs.sql');
 
 export interface Definition {
   readonly graph: Graph;
@@ -42,11 +42,9 @@ export class Definitions {
       else missing.push(key);
     }
     if (missing.length > 0) {
-      const values = [textArray(missing.map((key) => key.tenant)), uuidArray(missing.map((key) => key.id))];
-      for (const { id, definition } of await execute<{ id: string; definition: JsonText }>(
-        sql.definitions_of,
-        values,
-      )) {
+      const tenants = textArray(missing.map((key) => key.tenant));
+      const statement = sql.definitions_of({ tenants, ids: uuidArray(missing.map((key) => key.id)) });
+      for (const { id, definition } of await execute<{ id: string; definition: JsonText }>(statement)) {
         found.set(id, this.parsed(id, definition));
       }
     }

@@ -13,7 +13,7 @@ import type { JsonText } from '../../domain/records.js';
  * once, not a thousand times. What can ever be merged is bounded: each completion is checked when it is reported
  * (context-limit.ts).
  */
-const sql = loadStatements('workflows.sql', ['contexts_of', 'results_of_steps']);
+const sql = loadStatements('workflows/runs.sql');
 
 export interface CompletedStep {
   readonly step: number;
@@ -59,8 +59,8 @@ async function readContexts(execute: Execute, runs: readonly RunContext[]): Prom
   const known = runs.flatMap(({ id, context }) => (context === null ? [] : [[id, context] as const]));
   const unread = runs.filter(({ context }) => context === null);
   if (unread.length === 0) return new Map(known);
-  const keys = [textArray(unread.map(({ tenant }) => tenant)), uuidArray(unread.map(({ id }) => id))];
-  const rows = await execute<{ id: string; context: JsonText }>(sql.contexts_of, keys);
+  const keys = { tenants: textArray(unread.map(({ tenant }) => tenant)), ids: uuidArray(unread.map(({ id }) => id)) };
+  const rows = await execute<{ id: string; context: JsonText }>(sql.contexts_of(keys));
   return new Map([...known, ...rows.map(({ id, context }) => [id, context] as const)]);
 }
 
@@ -69,8 +69,9 @@ async function readResults(execute: Execute, runs: readonly RunContext[]): Promi
     unmerged.map((step) => ({ id, step, name: definition.steps[step]!.name })),
   );
   if (wanted.length === 0) return new Map();
-  const keys = [uuidArray(wanted.map(({ id }) => id)), textArray(wanted.map(({ name }) => name))];
-  const rows = await execute<{ n: string; result: JsonText }>(sql.results_of_steps, keys);
+  const workflow_ids = uuidArray(wanted.map(({ id }) => id));
+  const steps = textArray(wanted.map(({ name }) => name));
+  const rows = await execute<{ n: string; result: JsonText }>(sql.results_of_steps({ workflow_ids, steps }));
   const found = new Map(rows.map(({ n, result }) => [Number(n) - 1, result]));
   const completed = wanted.map(({ id, step }, index) => ({ id, step, result: found.get(index)! }));
   return groupBy(completed, ({ id }) => id);

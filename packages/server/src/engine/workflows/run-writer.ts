@@ -15,7 +15,7 @@ import type { JsonText, StepSpec } from '../../domain/records.js';
  * it is stored once, under the next version, and the jobs refer to that: a fan-out of three hundred then writes its
  * context once, not three hundred times.
  */
-const sql = loadStatements('workflows.sql', ['advance_runs', 'jobs_of_steps']);
+const sql = loadStatements('workflows/runs.sql');
 
 /** From this many bytes of context, over all the steps that receive it, it is cheaper to store it separately. */
 const MIN_BYTES_APART = 500;
@@ -71,7 +71,7 @@ export async function writeRuns(
   const contexts = await currentContexts(execute, changes.filter(needsContext).map(outdatedBy));
   const written = changes.map((change) => nextOf(change, contexts.get(change.locked.id) ?? null));
   const jobs = written.flatMap(jobsOf);
-  await execute(sql.advance_runs, [...runColumns(written), ...jobColumns(jobs, queue)]);
+  await execute(sql.advance_runs({ ...runColumns(written), ...jobColumns(jobs, queue) }));
   for (const { tenant, spec } of jobs)
     afterCommit.enqueued({ tenant, queue: spec.queue ?? queue, task: spec.task }, spec.jobConfig?.priority ?? 0);
 }
@@ -90,7 +90,7 @@ export async function jobsOfSteps(
 ): Promise<string[]> {
   if (steps.length === 0) return [];
   const names = steps.map((step) => definition.steps[step]!.name);
-  const rows = await execute<{ id: string }>(sql.jobs_of_steps, [id, textArray(names)]);
+  const rows = await execute<{ id: string }>(sql.jobs_of_steps({ workflow_id: id, steps: textArray(names) }));
   return rows.map((row) => row.id);
 }
 
@@ -126,49 +126,40 @@ function jobsOf({ change: { locked, advance }, context }: Written): NewStepJob[]
   }));
 }
 
-function runColumns(written: readonly Written[]): unknown[] {
-  return [
-    textArray(written.map(({ change }) => change.locked.tenant)),
-    uuidArray(written.map(({ change }) => change.locked.id)),
-    textArray(written.map(({ change }) => change.advance.state)),
-    jsonArray(written.map(({ context, isNew }) => (isNew ? context!.text : null))),
-    textArray(written.map(({ unmerged }) => `{${unmerged.join(',')}}`)),
-    plainArray(written.map(({ change }) => change.advance.end)),
-    int4Array(written.map(({ context, isNew }) => (isNew ? context!.version : null))),
-    int4Array(written.map(({ change }) => change.contextBytes)),
-  ];
-}
+const runColumns = (written: readonly Written[]) => ({
+  tenants: textArray(written.map(({ change }) => change.locked.tenant)),
+  ids: uuidArray(written.map(({ change }) => change.locked.id)),
+  states: textArray(written.map(({ change }) => change.advance.state)),
+  contexts: jsonArray(written.map(({ context, isNew }) => (isNew ? context!.text : null))),
+  unmerged: textArray(written.map(({ unmerged }) => `{${unmerged.join(',')}}`)),
+  endings: plainArray(written.map(({ change }) => change.advance.end)),
+  versions: int4Array(written.map(({ context, isNew }) => (isNew ? context!.version : null))),
+  context_bytes: int4Array(written.map(({ change }) => change.contextBytes)),
+});
 
 /** Positions follow the order of the list, so that steps enqueued together keep the order of their definition. */
-function jobColumns(jobs: readonly NewStepJob[], queue: string): unknown[] {
-  return [
-    textArray(stepSuffixes(jobs)),
-    textArray(jobs.map((job) => job.tenant)),
-    uuidArray(jobs.map((job) => job.workflowId)),
-    ...stepColumns(jobs, queue),
-  ];
-}
+const jobColumns = (jobs: readonly NewStepJob[], queue: string) => ({
+  job_suffixes: textArray(stepSuffixes(jobs)),
+  job_tenants: textArray(jobs.map((job) => job.tenant)),
+  job_workflow_ids: uuidArray(jobs.map((job) => job.workflowId)),
+  ...stepColumns(jobs, queue),
+});
 
 export const stepSuffixes = (jobs: readonly NewStepJob[], firstPosition = 0): string[] =>
   jobs.map(({ tenant }, n) => idSuffix(firstPosition + n, bucketOf(tenant), random32(), true));
 
-/**
- * queue, task, priority, payload, config, metadata, step, context, context_bytes: the columns of a step's job that do
- * not depend on how its workflow is named.
- */
-export function stepColumns(jobs: readonly NewStepJob[], queue: string): unknown[] {
-  return [
-    textArray(jobs.map((job) => job.spec.queue ?? queue)),
-    textArray(jobs.map((job) => job.spec.task)),
-    int4Array(jobs.map((job) => job.spec.jobConfig?.priority ?? 0)),
-    jsonArray(jobs.map(payloadOf)),
-    jsonArray(jobs.map((job) => (job.spec.jobConfig === null ? null : JSON.stringify(job.spec.jobConfig)))),
-    jsonArray(jobs.map((job) => job.spec.metadata)),
-    textArray(jobs.map((job) => job.spec.name)),
-    int4Array(jobs.map(({ context }) => context.version)),
-    int4Array(jobs.map(({ context }) => (context.version === null ? null : context.bytes))),
-  ];
-}
+/** The columns of a step's job that do not depend on how its workflow is named. */
+export const stepColumns = (jobs: readonly NewStepJob[], queue: string) => ({
+  job_queues: textArray(jobs.map((job) => job.spec.queue ?? queue)),
+  job_tasks: textArray(jobs.map((job) => job.spec.task)),
+  job_priorities: int4Array(jobs.map((job) => job.spec.jobConfig?.priority ?? 0)),
+  job_payloads: jsonArray(jobs.map(payloadOf)),
+  job_configs: jsonArray(jobs.map((job) => (job.spec.jobConfig === null ? null : JSON.stringify(job.spec.jobConfig)))),
+  job_metadata: jsonArray(jobs.map((job) => job.spec.metadata)),
+  job_steps: textArray(jobs.map((job) => job.spec.name)),
+  job_contexts: int4Array(jobs.map(({ context }) => context.version)),
+  job_context_bytes: int4Array(jobs.map(({ context }) => (context.version === null ? null : context.bytes))),
+});
 
 function payloadOf({ spec, context }: NewStepJob): JsonText {
   const payload = withoutContext(spec.payload);

@@ -22,7 +22,7 @@ import { runSettle, type Settlement } from '../outcomes/settlement.js';
  * Everything that ends a step's job takes its workflow's lock first. That is why a join sees all its parents, and only
  * once.
  */
-const sql = loadStatements('workflows.sql', ['lock_runs_of_leases', 'lock_run']);
+const sql = loadStatements('workflows/runs.sql');
 
 type RunRow = Omit<LockedRun, 'definition'>;
 
@@ -152,13 +152,13 @@ export class StepSettler implements StepSettling {
   }
 
   async #lock(execute: Execute, { tenant, id }: WorkflowKey): Promise<LockedRun | null> {
-    const rows = await execute<RunRow>(sql.lock_run, [tenant, id]);
+    const rows = await execute<RunRow>(sql.lock_run({ tenant, id }));
     return (await this.#define(execute, rows)).get(id) ?? null;
   }
 
   /** By job id: the steps whose leases are held, each with its workflow, which is now locked. */
   async #lockRunsOf(execute: Execute, items: readonly Settlement[]): Promise<Map<string, StepOfRun>> {
-    const rows = await execute<LeasesRow>(sql.lock_runs_of_leases, leaseKeyColumns(items));
+    const rows = await execute<LeasesRow>(sql.lock_runs_of_leases(leaseKeyColumns(items)));
     const runs = await this.#define(execute, rows);
     const held = new Map<string, StepOfRun>();
     for (const { id, job_ids: jobIds, steps } of rows) {

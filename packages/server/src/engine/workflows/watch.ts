@@ -18,7 +18,7 @@ import { TenantQuota } from '../shared/tenant-quota.js';
  * state that lasts is shown, and so is the last one. A look asks after MAX_STEPS_PER_LOOK steps at most; where more are
  * watched, looks take turns.
  */
-const sql = loadStatements('workflows.sql', ['marks_of']);
+const sql = loadStatements('workflows/reads.sql');
 
 const LOOK_MS = 1_000;
 const GATHER_MS = 50;
@@ -172,10 +172,12 @@ export class WorkflowWatcher {
     const asked = ids.map((id) => this.#watched.get(id)!);
     for (const watched of asked) this.#moveToEnd(watched);
     try {
-      const rows = await this.execute<{ id: string; mark: string }>(sql.marks_of, [
-        textArray(asked.map(({ tenant }) => tenant)),
-        uuidArray(asked.map(({ id }) => id)),
-      ]);
+      const rows = await this.execute<{ id: string; mark: string }>(
+        sql.marks_of({
+          tenants: textArray(asked.map(({ tenant }) => tenant)),
+          ids: uuidArray(asked.map(({ id }) => id)),
+        }),
+      );
       const marks = new Map(rows.map(({ id, mark }) => [id, mark]));
       for (const watched of asked) this.#found(watched, marks.get(watched.id));
     } catch {

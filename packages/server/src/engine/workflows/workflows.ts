@@ -30,13 +30,7 @@ import type {
 } from '../../domain/records.js';
 import type { Created, Page, WorkflowListQuery, WorkflowsApi } from '../api.js';
 
-const sql = loadStatements('workflows.sql', [
-  'create_workflows',
-  'workflow_of_tenant',
-  'workflow_and_jobs',
-  'workflow_and_all',
-  'owner_of_workflow',
-]);
+const sql = { ...loadStatements('workflows/runs.sql'), ...loadStatements('workflows/reads.sql') };
 
 interface RowAndJobs extends Pick<WorkflowRow, 'tenant' | 'id' | 'definition' | 'state'> {
   /** See step-records.ts. */
@@ -132,7 +126,7 @@ export class Workflows implements WorkflowsApi {
   /** In its tenant's turn: it may be long, and whoever watches many workflows asks often. */
   async #snapshot(tenant: string, id: string): Promise<WorkflowSnapshot> {
     const { db, definitions } = this.deps;
-    const read: Execute = (statement, values = []) => db.read({ tenant, statement, values });
+    const read: Execute = (statement) => db.read({ tenant, statement });
     const row = await this.#row<WorkflowRow & RowAndJobs>(tenant, id, sql.workflow_and_all, read);
     const [workflow] = await this.#toRecords([row]);
     return { workflow: workflow!, steps: stepRecords(definitions.parsed(row.id, row.definition), row.state, row.jobs) };
@@ -153,20 +147,22 @@ export class Workflows implements WorkflowsApi {
         return { n: n + 1, tenant, workflowId: '', spec: spec.steps[step]!, context: contexts[n]! };
       }),
     );
-    const [row] = await execute<{ prefix: string }>(sql.create_workflows, [
-      textArray(suffixes),
-      textArray(items.map((item) => item.tenant)),
-      textArray(items.map((item) => item.spec.name)),
-      jsonArray(items.map((item) => stepsText(item.spec.steps))),
-      jsonArray(items.map((item) => item.spec.context)),
-      jsonArray(items.map((item) => item.spec.metadata)),
-      textArray(begun.map(({ state }) => state)),
-      int4Array(contexts.map(({ version }) => version)),
-      int4Array(contexts.map(({ text, bytes }) => (text === '{}' ? 0 : bytes))),
-      int4Array(roots.map((root) => root.n)),
-      textArray(stepSuffixes(roots, items.length)),
-      ...stepColumns(roots, this.deps.defaultQueue),
-    ]);
+    const [row] = await execute<{ prefix: string }>(
+      sql.create_workflows({
+        suffixes: textArray(suffixes),
+        tenants: textArray(items.map((item) => item.tenant)),
+        names: textArray(items.map((item) => item.spec.name)),
+        definitions: jsonArray(items.map((item) => stepsText(item.spec.steps))),
+        contexts: jsonArray(items.map((item) => item.spec.context)),
+        metadata: jsonArray(items.map((item) => item.spec.metadata)),
+        states: textArray(begun.map(({ state }) => state)),
+        versions: int4Array(contexts.map(({ version }) => version)),
+        context_bytes: int4Array(contexts.map(({ text, bytes }) => (text === '{}' ? 0 : bytes))),
+        job_workflows: int4Array(roots.map((root) => root.n)),
+        job_suffixes: textArray(stepSuffixes(roots, items.length)),
+        ...stepColumns(roots, this.deps.defaultQueue),
+      }),
+    );
     const ids = suffixes.map(idsWith(row!.prefix));
     const committed = (): void => {
       items.forEach((item, n) => this.deps.definitions.keep(ids[n]!, item.definition));
@@ -188,14 +184,14 @@ export class Workflows implements WorkflowsApi {
   async #row<R extends object = WorkflowRow>(
     tenant: string,
     id: string,
-    statement: Statement = sql.workflow_of_tenant,
+    statement: (key: { readonly tenant: string; readonly id: string }) => Statement = sql.workflow_of_tenant,
     read: Execute = this.deps.db.run,
   ): Promise<R> {
     const { db } = this.deps;
     if (!isUuid(id)) throw notFound('workflow');
-    const [row] = await read<R>(statement, [tenant, id]);
+    const [row] = await read<R>(statement({ tenant, id }));
     if (row) return row;
-    const [owner] = await db.run(sql.owner_of_workflow, [id, bucketOfId(id)]);
+    const [owner] = await db.run(sql.owner_of_workflow({ id, bucket: bucketOfId(id) }));
     throw owner ? forbidden('this workflow belongs to another tenant') : notFound('workflow');
   }
 

@@ -29,7 +29,7 @@ import { passing, plainly, prepared, preparedUnder, TYPES, type RunStatement } f
  * hot    the short statements of the queue, prepared once per connection, under one generic plan: planning them each
  *        time would cost more than running them. The plan may be made while the tables are empty, so plan types that
  *        suit empty tables and ruin full ones are switched off here, and the statements are written so that only the
- *        right plan remains (see the head of sql/queries/lease.sql).
+ *        right plan remains (see sql/queries/README.md).
  * reads  lists and counts for tenants, planned for their actual filters. Hash joins are off because they lose the
  *        order: a page of a list filtered through two tables would have to sort every match, instead of walking an
  *        index to the end of the page. Tenants take turns (read-turns.ts); the queue's own work never waits here.
@@ -58,7 +58,7 @@ export interface DatabaseOptions {
  */
 export type Pooler = 'none' | 'transaction';
 export type Row = Record<string, unknown>;
-export type Execute = <R extends object = Row>(statement: Statement, values?: readonly unknown[]) => Promise<R[]>;
+export type Execute = <R extends object = Row>(statement: Statement) => Promise<R[]>;
 
 const CONNECT_MS = 5_000;
 const COLLISION_TRIES = 10;
@@ -97,12 +97,10 @@ export class Database {
   }
 
   /** A statement of the queue, in a transaction of its own. */
-  readonly run: Execute = (statement, values = []) =>
-    this.#attempt(this.#hot, HOT_DEADLINE_MS, this.#runHot, statement, values);
+  readonly run: Execute = (statement) => this.#attempt(this.#hot, HOT_DEADLINE_MS, this.#runHot, statement);
 
   /** A statement of the queue that is planned each time: a sweep, which may find nothing or a whole table. */
-  readonly runPlanned: Execute = (statement, values = []) =>
-    this.#attempt(this.#hot, HOT_DEADLINE_MS, this.#runPlanned, statement, values);
+  readonly runPlanned: Execute = (statement) => this.#attempt(this.#hot, HOT_DEADLINE_MS, this.#runPlanned, statement);
 
   /** A page for a tenant, with its own plan. */
   readonly read = <R extends object = Row>(query: Query): Promise<R[]> =>
@@ -110,7 +108,7 @@ export class Database {
 
   /** A count for a tenant: as exact as a page, but the same count never runs twice at once (coalescer.ts). */
   readonly count = <R extends object = Row>(query: Query): Promise<R[]> => {
-    const question = JSON.stringify([query.statement.text, query.values]);
+    const question = JSON.stringify([query.statement.text, query.statement.values]);
     const took = (ms: number): void => this.#pace.countTook(query.tenant, question, ms);
     return this.#coalescer.ask(question, () => this.#readInTurn('count', query, took));
   };
@@ -188,7 +186,7 @@ export class Database {
   /** `took` is told how long it took, once it was its turn. */
   async #readInTurn<R extends object>(
     kind: ReadKind,
-    { tenant, statement, values, isBounded }: Query,
+    { tenant, statement, isBounded }: Query,
     took: (ms: number, rows: readonly R[]) => void,
   ): Promise<R[]> {
     const endTurn = await this.#turns.take(tenant, kind).catch((error: unknown) => {
@@ -198,7 +196,7 @@ export class Database {
     const startedAt = performance.now();
     try {
       const execute = isBounded ? this.#runBounded : this.#runRead;
-      const rows = await this.#attempt<R>(this.#reads, READ_DEADLINE_MS, execute, statement, values);
+      const rows = await this.#attempt<R>(this.#reads, READ_DEADLINE_MS, execute, statement);
       took(performance.now() - startedAt, rows);
       return rows;
     } finally {
@@ -211,13 +209,12 @@ export class Database {
     deadlineMs: number,
     execute: RunStatement,
     statement: Statement,
-    values: readonly unknown[],
   ): Promise<R[]> {
     return this.#retrying(statement.name, async () => {
       const client = await pool.connect();
       try {
         const rows = await againWhileStale(client, () =>
-          withDeadline(client, deadlineMs, execute<R>(client, statement, values)),
+          withDeadline(client, deadlineMs, execute<R>(client, statement)),
         );
         client.release();
         return rows;
@@ -253,9 +250,7 @@ export class Database {
     const execute = this.#pooled ? plainly : prepared;
     const command = (text: string): Promise<unknown> => withDeadline(client, HOT_DEADLINE_MS, client.query(text));
     await command(this.#pooled ? beginWith(HOT_SETTINGS) : 'BEGIN');
-    const result = await body((statement, values = []) =>
-      withDeadline(client, HOT_DEADLINE_MS, execute(client, statement, values)),
-    );
+    const result = await body((statement) => withDeadline(client, HOT_DEADLINE_MS, execute(client, statement)));
     await command('COMMIT');
     return result;
   }

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
 import type pg from 'pg';
 import type { Database } from './database.js';
+import { loadStatements } from '../sql.js';
 import { socketOf } from './driver-socket.js';
 
 /**
@@ -45,7 +46,7 @@ interface Message {
   readonly c?: number;
 }
 
-const NOTIFY = { name: 'notify', text: `SELECT pg_notify('${CHANNEL}', $1)` };
+const sql = loadStatements('store/notifications.sql');
 
 export class Notifications {
   readonly #self = randomUUID();
@@ -108,7 +109,7 @@ export class Notifications {
   async #send(): Promise<void> {
     const messages = this.#take();
     try {
-      for (const message of messages) await this.db.run(NOTIFY, [message]);
+      for (const message of messages) await this.db.run(sql.notify({ message }));
     } catch (error) {
       this.logger.debug({ err: error }, 'could not notify other processes; they will find the work by polling');
     }

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import type { Statement } from '../sql.js';
+import type { SentValue, Statement } from '../sql.js';
 
 /**
  * A statement of the queue on a connection of our own: parsed and described once per connection, then only bound and
@@ -10,14 +10,12 @@ import type { Statement } from '../sql.js';
  * execute a statement whose columns have changed since; `forgetStatements` then drops the names and the columns we
  * know.
  */
-type Bindable = string | Buffer | null;
-
 interface DriverConnection {
   readonly stream: { cork(): void; uncork(): void };
   readonly parsedStatements: Record<string, string | undefined>;
   readonly submittedNamedStatements: Record<string, string | undefined>;
   parse(message: { name: string; text: string }): void;
-  bind(message: { statement: string; values: readonly Bindable[] }): void;
+  bind(message: { statement: string; values: readonly SentValue[] }): void;
   describe(message: { type: 'P'; name: string }): void;
   execute(message: object): void;
   sync(): void;
@@ -41,19 +39,20 @@ const columnsOf = new WeakMap<DriverConnection, Map<string, readonly Column[]>>(
 class PreparedQuery {
   readonly name: string;
   readonly text: string;
+  readonly #values: readonly SentValue[];
   readonly #rows: object[] = [];
   #known = new Map<string, readonly Column[]>();
   #columns: readonly Column[] = [];
 
   constructor(
     statement: Statement,
-    private readonly values: readonly Bindable[],
     private readonly types: pg.CustomTypesConfig,
     private readonly resolve: (rows: never[]) => void,
     private readonly reject: (error: Error) => void,
   ) {
     this.name = statement.name;
     this.text = statement.text;
+    this.#values = statement.values;
   }
 
   submit(connection: DriverConnection): void {
@@ -68,7 +67,7 @@ class PreparedQuery {
         connection.parse({ name, text });
         connection.submittedNamedStatements[name] = text;
       }
-      connection.bind({ statement: name, values: this.values });
+      connection.bind({ statement: name, values: this.#values });
       if (columns) this.#columns = columns;
       else connection.describe({ type: 'P', name: '' });
       connection.execute({});
@@ -116,12 +115,10 @@ class PreparedQuery {
 export function runPrepared<R extends object>(
   client: pg.ClientBase,
   statement: Statement,
-  values: readonly unknown[],
   types: pg.CustomTypesConfig,
 ): Promise<R[]> {
-  const bound = values.map(bindable);
   return new Promise<R[]>((resolve, reject) => {
-    client.query(new PreparedQuery(statement, bound, types, resolve, reject) as unknown as pg.Submittable);
+    client.query(new PreparedQuery(statement, types, resolve, reject) as unknown as pg.Submittable);
   });
 }
 
@@ -134,12 +131,4 @@ export async function forgetStatements(client: pg.ClientBase): Promise<void> {
   columnsOf.delete(connection);
   await client.query('DEALLOCATE ALL');
   for (const name of Object.keys(connection.parsedStatements)) delete connection.parsedStatements[name];
-}
-
-/** We bind no other types: arrays come as buffers, JSON and instants as text. */
-function bindable(value: unknown): Bindable {
-  if (value === null || value === undefined) return null;
-  if (typeof value === 'string' || Buffer.isBuffer(value)) return value;
-  if (typeof value === 'number' || typeof value === 'boolean') return String(value);
-  throw new TypeError(`a ${typeof value} cannot be bound to a statement`);
 }

@@ -22,6 +22,7 @@ const WRONG_ISOLATION = '25001';
 const PROBE = {
   name: 'session_probe',
   text: `SELECT pg_backend_pid() AS pid, setting::int AS deadline FROM pg_settings WHERE name = 'statement_timeout'`,
+  values: [],
 };
 interface Probe {
   readonly pid: number;
@@ -41,7 +42,7 @@ export async function checkSessions(db: Database): Promise<void> {
 async function probe(db: Database): Promise<[hot: Probe, read: Probe]> {
   try {
     const [hot] = await db.run<Probe>(PROBE);
-    const [read] = await db.read<Probe>({ tenant: '', statement: PROBE, values: [] });
+    const [read] = await db.read<Probe>({ tenant: '', statement: PROBE });
     return [hot!, read!];
   } catch (error) {
     throw refusalOf(error) ?? error;
@@ -74,7 +75,7 @@ async function checkEcho(db: Database): Promise<void> {
       setTimeout(() => resolve(false), ECHO_MS).unref();
     });
     await client.query(`LISTEN ${channel}`);
-    await db.run({ name: 'echo', text: `SELECT pg_notify('${channel}', '')` });
+    await db.run({ name: 'echo', text: `SELECT pg_notify('${channel}', '')`, values: [] });
     if (!(await heard)) throw new SessionError(DEAF);
   } finally {
     await client.end().catch(() => undefined);

@@ -23,29 +23,22 @@ export const TYPES: pg.CustomTypesConfig = {
 };
 
 /** Runs one statement on a connection checked out for it; outside BEGIN, the statement is a transaction of its own. */
-export type RunStatement = <R extends object>(
-  client: pg.ClientBase,
-  statement: Statement,
-  values: readonly unknown[],
-) => Promise<R[]>;
+export type RunStatement = <R extends object>(client: pg.ClientBase, statement: Statement) => Promise<R[]>;
 
-export const prepared: RunStatement = (client, statement, values) => runPrepared(client, statement, values, TYPES);
+export const prepared: RunStatement = (client, statement) => runPrepared(client, statement, TYPES);
 
 /** Planned for its values. */
-export const plainly: RunStatement = async <R extends object>(
-  client: pg.ClientBase,
-  { text }: Statement,
-  values: readonly unknown[],
-) => (await client.query<R & pg.QueryResultRow>({ text, values: [...values] })).rows;
+export const plainly: RunStatement = async <R extends object>(client: pg.ClientBase, { text, values }: Statement) =>
+  (await client.query<R & pg.QueryResultRow>({ text, values: [...values] })).rows;
 
 /** Sends its settings along, for use behind a pooler, where the next statement may get another server connection. */
 export const passing = (settings: SessionSettings): RunStatement => {
   const run = pooledRun(settings);
-  return async (client, { text }, values) => (await run<never>(client, { text, values: [...values] })).rows;
+  return async (client, { text, values }) => (await run<never>(client, { text, values: [...values] })).rows;
 };
 
 /** Prepared once, and run under these settings on top of the connection's. */
 export const preparedUnder = (settings: SessionSettings): RunStatement => {
   const run = pooledRun(settings);
-  return async (client, { name, text }, values) => (await run<never>(client, { name, text, values: [...values] })).rows;
+  return async (client, { name, text, values }) => (await run<never>(client, { name, text, values: [...values] })).rows;
 };

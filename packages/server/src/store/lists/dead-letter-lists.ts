@@ -2,6 +2,7 @@ import type { DeadLetterFilter } from '../../domain/filters.js';
 import { int8Array } from '../arrays.js';
 import { scanStatement, type Scan } from './scan-statements.js';
 import type { ListWindow, Query } from './page-statements.js';
+import { Parameters } from './parameters.js';
 import { DEAD_LETTER_COLUMNS } from '../rows.js';
 
 /**
@@ -19,11 +20,10 @@ export interface DeadLetterAt {
 }
 
 export function listDeadLetters(filter: TenantDeadLetterFilter, window: ListWindow<DeadLetterAt>): Query {
-  const { where, fits, values } = conditionsOf(filter, window);
-  values.push(window.limit, window.offset);
+  const { where, fits, parameters } = conditionsOf(filter, window);
   const found = `FROM millrace.dead_letters w WHERE ${[...where, ...fits].join(' AND ')}
-    ${inOrder('w', window)} LIMIT $${values.length - 1} OFFSET $${values.length}`;
-  return { tenant: filter.tenant, statement: { name: 'list_dead_letters', text: recordsOf(found, window) }, values };
+    ${inOrder('w', window)} LIMIT ${parameters.add(window.limit)} OFFSET ${parameters.add(window.offset)}`;
+  return { tenant: filter.tenant, statement: parameters.of('list_dead_letters', recordsOf(found, window)) };
 }
 
 /** Whether a list has to be searched. */
@@ -31,26 +31,27 @@ export const isDeadLetterSearch = ({ jobId, queue, task, reason, replayed }: Ten
   jobId === null && [queue, task, reason, replayed].some((wanted) => wanted !== null);
 
 export function scanDeadLetters(filter: TenantDeadLetterFilter, scan: Scan<DeadLetterAt>): Query {
-  const { where, fits, values } = conditionsOf(filter, scan);
+  const { where, fits, parameters } = conditionsOf(filter, scan);
   const walks = [{ from: 'millrace.dead_letters w', where: where.join(' AND ') }];
   const order = ['created_at', 'id'] as const;
   const hit = fits.length === 0 ? 'true' : fits.join(' AND ');
   return scanStatement(
-    { name: 'look_for_dead_letters', tenant: filter.tenant, walks, hit: () => hit, values, order },
+    { name: 'look_for_dead_letters', tenant: filter.tenant, walks, hit: () => hit, parameters, order },
     scan,
   );
 }
 
 export function deadLettersAt(tenant: string, places: readonly DeadLetterAt[], ascending: boolean): Query {
-  const found = 'FROM millrace.dead_letters w WHERE w.tenant = $1 AND w.id = ANY ($2::bigint[])';
-  const statement = { name: 'dead_letters_at', text: recordsOf(found, { ascending }) };
-  return { tenant, statement, values: [tenant, int8Array(places.map(({ id }) => id))] };
+  const parameters = new Parameters(tenant);
+  const ids = parameters.add(int8Array(places.map(({ id }) => id)));
+  const found = `FROM millrace.dead_letters w WHERE w.tenant = ${parameters.tenant} AND w.id = ANY (${ids}::bigint[])`;
+  return { tenant, statement: parameters.of('dead_letters_at', recordsOf(found, { ascending })) };
 }
 
 export function countDeadLetters(filter: TenantDeadLetterFilter): Query {
-  const { where, fits, values } = conditionsOf(filter, { ascending: true, after: null });
+  const { where, fits, parameters } = conditionsOf(filter, { ascending: true, after: null });
   const text = `SELECT count(*)::float8 AS total FROM millrace.dead_letters w WHERE ${[...where, ...fits].join(' AND ')}`;
-  return { tenant: filter.tenant, statement: { name: 'count_dead_letters', text }, values };
+  return { tenant: filter.tenant, statement: parameters.of('count_dead_letters', text) };
 }
 
 const COLUMNS = DEAD_LETTER_COLUMNS.filter((column) => column !== 'payload_bytes').map((column) => `w.${column}`);
@@ -72,30 +73,29 @@ function inOrder(table: string, { ascending }: Pick<ListWindow, 'ascending'>): s
 interface Conditions {
   readonly where: readonly string[];
   readonly fits: readonly string[];
-  readonly values: unknown[];
+  readonly parameters: Parameters;
 }
 
 function conditionsOf(
   filter: TenantDeadLetterFilter,
   { ascending, after }: Pick<ListWindow<DeadLetterAt>, 'ascending' | 'after'>,
 ): Conditions {
-  const values: unknown[] = [filter.tenant];
-  const [where, fits] = [['w.tenant = $1'], [] as string[]];
+  const parameters = new Parameters(filter.tenant);
+  const [where, fits] = [[`w.tenant = ${parameters.tenant}`], [] as string[]];
   const named = (value: string | null, condition: (name: string) => string, to: string[]): void => {
-    if (value !== null) to.push(condition(`$${values.push(value)}`));
+    if (value !== null) to.push(condition(parameters.add(value)));
   };
   named(filter.jobId, (name) => `w.job_id = ${name}::uuid`, where);
   named(filter.fingerprint, (name) => `w.fingerprint = ${name}`, where);
   named(filter.createdAfter, (name) => `w.created_at >= ${name}::timestamptz`, where);
   named(filter.createdBefore, (name) => `w.created_at < ${name}::timestamptz`, where);
   if (after !== null) {
-    values.push(after.createdAt, after.id);
-    const place = `($${values.length - 1}::timestamptz, $${values.length}::bigint)`;
+    const place = `(${parameters.add(after.createdAt)}::timestamptz, ${parameters.add(after.id)}::bigint)`;
     where.push(`(w.created_at, w.id) ${ascending ? '>' : '<'} ${place}`);
   }
   named(filter.queue, (name) => `w.queue = ${name}`, fits);
   named(filter.task, (name) => `w.task = ${name}`, fits);
   named(filter.reason, (name) => `w.reason = ${name}::millrace.dead_reason`, fits);
   if (filter.replayed !== null) fits.push(`w.replayed_at IS ${filter.replayed ? 'NOT NULL' : 'NULL'}`);
-  return { where, fits, values };
+  return { where, fits, parameters };
 }

@@ -12,6 +12,7 @@ import {
   type Query,
   type RecordView,
 } from './page-statements.js';
+import { Parameters } from './parameters.js';
 import { JOB_COLUMNS } from '../rows.js';
 import { boundsOf, type Cursor } from './walk-bounds.js';
 
@@ -77,7 +78,7 @@ export function countJobs(filter: TenantJobFilter): Query {
   const walks = isFew(filter) ? [fewWalk(filter, named)] : statusesOf(filter).map((status) => walk(status, named));
   const counts = walks.map((each) => `(SELECT count(*) ${each})`);
   const text = `SELECT (${counts.join(' + ')})::float8 AS total`;
-  return { tenant: filter.tenant, statement: { name: 'count_jobs', text }, values: named.values };
+  return { tenant: filter.tenant, statement: named.parameters.of('count_jobs', text) };
 }
 
 /** Whether a list has to be searched. */
@@ -87,11 +88,11 @@ export const isJobSearch = (filter: TenantJobFilter): boolean => filter.task !==
 export function scanJobs(filter: TenantJobFilter, scan: Scan): Query {
   const { ascending, after } = scan;
   const named = nameValues(filter, after === null ? null : { id: after, ascending });
-  const { values, queue, bounds } = named;
-  const parts = { name: 'look_for_jobs', tenant: filter.tenant, values, order: ['id'] as const };
+  const { parameters, queue, bounds } = named;
+  const parts = { name: 'look_for_jobs', tenant: filter.tenant, parameters, order: ['id'] as const };
   if (isFew(filter)) return scanStatement({ ...parts, walks: [fewJobs(filter, named)], hit: () => 'true' }, scan);
   const walks = lookedAt(filter).map(({ from, where, ...fits }) => {
-    const conditions = ['w.tenant = $1', where, ...bounds.map((bound) => `w.id ${bound}`)];
+    const conditions = [`w.tenant = ${parameters.tenant}`, where, ...bounds.map((bound) => `w.id ${bound}`)];
     if (from === ALL.from && queue !== null) conditions.push(`w.queue = ${queue}`);
     return { from, where: conditions.join(' AND '), ...fits, ...(from === READY && { queue: 'w.queue' }) };
   });
@@ -107,12 +108,12 @@ function lookedAt(filter: TenantJobFilter): readonly ScannedRows[] {
 }
 
 /** Whether a row that is walked is one of those asked for. Its job is looked at only if its own `known` queue fits. */
-function hitOf({ statuses }: TenantJobFilter, { queue, task }: Named, known: string | null): string {
+function hitOf({ statuses }: TenantJobFilter, { parameters, queue, task }: Named, known: string | null): string {
   const ofTask = (table: string): string => (task === null ? 'true' : `${table}.task = ${task}`);
   if (statuses.length === 0) return ofTask('w');
   if (queue === null && task === null) return 'true';
   const ofJob = (wanted: string): string =>
-    `coalesce((SELECT ${wanted} FROM millrace.jobs j WHERE j.tenant = $1 AND j.id = w.id), false)`;
+    `coalesce((SELECT ${wanted} FROM millrace.jobs j WHERE j.tenant = ${parameters.tenant} AND j.id = w.id), false)`;
   if (queue === null) return ofJob(ofTask('j'));
   const asked = ofJob(`j.queue = ${queue} AND ${ofTask('j')}`);
   if (known === null) return asked;
@@ -122,7 +123,7 @@ function hitOf({ statuses }: TenantJobFilter, { queue, task }: Named, known: str
 
 /** The values of a filter, and the parameters that they are; every walk of a statement names the same. */
 interface Named {
-  readonly values: unknown[];
+  readonly parameters: Parameters;
   readonly queue: string | null;
   readonly task: string | null;
   /** What is said of an id. */
@@ -130,9 +131,14 @@ interface Named {
 }
 
 function nameValues(filter: TenantJobFilter, cursor: Cursor | null): Named {
-  const values: unknown[] = [filter.tenant];
-  const named = (value: string | null): string | null => (value === null ? null : `$${values.push(value)}`);
-  return { queue: named(filter.queue), task: named(filter.task), bounds: boundsOf(filter, cursor, values), values };
+  const parameters = new Parameters(filter.tenant);
+  const named = (value: string | null): string | null => (value === null ? null : parameters.add(value));
+  return {
+    parameters,
+    queue: named(filter.queue),
+    task: named(filter.task),
+    bounds: boundsOf(filter, cursor, parameters),
+  };
 }
 
 const statusesOf = ({ statuses }: TenantJobFilter): readonly (JobStatus | null)[] =>
@@ -147,17 +153,21 @@ function walkOf(filter: TenantJobFilter, named: Named, { ascending, limit, offse
   if (isFew(filter)) return fewWalk(filter, named);
   const [first = null, ...others] = statusesOf(filter);
   if (others.length === 0) return walk(first, named);
-  const end = `ORDER BY w.id ${ascending ? 'ASC' : 'DESC'} LIMIT $${named.values.push(limit + offset)}`;
+  const end = `ORDER BY w.id ${ascending ? 'ASC' : 'DESC'} LIMIT ${named.parameters.add(limit + offset)}`;
   const walks = [first, ...others].map((status) => `(SELECT w.tenant, w.id ${walk(status, named)} ${end})`);
   return `FROM (${walks.join(' UNION ALL ')}) AS w`;
 }
 
 /** Jobs of one state, or all of them. */
-function walk(status: JobStatus | null, { queue, task, bounds }: Named): string {
+function walk(status: JobStatus | null, { parameters, queue, task, bounds }: Named): string {
   const source = sourceOf(status);
   const hasQueue = source === ALL || source.from === READY;
   const needsJob = (queue !== null && !hasQueue) || (task !== null && source !== ALL);
-  const conditions = ['w.tenant = $1', source.where, ...(source.fits === undefined ? [] : [source.fits])];
+  const conditions = [
+    `w.tenant = ${parameters.tenant}`,
+    source.where,
+    ...(source.fits === undefined ? [] : [source.fits]),
+  ];
   if (queue !== null) conditions.push(`${hasQueue ? 'w' : 'q'}.queue = ${queue}`);
   if (task !== null) conditions.push(`${needsJob ? 'q' : 'w'}.task = ${task}`);
   // Where a page begins is said of both tables, since the planner may walk either.
@@ -173,18 +183,18 @@ function fewWalk(filter: TenantJobFilter, named: Named): string {
 /** By the index of a workflow's steps, or the table of keys; all other conditions are then looked at one by one. */
 function fewJobs(
   { statuses, workflowId, idempotencyKey }: TenantJobFilter,
-  { values, queue, task, bounds }: Named,
+  { parameters, queue, task, bounds }: Named,
 ): ScannedRows {
   const columns = 'j.tenant, j.id, j.queue, j.task, j.workflow_id, j.idempotency_key';
-  const conditions = ['w.tenant = $1', ...bounds.map((bound) => `w.id ${bound}`)];
-  const flow = workflowId === null ? null : `$${values.push(workflowId)}::uuid`;
-  const key = idempotencyKey === null ? null : `$${values.push(idempotencyKey)}`;
+  const conditions = [`w.tenant = ${parameters.tenant}`, ...bounds.map((bound) => `w.id ${bound}`)];
+  const flow = workflowId === null ? null : `${parameters.add(workflowId)}::uuid`;
+  const key = idempotencyKey === null ? null : parameters.add(idempotencyKey);
   if (flow !== null) conditions.push(`w.workflow_id = ${flow}`);
   if (key !== null) conditions.push(`w.idempotency_key = ${key}`);
   if (queue !== null) conditions.push(`w.queue = ${queue}`);
   if (task !== null) conditions.push(`w.task = ${task}`);
   if (statuses.length > 0) {
-    const wanted = `$${values.push(plainArray(statuses))}::millrace.job_status[]`;
+    const wanted = `${parameters.add(plainArray(statuses))}::millrace.job_status[]`;
     const status = 'SELECT r.status FROM millrace.job_records r WHERE r.tenant = w.tenant AND r.id = w.id';
     conditions.push(`(${status}) = ANY (${wanted})`);
   }
@@ -193,6 +203,6 @@ function fewJobs(
       ? `SELECT ${columns} FROM millrace.jobs j WHERE j.workflow_id = ${flow} OFFSET 0`
       : `SELECT ${columns} FROM millrace.idempotency_keys k,
          LATERAL (SELECT ${columns} FROM millrace.jobs j WHERE j.tenant = k.tenant AND j.id = k.job_id OFFSET 0) AS j
-         WHERE k.tenant = $1 AND k.key = ${key} OFFSET 0`;
+         WHERE k.tenant = ${parameters.tenant} AND k.key = ${key} OFFSET 0`;
   return { from: `(${few}) AS w`, where: conditions.join(' AND ') };
 }

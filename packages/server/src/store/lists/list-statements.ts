@@ -9,8 +9,10 @@ import {
   recordView,
   type Budget,
   type ListWindow,
+  type PageWalk,
   type Query,
 } from './page-statements.js';
+import { Parameters } from './parameters.js';
 import { WORKFLOW_COLUMNS } from '../rows.js';
 import { boundsOf, type Cursor } from './walk-bounds.js';
 
@@ -73,54 +75,53 @@ export const workflowsWithIds = (
 ): Query => pageOfIds(WORKFLOW_VIEWS[view], 'workflows_with_ids', tenant, ids, ascending);
 
 export function countWorkflows(filter: WorkflowFilter): Query {
-  const { walk, values } = walkedWorkflows(filter, null);
-  return {
-    tenant: filter.tenant,
-    statement: { name: 'count_workflows', text: `SELECT count(*)::float8 AS total ${walk}` },
-    values,
-  };
+  return countOf('count_workflows', filter.tenant, walkedWorkflows(filter, null));
 }
 
 /** The name is searched for: no index serves it. */
 export function scanWorkflows(filter: WorkflowFilter, scan: Scan): Query {
-  const values: unknown[] = [filter.tenant, filter.name];
+  const parameters = new Parameters(filter.tenant);
   const { from, where, ...fits } = sourceOf(filter);
-  const bounds = boundsOf(filter, cursorOf(scan), values).map((bound) => `w.id ${bound}`);
-  const walks = [{ from, where: ['w.tenant = $1', where, ...bounds].join(' AND '), ...fits }];
-  const hit = filter.status === null ? 'w.name = $2' : `${NAME_OF_WORKFLOW} = $2`;
-  const parts = { name: 'look_for_workflows', tenant: filter.tenant, walks, values, order: ['id'] as const };
+  const bounds = boundsOf(filter, cursorOf(scan), parameters).map((bound) => `w.id ${bound}`);
+  const walks = [{ from, where: [`w.tenant = ${parameters.tenant}`, where, ...bounds].join(' AND '), ...fits }];
+  const hit = hasName(filter, parameters);
+  const parts = { name: 'look_for_workflows', tenant: filter.tenant, walks, parameters, order: ['id'] as const };
   return scanStatement({ ...parts, hit: () => hit }, scan);
 }
 
-const NAME_OF_WORKFLOW = '(SELECT f.name FROM millrace.workflows f WHERE f.tenant = $1 AND f.id = w.id)';
+function hasName({ status, name }: WorkflowFilter, parameters: Parameters): string {
+  const wanted = parameters.add(name);
+  if (status === null) return `w.name = ${wanted}`;
+  const ofRun = `SELECT f.name FROM millrace.workflows f WHERE f.tenant = ${parameters.tenant} AND f.id = w.id`;
+  return `(${ofRun}) = ${wanted}`;
+}
 
 const sourceOf = ({ status }: WorkflowFilter): ScannedRows => (status === null ? ALL_WORKFLOWS : WORKFLOWS[status]);
 
-function walkedWorkflows(filter: WorkflowFilter, cursor: Cursor | null): { walk: string; values: unknown[] } {
+function walkedWorkflows(filter: WorkflowFilter, cursor: Cursor | null): PageWalk {
   const { from, where, fits = 'true' } = sourceOf(filter);
-  const values: unknown[] = [filter.tenant];
+  const parameters = new Parameters(filter.tenant);
   const conditions = [where, fits];
-  if (filter.name !== null) {
-    const name = `$${values.push(filter.name)}`;
-    conditions.push(filter.status === null ? `w.name = ${name}` : `${NAME_OF_WORKFLOW} = ${name}`);
-  }
-  return inOrderOfId({ from, conditions, values }, filter, cursor);
+  if (filter.name !== null) conditions.push(hasName(filter, parameters));
+  return inOrderOfId({ from, conditions, parameters }, filter, cursor);
 }
 
 interface Walk {
   readonly from: string;
   readonly conditions: readonly string[];
-  readonly values: unknown[];
+  readonly parameters: Parameters;
 }
 
-function inOrderOfId(
-  { from, conditions, values }: Walk,
-  range: CreatedRange,
-  cursor: Cursor | null,
-): { walk: string; values: unknown[] } {
-  const bounds = boundsOf(range, cursor, values).map((bound) => `w.id ${bound}`);
-  return { walk: `FROM ${from} WHERE ${['w.tenant = $1', ...conditions, ...bounds].join(' AND ')}`, values };
+function inOrderOfId({ from, conditions, parameters }: Walk, range: CreatedRange, cursor: Cursor | null): PageWalk {
+  const bounds = boundsOf(range, cursor, parameters).map((bound) => `w.id ${bound}`);
+  const where = [`w.tenant = ${parameters.tenant}`, ...conditions, ...bounds];
+  return { walk: `FROM ${from} WHERE ${where.join(' AND ')}`, parameters };
 }
+
+const countOf = (name: string, tenant: string, { walk, parameters }: PageWalk): Query => ({
+  tenant,
+  statement: parameters.of(name, `SELECT count(*)::float8 AS total ${walk}`),
+});
 
 const cursorOf = ({ after, ascending }: Pick<ListWindow, 'after' | 'ascending'>): Cursor | null =>
   after === null ? null : { id: after, ascending };
@@ -139,16 +140,12 @@ export const cronsOf = (tenant: string, ids: readonly string[], budget: Budget):
   recordsOf(CRONS, 'crons_of', tenant, ids, budget);
 
 export function countCrons(filter: CronFilter): Query {
-  const { walk, values } = walkedCrons(filter, null);
-  return {
-    tenant: filter.tenant,
-    statement: { name: 'count_crons', text: `SELECT count(*)::float8 AS total ${walk}` },
-    values,
-  };
+  return countOf('count_crons', filter.tenant, walkedCrons(filter, null));
 }
 
-function walkedCrons(filter: CronFilter, cursor: Cursor | null): { walk: string; values: unknown[] } {
-  return inOrderOfId({ from: 'millrace.crons w', conditions: [], values: [filter.tenant] }, filter, cursor);
+function walkedCrons(filter: CronFilter, cursor: Cursor | null): PageWalk {
+  const parameters = new Parameters(filter.tenant);
+  return inOrderOfId({ from: 'millrace.crons w', conditions: [], parameters }, filter, cursor);
 }
 
 /** The expression of the index crons_by_due; its predicate is below. The planner chooses the index only with both. */
@@ -156,16 +153,15 @@ const DUE = `CASE WHEN w.enabled THEN w.next_run_at ELSE 'infinity'::timestamptz
 
 /** In the order in which schedules fire next; backwards only for the page before another one. */
 export function listCronsByDue(filter: CronFilter, window: ListWindow<CronDue>): Query {
-  const { walk, values } = walkedCrons(filter, null);
+  const { walk, parameters } = walkedCrons(filter, null);
   const { after, ascending } = window;
   let from = `${walk} AND w.created_at > '-infinity'`;
   if (after !== null) {
-    values.push(after.at ?? 'infinity', after.id);
-    const place = `($${values.length - 1}::timestamptz, $${values.length}::uuid)`;
+    const place = `(${parameters.add(after.at ?? 'infinity')}::timestamptz, ${parameters.add(after.id)}::uuid)`;
     from += ` AND (${DUE}, w.id) ${ascending ? '>' : '<'} ${place}`;
   }
   const placed = { ...window, after: after?.id ?? null };
-  return pageOf(CRONS, 'list_crons_by_due', filter.tenant, { walk: from, values, rank: DUE }, placed);
+  return pageOf(CRONS, 'list_crons_by_due', filter.tenant, { walk: from, parameters, rank: DUE }, placed);
 }
 
 export interface FiringFilter extends CronFilter {
@@ -177,26 +173,25 @@ export type FiringWindow = ListWindow<number>;
 
 /** A schedule keeps at most a thousand firings, so they are simply sorted. */
 export function listFirings(filter: FiringFilter, window: FiringWindow): Query {
-  const { where, values } = firingsWhere(filter);
+  const { where, parameters } = firingsWhere(filter);
   const order = window.ascending ? 'ASC' : 'DESC';
   let text = `SELECT ${FIRING_COLUMNS.join(', ')} FROM millrace.cron_firings WHERE ${where}`;
   if (window.after !== null)
-    text += ` AND number ${window.ascending ? '>' : '<'} $${values.push(window.after)}::bigint`;
-  values.push(window.limit, window.offset);
-  text += ` ORDER BY number ${order} LIMIT $${values.length - 1} OFFSET $${values.length}`;
-  return { tenant: filter.tenant, statement: { name: 'list_firings', text }, values };
+    text += ` AND number ${window.ascending ? '>' : '<'} ${parameters.add(window.after)}::bigint`;
+  text += ` ORDER BY number ${order} LIMIT ${parameters.add(window.limit)} OFFSET ${parameters.add(window.offset)}`;
+  return { tenant: filter.tenant, statement: parameters.of('list_firings', text) };
 }
 
 export function countFirings(filter: FiringFilter): Query {
-  const { where, values } = firingsWhere(filter);
+  const { where, parameters } = firingsWhere(filter);
   const text = `SELECT count(*)::float8 AS total FROM millrace.cron_firings WHERE ${where}`;
-  return { tenant: filter.tenant, statement: { name: 'count_firings', text }, values };
+  return { tenant: filter.tenant, statement: parameters.of('count_firings', text) };
 }
 
-function firingsWhere(filter: FiringFilter): { where: string; values: unknown[] } {
-  const values: unknown[] = [filter.tenant, filter.cronId];
-  const conditions = ['tenant = $1', 'cron_id = $2'];
-  if (filter.createdAfter !== null) conditions.push(`fired_at >= $${values.push(filter.createdAfter)}::timestamptz`);
-  if (filter.createdBefore !== null) conditions.push(`fired_at < $${values.push(filter.createdBefore)}::timestamptz`);
-  return { where: conditions.join(' AND '), values };
+function firingsWhere({ tenant, cronId, createdAfter, createdBefore }: FiringFilter) {
+  const parameters = new Parameters(tenant);
+  const conditions = [`tenant = ${parameters.tenant}`, `cron_id = ${parameters.add(cronId)}`];
+  if (createdAfter !== null) conditions.push(`fired_at >= ${parameters.add(createdAfter)}::timestamptz`);
+  if (createdBefore !== null) conditions.push(`fired_at < ${parameters.add(createdBefore)}::timestamptz`);
+  return { where: conditions.join(' AND '), parameters };
 }

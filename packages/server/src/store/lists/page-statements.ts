@@ -1,5 +1,6 @@
 import { uuidArray } from '../arrays.js';
 import type { Statement } from '../sql.js';
+import { Parameters } from './parameters.js';
 
 /**
  * How a page of large records is read without holding all of it in memory at once.
@@ -35,7 +36,6 @@ export interface Query {
   /** The owner of the rows, whose turn the read takes. */
   readonly tenant: string;
   readonly statement: Statement;
-  readonly values: readonly unknown[];
   /** It looks at a bounded number of rows through indexes, whoever it is for, so it needs no plan of its own. */
   readonly isBounded?: boolean;
 }
@@ -66,7 +66,7 @@ const SMALL_PAGE_BYTES = 128 * 1024;
 /** Finds the records of a page, in order of id or, if there is a rank, of rank and then id. */
 export interface PageWalk {
   readonly walk: string;
-  readonly values: unknown[];
+  readonly parameters: Parameters;
   /** An expression over `w`. */
   readonly rank?: string;
 }
@@ -79,9 +79,12 @@ export function pageOfIds(
   ids: readonly string[],
   ascending: boolean,
 ): Query {
-  const walk = 'FROM (SELECT $1::text COLLATE "C" AS tenant, unnest($2::uuid[]) AS id) AS w';
+  const parameters = new Parameters(tenant);
+  const { tenant: owner } = parameters;
+  const asked = parameters.add(uuidArray(ids));
+  const walk = `FROM (SELECT ${owner}::text COLLATE "C" AS tenant, unnest(${asked}::uuid[]) AS id) AS w`;
   const window = { ascending, after: null, limit: ids.length, offset: 0 };
-  return pageOf(view, statement, tenant, { walk, values: [tenant, uuidArray(ids)] }, window);
+  return pageOf(view, statement, tenant, { walk, parameters }, window);
 }
 
 /** One page of a view's records; each says whether it is `whole`. */
@@ -89,15 +92,14 @@ export function pageOf(
   view: RecordView,
   statement: string,
   tenant: string,
-  { walk, values, rank }: PageWalk,
+  { walk, parameters, rank }: PageWalk,
   window: ListWindow,
 ): Query {
   const order = window.ascending ? 'ASC' : 'DESC';
-  values.push(window.limit, window.offset);
   const [ranked, first] = rank === undefined ? ['', ''] : [`, ${rank} AS rank`, `${rank} ${order}, `];
   const inOrder = (table: string): string => `${rank === undefined ? '' : `${table}.rank ${order}, `}${table}.`;
   const page = `SELECT w.tenant, w.id${ranked} ${walk}
-    ORDER BY ${first}w.id ${order} LIMIT $${values.length - 1} OFFSET $${values.length}`;
+    ORDER BY ${first}w.id ${order} LIMIT ${parameters.add(window.limit)} OFFSET ${parameters.add(window.offset)}`;
   const stored = sumOf(
     view,
     view.bodies.map((body) => `pg_column_size(r.${body})`),
@@ -116,7 +118,7 @@ export function pageOf(
         FROM ${view.name} r WHERE r.tenant = page.tenant AND r.id = page.id OFFSET 0
       ) AS rec
     ) AS sized ORDER BY ${inOrder('sized')}place ${order}`;
-  return { tenant, statement: { name: statement, text }, values };
+  return { tenant, statement: parameters.of(statement, text) };
 }
 
 /** The records with these ids, in this order, as many as fit into the budget. */
@@ -131,22 +133,27 @@ export function recordsOf(
     view,
     view.bodies.map((body) => `octet_length(r.${body}::text)`),
   );
-  const lengthOf = (place: string): string =>
-    `coalesce((SELECT ${length} FROM ${view.name} r WHERE r.tenant = $1 AND r.id = ($2::uuid[])[${place}]), 0)`;
+  const parameters = new Parameters(tenant);
+  const { tenant: owner } = parameters;
+  const asked = `${parameters.add(uuidArray(ids))}::uuid[]`;
+  const most = `${parameters.add(maxBytes)}::int`;
+  const oneAtLeast = `${parameters.add(atLeastOne)}::boolean`;
+  const record = (place: string): string => `${view.name} r WHERE r.tenant = ${owner} AND r.id = (${asked})[${place}]`;
+  const lengthOf = (place: string): string => `coalesce((SELECT ${length} FROM ${record(place)}), 0)`;
   const text = `
     WITH RECURSIVE measured AS (
       SELECT 1 AS place, 0 AS before, ${lengthOf('1')} AS bytes
       UNION ALL
       SELECT place + 1, bytes, bytes + ${lengthOf('place + 1')}
-      FROM measured WHERE place < cardinality($2::uuid[]) AND bytes < $3::int
+      FROM measured WHERE place < cardinality(${asked}) AND bytes < ${most}
     )
     SELECT rec.* FROM measured, LATERAL (
       SELECT ${recordOf(view)}
-      FROM ${view.name} r WHERE r.tenant = $1 AND r.id = ($2::uuid[])[measured.place] OFFSET 0
+      FROM ${record('measured.place')} OFFSET 0
     ) AS rec
-    WHERE ($4::boolean AND measured.before = 0) OR measured.bytes <= $3::int
+    WHERE (${oneAtLeast} AND measured.before = 0) OR measured.bytes <= ${most}
     ORDER BY measured.place`;
-  return { tenant, statement: { name: statement, text }, values: [tenant, uuidArray(ids), maxBytes, atLeastOne] };
+  return { tenant, statement: parameters.of(statement, text) };
 }
 
 function sumOf({ bytesElsewhere }: RecordView, lengths: readonly string[]): string {

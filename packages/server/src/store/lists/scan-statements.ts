@@ -1,4 +1,5 @@
 import type { Query } from './page-statements.js';
+import type { Parameters } from './parameters.js';
 
 /**
  * One scan of a search (see engine/shared/search.ts): walks so many rows in the order of their list, along an index,
@@ -45,31 +46,30 @@ interface ScanParts {
   readonly walks: readonly ScanSource[];
   /** Whether a row matches: an expression over `w`, and over its queue where that is known (null where it is not). */
   readonly hit: (queue: string | null) => string;
-  readonly values: unknown[];
+  readonly parameters: Parameters;
   /** What orders the list. */
   readonly order: readonly ('created_at' | 'id')[];
 }
 
 export function scanStatement<At>(
-  { name, tenant, walks, hit, values, order }: ScanParts,
+  { name, tenant, walks, hit, parameters, order }: ScanParts,
   { ascending, rows, offset, limit }: Scan<At>,
 ): Query {
-  const first = values.length + 1;
-  values.push(rows, offset, limit);
   const inOrder = (table: string, forward: boolean): string =>
     `ORDER BY ${order.map((column) => `${table}.${column} ${forward === ascending ? 'ASC' : 'DESC'}`).join(', ')}`;
   const columns = (table: string): string => order.map((column) => `${table}.${column}`).join(', ');
+  const limited = `${inOrder('w', true)} LIMIT ${parameters.add(rows)}`;
   const text = `
-    WITH walked AS MATERIALIZED (${walkOf(walks, hit, columns('w'), `${inOrder('w', true)} LIMIT $${first}`)})
+    WITH walked AS MATERIALIZED (${walkOf(walks, hit, columns('w'), limited)})
     SELECT ${columns('hit')}, n.walked, n.hits, ${order.map((column) => `last.${column} AS last_${column}`).join(', ')}
     FROM (SELECT count(*)::int AS walked, (count(*) FILTER (WHERE w.hit))::int AS hits FROM walked w) AS n
     LEFT JOIN (SELECT ${columns('w')} FROM walked w ${inOrder('w', false)} LIMIT 1) AS last ON true
     LEFT JOIN (
       SELECT ${columns('w')} FROM walked w WHERE w.hit
-      ${inOrder('w', true)} OFFSET $${first + 1} LIMIT $${first + 2}
+      ${inOrder('w', true)} OFFSET ${parameters.add(offset)} LIMIT ${parameters.add(limit)}
     ) AS hit ON true
     ${inOrder('hit', true)}`;
-  return { tenant, statement: { name, text }, values };
+  return { tenant, statement: parameters.of(name, text) };
 }
 
 /** Of one walk the rows themselves tell; of several, each goes as far as all of them together may. */

@@ -4,7 +4,7 @@ import { appliedVersion, compare, type SchemaState } from './migrate.js';
 import { isServable } from './schema-check.js';
 import { loadStatements } from '../sql.js';
 
-/** Every check in sql/queries/doctor.sql; all of them run in one read-only snapshot. */
+/** Every check in sql/queries/store/doctor.sql; all of them run in one read-only snapshot. */
 export const CHECKS = [
   'job_is_in_one_table',
   'state_has_its_job',
@@ -43,7 +43,7 @@ export interface Inspection {
   readonly checks: readonly CheckResult[];
 }
 
-const sql = loadStatements('doctor.sql', CHECKS);
+const sql = loadStatements('store/doctor.sql');
 const EXAMPLES = 5;
 
 export async function inspect(url: string): Promise<Inspection> {

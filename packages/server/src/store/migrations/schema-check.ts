@@ -7,6 +7,7 @@ const VERSION = {
   text: `
     SELECT coalesce(max(version), 0)::int AS version, coalesce(max(coalesce(oldest, version)), 0)::int AS oldest
     FROM millrace.migrations`,
+  values: [],
 };
 
 export async function currentSchema(db: Database): Promise<SchemaState> {

@@ -3,6 +3,7 @@ import { CronFirer } from '../../../src/engine/crons/cron-firer.js';
 import { Hub } from '../../../src/engine/shared/hub.js';
 import { Counters, type EngineMetrics } from '../../../src/engine/shared/counters.js';
 import { Database } from '../../../src/store/connection/database.js';
+import type { Statement } from '../../../src/store/sql.js';
 import { createLogger } from '../../../src/telemetry/logger.js';
 import type { Client } from '../../support/client.js';
 import type { Clock } from '../../support/clock.js';
@@ -102,11 +103,11 @@ export function createFirer(
   };
   const statements: Record<string, number> = {};
   const stoppable = {
-    run: async (...[statement, values]: Parameters<Database['run']>) => {
+    run: async (statement: Statement) => {
       statements[statement.name] = (statements[statement.name] ?? 0) + 1;
       if (statement.name === 'fire_crons') await beforeFiring();
       if (statement.name === 'pause_cron') await beforePausing();
-      return db.run(statement, values);
+      return db.run(statement);
     },
   };
   const counters = new Counters(metrics as unknown as EngineMetrics);

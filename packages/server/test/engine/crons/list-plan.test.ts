@@ -34,7 +34,7 @@ it('a page by what fires next walks the index from where the last one ended, and
   const filter = { tenant: 't1', createdAfter: null, createdBefore: null };
   for (const after of [null, middle!, { at: null, id: middle!.id }]) {
     const page = listCronsByDue(filter, { ascending: true, after, limit: 101, offset: 0 });
-    const plan = await explain(client, page.statement.text, page.values);
+    const plan = await explain(client, page.statement.text, page.statement.values);
     const walked = [...walk(plan)].filter(({ above }) => above.some((each) => each['Node Type'] === 'Limit'));
     expect(
       walked.map(({ node }) => node['Index Name'] ?? node['Node Type']),

@@ -29,7 +29,7 @@ describe('the one plan of', () => {
     await database.drop();
   });
 
-  it.each(Object.values(loadStatements('insight.sql', ['counts', 'series_of'])))(
+  it.each([loadStatements('insight/counts.sql').counts, loadStatements('insight/series.sql').series_of])(
     '$name finds its rows by index, and sorts no table',
     async (statement) => {
       const plan = await genericPlan(client, statement);

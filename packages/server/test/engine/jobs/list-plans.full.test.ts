@@ -102,8 +102,8 @@ describe('with a hundred thousand jobs and more', () => {
           for (const createdAfter of [null, middle.at]) {
             const filter = { ...EVERY_JOB, tenant, statuses: status === null ? [] : [status], queue, createdAfter };
             const after = further ? middle.id : null;
-            const { statement, values } = listJobs(filter, { ascending, after, limit: 101, offset: 0 });
-            const plan = await explain(client, statement.text, values);
+            const { statement } = listJobs(filter, { ascending, after, limit: 101, offset: 0 });
+            const plan = await explain(client, statement.text, statement.values);
             expect(faults(plan), describePlan(plan)).toEqual([]);
             if (further) expect(unbounded(plan), describePlan(plan)).toEqual([]);
           }
@@ -123,8 +123,8 @@ describe('with a hundred thousand jobs and more', () => {
     ['failed', 'queue-3', 'done_pkey'],
   ])('a page of state %s on queue %s walks %s', async (status, queue, index) => {
     const filter = { ...EVERY_JOB, statuses: status === null ? [] : [status], queue };
-    const { statement, values } = listJobs(filter, { ascending: false, after: null, limit: 101, offset: 0 });
-    const plan = await explain(client, statement.text, values);
+    const { statement } = listJobs(filter, { ascending: false, after: null, limit: 101, offset: 0 });
+    const plan = await explain(client, statement.text, statement.values);
     expect(indexOf(plan), describePlan(plan)).toContain(index);
   });
 
@@ -134,14 +134,14 @@ describe('with a hundred thousand jobs and more', () => {
       { ...EVERY_LETTER, createdAfter: middle.at },
       { ascending: true, after, limit: 101, offset: 0 },
     );
-    const plan = await explain(client, letters.statement.text, letters.values);
+    const plan = await explain(client, letters.statement.text, letters.statement.values);
     expect(faults(plan), describePlan(plan)).toEqual([]);
     const total = countJobs({ ...EVERY_JOB, createdAfter: middle.at, statuses: ['failed'], queue: 'queue-3' });
-    const counting = await explain(client, total.statement.text, total.values);
+    const counting = await explain(client, total.statement.text, total.statement.values);
     expect(faults(counting), describePlan(counting)).toEqual([]);
   });
 
-  const planOf = ({ statement, values }: Query): Promise<PlanNode> => explain(client, statement.text, values);
+  const planOf = ({ statement }: Query): Promise<PlanNode> => explain(client, statement.text, statement.values);
 
   it.each<[JobStatus[], string | null]>([
     [['failed', 'cancelled'], null],

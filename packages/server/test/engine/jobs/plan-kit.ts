@@ -1,8 +1,8 @@
-import { readdirSync, readFileSync } from 'node:fs';
 import pg from 'pg';
 import { pino } from 'pino';
 import { Database } from '../../../src/store/connection/database.js';
-import { loadStatements, type Statement } from '../../../src/store/sql.js';
+import type { StatementText } from '../../../src/store/sql-text.js';
+import { statementFiles } from '../../store/statements.js';
 import type { TestDatabase } from '../../support/database.js';
 
 /** The plans of the product's statements, under the settings they run with. */
@@ -16,17 +16,9 @@ export interface PlanNode {
   readonly Plans?: readonly PlanNode[];
 }
 
-const QUERIES = new URL('../../../sql/queries/', import.meta.url);
-
 /** Every statement of sql/queries, by file. */
-export function allStatements(): { readonly file: string; readonly statement: Statement }[] {
-  const files = readdirSync(QUERIES).filter((file) => file.endsWith('.sql'));
-  return files.flatMap((file) => {
-    const source = readFileSync(new URL(file, QUERIES), 'utf8');
-    const names = [...source.matchAll(/^-- name: (\S+)$/gm)].map(([, name]) => name!);
-    return Object.values(loadStatements(file, names)).map((statement) => ({ file, statement }));
-  });
-}
+export const allStatements = (): { readonly file: string; readonly statement: StatementText }[] =>
+  statementFiles().flatMap(({ file, statements }) => statements.map((statement) => ({ file, statement })));
 
 /** A connection with exactly the settings of one of the product's pools. */
 export async function connectLike(database: TestDatabase, pool: 'run' | 'read'): Promise<pg.Client> {
@@ -34,14 +26,13 @@ export async function connectLike(database: TestDatabase, pool: 'run' | 'read'):
   const statement = {
     name: 'settings_of_this_pool',
     text: `SELECT name, setting FROM pg_settings WHERE source = 'client' AND name <> 'application_name'`,
+    values: [],
   };
   interface Setting {
     readonly name: string;
     readonly setting: string;
   }
-  const settings = await (pool === 'run'
-    ? db.run<Setting>(statement)
-    : db.read<Setting>({ tenant: 't', statement, values: [] }));
+  const settings = await (pool === 'run' ? db.run<Setting>(statement) : db.read<Setting>({ tenant: 't', statement }));
   await db.close();
   const options = settings.map(({ name, setting }) => `-c ${name}=${setting.replaceAll(' ', '\\ ')}`).join(' ');
   const client = new pg.Client({ connectionString: database.url, options });
@@ -50,10 +41,9 @@ export async function connectLike(database: TestDatabase, pool: 'run' | 'read'):
 }
 
 /** The generic plan of a prepared statement: the one that all its executions share. */
-export async function genericPlan(client: pg.Client, { name, text }: Statement): Promise<PlanNode> {
+export async function genericPlan(client: pg.Client, { name, text, parameters }: StatementText): Promise<PlanNode> {
   await client.query(`PREPARE ${name} AS ${text}`);
-  const parameters = Math.max(0, ...[...text.matchAll(/\$(\d+)/g)].map(([, n]) => Number(n)));
-  const values = parameters === 0 ? '' : `(${Array(parameters).fill('NULL').join(', ')})`;
+  const values = parameters.length === 0 ? '' : `(${parameters.map(() => 'NULL').join(', ')})`;
   try {
     return await explain(client, `EXECUTE ${name}${values}`);
   } finally {

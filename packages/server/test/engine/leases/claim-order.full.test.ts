@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { loadStatements } from '../../../src/store/sql.js';
+import { loadStatements, type Statement } from '../../../src/store/sql.js';
 import { cloneDatabase, type TestDatabase } from '../../support/database.js';
 import { startTestServer } from '../../support/server.js';
 import { until } from '../../support/until.js';
@@ -86,7 +86,7 @@ interface Plan {
 
 /** In pages that are looked at, which a busy machine does not change. */
 describe('the work of a claim', () => {
-  const statements = loadStatements('lease.sql', ['claim', 'next_due']);
+  const sql = loadStatements('leases/claim.sql');
   const MANY = 20_000;
   let database: TestDatabase;
   let hot: pg.Client;
@@ -115,9 +115,8 @@ describe('the work of a claim', () => {
     );
 
   /** Pages that the statement looked at, of all tables together; then as if it had never run. */
-  async function pages(name: 'claim' | 'next_due', values: readonly unknown[]): Promise<number> {
-    const { text } = statements[name];
-    const literals = values.map((value) => (typeof value === 'string' ? `'${value}'` : String(value))).join(', ');
+  async function pages({ text, values }: Statement): Promise<number> {
+    const literals = values.map((value) => (typeof value === 'string' ? `'${value}'` : 'NULL')).join(', ');
     await hot.query(`PREPARE measured AS ${text}`);
     await hot.query('BEGIN');
     const { rows } = await hot.query<{ 'QUERY PLAN': [{ Plan: Plan }] }>(
@@ -133,10 +132,23 @@ describe('the work of a claim', () => {
     const list = (each: (k: number) => string): string => `{${Array.from({ length: n }, (_, k) => each(k)).join()}}`;
     const tokens = list((k) => `00000000-0000-4000-8000-${String(k).padStart(12, '0')}`);
     const secs = list(() => '30');
-    return pages('claim', [queue, null, null, tokens, secs, null, n, 1e9, '-infinity', n, null, null]);
+    return pages(
+      sql.claim_for_workers({
+        queue,
+        floor_priorities: null,
+        floor_instants: null,
+        tokens,
+        secs,
+        max_jobs: n,
+        max_bytes: 1e9,
+        later_floor: '-infinity',
+        workers: null,
+        known_contexts: null,
+      }),
+    );
   };
 
-  const nextDueOf = (queue: string): Promise<number> => pages('next_due', [`{"${queue}"}`]);
+  const nextDueOf = (queue: string): Promise<number> => pages(sql.next_due({ queues: `{"${queue}"}` }));
 
   it.each([
     { what: 'as many priorities in the future', priority: 'n', seconds: '3600' },

@@ -1,12 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, describe, expect, it } from 'vitest';
-import { loadStatements } from '../../../src/store/sql.js';
+import { boolArray, int4Array, jsonArray, textArray, uuidArray } from '../../../src/store/arrays.js';
+import { loadStatements, type Statement } from '../../../src/store/sql.js';
 import { cloneDatabase } from '../../support/database.js';
 import { until } from '../../support/until.js';
 
-const { settle_bundled } = loadStatements('settle.sql', ['settle_bundled']);
-const { unbundle } = loadStatements('lease.sql', ['unbundle']);
+const { settle_bundled } = loadStatements('outcomes/settle.sql');
+const { unbundle } = loadStatements('leases/bundles.sql');
+
+const run = (client: pg.Client, { text, values }: Statement): Promise<pg.QueryResult> =>
+  client.query(text, [...values]);
 
 /**
  * Two statements that need the same bundles must not wait for each other, so each locks them in the order of their key.
@@ -44,28 +48,34 @@ describe('a statement that waits for the first of its bundles', async () => {
     [
       'completes all of one and some of the other',
       (client: pg.Client, { first, second }: { first: string; second: string }) =>
-        client.query(settle_bundled.text, [
-          [second, first],
-          ['t', 't'],
-          ['10', '11'],
-          [false, true],
-          [1, 2, 2],
-          [1, 1, 2],
-          ['{}', '{}', '{}'],
-          [],
-          [],
-          [],
-          [],
-        ]),
+        run(
+          client,
+          settle_bundled({
+            bundle_tokens: uuidArray([second, first]),
+            bundle_tenants: textArray(['t', 't']),
+            masks: textArray(['10', '11']),
+            are_last: boolArray([false, true]),
+            member_bundles: int4Array([1, 2, 2]),
+            member_positions: int4Array([1, 1, 2]),
+            member_results: jsonArray(['{}', '{}', '{}']),
+            emptied_tokens: uuidArray([]),
+            mark_tokens: uuidArray([]),
+            mark_reaches: int4Array([]),
+            dropped_marks: uuidArray([]),
+          }),
+        ),
     ],
     [
       'separates jobs',
       (client: pg.Client, { members }: { members: string[] }) =>
-        client.query(unbundle.text, [
-          ['t', 't'],
-          [members[2], members[0]],
-          [null, null],
-        ]),
+        run(
+          client,
+          unbundle({
+            tenants: textArray(['t', 't']),
+            ids: uuidArray([members[2]!, members[0]!]),
+            tokens: uuidArray([null, null]),
+          }),
+        ),
     ],
   ])('holds none of the others: one that %s', async (_what, act) => {
     const bundles = await twoBundles();

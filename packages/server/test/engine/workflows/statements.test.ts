@@ -28,8 +28,8 @@ describe('the cost of outcomes', async () => {
   let log: { name: string; rows: number; characters: number }[] = [];
   const logged =
     (run: Execute): Execute =>
-    async (statement, values) => {
-      const rows = await run(statement, values);
+    async (statement) => {
+      const rows = await run(statement);
       // That somebody asked for jobs is noted now and then, whatever the outcomes are.
       if (statement.name !== 'note_queues')
         log.push({ name: statement.name, rows: rows.length, characters: JSON.stringify(rows).length });

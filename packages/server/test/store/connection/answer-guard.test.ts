@@ -24,8 +24,12 @@ describe('an answer that cannot be read', async () => {
     await database.drop();
   });
 
-  const broken = { name: 'broken', text: `SELECT n, macaddr '08:00:2b:01:02:03' AS p FROM generate_series(1, 3) AS n` };
-  const backend = { name: 'backend', text: 'SELECT pg_backend_pid() AS pid' };
+  const broken = {
+    name: 'broken',
+    text: `SELECT n, macaddr '08:00:2b:01:02:03' AS p FROM generate_series(1, 3) AS n`,
+    values: [],
+  };
+  const backend = { name: 'backend', text: 'SELECT pg_backend_pid() AS pid', values: [] };
 
   it('fails its statement and costs its connection, and nothing else', async () => {
     const [before] = await db.run(backend);
@@ -34,12 +38,12 @@ describe('an answer that cannot be read', async () => {
     expect((failure as Error).cause).toMatchObject({ message: expect.stringContaining('longer than any') as unknown });
     const [after] = await db.run(backend);
     expect(after).not.toEqual(before);
-    await expect(db.read({ tenant: 't', statement: broken, values: [] })).rejects.toThrow('longer than any string');
-    expect(await db.read({ tenant: 't', statement: backend, values: [] })).toHaveLength(1);
+    await expect(db.read({ tenant: 't', statement: broken })).rejects.toThrow('longer than any string');
+    expect(await db.read({ tenant: 't', statement: backend })).toHaveLength(1);
   });
 
   it('fails the transaction that it is part of, of which nothing is kept', async () => {
-    const add = { name: 'add', text: `INSERT INTO millrace.loops VALUES ('never', now())` };
+    const add = { name: 'add', text: `INSERT INTO millrace.loops VALUES ('never', now())`, values: [] };
     const failed = db.transaction(async (run) => {
       await run(add);
       await run(broken);

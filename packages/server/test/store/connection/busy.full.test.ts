@@ -27,17 +27,18 @@ describe('a statement that takes too long', () => {
     });
     return { db, messages };
   }
-  const backend = { name: 'backend', text: 'SELECT pg_backend_pid() AS pid' };
+  const backend = { name: 'backend', text: 'SELECT pg_backend_pid() AS pid', values: [] };
 
   it('is cancelled by PostgreSQL before its connection is given up', async () => {
     const { db } = await open();
     const setting = {
       name: 'timeout',
       text: `SELECT setting::int AS ms FROM pg_settings WHERE name = 'statement_timeout'`,
+      values: [],
     };
     const [hot] = await db.run<{ ms: number }>(setting);
     const [planned] = await db.runPlanned<{ ms: number }>(setting);
-    const [read] = await db.read<{ ms: number }>({ tenant: 't', statement: setting, values: [] });
+    const [read] = await db.read<{ ms: number }>({ tenant: 't', statement: setting });
     expect([hot?.ms, planned?.ms, read?.ms]).toEqual([HOT_TIMEOUT_MS, HOT_TIMEOUT_MS, READ_TIMEOUT_MS]);
     // Time for the cancellation to arrive, on a distant database too.
     expect(HOT_DEADLINE_MS - HOT_TIMEOUT_MS).toBeGreaterThanOrEqual(1_000);
@@ -47,9 +48,9 @@ describe('a statement that takes too long', () => {
   it('makes the service busy, not the database away, and keeps its connection', async () => {
     const { db, messages } = await open();
     // There is one connection for the queue, so the next statement meets this setting.
-    await db.run({ name: 'hurry', text: `SELECT set_config('statement_timeout', '20', false)` });
+    await db.run({ name: 'hurry', text: `SELECT set_config('statement_timeout', '20', false)`, values: [] });
     const before = await db.run(backend);
-    await expect(db.run({ name: 'slow', text: 'SELECT pg_sleep(60)' })).rejects.toMatchObject({
+    await expect(db.run({ name: 'slow', text: 'SELECT pg_sleep(60)', values: [] })).rejects.toMatchObject({
       code: 'unavailable',
       message: 'the service is busy: the database did not finish this in time; try again shortly',
     });

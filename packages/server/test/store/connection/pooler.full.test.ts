@@ -48,11 +48,11 @@ describe('behind a pooler in transaction mode', async () => {
     const text = `SELECT current_setting('enable_seqscan') AS scan, current_setting('statement_timeout') AS deadline,
       current_setting('plan_cache_mode') AS plans, current_setting('TimeZone') AS zone, $1::int AS given`;
     const hot = { scan: 'off', deadline: '8s', plans: 'force_generic_plan', zone: 'UTC', given: 1 };
-    for (let n = 0; n < 5; n++) expect(await db.run({ name: 'settings', text }, [1])).toEqual([hot]);
-    expect(await db.read({ tenant: 't', statement: { name: 'settings', text }, values: [1] })).toEqual([
+    for (let n = 0; n < 5; n++) expect(await db.run({ name: 'settings', text, values: ['1'] })).toEqual([hot]);
+    expect(await db.read({ tenant: 't', statement: { name: 'settings', text, values: ['1'] } })).toEqual([
       { ...hot, scan: 'on', deadline: '18s', plans: 'auto' },
     ]);
-    expect(await db.transaction((run) => run({ name: 'settings', text }, [1]))).toEqual([hot]);
+    expect(await db.transaction((run) => run({ name: 'settings', text, values: ['1'] }))).toEqual([hot]);
     await db.close();
 
     const others = new pg.Client({ connectionString: url });
@@ -69,7 +69,7 @@ describe('behind a pooler in transaction mode', async () => {
     const db = new Database({ url, maxConnections: 4, logger: silent, pooler: 'transaction' });
     await database.query('ANALYZE millrace.migrations');
     const text = 'EXPLAIN SELECT name FROM millrace.migrations WHERE version > $1';
-    const plan = JSON.stringify(await db.run({ name: 'plan', text }, [0]));
+    const plan = JSON.stringify(await db.run({ name: 'plan', text, values: ['0'] }));
     const usual = JSON.stringify(await database.query(text, [0]));
     await db.close();
     expect(plan).toContain('Index Scan using');
@@ -88,10 +88,10 @@ describe('behind a pooler in transaction mode', async () => {
   it('what fails inside a transaction leaves the connection clean', async () => {
     const url = await pooled(database, 'refuse', 1);
     const db = new Database({ url, maxConnections: 3, logger: silent, pooler: 'transaction' });
-    const broken = { name: 'broken', text: 'SELECT 1 / 0' };
+    const broken = { name: 'broken', text: 'SELECT 1 / 0', values: [] };
     await expect(db.transaction((run) => run(broken))).rejects.toThrow('division by zero');
     await expect(db.run(broken)).rejects.toThrow('division by zero');
-    expect(await db.run({ name: 'fine', text: 'SELECT 1 AS n' })).toEqual([{ n: 1 }]);
+    expect(await db.run({ name: 'fine', text: 'SELECT 1 AS n', values: [] })).toEqual([{ n: 1 }]);
     await db.close();
   });
 

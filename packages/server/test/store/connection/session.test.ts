@@ -32,7 +32,7 @@ describe('session settings', async () => {
     const others = '-c TimeZone=America/New_York -c work_mem=7MB -c default_transaction_isolation=serializable';
     const url = `${database.url}${glue}options=${encodeURIComponent(others)}`;
     const db = new Database({ url, maxConnections: 3, logger: pino({ enabled: false }) });
-    const [row] = await db.read({ tenant: 't', statement: { name: 'settings', text: SETTINGS }, values: [] });
+    const [row] = await db.read({ tenant: 't', statement: { name: 'settings', text: SETTINGS, values: [] } });
     await db.close();
     expect(row).toEqual({ zone: 'UTC', memory: '7MB', isolation: 'read committed' });
   });

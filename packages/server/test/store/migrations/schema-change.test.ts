@@ -39,7 +39,7 @@ describe.each(['directly', 'through a pooler'] as const)('a statement whose colu
     await database.drop();
   });
 
-  const all = { name: 'all_of_it', text: 'SELECT * FROM growing' };
+  const all = { name: 'all_of_it', text: 'SELECT * FROM growing', values: [] };
   const first = { name: 'first_of_it', text: 'SELECT * FROM growing LIMIT $1' };
   const grow = async (column: string): Promise<void> => {
     await database.query(`ALTER TABLE growing ADD COLUMN ${column} integer DEFAULT 7`);
@@ -52,29 +52,29 @@ describe.each(['directly', 'through a pooler'] as const)('a statement whose colu
     await grow('b');
     for (const rows of await together()) expect(rows).toEqual([{ a: 1, b: 7 }]);
     await grow('c');
-    expect(await db.read({ tenant: 't', statement: all, values: [] })).toEqual([{ a: 1, b: 7, c: 7 }]);
+    expect(await db.read({ tenant: 't', statement: all })).toEqual([{ a: 1, b: 7, c: 7 }]);
   });
 
   it('is prepared again if its connection has lost it', async () => {
-    const lose = { name: 'lose_it', text: 'DEALLOCATE ALL' };
+    const lose = { name: 'lose_it', text: 'DEALLOCATE ALL', values: [] };
     const [before] = await db.run(all);
     await db.run(lose);
     expect(await db.run(all)).toEqual([before]);
-    const read = () => db.read({ tenant: 't', statement: all, values: [] });
+    const read = () => db.read({ tenant: 't', statement: all });
     await read();
-    await db.read({ tenant: 't', statement: lose, values: [] });
+    await db.read({ tenant: 't', statement: lose });
     expect(await read()).toEqual([before]);
   });
 
   it('takes the transaction that it is part of along', async () => {
-    const add = { name: 'add_loop', text: `INSERT INTO millrace.loops VALUES ($1, now())` };
+    const add = { name: 'add_loop', text: `INSERT INTO millrace.loops VALUES ($1, now())`, values: [] };
     const begun: string[] = [];
     const both = (name: string) =>
       db.transaction(async (run) => {
         begun.push(name);
-        await run(add, [name]);
+        await run({ ...add, values: [name] });
         const rows = await run(all);
-        return [...rows, ...(await run(first, [1]))];
+        return [...rows, ...(await run({ ...first, values: ['1'] }))];
       });
     await both('before');
     await grow('d');

@@ -1,6 +1,7 @@
 -- name: watch
 -- Once this row is committed, every statement that begins afterwards records what it does to the job.
-INSERT INTO millrace.watches (job_id, stream, expires_at) VALUES ($1, $2, now() + $3 * interval '1 second');
+INSERT INTO millrace.watches (job_id, stream, expires_at)
+VALUES (:job_id, :stream, now() + :secs * interval '1 second');
 
 -- name: watched_job
 -- A job and the number of its last recorded transition, in one snapshot: transitions with a higher number happened
@@ -9,9 +10,9 @@ SELECT rec.tenant, rec.id, rec.queue, rec.task, rec.payload, rec.config, rec.met
        rec.workflow_id, rec.step, rec.context, rec.status, rec.created_at, rec.scheduled_at, rec.started_at,
        rec.completed_at, rec.retry_count, rec.delivery_count, rec.error, rec.result, rec.worker, rec.lease_expires_at,
        rec.progress,
-       (SELECT coalesce(max(t.seq), 0) FROM millrace.transitions t WHERE t.job_id = $2)::float8 AS seq,
-       (SELECT p.at FROM millrace.progress p WHERE p.job_id = $2) AS progress_at
-FROM millrace.job_records rec WHERE rec.tenant = $1 AND rec.id = $2;
+       (SELECT coalesce(max(t.seq), 0) FROM millrace.transitions t WHERE t.job_id = :id)::float8 AS seq,
+       (SELECT p.at FROM millrace.progress p WHERE p.job_id = :id) AS progress_at
+FROM millrace.job_records rec WHERE rec.tenant = :tenant AND rec.id = :id;
 
 -- name: transitions_since
 -- New transitions of the jobs that this process watches, each with its whole job. The cursor is kept per job, not
@@ -22,7 +23,7 @@ SELECT t.seq::float8 AS seq, j.tenant, j.id, j.queue, j.task, j.payload, j.confi
        CASE WHEN t.status IN ('completed', 'failed', 'cancelled') THEN t.at END AS completed_at,
        t.retry_count, t.delivery_count, t.error, t.result, j.context,
        t.worker, t.locked_until AS lease_expires_at, NULL::json AS progress
-FROM unnest($1::text[], $2::uuid[], $3::bigint[]) AS watched (tenant, id, seen),
+FROM unnest(:tenants::text[], :ids::uuid[], :seen::bigint[]) AS watched (tenant, id, seen),
 LATERAL (SELECT * FROM millrace.transitions t WHERE t.job_id = watched.id AND t.seq > watched.seen OFFSET 0) AS t,
 LATERAL (SELECT * FROM millrace.jobs j WHERE j.tenant = watched.tenant AND j.id = watched.id OFFSET 0) AS j
 ORDER BY t.seq;
@@ -30,15 +31,15 @@ ORDER BY t.seq;
 -- name: states_of
 -- The current states of the watched jobs, to find out whether a transition was missed.
 SELECT rec.id, rec.status, rec.delivery_count
-FROM unnest($1::text[], $2::uuid[]) AS watched (tenant, id), LATERAL (
+FROM unnest(:tenants::text[], :ids::uuid[]) AS watched (tenant, id), LATERAL (
   SELECT r.id, r.status, r.delivery_count FROM millrace.job_records r
   WHERE r.tenant = watched.tenant AND r.id = watched.id OFFSET 0
 ) AS rec;
 
 -- name: progress_since
--- What running attempts of the watched jobs have reported since the last look ($2), each its latest.
+-- What running attempts of the watched jobs have reported since the last look (:seen), each its latest.
 SELECT p.job_id AS id, p.at, p.progress, l.delivery_count
-FROM unnest($1::uuid[], $2::timestamptz[]) AS watched (id, seen),
+FROM unnest(:ids::uuid[], :seen::timestamptz[]) AS watched (id, seen),
 LATERAL (
   SELECT p.job_id, p.token, p.at, p.progress FROM millrace.progress p
   WHERE p.job_id = watched.id AND p.at > watched.seen OFFSET 0
@@ -46,6 +47,7 @@ LATERAL (
 LATERAL (SELECT l.delivery_count FROM millrace.leases l WHERE l.id = p.job_id AND l.token = p.token OFFSET 0) AS l;
 
 -- name: unwatch
-WITH gone AS (DELETE FROM millrace.watches WHERE job_id = $1 AND stream = $2)
+WITH gone AS (DELETE FROM millrace.watches WHERE job_id = :job_id AND stream = :stream)
 DELETE FROM millrace.transitions t
-WHERE t.job_id = $1 AND NOT EXISTS (SELECT FROM millrace.watches w WHERE w.job_id = $1 AND w.stream <> $2);
+WHERE t.job_id = :job_id
+  AND NOT EXISTS (SELECT FROM millrace.watches w WHERE w.job_id = :job_id AND w.stream <> :stream);

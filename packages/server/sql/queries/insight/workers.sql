@@ -1,19 +1,22 @@
 -- What workers did in the last hour.
 
 -- name: add_workers
--- Adds what a process saw workers do ($1 to $7, one element per worker, tenant and queue; $4 is how long ago it last
--- saw it) to the current five minutes. A tenant has room for $8 of them; further ones are left out. Rows are taken in
--- the order of their key, so that processes that write at the same moment never wait in a circle. At most $9 rows that
--- say nothing about the last hour go at the same time; those that another process is about to delete are left to it.
+-- Adds what a process saw workers do (:tenants to :expired, one element per worker, tenant and queue; :ages_secs is how
+-- long ago it last saw it) to the current five minutes. A tenant has room for :max_workers of them; further ones are
+-- left out. Rows are taken in the order of their key, so that processes that write at the same moment never wait in a
+-- circle. At most :max_stale rows that say nothing about the last hour go at the same time; those that another process
+-- is about to delete are left to it.
 WITH step AS MATERIALIZED (
   SELECT to_timestamp(floor(extract(epoch FROM now()) / 300) * 300) AS at
 ), given AS MATERIALIZED (
-  SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::float8[], $5::int[], $6::int[], $7::int[])
+  SELECT *
+  FROM unnest(:tenants::text[], :workers::text[], :queues::text[], :ages_secs::float8[], :completed::int[],
+              :failed::int[], :expired::int[])
     AS given (tenant, worker, queue, age_secs, completed, failed, expired)
 ), taken AS MATERIALIZED (
   SELECT t.tenant, (
     SELECT count(*) FROM (
-      SELECT FROM millrace.workers w WHERE w.tenant = t.tenant AND w.at = (SELECT at FROM step) LIMIT $8::int
+      SELECT FROM millrace.workers w WHERE w.tenant = t.tenant AND w.at = (SELECT at FROM step) LIMIT :max_workers::int
     ) AS w
   ) AS n
   FROM (SELECT DISTINCT tenant FROM given) AS t
@@ -30,29 +33,30 @@ WITH step AS MATERIALIZED (
 ), gone AS (
   DELETE FROM millrace.workers
   WHERE ctid = ANY (ARRAY(
-    SELECT w.ctid FROM millrace.workers w WHERE w.at < now() - interval '65 minutes' ORDER BY w.at LIMIT $9::int
+    SELECT w.ctid FROM millrace.workers w WHERE w.at < now() - interval '65 minutes' ORDER BY w.at LIMIT :max_stale::int
     FOR UPDATE SKIP LOCKED
   ))
 )
 INSERT INTO millrace.workers AS w (at, last_seen_at, completed, failed, expired, tenant, worker, queue)
 SELECT step.at, now() - p.age_secs * interval '1 second', p.completed, p.failed, p.expired, p.tenant, p.worker, p.queue
 FROM placed p JOIN taken ON taken.tenant = p.tenant, step
-WHERE p.yes OR taken.n + p.n <= $8::int
+WHERE p.yes OR taken.n + p.n <= :max_workers::int
 ORDER BY p.tenant, p.worker, p.queue
 ON CONFLICT (tenant, at, worker, queue) DO UPDATE
 SET last_seen_at = greatest(w.last_seen_at, excluded.last_seen_at), completed = w.completed + excluded.completed,
     failed = w.failed + excluded.failed, expired = w.expired + excluded.expired;
 
 -- name: workers_of
--- The workers that held jobs of a tenant ($1; of all tenants if it is null) in the last hour, the last seen first, at
--- most $2 of them. What they did is added up over $3 rows; what they hold is counted over as many leases and bundles,
--- which are evidence of when they were seen, too. Planned anew each time, for a tenant or for all.
+-- The workers that held jobs of a tenant (:tenant; of all tenants if it is null) in the last hour, the last seen first,
+-- at most :max_workers of them. What they did is added up over :max_rows; what they hold is counted over as many leases
+-- and bundles, which are evidence of when they were seen, too. Planned anew each time, for a tenant or for all.
 WITH did AS (
   SELECT w.worker, w.queue, max(w.last_seen_at) AS seen, sum(w.completed) AS completed, sum(w.failed) AS failed,
          sum(w.expired) AS expired
   FROM (
     SELECT w.worker, w.queue, w.last_seen_at, w.completed, w.failed, w.expired FROM millrace.workers w
-    WHERE ($1::text IS NULL OR w.tenant = $1) AND w.at > now() - interval '65 minutes' ORDER BY w.at DESC LIMIT $3::int
+    WHERE (:tenant::text IS NULL OR w.tenant = :tenant) AND w.at > now() - interval '65 minutes'
+    ORDER BY w.at DESC LIMIT :max_rows::int
   ) AS w
   GROUP BY w.worker, w.queue
 ), holds AS (
@@ -61,7 +65,7 @@ WITH did AS (
     SELECT l.worker, coalesce(l.queue, j.queue) AS queue, 1 AS n, l.started_at
     FROM (
       SELECT l.id, l.tenant, l.worker, l.queue, l.started_at FROM millrace.leases l
-      WHERE ($1::text IS NULL OR l.tenant = $1) AND l.worker IS NOT NULL LIMIT $3::int
+      WHERE (:tenant::text IS NULL OR l.tenant = :tenant) AND l.worker IS NOT NULL LIMIT :max_rows::int
     ) AS l
     LEFT JOIN LATERAL (
       SELECT j.queue FROM millrace.jobs j
@@ -71,7 +75,7 @@ WITH did AS (
     SELECT b.worker, b.queue, length(replace(b.open::text, '0', '')), b.started_at
     FROM (
       SELECT b.worker, b.queue, b.open, b.started_at FROM millrace.bundles b
-      WHERE ($1::text IS NULL OR b.tenant = $1) AND b.worker IS NOT NULL LIMIT $3::int
+      WHERE (:tenant::text IS NULL OR b.tenant = :tenant) AND b.worker IS NOT NULL LIMIT :max_rows::int
     ) AS b
   ) AS each
   GROUP BY worker, queue HAVING sum(n) > 0
@@ -84,5 +88,5 @@ FROM (SELECT) AS always LEFT JOIN (
          coalesce(did.failed, 0)::int AS failed, coalesce(did.expired, 0)::int AS expired
   FROM did FULL JOIN holds USING (worker, queue)
   WHERE holds.n > 0 OR did.seen > now() - interval '1 hour'
-  ORDER BY last_seen_at DESC, worker, queue LIMIT $2::int
+  ORDER BY last_seen_at DESC, worker, queue LIMIT :max_workers::int
 ) AS found ON true;

@@ -1,23 +1,25 @@
 -- name: settle
 -- The only way out of `running`, for any number of jobs: completed, failed, retrying, cancelled, or back to where the
--- job came from (released, or undelivered, which does not count the delivery). A step is not ended unless $9 says that
--- its workflow is locked. A settlement acts only if the lease still exists under the given token (null: under any
--- token, for a cancellation) and, if the caller asks for that, only if its deadline has passed. If several settlements
--- name the same lease, one of them acts. The answer lists the numbers of those that acted; the others changed nothing.
--- $10 and $11: how the attempt ended, if it is one to write down, and the name and stack of its error. An attempt keeps
--- its slot if it is among the first 20; later ones take turns in 20 more. Its error is cut, since a job may have 40.
+-- job came from (released, or undelivered, which does not count the delivery). A step is not ended unless
+-- :workflows_locked says that its workflow is locked. A settlement acts only if the lease still exists under the given
+-- token (null: under any token, for a cancellation) and, if the caller asks for that, only if its deadline has passed.
+-- If several settlements name the same lease, one of them acts. The answer lists the numbers of those that acted; the
+-- others changed nothing. :attempts and :details: how the attempt ended, if it is one to write down, and the name and
+-- stack of its error. An attempt keeps its slot if it is among the first 20; later ones take turns in 20 more. Its
+-- error is cut, since a job may have 40.
 WITH given AS MATERIALIZED (
   SELECT *
-  FROM unnest($1::uuid[], $2::uuid[], $3::text[], $4::json[], $5::text[], $6::millrace.dead_reason[], $7::float8[],
-              $8::bool[], $10::millrace.attempt_outcome[], $11::json[])
+  FROM unnest(:ids::uuid[], :tokens::uuid[], :outcomes::text[], :results::json[], :errors::text[],
+              :reasons::millrace.dead_reason[], :delays_secs::float8[], :only_expired::bool[],
+              :attempts::millrace.attempt_outcome[], :details::json[])
     WITH ORDINALITY
     AS given (id, token, outcome, result, error, reason, delay_secs, only_expired, attempt, details, n)
 ), held AS (
   DELETE FROM millrace.leases l
   USING given
-  WHERE l.id = ANY ($1::uuid[]) AND l.id = given.id AND (l.token = given.token OR given.token IS NULL)
+  WHERE l.id = ANY (:ids::uuid[]) AND l.id = given.id AND (l.token = given.token OR given.token IS NULL)
     AND (NOT given.only_expired OR l.locked_until < now())
-    AND (l.workflow_id IS NULL OR $9 OR given.outcome IN ('retrying', 'released', 'undelivered'))
+    AND (l.workflow_id IS NULL OR :workflows_locked OR given.outcome IN ('retrying', 'released', 'undelivered'))
   RETURNING given.n, l.id, l.token, l.tenant, l.workflow_id, l.started_at, l.scheduled_at, l.retry_count,
             l.delivery_count, l.worker, given.attempt, given.error AS attempt_error, given.details,
             given.outcome, given.result, coalesce(given.error, l.error) AS error, given.reason,
@@ -88,8 +90,8 @@ FROM held LEFT JOIN again ON again.id = held.id LEFT JOIN buried ON buried.job_i
 -- acted, and how long each job had run. Only a remote worker's lease says queue and task.
 WITH held AS (
   DELETE FROM millrace.leases l
-  USING unnest($1::uuid[], $2::uuid[], $3::json[]) WITH ORDINALITY AS given (id, token, result, n)
-  WHERE l.id = ANY ($1::uuid[]) AND l.id = given.id AND l.token = given.token AND l.workflow_id IS NULL
+  USING unnest(:ids::uuid[], :tokens::uuid[], :results::json[]) WITH ORDINALITY AS given (id, token, result, n)
+  WHERE l.id = ANY (:ids::uuid[]) AND l.id = given.id AND l.token = given.token AND l.workflow_id IS NULL
   RETURNING given.n, l.id, l.tenant, l.worker, l.queue, l.task, l.started_at, l.scheduled_at, l.retry_count,
             l.delivery_count, l.error, given.result
 ), ended AS (
@@ -111,16 +113,19 @@ SELECT tenant, worker, queue, task, json_agg(n)::text AS numbers,
 FROM held GROUP BY tenant, worker, queue, task;
 
 -- name: settle_bundled
--- Completes jobs that are in bundles. $1 to $4: which bundles, which of their members (a mask) and whether none will be
--- left. $5 to $7: the members, by the number of their bundle and their position in it. The bits read under the row's
--- lock say which members were still in the bundle, and the answer returns those bits. The other jobs may have leases of
--- their own by now. $8: bundles that should be empty, and are deleted if they are. $9 to $11: as in move_marks.
+-- Completes jobs that are in bundles. :bundle_tokens to :are_last: which bundles, which of their members (a mask) and
+-- whether none will be left. :member_bundles to :member_results: the members, by the number of their bundle and their
+-- position in it. The bits read under the row's lock say which members were still in the bundle, and the answer returns
+-- those bits. The other jobs may have leases of their own by now. :emptied_tokens: bundles that should be empty, and
+-- are deleted if they are. :mark_tokens, :mark_reaches and :dropped_marks: as in move_marks.
 WITH asked AS MATERIALIZED (
   SELECT token, tenant, mask::varbit AS mask, last, n::int AS n
-  FROM unnest($1::uuid[], $2::text[], $3::text[], $4::bool[]) WITH ORDINALITY AS asked (token, tenant, mask, last, n)
+  FROM unnest(:bundle_tokens::uuid[], :bundle_tenants::text[], :masks::text[], :are_last::bool[])
+    WITH ORDINALITY AS asked (token, tenant, mask, last, n)
 ), locked AS MATERIALIZED (
   SELECT b.token FROM millrace.bundles b LEFT JOIN asked ON asked.token = b.token AND asked.tenant = b.tenant
-  WHERE b.token = ANY ($1::uuid[] || $8::uuid[]) AND (asked.n IS NOT NULL OR b.token = ANY ($8::uuid[]))
+  WHERE b.token = ANY (:bundle_tokens::uuid[] || :emptied_tokens::uuid[])
+    AND (asked.n IS NOT NULL OR b.token = ANY (:emptied_tokens::uuid[]))
   ORDER BY b.token, b.tenant
   FOR UPDATE OF b
 ), partly AS (
@@ -138,14 +143,14 @@ WITH asked AS MATERIALIZED (
   RETURNING asked.n, b.tenant, b.started_at, b.open & asked.mask AS taken, b.ids
 ), swept AS (
   DELETE FROM millrace.bundles b
-  WHERE b.token = ANY (ARRAY(SELECT token FROM locked)) AND b.token = ANY ($8::uuid[]) AND b.token <> ALL ($1::uuid[])
-    AND position('1' IN b.open::text) = 0
+  WHERE b.token = ANY (ARRAY(SELECT token FROM locked)) AND b.token = ANY (:emptied_tokens::uuid[])
+    AND b.token <> ALL (:bundle_tokens::uuid[]) AND position('1' IN b.open::text) = 0
 ), marked AS (
   UPDATE millrace.claim_marks m SET reach = given.reach
-  FROM unnest($9::uuid[], $10::int[]) AS given (token, reach)
-  WHERE m.token = ANY ($9::uuid[]) AND m.token = given.token
+  FROM unnest(:mark_tokens::uuid[], :mark_reaches::int[]) AS given (token, reach)
+  WHERE m.token = ANY (:mark_tokens::uuid[]) AND m.token = given.token
 ), unmarked AS (
-  DELETE FROM millrace.claim_marks WHERE token = ANY ($11::uuid[])
+  DELETE FROM millrace.claim_marks WHERE token = ANY (:dropped_marks::uuid[])
 ), bundle AS MATERIALIZED (
   SELECT * FROM partly UNION ALL SELECT * FROM wholly
 ), member AS MATERIALIZED (
@@ -153,7 +158,8 @@ WITH asked AS MATERIALIZED (
   FROM bundle, unnest(bundle.ids) WITH ORDINALITY AS m (id, position)
   WHERE get_bit(bundle.taken, m.position::int - 1) = 1
 ), given AS MATERIALIZED (
-  SELECT * FROM unnest($5::int[], $6::int[], $7::json[]) AS given (n, position, result)
+  SELECT *
+  FROM unnest(:member_bundles::int[], :member_positions::int[], :member_results::json[]) AS given (n, position, result)
 ), ended AS (
   INSERT INTO millrace.done (completed_at, started_at, retry_count, delivery_count, status, id, tenant, result)
   SELECT now(), member.started_at, 0, 1, 'completed', member.id, member.tenant, given.result
@@ -175,11 +181,11 @@ SELECT n, taken::text, extract(epoch FROM now() - started_at)::float8 AS run_sec
 WITH gone AS (
   DELETE FROM millrace.ready r
   WHERE r.ctid = ANY (ARRAY(
-      SELECT w.place FROM unnest($1::text[], $2::uuid[]) AS given (tenant, id),
+      SELECT w.place FROM unnest(:tenants::text[], :ids::uuid[]) AS given (tenant, id),
       LATERAL (
         SELECT r.ctid AS place FROM millrace.ready r WHERE r.tenant = given.tenant AND r.id = given.id OFFSET 0
       ) AS w
-    )) AND (r.workflow_id IS NULL OR $3)
+    )) AND (r.workflow_id IS NULL OR :workflows_locked)
   RETURNING r.id, r.tenant, r.started_at, r.scheduled_at, r.retry_count, r.delivery_count, r.error
 ), ended AS (
   INSERT INTO millrace.done

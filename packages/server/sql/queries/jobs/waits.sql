@@ -3,7 +3,7 @@
 -- name: ends_of
 -- Which of these jobs exist, and how those that have ended did.
 SELECT j.id, d.status
-FROM unnest($1::text[], $2::uuid[]) AS asked (tenant, id),
+FROM unnest(:tenants::text[], :ids::uuid[]) AS asked (tenant, id),
 LATERAL (SELECT j.id FROM millrace.jobs j WHERE j.tenant = asked.tenant AND j.id = asked.id OFFSET 0) AS j
 LEFT JOIN LATERAL (
   SELECT d.status FROM unnest(ARRAY['completed', 'failed', 'cancelled']::millrace.job_status[]) AS ending (status),
@@ -16,7 +16,7 @@ LEFT JOIN LATERAL (
 -- name: ended_among
 -- The same for all that wait in this process, once per second: only those that have ended.
 SELECT d.id, d.status
-FROM unnest($1::text[], $2::uuid[]) AS asked (tenant, id),
+FROM unnest(:tenants::text[], :ids::uuid[]) AS asked (tenant, id),
 unnest(ARRAY['completed', 'failed', 'cancelled']::millrace.job_status[]) AS ending (status),
 LATERAL (
   SELECT d.id, d.status FROM millrace.done d
@@ -26,6 +26,6 @@ LATERAL (
 -- name: owned_among
 -- Those of these ids that are jobs of anybody, by id and bucket: what tells 403 from a job that is missing.
 SELECT j.id
-FROM unnest($1::uuid[], $2::int[]) AS asked (id, bucket),
+FROM unnest(:ids::uuid[], :buckets::int[]) AS asked (id, bucket),
 LATERAL (SELECT t.tenant FROM millrace.tenants t WHERE t.bucket = asked.bucket OFFSET 0) AS t,
 LATERAL (SELECT j.id FROM millrace.jobs j WHERE j.tenant = t.tenant AND j.id = asked.id OFFSET 0) AS j;

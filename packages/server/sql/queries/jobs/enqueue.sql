@@ -1,27 +1,20 @@
--- name: register_tenant
--- Runs before a tenant's first row is written, so that an id leads back to its tenant (see the tenants table).
-INSERT INTO millrace.tenants (tenant, bucket) VALUES ($1, $2) ON CONFLICT (tenant) DO NOTHING;
-
 -- name: create_jobs
 -- Creates any number of jobs for any tenants in one statement: the group commit of single creates, or a batch. An id is
 -- the database's time followed by a suffix from the server, so the answer is the one prefix that all ids share. Most
--- jobs of a statement differ only in their payload: what they have in common ($1 to $5) is sent once per kind, and each
--- job names its kind. If no job has a run_at, metadata, a size worth counting or a delay, those arrays are empty, and
--- unnest returns null.
+-- jobs of a statement differ only in their payload: what they have in common (:tenants to :configs, one element per
+-- kind) is sent once, and each job names its kind. If no job has a run_at, metadata, a size worth counting or a delay,
+-- those arrays are empty, and unnest returns null.
 WITH clock AS MATERIALIZED (
   SELECT now() AS now, millrace.id_prefix(now()) AS prefix
 ), input AS MATERIALIZED (
-  SELECT (clock.prefix || suffix)::uuid AS id, clock.now, ($1::text[])[kind] AS tenant, ($2::text[])[kind] AS queue,
-         ($3::text[])[kind] AS task, ($4::int[])[kind] AS priority, ($5::json[])[kind] AS config,
-         coalesce(run_at, clock.now + delay * interval '1 second') AS run_at, payload, metadata, size
-  FROM clock, unnest($6::text[], $7::int[], $8::timestamptz[], $9::json[], $10::json[], $11::int[], $12::int[])
+-- include: columns_by_kind
+  FROM clock, unnest(:suffixes::text[], :kinds::int[], :run_ats::timestamptz[], :payloads::json[], :metadata::json[],
+                     :sizes::int[], :delays::int[])
     AS given (suffix, kind, run_at, payload, metadata, size, delay)
 ), stored AS (
-  INSERT INTO millrace.jobs (created_at, run_at, priority, id, tenant, queue, task, payload, config, metadata)
-  SELECT now, run_at, priority, id, tenant, queue, task, payload, config, metadata FROM input
+-- include: store_input
 ), queued AS (
-  INSERT INTO millrace.ready (scheduled_at, priority, retry_count, delivery_count, id, tenant, queue, later, size)
-  SELECT coalesce(run_at, now), priority, 0, 0, id, tenant, queue, CASE WHEN run_at > now THEN true END, size FROM input
+-- include: queue_input
 )
 SELECT prefix FROM clock;
 
@@ -33,15 +26,14 @@ WITH clock AS MATERIALIZED (
 ), input AS MATERIALIZED (
   SELECT (clock.prefix || suffix)::uuid AS id, clock.now, tenant, queue, task, priority, config,
          coalesce(run_at, clock.now + delay * interval '1 second') AS run_at, payload, metadata, size
-  FROM clock, unnest($1::text[], $2::text[], $3::text[], $4::int[], $5::json[], $6::text[], $7::timestamptz[],
-                     $8::json[], $9::json[], $10::int[], $11::int[])
+  FROM clock, unnest(:tenants::text[], :queues::text[], :tasks::text[], :priorities::int[], :configs::json[],
+                     :suffixes::text[], :run_ats::timestamptz[], :payloads::json[], :metadata::json[], :sizes::int[],
+                     :delays::int[])
     AS given (tenant, queue, task, priority, config, suffix, run_at, payload, metadata, size, delay)
 ), stored AS (
-  INSERT INTO millrace.jobs (created_at, run_at, priority, id, tenant, queue, task, payload, config, metadata)
-  SELECT now, run_at, priority, id, tenant, queue, task, payload, config, metadata FROM input
+-- include: store_input
 ), queued AS (
-  INSERT INTO millrace.ready (scheduled_at, priority, retry_count, delivery_count, id, tenant, queue, later, size)
-  SELECT coalesce(run_at, now), priority, 0, 0, id, tenant, queue, CASE WHEN run_at > now THEN true END, size FROM input
+-- include: queue_input
 )
 SELECT prefix FROM clock;
 
@@ -51,13 +43,12 @@ WITH clock AS MATERIALIZED (
   SELECT now() AS now, millrace.id_prefix(now()) AS prefix
 ), input AS MATERIALIZED (
   SELECT (clock.prefix || suffix)::uuid AS id, payload, size
-  FROM clock, unnest($6::text[], $7::json[], $8::int[]) AS given (suffix, payload, size)
+  FROM clock, unnest(:suffixes::text[], :payloads::json[], :sizes::int[]) AS given (suffix, payload, size)
 ), stored AS (
   INSERT INTO millrace.jobs (created_at, priority, id, tenant, queue, task, payload, config)
-  SELECT now(), $4::int, id, $1::text, $2::text, $3::text, payload, $5::json FROM input
+  SELECT now(), :priority::int, id, :tenant::text, :queue::text, :task::text, payload, :config::json FROM input
 ), queued AS (
-  INSERT INTO millrace.ready (scheduled_at, priority, retry_count, delivery_count, id, tenant, queue, size)
-  SELECT now(), $4::int, 0, 0, id, $1::text, $2::text, size FROM input
+-- include: queue_alike
 )
 SELECT prefix FROM clock;
 
@@ -69,11 +60,10 @@ SELECT prefix FROM clock;
 WITH clock AS MATERIALIZED (
   SELECT now() AS now, millrace.id_prefix(now()) AS prefix
 ), input AS MATERIALIZED (
-  SELECT (clock.prefix || suffix)::uuid AS id, clock.now, ($1::text[])[kind] AS tenant, ($2::text[])[kind] AS queue,
-         ($3::text[])[kind] AS task, ($4::int[])[kind] AS priority, ($5::json[])[kind] AS config,
-         coalesce(run_at, clock.now + delay * interval '1 second') AS run_at, payload, metadata, size, key
-  FROM clock,
-  unnest($6::text[], $7::int[], $8::timestamptz[], $9::json[], $10::json[], $11::int[], $12::int[], $13::text[])
+-- include: columns_by_kind
+       , key
+  FROM clock, unnest(:suffixes::text[], :kinds::int[], :run_ats::timestamptz[], :payloads::json[], :metadata::json[],
+                     :sizes::int[], :delays::int[], :keys::text[])
     AS given (suffix, kind, run_at, payload, metadata, size, delay, key)
 ), won AS (
   INSERT INTO millrace.idempotency_keys (tenant, key, job_id)
@@ -91,7 +81,7 @@ WITH clock AS MATERIALIZED (
   FROM input JOIN won ON won.job_id = input.id
 )
 SELECT clock.prefix, won.created FROM clock, (
-  SELECT CASE WHEN count(*) < cardinality($6::text[]) THEN coalesce(array_agg(job_id)::text, '{}') END AS created
+  SELECT CASE WHEN count(*) < cardinality(:suffixes::text[]) THEN coalesce(array_agg(job_id)::text, '{}') END AS created
   FROM won
 ) AS won;
 
@@ -103,21 +93,39 @@ WITH clock AS MATERIALIZED (
   SELECT now() AS now, millrace.id_prefix(now()) AS prefix
 ), input AS MATERIALIZED (
   SELECT (clock.prefix || suffix)::uuid AS id, payload, size, key
-  FROM clock, unnest($6::text[], $7::json[], $8::int[], $9::text[]) AS given (suffix, payload, size, key)
+  FROM clock, unnest(:suffixes::text[], :payloads::json[], :sizes::int[], :keys::text[])
+    AS given (suffix, payload, size, key)
 ), taken AS (
-  INSERT INTO millrace.idempotency_keys (tenant, key, job_id) SELECT $1::text, key, id FROM input ORDER BY key
+  INSERT INTO millrace.idempotency_keys (tenant, key, job_id) SELECT :tenant::text, key, id FROM input ORDER BY key
 ), stored AS (
   INSERT INTO millrace.jobs (created_at, priority, id, tenant, queue, task, payload, config, idempotency_key)
-  SELECT now(), $4::int, id, $1::text, $2::text, $3::text, payload, $5::json, key FROM input
+  SELECT now(), :priority::int, id, :tenant::text, :queue::text, :task::text, payload, :config::json, key FROM input
 ), queued AS (
-  INSERT INTO millrace.ready (scheduled_at, priority, retry_count, delivery_count, id, tenant, queue, size)
-  SELECT now(), $4::int, 0, 0, id, $1::text, $2::text, size FROM input
+-- include: queue_alike
 )
 SELECT prefix, NULL::text AS created FROM clock;
 
 -- name: jobs_of_keys
--- A kind: the key belongs to another kind of request, and leads to no job (see idempotency.sql).
+-- A kind: the key belongs to another kind of request, and leads to no job (see shared/idempotency.sql).
 SELECT asked.ordinal, k.job_id, k.kind
-FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS asked (tenant, key, ordinal), LATERAL (
+FROM unnest(:tenants::text[], :keys::text[]) WITH ORDINALITY AS asked (tenant, key, ordinal), LATERAL (
   SELECT k.job_id, k.kind FROM millrace.idempotency_keys k WHERE k.tenant = asked.tenant AND k.key = asked.key OFFSET 0
 ) AS k;
+
+-- fragment: columns_by_kind
+  SELECT (clock.prefix || suffix)::uuid AS id, clock.now, (:tenants::text[])[kind] AS tenant,
+         (:queues::text[])[kind] AS queue, (:tasks::text[])[kind] AS task, (:priorities::int[])[kind] AS priority,
+         (:configs::json[])[kind] AS config, coalesce(run_at, clock.now + delay * interval '1 second') AS run_at,
+         payload, metadata, size
+
+-- fragment: store_input
+  INSERT INTO millrace.jobs (created_at, run_at, priority, id, tenant, queue, task, payload, config, metadata)
+  SELECT now, run_at, priority, id, tenant, queue, task, payload, config, metadata FROM input
+
+-- fragment: queue_input
+  INSERT INTO millrace.ready (scheduled_at, priority, retry_count, delivery_count, id, tenant, queue, later, size)
+  SELECT coalesce(run_at, now), priority, 0, 0, id, tenant, queue, CASE WHEN run_at > now THEN true END, size FROM input
+
+-- fragment: queue_alike
+  INSERT INTO millrace.ready (scheduled_at, priority, retry_count, delivery_count, id, tenant, queue, size)
+  SELECT now(), :priority::int, 0, 0, id, :tenant::text, :queue::text, size FROM input

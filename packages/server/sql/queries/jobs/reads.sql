@@ -2,18 +2,18 @@
 SELECT tenant, id, queue, task, payload, config, metadata, idempotency_key, workflow_id, step, context, status,
        created_at, scheduled_at, started_at, completed_at, retry_count, delivery_count, error, result, worker,
        lease_expires_at, progress
-FROM millrace.job_records WHERE tenant = $1 AND id = $2;
+FROM millrace.job_records WHERE tenant = :tenant AND id = :id;
 
 -- name: owner_of_job
 -- Finds a job's owner by the id alone: to tell 403 from 404, and for a settlement that found no lease.
 SELECT rec.tenant, rec.status
 FROM millrace.tenants t,
-LATERAL (SELECT r.tenant, r.status FROM millrace.job_records r WHERE r.tenant = t.tenant AND r.id = $1 OFFSET 0) AS rec
-WHERE t.bucket = $2;
+LATERAL (SELECT r.tenant, r.status FROM millrace.job_records r WHERE r.tenant = t.tenant AND r.id = :id OFFSET 0) AS rec
+WHERE t.bucket = :bucket;
 
 -- name: names_of_jobs
 SELECT j.id, j.task, j.queue
-FROM unnest($1::text[], $2::uuid[]) AS asked (tenant, id),
+FROM unnest(:tenants::text[], :ids::uuid[]) AS asked (tenant, id),
 LATERAL (SELECT j.id, j.task, j.queue FROM millrace.jobs j WHERE j.tenant = asked.tenant AND j.id = asked.id OFFSET 0)
   AS j;
 
@@ -32,21 +32,16 @@ FROM (
            0 AS running,
            min(millrace.due_since(r.id, r.scheduled_at)) FILTER (WHERE r.scheduled_at <= now()) AS oldest,
            count(*) FILTER (WHERE r.retry_count > 0) AS retrying
-    FROM millrace.ready r WHERE r.tenant = $1 GROUP BY r.queue
+    FROM millrace.ready r WHERE r.tenant = :tenant GROUP BY r.queue
     UNION ALL
     SELECT j.queue, 0, 0, count(*), NULL, 0
     FROM millrace.running l JOIN millrace.jobs j ON j.tenant = l.tenant AND j.id = l.id
-    WHERE l.tenant = $1 GROUP BY j.queue
+    WHERE l.tenant = :tenant GROUP BY j.queue
   ) AS counted
   GROUP BY queue
 ) AS depth
 LEFT JOIN millrace.queues q ON q.queue = depth.queue
 ORDER BY depth.queue;
-
--- name: queue_marks
--- What is known of these queues besides how much they hold.
-SELECT asked.queue, q.paused_at, q.last_lease_at, now() AS now
-FROM unnest($1::text[]) AS asked (queue) LEFT JOIN millrace.queues q ON q.queue = asked.queue;
 
 -- name: fleet_depths
 -- For the gauges: all tenants together.

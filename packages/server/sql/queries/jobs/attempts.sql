@@ -4,7 +4,7 @@ SELECT rec.status, rec.started_at AS latest_started_at, rec.completed_at, rec.de
        a.number, a.outcome, a.worker, a.started_at, a.ended_at, a.error, a.details, a.next_retry_at
 FROM (
   SELECT r.tenant, r.id, r.status, r.started_at, r.completed_at, r.delivery_count, r.worker
-  FROM millrace.job_records r WHERE r.tenant = $1 AND r.id = $2
+  FROM millrace.job_records r WHERE r.tenant = :tenant AND r.id = :id
 ) AS rec
 LEFT JOIN LATERAL (
   SELECT a.number, a.outcome, a.worker, a.started_at, a.ended_at, a.error, a.details, a.next_retry_at
@@ -17,7 +17,7 @@ ORDER BY a.number;
 -- either this or a claim has it. The instant of a job that was claimed before goes along into its lease; that of any
 -- other is its own from now on, since a bundle holds no instants. Either way it survives whatever happens to the job.
 WITH gone AS (
-  DELETE FROM millrace.ready r WHERE r.tenant = $1 AND r.id = $2 AND r.scheduled_at > now()
+  DELETE FROM millrace.ready r WHERE r.tenant = :tenant AND r.id = :id AND r.scheduled_at > now()
   RETURNING r.started_at, r.priority, r.retry_count, r.delivery_count, r.id, r.tenant, r.queue, r.workflow_id, r.error,
             r.size
 ), moved AS (
@@ -27,7 +27,7 @@ WITH gone AS (
   RETURNING queue, priority, scheduled_at
 ), own AS (
   UPDATE millrace.jobs j SET run_at = now()
-  WHERE j.tenant = $1 AND j.id = $2 AND EXISTS (SELECT FROM gone WHERE delivery_count = 0)
+  WHERE j.tenant = :tenant AND j.id = :id AND EXISTS (SELECT FROM gone WHERE delivery_count = 0)
 ), seen AS (
   INSERT INTO millrace.transitions (at, scheduled_at, started_at, retry_count, delivery_count, status, job_id, error)
   SELECT now(), now(), started_at, retry_count, delivery_count,
@@ -39,4 +39,5 @@ SELECT queue, priority, scheduled_at, (SELECT count(*) FROM seen)::int AS watche
 
 -- name: standing_of_job
 -- What a job that could not be made due is doing instead.
-SELECT rec.status, rec.scheduled_at <= now() AS due FROM millrace.job_records rec WHERE rec.tenant = $1 AND rec.id = $2;
+SELECT rec.status, rec.scheduled_at <= now() AS due
+FROM millrace.job_records rec WHERE rec.tenant = :tenant AND rec.id = :id;

@@ -1,59 +1,9 @@
--- name: take_turn
--- Returns a row to one process per period; the others find that the loop has run. Running a loop twice does no harm.
-INSERT INTO millrace.loops (name, last_run_at) VALUES ($1, now())
-ON CONFLICT (name) DO UPDATE SET last_run_at = now()
-WHERE loops.last_run_at <= now() - $2 * interval '1 second'
-RETURNING name;
-
--- name: keep_turn
--- Extends the turn: no other process can take it until a full period has passed, counted from $2 seconds from now.
-UPDATE millrace.loops SET last_run_at = now() + $2 * interval '1 second' WHERE name = $1;
-
--- name: forget_streams
--- Removes watches whose process died before it could remove them, and transitions that nothing watches any more.
-WITH stale AS (DELETE FROM millrace.watches WHERE expires_at < now())
-DELETE FROM millrace.transitions t
-WHERE t.at < now() - interval '1 minute'
-  AND NOT EXISTS (SELECT FROM millrace.watches w WHERE w.job_id = t.job_id AND w.expires_at >= now());
-
--- name: forget_bundles
--- Removes rows whose jobs have all been taken out one by one. Locked rows are skipped and removed next time.
-DELETE FROM millrace.bundles b
-USING (
-  SELECT token, tenant FROM millrace.bundles WHERE position('1' IN open::text) = 0
-  ORDER BY token, tenant FOR UPDATE SKIP LOCKED
-) AS empty
-WHERE b.token = empty.token AND b.tenant = empty.tenant AND position('1' IN b.open::text) = 0;
-
--- name: forget_claim_marks
--- Removes the marks of claims that hold no jobs any more, left behind by a process that died or that lost the jobs it
--- had not started.
-DELETE FROM millrace.claim_marks
-WHERE claimed_at < now() - interval '1 minute'
-  AND token NOT IN (SELECT token FROM millrace.bundles)
-  AND token NOT IN (SELECT (left(token::text, 32) || '0000')::uuid FROM millrace.leases);
-
--- name: forget_progress
--- Removes what attempts reported that have ended since, $1 rows at most. Locked rows are left for the next time.
-WITH stale AS MATERIALIZED (
-  SELECT p.job_id, p.token
-  FROM millrace.progress p LEFT JOIN LATERAL (
-    SELECT l.id FROM millrace.leases l WHERE l.id = p.job_id AND l.token = p.token OFFSET 0
-  ) AS l ON true
-  WHERE p.at < now() - interval '1 minute' AND l.id IS NULL
-  LIMIT $1 FOR UPDATE OF p SKIP LOCKED
-)
-DELETE FROM millrace.progress p
-USING stale
-WHERE p.job_id = ANY (ARRAY(SELECT job_id FROM stale)) AND p.job_id = stale.job_id AND p.token = stale.token
-RETURNING 1;
-
 -- What retention removes, slice by slice (docs/adr/0017-retention.md). Each of the three statements below continues
--- where the last one stopped ($3 tenant, $4 ending, $5 id), looks at 2000 groups (what ended one way for one tenant)
--- and $2 rows at most, and returns where the next one begins: after the last row it looked at, or after the last group
--- of its slice, or nowhere (null). The course begins where it is told to, without looking again at what was removed
--- there, and jumps from each group to the first row of the next: a pass costs as much as it finds plus one index probe
--- per group that exists, and no statement takes long. Rows are due for removal $1 hours after they ended;
+-- where the last one stopped (:after_tenant, :after_ending, :after_id), looks at 2000 groups (what ended one way for
+-- one tenant) and at most :max_rows rows, and returns where the next one begins: after the last row it looked at, or
+-- after the last group of its slice, or nowhere (null). The course begins where it is told to, without looking again at
+-- what was removed there, and jumps from each group to the first row of the next: a pass costs as much as it finds plus
+-- one index probe per group that exists, and no statement takes long. Rows are due for removal :hours after they ended;
 -- `overdue_secs` is the longest that any of them was overdue.
 
 -- name: expire_jobs
@@ -62,9 +12,10 @@ RETURNING 1;
 -- Jobs of a workflow stay as long as the workflow does. None of these rows is updated once its job has ended, so each
 -- is still at the ctid where it was seen. A job that completed at once has no attempts to look for.
 WITH RECURSIVE cut AS MATERIALIZED (
-  SELECT at, millrace.first_id(at) AS first_id FROM (SELECT now() - $1::float8 * interval '1 hour' AS at) AS instant
+  SELECT at, millrace.first_id(at) AS first_id FROM (SELECT now() - :hours::float8 * interval '1 hour' AS at) AS instant
 ), course AS (
-  SELECT $3::text COLLATE "C" AS tenant, $4::millrace.job_status AS status, $5::uuid AS first, 1 AS n
+  SELECT :after_tenant::text COLLATE "C" AS tenant, :after_ending::millrace.job_status AS status,
+         :after_id::uuid AS first, 1 AS n
   UNION ALL
   SELECT next.tenant, next.status, next.first, course.n + 1
   FROM course,
@@ -81,7 +32,7 @@ WITH RECURSIVE cut AS MATERIALIZED (
   LATERAL (
     SELECT d.ctid AS place, d.tenant, d.id, d.completed_at, d.delivery_count FROM millrace.done d
     WHERE d.tenant = course.tenant AND d.status = course.status AND d.id < (SELECT first_id FROM cut)
-      AND d.id > CASE course.n WHEN 1 THEN $5::uuid ELSE '00000000-0000-0000-0000-000000000000' END
+      AND d.id > CASE course.n WHEN 1 THEN :after_id::uuid ELSE '00000000-0000-0000-0000-000000000000' END
     ORDER BY d.id
   ) AS d,
   LATERAL (
@@ -89,13 +40,13 @@ WITH RECURSIVE cut AS MATERIALIZED (
     WHERE j.tenant = d.tenant AND j.id = d.id OFFSET 0
   ) AS j
   WHERE course.first < (SELECT first_id FROM cut)
-  LIMIT $2
+  LIMIT :max_rows
 ), old AS MATERIALIZED (
   SELECT walked.tenant, walked.id, walked.place, walked.job_place, walked.idempotency_key,
          cut.at - walked.completed_at AS overdue,
          walked.delivery_count > CASE walked.status WHEN 'completed' THEN 1 ELSE 0 END AS attempted
   FROM walked, cut WHERE walked.completed_at < cut.at AND walked.workflow_id IS NULL
-), ended AS (
+), job_ends AS (
   DELETE FROM millrace.done WHERE ctid = ANY (ARRAY(SELECT place FROM old)) RETURNING tenant, status
 ), removed AS (
   DELETE FROM millrace.jobs WHERE ctid = ANY (ARRAY(SELECT job_place FROM old)) RETURNING 1
@@ -116,22 +67,13 @@ WITH RECURSIVE cut AS MATERIALIZED (
     ) AS k
   ))
 ), uncounted AS (
-  UPDATE millrace.totals t
-  SET created = t.created - gone.n, completed = t.completed - gone.completed, failed = t.failed - gone.failed,
-      cancelled = t.cancelled - gone.cancelled
-  FROM (
-    SELECT tenant, count(*) AS n, count(*) FILTER (WHERE status = 'completed') AS completed,
-           count(*) FILTER (WHERE status = 'failed') AS failed,
-           count(*) FILTER (WHERE status = 'cancelled') AS cancelled
-    FROM ended GROUP BY tenant
-  ) AS gone
-  WHERE t.tenant = ANY (ARRAY(SELECT tenant FROM ended)) AND t.tenant = gone.tenant
+-- include: uncount_ends
 )
 SELECT (SELECT count(*) FROM removed)::int AS removed,
        (SELECT extract(epoch FROM max(overdue)) FROM old)::float8 AS overdue_secs,
        next.tenant, next.ending, next.id
 FROM (SELECT) AS one LEFT JOIN (
-  (SELECT tenant, status::text AS ending, id FROM walked WHERE (SELECT count(*) FROM walked) = $2
+  (SELECT tenant, status::text AS ending, id FROM walked WHERE (SELECT count(*) FROM walked) = :max_rows
    ORDER BY tenant DESC, status DESC, id DESC LIMIT 1)
   UNION ALL
   (SELECT tenant, status::text, 'ffffffff-ffff-ffff-ffff-ffffffffffff' FROM course WHERE n = 2000)
@@ -142,9 +84,9 @@ FROM (SELECT) AS one LEFT JOIN (
 -- Removes dead letters. One that is being replayed at this moment may stay until the next pass. Every row that is
 -- walked is removed, so the tenant alone says where to continue.
 WITH RECURSIVE cut AS MATERIALIZED (
-  SELECT now() - $1::float8 * interval '1 hour' AS at
+  SELECT now() - :hours::float8 * interval '1 hour' AS at
 ), course AS (
-  SELECT $3::text COLLATE "C" AS tenant, '-infinity'::timestamptz AS first, 1 AS n
+  SELECT :after_tenant::text COLLATE "C" AS tenant, '-infinity'::timestamptz AS first, 1 AS n
   UNION ALL
   SELECT next.tenant, next.first, course.n + 1
   FROM course,
@@ -157,10 +99,10 @@ WITH RECURSIVE cut AS MATERIALIZED (
   SELECT course.tenant, d.place, d.created_at FROM course, LATERAL (
     SELECT d.ctid AS place, d.created_at FROM millrace.dead_letters d
     WHERE d.tenant = course.tenant AND d.created_at < (SELECT at FROM cut)
-    ORDER BY d.created_at LIMIT $2
+    ORDER BY d.created_at LIMIT :max_rows
   ) AS d
   WHERE course.first < (SELECT at FROM cut)
-  LIMIT $2
+  LIMIT :max_rows
 ), gone AS (
   DELETE FROM millrace.dead_letters WHERE ctid = ANY (ARRAY(SELECT place FROM old)) RETURNING 1
 )
@@ -168,7 +110,7 @@ SELECT (SELECT count(*) FROM gone)::int AS removed,
        (SELECT extract(epoch FROM cut.at - min(created_at)) FROM old, cut GROUP BY cut.at)::float8 AS overdue_secs,
        next.tenant
 FROM (SELECT) AS one LEFT JOIN (
-  SELECT max(tenant) AS tenant FROM old HAVING count(*) = $2
+  SELECT max(tenant) AS tenant FROM old HAVING count(*) = :max_rows
   UNION ALL
   (SELECT tenant FROM course WHERE n = 2000)
   LIMIT 1
@@ -176,12 +118,13 @@ FROM (SELECT) AS one LEFT JOIN (
 
 -- name: expire_workflows
 -- Removes ended workflows with the jobs of their steps and the contexts stored for those jobs. A workflow may have a
--- thousand steps, so a statement removes workflows of at most $6 steps together, or a single workflow. The state has
+-- thousand steps, so a statement removes workflows of at most :max_steps together, or a single workflow. The state has
 -- one letter per step.
 WITH RECURSIVE cut AS MATERIALIZED (
-  SELECT at, millrace.first_id(at) AS first_id FROM (SELECT now() - $1::float8 * interval '1 hour' AS at) AS instant
+  SELECT at, millrace.first_id(at) AS first_id FROM (SELECT now() - :hours::float8 * interval '1 hour' AS at) AS instant
 ), course AS (
-  SELECT $3::text COLLATE "C" AS tenant, $4::millrace.workflow_status AS status, $5::uuid AS first, 1 AS n
+  SELECT :after_tenant::text COLLATE "C" AS tenant, :after_ending::millrace.workflow_status AS status,
+         :after_id::uuid AS first, 1 AS n
   UNION ALL
   SELECT next.tenant, next.status, next.first, course.n + 1
   FROM course,
@@ -197,18 +140,18 @@ WITH RECURSIVE cut AS MATERIALIZED (
   LATERAL (
     SELECT e.ctid AS place, e.id, e.completed_at, length(e.state) AS steps FROM millrace.workflow_ends e
     WHERE e.tenant = course.tenant AND e.status = course.status AND e.id < (SELECT first_id FROM cut)
-      AND e.id > CASE course.n WHEN 1 THEN $5::uuid ELSE '00000000-0000-0000-0000-000000000000' END
+      AND e.id > CASE course.n WHEN 1 THEN :after_id::uuid ELSE '00000000-0000-0000-0000-000000000000' END
     ORDER BY e.id
   ) AS e
   WHERE course.first < (SELECT first_id FROM cut)
-  LIMIT $2
+  LIMIT :max_rows
 ), dated AS MATERIALIZED (
   SELECT walked.tenant, walked.status, walked.id, walked.place, cut.at - walked.completed_at AS overdue,
          sum(walked.steps) OVER in_order AS steps, row_number() OVER in_order AS rank
   FROM walked, cut WHERE walked.completed_at < cut.at
   WINDOW in_order AS (ORDER BY walked.tenant, walked.status, walked.id)
 ), old AS MATERIALIZED (
-  SELECT tenant, status, id, place, overdue FROM dated WHERE rank = 1 OR steps <= $6
+  SELECT tenant, status, id, place, overdue FROM dated WHERE rank = 1 OR steps <= :max_steps
 ), step AS MATERIALIZED (
   SELECT j.place, j.tenant, j.id FROM old,
   LATERAL (SELECT j.ctid AS place, j.tenant, j.id FROM millrace.jobs j WHERE j.workflow_id = old.id OFFSET 0) AS j
@@ -235,7 +178,7 @@ WITH RECURSIVE cut AS MATERIALIZED (
       SELECT a.ctid AS place FROM millrace.attempts a WHERE a.tenant = step.tenant AND a.job_id = step.id OFFSET 0
     ) AS a
   ))
-), results AS (
+), job_ends AS (
   DELETE FROM millrace.done WHERE ctid = ANY (ARRAY(
     SELECT d.place FROM step,
     LATERAL (SELECT unnest(ARRAY['completed', 'failed', 'cancelled']::millrace.job_status[]) AS status) AS ending,
@@ -245,16 +188,7 @@ WITH RECURSIVE cut AS MATERIALIZED (
     ) AS d
   )) RETURNING tenant, status
 ), uncounted AS (
-  UPDATE millrace.totals t
-  SET created = t.created - gone.n, completed = t.completed - gone.completed, failed = t.failed - gone.failed,
-      cancelled = t.cancelled - gone.cancelled
-  FROM (
-    SELECT tenant, count(*) AS n, count(*) FILTER (WHERE status = 'completed') AS completed,
-           count(*) FILTER (WHERE status = 'failed') AS failed,
-           count(*) FILTER (WHERE status = 'cancelled') AS cancelled
-    FROM results GROUP BY tenant
-  ) AS gone
-  WHERE t.tenant = ANY (ARRAY(SELECT tenant FROM results)) AND t.tenant = gone.tenant
+-- include: uncount_ends
 )
 SELECT (SELECT count(*) FROM ended)::int AS removed,
        (SELECT extract(epoch FROM max(overdue)) FROM old)::float8 AS overdue_secs,
@@ -264,9 +198,21 @@ FROM (SELECT) AS one LEFT JOIN (
    WHERE (SELECT count(*) FROM old) < (SELECT count(*) FROM dated)
    ORDER BY tenant DESC, status DESC, id DESC LIMIT 1)
   UNION ALL
-  (SELECT tenant, status::text, id FROM walked WHERE (SELECT count(*) FROM walked) = $2
+  (SELECT tenant, status::text, id FROM walked WHERE (SELECT count(*) FROM walked) = :max_rows
    ORDER BY tenant DESC, status DESC, id DESC LIMIT 1)
   UNION ALL
   (SELECT tenant, status::text, 'ffffffff-ffff-ffff-ffff-ffffffffffff' FROM course WHERE n = 2000)
   LIMIT 1
 ) AS next ON true;
+
+-- fragment: uncount_ends
+  UPDATE millrace.totals t
+  SET created = t.created - gone.n, completed = t.completed - gone.completed, failed = t.failed - gone.failed,
+      cancelled = t.cancelled - gone.cancelled
+  FROM (
+    SELECT tenant, count(*) AS n, count(*) FILTER (WHERE status = 'completed') AS completed,
+           count(*) FILTER (WHERE status = 'failed') AS failed,
+           count(*) FILTER (WHERE status = 'cancelled') AS cancelled
+    FROM job_ends GROUP BY tenant
+  ) AS gone
+  WHERE t.tenant = ANY (ARRAY(SELECT tenant FROM job_ends)) AND t.tenant = gone.tenant

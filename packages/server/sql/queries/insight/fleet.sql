@@ -1,42 +1,43 @@
 -- What operators see: all tenants together. Every count stops at a bound.
 
 -- name: fleet_overview
--- All but what waits and runs. Dead letters, workflows and what has ended are counted up to $2, beyond which the
--- running totals say more; tenants up to $1. What has ended is looked at without regard to tenants, hence in no order.
+-- All but what waits and runs. Dead letters, workflows and what has ended are counted up to :max_rows, beyond which the
+-- running totals say more; tenants up to :max_tenants. What has ended is looked at without regard to tenants, hence in
+-- no order.
 WITH buried AS MATERIALIZED (
-  SELECT count(*) AS n FROM (SELECT FROM millrace.dead_letters LIMIT $2::int + 1) AS l
+  SELECT count(*) AS n FROM (SELECT FROM millrace.dead_letters LIMIT :max_rows::int + 1) AS l
 ), ended AS MATERIALIZED (
-  SELECT status, count(*) AS n FROM (SELECT d.status FROM millrace.done d LIMIT $2::int + 1) AS d GROUP BY status
+  SELECT status, count(*) AS n FROM (SELECT d.status FROM millrace.done d LIMIT :max_rows::int + 1) AS d GROUP BY status
 ), flow AS MATERIALIZED (
   SELECT status, count(*) AS n FROM (
-    (SELECT r.status FROM millrace.workflow_runs r LIMIT $2::int + 1)
+    (SELECT r.status FROM millrace.workflow_runs r LIMIT :max_rows::int + 1)
     UNION ALL
-    (SELECT e.status FROM millrace.workflow_ends e LIMIT $2::int + 1)
+    (SELECT e.status FROM millrace.workflow_ends e LIMIT :max_rows::int + 1)
   ) AS w
   GROUP BY status
 ), total AS MATERIALIZED (
   SELECT coalesce(sum(created), 0) AS created, coalesce(sum(completed), 0) AS completed,
          coalesce(sum(failed), 0) AS failed, coalesce(sum(cancelled), 0) AS cancelled
-  FROM (SELECT t.created, t.completed, t.failed, t.cancelled FROM millrace.totals t LIMIT $1::int) AS t
+  FROM (SELECT t.created, t.completed, t.failed, t.cancelled FROM millrace.totals t LIMIT :max_tenants::int) AS t
 )
-SELECT (SELECT count(*) FROM (SELECT FROM millrace.tenants LIMIT $1::int) AS t)::int AS tenants,
+SELECT (SELECT count(*) FROM (SELECT FROM millrace.tenants LIMIT :max_tenants::int) AS t)::int AS tenants,
   (SELECT n FROM buried)::int AS dead_letters,
   (SELECT coalesce(json_object_agg(status, n), '{}') FROM ended)::text AS ended,
   (SELECT coalesce(json_object_agg(status, n), '{}') FROM flow)::text AS workflows,
   (SELECT row_to_json(total) FROM total)::text AS totals;
 
 -- name: paused_queues
-SELECT q.queue FROM millrace.queues q WHERE q.paused_at IS NOT NULL ORDER BY q.queue LIMIT $1::int;
+SELECT q.queue FROM millrace.queues q WHERE q.paused_at IS NOT NULL ORDER BY q.queue LIMIT :max_queues::int;
 
 -- name: oldest_past_retention
--- How far the oldest finished job is past its retention of $1 hours, in seconds; null if none is. Retention removes in
--- the order of ids, so the first few of each tenant and ending show it, for the first $2 tenants. A job of a workflow
+-- How far the oldest finished job is past its retention (:hours), in seconds; null if none is. Retention removes in the
+-- order of ids, so the first few of each tenant and ending show it, for the first :max_tenants. A job of a workflow
 -- stays as long as the workflow.
 SELECT max(extract(epoch FROM cut.at - first.completed_at))::float8 AS secs
 FROM (
-  SELECT at, millrace.first_id(at) AS first_id FROM (SELECT now() - $1::float8 * interval '1 hour' AS at) AS instant
+  SELECT at, millrace.first_id(at) AS first_id FROM (SELECT now() - :hours::float8 * interval '1 hour' AS at) AS instant
 ) AS cut,
-(SELECT t.tenant FROM millrace.tenants t ORDER BY t.tenant LIMIT $2::int) AS slice,
+(SELECT t.tenant FROM millrace.tenants t ORDER BY t.tenant LIMIT :max_tenants::int) AS slice,
 unnest(ARRAY['completed', 'failed', 'cancelled']::millrace.job_status[]) AS ending (status),
 LATERAL (
   SELECT d.tenant, d.id, d.completed_at FROM millrace.done d
@@ -51,11 +52,11 @@ WHERE first.completed_at < cut.at;
 
 -- name: fleet_depths_by_queue
 -- One walk over all that waits and runs, for the overview and for the list of queues. The first row has no name: it is
--- all queues together. After it come queues that hold unfinished jobs or are paused, by name, $2 of them: those that
--- are paused and those that hold most. Each with the $3 tenants that hold most of it.
--- Looks at $1 + 1 waiting and as many running jobs: the caller sees whether there are more than $1.
--- Most of the time goes into finding each row's group, so each row is grouped once; counts cost little beside it. There
--- may be as many groups as rows: sums of them are kept to integers, because those of larger numbers are numeric.
+-- all queues together. After it come queues that hold unfinished jobs or are paused, by name, :max_queues of them:
+-- those that are paused and those that hold most. Each with the :max_tenants tenants that hold most of it.
+-- Looks at :max_rows + 1 waiting and as many running jobs: the caller sees whether there are more than :max_rows. Most
+-- of the time goes into finding each row's group, so each row is grouped once; counts cost little beside it. There may
+-- be as many groups as rows: sums of them are kept to integers, because those of larger numbers are numeric.
 WITH depth AS MATERIALIZED (
   SELECT queue, tenant, sum(waiting)::int AS waiting, sum(scheduled)::int AS scheduled,
          sum(retrying)::int AS retrying, sum(retrying_later)::int AS retrying_later, sum(running)::int AS running,
@@ -66,18 +67,20 @@ WITH depth AS MATERIALIZED (
            count(*) FILTER (WHERE r.retry_count > 0)::int AS retrying,
            count(*) FILTER (WHERE r.retry_count > 0 AND r.scheduled_at > now())::int AS retrying_later,
            0 AS running, min(millrace.due_since(r.id, r.scheduled_at)) FILTER (WHERE r.scheduled_at <= now()) AS oldest
-    FROM (SELECT r.id, r.queue, r.tenant, r.scheduled_at, r.retry_count FROM millrace.ready r LIMIT $1::int + 1) AS r
+    FROM (
+      SELECT r.id, r.queue, r.tenant, r.scheduled_at, r.retry_count FROM millrace.ready r LIMIT :max_rows::int + 1
+    ) AS r
     GROUP BY r.queue, r.tenant
     UNION ALL
     SELECT coalesce(l.queue, j.queue), l.tenant, 0, 0, 0, 0, 1, NULL
-    FROM (SELECT l.tenant, l.id, l.queue FROM millrace.leases l LIMIT $1::int + 1) AS l
+    FROM (SELECT l.tenant, l.id, l.queue FROM millrace.leases l LIMIT :max_rows::int + 1) AS l
     LEFT JOIN LATERAL (
       SELECT j.queue FROM millrace.jobs j
       WHERE l.queue IS NULL AND j.tenant = l.tenant AND j.id = l.id OFFSET 0
     ) AS j ON true
     UNION ALL
     SELECT b.queue, b.tenant, 0, 0, 0, 0, length(replace(b.open::text, '0', '')), NULL
-    FROM (SELECT b.queue, b.tenant, b.open FROM millrace.bundles b LIMIT $1::int + 1) AS b
+    FROM (SELECT b.queue, b.tenant, b.open FROM millrace.bundles b LIMIT :max_rows::int + 1) AS b
   ) AS each
   GROUP BY queue, tenant HAVING sum(waiting + running) > 0
 ), whole AS MATERIALIZED (
@@ -90,7 +93,7 @@ WITH depth AS MATERIALIZED (
   FROM whole
   FULL JOIN (SELECT q.queue FROM millrace.queues q WHERE q.paused_at IS NOT NULL) AS paused USING (queue)
   ORDER BY paused.queue IS NULL, whole.n DESC NULLS LAST, 1
-  LIMIT $2::int
+  LIMIT :max_queues::int
 ), shown AS MATERIALIZED (
   SELECT queue, json_agg(json_build_object('tenant_id', tenant, 'pending', waiting - scheduled,
                                            'scheduled', scheduled, 'retrying', retrying, 'running', running)
@@ -99,7 +102,7 @@ WITH depth AS MATERIALIZED (
     SELECT depth.*, row_number() OVER (PARTITION BY queue ORDER BY n DESC, tenant) AS place
     FROM depth WHERE queue IN (SELECT queue FROM named)
   ) AS ranked
-  WHERE place <= $3::int GROUP BY queue
+  WHERE place <= :max_tenants::int GROUP BY queue
 ), listed AS (
   SELECT NULL AS queue, count(*) AS queues, sum(waiting) AS waiting, sum(scheduled) AS scheduled,
          sum(retrying) AS retrying, sum(retrying_later) AS retrying_later, sum(running) AS running,
@@ -117,17 +120,18 @@ FROM listed LEFT JOIN shown ON shown.queue = listed.queue LEFT JOIN millrace.que
 ORDER BY listed.queue NULLS FIRST;
 
 -- name: fleet_tenants
--- A page of $2 tenants after $1, in the order of their names. Of each, up to $3 waiting jobs are counted; of all, up to
--- $4 running ones. In the order of ids, because a plan without an order reads the whole table for each tenant.
+-- A page of :max_tenants after the tenant :after, in the order of their names. Of each, up to :max_waiting jobs are
+-- counted; of all, up to :max_running. In the order of ids, because a plan without an order reads the whole table for
+-- each tenant.
 WITH page AS MATERIALIZED (
-  SELECT t.tenant FROM millrace.tenants t WHERE t.tenant > $1 ORDER BY t.tenant LIMIT $2::int
+  SELECT t.tenant FROM millrace.tenants t WHERE t.tenant > :after ORDER BY t.tenant LIMIT :max_tenants::int
 ), held AS MATERIALIZED (
   SELECT tenant, sum(n) AS n
   FROM (
-    SELECT l.tenant, 1 AS n FROM (SELECT l.tenant FROM millrace.leases l LIMIT $4::int) AS l
+    SELECT l.tenant, 1 AS n FROM (SELECT l.tenant FROM millrace.leases l LIMIT :max_running::int) AS l
     UNION ALL
     SELECT b.tenant, length(replace(b.open::text, '0', ''))
-    FROM (SELECT b.tenant, b.open FROM millrace.bundles b LIMIT $4::int) AS b
+    FROM (SELECT b.tenant, b.open FROM millrace.bundles b LIMIT :max_running::int) AS b
   ) AS each
   GROUP BY tenant
 )
@@ -139,7 +143,7 @@ FROM page CROSS JOIN LATERAL (
          count(*) FILTER (WHERE r.retry_count > 0) AS retrying
   FROM (
     SELECT r.scheduled_at, r.retry_count FROM millrace.ready r
-    WHERE r.tenant = page.tenant ORDER BY r.id LIMIT $3::int
+    WHERE r.tenant = page.tenant ORDER BY r.id LIMIT :max_waiting::int
   ) AS r
 ) AS waiting LEFT JOIN held ON held.tenant = page.tenant
 ORDER BY page.tenant;

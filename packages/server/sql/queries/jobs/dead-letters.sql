@@ -3,53 +3,53 @@ SELECT d.id, d.tenant, d.job_id, d.queue, d.task, d.reason, d.error, d.created_a
        d.retry_count, d.fingerprint,
        (SELECT millrace.payload_bytes(j.payload, j.context, j.context_bytes)
         FROM millrace.jobs j WHERE j.tenant = d.tenant AND j.id = d.job_id) AS payload_bytes
-FROM millrace.dead_letters d WHERE d.id = $1;
+FROM millrace.dead_letters d WHERE d.id = :id;
 
 -- name: dead_letter_groups
 -- Goes from fingerprint to fingerprint along their index, so it costs two probes per group and not the entries of the
--- groups; then counts those of the page. The groups come by their newest entry, among those since $2 on the queue $3.
+-- groups; then counts those of the page. The groups come by their newest entry, among those since :since on :queue.
 WITH RECURSIVE known AS (
   SELECT (
     SELECT d.fingerprint FROM millrace.dead_letters d
-    WHERE d.tenant = $1 AND d.fingerprint >= '' ORDER BY d.fingerprint LIMIT 1
+    WHERE d.tenant = :tenant AND d.fingerprint >= '' ORDER BY d.fingerprint LIMIT 1
   ) AS fingerprint
   UNION ALL
   SELECT (
     SELECT d.fingerprint FROM millrace.dead_letters d
-    WHERE d.tenant = $1 AND d.fingerprint > known.fingerprint ORDER BY d.fingerprint LIMIT 1
+    WHERE d.tenant = :tenant AND d.fingerprint > known.fingerprint ORDER BY d.fingerprint LIMIT 1
   )
   FROM known WHERE known.fingerprint IS NOT NULL
 ), page AS MATERIALIZED (
   SELECT known.fingerprint, newest.task, newest.reason, newest.error, newest.created_at, newest.id
   FROM known, LATERAL (
     SELECT d.task, d.reason, d.error, d.created_at, d.id FROM millrace.dead_letters d
-    WHERE d.tenant = $1 AND d.fingerprint = known.fingerprint
-      AND ($2::timestamptz IS NULL OR d.created_at >= $2) AND ($3::text IS NULL OR d.queue = $3)
+    WHERE d.tenant = :tenant AND d.fingerprint = known.fingerprint
+      AND (:since::timestamptz IS NULL OR d.created_at >= :since) AND (:queue::text IS NULL OR d.queue = :queue)
     ORDER BY d.created_at DESC, d.id DESC LIMIT 1
   ) AS newest
-  WHERE ($4::text IS NULL OR newest.task = $4)
-    AND ($5::timestamptz IS NULL OR (newest.created_at, newest.id) < ($5, $6::bigint))
-  ORDER BY newest.created_at DESC, newest.id DESC LIMIT $7
+  WHERE (:task::text IS NULL OR newest.task = :task)
+    AND (:after_at::timestamptz IS NULL OR (newest.created_at, newest.id) < (:after_at, :after_id::bigint))
+  ORDER BY newest.created_at DESC, newest.id DESC LIMIT :max_groups
 )
 SELECT page.fingerprint, page.task, page.reason, millrace.error_template(page.error) AS message,
        counted.count, counted.first_at, page.created_at AS last_at, page.id AS latest_id
 FROM page, LATERAL (
   SELECT count(*)::float8 AS count, min(d.created_at) AS first_at FROM millrace.dead_letters d
-  WHERE d.tenant = $1 AND d.fingerprint = page.fingerprint
-    AND ($2::timestamptz IS NULL OR d.created_at >= $2) AND ($3::text IS NULL OR d.queue = $3)
+  WHERE d.tenant = :tenant AND d.fingerprint = page.fingerprint
+    AND (:since::timestamptz IS NULL OR d.created_at >= :since) AND (:queue::text IS NULL OR d.queue = :queue)
 ) AS counted
 ORDER BY page.created_at DESC, page.id DESC;
 
 -- name: metadata_of_job
-SELECT metadata FROM millrace.jobs WHERE tenant = $1 AND id = $2;
+SELECT metadata FROM millrace.jobs WHERE tenant = :tenant AND id = :id;
 
 -- name: replay
 -- Marks the entry as replayed and creates the new job in one statement: of any number of concurrent callers, one gets
 -- the row, and the others wait for it and then find replayed_at set. If the original job is gone, nothing happens. The
 -- replay of a step belongs to no workflow: a context that is stored apart is copied into its payload, as in
--- composePayload. $3 is the metadata of the new job.
+-- composePayload. :metadata is that of the new job.
 WITH clock AS MATERIALIZED (
-  SELECT now() AS now, (millrace.id_prefix(now()) || $2)::uuid AS id
+  SELECT now() AS now, (millrace.id_prefix(now()) || :suffix)::uuid AS id
 ), original AS MATERIALIZED (
   SELECT j.priority, j.tenant, j.queue, j.task, j.config,
          CASE WHEN j.context IS NULL THEN j.payload ELSE (
@@ -59,13 +59,13 @@ WITH clock AS MATERIALIZED (
          ) END AS payload
   FROM millrace.dead_letters d,
   LATERAL (SELECT * FROM millrace.jobs j WHERE j.tenant = d.tenant AND j.id = d.job_id OFFSET 0) AS j
-  WHERE d.id = $1
+  WHERE d.id = :id
 ), taken AS (
   UPDATE millrace.dead_letters d
   SET replayed_at = clock.now, replay_job_id = clock.id
   FROM clock, original j
-  WHERE d.id = $1 AND d.replayed_at IS NULL
-  RETURNING clock.now, clock.id, j.priority, j.tenant, j.queue, j.task, j.payload, j.config, $3::json AS metadata
+  WHERE d.id = :id AND d.replayed_at IS NULL
+  RETURNING clock.now, clock.id, j.priority, j.tenant, j.queue, j.task, j.payload, j.config, :metadata::json AS metadata
 ), stored AS (
   INSERT INTO millrace.jobs (created_at, priority, id, tenant, queue, task, payload, config, metadata)
   SELECT now, priority, id, tenant, queue, task, payload, config, metadata FROM taken

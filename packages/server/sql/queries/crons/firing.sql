@@ -1,0 +1,75 @@
+-- name: cron_agenda
+-- Everything a scheduler needs to know: which schedules are due within the next :lead_ms, earliest first and at most
+-- :max_crons of them, and how long it is until the first one that is not due yet. Nothing is locked; the firing checks
+-- again. The answer is one row, however many schedules there are, and costs two index probes if none is due soon.
+SELECT
+  (extract(epoch FROM now()) * 1000)::float8 AS now_ms,
+  (SELECT extract(epoch FROM c.next_run_at - now()) * 1000 FROM millrace.crons c
+   WHERE c.enabled AND c.next_run_at > now() ORDER BY c.next_run_at LIMIT 1)::float8 AS wait_ms,
+  (SELECT json_agg(json_build_array(near.tenant, near.id, near.revision, near.expr, near.timezone,
+                                    extract(epoch FROM near.next_run_at) * 1000))
+   FROM (
+     SELECT c.tenant, c.id, c.revision, c.expr, c.timezone, c.next_run_at FROM millrace.crons c
+     WHERE c.enabled AND c.next_run_at <= now() + :lead_ms::float8 * interval '1 millisecond'
+     ORDER BY c.next_run_at LIMIT :max_crons
+   ) AS near)::text AS near;
+
+-- name: fire_crons
+-- Fires any number of schedules, each by a compare-and-swap: it acts on a row only if the row is enabled, due and still
+-- at the occurrence and the revision that the caller planned for (a new expression may have the same next occurrence,
+-- but a different one after it), and only soon after that planning (done at :planned_at_ms, and valid for :valid_ms).
+-- The condition is evaluated on the locked row: a second process finds another occurrence there, or finds the row
+-- locked and skips it. No process waits. Advancing the schedule, taking the key of the occurrence, creating the job and
+-- recording the firing are one statement: no crash can come between them, and all of them act on exactly the rows that
+-- were advanced. A key that already exists means that the occurrence has its job (the schedule was set back, by hand or
+-- by restoring a backup): then the schedule only advances.
+WITH given AS MATERIALIZED (
+  SELECT tenant, id, to_timestamp(occurrence_ms / 1000) AS occurrence, to_timestamp(following_ms / 1000) AS following,
+         kind, suffix, revision
+  FROM unnest(:tenants::text[], :ids::uuid[], :occurrences_ms::float8[], :followings_ms::float8[],
+              :kinds::millrace.firing_kind[], :suffixes::text[], :revisions::bigint[])
+    AS given (tenant, id, occurrence_ms, following_ms, kind, suffix, revision)
+), taken AS MATERIALIZED (
+  SELECT c.place, given.tenant, given.id, given.occurrence, given.following, given.kind, given.suffix,
+         'millrace:cron:' || given.id || ':'
+           || to_char(given.occurrence AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') AS key
+  FROM given, LATERAL (
+    SELECT r.ctid AS place, r.enabled, r.next_run_at, r.revision FROM millrace.crons r
+    WHERE r.tenant = given.tenant AND r.id = given.id OFFSET 0 FOR NO KEY UPDATE SKIP LOCKED
+  ) AS c
+  WHERE c.enabled AND c.next_run_at = given.occurrence AND c.revision = given.revision AND c.next_run_at <= now()
+    AND now() <= to_timestamp(:planned_at_ms::float8 / 1000) + :valid_ms::float8 * interval '1 millisecond'
+), sorted AS MATERIALIZED (
+  SELECT taken.*, known.key IS NULL AS fresh
+  FROM taken LEFT JOIN LATERAL (
+    SELECT k.key FROM millrace.idempotency_keys k WHERE k.tenant = taken.tenant AND k.key = taken.key OFFSET 0
+  ) AS known ON true
+), advanced AS (
+  UPDATE millrace.crons c
+  SET next_run_at = s.following, enabled = s.following IS NOT NULL,
+      last_enqueued_at = CASE WHEN s.fresh THEN now() ELSE c.last_enqueued_at END,
+      fired = c.fired + s.fresh::int
+  FROM sorted s
+  WHERE c.ctid = ANY (ARRAY(SELECT place FROM taken)) AND c.ctid = s.place
+  RETURNING c.tenant, c.id, c.name, c.task, c.queue, c.priority, c.payload, c.job_config, c.fired AS number,
+            s.occurrence, s.kind, s.key, s.fresh, ((SELECT millrace.id_prefix(now())) || s.suffix)::uuid AS job_id
+), keyed AS (
+  INSERT INTO millrace.idempotency_keys (tenant, key, job_id) SELECT tenant, key, job_id FROM advanced WHERE fresh
+), stored AS (
+  INSERT INTO millrace.jobs (created_at, priority, id, tenant, queue, task, payload, config, metadata, idempotency_key)
+  SELECT now(), priority, job_id, tenant, queue, task, payload, job_config,
+         json_build_object('cron_id', id, 'cron_name', name, 'cron_due_at', right(key, 20)), key
+  FROM advanced WHERE fresh
+), queued AS (
+  INSERT INTO millrace.ready (scheduled_at, priority, retry_count, delivery_count, id, tenant, queue, size)
+  SELECT now(), priority, 0, 0, job_id, tenant, queue, millrace.job_size(payload, NULL, NULL) FROM advanced WHERE fresh
+), recorded AS (
+  INSERT INTO millrace.cron_firings (occurrence, fired_at, number, slot, kind, job_id, cron_id, tenant)
+  SELECT occurrence, now(), number, number % :slots::int, kind, job_id, id, tenant FROM advanced WHERE fresh
+  ON CONFLICT (tenant, cron_id, slot) DO UPDATE
+  SET occurrence = excluded.occurrence, fired_at = excluded.fired_at, number = excluded.number, kind = excluded.kind,
+      job_id = excluded.job_id
+)
+SELECT id, tenant, queue, task, priority, kind, fresh AS enqueued,
+       extract(epoch FROM now() - occurrence)::float8 AS lag_secs
+FROM advanced;

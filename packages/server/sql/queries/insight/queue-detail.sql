@@ -1,0 +1,75 @@
+-- One queue, as a tenant sees it.
+
+-- name: queue_known
+SELECT q.paused_at, q.last_lease_at, now() AS now FROM (SELECT) AS always
+LEFT JOIN millrace.queues q ON q.queue = :queue;
+
+-- name: queue_by_task
+-- The tenant's unfinished jobs on a queue by task, the largest first. Looks through the tenant's waiting jobs if they
+-- are :max_rows at most, otherwise through those of the queue, no further than :max_rows; `exact` says whether that was
+-- all.
+WITH own AS MATERIALIZED (
+  SELECT r.id, r.queue FROM millrace.ready r WHERE r.tenant = :tenant LIMIT :max_rows::int + 1
+), near AS MATERIALIZED (
+  SELECT each.id, each.tenant FROM (
+    (SELECT r.id, r.tenant FROM millrace.ready r WHERE r.queue = :queue AND r.later IS NULL LIMIT :max_rows::int + 1)
+    UNION ALL
+    (SELECT r.id, r.tenant FROM millrace.ready r WHERE r.queue = :queue AND r.later LIMIT :max_rows::int + 1)
+  ) AS each
+  WHERE (SELECT count(*) FROM own) > :max_rows::int LIMIT :max_rows::int + 1
+), held AS MATERIALIZED (
+  SELECT l.id FROM millrace.running l WHERE l.tenant = :tenant LIMIT :max_rows::int + 1
+), exact AS MATERIALIZED (
+  SELECT (SELECT count(*) FROM held) <= :max_rows::int
+         AND ((SELECT count(*) FROM own) <= :max_rows::int OR (SELECT count(*) FROM near) <= :max_rows::int) AS exact
+), found AS (
+  (SELECT own.id, false AS running FROM own
+   WHERE own.queue = :queue AND (SELECT count(*) FROM own) <= :max_rows::int LIMIT :max_rows::int)
+  UNION ALL
+  (SELECT near.id, false FROM near WHERE near.tenant = :tenant LIMIT :max_rows::int)
+  UNION ALL
+  (SELECT held.id, true FROM held LIMIT :max_rows::int)
+), tasks AS (
+  SELECT j.task, count(*) FILTER (WHERE NOT found.running) AS waiting, count(*) FILTER (WHERE found.running) AS running
+  FROM found, LATERAL (
+    SELECT j.task, j.queue FROM millrace.jobs j WHERE j.tenant = :tenant AND j.id = found.id OFFSET 0
+  ) AS j
+  WHERE j.queue = :queue
+  GROUP BY j.task ORDER BY count(*) DESC, j.task LIMIT :max_tasks::int
+)
+SELECT exact.exact, tasks.task AS task_name, tasks.waiting::int AS waiting, tasks.running::int AS running
+FROM exact LEFT JOIN tasks ON true;
+
+-- name: queue_next
+-- The tenant's first :max_jobs on a queue in the order in which they are claimed, among the first :max_rows of the
+-- queue of each kind: those in claim order, those that fell due since they were written, and those that are not due.
+SELECT n.id, j.task AS task_name, n.priority, n.scheduled_at
+FROM (
+  SELECT * FROM (
+    SELECT * FROM (
+      SELECT r.id, r.tenant, r.priority, r.scheduled_at FROM millrace.ready r
+      WHERE r.queue = :queue AND r.later IS NULL ORDER BY r.priority DESC, r.scheduled_at, r.id LIMIT :max_rows::int
+    ) AS front
+    WHERE front.tenant = :tenant ORDER BY front.priority DESC, front.scheduled_at, front.id LIMIT :max_jobs::int
+  ) AS in_order
+  UNION ALL
+  SELECT * FROM (
+    SELECT * FROM (
+      SELECT r.id, r.tenant, r.priority, r.scheduled_at FROM millrace.ready r
+      WHERE r.queue = :queue AND r.later AND r.scheduled_at <= now() ORDER BY r.scheduled_at, r.id LIMIT :max_rows::int
+    ) AS fell
+    WHERE fell.tenant = :tenant ORDER BY fell.priority DESC, fell.scheduled_at, fell.id LIMIT :max_jobs::int
+  ) AS fell_due
+  UNION ALL
+  SELECT * FROM (
+    SELECT * FROM (
+      SELECT r.id, r.tenant, r.priority, r.scheduled_at FROM millrace.ready r
+      WHERE r.queue = :queue AND r.later AND r.scheduled_at > now() ORDER BY r.scheduled_at, r.id LIMIT :max_rows::int
+    ) AS coming
+    WHERE coming.tenant = :tenant ORDER BY coming.scheduled_at, coming.id LIMIT :max_jobs::int
+  ) AS not_due
+) AS n, LATERAL (
+  SELECT j.task FROM millrace.jobs j WHERE j.tenant = :tenant AND j.id = n.id OFFSET 0
+) AS j
+ORDER BY n.scheduled_at > now(), CASE WHEN n.scheduled_at <= now() THEN n.priority END DESC, n.scheduled_at, n.id
+LIMIT :max_jobs::int;

@@ -1,0 +1,106 @@
+-- name: lock_series_names
+-- New names are rare, and the number of them is bounded per tenant: one process adds some at a time.
+SELECT pg_advisory_xact_lock(7883954128371540838);
+
+-- name: name_series
+-- Which of these pairs of queue and task have series of their own, after as many as there is room for (:max_names per
+-- tenant) got them.
+WITH given AS MATERIALIZED (
+  SELECT DISTINCT tenant, queue, task
+  FROM unnest(:tenants::text[], :queues::text[], :tasks::text[]) AS given (tenant, queue, task)
+), known AS MATERIALIZED (
+  SELECT g.tenant, g.queue, g.task
+  FROM given g, LATERAL (
+    SELECT FROM millrace.series_names n WHERE n.tenant = g.tenant AND n.queue = g.queue AND n.task = g.task OFFSET 0
+  ) AS n
+), fresh AS (
+  SELECT g.tenant, g.queue, g.task, row_number() OVER (PARTITION BY g.tenant ORDER BY g.queue, g.task) AS n,
+         (SELECT count(*) FROM millrace.series_names n WHERE n.tenant = g.tenant) AS taken
+  FROM given g
+  WHERE NOT EXISTS (SELECT FROM known k WHERE k.tenant = g.tenant AND k.queue = g.queue AND k.task = g.task)
+), added AS (
+  INSERT INTO millrace.series_names (tenant, queue, task)
+  SELECT tenant, queue, task FROM fresh WHERE taken + n <= :max_names::int
+  RETURNING tenant, queue, task
+)
+SELECT tenant, queue, task FROM known UNION ALL SELECT tenant, queue, task FROM added;
+
+-- name: add_series
+-- Adds what a process did in the last 15 seconds (:tenants to :runs, one element per series) to the steps it belongs
+-- to. Counts by bucket come as texts of arrays. Rows are taken in the order of their key, so that processes that write
+-- at the same moment wait for each other but never in a circle. The totals of tenants (:total_tenants to
+-- :total_cancelled) go along.
+WITH given AS MATERIALIZED (
+  SELECT *
+  FROM unnest(:tenants::text[], :queues::text[], :tasks::text[], :created::int[], :completed::int[], :failed::int[],
+              :retried::int[], :cancelled::int[], :waits::text[], :runs::text[])
+    AS given (tenant, queue, task, created, completed, failed, retried, cancelled, waits, runs)
+), stepped AS (
+  INSERT INTO millrace.series AS s
+    (at, created, completed, failed, retried, cancelled, step, tenant, queue, task, waits, runs)
+  SELECT to_timestamp(floor(extract(epoch FROM now() - interval '7.5 seconds') / step) * step), created, completed,
+         failed, retried, cancelled, step, tenant, queue, task, waits::int[], runs::int[]
+  FROM given, unnest(ARRAY[15, 300, 3600]) AS steps (step)
+  ORDER BY tenant, queue, task, step
+  ON CONFLICT (tenant, queue, task, step, at) DO UPDATE
+  SET created = s.created + excluded.created, completed = s.completed + excluded.completed,
+      failed = s.failed + excluded.failed, retried = s.retried + excluded.retried,
+      cancelled = s.cancelled + excluded.cancelled,
+      waits = millrace.add_counts(s.waits, excluded.waits), runs = millrace.add_counts(s.runs, excluded.runs)
+)
+INSERT INTO millrace.totals AS t (created, completed, failed, cancelled, tenant)
+SELECT created, completed, failed, cancelled, tenant
+FROM unnest(:total_tenants::text[], :total_created::int[], :total_completed::int[], :total_failed::int[],
+            :total_cancelled::int[])
+  AS total (tenant, created, completed, failed, cancelled)
+ORDER BY tenant
+ON CONFLICT (tenant) DO UPDATE
+SET created = t.created + excluded.created, completed = t.completed + excluded.completed,
+    failed = t.failed + excluded.failed, cancelled = t.cancelled + excluded.cancelled;
+
+-- name: forget_series
+-- Steps past their time (:step, kept for :keep_secs), at most :max_rows of them.
+DELETE FROM millrace.series
+WHERE ctid = ANY (ARRAY(
+  SELECT s.ctid FROM millrace.series s
+  WHERE s.step = :step::int AND s.at < now() - :keep_secs::int * interval '1 second'
+  ORDER BY s.at LIMIT :max_rows::int
+));
+
+-- name: forget_series_names
+-- Names of which nothing is left, at most :max_names of them.
+DELETE FROM millrace.series_names
+WHERE ctid = ANY (ARRAY(
+  SELECT n.ctid FROM millrace.series_names n
+  WHERE NOT EXISTS (SELECT FROM millrace.series s WHERE s.tenant = n.tenant AND s.queue = n.queue AND s.task = n.task)
+  LIMIT :max_names::int
+));
+
+-- name: series_of
+-- The steps of a plot: the finest that is kept for as long as :since goes back. An empty :queue or :task means all.
+-- A task over all queues has no series of its own: those of its queues come, to be added up. One row, with a list for
+-- each column, because a month has 720 steps and a row for each costs more than what is in it.
+WITH asked AS (
+  SELECT least(coalesce(:until::timestamptz, now()), now()) AS until,
+         greatest(coalesce(:since::timestamptz, coalesce(:until::timestamptz, now()) - interval '1 hour'),
+                  now() - interval '60 days') AS since
+), plot AS MATERIALIZED (
+  SELECT step, until, to_timestamp(floor(extract(epoch FROM since) / step) * step) AS first
+  FROM asked, LATERAL (
+    SELECT CASE WHEN since >= now() - interval '3615 seconds' THEN 15
+                WHEN since >= now() - interval '173100 seconds' THEN 300 ELSE 3600 END AS step
+  ) AS chosen
+)
+SELECT extract(epoch FROM plot.first)::float8 AS first, plot.step, extract(epoch FROM plot.until)::float8 AS until,
+       s.at, s.created, s.completed, s.failed, s.retried, s.waits, s.runs
+FROM plot, LATERAL (
+  SELECT array_agg(extract(epoch FROM s.at)::int8)::text AS at, array_agg(s.created)::text AS created,
+         array_agg(s.completed)::text AS completed, array_agg(s.failed)::text AS failed,
+         array_agg(s.retried)::text AS retried, string_agg(s.waits::text, ';') AS waits,
+         string_agg(s.runs::text, ';') AS runs
+  FROM millrace.series s
+  WHERE s.tenant = :tenant AND s.task = :task AND s.step = plot.step AND s.at >= plot.first AND s.at < plot.until
+    AND s.queue = ANY (CASE WHEN :queue <> '' OR :task = '' THEN ARRAY[:queue::text] ELSE ARRAY(
+      SELECT n.queue FROM millrace.series_names n WHERE n.tenant = :tenant AND n.task = :task
+    ) END)
+) AS s;

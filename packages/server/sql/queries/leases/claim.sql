@@ -1,0 +1,305 @@
+-- Claiming: the only way into `running`. The pool and remote workers claim the same jobs in the same order; what they
+-- hold differs, and so does what they have to be told.
+
+-- name: claim_for_pool
+-- Claims for a process's own pool. The plain jobs of a tenant (never delivered, no error, no workflow) share a bundle
+-- under the token :bundle if there are at least four. Every other job has its own lease: the token of the k-th job is
+-- the bundle's with k in its last two bytes. `alone` lists their numbers.
+-- A pool may start the first :startable jobs at once, or only those before the first job that was lost with its process
+-- earlier. If the claim has more jobs than that, a mark says how far the pool may start
+-- (docs/adr/0016-unstarted-jobs.md).
+-- If all are plain jobs of one tenant (`mixed` is false), nothing is looked for that such jobs do not have, and the
+-- tenant is given once.
+WITH pause AS MATERIALIZED (
+-- include: pause
+), floor AS MATERIALIZED (
+-- include: floors
+), fell_due AS MATERIALIZED (
+-- include: jobs_that_fell_due
+), due AS MATERIALIZED (
+-- include: due_jobs
+), too_much AS MATERIALIZED (
+-- include: first_beyond_max_bytes
+), claimed AS MATERIALIZED (
+  SELECT n, place, priority, scheduled_at, retry_count, delivery_count, id, tenant, workflow_id, error,
+         retry_count = 0 AND delivery_count = 0 AND workflow_id IS NULL AND error IS NULL AS plain
+  FROM due
+  WHERE n <= :max_jobs::int AND n < coalesce((SELECT n FROM too_much), 2147483647)
+), gone AS (
+-- include: take_claimed
+), fallen AS (
+-- include: take_fallen
+), moved AS (
+-- include: move_fallen
+), startable AS MATERIALIZED (
+  SELECT count(*)::int AS size,
+         least(:startable::int, min(n) FILTER (WHERE NOT plain AND error = 'lease expired') - 1)::int AS reach,
+         bool_or(NOT plain OR tenant <> (SELECT tenant FROM claimed LIMIT 1)) AS mixed
+  FROM claimed
+), mark AS (
+  INSERT INTO millrace.claim_marks (claimed_at, reach, token)
+  SELECT now(), reach, :bundle FROM startable WHERE reach < size
+), bundle AS (
+  INSERT INTO millrace.bundles (locked_until, started_at, first_id, last_id, token, tenant, queue, open, taken, ids,
+                                numbers, worker)
+  SELECT now() + :secs::int * interval '1 second', now(), sorted[1], sorted[n], :bundle, tenant, :queue,
+         repeat('1', n)::varbit, '', ids, numbers, :worker::text
+  FROM (
+    SELECT tenant, count(*)::int AS n, array_agg(id ORDER BY id) AS sorted, array_agg(id ORDER BY n) AS ids,
+           array_agg(n::smallint ORDER BY n) FILTER (WHERE (SELECT mixed FROM startable)) AS numbers
+    FROM claimed WHERE plain GROUP BY tenant HAVING count(*) >= 4
+  ) AS many
+  RETURNING tenant
+), alone AS MATERIALIZED (
+  SELECT * FROM claimed
+  WHERE (SELECT mixed OR size < 4 FROM startable)
+    AND (NOT plain OR tenant <> ALL (ARRAY(SELECT tenant FROM bundle)))
+), held AS (
+  INSERT INTO millrace.leases (locked_until, started_at, scheduled_at, retry_count, delivery_count, id, token, tenant,
+                               workflow_id, error, worker)
+  SELECT now() + :secs::int * interval '1 second', now(), CASE WHEN delivery_count > 0 THEN scheduled_at END,
+         retry_count, delivery_count + 1, id, (left(:bundle::text, 32) || lpad(to_hex(n), 4, '0'))::uuid, tenant,
+         workflow_id, error, :worker::text
+  FROM alone
+), seen AS (
+  INSERT INTO millrace.transitions (at, scheduled_at, started_at, retry_count, delivery_count, status, job_id, error,
+                                    locked_until, worker)
+  SELECT now(), CASE WHEN delivery_count > 0 THEN scheduled_at END, now(), retry_count, delivery_count + 1, 'running',
+         id, error, now() + :secs::int * interval '1 second', :worker::text
+  FROM claimed
+-- include: that_is_watched
+), named AS MATERIALIZED (
+  SELECT DISTINCT j.workflow_id, j.context AS version
+  FROM claimed c, LATERAL (
+    SELECT j.workflow_id, j.context FROM millrace.jobs j
+    WHERE j.tenant = c.tenant AND j.id = c.id AND j.context IS NOT NULL OFFSET 0
+  ) AS j
+  WHERE (SELECT mixed FROM startable) AND c.workflow_id IS NOT NULL
+), context AS MATERIALIZED (
+-- include: unknown_contexts
+)
+SELECT
+  (SELECT json_agg(n) FROM alone)::text AS alone,
+  (json_agg(c.tenant) FILTER (WHERE c.n = 1 OR (SELECT mixed FROM startable)))::text AS tenants,
+-- include: answer
+FROM (
+-- include: whole_jobs
+) AS c, LATERAL (
+-- include: fields_of_c
+) AS fields;
+
+-- name: claim_for_workers
+-- Claims for callers, one job each: leases the k-th job under the k-th of :tokens for the k-th of :secs to the k-th of
+-- :workers (null if nobody gave a name). The lease also says queue and task, for the report: so the jobs are read first
+-- (`job`), and once.
+WITH pause AS MATERIALIZED (
+-- include: pause
+), floor AS MATERIALIZED (
+-- include: floors
+), fell_due AS MATERIALIZED (
+-- include: jobs_that_fell_due
+), due AS MATERIALIZED (
+-- include: due_jobs
+), too_much AS MATERIALIZED (
+-- include: first_beyond_max_bytes
+), claimed AS MATERIALIZED (
+  SELECT n, place, priority, scheduled_at, retry_count, delivery_count, id, tenant, workflow_id, error
+  FROM due
+  WHERE n <= :max_jobs::int AND n < coalesce((SELECT n FROM too_much), 2147483647)
+), gone AS (
+-- include: take_claimed
+), fallen AS (
+-- include: take_fallen
+), moved AS (
+-- include: move_fallen
+), job AS MATERIALIZED (
+-- include: whole_jobs
+), held AS (
+  INSERT INTO millrace.leases (locked_until, started_at, scheduled_at, retry_count, delivery_count, id, token, tenant,
+                               workflow_id, error, worker, queue, task)
+  SELECT now() + (:secs::int[])[n] * interval '1 second', now(), CASE WHEN delivery_count > 0 THEN scheduled_at END,
+         retry_count, delivery_count + 1, id, (:tokens::uuid[])[n], tenant, workflow_id, error, (:workers::text[])[n],
+         :queue, task
+  FROM job
+), seen AS (
+  INSERT INTO millrace.transitions (at, scheduled_at, started_at, retry_count, delivery_count, status, job_id, error,
+                                    locked_until, worker)
+  SELECT now(), CASE WHEN delivery_count > 0 THEN scheduled_at END, now(), retry_count, delivery_count + 1, 'running',
+         id, error, now() + (:secs::int[])[n] * interval '1 second', (:workers::text[])[n]
+  FROM claimed
+-- include: that_is_watched
+), named AS MATERIALIZED (
+  SELECT DISTINCT workflow_id, context AS version FROM job WHERE context IS NOT NULL
+), context AS MATERIALIZED (
+-- include: unknown_contexts
+)
+SELECT
+  json_agg(c.tenant)::text AS tenants,
+-- include: answer
+FROM job AS c, LATERAL (
+-- include: fields_of_c
+) AS fields;
+
+-- Where the due jobs are. Most are in claim order: that takes one walk along one index, however many priorities there
+-- are, or, if floors are given (:floor_priorities and :floor_instants), one walk per priority from its floor. Jobs that
+-- were not due when they were written are apart from that, ordered by time (:later_floor is the floor there). The
+-- statements sort both together, and take the first :max_jobs, skipping those that other claims have locked.
+-- Jobs of the second kind that have fallen due but are not taken move into claim order. A claim looks at up to a
+-- hundred of them even if :max_jobs is smaller, so that claims of one job do not keep a high-priority job waiting
+-- behind many that fell due before it.
+-- A claim returns at most :max_bytes of jobs, but always the first job. `cut` says that this limit ended it and more
+-- jobs are due. Jobs that were locked but not taken are unlocked at the commit.
+
+-- fragment: pause
+-- A paused queue yields nothing: none of the walks begins.
+  SELECT EXISTS (SELECT FROM millrace.queues q WHERE q.queue = :queue AND q.paused_at IS NOT NULL) AS paused
+
+-- fragment: floors
+  SELECT * FROM unnest(:floor_priorities::int[], :floor_instants::timestamptz[]) AS given (priority, since)
+
+-- fragment: jobs_that_fell_due
+  SELECT r.ctid AS place, r.priority, r.scheduled_at, r.retry_count, r.delivery_count, r.id, r.tenant, r.workflow_id,
+         r.error, r.size, true AS later
+  FROM millrace.ready r
+  WHERE r.queue = :queue AND r.later AND r.scheduled_at >= :later_floor::timestamptz AND r.scheduled_at <= now()
+    AND NOT (SELECT paused FROM pause)
+  ORDER BY r.scheduled_at, r.id
+  LIMIT greatest(:max_jobs::int, 100)
+  FOR UPDATE SKIP LOCKED
+
+-- fragment: due_jobs
+  SELECT row_number() OVER (ORDER BY priority DESC, scheduled_at, id) AS n, found.*
+  FROM (
+    SELECT * FROM (
+      SELECT r.ctid AS place, r.priority, r.scheduled_at, r.retry_count, r.delivery_count, r.id, r.tenant,
+             r.workflow_id, r.error, r.size, false AS later
+      FROM millrace.ready r
+      WHERE r.queue = :queue AND r.later IS NULL AND r.scheduled_at <= now() AND :floor_priorities::int[] IS NULL
+        AND NOT (SELECT paused FROM pause)
+      ORDER BY r.priority DESC, r.scheduled_at, r.id
+      LIMIT :max_jobs::int
+      FOR UPDATE SKIP LOCKED
+    ) AS in_order
+    UNION ALL
+    SELECT * FROM (
+      SELECT ahead.*
+      FROM (SELECT * FROM floor ORDER BY priority DESC) AS floor,
+      LATERAL (
+        SELECT r.ctid AS place, r.priority, r.scheduled_at, r.retry_count, r.delivery_count, r.id, r.tenant,
+               r.workflow_id, r.error, r.size, false AS later
+        FROM millrace.ready r
+        WHERE r.queue = :queue AND r.later IS NULL AND r.priority = floor.priority
+          AND r.scheduled_at >= floor.since AND r.scheduled_at <= now() AND NOT (SELECT paused FROM pause)
+        ORDER BY r.scheduled_at, r.id
+        LIMIT :max_jobs::int
+        FOR UPDATE SKIP LOCKED
+      ) AS ahead
+      LIMIT :max_jobs::int
+    ) AS from_floors
+    UNION ALL
+    SELECT * FROM fell_due
+  ) AS found
+
+-- fragment: first_beyond_max_bytes
+  SELECT min(n) AS n
+  FROM (SELECT n, sum(size) OVER (ORDER BY n) AS bytes FROM due WHERE size IS NOT NULL) AS large
+  WHERE bytes > :max_bytes::bigint AND n > 1 AND n <= :max_jobs::int
+
+-- fragment: take_claimed
+  DELETE FROM millrace.ready WHERE ctid = ANY (ARRAY(SELECT place FROM claimed))
+
+-- fragment: take_fallen
+  DELETE FROM millrace.ready
+  WHERE ctid = ANY (ARRAY(
+    SELECT place FROM due
+    WHERE EXISTS (SELECT FROM fell_due) AND later AND n > (SELECT count(*) FROM claimed)
+  ))
+  RETURNING scheduled_at, started_at, priority, retry_count, delivery_count, id, tenant, queue, workflow_id, error, size
+
+-- fragment: move_fallen
+  INSERT INTO millrace.ready (scheduled_at, started_at, priority, retry_count, delivery_count, id, tenant, queue,
+                              workflow_id, error, size)
+  SELECT scheduled_at, started_at, priority, retry_count, delivery_count, id, tenant, queue, workflow_id, error, size
+  FROM fallen
+  RETURNING priority, scheduled_at
+
+-- fragment: that_is_watched
+  WHERE (SELECT EXISTS (SELECT FROM millrace.watches))
+    AND EXISTS (SELECT FROM millrace.watches w WHERE w.job_id = claimed.id)
+  RETURNING 1
+
+-- fragment: whole_jobs
+  SELECT c.n, c.id, c.tenant, c.retry_count, c.delivery_count, c.scheduled_at, c.error, j.task, j.payload, j.config,
+         j.metadata, j.created_at, j.idempotency_key, j.workflow_id, j.step, j.context
+  FROM (SELECT * FROM claimed ORDER BY n) AS c,
+  LATERAL (SELECT * FROM millrace.jobs j WHERE j.tenant = c.tenant AND j.id = c.id OFFSET 0) AS j
+
+-- fragment: unknown_contexts
+-- Contexts that are stored apart, each once, however many of the jobs name it; towards :max_bytes a context counts once
+-- per job. Those that the process knows already (:known_contexts: workflow and version) are left out.
+  SELECT stored.* FROM named, LATERAL (
+    SELECT x.* FROM millrace.workflow_contexts x
+    WHERE x.workflow_id = named.workflow_id AND x.version = named.version OFFSET 0
+  ) AS stored
+  WHERE :known_contexts::text[] IS NULL
+     OR named.workflow_id || '/' || named.version <> ALL (:known_contexts::text[])
+
+-- fragment: fields_of_c
+  SELECT c.n, c.config, c.metadata::text AS metadata, c.retry_count, c.delivery_count + 1 AS delivery_count,
+         CASE WHEN c.scheduled_at <> c.created_at THEN c.scheduled_at::text END AS scheduled_at,
+         c.error, c.idempotency_key, c.workflow_id, c.step, c.context
+
+-- fragment: answer
+-- The answer is a single row, because unpacking hundreds of rows costs the server more than the claim itself. It has
+-- one array per column, in claim order, with caller JSON as text. Fields that most jobs do not have (`optional_fields`)
+-- are given by name, only for the jobs that have them. A time that is already in the id is not repeated. Payloads are
+-- concatenated, separated by a character that cannot occur in JSON text, so the answer is as long as the stored text,
+-- whatever that contains. Contexts are returned in the same way. RETURNING keeps no order, hence the numbering.
+  (SELECT count(*) FROM seen)::int AS watched,
+  now()::text AS now,
+  (SELECT n IS NOT NULL FROM too_much) AS cut,
+  (SELECT extract(epoch FROM max(scheduled_at)) * 1000 FROM fell_due)::float8 AS fell_due_up_to,
+  (SELECT json_agg(json_build_object('priority', priority, 'since', since)) FROM (
+     SELECT priority, (extract(epoch FROM min(scheduled_at)) * 1000)::float8 AS since FROM moved GROUP BY priority
+   ) AS priorities)::text AS moved,
+  string_agg(c.id::text, ',') AS ids,
+  json_agg(c.task)::text AS tasks,
+  string_agg(c.payload::text, chr(1)) AS payloads,
+  (json_agg(fields) FILTER (
+    WHERE c.config IS NOT NULL OR c.metadata IS NOT NULL OR c.delivery_count > 0 OR c.scheduled_at <> c.created_at
+       OR c.idempotency_key IS NOT NULL OR c.workflow_id IS NOT NULL
+  ))::text AS optional_fields,
+  (SELECT json_agg(json_build_object('workflow_id', workflow_id, 'version', version) ORDER BY workflow_id, version)
+   FROM context)::text AS context_keys,
+  (SELECT string_agg(context::text, chr(1) ORDER BY workflow_id, version) FROM context) AS contexts
+
+-- name: mark_started
+-- For readers of the API: a workflow is running once one of its steps has been claimed. A locked workflow is skipped: a
+-- claim never waits for a workflow, and the transaction that holds the lock marks it too.
+UPDATE millrace.workflow_runs r
+SET status = 'running', started_at = now()
+WHERE r.ctid = ANY (ARRAY(
+    SELECT w.place FROM unnest(:tenants::text[], :ids::uuid[]) AS claimed (tenant, id),
+    LATERAL (SELECT r.ctid AS place FROM millrace.workflow_runs r
+             WHERE r.tenant = claimed.tenant AND r.id = claimed.id AND r.status = 'created'
+             FOR NO KEY UPDATE SKIP LOCKED) AS w
+  )) AND r.status = 'created';
+
+-- name: next_due
+-- How long until the first job of each of these queues falls due: waiting claims set their timers by this. Queues with
+-- no waiting jobs are left out, and so are paused ones: whoever waits there is woken when they are resumed. Every job
+-- in claim order is due, except those that a server of an earlier version may have put there in the meantime.
+SELECT asked.queue, extract(epoch FROM least(first.scheduled_at, next.scheduled_at) - now())::float8 AS secs
+FROM unnest(:queues::text[]) AS asked (queue)
+LEFT JOIN LATERAL (
+  SELECT r.scheduled_at FROM millrace.ready r
+  WHERE r.queue = asked.queue AND r.later IS NULL ORDER BY r.priority DESC, r.scheduled_at, r.id LIMIT 1
+) AS first ON true
+LEFT JOIN LATERAL (
+  SELECT r.scheduled_at FROM millrace.ready r
+  WHERE r.queue = asked.queue AND r.later ORDER BY r.scheduled_at, r.id LIMIT 1
+) AS next ON true
+LEFT JOIN LATERAL (
+  SELECT q.paused_at FROM millrace.queues q WHERE q.queue = asked.queue OFFSET 0
+) AS known ON true
+WHERE (first.scheduled_at IS NOT NULL OR next.scheduled_at IS NOT NULL) AND known.paused_at IS NULL;

@@ -1,0 +1,64 @@
+-- name: jobs_to_cancel
+-- What jobs are at this moment.
+SELECT r.id, r.status, r.workflow_id, r.step
+FROM unnest(:ids::uuid[]) AS given (id), LATERAL (
+  SELECT r.id, r.status, r.workflow_id, r.step FROM millrace.job_records r
+  WHERE r.tenant = :tenant AND r.id = given.id OFFSET 0
+) AS r;
+
+-- name: letters_to_replay
+-- As many of the given ones, in their order, as are to be replayed together: at least one, and others while their jobs
+-- come to at most :max_bytes as they are stored.
+SELECT sized.id, sized.job_id, sized.metadata
+FROM (
+  SELECT given.n, given.id, d.job_id, j.metadata, sum(coalesce(j.bytes, 0)) OVER (ORDER BY given.n) AS bytes
+  FROM unnest(:ids::bigint[]) WITH ORDINALITY AS given (id, n)
+  LEFT JOIN LATERAL (
+    SELECT d.tenant, d.job_id FROM millrace.dead_letters d WHERE d.id = given.id OFFSET 0
+  ) AS d ON d.tenant = :tenant
+  LEFT JOIN LATERAL (
+    SELECT j.metadata, pg_column_size(j.payload) + coalesce(pg_column_size(j.metadata), 0)
+                       + coalesce(j.context_bytes, 0) AS bytes
+    FROM millrace.jobs j WHERE j.tenant = d.tenant AND j.id = d.job_id OFFSET 0
+  ) AS j ON true
+) AS sized
+WHERE sized.n = 1 OR sized.bytes <= :max_bytes
+ORDER BY sized.n;
+
+-- name: replay_letters
+-- As `replay` in jobs/dead-letters.sql, for many, and notes the new jobs so that their outcome can be counted.
+WITH clock AS MATERIALIZED (
+  SELECT now() AS now, millrace.id_prefix(now()) AS prefix
+), original AS MATERIALIZED (
+  SELECT given.id AS letter, clock.now, (clock.prefix || given.suffix)::uuid AS id, given.metadata,
+         j.priority, j.tenant, j.queue, j.task, j.config,
+         CASE WHEN j.context IS NULL THEN j.payload ELSE (
+           SELECT (CASE j.payload::text WHEN '{}' THEN '{' ELSE left(j.payload::text, -1) || ',' END
+                   || '"_context":' || c.context::text || '}')::json
+           FROM millrace.workflow_contexts c WHERE c.workflow_id = j.workflow_id AND c.version = j.context
+         ) END AS payload
+  FROM clock, unnest(:ids::bigint[], :suffixes::text[], :metadata::json[]) AS given (id, suffix, metadata),
+  LATERAL (
+    SELECT d.tenant, d.job_id, d.replayed_at FROM millrace.dead_letters d WHERE d.id = given.id OFFSET 0
+  ) AS d,
+  LATERAL (
+    SELECT j.priority, j.tenant, j.queue, j.task, j.config, j.payload, j.context, j.workflow_id
+    FROM millrace.jobs j WHERE j.tenant = d.tenant AND j.id = d.job_id OFFSET 0
+  ) AS j
+  WHERE d.tenant = :tenant AND d.replayed_at IS NULL
+), taken AS (
+  UPDATE millrace.dead_letters d
+  SET replayed_at = j.now, replay_job_id = j.id
+  FROM original j
+  WHERE d.id = ANY (ARRAY(SELECT letter FROM original)) AND d.id = j.letter AND d.replayed_at IS NULL
+  RETURNING j.now, j.id, j.priority, j.tenant, j.queue, j.task, j.payload, j.config, j.metadata
+), stored AS (
+  INSERT INTO millrace.jobs (created_at, priority, id, tenant, queue, task, payload, config, metadata)
+  SELECT now, priority, id, tenant, queue, task, payload, config, metadata FROM taken
+), queued AS (
+  INSERT INTO millrace.ready (scheduled_at, priority, retry_count, delivery_count, id, tenant, queue, size)
+  SELECT now, priority, 0, 0, id, tenant, queue, millrace.job_size(payload, metadata, NULL) FROM taken
+), noted AS (
+  INSERT INTO millrace.operation_jobs (operation_id, job_id) SELECT :operation_id, id FROM taken
+)
+SELECT queue, task, priority FROM taken;

@@ -1,0 +1,402 @@
+/**
+ * The parameters of every statement, by file and name, as `sql/queries` names them: what callers are checked against.
+ * Written by `npm run statements`; a test compares.
+ */
+export interface StatementParameters {
+  'crons/crons.sql': {
+    cron_clock: never;
+    create_cron:
+      | 'suffix'
+      | 'first_ms'
+      | 'priority'
+      | 'tenant'
+      | 'name'
+      | 'expr'
+      | 'timezone'
+      | 'task'
+      | 'queue'
+      | 'payload'
+      | 'config'
+      | 'job_config';
+    put_cron:
+      | 'suffix'
+      | 'first_ms'
+      | 'priority'
+      | 'tenant'
+      | 'name'
+      | 'expr'
+      | 'timezone'
+      | 'task'
+      | 'queue'
+      | 'payload'
+      | 'config'
+      | 'job_config';
+    put_ended_cron:
+      'priority' | 'task' | 'queue' | 'payload' | 'config' | 'job_config' | 'tenant' | 'name' | 'expr' | 'timezone';
+    cron_of_tenant: 'tenant' | 'id';
+    owner_of_cron: 'id' | 'bucket';
+    pause_cron: 'tenant' | 'id' | 'revision';
+    resume_cron: 'first_ms' | 'tenant' | 'id' | 'revision';
+    trigger_cron: 'tenant' | 'id' | 'suffix' | 'slots';
+    delete_cron: 'tenant' | 'id';
+    delete_firings: 'tenant' | 'id';
+  };
+  'crons/firing.sql': {
+    cron_agenda: 'lead_ms' | 'max_crons';
+    fire_crons:
+      | 'tenants'
+      | 'ids'
+      | 'occurrences_ms'
+      | 'followings_ms'
+      | 'kinds'
+      | 'suffixes'
+      | 'revisions'
+      | 'planned_at_ms'
+      | 'valid_ms'
+      | 'slots';
+  };
+  'insight/counts.sql': {
+    counts: 'tenant' | 'max_rows' | 'sample' | 'queue';
+  };
+  'insight/fleet.sql': {
+    fleet_overview: 'max_rows' | 'max_tenants';
+    paused_queues: 'max_queues';
+    oldest_past_retention: 'hours' | 'max_tenants';
+    fleet_depths_by_queue: 'max_rows' | 'max_queues' | 'max_tenants';
+    fleet_tenants: 'after' | 'max_tenants' | 'max_running' | 'max_waiting';
+  };
+  'insight/queue-detail.sql': {
+    queue_known: 'queue';
+    queue_by_task: 'tenant' | 'max_rows' | 'queue' | 'max_tasks';
+    queue_next: 'queue' | 'max_rows' | 'tenant' | 'max_jobs';
+  };
+  'insight/series.sql': {
+    lock_series_names: never;
+    name_series: 'tenants' | 'queues' | 'tasks' | 'max_names';
+    add_series:
+      | 'tenants'
+      | 'queues'
+      | 'tasks'
+      | 'created'
+      | 'completed'
+      | 'failed'
+      | 'retried'
+      | 'cancelled'
+      | 'waits'
+      | 'runs'
+      | 'total_tenants'
+      | 'total_created'
+      | 'total_completed'
+      | 'total_failed'
+      | 'total_cancelled';
+    forget_series: 'step' | 'keep_secs' | 'max_rows';
+    forget_series_names: 'max_names';
+    series_of: 'until' | 'since' | 'tenant' | 'task' | 'queue';
+  };
+  'insight/workers.sql': {
+    add_workers:
+      'tenants' | 'workers' | 'queues' | 'ages_secs' | 'completed' | 'failed' | 'expired' | 'max_workers' | 'max_stale';
+    workers_of: 'tenant' | 'max_rows' | 'max_workers';
+  };
+  'jobs/attempts.sql': {
+    attempts_of_job: 'tenant' | 'id';
+    run_now: 'tenant' | 'id';
+    standing_of_job: 'tenant' | 'id';
+  };
+  'jobs/dead-letters.sql': {
+    dead_letter: 'id';
+    dead_letter_groups: 'tenant' | 'since' | 'queue' | 'task' | 'after_at' | 'after_id' | 'max_groups';
+    metadata_of_job: 'tenant' | 'id';
+    replay: 'suffix' | 'id' | 'metadata';
+  };
+  'jobs/enqueue.sql': {
+    create_jobs:
+      | 'tenants'
+      | 'queues'
+      | 'tasks'
+      | 'priorities'
+      | 'configs'
+      | 'suffixes'
+      | 'kinds'
+      | 'run_ats'
+      | 'payloads'
+      | 'metadata'
+      | 'sizes'
+      | 'delays';
+    create_varied:
+      | 'tenants'
+      | 'queues'
+      | 'tasks'
+      | 'priorities'
+      | 'configs'
+      | 'suffixes'
+      | 'run_ats'
+      | 'payloads'
+      | 'metadata'
+      | 'sizes'
+      | 'delays';
+    create_alike: 'suffixes' | 'payloads' | 'sizes' | 'priority' | 'tenant' | 'queue' | 'task' | 'config';
+    create_keyed_jobs:
+      | 'tenants'
+      | 'queues'
+      | 'tasks'
+      | 'priorities'
+      | 'configs'
+      | 'suffixes'
+      | 'kinds'
+      | 'run_ats'
+      | 'payloads'
+      | 'metadata'
+      | 'sizes'
+      | 'delays'
+      | 'keys';
+    create_fresh_alike:
+      'suffixes' | 'payloads' | 'sizes' | 'keys' | 'tenant' | 'priority' | 'queue' | 'task' | 'config';
+    jobs_of_keys: 'tenants' | 'keys';
+  };
+  'jobs/events.sql': {
+    watch: 'job_id' | 'stream' | 'secs';
+    watched_job: 'id' | 'tenant';
+    transitions_since: 'tenants' | 'ids' | 'seen';
+    states_of: 'tenants' | 'ids';
+    progress_since: 'ids' | 'seen';
+    unwatch: 'job_id' | 'stream';
+  };
+  'jobs/maintenance.sql': {
+    take_turn: 'loop' | 'period_secs';
+    keep_turn: 'from_now_secs' | 'loop';
+    expired: 'max_leases';
+    forget_streams: never;
+    forget_bundles: never;
+    forget_claim_marks: never;
+    forget_progress: 'max_rows';
+    forget_presence: 'max_queues';
+  };
+  'jobs/reads.sql': {
+    job_of_tenant: 'tenant' | 'id';
+    owner_of_job: 'id' | 'bucket';
+    names_of_jobs: 'tenants' | 'ids';
+    queue_depths: 'tenant';
+    fleet_depths: never;
+    count_dead_letters: never;
+  };
+  'jobs/reports.sql': {
+    statuses_of: 'ids' | 'buckets';
+    queues_of: 'ids' | 'buckets';
+  };
+  'jobs/retention.sql': {
+    expire_jobs: 'hours' | 'after_tenant' | 'after_ending' | 'after_id' | 'max_rows';
+    expire_dead_letters: 'hours' | 'after_tenant' | 'max_rows';
+    expire_workflows: 'hours' | 'after_tenant' | 'after_ending' | 'after_id' | 'max_rows' | 'max_steps';
+  };
+  'jobs/waits.sql': {
+    ends_of: 'tenants' | 'ids';
+    ended_among: 'tenants' | 'ids';
+    owned_among: 'ids' | 'buckets';
+  };
+  'jobs/why.sql': {
+    circumstances_of_job: 'tenant' | 'id';
+    count_ahead: 'max_jobs' | 'queue' | 'priority' | 'scheduled_at' | 'id';
+  };
+  'leases/bundles.sql': {
+    unbundle: 'tenants' | 'ids' | 'tokens';
+    extend_bundles: 'secs' | 'tokens';
+    standing_bundles: 'tokens';
+    move_marks: 'mark_tokens' | 'mark_reaches' | 'dropped_marks';
+  };
+  'leases/claim.sql': {
+    claim_for_pool:
+      | 'queue'
+      | 'floor_priorities'
+      | 'floor_instants'
+      | 'later_floor'
+      | 'max_jobs'
+      | 'max_bytes'
+      | 'startable'
+      | 'bundle'
+      | 'secs'
+      | 'worker'
+      | 'known_contexts';
+    claim_for_workers:
+      | 'queue'
+      | 'floor_priorities'
+      | 'floor_instants'
+      | 'later_floor'
+      | 'max_jobs'
+      | 'max_bytes'
+      | 'secs'
+      | 'tokens'
+      | 'workers'
+      | 'known_contexts';
+    mark_started: 'tenants' | 'ids';
+    next_due: 'queues';
+  };
+  'leases/leases.sql': {
+    extend: 'ids' | 'tokens' | 'secs';
+    extend_with_progress: 'ids' | 'tokens' | 'secs' | 'progress';
+    standing: 'ids' | 'tokens';
+    lease_facts: 'ids' | 'tokens';
+  };
+  'leases/pauses.sql': {
+    pause_queue: 'queue';
+    resume_queue: 'queue';
+  };
+  'operations/batches.sql': {
+    jobs_to_cancel: 'ids' | 'tenant';
+    letters_to_replay: 'ids' | 'tenant' | 'max_bytes';
+    replay_letters: 'ids' | 'suffixes' | 'metadata' | 'tenant' | 'operation_id';
+  };
+  'operations/operations.sql': {
+    create_operation:
+      | 'before'
+      | 'held_secs'
+      | 'matched'
+      | 'action'
+      | 'exact'
+      | 'suffix'
+      | 'holder'
+      | 'tenant'
+      | 'filter'
+      | 'scope'
+      | 'ids'
+      | 'max_running';
+    operation: 'id';
+    operations: 'tenant' | 'after' | 'max_operations';
+    stop_operation: 'id';
+    fail_operation: 'id' | 'holder';
+    adopt_operations: 'holder' | 'held_secs' | 'max_operations';
+    keep_operations: 'held_secs' | 'ids' | 'holder';
+    release_operations: 'holder';
+    state_of_operation: 'id';
+    lock_operation: 'id' | 'holder';
+    advance_operation: 'place' | 'is_over' | 'ids' | 'changed' | 'looked_at' | 'replayed' | 'held_secs' | 'id';
+    count_outcome: 'id' | 'every_secs' | 'max_jobs';
+    forget_operations: 'hours';
+    own_jobs: 'ids' | 'tenant';
+    own_dead_letters: 'ids' | 'tenant';
+  };
+  'outcomes/settle.sql': {
+    settle:
+      | 'ids'
+      | 'tokens'
+      | 'outcomes'
+      | 'results'
+      | 'errors'
+      | 'reasons'
+      | 'delays_secs'
+      | 'only_expired'
+      | 'attempts'
+      | 'details'
+      | 'workflows_locked';
+    settle_completed: 'ids' | 'tokens' | 'results';
+    settle_bundled:
+      | 'bundle_tokens'
+      | 'bundle_tenants'
+      | 'masks'
+      | 'are_last'
+      | 'emptied_tokens'
+      | 'mark_tokens'
+      | 'mark_reaches'
+      | 'dropped_marks'
+      | 'member_bundles'
+      | 'member_positions'
+      | 'member_results';
+    cancel_waiting: 'tenants' | 'ids' | 'workflows_locked';
+  };
+  'shared/contexts.sql': {
+    contexts_of_steps: 'workflow_ids' | 'versions';
+  };
+  'shared/idempotency.sql': {
+    take_key: 'tenant' | 'key' | 'kind' | 'life_secs';
+    keep_answer: 'ids' | 'tenant' | 'key';
+    answer_of_key: 'tenant' | 'key';
+    forget_keys: 'max_keys';
+  };
+  'shared/presence.sql': {
+    note_queues: 'queues' | 'ages_secs';
+    queue_marks: 'queues';
+    register_process: 'id' | 'tasks';
+    registered_tasks: 'max_tasks';
+    clock: never;
+  };
+  'shared/tenants.sql': {
+    register_tenant: 'tenant' | 'bucket';
+  };
+  'store/doctor.sql': {
+    job_is_in_one_table: never;
+    state_has_its_job: never;
+    failed_job_has_its_dead_letter: never;
+    dead_letter_belongs_to_a_failed_job: never;
+    retries_stay_within_budget: never;
+    no_lease_is_long_overdue: never;
+    id_agrees_with_its_row: never;
+    key_leads_to_its_job: never;
+    occurrence_has_one_job: never;
+    workflow_is_in_one_table: never;
+    ended_workflow_has_no_live_step: never;
+    running_workflow_goes_on: never;
+    step_has_its_context: never;
+    context_has_its_workflow: never;
+    enabled_cron_has_a_next_run: never;
+  };
+  'store/notifications.sql': {
+    notify: 'message';
+  };
+  'workflows/reads.sql': {
+    workflow_of_tenant: 'tenant' | 'id';
+    owner_of_workflow: 'id' | 'bucket';
+    workflow_and_jobs: 'id' | 'tenant';
+    workflow_and_all: 'id' | 'tenant';
+    marks_of: 'tenants' | 'ids';
+  };
+  'workflows/runs.sql': {
+    create_workflows:
+      | 'suffixes'
+      | 'tenants'
+      | 'names'
+      | 'definitions'
+      | 'contexts'
+      | 'metadata'
+      | 'states'
+      | 'versions'
+      | 'context_bytes'
+      | 'job_workflows'
+      | 'job_suffixes'
+      | 'job_queues'
+      | 'job_tasks'
+      | 'job_priorities'
+      | 'job_payloads'
+      | 'job_configs'
+      | 'job_metadata'
+      | 'job_steps'
+      | 'job_contexts'
+      | 'job_context_bytes';
+    lock_runs_of_leases: 'ids' | 'tokens';
+    lock_run: 'tenant' | 'id';
+    contexts_of: 'tenants' | 'ids';
+    definitions_of: 'tenants' | 'ids';
+    results_of_steps: 'workflow_ids' | 'steps';
+    advance_runs:
+      | 'tenants'
+      | 'ids'
+      | 'states'
+      | 'contexts'
+      | 'unmerged'
+      | 'endings'
+      | 'versions'
+      | 'context_bytes'
+      | 'job_suffixes'
+      | 'job_tenants'
+      | 'job_workflow_ids'
+      | 'job_queues'
+      | 'job_tasks'
+      | 'job_priorities'
+      | 'job_payloads'
+      | 'job_configs'
+      | 'job_metadata'
+      | 'job_steps'
+      | 'job_contexts'
+      | 'job_context_bytes';
+    jobs_of_steps: 'workflow_id' | 'steps';
+  };
+}
