@@ -1,6 +1,6 @@
 import { Type, type Static } from 'typebox';
 import { TERMINAL_JOB_STATUSES } from './jobs.js';
-import { instant, nullable, oneOf, optional, ref, uuid } from './schema.js';
+import { instant, NAME_MAX_LENGTH, nullable, oneOf, optional, ref, uuid } from './schema.js';
 
 /** How long a call may wait for jobs to end. */
 export const WAIT_LIMITS = { minimum: 0, maximum: 30, default: 0 } as const;
@@ -27,7 +27,7 @@ export const WAIT_UNTIL = ['all', 'any'] as const;
 
 export const WaitRequest = Type.Object(
   {
-    job_ids: Type.Array(Type.String(), {
+    job_ids: Type.Array(Type.String({ maxLength: NAME_MAX_LENGTH }), {
       minItems: WAIT_JOBS_LIMITS.minimum,
       maxItems: WAIT_JOBS_LIMITS.maximum,
       description: 'Jobs to wait for. Duplicates count once.',

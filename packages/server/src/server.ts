@@ -26,6 +26,7 @@ import { POOL_LEASE_SECS, WorkerPool } from './pool/worker-pool.js';
 import { engineMetrics, gaugeCollector } from './wiring/engine-metrics.js';
 import { openDatabase } from './wiring/open-database.js';
 import { checkPorts } from './wiring/port-check.js';
+import { Readiness } from './wiring/readiness.js';
 import { Notifications } from './store/connection/notifications.js';
 import type { Database } from './store/connection/database.js';
 import { currentSchema, isServable } from './store/migrations/schema-check.js';
@@ -131,7 +132,8 @@ async function prepare(config: Config, options: ServerOptions, lifecycle: Lifecy
   const tasks = Object.keys(handlers).sort();
   const metrics: Metrics = new Metrics({ version: VERSION, collect: (...args) => collectGauges(...args) });
   lifecycle.onStop(() => metrics.close());
-  const ready = (): Promise<boolean> => isReady(db, lifecycle);
+  const readiness = new Readiness(() => isServing(db));
+  const ready = async (): Promise<boolean> => !lifecycle.stopping && (await readiness.ready());
   const engine = createEngine({
     db,
     metrics: engineMetrics(metrics),
@@ -183,8 +185,7 @@ function createTracer(config: Config, metrics: Metrics, logger: Logger, lifecycl
   return tracer;
 }
 
-async function isReady(db: Database, lifecycle: Lifecycle): Promise<boolean> {
-  if (lifecycle.stopping) return false;
+async function isServing(db: Database): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<boolean>((resolve) => (timer = setTimeout(() => resolve(false), READY_MS)));
   const current = currentSchema(db).then(isServable, () => false);

@@ -104,6 +104,7 @@ export function createApp(deps: AppDeps): FastifyInstance {
   const isShuttingDown = (): boolean => closing || deps.isShuttingDown();
   const admission = new Admission(deps.maxInFlight);
   deps.metrics.watchInFlight(() => admission.inFlight);
+  deps.metrics.watchBodies(() => admission.bodyBytes);
   const answers = new AnswerRoom();
   deps.metrics.watchUnread(() => answers.heldBytes);
   const context: HttpContext = {
@@ -127,7 +128,7 @@ export function createApp(deps: AppDeps): FastifyInstance {
     await gate.quiet();
   });
   app.decorateRequest('tenant', '').decorateRequest('principal', null);
-  app.decorateRequest('rawBody', '').decorateRequest('admitted', 0);
+  app.decorateRequest('rawBody', '').decorateRequest('admitted', null);
   app.decorateRequest('span', null);
   app.decorateRequest('warnings', null).decorateRequest('knownPath', null);
   app.server.on('checkExpectation', handleExpectation);
@@ -137,10 +138,10 @@ export function createApp(deps: AppDeps): FastifyInstance {
   app.server.on('drop', () => deps.metrics.connectionsDropped.inc());
   app.setErrorHandler(handleError);
   app.setNotFoundHandler(handleUnknownRoute);
-  registerBodyParsers(app);
+  registerBodyParsers(app, deps.metrics);
   registerRequestHooks(app, context);
   if (deps.tracer) traceRequests(app, deps.tracer);
-  registerContinue(app, deps.maxBodyBytes);
+  registerContinue(app);
   registerUnreadAnswers(app, context);
   registerCors(app, deps.corsOrigins);
   registerOpenApi(app);

@@ -1,13 +1,8 @@
 import type { TSchema } from 'typebox';
+import type { Admitted, Load } from './access/load.js';
 import type { Principal } from './access/principal.js';
 import type { ActiveSpan } from '../telemetry/tracing.js';
 import type { KnownPath } from './requests/known-paths.js';
-
-/**
- * How a request is treated under overload (see admission.ts). new: shed first. vital: shed last. waiting: admitted like
- * new work, but takes up no units while it waits for something to happen.
- */
-export type Load = 'new' | 'vital' | 'waiting';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -19,8 +14,8 @@ declare module 'fastify' {
     span: ActiveSpan | null;
     /** The body as it was sent; empty when there was none. */
     rawBody: string;
-    /** The units it holds until its handler begins (see admission.ts). */
-    admitted: number;
+    /** What it takes up until its handler begins; null on routes that take everybody (see admission.ts). */
+    admitted: Admitted | null;
     /** Parts of the request that have no effect; null if there are none (see warnings.ts). */
     warnings: readonly string[] | null;
     /** Where no route takes the request: what the path has under other methods, if it exists. */

@@ -53,6 +53,7 @@ export class Metrics {
   readonly #options: MetricsOptions;
   #collecting: Promise<void> | null = null;
   #unread: () => number = () => 0;
+  #bodies: () => number = () => 0;
   #inFlight: () => Readonly<Record<string, number>> = () => ({});
 
   readonly http = this.#histogram('http_request_duration_seconds', 'Time to answer a request.', LATENCY_BUCKETS, [
@@ -71,6 +72,7 @@ export class Metrics {
     'load',
   ]);
   readonly answersCut = this.#counter('answers_cut_total', 'Answers cut off because their client did not read them.');
+  readonly requestBodyBytes = this.#gauge('request_body_bytes', 'Bytes of request bodies that are held in memory.');
   readonly unreadAnswerBytes = this.#gauge('unread_answer_bytes', 'Bytes of large answers that are not read yet.');
   readonly authFailures = this.#counter('auth_failures_total', 'Requests that failed authentication, by kind.', {
     kind: AUTH_FAILURES,
@@ -157,6 +159,11 @@ export class Metrics {
     this.#unread = read;
   }
 
+  /** Likewise `request_body_bytes`. */
+  watchBodies(read: () => number): void {
+    this.#bodies = read;
+  }
+
   /** The metrics page. */
   async text(): Promise<string> {
     await this.#refresh({ withDatabase: true });
@@ -192,6 +199,7 @@ export class Metrics {
   #refresh(options: CollectOptions): Promise<void> {
     for (const [load, units] of Object.entries(this.#inFlight())) this.requestsInFlight.set({ load }, units);
     this.unreadAnswerBytes.set(this.#unread());
+    this.requestBodyBytes.set(this.#bodies());
     return this.#collect(options);
   }
 

@@ -154,6 +154,13 @@ describe('the cost of', () => {
     expect(cost.bytes / 1000, cost.detail).toBeLessThan(700);
   });
 
+  it('asking whether the server is ready: one statement per second, however many ask', async () => {
+    const startedAt = performance.now();
+    const cost = await costOf(() => together(16, 300, () => a.get('/ready')));
+    const seconds = Math.ceil((performance.now() - startedAt) / 1000);
+    expect(cost.statements, cost.detail).toBeLessThanOrEqual(seconds + 1 + OTHERS);
+  });
+
   it('heartbeats: one statement for many', async () => {
     await batch(100, 'beating');
     const leased = await lease(worker, 'beating', { max_jobs: 100 });

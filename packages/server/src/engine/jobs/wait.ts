@@ -97,17 +97,23 @@ export class JobWaits {
         missing: keys.filter((id) => !ended.has(id) && !pending.has(id)).map((id) => asked.get(id)!),
       };
     };
-    return waitSecs === 0 ? look(newWaiter(tenant, known, isOver)) : this.#with(tenant, known, isOver, look);
+    return waitSecs === 0
+      ? look(newWaiter(tenant, known, isOver))
+      : this.#with(tenant, known, isOver, look, keys.length);
   }
 
-  /** A waiter is listed before its jobs are read: whatever ends after that is heard of. */
+  /**
+   * A waiter is listed before its jobs are read: whatever ends after that is heard of. `asked`: how many ids the call
+   * holds, malformed ones included.
+   */
   async #with<T>(
     tenant: string,
     ids: readonly string[],
     isOver: Waiter['isOver'],
     work: (waiter: Waiter) => Promise<T>,
+    asked = ids.length,
   ): Promise<T> {
-    if (!this.#awaited.take(tenant, ids.length))
+    if (!this.#awaited.take(tenant, asked))
       throw unavailable('too many jobs are waited for at this moment; try again shortly');
     const waiter = newWaiter(tenant, ids, isOver);
     this.#enter(waiter);
@@ -115,6 +121,7 @@ export class JobWaits {
       return await work(waiter);
     } finally {
       this.#leave(waiter);
+      this.#awaited.giveBack(tenant, asked);
     }
   }
 
@@ -130,10 +137,8 @@ export class JobWaits {
   }
 
   #leave(waiter: Waiter): void {
-    const { tenant, ids } = waiter;
     this.#waiters.delete(waiter);
-    this.#awaited.giveBack(tenant, ids.length);
-    for (const id of ids) {
+    for (const id of waiter.ids) {
       const waiters = this.#byJob.get(id);
       waiters?.delete(waiter);
       if (waiters?.size === 0) this.#byJob.delete(id);

@@ -3,7 +3,9 @@ import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { invalidRequest, MillraceError } from '../../domain/errors.js';
 import { nestingDepth } from '../../domain/raw-json.js';
+import type { Metrics } from '../../telemetry/metrics.js';
 import '../types.js';
+import { readBody, wasCutOff } from './body-reader.js';
 
 /**
  * Request bodies. The text is kept alongside the parsed object, because what belongs to the caller is stored as it was
@@ -22,11 +24,16 @@ const MAX_DISCARDED_BYTES = 16 * 1024 * 1024;
 const BYTE_ORDER_MARK = 0xfeff;
 
 type Done = (error: Error | null, body?: unknown) => void;
+type Parse = (request: FastifyRequest, bytes: Buffer, done: Done) => void;
 
-export function registerBodyParsers(app: FastifyInstance): void {
+export function registerBodyParsers(app: FastifyInstance, metrics: Metrics): void {
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, parseJsonBody);
-  app.addContentTypeParser('*', { parseAs: 'buffer' }, refuseOtherTypes);
+  const reading =
+    (parse: Parse) =>
+    (request: FastifyRequest, body: IncomingMessage, done: Done): void =>
+      readBody(request, body, metrics, (error, bytes) => (bytes === null ? done(error) : parse(request, bytes, done)));
+  app.addContentTypeParser('application/json', reading(parseJsonBody));
+  app.addContentTypeParser('*', reading(refuseOtherTypes));
 }
 
 /**
@@ -85,11 +92,12 @@ function opensMoreThan(most: number, text: string): boolean {
  * For an answer that is sent before the body has arrived: a refusal, or the answer of a route that takes no body.
  * Hanging up on a client that is still sending resets the connection, and the answer is lost. So the rest of the body,
  * up to some megabytes, is read and thrown away, and the connection stays open; if there is more, or may be, it is
- * closed.
+ * closed. So it is after a body that there was no room for: a client that is still sending takes up time that is
+ * needed elsewhere.
  */
 export function discardBody({ raw }: FastifyRequest, reply: FastifyReply): void {
   if (raw.complete || !hasBody(raw)) return;
-  if (isAwaited(raw) || Number(raw.headers['content-length'] ?? 0) > MAX_DISCARDED_BYTES) {
+  if (isAwaited(raw) || wasCutOff(raw) || declaredBytes(raw) > MAX_DISCARDED_BYTES) {
     reply.header('connection', 'close');
     return;
   }
@@ -101,8 +109,10 @@ export function discardBody({ raw }: FastifyRequest, reply: FastifyReply): void 
   });
 }
 
-const hasBody = ({ headers }: IncomingMessage): boolean =>
-  headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
+const declaredBytes = ({ headers }: IncomingMessage): number => Number(headers['content-length'] ?? 0);
+
+const hasBody = (raw: IncomingMessage): boolean =>
+  raw.headers['transfer-encoding'] !== undefined || declaredBytes(raw) > 0;
 
 /** Requests whose client waits to be asked for the body. */
 const awaited = new WeakSet<IncomingMessage>();
@@ -113,15 +123,18 @@ const isAwaited = (raw: IncomingMessage): boolean => awaited.has(raw);
  * `Expect: 100-continue`: the body is asked for when it is about to be read, and not before the credential and the load
  * have been checked. By default, Node would ask at once.
  */
-export function registerContinue(app: FastifyInstance, maxBodyBytes: number): void {
+export function registerContinue(app: FastifyInstance): void {
   app.server.on('checkContinue', (request, response) => {
     awaited.add(request);
     app.server.emit('request', request, response);
   });
-  app.addHook('preParsing', ({ raw, method }, reply, _payload, done) => {
-    const declared = Number(raw.headers['content-length'] ?? 0);
-    const isRead = method !== 'GET' && method !== 'HEAD' && declared <= maxBodyBytes;
-    if (isRead && awaited.delete(raw)) reply.raw.writeContinue();
+  app.addHook('preParsing', (request, reply, _payload, done) => {
+    const { raw, method } = request;
+    const isRead = method !== 'GET' && method !== 'HEAD';
+    if (isRead && isAwaited(raw) && declaredBytes(raw) <= request.routeOptions.bodyLimit) {
+      awaited.delete(raw);
+      reply.raw.writeContinue();
+    }
     done();
   });
 }

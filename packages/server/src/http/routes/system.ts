@@ -45,7 +45,9 @@ const healthSchema = {
 const readySchema = {
   operationId: 'getReady',
   summary: 'Whether the server can do its work',
-  description: 'Asks the database, and answers 503 while the server starts or stops.',
+  description:
+    'Asks the database, at most once per second, and answers 503 while the server starts or stops: the answer may be a ' +
+    'second old.',
   tags: ['system'],
   security: PUBLIC,
   docs: {
