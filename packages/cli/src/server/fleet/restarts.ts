@@ -1,7 +1,7 @@
 /**
  * When a process that has ended unexpectedly is started again. One that had run for a while is replaced at once; one
- * that ends before it served, or soon after, is given longer and longer, and after several in a row nothing suggests that the next
- * would fare better: the parent gives up, and leaves the rest to whatever supervises it.
+ * that ends before it served, or soon after, is given longer and longer. After several in a row nothing suggests that
+ * the next would fare better: the parent gives up, and leaves the rest to whatever supervises it.
  */
 export type Decision =
   { readonly kind: 'restart'; readonly delayMs: number; readonly failures: number } | { readonly kind: 'give-up' };
