@@ -1,6 +1,6 @@
 import { first } from '../proxy/rules.js';
 import type { Scenario } from '../scenario.js';
-import { check, PATIENCE_MS, seconds, until } from '../stage/violation.js';
+import { check, PATIENCE_MS, seconds, until, watch } from '../stage/violation.js';
 import { startedSleep } from './aborts.js';
 
 export const POLLING: readonly Scenario[] = [
@@ -8,17 +8,19 @@ export const POLLING: readonly Scenario[] = [
     number: 23,
     title: 'an idle poll reset',
     passes: 'polls again after 0.2 to 30 s',
-    seconds: 4,
+    seconds: 5,
     async run(stage) {
       stage.proxy.addRule(first(1, ({ kind }) => kind === 'lease', { do: 'drop' }));
       stage.startWorker();
-      const [reset, next] = await until(
-        'the next poll',
-        () => (stage.proxy.leases().length >= 2 ? stage.proxy.leases() : null),
-        30_000 + PATIENCE_MS,
-      );
-      const pause = (next?.at ?? 0) - (reset?.at ?? 0);
-      check(pause >= 200 && pause <= 30_000, `polled again after ${seconds(pause)}`);
+      await until('the next poll', () => stage.proxy.leases().length >= 2, 30_000 + PATIENCE_MS);
+      // One that polls in a loop is seen to do so, even if the machine stalls between two of its calls.
+      await watch(1_000);
+      const polls = stage.proxy.leases();
+      const pauses = polls.slice(1).map(({ at }, n) => at - (polls[n]?.at ?? 0));
+      const [pause = 0] = pauses;
+      check(pause <= 30_000, `polled again after ${seconds(pause)}`);
+      const shortest = Math.min(...pauses);
+      check(shortest >= 200, `polled again after ${seconds(shortest)}`);
     },
   },
   {

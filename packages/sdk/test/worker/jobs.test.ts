@@ -46,7 +46,7 @@ describe('jobs of a worker', async () => {
         ? Promise.resolve(new Response('{"error":"no route","code":"not_found"}', { status: 404 }))
         : fetch(input, init);
     const held = gate();
-    const { calls } = start([old.handle(() => held.opened)], { fetch: plain, lease: '1s' });
+    const { calls } = start([old.handle(() => held.opened)], { fetch: plain, lease: '3s' });
     const job = await millrace.enqueue(old);
     await until(() => calls.filter((path) => path.endsWith('/heartbeat')).length >= 2 || 'no plain heartbeats');
     held.open();
@@ -134,7 +134,7 @@ describe('jobs of a worker', async () => {
           reason = await aborted(signal);
         }),
       ],
-      { lease: '1s' },
+      { lease: '3s' },
     );
     const job = await millrace.enqueue(long);
     await until(() => events.some(({ type }) => type === 'started'));
@@ -155,7 +155,7 @@ describe('jobs of a worker', async () => {
           answers.push(leased());
         }),
       ],
-      { lease: '1s', poll: '1s' },
+      { lease: '3s', poll: '1s' },
     );
     const job = await millrace.enqueue(careful);
     await until(() => answers.length === 1);

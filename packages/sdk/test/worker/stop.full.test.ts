@@ -147,7 +147,7 @@ describe('a worker that stops', async () => {
       reports.push(init?.body);
       return Promise.reject(new TypeError('fetch failed'));
     };
-    const { events } = start([unlucky.handle(() => undefined)], { fetch: deaf, lease: '1s' });
+    const { events } = start([unlucky.handle(() => undefined)], { fetch: deaf, lease: '3s' });
     const job = await millrace.enqueue(unlucky);
     await until(() => reports.length > 0);
     await job.cancel();

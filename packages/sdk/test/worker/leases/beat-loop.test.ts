@@ -1,13 +1,22 @@
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { BeatLoop } from '../../../src/worker/leases/beat-loop.js';
 import { monotonicMs } from '../../../src/worker/clock.js';
 import type { Beat, BeatAnswer } from '../../../src/worker/leases/heartbeat-calls.js';
 import { LeaseCells, type Lease } from '../../../src/worker/leases/lease-cells.js';
-import { until } from '../../support/worker-kit.js';
 
 const LEASE_MS = 400;
 const loops: BeatLoop[] = [];
-afterEach(() => loops.splice(0).forEach((loop) => loop.stop()));
+beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'hrtime'] }));
+afterEach(() => {
+  loops.splice(0).forEach((loop) => loop.stop());
+  vi.useRealTimers();
+});
+
+/** Lets time pass, a millisecond at a time, until the condition holds. */
+async function until(holds: () => boolean): Promise<void> {
+  for (let ms = 0; ms < 100 * LEASE_MS && !holds(); ms++) await vi.advanceTimersByTimeAsync(1);
+  expect(holds()).toBe(true);
+}
 
 /** A keeper whose server answers what the test says. */
 function begin(answer: (beat: Beat, round: number) => BeatAnswer) {
