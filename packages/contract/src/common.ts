@@ -6,6 +6,10 @@ export const PAGE_LIMITS = { minimum: 1, maximum: 100, default: 50 } as const;
 export const ORDERS = ['created_at ASC', 'created_at DESC'] as const;
 export type Order = (typeof ORDERS)[number];
 
+/** What becomes of a number in a query that is out of its range. */
+export const CLAMPED =
+  'A number out of range is clamped to it, with a warning; with `Prefer: handling=strict` it is refused (400).';
+
 /**
  * Query strings are text, so the server reads these fields by its own rules, given in the descriptions. A validator
  * would have to coerce them.
@@ -14,14 +18,14 @@ export const listQueryFields = {
   limit: Type.Optional(
     Type.Integer({
       ...PAGE_LIMITS,
-      description: 'Page size. Numbers outside the range are clamped to it.',
+      description: `Page size. ${CLAMPED}`,
     }),
   ),
   offset: Type.Optional(
     Type.Integer({
       minimum: 0,
       default: 0,
-      description: 'Number of items to skip; a negative number counts as 0. Ignored when `cursor` is given.',
+      description: `Number of items to skip. ${CLAMPED} Ignored when \`cursor\` is given.`,
     }),
   ),
   order_by: Type.Optional(oneOf(ORDERS, { default: 'created_at DESC', description: 'Oldest first or newest first.' })),
@@ -48,8 +52,8 @@ export type ListQuery = Static<typeof ListQuery>;
 export const warnings = Type.Optional(
   Type.Array(Type.String(), {
     description:
-      'What had no effect: unknown fields and parameters, a queue where none is read, a `limit` out of range. Absent ' +
-      'if there is nothing to say. With `Prefer: handling=strict` the request is refused instead (400).',
+      'What had no effect: unknown fields and parameters, a queue where none is read, numbers of the query that are out ' +
+      'of range. Absent if there is nothing to say. With `Prefer: handling=strict` the request is refused instead (400).',
     examples: [['unknown field "queue"; did you mean config.queue?']],
   }),
 );
@@ -58,7 +62,9 @@ export const warnings = Type.Optional(
 export const preferHeader = {
   Prefer: Type.Optional(
     Type.String({
-      description: '`handling=strict` refuses unknown fields and parameters (400) instead of warning about them.',
+      description:
+        '`handling=strict` refuses unknown fields and parameters, and numbers of the query that are out of range ' +
+        '(400), instead of warning about them.',
       examples: ['handling=strict'],
     }),
   ),

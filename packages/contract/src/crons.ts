@@ -1,5 +1,5 @@
 import { Type, type Static } from 'typebox';
-import { listQueryFields, ORDERS, page, warnings } from './common.js';
+import { CLAMPED, listQueryFields, ORDERS, page, warnings } from './common.js';
 import { PartialJobConfig } from './job-config.js';
 import {
   callerObject,
@@ -181,7 +181,7 @@ export const NextRunsQuery = Type.Object({
   count: Type.Optional(
     Type.Integer({
       ...NEXT_RUNS_LIMITS,
-      description: 'How many occurrences to compute. Numbers outside the range are clamped to it.',
+      description: `How many occurrences to compute. ${CLAMPED}`,
     }),
   ),
 });
@@ -191,6 +191,7 @@ export const NextRuns = Type.Object(
     next_run_at: Type.Array(instant(), {
       description: 'Earliest first; fewer than requested if the expression has no more.',
     }),
+    warnings,
   },
   {
     $id: 'NextRuns',

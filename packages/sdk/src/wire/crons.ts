@@ -55,6 +55,7 @@ export interface CronTriggered {
 
 export interface NextRuns {
   next_run_at: string[];
+  warnings?: string[];
 }
 
 export interface CronPreview {

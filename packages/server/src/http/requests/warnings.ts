@@ -52,7 +52,13 @@ interface Route {
   readonly withoutEffect: ReadonlyMap<string, string>;
   readonly query: ReadonlySet<string>;
   readonly queryPaths: readonly string[];
-  readonly limit: { readonly minimum: number; readonly maximum: number } | null;
+  /** Numbers in the query that are clamped, by name. */
+  readonly ranges: ReadonlyMap<string, Range>;
+}
+
+interface Range {
+  readonly minimum: number;
+  readonly maximum: number;
 }
 
 interface Finding {
@@ -88,16 +94,22 @@ function checkOf(route: Route) {
   };
 }
 
-function hasNothingToSay({ body, query, limit }: Route, request: FastifyRequest): boolean {
+function hasNothingToSay({ body, query, ranges }: Route, request: FastifyRequest): boolean {
   const given = request.query as Record<string, unknown>;
-  for (const name in given) if (!query.has(name)) return false;
-  if (limit !== null && given.limit !== undefined && clamped(given.limit, limit) !== null) return false;
+  for (const name in given) {
+    if (!query.has(name)) return false;
+    const range = ranges.get(name);
+    if (range !== undefined && clamped(name, given, range) !== null) return false;
+  }
   return typeof request.body !== 'object' || request.body === null || fits(body, request.body);
 }
 
-/** What is used instead of a limit that is out of range, or null. */
-function clamped(text: unknown, { minimum, maximum }: { minimum: number; maximum: number }): number | null {
+/** What is used instead of a number that is out of range, or null. */
+function clamped(name: string, given: Record<string, unknown>, { minimum, maximum }: Range): number | null {
+  const text = given[name];
   if (typeof text !== 'string' || !/^-?\d+$/.test(text)) return null;
+  // By specification, a cursor takes the place of an offset.
+  if (name === 'offset' && given.cursor !== undefined) return null;
   const number = Number(text);
   return number < minimum ? minimum : number > maximum ? maximum : null;
 }
@@ -107,10 +119,11 @@ function findingsOf(route: Route, { query, body }: FastifyRequest): Finding[] {
   const findings: Finding[] = [];
   for (const name in given) {
     if (findings.length === MAX_WARNINGS) break;
+    const range = route.ranges.get(name);
+    const used = range === undefined ? null : clamped(name, given, range);
     if (!route.query.has(name)) findings.push(unknownParameter(name, route));
+    else if (used !== null) findings.push(clampedNumber(name, used, range!));
   }
-  const used = route.limit === null ? null : clamped(given.limit, route.limit);
-  if (used !== null) findings.push(clampedLimit(used, route.limit!));
   const more = MAX_WARNINGS - findings.length;
   if (more > 0 && typeof body === 'object' && body !== null)
     findings.push(...strangers(route.body, body, more).map((stranger) => unknownField(stranger, route)));
@@ -125,11 +138,11 @@ function unknownParameter(name: string, { queryPaths }: Route): Finding {
   return { path, warning: `unknown parameter ${JSON.stringify(path)}`, refusal: 'is not a known parameter', hint };
 }
 
-function clampedLimit(used: number, { minimum, maximum }: { minimum: number; maximum: number }): Finding {
-  const range = `${minimum} to ${maximum}`;
+function clampedNumber(name: string, used: number, { minimum, maximum }: Range): Finding {
+  const range = maximum === Infinity ? `${minimum} or more` : `${minimum} to ${maximum}`;
   return {
-    path: 'limit',
-    warning: `limit is out of range (${range}): ${used} is used`,
+    path: name,
+    warning: `${name} is out of range (${range}): ${used} is used`,
     refusal: `must be ${range}`,
     hint: null,
   };
@@ -179,14 +192,17 @@ function routeOf({ schema }: RouteOptions): Route | null {
   const shape = body === undefined ? NOTHING : shapeOf(body, [...withoutEffect.keys()]);
   const parameters = docs.querystring?.properties ?? {};
   const names = Object.keys(parameters);
-  const { minimum, maximum } = parameters.limit ?? {};
   return {
     body: shape,
     bodyPaths: pathsOf(shape),
     withoutEffect,
     query: new Set([...names, ...(IGNORED[operationId] ?? [])]),
     queryPaths: names,
-    limit: minimum === undefined || maximum === undefined ? null : { minimum, maximum },
+    ranges: new Map(
+      Object.entries(parameters).flatMap(([name, { minimum, maximum = Infinity }]) =>
+        minimum === undefined ? [] : [[name, { minimum, maximum }]],
+      ),
+    ),
   };
 }
 

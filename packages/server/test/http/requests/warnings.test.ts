@@ -137,7 +137,13 @@ describe('a list with something unknown', () => {
     ['/workflows?createdAfter=2026-01-01', 'unknown parameter "createdAfter"; did you mean created_after?'],
     ['/cron?zebra=1', 'unknown parameter "zebra"'],
     ['/dlq?limit=-1', 'limit is out of range (1 to 100): 1 is used'],
-  ])('GET %s says so, last of all', async (path, warning) => {
+    ['/jobs?offset=-1', 'offset is out of range (0 or more): 0 is used'],
+    ['/workflows?offset=-9223372036854775809', 'offset is out of range (0 or more): 0 is used'],
+    ['/cron/{id}/next?count=0', 'count is out of range (1 to 100): 1 is used'],
+    ['/cron/{id}/next?count=101', 'count is out of range (1 to 100): 100 is used'],
+    ['/cron/{id}/next?counts=5', 'unknown parameter "counts"; did you mean count?'],
+  ])('GET %s says so, last of all', async (given, warning) => {
+    const path = given.replace('{id}', (await post('/cron', cron())).body.cron_id as string);
     const reply = await a.get(`/api/v1${path}`);
     expect(reply.status, reply.text).toBe(200);
     expect(reply.body.warnings).toEqual([warning]);
@@ -145,6 +151,14 @@ describe('a list with something unknown', () => {
     const strict = await a.get(`/api/v1${path}`, STRICT);
     expect([strict.status, strict.body.code, strict.body.details.length]).toEqual([400, 'invalid_request', 1]);
     expect(strict.headers.get('preference-applied')).toBe('handling=strict');
+  });
+
+  it('says nothing of a number that is at the end of its range, or that a cursor makes void', async () => {
+    await post('/jobs/batch', { jobs: [{ task_name: 't' }, { task_name: 't' }] });
+    const first = await a.get('/api/v1/jobs?limit=1&offset=0', STRICT);
+    expect([first.status, first.body.warnings]).toEqual([200, undefined]);
+    const next = await a.get(`/api/v1/jobs?limit=100&offset=-1&cursor=${first.body.next_cursor}`, STRICT);
+    expect([next.status, next.body.offset]).toEqual([200, 0]);
   });
 
   it.each([
