@@ -1,5 +1,5 @@
 import { Type, type Static, type TInteger, type TUnsafe } from 'typebox';
-import { Count, warnings } from './common.js';
+import { CLAMPED, Count, warnings } from './common.js';
 import { JOB_STATES, type JobState } from './jobs.js';
 import { instant, nullable, oneOf, ref, uuid } from './schema.js';
 import { WORKFLOW_STATUSES, type WorkflowStatus } from './workflows.js';
@@ -72,11 +72,25 @@ export const QueueDepth = Type.Object(
 );
 export type QueueDepth = Static<typeof QueueDepth>;
 
+/** A page has all queues of all but a few tenants. */
+export const QUEUE_PAGE_LIMITS = { minimum: 1, maximum: 1000, default: 1000 } as const;
+
+export const QueueListQuery = Type.Object({
+  limit: Type.Optional(Type.Integer({ ...QUEUE_PAGE_LIMITS, description: `Page size. ${CLAMPED}` })),
+  cursor: Type.Optional(
+    Type.String({ description: 'The `next_cursor` of another page: the listing continues there.' }),
+  ),
+});
+
 export const Queues = Type.Object(
   {
     queues: Type.Array(ref(QueueDepth), {
-      description: "The queues that hold unfinished jobs of the caller's tenant.",
+      description: "Queues that hold unfinished jobs of the caller's tenant, in the order of their names.",
     }),
+    has_more: Type.Optional(Type.Boolean({ description: 'True if another page follows; absent on the last page.' })),
+    next_cursor: Type.Optional(
+      Type.String({ description: 'Pass it as `cursor` to get the next page. Absent on the last page.' }),
+    ),
     warnings,
   },
   { $id: 'Queues' },

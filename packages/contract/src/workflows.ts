@@ -258,7 +258,9 @@ export const WorkflowStep = Type.Object(
     started_at: nullable(instant({ description: 'When the latest attempt of its job started.' })),
     completed_at: nullable(instant({ description: 'When its job reached its final state.' })),
     attempts: Type.Integer({ description: 'How often its job was delivered to a worker.' }),
-    error_message: nullable(Type.String({ description: 'The error that its job last reported.' })),
+    error_message: nullable(
+      Type.String({ description: 'The first 2,000 characters of the error that its job last reported.' }),
+    ),
   },
   {
     $id: 'WorkflowStep',

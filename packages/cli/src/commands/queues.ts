@@ -13,7 +13,7 @@ type Whole = Pick<Context, 'io' | 'signal'> & {
   readonly options: Values<typeof JSON_OUTPUT & typeof WATCH & { readonly jsonl: { readonly help: string } }>;
 };
 
-/** Lists that come as one page. */
+/** Lists that are shown whole. */
 const showAll = <T>(context: Whole, connection: Connection, view: Omit<ListView<T>, 'whole' | 'query'>) =>
   showList(
     { ...context, options: { ...context.options, limit: undefined, cursor: undefined, all: false } },

@@ -25,7 +25,7 @@ export interface ListView<T> {
   readonly id: (row: T) => string;
   /** `no jobs` */
   readonly nothing: string;
-  /** Lists whose answer is one page, without limit and cursor. */
+  /** Lists that are shown whole, without limit and cursor; most have one page. */
   readonly whole?: true;
 }
 
@@ -49,11 +49,12 @@ export async function showList<T>(context: Listing, connection: Connection, view
   if (options.json && (options.all || options.jsonl)) {
     throw new Misuse('--json prints one page; --jsonl, without it, prints as many rows as you like');
   }
+  const isAll = options.all || view.whole === true;
   const limit = wholeNumber('limit', options.limit, 1, options.json ? PAGE : MOST_ROWS) ?? DEFAULT_ROWS;
   return refreshing(context, async () => {
     if (options.json) await showPage(context, connection, view, limit);
-    else if (options.jsonl) await showLines(context, connection, view, options.all ? Infinity : limit);
-    else await showTable(context, connection, view, options.all ? MOST_ROWS : limit);
+    else if (options.jsonl) await showLines(context, connection, view, isAll ? Infinity : limit);
+    else await showTable(context, connection, view, isAll ? MOST_ROWS : limit);
     return EXIT.ok;
   });
 }
@@ -93,7 +94,9 @@ async function showTable<T>(context: Listing, connection: Connection, view: List
   if (view.kind !== undefined) connection.recent.listed(view.kind, found.map(view.id));
   if (found.length === 0) io.complain(`${view.nothing}\n`);
   else await io.print(table(view.columns(now), found, connection.look));
-  if (more !== undefined) io.complain(`there are more; add --limit ${most * 2}, --all, or --cursor ${more}\n`);
+  if (more === undefined) return;
+  const how = view.whole ? '--jsonl prints them all' : `add --limit ${most * 2}, --all, or --cursor ${more}`;
+  io.complain(`there are more; ${how}\n`);
 }
 
 interface Part {
@@ -113,7 +116,7 @@ async function* pages<T>(
 ): AsyncGenerator<Part> {
   let cursor = options.cursor;
   for (let left = most; left > 0;) {
-    const paging = view.whole ? {} : { limit: Math.min(left, PAGE), cursor };
+    const paging = view.whole ? { cursor } : { limit: Math.min(left, PAGE), cursor };
     const { text, body, now } = await raw.call<Page>(view.path, { query: { ...view.query, ...paging }, signal });
     const rows = [...jsonElements(jsonMember(text, view.rows) ?? '[]')];
     const next = body.has_more ? body.next_cursor : undefined;

@@ -154,6 +154,19 @@ describe('queues', () => {
     expect(queues).toContainEqual(expect.objectContaining({ queue: 'images', pending: 1, scheduled: 1 }));
   });
 
+  it('shows more than fit a page', async () => {
+    const client = server.as(KEY_B);
+    for (const part of ['one', 'two']) {
+      const jobs = Array.from({ length: 600 }, (_, n) => ({ task_name: 't', config: { queue: `${part}-${n}` } }));
+      expect((await client.post('/api/v1/jobs/batch', { jobs })).status).toBe(201);
+    }
+    const millrace = newCli(server.url, KEY_B);
+    for (const [options, lines] of [[[], 1201] as const, [['--jsonl'], 1200] as const]) {
+      const { stdout, stderr } = await millrace(['queues', ...options]);
+      expect([stdout.trimEnd().split('\n').length, stderr]).toEqual([lines, '']);
+    }
+  });
+
   it('shows one, which an operator may pause', async () => {
     const millrace = cli();
     const env = { MILLRACE_ADMIN_TOKEN: ADMIN_TOKEN };

@@ -77,13 +77,13 @@ export function listing<T>(limit: number | undefined, read: (cursor?: string) =>
 
 /** A page of the service as a page of the SDK. */
 export function pageOf<W, T>(
-  page: { has_more: boolean; next_cursor?: string; total?: number },
+  page: { has_more?: boolean; next_cursor?: string; total?: number },
   items: readonly W[],
   map: (item: W) => T,
 ): Page<T> {
   return {
     items: items.map(map),
-    nextCursor: page.has_more ? (page.next_cursor ?? null) : null,
+    nextCursor: page.has_more === true ? (page.next_cursor ?? null) : null,
     ...(page.total !== undefined && { total: page.total }),
   };
 }

@@ -1,5 +1,7 @@
 import { instant, instantOrNull } from '../records/instants.js';
+import { defined } from '../task/policy.js';
 import type * as Wire from '../wire/index.js';
+import { listing, pageOf, type Listing } from './listing.js';
 import { read, segment, type Session } from './session.js';
 
 /** How much a queue holds of the caller's jobs. */
@@ -51,9 +53,12 @@ export class Queues {
     this.#session = session;
   }
 
-  /** The queues that hold unfinished jobs of the caller's. */
-  async list({ signal }: Signal = {}): Promise<Queue[]> {
-    return (await read<Wire.Queues>(this.#session, '/queues', {}, signal)).queues.map(queueOf);
+  /** The queues that hold unfinished jobs of the caller's, in the order of their names. A page has at most 1,000. */
+  list({ signal }: Signal = {}): Listing<Queue> {
+    return listing(undefined, async (cursor) => {
+      const page = await read<Wire.Queues>(this.#session, '/queues', defined({ cursor }), signal);
+      return pageOf(page, page.queues, queueOf);
+    });
   }
 
   async get(name: string, { signal }: Signal = {}): Promise<QueueDetail> {

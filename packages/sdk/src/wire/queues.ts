@@ -13,6 +13,8 @@ export interface QueueDepth {
 
 export interface Queues {
   queues: QueueDepth[];
+  has_more?: boolean;
+  next_cursor?: string;
   warnings?: string[];
 }
 

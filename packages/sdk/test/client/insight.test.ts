@@ -35,6 +35,18 @@ describe('what is known about jobs', () => {
     expect(why.until).toBeInstanceOf(Date);
   });
 
+  it('names every queue, however many there are', async () => {
+    for (const part of ['x', 'y']) {
+      const tasks = Array.from({ length: 600 }, (_, n) => task({ name: 't', queue: `many-${part}-${n}` }).with());
+      await stage.millrace.enqueueMany(tasks);
+    }
+    const names = new Set<string>();
+    for await (const { name } of stage.millrace.queues.list()) if (name.startsWith('many-')) names.add(name);
+    expect(names.size).toBe(1200);
+    const { items, nextCursor } = await stage.millrace.queues.list().page();
+    expect([items.length, typeof nextCursor]).toEqual([1000, 'string']);
+  });
+
   it('groups dead letters', async () => {
     const doomed = task({ name: 'doomed', queue: 'doomed' });
     await stage.millrace.enqueueMany([doomed.with(), doomed.with()]);

@@ -401,7 +401,7 @@ describe.each([
       await stage.millrace.enqueueMany([1, 2, 3].map((n) => double.with({ n })));
       await stage.millrace.enqueue(double, { n: 4 }, { delay: '1h' });
       await lease(stage, queue, { max_jobs: 1 });
-      const found = (await stage.millrace.queues.list()).find((each) => each.name === queue);
+      const found = (await stage.millrace.queues.list().toArray()).find((each) => each.name === queue);
       expect(found).toMatchObject({ pending: 2, scheduled: 1, running: 1 });
     });
   });

@@ -46,6 +46,9 @@ export interface ListQuery extends CreatedRange {
   readonly cursor: string | null;
 }
 
+/** Of a list that has one order, and is read forwards. */
+export type CursorQuery = Pick<ListQuery, 'limit' | 'cursor'>;
+
 export type JobListQuery = ListQuery & JobFilter;
 
 export interface WorkflowListQuery extends ListQuery {
@@ -140,7 +143,13 @@ export interface JobsApi {
   waitForMany(tenant: string, query: WaitQuery, signal: AbortSignal): Promise<WaitResult>;
   /** What the job waits for. */
   why(tenant: string, id: string): Promise<Why>;
-  queues(tenant: string): Promise<readonly QueueDepth[]>;
+  /** In the order of their names. */
+  queues(tenant: string, query: CursorQuery): Promise<QueuePage>;
+}
+
+export interface QueuePage {
+  readonly queues: readonly QueueDepth[];
+  readonly nextCursor: string | null;
 }
 
 /** What a stream tells: a state of the job, or what the running attempt reports. */
@@ -204,11 +213,6 @@ export interface CronsApi {
   preview(timetable: Pick<CronSpec, 'expr' | 'timezone'>, count: number): Promise<readonly Instant[]>;
 }
 
-export interface OperationListQuery {
-  readonly limit: number;
-  readonly cursor: string | null;
-}
-
 export interface OperationPage {
   readonly operations: readonly OperationRecord[];
   readonly nextCursor: string | null;
@@ -221,7 +225,7 @@ export interface OperationsApi {
   dryRun(tenant: string, spec: OperationSpec): Promise<DryRunRecord>;
   get(tenant: string, id: string): Promise<OperationRecord>;
   /** The newest first. */
-  list(tenant: string, query: OperationListQuery): Promise<OperationPage>;
+  list(tenant: string, query: CursorQuery): Promise<OperationPage>;
   stop(tenant: string, id: string): Promise<void>;
 }
 
@@ -252,11 +256,6 @@ export interface InsightApi {
   workers(tenant: string): Promise<readonly Worker[]>;
 }
 
-export interface TenantListQuery {
-  readonly limit: number;
-  readonly cursor: string | null;
-}
-
 export interface TenantPage {
   readonly tenants: readonly AdminTenant[];
   readonly nextCursor: string | null;
@@ -268,7 +267,7 @@ export interface AdminApi {
   overview(): Promise<Omit<AdminOverview, 'version'>>;
   queues(): Promise<readonly AdminQueue[]>;
   /** In the order of their names. */
-  tenants(query: TenantListQuery): Promise<TenantPage>;
+  tenants(query: CursorQuery): Promise<TenantPage>;
   workers(): Promise<readonly Worker[]>;
   /** From its commit on, no claim takes a job of the queue. What runs goes on. */
   pause(queue: string): Promise<void>;

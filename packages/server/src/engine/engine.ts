@@ -16,6 +16,7 @@ import { Maintenance } from './jobs/maintenance.js';
 import { Processes } from './shared/processes.js';
 import { Pauses } from './leases/pauses.js';
 import { QueuePresence } from './shared/queue-presence.js';
+import { QueueDepths } from './jobs/queue-depths.js';
 import { Reads } from './jobs/reads.js';
 import { Operations } from './operations/operations.js';
 import { OperationWork } from './operations/operation-work.js';
@@ -102,11 +103,12 @@ export function createEngine({
   const counters = new Counters(metrics, recorder, workerRecorder);
   const presence = new QueuePresence(db.run);
   const processes = new Processes(db);
-  const reads = new Reads(db, presence);
+  const reads = new Reads(db);
+  const queueDepths = new QueueDepths(db, presence);
   const series = new Series(db, recorder);
   const workers = new Workers(db, workerRecorder);
   const counts = new Counts(db);
-  const queueDetails = new QueueDetails(db, reads, presence);
+  const queueDetails = new QueueDetails(db, queueDepths, presence);
   const allTenants = new AllTenants(db, presence, retentionHours);
   const pauses = new Pauses(db, hub);
   const tenants = new Tenants(db);
@@ -147,7 +149,7 @@ export function createEngine({
       why: (tenant, id) => explainer.why(tenant, id),
       attempts: (tenant, id) => attempts.of(tenant, id),
       runNow: (tenant, id) => runNow.run(tenant, id),
-      queues: (tenant) => reads.queues(tenant),
+      queues: (tenant, query) => queueDepths.page(tenant, query),
     },
     worker: new RemoteWorker({ db, hub, keeper, polls, settler, counters }),
     deadLetters: new DeadLetters(db, hub, counters, keys),

@@ -172,12 +172,14 @@ export interface StatementParameters {
     forget_progress: 'max_rows';
     forget_presence: 'max_queues';
   };
+  'jobs/queue-depths.sql': {
+    queue_depths: 'tenant' | 'after' | 'only' | 'limit';
+  };
   'jobs/reads.sql': {
     job_of_tenant: 'tenant' | 'id';
     owner_of_job: 'id' | 'bucket';
     names_of_jobs: 'tenants' | 'ids';
-    queue_depths: 'tenant';
-    fleet_depths: never;
+    fleet_depths: 'named';
     count_dead_letters: never;
   };
   'jobs/reports.sql': {

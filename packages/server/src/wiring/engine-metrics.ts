@@ -3,7 +3,7 @@ import type { EngineParts } from '../engine/engine.js';
 import type { WorkerPool } from '../pool/worker-pool.js';
 import type { Database } from '../store/connection/database.js';
 import type { CollectOptions, Metrics } from '../telemetry/metrics.js';
-import { boundQueues, type Depth } from '../telemetry/queue-labels.js';
+import type { Depth } from '../telemetry/queue-labels.js';
 
 /** Counts the engine's events as metrics. Series are looked up once, because these run for every job. */
 export function engineMetrics(metrics: Metrics): EngineMetrics {
@@ -96,7 +96,7 @@ interface DatabaseGauges {
 
 async function askDatabase({ reads, allTenants }: EngineParts): Promise<DatabaseGauges> {
   return {
-    depths: boundQueues(await reads.depthsOfAllTenants()),
+    depths: await reads.depthsOfAllTenants(),
     deadLetters: await reads.deadLetterCount(),
     pastRetentionSecs: (await allTenants.oldestPastRetention()) ?? 0,
   };

@@ -125,7 +125,7 @@ export function fakeEngine(overrides: Overrides = {}): FakeEngine {
       why: async () => ({ reason: 'running', message: 'It runs.' }),
       attempts: async () => ({ attempts: [], omitted: 0 }),
       runNow: async () => undefined,
-      queues: async () => [],
+      queues: async () => ({ queues: [], nextCursor: null }),
       ...overrides.jobs,
     },
     worker: {

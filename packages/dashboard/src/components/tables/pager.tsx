@@ -2,13 +2,15 @@ import type { ReactNode } from 'react';
 import { useAddress } from '../../lib/address.js';
 
 interface PagerProps {
-  readonly page: { readonly has_more: boolean; readonly next_cursor?: string; readonly prev_cursor?: string };
+  readonly page: { readonly has_more?: boolean; readonly next_cursor?: string; readonly prev_cursor?: string };
+  /** What the first page holds. */
+  readonly first?: string;
 }
 
 /** Next and previous page of a list. The cursor stands in the address, so back and forward work too. */
-export function Pager({ page }: PagerProps): ReactNode {
+export function Pager({ page, first = 'Newest' }: PagerProps): ReactNode {
   const [{ cursor }, setAddress] = useAddress();
-  const next = page.has_more ? page.next_cursor : undefined;
+  const next = page.has_more === true ? page.next_cursor : undefined;
   if (cursor === undefined && next === undefined) return null;
   return (
     <nav className="pager" aria-label="Pages">
@@ -18,7 +20,7 @@ export function Pager({ page }: PagerProps): ReactNode {
         disabled={cursor === undefined}
         onClick={() => setAddress({ cursor: undefined })}
       >
-        ⇤ Newest
+        ⇤ {first}
       </button>
       <button
         type="button"

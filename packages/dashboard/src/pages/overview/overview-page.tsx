@@ -155,7 +155,10 @@ function QueuesPanel(): ReactNode {
               No queue holds unfinished jobs. This creates one:
             </Empty>
           ) : (
-            <QueueTable queues={data.queues} />
+            <>
+              <QueueTable queues={data.queues} />
+              {data.has_more === true && <p className="quiet">The first of them by name; there are more.</p>}
+            </>
           )
         }
       </Loaded>

@@ -3,12 +3,15 @@ import type { ReactNode } from 'react';
 import { useRead } from '../../api/hooks.js';
 import { Empty, Loaded } from '../../components/notes.js';
 import { Page } from '../../components/page.js';
+import { Pager } from '../../components/tables/pager.js';
 import { QueueTable } from '../../components/tables/queue-table.js';
 import { curlOf } from '../../api/curl.js';
+import { useAddress } from '../../lib/address.js';
 
-/** Every queue that holds unfinished jobs. */
+/** The queues that hold unfinished jobs; a page of them if there are more than a thousand. */
 export default function QueuesPage(): ReactNode {
-  const read = useRead<Queues>('/queues');
+  const [{ cursor }] = useAddress();
+  const read = useRead<Queues>('/queues', { query: { cursor } });
   return (
     <Page title="Queues">
       <Loaded read={read} what="Queues">
@@ -30,6 +33,7 @@ export default function QueuesPage(): ReactNode {
           )
         }
       </Loaded>
+      {read.data !== undefined && <Pager page={read.data} first="First" />}
     </Page>
   );
 }

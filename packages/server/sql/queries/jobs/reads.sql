@@ -17,47 +17,29 @@ FROM unnest(:tenants::text[], :ids::uuid[]) AS asked (tenant, id),
 LATERAL (SELECT j.id, j.task, j.queue FROM millrace.jobs j WHERE j.tenant = asked.tenant AND j.id = asked.id OFFSET 0)
   AS j;
 
--- name: queue_depths
-SELECT depth.queue, depth.pending, depth.scheduled, depth.running, depth.oldest_pending_age_secs, depth.retrying,
-       q.paused_at, q.last_lease_at, now() AS now
-FROM (
-  SELECT queue,
-         sum(pending)::int AS pending, sum(scheduled)::int AS scheduled, sum(running)::int AS running,
-         trunc(extract(epoch FROM now() - min(oldest)))::float8 AS oldest_pending_age_secs,
-         sum(retrying)::int AS retrying
+-- name: fleet_depths
+-- For the gauges: all tenants together. The :named queues that hold most are named, the others added up under no name.
+WITH depth AS MATERIALIZED (
+  SELECT queue, status, sum(n)::int AS n, min(oldest) AS oldest
   FROM (
     SELECT r.queue,
-           count(*) FILTER (WHERE r.scheduled_at <= now()) AS pending,
-           count(*) FILTER (WHERE r.scheduled_at > now()) AS scheduled,
-           0 AS running,
-           min(millrace.due_since(r.id, r.scheduled_at)) FILTER (WHERE r.scheduled_at <= now()) AS oldest,
-           count(*) FILTER (WHERE r.retry_count > 0) AS retrying
-    FROM millrace.ready r WHERE r.tenant = :tenant GROUP BY r.queue
+           CASE WHEN r.retry_count > 0 THEN 'retrying' WHEN r.scheduled_at > now() THEN 'scheduled'
+                ELSE 'pending' END AS status,
+           count(*) AS n,
+           min(millrace.due_since(r.id, r.scheduled_at)) FILTER (WHERE r.scheduled_at <= now()) AS oldest
+    FROM millrace.ready r GROUP BY 1, 2
     UNION ALL
-    SELECT j.queue, 0, 0, count(*), NULL, 0
-    FROM millrace.running l JOIN millrace.jobs j ON j.tenant = l.tenant AND j.id = l.id
-    WHERE l.tenant = :tenant GROUP BY j.queue
+    SELECT j.queue, 'running', count(*), NULL
+    FROM millrace.running l JOIN millrace.jobs j ON j.tenant = l.tenant AND j.id = l.id GROUP BY j.queue
   ) AS counted
-  GROUP BY queue
-) AS depth
-LEFT JOIN millrace.queues q ON q.queue = depth.queue
-ORDER BY depth.queue;
-
--- name: fleet_depths
--- For the gauges: all tenants together.
-SELECT queue, status, sum(n)::int AS n, extract(epoch FROM now() - min(oldest))::float8 AS oldest_age
-FROM (
-  SELECT r.queue,
-         CASE WHEN r.retry_count > 0 THEN 'retrying' WHEN r.scheduled_at > now() THEN 'scheduled'
-              ELSE 'pending' END AS status,
-         count(*) AS n,
-         min(millrace.due_since(r.id, r.scheduled_at)) FILTER (WHERE r.scheduled_at <= now()) AS oldest
-  FROM millrace.ready r GROUP BY 1, 2
-  UNION ALL
-  SELECT j.queue, 'running', count(*), NULL
-  FROM millrace.running l JOIN millrace.jobs j ON j.tenant = l.tenant AND j.id = l.id GROUP BY j.queue
-) AS counted
-GROUP BY queue, status;
+  GROUP BY queue, status
+), named AS MATERIALIZED (
+  SELECT queue FROM depth GROUP BY queue ORDER BY sum(n) DESC, queue LIMIT :named::int
+)
+SELECT coalesce(named.queue, '') AS queue, depth.status, sum(depth.n)::int AS n,
+       extract(epoch FROM now() - min(depth.oldest))::float8 AS oldest_age
+FROM depth LEFT JOIN named ON named.queue = depth.queue
+GROUP BY 1, 2;
 
 -- name: count_dead_letters
 SELECT count(*)::int AS n FROM millrace.dead_letters WHERE replayed_at IS NULL;

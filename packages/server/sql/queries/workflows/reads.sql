@@ -52,7 +52,7 @@ LATERAL (
 
 -- fragment: jobs_of_the_steps
   SELECT json_agg(json_build_array(j.step, j.id, rec.status, rec.started_at::text, rec.completed_at::text,
-                                   rec.delivery_count, rec.error))
+                                   rec.delivery_count, left(rec.error, 2000)))
   FROM (SELECT j.step, j.id, j.tenant FROM millrace.jobs j WHERE j.workflow_id = :id OFFSET 0) AS j,
   LATERAL (
     SELECT r.status, r.started_at, r.completed_at, r.delivery_count, r.error FROM millrace.job_records r

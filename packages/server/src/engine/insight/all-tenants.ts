@@ -12,7 +12,7 @@ import {
 import type { Database } from '../../store/connection/database.js';
 import { toInstant, toInstantOrNull } from '../../store/rows.js';
 import { loadStatements } from '../../store/sql.js';
-import type { TenantListQuery, TenantPage } from '../api.js';
+import type { CursorQuery, TenantPage } from '../api.js';
 import { cursorAfter, NAME_CURSOR, readCursor } from '../shared/cursor.js';
 import { freshMsOfCount, AnswerCache, type CachedAnswer } from '../shared/answer-cache.js';
 import { markedNow } from '../shared/queue-marks.js';
@@ -128,7 +128,7 @@ export class AllTenants {
     }));
   }
 
-  async tenants({ limit, cursor }: TenantListQuery): Promise<TenantPage> {
+  async tenants({ limit, cursor }: CursorQuery): Promise<TenantPage> {
     const after = cursor === null ? '' : (readCursor(NAME_CURSOR, cursor).at ?? '');
     const statement = sql.fleet_tenants({
       after,

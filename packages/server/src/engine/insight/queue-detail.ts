@@ -2,7 +2,7 @@ import { WALK_LIMIT, type QueueDepth, type QueueDetail } from '@millrace/contrac
 import type { Database } from '../../store/connection/database.js';
 import { toInstant, toInstantOrNull } from '../../store/rows.js';
 import { loadStatements } from '../../store/sql.js';
-import type { Reads } from '../jobs/reads.js';
+import type { QueueDepths } from '../jobs/queue-depths.js';
 import { AnswerCache } from '../shared/answer-cache.js';
 import type { QueuePresence } from '../shared/queue-presence.js';
 
@@ -35,7 +35,7 @@ export class QueueDetails {
 
   constructor(
     private readonly db: Database,
-    private readonly reads: Reads,
+    private readonly depths: QueueDepths,
     private readonly presence: QueuePresence,
   ) {}
 
@@ -50,8 +50,8 @@ export class QueueDetails {
 
   /** The same count as in the list of queues; a queue that holds nothing of the tenant's is all zeros. */
   async #depth(tenant: string, queue: string): Promise<QueueDepth> {
-    const found = (await this.reads.queues(tenant)).find((each) => each.queue === queue);
-    if (found) return found;
+    const found = await this.depths.of(tenant, queue);
+    if (found !== null) return found;
     const [known] = await this.db.read<KnownRow>({ tenant, statement: sql.queue_known({ queue }) });
     return {
       queue,

@@ -13,18 +13,14 @@ import {
   type TenantJobFilter,
   type JobView,
 } from '../../store/lists/job-lists.js';
-import { toInstantOrNull, toJobSummary, type JobRow, type JobSummaryRow } from '../../store/rows.js';
+import { toJobSummary, type JobRow, type JobSummaryRow } from '../../store/rows.js';
 import { loadStatements } from '../../store/sql.js';
-import type { Depth } from '../../telemetry/queue-labels.js';
+import { MAX_QUEUE_LABELS, type Depth } from '../../telemetry/queue-labels.js';
 import { ID_CURSOR, idsOf } from '../shared/cursor.js';
 import { completeJobs } from '../shared/job-records.js';
-import { freshMsOfCount, AnswerCache } from '../shared/answer-cache.js';
 import { emptyPage, readPage, type Listing } from '../shared/page.js';
-import { markedNow } from '../shared/queue-marks.js';
-import type { QueuePresence } from '../shared/queue-presence.js';
 import { searchById } from '../shared/search.js';
-import type { QueueDepth } from '@millrace/contract';
-import type { Instant, JobRecord, JobSummaryRecord } from '../../domain/records.js';
+import type { JobRecord, JobSummaryRecord } from '../../domain/records.js';
 import type { JobListQuery, Page } from '../api.js';
 
 const sql = loadStatements('jobs/reads.sql');
@@ -42,17 +38,8 @@ export interface Owner {
   readonly status: JobStatus;
 }
 
-type DepthRow = QueueDepth & { readonly now: string };
-
 export class Reads {
-  readonly #depths = new AnswerCache<DepthRow[]>((rows) =>
-    freshMsOfCount(rows.reduce((sum, { pending, scheduled }) => sum + pending + scheduled, 0)),
-  );
-
-  constructor(
-    private readonly db: Database,
-    private readonly presence: QueuePresence,
-  ) {}
+  constructor(private readonly db: Database) {}
 
   async job(tenant: string, id: string, execute: Execute = this.db.run): Promise<JobRecord> {
     if (!isUuid(id)) throw notFound('job');
@@ -106,14 +93,6 @@ export class Reads {
     });
   }
 
-  async queues(tenant: string): Promise<readonly QueueDepth[]> {
-    const { answer, isKept } = await this.#depths.ask(tenant, () =>
-      this.db.count<DepthRow>({ tenant, statement: sql.queue_depths({ tenant }) }),
-    );
-    const rows = isKept ? await markedNow(this.db, tenant, answer) : answer;
-    return rows.map((row) => toDepth(row, this.presence.lastLease(row.queue, row)));
-  }
-
   /** Task and queue of each of these jobs, as far as it exists. */
   async namesOf(
     jobs: readonly { readonly tenant: string; readonly id: string }[],
@@ -124,7 +103,7 @@ export class Reads {
   }
 
   async depthsOfAllTenants(): Promise<readonly Depth[]> {
-    return this.db.count<Depth>({ tenant: ALL_TENANTS, statement: sql.fleet_depths() });
+    return this.db.count<Depth>({ tenant: ALL_TENANTS, statement: sql.fleet_depths({ named: MAX_QUEUE_LABELS }) });
   }
 
   async deadLetterCount(): Promise<number> {
@@ -132,9 +111,3 @@ export class Reads {
     return row?.n ?? 0;
   }
 }
-
-const toDepth = ({ now: _, ...depth }: DepthRow, lastLeaseAt: Instant | null): QueueDepth => ({
-  ...depth,
-  paused_at: toInstantOrNull(depth.paused_at),
-  last_lease_at: lastLeaseAt,
-});

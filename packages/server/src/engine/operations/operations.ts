@@ -9,7 +9,7 @@ import { loadStatements } from '../../store/sql.js';
 import { cursorAfter, ID_CURSOR, readCursor } from '../shared/cursor.js';
 import type { Idempotency } from '../shared/idempotency.js';
 import { random32 } from '../shared/random.js';
-import type { Created, OperationListQuery, OperationPage, OperationsApi } from '../api.js';
+import type { Created, CursorQuery, OperationPage, OperationsApi } from '../api.js';
 import { bulkWalkOf } from './bulk-walk.js';
 import { HELD_SECS, type OperationWork } from './operation-work.js';
 
@@ -78,7 +78,7 @@ export class Operations implements OperationsApi {
     return toRecord(await this.#own(tenant, id));
   }
 
-  async list(tenant: string, { limit, cursor }: OperationListQuery): Promise<OperationPage> {
+  async list(tenant: string, { limit, cursor }: CursorQuery): Promise<OperationPage> {
     const after = cursor === null ? null : readCursor(ID_CURSOR, cursor).at;
     const read = (): Promise<OperationRow[]> =>
       this.db.read<OperationRow>({ tenant, statement: sql.operations({ tenant, after, max_operations: limit + 1 }) });

@@ -7,6 +7,7 @@ import {
   NEXT_RUNS_LIMITS,
   ORDERS,
   PAGE_LIMITS,
+  QUEUE_PAGE_LIMITS,
   VIEWS,
   WAIT_LIMITS,
   WORKFLOW_STATUSES,
@@ -17,6 +18,7 @@ import type { CronSpec } from '../../domain/records.js';
 import { isStorableText } from '../../domain/text.js';
 import type {
   CronListQuery,
+  CursorQuery,
   DeadLetterGroupsQuery,
   DeadLetterListQuery,
   JobListQuery,
@@ -31,13 +33,20 @@ import type {
  */
 export type Query = Readonly<Record<string, unknown>>;
 
+interface Limits {
+  readonly minimum: number;
+  readonly maximum: number;
+  readonly default: number;
+}
+
+const OFFSETS: Limits = { minimum: 0, maximum: Number.MAX_SAFE_INTEGER, default: 0 };
 const WHOLE_NUMBER = /^-?\d+$/;
 
 export function listQuery(query: Query): ListQuery {
   const cursor = textOf(query, 'cursor');
   return {
     limit: pageLimit(query),
-    offset: cursor === null ? wholeNumber(query, 'offset', 0, 0, Number.MAX_SAFE_INTEGER) : 0,
+    offset: cursor === null ? wholeNumber(query, 'offset', OFFSETS) : 0,
     ascending: isAscending(query),
     includeTotal: truth(query, 'include_total'),
     cursor,
@@ -46,8 +55,11 @@ export function listQuery(query: Query): ListQuery {
   };
 }
 
-const pageLimit = (query: Query): number =>
-  wholeNumber(query, 'limit', PAGE_LIMITS.default, PAGE_LIMITS.minimum, PAGE_LIMITS.maximum);
+const pageLimit = (query: Query): number => wholeNumber(query, 'limit', PAGE_LIMITS);
+
+export function queueListQuery(query: Query): CursorQuery {
+  return { limit: wholeNumber(query, 'limit', QUEUE_PAGE_LIMITS), cursor: textOf(query, 'cursor') };
+}
 
 export function jobListQuery(query: Query): JobListQuery {
   return {
@@ -106,8 +118,7 @@ export function previewTimetable(query: Query): Pick<CronSpec, 'expr' | 'timezon
   return { expr, timezone: textOf(query, 'timezone') ?? DEFAULT_TIME_ZONE };
 }
 
-export const nextRunsCount = (query: Query): number =>
-  wholeNumber(query, 'count', NEXT_RUNS_LIMITS.default, NEXT_RUNS_LIMITS.minimum, NEXT_RUNS_LIMITS.maximum);
+export const nextRunsCount = (query: Query): number => wholeNumber(query, 'count', NEXT_RUNS_LIMITS);
 
 /** The queue that counts are asked for; null for all. */
 export const countsQuery = (query: Query): string | null => textOf(query, 'queue');
@@ -120,8 +131,7 @@ export function seriesQuery(query: Query): SeriesQuery {
   return { queue: textOf(query, 'queue'), task: textOf(query, 'task'), from, to };
 }
 
-export const waitSecs = (query: Query): number =>
-  wholeNumber(query, 'wait_secs', WAIT_LIMITS.default, WAIT_LIMITS.minimum, WAIT_LIMITS.maximum);
+export const waitSecs = (query: Query): number => wholeNumber(query, 'wait_secs', WAIT_LIMITS);
 
 function textOf(query: Query, name: string): string | null {
   const value = query[name];
@@ -132,7 +142,7 @@ function textOf(query: Query, name: string): string | null {
 }
 
 /** Numbers too large to represent are clamped as well: it only matters on which side of the range they are. */
-function wholeNumber(query: Query, name: string, absent: number, minimum: number, maximum: number): number {
+function wholeNumber(query: Query, name: string, { default: absent, minimum, maximum }: Limits): number {
   const text = textOf(query, name);
   if (text === null) return absent;
   if (!WHOLE_NUMBER.test(text)) throw invalidField(name, 'must be an integer');

@@ -1,9 +1,10 @@
-import { Health, Queues, Ready, ref, Stats, Tasks } from '@millrace/contract';
+import { Health, QueueListQuery, Queues, Ready, ref, Stats, Tasks } from '@millrace/contract';
 import type { FastifyInstance } from 'fastify';
 import { unavailable } from '../../domain/errors.js';
 import type { HttpContext } from '../context.js';
 import { sendTagged } from '../answers/etag.js';
 import { sendJson } from '../answers/reply.js';
+import { queueListQuery, type Query } from '../requests/list-parameters.js';
 import { described, errors, PUBLIC, tagged, TENANT } from './route-docs.js';
 
 /** For monitoring: no credential is needed, and /health never queries the database. */
@@ -28,9 +29,11 @@ export function systemRoutes(app: FastifyInstance, { engine }: HttpContext): voi
     sendJson(reply, 200, JSON.stringify({ tasks: await engine.system.tasks() })),
   );
 
-  app.get('/queues', { schema: queuesSchema }, async (request, reply) =>
-    sendTagged(request, reply, JSON.stringify({ queues: await engine.jobs.queues(request.tenant) })),
-  );
+  app.get<{ Querystring: Query }>('/queues', { schema: queuesSchema }, async (request, reply) => {
+    const { queues, nextCursor } = await engine.jobs.queues(request.tenant, queueListQuery(request.query));
+    const more = nextCursor === null ? {} : { has_more: true, next_cursor: nextCursor };
+    return sendTagged(request, reply, JSON.stringify({ queues, ...more }));
+  });
 }
 
 const healthSchema = {
@@ -82,11 +85,10 @@ const queuesSchema = {
   operationId: 'listQueues',
   summary: 'Queues and their depth',
   description:
-    "Queues that hold unfinished jobs of the caller's tenant. All is counted at this moment, unless 100,000 jobs or " +
-    'more wait: then the counts may be two seconds old for each 100,000, at most 30 seconds.',
+    "Queues that hold unfinished jobs of the caller's tenant, in the order of their names, at most 1,000 of them per " +
+    'page. All is counted at this moment, unless 100,000 jobs or more wait: then the counts of the first page may be ' +
+    'two seconds old for each 100,000, at most 30 seconds.',
   tags: ['system'],
   security: TENANT,
-  docs: {
-    ...tagged(ref(Queues), 'The queues.'),
-  },
+  docs: { querystring: QueueListQuery, ...tagged(ref(Queues), 'A page, or all of them.') },
 };

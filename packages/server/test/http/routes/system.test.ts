@@ -50,7 +50,7 @@ describe('system routes', async () => {
     },
   ];
   const { a, engine } = await useApp({
-    engine: { system: { stats: () => stats }, jobs: { queues: async () => queues } },
+    engine: { system: { stats: () => stats }, jobs: { queues: async () => ({ queues, nextCursor: null }) } },
   });
 
   it('stats', async () => {
@@ -63,7 +63,7 @@ describe('system routes', async () => {
 
   it('queues', async () => {
     expect((await a.get('/api/v1/queues')).body).toEqual({ queues });
-    expect(engine.last('jobs.queues')).toEqual(['tenant-a']);
+    expect(engine.last('jobs.queues')).toEqual(['tenant-a', { limit: 1000, cursor: null }]);
   });
 });
 
