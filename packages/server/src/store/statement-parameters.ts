@@ -55,15 +55,15 @@ export interface StatementParameters {
       | 'valid_ms'
       | 'slots';
   };
-  'insight/counts.sql': {
-    counts: 'tenant' | 'max_rows' | 'sample' | 'queue';
-  };
-  'insight/fleet.sql': {
+  'insight/all-tenants.sql': {
     fleet_overview: 'max_rows' | 'max_tenants';
     paused_queues: 'max_queues';
     oldest_past_retention: 'hours' | 'max_tenants';
     fleet_depths_by_queue: 'max_rows' | 'max_queues' | 'max_tenants';
     fleet_tenants: 'after' | 'max_tenants' | 'max_running' | 'max_waiting';
+  };
+  'insight/counts.sql': {
+    counts: 'tenant' | 'max_rows' | 'sample' | 'queue';
   };
   'insight/queue-detail.sql': {
     queue_known: 'queue';

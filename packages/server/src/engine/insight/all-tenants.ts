@@ -19,7 +19,7 @@ import { markedNow } from '../shared/queue-marks.js';
 import type { QueuePresence } from '../shared/queue-presence.js';
 
 /** All tenants together, for operators. Every count has a bound, whatever the tables hold. */
-const sql = loadStatements('insight/fleet.sql');
+const sql = loadStatements('insight/all-tenants.sql');
 
 /**
  * Reads that are not for a tenant take turns with those of tenants under these names, one count at a time under each.

@@ -118,13 +118,13 @@ export class Enqueuer {
     const run = async (statement: Statement): Promise<KeyedRow> => (await this.db.run<KeyedRow>(statement))[0]!;
     if (areAlike(jobs) && performance.now() >= this.#looksUntil) {
       try {
-        return await run(sql.create_fresh_alike({ ...alikeColumns(suffixes, jobs), keys }));
+        return await run(sql.create_fresh_alike({ keys, ...alikeColumns(suffixes, jobs) }));
       } catch (error) {
         if (!isTaken(error)) throw error;
         this.#looksUntil = performance.now() + LOOK_MS;
       }
     }
-    return run(sql.create_keyed_jobs({ ...columns(suffixes, jobs, kindsOf(jobs)), keys }));
+    return run(sql.create_keyed_jobs({ keys, ...columns(suffixes, jobs, kindsOf(jobs)) }));
   }
 
   /**
@@ -177,7 +177,7 @@ function insertOf(suffixes: readonly string[], jobs: readonly NewJob[]): Stateme
   if (areAlike(jobs)) return sql.create_alike(alikeColumns(suffixes, jobs));
   const kinds = kindsOf(jobs, MANY_KINDS);
   if (kinds !== null) return sql.create_jobs(columns(suffixes, jobs, kinds));
-  return sql.create_varied({ ...kindColumns(jobs), suffixes: textArray(suffixes), ...ownColumns(jobs) });
+  return sql.create_varied({ suffixes: textArray(suffixes), ...kindColumns(jobs), ...ownColumns(jobs) });
 }
 
 /** When it is due, by the clock that made the id; null: at once. */
@@ -225,9 +225,9 @@ function alikeColumns(suffixes: readonly string[], jobs: Jobs) {
 }
 
 const columns = (suffixes: readonly string[], jobs: readonly NewJob[], { kinds, kindOf }: Kinds) => ({
-  ...kindColumns(kinds),
   suffixes: textArray(suffixes),
   kinds: int4Array(kindOf),
+  ...kindColumns(kinds),
   ...ownColumns(jobs),
 });
 

@@ -48,7 +48,7 @@ export class LeaseKeeper {
   /** Sets new deadlines, measured from now. */
   async extend(leases: readonly LeaseKey[], secs: number | readonly number[]): Promise<IsHeld> {
     const deadlines = typeof secs === 'number' ? leases.map(() => secs) : secs;
-    const rows = await this.db.run<Extended>(sql.extend({ ...leaseKeyColumns(leases), secs: int4Array(deadlines) }));
+    const rows = await this.db.run<Extended>(sql.extend({ secs: int4Array(deadlines), ...leaseKeyColumns(leases) }));
     this.#note(rows);
     return standsIn(rows);
   }
@@ -62,9 +62,9 @@ export class LeaseKeeper {
     const latest = latestOf(beats);
     const rows = await this.db.run<Extended & { watched: boolean }>(
       sql.extend_with_progress({
-        ...leaseKeyColumns(latest),
         secs: int4Array(latest.map(({ extendSecs }) => extendSecs)),
         progress: jsonArray(latest.map(({ progress }) => progress)),
+        ...leaseKeyColumns(latest),
       }),
     );
     this.#note(rows);

@@ -53,10 +53,10 @@ export function separateSlots(slots: readonly Slot[]): Slots {
     startable: 0,
     claim: (wanted) =>
       sql.claim_for_workers({
-        ...wanted,
         tokens: uuidArray(slots.map((slot) => slot.token)),
         secs: int4Array(slots.map((slot) => slot.leaseSecs)),
         workers: slots.some((slot) => slot.workerId !== null) ? textArray(slots.map((slot) => slot.workerId)) : null,
+        ...wanted,
       }),
     tokenOf: (k) => slots[k]?.token ?? '',
     holderOf: (k) => slots[k]!,
@@ -79,11 +79,11 @@ export function pooledSlots(count: number, holder: Holder, startable: number): S
     startable,
     claim: (wanted) =>
       sql.claim_for_pool({
-        ...wanted,
         bundle: token(0),
         secs: holder.leaseSecs,
         startable,
         worker: holder.workerId,
+        ...wanted,
       }),
     tokenOf: (k) => token(k + 1),
     holderOf: () => holder,

@@ -63,9 +63,9 @@ export class BundleSettler {
   ): Promise<WasCompleted[]> {
     const rows = await this.db.run<BundleRow>(
       sql.settle_bundled({
+        emptied_tokens: uuidArray(emptied),
         ...bundleColumns(bundles),
         ...memberColumns(bundles),
-        emptied_tokens: uuidArray(emptied),
         ...markColumns(moves),
       }),
     );

@@ -144,7 +144,7 @@ export class Settler {
 
   async #complete(items: readonly Completion[]): Promise<boolean[]> {
     const results = jsonArray(items.map((item) => item.result));
-    const rows = await this.db.run<CompletedRow>(sql.settle_completed({ ...leaseKeyColumns(items), results }));
+    const rows = await this.db.run<CompletedRow>(sql.settle_completed({ results, ...leaseKeyColumns(items) }));
     if (rows[0] && rows[0].watched > 0) this.hub.announceEvents();
     const acted = new Array<boolean>(items.length).fill(false);
     for (const row of rows) {

@@ -71,7 +71,7 @@ export async function writeRuns(
   const contexts = await currentContexts(execute, changes.filter(needsContext).map(outdatedBy));
   const written = changes.map((change) => nextOf(change, contexts.get(change.locked.id) ?? null));
   const jobs = written.flatMap(jobsOf);
-  await execute(sql.advance_runs({ ...runColumns(written), ...jobColumns(jobs, queue) }));
+  await execute(sql.advance_runs(Object.assign(runColumns(written), jobColumns(jobs, queue))));
   for (const { tenant, spec } of jobs)
     afterCommit.enqueued({ tenant, queue: spec.queue ?? queue, task: spec.task }, spec.jobConfig?.priority ?? 0);
 }
