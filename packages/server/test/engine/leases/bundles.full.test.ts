@@ -39,14 +39,14 @@ describe('jobs that a pool claimed together', async () => {
   });
 
   /** Jobs that a pool of their own runs, all of them claimed by one statement. */
-  async function holdTogether(config: object = {}) {
+  async function holdTogether(config: object = {}, shutdownSecs = 120) {
     const queue = `together-${++queues}`;
     const jobs = Array.from({ length: TOGETHER }, () => ({ task_name: 'hold', config: { queue, ...config } }));
     const { body } = await a.post('/api/v1/jobs/batch', { jobs });
     const ids = body.job_ids as string[];
     const pool = await startAnotherServer(
       database,
-      { mode: 'worker', workers: TOGETHER, defaultQueue: queue },
+      { mode: 'worker', workers: TOGETHER, defaultQueue: queue, shutdownSecs },
       handlers,
     );
     pools.push(pool);
@@ -134,7 +134,7 @@ describe('jobs that a pool claimed together', async () => {
   });
 
   it('are given back one by one when their server stops and they do not', async () => {
-    const { pool, ids, first, others } = await holdTogether();
+    const { pool, ids, first, others } = await holdTogether({}, 0.2);
     await allEnd([first]);
     await pool.stop();
     for (const id of others)
