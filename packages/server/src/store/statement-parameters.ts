@@ -157,7 +157,9 @@ export interface StatementParameters {
   'jobs/events.sql': {
     watch: 'job_id' | 'stream' | 'secs';
     watched_job: 'id' | 'tenant';
-    transitions_since: 'tenants' | 'ids' | 'seen';
+    watched_state: 'id' | 'tenant';
+    transitions_since: 'ids' | 'seen';
+    transition: 'seq' | 'id' | 'tenant';
     states_of: 'tenants' | 'ids';
     progress_since: 'ids' | 'seen';
     unwatch: 'job_id' | 'stream';

@@ -9,7 +9,7 @@ import { createLogger } from '../../src/telemetry/logger.js';
 import { createClient, type Client } from '../support/client.js';
 import { KEY_A, testConfig, WORKER_TOKEN } from '../support/server.js';
 import { until } from '../support/until.js';
-import { complete, createJob, heartbeat, idsOf, lease } from './kit.js';
+import { complete, createJob, heartbeat, idsOf, lease, report } from './kit.js';
 
 /**
  * What each path costs in statements and in bytes of write-ahead log: figures that a busy machine does not change, so
@@ -165,6 +165,27 @@ describe('the cost of', () => {
     const cost = await costOf(() => together(16, 300, () => a.get('/ready')));
     const seconds = Math.ceil((performance.now() - startedAt) / 1000);
     expect(cost.statements, cost.detail).toBeLessThanOrEqual(seconds + 1 + OTHERS);
+  });
+
+  it('progress that many streams of a job are told: one row, read once', async () => {
+    const streams = 50;
+    await batch(1, 'followed');
+    const [leased] = await lease(worker, 'followed');
+    const path = `/api/v1/jobs/${leased!.job.id}/events`;
+    const open = await Promise.all(Array.from({ length: streams }, () => a.open('GET', path)));
+    const told = open.map(async ({ body }) => {
+      let text = '';
+      for await (const piece of body!.pipeThrough(new TextDecoderStream())) if (/"n":9\b/.test((text += piece))) return;
+    });
+    await admin.query('SELECT pg_stat_statements_reset()');
+    for (let n = 0; n < 10; n++) await report(worker, 'heartbeat', leased!, { progress: { n } });
+    await Promise.all(told);
+    const { rows } = await admin.query<{ query: string; calls: number; rows: number }>(
+      `SELECT left(query, 60) AS query, calls::int, rows::int FROM pg_stat_statements WHERE query LIKE '%AS watched (%'`,
+    );
+    expect(rows.length).toBeGreaterThan(0);
+    for (const each of rows) expect(each.rows, each.query).toBeLessThanOrEqual(each.calls);
+    await complete(worker, leased!);
   });
 
   it('heartbeats: one statement for many', async () => {

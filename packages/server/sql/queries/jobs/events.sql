@@ -14,19 +14,31 @@ SELECT rec.tenant, rec.id, rec.queue, rec.task, rec.payload, rec.config, rec.met
        (SELECT p.at FROM millrace.progress p WHERE p.job_id = :id) AS progress_at
 FROM millrace.job_records rec WHERE rec.tenant = :tenant AND rec.id = :id;
 
+-- name: watched_state
+-- The same without what may be large: whether the job is still in a state that is already known.
+SELECT rec.id, rec.status, rec.delivery_count, rec.retry_count, rec.scheduled_at, rec.lease_expires_at,
+       (SELECT coalesce(max(t.seq), 0) FROM millrace.transitions t WHERE t.job_id = :id)::float8 AS seq,
+       (SELECT p.at FROM millrace.progress p WHERE p.job_id = :id) AS progress_at
+FROM millrace.job_records rec WHERE rec.tenant = :tenant AND rec.id = :id;
+
 -- name: transitions_since
--- New transitions of the jobs that this process watches, each with its whole job. The cursor is kept per job, not
--- overall: the transitions of one job commit in order, but those of different jobs need not.
-SELECT t.seq::float8 AS seq, j.tenant, j.id, j.queue, j.task, j.payload, j.config, j.metadata, j.idempotency_key,
+-- The numbers of new transitions of the jobs that this process watches. The cursor is kept per job, not overall: the
+-- transitions of one job commit in order, but those of different jobs need not.
+SELECT t.job_id AS id, t.seq::float8 AS seq
+FROM unnest(:ids::uuid[], :seen::bigint[]) AS watched (id, seen),
+LATERAL (SELECT * FROM millrace.transitions t WHERE t.job_id = watched.id AND t.seq > watched.seen OFFSET 0) AS t
+ORDER BY t.seq;
+
+-- name: transition
+-- One transition, with its whole job.
+SELECT j.tenant, j.id, j.queue, j.task, j.payload, j.config, j.metadata, j.idempotency_key,
        j.workflow_id, j.step, j.created_at,
        t.status, coalesce(t.scheduled_at, j.run_at, j.created_at) AS scheduled_at, t.started_at,
        CASE WHEN t.status IN ('completed', 'failed', 'cancelled') THEN t.at END AS completed_at,
        t.retry_count, t.delivery_count, t.error, t.result, j.context,
        t.worker, t.locked_until AS lease_expires_at, NULL::json AS progress
-FROM unnest(:tenants::text[], :ids::uuid[], :seen::bigint[]) AS watched (tenant, id, seen),
-LATERAL (SELECT * FROM millrace.transitions t WHERE t.job_id = watched.id AND t.seq > watched.seen OFFSET 0) AS t,
-LATERAL (SELECT * FROM millrace.jobs j WHERE j.tenant = watched.tenant AND j.id = watched.id OFFSET 0) AS j
-ORDER BY t.seq;
+FROM (SELECT * FROM millrace.transitions t WHERE t.seq = :seq::bigint AND t.job_id = :id OFFSET 0) AS t,
+LATERAL (SELECT * FROM millrace.jobs j WHERE j.tenant = :tenant AND j.id = t.job_id OFFSET 0) AS j;
 
 -- name: states_of
 -- The current states of the watched jobs, to find out whether a transition was missed.

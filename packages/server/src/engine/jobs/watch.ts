@@ -1,22 +1,26 @@
 import { randomUUID } from 'node:crypto';
 import type { JobStatus } from '@millrace/contract';
-import { notFound } from '../../domain/errors.js';
-import { groupBy } from '../../domain/group-by.js';
-import { isTerminal, rank } from '../../domain/job-state.js';
+import { forbidden, notFound } from '../../domain/errors.js';
+import { isUuid } from '../../domain/ids.js';
+import { isTerminal } from '../../domain/job-state.js';
+import type { JsonText } from '../../domain/records.js';
 import { int8Array, plainArray, textArray, uuidArray } from '../../store/arrays.js';
 import type { Database } from '../../store/connection/database.js';
-import type { JobRow } from '../../store/rows.js';
 import { loadStatements } from '../../store/sql.js';
-import type { Hub } from '../shared/hub.js';
-import { completeJobs } from '../shared/job-records.js';
-import type { Reads } from './reads.js';
-import type { JobRecord, JsonText } from '../../domain/records.js';
 import type { JobNews } from '../api.js';
+import type { EventStreams } from '../shared/event-streams.js';
+import type { Hub } from '../shared/hub.js';
+import { PulledStream } from '../shared/pulled-stream.js';
+import { RecentStates } from '../shared/recent-states.js';
+import type { Reads } from './reads.js';
+import { NEVER, WatchedJob, type Follower, type StatusNews } from './watched-job.js';
 
 /**
  * Event streams. A watched job's transitions are written to a table by the same statements that make them, so none is
- * lost, however fast they follow each other and whichever process makes them. One reader per process fetches the
- * transitions for all its streams: whenever it is notified, and every SAFETY_MS while any stream is open.
+ * lost, however fast they follow each other and whichever process makes them. One reader per process looks for news of
+ * all the jobs that its streams follow, each job once, however many follow it: whenever it is notified, and every
+ * SAFETY_MS while any stream is open. What a look finds is small; records are read when they are told
+ * (watched-job.ts).
  *
  * One gap remains: a statement that began before the watch was committed does not see it, and may commit after the
  * state was read. Its transition is not recorded. The ranks of two states show that one between them is missing, and
@@ -30,31 +34,11 @@ const sql = loadStatements('jobs/events.sql');
 const SAFETY_MS = 400;
 /** Longer than any stream may live. */
 const WATCH_SECS = 1_000;
-/** A stream that lags behind by this much has no reader: it is ended rather than held in memory. */
-const MAX_BACKLOG = 10_000;
 
-type Position = Pick<
-  JobRecord,
-  'status' | 'delivery_count' | 'retry_count' | 'error_message' | 'scheduled_at' | 'started_at'
->;
-
-interface Stream {
+interface KnownState {
   readonly id: string;
-  readonly tenant: string;
-  readonly jobId: string;
-  seen: number;
-  last: Position;
-  /** When the progress was reported that the stream has told last. */
-  progressAt: string;
-  readonly backlog: JobNews[];
-  wake: (() => void) | null;
-  ended: boolean;
-}
-
-interface WatchedJob {
-  readonly record: JobRecord;
-  readonly seq: number;
-  readonly progressAt: string;
+  readonly status: JobStatus;
+  readonly delivery_count: number;
 }
 
 interface ProgressRow {
@@ -65,7 +49,9 @@ interface ProgressRow {
 }
 
 export class Watcher {
-  readonly #streams = new Set<Stream>();
+  readonly #jobs = new Map<string, WatchedJob>();
+  readonly #recent = new RecentStates<StatusNews>();
+  #open = 0;
   #timer: NodeJS.Timeout | null = null;
   #reading: Promise<void> | null = null;
   #again = false;
@@ -74,89 +60,93 @@ export class Watcher {
     private readonly db: Database,
     hub: Hub,
     private readonly reads: Reads,
+    private readonly streams: EventStreams,
   ) {
     hub.onEvents(() => this.#read());
   }
 
   get open(): number {
-    return this.#streams.size;
+    return this.#open;
   }
 
   async watch(tenant: string, id: string, signal: AbortSignal): Promise<AsyncIterable<JobNews>> {
-    const before = await this.reads.job(tenant, id);
-    if (isTerminal(before.status)) return once(before);
-    const streamId = randomUUID();
-    await this.db.run(sql.watch({ job_id: before.id, stream: streamId, secs: WATCH_SECS }));
+    const giveBack = this.streams.take(tenant);
     try {
-      const first = await this.#watched(tenant, before.id);
-      if (!first) throw notFound('job');
-      const stream: Stream = {
-        id: streamId,
-        tenant,
-        jobId: before.id,
-        seen: first.seq,
-        last: first.record,
-        progressAt: first.progressAt,
-        backlog: [status(first.record)],
-        wake: null,
-        ended: false,
-      };
-      this.#streams.add(stream);
-      this.#arm();
-      return this.#follow(stream, signal);
+      const state = await this.#state(tenant, id);
+      return isTerminal(state.status)
+        ? await this.#last(tenant, state.id, signal, giveBack)
+        : await this.#follow(tenant, state.id, signal, giveBack);
     } catch (error) {
-      await this.#unwatch(before.id, streamId);
+      giveBack();
       throw error;
     }
   }
 
-  async #watched(tenant: string, jobId: string): Promise<WatchedJob | null> {
-    const rows = await this.db.run<JobRow & { seq: number; progress_at: string | null }>(
-      sql.watched_job({ tenant, id: jobId }),
-    );
-    const [job] = await completeJobs(this.db.run, rows);
-    return job ? { record: job.record, seq: job.row.seq, progressAt: job.row.progress_at ?? '-infinity' } : null;
+  async #state(tenant: string, id: string): Promise<KnownState> {
+    if (!isUuid(id)) throw notFound('job');
+    const [state] = await this.db.run<KnownState>(sql.watched_state({ tenant, id }));
+    if (state) return state;
+    throw (await this.reads.owner(id)) ? forbidden('this job belongs to another tenant') : notFound('job');
   }
 
-  async #unwatch(jobId: string, streamId: string): Promise<void> {
-    // If this fails, the watch expires, and the retention loop removes it (Maintenance.forgetTraces).
-    await this.db.run(sql.unwatch({ job_id: jobId, stream: streamId })).catch(() => undefined);
-  }
-
-  async *#follow(stream: Stream, signal: AbortSignal): AsyncGenerator<JobNews> {
-    const stop = () => {
-      stream.ended = true;
-      stream.wake?.();
+  /** Of a job that has ended there is one state to tell. */
+  async #last(tenant: string, id: string, signal: AbortSignal, giveBack: () => void): Promise<PulledStream<JobNews>> {
+    let news: JobNews | null = { kind: 'status', job: await this.reads.job(tenant, id) };
+    const pull = async (): Promise<JobNews | null> => {
+      const last = news;
+      news = null;
+      stream.end();
+      return last;
     };
-    signal.addEventListener('abort', stop, { once: true });
+    const stream = new PulledStream({ pull, signal, onClose: async () => giveBack() });
+    return stream;
+  }
+
+  /** A stream is listed before its job is read, and the job is read after its watch is committed. */
+  async #follow(tenant: string, id: string, signal: AbortSignal, giveBack: () => void): Promise<PulledStream<JobNews>> {
+    const job = this.#job(tenant, id);
+    const streamId = randomUUID();
+    const pull = (): Promise<JobNews | null> => job.next(follower);
+    const onClose = (): Promise<void> => this.#leave(job, follower, streamId, giveBack);
+    const stream = new PulledStream({ pull, onClose, signal });
+    const follower: Follower = { stream, first: null, seen: 0, last: null, progressAt: NEVER };
+    job.followers.add(follower);
+    this.#open += 1;
     try {
-      while (!signal.aborted) {
-        const news = stream.backlog.shift();
-        if (news) {
-          yield news;
-          if (news.kind === 'status' && isTerminal(news.job.status)) return;
-        } else if (stream.ended) {
-          return;
-        } else {
-          await new Promise<void>((resolve) => (stream.wake = resolve));
-          stream.wake = null;
-        }
-      }
-    } finally {
-      signal.removeEventListener('abort', stop);
-      this.#streams.delete(stream);
-      await this.#unwatch(stream.jobId, stream.id);
+      await this.db.run(sql.watch({ job_id: id, stream: streamId, secs: WATCH_SECS }));
+      if (!(await job.begin(follower))) throw notFound('job');
+    } catch (error) {
+      await stream.return();
+      throw error;
     }
+    this.#arm();
+    return stream;
+  }
+
+  #job(tenant: string, id: string): WatchedJob {
+    let job = this.#jobs.get(id);
+    const lookAgain = (): void => this.#read();
+    if (!job) this.#jobs.set(id, (job = new WatchedJob({ tenant, id, db: this.db, recent: this.#recent, lookAgain })));
+    return job;
+  }
+
+  async #leave(job: WatchedJob, follower: Follower, streamId: string, giveBack: () => void): Promise<void> {
+    job.followers.delete(follower);
+    this.#open -= 1;
+    giveBack();
+    if (job.followers.size === 0 && this.#jobs.get(job.id) === job) this.#jobs.delete(job.id);
+    // If this fails, the watch expires, and the retention loop removes it (Maintenance.forgetTraces).
+    await this.db.run(sql.unwatch({ job_id: job.id, stream: streamId })).catch(() => undefined);
   }
 
   #arm(): void {
     if (this.#timer) clearTimeout(this.#timer);
-    this.#timer = this.#streams.size === 0 ? null : setTimeout(() => this.#read(), SAFETY_MS);
+    this.#timer = this.#jobs.size === 0 ? null : setTimeout(() => this.#read(), SAFETY_MS);
   }
 
   /** One reading at a time; a request that arrives meanwhile causes another one afterwards. */
   #read(): void {
-    if (this.#streams.size === 0) return;
+    if (this.#jobs.size === 0) return;
     this.#again = true;
     this.#reading ??= this.#readUntilQuiet().finally(() => {
       this.#reading = null;
@@ -168,7 +158,7 @@ export class Watcher {
     while (this.#again) {
       this.#again = false;
       try {
-        await this.#readOnce([...this.#streams]);
+        await this.#readOnce([...this.#jobs.values()]);
       } catch {
         // The database is unavailable. The safety timer tries again.
         return;
@@ -176,111 +166,30 @@ export class Watcher {
     }
   }
 
-  async #readOnce(streams: readonly Stream[]): Promise<void> {
-    const keys = { tenants: textArray(streams.map((s) => s.tenant)), ids: uuidArray(streams.map((s) => s.jobId)) };
+  async #readOnce(jobs: readonly WatchedJob[]): Promise<void> {
+    if (jobs.length === 0) return;
+    const ids = uuidArray(jobs.map(({ id }) => id));
+    const tenants = textArray(jobs.map(({ tenant }) => tenant));
     // States first: whatever they show is covered by the transitions read after them, or was never recorded.
-    const states = await this.db.run<{ id: string; status: JobStatus; delivery_count: number }>(sql.states_of(keys));
-    const seen = int8Array(streams.map((s) => s.seen));
-    const rows = await this.db.run<JobRow & { seq: number }>(sql.transitions_since({ ...keys, seen }));
-    const byJob = groupBy(streams, (stream) => stream.jobId);
-    for (const { row, record } of await completeJobs(this.db.run, rows)) {
-      for (const stream of byJob.get(row.id) ?? []) {
-        if (row.seq <= stream.seen) continue;
-        stream.seen = row.seq;
-        push(stream, record);
-      }
+    const rows = await this.db.run<KnownState>(sql.states_of({ tenants, ids }));
+    const states = new Map(rows.map((row) => [row.id, row]));
+    const seen = int8Array(jobs.map((job) => job.seen));
+    for (const { id, seq } of await this.db.run<{ id: string; seq: number }>(sql.transitions_since({ ids, seen })))
+      this.#jobs.get(id)?.learnTransition(seq);
+    await this.#readProgress(jobs.filter(({ id }) => states.get(id)?.status === 'running'));
+    for (const job of jobs) {
+      const state = states.get(job.id);
+      if (state) job.learnState(state);
+      else job.end();
+      job.wakeFollowers();
     }
-    await this.#readProgress(byJob, states);
-    const behind = states.filter((state) => byJob.get(state.id)?.some((stream) => rank(state) > rank(stream.last)));
-    for (const { id } of behind) await this.#catchUp(byJob.get(id) ?? []);
-    const known = new Set(states.map((state) => state.id));
-    for (const stream of streams) if (!known.has(stream.jobId)) end(stream);
   }
 
-  /** After the transitions: progress belongs to an attempt that the stream has told of, and that has not ended. */
-  async #readProgress(
-    byJob: ReadonlyMap<string, readonly Stream[]>,
-    states: readonly { readonly id: string; readonly status: JobStatus }[],
-  ): Promise<void> {
-    const running = states.flatMap(({ id, status }) => (status === 'running' ? (byJob.get(id) ?? []) : []));
+  async #readProgress(running: readonly WatchedJob[]): Promise<void> {
     if (running.length === 0) return;
-    const ids = uuidArray(running.map((s) => s.jobId));
-    const statement = sql.progress_since({ ids, seen: plainArray(running.map((s) => s.progressAt)) });
-    for (const { id, at, progress, delivery_count } of await this.db.run<ProgressRow>(statement)) {
-      for (const stream of byJob.get(id) ?? []) {
-        const { last } = stream;
-        if (at === stream.progressAt || last.status !== 'running' || last.delivery_count !== delivery_count) continue;
-        stream.progressAt = at;
-        pushProgress(stream, progress);
-      }
-    }
+    const ids = uuidArray(running.map(({ id }) => id));
+    const seen = plainArray(running.map(({ progressAt }) => progressAt));
+    for (const row of await this.db.run<ProgressRow>(sql.progress_since({ ids, seen })))
+      this.#jobs.get(row.id)?.learnProgress(row.at, row.delivery_count, row.progress);
   }
-
-  /**
-   * The job is ahead of every transition we have read: either one was never recorded, or it was recorded just now and
-   * has to be read first.
-   */
-  async #catchUp(streams: readonly Stream[]): Promise<void> {
-    for (const stream of streams) {
-      const now = await this.#watched(stream.tenant, stream.jobId);
-      if (!now || rank(now.record) <= rank(stream.last)) continue;
-      if (now.seq > stream.seen) this.#again = true;
-      else push(stream, now.record);
-    }
-  }
-}
-
-function push(stream: Stream, record: JobRecord): void {
-  const missed = missedBetween(stream.last, record);
-  if (missed) stream.backlog.push(status(missed));
-  stream.backlog.push(status(record));
-  stream.last = record;
-  if (stream.backlog.length > MAX_BACKLOG) end(stream);
-  stream.wake?.();
-}
-
-/** The latest is all that counts: one that nobody has read yet is replaced. */
-function pushProgress(stream: Stream, progress: JsonText): void {
-  if (stream.backlog.at(-1)?.kind === 'progress') stream.backlog.pop();
-  stream.backlog.push({ kind: 'progress', progress });
-  stream.wake?.();
-}
-
-const status = (job: JobRecord): JobNews => ({ kind: 'status', job });
-
-function end(stream: Stream): void {
-  stream.ended = true;
-  stream.wake?.();
-}
-
-/**
- * The state that must lie between two others. A job that waited, and after one more delivery waits again or has ended,
- * ran in between. A job that ran, and runs again or was cancelled after one more retry, waited in between.
- */
-function missedBetween(last: Position, next: JobRecord): JobRecord | null {
-  const nobody = { worker_id: null, lease_expires_at: null, progress: null };
-  const shared = { ...next, ...nobody, result: null, completed_at: null };
-  if (last.status !== 'running' && next.status !== 'running') {
-    if (next.delivery_count !== last.delivery_count + 1 || next.started_at === null) return null;
-    const { error_message, scheduled_at } = last;
-    const retry_count = next.status === 'retrying' ? next.retry_count - 1 : next.retry_count;
-    return { ...shared, status: 'running', next_retry_at: null, error_message, scheduled_at, retry_count };
-  }
-  const waited = last.status === 'running' && (next.status === 'running' || wasCancelledWaiting(last, next));
-  if (!waited) return null;
-  const isRetry = next.retry_count > 0;
-  return {
-    ...shared,
-    status: isRetry ? 'retrying' : 'pending',
-    delivery_count: next.delivery_count - (next.status === 'running' ? 1 : 0),
-    started_at: last.started_at,
-    next_retry_at: isRetry ? next.scheduled_at : null,
-  };
-}
-
-const wasCancelledWaiting = (last: Position, next: JobRecord): boolean =>
-  next.status === 'cancelled' && next.retry_count > last.retry_count;
-
-async function* once(record: JobRecord): AsyncGenerator<JobNews> {
-  yield status(record);
 }

@@ -5,7 +5,10 @@ import { textArray, uuidArray } from '../../store/arrays.js';
 import type { Execute } from '../../store/connection/database.js';
 import { loadStatements } from '../../store/sql.js';
 import { BatchedPoller } from '../shared/batched-poller.js';
+import type { EventStreams } from '../shared/event-streams.js';
 import type { Hub } from '../shared/hub.js';
+import { PulledStream } from '../shared/pulled-stream.js';
+import { RecentStates } from '../shared/recent-states.js';
 import { TenantQuota } from '../shared/tenant-quota.js';
 
 /**
@@ -27,17 +30,20 @@ const MAX_STEPS_PER_LOOK = 20_000;
 export const MAX_STEPS_WATCHED = 100_000;
 export const MAX_STEPS_WATCHED_PER_TENANT = 50_000;
 
-interface Stream {
+/** A stream knows what it has shown by its digest, never by the record. */
+interface Follower {
+  readonly stream: PulledStream<WorkflowSnapshot>;
+  /** What it is about to show first. */
+  first: WorkflowSnapshot | null;
+  shown: string;
   changed: boolean;
-  ended: boolean;
-  wake: (() => void) | null;
 }
 
 interface Watched {
   readonly tenant: string;
   readonly id: string;
   readonly steps: number;
-  readonly streams: Set<Stream>;
+  readonly followers: Set<Follower>;
   /** Null: unknown, and whatever is found counts as a change. */
   mark: string | null;
   reading: Promise<WorkflowSnapshot> | null;
@@ -56,28 +62,40 @@ export class WorkflowWatcher {
     fitting: (moved) => this.#fitting(moved),
     poll: (ids) => this.#look(ids),
   });
+  readonly #recent = new RecentStates<WorkflowSnapshot>();
   #unsubscribe: (() => void) | null = null;
 
   constructor(
     private readonly execute: Execute,
     private readonly hub: Hub,
+    private readonly streams: EventStreams,
     private readonly read: ReadSnapshot,
   ) {}
 
   get open(): number {
     let n = 0;
-    for (const { streams } of this.#watched.values()) n += streams.size;
+    for (const { followers } of this.#watched.values()) n += followers.size;
     return n;
   }
 
   /** Resolves once the first state is known; yields it and every later one that lasts, ending after a final one. */
   async watch(tenant: string, id: string, signal: AbortSignal): Promise<AsyncIterable<WorkflowSnapshot>> {
-    const first = await this.read(tenant, id);
-    if (isFinal(first)) return once(first);
-    const watched = this.#enter(tenant, first);
-    const stream: Stream = { changed: false, ended: false, wake: null };
-    watched.streams.add(stream);
-    return this.#follow(watched, stream, first, signal);
+    const giveBack = this.streams.take(tenant);
+    try {
+      const first = await this.#first(tenant, id);
+      return this.#follow(isFinal(first) ? null : this.#enter(tenant, first), first, signal, giveBack);
+    } catch (error) {
+      giveBack();
+      throw error;
+    }
+  }
+
+  async #first(tenant: string, id: string): Promise<WorkflowSnapshot> {
+    const known = this.#watched.get(id);
+    if (known?.tenant !== tenant) return this.#shared(await this.read(tenant, id));
+    // A reading that is under way may miss what the caller has just done.
+    await known.reading?.catch(() => undefined);
+    return this.#readShared(known);
   }
 
   #enter(tenant: string, { workflow: { id }, steps: { length: steps } }: WorkflowSnapshot): Watched {
@@ -90,16 +108,16 @@ export class WorkflowWatcher {
     }
     if (!this.#steps.take(tenant, steps))
       throw unavailable('too many workflows are watched at this moment; try again shortly');
-    const watched: Watched = { tenant, id, steps, streams: new Set(), mark: null, reading: null };
+    const watched: Watched = { tenant, id, steps, followers: new Set(), mark: null, reading: null };
     this.#watched.set(id, watched);
     this.#unsubscribe ??= this.hub.onWorkflows((moved) => this.#hear(moved));
     this.#poller.ask(id);
     return watched;
   }
 
-  #leave(watched: Watched, stream: Stream): void {
-    watched.streams.delete(stream);
-    if (watched.streams.size > 0 || this.#watched.get(watched.id) !== watched) return;
+  #leave(watched: Watched, follower: Follower): void {
+    watched.followers.delete(follower);
+    if (watched.followers.size > 0 || this.#watched.get(watched.id) !== watched) return;
     const { tenant, id, steps } = watched;
     this.#watched.delete(id);
     this.#poller.forget(id);
@@ -110,46 +128,64 @@ export class WorkflowWatcher {
     this.#poller.stop();
   }
 
-  async *#follow(
-    watched: Watched,
-    stream: Stream,
+  /** `watched`: null if there is nothing to follow. */
+  #follow(
+    watched: Watched | null,
     first: WorkflowSnapshot,
     signal: AbortSignal,
-  ): AsyncGenerator<WorkflowSnapshot> {
-    const stop = (): void => end(stream);
-    signal.addEventListener('abort', stop, { once: true });
-    try {
-      let shown = digestOf(first);
-      yield first;
-      for (;;) {
-        if (!stream.changed && !stream.ended) await new Promise<void>((resolve) => (stream.wake = resolve));
-        stream.wake = null;
-        if (stream.ended || signal.aborted) return;
-        stream.changed = false;
-        const next = await this.#snapshot(watched);
-        const digest = next === null ? shown : digestOf(next);
-        if (next === null || digest === shown) continue;
-        shown = digest;
-        yield next;
-        if (isFinal(next)) return;
-      }
-    } finally {
-      signal.removeEventListener('abort', stop);
-      this.#leave(watched, stream);
-    }
+    giveBack: () => void,
+  ): PulledStream<WorkflowSnapshot> {
+    const pull = (): Promise<WorkflowSnapshot | null> => this.#next(watched, follower);
+    const onClose = async (): Promise<void> => {
+      giveBack();
+      if (watched) this.#leave(watched, follower);
+    };
+    const stream = new PulledStream({ pull, onClose, signal });
+    const follower: Follower = { stream, first, shown: digestOf(first), changed: false };
+    watched?.followers.add(follower);
+    return stream;
   }
 
-  /** Streams of one workflow that want to know at the same time share the answer. Null: ask again later. */
+  async #next(watched: Watched | null, follower: Follower): Promise<WorkflowSnapshot | null> {
+    const { first } = follower;
+    follower.first = null;
+    if (first !== null) return ending(follower, first);
+    if (watched === null || !follower.changed) return null;
+    follower.changed = false;
+    const next = await this.#snapshot(watched);
+    const digest = next === null ? follower.shown : digestOf(next);
+    if (next === null || digest === follower.shown) return null;
+    follower.shown = digest;
+    return ending(follower, next);
+  }
+
+  /** Null: ask again later. */
   async #snapshot(watched: Watched): Promise<WorkflowSnapshot | null> {
-    const { tenant, id } = watched;
     try {
-      return await (watched.reading ??= this.read(tenant, id).finally(() => (watched.reading = null)));
+      return await this.#readShared(watched);
     } catch (error) {
       if (error instanceof MillraceError && error.code === 'not_found') this.#end(watched);
       else if (!isUnavailable(error)) throw error;
       watched.mark = null;
       return null;
     }
+  }
+
+  /** Streams of one workflow that want to know at the same time share the answer. */
+  #readShared(watched: Watched): Promise<WorkflowSnapshot> {
+    const { tenant, id } = watched;
+    return (watched.reading ??= this.read(tenant, id)
+      .then((snapshot) => this.#shared(snapshot))
+      .finally(() => (watched.reading = null)));
+  }
+
+  /** The same object for everybody, as long as it is worth keeping. */
+  #shared(snapshot: WorkflowSnapshot): WorkflowSnapshot {
+    const { workflow } = snapshot;
+    const name = `${workflow.id}/${digestOf(snapshot)}`;
+    const chars = workflow.steps.length + workflow.context.length + workflow.metadata.length;
+    this.#recent.keep(name, snapshot, chars);
+    return this.#recent.get(name) ?? snapshot;
   }
 
   #hear(id: string): void {
@@ -195,20 +231,20 @@ export class WorkflowWatcher {
     if (mark === undefined) return this.#end(watched);
     if (mark === watched.mark) return;
     watched.mark = mark;
-    for (const stream of watched.streams) {
-      stream.changed = true;
-      stream.wake?.();
+    for (const follower of watched.followers) {
+      follower.changed = true;
+      follower.stream.wake();
     }
   }
 
   #end(watched: Watched): void {
-    for (const stream of watched.streams) end(stream);
+    for (const { stream } of watched.followers) stream.end();
   }
 }
 
-function end(stream: Stream): void {
-  stream.ended = true;
-  stream.wake?.();
+function ending(follower: Follower, snapshot: WorkflowSnapshot): WorkflowSnapshot {
+  if (isFinal(snapshot)) follower.stream.end();
+  return snapshot;
 }
 
 const isFinal = ({ workflow }: WorkflowSnapshot): boolean => workflow.completed_at !== null;
@@ -216,7 +252,3 @@ const isFinal = ({ workflow }: WorkflowSnapshot): boolean => workflow.completed_
 /** Of everything that can change. The context changes only when a step ends. */
 const digestOf = ({ workflow: { status, started_at }, steps }: WorkflowSnapshot): string =>
   hash('sha1', JSON.stringify([status, started_at, steps]));
-
-async function* once(snapshot: WorkflowSnapshot): AsyncGenerator<WorkflowSnapshot> {
-  yield snapshot;
-}

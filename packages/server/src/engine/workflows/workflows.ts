@@ -8,6 +8,7 @@ import type { Database, Execute } from '../../store/connection/database.js';
 import { toInstant, toInstantOrNull, type WorkflowRow, type WorkflowSummaryRow } from '../../store/rows.js';
 import { loadStatements, type Statement } from '../../store/sql.js';
 import { define, shownSteps, stepsText, type Definition, type Definitions } from './definitions.js';
+import type { EventStreams } from '../shared/event-streams.js';
 import type { Hub } from '../shared/hub.js';
 import type { Counters } from '../shared/counters.js';
 import type { Effect, Idempotency } from '../shared/idempotency.js';
@@ -54,6 +55,7 @@ export interface WorkflowsDeps {
   readonly definitions: Definitions;
   readonly stepSettler: StepSettler;
   readonly defaultQueue: string;
+  readonly streams: EventStreams;
 }
 
 export class Workflows implements WorkflowsApi {
@@ -62,8 +64,8 @@ export class Workflows implements WorkflowsApi {
   readonly watcher: WorkflowWatcher;
 
   constructor(private readonly deps: WorkflowsDeps) {
-    const { db, hub } = deps;
-    this.watcher = new WorkflowWatcher(db.run, hub, (tenant, id) => this.#snapshot(tenant, id));
+    const { db, hub, streams } = deps;
+    this.watcher = new WorkflowWatcher(db.run, hub, streams, (tenant, id) => this.#snapshot(tenant, id));
   }
 
   async create(tenant: string, spec: WorkflowSpec, key: string | null): Promise<Created> {

@@ -32,7 +32,7 @@ export function eventRoutes(app: FastifyInstance, context: HttpContext): void {
 }
 
 /** From here on the answer is no longer the framework's: a failure can only break it off. */
-async function stream<T>(
+async function stream<T extends object>(
   request: FastifyRequest,
   reply: FastifyReply,
   context: HttpContext,
@@ -61,7 +61,8 @@ const eventsSchema = {
     'A stream of server-sent events. `status` carries the whole job as JSON: first its current state, then every ' +
     'transition in order. `progress` carries what the running attempt has reported since, the latest if there were ' +
     'several within a moment. The stream ends after a final state, or after 15 minutes. Comment lines ' +
-    'keep idle connections alive. Events carry no id: a client that reconnects starts from the current state.',
+    'keep idle connections alive. Events carry no id: a client that reconnects starts from the current state. How many ' +
+    'streams a tenant may have open at a time is limited: beyond that, the call is a 503.',
   tags: ['jobs'],
   security: TENANT,
   docs: {

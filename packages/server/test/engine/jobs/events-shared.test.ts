@@ -1,0 +1,52 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { KEY_A, useTestServer } from '../../support/server.js';
+import { until } from '../../support/until.js';
+import { complete, createJob, leaseOne, newQueue } from '../kit.js';
+
+const MIB = 1024 * 1024;
+/** Together they would be more than a tenant may leave unread. */
+const STREAMS = 12;
+
+describe('streams of one large job', async () => {
+  const { a, worker, url, metricsUrl } = await useTestServer();
+  const metric = async (name: string): Promise<number> => {
+    const page = await (await fetch(`${metricsUrl}/metrics`)).text();
+    return Number(new RegExp(`^millrace_${name} (\\d+)`, 'm').exec(page)?.[1]);
+  };
+  const opened = (id: string): Socket => {
+    const socket = connect(Number(new URL(url).port), '127.0.0.1');
+    onTestFinished(() => void socket.destroy());
+    socket.on('error', () => undefined);
+    const head = [`GET /api/v1/jobs/${id}/events HTTP/1.1`, 'Host: x', `Authorization: Bearer ${KEY_A}`];
+    socket.write(`${head.join('\r\n')}\r\nConnection: close\r\n\r\n`);
+    return socket;
+  };
+  /** The statuses that the rest of the stream shows. */
+  const restOf = async (socket: Socket): Promise<string[]> => {
+    const pieces: Buffer[] = [];
+    socket.on('data', (piece: Buffer) => pieces.push(piece));
+    await once(socket, 'close');
+    return [...Buffer.concat(pieces).toString('latin1').matchAll(/"status":"(\w+)","result"/g)].map(([, name]) => name!);
+  };
+
+  it('hold what is sent once, however many do not read it, and all of them see everything', async () => {
+    const queue = newQueue();
+    const text = 'x'.repeat(3.5 * MIB);
+    const id = await createJob(a, queue, { payload: { text }, metadata: { text } });
+    const sockets = Array.from({ length: STREAMS }, () => opened(id));
+    await until(async () => (await metric('event_streams')) === STREAMS, { what: 'the streams' });
+    await until(async () => (await metric('unread_answer_bytes')) > 0, { what: 'the first event' });
+    expect(await metric('unread_answer_bytes')).toBeLessThan(8 * MIB);
+    // One after the other: it is still the same event.
+    sockets.push(opened(id));
+    await until(async () => (await metric('event_streams')) === STREAMS + 1, { what: 'another stream' });
+    expect(await metric('unread_answer_bytes')).toBeLessThan(8 * MIB);
+
+    await complete(worker, await leaseOne(worker, queue), { done: true });
+    const lives = await Promise.all(sockets.map(restOf));
+    for (const statuses of lives) expect(statuses).toEqual(['pending', 'running', 'completed']);
+    await until(async () => (await metric('unread_answer_bytes')) === 0 && (await metric('event_streams')) === 0);
+  });
+});
