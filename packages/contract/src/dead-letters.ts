@@ -105,6 +105,7 @@ export const DeadLetterGroups = Type.Object(
     groups: Type.Array(ref(DeadLetterGroup), { description: 'The group with the newest entry first.' }),
     has_more: Type.Boolean({ description: 'Whether another page follows.' }),
     next_cursor: Type.Optional(Type.String({ description: 'Pass it as `cursor` to get the next page.' })),
+    searched_to: searchedTo,
     warnings,
   },
   { $id: 'DeadLetterGroups' },

@@ -39,5 +39,6 @@ export interface DeadLetterGroups {
   groups: DeadLetterGroup[];
   has_more: boolean;
   next_cursor?: string;
+  searched_to?: string;
   warnings?: string[];
 }

@@ -156,9 +156,8 @@ export interface QueuePage {
 export type JobNews =
   { readonly kind: 'status'; readonly job: JobRecord } | { readonly kind: 'progress'; readonly progress: JsonText };
 
-export interface DeadLetterGroupPage {
+export interface DeadLetterGroupPage extends Pick<PageEnds, 'nextCursor' | 'searchedTo'> {
   readonly groups: readonly DeadLetterGroupRecord[];
-  readonly nextCursor: string | null;
 }
 
 export interface DeadLettersApi {

@@ -142,7 +142,7 @@ export function fakeEngine(overrides: Overrides = {}): FakeEngine {
     deadLetters: {
       get: async () => deadLetterRecord(),
       list: async () => EMPTY_PAGE,
-      groups: async () => ({ groups: [], nextCursor: null }),
+      groups: async () => ({ groups: [], nextCursor: null, searchedTo: null }),
       replay: async () => CREATED,
       ...overrides.deadLetters,
     },

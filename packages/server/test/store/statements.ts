@@ -24,6 +24,7 @@ export const PLANNED_ANEW = [
   'fleet_depths',
   'count_dead_letters',
   'dead_letter_groups',
+  'dead_letter_groups_of',
   'counts',
   'series_of',
   'forget_series',

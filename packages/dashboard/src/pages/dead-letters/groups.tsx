@@ -27,7 +27,13 @@ export function GroupList(): ReactNode {
   return (
     <>
       <Loaded read={read} what="Groups">
-        {({ groups }) => (groups.length === 0 ? <NoGroups isFiltered={isFiltered} /> : <GroupTable groups={groups} />)}
+        {({ groups, searched_to }) => (
+          <>
+            {groups.length > 0 && <GroupTable groups={groups} />}
+            {groups.length === 0 && searched_to === undefined && <NoGroups isFiltered={isFiltered} />}
+            {searched_to !== undefined && <p className="quiet">The search is not over: go on to the next page.</p>}
+          </>
+        )}
       </Loaded>
       {read.data !== undefined && <Pager page={read.data} />}
     </>

@@ -8,17 +8,20 @@ FROM millrace.dead_letters d WHERE d.id = :id;
 -- name: dead_letter_groups
 -- Goes from fingerprint to fingerprint along their index, so it costs two probes per group and not the entries of the
 -- groups; then counts those of the page. The groups come by their newest entry, among those since :since on :queue.
+-- If the tenant has more than :max_known groups, that is all it says (`too_many`): then entries are walked instead.
 WITH RECURSIVE known AS (
-  SELECT (
+  SELECT 1 AS n, (
     SELECT d.fingerprint FROM millrace.dead_letters d
     WHERE d.tenant = :tenant AND d.fingerprint >= '' ORDER BY d.fingerprint LIMIT 1
   ) AS fingerprint
   UNION ALL
-  SELECT (
+  SELECT known.n + 1, (
     SELECT d.fingerprint FROM millrace.dead_letters d
     WHERE d.tenant = :tenant AND d.fingerprint > known.fingerprint ORDER BY d.fingerprint LIMIT 1
   )
-  FROM known WHERE known.fingerprint IS NOT NULL
+  FROM known WHERE known.fingerprint IS NOT NULL AND known.n <= :max_known::int
+), bound AS MATERIALIZED (
+  SELECT count(known.fingerprint) > :max_known::int AS too_many FROM known
 ), page AS MATERIALIZED (
   SELECT known.fingerprint, newest.task, newest.reason, newest.error, newest.created_at, newest.id
   FROM known, LATERAL (
@@ -27,18 +30,34 @@ WITH RECURSIVE known AS (
       AND (:since::timestamptz IS NULL OR d.created_at >= :since) AND (:queue::text IS NULL OR d.queue = :queue)
     ORDER BY d.created_at DESC, d.id DESC LIMIT 1
   ) AS newest
-  WHERE (:task::text IS NULL OR newest.task = :task)
+  WHERE NOT (SELECT too_many FROM bound) AND (:task::text IS NULL OR newest.task = :task)
     AND (:after_at::timestamptz IS NULL OR (newest.created_at, newest.id) < (:after_at, :after_id::bigint))
   ORDER BY newest.created_at DESC, newest.id DESC LIMIT :max_groups
 )
-SELECT page.fingerprint, page.task, page.reason, millrace.error_template(page.error) AS message,
-       counted.count, counted.first_at, page.created_at AS last_at, page.id AS latest_id
-FROM page, LATERAL (
-  SELECT count(*)::float8 AS count, min(d.created_at) AS first_at FROM millrace.dead_letters d
-  WHERE d.tenant = :tenant AND d.fingerprint = page.fingerprint
-    AND (:since::timestamptz IS NULL OR d.created_at >= :since) AND (:queue::text IS NULL OR d.queue = :queue)
-) AS counted
-ORDER BY page.created_at DESC, page.id DESC;
+SELECT bound.too_many, grouped.* FROM bound LEFT JOIN (
+-- include: groups_of_the_page
+) AS grouped ON true
+ORDER BY grouped.last_at DESC, grouped.latest_id DESC;
+
+-- name: dead_letter_groups_of
+-- The groups of these entries, each the newest of its group, in the same form.
+WITH page AS MATERIALIZED (
+  SELECT d.fingerprint, d.task, d.reason, d.error, d.created_at, d.id FROM millrace.dead_letters d
+  WHERE d.id = ANY (:ids::bigint[]) AND d.tenant = :tenant
+)
+SELECT grouped.* FROM (
+-- include: groups_of_the_page
+) AS grouped
+ORDER BY grouped.last_at DESC, grouped.latest_id DESC;
+
+-- fragment: groups_of_the_page
+  SELECT page.fingerprint, page.task, page.reason, millrace.error_template(page.error) AS message,
+         counted.count, counted.first_at, page.created_at AS last_at, page.id AS latest_id
+  FROM page, LATERAL (
+    SELECT count(*)::float8 AS count, min(d.created_at) AS first_at FROM millrace.dead_letters d
+    WHERE d.tenant = :tenant AND d.fingerprint = page.fingerprint
+      AND (:since::timestamptz IS NULL OR d.created_at >= :since) AND (:queue::text IS NULL OR d.queue = :queue)
+  ) AS counted
 
 -- name: metadata_of_job
 SELECT metadata FROM millrace.jobs WHERE tenant = :tenant AND id = :id;

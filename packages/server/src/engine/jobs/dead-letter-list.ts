@@ -1,5 +1,5 @@
 import { isUuid } from '../../domain/ids.js';
-import type { DeadLetterGroupRecord, DeadLetterRecord } from '../../domain/records.js';
+import type { DeadLetterRecord, Instant } from '../../domain/records.js';
 import type { Database } from '../../store/connection/database.js';
 import {
   countDeadLetters,
@@ -9,16 +9,14 @@ import {
   scanDeadLetters,
   type TenantDeadLetterFilter,
 } from '../../store/lists/dead-letter-lists.js';
+import type { ScanRow } from '../../store/lists/list-statements.js';
 import { toDeadLetter, toInstant, type DeadLetterRow } from '../../store/rows.js';
-import { loadStatements } from '../../store/sql.js';
-import { cursorAfter, DEAD_LETTER_CURSOR, readCursor, type DeadLetterPlace } from '../shared/cursor.js';
+import { DEAD_LETTER_CURSOR, type DeadLetterPlace } from '../shared/cursor.js';
 import { emptyPage, readPage } from '../shared/page.js';
 import type { Search } from '../shared/search.js';
-import type { DeadLetterGroupPage, DeadLetterGroupsQuery, DeadLetterListQuery, Page } from '../api.js';
+import type { DeadLetterListQuery, Page } from '../api.js';
 
-/** Dead letters one by one, and by what they have in common. */
-const sql = loadStatements('jobs/dead-letters.sql');
-
+/** Dead letters one by one. */
 export async function readDeadLetters(
   db: Database,
   tenant: string,
@@ -38,59 +36,21 @@ export async function readDeadLetters(
 
 const searchOf = (filter: TenantDeadLetterFilter): Search<DeadLetterPlace, DeadLetterRow> => ({
   scan: (scan) => scanDeadLetters(filter, scan),
-  hitOf: ({ created_at: at, id }) => (at && id !== null ? placeAt(at, id) : null),
-  lastOf: ({ last_created_at: at, last_id: id }) => (at && id !== null ? placeAt(at, id) : null),
+  ...searchByCreation,
   rowsAt: (places, ascending) => deadLettersAt(filter.tenant, places, ascending),
   // Nothing of an entry changes but this.
   fits: (row) => filter.replayed === null || filter.replayed === (row.replayed_at !== null),
-  instantOf: ({ createdAt }) => createdAt,
 });
+
+/** The part of a search that all walks along dead letters share. */
+export const searchByCreation = {
+  hitOf: ({ created_at: at, id }: ScanRow): DeadLetterPlace | null => (at && id !== null ? placeAt(at, id) : null),
+  lastOf: ({ last_created_at: at, last_id: id }: ScanRow): DeadLetterPlace | null =>
+    at && id !== null ? placeAt(at, id) : null,
+  instantOf: ({ createdAt }: DeadLetterPlace): Instant => createdAt,
+};
 
 const placeAt = (createdAt: string, id: string): DeadLetterPlace => ({
   createdAt: toInstant(createdAt),
   id: Number(id),
-});
-
-interface GroupRow extends Pick<DeadLetterGroupRecord, 'fingerprint' | 'reason' | 'message' | 'count'> {
-  readonly task: string;
-  readonly first_at: string;
-  readonly last_at: string;
-  /** A bigint, as text. */
-  readonly latest_id: string;
-}
-
-export async function readGroups(
-  db: Database,
-  tenant: string,
-  { since, queue, task, limit, cursor }: DeadLetterGroupsQuery,
-): Promise<DeadLetterGroupPage> {
-  const after = cursor === null ? null : readCursor(DEAD_LETTER_CURSOR, cursor).at;
-  const statement = sql.dead_letter_groups({
-    tenant,
-    since,
-    queue,
-    task,
-    after_at: after?.createdAt ?? null,
-    after_id: after?.id ?? null,
-    max_groups: limit + 1,
-  });
-  const rows = await db.count<GroupRow>({ tenant, statement });
-  const groups = rows.slice(0, limit).map(toGroup);
-  const last = groups.at(-1);
-  const more = rows.length > limit && last !== undefined;
-  return {
-    groups,
-    nextCursor: more ? cursorAfter(DEAD_LETTER_CURSOR, { createdAt: last.last_at, id: last.latest_id }) : null,
-  };
-}
-
-const toGroup = (row: GroupRow): DeadLetterGroupRecord => ({
-  fingerprint: row.fingerprint,
-  task_name: row.task,
-  reason: row.reason,
-  message: row.message,
-  count: row.count,
-  first_at: toInstant(row.first_at),
-  last_at: toInstant(row.last_at),
-  latest_id: Number(row.latest_id),
 });

@@ -8,7 +8,8 @@ import type { Hub } from '../shared/hub.js';
 import type { Counters } from '../shared/counters.js';
 import type { Effect, Idempotency } from '../shared/idempotency.js';
 import { random32 } from '../shared/random.js';
-import { readDeadLetters, readGroups } from './dead-letter-list.js';
+import { readGroups } from './dead-letter-groups.js';
+import { readDeadLetters } from './dead-letter-list.js';
 import type { DeadLetterRecord, JsonText } from '../../domain/records.js';
 import type {
   Created,

@@ -113,8 +113,13 @@ export function deadLetterJson(letter: DeadLetterRecord): string {
   });
 }
 
-export const deadLetterGroupsJson = ({ groups, nextCursor }: DeadLetterGroupPage): string =>
-  JSON.stringify({ groups, has_more: nextCursor !== null, ...(nextCursor !== null && { next_cursor: nextCursor }) });
+export const deadLetterGroupsJson = ({ groups, nextCursor, searchedTo }: DeadLetterGroupPage): string =>
+  JSON.stringify({
+    groups,
+    has_more: nextCursor !== null,
+    ...(nextCursor !== null && { next_cursor: nextCursor }),
+    ...(searchedTo !== null && { searched_to: searchedTo }),
+  });
 
 /** Steps, context and metadata are already JSON. */
 export function workflowJson(workflow: WorkflowRecord): string {

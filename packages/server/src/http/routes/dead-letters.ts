@@ -78,7 +78,8 @@ const groupsSchema = {
   description:
     'Entries of the same task, the same reason and the same first line of the error, with ids and numbers taken out. ' +
     'The group with the newest entry comes first. Counts are exact. A group that gets a new entry between two pages ' +
-    'moves to the front, and so may be missing from the later page.',
+    'moves to the front, and so may be missing from the later page. Of a tenant with more than 5,000 groups, entries ' +
+    'are searched for those that are the newest of their group, and a page may come back short: see `searched_to`.',
   tags: ['dead letters'],
   security: TENANT,
   docs: {

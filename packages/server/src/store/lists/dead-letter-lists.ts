@@ -31,14 +31,47 @@ export const isDeadLetterSearch = ({ jobId, queue, task, reason, replayed }: Ten
   jobId === null && [queue, task, reason, replayed].some((wanted) => wanted !== null);
 
 export function scanDeadLetters(filter: TenantDeadLetterFilter, scan: Scan<DeadLetterAt>): Query {
-  const { where, fits, parameters } = conditionsOf(filter, scan);
+  return scanFor('look_for_dead_letters', filter, scan, conditionsOf(filter, scan));
+}
+
+/** What a list of groups chooses entries by. */
+export type GroupFilter = Pick<TenantDeadLetterFilter, 'tenant' | 'queue' | 'task' | 'createdAfter'>;
+
+/** The newest entries of groups: those that no other entry of their group follows, on the same queue. */
+export function scanGroups({ tenant, queue, task, createdAfter }: GroupFilter, scan: Scan<DeadLetterAt>): Query {
+  const filter = { ...EVERY_ENTRY, tenant, queue, task, createdAfter };
+  const conditions = conditionsOf(filter, scan);
+  const { fits, parameters } = conditions;
+  const onQueue = queue === null ? '' : `AND later.queue = ${parameters.add(queue)}`;
+  const isNewest = `NOT EXISTS (
+    SELECT FROM millrace.dead_letters later
+    WHERE later.tenant = w.tenant AND later.fingerprint = w.fingerprint ${onQueue}
+      AND (later.created_at, later.id) > (w.created_at, w.id)
+  )`;
+  return scanFor('look_for_groups', filter, scan, { ...conditions, fits: [...fits, isNewest] });
+}
+
+const EVERY_ENTRY: DeadLetterFilter = {
+  queue: null,
+  task: null,
+  reason: null,
+  replayed: null,
+  jobId: null,
+  fingerprint: null,
+  createdAfter: null,
+  createdBefore: null,
+};
+
+function scanFor(
+  name: string,
+  { tenant }: TenantDeadLetterFilter,
+  scan: Scan<DeadLetterAt>,
+  { where, fits, parameters }: Conditions,
+): Query {
   const walks = [{ from: 'millrace.dead_letters w', where: where.join(' AND ') }];
   const order = ['created_at', 'id'] as const;
   const hit = fits.length === 0 ? 'true' : fits.join(' AND ');
-  return scanStatement(
-    { name: 'look_for_dead_letters', tenant: filter.tenant, walks, hit: () => hit, parameters, order },
-    scan,
-  );
+  return scanStatement({ name, tenant, walks, hit: () => hit, parameters, order }, scan);
 }
 
 export function deadLettersAt(tenant: string, places: readonly DeadLetterAt[], ascending: boolean): Query {
