@@ -111,7 +111,7 @@ function addTo<V>(flags: ReadonlyMap<string, V>, file: ReadonlyMap<string, V>): 
   return new Map([...flags, ...file]);
 }
 
-/** `TOKEN *`, or `TOKEN QUEUE QUEUE…`. In a queue's name, spaces, percent signs and a lone star are percent-encoded. */
+/** `TOKEN *`, or `TOKEN QUEUE QUEUE…`. Spaces and percent signs in a name, and the name `*`, are percent-encoded. */
 function workerTokens(lines: readonly string[]): ReadonlyMap<string, ReadonlySet<string> | null> {
   const tokens = new Map<string, ReadonlySet<string> | null>();
   for (const [index, line] of lines.entries()) {

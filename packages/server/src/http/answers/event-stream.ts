@@ -8,7 +8,8 @@ import { cutWhenUnread } from './unread.js';
 /**
  * Server-sent events over a reply that has been hijacked from the framework. States are requested one at a time, each
  * only when the client has taken the one before: a slow reader never makes the server buffer more, and one that takes
- * nothing is cut off. What is sent of a state is made once for all streams that show it. A client that was cut off can reconnect, and starts from the state at that moment.
+ * nothing is cut off. What is sent of a state is made once for all streams that show it. A client that was cut off can
+ * reconnect, and starts from the state at that moment.
  */
 
 export const MAX_STREAM_MS = 15 * 60_000;
