@@ -130,7 +130,17 @@ export function createEngine({
   const watcher = new Watcher(db, hub, reads, streams);
   const waits = new JobWaits(db, hub, reads);
   const explainer = new Explainer(db, reads, presence);
-  const workflows = new Workflows({ db, hub, counters, tenants, keys, definitions, stepSettler, defaultQueue, streams });
+  const workflows = new Workflows({
+    db,
+    hub,
+    counters,
+    tenants,
+    keys,
+    definitions,
+    stepSettler,
+    defaultQueue,
+    streams,
+  });
   const attempts = new Attempts(db, reads);
   const runNow = new RunNow(db, hub, reads);
   const operationWork = new OperationWork(db, hub, counters, stepSettler);

@@ -28,7 +28,11 @@ describe('streams of one large job', async () => {
     const pieces: Buffer[] = [];
     socket.on('data', (piece: Buffer) => pieces.push(piece));
     await once(socket, 'close');
-    return [...Buffer.concat(pieces).toString('latin1').matchAll(/"status":"(\w+)","result"/g)].map(([, name]) => name!);
+    return [
+      ...Buffer.concat(pieces)
+        .toString('latin1')
+        .matchAll(/"status":"(\w+)","result"/g),
+    ].map(([, name]) => name!);
   };
 
   it('hold what is sent once, however many do not read it, and all of them see everything', async () => {
