@@ -15,11 +15,14 @@ import '../types.js';
 const MIN_BLOCK_BYTES = 1024;
 const MAX_BLOCK_BYTES = 64 * 1024;
 
+/** Each piece takes time, however small it is: a body of the largest size in so many would have 256 bytes in each. */
+const MAX_PIECES = 65_536;
+
 const NOTHING = Buffer.alloc(0);
 
 type Done = (error: Error | null, bytes: Buffer | null) => void;
 
-/** Requests whose body was not read to its end because there was no room for it. */
+/** Requests whose body was not read to its end: there was no room for it, or it took too much time. */
 const cutOff = new WeakSet<IncomingMessage>();
 
 export const wasCutOff = (raw: IncomingMessage): boolean => cutOff.has(raw);
@@ -35,8 +38,14 @@ export function readBody(request: FastifyRequest, body: IncomingMessage, metrics
     body.off('data', take).off('end', finish).off('error', fail);
     done(error, read);
   };
+  let pieces = 0;
   const take = (chunk: Buffer): void => {
     const { received } = bytes;
+    pieces += 1;
+    if (pieces > MAX_PIECES) {
+      cutOff.add(raw);
+      return stop(invalidRequest('the request body comes in too many pieces'), null);
+    }
     if (received + chunk.length > bodyLimit) return stop(tooLarge(), null);
     if (request.admitted?.hold(received + chunk.length) === false) {
       cutOff.add(raw);

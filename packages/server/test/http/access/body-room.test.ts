@@ -102,4 +102,13 @@ describe('a body without a length', () => {
     expect(answer()).toMatch(/^HTTP\/1.1 201 /);
     expect((app.engine.last('jobs.create')[1] as JobSpec).payload).toBe(`{"s":"${'abc'.repeat(3_000)}"}`);
   });
+
+  it('may not come in more pieces than any client would send', async () => {
+    const app = await start({});
+    const { answer, socket } = sendInChunks(app, '/api/v1/jobs', KEY_A);
+    socket.write(`1\r\n{\r\n${'1\r\n \r\n'.repeat(70_000)}`);
+    await until(() => socket.closed, { what: 'the end of the connection' });
+    expect(answer()).toMatch(/^(HTTP\/1.1 400 |$)/);
+    expect(await bytesHeld(app)).toBe(0);
+  });
 });
