@@ -63,12 +63,16 @@ export function cronsOf(client: Client): CronsOfTenant {
       for (let cursor = ''; ;) {
         const page = await ok('GET', `/api/v1/jobs?limit=100&order_by=created_at+ASC${cursor}`);
         jobs.push(...page.jobs);
-        if (!page.has_more) return jobs.filter((job) => job.metadata.cron_id === id);
+        if (!page.has_more) return jobs.filter((job) => job.metadata.cron_id === id).toSorted(byOccurrence);
         cursor = `&cursor=${page.next_cursor}`;
       }
     },
   };
 }
+
+/** Jobs of one round were created at the same moment, so the list has them in any order. */
+const byOccurrence = (a: any, b: any): number => (sortKey(a) < sortKey(b) ? -1 : 1);
+const sortKey = (job: any): string => `${job.created_at} ${job.idempotency_key}`;
 
 /** Moves the clock to just after an instant. */
 export async function advanceTo(clock: Clock, instant: string | null): Promise<void> {
