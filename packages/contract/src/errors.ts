@@ -14,6 +14,7 @@ export const ERROR_CODES = [
   'already_finished',
   'payload_too_large',
   'unsupported_media_type',
+  'misdirected_request',
   'unavailable',
   'internal',
 ] as const;

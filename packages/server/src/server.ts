@@ -3,6 +3,7 @@ import { hostname } from 'node:os';
 import { NAME_MAX_LENGTH } from '@millrace/contract';
 import type { Logger } from 'pino';
 import type { Config } from './config/config.js';
+import { hostCheck } from './config/host-check.js';
 import { LiveCredentials } from './config/credential-files.js';
 import { cleanText } from './domain/text.js';
 import { createEngine, type EngineParts } from './engine/engine.js';
@@ -80,10 +81,11 @@ export async function startServer(config: Config, options: ServerOptions): Promi
     await checkPorts(config);
     const { metrics, ready, serve } = await prepare(config, options, lifecycle);
     const probes = { health: () => ({ version: VERSION }), ready };
-    const metricsServer = await startMetricsServer(metrics, probes, { host: config.host, port: config.metricsPort });
+    const { host, metricsPort: port } = config;
+    const metricsServer = await startMetricsServer(metrics, probes, { host, port, checkHost: hostCheck(config) });
     lifecycle.onStop(() => metricsServer.stop());
     const apiUrl = await serve();
-    return { apiUrl, metricsUrl: listenUrl(config.host, metricsServer.port), stop: () => stop(config, lifecycle) };
+    return { apiUrl, metricsUrl: listenUrl(host, metricsServer.port), stop: () => stop(config, lifecycle) };
   });
 }
 
@@ -259,6 +261,7 @@ async function startApi({ config, credentials, engine, metrics, logger, lifecycl
     watchCredentials: (apply) => credentials.onChange(apply),
     defaultQueue,
     corsOrigins,
+    checkHost: hostCheck(config),
     maxBodyBytes,
     maxPayloadBytes,
     maxInFlight,

@@ -26,8 +26,14 @@ function banner(config: Config, { apiUrl, metricsUrl }: Addresses): string {
   const lines = ['', `  Millrace ${VERSION} is ready, in development mode`, ''];
   for (const [name = '', address = ''] of addresses) lines.push(`    ${name.padEnd(11)}${address}`);
   if (apiUrl !== null) lines.push('', '  Try it:', '', `    ${exampleCall(apiUrl)}`);
+  if (apiUrl !== null && config.corsOrigins === null) lines.push('', ...OPEN_TO_PAGES);
   return [...lines, ''].join('\n');
 }
+
+const OPEN_TO_PAGES = [
+  '  Any page open in your browser can reach this server, with any token: it can read, create and cancel jobs.',
+  '  --cors-origins none ends that.',
+];
 
 function exampleCall(apiUrl: string): string {
   const body = JSON.stringify({ task_name: 'echo', payload: { hello: 'world' } });

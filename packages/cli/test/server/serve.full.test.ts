@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { get, type OutgoingHttpHeaders } from 'node:http';
 import { connect, createServer, type AddressInfo, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -93,6 +94,25 @@ describe('development mode', () => {
     const curl = /^ *(curl .*)$/m.exec(text.text)![1]!;
     const { job_id: id } = JSON.parse(execFileSync('sh', ['-c', curl], { encoding: 'utf8' })) as { job_id: string };
     await until(async () => (await jobStatus(server, 'dev', id)) === 'completed', { what: 'the job to complete' });
+    expect(text.text).toContain('Any page open in your browser can reach this server');
+    expect(text.text).toContain('--cors-origins none ends that');
+  });
+
+  it('answers to no host name but those of this machine, on either port, and to pages as it is told', async () => {
+    const server = await serve(['--dev', '--cors-origins=none']);
+    const status = (url: string, headers: OutgoingHttpHeaders): Promise<number | undefined> =>
+      new Promise((resolve, reject) =>
+        get(url, { headers }, (reply) => resolve(reply.resume().statusCode)).on('error', reject),
+      );
+    for (const url of [`${server.apiUrl}/health`, `${server.metricsUrl}/metrics`]) {
+      expect(await status(url, { host: 'evil.example' })).toBe(421);
+      expect(await status(url, { host: 'localhost:1' })).toBe(200);
+    }
+    const page = await server.as('any').get('/api/v1/jobs', { origin: 'https://evil.example' });
+    expect(page.headers.get('access-control-allow-origin')).toBeNull();
+    expect(await stop(server)).toBe(0);
+    expect(server.stdout()).toContain('Try it:');
+    expect(server.stdout()).not.toContain('Any page open');
   });
 });
 

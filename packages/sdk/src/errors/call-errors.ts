@@ -110,6 +110,11 @@ export class UnsupportedMediaTypeError extends MillraceError {
   declare readonly code: 'unsupported_media_type';
 }
 
+/** 421: the server does not answer to the host name in the address (`--allowed-hosts`). */
+export class MisdirectedRequestError extends MillraceError {
+  declare readonly code: 'misdirected_request';
+}
+
 /** 502, 503, 504: the service cannot answer at the moment. */
 export class UnavailableError extends MillraceError {
   declare readonly code: 'unavailable';
@@ -154,6 +159,7 @@ const CLASSES: Record<MillraceErrorCode, new (message: string, fields: MillraceE
   already_finished: AlreadyFinishedError,
   payload_too_large: PayloadTooLargeError,
   unsupported_media_type: UnsupportedMediaTypeError,
+  misdirected_request: MisdirectedRequestError,
   unavailable: UnavailableError,
   internal: InternalError,
   no_answer: NoAnswerError,

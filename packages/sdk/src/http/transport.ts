@@ -276,6 +276,8 @@ function codeOf(status: number): ErrorCode {
       return 'payload_too_large';
     case 415:
       return 'unsupported_media_type';
+    case 421:
+      return 'misdirected_request';
     case 429:
     case 502:
     case 503:

@@ -15,6 +15,7 @@ export type ErrorCode =
   | 'already_finished'
   | 'payload_too_large'
   | 'unsupported_media_type'
+  | 'misdirected_request'
   | 'unavailable'
   | 'internal';
 

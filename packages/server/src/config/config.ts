@@ -1,10 +1,11 @@
 import { resolve } from 'node:path';
-import { OPTIONS, readOptions, UsageError, type Option, type Values } from './options.js';
+import { OPTIONS, type Option, type Values } from './options.js';
+import { readOptions, UsageError } from './read-options.js';
 import type { DatabaseAddress } from './values.js';
 import { checkDistinct, credentialsOf, secretsOf, warningsAbout, type CredentialSet } from './credentials.js';
 import { passwordOf } from '../telemetry/redaction.js';
 
-export { UsageError } from './options.js';
+export { UsageError } from './read-options.js';
 export type { DatabaseAddress } from './values.js';
 
 /** What the options say, once their defaults are filled in and what they say of the database is put together. */
@@ -18,6 +19,8 @@ interface Derived {
   readonly database: DatabaseAddress;
   readonly logFormat: 'json' | 'pretty';
   readonly host: string;
+  /** Host names to answer to beside IP addresses, localhost and `host`; null: any. */
+  readonly allowedHosts: readonly string[] | null;
 }
 
 export type LogConfig = Pick<Config, 'logLevel' | 'logFormat'>;
@@ -38,6 +41,7 @@ export function parseConfig(argv: readonly string[], env: NodeJS.ProcessEnv, io:
     dataDir: resolve(values.dataDir),
     // What accepts any token should not be reached from elsewhere, unless that is asked for.
     host: values.host ?? (values.dev ? '127.0.0.1' : '0.0.0.0'),
+    allowedHosts: allowedHosts(values),
   };
   checkPorts(config);
   checkCredentials(config);
@@ -76,6 +80,12 @@ function database({ databaseUrl, dev, dataDir }: Values): DatabaseAddress {
   throw new UsageError(
     'no database: set DATABASE_URL to postgres://..., or to embedded:DIR for an embedded one, or try --dev',
   );
+}
+
+/** Development mode needs no token: a site whose name leads to this machine would be as good as a local program. */
+function allowedHosts({ allowedHosts: names, dev }: Values): readonly string[] | null {
+  if (names === '*') return null;
+  return names ?? (dev ? [] : null);
 }
 
 function credentials({

@@ -1,7 +1,7 @@
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
 import { NAME_MAX_LENGTH } from '@millrace/contract';
 import { checkDistinct, credentialsOf, secretsOf, type CredentialSet } from './credentials.js';
-import { UsageError } from './options.js';
+import { UsageError } from './read-options.js';
 import { apiKeys, bearerToken, characters, InvalidValue } from './values.js';
 import type { Config } from './config.js';
 

@@ -1,4 +1,4 @@
-import { UsageError } from './options.js';
+import { UsageError } from './read-options.js';
 import { SHORTEST_SCRUBBED } from '../telemetry/redaction.js';
 
 /** Everything that a caller can prove to be somebody with. */

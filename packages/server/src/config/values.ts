@@ -118,12 +118,25 @@ export const apiKeys: Reader<ReadonlyMap<string, string>> = (text) => {
 /** Null: every origin. Origins are compared as browsers send them: lower case, no path, no trailing slash. */
 export const origins: Reader<readonly string[] | null> = (text) => {
   if (text.trim() === '*') return null;
+  if (text.trim() === 'none') return [];
   return text.split(',').map((raw, index) => {
     const origin = raw.trim().toLowerCase().replace(/\/$/, '');
     if (!/^[a-z][a-z0-9+.-]*:\/\/[^\s/?#@]+$/.test(origin)) {
       throw new InvalidValue(`entry ${index + 1} must be an origin such as https://app.example.com`);
     }
     return origin;
+  });
+};
+
+/** Names as they stand in a `Host` header, without a port; `*` stands for any. */
+export const hostNames: Reader<readonly string[] | '*'> = (text) => {
+  if (text.trim() === '*') return '*';
+  return text.split(',').map((raw, index) => {
+    const name = raw.trim().toLowerCase();
+    if (!/^[a-z0-9_-]+(\.[a-z0-9_-]+)*$/.test(name)) {
+      throw new InvalidValue(`entry ${index + 1} must be a host name such as millrace.internal, without a port`);
+    }
+    return name;
   });
 };
 

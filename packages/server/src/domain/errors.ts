@@ -35,6 +35,9 @@ export const notFound = (what: string): MillraceError => new MillraceError('not_
 
 export const forbidden = (message: string): MillraceError => new MillraceError('forbidden', message);
 
+/** The request names a host that this server does not answer to. */
+export const misdirected = (message: string): MillraceError => new MillraceError('misdirected_request', message);
+
 /** The database cannot be reached. The owner of its connections has already logged that, so nothing else needs to. */
 export const isUnavailable = (error: unknown): boolean =>
   error instanceof MillraceError && error.code === 'unavailable';

@@ -45,6 +45,8 @@ export interface AppDeps {
   readonly defaultQueue: string;
   /** Null: every origin. */
   readonly corsOrigins: readonly string[] | null;
+  /** Says why a request with this `Host` header is refused. Absent: none is. */
+  readonly checkHost?: (header: string | undefined) => string | null;
   readonly maxBodyBytes: number;
   /** Bounds each payload, result, metadata and context. */
   readonly maxPayloadBytes: number;
@@ -139,7 +141,7 @@ export function createApp(deps: AppDeps): FastifyInstance {
   app.setErrorHandler(handleError);
   app.setNotFoundHandler(handleUnknownRoute);
   registerBodyParsers(app, deps.metrics);
-  registerRequestHooks(app, context);
+  registerRequestHooks(app, context, deps.checkHost);
   if (deps.tracer) traceRequests(app, deps.tracer);
   registerContinue(app);
   registerUnreadAnswers(app, context);

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, onResponseHookHandler, RouteOptions } from 'fastify';
-import { invalidRequest } from '../domain/errors.js';
+import { invalidRequest, misdirected } from '../domain/errors.js';
 import type { HistogramSeries } from '../telemetry/histogram.js';
 import type { Metrics } from '../telemetry/metrics.js';
 import type { HttpContext } from './context.js';
@@ -10,7 +10,11 @@ import { isDecodable, repeatedHeader } from './requests/headers.js';
 import { KnownPaths } from './requests/known-paths.js';
 
 /** What happens on every request, whatever the route: headers on the way in, a measurement on the way out. */
-export function registerRequestHooks(app: FastifyInstance, { metrics, isShuttingDown }: HttpContext): void {
+export function registerRequestHooks(
+  app: FastifyInstance,
+  { metrics, isShuttingDown }: HttpContext,
+  checkHost: (header: string | undefined) => string | null = () => null,
+): void {
   measureRoutes(app, metrics);
   const paths = new KnownPaths();
   paths.watch(app);
@@ -21,6 +25,8 @@ export function registerRequestHooks(app: FastifyInstance, { metrics, isShutting
     if (request.headers.host === undefined && request.raw.httpVersion === '1.1') {
       return done(invalidRequest('the Host header is missing'));
     }
+    const refusal = checkHost(request.headers.host);
+    if (refusal !== null) return done(misdirected(refusal));
     if (request.is404) request.knownPath = paths.find(request.url);
     const repeated = repeatedHeader(request.raw.rawHeaders);
     done(repeated ?? undefined);

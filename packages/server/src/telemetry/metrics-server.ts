@@ -21,12 +21,23 @@ export interface Probes {
   readonly ready: () => Promise<boolean>;
 }
 
+export interface MetricsListener {
+  readonly host: string;
+  readonly port: number;
+  /** Says why a request with this `Host` header is refused. Absent: none is. */
+  readonly checkHost?: (header: string | undefined) => string | null;
+}
+
 export async function startMetricsServer(
   metrics: MetricsPage,
   probes: Probes,
-  listen: { readonly host: string; readonly port: number },
+  listen: MetricsListener,
 ): Promise<MetricsServer> {
-  const server = createServer((request, response) => void answer(metrics, probes, request, response));
+  const server = createServer((request, response) => {
+    const refusal = listen.checkHost?.(request.headers.host) ?? null;
+    if (refusal !== null) return sendError(response, 421, 'misdirected_request', refusal);
+    void answer(metrics, probes, request, response);
+  });
   await listening(server, listen);
   const { port } = server.address() as AddressInfo;
   return { port, stop: () => stopped(server) };

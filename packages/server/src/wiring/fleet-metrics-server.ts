@@ -1,4 +1,5 @@
 import type { Config } from '../config/config.js';
+import { hostCheck } from '../config/host-check.js';
 import { listenUrl } from './listen-url.js';
 import { FleetMetrics, type FleetMember } from '../telemetry/fleet-metrics.js';
 import { startMetricsServer } from '../telemetry/metrics-server.js';
@@ -19,12 +20,10 @@ export interface FleetMetricsServer {
 }
 
 /** The metrics port of the parent: one page for all processes, and the probes. */
-export async function startFleetMetrics(
-  { host, metricsPort: port }: Config,
-  fleet: Fleet,
-): Promise<FleetMetricsServer> {
+export async function startFleetMetrics(config: Config, fleet: Fleet): Promise<FleetMetricsServer> {
   const metrics = new FleetMetrics(() => fleet.members());
   const probes = { health: () => ({ version: VERSION }), ready: () => fleet.ready() };
-  const server = await startMetricsServer(metrics, probes, { host, port });
+  const { host, metricsPort: port } = config;
+  const server = await startMetricsServer(metrics, probes, { host, port, checkHost: hostCheck(config) });
   return { metrics, metricsUrl: listenUrl(host, server.port), stop: server.stop };
 }

@@ -45,6 +45,7 @@ describe('defaults', () => {
       retentionHours: null,
       dev: false,
       corsOrigins: null,
+      allowedHosts: null,
       apiKeys: new Map([['key-a', 'a']]),
       readKeys: new Map(),
       adminToken: null,
@@ -97,6 +98,7 @@ const SAMPLES: readonly (readonly [keyof Config, string, string, string, unknown
     'https://A.example/, http://b:81',
     ['https://a.example', 'http://b:81'],
   ],
+  ['allowedHosts', '--allowed-hosts', 'MILLRACE_ALLOWED_HOSTS', 'Millrace, a.b', ['millrace', 'a.b']],
   ['apiKeys', '--api-keys', 'MILLRACE_API_KEYS', 'k:t', new Map([['k', 't']])],
   ['adminToken', '--admin-token', 'MILLRACE_ADMIN_TOKEN', 'operator', 'operator'],
   ['readKeys', '--read-keys', 'MILLRACE_READ_KEYS', 'r:t', new Map([['r', 't']])],
@@ -194,6 +196,10 @@ describe('values that are refused', () => {
       ['--cors-origins=https://ok.example,nonsense'],
       '--cors-origins entry 2 must be an origin such as https://app.example.com, not "https://ok.example,nonsense"',
     ],
+    [
+      ['--allowed-hosts=ok.example,b:8000'],
+      '--allowed-hosts entry 2 must be a host name such as millrace.internal, without a port, not "ok.example,b:8000"',
+    ],
     [[`--default-queue=${'q'.repeat(256)}`], `--default-queue must be at most 255 characters, not "${'q'.repeat(60)}"`],
     [['--api-port=7000', '--metrics-port=7000'], '--api-port and --metrics-port must differ, both are 7000'],
   ])('%j', (argv, line) => {
@@ -228,6 +234,11 @@ describe('the command line', () => {
     expect(parse(['--dev'], { MILLRACE_HOST: '::' }).host).toBe('::');
     expect(parse(['--dev'], { MILLRACE_HOST: '' }).host).toBe('127.0.0.1');
     expect(parse(SERVING).host).toBe('0.0.0.0');
+  });
+
+  it('takes every origin for *, and no origin for none', () => {
+    expect(parse([...SERVING, '--cors-origins=*']).corsOrigins).toBeNull();
+    expect(parse([...SERVING, '--cors-origins=none']).corsOrigins).toEqual([]);
   });
 
   it('understands a boolean flag with a word behind it', () => {

@@ -19,6 +19,7 @@ const STATUS = {
   already_finished: 409,
   payload_too_large: 413,
   unsupported_media_type: 415,
+  misdirected_request: 421,
   unavailable: 503,
   internal: 500,
 };

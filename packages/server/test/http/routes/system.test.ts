@@ -131,6 +131,15 @@ describe('cross-origin calls', () => {
     await close();
   });
 
+  it('are allowed from nowhere with an empty list, which is --cors-origins none', async () => {
+    const { nobody, a, close } = await startApp({ corsOrigins: [] });
+    const asked = await nobody.send('OPTIONS', '/api/v1/jobs', { headers: preflight });
+    const read = await a.get('/api/v1/tasks', { origin: 'https://app.example' });
+    expect(asked.headers.get('access-control-allow-origin')).toBeNull();
+    expect([read.status, read.headers.get('access-control-allow-origin')]).toEqual([200, null]);
+    await close();
+  });
+
   it('are allowed only from the listed origins if there is a list', async () => {
     const { nobody, a, close } = await startApp({ corsOrigins: ['https://app.example', 'https://b.example'] });
     const allowed = async (origin: string): Promise<(string | null)[]> => [
