@@ -1,9 +1,9 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { cloneDatabase } from '../../../server/test/support/database.js';
-import { spawnMillrace, spawnServer, type ServingProcess } from '../../../server/test/support/processes.js';
+import { childrenOf, spawnMillrace, spawnServer, type ServingProcess } from '../../../server/test/support/processes.js';
 import { until } from '../../../server/test/support/until.js';
 
 const KEY = 'the-key-of-acme-1234';
@@ -39,6 +39,15 @@ async function statuses(server: ServingProcess, token: string): Promise<readonly
   return [await ask(), await ask()];
 }
 
+/** Kills one of two, and waits until both serve again. */
+async function replaceOneProcess(parent: ServingProcess): Promise<void> {
+  const before = childrenOf(parent.pid);
+  process.kill(before[0]!, 'SIGKILL');
+  await until(() => childrenOf(parent.pid).some((pid) => !before.includes(pid)), { what: 'a new process' });
+  const page = async (): Promise<string> => (await fetch(`${parent.metricsUrl}/metrics`)).text();
+  await until(async () => /^millrace_processes 2$/m.test(await page()), { what: 'both to serve' });
+}
+
 it.each(['1', '2'])('SIGHUP replaces the worker tokens of %s process(es) without a gap', async (processes) => {
   const path = secretFile('token-number-one *\n');
   const server = await serve([`--processes=${processes}`, `--worker-token-file=${path}`]);
@@ -69,7 +78,14 @@ it.each(['1', '2'])('SIGHUP replaces the worker tokens of %s process(es) without
   expect(refusal).toMatchObject({ reason: expect.stringContaining(path) as unknown });
   expect(more).toEqual([]);
 
+  if (processes === '2') await replaceOneProcess(server);
+  expect(await statuses(server, 'token-number-two')).toEqual([200, 200]);
+  expect(await statuses(server, 'token-number-three')).toEqual([401, 401]);
+
   expect(server.stdout()).not.toMatch(/token-number/);
+  for (const pid of childrenOf(server.pid))
+    for (const file of ['cmdline', 'environ'])
+      expect(readFileSync(`/proc/${pid}/${file}`, 'utf8')).not.toMatch(/token-number/);
   server.signal('SIGTERM');
   expect((await server.exited).code).toBe(0);
 });

@@ -1,8 +1,13 @@
-import { readFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { cloneDatabase, type TestDatabase } from '../../../server/test/support/database.js';
-import { isRunning, spawnMillrace, spawnServer, type ServingProcess } from '../../../server/test/support/processes.js';
+import {
+  childrenOf,
+  isRunning,
+  spawnMillrace,
+  spawnServer,
+  type ServingProcess,
+} from '../../../server/test/support/processes.js';
 import { until } from '../../../server/test/support/until.js';
 import { afterCrash, MAX_FAILURES, SOON_MS } from '../../src/server/fleet/restarts.js';
 
@@ -40,15 +45,6 @@ async function serveTwo({
   const parent = await spawnServer(options);
   started.push(parent);
   return parent;
-}
-
-function childrenOf(pid: number): readonly number[] {
-  try {
-    const text = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8');
-    return text.split(' ').filter(Boolean).map(Number).filter(isRunning);
-  } catch {
-    return [];
-  }
 }
 
 const ended = (pids: readonly number[]): Promise<unknown> =>
@@ -153,6 +149,15 @@ describe('a process that ends unexpectedly', () => {
     const children = childrenOf(parent.pid);
     parent.signal('SIGKILL');
     await ended(children);
+  });
+
+  it('is not waited for if it is to stop while it starts again', async () => {
+    const parent = await serveTwo();
+    const before = childrenOf(parent.pid);
+    process.kill(before[0]!, 'SIGKILL');
+    await until(() => childrenOf(parent.pid).some((pid) => !before.includes(pid)), { what: 'a new process' });
+    parent.signal('SIGTERM');
+    expect((await parent.exited).code).toBe(0);
   });
 
   it('again and again right after its start makes the parent give up', async () => {

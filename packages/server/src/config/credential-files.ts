@@ -16,7 +16,8 @@ const MAX_JWT_SECRETS = 10;
 
 /**
  * The credentials that are valid now. `reload` replaces all of them or none: a file that cannot be read, or that makes
- * no sense with the others, leaves everything as it was.
+ * no sense with the others, leaves everything as it was. A process that has a parent never reads the files: it starts
+ * with the set that its parent hands it, and gets the next one by `replace`.
  */
 export class LiveCredentials {
   #current: CredentialSet;
@@ -24,8 +25,11 @@ export class LiveCredentials {
   #secrets: readonly string[];
   readonly #listeners: ((set: CredentialSet) => void)[] = [];
 
-  constructor(private readonly config: Config) {
-    this.#current = readCredentials(config);
+  constructor(
+    private readonly config: Config,
+    handed?: CredentialSet,
+  ) {
+    this.#current = handed ?? readCredentials(config);
     this.#secrets = secretsOf(this.#current);
   }
 
@@ -47,7 +51,10 @@ export class LiveCredentials {
   }
 
   reload(): void {
-    const next = readCredentials(this.config);
+    this.replace(readCredentials(this.config));
+  }
+
+  replace(next: CredentialSet): void {
     this.#secrets = [...new Set([...this.#secrets, ...secretsOf(next)])];
     this.#current = next;
     for (const listener of this.#listeners) listener(next);

@@ -128,3 +128,13 @@ export function isRunning(pid: number): boolean {
     return false;
   }
 }
+
+/** The processes that it has started and that still run. */
+export function childrenOf(pid: number): readonly number[] {
+  try {
+    const text = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8');
+    return text.split(' ').filter(Boolean).map(Number).filter(isRunning);
+  } catch {
+    return [];
+  }
+}

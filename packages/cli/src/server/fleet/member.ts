@@ -1,30 +1,54 @@
-import { LiveCredentials, parseConfig, startMember, type RunningMember } from '@millrace/server';
+import {
+  LiveCredentials,
+  parseConfig,
+  startMember,
+  type CredentialSet,
+  type Logger,
+  type RunningMember,
+} from '@millrace/server';
 import { explain, exitCodeOf } from '../failure.js';
-import { exitOnBug, printsFinished, reloadCredentials, serverLogger } from '../logging.js';
+import { exitOnBug, printsFinished, serverLogger } from '../logging.js';
 import type { Answer, Order, Question, Report } from './messages.js';
 
 /**
  * One of the processes of --processes: the program that parent.ts starts. It heeds its parent alone. Signals of the
  * terminal and of a service manager reach every process of a group, so the parent takes them, and says once what they
  * mean. A parent that is gone without a word, killed for instance, ends it at once: node:cluster sees to that.
+ *
+ * It starts with the credentials that the parent hands it, and never reads their files: those may be wrong by now,
+ * while the parent still holds what was valid when it last read them.
  */
 const report = (message: Report): void => void process.send?.(message, () => undefined);
 
+interface State {
+  member: RunningMember | null;
+  live: { readonly credentials: LiveCredentials; readonly logger: Logger } | null;
+}
+
 async function main(): Promise<void> {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined);
-  let member: RunningMember | null = null;
   const config = parseConfig(process.argv.slice(2), process.env, { isTTY: process.stdout.isTTY });
-  const credentials = new LiveCredentials(config);
-  const logger = serverLogger(config, credentials);
-  process.on('message', (order: Order) => {
-    if ('id' in order) void answer(member, order);
-    else if (order.kind === 'stop') void stop(member);
-    else reloadCredentials(credentials, logger);
+  const state: State = { member: null, live: null };
+  const handed = await new Promise<CredentialSet>((resolve) => {
+    process.on('message', (order: Order) => heed(order, state, resolve));
+    report({ kind: 'started' });
   });
+  const credentials = new LiveCredentials(config, handed);
+  const logger = serverLogger(config, credentials);
+  state.live = { credentials, logger };
   exitOnBug(logger);
   const print = (line: string): void => void process.stdout.write(`${line}\n`);
-  member = await startMember(config, { logger, credentials, ...(printsFinished(config) && { printFinished: print }) });
-  report({ kind: 'serving', apiUrl: member.apiUrl });
+  const shown = printsFinished(config) && { printFinished: print };
+  state.member = await startMember(config, { logger, credentials, ...shown });
+  report({ kind: 'serving', apiUrl: state.member.apiUrl });
+}
+
+function heed(order: Order, { member, live }: State, onFirst: (set: CredentialSet) => void): void {
+  if ('id' in order) return void answer(member, order);
+  if (order.kind === 'stop') return void stop(member);
+  if (live === null) return onFirst(order.set);
+  live.credentials.replace(order.set);
+  live.logger.info('the parent has read the credentials again');
 }
 
 async function stop(member: RunningMember | null): Promise<void> {

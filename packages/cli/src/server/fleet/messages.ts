@@ -1,12 +1,20 @@
-import type { Snapshot } from '@millrace/server';
+import type { CredentialSet, Snapshot } from '@millrace/server';
 
-/** What the parent says to one of its processes. Questions carry a number, and the answer carries it too. */
-export type Order = { readonly kind: 'stop' | 'reload' } | ({ readonly id: number } & Question);
+/**
+ * What the parent says to one of its processes, over the channel between them. Questions carry a number, and the answer
+ * carries it too. Credentials take no other way: arguments and variables can be read from outside.
+ */
+export type Order =
+  | { readonly kind: 'stop' }
+  | { readonly kind: 'credentials'; readonly set: CredentialSet }
+  | ({ readonly id: number } & Question);
 
 export type Question = { readonly kind: 'snapshot'; readonly withDatabase: boolean } | { readonly kind: 'ready' };
 
 /** What a process says to the parent. */
 export type Report =
+  /** It listens to the parent now, and needs credentials to go on. */
+  | { readonly kind: 'started' }
   | { readonly kind: 'serving'; readonly apiUrl: string | null }
   /** It could not start: the line for the operator. */
   | { readonly kind: 'failed'; readonly message: string; readonly exitCode: number }

@@ -1,6 +1,6 @@
 import cluster, { type Worker } from 'node:cluster';
 import { fileURLToPath } from 'node:url';
-import type { Fleet, FleetMember, Logger } from '@millrace/server';
+import type { CredentialSet, Fleet, FleetMember, Logger } from '@millrace/server';
 import { MemberFailure } from './member-failure.js';
 import type { Answer, Order, Question, Report } from './messages.js';
 import { afterCrash, type Decision } from './restarts.js';
@@ -19,6 +19,8 @@ export interface FleetOptions {
   readonly argv: readonly string[];
   readonly env: NodeJS.ProcessEnv;
   readonly logger: Logger;
+  /** The credentials that are valid now, and that a process starts with. */
+  readonly credentials: () => CredentialSet;
   /** Called when a process has ended unexpectedly, and will be started again. */
   readonly onRestart: (id: number) => void;
 }
@@ -57,7 +59,8 @@ export class ProcessFleet implements Fleet {
     }));
     this.over = new Promise((resolve) => (this.#giveUp = resolve));
     cluster.schedulingPolicy = cluster.SCHED_RR;
-    cluster.setupPrimary({ exec: PROGRAM, args: [...options.argv] });
+    // Advanced: credentials are maps and sets.
+    cluster.setupPrimary({ exec: PROGRAM, args: [...options.argv], serialization: 'advanced' });
   }
 
   /** Resolves to the address of the API, null in worker mode, once all of them serve. */
@@ -99,8 +102,13 @@ export class ProcessFleet implements Fleet {
     return (await Promise.all(ends)).every(Boolean);
   }
 
-  reloadCredentials(): void {
-    for (const worker of this.#running()) this.#send(worker, { kind: 'reload' });
+  /** Gives all of them the credentials that are valid now. */
+  handOutCredentials(): void {
+    for (const worker of this.#running()) this.#handCredentials(worker);
+  }
+
+  #handCredentials(worker: Worker): void {
+    this.#send(worker, { kind: 'credentials', set: this.options.credentials() });
   }
 
   #running(): readonly Worker[] {
@@ -119,6 +127,9 @@ export class ProcessFleet implements Fleet {
       let failure: MemberFailure | null = null;
       worker.on('message', (report: Report) => {
         switch (report.kind) {
+          case 'started':
+            // A stop that was sent before may have come too early to be heard.
+            return this.#stopping ? this.#send(worker, { kind: 'stop' }) : this.#handCredentials(worker);
           case 'serving':
             place.serving = true;
             place.servedSince = performance.now();

@@ -36,6 +36,7 @@ export async function serveFleet(
     argv,
     env,
     logger,
+    credentials: () => credentials.current,
     onRestart: (id) => {
       metrics?.restarts.inc();
       metrics?.retire(id);
@@ -45,7 +46,7 @@ export async function serveFleet(
   metrics = page.metrics;
   if (credentials.haveFiles) {
     // Files that are wrong are reported once, here, and the processes never hear of them.
-    signals.onHangup(() => reloadCredentials(credentials, logger) && fleet.reloadCredentials());
+    signals.onHangup(() => reloadCredentials(credentials, logger) && fleet.handOutCredentials());
   }
   const shutdownMs = config.shutdownSecs * 1000;
   try {
