@@ -145,7 +145,8 @@ export const CreateJob = Type.Object(
     idempotency_key: optional(
       Type.String({
         description:
-          'The same as the header `Idempotency-Key`; two different values are refused. Not in the jobs of a batch.',
+          'The same as the header `Idempotency-Key`; two different values are refused. In a batch: the key of this job ' +
+          'alone, instead of one in the header for all of them. It lives with its job, and at least seven days.',
       }),
     ),
   },
@@ -203,7 +204,14 @@ export type JobCreated = Static<typeof JobCreated>;
 export const JobBatchCreated = Type.Object(
   {
     job_ids: Type.Array(uuid(), { description: 'In the order of the request.' }),
-    count: Type.Integer({ description: 'How many jobs were created.' }),
+    count: Type.Integer({ description: 'The length of `job_ids`.' }),
+    replayed: Type.Optional(
+      Type.Array(Type.Integer(), {
+        description:
+          'If jobs had keys of their own: the positions of those that created nothing, because there was a job of ' +
+          'their key.',
+      }),
+    ),
     warnings,
   },
   { $id: 'JobBatchCreated' },

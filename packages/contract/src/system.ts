@@ -186,7 +186,16 @@ export const PRINCIPAL_KINDS = ['tenant', 'worker', 'admin', 'developer'] as con
 export type PrincipalKind = (typeof PRINCIPAL_KINDS)[number];
 
 /** What a server can do beyond the plain protocol. Clients fall back where a name is missing. */
-export const FEATURES = ['reports', 'heartbeats', 'release', 'progress', 'wait', 'idempotency', 'strict'] as const;
+export const FEATURES = [
+  'reports',
+  'heartbeats',
+  'release',
+  'progress',
+  'wait',
+  'idempotency',
+  'item_keys',
+  'strict',
+] as const;
 export type Feature = (typeof FEATURES)[number];
 
 export const WhoAmI = Type.Object(

@@ -255,6 +255,7 @@ CREATE TABLE millrace.idempotency_keys (
   kind text,
   ids uuid[],
   expires_at timestamp with time zone,
+  lasts boolean,
   CONSTRAINT idempotency_keys_pkey PRIMARY KEY (tenant, key)
 );
 

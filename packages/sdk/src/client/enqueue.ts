@@ -1,5 +1,6 @@
 import { InvalidRequestError } from '../errors/call-errors.js';
 import { wholeSeconds } from '../shared/duration.js';
+import { uuid7 } from '../shared/uuid7.js';
 import type { JsonObject } from '../json/object.js';
 import { configOf, mergePolicies, type EnqueueOptions } from '../task/policy.js';
 import type { AnyTask, Call, JobHandle } from '../task/types.js';
@@ -30,12 +31,22 @@ export async function enqueueMany(
   if (calls.length === 0) return [];
   if (calls.length > MOST_JOBS) throw refused(`a batch has at most ${MOST_JOBS} jobs, not ${calls.length}`);
   const keyed = calls.findIndex((call) => call.options.key !== undefined);
-  if (keyed >= 0) throw refused(`the call ${keyed} has a key; a batch has one key, given to enqueueMany`);
+  if (keyed >= 0 && key !== undefined)
+    throw refused(`the call ${keyed} has a key, and so has the batch: give either the calls keys or enqueueMany one`);
   const jobs = await Promise.all(calls.map((call) => jobBody(session, call)));
-  const request = { path: '/jobs/batch', body: { jobs }, key, signal, keyFeature: 'idempotency' } as const;
-  const created = await create<Wire.JobBatchCreated>(session, request);
+  const created = await create<Wire.JobBatchCreated>(session, {
+    path: '/jobs/batch',
+    signal,
+    ...(keyed < 0
+      ? { body: { jobs }, key, keyFeature: 'idempotency' }
+      : { body: { jobs: withKeys(jobs, calls) }, key: null, keyFeature: 'item_keys' }),
+  });
   return created.job_ids.map((id) => jobHandle(session, id));
 }
+
+/** Each job under a key: that of its call, or one of its own, so that the batch can be repeated. */
+const withKeys = (jobs: readonly Wire.CreateJob[], calls: readonly Call<unknown>[]): Wire.CreateJob[] =>
+  jobs.map((job, n) => ({ ...job, idempotency_key: calls[n]?.options.key ?? uuid7() }));
 
 const refused = (message: string): InvalidRequestError => new InvalidRequestError(message, { code: 'invalid_request' });
 

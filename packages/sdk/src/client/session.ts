@@ -15,8 +15,8 @@ export interface CreateRequest {
   readonly method?: 'POST' | 'PUT';
   readonly path: string;
   readonly body?: unknown;
-  /** The caller's own key. */
-  readonly key?: string | undefined;
+  /** The caller's own key; null: the body carries keys itself. */
+  readonly key?: string | null | undefined;
   readonly signal?: AbortSignal | undefined;
   readonly doneIf?: readonly ErrorCode[];
   /** The feature without which the server ignores the key here. `POST /jobs` has always known it. */
@@ -29,11 +29,12 @@ export interface CreateRequest {
  */
 export async function create<T>(session: Session, request: CreateRequest): Promise<T> {
   const { keyFeature, signal, body, doneIf } = request;
+  const key = request.key === null ? null : (request.key ?? uuid7());
   const answer = await session.transport.call<T>({
     method: request.method ?? 'POST',
     path: request.path,
-    key: request.key ?? uuid7(),
     signal,
+    ...(key !== null && { key }),
     ...(body !== undefined && { body }),
     ...(doneIf !== undefined && { doneIf }),
     ...(keyFeature !== undefined && { repeatable: () => session.features.has(keyFeature) }),

@@ -1,6 +1,7 @@
 /** What all routes share: errors, pages, and who is calling. */
 
-export type Feature = 'reports' | 'heartbeats' | 'release' | 'progress' | 'wait' | 'idempotency' | 'strict';
+export type Feature =
+  'reports' | 'heartbeats' | 'release' | 'progress' | 'wait' | 'idempotency' | 'item_keys' | 'strict';
 
 /** The codes of the errors that the service answers with. */
 export type ErrorCode =

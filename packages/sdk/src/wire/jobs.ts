@@ -80,6 +80,7 @@ export interface JobCreated {
 export interface JobBatchCreated {
   job_ids: string[];
   count: number;
+  replayed?: number[];
   warnings?: string[];
 }
 

@@ -190,6 +190,22 @@ describe.each([
       await expect(stage.millrace.waitAll(handles)).rejects.toBeInstanceOf(JobCancelledError);
     });
 
+    it('takes a key per job, and repeats none of them in another batch', async () => {
+      const queue = freshQueue();
+      const double = doubling(queue);
+      const call = (n: number) => double.with({ n }, { key: `${queue} ${n}` });
+      const first = await stage.millrace.enqueueMany([call(1), call(2)]);
+      const again = await stage.millrace.enqueueMany([call(2), double.with({ n: 4 }), call(3)]);
+      expect(again[0].id).toBe(first[1].id);
+      expect(await first[0].get()).toMatchObject({ key: `${queue} 1` });
+      expect(await stage.millrace.jobs.list({ queue }).toArray()).toHaveLength(4);
+      const repeated = await stage.call('POST', '/jobs/batch', {
+        jobs: [1, 9].map((n) => ({ task_name: 'double', config: { queue }, idempotency_key: `${queue} ${n}` })),
+      });
+      expect(repeated).toMatchObject({ status: 201, body: { count: 2, replayed: [0] } });
+      await expect(stage.millrace.enqueueMany([call(1)], { key: 'both' })).rejects.toThrow(/key/);
+    });
+
     it('is created whole or not at all', async () => {
       const queue = freshQueue();
       const jobs = [{ task_name: 'double', config: { queue } }, { task_name: '' }];

@@ -105,6 +105,19 @@ export interface CreatedBatch {
   readonly replayed: boolean;
 }
 
+/** A job of a batch, with a key of its own or none. */
+export interface BatchItem {
+  readonly spec: JobSpec;
+  readonly key: string | null;
+}
+
+export interface CreatedItems {
+  /** In the order of the request. */
+  readonly ids: readonly string[];
+  /** The positions of the items that created nothing, because there was a job of their key. */
+  readonly replayed: readonly number[];
+}
+
 export interface WaitQuery {
   readonly ids: readonly string[];
   readonly until: 'all' | 'any';
@@ -126,6 +139,8 @@ export interface WaitResult {
 export interface JobsApi {
   create(tenant: string, spec: JobSpec, idempotencyKey: string | null): Promise<Created>;
   createBatch(tenant: string, specs: readonly JobSpec[], idempotencyKey: string | null): Promise<CreatedBatch>;
+  /** A batch whose items have keys of their own. A key of another kind of request refuses all of it. */
+  createItems(tenant: string, items: readonly BatchItem[]): Promise<CreatedItems>;
   /** Creates a fresh copy of a job, whatever its state. */
   rerun(tenant: string, id: string, idempotencyKey: string | null): Promise<Created>;
   get(tenant: string, id: string): Promise<JobRecord>;

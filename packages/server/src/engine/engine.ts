@@ -150,6 +150,7 @@ export function createEngine({
     jobs: {
       create: (tenant, spec, key) => enqueuer.create(tenant, spec, key),
       createBatch: (tenant, specs, key) => enqueuer.createBatch(tenant, specs, key),
+      createItems: (tenant, items) => enqueuer.createItems(tenant, items),
       rerun: (tenant, id, key) => rerunner.rerun(tenant, id, key),
       get: (tenant, id) => reads.job(tenant, id),
       list: (tenant, query) => reads.jobs(tenant, query),

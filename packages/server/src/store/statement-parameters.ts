@@ -153,6 +153,34 @@ export interface StatementParameters {
       | 'keys';
     create_fresh_alike:
       'suffixes' | 'payloads' | 'sizes' | 'keys' | 'tenant' | 'priority' | 'queue' | 'task' | 'config';
+    create_fresh_items:
+      | 'tenants'
+      | 'queues'
+      | 'tasks'
+      | 'priorities'
+      | 'configs'
+      | 'suffixes'
+      | 'kinds'
+      | 'run_ats'
+      | 'payloads'
+      | 'metadata'
+      | 'sizes'
+      | 'delays'
+      | 'keys';
+    create_keyed_items:
+      | 'tenants'
+      | 'queues'
+      | 'tasks'
+      | 'priorities'
+      | 'configs'
+      | 'suffixes'
+      | 'kinds'
+      | 'run_ats'
+      | 'payloads'
+      | 'metadata'
+      | 'sizes'
+      | 'delays'
+      | 'keys';
     jobs_of_keys: 'tenants' | 'keys';
   };
   'jobs/events.sql': {

@@ -114,6 +114,7 @@ export function fakeEngine(overrides: Overrides = {}): FakeEngine {
       createBatch: async (_tenant: string, specs: readonly JobSpec[]) => {
         return { ids: specs.map(() => JOB_ID), replayed: false };
       },
+      createItems: async (_tenant, items) => ({ ids: items.map(() => JOB_ID), replayed: [] }),
       rerun: async () => CREATED,
       get: async () => jobRecord(),
       list: async (_tenant: string, _query: ListQuery) => EMPTY_PAGE,

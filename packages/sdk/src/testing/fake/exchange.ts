@@ -32,12 +32,8 @@ export const nothing: Reply = { status: 204 };
 export function once(exchange: Exchange, kind: string, make: (key: string | null) => unknown): Reply {
   const { store, headers, body } = exchange;
   const inBody = kind === 'job' && isObject(body) ? body.idempotency_key : undefined;
-  const key = (headers.get('idempotency-key') ?? (typeof inBody === 'string' ? inBody : '')).trim();
-  if (key === '') return created(make(null));
-  if ([...key].length > 255)
-    throw new Problem('invalid_request', 'Idempotency-Key must NOT have more than 255 characters');
-  if (key.startsWith('millrace:'))
-    throw new Problem('invalid_request', 'Idempotency-Key must not begin with millrace:');
+  const key = keyOf(headers.get('idempotency-key') ?? (typeof inBody === 'string' ? inBody : ''));
+  if (key === null) return created(make(null));
   const before = store.keys.get(key);
   if (before === undefined) {
     const answer = make(key);
@@ -46,6 +42,14 @@ export function once(exchange: Exchange, kind: string, make: (key: string | null
   }
   if (before.kind !== kind) throw new Problem('conflict', 'the key was used for another kind of request');
   return { status: 201, body: before.answer, headers: { 'Idempotency-Replayed': 'true' } };
+}
+
+/** Null: there is none. */
+export function keyOf(text: string, name = 'Idempotency-Key'): string | null {
+  const key = text.trim();
+  if ([...key].length > 255) throw new Problem('invalid_request', `${name} must NOT have more than 255 characters`);
+  if (key.startsWith('millrace:')) throw new Problem('invalid_request', `${name} must not begin with millrace:`);
+  return key === '' ? null : key;
 }
 
 const PARAMETERS = new Set([

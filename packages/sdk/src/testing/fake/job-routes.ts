@@ -1,6 +1,18 @@
 import { hasEnded } from '../../records/jobs.js';
 import type * as Wire from '../../wire/index.js';
-import { eventStream, nothing, ok, once, page, seconds, type Exchange, type Reply, type Route } from './exchange.js';
+import {
+  created,
+  eventStream,
+  keyOf,
+  nothing,
+  ok,
+  once,
+  page,
+  seconds,
+  type Exchange,
+  type Reply,
+  type Route,
+} from './exchange.js';
 import { invalid, notFound, Problem } from './problem.js';
 import { cancel } from './settle.js';
 import { checkBody, SHAPES } from './shapes.js';
@@ -27,11 +39,35 @@ const createJob: Route = (exchange) => {
 
 const createBatch: Route = (exchange) => {
   const { jobs } = checkBody<Wire.CreateJobBatch>(exchange.body, SHAPES.batch);
+  const keys = jobs.map(({ idempotency_key: key }, n) => keyOf(key ?? '', `jobs[${n}].idempotency_key`));
+  if (keys.some((key) => key !== null)) return createItems(exchange, jobs, keys);
   return once(exchange, 'batch', () => {
     const ids = jobs.map((job) => addJob(exchange.store, job, null));
     return { job_ids: ids, count: ids.length };
   });
 };
+
+/** A batch whose jobs have keys of their own: nothing is created if one of them is of another kind. */
+function createItems({ store, headers }: Exchange, jobs: readonly Wire.CreateJob[], keys: (string | null)[]): Reply {
+  const first = keys.findIndex((key) => key !== null);
+  if (keyOf(headers.get('idempotency-key') ?? '') !== null)
+    throw invalid(`jobs[${first}].idempotency_key`, 'must not be given together with the header Idempotency-Key');
+  const other = keys.findIndex((key) => key !== null && (store.keys.get(key)?.kind ?? 'job') !== 'job');
+  if (other >= 0) throw new Problem('conflict', `jobs[${other}].idempotency_key was used for another kind of request`);
+  const replayed: number[] = [];
+  const ids = jobs.map((job, n) => {
+    const key = keys[n] ?? null;
+    const before = key === null ? undefined : store.keys.get(key);
+    if (before !== undefined) {
+      replayed.push(n);
+      return (before.answer as Wire.JobCreated).job_id;
+    }
+    const id = addJob(store, job, key);
+    if (key !== null) store.keys.set(key, { kind: 'job', answer: { job_id: id } });
+    return id;
+  });
+  return created({ job_ids: ids, count: ids.length, replayed });
+}
 
 export function jobAt({ store, params }: Exchange): StoredJob {
   const job = store.job(params[0] ?? '');

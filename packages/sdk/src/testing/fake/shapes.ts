@@ -106,6 +106,7 @@ const job: Shape = {
   run_at: { check: instant },
   delay_secs: { check: integer(0, 365 * DAY) },
   metadata: { check: object },
+  idempotency_key: { check: text },
 };
 const step: Shape = {
   name: { check: name, required: true },
@@ -128,7 +129,7 @@ const failure: Shape = {
 
 /** The bodies that the fake server reads. */
 export const SHAPES = {
-  job: { ...job, idempotency_key: { check: text } },
+  job,
   batch: {
     jobs: {
       check: list(

@@ -116,7 +116,7 @@ const whoami: Route = ({ store }) =>
     default_queue: 'default',
     retention_hours: null,
     now: store.clock.text(),
-    features: ['reports', 'heartbeats', 'release', 'progress', 'wait', 'idempotency', 'strict'],
+    features: ['reports', 'heartbeats', 'release', 'progress', 'wait', 'idempotency', 'item_keys', 'strict'],
   });
 
 export const workerRoutes: readonly (readonly [string, string, Route])[] = [

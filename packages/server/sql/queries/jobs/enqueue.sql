@@ -61,29 +61,18 @@ WITH clock AS MATERIALIZED (
   SELECT now() AS now, millrace.id_prefix(now()) AS prefix
 ), input AS MATERIALIZED (
 -- include: columns_by_kind
-       , key
-  FROM clock, unnest(:suffixes::text[], :kinds::int[], :run_ats::timestamptz[], :payloads::json[], :metadata::json[],
-                     :sizes::int[], :delays::int[], :keys::text[])
-    AS given (suffix, kind, run_at, payload, metadata, size, delay, key)
+-- include: from_keyed
 ), won AS (
   INSERT INTO millrace.idempotency_keys (tenant, key, job_id)
   SELECT tenant, key, id FROM input ORDER BY tenant, key
   ON CONFLICT (tenant, key) DO NOTHING
   RETURNING job_id
 ), stored AS (
-  INSERT INTO millrace.jobs (created_at, run_at, priority, id, tenant, queue, task, payload, config, metadata,
-                             idempotency_key)
-  SELECT now, run_at, priority, id, tenant, queue, task, payload, config, metadata, key
-  FROM input JOIN won ON won.job_id = input.id
+-- include: store_won
 ), queued AS (
-  INSERT INTO millrace.ready (scheduled_at, priority, retry_count, delivery_count, id, tenant, queue, later, size)
-  SELECT coalesce(run_at, now), priority, 0, 0, id, tenant, queue, CASE WHEN run_at > now THEN true END, size
-  FROM input JOIN won ON won.job_id = input.id
+-- include: queue_won
 )
-SELECT clock.prefix, won.created FROM clock, (
-  SELECT CASE WHEN count(*) < cardinality(:suffixes::text[]) THEN coalesce(array_agg(job_id)::text, '{}') END AS created
-  FROM won
-) AS won;
+-- include: answer_won
 
 -- name: create_fresh_alike
 -- The usual case: jobs as in create_alike, under keys that nobody has used, as clients make them up for each request. A
@@ -104,6 +93,45 @@ WITH clock AS MATERIALIZED (
 -- include: queue_alike
 )
 SELECT prefix, NULL::text AS created FROM clock;
+
+-- name: create_fresh_items
+-- The items of a batch under keys of their own that nobody has used. A key that was used fails the statement. These
+-- keys outlive a job that is removed within a week (lasts): whoever relays entries of an outbox may repeat them so late.
+WITH clock AS MATERIALIZED (
+  SELECT now() AS now, millrace.id_prefix(now()) AS prefix
+), input AS MATERIALIZED (
+-- include: columns_by_kind
+-- include: from_keyed
+), taken AS (
+  INSERT INTO millrace.idempotency_keys (tenant, key, job_id, lasts)
+  SELECT tenant, key, id, true FROM input ORDER BY tenant, key
+), stored AS (
+  INSERT INTO millrace.jobs (created_at, run_at, priority, id, tenant, queue, task, payload, config, metadata,
+                             idempotency_key)
+  SELECT now, run_at, priority, id, tenant, queue, task, payload, config, metadata, key FROM input
+), queued AS (
+-- include: queue_input
+)
+SELECT prefix FROM clock;
+
+-- name: create_keyed_items
+-- The same where some of the keys were used; otherwise as create_keyed_jobs.
+WITH clock AS MATERIALIZED (
+  SELECT now() AS now, millrace.id_prefix(now()) AS prefix
+), input AS MATERIALIZED (
+-- include: columns_by_kind
+-- include: from_keyed
+), won AS (
+  INSERT INTO millrace.idempotency_keys (tenant, key, job_id, lasts)
+  SELECT tenant, key, id, true FROM input ORDER BY tenant, key
+  ON CONFLICT (tenant, key) DO NOTHING
+  RETURNING job_id
+), stored AS (
+-- include: store_won
+), queued AS (
+-- include: queue_won
+)
+-- include: answer_won
 
 -- name: jobs_of_keys
 -- A kind: the key belongs to another kind of request, and leads to no job (see shared/idempotency.sql).
@@ -129,3 +157,26 @@ FROM unnest(:tenants::text[], :keys::text[]) WITH ORDINALITY AS asked (tenant, k
 -- fragment: queue_alike
   INSERT INTO millrace.ready (scheduled_at, priority, retry_count, delivery_count, id, tenant, queue, size)
   SELECT now(), :priority::int, 0, 0, id, :tenant::text, :queue::text, size FROM input
+
+-- fragment: from_keyed
+       , key
+  FROM clock, unnest(:suffixes::text[], :kinds::int[], :run_ats::timestamptz[], :payloads::json[], :metadata::json[],
+                     :sizes::int[], :delays::int[], :keys::text[])
+    AS given (suffix, kind, run_at, payload, metadata, size, delay, key)
+
+-- fragment: store_won
+  INSERT INTO millrace.jobs (created_at, run_at, priority, id, tenant, queue, task, payload, config, metadata,
+                             idempotency_key)
+  SELECT now, run_at, priority, id, tenant, queue, task, payload, config, metadata, key
+  FROM input JOIN won ON won.job_id = input.id
+
+-- fragment: queue_won
+  INSERT INTO millrace.ready (scheduled_at, priority, retry_count, delivery_count, id, tenant, queue, later, size)
+  SELECT coalesce(run_at, now), priority, 0, 0, id, tenant, queue, CASE WHEN run_at > now THEN true END, size
+  FROM input JOIN won ON won.job_id = input.id
+
+-- fragment: answer_won
+SELECT clock.prefix, won.created FROM clock, (
+  SELECT CASE WHEN count(*) < cardinality(:suffixes::text[]) THEN coalesce(array_agg(job_id)::text, '{}') END AS created
+  FROM won
+) AS won

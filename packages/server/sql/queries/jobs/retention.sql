@@ -10,7 +10,8 @@
 -- Removes finished jobs, with their keys and attempts. A job that ended before the cut was also created before it, and
 -- ids sort by creation time, so the walk along (tenant, status, id) ends at the cut and needs no index on completed_at.
 -- Jobs of a workflow stay as long as the workflow does. None of these rows is updated once its job has ended, so each
--- is still at the ctid where it was seen. A job that completed at once has no attempts to look for.
+-- is still at the ctid where it was seen. A job that completed at once has no attempts to look for. The key of a batch's
+-- item stays until it is a week old.
 WITH RECURSIVE cut AS MATERIALIZED (
   SELECT at, millrace.first_id(at) AS first_id FROM (SELECT now() - :hours::float8 * interval '1 hour' AS at) AS instant
 ), course AS (
@@ -27,7 +28,7 @@ WITH RECURSIVE cut AS MATERIALIZED (
   WHERE course.n < 2000
 ), walked AS MATERIALIZED (
   SELECT course.tenant, course.status, d.id, d.place, d.completed_at, d.delivery_count, j.place AS job_place,
-         j.idempotency_key, j.workflow_id
+         j.idempotency_key, j.workflow_id, j.created_at
   FROM course,
   LATERAL (
     SELECT d.ctid AS place, d.tenant, d.id, d.completed_at, d.delivery_count FROM millrace.done d
@@ -36,14 +37,14 @@ WITH RECURSIVE cut AS MATERIALIZED (
     ORDER BY d.id
   ) AS d,
   LATERAL (
-    SELECT j.ctid AS place, j.idempotency_key, j.workflow_id FROM millrace.jobs j
+    SELECT j.ctid AS place, j.idempotency_key, j.workflow_id, j.created_at FROM millrace.jobs j
     WHERE j.tenant = d.tenant AND j.id = d.id OFFSET 0
   ) AS j
   WHERE course.first < (SELECT first_id FROM cut)
   LIMIT :max_rows
 ), old AS MATERIALIZED (
   SELECT walked.tenant, walked.id, walked.place, walked.job_place, walked.idempotency_key,
-         cut.at - walked.completed_at AS overdue,
+         walked.created_at + interval '7 days' AS key_until, cut.at - walked.completed_at AS overdue,
          walked.delivery_count > CASE walked.status WHEN 'completed' THEN 1 ELSE 0 END AS attempted
   FROM walked, cut WHERE walked.completed_at < cut.at AND walked.workflow_id IS NULL
 ), job_ends AS (
@@ -58,14 +59,17 @@ WITH RECURSIVE cut AS MATERIALIZED (
     ) AS a
     WHERE old.attempted
   ))
+), own_key AS MATERIALIZED (
+  SELECT k.place, k.lasts AND old.key_until > now() AS stays, old.key_until FROM old,
+  LATERAL (
+    SELECT k.ctid AS place, k.lasts FROM millrace.idempotency_keys k
+    WHERE k.tenant = old.tenant AND k.key = old.idempotency_key OFFSET 0
+  ) AS k
 ), freed AS (
-  DELETE FROM millrace.idempotency_keys WHERE ctid = ANY (ARRAY(
-    SELECT k.place FROM old,
-    LATERAL (
-      SELECT k.ctid AS place FROM millrace.idempotency_keys k
-      WHERE k.tenant = old.tenant AND k.key = old.idempotency_key OFFSET 0
-    ) AS k
-  ))
+  DELETE FROM millrace.idempotency_keys WHERE ctid = ANY (ARRAY(SELECT place FROM own_key WHERE stays IS NOT TRUE))
+), outliving AS (
+  UPDATE millrace.idempotency_keys k SET expires_at = own_key.key_until FROM own_key
+  WHERE k.ctid = ANY (ARRAY(SELECT place FROM own_key WHERE stays)) AND k.ctid = own_key.place
 ), uncounted AS (
 -- include: uncount_ends
 )

@@ -15,7 +15,8 @@ UPDATE millrace.idempotency_keys SET ids = :ids::uuid[] WHERE tenant = :tenant A
 SELECT kind, ids FROM millrace.idempotency_keys WHERE tenant = :tenant AND key = :key;
 
 -- name: forget_keys
--- Keys that have expired, :max_keys at a time. Those of single jobs go with their jobs.
+-- Keys that have expired, :max_keys at a time. Those of single jobs go with their jobs; one of a batch's item that
+-- outlived its job has expired too.
 WITH gone AS (
   DELETE FROM millrace.idempotency_keys WHERE ctid = ANY (ARRAY(
     SELECT k.ctid FROM millrace.idempotency_keys k

@@ -57,11 +57,11 @@ WHERE replace(left(j.id::text, 18), '-', '') <> millrace.id_prefix(j.created_at)
    OR t.bucket IS NULL OR lpad(to_hex(t.bucket), 4, '0') <> substr(j.id::text, 25, 4);
 
 -- name: key_leads_to_its_job
--- The key of any other kind of request remembers what that created.
+-- The key of any other kind of request remembers what that created. One that expires has outlived its job.
 SELECT k.tenant || '/' || k.key AS subject,
        CASE WHEN k.kind IS NULL THEN 'names a job that does not carry the key' ELSE 'has no answer' END AS finding
 FROM millrace.idempotency_keys k
-WHERE CASE WHEN k.kind IS NOT NULL THEN k.ids IS NULL ELSE NOT EXISTS (
+WHERE CASE WHEN k.kind IS NOT NULL THEN k.ids IS NULL WHEN k.expires_at IS NOT NULL THEN false ELSE NOT EXISTS (
   SELECT FROM millrace.jobs j WHERE j.tenant = k.tenant AND j.id = k.job_id AND j.idempotency_key = k.key
 ) END;
 

@@ -1,5 +1,5 @@
-import { bucketOf, createdMsOf, idSuffix, idsWith } from '../../domain/ids.js';
-import { int4Array, jsonArray, plainArray, textArray } from '../../store/arrays.js';
+import { createdMsOf, idsWith } from '../../domain/ids.js';
+import { textArray } from '../../store/arrays.js';
 import { Batcher } from '../../store/batcher.js';
 import type { Database, Execute } from '../../store/connection/database.js';
 import { isTaken } from '../../store/failures.js';
@@ -7,22 +7,19 @@ import { loadStatements, type Statement } from '../../store/sql.js';
 import type { Hub } from '../shared/hub.js';
 import type { Counters } from '../shared/counters.js';
 import { otherKind, type Done, type Effect, type Idempotency } from '../shared/idempotency.js';
-import { random32 } from '../shared/random.js';
 import type { Tenants } from '../shared/tenants.js';
 import type { JobSpec } from '../../domain/records.js';
-import type { Created } from '../api.js';
+import type { BatchItem, Created, CreatedItems } from '../api.js';
+import { alikeColumns, areAlike, columns, insertOf, kindsOf, suffixesFor, type NewJob } from './job-columns.js';
+import { KeyedItems } from './keyed-items.js';
 
 /**
  * Creating jobs: one implementation over arrays. Single creates are gathered (group commit); a batch is one statement,
  * so it is all or nothing; keyed creates go through the key table and may return a job that another request created. A
- * key for several jobs, or for a copy of one, takes a transaction of its own (shared/idempotency.ts).
+ * key for several jobs, or for a copy of one, takes a transaction of its own (shared/idempotency.ts); so do the keys of
+ * a batch's items where one was taken (keyed-items.ts).
  */
 const sql = loadStatements('jobs/enqueue.sql');
-
-export interface NewJob {
-  readonly tenant: string;
-  readonly spec: JobSpec;
-}
 
 export interface KeyedJob extends NewJob {
   readonly key: string;
@@ -46,6 +43,8 @@ export class Enqueuer {
   /** Null: the key belongs to another kind of request. */
   readonly #keyed = new Batcher<KeyedJob, Created | null>((jobs) => this.#insertKeyed(jobs), BATCH);
 
+  readonly #items: KeyedItems;
+
   /** Until then keys are looked for before they are inserted. */
   #looksUntil = -Infinity;
 
@@ -55,7 +54,9 @@ export class Enqueuer {
     private readonly counters: Counters,
     private readonly tenants: Tenants,
     private readonly keys: Idempotency,
-  ) {}
+  ) {
+    this.#items = new KeyedItems(db);
+  }
 
   async create(tenant: string, spec: JobSpec, key: string | null): Promise<Created> {
     await this.tenants.register(tenant);
@@ -68,6 +69,13 @@ export class Enqueuer {
   async createBatch(tenant: string, specs: readonly JobSpec[], key: string | null): Promise<Done> {
     await this.tenants.register(tenant);
     return this.createOnce(tenant, key, 'batch', () => Promise.resolve(specs));
+  }
+
+  async createItems(tenant: string, items: readonly BatchItem[]): Promise<CreatedItems> {
+    await this.tenants.register(tenant);
+    const { ids, replayed, created } = await this.#items.store(tenant, items);
+    this.#created(created, ids[0]);
+    return { ids, replayed };
   }
 
   /** Creates what `specsOf` says, once for a key of that kind. The tenant must be registered. */
@@ -173,137 +181,8 @@ async function store(execute: Execute, jobs: readonly NewJob[]): Promise<string[
   return suffixes.map(idsWith(row?.prefix ?? ''));
 }
 
-function insertOf(suffixes: readonly string[], jobs: readonly NewJob[]): Statement {
-  if (areAlike(jobs)) return sql.create_alike(alikeColumns(suffixes, jobs));
-  const kinds = kindsOf(jobs, MANY_KINDS);
-  if (kinds !== null) return sql.create_jobs(columns(suffixes, jobs, kinds));
-  return sql.create_varied({ suffixes: textArray(suffixes), ...kindColumns(jobs), ...ownColumns(jobs) });
-}
-
 /** When it is due, by the clock that made the id; null: at once. */
 function dueOf({ runAt, delaySecs }: JobSpec, id: string): number | null {
   if (runAt !== null) return Date.parse(runAt);
   return delaySecs === null ? null : createdMsOf(id) + 1000 * delaySecs;
 }
-
-function suffixesFor(jobs: readonly NewJob[]): string[] {
-  let tenant: string | null = null;
-  let bucket = 0;
-  return jobs.map((job, position) => {
-    if (job.tenant !== tenant) [tenant, bucket] = [job.tenant, bucketOf(job.tenant)];
-    return idSuffix(position, bucket, random32());
-  });
-}
-
-type Jobs = readonly [NewJob, ...NewJob[]];
-
-/** Whether they differ only in their payloads, and are due at once. */
-function areAlike(jobs: readonly NewJob[]): jobs is Jobs {
-  const [first] = jobs;
-  return (
-    first !== undefined &&
-    jobs.every(({ spec }, n) => isDueAtOnce(spec) && spec.metadata === null && isAlike(first, jobs[n]!))
-  );
-}
-
-const isDueAtOnce = ({ runAt, delaySecs }: JobSpec): boolean => runAt === null && delaySecs === null;
-
-const configText = ({ config }: JobSpec): string | null => (config === null ? null : JSON.stringify(config));
-
-function alikeColumns(suffixes: readonly string[], jobs: Jobs) {
-  const { tenant, spec } = jobs[0];
-  return {
-    tenant,
-    queue: spec.queue,
-    task: spec.task,
-    priority: spec.config?.priority ?? 0,
-    config: configText(spec),
-    suffixes: textArray(suffixes),
-    payloads: jsonArray(jobs.map((job) => job.spec.payload)),
-    sizes: sizes(jobs),
-  };
-}
-
-const columns = (suffixes: readonly string[], jobs: readonly NewJob[], { kinds, kindOf }: Kinds) => ({
-  suffixes: textArray(suffixes),
-  kinds: int4Array(kindOf),
-  ...kindColumns(kinds),
-  ...ownColumns(jobs),
-});
-
-const kindColumns = (kinds: readonly NewJob[]) => ({
-  tenants: textArray(kinds.map((kind) => kind.tenant)),
-  queues: textArray(kinds.map(({ spec }) => spec.queue)),
-  tasks: textArray(kinds.map(({ spec }) => spec.task)),
-  priorities: int4Array(kinds.map(({ spec }) => spec.config?.priority ?? 0)),
-  configs: jsonArray(kinds.map(({ spec }) => configText(spec))),
-});
-
-/** What each job has for itself, whatever its kind. */
-function ownColumns(jobs: readonly NewJob[]) {
-  const runAt = jobs.some(({ spec }) => spec.runAt !== null) ? jobs.map(({ spec }) => spec.runAt) : [];
-  const delays = jobs.some(({ spec }) => spec.delaySecs !== null) ? jobs.map(({ spec }) => spec.delaySecs) : [];
-  const metadata = jobs.some(({ spec }) => spec.metadata !== null) ? jobs.map(({ spec }) => spec.metadata) : [];
-  return {
-    run_ats: plainArray(runAt),
-    payloads: jsonArray(jobs.map(({ spec }) => spec.payload)),
-    metadata: jsonArray(metadata),
-    sizes: sizes(jobs),
-    delays: int4Array(delays),
-  };
-}
-
-/** A job smaller than this does not count towards the byte budget of a claim (`millrace.job_size` says the same). */
-const SMALL_BYTES = 8192;
-const MAX_BYTES_PER_UNIT = 3;
-
-function sizeOf({ spec: { payload, metadata } }: NewJob): number | null {
-  if ((payload.length + (metadata?.length ?? 0)) * MAX_BYTES_PER_UNIT < SMALL_BYTES) return null;
-  const bytes = Buffer.byteLength(payload) + Buffer.byteLength(metadata ?? '');
-  return bytes < SMALL_BYTES ? null : bytes;
-}
-
-/** Empty if all are small. */
-function sizes(jobs: readonly NewJob[]): Buffer {
-  const all = jobs.map(sizeOf);
-  return int4Array(all.some((size) => size !== null) ? all : []);
-}
-
-interface Kinds {
-  /** One job of each kind. */
-  readonly kinds: readonly NewJob[];
-  /** For every job the number of its kind, from 1. */
-  readonly kindOf: readonly number[];
-}
-
-/** More kinds than this are not worth being told apart. */
-const MANY_KINDS = 64;
-
-/** Null: there are more than `most`. Jobs of one kind tend to come one after another. */
-function kindsOf(jobs: readonly NewJob[]): Kinds;
-function kindsOf(jobs: readonly NewJob[], most: number): Kinds | null;
-function kindsOf(jobs: readonly NewJob[], most = Infinity): Kinds | null {
-  const kinds: NewJob[] = [];
-  const kindOf: number[] = [];
-  const numbers = new Map<string, number>();
-  let last: NewJob | null = null;
-  let number = 0;
-  for (const job of jobs) {
-    if (last === null || !isAlike(last, job)) {
-      last = job;
-      const { queue, task, config } = job.spec;
-      const kind = JSON.stringify([job.tenant, queue, task, config]);
-      number = numbers.get(kind) ?? kinds.push(job);
-      if (number > most) return null;
-      numbers.set(kind, number);
-    }
-    kindOf.push(number);
-  }
-  return { kinds, kindOf };
-}
-
-const isAlike = (a: NewJob, b: NewJob): boolean =>
-  a.tenant === b.tenant &&
-  a.spec.queue === b.spec.queue &&
-  a.spec.task === b.spec.task &&
-  a.spec.config === b.spec.config;

@@ -1,4 +1,4 @@
-import { IDEMPOTENCY_KEY_MAX_LENGTH, RESERVED_KEY_PREFIX } from '@millrace/contract';
+import { IDEMPOTENCY_KEY_MAX_LENGTH, RESERVED_KEY_PREFIX, type CreateJob } from '@millrace/contract';
 import type { FastifyRequest } from 'fastify';
 import { invalidField } from '../../domain/errors.js';
 import { characterCount, isStorableText } from '../../domain/text.js';
@@ -21,6 +21,19 @@ export function idempotencyKey({ headers }: FastifyRequest, given?: string | nul
     throw invalidField(FIELD, `must equal the header ${HEADER} if both are given`);
   }
   return fromHeader ?? fromBody;
+}
+
+/** The keys of a batch's items, which stand instead of one for all of it; null: no item has one. */
+export function itemKeys(request: FastifyRequest, jobs: readonly CreateJob[]): (string | null)[] | null {
+  if (!jobs.some(({ idempotency_key: key }) => typeof key === 'string')) return null;
+  const keys = jobs.map(({ idempotency_key: key }, n) =>
+    typeof key === 'string' ? keyOf(`jobs[${n}].${FIELD}`, key) : null,
+  );
+  const keyed = keys.findIndex((key) => key !== null);
+  if (keyed < 0) return null;
+  if (idempotencyKey(request) !== null)
+    throw invalidField(`jobs[${keyed}].${FIELD}`, `must not be given together with the header ${HEADER}`);
+  return keys;
 }
 
 function keyOf(name: string, text: string): string | null {

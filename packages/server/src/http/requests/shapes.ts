@@ -51,24 +51,20 @@ export function variants(schema: Schema): Schema[] {
   return [resolved, ...[...(resolved.anyOf ?? []), ...(resolved.oneOf ?? [])].flatMap(variants)];
 }
 
-/** `without`: paths of members that have no effect in this request although the schema knows them. */
-export function shapeOf(schema: Schema, without: readonly string[] = [], path = ''): Shape {
+export function shapeOf(schema: Schema): Shape {
   const members = new Map<string, Member>();
   for (const { properties = {} } of variants(schema)) {
-    for (const [name, inner] of Object.entries(properties)) {
-      const here = `${path}${name}`;
-      if (!without.includes(here)) members.set(name, OPAQUE.has(name) ? LEAF : memberOf(inner, without, here));
-    }
+    for (const [name, inner] of Object.entries(properties))
+      members.set(name, OPAQUE.has(name) ? LEAF : memberOf(inner));
   }
   if (TIMEOUTS.some((name) => members.has(name))) for (const name of TIMEOUTS) members.set(name, LEAF);
   return { members };
 }
 
-function memberOf(schema: Schema, without: readonly string[], path: string): Member {
+function memberOf(schema: Schema): Member {
   for (const variant of variants(schema)) {
-    const isList = variant.items !== undefined;
-    const shape = shapeOf(variant.items ?? variant, without, `${path}${isList ? '[]' : ''}.`);
-    if (shape.members.size > 0) return { shape, isList };
+    const shape = shapeOf(variant.items ?? variant);
+    if (shape.members.size > 0) return { shape, isList: variant.items !== undefined };
   }
   return LEAF;
 }

@@ -41,15 +41,9 @@ const IGNORED: Readonly<Record<string, readonly string[]>> = {
   listDeadLetters: ['status', 'queue'],
 };
 
-/** Fields that a schema knows and that have no effect in one request, and what to do instead. */
-const WITHOUT_EFFECT: Readonly<Record<string, ReadonlyMap<string, string>>> = {
-  createJobBatch: new Map([['jobs[].idempotency_key', 'the header Idempotency-Key covers the whole batch']]),
-};
-
 interface Route {
   readonly body: Shape;
   readonly bodyPaths: readonly string[];
-  readonly withoutEffect: ReadonlyMap<string, string>;
   readonly query: ReadonlySet<string>;
   readonly queryPaths: readonly string[];
   /** Numbers in the query that are clamped, by name. */
@@ -148,11 +142,8 @@ function clampedNumber(name: string, used: number, { minimum, maximum }: Range):
   };
 }
 
-function unknownField(stranger: Stranger, { bodyPaths, withoutEffect }: Route): Finding {
+function unknownField(stranger: Stranger, { bodyPaths }: Route): Finding {
   const path = `${stranger.path}${cut(stranger.name)}`;
-  const instead = withoutEffect.get(path.replace(/\[\d+\]/, '[]'));
-  if (instead !== undefined)
-    return { path, warning: `field "${path}" has no effect`, refusal: 'has no effect here', hint: instead };
   const hint = meant(suggestion(stranger, bodyPaths));
   return { path, warning: `unknown field ${JSON.stringify(path)}`, refusal: 'is not a known field', hint };
 }
@@ -188,14 +179,12 @@ function routeOf({ schema }: RouteOptions): Route | null {
     operationId?: string;
   };
   if (docs === undefined || !hasRoomForWarnings(docs.response)) return null;
-  const withoutEffect = WITHOUT_EFFECT[operationId] ?? new Map<string, string>();
-  const shape = body === undefined ? NOTHING : shapeOf(body, [...withoutEffect.keys()]);
+  const shape = body === undefined ? NOTHING : shapeOf(body);
   const parameters = docs.querystring?.properties ?? {};
   const names = Object.keys(parameters);
   return {
     body: shape,
     bodyPaths: pathsOf(shape),
-    withoutEffect,
     query: new Set([...names, ...(IGNORED[operationId] ?? [])]),
     queryPaths: names,
     ranges: new Map(

@@ -17,7 +17,7 @@ import {
 import type { FastifyInstance, FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify';
 import { invalidField } from '../../domain/errors.js';
 import type { HttpContext } from '../context.js';
-import { idempotencyKey } from '../requests/idempotency-key.js';
+import { idempotencyKey, itemKeys } from '../requests/idempotency-key.js';
 import { CALLER_FIELDS, jobSpec } from '../requests/job-input.js';
 import { jobListQuery, waitSecs, wantsSummary, type Query } from '../requests/list-parameters.js';
 import { rawFields, rawFieldsOfEach } from '../../domain/raw-json.js';
@@ -59,8 +59,13 @@ export function jobRoutes(app: FastifyInstance, context: HttpContext): void {
       const texts = rawFieldsOfEach(jobs, CALLER_FIELDS);
       const settings = tracedSettings(request, context);
       const specs = request.body.jobs.map((body, i) => jobSpec(body, texts[i] ?? [], settings, `jobs[${i}].`));
-      const key = idempotencyKey(request);
-      const { ids, replayed } = await engine.jobs.createBatch(request.tenant, specs, key);
+      const keys = itemKeys(request, request.body.jobs);
+      if (keys !== null) {
+        const items = specs.map((spec, n) => ({ spec, key: keys[n] ?? null }));
+        const { ids, replayed } = await engine.jobs.createItems(request.tenant, items);
+        return sendJson(reply, 201, JSON.stringify({ job_ids: ids, count: ids.length, replayed }));
+      }
+      const { ids, replayed } = await engine.jobs.createBatch(request.tenant, specs, idempotencyKey(request));
       if (replayed) noteReplay(reply);
       return sendJson(reply, 201, JSON.stringify({ job_ids: ids, count: ids.length }));
     },
@@ -132,7 +137,10 @@ const batchSchema = {
   operationId: 'createJobBatch',
   summary: 'Create up to 1000 jobs',
   description:
-    'All of them or none, in one transaction. One `Idempotency-Key` covers the whole batch; its jobs do not carry it.',
+    'All of them or none, in one transaction. One `Idempotency-Key` covers the whole batch; its jobs do not carry it. ' +
+    'Or each job has its own, as `idempotency_key`: what an earlier request created under it, in whatever batch, is ' +
+    'returned, and the rest is created; the answer says which in `replayed`. Both together are a 400. A key that was ' +
+    'used for another kind of request is a 409 that names the job, and nothing is created.',
   tags: ['jobs'],
   security: TENANT,
   body: ref(CreateJobBatch),

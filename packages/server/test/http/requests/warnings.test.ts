@@ -38,11 +38,6 @@ describe('a create with something unknown', () => {
     ],
     [
       '/jobs/batch',
-      { jobs: [{ task_name: 't', idempotency_key: 'x' }] },
-      'field "jobs[0].idempotency_key" has no effect; the header Idempotency-Key covers the whole batch',
-    ],
-    [
-      '/jobs/batch',
       { jobs: [{ task_name: 't' }], task_name: 't' },
       'unknown field "task_name"; did you mean jobs[].task_name?',
     ],

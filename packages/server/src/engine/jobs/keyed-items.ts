@@ -1,0 +1,147 @@
+import { MillraceError } from '../../domain/errors.js';
+import { idsWith } from '../../domain/ids.js';
+import { textArray } from '../../store/arrays.js';
+import type { Database, Execute } from '../../store/connection/database.js';
+import { isTaken } from '../../store/failures.js';
+import { loadStatements } from '../../store/sql.js';
+import type { BatchItem } from '../api.js';
+import { otherKind } from '../shared/idempotency.js';
+import { columns, insertOf, kindsOf, suffixesFor, type NewJob } from './job-columns.js';
+
+/**
+ * Batches whose items carry keys of their own: all of it is created or nothing, and what an earlier request created
+ * under one of the keys, in whatever grouping, is found instead.
+ *
+ * Such keys are mostly made up for the item, so the first try is one statement that neither looks for them nor asks
+ * which were free. A key that was taken fails it. Then a transaction stores what is new, reads the winners of the
+ * others, and is undone if a key belongs to another kind of request.
+ */
+const sql = loadStatements('jobs/enqueue.sql');
+
+/** How long keys are looked for after one that had been used: nobody can make us fail again and again. */
+const LOOK_MS = 60_000;
+
+interface Item extends NewJob {
+  readonly key: string | null;
+  readonly suffix: string;
+  /** Where it stands in the request. */
+  readonly index: number;
+}
+
+type KeyedItem = Item & { readonly key: string };
+
+export interface StoredItems {
+  /** In the order of the request. */
+  readonly ids: readonly string[];
+  /** The positions of items that created nothing: their job was there, or is that of an earlier item. */
+  readonly replayed: readonly number[];
+  readonly created: readonly NewJob[];
+}
+
+interface Stored {
+  readonly id: string;
+  readonly isNew: boolean;
+}
+
+export class KeyedItems {
+  #looksUntil = -Infinity;
+
+  constructor(private readonly db: Database) {}
+
+  /** The tenant must be registered. */
+  async store(tenant: string, items: readonly BatchItem[]): Promise<StoredItems> {
+    const { unique, positions } = onePerKey(tenant, items);
+    const stored =
+      (await this.#storeFresh(unique)) ?? (await this.db.transaction((execute) => storeAll(execute, unique)));
+    const found = positions.map((position) => stored[position]!);
+    return {
+      ids: found.map(({ id }) => id),
+      replayed: found.flatMap(({ isNew }, index) => (isNew && isFirst(positions, index) ? [] : [index])),
+      created: unique.filter((_, position) => stored[position]!.isNew),
+    };
+  }
+
+  /** Null: some are not keyed, or a key was taken. */
+  async #storeFresh(items: readonly Item[]): Promise<Stored[] | null> {
+    if (!items.every(isKeyed) || performance.now() < this.#looksUntil) return null;
+    try {
+      const [row] = await this.db.run<{ prefix: string }>(sql.create_fresh_items(keyedColumns(items)));
+      return items.map(({ suffix }) => ({ id: idsWith(row!.prefix)(suffix), isNew: true }));
+    } catch (error) {
+      if (!isTaken(error)) throw error;
+      this.#looksUntil = performance.now() + LOOK_MS;
+      return null;
+    }
+  }
+}
+
+/** Items of one key are one job, and the first says which. `positions`: where each item stands among the unique ones. */
+function onePerKey(tenant: string, items: readonly BatchItem[]): { unique: Item[]; positions: number[] } {
+  const places = new Map<string, number>();
+  const firsts: { readonly item: BatchItem; readonly index: number }[] = [];
+  const positions = items.map((item, index) => {
+    const known = item.key === null ? undefined : places.get(item.key);
+    if (known !== undefined) return known;
+    const place = firsts.push({ item, index }) - 1;
+    if (item.key !== null) places.set(item.key, place);
+    return place;
+  });
+  const jobs = firsts.map(({ item }) => ({ tenant, spec: item.spec }));
+  const suffixes = suffixesFor(jobs);
+  const unique = firsts.map(({ item, index }, n) => ({ ...jobs[n]!, key: item.key, suffix: suffixes[n]!, index }));
+  return { unique, positions };
+}
+
+const isFirst = (positions: readonly number[], index: number): boolean =>
+  positions.indexOf(positions[index]!) === index;
+
+const isKeyed = (item: Item): item is KeyedItem => item.key !== null;
+
+async function storeAll(execute: Execute, items: readonly Item[]): Promise<Stored[]> {
+  const stored = new Map<Item, Stored>();
+  const plain = items.filter((item) => !isKeyed(item));
+  if (plain.length > 0) {
+    const suffixes = plain.map(({ suffix }) => suffix);
+    const [row] = await execute<{ prefix: string }>(insertOf(suffixes, plain));
+    for (const item of plain) stored.set(item, { id: idsWith(row!.prefix)(item.suffix), isNew: true });
+  }
+  // A key that was taken and is gone again belonged to a job that retention has just removed: it is free now.
+  for (let left = items.filter(isKeyed); left.length > 0; left = left.filter((item) => !stored.has(item)))
+    await storeKeyed(execute, left, stored);
+  return items.map((item) => stored.get(item)!);
+}
+
+async function storeKeyed(execute: Execute, items: readonly KeyedItem[], stored: Map<Item, Stored>): Promise<void> {
+  const [row] = await execute<{ prefix: string; created: string | null }>(sql.create_keyed_items(keyedColumns(items)));
+  const { prefix, created } = row!;
+  const won = created === null ? null : new Set(created.slice(1, -1).split(','));
+  const losers: KeyedItem[] = [];
+  for (const item of items) {
+    const id = idsWith(prefix)(item.suffix);
+    if (won === null || won.has(id)) stored.set(item, { id, isNew: true });
+    else losers.push(item);
+  }
+  if (losers.length === 0) return;
+  const winners = await execute<{ ordinal: string; job_id: string; kind: string | null }>(
+    sql.jobs_of_keys({
+      tenants: textArray(losers.map(({ tenant }) => tenant)),
+      keys: textArray(losers.map(({ key }) => key)),
+    }),
+  );
+  for (const { ordinal, job_id: id, kind } of winners) {
+    const item = losers[Number(ordinal) - 1]!;
+    if (kind !== null) throw itemOfOtherKind(item);
+    stored.set(item, { id, isNew: false });
+  }
+}
+
+function itemOfOtherKind({ index }: Item): MillraceError {
+  const { code, message } = otherKind();
+  const path = `jobs[${index}].idempotency_key`;
+  return new MillraceError(code, `${path}: ${message}`, [{ path, message }]);
+}
+
+function keyedColumns(items: readonly KeyedItem[]) {
+  const suffixes = items.map(({ suffix }) => suffix);
+  return { keys: textArray(items.map(({ key }) => key)), ...columns(suffixes, items, kindsOf(items)) };
+}
