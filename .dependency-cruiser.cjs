@@ -9,8 +9,10 @@ const dashboard = '^packages/dashboard/src';
 const contract = '^packages/contract/';
 const npm = '^node_modules/';
 const core = 'core';
-/** What the server takes from the SDK: the rule of references between steps, a module without imports of its own. */
+/** What the server takes from the SDK, neither of which imports anything: the rule of references between steps… */
 const references = '^packages/sdk/dist/workflow/references\\.';
+/** …and the rules of requests, which it shares with the fake server. */
+const rules = '^packages/sdk/dist/rules/index\\.';
 /** What the benchmark compares the service with; installed only where it has been run. */
 const peers = '(bullmq|graphile-worker|ioredis|pg-boss)';
 /** What a tool may import of a package. */
@@ -87,7 +89,7 @@ module.exports = {
       comment: 'rules do no I/O: no Node module, no driver; croner is arithmetic on dates and may stay',
       severity: 'error',
       from: { path: `${server}/domain/` },
-      to: { pathNot: [`${server}/domain/`, contract, `${npm}croner/`] },
+      to: { pathNot: [`${server}/domain/`, contract, rules, `${npm}croner/`] },
     },
     layer('store', ['domain', 'telemetry']),
     ...stack('store', ['migrations', 'connection', 'lists', 'turns']),
@@ -99,7 +101,7 @@ module.exports = {
       from: { path: `${server}/store/[^/]+\\.ts$` },
       to: { path: `${server}/store/[^/]+/` },
     },
-    layer('engine', ['domain', 'store', 'telemetry']),
+    layer('engine', ['domain', 'store', 'telemetry'], [rules]),
     ...stack('engine', ['operations', 'insight', 'jobs', 'workflows', 'outcomes', 'leases', 'shared']),
     apart('engine', 'operations', 'insight'),
     apart('engine', 'crons', 'operations'),
@@ -113,7 +115,7 @@ module.exports = {
       from: { path: `${server}/engine/` },
       to: { path: `${server}/engine/engine\\.ts$` },
     },
-    layer('http', ['engine', 'domain', 'telemetry']),
+    layer('http', ['engine', 'domain', 'telemetry'], [rules]),
     {
       name: 'http-sees-the-engine-through-its-interfaces',
       severity: 'error',
@@ -214,7 +216,7 @@ module.exports = {
     },
     ...floors('sdk', sdk, [
       ...['otel', 'testing', 'worker', 'client', 'workflow', 'task', 'http'],
-      ...['errors', 'records', 'wire', 'shared', 'json'],
+      ...['errors', 'records', 'wire', 'shared', 'json', 'rules'],
     ]),
     top('sdk', sdk, 'index'),
     {

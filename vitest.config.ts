@@ -36,6 +36,7 @@ export default defineConfig({
       '@millrace/sdk/worker': source('packages/sdk/src/worker/index.ts'),
       '@millrace/sdk/testing': source('packages/sdk/src/testing/index.ts'),
       '@millrace/sdk/references': source('packages/sdk/src/workflow/references.ts'),
+      '@millrace/sdk/rules': source('packages/sdk/src/rules/index.ts'),
       '@millrace/sdk/otel': source('packages/sdk/src/otel/index.ts'),
       '@millrace/conformance': source('packages/conformance/src/index.ts'),
       '@millrace/sdk': source('packages/sdk/src/index.ts'),

@@ -8,6 +8,13 @@ import { Type, type Static, type TInteger, type TOptional, type TSchema, type TU
 /** The longest name in characters, whatever it names: a task, queue, schedule, step, tenant or idempotency key. */
 export const NAME_MAX_LENGTH = 255;
 
+/** How large a payload, result, metadata or context, and a whole request, may be unless the server says otherwise. */
+export const DEFAULT_MAX_PAYLOAD_BYTES = 4_194_304;
+export const DEFAULT_MAX_BODY_BYTES = 16_777_216;
+
+/** How deep objects and arrays may be nested in a request. */
+export const JSON_MAX_DEPTH = 1000;
+
 /** A value that may also be null. Written as a list of types, because validators report `anyOf` at length. */
 export function nullable<T extends TSchema>(schema: T): TUnsafe<Static<T> | null> {
   const { type, enum: allowed } = schema as { type?: unknown; enum?: readonly unknown[] };

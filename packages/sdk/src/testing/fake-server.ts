@@ -28,10 +28,10 @@ export interface FakeJob {
 const LEASE_SECS = 3_600;
 
 /**
- * The service in memory, behind `fetch`, with a clock that tests move. Everything goes through JSON, and unknown fields
- * are refused. Retry delays have no jitter, so that tests know when. What it does not know it refuses with a message
- * that says so: time zones and years in schedules, bulk operations, attempts and reasons. The same suite of tests holds
- * it and the real service to the same behaviour.
+ * The service in memory, behind `fetch`, with a clock that tests move. Everything goes through JSON. Unknown fields are
+ * refused, and so is whatever the service refuses by its default limits. Retry delays have no jitter, so tests know
+ * when. What it does not know it refuses with a message that says so: time zones and years in schedules, bulk
+ * operations, attempts and reasons. The same suite of tests holds it and the real service to the same behaviour.
  *
  * @example
  * const fake = new FakeServer();

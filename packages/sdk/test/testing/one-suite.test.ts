@@ -441,6 +441,57 @@ describe.each([
       expect(answer.body.details[0].path).toBe(path);
     });
 
+    const deep = (levels: number): object => JSON.parse('{"d":'.repeat(levels) + '1' + '}'.repeat(levels)) as object;
+    const key = { 'Idempotency-Key': 'one' };
+
+    it.each([
+      ['a payload of more than 4 MiB', { task_name: 'x', payload: { a: 'x'.repeat(4_194_304) } }, {}, 413, 'payload'],
+      ['metadata of more than 4 MiB', { task_name: 'x', metadata: { a: 'é'.repeat(2_097_152) } }, {}, 413, 'metadata'],
+      ['a body of more than 16 MiB', { task_name: 'x', zzz: 'x'.repeat(16_777_216) }, {}, 413, undefined],
+      ['NUL in a name', { task_name: 'a\0b' }, {}, 400, 'task_name'],
+      ['half a character in a queue', { task_name: 'x', config: { queue: '\ud800' } }, {}, 400, 'config.queue'],
+      ['a day without a time', { task_name: 'x', run_at: '2030-01-01' }, {}, 400, 'run_at'],
+      ['a body that is nested too deep', { task_name: 'x', payload: deep(1_000) }, {}, 400, undefined],
+      ['two keys', { task_name: 'x', idempotency_key: 'two' }, key, 400, 'idempotency_key'],
+      ['a key that is too long', { task_name: 'x', idempotency_key: 'k'.repeat(256) }, {}, 400, 'idempotency_key'],
+      ['a key with NUL', { task_name: 'x', idempotency_key: 'a\0' }, {}, 400, 'idempotency_key'],
+      ['a key of the service', { task_name: 'x' }, { 'Idempotency-Key': 'millrace:x' }, 400, 'Idempotency-Key'],
+    ])('is refused: %s', async (_what, body, headers, status, path) => {
+      const answer = await stage.call('POST', '/jobs', body, headers);
+      expect(answer.status).toBe(status);
+      expect(answer.body.details?.[0].path).toBe(path);
+    });
+
+    it('is not refused at the limit', async () => {
+      for (const body of [
+        { task_name: 'x', payload: { a: 'x'.repeat(4_194_304 - '{"a":""}'.length) } },
+        { task_name: 'x', payload: deep(999) },
+        { task_name: 'x', idempotency_key: '𝄞'.repeat(255) },
+        { task_name: 'x', run_at: '2030-01-01 00:00:00+0100' },
+      ])
+        expect(await stage.call('POST', '/jobs', body)).toMatchObject({ status: 201 });
+      expect(await stage.call('POST', '/jobs', { task_name: 'x', idempotency_key: 'one' }, key)).toMatchObject({
+        status: 201,
+      });
+    });
+
+    it.each([
+      ['a cursor that no page came with', 'cursor=20', 'cursor'],
+      ['a cursor that is no cursor', 'cursor=%00', 'cursor'],
+      ['a limit that is no number', 'limit=many', 'limit'],
+      ['a limit out of range', 'limit=101', 'limit'],
+      ['an offset out of range', 'offset=-1', 'offset'],
+      ['a limit given twice', 'limit=1&limit=2', 'limit'],
+      ['an order that there is none of', 'order_by=next_run_at ASC', 'order_by'],
+      ['an instant that is none', 'created_after=2030-01-01', 'created_after'],
+      ['a total that is neither true nor false', 'include_total=maybe', 'include_total'],
+      ['NUL in a filter', 'queue=%00', 'queue'],
+    ])('is refused in a list: %s', async (_what, query, path) => {
+      const answer = await stage.call('GET', `/jobs?${query}`);
+      expect(answer).toMatchObject({ status: 400, body: { code: 'invalid_request' } });
+      expect(answer.body.details[0].path).toBe(path);
+    });
+
     it('is refused without a token', async () => {
       expect(await stage.call('GET', '/jobs', undefined, { Authorization: '' })).toMatchObject({ status: 401 });
     });

@@ -1,4 +1,4 @@
-import { NAME_MAX_LENGTH } from '@millrace/contract';
+import { DEFAULT_MAX_BODY_BYTES, DEFAULT_MAX_PAYLOAD_BYTES, NAME_MAX_LENGTH } from '@millrace/contract';
 import {
   anyText,
   apiKeys,
@@ -212,12 +212,12 @@ export const OPTIONS = {
     'database connections this process may hold, at least 3',
   ),
   autoMigrate: option('auto-migrate', '', boolean, true, 'bring the schema up to date at startup', BOOLEAN),
-  maxBodyBytes: option('max-body-bytes', 'BYTES', BYTES, 16 * MIB, 'largest request body accepted'),
+  maxBodyBytes: option('max-body-bytes', 'BYTES', BYTES, DEFAULT_MAX_BODY_BYTES, 'largest request body accepted'),
   maxPayloadBytes: option(
     'max-payload-bytes',
     'BYTES',
     BYTES,
-    4 * MIB,
+    DEFAULT_MAX_PAYLOAD_BYTES,
     'largest payload, result, metadata or workflow context accepted',
   ),
   maxInFlight: option(

@@ -1,25 +1,10 @@
-/**
- * Which text may become a name, a key or a message. PostgreSQL's text cannot hold NUL, and a lone surrogate has no
- * UTF-8 form at all; both are legal in a JSON string, so they do arrive.
- */
+import { isStorableText } from '@millrace/sdk/rules';
 
-// With the `u` flag half of a surrogate pair is not a character by itself, so only lone surrogates match.
-const UNSTORABLE = /[\0\p{Surrogate}]/u;
+export { characterCount, isStorableText } from '@millrace/sdk/rules';
+
+/** Text that is made storable, never refused: error texts and the like. Which text that is, the shared rules say. */
+
 const UNSTORABLE_EVERYWHERE = /[\0\p{Surrogate}]/gu;
-
-export const isStorableText = (text: string): boolean => !UNSTORABLE.test(text);
-
-/** The number of code points: a surrogate pair counts once. */
-export function characterCount(text: string): number {
-  let count = text.length;
-  for (let i = 0; i < text.length - 1; i++) {
-    if (isHighSurrogate(text.charCodeAt(i)) && isLowSurrogate(text.charCodeAt(i + 1))) {
-      count--;
-      i++;
-    }
-  }
-  return count;
-}
 
 /** Text that can be stored, at most `maxLength` UTF-16 units of it. Never throws: a failure report must be accepted. */
 export function cleanText(text: string, maxLength: number): string {

@@ -1,5 +1,14 @@
 import { isObject } from '../../json/object.js';
-import { Problem } from './problem.js';
+import {
+  BAD_CURSOR,
+  clampedTo,
+  keyOfRequest,
+  QueryReader,
+  type Limits,
+  type QueryParameters,
+} from '../../rules/index.js';
+import { PAGE_LIMITS } from '../../rules/limits.js';
+import { invalid, Problem } from './problem.js';
 import type { FakeStore } from './store.js';
 
 /** A request as the routes see it. */
@@ -8,7 +17,7 @@ export interface Exchange {
   readonly method: string;
   /** The parts of the path that a route names, decoded. */
   readonly params: readonly string[];
-  readonly query: URLSearchParams;
+  readonly query: QueryParameters;
   /** The parsed body; undefined if it is empty. */
   readonly body: unknown;
   readonly headers: Headers;
@@ -32,7 +41,7 @@ export const nothing: Reply = { status: 204 };
 export function once(exchange: Exchange, kind: string, make: (key: string | null) => unknown): Reply {
   const { store, headers, body } = exchange;
   const inBody = kind === 'job' && isObject(body) ? body.idempotency_key : undefined;
-  const key = keyOf(headers.get('idempotency-key') ?? (typeof inBody === 'string' ? inBody : ''));
+  const key = keyOfRequest(headers.get('idempotency-key'), typeof inBody === 'string' ? inBody : null, invalid);
   if (key === null) return created(make(null));
   const before = store.keys.get(key);
   if (before === undefined) {
@@ -44,13 +53,7 @@ export function once(exchange: Exchange, kind: string, make: (key: string | null
   return { status: 201, body: before.answer, headers: { 'Idempotency-Replayed': 'true' } };
 }
 
-/** Null: there is none. */
-export function keyOf(text: string, name = 'Idempotency-Key'): string | null {
-  const key = text.trim();
-  if ([...key].length > 255) throw new Problem('invalid_request', `${name} must NOT have more than 255 characters`);
-  if (key.startsWith('millrace:')) throw new Problem('invalid_request', `${name} must not begin with millrace:`);
-  return key === '' ? null : key;
-}
+export const read = new QueryReader(invalid);
 
 const PARAMETERS = new Set([
   'limit',
@@ -66,49 +69,70 @@ interface Listed {
   readonly created_at: string;
 }
 
-/** One page of a list that is in order of creation. The cursor is the number of items before it. */
+const OFFSETS = { minimum: 0, maximum: Number.MAX_SAFE_INTEGER, default: 0 };
+const ORDERS = ['created_at ASC', 'created_at DESC'];
+
+/** One page of a list that is in order of creation. The cursor names the list and the number of items before it. */
 export function page<T extends Listed>(
   exchange: Exchange,
   key: string,
   all: readonly T[],
   filters: Readonly<Record<string, (item: T, value: string) => boolean>> = {},
+  moreOrders: readonly string[] = [],
 ): Reply {
   const { query } = exchange;
-  for (const name of query.keys()) {
-    if (!PARAMETERS.has(name) && !Object.hasOwn(filters, name)) {
-      throw new Problem('invalid_request', `${name} is not a known parameter`, [{ path: name, message: 'is unknown' }]);
-    }
+  for (const name of Object.keys(query)) {
+    if (!PARAMETERS.has(name) && !Object.hasOwn(filters, name)) throw invalid(name, 'is not a known parameter');
   }
-  const limit = Math.min(100, Math.max(1, Number(query.get('limit') ?? 50)));
-  const offset = Number(query.get('cursor') ?? query.get('offset') ?? 0);
-  const after = query.get('created_after');
-  const before = query.get('created_before');
+  const cursor = read.text(query, 'cursor');
+  const limit = numberIn(query, 'limit', PAGE_LIMITS);
+  const offset = cursor === null ? numberIn(query, 'offset', OFFSETS) : placeOf(cursor, key);
+  const after = read.instant(query, 'created_after');
+  const before = read.instant(query, 'created_before');
+  const wanted = Object.entries(filters).flatMap(([name, matches]) => {
+    const value = read.text(query, name);
+    return value === null ? [] : [(item: T) => matches(item, value)];
+  });
   const matching = all.filter(
     (item) =>
       (after === null || Date.parse(item.created_at) >= Date.parse(after)) &&
       (before === null || Date.parse(item.created_at) < Date.parse(before)) &&
-      Object.entries(filters).every(
-        ([name, matches]) => query.get(name) === null || matches(item, query.get(name) ?? ''),
-      ),
+      wanted.every((matches) => matches(item)),
   );
-  if (query.get('order_by') !== 'created_at ASC') matching.reverse();
-  const items = matching.slice(offset, offset + limit);
+  if (read.oneOf(query, 'order_by', [...ORDERS, ...moreOrders]) !== 'created_at ASC') matching.reverse();
   const more = offset + limit < matching.length;
   return ok({
-    [key]: items,
+    [key]: matching.slice(offset, offset + limit),
     limit,
-    offset: query.has('cursor') ? 0 : offset,
+    offset: cursor === null ? offset : 0,
     has_more: more,
-    ...(more && { next_cursor: String(offset + limit) }),
-    ...(query.get('include_total') === 'true' && { total: matching.length }),
+    ...(more && { next_cursor: cursorOf(key, offset + limit) }),
+    ...(read.truth(query, 'include_total') && { total: matching.length }),
   });
 }
 
-/** The number of a query parameter, clamped. */
-export function seconds(text: string | number | null | undefined, fallback: number, low: number, high: number): number {
-  const value = text === null || text === undefined ? fallback : Number(text);
-  if (Number.isNaN(value)) throw new Problem('invalid_request', 'a number was expected');
-  return Math.min(high, Math.max(low, value));
+const cursorOf = (key: string, place: number): string => btoa(JSON.stringify([key, place]));
+
+function placeOf(cursor: string, key: string): number {
+  try {
+    const [list, place] = JSON.parse(atob(cursor)) as unknown[];
+    if (list === key && Number.isSafeInteger(place) && (place as number) >= 0) return place as number;
+  } catch {
+    // Falls through: whatever is wrong with it, no page came with it.
+  }
+  throw new Problem('invalid_request', BAD_CURSOR.error, [BAD_CURSOR.detail]);
+}
+
+/** A number of the query. The SDK asks for strict handling: what would be clamped is refused. */
+export function numberIn(query: QueryParameters, name: string, limits: Limits): number {
+  const number = read.wholeNumber(query, name, limits);
+  if (clampedTo(query[name], limits) === null) return number;
+  throw invalid(name, `must be ${limits.minimum} to ${limits.maximum}`);
+}
+
+/** A number of a body, which is clamped. */
+export function clamp(given: number | null | undefined, { minimum, maximum, default: absent }: Limits): number {
+  return Math.min(maximum, Math.max(minimum, given ?? absent));
 }
 
 /** What a stream is about, as it is now. */

@@ -1,3 +1,5 @@
+import { isLongerThan, type QueryParameters } from '../../rules/index.js';
+import { DEFAULT_MAX_BODY_BYTES, JSON_MAX_DEPTH } from '../../rules/limits.js';
 import type { Exchange, Reply, Route } from './exchange.js';
 import { jobRoutes } from './job-routes.js';
 import { Problem } from './problem.js';
@@ -53,7 +55,7 @@ async function answer(store: FakeStore, request: Request, text: string): Promise
     store,
     method: request.method,
     params: (found.pattern.exec(path) ?? []).slice(1).map(decodeURIComponent),
-    query: url.searchParams,
+    query: parametersOf(url.searchParams),
     body: text === '' ? undefined : parse(text),
     headers: request.headers,
     signal: request.signal,
@@ -61,12 +63,39 @@ async function answer(store: FakeStore, request: Request, text: string): Promise
   return found.route(exchange);
 }
 
+/** A parameter that is given twice is a list, as it is for the service. */
+function parametersOf(search: URLSearchParams): QueryParameters {
+  return Object.fromEntries(
+    [...new Set(search.keys())].map((name) => {
+      const values = search.getAll(name);
+      return [name, values.length === 1 ? values[0] : values];
+    }),
+  );
+}
+
 function parse(text: string): unknown {
+  if (isLongerThan(DEFAULT_MAX_BODY_BYTES, text))
+    throw new Problem('payload_too_large', 'the request body is larger than this server accepts');
+  let body: unknown;
   try {
-    return JSON.parse(text);
+    body = JSON.parse(text);
   } catch {
-    throw new Problem('invalid_request', 'the body is not JSON');
+    throw new Problem('invalid_request', 'the request body is not valid JSON');
   }
+  if (isDeeperThan(JSON_MAX_DEPTH, body))
+    throw new Problem('invalid_request', `the request body is nested deeper than ${JSON_MAX_DEPTH} levels`);
+  return body;
+}
+
+/** Level by level: recursion would run out of stack on what it is to refuse. */
+function isDeeperThan(levels: number, value: unknown): boolean {
+  let level: unknown[] = [value];
+  for (let depth = 0; level.length > 0; depth++) {
+    level = level.filter((each) => typeof each === 'object' && each !== null);
+    if (level.length > 0 && depth === levels) return true;
+    level = level.flatMap((each) => Object.values(each as object) as unknown[]);
+  }
+  return false;
 }
 
 function toResponse({ status, body, headers = {}, stream }: Reply): Response {

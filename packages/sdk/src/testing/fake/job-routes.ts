@@ -1,14 +1,16 @@
 import { hasEnded } from '../../records/jobs.js';
+import { KEY_FIELD, KEY_HEADER, keyOf } from '../../rules/index.js';
+import { WAIT_LIMITS } from '../../rules/limits.js';
 import type * as Wire from '../../wire/index.js';
 import {
+  clamp,
   created,
   eventStream,
-  keyOf,
   nothing,
   ok,
   once,
   page,
-  seconds,
+  read,
   type Exchange,
   type Reply,
   type Route,
@@ -20,7 +22,7 @@ import { DEFAULT_QUEUE, type FakeStore, type StoredJob } from './store.js';
 
 function addJob(store: FakeStore, given: Wire.CreateJob, key: string | null): string {
   const { run_at: runAt = null, delay_secs: delay = null } = given;
-  if (runAt !== null && delay !== null) throw invalid('delay_secs', 'cannot be given together with run_at');
+  if (runAt !== null && delay !== null) throw invalid('delay_secs', 'must not be given together with run_at');
   const dueAt = runAt === null ? store.clock.now() + (delay ?? 0) * 1_000 : Date.parse(runAt);
   const fields = {
     task_name: given.task_name,
@@ -39,7 +41,7 @@ const createJob: Route = (exchange) => {
 
 const createBatch: Route = (exchange) => {
   const { jobs } = checkBody<Wire.CreateJobBatch>(exchange.body, SHAPES.batch);
-  const keys = jobs.map(({ idempotency_key: key }, n) => keyOf(key ?? '', `jobs[${n}].idempotency_key`));
+  const keys = jobs.map(({ idempotency_key: key }, n) => keyOf(key ?? '', `jobs[${n}].${KEY_FIELD}`, invalid));
   if (keys.some((key) => key !== null)) return createItems(exchange, jobs, keys);
   return once(exchange, 'batch', () => {
     const ids = jobs.map((job) => addJob(exchange.store, job, null));
@@ -50,8 +52,8 @@ const createBatch: Route = (exchange) => {
 /** A batch whose jobs have keys of their own: nothing is created if one of them is of another kind. */
 function createItems({ store, headers }: Exchange, jobs: readonly Wire.CreateJob[], keys: (string | null)[]): Reply {
   const first = keys.findIndex((key) => key !== null);
-  if (keyOf(headers.get('idempotency-key') ?? '') !== null)
-    throw invalid(`jobs[${first}].idempotency_key`, 'must not be given together with the header Idempotency-Key');
+  if (keyOf(headers.get(KEY_HEADER) ?? '', KEY_HEADER, invalid) !== null)
+    throw invalid(`jobs[${first}].${KEY_FIELD}`, `must not be given together with the header ${KEY_HEADER}`);
   const other = keys.findIndex((key) => key !== null && (store.keys.get(key)?.kind ?? 'job') !== 'job');
   if (other >= 0) throw new Problem('conflict', `jobs[${other}].idempotency_key was used for another kind of request`);
   const replayed: number[] = [];
@@ -78,7 +80,7 @@ export function jobAt({ store, params }: Exchange): StoredJob {
 const getJob: Route = async (exchange) => {
   const { store, query, signal } = exchange;
   const job = jobAt(exchange);
-  const wait = seconds(query.get('wait_secs'), 0, 0, 30);
+  const wait = read.wholeNumber(query, 'wait_secs', WAIT_LIMITS);
   if (wait > 0) await store.until(() => hasEnded(job.record.status), store.clock.now() + wait * 1_000, signal);
   return ok(job.record);
 };
@@ -86,12 +88,10 @@ const getJob: Route = async (exchange) => {
 const STATUSES = ['pending', 'running', 'retrying', 'completed', 'failed', 'cancelled'];
 
 const listJobs: Route = (exchange) => {
-  const given = exchange.query.get('status')?.split(',') ?? [];
-  if (!given.every((status) => STATUSES.includes(status)))
-    throw invalid('status', `must be one of: ${STATUSES.join(', ')}`);
+  const statuses = read.someOf(exchange.query, 'status', STATUSES);
   const records = [...exchange.store.jobs.values()].map((job) => job.record);
   return page(exchange, 'jobs', records, {
-    status: (job, value) => value.split(',').includes(job.status),
+    status: (job) => statuses.includes(job.status),
     queue: (job, value) => job.queue_name === value,
     task: (job, value) => job.task_name === value,
     workflow_id: (job, value) => job.workflow_id === value,
@@ -135,7 +135,7 @@ const wait: Route = async ({ store, body, signal }) => {
   const ids = [...new Set(given.job_ids)];
   const ended = (id: string): boolean => hasEnded(store.job(id)?.record.status ?? 'completed');
   const done = (): boolean => (given.until === 'any' ? ids.some(ended) : ids.every(ended));
-  await store.until(done, store.clock.now() + seconds(given.wait_secs, 0, 0, 30) * 1_000, signal);
+  await store.until(done, store.clock.now() + clamp(given.wait_secs, WAIT_LIMITS) * 1_000, signal);
   const known = ids.filter((id) => store.job(id) !== undefined);
   return ok({
     ended: known.filter(ended).map((id) => ({ id, status: store.job(id)?.record.status })),

@@ -1,19 +1,25 @@
 import { isObject, type JsonObject } from '../../json/object.js';
+import { characterCount, isInstant, isLongerThan, isStorableText, NOT_STORABLE } from '../../rules/index.js';
+import * as limits from '../../rules/limits.js';
 import { invalid, Problem } from './problem.js';
 
 /** Checks one value, given its path. */
 type Check = (value: unknown, path: string) => void;
+interface Range {
+  readonly minimum: number;
+  readonly maximum: number;
+}
 export type Shape = Readonly<Record<string, { readonly check: Check; readonly required?: boolean }>>;
-
-const NAME_MAX_LENGTH = 255;
 
 const text: Check = (value, path) => {
   if (typeof value !== 'string') throw invalid(path, 'must be string');
 };
 const filled: Check = (value, path) => {
   text(value, path);
-  if (value === '') throw invalid(path, 'must NOT have fewer than 1 characters');
-  if ([...(value as string)].length > NAME_MAX_LENGTH) throw invalid(path, 'must NOT have more than 255 characters');
+  if (value === '') throw invalid(path, 'must not be empty');
+  if (!isStorableText(value as string)) throw invalid(path, NOT_STORABLE);
+  if (characterCount(value as string) > limits.NAME_MAX_LENGTH)
+    throw invalid(path, `must have at most ${limits.NAME_MAX_LENGTH} characters`);
 };
 const name: Check = (value, path) => {
   filled(value, path);
@@ -22,37 +28,51 @@ const name: Check = (value, path) => {
 const object: Check = (value, path) => {
   if (!isObject(value)) throw invalid(path, 'must be object');
 };
+/** JSON that belongs to the caller. */
+const json =
+  (maxBytes: number): Check =>
+  (value, path) => {
+    object(value, path);
+    if (!isLongerThan(maxBytes, JSON.stringify(value))) return;
+    const message = `must be at most ${maxBytes} bytes of JSON`;
+    throw new Problem('payload_too_large', `${path} ${message}`, [{ path, message }]);
+  };
+const payload = json(limits.DEFAULT_MAX_PAYLOAD_BYTES);
+const progress = json(limits.PROGRESS_MAX_BYTES);
 const flag: Check = (value, path) => {
   if (typeof value !== 'boolean') throw invalid(path, 'must be boolean');
 };
 const integer =
-  (minimum: number, maximum: number): Check =>
+  (range: Range): Check =>
   (value, path) => {
     if (!Number.isInteger(value)) throw invalid(path, 'must be integer');
-    between(value as number, path, minimum, maximum);
+    between(value as number, path, range);
   };
 /** Numbers outside their range are clamped later, not refused. */
 const clamped: Check = (value, path) => {
   if (!Number.isInteger(value)) throw invalid(path, 'must be integer');
 };
-const fraction: Check = (value, path) => {
-  if (typeof value !== 'number') throw invalid(path, 'must be number');
-  between(value, path, 0, 1);
-};
+const fraction =
+  (range: Range): Check =>
+  (value, path) => {
+    if (typeof value !== 'number') throw invalid(path, 'must be number');
+    between(value, path, range);
+  };
 const word =
   (...words: string[]): Check =>
   (value, path) => {
-    if (!words.includes(value as string)) throw invalid(path, `must be one of: ${words.join(', ')}`);
+    if (!words.includes(value as string)) throw invalid(path, `must be one of ${words.join(', ')}`);
   };
 const instant: Check = (value, path) => {
-  if (typeof value !== 'string' || Number.isNaN(Date.parse(value))) throw invalid(path, 'must be an RFC 3339 instant');
+  text(value, path);
+  if (!isInstant(value as string)) throw invalid(path, 'must be an RFC 3339 instant with an offset or Z');
 };
 const list =
-  (item: Check, minimum: number, maximum: number): Check =>
+  (item: Check, { minimum, maximum }: Range): Check =>
   (value, path) => {
     if (!Array.isArray(value)) throw invalid(path, 'must be array');
-    if (value.length < minimum) throw invalid(path, `must NOT have fewer than ${minimum} items`);
-    if (value.length > maximum) throw invalid(path, `must NOT have more than ${maximum} items`);
+    if (value.length < minimum) throw invalid(path, `must have at least ${minimum} item`);
+    if (value.length > maximum) throw invalid(path, `must have at most ${maximum} items`);
     value.forEach((each, index) => item(each, `${path}[${index}]`));
   };
 const nested =
@@ -62,7 +82,7 @@ const nested =
     checkFields(value as JsonObject, shape(), path);
   };
 
-function between(value: number, path: string, minimum: number, maximum: number): void {
+function between(value: number, path: string, { minimum, maximum }: Range): void {
   if (value < minimum) throw invalid(path, `must be >= ${minimum}`);
   if (value > maximum) throw invalid(path, `must be <= ${maximum}`);
 }
@@ -87,43 +107,44 @@ export function checkBody<T>(body: unknown, shape: Shape): T {
   return body as T;
 }
 
-const DAY = 86_400;
+const policy = limits.JOB_CONFIG_LIMITS;
 const partialConfig: Shape = {
-  priority: { check: integer(-2_147_483_648, 2_147_483_647) },
-  max_retries: { check: integer(0, 1_000) },
-  timeout: { check: integer(1, DAY) },
-  timeout_secs: { check: integer(1, DAY) },
+  priority: { check: integer(policy.priority) },
+  max_retries: { check: integer(policy.max_retries) },
+  timeout: { check: integer(policy.timeout_secs) },
+  timeout_secs: { check: integer(policy.timeout_secs) },
   retry_backoff: { check: word('fixed', 'linear', 'exponential') },
-  retry_delay_secs: { check: integer(0, 30 * DAY) },
-  retry_max_delay_secs: { check: integer(0, 30 * DAY) },
-  jitter_factor: { check: fraction },
+  retry_delay_secs: { check: integer(policy.retry_delay_secs) },
+  retry_max_delay_secs: { check: integer(policy.retry_max_delay_secs) },
+  jitter_factor: { check: fraction(policy.jitter_factor) },
 };
+const delay = integer(limits.DELAY_LIMITS);
 
 const job: Shape = {
   task_name: { check: name, required: true },
-  payload: { check: object },
+  payload: { check: payload },
   config: { check: nested(() => ({ ...partialConfig, queue: { check: filled } })) },
   run_at: { check: instant },
-  delay_secs: { check: integer(0, 365 * DAY) },
-  metadata: { check: object },
+  delay_secs: { check: delay },
+  metadata: { check: payload },
   idempotency_key: { check: text },
 };
 const step: Shape = {
   name: { check: name, required: true },
   task_name: { check: name, required: true },
-  payload: { check: object },
-  depends_on: { check: list(text, 0, 1_000) },
+  payload: { check: payload },
+  depends_on: { check: list(text, { minimum: 0, maximum: limits.WORKFLOW_STEP_LIMITS.maximum }) },
   queue: { check: filled },
   config: { check: nested(() => partialConfig) },
   on_failure: { check: word('halt', 'skip', 'continue') },
   on_success: { check: word('continue') },
-  metadata: { check: object },
+  metadata: { check: payload },
 };
 const token: Shape = { lease_token: { check: text, required: true } };
 const failure: Shape = {
   error: { check: text },
   retryable: { check: flag },
-  retry_after_secs: { check: integer(0, 30 * DAY) },
+  retry_after_secs: { check: integer(limits.RETRY_AFTER_LIMITS) },
   details: { check: object },
 };
 
@@ -134,14 +155,13 @@ export const SHAPES = {
     jobs: {
       check: list(
         nested(() => job),
-        1,
-        1_000,
+        limits.BATCH_LIMITS,
       ),
       required: true,
     },
   },
   wait: {
-    job_ids: { check: list(text, 1, 1_000), required: true },
+    job_ids: { check: list(text, limits.WAIT_JOBS_LIMITS), required: true },
     until: { check: word('all', 'any') },
     wait_secs: { check: clamped },
   },
@@ -151,29 +171,28 @@ export const SHAPES = {
     wait_secs: { check: clamped },
     worker_id: { check: filled },
   },
-  heartbeat: { ...token, extend_secs: { check: clamped }, progress: { check: object } },
+  heartbeat: { ...token, extend_secs: { check: clamped }, progress: { check: progress } },
   heartbeats: {
     extend_secs: { check: clamped },
     leases: {
       check: list(
-        nested(() => ({ ...token, job_id: { check: text, required: true }, progress: { check: object } })),
-        1,
-        1_000,
+        nested(() => ({ ...token, job_id: { check: text, required: true }, progress: { check: progress } })),
+        limits.LEASE_BATCH_LIMITS,
       ),
       required: true,
     },
   },
-  complete: { ...token, result: { check: object } },
+  complete: { ...token, result: { check: payload } },
   fail: { ...token, ...failure, error: { check: text, required: true } },
-  release: { ...token, delay_secs: { check: integer(0, 365 * DAY) } },
-  reports: { reports: { check: list(object, 1, 1_000), required: true } },
+  release: { ...token, delay_secs: { check: delay } },
+  reports: { reports: { check: list(object, limits.LEASE_BATCH_LIMITS), required: true } },
   report: {
     ...token,
     ...failure,
     job_id: { check: text, required: true },
     outcome: { check: word('completed', 'failed', 'released'), required: true },
-    result: { check: object },
-    delay_secs: { check: integer(0, 365 * DAY) },
+    result: { check: payload },
+    delay_secs: { check: delay },
     traceparent: { check: text },
   },
   workflow: {
@@ -181,20 +200,19 @@ export const SHAPES = {
     steps: {
       check: list(
         nested(() => step),
-        1,
-        1_000,
+        limits.WORKFLOW_STEP_LIMITS,
       ),
       required: true,
     },
-    context: { check: object },
-    metadata: { check: object },
+    context: { check: payload },
+    metadata: { check: payload },
   },
   cron: {
     name: { check: name },
     cron_expr: { check: filled, required: true },
     timezone: { check: filled },
     task_name: { check: name, required: true },
-    payload: { check: object },
+    payload: { check: payload },
     queue: { check: filled },
     config: { check: nested(() => partialConfig) },
   },

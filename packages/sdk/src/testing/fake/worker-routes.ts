@@ -1,6 +1,7 @@
 import { isObject } from '../../json/object.js';
+import { LEASE_LIMITS } from '../../rules/limits.js';
 import type * as Wire from '../../wire/index.js';
-import { nothing, ok, seconds, type Exchange, type Route } from './exchange.js';
+import { clamp, nothing, ok, type Exchange, type Route } from './exchange.js';
 import { Problem } from './problem.js';
 import { claim, complete, fail, held, release, resultOf } from './settle.js';
 import { checkBody, SHAPES } from './shapes.js';
@@ -10,12 +11,12 @@ const lease: Route = async ({ store, params, body, signal }) => {
   const given = checkBody<Wire.LeaseRequest>(body ?? {}, SHAPES.lease);
   const want = {
     queue: params[0] ?? '',
-    most: seconds(given.max_jobs, 1, 1, 100),
-    leaseSecs: seconds(given.lease_secs, 30, 1, 3_600),
+    most: clamp(given.max_jobs, LEASE_LIMITS.max_jobs),
+    leaseSecs: clamp(given.lease_secs, LEASE_LIMITS.lease_secs),
     workerId: given.worker_id ?? null,
   };
   let jobs = claim(store, want);
-  const deadline = store.clock.now() + seconds(given.wait_secs, 0, 0, 30) * 1_000;
+  const deadline = store.clock.now() + clamp(given.wait_secs, LEASE_LIMITS.wait_secs) * 1_000;
   while (jobs.length === 0 && store.clock.now() < deadline) {
     await store.until(() => isDue(store, want.queue), deadline, signal);
     jobs = claim(store, want);
@@ -34,7 +35,7 @@ function isDue(store: FakeStore, queue: string): boolean {
 function beat(store: FakeStore, id: string, given: Wire.HeartbeatRequest): Wire.JobStatus {
   const job = held(store, id, given.lease_token);
   if (job === null) return store.job(id)?.record.status ?? 'completed';
-  job.leaseEnds = store.clock.now() + seconds(given.extend_secs, 30, 1, 3_600) * 1_000;
+  job.leaseEnds = store.clock.now() + clamp(given.extend_secs, LEASE_LIMITS.extend_secs) * 1_000;
   const progress = given.progress ?? job.record.progress;
   store.change(job, { lease_expires_at: store.clock.text(job.leaseEnds), progress });
   return job.record.status;

@@ -1,6 +1,7 @@
+import { NEXT_RUNS_LIMITS } from '../../rules/limits.js';
 import type * as Wire from '../../wire/index.js';
 import { fireCron, nextRuns, putCron, setEnabled } from './crons.js';
-import { eventStream, nothing, ok, once, page, seconds, type Exchange, type Route } from './exchange.js';
+import { eventStream, nothing, numberIn, ok, once, page, read, type Exchange, type Route } from './exchange.js';
 import { notFound, Problem } from './problem.js';
 import { cancel } from './settle.js';
 import { checkBody, SHAPES } from './shapes.js';
@@ -55,14 +56,16 @@ const put: Route = ({ store, params, body }) => {
   return { status: created ? 201 : 200, body: { cron_id: cron.record.id } };
 };
 
+const BY_NEXT_RUN = 'next_run_at ASC';
+
 const listCrons: Route = (exchange) => {
   const records = [...exchange.store.crons.values()].map((cron) => cron.record);
-  if (exchange.query.get('order_by') === 'next_run_at ASC') {
+  if (read.text(exchange.query, 'order_by') === BY_NEXT_RUN) {
     // Pages are turned round, so the last comes first.
     const at = (cron: Wire.Cron): number => (cron.next_run_at === null ? Infinity : Date.parse(cron.next_run_at));
     records.sort((a, b) => at(b) - at(a));
   }
-  return page(exchange, 'crons', records);
+  return page(exchange, 'crons', records, {}, [BY_NEXT_RUN]);
 };
 
 const removeCron: Route = (exchange) => {
@@ -78,11 +81,11 @@ const enable =
   };
 
 const next: Route = (exchange) => {
-  const count = seconds(exchange.query.get('count'), 10, 1, 100);
+  const count = numberIn(exchange.query, 'count', NEXT_RUNS_LIMITS);
   return ok({ next_run_at: nextRuns(exchange.store, cronAt(exchange).record.cron_expr, count) });
 };
 
-const preview: Route = ({ store, query }) => ok({ next: nextRuns(store, query.get('expr') ?? '', 5) });
+const preview: Route = ({ store, query }) => ok({ next: nextRuns(store, read.text(query, 'expr') ?? '', 5) });
 
 const trigger: Route = (exchange) => {
   const cron = cronAt(exchange);

@@ -96,7 +96,7 @@ SELECT prefix, NULL::text AS created FROM clock;
 
 -- name: create_fresh_items
 -- The items of a batch under keys of their own that nobody has used. A key that was used fails the statement. These
--- keys outlive a job that is removed within a week (lasts): whoever relays entries of an outbox may repeat them so late.
+-- keys outlive a job that is removed within a week (lasts): whoever relays an outbox may repeat its entries that late.
 WITH clock AS MATERIALIZED (
   SELECT now() AS now, millrace.id_prefix(now()) AS prefix
 ), input AS MATERIALIZED (

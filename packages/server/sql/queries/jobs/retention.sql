@@ -10,8 +10,8 @@
 -- Removes finished jobs, with their keys and attempts. A job that ended before the cut was also created before it, and
 -- ids sort by creation time, so the walk along (tenant, status, id) ends at the cut and needs no index on completed_at.
 -- Jobs of a workflow stay as long as the workflow does. None of these rows is updated once its job has ended, so each
--- is still at the ctid where it was seen. A job that completed at once has no attempts to look for. The key of a batch's
--- item stays until it is a week old.
+-- is still at the ctid where it was seen. A job that completed at once has no attempts to look for. The key of an
+-- item of a batch stays until it is a week old.
 WITH RECURSIVE cut AS MATERIALIZED (
   SELECT at, millrace.first_id(at) AS first_id FROM (SELECT now() - :hours::float8 * interval '1 hour' AS at) AS instant
 ), course AS (

@@ -75,7 +75,7 @@ export class KeyedItems {
   }
 }
 
-/** Items of one key are one job, and the first says which. `positions`: where each item stands among the unique ones. */
+/** Items of one key are one job, and the first says which. `positions`: where each item is among the unique ones. */
 function onePerKey(tenant: string, items: readonly BatchItem[]): { unique: Item[]; positions: number[] } {
   const places = new Map<string, number>();
   const firsts: { readonly item: BatchItem; readonly index: number }[] = [];

@@ -1,3 +1,4 @@
+import { BAD_CURSOR } from '@millrace/sdk/rules';
 import { invalidRequest } from '../../domain/errors.js';
 import { isUuid } from '../../domain/ids.js';
 import { isStorableText } from '../../domain/text.js';
@@ -115,5 +116,4 @@ function decode(cursor: string): readonly unknown[] {
   throw badCursor();
 }
 
-const badCursor = () =>
-  invalidRequest('cursor is not one that this service issued', [{ path: 'cursor', message: 'is not a valid cursor' }]);
+const badCursor = () => invalidRequest(BAD_CURSOR.error, [BAD_CURSOR.detail]);

@@ -1,3 +1,4 @@
+import { isLongerThan } from '@millrace/sdk/rules';
 import { payloadTooLarge } from '../../domain/errors.js';
 import type { TraceContext } from '../../telemetry/trace-context.js';
 
@@ -21,10 +22,6 @@ export function callerText<Absent>(
   { maxPayloadBytes }: Pick<InputSettings, 'maxPayloadBytes'>,
 ): string | Absent {
   if (!value || text === undefined) return absent;
-  if (isLonger(text, maxPayloadBytes)) throw payloadTooLarge(path, maxPayloadBytes);
+  if (isLongerThan(maxPayloadBytes, text)) throw payloadTooLarge(path, maxPayloadBytes);
   return text;
 }
-
-/** In bytes of UTF-8. A UTF-16 unit takes one to three of them, so most texts need not be counted. */
-const isLonger = (text: string, bytes: number): boolean =>
-  text.length > bytes || (3 * text.length > bytes && Buffer.byteLength(text) > bytes);

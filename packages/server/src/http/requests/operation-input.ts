@@ -12,7 +12,7 @@ import { isUuid } from '../../domain/ids.js';
 import type { DeadLetterFilter, JobFilter } from '../../domain/filters.js';
 import type { OperationSpec } from '../../domain/operations.js';
 import { characterCount } from '../../domain/text.js';
-import { deadLetterListQuery, jobListQuery, type Query } from './list-parameters.js';
+import { deadLetterListQuery, jobListQuery, type QueryParameters } from './list-parameters.js';
 
 /**
  * What a bulk operation is to work on. Unlike elsewhere, a name that means nothing is refused: a change to everything
@@ -39,7 +39,7 @@ export function operationSpec(body: CreateOperation): OperationSpec {
   if (filter === undefined && !ids) throw invalidField('filter', 'is required, unless ids are given');
   if (filter !== undefined && ids) throw invalidField('ids', 'cannot be given together with a filter');
   if (ids) return { action, ids: ids.map((id, n) => itemId(action, id, n)) };
-  const given = { ...filter } as Query;
+  const given = { ...filter } as QueryParameters;
   checkNames(action, given);
   const query = asQuery(given);
   const text = JSON.stringify(given);
@@ -65,7 +65,7 @@ function itemId(action: OperationAction, id: string, n: number): string {
   return id;
 }
 
-function checkNames(action: OperationAction, filter: Query): void {
+function checkNames(action: OperationAction, filter: QueryParameters): void {
   const names = Object.keys(filter);
   if (names.length === 0) throw invalidField('filter', 'must name at least one condition');
   const known = FILTERS[action];
@@ -77,7 +77,7 @@ function checkNames(action: OperationAction, filter: Query): void {
 }
 
 /** The values as a query string would have them. Names are bounded everywhere, so longer text could match nothing. */
-function asQuery(filter: Query): Query {
+function asQuery(filter: QueryParameters): QueryParameters {
   return Object.fromEntries(
     Object.entries(filter).map(([name, value]) => {
       const text = String(value);
@@ -88,12 +88,12 @@ function asQuery(filter: Query): Query {
   );
 }
 
-function jobScope(query: Query): JobFilter {
+function jobScope(query: QueryParameters): JobFilter {
   const { statuses, queue, task, workflowId, idempotencyKey, createdAfter, createdBefore } = jobListQuery(query);
   return { statuses, queue, task, workflowId, idempotencyKey, createdAfter, createdBefore };
 }
 
-function deadLetterScope(query: Query): DeadLetterFilter {
+function deadLetterScope(query: QueryParameters): DeadLetterFilter {
   const { queue, task, reason, replayed, jobId, fingerprint, createdAfter, createdBefore } = deadLetterListQuery(query);
   return { queue, task, reason, replayed, jobId, fingerprint, createdAfter, createdBefore };
 }

@@ -1,4 +1,5 @@
 import { preferHeader, type ErrorDetail } from '@millrace/contract';
+import { clampedTo } from '@millrace/sdk/rules';
 import type {
   FastifyInstance,
   FastifyReply,
@@ -99,13 +100,10 @@ function hasNothingToSay({ body, query, ranges }: Route, request: FastifyRequest
 }
 
 /** What is used instead of a number that is out of range, or null. */
-function clamped(name: string, given: Record<string, unknown>, { minimum, maximum }: Range): number | null {
-  const text = given[name];
-  if (typeof text !== 'string' || !/^-?\d+$/.test(text)) return null;
+function clamped(name: string, given: Record<string, unknown>, range: Range): number | null {
   // By specification, a cursor takes the place of an offset.
   if (name === 'offset' && given.cursor !== undefined) return null;
-  const number = Number(text);
-  return number < minimum ? minimum : number > maximum ? maximum : null;
+  return clampedTo(given[name], range);
 }
 
 function findingsOf(route: Route, { query, body }: FastifyRequest): Finding[] {

@@ -10,7 +10,7 @@ import {
 } from '@millrace/contract';
 import type { FastifyInstance } from 'fastify';
 import type { HttpContext } from '../context.js';
-import { listQuery, type Query } from '../requests/list-parameters.js';
+import { listQuery, type QueryParameters } from '../requests/list-parameters.js';
 import { queueName } from '../requests/queue-name.js';
 import { sendTagged } from '../answers/etag.js';
 import { sendNothing } from '../answers/reply.js';
@@ -31,7 +31,7 @@ export function adminRoutes(app: FastifyInstance, { engine: { admin }, version }
     sendTagged(request, reply, JSON.stringify({ queues: await admin.queues() })),
   );
 
-  app.get<{ Querystring: Query }>('/admin/tenants', { schema: tenantsSchema }, async (request, reply) => {
+  app.get<{ Querystring: QueryParameters }>('/admin/tenants', { schema: tenantsSchema }, async (request, reply) => {
     const { tenants, nextCursor } = await admin.tenants(listQuery(request.query));
     const more = nextCursor === null ? { has_more: false } : { has_more: true, next_cursor: nextCursor };
     return sendTagged(request, reply, JSON.stringify({ tenants, ...more }));

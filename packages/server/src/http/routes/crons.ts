@@ -22,7 +22,13 @@ import type { FastifyInstance } from 'fastify';
 import type { HttpContext } from '../context.js';
 import { cronSpec, putCronSpec } from '../requests/cron-input.js';
 import { idempotencyKey } from '../requests/idempotency-key.js';
-import { cronListQuery, listQuery, nextRunsCount, previewTimetable, type Query } from '../requests/list-parameters.js';
+import {
+  cronListQuery,
+  listQuery,
+  nextRunsCount,
+  previewTimetable,
+  type QueryParameters,
+} from '../requests/list-parameters.js';
 import { sendPage } from '../answers/page.js';
 import { sendCreated, sendJson, sendNothing } from '../answers/reply.js';
 import { bodyErrors, described, errors, JOB_LOCATION, nothing, REPLAYED, tagged, TENANT, vital } from './route-docs.js';
@@ -33,13 +39,13 @@ interface ById {
 }
 
 interface ByIdWithQuery extends ById {
-  Querystring: Query;
+  Querystring: QueryParameters;
 }
 
 export function cronRoutes(app: FastifyInstance, context: HttpContext): void {
   const { engine } = context;
 
-  app.get<{ Querystring: Query }>('/cron', { schema: listSchema }, async (request, reply) => {
+  app.get<{ Querystring: QueryParameters }>('/cron', { schema: listSchema }, async (request, reply) => {
     const query = cronListQuery(request.query);
     const page = await engine.crons.list(request.tenant, query);
     return sendPage(request, reply, context, page, query, { key: 'crons', itemJson: cronJson });
@@ -51,7 +57,7 @@ export function cronRoutes(app: FastifyInstance, context: HttpContext): void {
     return sendJson(reply, 201, `{"cron_id":"${id}"}`);
   });
 
-  app.get<{ Querystring: Query }>('/cron/preview', { schema: previewSchema }, async (request, reply) => {
+  app.get<{ Querystring: QueryParameters }>('/cron/preview', { schema: previewSchema }, async (request, reply) => {
     const next = await engine.crons.preview(previewTimetable(request.query), PREVIEW_COUNT);
     return sendJson(reply, 200, JSON.stringify({ next }));
   });

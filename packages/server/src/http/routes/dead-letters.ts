@@ -13,7 +13,7 @@ import type { FastifyInstance } from 'fastify';
 import { notFound } from '../../domain/errors.js';
 import type { HttpContext } from '../context.js';
 import { idempotencyKey } from '../requests/idempotency-key.js';
-import { deadLetterGroupsQuery, deadLetterListQuery, type Query } from '../requests/list-parameters.js';
+import { deadLetterGroupsQuery, deadLetterListQuery, type QueryParameters } from '../requests/list-parameters.js';
 import { sendTagged } from '../answers/etag.js';
 import { sendPage } from '../answers/page.js';
 import { sendCreated, sendJson } from '../answers/reply.js';
@@ -30,13 +30,13 @@ const MAX_INT64 = 2n ** 63n - 1n;
 export function deadLetterRoutes(app: FastifyInstance, context: HttpContext): void {
   const { engine } = context;
 
-  app.get<{ Querystring: Query }>('/dlq', { schema: listSchema }, async (request, reply) => {
+  app.get<{ Querystring: QueryParameters }>('/dlq', { schema: listSchema }, async (request, reply) => {
     const query = deadLetterListQuery(request.query);
     const page = await engine.deadLetters.list(request.tenant, query);
     return sendPage(request, reply, context, page, query, { key: 'dead_letters', itemJson: deadLetterJson });
   });
 
-  app.get<{ Querystring: Query }>('/dlq/groups', { schema: groupsSchema }, async (request, reply) => {
+  app.get<{ Querystring: QueryParameters }>('/dlq/groups', { schema: groupsSchema }, async (request, reply) => {
     const page = await engine.deadLetters.groups(request.tenant, deadLetterGroupsQuery(request.query));
     return sendTagged(request, reply, deadLetterGroupsJson(page));
   });

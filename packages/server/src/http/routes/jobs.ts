@@ -19,7 +19,7 @@ import { invalidField } from '../../domain/errors.js';
 import type { HttpContext } from '../context.js';
 import { idempotencyKey, itemKeys } from '../requests/idempotency-key.js';
 import { CALLER_FIELDS, jobSpec } from '../requests/job-input.js';
-import { jobListQuery, waitSecs, wantsSummary, type Query } from '../requests/list-parameters.js';
+import { jobListQuery, waitSecs, wantsSummary, type QueryParameters } from '../requests/list-parameters.js';
 import { rawFields, rawFieldsOfEach } from '../../domain/raw-json.js';
 import { tracedSettings } from '../requests/trace.js';
 import { sendPage } from '../answers/page.js';
@@ -71,7 +71,7 @@ export function jobRoutes(app: FastifyInstance, context: HttpContext): void {
     },
   );
 
-  app.get<{ Querystring: Query }>('/jobs', { schema: listSchema }, async (request, reply) => {
+  app.get<{ Querystring: QueryParameters }>('/jobs', { schema: listSchema }, async (request, reply) => {
     const query = jobListQuery(request.query);
     if (wantsSummary(request.query)) {
       const page = await engine.jobs.summaries(request.tenant, query);
@@ -81,9 +81,9 @@ export function jobRoutes(app: FastifyInstance, context: HttpContext): void {
     return sendPage(request, reply, context, page, query, { key: 'jobs', itemJson: jobJson });
   });
 
-  app.get<ById & { Querystring: Query }>(
+  app.get<ById & { Querystring: QueryParameters }>(
     '/jobs/:id',
-    { schema: getSchema, config: { waits: ({ query }) => Number((query as Query).wait_secs) > 0 } },
+    { schema: getSchema, config: { waits: ({ query }) => Number((query as QueryParameters).wait_secs) > 0 } },
     async (request, reply) => {
       const secs = waitSecs(request.query);
       const { tenant, params } = request;

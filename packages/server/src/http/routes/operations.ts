@@ -14,7 +14,7 @@ import {
 import type { FastifyInstance } from 'fastify';
 import type { HttpContext } from '../context.js';
 import { idempotencyKey } from '../requests/idempotency-key.js';
-import { listQuery, type Query } from '../requests/list-parameters.js';
+import { listQuery, type QueryParameters } from '../requests/list-parameters.js';
 import { boundIds, operationSpec } from '../requests/operation-input.js';
 import { sendTagged } from '../answers/etag.js';
 import { sendCreated, sendJson, sendNothing } from '../answers/reply.js';
@@ -39,7 +39,7 @@ export function operationRoutes(app: FastifyInstance, { engine: { operations } }
     },
   );
 
-  app.get<{ Querystring: Query }>('/operations', { schema: listSchema }, async (request, reply) =>
+  app.get<{ Querystring: QueryParameters }>('/operations', { schema: listSchema }, async (request, reply) =>
     sendTagged(request, reply, operationsJson(await operations.list(request.tenant, listQuery(request.query)))),
   );
 

@@ -2,17 +2,17 @@ import { Counts, CountsQuery, ref, Series, SeriesQuery } from '@millrace/contrac
 import type { FastifyInstance } from 'fastify';
 import { sendTagged } from '../answers/etag.js';
 import type { HttpContext } from '../context.js';
-import { countsQuery, seriesQuery, type Query } from '../requests/list-parameters.js';
+import { countsQuery, seriesQuery, type QueryParameters } from '../requests/list-parameters.js';
 import { tagged, TENANT } from './route-docs.js';
 
 /** How much there is, and what happened over time. */
 export function overviewRoutes(app: FastifyInstance, { engine }: HttpContext): void {
-  app.get<{ Querystring: Query }>('/counts', { schema: countsSchema }, async (request, reply) => {
+  app.get<{ Querystring: QueryParameters }>('/counts', { schema: countsSchema }, async (request, reply) => {
     const counts = await engine.insight.counts(request.tenant, countsQuery(request.query));
     return sendTagged(request, reply, JSON.stringify(counts));
   });
 
-  app.get<{ Querystring: Query }>('/series', { schema: seriesSchema }, async (request, reply) => {
+  app.get<{ Querystring: QueryParameters }>('/series', { schema: seriesSchema }, async (request, reply) => {
     const series = await engine.insight.series(request.tenant, seriesQuery(request.query));
     return sendTagged(request, reply, JSON.stringify(series));
   });

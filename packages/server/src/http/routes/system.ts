@@ -4,7 +4,7 @@ import { unavailable } from '../../domain/errors.js';
 import type { HttpContext } from '../context.js';
 import { sendTagged } from '../answers/etag.js';
 import { sendJson } from '../answers/reply.js';
-import { queueListQuery, type Query } from '../requests/list-parameters.js';
+import { queueListQuery, type QueryParameters } from '../requests/list-parameters.js';
 import { described, errors, PUBLIC, tagged, TENANT } from './route-docs.js';
 
 /** For monitoring: no credential is needed, and /health never queries the database. */
@@ -29,7 +29,7 @@ export function systemRoutes(app: FastifyInstance, { engine }: HttpContext): voi
     sendJson(reply, 200, JSON.stringify({ tasks: await engine.system.tasks() })),
   );
 
-  app.get<{ Querystring: Query }>('/queues', { schema: queuesSchema }, async (request, reply) => {
+  app.get<{ Querystring: QueryParameters }>('/queues', { schema: queuesSchema }, async (request, reply) => {
     const { queues, nextCursor } = await engine.jobs.queues(request.tenant, queueListQuery(request.query));
     const more = nextCursor === null ? {} : { has_more: true, next_cursor: nextCursor };
     return sendTagged(request, reply, JSON.stringify({ queues, ...more }));

@@ -14,7 +14,7 @@ import {
 import type { FastifyInstance } from 'fastify';
 import type { HttpContext } from '../context.js';
 import { idempotencyKey } from '../requests/idempotency-key.js';
-import { wantsSummary, workflowListQuery, type Query } from '../requests/list-parameters.js';
+import { wantsSummary, workflowListQuery, type QueryParameters } from '../requests/list-parameters.js';
 import { sendPage } from '../answers/page.js';
 import { sendCreated, sendJson, sendNothing } from '../answers/reply.js';
 import { anyOf, bodyErrors, described, errors, nothing, REPLAYED, tagged, TENANT, vital } from './route-docs.js';
@@ -39,7 +39,7 @@ export function workflowRoutes(app: FastifyInstance, context: HttpContext): void
     },
   );
 
-  app.get<{ Querystring: Query }>('/workflows', { schema: listSchema }, async (request, reply) => {
+  app.get<{ Querystring: QueryParameters }>('/workflows', { schema: listSchema }, async (request, reply) => {
     const query = workflowListQuery(request.query);
     if (wantsSummary(request.query)) {
       const page = await workflows.summaries(request.tenant, query);

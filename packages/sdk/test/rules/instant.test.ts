@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { isInstant, parseInstant, parseQueryInstant } from '../../src/domain/instant.js';
+import { isInstant, parseInstant, parseQueryInstant } from '../../src/rules/instant.js';
 
 const two = (value: number): string => String(value).padStart(2, '0');
 const instant = fc.record({

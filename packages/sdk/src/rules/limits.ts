@@ -1,0 +1,34 @@
+/**
+ * The limits of the API, under the names that they have in `@millrace/contract`. They are declared again for the reason
+ * of the wire types: the SDK depends on nothing. A test compares every one of them with its namesake.
+ */
+export const NAME_MAX_LENGTH = 255;
+export const IDEMPOTENCY_KEY_MAX_LENGTH = NAME_MAX_LENGTH;
+export const RESERVED_KEY_PREFIX = 'millrace:';
+export const JOB_CONFIG_LIMITS = {
+  priority: { minimum: -2_147_483_648, maximum: 2_147_483_647 },
+  max_retries: { minimum: 0, maximum: 1000 },
+  timeout_secs: { minimum: 1, maximum: 86_400 },
+  retry_delay_secs: { minimum: 0, maximum: 2_592_000 },
+  retry_max_delay_secs: { minimum: 0, maximum: 2_592_000 },
+  jitter_factor: { minimum: 0, maximum: 1 },
+} as const;
+export const RETRY_AFTER_LIMITS = JOB_CONFIG_LIMITS.retry_delay_secs;
+export const DELAY_LIMITS = { minimum: 0, maximum: 31_536_000 } as const;
+export const BATCH_LIMITS = { minimum: 1, maximum: 1000 } as const;
+export const WAIT_JOBS_LIMITS = { minimum: 1, maximum: 1000 } as const;
+export const LEASE_BATCH_LIMITS = { minimum: 1, maximum: 1000 } as const;
+export const WORKFLOW_STEP_LIMITS = { minimum: 1, maximum: 1000 } as const;
+export const LEASE_LIMITS = {
+  max_jobs: { minimum: 1, maximum: 100, default: 1 },
+  lease_secs: { minimum: 1, maximum: 3600, default: 30 },
+  wait_secs: { minimum: 0, maximum: 30, default: 0 },
+  extend_secs: { minimum: 1, maximum: 3600, default: 30 },
+} as const;
+export const WAIT_LIMITS = { minimum: 0, maximum: 30, default: 0 } as const;
+export const PAGE_LIMITS = { minimum: 1, maximum: 100, default: 50 } as const;
+export const NEXT_RUNS_LIMITS = { minimum: 1, maximum: 100, default: 10 } as const;
+export const PROGRESS_MAX_BYTES = 16_384;
+export const DEFAULT_MAX_PAYLOAD_BYTES = 4_194_304;
+export const DEFAULT_MAX_BODY_BYTES = 16_777_216;
+export const JSON_MAX_DEPTH = 1000;
