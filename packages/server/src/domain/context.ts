@@ -1,4 +1,4 @@
-import { objectText, rawEntries } from './raw-json.js';
+import { eachMember, isEmptyObject, memberText, withoutMember } from './raw-json.js';
 
 /**
  * The context of a workflow, as JSON text throughout. When a step completes, the keys of its result are merged, later
@@ -26,16 +26,18 @@ export function mergeResults(
   isCompletedStep: (name: string) => boolean,
 ): string {
   if (results.length === 0) return context;
-  const merged = rawEntries(context);
+  const merged = new Map<string, string>();
+  eachMember(context, (key, member) => void merged.set(key, member));
   const named = new Set<string>();
   for (const { name, result } of results) {
-    const entries = rawEntries(result);
-    const own = entries.delete(RESERVED) ? objectText(entries) : result;
-    for (const [key, text] of entries) if (!named.has(key) && !isCompletedStep(key)) merged.set(key, text);
-    merged.set(name, own);
+    const own = withoutReserved(result);
+    eachMember(own, (key, member) => {
+      if (!named.has(key) && !isCompletedStep(key)) merged.set(key, member);
+    });
+    merged.set(name, memberText(name, own));
     named.add(name);
   }
-  return objectText(merged);
+  return `{${[...merged.values()].join(',')}}`;
 }
 
 /**
@@ -45,20 +47,19 @@ export function mergeResults(
  */
 export function enteringBytes(result: string): number {
   if (result === '{}') return 0;
-  if (!mayHoldReserved(result)) return Buffer.byteLength(result);
-  const entries = rawEntries(result);
-  if (!entries.delete(RESERVED)) return Buffer.byteLength(result);
-  return entries.size === 0 ? 0 : Buffer.byteLength(objectText(entries));
+  const own = withoutReserved(result);
+  return own === '{}' ? 0 : Buffer.byteLength(own);
 }
+
+const withoutReserved = (text: string): string => (mayHoldReserved(text) ? withoutMember(text, RESERVED) : text);
 
 /** The key may be written plainly or with escapes. */
 const mayHoldReserved = (text: string): boolean => text.includes(RESERVED) || text.includes('\\u');
 
 /** The payload of a step without the context that it is given on delivery. A key of the same name is dropped. */
 export function withoutContext(payload: string): string {
-  const entries = rawEntries(payload);
-  entries.delete(RESERVED);
-  return objectText(entries);
+  const own = withoutReserved(payload);
+  return isEmptyObject(own) ? '{}' : own;
 }
 
 /**

@@ -1,18 +1,23 @@
+import {
+  CLOSE_BRACE,
+  CLOSE_BRACKET,
+  COMMA,
+  isSpace,
+  OPEN_BRACE,
+  OPEN_BRACKET,
+  QUOTE,
+  skipSpace,
+} from './json-syntax.js';
+
 /**
  * Finds the exact source text of fields in a JSON document, so that what a caller sent is what is stored: numbers
  * beyond 2^53, the spelling of escapes and the order of keys survive.
  *
- * The text must already have passed JSON.parse. That keeps the scanner small: it looks for boundaries and never has to
- * validate anything.
+ * The text must already be known to be JSON (json-syntax.ts). That keeps the scanner small and fast: it looks for
+ * boundaries and never has to check anything.
  */
 
-const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
-const COMMA = 0x2c;
-const OPEN_BRACE = 0x7b;
-const CLOSE_BRACE = 0x7d;
-const OPEN_BRACKET = 0x5b;
-const CLOSE_BRACKET = 0x5d;
 
 /**
  * The texts of the named fields of a JSON object, in the order of `names`; undefined where a field is absent.
@@ -38,7 +43,8 @@ export function rawFieldsOfEach(text: string, names: readonly string[]): (string
   return all;
 }
 
-type Visit = (key: string, start: number, end: number) => void;
+/** `start` and `end` are those of the value. */
+type Visit = (key: string, start: number, end: number, keyStart: number) => void;
 
 const noneOf = (names: readonly string[]): (string | undefined)[] => new Array<undefined>(names.length).fill(undefined);
 
@@ -49,18 +55,42 @@ const collect =
     if (field !== -1) found[field] = text.slice(start, end);
   };
 
-/** The fields of a JSON object and their texts, in order of first appearance. */
-export function rawEntries(text: string): Map<string, string> {
-  const entries = new Map<string, string>();
-  eachField(text, 0, (key, start, end) => void entries.set(key, text.slice(start, end)));
-  return entries;
+/** Visits the members of a JSON object: the key, and the text of key and value (`"key": value`). */
+export function eachMember(text: string, visit: (key: string, member: string) => void): void {
+  eachField(text, 0, (key, _start, end, keyStart) => visit(key, text.slice(keyStart, end)));
 }
 
-/** The JSON object with these fields. */
+export const memberText = (key: string, text: string): string => `${JSON.stringify(key)}:${text}`;
+
+/** The JSON object with these members. */
 export function objectText(entries: Iterable<readonly [key: string, text: string]>): string {
   const fields: string[] = [];
-  for (const [key, text] of entries) fields.push(`${JSON.stringify(key)}:${text}`);
+  for (const [key, text] of entries) fields.push(memberText(key, text));
   return `{${fields.join(',')}}`;
+}
+
+/** The JSON object without the member of this name. The rest stays as it was sent; without such a member, all of it. */
+export function withoutMember(text: string, name: string): string {
+  const kept: string[] = [];
+  let isThere = false;
+  /** The members since the last one that was left out. */
+  let from = -1;
+  let to = -1;
+  const keep = (): void => {
+    if (from !== -1) kept.push(text.slice(from, to));
+    from = -1;
+  };
+  eachField(text, 0, (key, _start, end, keyStart) => {
+    if (key === name) {
+      isThere = true;
+      return keep();
+    }
+    if (from === -1) from = keyStart;
+    to = end;
+  });
+  if (!isThere) return text;
+  keep();
+  return `{${kept.join(',')}}`;
 }
 
 /**
@@ -68,12 +98,13 @@ export function objectText(entries: Iterable<readonly [key: string, text: string
  * has such a key: then that one gives way.
  */
 export function withMembers(text: string, members: readonly (readonly [key: string, text: string])[]): string {
-  const entries = rawEntries(text);
-  const taken = members.filter(([key]) => entries.delete(key));
-  const rest = taken.length > 0 ? objectText(entries) : text.trimEnd();
+  const rest = members.reduce((before, [key]) => withoutMember(before, key), text.trim());
   const added = objectText(members).slice(1);
-  return `${rest.slice(0, -1)}${entries.size === 0 ? '' : ','}${added}`;
+  return isEmptyObject(rest) ? `{${added}` : `${rest.slice(0, -1)},${added}`;
 }
+
+/** Of the text of an object, without white space around it. */
+export const isEmptyObject = (text: string): boolean => skipSpace(text, 1) === text.length - 1;
 
 /** Visits the fields of the object that begins at `from`, white space aside; returns the position after the object. */
 function eachField(text: string, from: number, visit: Visit): number {
@@ -83,7 +114,7 @@ function eachField(text: string, from: number, visit: Visit): number {
     const key = keyOf(text, at, keyEnd);
     const start = skipSpace(text, skipSpace(text, keyEnd) + 1);
     const end = endOfValue(text, start);
-    visit(key, start, end);
+    visit(key, start, end, at);
     at = skipSpace(text, end);
     if (text.charCodeAt(at) === COMMA) at = skipSpace(text, at + 1);
   }
@@ -104,7 +135,7 @@ export function nestingDepth(text: string): number {
 }
 
 /** Between the quotes, with escapes resolved: `"payload"` and `"\u0070ayload"` are the same key. */
-function keyOf(text: string, start: number, end: number): string {
+export function keyOf(text: string, start: number, end: number): string {
   const key = text.slice(start + 1, end - 1);
   return key.includes('\\') ? (JSON.parse(text.slice(start, end)) as string) : key;
 }
@@ -172,12 +203,5 @@ function endOfScalar(text: string, start: number): number {
   return at;
 }
 
-function skipSpace(text: string, start: number): number {
-  let at = start;
-  while (isSpace(text.charCodeAt(at))) at++;
-  return at;
-}
-
-const isSpace = (unit: number): boolean => unit === 0x20 || unit === 0x0a || unit === 0x0d || unit === 0x09;
 const isOpening = (unit: number): boolean => unit === OPEN_BRACE || unit === OPEN_BRACKET;
 const isClosing = (unit: number): boolean => unit === CLOSE_BRACE || unit === CLOSE_BRACKET;

@@ -140,7 +140,7 @@ export function createApp(deps: AppDeps): FastifyInstance {
   app.server.on('drop', () => deps.metrics.connectionsDropped.inc());
   app.setErrorHandler(handleError);
   app.setNotFoundHandler(handleUnknownRoute);
-  registerBodyParsers(app, deps.metrics);
+  registerBodyParsers(app, deps);
   registerRequestHooks(app, context, deps.checkHost);
   if (deps.tracer) traceRequests(app, deps.tracer);
   registerContinue(app);

@@ -1,5 +1,6 @@
 import type { TSchema } from 'typebox';
 import type { Admitted, Load } from './access/load.js';
+import type { Part } from '../domain/json-outline.js';
 import type { Principal } from './access/principal.js';
 import type { ActiveSpan } from '../telemetry/tracing.js';
 import type { KnownPath } from './requests/known-paths.js';
@@ -23,6 +24,8 @@ declare module 'fastify' {
   }
 
   interface FastifyContextConfig {
+    /** What the route reads of its body. */
+    takes?: Part;
     /** How the route is treated under overload; `new` by default. */
     load?: Load;
     /** Which requests of the route wait, where only some do. */

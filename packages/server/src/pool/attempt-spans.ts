@@ -1,5 +1,6 @@
+import { rawFields } from '../domain/raw-json.js';
 import type { JobRecord } from '../domain/records.js';
-import { traceOfMetadata } from '../telemetry/trace-context.js';
+import { parseTrace, type TraceContext } from '../telemetry/trace-context.js';
 import type { Tracer } from '../telemetry/tracing.js';
 import type { AttemptEnd } from './attempt.js';
 
@@ -20,4 +21,13 @@ export function recordAttempt(tracer: Tracer, job: JobRecord, runMs: number, end
     },
     ...(error !== undefined && { error }),
   });
+}
+
+/** The trace that a job's metadata carry. Most carry none, and are not looked into. */
+function traceOfMetadata(metadata: string | null): TraceContext | null {
+  if (metadata?.includes('"traceparent"') !== true) return null;
+  const [traceparent, tracestate] = rawFields(metadata, ['traceparent', 'tracestate']).map((text) =>
+    text?.startsWith('"') === true ? (JSON.parse(text) as string) : undefined,
+  );
+  return parseTrace(traceparent, tracestate);
 }

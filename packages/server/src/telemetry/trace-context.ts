@@ -35,10 +35,3 @@ export const childOf = ({ traceId, sampled, state }: TraceContext): TraceContext
   sampled,
   state,
 });
-
-/** The trace that a job's metadata carry. Most carry none, and are not parsed. */
-export function traceOfMetadata(metadata: string | null): TraceContext | null {
-  if (metadata?.includes('"traceparent"') !== true) return null;
-  const { traceparent, tracestate } = JSON.parse(metadata) as Record<string, unknown>;
-  return parseTrace(traceparent, tracestate);
-}

@@ -1,50 +1,17 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { growth, ONE_PASS } from '../support/cpu-time.js';
-import { nestingDepth, rawFields, rawFieldsOfEach } from '../../src/domain/raw-json.js';
+import {
+  eachMember,
+  nestingDepth,
+  objectText,
+  rawFields,
+  rawFieldsOfEach,
+  withMembers,
+  withoutMember,
+} from '../../src/domain/raw-json.js';
 import { cases } from '../support/cases.js';
-
-/** JSON text of a value with white space, escapes and spellings of numbers that JSON.stringify would never choose. */
-const space = fc.stringMatching(/^[ \t\r\n]{0,3}$/);
-
-const jsonString: fc.Arbitrary<string> = fc
-  .array(
-    fc.oneof(
-      fc.string({ unit: 'binary', maxLength: 4 }).map((text) => JSON.stringify(text).slice(1, -1)),
-      fc.constantFrom(
-        '\\"',
-        '\\\\',
-        '\\/',
-        '\\u0022',
-        '\\u005c',
-        '\\ud83d\\ude00',
-        '\\ud800',
-        '\\u0000',
-        '{',
-        ']',
-        ',',
-      ),
-    ),
-    { maxLength: 5 },
-  )
-  .map((parts) => `"${parts.join('')}"`);
-
-const scalar = fc.oneof(
-  jsonString,
-  fc.constantFrom('true', 'false', 'null', '0', '-0', '1.50', '-1e+10', '2E-3', '12345678901234567890', '1e999'),
-);
-
-const { value: jsonValue } = fc.letrec<{ value: string; array: string; object: string }>((tie) => ({
-  value: fc.oneof({ maxDepth: 4, withCrossShrink: true }, scalar, tie('array'), tie('object')),
-  array: fc
-    .tuple(fc.array(fc.tuple(space, tie('value'), space), { maxLength: 4 }), space)
-    .map(([items, blank]) => `[${items.map((item) => item.join('')).join(',') || blank}]`),
-  object: fc
-    .tuple(fc.array(fc.tuple(space, jsonString, space, space, tie('value'), space), { maxLength: 4 }), space)
-    .map(
-      ([fields, blank]) => `{${fields.map(([a, k, b, c, v, d]) => `${a}${k}${b}:${c}${v}${d}`).join(',') || blank}}`,
-    ),
-}));
+import { growth, ONE_PASS } from '../support/cpu-time.js';
+import { jsonString, jsonValue, space } from '../support/json-texts.js';
 
 /** Spellings of the same key. */
 const NAMES = ['payload', 'metadata', 'result'] as const;
@@ -127,6 +94,37 @@ describe('nestingDepth', () => {
       fc.property(value, (json) => {
         expect(nestingDepth(JSON.stringify(json))).toBe(depthOf(json));
       }),
+    );
+  });
+});
+
+describe('withoutMember', () => {
+  it('leaves out one member, and the rest as it was sent', () => {
+    fc.assert(
+      fc.property(document, (text) => {
+        const { payload: _payload, ...others } = JSON.parse(text) as Record<string, unknown>;
+        const rest = withoutMember(text, 'payload');
+        expect(JSON.parse(rest)).toEqual(others);
+        expect(rest === text).toBe(rawFields(text, ['payload'])[0] === undefined);
+        eachMember(rest, (_key, member) => expect(text).toContain(member));
+      }),
+      { numRuns: cases(1000) },
+    );
+  });
+});
+
+describe('withMembers', () => {
+  it('adds members at the end, in the place of those that were there', () => {
+    fc.assert(
+      fc.property(document, (text) => {
+        const added = withMembers(text, [
+          ['payload', '1.10'],
+          ['result', '[2]'],
+        ]);
+        expect(JSON.parse(added)).toEqual({ ...(JSON.parse(text) as object), payload: 1.1, result: [2] });
+        expect(added.endsWith(`${objectText([['payload', '1.10']]).slice(1, -1)},"result":[2]}`)).toBe(true);
+      }),
+      { numRuns: cases(1000) },
     );
   });
 });

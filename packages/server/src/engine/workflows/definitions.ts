@@ -1,6 +1,7 @@
-import type { OnFailure, PartialJobConfig } from '@millrace/contract';
+import { PartialJobConfig, WORKFLOW_STEP_LIMITS, type OnFailure } from '@millrace/contract';
 import { buildGraph, type Graph, type GraphProblem } from '../../domain/dag.js';
 import { resolveJobConfig } from '../../domain/job-config.js';
+import { OPAQUE, readJson, SCALAR, type Part } from '../../domain/json-outline.js';
 import { objectText, rawFieldsOfEach } from '../../domain/raw-json.js';
 import { textArray, uuidArray } from '../../store/arrays.js';
 import type { Execute } from '../../store/connection/database.js';
@@ -127,8 +128,33 @@ interface StoredStep {
   readonly queue?: string | null;
 }
 
+/** Payload and metadata are the caller's, and are not looked into. */
+const STORED_STEPS: Part = {
+  kind: 'list',
+  most: WORKFLOW_STEP_LIMITS.maximum,
+  items: {
+    kind: 'object',
+    members: new Map<string, Part>([
+      ['name', SCALAR],
+      ['task_name', SCALAR],
+      ['payload', OPAQUE],
+      ['depends_on', { kind: 'list', most: WORKFLOW_STEP_LIMITS.maximum, items: SCALAR }],
+      [
+        'config',
+        { kind: 'object', members: new Map(Object.keys(PartialJobConfig.properties).map((key) => [key, SCALAR])) },
+      ],
+      ['on_failure', SCALAR],
+      ['on_success', SCALAR],
+      ['metadata', OPAQUE],
+      ['queue', SCALAR],
+    ]),
+  },
+};
+
 function parseSteps(definition: JsonText): StepSpec[] {
-  const parsed = JSON.parse(definition) as readonly StoredStep[];
+  const read = readJson(definition, () => STORED_STEPS);
+  if (read.kind !== 'read') throw new Error(`a stored workflow cannot be read: ${read.kind}`);
+  const parsed = read.value as readonly StoredStep[];
   return rawFieldsOfEach(definition, ['payload', 'metadata']).map(([payload = '{}', metadata = null], index) => {
     const step = parsed[index]!;
     return {

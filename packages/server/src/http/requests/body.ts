@@ -2,36 +2,52 @@ import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { invalidRequest, MillraceError } from '../../domain/errors.js';
-import { nestingDepth } from '../../domain/raw-json.js';
+import { readJson } from '../../domain/json-outline.js';
+import { MAX_NESTING } from '../../domain/json-syntax.js';
 import type { Metrics } from '../../telemetry/metrics.js';
 import '../types.js';
+import { bodyLimit, NOTHING, partOf, type BodyLimits } from './body-parts.js';
 import { readBody, wasCutOff } from './body-reader.js';
+import { Turns } from './turns.js';
 
 /**
  * Request bodies. The text is kept alongside the parsed object, because what belongs to the caller is stored as it was
- * sent (see raw-json.ts).
+ * sent (see raw-json.ts). Of what belongs to the caller, the parsed object may hold no more than that it is an object:
+ * routes look into the text.
  */
-
-/**
- * Deeper JSON is refused. Nothing sensible nests that deep, and somewhat deeper PostgreSQL's recursive parser would run
- * out of stack and fail the whole statement.
- */
-const MAX_NESTING = 1000;
 
 /** How much of an unwanted body is still read, to be thrown away. */
 const MAX_DISCARDED_BYTES = 16 * 1024 * 1024;
+
+/** Bodies of this size take turns. */
+const LARGE_BODY_BYTES = 256 * 1024;
 
 const BYTE_ORDER_MARK = 0xfeff;
 
 type Done = (error: Error | null, body?: unknown) => void;
 type Parse = (request: FastifyRequest, bytes: Buffer, done: Done) => void;
 
-export function registerBodyParsers(app: FastifyInstance, metrics: Metrics): void {
+interface BodySettings extends BodyLimits {
+  readonly metrics: Metrics;
+}
+
+/** For every route that is registered afterwards. */
+export function registerBodyParsers(app: FastifyInstance, settings: BodySettings): void {
+  app.addHook('onRoute', (route) => {
+    const takes = partOf(route);
+    route.config = { ...route.config, takes };
+    route.bodyLimit ??= bodyLimit(takes, settings);
+  });
   app.removeAllContentTypeParsers();
+  const turns = new Turns();
   const reading =
     (parse: Parse) =>
     (request: FastifyRequest, body: IncomingMessage, done: Done): void =>
-      readBody(request, body, metrics, (error, bytes) => (bytes === null ? done(error) : parse(request, bytes, done)));
+      readBody(request, body, settings.metrics, (error, bytes) => {
+        if (bytes === null) done(error);
+        else if (bytes.length < LARGE_BODY_BYTES) parse(request, bytes, done);
+        else turns.take(() => parse(request, bytes, done));
+      });
   app.addContentTypeParser('application/json', reading(parseJsonBody));
   app.addContentTypeParser('*', reading(refuseOtherTypes));
 }
@@ -47,19 +63,21 @@ function parseJsonBody(request: FastifyRequest, bytes: Buffer, done: Done): void
   if (encoding !== undefined && encoding.toLowerCase() !== 'identity') return done(unsupportedEncoding());
   if (!isUtf8(bytes)) return done(invalidRequest('the request body is not valid UTF-8'));
   const text = textOf(bytes);
-  let body: unknown;
-  try {
-    body = JSON.parse(text);
-  } catch {
-    return done(invalidRequest('the request body is not valid JSON'));
-  }
+  const read = readJson(text, () => request.routeOptions.config.takes ?? NOTHING);
+  if (read.kind !== 'read') return done(invalidRequest(PROBLEMS[read.kind]));
+  const body = read.value;
   if (typeof body !== 'object' || body === null || Array.isArray(body)) {
     return done(invalidRequest('the request body must be a JSON object'));
   }
-  if (isTooDeep(text)) return done(invalidRequest(`the request body is nested deeper than ${MAX_NESTING} levels`));
   request.rawBody = text;
   done(null, body);
 }
+
+const PROBLEMS = {
+  invalid: 'the request body is not valid JSON',
+  'too deep': `the request body is nested deeper than ${MAX_NESTING} levels`,
+  'too many containers': 'the request body has more objects and lists than this request can use',
+} as const;
 
 /** `curl -d ''` labels an empty body as a form; an empty body has no type worth refusing. */
 function refuseOtherTypes(_request: FastifyRequest, bytes: Buffer, done: Done): void {
@@ -74,18 +92,6 @@ const unsupportedEncoding = (): MillraceError =>
 function textOf(bytes: Buffer): string {
   const text = bytes.toString('utf8');
   return text.charCodeAt(0) === BYTE_ORDER_MARK ? text.slice(1) : text;
-}
-
-/** Each level takes two brackets, so a text that is short or has few of those need not be checked. */
-const isTooDeep = (text: string): boolean =>
-  text.length > 2 * MAX_NESTING && opensMoreThan(MAX_NESTING, text) && nestingDepth(text) > MAX_NESTING;
-
-function opensMoreThan(most: number, text: string): boolean {
-  let found = 0;
-  for (const opening of ['{', '[']) {
-    for (let at = text.indexOf(opening); at !== -1; at = text.indexOf(opening, at + 1)) if (++found > most) return true;
-  }
-  return false;
 }
 
 /**

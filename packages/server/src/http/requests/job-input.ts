@@ -31,10 +31,6 @@ export function jobSpec(
     runAt: typeof runAt === 'string' ? parseInstant(runAt) : null,
     // No delay at all is what most jobs have, and is stored like it.
     delaySecs: typeof delaySecs === 'number' && delaySecs > 0 ? delaySecs : null,
-    metadata: withTrace(
-      metadata,
-      callerText(metadata, metadataText, null, `${path}metadata`, settings),
-      settings.trace ?? null,
-    ),
+    metadata: withTrace(callerText(metadata, metadataText, null, `${path}metadata`, settings), settings.trace ?? null),
   };
 }

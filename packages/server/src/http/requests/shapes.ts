@@ -19,8 +19,10 @@ export interface Member {
 export interface Schema {
   readonly $id?: string;
   readonly $ref?: string;
+  readonly type?: string | readonly string[];
   readonly properties?: Readonly<Record<string, Schema>>;
   readonly items?: Schema;
+  readonly maxItems?: number;
   readonly anyOf?: readonly Schema[];
   readonly oneOf?: readonly Schema[];
   readonly minimum?: number;

@@ -1,6 +1,8 @@
 import type { Report } from '@millrace/contract';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { MillraceError } from '../../domain/errors.js';
+import { isEmptyObject, rawFields } from '../../domain/raw-json.js';
+import type { JsonText } from '../../domain/records.js';
 import { parseTrace, traceparentOf, type TraceContext } from '../../telemetry/trace-context.js';
 import type { Tracer } from '../../telemetry/tracing.js';
 import type { InputSettings } from './caller-text.js';
@@ -37,15 +39,15 @@ export const tracedSettings = ({ span }: FastifyRequest, settings: InputSettings
 const pick = ({ defaultQueue, maxPayloadBytes }: InputSettings): InputSettings => ({ defaultQueue, maxPayloadBytes });
 
 /** The metadata with the trace of the request, unless the caller has put one there. The rest stays as it was sent. */
-export function withTrace(metadata: unknown, text: string | null, trace: TraceContext | null): string | null {
-  if (trace === null) return text;
-  const given = text === null || typeof metadata !== 'object' || metadata === null ? {} : metadata;
-  if (Object.hasOwn(given, 'traceparent')) return text;
+export function withTrace(metadata: JsonText | null, trace: TraceContext | null): JsonText | null {
+  if (trace === null) return metadata;
+  const given = metadata ?? '{}';
+  const [traceparent, tracestate] = rawFields(given, ['traceparent', 'tracestate']);
+  if (traceparent !== undefined) return metadata;
   const member = `"traceparent":"${traceparentOf(trace)}"`;
-  const hasState = trace.state !== '' && !Object.hasOwn(given, 'tracestate');
+  const hasState = trace.state !== '' && tracestate === undefined;
   const members = hasState ? `${member},"tracestate":${JSON.stringify(trace.state)}` : member;
-  if (text === null || Object.keys(given).length === 0) return `{${members}}`;
-  return `{${members},${text.slice(text.indexOf('{') + 1)}`;
+  return isEmptyObject(given) ? `{${members}}` : `{${members},${given.slice(1)}`;
 }
 
 /** Each of many reports in one call is a span of the trace that it names: the call itself belongs to none of them. */

@@ -42,11 +42,7 @@ function stepSpec(
     config: JSON.stringify(givenJobConfig(config)),
     jobConfig: resolveJobConfig(config, `${path}config`),
     onFailure: step.on_failure ?? 'halt',
-    metadata: withTrace(
-      metadata,
-      callerText(metadata, metadataText, null, `${path}metadata`, settings),
-      settings.trace ?? null,
-    ),
+    metadata: withTrace(callerText(metadata, metadataText, null, `${path}metadata`, settings), settings.trace ?? null),
   };
 }
 

@@ -139,7 +139,7 @@ describe('a payload with a context that is stored apart', () => {
     '{ "z":12345678901234567890, "a" : 1.10,"_context":"workflows","\\u005fcontext":"workflows too","s":"\\u00e9\\/" }';
   const RESULT = `{"big":1E400,"s":"\\u00e9", "text":"${LONG}"}`;
   const KEPT = `"big":1E400,"s":"\\u00e9","text":"${LONG}"`;
-  const EXPECTED = `{"z":12345678901234567890,"a":1.10,"s":"\\u00e9\\/","_context":{${KEPT},"x":${RESULT}}}`;
+  const EXPECTED = `{"z":12345678901234567890, "a" : 1.10,"s":"\\u00e9\\/","_context":{${KEPT},"x":${RESULT}}}`;
 
   /** A workflow whose step y waits on the queue. */
   async function waiting(own = OWN): Promise<{ id: string; y: string }> {

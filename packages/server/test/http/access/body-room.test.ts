@@ -79,9 +79,9 @@ describe('a body without a length', () => {
 
   it('holds no more than the budget of the process, however many may be in flight', async () => {
     const app = await start({ maxInFlight: 1_000_000 });
-    const bodies = Array.from({ length: 6 }, () => sendInChunks(app, '/api/v1/jobs', KEY_A));
+    const bodies = Array.from({ length: 6 }, () => sendInChunks(app, '/api/v1/jobs/batch', KEY_A));
     for (const body of bodies) {
-      body.send(beginning(0));
+      body.send(`{"jobs":[${beginning(0)}`);
       for (let n = 0; n < 15; n++) body.send('x'.repeat(MIB));
     }
     await until(() => bodies.filter(({ socket }) => socket.closed).length >= 2, { what: 'two refusals' });
