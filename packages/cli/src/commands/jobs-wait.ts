@@ -5,7 +5,7 @@ import { bar, ProgressLine } from '../show/progress.js';
 import { table } from '../show/table.js';
 import { span } from '../show/time.js';
 import type * as specs from '../specs/jobs.js';
-import { plain } from '../terminal/width.js';
+import { plain } from '../terminal/plain.js';
 import { EXIT, Misuse } from '../invocation/exit.js';
 import { durationMs, words } from '../invocation/values.js';
 import { DEFAULT_WAIT_MS, hasEnded } from './wait-for-job.js';

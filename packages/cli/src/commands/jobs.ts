@@ -5,6 +5,7 @@ import { showList } from '../show/list.js';
 import { refreshing } from '../show/refresh.js';
 import { table } from '../show/table.js';
 import type * as specs from '../specs/jobs.js';
+import { plain, plainLines } from '../terminal/plain.js';
 import { EXIT } from '../invocation/exit.js';
 import { jsonObject, since } from '../invocation/values.js';
 import { jobColumns, jobFields, type JobSummary } from './job-views.js';
@@ -103,21 +104,16 @@ function attemptsTable({ attempts: rows, omitted }: Wire.Attempts, stacks: boole
 }
 
 const stackOf = (number: number, stack: string | null | undefined): string[] =>
-  stack === null || stack === undefined ? [] : ['', `attempt ${number}:`, lines(stack)];
-
-/** Several lines, each without control characters. */
-const lines = (text: string): string =>
-  text
-    .split('\n')
-    .map((line) => `  ${line.replaceAll(/\p{Cc}/gu, ' ')}`)
-    .join('\n');
+  stack === null || stack === undefined
+    ? []
+    : ['', `attempt ${number}:`, ...plainLines(stack).map((line) => `  ${line}`)];
 
 export const why: Run<Options<'jobsWhy'>> = async (context) => {
   const { args, io, options, signal } = context;
   const connection = connect(context);
   const path = ['jobs', jobId(connection, args[0]), 'why'];
   const { text, body } = await connection.raw.call<Wire.Why>(path, { signal });
-  await io.print(options.json ? text : body.message);
+  await io.print(options.json ? text : plain(body.message));
   return EXIT.ok;
 };
 

@@ -2,7 +2,7 @@ import { jsonMember, type Wire } from '@millrace/sdk';
 import { connect } from '../connection/connect.js';
 import type { Context, Run } from '../invocation/context.js';
 import type { run as spec } from '../specs/jobs.js';
-import { plain } from '../terminal/width.js';
+import { plain } from '../terminal/plain.js';
 import { EXIT, Misuse } from '../invocation/exit.js';
 import { durationMs, instant, jsonObject, jsonText, quoted, seconds, wholeNumber } from '../invocation/values.js';
 import { waitForJob } from './wait-for-job.js';

@@ -6,7 +6,7 @@ import { Worker, type WorkerEvent } from '@millrace/sdk/worker';
 import { connect } from '../connection/connect.js';
 import type { Context, Run } from '../invocation/context.js';
 import type { worker as spec } from '../specs/local.js';
-import { plain } from '../terminal/width.js';
+import { plain } from '../terminal/plain.js';
 import { EXIT, Misuse } from '../invocation/exit.js';
 import { duration, wholeNumber } from '../invocation/values.js';
 

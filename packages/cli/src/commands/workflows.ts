@@ -8,7 +8,7 @@ import { refreshing } from '../show/refresh.js';
 import { fields, table } from '../show/table.js';
 import { age } from '../show/time.js';
 import type * as specs from '../specs/workflows.js';
-import { plain } from '../terminal/width.js';
+import { plain, plainLines } from '../terminal/plain.js';
 import { EXIT } from '../invocation/exit.js';
 import { durationMs, jsonObject, since } from '../invocation/values.js';
 import { DEFAULT_WAIT_MS } from './wait-for-job.js';
@@ -200,6 +200,6 @@ export const diagram: Run<(typeof specs)['workflowsDiagram']['options']> = async
   const connection = connect(context);
   const path = ['workflows', workflowId(connection, args[0]), 'diagram'];
   const { text, body } = await connection.raw.call<Wire.WorkflowDiagram>(path, { signal });
-  await io.print(options.json ? text : body.diagram.trimEnd());
+  await io.print(options.json ? text : plainLines(body.diagram.trimEnd()).join('\n'));
   return EXIT.ok;
 };

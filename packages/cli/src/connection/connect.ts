@@ -1,13 +1,14 @@
 import { Millrace, type Logger, type Raw } from '@millrace/sdk';
 import type { Context } from '../invocation/context.js';
 import { painter, type Paint } from '../terminal/style.js';
-import { plain } from '../terminal/width.js';
+import { plain, plainJson } from '../terminal/plain.js';
 import { RecentIds } from './recent-ids.js';
 import { targetOf, type Target } from './target.js';
 
 /** A server, and what a command about it needs. */
 export interface Connection {
-  readonly raw: Raw;
+  /** On a terminal, the JSON that it answers with is safe to show. */
+  readonly raw: Pick<Raw, 'call' | 'follow'>;
   readonly millrace: Millrace;
   readonly target: Target;
   readonly recent: RecentIds;
@@ -31,10 +32,23 @@ export function connect({ connection, env, io }: Caller, as: 'token' | 'adminTok
   });
   return {
     millrace,
-    raw: millrace.raw,
+    raw: io.terminal.stdout ? safeToShow(millrace.raw) : millrace.raw,
     target,
     recent: new RecentIds(env, target.url.value),
     look: { columns: io.terminal.stdout ? io.terminal.columns() : Infinity, paint: painter(io, env) },
+  };
+}
+
+/** Escapes what would act on a terminal; the values stay the same. A program that reads the output gets what was sent. */
+function safeToShow(raw: Raw): Connection['raw'] {
+  return {
+    call: async (path, request) => {
+      const answer = await raw.call<never>(path, request);
+      return { ...answer, text: plainJson(answer.text) };
+    },
+    follow: async function* (...args: Parameters<Raw['follow']>) {
+      for await (const event of raw.follow(...args)) yield { ...event, data: plainJson(event.data) };
+    },
   };
 }
 

@@ -1,7 +1,7 @@
 import { MillraceError } from '@millrace/sdk';
 import type { Caller } from '../connection/connect.js';
 import { targetOf } from '../connection/target.js';
-import { plain } from '../terminal/width.js';
+import { plain } from '../terminal/plain.js';
 import { EXIT, Misuse } from '../invocation/exit.js';
 
 /** What to tell of a client command's failure, without secrets, and the exit code. */

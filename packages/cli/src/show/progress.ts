@@ -1,4 +1,5 @@
 import type { Io } from '../terminal/io.js';
+import { plainLines } from '../terminal/plain.js';
 import { cut } from '../terminal/width.js';
 
 /** One line on a terminal's standard error that is written over and over; nothing anywhere else. */
@@ -16,7 +17,7 @@ export class ProgressLine {
 
   update(text: string): void {
     if (!this.visible) return;
-    this.#io.complain(`\r\u{1b}[2K${cut(text, this.#io.terminal.columns() - 1)}`);
+    this.#io.complain(`\r\u{1b}[2K${cut(plainLines(text).join(' '), this.#io.terminal.columns() - 1)}`);
     this.#shown = true;
   }
 

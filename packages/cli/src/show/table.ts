@@ -1,4 +1,5 @@
-import { cut, plain, shortId, widthOf } from '../terminal/width.js';
+import { plain } from '../terminal/plain.js';
+import { cut, shortId, widthOf } from '../terminal/width.js';
 import { statusColour, type Paint } from '../terminal/style.js';
 
 export interface Column<T> {

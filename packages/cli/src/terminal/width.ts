@@ -24,9 +24,3 @@ export function cut(text: string, columns: number): string {
 
 /** `019bd0e5…8f10`: enough to recognise an id by. */
 export const shortId = (id: string): string => (id.length > 14 ? `${id.slice(0, 8)}…${id.slice(-4)}` : id);
-
-/**
- * One line without control characters: an error message of a job must not move the cursor, change colours or look like
- * output of ours.
- */
-export const plain = (text: string): string => text.replaceAll(/\s+/g, ' ').replaceAll(/\p{Cc}/gu, '\u{fffd}');

@@ -35,7 +35,7 @@ describe('run', () => {
     const payload = '{"message":"no such \\u001b[31mcard","permanent":true}';
     const { code, stdout, stderr } = await cli()(['run', 'fail', payload, '--wait']);
     expect({ code, stdout }).toEqual({ code: 3, stdout: '' });
-    expect(stderr).toMatch(/^millrace: the job \S{36} failed: no such .\[31mcard\n$/);
+    expect(stderr).toMatch(/^millrace: the job \S{36} failed: no such \\u001b\[31mcard\n$/);
     expect(stderr).not.toContain('\u001b');
   });
 
@@ -294,6 +294,40 @@ describe('the rest of jobs', () => {
     const { stdout: copy } = await millrace(['jobs', 'rerun', '@last']);
     expect((await server.a.get(`/api/v1/jobs/${copy.trim()}`)).body.metadata.rerun_of).toBe(id.trim());
     expect(JSON.parse((await millrace(['jobs', 'why', '@last', '--json'])).stdout)).toHaveProperty('reason');
+  });
+});
+
+describe('what a tenant wrote', () => {
+  const ESCAPES = /[\p{Cc}\p{Bidi_Control}]/u;
+  const message = 'no\u009b31m \u202edrac\u001b[2J';
+
+  it('does not act on a terminal, in words or as JSON of the same value', async () => {
+    const millrace = cli();
+    const onTerminal = { terminal: { stdout: true }, columns: 500, env: { NO_COLOR: '1' } };
+    const payload = JSON.stringify({ message, permanent: true }).replaceAll(/\\u([0-9a-f]{4})/g, '\\u$1');
+    await millrace(['run', 'fail', payload, '--wait']);
+    for (const words of [
+      ['jobs', 'list', '--limit=1'],
+      ['jobs', 'get', '@last'],
+      ['dlq', 'list'],
+    ]) {
+      for (const call of [{}, onTerminal]) {
+        const { stdout } = await millrace(words, call);
+        expect(stdout.replaceAll('\n', '')).not.toMatch(ESCAPES);
+        expect(stdout).toContain('no\\u009b31m \\u202edrac\\u001b[2J');
+      }
+    }
+    const shown = (await millrace(['jobs', 'get', '@last', '--json'], onTerminal)).stdout;
+    const sent = (await millrace(['jobs', 'get', '@last', '--json'])).stdout;
+    expect(shown.replaceAll('\n', '')).not.toMatch(ESCAPES);
+    expect(sent).toContain('\u009b');
+    expect(JSON.parse(shown)).toEqual(JSON.parse(sent));
+    expect(JSON.parse(shown)).toMatchObject({ error_message: message });
+
+    await millrace(['run', 'paint\u009b', '--queue=night\u202e']);
+    const why = await millrace(['jobs', 'why', '@last'], onTerminal);
+    expect(why.stdout).toContain('night\\u202e');
+    expect(why.stdout.trimEnd()).not.toMatch(ESCAPES);
   });
 });
 
