@@ -135,7 +135,7 @@ module.exports = {
     layer('handlers', ['telemetry'], [references]),
     layer('telemetry', []),
     layer('embedded', ['telemetry']),
-    layer('config', ['handlers', 'telemetry']),
+    layer('config', ['handlers', 'telemetry'], [rules]),
     {
       name: 'wiring-is-for-the-composition-root',
       comment: 'what server.ts puts the layers together with may know them all; none of them knows it',
