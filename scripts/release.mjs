@@ -130,7 +130,8 @@ function commit() {
   const tarballs = PUBLISHED.map((name) => (name === 'cli' ? 'millrace' : `millrace-${name}`));
   const publish = tarballs.map((name) => `  npm publish --access public ${join(out, `${name}-${version}.tgz`)}`);
   const image = `  docker build -f deploy/docker/Dockerfile -t millrace:${version} .`;
-  console.log(['', 'to publish it:', '  git push --follow-tags', ...publish, image].join('\n'));
+  const python = '  python3 -m build clients/python && python3 -m twine upload clients/python/dist/*';
+  console.log(['', 'to publish it:', '  git push --follow-tags', ...publish, python, image].join('\n'));
 }
 
 function read(path) {

@@ -1,5 +1,6 @@
 // `npm run test:full`: what `npm test` leaves out because it takes long. Arguments go to vitest.
 import { browser, faults, lint, tests, types, warnWithoutBrowser } from './lib/checks.mjs';
+import { python, warnWithoutPython } from './lib/python.mjs';
 import { installed } from './lib/setup.mjs';
 import { runStages } from './lib/stages.mjs';
 import { root } from './lib/tools.mjs';
@@ -12,5 +13,7 @@ await runStages('npm run test:full', [
   ['lint', lint],
   ['long tests', tests(['full', 'properties', 'full-alone'], process.argv.slice(2))],
   ['faults', faults(['--short'])],
+  ['python', python],
 ]);
 warnWithoutBrowser('npm run test:full');
+warnWithoutPython('npm run test:full');

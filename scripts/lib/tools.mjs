@@ -10,9 +10,9 @@ export const root = fileURLToPath(new URL('../..', import.meta.url));
  * Runs a program on this terminal until it exits; resolves to its exit code. A request to end is passed on, so that
  * nothing is left running; a terminal's Ctrl-C reaches the program by itself, and we wait for what it makes of it.
  */
-export function run(program, args, { env = process.env, niceness = 0 } = {}) {
+export function run(program, args, { env = process.env, niceness = 0, cwd = root } = {}) {
   return new Promise((resolve, reject) => {
-    const child = spawn(program, args, { cwd: root, env, stdio: 'inherit' });
+    const child = spawn(program, args, { cwd, env, stdio: 'inherit' });
     if (niceness > 0 && child.pid !== undefined) setPriority(child.pid, niceness);
     const passOn = (signal) => void child.kill(signal);
     const wait = () => undefined;

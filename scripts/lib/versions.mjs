@@ -5,6 +5,8 @@ export function withVersion(path, text, version, day) {
   if (path === 'CHANGELOG.md') return withDate(text, version, day);
   if (path === 'deploy/helm/millrace/Chart.yaml')
     return text.replaceAll(/^(version|appVersion): .*$/gm, `$1: ${version}`);
+  if (path === 'clients/python/src/millrace/__init__.py')
+    return text.replace(/^__version__ = .*$/m, `__version__ = "${version}"`);
   if (path === 'package-lock.json') return inLockfile(text, version);
   if (/^(packages|tools)\/[^/]+\/package\.json$/.test(path)) return inManifest(text, version);
   return text;

@@ -1,12 +1,6 @@
 import { mkdirSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import {
-  addProcessFile,
-  liveProcessFiles,
-  newProcessFileId,
-  removeProcessFile,
-  type ProcessFile,
-} from './process-files.js';
+import { addMember, liveMembers, newMemberId, removeMember, type Member } from './members.js';
 
 /**
  * One process at a time changes the state of an embedded database (initialise, start, stop).
@@ -20,7 +14,7 @@ import {
  *   wait     until nobody else is choosing, then until no live ticket comes before ours
  *   release  remove the ticket
  *
- * If two draw the same number, the file id decides. The order of the two waits matters: once we have seen nobody
+ * If two draw the same number, the member id decides. The order of the two waits matters: once we have seen nobody
  * choosing, whoever starts to choose later sees our ticket, and we see the ticket of whoever finished before.
  */
 const POLL_MS = 25;
@@ -37,7 +31,7 @@ export async function withLock<T>(dir: string, body: () => Promise<T>, { onWait 
     await turn(dir, ticket, onWait);
     return await body();
   } finally {
-    removeProcessFile(dir, ticket.name);
+    removeMember(dir, ticket.name);
   }
 }
 
@@ -47,13 +41,13 @@ interface Ticket {
 }
 
 function draw(dir: string): Ticket {
-  const id = newProcessFileId();
-  const choosing = addProcessFile(dir, id, 'choosing');
+  const id = newMemberId();
+  const choosing = addMember(dir, id, 'choosing');
   try {
     const number = 1 + Math.max(0, ...tickets(dir).map((ticket) => ticket.number));
-    return { name: addProcessFile(dir, id, `${number}`), number };
+    return { name: addMember(dir, id, `${number}`), number };
   } finally {
-    removeProcessFile(dir, choosing);
+    removeMember(dir, choosing);
   }
 }
 
@@ -66,19 +60,19 @@ async function turn(dir: string, ownTicket: Ticket, onWait: (() => void) | undef
   };
   // Those who were choosing when we drew. Later ones will queue behind us and need not be waited for.
   const choosing = new Set(
-    liveProcessFiles(dir)
+    liveMembers(dir)
       .filter(isChoosing)
       .map(({ name }) => name),
   );
-  while (liveProcessFiles(dir).some(({ name }) => choosing.has(name))) await wait();
+  while (liveMembers(dir).some(({ name }) => choosing.has(name))) await wait();
   while (tickets(dir).some((ticket) => before(ticket, ownTicket))) await wait();
 }
 
-const isChoosing = (file: ProcessFile): boolean => file.role === 'choosing';
+const isChoosing = (member: Member): boolean => member.role === 'choosing';
 
 const tickets = (dir: string): readonly Ticket[] =>
-  liveProcessFiles(dir)
-    .filter((file) => !isChoosing(file))
+  liveMembers(dir)
+    .filter((member) => !isChoosing(member))
     .map(({ name, role }) => ({ name, number: Number(role) }));
 
 const before = (a: Ticket, b: Ticket): boolean => a.number < b.number || (a.number === b.number && a.name < b.name);

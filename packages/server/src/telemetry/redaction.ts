@@ -11,7 +11,6 @@ export const SECRET_KEYS = [
   'jwtSecret',
   'workerToken',
   'adminToken',
-  'outboxToken',
   'token',
   'leaseToken',
   'lease_token',

@@ -1,0 +1,109 @@
+"""Millrace: durable jobs and workflows. Client, typed tasks and worker."""
+
+from .client.millrace import Millrace, use_client
+from .client.operations import DeadLetterFilter, JobFilter
+from .errors.call_errors import (
+    AlreadyFinishedError,
+    AlreadyReplayedError,
+    AuthError,
+    ConflictError,
+    ForbiddenError,
+    InternalError,
+    InvalidRequestError,
+    LeaseLostError,
+    MethodNotAllowedError,
+    MillraceError,
+    MisdirectedRequestError,
+    NoAnswerError,
+    NotFoundError,
+    PayloadTooLargeError,
+    UnauthorizedError,
+    UnavailableError,
+    UnsupportedMediaTypeError,
+    WaitTimeoutError,
+)
+from .errors.handler_errors import (
+    JobCancelled,
+    JobTimeout,
+    LeaseLost,
+    MismatchError,
+    NonRetryableError,
+    RetryAfterError,
+    ShuttingDown,
+    StopHandler,
+)
+from .errors.outcome_errors import JobCancelledError, JobFailedError, WorkflowCancelledError, WorkflowFailedError
+from .exactjson.text import json_text
+from .http.transport import Hooks
+from .tasks.call import Call
+from .tasks.context import JobContext, RunningJob
+from .tasks.decorator import AsyncContextTask, ContextTask, task
+from .tasks.handles import JobHandle
+from .tasks.policy import Retries
+from .tasks.task import AsyncTask, Task
+from .worker.events import WorkerEvent, WorkerSummary
+from .worker.running.tracing import JobHooks
+from .worker.worker import Worker, WorkerHealth
+from .workflows.flow import Flow, Step
+from .workflows.workflow import Workflow, WorkflowHandle, workflow
+
+__version__ = "0.2.0"
+
+__all__ = [
+    "AlreadyFinishedError",
+    "AlreadyReplayedError",
+    "AsyncContextTask",
+    "AsyncTask",
+    "AuthError",
+    "Call",
+    "ConflictError",
+    "ContextTask",
+    "DeadLetterFilter",
+    "Flow",
+    "ForbiddenError",
+    "Hooks",
+    "InternalError",
+    "InvalidRequestError",
+    "JobCancelled",
+    "JobCancelledError",
+    "JobContext",
+    "JobFailedError",
+    "JobFilter",
+    "JobHandle",
+    "JobHooks",
+    "JobTimeout",
+    "LeaseLost",
+    "LeaseLostError",
+    "MethodNotAllowedError",
+    "Millrace",
+    "MillraceError",
+    "MisdirectedRequestError",
+    "MismatchError",
+    "NoAnswerError",
+    "NonRetryableError",
+    "NotFoundError",
+    "PayloadTooLargeError",
+    "Retries",
+    "RetryAfterError",
+    "RunningJob",
+    "ShuttingDown",
+    "Step",
+    "StopHandler",
+    "Task",
+    "UnauthorizedError",
+    "UnavailableError",
+    "UnsupportedMediaTypeError",
+    "WaitTimeoutError",
+    "Worker",
+    "WorkerEvent",
+    "WorkerHealth",
+    "WorkerSummary",
+    "Workflow",
+    "WorkflowCancelledError",
+    "WorkflowFailedError",
+    "WorkflowHandle",
+    "json_text",
+    "task",
+    "use_client",
+    "workflow",
+]

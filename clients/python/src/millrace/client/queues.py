@@ -1,0 +1,28 @@
+"""Queues and who works on them: `client.queues`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..wire.types import QueueDepth, QueueDetail, Worker
+from .listing import Listing
+from .session import Session, segment
+
+
+class Queues:
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def list(self) -> Listing[QueueDepth]:
+        """The queues that hold unfinished jobs of the caller's, in the order of their names."""
+        return Listing("queues", None, lambda cursor: self._session.read("/queues", {"cursor": cursor}))
+
+    def get(self, name: str) -> QueueDetail:
+        """A queue, with what is on it and what comes next."""
+        queue: QueueDetail = self._session.read(f"/queues/{segment(name)}")
+        return queue
+
+    def workers(self) -> Sequence[Worker]:
+        """The workers that held the caller's jobs in the last hour, the last seen first."""
+        workers: Sequence[Worker] = self._session.read("/workers")["workers"]
+        return workers

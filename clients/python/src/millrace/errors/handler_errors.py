@@ -1,0 +1,45 @@
+"""What handlers raise, and what is raised in them."""
+
+from __future__ import annotations
+
+from ..shared.durations import Duration, seconds
+
+
+class NonRetryableError(Exception):
+    """Raised by a handler: the job fails for good, even if it has retries left."""
+
+
+class RetryAfterError(Exception):
+    """Raised by a handler: the attempt failed, and the next one starts after this time instead of the computed delay.
+
+    >>> raise RetryAfterError("slow down", 90)  # doctest: +SKIP
+    """
+
+    def __init__(self, message: str, after: Duration) -> None:
+        super().__init__(message)
+        #: When to try again, in seconds.
+        self.after = seconds(after)
+
+
+class MismatchError(NonRetryableError):
+    """The arguments or the result of a handler do not match its signature. Trying again would not help."""
+
+
+class StopHandler(BaseException):
+    """Why a handler is to stop. `ctx.check()` raises it; like CancelledError it passes through `except Exception`."""
+
+
+class JobCancelled(StopHandler):
+    """The job was cancelled. Nothing is reported."""
+
+
+class LeaseLost(StopHandler):
+    """Another worker may hold the job by now. Nothing is reported."""
+
+
+class JobTimeout(StopHandler):
+    """The attempt took longer than the task's `timeout`."""
+
+
+class ShuttingDown(StopHandler):
+    """The worker is stopping and gives the job back."""

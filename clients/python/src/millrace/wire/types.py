@@ -1,0 +1,874 @@
+"""The shapes of the API, made from its OpenAPI document by scripts/generate_wire.py. Not to be edited."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypedDict
+
+
+class Attempt(TypedDict):
+    number: int
+    outcome: AttemptOutcome
+    worker_id: str | None
+    started_at: str | None
+    ended_at: str | None
+    error_message: str | None
+    error_details: ErrorDetails | None
+    next_retry_at: str | None
+
+
+AttemptOutcome = Literal["completed", "failed", "timed_out", "lease_expired", "cancelled", "released", "running"]
+
+
+class Attempts(TypedDict):
+    attempts: list[Attempt]
+    omitted: int
+
+
+class _CompleteRequestRequired(TypedDict):
+    lease_token: str
+
+
+class CompleteRequest(_CompleteRequestRequired, total=False):
+    result: dict[str, Any] | None
+
+
+class Count(TypedDict):
+    n: int
+    exact: bool
+
+
+class _CreateCronRequired(TypedDict):
+    name: str
+    cron_expr: str
+    task_name: str
+
+
+class CreateCron(_CreateCronRequired, total=False):
+    timezone: str | None
+    payload: dict[str, Any] | None
+    queue: str | None
+    config: PartialJobConfig | None
+
+
+class _CreateJobRequired(TypedDict):
+    task_name: str
+
+
+class CreateJob(_CreateJobRequired, total=False):
+    payload: dict[str, Any] | None
+    config: JobConfigInput | None
+    run_at: str | None
+    delay_secs: int | None
+    metadata: dict[str, Any] | None
+    idempotency_key: str | None
+
+
+class CreateJobBatch(TypedDict):
+    jobs: list[CreateJob]
+
+
+class _CreateOperationRequired(TypedDict):
+    action: OperationAction
+
+
+class CreateOperation(_CreateOperationRequired, total=False):
+    filter: OperationFilter
+    ids: list[str] | None
+    dry_run: bool | None
+
+
+class _CreateWorkflowRequired(TypedDict):
+    name: str
+    steps: list[WorkflowStepInput]
+
+
+class CreateWorkflow(_CreateWorkflowRequired, total=False):
+    context: dict[str, Any] | None
+    metadata: dict[str, Any] | None
+
+
+class Cron(TypedDict):
+    id: str
+    name: str
+    cron_expr: str
+    timezone: str
+    task_name: str
+    payload: dict[str, Any]
+    queue_name: str
+    config: PartialJobConfig
+    enabled: bool
+    next_run_at: str | None
+    last_enqueued_at: str | None
+    created_at: str
+    tenant_id: str
+
+
+class _CronCreatedRequired(TypedDict):
+    cron_id: str
+
+
+class CronCreated(_CronCreatedRequired, total=False):
+    warnings: list[str]
+
+
+class CronFiring(TypedDict):
+    occurrence: str
+    fired_at: str
+    kind: CronFiringKind
+    job_id: str
+
+
+CronFiringKind = Literal["on_time", "catch_up", "triggered"]
+
+
+class _CronFiringPageRequired(TypedDict):
+    firings: list[CronFiring]
+    limit: int
+    offset: int
+    has_more: bool
+
+
+class CronFiringPage(_CronFiringPageRequired, total=False):
+    next_cursor: str
+    prev_cursor: str
+    total: int
+    warnings: list[str]
+
+
+CronOrder = Literal["created_at ASC", "created_at DESC", "next_run_at ASC"]
+
+
+class _CronPageRequired(TypedDict):
+    crons: list[Cron]
+    limit: int
+    offset: int
+    has_more: bool
+
+
+class CronPage(_CronPageRequired, total=False):
+    next_cursor: str
+    prev_cursor: str
+    total: int
+    warnings: list[str]
+
+
+class CronPreview(TypedDict):
+    next: list[str]
+
+
+class CronTriggered(TypedDict):
+    job_id: str
+
+
+class DeadLetter(TypedDict):
+    id: int
+    job_id: str
+    queue_name: str
+    task_name: str
+    reason: DeadLetterReason
+    error_message: str | None
+    created_at: str
+    replayed_at: str | None
+    replay_job_id: str | None
+    tenant_id: str
+    payload_bytes: int | None
+    retry_count: int | None
+    fingerprint: str
+
+
+class DeadLetterGroup(TypedDict):
+    fingerprint: str
+    task_name: str
+    reason: DeadLetterReason
+    message: str | None
+    count: int
+    first_at: str
+    last_at: str
+    latest_id: int
+
+
+class _DeadLetterGroupsRequired(TypedDict):
+    groups: list[DeadLetterGroup]
+    has_more: bool
+
+
+class DeadLetterGroups(_DeadLetterGroupsRequired, total=False):
+    next_cursor: str
+    searched_to: str
+    warnings: list[str]
+
+
+class _DeadLetterPageRequired(TypedDict):
+    dead_letters: list[DeadLetter]
+    limit: int
+    offset: int
+    has_more: bool
+
+
+class DeadLetterPage(_DeadLetterPageRequired, total=False):
+    next_cursor: str
+    prev_cursor: str
+    total: int
+    warnings: list[str]
+    searched_to: str
+
+
+DeadLetterReason = Literal["max_attempts_exceeded", "non_retryable", "handler_not_found"]
+
+
+class DryRunSampleItem(TypedDict):
+    id: str
+    task_name: str
+    queue_name: str
+    created_at: str
+
+
+class _DryRunRequired(TypedDict):
+    matched: Count
+    sample: list[DryRunSampleItem]
+
+
+class DryRun(_DryRunRequired, total=False):
+    warnings: list[str]
+
+
+class ErrorDetailsItem(TypedDict):
+    path: str
+    message: str
+
+
+class _ErrorRequired(TypedDict):
+    error: str
+    code: ErrorCode
+    timestamp: str
+
+
+class Error(_ErrorRequired, total=False):
+    details: list[ErrorDetailsItem]
+
+
+ErrorCode = Literal[
+    "invalid_request",
+    "unauthorized",
+    "forbidden",
+    "not_found",
+    "method_not_allowed",
+    "conflict",
+    "lease_lost",
+    "already_replayed",
+    "already_finished",
+    "payload_too_large",
+    "unsupported_media_type",
+    "misdirected_request",
+    "unavailable",
+    "internal",
+]
+
+
+class ErrorDetails(TypedDict, total=False):
+    name: str | None
+    stack: str | None
+
+
+class _FailRequestRequired(TypedDict):
+    lease_token: str
+    error: str
+
+
+class FailRequest(_FailRequestRequired, total=False):
+    retryable: bool | None
+    retry_after_secs: int | None
+    details: ErrorDetails | None
+
+
+class _HeartbeatRequestRequired(TypedDict):
+    lease_token: str
+
+
+class HeartbeatRequest(_HeartbeatRequestRequired, total=False):
+    extend_secs: int | None
+    progress: dict[str, Any] | None
+
+
+class HeartbeatResponse(TypedDict):
+    status: JobStatus
+
+
+class _HeartbeatsRequestLeasesItemRequired(TypedDict):
+    job_id: str
+    lease_token: str
+
+
+class HeartbeatsRequestLeasesItem(_HeartbeatsRequestLeasesItemRequired, total=False):
+    progress: dict[str, Any] | None
+
+
+class _HeartbeatsRequestRequired(TypedDict):
+    leases: list[HeartbeatsRequestLeasesItem]
+
+
+class HeartbeatsRequest(_HeartbeatsRequestRequired, total=False):
+    extend_secs: int | None
+
+
+class _HeartbeatsResponseLeasesItemRequired(TypedDict):
+    job_id: str
+
+
+class HeartbeatsResponseLeasesItem(_HeartbeatsResponseLeasesItemRequired, total=False):
+    status: JobStatus
+    code: ErrorCode
+    error: str
+
+
+class HeartbeatsResponse(TypedDict):
+    leases: list[HeartbeatsResponseLeasesItem]
+
+
+class Job(TypedDict):
+    id: str
+    queue_name: str
+    task_name: str
+    payload: dict[str, Any]
+    config: JobConfig
+    status: JobStatus
+    result: dict[str, Any] | None
+    error_message: str | None
+    retry_count: int
+    delivery_count: int
+    created_at: str
+    scheduled_at: str
+    started_at: str | None
+    completed_at: str | None
+    next_retry_at: str | None
+    idempotency_key: str | None
+    workflow_id: str | None
+    workflow_step_id: str | None
+    tenant_id: str
+    metadata: dict[str, Any]
+    worker_id: str | None
+    lease_expires_at: str | None
+    progress: dict[str, Any] | None
+
+
+class _JobBatchCreatedRequired(TypedDict):
+    job_ids: list[str]
+    count: int
+
+
+class JobBatchCreated(_JobBatchCreatedRequired, total=False):
+    replayed: list[int]
+    warnings: list[str]
+
+
+class JobConfig(TypedDict):
+    priority: int
+    max_retries: int
+    timeout_secs: int
+    retry_backoff: RetryBackoff
+    retry_delay_secs: int
+    retry_max_delay_secs: int
+    jitter_factor: float
+
+
+class JobConfigInput(TypedDict, total=False):
+    queue: str | None
+    priority: int | None
+    max_retries: int | None
+    timeout_secs: int | None
+    retry_backoff: RetryBackoff | None
+    retry_delay_secs: int | None
+    retry_max_delay_secs: int | None
+    jitter_factor: float | None
+
+
+class _JobCreatedRequired(TypedDict):
+    job_id: str
+
+
+class JobCreated(_JobCreatedRequired, total=False):
+    warnings: list[str]
+
+
+class _JobPageRequired(TypedDict):
+    jobs: list[Job]
+    limit: int
+    offset: int
+    has_more: bool
+
+
+class JobPage(_JobPageRequired, total=False):
+    next_cursor: str
+    prev_cursor: str
+    total: int
+    warnings: list[str]
+    searched_to: str
+
+
+class JobProgressEvent(TypedDict):
+    event: Literal["progress"]
+    data: dict[str, Any]
+
+
+JobStatus = Literal["pending", "running", "retrying", "completed", "failed", "cancelled"]
+
+
+class JobStatusEvent(TypedDict):
+    event: Literal["status"]
+    data: Job
+
+
+class JobSummary(TypedDict):
+    id: str
+    queue_name: str
+    task_name: str
+    config: JobConfig
+    status: JobStatus
+    error_message: str | None
+    retry_count: int
+    delivery_count: int
+    created_at: str
+    scheduled_at: str
+    started_at: str | None
+    completed_at: str | None
+    next_retry_at: str | None
+    idempotency_key: str | None
+    workflow_id: str | None
+    workflow_step_id: str | None
+    tenant_id: str
+    worker_id: str | None
+    lease_expires_at: str | None
+    progress: dict[str, Any] | None
+    payload_bytes: int
+
+
+class _JobSummaryPageRequired(TypedDict):
+    jobs: list[JobSummary]
+    limit: int
+    offset: int
+    has_more: bool
+
+
+class JobSummaryPage(_JobSummaryPageRequired, total=False):
+    next_cursor: str
+    prev_cursor: str
+    total: int
+    warnings: list[str]
+    searched_to: str
+
+
+class LeaseRequest(TypedDict, total=False):
+    max_jobs: int | None
+    lease_secs: int | None
+    wait_secs: int | None
+    worker_id: str | None
+
+
+class LeaseResponse(TypedDict):
+    jobs: list[LeasedJob]
+
+
+class LeasedJob(TypedDict):
+    job: Job
+    lease_token: str
+
+
+class _NextRunsRequired(TypedDict):
+    next_run_at: list[str]
+
+
+class NextRuns(_NextRunsRequired, total=False):
+    warnings: list[str]
+
+
+OnFailure = Literal["halt", "skip", "continue"]
+
+OnSuccess = Literal["continue"]
+
+
+class OperationOutcome(TypedDict):
+    completed: int
+    failed: int
+    unfinished: int
+
+
+class Operation(TypedDict):
+    id: str
+    action: OperationAction
+    filter: OperationFilter | None
+    status: OperationStatus
+    matched: Count
+    done: int
+    changed: int
+    skipped: int
+    outcome: OperationOutcome
+    created_at: str
+    completed_at: str | None
+
+
+OperationAction = Literal["cancel_jobs", "replay_dead_letters"]
+
+
+class _OperationCreatedRequired(TypedDict):
+    operation_id: str
+
+
+class OperationCreated(_OperationCreatedRequired, total=False):
+    warnings: list[str]
+
+
+class OperationFilter(TypedDict, total=False):
+    status: str
+    queue: str
+    task: str
+    workflow_id: str
+    idempotency_key: str
+    queue_name: str
+    task_name: str
+    reason: DeadLetterReason
+    replayed: bool
+    job_id: str
+    fingerprint: str
+    created_after: str
+    created_before: str
+
+
+OperationStatus = Literal["running", "completed", "stopped", "failed"]
+
+
+class _OperationsRequired(TypedDict):
+    operations: list[Operation]
+    has_more: bool
+
+
+class Operations(_OperationsRequired, total=False):
+    next_cursor: str
+    warnings: list[str]
+
+
+Order = Literal["created_at ASC", "created_at DESC"]
+
+
+class PartialJobConfig(TypedDict, total=False):
+    priority: int | None
+    max_retries: int | None
+    timeout_secs: int | None
+    retry_backoff: RetryBackoff | None
+    retry_delay_secs: int | None
+    retry_max_delay_secs: int | None
+    jitter_factor: float | None
+
+
+PrincipalKind = Literal["tenant", "worker", "admin", "developer"]
+
+
+class _PutCronRequired(TypedDict):
+    cron_expr: str
+    task_name: str
+
+
+class PutCron(_PutCronRequired, total=False):
+    name: str | None
+    timezone: str | None
+    payload: dict[str, Any] | None
+    queue: str | None
+    config: PartialJobConfig | None
+
+
+class QueueDepth(TypedDict):
+    queue: str
+    pending: int
+    scheduled: int
+    running: int
+    oldest_pending_age_secs: int | None
+    retrying: int
+    paused_at: str | None
+    last_lease_at: str | None
+
+
+class QueueDetailByTaskItem(TypedDict):
+    task_name: str
+    waiting: int
+    running: int
+
+
+class QueueDetailNextItem(TypedDict):
+    id: str
+    task_name: str
+    priority: int
+    scheduled_at: str
+
+
+class QueueDetail(TypedDict):
+    queue: str
+    pending: int
+    scheduled: int
+    running: int
+    oldest_pending_age_secs: int | None
+    retrying: int
+    paused_at: str | None
+    last_lease_at: str | None
+    by_task: list[QueueDetailByTaskItem]
+    by_task_exact: bool
+    next: list[QueueDetailNextItem]
+
+
+class _QueuesRequired(TypedDict):
+    queues: list[QueueDepth]
+
+
+class Queues(_QueuesRequired, total=False):
+    has_more: bool
+    next_cursor: str
+    warnings: list[str]
+
+
+class _ReleaseRequestRequired(TypedDict):
+    lease_token: str
+
+
+class ReleaseRequest(_ReleaseRequestRequired, total=False):
+    delay_secs: int | None
+
+
+class _ReportRequired(TypedDict):
+    job_id: str
+    lease_token: str
+    outcome: ReportOutcome
+
+
+class Report(_ReportRequired, total=False):
+    result: dict[str, Any] | None
+    error: str
+    retryable: bool | None
+    retry_after_secs: int | None
+    details: ErrorDetails | None
+    delay_secs: int | None
+    traceparent: str | None
+
+
+ReportOutcome = Literal["completed", "failed", "released"]
+
+
+class ReportsRequest(TypedDict):
+    reports: list[Report]
+
+
+class _ReportsResponseReportsItemRequired(TypedDict):
+    job_id: str
+
+
+class ReportsResponseReportsItem(_ReportsResponseReportsItemRequired, total=False):
+    ok: Literal[True]
+    code: ErrorCode
+    error: str
+
+
+class ReportsResponse(TypedDict):
+    reports: list[ReportsResponseReportsItem]
+
+
+RetryBackoff = Literal["fixed", "linear", "exponential"]
+
+StepStatus = Literal["pending", "running", "completed", "failed", "cancelled", "skipped"]
+
+
+class Tasks(TypedDict):
+    tasks: list[str]
+
+
+TerminalJobStatus = Literal["completed", "failed", "cancelled"]
+
+
+class _WaitRequestRequired(TypedDict):
+    job_ids: list[str]
+
+
+class WaitRequest(_WaitRequestRequired, total=False):
+    until: WaitUntil | None
+    wait_secs: int | None
+
+
+class WaitResponseEndedItem(TypedDict):
+    id: str
+    status: TerminalJobStatus
+
+
+class WaitResponse(TypedDict):
+    ended: list[WaitResponseEndedItem]
+    pending: list[str]
+    missing: list[str]
+
+
+WaitUntil = Literal["all", "any"]
+
+
+class _WhoAmIRequired(TypedDict):
+    kind: PrincipalKind
+    tenant_id: str | None
+    read_only: bool
+    dev: bool
+    version: str
+    default_queue: str
+    retention_hours: float | None
+    now: str
+    features: list[str]
+
+
+class WhoAmI(_WhoAmIRequired, total=False):
+    expires_at: str
+
+
+class _WhyRequired(TypedDict):
+    reason: WhyReason
+    message: str
+
+
+class Why(_WhyRequired, total=False):
+    until: str
+    ahead: int
+    last_lease_at: str
+
+
+WhyReason = Literal["due_later", "retry_backoff", "behind", "no_worker", "queue_paused", "running", "ended"]
+
+
+class Worker(TypedDict):
+    worker_id: str
+    queue_name: str
+    running: int
+    last_seen_at: str
+    completed: int
+    failed: int
+    expired: int
+
+
+class _WorkersRequired(TypedDict):
+    workers: list[Worker]
+
+
+class Workers(_WorkersRequired, total=False):
+    warnings: list[str]
+
+
+class Workflow(TypedDict):
+    id: str
+    name: str
+    status: WorkflowStatus
+    steps: list[WorkflowStepDefinition]
+    context: dict[str, Any]
+    metadata: dict[str, Any]
+    created_at: str
+    started_at: str | None
+    completed_at: str | None
+    tenant_id: str
+
+
+class _WorkflowCreatedRequired(TypedDict):
+    workflow_id: str
+
+
+class WorkflowCreated(_WorkflowCreatedRequired, total=False):
+    warnings: list[str]
+
+
+class WorkflowDiagram(TypedDict):
+    format: Literal["mermaid"]
+    diagram: str
+
+
+class WorkflowEvent(TypedDict):
+    workflow: Workflow
+    steps: list[WorkflowStep]
+
+
+class _WorkflowPageRequired(TypedDict):
+    workflows: list[Workflow]
+    limit: int
+    offset: int
+    has_more: bool
+
+
+class WorkflowPage(_WorkflowPageRequired, total=False):
+    next_cursor: str
+    prev_cursor: str
+    total: int
+    warnings: list[str]
+    searched_to: str
+
+
+WorkflowStatus = Literal["created", "running", "completed", "failed", "partially_failed", "cancelled"]
+
+
+class WorkflowStatusEvent(TypedDict):
+    event: Literal["status"]
+    data: WorkflowEvent
+
+
+class WorkflowStep(TypedDict):
+    name: str
+    status: StepStatus
+    job_id: str | None
+    started_at: str | None
+    completed_at: str | None
+    attempts: int
+    error_message: str | None
+
+
+class WorkflowStepDefinition(TypedDict):
+    name: str
+    task_name: str
+    payload: dict[str, Any]
+    depends_on: list[str]
+    config: PartialJobConfig
+    on_failure: OnFailure
+    on_success: OnSuccess
+    metadata: dict[str, Any]
+    queue: str | None
+
+
+class _WorkflowStepInputRequired(TypedDict):
+    name: str
+    task_name: str
+
+
+class WorkflowStepInput(_WorkflowStepInputRequired, total=False):
+    payload: dict[str, Any] | None
+    depends_on: list[str] | None
+    queue: str | None
+    config: PartialJobConfig | None
+    on_failure: OnFailure | None
+    on_success: OnSuccess | None
+    metadata: dict[str, Any] | None
+
+
+class WorkflowSteps(TypedDict):
+    steps: list[WorkflowStep]
+
+
+class WorkflowSummary(TypedDict):
+    id: str
+    name: str
+    status: WorkflowStatus
+    metadata: dict[str, Any]
+    created_at: str
+    started_at: str | None
+    completed_at: str | None
+    tenant_id: str
+    steps_total: int
+    steps_ended: int
+
+
+class _WorkflowSummaryPageRequired(TypedDict):
+    workflows: list[WorkflowSummary]
+    limit: int
+    offset: int
+    has_more: bool
+
+
+class WorkflowSummaryPage(_WorkflowSummaryPageRequired, total=False):
+    next_cursor: str
+    prev_cursor: str
+    total: int
+    warnings: list[str]
+    searched_to: str

@@ -1,0 +1,130 @@
+"""What a handler gets beside its arguments."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from ...shared.off_loop import off_loop
+from ...tasks.call import Call
+from ...tasks.context import RunningJob
+from ...tasks.handles import JobHandle
+from ..leases.stop_switch import StopSwitch
+
+R = TypeVar("R")
+
+# What the service takes as progress.
+_PROGRESS_MAX_BYTES = 16_384
+
+
+class ChildClient(Protocol):
+    """What `ctx.enqueue` needs of a client: a `Millrace` with a tenant's token is one."""
+
+    def enqueue(self, call: Call[R]) -> JobHandle[R]: ...
+
+    def whoami(self) -> Any: ...
+
+
+class Context:
+    """A JobContext. Nearly everything in it is made only for the handlers that ask for it."""
+
+    def __init__(
+        self,
+        job: RunningJob,
+        stop: StopSwitch,
+        logger: logging.Logger,
+        client: ChildClient | None,
+        last_progress: Mapping[str, Any] | None,
+        is_leased: Callable[[], bool],
+        send_progress: Callable[[Mapping[str, Any]], None],
+    ) -> None:
+        self._job = job
+        self._stop = stop
+        self._logger = logger
+        self._client = client
+        self._last_progress = last_progress
+        self._is_leased = is_leased
+        self._send_progress = send_progress
+        self._calls = itertools.count(1)
+        self._allowed = False
+
+    @property
+    def job(self) -> RunningJob:
+        return self._job
+
+    @property
+    def log(self) -> logging.LoggerAdapter[logging.Logger]:
+        return JobLog(self._logger, {"job": self._job.id, "task": self._job.task, "attempt": self._job.attempt})
+
+    @property
+    def last_progress(self) -> Mapping[str, Any] | None:
+        return self._last_progress
+
+    def check(self) -> None:
+        if self._stop.reason is not None:
+            raise self._stop.reason
+
+    def stopping(self) -> bool:
+        return self._stop.reason is not None
+
+    def wait(self, seconds: float) -> None:
+        self._stop.wait(seconds)
+        self.check()
+
+    def leased(self) -> bool:
+        return self._is_leased()
+
+    def progress(self, value: Mapping[str, Any] | None = None, /, **fields: Any) -> None:
+        said = {**(value or {}), **fields}
+        problem = _problem_with(said)
+        if problem is None:
+            self._send_progress(said)
+        else:
+            self.log.warning("progress %s; it is not sent", problem)
+
+    def enqueue(self, call: Call[R]) -> JobHandle[R]:
+        return self._child(call, next(self._calls))
+
+    async def aenqueue(self, call: Call[R]) -> JobHandle[R]:
+        ordinal = next(self._calls)
+        return await off_loop(lambda: self._child(call, ordinal))
+
+    def _child(self, call: Call[R], ordinal: int) -> JobHandle[R]:
+        """Another attempt that makes the same calls in the same order creates none of them twice."""
+        client = self._client
+        if client is None:
+            raise RuntimeError("ctx.enqueue needs a client with the token of a tenant: Worker(..., client=Millrace())")
+        if not self._allowed:
+            if client.whoami()["tenant_id"] != self._job.tenant:
+                tenant = self._job.tenant
+                raise RuntimeError(f"the job belongs to the tenant {tenant}, the worker's client to another")
+            self._allowed = True
+        key = call.options.key or f"{self._job.id}:{ordinal}"
+        return client.enqueue(replace(call, options=replace(call.options, key=key)))
+
+
+if TYPE_CHECKING:
+    _Adapter = logging.LoggerAdapter[logging.Logger]
+else:
+    _Adapter = logging.LoggerAdapter  # takes no parameter at run time before Python 3.11
+
+
+class JobLog(_Adapter):
+    """Every line says which job it is about, as text and as fields of the record."""
+
+    def process(self, msg: Any, kwargs: Any) -> tuple[Any, Any]:
+        fields = dict(self.extra or {})
+        kwargs["extra"] = {**fields, **(kwargs.get("extra") or {})}
+        return f"{msg} (job {fields['job']}, task {fields['task']}, attempt {fields['attempt']})", kwargs
+
+
+def _problem_with(value: Mapping[str, Any]) -> str | None:
+    try:
+        size = len(json.dumps(value, allow_nan=False, ensure_ascii=False).encode("utf-8", "surrogatepass"))
+    except (TypeError, ValueError) as error:
+        return f"is not JSON ({error})"
+    return f"has {size} bytes; {_PROGRESS_MAX_BYTES} are the most" if size > _PROGRESS_MAX_BYTES else None

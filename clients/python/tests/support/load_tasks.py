@@ -1,0 +1,32 @@
+"""Tasks of a program that is stopped by signals while it is at work."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from millrace import JobContext, task
+
+QUEUE = os.environ.get("TEST_QUEUE", "load")
+
+
+def note(line: str) -> None:
+    """Appends a line: whole, whoever else does the same."""
+    with open(os.environ["TEST_FILE"], "ab", buffering=0) as file:
+        file.write(f"{line}\n".encode())
+
+
+@task(queue=QUEUE, context=True)
+def brief(ctx: JobContext) -> None:
+    time.sleep(0.02)
+    note(ctx.job.id)
+
+
+@task(queue=QUEUE, context=True)
+def endless(ctx: JobContext) -> None:
+    note("started")
+    try:
+        ctx.wait(600)
+    except BaseException as reason:
+        note(type(reason).__name__)
+        raise

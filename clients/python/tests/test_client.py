@@ -1,0 +1,216 @@
+"""The client against a real server."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+
+from millrace import (
+    AlreadyFinishedError,
+    AlreadyReplayedError,
+    DeadLetterFilter,
+    InvalidRequestError,
+    JobCancelledError,
+    JobFailedError,
+    JobFilter,
+    Millrace,
+    NonRetryableError,
+    NotFoundError,
+    Retries,
+    WaitTimeoutError,
+    task,
+)
+
+from .conftest import StartWorker
+from .support.server import until
+
+
+@dataclass
+class Sum:
+    total: int
+
+
+@task
+def add(a: int, b: int = 1) -> Sum:
+    return Sum(a + b)
+
+
+@task(retries=Retries(max=0))
+def refuse(why: str) -> None:
+    raise NonRetryableError(why)
+
+
+def test_a_job_is_created_runs_and_is_waited_for(client: Millrace, start_worker: StartWorker, queue: str) -> None:
+    start_worker(add, refuse, queues={queue: 4})
+    assert add.using(queue=queue).enqueue(2, b=3).result(timeout=60) == Sum(5)
+    handles = client.enqueue_many([add.using(queue=queue).call(n) for n in range(5)])
+    assert client.wait_all(handles, timeout=60) == [Sum(n + 1) for n in range(5)]
+    failed = refuse.using(queue=queue).enqueue("no such user")
+    with pytest.raises(JobFailedError, match="no such user") as error:
+        failed.result(timeout=60)
+    assert error.value.job["status"] == "failed"
+    with pytest.raises(JobFailedError):
+        client.wait_all([failed])
+    attempt = client.jobs.attempts(failed.id)["attempts"][0]
+    details = attempt["error_details"] or {}
+    assert details.get("name") == "NonRetryableError"
+    assert "test_client.py" in (details.get("stack") or "")
+
+
+def test_options_reach_the_server(client: Millrace, queue: str) -> None:
+    at = datetime.now(timezone.utc) + timedelta(hours=1)
+    retries = Retries(max=7, backoff="linear", delay=2, max_delay=timedelta(minutes=1), jitter=0)
+    options = add.using(run_at=at, queue=queue, priority=5, retries=retries, timeout=9, metadata={"by": "test"})
+    job = options.enqueue(1).get()
+    assert job["payload"] == {"a": 1}
+    assert job["metadata"] == {"by": "test"}
+    assert job["config"] == {
+        **{"priority": 5, "max_retries": 7, "retry_backoff": "linear", "retry_delay_secs": 2},
+        **{"retry_max_delay_secs": 60, "jitter_factor": 0, "timeout_secs": 9},
+    }
+    due = datetime.fromisoformat(job["scheduled_at"].replace("Z", "+00:00"))
+    assert abs((due - at).total_seconds()) < 1
+    assert client.jobs.why(job["id"])["reason"] == "due_later"
+    later = add.using(delay=600, queue=queue).enqueue(1).get()
+    assert later["scheduled_at"] > later["created_at"]
+    client.jobs.run_now(later["id"])
+    assert client.jobs.get(later["id"])["scheduled_at"] < job["scheduled_at"]
+
+
+def test_the_same_key_creates_one_job(client: Millrace, queue: str) -> None:
+    keyed = add.using(key=f"once-{queue}", queue=queue)
+    assert keyed.enqueue(1).id == keyed.enqueue(1).id
+    batch = [add.using(queue=queue).call(n) for n in range(3)]
+    first = client.enqueue_many(batch, key=f"batch-{queue}")
+    assert [job.id for job in first] == [job.id for job in client.enqueue_many(batch, key=f"batch-{queue}")]
+    mixed = [add.using(key=f"item-{n}-{queue}" if n else None, queue=queue).call(n) for n in range(3)]
+    once, again = client.enqueue_many(mixed), client.enqueue_many(mixed)
+    assert [a.id == b.id for a, b in zip(once, again, strict=True)] == [False, True, True]
+    with pytest.raises(InvalidRequestError, match="so has the batch"):
+        client.enqueue_many(mixed, key="other")
+    assert [job["id"] for job in client.jobs.list(key=f"once-{queue}")] == [keyed.enqueue(1).id]
+
+
+def test_batches_are_refused_before_anything_is_sent(client: Millrace) -> None:
+    assert client.enqueue_many([]) == []
+    with pytest.raises(InvalidRequestError, match="at most 1000"):
+        client.enqueue_many([add.call(1)] * 1001)
+    wrong: Any = add
+    with pytest.raises(TypeError, match="datetime is not JSON"):
+        wrong.enqueue(datetime.now(timezone.utc))
+
+
+def test_lists_are_read_page_by_page(client: Millrace, queue: str) -> None:
+    created = client.enqueue_many([add.using(queue=queue).call(n) for n in range(130)])
+    ids = [job["id"] for job in client.jobs.list(queue=queue, oldest_first=True)]
+    assert sorted(ids) == sorted(job.id for job in created)
+    assert len(list(client.jobs.list(queue=queue, task=add, status=["pending", "running"], limit=101))) == 101
+    page = client.jobs.list(queue=queue, include_total=True, limit=5).page()
+    assert (len(page["jobs"]), page["total"]) == (5, 130)
+    found = {each["queue"]: each["pending"] for each in client.queues.list()}
+    assert found[queue] == 130
+    assert client.queues.get(queue)["by_task"][0]["task_name"] == "add"
+
+
+def test_jobs_are_cancelled_waited_for_and_rerun(client: Millrace, queue: str) -> None:
+    job = add.using(queue=queue).enqueue(1)
+    with pytest.raises(WaitTimeoutError):
+        job.result(timeout=0.1)
+    job.cancel()
+    with pytest.raises(JobCancelledError):
+        job.result(timeout=60)
+    with pytest.raises(AlreadyFinishedError):
+        client.jobs.cancel(job.id)
+    again = client.jobs.rerun(job.id, key=f"rerun-{queue}")
+    assert again.id == client.jobs.rerun(job.id, key=f"rerun-{queue}").id != job.id
+    assert client.jobs.handle(add, again.id).get()["payload"] == {"a": 1}
+    with pytest.raises(NotFoundError):
+        client.jobs.get("019bd0e5-7c58-7a5f-9c0e-2f9f6a0f8f10")
+
+
+def test_a_job_is_watched_until_it_ends(client: Millrace, start_worker: StartWorker, queue: str) -> None:
+    job = add.using(queue=queue).enqueue(1)
+    states = job.watch()
+    assert next(states)["status"] == "pending"
+    start_worker(add, queues={queue: 1})
+    assert [state["status"] for state in states][-1] == "completed"
+
+
+def test_dead_letters_are_listed_grouped_and_replayed(client: Millrace, start_worker: StartWorker, queue: str) -> None:
+    start_worker(refuse, queues={queue: 4})
+    jobs = client.enqueue_many([refuse.using(queue=queue).call(f"broken {queue}") for _ in range(3)])
+    for job in jobs:
+        with pytest.raises(JobFailedError):
+            job.result(timeout=60)
+    letters = list(client.dead_letters.list(queue=queue, task=refuse, replayed=False))
+    assert {letter["job_id"] for letter in letters} == {job.id for job in jobs}
+    assert client.dead_letters.get(letters[0]["id"])["reason"] == "non_retryable"
+    (group,) = client.dead_letters.groups(queue=queue)
+    assert group["count"] == 3
+    replayed = client.dead_letters.replay(letters[0]["id"])
+    assert replayed.get()["payload"] == {"why": f"broken {queue}"}
+    with pytest.raises(AlreadyReplayedError):
+        client.dead_letters.replay(letters[0]["id"])
+    selected = DeadLetterFilter(queue=queue, replayed=False)
+    assert client.operations.preview_replay_dead_letters(selected)["matched"]["n"] >= 2
+    operation = client.operations.replay_dead_letters(selected)
+    until(lambda: client.operations.get(operation["id"])["status"] == "completed", "the operation has ended")
+
+
+def test_jobs_are_cancelled_in_bulk(client: Millrace, queue: str) -> None:
+    jobs = client.enqueue_many([add.using(queue=queue).call(n) for n in range(3)])
+    operation = client.operations.cancel_jobs(JobFilter(queue=queue, status="pending"), key=f"bulk-{queue}")
+    until(lambda: client.operations.get(operation["id"])["status"] == "completed", "the operation has ended")
+    assert {job.get()["status"] for job in jobs} == {"cancelled"}
+    assert operation["id"] in [each["id"] for each in client.operations.list()]
+
+
+def test_schedules_are_known_by_name(client: Millrace, queue: str) -> None:
+    name = f"nightly-{queue}"
+    made = client.schedules.put(name, "30 3 * * *", add.using(queue=queue).call(a=0), timezone="Europe/Berlin")
+    assert (made["name"], made["timezone"], made["payload"]) == (name, "Europe/Berlin", {"a": 0})
+    again = client.schedules.put(name, "@hourly", add.using(queue=queue).call(a=1))
+    assert again["id"] == made["id"]
+    assert len(client.schedules.next(name, 3)) == 3
+    client.schedules.pause(name)
+    client.schedules.resume(name)
+    job = client.schedules.trigger(name)
+    assert job.get()["payload"] == {"a": 1}
+    assert [firing["job_id"] for firing in client.schedules.firings(name)] == [job.id]
+    assert name in [each["name"] for each in client.schedules.list(next_first=True)]
+    client.schedules.delete(name)
+    with pytest.raises(NotFoundError):
+        client.schedules.get(name)
+    assert len(client.schedules.preview("0 0 * * *")) > 0
+
+
+def test_asyncio(client: Millrace, start_worker: StartWorker, queue: str) -> None:
+    start_worker(add, queues={queue: 8})
+
+    async def many() -> list[int]:
+        jobs = [await add.using(queue=queue).aenqueue(n) for n in range(10)]
+        sums = await asyncio.gather(*(job.aresult(timeout=60) for job in jobs))
+        batch = await client.aenqueue_many([add.using(queue=queue).call(100)])
+        seen = [state["status"] async for state in batch[0].awatch()]
+        assert seen[-1] == "completed"
+        assert (await client.await_all(batch, timeout=60)) == [Sum(101)]
+        return [each.total for each in sums]
+
+    assert asyncio.run(many()) == [n + 1 for n in range(10)]
+
+
+def test_waiting_is_cancelled_with_its_task(client: Millrace, queue: str) -> None:
+    async def give_up() -> str:
+        job = await add.using(queue=queue).aenqueue(1)
+        waiting = asyncio.create_task(job.aresult(timeout=60))
+        with pytest.raises(asyncio.TimeoutError):
+            await asyncio.wait_for(waiting, 0.2)
+        await job.acancel()
+        return (await job.aget())["status"]
+
+    assert asyncio.run(give_up()) == "cancelled"
+    assert client.whoami()["dev"] is True

@@ -1,0 +1,374 @@
+"""The worker against a real server."""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import logging
+import os
+import signal
+import subprocess
+import threading
+from typing import Any, cast
+
+import pytest
+
+from millrace import (
+    AuthError,
+    Flow,
+    JobCancelled,
+    JobContext,
+    JobFailedError,
+    Millrace,
+    NonRetryableError,
+    Retries,
+    RetryAfterError,
+    Worker,
+    WorkerEvent,
+    task,
+    workflow,
+)
+
+from .conftest import StartWorker
+from .support import pool_tasks
+from .support.server import DevServer, until
+
+ONCE = Retries(max=0)
+
+
+def until_running(job: Any) -> None:
+    until(lambda: job.get()["status"] == "running", "the job runs")
+
+
+def test_sync_and_async_handlers_see_their_job(client: Millrace, start_worker: StartWorker, queue: str) -> None:
+    @task(queue=queue, context=True)
+    def plain(ctx: JobContext, n: int) -> dict[str, Any]:
+        assert ctx.leased()
+        ctx.progress(done=n)
+        ctx.check()
+        return {
+            "id": ctx.job.id,
+            "attempt": ctx.job.attempt,
+            "text": ctx.job.payload_text,
+            "by": ctx.job.metadata["by"],
+        }
+
+    @task(queue=queue, context=True)
+    async def later(ctx: JobContext, n: int) -> dict[str, Any]:
+        await asyncio.sleep(0.01)
+        return {"thread": threading.current_thread().name, "n": n}
+
+    running = start_worker(plain, later, queues={queue: 4})
+    first = plain.using(metadata={"by": "me"}).enqueue(1)
+    assert first.result(timeout=60) == {"id": first.id, "attempt": 1, "text": '{"n":1}', "by": "me"}
+    assert later.enqueue(2).result(timeout=60) == {"thread": "millrace-loop", "n": 2}
+    assert running.stop().completed == 2
+    assert running.worker.health.status == "stopped"
+
+
+def test_failures_are_retried_as_they_say(
+    client: Millrace, start_worker: StartWorker, queue: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    events: list[WorkerEvent] = []
+
+    @task(queue=queue, context=True, retries=Retries(max=3, delay=0))
+    def flaky(ctx: JobContext, how: str) -> dict[str, Any]:
+        if ctx.job.attempt == 1:
+            if how == "final":
+                raise NonRetryableError("never")
+            if how == "later":
+                raise RetryAfterError("slow down", 3600)
+            if how == "exit":
+                raise SystemExit(1)
+            raise ConnectionError("refused\nsecond line")
+        return {"attempt": ctx.job.attempt}
+
+    with caplog.at_level(logging.WARNING, "millrace.worker"):
+        start_worker(flaky, queues={queue: 4}, on_event=events.append)
+        assert flaky.enqueue("once").result(timeout=60) == {"attempt": 2}
+        assert flaky.enqueue("exit").result(timeout=60) == {"attempt": 2}
+        final = flaky.enqueue("final")
+        with pytest.raises(JobFailedError, match="never"):
+            final.result(timeout=60)
+        later = flaky.enqueue("later")
+        until(lambda: later.get()["status"] == "retrying", "the job waits for its next try")
+    lines = {record.getMessage(): record.levelname for record in caplog.records}
+    expected = f"flaky failed: attempt 1 of 4 of the job {final.id}, for good: never"
+    assert lines[expected] == "ERROR"
+    assert lines[f"flaky failed: attempt 1 of 4 of the job {later.id}, next try in 3600 s: slow down"] == "WARNING"
+    assert any("next try in about 0 s: refused" in line and "second" not in line for line in lines)
+    until(lambda: [event.type for event in events].count("failed") == 4, "the failures are told")
+
+
+def test_what_does_not_fit_fails_for_good(client: Millrace, start_worker: StartWorker, queue: str) -> None:
+    @task(queue=queue, name="strict")
+    def strict(n: int) -> dict[str, int]:
+        return cast(Any, [n])  # type: ignore[no-any-return]
+
+    @task(queue=queue, name="strict")
+    def other(m: int) -> None: ...
+
+    @task(queue=queue, retries=ONCE)
+    def unknown() -> None: ...
+
+    start_worker(strict, queues={queue: 4})
+    with pytest.raises(JobFailedError, match="returned list; a result is an object"):
+        strict.enqueue(1).result(timeout=60)
+    with pytest.raises(JobFailedError, match="strict has no argument m"):
+        other.enqueue(1).result(timeout=60)
+    with pytest.raises(JobFailedError, match="no handler for the task unknown"):
+        unknown.enqueue().result(timeout=60)
+
+
+def test_a_cancelled_job_is_stopped_and_not_reported(client: Millrace, start_worker: StartWorker, queue: str) -> None:
+    stopped: list[str] = []
+
+    @task(queue=queue, context=True)
+    def plain(ctx: JobContext) -> None:
+        try:
+            ctx.wait(600)
+        except JobCancelled as reason:
+            stopped.append(f"plain: {reason}")
+            assert not ctx.leased()
+            raise
+
+    @task(queue=queue)
+    async def later() -> None:
+        try:
+            await asyncio.sleep(600)
+        except asyncio.CancelledError:
+            stopped.append("later")
+            raise
+
+    events: list[str] = []
+    running = start_worker(plain, later, queues={queue: 4}, lease=2, on_event=lambda event: events.append(event.type))
+    for job in (plain.enqueue(), later.enqueue()):
+        until_running(job)
+        job.cancel()
+    until(lambda: len(stopped) == 2, "both handlers have stopped")
+    assert sorted(stopped) == ["later", "plain: the job was cancelled"]
+    summary = running.stop()
+    assert (summary.completed, summary.failed, summary.released) == (0, 0, 0)
+    assert events.count("cancelled") == 2
+
+
+def test_a_handler_has_its_time_and_no_more(client: Millrace, start_worker: StartWorker, queue: str) -> None:
+    @task(queue=queue, context=True, timeout=1, retries=ONCE)
+    def plain(ctx: JobContext) -> None:
+        ctx.wait(600)
+
+    @task(queue=queue, timeout=1, retries=ONCE)
+    async def later() -> None:
+        await asyncio.sleep(600)
+
+    start_worker(plain, later, queues={queue: 4})
+    for job in (plain.enqueue(), later.enqueue()):
+        with pytest.raises(JobFailedError, match="timed out after 1 s"):
+            job.result(timeout=60)
+
+
+def test_a_handler_that_holds_the_interpreters_lock_for_three_leases_keeps_its_job(
+    client: Millrace, start_worker: StartWorker, queue: str
+) -> None:
+    @task(queue=queue, context=True)
+    def hold(ctx: JobContext, ms: int) -> dict[str, Any]:
+        # PyDLL, unlike CDLL, keeps the lock: not even the thread that listens to the keeper runs meanwhile.
+        ctypes.PyDLL(None).poll(None, 0, ms)
+        return {"attempt": ctx.job.attempt, "leased": ctx.leased()}
+
+    start_worker(hold, queues={queue: 1}, lease=2)
+    assert hold.enqueue(6000).result(timeout=120) == {"attempt": 1, "leased": True}
+
+
+def test_progress_is_shown_and_remembered(client: Millrace, start_worker: StartWorker, queue: str) -> None:
+    go_on = threading.Event()
+
+    @task(queue=queue, context=True, retries=Retries(max=1, delay=0))
+    def resize(ctx: JobContext) -> dict[str, Any]:
+        if ctx.last_progress is not None:
+            return dict(ctx.last_progress)
+        ctx.progress({"large": "x" * 20_000})
+        ctx.progress(done=7)
+        go_on.wait(60)
+        raise RuntimeError("again")
+
+    start_worker(resize, queues={queue: 1}, lease=2)
+    job = resize.enqueue()
+    until(lambda: job.get()["progress"] == {"done": 7}, "the progress is shown")
+    go_on.set()
+    assert job.result(timeout=60) == {"done": 7}
+
+
+def test_children_are_created_once(client: Millrace, start_worker: StartWorker, queue: str) -> None:
+    @task(queue=queue)
+    def child(n: int) -> None: ...
+
+    @task(queue=queue, context=True, retries=Retries(max=1, delay=0))
+    def parent(ctx: JobContext) -> dict[str, Any]:
+        made = [ctx.enqueue(child.call(n)).id for n in range(2)]
+        if ctx.job.attempt == 1:
+            raise RuntimeError("again")
+        return {"made": made}
+
+    @task(queue=queue, context=True)
+    async def aparent(ctx: JobContext) -> dict[str, Any]:
+        return {"made": [(await ctx.aenqueue(child.call(7))).id]}
+
+    start_worker(parent, aparent, child, queues={queue: 4}, client=client)
+    made = parent.enqueue().result(timeout=60)["made"]
+    more = aparent.enqueue().result(timeout=60)["made"]
+    created = {job["id"] for job in client.jobs.list(queue=queue, task=child)}
+    assert created == {*made, *more}
+
+
+def test_children_need_a_client(client: Millrace, start_worker: StartWorker, queue: str) -> None:
+    @task(queue=queue, context=True, retries=ONCE)
+    def parent(ctx: JobContext) -> None:
+        ctx.enqueue(parent.call())
+
+    start_worker(parent, queues={queue: 1})
+    with pytest.raises(JobFailedError, match="needs a client"):
+        parent.enqueue().result(timeout=60)
+
+
+def test_steps_use_the_results_of_others(client: Millrace, start_worker: StartWorker, queue: str) -> None:
+    @task(queue=queue)
+    def reserve(sku: str) -> dict[str, Any]:
+        return {"shelf": {"row": len(sku)}}
+
+    @task(queue=queue, retries=ONCE)
+    def advert() -> dict[str, str]:
+        raise NonRetryableError("no advert today")
+
+    @task(queue=queue)
+    async def ship(row: int, whole: dict[str, Any], note: str = "none") -> dict[str, Any]:
+        return {"row": row, "whole": whole, "note": note}
+
+    @workflow(name=f"order-{queue}")
+    def order(flow: Flow, sku: str) -> None:
+        reserved = flow.step("reserve", reserve.call(sku))
+        ad = flow.step("advert", advert.call(), on_failure="continue")
+        flow.step("ship", ship.call(row=reserved["shelf"]["row"], whole=reserved.result, note=ad["text"]))
+
+    start_worker(reserve, advert, ship, queues={queue: 4})
+    run = order.using(key=queue).start(sku="a-1")
+    assert run.results(timeout=60) == {
+        "reserve": {"shelf": {"row": 3}},
+        "ship": {"row": 3, "whole": {"shelf": {"row": 3}}, "note": "none"},
+    }
+    assert order.using(key=queue).start(sku="a-1").id == run.id
+    assert list(run.watch())[-1]["workflow"]["status"] == run.status()
+    assert [each["id"] for each in client.workflows.list(name=f"order-{queue}")] == [run.id]
+    assert "reserve" in client.workflows.diagram(run.id)
+
+
+def test_processes_run_what_computes_and_what_crashes(client: Millrace, start_worker: StartWorker, queue: str) -> None:
+    start_worker(pool_tasks.compute, pool_tasks.survive, queues={queue: 3}, lease=2, client=client)
+    compute = pool_tasks.compute.using(queue=queue)
+    done = compute.enqueue(7).result(timeout=60)
+    assert (done["n"], done["leased"], done["child"]) == (7, True, True)
+    assert done["pid"] != os.getpid()
+    assert compute.enqueue(8).result(timeout=60)["pid"] == done["pid"], "an idle process is used again"
+
+    # One of two processes is killed: its own job is tried again, the other's is not.
+    killed = pool_tasks.survive.using(queue=queue).enqueue(0)
+    other = pool_tasks.survive.using(queue=queue).enqueue(3)
+    until(
+        lambda: (killed.get()["progress"] or {}).get("pid") and (other.get()["progress"] or {}).get("pid"), "both run"
+    )
+    os.kill((killed.get()["progress"] or {})["pid"], signal.SIGKILL)
+    assert killed.result(timeout=60) == {"attempt": 2}
+    assert other.result(timeout=60) == {"attempt": 1}
+    errors = [attempt["error_message"] for attempt in client.jobs.attempts(killed.id)["attempts"]]
+    assert errors[0] == "the process that ran the job ended by signal 9"
+
+
+def test_a_process_that_ignores_that_it_was_told_to_stop_is_ended(
+    client: Millrace, start_worker: StartWorker, queue: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("millrace.worker.running.job_runner._IGNORED_SECS", 0.5)
+    start_worker(pool_tasks.compute, pool_tasks.stubborn, queues={queue: 1}, lease=2, client=client)
+    stubborn = pool_tasks.stubborn.using(queue=queue).enqueue()
+    until_running(stubborn)
+    stubborn.cancel()
+    # There is one slot: it is free once the process has ended.
+    assert pool_tasks.compute.using(queue=queue).enqueue(9).result(timeout=60)["n"] == 9
+
+
+def test_without_the_keepers_process_a_thread_keeps_the_leases(
+    client: Millrace, start_worker: StartWorker, queue: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    @task(queue=queue, context=True)
+    def sleep(ctx: JobContext, secs: float) -> dict[str, int]:
+        ctx.wait(secs)
+        return {"attempt": ctx.job.attempt}
+
+    with caplog.at_level(logging.WARNING, "millrace.worker"):
+        running: Any = start_worker(sleep, queues={queue: 1}, lease=2)
+        job = sleep.enqueue(5)
+        until_running(job)
+        running.worker._runner.keeper._process.kill()
+        assert job.result(timeout=60) == {"attempt": 1}
+    assert any("sends heartbeats ended" in record.getMessage() for record in caplog.records)
+
+
+def test_a_refused_token_ends_the_worker() -> None:
+    class Refusing:
+        def exchange(self, *_: object) -> Any:
+            from millrace.http.connections import RawAnswer
+
+            return RawAnswer(401, "Unauthorized", {}, b'{"error":"unknown token","code":"unauthorized"}')
+
+        def close(self) -> None: ...
+
+    refusing: Any = Refusing()
+    with pytest.raises(AuthError, match="unknown token"):
+        Worker(queues={"q": 1}, exchange=refusing, signals=False).run()
+
+
+def test_options_that_make_no_sense_are_refused() -> None:
+    @task(name="twice")
+    def one() -> None: ...
+
+    @task(name="twice")
+    def two() -> None: ...
+
+    nonsense: list[Any] = [
+        Worker,
+        lambda: Worker(one, two),
+        lambda: Worker(one, queues={"a": 0}),
+        lambda: Worker(one, queues={"": 1}),
+        lambda: Worker(one, lease=0),
+        lambda: Worker(one, poll=31),
+        lambda: Worker(one, url="localhost:8000").run(),
+    ]
+    for make in nonsense:
+        with pytest.raises((TypeError, ValueError)):
+            make()
+    worker = Worker(one)
+    worker.stop()
+    assert worker.run().completed == 0
+
+
+def test_the_keeper_does_not_outlive_a_worker_that_was_killed(server: DevServer, queue: str) -> None:
+    program = f"from millrace import Worker; Worker(queues={{'{queue}': 1}}, url='{server.url}').run()"
+    process = subprocess.Popen(["python3", "-c", program], env={**os.environ, "PYTHONPATH": _source()})
+    children: list[str] = []
+
+    def has_keeper() -> bool:
+        found = subprocess.run(
+            ["ps", "-o", "pid=", "--ppid", str(process.pid)], capture_output=True, text=True, check=False
+        )
+        children[:] = found.stdout.split()
+        return len(children) == 1
+
+    until(has_keeper, "the keeper has started")
+    process.kill()
+    process.wait()
+    until(lambda: not os.path.exists(f"/proc/{children[0]}"), "the keeper has ended")
+
+
+def _source() -> str:
+    import millrace
+
+    return os.path.dirname(os.path.dirname(millrace.__file__))
