@@ -19,7 +19,7 @@ const peers = '(bullmq|graphile-worker|ioredis|pg-boss)';
 const face = '^packages/(server/dist/(index|testing)|contract/dist/index|sdk/dist/(worker/)?index)\\.';
 
 /** Every layer of the server, from the top down; what is not in a folder is beside or above them. */
-const LAYERS = 'wiring|config|http|pool|loops|engine|store|domain|handlers|embedded|telemetry';
+const LAYERS = 'wiring|config|http|relay|pool|loops|engine|store|domain|handlers|embedded|telemetry';
 
 /** `layer` may import itself, the contract, npm packages, Node's own modules and the named layers; nothing else. */
 const layer = (name, below, others = []) => ({
@@ -92,7 +92,8 @@ module.exports = {
       to: { pathNot: [`${server}/domain/`, contract, rules, `${npm}croner/`] },
     },
     layer('store', ['domain', 'telemetry']),
-    ...stack('store', ['migrations', 'connection', 'lists', 'turns']),
+    ...stack('store', ['migrations', 'outbox', 'connection', 'lists', 'turns']),
+    apart('store', 'migrations', 'outbox'),
     apart('store', 'lists', 'turns'),
     {
       name: 'store-rooms-stand-on-its-files',
@@ -124,18 +125,28 @@ module.exports = {
     },
     ...stack('http', ['routes', 'answers', 'requests', 'access']),
     layer('pool', ['engine', 'domain', 'handlers', 'telemetry']),
-    ...['start-gate', 'executor', 'outcome-writer', 'outbox', 'single-outcomes'].map((stage, index, stages) => ({
-      name: `pool-${stage}-hands-on`,
-      comment: 'a job goes one way through the pool: no stage knows one before it',
-      severity: 'error',
-      from: { path: `${server}/pool/${stage}\\.ts$` },
-      to: { path: `${server}/pool/(${['worker-pool', ...stages.slice(0, index)].join('|')})\\.ts$` },
-    })),
+    ...['start-gate', 'executor', 'outcome-writer', 'completion-buffer', 'single-outcomes'].map(
+      (stage, index, stages) => ({
+        name: `pool-${stage}-hands-on`,
+        comment: 'a job goes one way through the pool: no stage knows one before it',
+        severity: 'error',
+        from: { path: `${server}/pool/${stage}\\.ts$` },
+        to: { path: `${server}/pool/(${['worker-pool', ...stages.slice(0, index)].join('|')})\\.ts$` },
+      }),
+    ),
     layer('loops', ['engine', 'domain', 'telemetry']),
+    layer('relay', ['store', 'telemetry']),
+    {
+      name: 'relay-knows-only-the-outbox-of-the-store',
+      comment: 'the database of the application is not ours: a relay sees nothing of that of the service',
+      severity: 'error',
+      from: { path: `${server}/relay/` },
+      to: { path: `${server}/store/`, pathNot: `${server}/store/outbox/` },
+    },
     layer('handlers', ['telemetry'], [references]),
     layer('telemetry', []),
     layer('embedded', ['telemetry']),
-    layer('config', ['handlers', 'telemetry']),
+    layer('config', ['handlers', 'telemetry'], [rules]),
     {
       name: 'wiring-is-for-the-composition-root',
       comment: 'what server.ts puts the layers together with may know them all; none of them knows it',
@@ -180,10 +191,10 @@ module.exports = {
     top('cli', cli, 'main'),
     {
       name: 'cli-server-stands-beside-the-client-commands',
-      comment: 'of the rest, commands that are a server know the call and the terminal',
+      comment: 'of the rest, commands that are a server know the call, its definition and the terminal',
       severity: 'error',
       from: { path: `${cli}/server/` },
-      to: { path: `${cli}/`, pathNot: `${cli}/(server|invocation|terminal)/` },
+      to: { path: `${cli}/`, pathNot: `${cli}/(server|invocation|specs|terminal)/` },
     },
     {
       name: 'cli-commands-are-loaded-by-the-registry',

@@ -86,7 +86,8 @@ async function runCommand(command: Command, invocation: Invocation): Promise<num
     const serve = await command.serve();
     return await serve(invocation);
   } catch (error) {
-    if (isMissingServer(error)) throw error;
+    const { Misuse } = await import('./invocation/exit.js');
+    if (isMissingServer(error) || error instanceof Misuse) throw error;
     const { explain, exitCodeOf } = await import('./server/failure.js');
     invocation.io.complain(`millrace: ${explain(error)}\n`);
     return exitCodeOf(error);

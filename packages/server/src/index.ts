@@ -26,6 +26,23 @@ export { openApiDocument } from './http/openapi.js';
 export { checkPorts } from './wiring/port-check.js';
 export { startFleetMetrics, type Fleet } from './wiring/fleet-metrics-server.js';
 export { startMember, startServer, type RunningMember, type RunningServer, type ServerOptions } from './server.js';
+export { startRelay, type RelayProcessOptions, type RunningRelay } from './wiring/start-relay.js';
+export {
+  installOutbox,
+  OUTBOX_VERSION,
+  outboxSql,
+  uninstallOutbox,
+  type OutboxRoles,
+} from './store/outbox/installation.js';
+export { OutboxError } from './store/outbox/outbox-error.js';
+export {
+  COUNTED,
+  outboxStatus,
+  pruneOutbox,
+  retryRefused,
+  type OutboxStatus,
+  type Pruned,
+} from './store/outbox/upkeep.js';
 export { inspect, type CheckResult, type Inspection } from './store/migrations/inspect.js';
 export { isServable } from './store/migrations/schema-check.js';
 export { migrate, SchemaError, type MigrationReport } from './store/migrations/migrate.js';

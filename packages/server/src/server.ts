@@ -27,6 +27,7 @@ import { POOL_LEASE_SECS, WorkerPool } from './pool/worker-pool.js';
 import { engineMetrics, gaugeCollector } from './wiring/engine-metrics.js';
 import { openDatabase } from './wiring/open-database.js';
 import { checkPorts } from './wiring/port-check.js';
+import { startRelayWith } from './wiring/start-relay.js';
 import { Readiness } from './wiring/readiness.js';
 import { Notifications } from './store/connection/notifications.js';
 import type { Database } from './store/connection/database.js';
@@ -164,7 +165,10 @@ async function prepare(config: Config, options: ServerOptions, lifecycle: Lifecy
     startLoops(parts, tasks, intervals);
     pool?.start();
     if (pool) lifecycle.onDrain((graceMs) => pool.stop(graceMs));
-    return config.mode === 'worker' ? null : startApi(parts);
+    if (config.mode === 'worker') return null;
+    const apiUrl = await startApi(parts);
+    if (config.outbox !== null) await startOutboxRelay(config.outbox, apiUrl, parts);
+    return apiUrl;
   };
   return { metrics, ready, serve };
 }
@@ -226,6 +230,14 @@ function startLoops(
     loop.start();
     lifecycle.onStop(() => loop.stop());
   }
+}
+
+/** A relay from the outbox of an application to this very process. If it cannot go on, the service does. */
+async function startOutboxRelay(from: string, url: string, parts: Parts): Promise<void> {
+  const { config, metrics, logger, lifecycle } = parts;
+  const service = { url, token: config.outboxToken ?? 'dev' };
+  const relay = await startRelayWith(metrics.registry, { from, service, logger });
+  lifecycle.onDrain(() => relay.stop());
 }
 
 interface PoolParts {

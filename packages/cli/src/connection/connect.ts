@@ -39,7 +39,7 @@ export function connect({ connection, env, io }: Caller, as: 'token' | 'adminTok
   };
 }
 
-/** Escapes what would act on a terminal; the values stay the same. A program that reads the output gets what was sent. */
+/** Escapes what would act on a terminal; the values stay the same. A program gets the original. */
 function safeToShow(raw: Raw): Connection['raw'] {
   return {
     call: async (path, request) => {

@@ -1,3 +1,4 @@
+import { bearerTokenOf } from '@millrace/sdk/rules';
 import type { CONNECTION, Values } from '../specs/spec.js';
 import { didYouMean } from '../invocation/suggest.js';
 import { Misuse } from '../invocation/exit.js';
@@ -83,8 +84,8 @@ function checkUrl({ value, source }: Sourced): void {
 
 /** Without the line end that a secret has when it comes from a file. The message does not repeat it. */
 function sendableToken({ value, source }: Sourced): Sourced {
-  const token = value.trim();
-  if (/^[\x21-\x7e]+$/.test(token)) return { value: token, source };
+  const token = bearerTokenOf(value);
+  if (token !== null) return { value: token, source };
   throw new Misuse(`the token from ${source} must consist of visible ASCII characters without spaces`);
 }
 

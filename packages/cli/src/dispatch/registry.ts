@@ -6,6 +6,7 @@ import * as dlq from '../specs/dlq.js';
 import * as jobs from '../specs/jobs.js';
 import * as local from '../specs/local.js';
 import * as operations from '../specs/operations.js';
+import * as outbox from '../specs/outbox.js';
 import * as queues from '../specs/queues.js';
 import * as server from '../specs/server.js';
 import * as workflows from '../specs/workflows.js';
@@ -24,7 +25,10 @@ const command = <O extends Options>(spec: Spec<O>, load: () => Promise<Run<O>>):
   load: load as unknown as () => Promise<Run<Options>>,
 });
 
-const serving = (spec: Spec, serve: () => Promise<(invocation: Invocation) => Promise<number>>): Command => ({
+const serving = <O extends Options>(
+  spec: Spec<O>,
+  serve: () => Promise<(invocation: Invocation) => Promise<number>>,
+): Command => ({
   spec,
   serve,
 });
@@ -80,5 +84,12 @@ export const COMMANDS: readonly Command[] = [
   serving(server.dev, async () => (await import('../server/serve.js')).dev),
   serving(server.migrate, async () => (await import('../server/migrate.js')).migrateCommand),
   serving(server.doctor, async () => (await import('../server/doctor.js')).doctor),
+  serving(outbox.relay, async () => (await import('../server/relay.js')).relay),
+  serving(outbox.outboxInstall, async () => (await import('../server/outbox.js')).install),
+  serving(outbox.outboxSql, async () => (await import('../server/outbox.js')).sql),
+  serving(outbox.outboxStatus, async () => (await import('../server/outbox.js')).status),
+  serving(outbox.outboxRetry, async () => (await import('../server/outbox.js')).retry),
+  serving(outbox.outboxPrune, async () => (await import('../server/outbox.js')).prune),
+  serving(outbox.outboxUninstall, async () => (await import('../server/outbox.js')).uninstall),
   serving(server.openapi, async () => (await import('../server/openapi.js')).openApi),
 ];

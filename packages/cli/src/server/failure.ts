@@ -1,4 +1,4 @@
-import { EmbeddedError, MillraceError, redactUrl, SchemaError, UsageError } from '@millrace/server';
+import { EmbeddedError, MillraceError, OutboxError, redactUrl, SchemaError, UsageError } from '@millrace/server';
 import { MemberFailure } from './fleet/member-failure.js';
 
 /** One line for the operator, without secrets: what failed and, where we know it, what to do. */
@@ -9,7 +9,7 @@ export const exitCodeOf = (error: unknown): number =>
 
 function explanation(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  if (error instanceof UsageError || error instanceof EmbeddedError || error instanceof SchemaError)
+  if ([UsageError, EmbeddedError, SchemaError, OutboxError].some((known) => error instanceof known))
     return error.message;
   if (error instanceof MillraceError) return oneLine([error.message, reason(error.cause)]);
   return listenFailure(error) ?? oneLine([error.message || error.name, reason(error.cause)]);

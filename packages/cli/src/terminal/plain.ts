@@ -1,7 +1,7 @@
 /**
- * What others wrote, made safe to show. A name or an error message must not move the cursor, change colours, reverse the
- * order of what follows it, hide a part of itself, or look like output of ours: whatever could is shown as its escape,
- * `\u001b`, as JSON has it.
+ * What others wrote, made safe to show. A name or an error message must not move the cursor, change colours, reverse
+ * the order of what follows it, hide a part of itself, or look like output of ours: whatever could is shown as its
+ * escape, `\u001b`, as in JSON.
  *
  * These are the control characters (C0, DEL, C1), separators of lines, and format characters that act on their
  * surroundings or cannot be seen at all. Joiners stay: some scripts, and many emoji, need them.

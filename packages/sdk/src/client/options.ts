@@ -1,3 +1,4 @@
+import { bearerTokenOf } from '../rules/token.js';
 import { milliseconds, type Duration } from '../shared/duration.js';
 import { Transport, type CallHooks } from '../http/transport.js';
 import type { JsonObject } from '../json/object.js';
@@ -42,13 +43,13 @@ export function variable(name: string): string | undefined {
 }
 
 /**
- * A token as a header can carry it. A secret that was read from a file often ends with a line end.
+ * A token as a header can carry it.
  *
  * @throws TypeError if it cannot be one; the message does not repeat it
  */
 export function sendableToken(token: string): string {
-  const trimmed = token.trim();
-  if (/^[\x21-\x7e]+$/.test(trimmed)) return trimmed;
+  const sendable = bearerTokenOf(token);
+  if (sendable !== null) return sendable;
   throw new TypeError('the token must consist of visible ASCII characters without spaces');
 }
 

@@ -45,6 +45,7 @@ export function parseConfig(argv: readonly string[], env: NodeJS.ProcessEnv, io:
   };
   checkPorts(config);
   checkCredentials(config);
+  checkOutbox(config);
   return config;
 }
 
@@ -120,12 +121,18 @@ function checkCredentials(config: Config): void {
   }
 }
 
+function checkOutbox({ outbox, outboxToken, mode, dev }: Config): void {
+  if (outbox === null) return;
+  if (mode === 'worker') throw new UsageError('--outbox needs the API, which mode worker does not have');
+  if (outboxToken === null && !dev) throw new UsageError('--outbox needs --outbox-token, the token of a tenant');
+}
+
 /** Everything in a configuration that must never be shown or logged. What its files hold is in LiveCredentials. */
 export function configSecrets(config: Config): readonly string[] {
-  const { database: address, directDatabaseUrl } = config;
-  const urls = [address.kind === 'url' ? address.url : null, directDatabaseUrl];
+  const { database: address, directDatabaseUrl, outbox, outboxToken } = config;
+  const urls = [address.kind === 'url' ? address.url : null, directDatabaseUrl, outbox];
   const passwords = urls.map((url) => (url === null ? null : passwordOf(url)));
-  return [...secretsOf(credentialsOf(config)), ...passwords.filter((secret) => secret !== null)];
+  return [...secretsOf(credentialsOf(config)), ...[...passwords, outboxToken].filter((secret) => secret !== null)];
 }
 
 /** Sentences for the log about credentials that are too short; by default about those of the flags. */

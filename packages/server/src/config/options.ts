@@ -204,6 +204,22 @@ export const OPTIONS = {
     'the same database, bypassing the pooler, for LISTEN and migrations',
     { isSecret: true, fallbackText: 'none; other processes are noticed by polling' },
   ),
+  outbox: option(
+    'outbox',
+    'URL',
+    optional(postgresUrl),
+    null,
+    "run a relay in this process, from the outbox in this database of an application's",
+    { isSecret: true, fallbackText: 'none' },
+  ),
+  outboxToken: option(
+    'outbox-token',
+    'TOKEN',
+    optional(bearerToken),
+    null,
+    'bearer token of the tenant that the entries of --outbox belong to',
+    { ...SECRET, fallbackText: 'none; any with --dev' },
+  ),
   maxDbConnections: option(
     'max-db-connections',
     'N',

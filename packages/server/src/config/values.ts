@@ -1,3 +1,5 @@
+import { bearerTokenOf } from '@millrace/sdk/rules';
+
 /**
  * How the text of a flag or a variable becomes a value. A reader returns the value or throws InvalidValue with the rest
  * of the sentence "<name> ..."; it never repeats the text itself, since that may be a secret.
@@ -77,13 +79,10 @@ export function someOf(choices: readonly string[]): Reader<readonly string[]> {
   };
 }
 
-/** What can travel in "Authorization: Bearer ...": visible ASCII. Anything else could never match a request. */
-const bearer = /^[\x21-\x7e]+$/;
-
 export const bearerToken: Reader<string> = (text) => {
-  const token = text.trim(); // a secret read from a file often ends in a newline, which no header can carry
-  if (token === '') throw new InvalidValue('must not be empty');
-  if (!bearer.test(token)) throw new InvalidValue('must be visible ASCII characters without spaces');
+  if (text.trim() === '') throw new InvalidValue('must not be empty');
+  const token = bearerTokenOf(text);
+  if (token === null) throw new InvalidValue('must be visible ASCII characters without spaces');
   return token;
 };
 
@@ -107,7 +106,7 @@ export const apiKeys: Reader<ReadonlyMap<string, string>> = (text) => {
     const tenant = entry.slice(colon + 1).trim();
     if (token === '') throw refuse('has an empty token');
     if (tenant === '') throw refuse('has an empty tenant');
-    if (!bearer.test(token)) throw refuse('has a token with spaces or characters that no header can carry');
+    if (bearerTokenOf(token) !== token) throw refuse('has a token with spaces or characters that no header can carry');
     const known = tenants.get(token);
     if (known !== undefined && known !== tenant) throw refuse('maps a token that already belongs to another tenant');
     tenants.set(token, tenant);

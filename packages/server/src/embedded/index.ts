@@ -6,7 +6,7 @@ import { readPassword } from './data-directory.js';
 import { EmbeddedError } from './errors.js';
 import { prepareLaunch } from './launch.js';
 import { withLock } from './lock.js';
-import { addMember, liveMembers, newMemberId, removeMember } from './members.js';
+import { addProcessFile, liveProcessFiles, newProcessFileId, removeProcessFile } from './process-files.js';
 import { ensureRunning, stopPostmaster, stopPostmasterUnattended, type Launch } from './postmaster.js';
 import type { Settings } from './settings.js';
 import { supervise } from './supervisor.js';
@@ -50,7 +50,7 @@ export async function startEmbedded({ dir, log, settings = {} }: EmbeddedOptions
   const supervisor = supervise(joined.launch, paths.lock, log);
   const abandon = (): void => {
     address.release();
-    abandonServer(paths, joined.member);
+    abandonServer(paths, joined.use);
   };
   process.once('exit', abandon);
   let stopped: Promise<void> | undefined;
@@ -62,7 +62,7 @@ export async function startEmbedded({ dir, log, settings = {} }: EmbeddedOptions
         process.off('exit', abandon);
         await supervisor.stop();
         address.release();
-        await withLock(paths.lock, () => leave(paths, joined.member, log));
+        await withLock(paths.lock, () => leave(paths, joined.use, log));
       })()),
   };
 }
@@ -88,13 +88,13 @@ function preparePaths(dir: string): Paths {
 }
 
 interface Joined {
-  readonly member: string;
+  readonly use: string;
   readonly owner: boolean;
   readonly launch: Launch;
 }
 
 async function enter(paths: Paths, { log, settings }: Required<Omit<EmbeddedOptions, 'dir'>>): Promise<Joined> {
-  const member = addMember(paths.users, newMemberId(), 'user');
+  const use = addProcessFile(paths.users, newProcessFileId(), 'user');
   try {
     const { launch, isNew } = await prepareLaunch(paths.data, paths.log, settings);
     const { copiedTo } = launch.binaries;
@@ -102,16 +102,16 @@ async function enter(paths: Paths, { log, settings }: Required<Omit<EmbeddedOpti
     if (isNew) log.info({ dir: paths.data }, 'embedded PostgreSQL initialised');
     const owner = await ensureRunning(launch);
     log.info({ dir: paths.data }, owner ? 'embedded PostgreSQL started' : 'joined the running embedded PostgreSQL');
-    return { member, owner, launch };
+    return { use, owner, launch };
   } catch (error) {
-    removeMember(paths.users, member);
+    removeProcessFile(paths.users, use);
     throw error;
   }
 }
 
-async function leave(paths: Paths, member: string, log: EmbeddedOptions['log']): Promise<void> {
-  removeMember(paths.users, member);
-  if (liveMembers(paths.users).length > 0) {
+async function leave(paths: Paths, use: string, log: EmbeddedOptions['log']): Promise<void> {
+  removeProcessFile(paths.users, use);
+  if (liveProcessFiles(paths.users).length > 0) {
     log.info('embedded PostgreSQL keeps running for the processes that still use it');
     return;
   }
@@ -123,7 +123,7 @@ async function leave(paths: Paths, member: string, log: EmbeddedOptions['log']):
  * The same for a process that exits without stop(): there is no time to lock or to wait. If another process joins at
  * that very moment, its supervisor starts the server again.
  */
-function abandonServer(paths: Paths, member: string): void {
-  removeMember(paths.users, member);
-  if (liveMembers(paths.users).length === 0) stopPostmasterUnattended(paths.data);
+function abandonServer(paths: Paths, use: string): void {
+  removeProcessFile(paths.users, use);
+  if (liveProcessFiles(paths.users).length === 0) stopPostmasterUnattended(paths.data);
 }

@@ -1,6 +1,12 @@
 import { mkdirSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { addMember, liveMembers, newMemberId, removeMember, type Member } from './members.js';
+import {
+  addProcessFile,
+  liveProcessFiles,
+  newProcessFileId,
+  removeProcessFile,
+  type ProcessFile,
+} from './process-files.js';
 
 /**
  * One process at a time changes the state of an embedded database (initialise, start, stop).
@@ -14,7 +20,7 @@ import { addMember, liveMembers, newMemberId, removeMember, type Member } from '
  *   wait     until nobody else is choosing, then until no live ticket comes before ours
  *   release  remove the ticket
  *
- * If two draw the same number, the member id decides. The order of the two waits matters: once we have seen nobody
+ * If two draw the same number, the file id decides. The order of the two waits matters: once we have seen nobody
  * choosing, whoever starts to choose later sees our ticket, and we see the ticket of whoever finished before.
  */
 const POLL_MS = 25;
@@ -31,7 +37,7 @@ export async function withLock<T>(dir: string, body: () => Promise<T>, { onWait 
     await turn(dir, ticket, onWait);
     return await body();
   } finally {
-    removeMember(dir, ticket.name);
+    removeProcessFile(dir, ticket.name);
   }
 }
 
@@ -41,13 +47,13 @@ interface Ticket {
 }
 
 function draw(dir: string): Ticket {
-  const id = newMemberId();
-  const choosing = addMember(dir, id, 'choosing');
+  const id = newProcessFileId();
+  const choosing = addProcessFile(dir, id, 'choosing');
   try {
     const number = 1 + Math.max(0, ...tickets(dir).map((ticket) => ticket.number));
-    return { name: addMember(dir, id, `${number}`), number };
+    return { name: addProcessFile(dir, id, `${number}`), number };
   } finally {
-    removeMember(dir, choosing);
+    removeProcessFile(dir, choosing);
   }
 }
 
@@ -60,19 +66,19 @@ async function turn(dir: string, ownTicket: Ticket, onWait: (() => void) | undef
   };
   // Those who were choosing when we drew. Later ones will queue behind us and need not be waited for.
   const choosing = new Set(
-    liveMembers(dir)
+    liveProcessFiles(dir)
       .filter(isChoosing)
       .map(({ name }) => name),
   );
-  while (liveMembers(dir).some(({ name }) => choosing.has(name))) await wait();
+  while (liveProcessFiles(dir).some(({ name }) => choosing.has(name))) await wait();
   while (tickets(dir).some((ticket) => before(ticket, ownTicket))) await wait();
 }
 
-const isChoosing = (member: Member): boolean => member.role === 'choosing';
+const isChoosing = (file: ProcessFile): boolean => file.role === 'choosing';
 
 const tickets = (dir: string): readonly Ticket[] =>
-  liveMembers(dir)
-    .filter((member) => !isChoosing(member))
+  liveProcessFiles(dir)
+    .filter((file) => !isChoosing(file))
     .map(({ name, role }) => ({ name, number: Number(role) }));
 
 const before = (a: Ticket, b: Ticket): boolean => a.number < b.number || (a.number === b.number && a.name < b.name);

@@ -1,9 +1,9 @@
-import { rewriteComponents, rewriteSchema, type Schema, type Schemas } from './openapi-schemas.js';
+import { rewriteComponents, rewriteSchema, type OpenApiSchema, type OpenApiSchemas } from './openapi-schemas.js';
 
 /** What every operation of the API description has, so that no route needs to say it. */
 
 interface Media {
-  readonly schema?: Schema;
+  readonly schema?: OpenApiSchema;
 }
 interface Body {
   readonly required?: boolean;
@@ -16,7 +16,7 @@ interface Response {
 interface Parameter {
   readonly name: string;
   readonly in: string;
-  readonly schema?: Schema;
+  readonly schema?: OpenApiSchema;
 }
 interface Operation {
   readonly operationId?: string;
@@ -27,7 +27,7 @@ interface Operation {
 type Paths = Readonly<Record<string, Readonly<Record<string, Operation>>>>;
 interface Document {
   readonly paths: Paths;
-  readonly components: { readonly schemas: Schemas };
+  readonly components: { readonly schemas: OpenApiSchemas };
 }
 
 /** Operations whose body may be left out; the framework's plugin takes every body for required. */

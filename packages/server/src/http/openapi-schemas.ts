@@ -5,18 +5,18 @@ import { ENUMERATIONS, JobConfigInput, PartialJobConfig, TIMEOUT_ALIAS } from '@
  * of types and inline shapes; generators make better clients of references and unions.
  */
 
-export type Schema = Readonly<Record<string, unknown>>;
-export type Schemas = Readonly<Record<string, Schema>>;
+export type OpenApiSchema = Readonly<Record<string, unknown>>;
+export type OpenApiSchemas = Readonly<Record<string, OpenApiSchema>>;
 
 const SCHEMAS_PATH = '#/components/schemas/';
-const NULL: Schema = { type: 'null' };
+const NULL: OpenApiSchema = { type: 'null' };
 /** What a place says about a shape, beyond which shape it is. */
 const ANNOTATIONS = ['description', 'examples'] as const;
 
 /** Without what the schema library keeps beside the schemas. */
-const plain = (schemas: object): Schemas => JSON.parse(JSON.stringify(schemas)) as Schemas;
+const plain = (schemas: object): OpenApiSchemas => JSON.parse(JSON.stringify(schemas)) as OpenApiSchemas;
 
-const wordsOf = (schema: Schema): string =>
+const wordsOf = (schema: OpenApiSchema): string =>
   Array.isArray(schema.enum) ? schema.enum.filter((word) => word !== null).join('\n') : '';
 
 const NAME_BY_WORDS = new Map(Object.entries(plain(ENUMERATIONS)).map(([name, schema]) => [wordsOf(schema), name]));
@@ -25,8 +25,8 @@ const NAME_BY_WORDS = new Map(Object.entries(plain(ENUMERATIONS)).map(([name, sc
 const INLINE = { JobConfigInput, PartialJobConfig };
 
 /** Every named schema that the paths need, in the order of their names, each rewritten. */
-export function rewriteComponents(collected: Schemas, usedByPaths: unknown): Schemas {
-  const all: Schemas = { ...collected, ...plain(INLINE), ...plain(ENUMERATIONS) };
+export function rewriteComponents(collected: OpenApiSchemas, usedByPaths: unknown): OpenApiSchemas {
+  const all: OpenApiSchemas = { ...collected, ...plain(INLINE), ...plain(ENUMERATIONS) };
   const rewritten = Object.fromEntries(
     Object.entries(all).map(([name, schema]) => [name, rewriteMembers(withoutAlias(schema))]),
   );
@@ -36,35 +36,35 @@ export function rewriteComponents(collected: Schemas, usedByPaths: unknown): Sch
 }
 
 /** A schema as it appears in a place: a reference where it has a name, and a union where it may be null. */
-export function rewriteSchema(schema: Schema): Schema {
+export function rewriteSchema(schema: OpenApiSchema): OpenApiSchema {
   const inner = rewriteMembers(schema);
   const name = nameOf(inner);
   const isNullable = Array.isArray(inner.type) && inner.type.includes('null');
   if (name !== undefined) {
-    const reference: Schema = { $ref: SCHEMAS_PATH + name };
+    const reference: OpenApiSchema = { $ref: SCHEMAS_PATH + name };
     return isNullable ? orNull(reference, inner) : { ...reference, ...annotations(inner), ...fallback(inner) };
   }
   if (!isNullable || !('enum' in inner || 'default' in inner)) return inner;
   return orNull(withoutNull(inner), inner);
 }
 
-function nameOf(schema: Schema): string | undefined {
+function nameOf(schema: OpenApiSchema): string | undefined {
   const { title } = schema;
   return typeof title === 'string' ? title : NAME_BY_WORDS.get(wordsOf(schema));
 }
 
 /** The default stands beside the type that it is of. Beside the union, generators would take the field for required. */
-const orNull = (schema: Schema, place: Schema): Schema => ({
+const orNull = (schema: OpenApiSchema, place: OpenApiSchema): OpenApiSchema => ({
   anyOf: [{ ...schema, ...fallback(place) }, NULL],
   ...annotations(place),
 });
 
-const annotations = (schema: Schema): Schema =>
+const annotations = (schema: OpenApiSchema): OpenApiSchema =>
   Object.fromEntries(ANNOTATIONS.filter((key) => key in schema).map((key) => [key, schema[key]]));
 
-const fallback = (schema: Schema): Schema => ('default' in schema ? { default: schema.default } : {});
+const fallback = (schema: OpenApiSchema): OpenApiSchema => ('default' in schema ? { default: schema.default } : {});
 
-function withoutNull(schema: Schema): Schema {
+function withoutNull(schema: OpenApiSchema): OpenApiSchema {
   const { description: _description, examples: _examples, ...rest } = schema;
   const [type] = (rest.type as string[]).filter((each) => each !== 'null');
   const words = Array.isArray(rest.enum) ? { enum: rest.enum.filter((word) => word !== null) } : {};
@@ -72,19 +72,19 @@ function withoutNull(schema: Schema): Schema {
 }
 
 /** The same schema with everything in it rewritten, but not itself. */
-function rewriteMembers(schema: Schema): Schema {
+function rewriteMembers(schema: OpenApiSchema): OpenApiSchema {
   return Object.fromEntries(
     Object.entries(schema).map(([keyword, value]) => {
       switch (keyword) {
         case 'properties':
-          return [keyword, mapSchemas(value as Schemas, rewriteSchema)];
+          return [keyword, mapSchemas(value as OpenApiSchemas, rewriteSchema)];
         case 'items':
         case 'contentSchema':
-          return [keyword, rewriteSchema(value as Schema)];
+          return [keyword, rewriteSchema(value as OpenApiSchema)];
         case 'anyOf':
         case 'oneOf':
         case 'allOf':
-          return [keyword, (value as Schema[]).map(rewriteSchema)];
+          return [keyword, (value as OpenApiSchema[]).map(rewriteSchema)];
         default:
           return [keyword, value];
       }
@@ -92,18 +92,18 @@ function rewriteMembers(schema: Schema): Schema {
   );
 }
 
-export const mapSchemas = (schemas: Schemas, map: (schema: Schema) => Schema): Schemas =>
+export const mapSchemas = (schemas: OpenApiSchemas, map: (schema: OpenApiSchema) => OpenApiSchema): OpenApiSchemas =>
   Object.fromEntries(Object.entries(schemas).map(([name, schema]) => [name, map(schema)]));
 
 /** Components have their name already, and tell of a second spelling in their description. */
-function withoutAlias(schema: Schema): Schema {
+function withoutAlias(schema: OpenApiSchema): OpenApiSchema {
   const { title: _title, ...rest } = schema;
   if (!isRecord(rest.properties) || !(TIMEOUT_ALIAS in rest.properties)) return rest;
   const { [TIMEOUT_ALIAS]: _alias, ...properties } = rest.properties;
   return { ...rest, properties };
 }
 
-function collectReferences(value: unknown, schemas: Schemas, used: Set<string>): void {
+function collectReferences(value: unknown, schemas: OpenApiSchemas, used: Set<string>): void {
   if (Array.isArray(value)) return value.forEach((item) => collectReferences(item, schemas, used));
   if (!isRecord(value)) return;
   const { $ref } = value;

@@ -2,12 +2,12 @@ import type { HeldJob } from '../engine/leases/bundle.js';
 import type { AttemptEnd } from './attempt.js';
 import type { HeldLeases } from './held-leases.js';
 import type { MarkMover } from './mark-mover.js';
-import { Outbox } from './outbox.js';
+import { CompletionBuffer } from './completion-buffer.js';
 import { SingleOutcomes, type SingleOutcomesOptions } from './single-outcomes.js';
 
 /**
- * Stores how attempts ended. Completions of bundled jobs are stored together (see Outbox); every other outcome, and a
- * completion that was not found in its bundle, is stored on its own (see SingleOutcomes).
+ * Stores how attempts ended. Completions of bundled jobs are stored together (see CompletionBuffer); every other
+ * outcome, and a completion that was not found in its bundle, is stored on its own (see SingleOutcomes).
  */
 export interface OutcomeWriterOptions extends SingleOutcomesOptions {
   readonly marks: Pick<MarkMover, 'along'>;
@@ -19,23 +19,23 @@ const FULL_CHARACTERS = 64 * 1024 * 1024;
 export class OutcomeWriter {
   readonly #heldLeases: HeldLeases;
   readonly #single: SingleOutcomes;
-  readonly #outbox: Outbox;
+  readonly #completions: CompletionBuffer;
 
   constructor(options: OutcomeWriterOptions) {
     const { heldLeases, marks, pace, progress } = options;
     this.#heldLeases = heldLeases;
     this.#single = new SingleOutcomes(options);
-    this.#outbox = new Outbox(heldLeases, marks, this.#single, pace, progress);
+    this.#completions = new CompletionBuffer(heldLeases, marks, this.#single, pace, progress);
   }
 
   /** How many outcomes are not stored yet. */
   get size(): number {
-    return this.#single.size + this.#outbox.size;
+    return this.#single.size + this.#completions.size;
   }
 
   /** Results that are not stored yet take up as much memory as we allow them. */
   get isFull(): boolean {
-    return this.#single.characters + this.#outbox.characters > FULL_CHARACTERS;
+    return this.#single.characters + this.#completions.characters > FULL_CHARACTERS;
   }
 
   /** From now on, failed attempts to store an outcome are not repeated. */
@@ -44,7 +44,8 @@ export class OutcomeWriter {
   }
 
   store(held: HeldJob, end: AttemptEnd): void {
-    if (end.kind === 'completed' && this.#heldLeases.isBundled(held)) this.#outbox.add({ held, result: end.result });
+    if (end.kind === 'completed' && this.#heldLeases.isBundled(held))
+      this.#completions.add({ held, result: end.result });
     else this.#single.store(held, end);
   }
 

@@ -11,6 +11,7 @@ export const SECRET_KEYS = [
   'jwtSecret',
   'workerToken',
   'adminToken',
+  'outboxToken',
   'token',
   'leaseToken',
   'lease_token',

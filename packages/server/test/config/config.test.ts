@@ -60,6 +60,8 @@ describe('defaults', () => {
       database: { kind: 'url', url: 'postgres://localhost/x' },
       pooler: 'none',
       directDatabaseUrl: null,
+      outbox: null,
+      outboxToken: null,
       maxDbConnections: 10,
       autoMigrate: true,
       builtinTasks: ['echo', 'fail', 'log', 'sleep'],
@@ -125,6 +127,8 @@ const SAMPLES: readonly (readonly [keyof Config, string, string, string, unknown
     'postgres://u@h:2/d\n',
     'postgres://u@h:2/d',
   ],
+  ['outbox', '--outbox', 'MILLRACE_OUTBOX', 'postgres://u@h/app', 'postgres://u@h/app'],
+  ['outboxToken', '--outbox-token', 'MILLRACE_OUTBOX_TOKEN', 'of-a-tenant', 'of-a-tenant'],
   ['maxDbConnections', '--max-db-connections', 'MILLRACE_MAX_DB_CONNECTIONS', '25', 25],
   ['autoMigrate', '--auto-migrate', 'MILLRACE_AUTO_MIGRATE', 'false', false],
   ['maxBodyBytes', '--max-body-bytes', 'MILLRACE_MAX_BODY_BYTES', '1', 1],
@@ -142,6 +146,7 @@ const REQUIRED: NodeJS.ProcessEnv = {
   MILLRACE_WORKER_TOKEN: 'w',
   DATABASE_URL: 'postgres://localhost/x',
   MILLRACE_POOLER: 'transaction',
+  MILLRACE_OUTBOX_TOKEN: 'of-a-tenant',
 };
 
 describe.each(SAMPLES)('%s', (key, flag, variable, text, value) => {
@@ -316,6 +321,13 @@ describe('fail-closed start', () => {
 
   it('mode worker needs neither', () => {
     expect(parse(['--mode=worker'], DATABASE)).toMatchObject({ mode: 'worker', workerToken: null });
+  });
+
+  it('--outbox needs the API, and the token of a tenant', () => {
+    const outbox = '--outbox=postgres://h/app';
+    expect(refusal([outbox, '--mode=worker'], DATABASE)).toMatch('--outbox needs the API');
+    expect(refusal([outbox, '--api-keys=k:t', '--worker-token=w'], DATABASE)).toMatch('--outbox needs --outbox-token');
+    expect(parse([outbox, '--dev'], DATABASE)).toMatchObject({ outbox: 'postgres://h/app', outboxToken: null });
   });
 
   it('takes keys, a JWT secret, or both', () => {

@@ -2,7 +2,7 @@ import type { DeadLetterGroupRecord } from '../../domain/records.js';
 import { int8Array } from '../../store/arrays.js';
 import type { Database } from '../../store/connection/database.js';
 import { scanGroups } from '../../store/lists/dead-letter-lists.js';
-import type { Query, Scan } from '../../store/lists/list-statements.js';
+import type { TenantRead, Scan } from '../../store/lists/list-statements.js';
 import { toInstant } from '../../store/rows.js';
 import { loadStatements } from '../../store/sql.js';
 import { cursorAfter, DEAD_LETTER_CURSOR, readCursor, type DeadLetterPlace } from '../shared/cursor.js';
@@ -78,7 +78,7 @@ async function walkToGroups(
   after: DeadLetterPlace | null,
 ): Promise<DeadLetterGroupPage> {
   const filter = { tenant, queue, task, createdAfter: since };
-  const walk = { ...searchByCreation, scan: (scan: Scan<DeadLetterPlace>): Query => scanGroups(filter, scan) };
+  const walk = { ...searchByCreation, scan: (scan: Scan<DeadLetterPlace>): TenantRead => scanGroups(filter, scan) };
   const { hits, stop } = await search(db, walk, { ascending: false, after, limit: limit + 1, offset: 0 });
   const places = hits.slice(0, limit);
   const ids = int8Array(places.map(({ id }) => id));

@@ -1,16 +1,16 @@
 import type { Database } from '../../store/connection/database.js';
 import { textLength } from '../../store/rows.js';
-import type { Budget, ListWindow, Query, Sized } from '../../store/lists/list-statements.js';
+import type { Budget, ListWindow, TenantRead, Sized } from '../../store/lists/list-statements.js';
 import { MAX_PAGE_BYTES, type ListQuery, type Page, type PageEnds, type PagePart } from '../api.js';
 import { cursorAfter, cursorBefore, readCursor, START_CURSOR, type CursorCodec, type Place } from './cursor.js';
 import { search, type SearchResult, type Search } from './search.js';
 
 /** A list that can be read page by page. `At` is the place of a row, by what orders the list. */
 export interface Listing<Row, At, Item> {
-  list(window: ListWindow<At>): Query;
-  count(): Query;
+  list(window: ListWindow<At>): TenantRead;
+  count(): TenantRead;
   /** For rows that may be large: reads as many of these as fit the budget. */
-  rowsOf?(rows: readonly Row[], budget: Budget): Query;
+  rowsOf?(rows: readonly Row[], budget: Budget): TenantRead;
   toItems(rows: readonly Row[]): readonly Item[] | Promise<readonly Item[]>;
   placeOf(row: Row): At;
   readonly cursors: CursorCodec<At>;
@@ -220,7 +220,7 @@ function countUpTo<Row extends object, At, Item>(
   return rows.findIndex((row) => placeOf(row) === place) + 1;
 }
 
-async function readCount(db: Database, query: Query): Promise<number> {
+async function readCount(db: Database, query: TenantRead): Promise<number> {
   const [row] = await db.count<{ total: number }>(query);
   return row?.total ?? 0;
 }

@@ -1,7 +1,7 @@
 import { WALK_LIMIT } from '@millrace/contract';
 import { createdAtOf } from '../../domain/ids.js';
 import type { Database } from '../../store/connection/database.js';
-import type { Scan, ScanRow, Query } from '../../store/lists/list-statements.js';
+import type { Scan, ScanRow, TenantRead } from '../../store/lists/list-statements.js';
 
 /**
  * A filter that no index serves walks along the list and looks at each row. It goes in chunks, and a page ends when it
@@ -12,12 +12,12 @@ import type { Scan, ScanRow, Query } from '../../store/lists/list-statements.js'
  * at a time.
  */
 export interface Search<At, Row> {
-  scan(scan: Scan<At>): Query;
+  scan(scan: Scan<At>): TenantRead;
   /** Where a row of the walk is. */
   hitOf(row: ScanRow): At | null;
   lastOf(row: ScanRow): At | null;
   /** The rows at these places, in the order of the walk. */
-  rowsAt(hits: readonly At[], ascending: boolean): Query;
+  rowsAt(hits: readonly At[], ascending: boolean): TenantRead;
   /** Whether a row still matches: it may have changed since the walk came past. */
   fits(row: Row): boolean;
   /** For the caller: everything up to this instant has been searched. */

@@ -1,3 +1,4 @@
+import { editDistance } from '@millrace/sdk/rules';
 import type { Stranger } from './shapes.js';
 
 /** What somebody may have meant by a name that means nothing here. */
@@ -65,18 +66,4 @@ function isNear(x: string, y: string): boolean {
   const length = Math.max(x.length, y.length);
   const most = length < 4 ? 0 : length < 6 ? 1 : length < 10 ? 2 : 3;
   return Math.abs(x.length - y.length) <= most && editDistance(x, y) <= most;
-}
-
-/** How many letters must be added, removed or replaced. */
-function editDistance(x: string, y: string): number {
-  let row = Array.from({ length: y.length + 1 }, (_, n) => n);
-  for (let i = 1; i <= x.length; i++) {
-    const next = [i];
-    for (let j = 1; j <= y.length; j++) {
-      const replaced = row[j - 1]! + (x[i - 1] === y[j - 1] ? 0 : 1);
-      next.push(Math.min(replaced, row[j]! + 1, next[j - 1]! + 1));
-    }
-    row = next;
-  }
-  return row[y.length]!;
 }

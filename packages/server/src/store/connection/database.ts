@@ -4,7 +4,7 @@ import { guardAnswers } from './answer-guard.js';
 import { Coalescer } from '../turns/coalescer.js';
 import { againWhileStale, rollback, withDeadline } from './attempts.js';
 import { breaksConnection, isBusy, isCollision, isOutage, translate } from '../failures.js';
-import type { Query } from '../lists/list-statements.js';
+import type { TenantRead } from '../lists/list-statements.js';
 import { ReadPace, type ReadKind } from '../turns/read-pace.js';
 import { ReadTurns } from '../turns/read-turns.js';
 import {
@@ -103,11 +103,11 @@ export class Database {
   readonly runPlanned: Execute = (statement) => this.#attempt(this.#hot, HOT_DEADLINE_MS, this.#runPlanned, statement);
 
   /** A page for a tenant, with its own plan. */
-  readonly read = <R extends object = Row>(query: Query): Promise<R[]> =>
+  readonly read = <R extends object = Row>(query: TenantRead): Promise<R[]> =>
     this.#readInTurn('page', query, (ms, rows) => this.#pace.pageTook(query.tenant, ms, textLength(rows)));
 
   /** A count for a tenant: as exact as a page, but the same count never runs twice at once (coalescer.ts). */
-  readonly count = <R extends object = Row>(query: Query): Promise<R[]> => {
+  readonly count = <R extends object = Row>(query: TenantRead): Promise<R[]> => {
     const question = JSON.stringify([query.statement.text, query.statement.values]);
     const took = (ms: number): void => this.#pace.countTook(query.tenant, question, ms);
     return this.#coalescer.ask(question, () => this.#readInTurn('count', query, took));
@@ -186,7 +186,7 @@ export class Database {
   /** `took` is told how long it took, once it was its turn. */
   async #readInTurn<R extends object>(
     kind: ReadKind,
-    { tenant, statement, isBounded }: Query,
+    { tenant, statement, isBounded }: TenantRead,
     took: (ms: number, rows: readonly R[]) => void,
   ): Promise<R[]> {
     const endTurn = await this.#turns.take(tenant, kind).catch((error: unknown) => {

@@ -1,7 +1,7 @@
 import type { DeadLetterFilter } from '../../domain/filters.js';
 import { int8Array } from '../arrays.js';
 import { scanStatement, type Scan } from './scan-statements.js';
-import type { ListWindow, Query } from './page-statements.js';
+import type { ListWindow, TenantRead } from './page-statements.js';
 import { Parameters } from './parameters.js';
 import { DEAD_LETTER_COLUMNS } from '../rows.js';
 
@@ -19,7 +19,7 @@ export interface DeadLetterAt {
   readonly id: number;
 }
 
-export function listDeadLetters(filter: TenantDeadLetterFilter, window: ListWindow<DeadLetterAt>): Query {
+export function listDeadLetters(filter: TenantDeadLetterFilter, window: ListWindow<DeadLetterAt>): TenantRead {
   const { where, fits, parameters } = conditionsOf(filter, window);
   const found = `FROM millrace.dead_letters w WHERE ${[...where, ...fits].join(' AND ')}
     ${inOrder('w', window)} LIMIT ${parameters.add(window.limit)} OFFSET ${parameters.add(window.offset)}`;
@@ -30,7 +30,7 @@ export function listDeadLetters(filter: TenantDeadLetterFilter, window: ListWind
 export const isDeadLetterSearch = ({ jobId, queue, task, reason, replayed }: TenantDeadLetterFilter): boolean =>
   jobId === null && [queue, task, reason, replayed].some((wanted) => wanted !== null);
 
-export function scanDeadLetters(filter: TenantDeadLetterFilter, scan: Scan<DeadLetterAt>): Query {
+export function scanDeadLetters(filter: TenantDeadLetterFilter, scan: Scan<DeadLetterAt>): TenantRead {
   return scanFor('look_for_dead_letters', filter, scan, conditionsOf(filter, scan));
 }
 
@@ -38,7 +38,7 @@ export function scanDeadLetters(filter: TenantDeadLetterFilter, scan: Scan<DeadL
 export type GroupFilter = Pick<TenantDeadLetterFilter, 'tenant' | 'queue' | 'task' | 'createdAfter'>;
 
 /** The newest entries of groups: those that no other entry of their group follows, on the same queue. */
-export function scanGroups({ tenant, queue, task, createdAfter }: GroupFilter, scan: Scan<DeadLetterAt>): Query {
+export function scanGroups({ tenant, queue, task, createdAfter }: GroupFilter, scan: Scan<DeadLetterAt>): TenantRead {
   const filter = { ...EVERY_ENTRY, tenant, queue, task, createdAfter };
   const conditions = conditionsOf(filter, scan);
   const { fits, parameters } = conditions;
@@ -67,21 +67,21 @@ function scanFor(
   { tenant }: TenantDeadLetterFilter,
   scan: Scan<DeadLetterAt>,
   { where, fits, parameters }: Conditions,
-): Query {
+): TenantRead {
   const walks = [{ from: 'millrace.dead_letters w', where: where.join(' AND ') }];
   const order = ['created_at', 'id'] as const;
   const hit = fits.length === 0 ? 'true' : fits.join(' AND ');
   return scanStatement({ name, tenant, walks, hit: () => hit, parameters, order }, scan);
 }
 
-export function deadLettersAt(tenant: string, places: readonly DeadLetterAt[], ascending: boolean): Query {
+export function deadLettersAt(tenant: string, places: readonly DeadLetterAt[], ascending: boolean): TenantRead {
   const parameters = new Parameters(tenant);
   const ids = parameters.add(int8Array(places.map(({ id }) => id)));
   const found = `FROM millrace.dead_letters w WHERE w.tenant = ${parameters.tenant} AND w.id = ANY (${ids}::bigint[])`;
   return { tenant, statement: parameters.of('dead_letters_at', recordsOf(found, { ascending })) };
 }
 
-export function countDeadLetters(filter: TenantDeadLetterFilter): Query {
+export function countDeadLetters(filter: TenantDeadLetterFilter): TenantRead {
   const { where, fits, parameters } = conditionsOf(filter, { ascending: true, after: null });
   const text = `SELECT count(*)::float8 AS total FROM millrace.dead_letters w WHERE ${[...where, ...fits].join(' AND ')}`;
   return { tenant: filter.tenant, statement: parameters.of('count_dead_letters', text) };

@@ -9,7 +9,7 @@ import {
   recordView,
   type Budget,
   type ListWindow,
-  type Query,
+  type TenantRead,
   type RecordView,
 } from './page-statements.js';
 import { Parameters } from './parameters.js';
@@ -61,19 +61,19 @@ export type JobView = 'full' | 'summary';
 
 const VIEWS: Record<JobView, RecordView> = { full: JOB_RECORDS, summary: JOB_SUMMARIES };
 
-export function listJobs(filter: TenantJobFilter, window: ListWindow, view: JobView = 'full'): Query {
+export function listJobs(filter: TenantJobFilter, window: ListWindow, view: JobView = 'full'): TenantRead {
   const { ascending, after } = window;
   const named = nameValues(filter, after === null ? null : { id: after, ascending });
   return pageOf(VIEWS[view], 'list_jobs', filter.tenant, { walk: walkOf(filter, named, window), ...named }, window);
 }
 
-export const jobsOf = (tenant: string, ids: readonly string[], budget: Budget, view: JobView = 'full'): Query =>
+export const jobsOf = (tenant: string, ids: readonly string[], budget: Budget, view: JobView = 'full'): TenantRead =>
   recordsOf(VIEWS[view], 'jobs_of', tenant, ids, budget);
 
-export const jobsWithIds = (tenant: string, ids: readonly string[], ascending: boolean, view: JobView): Query =>
+export const jobsWithIds = (tenant: string, ids: readonly string[], ascending: boolean, view: JobView): TenantRead =>
   pageOfIds(VIEWS[view], 'jobs_with_ids', tenant, ids, ascending);
 
-export function countJobs(filter: TenantJobFilter): Query {
+export function countJobs(filter: TenantJobFilter): TenantRead {
   const named = nameValues(filter, null);
   const walks = isFew(filter) ? [fewWalk(filter, named)] : statusesOf(filter).map((status) => walk(status, named));
   const counts = walks.map((each) => `(SELECT count(*) ${each})`);
@@ -85,7 +85,7 @@ export function countJobs(filter: TenantJobFilter): Query {
 export const isJobSearch = (filter: TenantJobFilter): boolean => filter.task !== null && !isFew(filter);
 
 /** Also serves filters that have an index, for whoever wants nothing but ids (engine/operations/bulk-walk.ts). */
-export function scanJobs(filter: TenantJobFilter, scan: Scan): Query {
+export function scanJobs(filter: TenantJobFilter, scan: Scan): TenantRead {
   const { ascending, after } = scan;
   const named = nameValues(filter, after === null ? null : { id: after, ascending });
   const { parameters, queue, bounds } = named;

@@ -10,14 +10,14 @@ import {
   type Budget,
   type ListWindow,
   type PageWalk,
-  type Query,
+  type TenantRead,
 } from './page-statements.js';
 import { Parameters } from './parameters.js';
 import { WORKFLOW_COLUMNS } from '../rows.js';
 import { boundsOf, type Cursor } from './walk-bounds.js';
 
 export type { Scan, ScanRow } from './scan-statements.js';
-export type { Budget, ListWindow, Query, Sized } from './page-statements.js';
+export type { Budget, ListWindow, TenantRead, Sized } from './page-statements.js';
 
 /**
  * Lists are the only statements assembled from parts, because callers choose the filters. Every part is a constant;
@@ -55,7 +55,7 @@ const WORKFLOW_VIEWS = {
 
 export type WorkflowView = keyof typeof WORKFLOW_VIEWS;
 
-export function listWorkflows(filter: WorkflowFilter, window: ListWindow, view: WorkflowView = 'full'): Query {
+export function listWorkflows(filter: WorkflowFilter, window: ListWindow, view: WorkflowView = 'full'): TenantRead {
   const walked = walkedWorkflows(filter, cursorOf(window));
   return pageOf(WORKFLOW_VIEWS[view], 'list_workflows', filter.tenant, walked, window);
 }
@@ -65,21 +65,21 @@ export const workflowsOf = (
   ids: readonly string[],
   budget: Budget,
   view: WorkflowView = 'full',
-): Query => recordsOf(WORKFLOW_VIEWS[view], 'workflows_of', tenant, ids, budget);
+): TenantRead => recordsOf(WORKFLOW_VIEWS[view], 'workflows_of', tenant, ids, budget);
 
 export const workflowsWithIds = (
   tenant: string,
   ids: readonly string[],
   ascending: boolean,
   view: WorkflowView,
-): Query => pageOfIds(WORKFLOW_VIEWS[view], 'workflows_with_ids', tenant, ids, ascending);
+): TenantRead => pageOfIds(WORKFLOW_VIEWS[view], 'workflows_with_ids', tenant, ids, ascending);
 
-export function countWorkflows(filter: WorkflowFilter): Query {
+export function countWorkflows(filter: WorkflowFilter): TenantRead {
   return countOf('count_workflows', filter.tenant, walkedWorkflows(filter, null));
 }
 
 /** The name is searched for: no index serves it. */
-export function scanWorkflows(filter: WorkflowFilter, scan: Scan): Query {
+export function scanWorkflows(filter: WorkflowFilter, scan: Scan): TenantRead {
   const parameters = new Parameters(filter.tenant);
   const { from, where, ...fits } = sourceOf(filter);
   const bounds = boundsOf(filter, cursorOf(scan), parameters).map((bound) => `w.id ${bound}`);
@@ -118,7 +118,7 @@ function inOrderOfId({ from, conditions, parameters }: Walk, range: CreatedRange
   return { walk: `FROM ${from} WHERE ${where.join(' AND ')}`, parameters };
 }
 
-const countOf = (name: string, tenant: string, { walk, parameters }: PageWalk): Query => ({
+const countOf = (name: string, tenant: string, { walk, parameters }: PageWalk): TenantRead => ({
   tenant,
   statement: parameters.of(name, `SELECT count(*)::float8 AS total ${walk}`),
 });
@@ -132,14 +132,14 @@ export interface CronFilter extends CreatedRange {
 
 const CRONS = recordView('millrace.crons', CRON_COLUMNS, ['payload']);
 
-export function listCrons(filter: CronFilter, window: ListWindow): Query {
+export function listCrons(filter: CronFilter, window: ListWindow): TenantRead {
   return pageOf(CRONS, 'list_crons', filter.tenant, walkedCrons(filter, cursorOf(window)), window);
 }
 
-export const cronsOf = (tenant: string, ids: readonly string[], budget: Budget): Query =>
+export const cronsOf = (tenant: string, ids: readonly string[], budget: Budget): TenantRead =>
   recordsOf(CRONS, 'crons_of', tenant, ids, budget);
 
-export function countCrons(filter: CronFilter): Query {
+export function countCrons(filter: CronFilter): TenantRead {
   return countOf('count_crons', filter.tenant, walkedCrons(filter, null));
 }
 
@@ -152,7 +152,7 @@ function walkedCrons(filter: CronFilter, cursor: Cursor | null): PageWalk {
 const DUE = `CASE WHEN w.enabled THEN w.next_run_at ELSE 'infinity'::timestamptz END`;
 
 /** In the order in which schedules fire next; backwards only for the page before another one. */
-export function listCronsByDue(filter: CronFilter, window: ListWindow<CronDue>): Query {
+export function listCronsByDue(filter: CronFilter, window: ListWindow<CronDue>): TenantRead {
   const { walk, parameters } = walkedCrons(filter, null);
   const { after, ascending } = window;
   let from = `${walk} AND w.created_at > '-infinity'`;
@@ -172,7 +172,7 @@ export interface FiringFilter extends CronFilter {
 export type FiringWindow = ListWindow<number>;
 
 /** A schedule keeps at most a thousand firings, so they are simply sorted. */
-export function listFirings(filter: FiringFilter, window: FiringWindow): Query {
+export function listFirings(filter: FiringFilter, window: FiringWindow): TenantRead {
   const { where, parameters } = firingsWhere(filter);
   const order = window.ascending ? 'ASC' : 'DESC';
   let text = `SELECT ${FIRING_COLUMNS.join(', ')} FROM millrace.cron_firings WHERE ${where}`;
@@ -182,7 +182,7 @@ export function listFirings(filter: FiringFilter, window: FiringWindow): Query {
   return { tenant: filter.tenant, statement: parameters.of('list_firings', text) };
 }
 
-export function countFirings(filter: FiringFilter): Query {
+export function countFirings(filter: FiringFilter): TenantRead {
   const { where, parameters } = firingsWhere(filter);
   const text = `SELECT count(*)::float8 AS total FROM millrace.cron_firings WHERE ${where}`;
   return { tenant: filter.tenant, statement: parameters.of('count_firings', text) };

@@ -32,7 +32,7 @@ export const recordView = (name: string, columns: readonly string[], bodies: rea
   bodies,
 });
 
-export interface Query {
+export interface TenantRead {
   /** The owner of the rows, whose turn the read takes. */
   readonly tenant: string;
   readonly statement: Statement;
@@ -78,7 +78,7 @@ export function pageOfIds(
   tenant: string,
   ids: readonly string[],
   ascending: boolean,
-): Query {
+): TenantRead {
   const parameters = new Parameters(tenant);
   const { tenant: owner } = parameters;
   const asked = parameters.add(uuidArray(ids));
@@ -94,7 +94,7 @@ export function pageOf(
   tenant: string,
   { walk, parameters, rank }: PageWalk,
   window: ListWindow,
-): Query {
+): TenantRead {
   const order = window.ascending ? 'ASC' : 'DESC';
   const [ranked, first] = rank === undefined ? ['', ''] : [`, ${rank} AS rank`, `${rank} ${order}, `];
   const inOrder = (table: string): string => `${rank === undefined ? '' : `${table}.rank ${order}, `}${table}.`;
@@ -128,7 +128,7 @@ export function recordsOf(
   tenant: string,
   ids: readonly string[],
   { maxBytes, atLeastOne }: Budget,
-): Query {
+): TenantRead {
   const length = sumOf(
     view,
     view.bodies.map((body) => `octet_length(r.${body}::text)`),

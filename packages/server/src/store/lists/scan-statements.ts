@@ -1,4 +1,4 @@
-import type { Query } from './page-statements.js';
+import type { TenantRead } from './page-statements.js';
 import type { Parameters } from './parameters.js';
 
 /**
@@ -54,7 +54,7 @@ interface ScanParts {
 export function scanStatement<At>(
   { name, tenant, walks, hit, parameters, order }: ScanParts,
   { ascending, rows, offset, limit }: Scan<At>,
-): Query {
+): TenantRead {
   const inOrder = (table: string, forward: boolean): string =>
     `ORDER BY ${order.map((column) => `${table}.${column} ${forward === ascending ? 'ASC' : 'DESC'}`).join(', ')}`;
   const columns = (table: string): string => order.map((column) => `${table}.${column}`).join(', ');

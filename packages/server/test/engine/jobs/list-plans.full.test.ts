@@ -14,7 +14,7 @@ import {
   scanJobs,
   type TenantJobFilter,
 } from '../../../src/store/lists/job-lists.js';
-import type { Query } from '../../../src/store/lists/list-statements.js';
+import type { TenantRead } from '../../../src/store/lists/list-statements.js';
 import { cloneDatabase, type TestDatabase } from '../../support/database.js';
 import { startTestServer } from '../../support/server.js';
 import * as kit from '../kit.js';
@@ -141,7 +141,7 @@ describe('with a hundred thousand jobs and more', () => {
     expect(faults(counting), describePlan(counting)).toEqual([]);
   });
 
-  const planOf = ({ statement }: Query): Promise<PlanNode> => explain(client, statement.text, statement.values);
+  const planOf = ({ statement }: TenantRead): Promise<PlanNode> => explain(client, statement.text, statement.values);
 
   it.each<[JobStatus[], string | null]>([
     [['failed', 'cancelled'], null],

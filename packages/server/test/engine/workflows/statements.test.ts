@@ -4,7 +4,7 @@ import { createEngine, type EngineParts } from '../../../src/engine/engine.js';
 import type { EngineMetrics } from '../../../src/engine/shared/counters.js';
 import type { LeasedJob, StepSpec } from '../../../src/domain/records.js';
 import { Database, type Execute } from '../../../src/store/connection/database.js';
-import type { Query } from '../../../src/store/lists/list-statements.js';
+import type { TenantRead } from '../../../src/store/lists/list-statements.js';
 import { createLogger } from '../../../src/telemetry/logger.js';
 import { separateSlots } from '../../../src/engine/leases/slots.js';
 import { cloneDatabase } from '../../support/database.js';
@@ -37,7 +37,7 @@ describe('the cost of outcomes', async () => {
     };
   const watched = {
     run: logged(db.run),
-    read: (query: Query) => logged(() => db.read(query))(query.statement),
+    read: (query: TenantRead) => logged(() => db.read(query))(query.statement),
     transaction: <T>(body: (run: Execute) => Promise<T>) => db.transaction((run) => body(logged(run))),
   } as unknown as Database;
   const silent = new Proxy({}, { get: () => () => undefined }) as EngineMetrics;

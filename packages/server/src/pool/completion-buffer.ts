@@ -18,7 +18,7 @@ const MAX_CHARACTERS = 32 * 1024 * 1024;
 const IN_FLIGHT = 2;
 const RETRY_MS = 500;
 
-export class Outbox {
+export class CompletionBuffer {
   #waiting: HeldCompletion[] = [];
   #inFlight = 0;
   #size = 0;

@@ -8,9 +8,9 @@ import { identifySelf, isAlive, type ProcessIdentity } from './processes.js';
  * writes that name, and any process may remove the file of a dead one. That is why a kill -9 leaves nothing behind that
  * others would have to wait for.
  *
- * A member is `<pid>.<start>.<random>.<role>`; one process may hold several.
+ * A name is `<pid>.<start>.<random>.<role>`; one process may hold several.
  */
-export interface Member {
+export interface ProcessFile {
   readonly name: string;
   readonly role: string;
   readonly process: ProcessIdentity;
@@ -18,35 +18,35 @@ export interface Member {
 
 const NAME = /^(\d+)\.([^.]+)\.([0-9a-f]+)\.([a-z0-9-]+)$/;
 
-/** A new member name for this process. */
-export function newMemberId(): string {
+/** A new name for a file of this process. */
+export function newProcessFileId(): string {
   const { pid, started } = identifySelf();
   return `${pid}.${encodeURIComponent(started).replaceAll('.', '%2E')}.${randomBytes(6).toString('hex')}`;
 }
 
-export function addMember(dir: string, id: string, role: string): string {
+export function addProcessFile(dir: string, id: string, role: string): string {
   const name = `${id}.${role}`;
   writeFileSync(join(dir, name), '', { flag: 'wx', mode: 0o600 });
   return name;
 }
 
-export function removeMember(dir: string, name: string): void {
+export function removeProcessFile(dir: string, name: string): void {
   rmSync(join(dir, name), { force: true });
 }
 
-/** The members whose processes are alive. Files of dead ones are removed in passing. */
-export function liveMembers(dir: string): readonly Member[] {
-  const live: Member[] = [];
+/** The files whose processes are alive. Files of dead ones are removed in passing. */
+export function liveProcessFiles(dir: string): readonly ProcessFile[] {
+  const live: ProcessFile[] = [];
   for (const name of readdirSync(dir)) {
     const member = parse(name);
     if (member === null) continue;
     if (isAlive(member.process)) live.push(member);
-    else removeMember(dir, name);
+    else removeProcessFile(dir, name);
   }
   return live;
 }
 
-function parse(name: string): Member | null {
+function parse(name: string): ProcessFile | null {
   const [, pid, started, , role] = NAME.exec(name) ?? [];
   if (pid === undefined || started === undefined || role === undefined) return null;
   return { name, role, process: { pid: Number(pid), started: decodeURIComponent(started) } };

@@ -1,0 +1,250 @@
+import { randomUUID } from 'node:crypto';
+import type { Logger } from 'pino';
+import { OutboxDatabase } from '../store/outbox/outbox-database.js';
+import { OutboxError } from '../store/outbox/outbox-error.js';
+import { OutboxListener } from '../store/outbox/outbox-listener.js';
+import { checkVersion, outboxGauge, pruneHandled, type Gauge } from '../store/outbox/upkeep.js';
+import { Claims, MOST_ENTRIES } from './claims.js';
+import { Delivery, type KeyLives } from './delivery.js';
+import type { Entry } from './entry-text.js';
+import { Pauses } from './pauses.js';
+import { introduce } from './service-check.js';
+import { ServiceClient, type ServiceOptions } from './service-client.js';
+import type { Again, Refusal, Stop } from './verdict.js';
+
+/**
+ * Moves entries from the outbox of an application to the service.
+ *
+ * states: running → stopping → ended. It also ends by itself, with a reason, if what is wrong does not pass: a token
+ * that is refused, an outbox that is not there. Whatever ends it, no entry is lost: what was taken is delivered,
+ * refused, put back, or taken by another relay half a minute later.
+ *
+ * Invariants: at most FLIGHTS calls are in flight, each with what one claim took; no transaction is open during a call;
+ * while the service or the database is away, pauses grow and nothing is held.
+ */
+export interface RelayOptions {
+  /** The application's database. */
+  readonly from: string;
+  readonly service: ServiceOptions;
+  readonly logger: Logger;
+  readonly events?: RelayEvents;
+}
+
+/** For metrics. */
+export interface RelayEvents {
+  readonly relayed: (entries: number) => void;
+  readonly refused: () => void;
+}
+
+const FLIGHTS = 4;
+/** One more listens. */
+const CONNECTIONS = FLIGHTS + 1;
+
+const POLL_MS = 5_000;
+/** Where no notification arrives. */
+const DEAF_POLL_MS = 1_000;
+/** After work it looks again soon: an entry may have been written when nobody wanted to be told. */
+const FIRST_REST_MS = 25;
+const TOLD_SECS = 10;
+const SAY_AGAIN_MS = 2_500;
+/** A claim of so many is load, under which notifications would only slow the application down. */
+const MANY = MOST_ENTRIES / 4;
+
+const HOUR_MS = 3_600_000;
+const HANDLED_SECS = 400 * 86_400;
+const PRUNE_ROUNDS = 10;
+
+export class Relay {
+  readonly #id = randomUUID();
+  readonly #outbox: OutboxDatabase;
+  readonly #service: ServiceClient;
+  readonly #claims: Claims;
+  readonly #delivery: Delivery;
+  readonly #listener: OutboxListener;
+  readonly #pauses: Pauses;
+  readonly #flights = new Set<Promise<void>>();
+  readonly #logger: Logger;
+  #lives: KeyLives | null = null;
+  #learnAt = 0;
+  #pruneAt = 0;
+  #restMs = FIRST_REST_MS;
+  #said: { readonly at: number; readonly wanted: boolean } = { at: -Infinity, wanted: false };
+  #stopping = false;
+  #failure: Error | null = null;
+  #running: Promise<void> | null = null;
+  #heard = false;
+  #wake: (() => void) | null = null;
+
+  constructor({ from, service, logger, events }: RelayOptions) {
+    this.#logger = logger;
+    this.#outbox = new OutboxDatabase(from, CONNECTIONS);
+    this.#service = new ServiceClient(service);
+    this.#claims = new Claims(this.#outbox);
+    this.#pauses = new Pauses(logger);
+    this.#delivery = new Delivery(this.#outbox, this.#service, {
+      delivered: (entries) => events?.relayed(entries),
+      refused: (entry, refusal) => {
+        events?.refused();
+        this.#noteRefusal(entry, refusal);
+      },
+    });
+    this.#listener = new OutboxListener(this.#outbox, this.#id, logger, () => this.#rouse());
+  }
+
+  /** Resolves once the outbox was found. @throws if it cannot work */
+  async start(): Promise<void> {
+    try {
+      await checkVersion(this.#outbox);
+    } catch (error) {
+      await this.#close();
+      throw error;
+    }
+    this.#listener.start();
+    this.#running = this.#run();
+  }
+
+  /** Ends with the calls that are in flight. */
+  async stop(): Promise<void> {
+    this.#stopping = true;
+    this.#pauses.end();
+    this.#rouse();
+    await this.#running;
+  }
+
+  /** Resolves when it has ended: null if it was stopped, otherwise why. */
+  async ended(): Promise<Error | null> {
+    await this.#running;
+    return this.#failure;
+  }
+
+  /** Whether the last call and the last statement were answered. */
+  get ready(): boolean {
+    return this.#running !== null && !this.#stopping && this.#lives !== null && !this.#pauses.inForce;
+  }
+
+  gauge(): Promise<Gauge> {
+    return outboxGauge(this.#outbox);
+  }
+
+  async #run(): Promise<void> {
+    while (!this.#stopping) {
+      try {
+        await this.#round();
+      } catch (error) {
+        this.#failed(error);
+      }
+      await this.#pauses.over();
+    }
+    await Promise.all(this.#flights);
+    await this.#outbox.run('leave', { relay: this.#id }).catch(() => undefined);
+    await this.#close();
+  }
+
+  async #round(): Promise<void> {
+    if (performance.now() >= this.#learnAt || this.#lives === null) await this.#learn();
+    if (this.#lives === null) return;
+    if (this.#flights.size >= FLIGHTS) return void (await Promise.race(this.#flights));
+    const entries = await this.#claims.take();
+    if (entries.length === 0) return this.#rest();
+    this.#pauses.worked('database');
+    this.#restMs = FIRST_REST_MS;
+    if (entries.length >= MANY) await this.#say(false);
+    const flight = this.#fly(entries, this.#lives).finally(() => this.#flights.delete(flight));
+    this.#flights.add(flight);
+  }
+
+  /** Who we are to the service, and how long it remembers keys: asked now and then, since both may change. */
+  async #learn(): Promise<void> {
+    const learnt = await introduce(this.#service);
+    if ('kind' in learnt) return this.#halt(learnt);
+    this.#lives = learnt;
+    this.#learnAt = performance.now() + HOUR_MS;
+    this.#pauses.worked('service');
+  }
+
+  async #fly(entries: readonly Entry[], lives: KeyLives): Promise<void> {
+    try {
+      const end = await this.#delivery.deliver(entries, lives);
+      if (end === null) return this.#pauses.worked('service');
+      this.#claims.rewind();
+      this.#halt(end);
+    } catch (error) {
+      this.#failed(error);
+    }
+  }
+
+  #halt(end: Again | Stop): void {
+    if (end.kind === 'again') return this.#pauses.begin('service', end.reason, end.retryAfterMs ?? 0);
+    this.#fail(new Error(`the service refuses this relay: ${end.reason}`));
+  }
+
+  #failed(error: unknown): void {
+    if (error instanceof OutboxError && !error.lasting) return this.#pauses.begin('database', error.message, 0);
+    this.#fail(error as Error);
+  }
+
+  #fail(error: Error): void {
+    this.#failure ??= error;
+    this.#logger.fatal({ err: error }, 'the relay stops; every entry is kept');
+    this.#stopping = true;
+    this.#pauses.end();
+    this.#rouse();
+  }
+
+  async #rest(): Promise<void> {
+    this.#pauses.worked('database');
+    if (performance.now() >= this.#pruneAt) await this.#prune();
+    const hears = this.#listener.hears;
+    // Whoever wrote before we said so told nobody: look once more.
+    if (await this.#say(hears)) return;
+    const untilWhole = this.#claims.wholeDueAt - performance.now();
+    const restMs = Math.min(this.#restMs, hears ? POLL_MS : DEAF_POLL_MS, Math.max(FIRST_REST_MS, untilWhole));
+    this.#restMs = Math.min(2 * this.#restMs, POLL_MS);
+    await this.#sleep(restMs);
+  }
+
+  /** Whether we want to be told of entries. True: we do from now on. */
+  async #say(wanted: boolean): Promise<boolean> {
+    const { at, wanted: before } = this.#said;
+    if (before === wanted && performance.now() < at + SAY_AGAIN_MS) return false;
+    await this.#outbox.run('see', { relay: this.#id, told_secs: wanted ? TOLD_SECS : null });
+    this.#said = { at: performance.now(), wanted };
+    return wanted && !before;
+  }
+
+  async #prune(): Promise<void> {
+    this.#pruneAt = performance.now() + HOUR_MS;
+    await pruneHandled(this.#outbox, HANDLED_SECS, PRUNE_ROUNDS);
+  }
+
+  #noteRefusal({ key, task }: Entry, { code, error }: Refusal): void {
+    this.#logger.error(
+      { key, task, code, reason: error },
+      'the service refused an entry of the outbox; it is set aside',
+    );
+  }
+
+  #rouse(): void {
+    this.#heard = true;
+    this.#restMs = FIRST_REST_MS;
+    this.#wake?.();
+  }
+
+  /** Until something is heard, or for so long. */
+  async #sleep(ms: number): Promise<void> {
+    if (!this.#heard && !this.#stopping) {
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, ms);
+        this.#wake = () => (clearTimeout(timer), resolve());
+      });
+      this.#wake = null;
+    }
+    this.#heard = false;
+  }
+
+  async #close(): Promise<void> {
+    await this.#listener.stop();
+    this.#service.close();
+    await this.#outbox.end();
+  }
+}

@@ -1,0 +1,57 @@
+import { Counter, Gauge, type Registry } from 'prom-client';
+
+/** What a relay tells of its outbox. */
+export interface OutboxGauge {
+  readonly waiting: number;
+  readonly oldest_secs: number | null;
+  readonly refused: number;
+}
+
+/** A scrape goes on without the gauges if the application's database takes longer. */
+const READ_MS = 3_000;
+
+/** The metrics of a relay: on a page of its own, or among those of the service that it runs in. */
+export class RelayMetrics {
+  readonly relayed: Counter;
+  readonly refusals: Counter;
+
+  /** `read` is asked at every scrape. */
+  constructor(registry: Registry, read: () => Promise<OutboxGauge>) {
+    const registers = [registry];
+    this.relayed = new Counter({
+      name: 'millrace_outbox_relayed_total',
+      help: 'Entries of the outbox that were delivered to the service.',
+      registers,
+    });
+    this.refusals = new Counter({
+      name: 'millrace_outbox_refused_total',
+      help: 'Entries of the outbox that the service refused.',
+      registers,
+    });
+    // What is true of the whole outbox is no sum over processes.
+    const gauge = (name: string, help: string): Gauge =>
+      new Gauge({ name: `millrace_outbox_${name}`, help, aggregator: 'max', registers });
+    const oldest = gauge('oldest_age_seconds', 'Age of the oldest entry that waits; 0 if none does.');
+    const refused = gauge('refused', 'Entries that were refused and are set aside, counted to 100,000.');
+    const waiting: Gauge = new Gauge({
+      name: 'millrace_outbox_waiting',
+      help: 'Entries that wait in the outbox, counted to 100,000.',
+      aggregator: 'max',
+      registers,
+      collect: async (): Promise<void> => {
+        const found = await within(READ_MS, read());
+        if (found === null) return [waiting, oldest, refused].forEach((each) => each.remove());
+        waiting.set(found.waiting);
+        oldest.set(found.oldest_secs ?? 0);
+        refused.set(found.refused);
+      },
+    });
+  }
+}
+
+/** Null: it failed, or took longer. */
+async function within<T>(ms: number, answer: Promise<T>): Promise<T | null> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<null>((resolve) => (timer = setTimeout(() => resolve(null), ms)));
+  return Promise.race([answer.catch(() => null), late]).finally(() => clearTimeout(timer));
+}

@@ -1,0 +1,144 @@
+import { describe, expect, it } from 'vitest';
+import { outboxStatus } from '../../src/store/outbox/upkeep.js';
+import { lease, newQueue } from '../engine/kit.js';
+import { startProxy } from '../support/proxy.js';
+import { KEY_A, KEY_B, startTestServer, useTestServer } from '../support/server.js';
+import { startTransactionPooler } from '../support/transaction-pooler.js';
+import { until } from '../support/until.js';
+import {
+  drained,
+  enqueuing,
+  jobsOf,
+  payloadNumbers,
+  session,
+  startTestRelay,
+  upTo,
+  useApplicationDatabase,
+} from './kit.js';
+
+const service = await useTestServer({ config: { mode: 'api' } });
+const application = await useApplicationDatabase();
+const { a, url } = service;
+const { put, many } = enqueuing(application);
+
+describe('a relay', () => {
+  it('starts workflows', async () => {
+    const name = `flow ${newQueue()}`;
+    const relay = await startTestRelay(application.url, url);
+    const request = { name, steps: [{ name: 's', task_name: 't', queue: newQueue() }] };
+    for (let n = 0; n < 2; n++) await put(`enqueue_workflow($1, key => $2)`, [JSON.stringify(request), name]);
+    await put(`enqueue_workflow($1)`, [JSON.stringify({ name, steps: [{ name: 's' }] })]);
+    await drained(application);
+    await relay.stop();
+    const { body } = await a.get(`/api/v1/workflows?name=${encodeURIComponent(name)}`);
+    expect(body.workflows).toHaveLength(1);
+    expect((await outboxStatus(application.url)).refusals[0]).toMatchObject({ task: null, code: 'invalid_request' });
+    await application.query('DELETE FROM millrace_outbox.refused');
+  });
+
+  it('takes up what a relay held that died, and not before', async () => {
+    const queue = newQueue();
+    await many(queue, 2);
+    await application.query(
+      `UPDATE millrace_outbox.entries SET tried_at = now(), taken_at = now() - (payload ->> 'n')::int * interval '29 seconds'`,
+    );
+    const relay = await startTestRelay(application.url, url);
+    await until(async () => (await jobsOf(a, queue)).length === 1, { what: 'the entry that was held for 58 s' });
+    expect(payloadNumbers(await jobsOf(a, queue))).toEqual([2]);
+    await drained(application);
+    await relay.stop();
+    expect(await jobsOf(a, queue)).toHaveLength(2);
+  });
+
+  it('shares an outbox with others, under load: one job per entry', async () => {
+    const queue = newQueue();
+    const relays = await Promise.all(upTo(3).map(() => startTestRelay(application.url, url)));
+    await Promise.all(upTo(6).map((n) => many(queue, 700, n * 1000)));
+    await drained(application);
+    await Promise.all(relays.map((relay) => relay.stop()));
+    const numbers = payloadNumbers(await jobsOf(a, queue));
+    expect([numbers.length, new Set(numbers).size]).toEqual([4200, 4200]);
+  });
+
+  it('waits while the service is away, holds nothing meanwhile, and goes on', async () => {
+    const queue = newQueue();
+    const proxy = await startProxy(url);
+    const relay = await startTestRelay(application.url, proxy.url);
+    await until(() => relay.relay.ready, { what: 'the relay to be ready' });
+    await proxy.cut();
+    await many(queue, 10);
+    await until(() => relay.log().some(({ msg }) => String(msg).includes('service is away')), { what: 'the outage' });
+    expect(relay.relay.ready).toBe(false);
+    await until(
+      async () => (await application.query(`SELECT FROM millrace_outbox.entries WHERE taken_at IS NULL`)).length === 10,
+      { what: 'the entries to be put back' },
+    );
+    await proxy.restore();
+    await drained(application);
+    expect(relay.log().some(({ msg }) => String(msg).includes('service is back'))).toBe(true);
+    await relay.stop();
+    await proxy.close();
+    expect(payloadNumbers(await jobsOf(a, queue))).toEqual(upTo(10));
+  });
+
+  it('belongs to the tenant of its token', async () => {
+    const queue = newQueue();
+    const relay = await startTestRelay(application.url, url, KEY_B);
+    await many(queue, 1);
+    await drained(application);
+    await relay.stop();
+    expect([await jobsOf(a, queue), (await jobsOf(service.b, queue)).length]).toEqual([[], 1]);
+  });
+
+  it('works through a pooler in transaction mode, where it hears nothing', async () => {
+    const queue = newQueue();
+    const pooler = await startTransactionPooler(application.url);
+    const relay = await startTestRelay(pooler.url, url);
+    await many(queue, 30);
+    await drained(application);
+    await many(queue, 1, 31);
+    await drained(application);
+    await relay.stop();
+    await pooler.close();
+    expect(payloadNumbers(await jobsOf(a, queue))).toEqual(upTo(31));
+  });
+});
+
+describe('notifications', () => {
+  it('are sent only while a relay wants them', async () => {
+    const listener = await session(application);
+    const heard: string[] = [];
+    listener.on('notification', ({ payload }) => heard.push(payload ?? ''));
+    await listener.query('LISTEN millrace_outbox');
+    await put(`enqueue('t')`);
+    await listener.query('SELECT');
+    expect(heard).toEqual([]);
+    const relay = await startTestRelay(application.url, url);
+    await until(
+      async () => (await application.query('SELECT FROM millrace_outbox.relays WHERE told_until > now()')).length === 1,
+      { what: 'the relay to be idle' },
+    );
+    heard.length = 0;
+    await put(`enqueue('t')`);
+    await until(() => heard.includes(''), { what: 'the notification' });
+    await drained(application);
+    await relay.stop();
+    expect(await application.query('SELECT FROM millrace_outbox.relays')).toEqual([]);
+    await listener.end();
+  });
+});
+
+describe('serve --outbox', () => {
+  it('relays within the process of the service, and shows how far it is', async () => {
+    const queue = newQueue();
+    const own = await startTestServer({ config: { mode: 'all', outbox: application.url, outboxToken: KEY_A } });
+    await many(queue, 3);
+    await drained(application);
+    expect(await lease(own.worker, queue, { max_jobs: 10 })).toHaveLength(3);
+    const page = await (await fetch(`${own.metricsUrl}/metrics`)).text();
+    expect(page).toMatch(/^millrace_outbox_relayed_total 3$/m);
+    expect(page).toMatch(/^millrace_outbox_waiting 0$/m);
+    expect(page).toMatch(/^millrace_outbox_oldest_age_seconds 0$/m);
+    await own.stop();
+  });
+});
