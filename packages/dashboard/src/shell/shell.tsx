@@ -1,5 +1,5 @@
 import { Link, Outlet, useNavigate, useRouterState } from '@tanstack/react-router';
-import { useEffect, useRef, useState, type ReactNode } from 'react';
+import { useEffect, useRef, useState, type ReactNode, type RefObject } from 'react';
 import { Toasts } from '../components/toasts.js';
 import { useWho } from '../session/session.js';
 import { AccountMenu } from './account-menu.js';
@@ -7,6 +7,24 @@ import { Help } from './help.js';
 import { useChord, useKeys } from '../lib/keys.js';
 import { ADMIN_NAV, NAV } from './nav.js';
 import { Palette } from './palette.js';
+
+/**
+ * On a narrow screen the menu is wider than its place; where one is must be in view. Measured within the next frame,
+ * which lays the page out anyway: here it would be laid out once more, half drawn.
+ */
+function useCurrentInView(page: string): RefObject<HTMLElement | null> {
+  const menu = useRef<HTMLElement>(null);
+  useEffect(() => {
+    const frame = requestAnimationFrame(() => {
+      const link = menu.current?.querySelector<HTMLElement>('[aria-current]');
+      if (menu.current === null || !link) return;
+      const [outer, inner] = [menu.current.getBoundingClientRect(), link.getBoundingClientRect()];
+      menu.current.scrollLeft += inner.left + inner.width / 2 - (outer.left + outer.width / 2);
+    });
+    return () => cancelAnimationFrame(frame);
+  }, [page]);
+  return menu;
+}
 
 /** The frame around every page: menu, palette, account, messages. */
 export function Shell(): ReactNode {
@@ -27,18 +45,7 @@ export function Shell(): ReactNode {
   useEffect(() => {
     if (isLost) void navigate({ to: '/admin', replace: true });
   }, [isLost, navigate]);
-  const menu = useRef<HTMLElement>(null);
-  // On a narrow screen the menu is wider than its place; where one is must be in view. Measured within the next frame,
-  // which lays the page out anyway: here it would be laid out once more, half drawn.
-  useEffect(() => {
-    const frame = requestAnimationFrame(() => {
-      const link = menu.current?.querySelector<HTMLElement>('[aria-current]');
-      if (menu.current === null || !link) return;
-      const [outer, inner] = [menu.current.getBoundingClientRect(), link.getBoundingClientRect()];
-      menu.current.scrollLeft += inner.left + inner.width / 2 - (outer.left + outer.width / 2);
-    });
-    return () => cancelAnimationFrame(frame);
-  }, [page]);
+  const menu = useCurrentInView(page);
   const pages = [...(operator ? [] : NAV), ...(operator || who.kind === 'developer' ? [ADMIN_NAV] : [])];
   return (
     <>

@@ -48,18 +48,28 @@ export default function WorkflowPage(): ReactNode {
   );
 }
 
+interface Critical {
+  readonly path: ReturnType<typeof criticalPath>;
+  /** The names on it: the same object for as long as they are the same, because a new one draws the graph again. */
+  readonly critical: ReadonlySet<string>;
+}
+
+/** While the workflow runs the path grows by the second; once it has ended it stays. */
+function useCriticalPath(times: ReturnType<typeof timesOf>, ended: boolean): Critical {
+  const now = useNow();
+  const until = ended ? 0 : now;
+  const path = useMemo(() => criticalPath(times, until), [times, until]);
+  const key = path.names.join('\n');
+  const critical = useMemo(() => new Set(key.split('\n')), [key]);
+  return { path, critical };
+}
+
 function WorkflowView({ live, isLive }: { readonly live: LiveWorkflow; readonly isLive: boolean }): ReactNode {
   const { workflow, steps, text } = live;
   const [{ step: selected }, setAddress] = useAddress();
-  const now = useNow();
   const times = useMemo(() => timesOf(workflow, steps), [workflow, steps]);
   const ended = hasWorkflowEnded(workflow);
-  // While it runs the path grows by the second; once it has ended it stays.
-  const until = ended ? 0 : now;
-  const path = useMemo(() => criticalPath(times, until), [times, until]);
-  // A key, because the graph must not be drawn again each second for a path that is the same.
-  const pathKey = path.names.join('\n');
-  const critical = useMemo(() => new Set(pathKey.split('\n')), [pathKey]);
+  const { path, critical } = useCriticalPath(times, ended);
   const select = useCallback((name: string) => setAddress({ step: name }, { replace: true }), [setAddress]);
   const context = useMemo(() => memberText(text, 'context') ?? '{}', [text]);
   const metadata = useMemo(() => memberText(text, 'metadata') ?? '{}', [text]);
