@@ -6,14 +6,10 @@ const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
 const SERVER = 'packages/server/src';
 const FILE = /^[\w-]+(\/[\w-]+)*\.(tsx?|sql)$/;
 
-/** Files that docs/architecture.md names: in a section as it says, elsewhere in the server. */
-function namedFiles(): string[] {
-  const sections = readFileSync(`${ROOT}docs/architecture.md`, 'utf8').split(/^#+ /m);
-  return sections.flatMap((section) => {
-    const folder = /^Paths are in `([^`]+)`\.$/m.exec(section)?.[1] ?? SERVER;
-    const names = [...section.matchAll(/`([^`\n]+)`/g)].map(([, name = '']) => name);
-    return names.filter((name) => FILE.test(name) && name.includes('/')).map((name) => pathOf(folder, name));
-  });
+/** The sections of docs/architecture.md, each with the folder that its paths are in: the server's, unless it says so. */
+function sections(): { readonly text: string; readonly folder: string }[] {
+  const texts = readFileSync(`${ROOT}docs/architecture.md`, 'utf8').split(/^#+ /m);
+  return texts.map((text) => ({ text, folder: /^Paths are in `([^`]+)`\.$/m.exec(text)?.[1] ?? SERVER }));
 }
 
 function pathOf(folder: string, name: string): string {
@@ -21,8 +17,40 @@ function pathOf(folder: string, name: string): string {
   return name.startsWith('sql/') ? `packages/server/${name}` : `${folder}/${name}`;
 }
 
+const read = (file: string): string => (existsSync(ROOT + file) ? readFileSync(ROOT + file, 'utf8') : '');
+
 it('names files that exist', () => {
-  const files = namedFiles();
-  expect(files.length).toBeGreaterThan(80);
+  const files = sections().flatMap(({ text, folder }) => {
+    const names = [...text.matchAll(/`([^`\n]+)`/g)].map(([, name = '']) => name);
+    return names.filter((name) => FILE.test(name) && name.includes('/')).map((name) => pathOf(folder, name));
+  });
+  expect(files.length).toBeGreaterThan(120);
   expect(files.filter((file) => !existsSync(ROOT + file))).toEqual([]);
+});
+
+/** `` `file.ts` (`Name`) `` promises that the file exports the name. */
+it('names what the files export', () => {
+  const promised = sections().flatMap(({ text, folder }) =>
+    [...text.matchAll(/`([\w/-]+\.tsx?)` \(`(\w+)`\)/g)].map(([, file = '', name = '']) => [
+      pathOf(folder, file),
+      name,
+    ]),
+  );
+  expect(promised.length).toBeGreaterThan(100);
+  const declared = (file: string, name: string): boolean =>
+    new RegExp(`^export (default )?(async )?(function\\*?|class|const|interface|type) ${name}\\b`, 'm').test(
+      read(file),
+    );
+  expect(promised.filter(([file = '', name = '']) => !declared(file, name))).toEqual([]);
+});
+
+/** `` `one`, `two` in `sql/….sql` `` promises that the file holds both statements. */
+it('names statements that are in their files', () => {
+  const promised = sections().flatMap(({ text }) =>
+    [...text.matchAll(/((?:`\w+`(?:, )?)+)[^`|]* in `(sql\/[\w/-]+\.sql)`/g)].flatMap(([, names = '', file = '']) =>
+      [...names.matchAll(/`(\w+)`/g)].map(([, name = '']) => [pathOf(SERVER, file), name]),
+    ),
+  );
+  expect(promised.length).toBeGreaterThan(15);
+  expect(promised.filter(([file = '', name = '']) => !read(file).includes(`-- name: ${name}\n`))).toEqual([]);
 });
