@@ -1,7 +1,8 @@
 import { connect, type Socket } from 'node:net';
 import { parentPort, workerData } from 'node:worker_threads';
 import type { AttackOrder, AttackReport } from '../support/attack.js';
-import { attacksOf, type Attack, type Shot } from './attacks.js';
+import { attacksOf } from './attacks.js';
+import type { Attack, Shot } from './requests.js';
 
 /**
  * A tenant without scruples, in a thread of its own. Every attack has its pace, which does not depend on the answers:

@@ -1,28 +1,7 @@
 import type { AttackOrder } from '../support/attack.js';
+import { costlyAttack } from './costly-attacks.js';
+import { get, HEAD, MIB, post, type Attack, type Shot } from './requests.js';
 
-/** One request, in pieces of bytes. */
-export interface Shot {
-  readonly parts: readonly (string | Buffer)[];
-  /** Its answer is never read. For this and the next it needs a connection of its own. */
-  readonly unread?: boolean;
-  /** Its connection stays open until the end, whatever is answered. */
-  readonly held?: boolean;
-}
-
-export interface Attack {
-  readonly name: string;
-  readonly everyMs: number;
-  /** How many go off together; one unless it says otherwise. */
-  readonly atOnce?: number;
-  readonly most?: number;
-  /** Each request comes on a connection of its own. */
-  readonly ownConnections?: true;
-  readonly hostile: (n: number) => Shot;
-  /** A request of the same kind that asks for little. */
-  readonly harmless: (n: number) => Shot;
-}
-
-const MIB = 1024 * 1024;
 /** Just below what a server accepts by default, each quote being two bytes of JSON. */
 const QUOTES = '"'.repeat(2 * MIB - 64);
 /** A result is in its context twice. */
@@ -36,6 +15,7 @@ const POLLS_AT_ONCE = 50;
 
 /** Each of these was able to bring a server, or the jobs of everybody else, to a halt before there were bounds. */
 export function attacksOf(order: AttackOrder): readonly Attack[] {
+  if (order.costly !== undefined) return [costlyAttack(order, order.costly)];
   return [
     largeJobs(order),
     wideWorkflows(order),
@@ -128,8 +108,6 @@ function polls({ workerToken, share }: AttackOrder): Attack {
   };
 }
 
-const HEAD = 'Host: chaos\r\nContent-Type: application/json\r\n';
-
 function oddRequests({ tenantKey }: AttackOrder): Attack {
   const bearer = `Authorization: Bearer ${tenantKey}\r\n`;
   const megabytes = Buffer.alloc(4 * MIB, 'x');
@@ -163,14 +141,3 @@ function oddRequests({ tenantKey }: AttackOrder): Attack {
 
 const smallJob = ({ tenantKey }: AttackOrder): Shot =>
   post(tenantKey, '/api/v1/jobs', { task_name: 'x', config: { queue: 'harmless' } });
-
-const get = (token: string, path: string): Shot => ({
-  parts: [`GET ${path} HTTP/1.1\r\nHost: chaos\r\nAuthorization: Bearer ${token}\r\n\r\n`],
-});
-
-function post(token: string, path: string, body: object | string): Shot {
-  const bytes = Buffer.from(typeof body === 'string' ? body : JSON.stringify(body));
-  const head =
-    `POST ${path} HTTP/1.1\r\n${HEAD}Authorization: Bearer ${token}\r\n` + `Content-Length: ${bytes.length}\r\n\r\n`;
-  return { parts: [head, bytes] };
-}

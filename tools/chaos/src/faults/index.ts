@@ -38,6 +38,8 @@ import { replacedSchedule } from './36-replaced-schedule.js';
 import { bulkCancel } from './37-bulk-cancel.js';
 import { stoppedSdkWorkers } from './38-stopped-sdk-workers.js';
 import { upgrade } from './39-upgrade.js';
+import { costlyRequests } from './40-costly-requests.js';
+import { manyNames } from './41-many-names.js';
 
 /** Every row of the table, one per line; those that take longest come where they start early. */
 // prettier-ignore
@@ -81,4 +83,6 @@ export const FAULTS: readonly Fault[] = [
   changedSchema,
   distantDatabase,
   hostileTenant,
+  costlyRequests,
+  manyNames,
 ];

@@ -17,6 +17,9 @@ const SETTLE_SQL = 'server/sql/queries/outcomes/settle.sql';
 const FIRING_SQL = 'server/sql/queries/crons/firing.sql';
 const DATABASE = 'server/dist/store/connection/database.js';
 const SESSION = 'server/dist/store/connection/session.js';
+const QUEUE_DEPTHS_SQL = 'server/sql/queries/jobs/queue-depths.sql';
+const ADMISSION = 'server/dist/http/access/admission.js';
+const JSON_OUTLINE = 'server/dist/domain/json-outline.js';
 const ENQUEUE = 'server/dist/engine/jobs/enqueue.js';
 const WORKER_POOL = 'server/dist/pool/worker-pool.js';
 const START_GATE = 'server/dist/pool/start-gate.js';
@@ -165,5 +168,29 @@ SELECT fired_at, priority, 0, 0, job_id, tenant, queue FROM fired;
     patches: [{ file: OPERATION_WORK, find: /createdBefore: before/, replace: 'createdBefore: null' }],
     rows: [37],
     sign: /of the \d+ jobs that were created afterwards are left/,
+  },
+  {
+    name: 'request bodies have no budget',
+    patches: [
+      { file: ADMISSION, find: /this\.#inFlight\[room\] \+ units > this\.#room\[room\]/, replace: 'false' },
+      { file: ADMISSION, find: /ofOwner \+ bodyUnits > OWNERS_PART \* this\.#room\[room\]/, replace: 'false' },
+      { file: ADMISSION, find: /this\.#bodyBytes \+ bytes > BODY_BYTES\[room\]/, replace: 'false' },
+    ],
+    rows: [40],
+    sign: /request bodies held/,
+  },
+  {
+    name: 'dense JSON is parsed as a whole',
+    patches: [{ file: JSON_OUTLINE, find: /const DENSE = 8_192/, replace: 'const DENSE = Infinity' }],
+    rows: [40],
+    sign: /dense JSON of POST/,
+  },
+  {
+    name: 'the age of a job counts from its instant, however long past',
+    patches: [
+      { file: QUEUE_DEPTHS_SQL, find: /millrace\.due_since\(r\.id, r\.scheduled_at\)/, replace: 'r.scheduled_at' },
+    ],
+    rows: [41],
+    sign: /s old, by GET \/queues/,
   },
 ];

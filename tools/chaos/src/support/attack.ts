@@ -10,6 +10,16 @@ export interface AttackOrder {
   readonly share: number;
   /** The queue of the other tenant. */
   readonly queue: string;
+  /** Nothing but this. */
+  readonly costly?: CostlyAttack;
+}
+
+/** Requests of one kind, all at once. */
+export interface CostlyAttack {
+  readonly kind: 'chunked bodies' | 'unread streams' | 'streams';
+  readonly count: number;
+  /** Whose event stream it is. */
+  readonly job: string;
 }
 
 /** For each attack: how many requests were sent, and how often each status was answered. */
