@@ -20,10 +20,19 @@ def server() -> Iterator[DevServer]:
     running.stop()
 
 
+Stage = dict[str, Any]
+
+
 @pytest.fixture
-def client(server: DevServer) -> Iterator[Millrace]:
+def stage(server: DevServer) -> Stage:
+    """Where clients and workers of a test find their server; some tests choose a fake one."""
+    return {"url": server.url}
+
+
+@pytest.fixture
+def client(stage: Stage) -> Iterator[Millrace]:
     """A client, which is also that of tasks and workflows that name none."""
-    made = Millrace(server.url)
+    made = Millrace(**stage)
     use_client(made)
     yield made
     use_client(None)
@@ -65,12 +74,12 @@ StartWorker = Callable[..., RunningWorker]
 
 
 @pytest.fixture
-def start_worker(server: DevServer) -> Iterator[StartWorker]:
+def start_worker(stage: Stage) -> Iterator[StartWorker]:
     """Starts workers, and stops them at the end of the test."""
     started: list[RunningWorker] = []
 
     def start(*tasks: Any, **options: Any) -> RunningWorker:
-        settings: dict[str, Any] = {"url": server.url, "poll": 2, "signals": False, **options}
+        settings: dict[str, Any] = {**stage, "poll": 2, "signals": False, **options}
         running = RunningWorker(Worker(*tasks, **settings))
         started.append(running)
         until(lambda: running.worker.health.last_poll_at is not None or running.error, "the worker polls")

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
-from typing import Any
 
 import pytest
 
 from millrace import (
-    AlreadyFinishedError,
     AlreadyReplayedError,
     DeadLetterFilter,
-    InvalidRequestError,
-    JobCancelledError,
     JobFailedError,
     JobFilter,
     Millrace,
     NonRetryableError,
     NotFoundError,
     Retries,
-    WaitTimeoutError,
     task,
 )
 
@@ -81,29 +75,6 @@ def test_options_reach_the_server(client: Millrace, queue: str) -> None:
     assert client.jobs.get(later["id"])["scheduled_at"] < job["scheduled_at"]
 
 
-def test_the_same_key_creates_one_job(client: Millrace, queue: str) -> None:
-    keyed = add.using(key=f"once-{queue}", queue=queue)
-    assert keyed.enqueue(1).id == keyed.enqueue(1).id
-    batch = [add.using(queue=queue).call(n) for n in range(3)]
-    first = client.enqueue_many(batch, key=f"batch-{queue}")
-    assert [job.id for job in first] == [job.id for job in client.enqueue_many(batch, key=f"batch-{queue}")]
-    mixed = [add.using(key=f"item-{n}-{queue}" if n else None, queue=queue).call(n) for n in range(3)]
-    once, again = client.enqueue_many(mixed), client.enqueue_many(mixed)
-    assert [a.id == b.id for a, b in zip(once, again, strict=True)] == [False, True, True]
-    with pytest.raises(InvalidRequestError, match="so has the batch"):
-        client.enqueue_many(mixed, key="other")
-    assert [job["id"] for job in client.jobs.list(key=f"once-{queue}")] == [keyed.enqueue(1).id]
-
-
-def test_batches_are_refused_before_anything_is_sent(client: Millrace) -> None:
-    assert client.enqueue_many([]) == []
-    with pytest.raises(InvalidRequestError, match="at most 1000"):
-        client.enqueue_many([add.call(1)] * 1001)
-    wrong: Any = add
-    with pytest.raises(TypeError, match="datetime is not JSON"):
-        wrong.enqueue(datetime.now(timezone.utc))
-
-
 def test_lists_are_read_page_by_page(client: Millrace, queue: str) -> None:
     created = client.enqueue_many([add.using(queue=queue).call(n) for n in range(130)])
     ids = [job["id"] for job in client.jobs.list(queue=queue, oldest_first=True)]
@@ -114,30 +85,6 @@ def test_lists_are_read_page_by_page(client: Millrace, queue: str) -> None:
     found = {each["queue"]: each["pending"] for each in client.queues.list()}
     assert found[queue] == 130
     assert client.queues.get(queue)["by_task"][0]["task_name"] == "add"
-
-
-def test_jobs_are_cancelled_waited_for_and_rerun(client: Millrace, queue: str) -> None:
-    job = add.using(queue=queue).enqueue(1)
-    with pytest.raises(WaitTimeoutError):
-        job.result(timeout=0.1)
-    job.cancel()
-    with pytest.raises(JobCancelledError):
-        job.result(timeout=60)
-    with pytest.raises(AlreadyFinishedError):
-        client.jobs.cancel(job.id)
-    again = client.jobs.rerun(job.id, key=f"rerun-{queue}")
-    assert again.id == client.jobs.rerun(job.id, key=f"rerun-{queue}").id != job.id
-    assert client.jobs.handle(add, again.id).get()["payload"] == {"a": 1}
-    with pytest.raises(NotFoundError):
-        client.jobs.get("019bd0e5-7c58-7a5f-9c0e-2f9f6a0f8f10")
-
-
-def test_a_job_is_watched_until_it_ends(client: Millrace, start_worker: StartWorker, queue: str) -> None:
-    job = add.using(queue=queue).enqueue(1)
-    states = job.watch()
-    assert next(states)["status"] == "pending"
-    start_worker(add, queues={queue: 1})
-    assert [state["status"] for state in states][-1] == "completed"
 
 
 def test_dead_letters_are_listed_grouped_and_replayed(client: Millrace, start_worker: StartWorker, queue: str) -> None:
@@ -186,31 +133,3 @@ def test_schedules_are_known_by_name(client: Millrace, queue: str) -> None:
     with pytest.raises(NotFoundError):
         client.schedules.get(name)
     assert len(client.schedules.preview("0 0 * * *")) > 0
-
-
-def test_asyncio(client: Millrace, start_worker: StartWorker, queue: str) -> None:
-    start_worker(add, queues={queue: 8})
-
-    async def many() -> list[int]:
-        jobs = [await add.using(queue=queue).aenqueue(n) for n in range(10)]
-        sums = await asyncio.gather(*(job.aresult(timeout=60) for job in jobs))
-        batch = await client.aenqueue_many([add.using(queue=queue).call(100)])
-        seen = [state["status"] async for state in batch[0].awatch()]
-        assert seen[-1] == "completed"
-        assert (await client.await_all(batch, timeout=60)) == [Sum(101)]
-        return [each.total for each in sums]
-
-    assert asyncio.run(many()) == [n + 1 for n in range(10)]
-
-
-def test_waiting_is_cancelled_with_its_task(client: Millrace, queue: str) -> None:
-    async def give_up() -> str:
-        job = await add.using(queue=queue).aenqueue(1)
-        waiting = asyncio.create_task(job.aresult(timeout=60))
-        with pytest.raises(asyncio.TimeoutError):
-            await asyncio.wait_for(waiting, 0.2)
-        await job.acancel()
-        return (await job.aget())["status"]
-
-    assert asyncio.run(give_up()) == "cancelled"
-    assert client.whoami()["dev"] is True

@@ -8,23 +8,19 @@ import logging
 import os
 import signal
 import subprocess
-import threading
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
 from millrace import (
     AuthError,
     Flow,
-    JobCancelled,
     JobContext,
     JobFailedError,
     Millrace,
     NonRetryableError,
     Retries,
-    RetryAfterError,
     Worker,
-    WorkerEvent,
     task,
     workflow,
 )
@@ -38,118 +34,6 @@ ONCE = Retries(max=0)
 
 def until_running(job: Any) -> None:
     until(lambda: job.get()["status"] == "running", "the job runs")
-
-
-def test_sync_and_async_handlers_see_their_job(client: Millrace, start_worker: StartWorker, queue: str) -> None:
-    @task(queue=queue, context=True)
-    def plain(ctx: JobContext, n: int) -> dict[str, Any]:
-        assert ctx.leased()
-        ctx.progress(done=n)
-        ctx.check()
-        return {
-            "id": ctx.job.id,
-            "attempt": ctx.job.attempt,
-            "text": ctx.job.payload_text,
-            "by": ctx.job.metadata["by"],
-        }
-
-    @task(queue=queue, context=True)
-    async def later(ctx: JobContext, n: int) -> dict[str, Any]:
-        await asyncio.sleep(0.01)
-        return {"thread": threading.current_thread().name, "n": n}
-
-    running = start_worker(plain, later, queues={queue: 4})
-    first = plain.using(metadata={"by": "me"}).enqueue(1)
-    assert first.result(timeout=60) == {"id": first.id, "attempt": 1, "text": '{"n":1}', "by": "me"}
-    assert later.enqueue(2).result(timeout=60) == {"thread": "millrace-loop", "n": 2}
-    assert running.stop().completed == 2
-    assert running.worker.health.status == "stopped"
-
-
-def test_failures_are_retried_as_they_say(
-    client: Millrace, start_worker: StartWorker, queue: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    events: list[WorkerEvent] = []
-
-    @task(queue=queue, context=True, retries=Retries(max=3, delay=0))
-    def flaky(ctx: JobContext, how: str) -> dict[str, Any]:
-        if ctx.job.attempt == 1:
-            if how == "final":
-                raise NonRetryableError("never")
-            if how == "later":
-                raise RetryAfterError("slow down", 3600)
-            if how == "exit":
-                raise SystemExit(1)
-            raise ConnectionError("refused\nsecond line")
-        return {"attempt": ctx.job.attempt}
-
-    with caplog.at_level(logging.WARNING, "millrace.worker"):
-        start_worker(flaky, queues={queue: 4}, on_event=events.append)
-        assert flaky.enqueue("once").result(timeout=60) == {"attempt": 2}
-        assert flaky.enqueue("exit").result(timeout=60) == {"attempt": 2}
-        final = flaky.enqueue("final")
-        with pytest.raises(JobFailedError, match="never"):
-            final.result(timeout=60)
-        later = flaky.enqueue("later")
-        until(lambda: later.get()["status"] == "retrying", "the job waits for its next try")
-    lines = {record.getMessage(): record.levelname for record in caplog.records}
-    expected = f"flaky failed: attempt 1 of 4 of the job {final.id}, for good: never"
-    assert lines[expected] == "ERROR"
-    assert lines[f"flaky failed: attempt 1 of 4 of the job {later.id}, next try in 3600 s: slow down"] == "WARNING"
-    assert any("next try in about 0 s: refused" in line and "second" not in line for line in lines)
-    until(lambda: [event.type for event in events].count("failed") == 4, "the failures are told")
-
-
-def test_what_does_not_fit_fails_for_good(client: Millrace, start_worker: StartWorker, queue: str) -> None:
-    @task(queue=queue, name="strict")
-    def strict(n: int) -> dict[str, int]:
-        return cast(Any, [n])  # type: ignore[no-any-return]
-
-    @task(queue=queue, name="strict")
-    def other(m: int) -> None: ...
-
-    @task(queue=queue, retries=ONCE)
-    def unknown() -> None: ...
-
-    start_worker(strict, queues={queue: 4})
-    with pytest.raises(JobFailedError, match="returned list; a result is an object"):
-        strict.enqueue(1).result(timeout=60)
-    with pytest.raises(JobFailedError, match="strict has no argument m"):
-        other.enqueue(1).result(timeout=60)
-    with pytest.raises(JobFailedError, match="no handler for the task unknown"):
-        unknown.enqueue().result(timeout=60)
-
-
-def test_a_cancelled_job_is_stopped_and_not_reported(client: Millrace, start_worker: StartWorker, queue: str) -> None:
-    stopped: list[str] = []
-
-    @task(queue=queue, context=True)
-    def plain(ctx: JobContext) -> None:
-        try:
-            ctx.wait(600)
-        except JobCancelled as reason:
-            stopped.append(f"plain: {reason}")
-            assert not ctx.leased()
-            raise
-
-    @task(queue=queue)
-    async def later() -> None:
-        try:
-            await asyncio.sleep(600)
-        except asyncio.CancelledError:
-            stopped.append("later")
-            raise
-
-    events: list[str] = []
-    running = start_worker(plain, later, queues={queue: 4}, lease=2, on_event=lambda event: events.append(event.type))
-    for job in (plain.enqueue(), later.enqueue()):
-        until_running(job)
-        job.cancel()
-    until(lambda: len(stopped) == 2, "both handlers have stopped")
-    assert sorted(stopped) == ["later", "plain: the job was cancelled"]
-    summary = running.stop()
-    assert (summary.completed, summary.failed, summary.released) == (0, 0, 0)
-    assert events.count("cancelled") == 2
 
 
 def test_a_handler_has_its_time_and_no_more(client: Millrace, start_worker: StartWorker, queue: str) -> None:
@@ -178,47 +62,6 @@ def test_a_handler_that_holds_the_interpreters_lock_for_three_leases_keeps_its_j
 
     start_worker(hold, queues={queue: 1}, lease=2)
     assert hold.enqueue(6000).result(timeout=120) == {"attempt": 1, "leased": True}
-
-
-def test_progress_is_shown_and_remembered(client: Millrace, start_worker: StartWorker, queue: str) -> None:
-    go_on = threading.Event()
-
-    @task(queue=queue, context=True, retries=Retries(max=1, delay=0))
-    def resize(ctx: JobContext) -> dict[str, Any]:
-        if ctx.last_progress is not None:
-            return dict(ctx.last_progress)
-        ctx.progress({"large": "x" * 20_000})
-        ctx.progress(done=7)
-        go_on.wait(60)
-        raise RuntimeError("again")
-
-    start_worker(resize, queues={queue: 1}, lease=2)
-    job = resize.enqueue()
-    until(lambda: job.get()["progress"] == {"done": 7}, "the progress is shown")
-    go_on.set()
-    assert job.result(timeout=60) == {"done": 7}
-
-
-def test_children_are_created_once(client: Millrace, start_worker: StartWorker, queue: str) -> None:
-    @task(queue=queue)
-    def child(n: int) -> None: ...
-
-    @task(queue=queue, context=True, retries=Retries(max=1, delay=0))
-    def parent(ctx: JobContext) -> dict[str, Any]:
-        made = [ctx.enqueue(child.call(n)).id for n in range(2)]
-        if ctx.job.attempt == 1:
-            raise RuntimeError("again")
-        return {"made": made}
-
-    @task(queue=queue, context=True)
-    async def aparent(ctx: JobContext) -> dict[str, Any]:
-        return {"made": [(await ctx.aenqueue(child.call(7))).id]}
-
-    start_worker(parent, aparent, child, queues={queue: 4}, client=client)
-    made = parent.enqueue().result(timeout=60)["made"]
-    more = aparent.enqueue().result(timeout=60)["made"]
-    created = {job["id"] for job in client.jobs.list(queue=queue, task=child)}
-    assert created == {*made, *more}
 
 
 def test_children_need_a_client(client: Millrace, start_worker: StartWorker, queue: str) -> None:

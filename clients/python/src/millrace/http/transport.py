@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import IO, Any
 from urllib.parse import urlencode, urlsplit
 
 from ..errors.call_errors import CLASSES, Failure, MillraceError, NoAnswerError, error_for
@@ -61,6 +61,10 @@ class Exchange:
     def exchange(
         self, method: str, path: str, headers: Mapping[str, str], body: bytes | None, timeout: float, line: Line | None
     ) -> RawAnswer:
+        raise NotImplementedError
+
+    def open_stream(self, path: str, line: Line | None) -> IO[bytes] | RawAnswer:
+        """A stream of events, or the answer that refuses it."""
         raise NotImplementedError
 
     def close(self) -> None:
@@ -124,11 +128,14 @@ class Transport:
                 time.sleep(retry_delay(tries, error.retry_after))
             tries += 1
 
-    def open(self, path: str, timeout: float, line: Line | None = None) -> http.client.HTTPResponse:
+    def open(self, path: str, timeout: float, line: Line | None = None) -> IO[bytes]:
         """Opens a stream, in one try. The caller reads it, and closes it."""
-        if not isinstance(self._connections, Connections):
-            raise NoAnswerError("a fake server has no streams", Failure("no_answer"))
         request = Request("GET", path)
+        if not isinstance(self._connections, Connections):
+            opened = self._connections.open_stream(self._base + path, line)
+            if isinstance(opened, RawAnswer):
+                raise _refusal(opened, request, False)
+            return opened
         connection = self._connections.open(timeout)
         try:
             if line is not None:

@@ -1,0 +1,96 @@
+"""A context for handlers that are called by a test."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ..errors.handler_errors import JobCancelled, StopHandler
+from ..tasks.context import StepOf
+from ..worker.leases.stop_switch import StopSwitch
+from ..worker.running.context import ChildClient, Context
+from ..worker.running.process_child import ShippedJob
+
+
+class RecordedContext(Context):
+    """A JobContext that keeps what the handler says.
+
+    >>> ctx = job_context(attempt=2)
+    >>> resize(ctx, image=7)
+    >>> ctx.said
+    [{'done': 1}]
+    """
+
+    def __init__(
+        self,
+        job: ShippedJob,
+        client: ChildClient | None,
+        on_progress: Callable[[Mapping[str, Any]], None] | None = None,
+        last_progress: Mapping[str, Any] | None = None,
+    ) -> None:
+        #: Every progress that was said, in order.
+        self.said: list[Mapping[str, Any]] = []
+        self._switch = StopSwitch()
+
+        def keep(value: Mapping[str, Any]) -> None:
+            self.said.append(json.loads(json.dumps(value)))
+            if on_progress is not None:
+                on_progress(value)
+
+        def is_leased() -> bool:
+            return self._switch.reason is None
+
+        logger = logging.getLogger("millrace.testing")
+        super().__init__(job, self._switch, logger, client, last_progress, is_leased, keep)
+
+    def stop(self, reason: StopHandler | None = None) -> None:
+        """From now on `check()` raises: that the job was cancelled, unless said otherwise."""
+        self._switch.stop(reason or JobCancelled("the job was cancelled"))
+
+    @staticmethod
+    def of_record(
+        record: Mapping[str, Any], client: ChildClient, on_progress: Callable[[Mapping[str, Any]], None]
+    ) -> RecordedContext:
+        step = record["workflow_id"]
+        job = ShippedJob(
+            record["id"],
+            record["task_name"],
+            record["queue_name"],
+            record["tenant_id"],
+            record["delivery_count"],
+            record["retry_count"],
+            record["config"]["max_retries"],
+            record["metadata"],
+            None if step is None else StepOf(step, record["workflow_step_id"]),
+            json.dumps(record["payload"], separators=(",", ":")),
+        )
+        return RecordedContext(job, client, on_progress)
+
+
+def job_context(
+    *,
+    task: str = "test",
+    queue: str = "tasks",
+    attempt: int = 1,
+    max_retries: int = 3,
+    payload: Mapping[str, Any] | None = None,
+    metadata: Mapping[str, Any] | None = None,
+    client: ChildClient | None = None,
+    last_progress: Mapping[str, Any] | None = None,
+) -> RecordedContext:
+    """A context to call a handler with."""
+    job = ShippedJob(
+        "019bd0e5-7c58-7a5f-9c0e-2f9f6a0f8f10",
+        task,
+        queue,
+        "tenant1",
+        attempt,
+        attempt - 1,
+        max_retries,
+        metadata or {},
+        None,
+        json.dumps(payload or {}),
+    )
+    return RecordedContext(job, client, None, last_progress)

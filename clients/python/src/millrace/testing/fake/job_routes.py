@@ -1,0 +1,225 @@
+"""Jobs, dead letters and queues of the fake server."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...shared.uuid7 import uuid7
+from ...wire.types import CreateJob, CreateJobBatch, WaitRequest
+from .exchange import FakeRequest, Reply, Route, once, page, same
+from .problem import Problem, invalid, not_found
+from .settle import cancel
+from .shapes import checked
+from .store import DEFAULT_QUEUE, Store, StoredJob, instant
+
+
+def _add(store: Store, given: dict[str, Any], key: str | None) -> str:
+    run_at, delay = given.get("run_at"), given.get("delay_secs")
+    if run_at is not None and delay is not None:
+        raise invalid("delay_secs must not be given together with run_at")
+    if given["task_name"] == "":
+        raise invalid("task_name must not be empty")
+    due = store.clock.now + (delay or 0) * 1_000_000 if run_at is None else instant(run_at)
+    config = given.get("config") or {}
+    fields = {
+        "task_name": given["task_name"],
+        "queue_name": config.get("queue") or DEFAULT_QUEUE,
+        "payload": given.get("payload") or {},
+        "metadata": given.get("metadata") or {},
+        "idempotency_key": key,
+    }
+    return str(store.add_job(fields, config, due).record["id"])
+
+
+def _create(request: FakeRequest) -> Reply:
+    body = checked(request.body, CreateJob)
+    return once(request, "job", lambda key: {"job_id": _add(request.store, body, key)})
+
+
+def _create_batch(request: FakeRequest) -> Reply:
+    jobs = checked(request.body, CreateJobBatch)["jobs"]
+    if not 1 <= len(jobs) <= 1000:
+        raise invalid("a batch has 1 to 1000 jobs")
+    if any(job.get("idempotency_key") for job in jobs):
+        return _create_items(request, jobs)
+
+    def make(_: str | None) -> Any:
+        ids = [_add(request.store, job, None) for job in jobs]
+        return {"job_ids": ids, "count": len(ids)}
+
+    return once(request, "batch", make)
+
+
+def _create_items(request: FakeRequest, jobs: list[dict[str, Any]]) -> Reply:
+    """A batch whose jobs have keys of their own: nothing is created if one of them is of another kind."""
+    keys = request.store.keys
+    if request.key is not None:
+        raise invalid("idempotency_key must not be given together with the header Idempotency-Key")
+    if any(keys.get(job.get("idempotency_key") or "", ("job",))[0] != "job" for job in jobs):
+        raise Problem(409, "conflict", "a key was used for another kind of request")
+    ids: list[str] = []
+    replayed: list[int] = []
+    for number, job in enumerate(jobs):
+        key = job.get("idempotency_key") or uuid7()
+        if key in keys:
+            replayed.append(number)
+        else:
+            keys[key] = ("job", {"job_id": _add(request.store, job, key)})
+        ids.append(keys[key][1]["job_id"])
+    return 201, {"job_ids": ids, "count": len(ids), "replayed": replayed}
+
+
+def job_at(request: FakeRequest) -> StoredJob:
+    job = request.store.jobs.get(request.params[0])
+    if job is None:
+        raise not_found("job")
+    return job
+
+
+def _get(request: FakeRequest) -> Reply:
+    job = job_at(request)
+    secs = min(int(request.query.get("wait_secs", "0")), 30)
+    request.store.wait(lambda: job.has_ended, secs, request.timeout, request.line)
+    return 200, job.record
+
+
+def _list(request: FakeRequest) -> Reply:
+    records = [job.record for job in request.store.jobs.values()]
+    filters = {
+        "status": lambda job, value: job["status"] in value.split(","),
+        "queue": same("queue_name"),
+        "task": same("task_name"),
+        "workflow_id": same("workflow_id"),
+        "idempotency_key": same("idempotency_key"),
+    }
+    return page(request, "jobs", records, filters)
+
+
+def _cancel(request: FakeRequest) -> Reply:
+    job = job_at(request)
+    if job.has_ended:
+        raise Problem(409, "already_finished", f"the job is {job.record['status']} already")
+    cancel(request.store, job)
+    return 204, None
+
+
+def _run_now(request: FakeRequest) -> Reply:
+    job, store = job_at(request), request.store
+    status = job.record["status"]
+    if job.has_ended:
+        raise Problem(409, "already_finished", f"the job is {status} already")
+    if status == "running":
+        raise Problem(409, "conflict", "the job is running")
+    job.due_at = store.clock.now
+    now = store.clock.text()
+    store.change(job, scheduled_at=now, next_retry_at=now if status == "retrying" else None)
+    return 204, None
+
+
+def _copy(store: Store, job: dict[str, Any], **origin: Any) -> str:
+    """A fresh job like another one, which its metadata names."""
+    fields = {name: job[name] for name in ("task_name", "queue_name", "payload")}
+    copied = store.add_job({**fields, "metadata": {**job["metadata"], **origin}}, job["config"], store.clock.now)
+    return str(copied.record["id"])
+
+
+def _rerun(request: FakeRequest) -> Reply:
+    record = job_at(request).record
+    return once(request, "rerun", lambda _: {"job_id": _copy(request.store, record, rerun_of=record["id"])})
+
+
+def _wait(request: FakeRequest) -> Reply:
+    given, store = checked(request.body, WaitRequest), request.store
+    ids = list(dict.fromkeys(given["job_ids"]))
+
+    def has_ended(job_id: str) -> bool:
+        return job_id not in store.jobs or store.jobs[job_id].has_ended
+
+    enough = any if given.get("until") == "any" else all
+    secs = min(given.get("wait_secs") or 0, 30)
+    store.wait(lambda: enough(map(has_ended, ids)), secs, request.timeout, request.line)
+    known = [store.jobs[each] for each in ids if each in store.jobs]
+    return 200, {
+        "ended": [{"id": job.record["id"], "status": job.record["status"]} for job in known if job.has_ended],
+        "pending": [job.record["id"] for job in known if not job.has_ended],
+        "missing": [each for each in ids if each not in store.jobs],
+    }
+
+
+def _letter(request: FakeRequest) -> dict[str, Any]:
+    found = [letter for letter in request.store.letters if str(letter["id"]) == request.params[0]]
+    if not found:
+        raise not_found("dead letter")
+    return found[0]
+
+
+def _groups(_: FakeRequest) -> Reply:
+    raise invalid("FakeServer does not know groups of dead letters; use a real server for that")
+
+
+def _letters(request: FakeRequest) -> Reply:
+    fields = ("queue_name", "task_name", "reason", "job_id", "fingerprint")
+    filters: Any = {
+        **{field: same(field) for field in fields},
+        "replayed": lambda letter, value: (letter["replayed_at"] is not None) == (value == "true"),
+    }
+    return page(request, "dead_letters", request.store.letters, filters)
+
+
+def _replay(request: FakeRequest) -> Reply:
+    store, letter = request.store, _letter(request)
+
+    def make(_: str | None) -> Any:
+        if letter["replayed_at"] is not None:
+            raise Problem(409, "already_replayed", "the dead letter was replayed already")
+        job = store.jobs[letter["job_id"]].record
+        job_id = _copy(store, job, replayed_from_job=job["id"], replayed_from_dead_letter=letter["id"])
+        store.letters[store.letters.index(letter)] = {
+            **letter,
+            "replayed_at": store.clock.text(),
+            "replay_job_id": job_id,
+        }
+        return {"job_id": job_id}
+
+    return once(request, "replay", make)
+
+
+def _queues(request: FakeRequest) -> Reply:
+    store = request.store
+    going_on = [job for job in store.jobs.values() if not job.has_ended]
+    rows: list[dict[str, Any]] = []
+    for name in sorted({job.record["queue_name"] for job in going_on}):
+        own = [job for job in going_on if job.record["queue_name"] == name]
+        waiting = [job for job in own if job.waits]
+        due = [job for job in waiting if job.due_at <= store.clock.now]
+        oldest = None if not due else (store.clock.now - min(job.due_at for job in due)) // 1_000_000
+        rows.append(
+            {
+                "queue": name,
+                "pending": len(due),
+                "scheduled": len(waiting) - len(due),
+                "running": len(own) - len(waiting),
+                "retrying": len([job for job in waiting if job.record["status"] == "retrying"]),
+                "oldest_pending_age_secs": oldest,
+                "paused_at": None,
+                "last_lease_at": None,
+            }
+        )
+    return 200, {"queues": rows}
+
+
+JOB_ROUTES: list[tuple[str, str, Route]] = [
+    ("POST", "/jobs", _create),
+    ("POST", "/jobs/batch", _create_batch),
+    ("POST", "/jobs/wait", _wait),
+    ("GET", "/jobs", _list),
+    ("GET", "/jobs/:id", _get),
+    ("POST", "/jobs/:id/cancel", _cancel),
+    ("POST", "/jobs/:id/run-now", _run_now),
+    ("POST", "/jobs/:id/rerun", _rerun),
+    ("GET", "/dlq", _letters),
+    ("GET", "/dlq/groups", _groups),
+    ("GET", "/dlq/:id", lambda request: (200, _letter(request))),
+    ("POST", "/dlq/:id/replay", _replay),
+    ("GET", "/queues", _queues),
+]

@@ -1,0 +1,128 @@
+"""The worker protocol of the fake server."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...wire.types import (
+    CompleteRequest,
+    FailRequest,
+    HeartbeatRequest,
+    HeartbeatsRequest,
+    LeaseRequest,
+    ReleaseRequest,
+    Report,
+    ReportsRequest,
+)
+from .exchange import FakeRequest, Reply, Route
+from .problem import Problem
+from .settle import claim, complete, fail, held, release
+from .shapes import checked
+from .store import TENANT, Store
+
+_FEATURES = ["reports", "heartbeats", "release", "progress", "wait", "idempotency", "item_keys", "strict"]
+
+
+def _clamped(value: int | None, low: int, high: int, absent: int) -> int:
+    return absent if value is None else min(high, max(low, value))
+
+
+def _lease(request: FakeRequest) -> Reply:
+    given, store, queue = checked(request.body or {}, LeaseRequest), request.store, request.params[0]
+
+    def is_due() -> bool:
+        jobs = store.jobs.values()
+        return any(job.waits and job.record["queue_name"] == queue and job.due_at <= store.clock.now for job in jobs)
+
+    store.wait(is_due, _clamped(given.get("wait_secs"), 0, 30, 0), request.timeout, request.line)
+    claimed = claim(
+        store,
+        queue=queue,
+        most=_clamped(given.get("max_jobs"), 1, 100, 1),
+        lease_secs=_clamped(given.get("lease_secs"), 1, 3600, 30),
+        worker_id=given.get("worker_id"),
+    )
+    return 200, {"jobs": [{"job": job.record, "lease_token": job.token} for job in claimed]}
+
+
+def _beat(store: Store, job_id: str, token: str, extend_secs: int | None, progress: Any) -> str:
+    job = held(store, job_id, token)
+    if job is None:
+        return str(store.jobs[job_id].record["status"])
+    job.lease_ends = store.clock.now + _clamped(extend_secs, 1, 3600, 30) * 1_000_000
+    said = job.record["progress"] if progress is None else progress
+    store.change(job, lease_expires_at=store.clock.text(job.lease_ends), progress=said)
+    return "running"
+
+
+def _heartbeat(request: FakeRequest) -> Reply:
+    given = checked(request.body, HeartbeatRequest)
+    token, extend, progress = given["lease_token"], given.get("extend_secs"), given.get("progress")
+    return 200, {"status": _beat(request.store, request.params[0], token, extend, progress)}
+
+
+def _heartbeats(request: FakeRequest) -> Reply:
+    given = checked(request.body, HeartbeatsRequest)
+    answers: list[dict[str, Any]] = []
+    for lease in given["leases"]:
+        job_id = lease["job_id"]
+        try:
+            extend, progress = given.get("extend_secs"), lease.get("progress")
+            status = _beat(request.store, job_id, lease["lease_token"], extend, progress)
+            answers.append({"job_id": job_id, "status": status})
+        except Problem as problem:
+            answers.append({"job_id": job_id, "code": problem.code, "error": str(problem)})
+    return 200, {"leases": answers}
+
+
+def _report(store: Store, job_id: str, outcome: str, given: dict[str, Any]) -> None:
+    """Reports on a job that has ended change nothing."""
+    job = held(store, job_id, given["lease_token"])
+    if job is None:
+        return
+    if outcome == "completed":
+        complete(store, job, given.get("result") or {})
+    elif outcome == "failed":
+        fail(store, job, given["error"], given.get("retryable") is not False, given.get("retry_after_secs"))
+    else:
+        release(store, job, given.get("delay_secs") or 0)
+
+
+def _single(outcome: str, shape: Any) -> Route:
+    def route(request: FakeRequest) -> Reply:
+        _report(request.store, request.params[0], outcome, checked(request.body, shape))
+        return 204, None
+
+    return route
+
+
+def _reports(request: FakeRequest) -> Reply:
+    given = checked(request.body, ReportsRequest)
+    answers: list[dict[str, Any]] = []
+    for report in given["reports"]:
+        try:
+            _report(request.store, report["job_id"], checked(report, Report)["outcome"], report)
+            answers.append({"job_id": report["job_id"], "ok": True})
+        except Problem as problem:
+            answers.append({"job_id": report["job_id"], "code": problem.code, "error": str(problem)})
+    return 200, {"reports": answers}
+
+
+def _whoami(request: FakeRequest) -> Reply:
+    return 200, {
+        **{"kind": "developer", "tenant_id": TENANT, "read_only": False, "dev": True, "version": "0.2.0"},
+        **{"default_queue": "default", "retention_hours": None, "now": request.store.clock.text()},
+        "features": _FEATURES,
+    }
+
+
+WORKER_ROUTES: list[tuple[str, str, Route]] = [
+    ("POST", "/queues/:queue/lease", _lease),
+    ("POST", "/jobs/:id/heartbeat", _heartbeat),
+    ("POST", "/jobs/:id/complete", _single("completed", CompleteRequest)),
+    ("POST", "/jobs/:id/fail", _single("failed", FailRequest)),
+    ("POST", "/jobs/:id/release", _single("released", ReleaseRequest)),
+    ("POST", "/heartbeats", _heartbeats),
+    ("POST", "/reports", _reports),
+    ("GET", "/whoami", _whoami),
+]
