@@ -12,7 +12,10 @@ export const NAME_MAX_LENGTH = 255;
 export const DEFAULT_MAX_PAYLOAD_BYTES = 4_194_304;
 export const DEFAULT_MAX_BODY_BYTES = 16_777_216;
 
-/** How deep objects and arrays may be nested in a request. */
+/**
+ * How deep objects and arrays may be nested in a request. Nothing sensible nests that deep, and somewhat deeper
+ * PostgreSQL's recursive parser would run out of stack and fail the whole statement.
+ */
 export const JSON_MAX_DEPTH = 1000;
 
 /** A value that may also be null. Written as a list of types, because validators report `anyOf` at length. */

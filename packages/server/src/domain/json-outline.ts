@@ -1,3 +1,4 @@
+import { JSON_MAX_DEPTH } from '@millrace/contract';
 import {
   checkColon,
   checkString,
@@ -6,7 +7,6 @@ import {
   CLOSE_BRACKET,
   COMMA,
   INVALID,
-  MAX_NESTING,
   OPEN_BRACE,
   OPEN_BRACKET,
   QUOTE,
@@ -59,8 +59,8 @@ export function readJson(text: string, partOf: () => Part): ReadJson {
     return { kind: 'invalid' };
   }
   // Each level takes two brackets, so a text that is short or has few of those need not be checked.
-  const isDeep = text.length > 2 * MAX_NESTING && has(text, MAX_NESTING, ['{', '[']);
-  return isDeep && nestingDepth(text) > MAX_NESTING ? { kind: 'too deep' } : { kind: 'read', value };
+  const isDeep = text.length > 2 * JSON_MAX_DEPTH && has(text, JSON_MAX_DEPTH, ['{', '[']);
+  return isDeep && nestingDepth(text) > JSON_MAX_DEPTH ? { kind: 'too deep' } : { kind: 'read', value };
 }
 
 /** Whether more than `most` of the characters are in the text. */
@@ -114,7 +114,7 @@ class Draft {
   value(at: number, part: Part, level: number): number {
     const unit = this.text.charCodeAt(at);
     if (unit !== OPEN_BRACE && unit !== OPEN_BRACKET) return checkValue(this.text, at, level);
-    if (level === MAX_NESTING) return TOO_DEEP;
+    if (level === JSON_MAX_DEPTH) return TOO_DEEP;
     if (++this.#containers > this.mostContainers) return TOO_MANY;
     if (unit === OPEN_BRACE && part.kind === 'object') return this.#object(at, part.members, level + 1);
     if (unit === OPEN_BRACKET && part.kind === 'list') return this.#list(at, part.items, part.most, level + 1);

@@ -1,3 +1,5 @@
+import { JSON_MAX_DEPTH } from '@millrace/contract';
+
 /**
  * Checks JSON without parsing it: what it accepts, JSON.parse accepts, and the other way round. JSON.parse makes a
  * value of everything, and takes a hundred times as long for objects without number as for plain text. This makes
@@ -7,12 +9,6 @@
 /** What comes instead of a position where the text is no JSON, or is nested too deeply. */
 export const INVALID = -1;
 export const TOO_DEEP = -2;
-
-/**
- * Deeper JSON is refused. Nothing sensible nests that deep, and somewhat deeper PostgreSQL's recursive parser would run
- * out of stack and fail the whole statement.
- */
-export const MAX_NESTING = 1000;
 
 export const QUOTE = 0x22;
 export const COMMA = 0x2c;
@@ -30,7 +26,7 @@ const NINE = 0x39;
 const LOWER_U = 0x75;
 
 /** By level: whether the container there is an object. Nothing awaits during a check, so all share it. */
-const isObject = new Uint8Array(MAX_NESTING + 1);
+const isObject = new Uint8Array(JSON_MAX_DEPTH + 1);
 
 /**
  * The position after the value that begins at `start`, or INVALID or TOO_DEEP. `level`: how many containers it is in.
@@ -41,7 +37,7 @@ export function checkValue(text: string, start: number, level: number): number {
   for (;;) {
     const unit = text.charCodeAt(at);
     if (unit === OPEN_BRACE || unit === OPEN_BRACKET) {
-      if (depth === MAX_NESTING) return TOO_DEEP;
+      if (depth === JSON_MAX_DEPTH) return TOO_DEEP;
       const inside = skipSpace(text, at + 1);
       const first = text.charCodeAt(inside);
       if (first === (unit === OPEN_BRACE ? CLOSE_BRACE : CLOSE_BRACKET)) at = inside + 1;

@@ -6,7 +6,7 @@ const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
 const SERVER = 'packages/server/src';
 const FILE = /^[\w-]+(\/[\w-]+)*\.(tsx?|sql)$/;
 
-/** The sections of docs/architecture.md, each with the folder that its paths are in: the server's, unless it says so. */
+/** The sections of docs/architecture.md, each with the folder of its paths: the server, unless it says otherwise. */
 function sections(): { readonly text: string; readonly folder: string }[] {
   const texts = readFileSync(`${ROOT}docs/architecture.md`, 'utf8').split(/^#+ /m);
   return texts.map((text) => ({ text, folder: /^Paths are in `([^`]+)`\.$/m.exec(text)?.[1] ?? SERVER }));

@@ -1,9 +1,9 @@
+import { JSON_MAX_DEPTH } from '@millrace/contract';
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { invalidRequest, MillraceError } from '../../domain/errors.js';
 import { readJson } from '../../domain/json-outline.js';
-import { MAX_NESTING } from '../../domain/json-syntax.js';
 import type { Metrics } from '../../telemetry/metrics.js';
 import '../types.js';
 import { bodyLimit, NOTHING, partOf, type BodyLimits } from './body-parts.js';
@@ -75,7 +75,7 @@ function parseJsonBody(request: FastifyRequest, bytes: Buffer, done: Done): void
 
 const PROBLEMS = {
   invalid: 'the request body is not valid JSON',
-  'too deep': `the request body is nested deeper than ${MAX_NESTING} levels`,
+  'too deep': `the request body is nested deeper than ${JSON_MAX_DEPTH} levels`,
   'too many containers': 'the request body has more objects and lists than this request can use',
 } as const;
 
