@@ -2,9 +2,12 @@
 import type { AddressInfo } from 'node:net';
 import { Millrace } from '@millrace/sdk';
 import { shop } from './app.js';
+import { createTables } from './database.js';
 import { sweepCarts } from './tasks.js';
 
 const millrace = new Millrace(); // MILLRACE_URL and MILLRACE_TOKEN; without them, the service on this machine
+
+await createTables();
 
 // Creates the schedule, or brings it in line with this: safe at every start, and in every process.
 await millrace.schedules.put({

@@ -3,6 +3,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { NonRetryableError } from '@millrace/sdk';
 import { Worker } from '@millrace/sdk/worker';
 import { CardDeclined, chargeCard } from './bank.js';
+import { transaction } from './database.js';
 import { charge, reserve, resizeImage, sendWelcome, ship, sweepCarts } from './tasks.js';
 
 const handlers = [
@@ -36,7 +37,14 @@ const handlers = [
     }
   }),
 
-  ship.handle(({ orderId, shelf }) => ({ parcel: `${orderId}-from-shelf-${shelf}` })),
+  // However often it is delivered: the order is marked, and the parcel leaves, once.
+  ship.handle(async ({ orderId, shelf }, ctx) => {
+    const parcel = `${orderId}-from-shelf-${shelf}`;
+    await transaction((tx) =>
+      ctx.once(tx, 'parcel', () => tx.query('UPDATE orders SET parcel = $2 WHERE id = $1', [orderId, parcel])),
+    );
+    return { parcel };
+  }),
 
   sweepCarts.handle(({ olderThanHours }, { log }) => {
     log.info('sweeping carts', { olderThanHours });

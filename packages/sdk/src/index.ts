@@ -6,6 +6,7 @@ export type { DeadLetterFilter, DeadLetterGroup, DeadLetters } from './client/de
 export type { JobFilter, Jobs } from './client/jobs.js';
 export type { ListFilter, Listing, Page } from './client/listing.js';
 export { Millrace } from './client/millrace.js';
+export { outbox, type OutboxStartOptions } from './client/outbox.js';
 export type { DryRun, Operation, Operations } from './client/operations.js';
 export type { ClientOptions, Hooks } from './client/options.js';
 export type { Queue, QueueDetail, Queues, WorkerInfo } from './client/queues.js';
@@ -31,6 +32,15 @@ export {
 } from './errors/outcome-errors.js';
 export type { JsonObject } from './json/object.js';
 export { jsonElements, jsonMember } from './json/slices.js';
+export type {
+  DrizzleTransaction,
+  KnexTransaction,
+  KyselyTransaction,
+  PgTransaction,
+  PostgresTransaction,
+  PrismaTransaction,
+  Transaction,
+} from './shared/transaction.js';
 export { consoleLogger, silentLogger, type Logger } from './shared/logger.js';
 export type { EnqueueOptions, Policy, Retries } from './task/policy.js';
 export type { DeadLetter } from './records/dead-letters.js';

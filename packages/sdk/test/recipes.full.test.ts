@@ -7,23 +7,29 @@ import { NestFactory } from '@nestjs/core';
 import { Millrace, silentLogger, task } from '@millrace/sdk';
 import type { Express } from 'express';
 import type { FastifyInstance } from 'fastify';
+import { installOutbox } from '@millrace/server';
+import { parse } from 'pg-connection-string';
 import ts from 'typescript';
-import { expect, it, onTestFinished, vi } from 'vitest';
+import { afterAll, expect, it, onTestFinished, vi } from 'vitest';
+import { emptyDatabase } from '../../server/test/support/database.js';
+import { until } from '../../server/test/support/until.js';
 import { KEY_A, useTestServer, WORKER_TOKEN } from '../../server/test/support/server.js';
 import { compile, programFolder, runProgram } from './support/programs.js';
 
 const PAGE = readFileSync(new URL('../../../docs/recipes.md', import.meta.url), 'utf8');
-/** What the page leaves to its reader. */
-const DATABASE = `let orders = 0;\nexport const saveOrder = async (_: { sku: string }): Promise<number> => ++orders;\n`;
-const server = await useTestServer({ config: { mode: 'api' } });
+const application = await emptyDatabase();
+afterAll(() => application.drop());
+await installOutbox(application.url, { app: [], relay: [] });
+await application.query('CREATE TABLE orders (id int GENERATED ALWAYS AS IDENTITY, sku text)');
+const server = await useTestServer({ config: { mode: 'api', outbox: application.url, outboxToken: KEY_A } });
 
-it('the recipes compile, enqueue after the commit, and their workers do the work', async () => {
+it('the recipes compile, enqueue in their transaction, and their workers do the work', async () => {
   const folder = await programFolder();
   const blocks = [...PAGE.matchAll(/```ts\n\/\/ (\S+)\n(.*?)```/gs)].map(([, name = '', code = '']) => ({
     name,
     code,
   }));
-  for (const { name, code } of [...blocks, { name: 'database.ts', code: DATABASE }]) {
+  for (const { name, code } of blocks) {
     await mkdir(dirname(join(folder, name)), { recursive: true });
     await writeFile(join(folder, name), code);
   }
@@ -42,6 +48,9 @@ it('the recipes compile, enqueue after the commit, and their workers do the work
   expect(problems).toEqual([]);
   vi.stubEnv('MILLRACE_URL', server.url);
   vi.stubEnv('MILLRACE_TOKEN', KEY_A);
+  const { host, database, user, password, port: pgPort } = parse(application.url);
+  const place = { PGHOST: host, PGDATABASE: database, PGUSER: user, PGPASSWORD: password, PGPORT: pgPort };
+  for (const [name, value] of Object.entries(place)) if (value) vi.stubEnv(name, value);
   const load = (name: string): Promise<any> => import(join(folder, name));
 
   const { app: expressApp } = (await load('express.ts')) as { app: Express };
@@ -62,25 +71,26 @@ it('the recipes compile, enqueue after the commit, and their workers do the work
   onTestFinished(() => nest.close());
   await nest.listen(0);
   answers.push(await (await fetch(`${await nest.getUrl()}/orders`, json)).json());
-  expect(answers).toEqual([1, 2, 3, 4].map((orderId) => ({ orderId, jobId: expect.any(String) })));
+  expect(answers).toEqual([1, 2, 3, 4].map((orderId) => ({ orderId })));
 
   const millrace = new Millrace({ url: server.url, token: KEY_A, logger: silentLogger });
-  const keys = await Promise.all(answers.map(async ({ jobId }) => (await millrace.jobs.get(jobId)).key));
-  expect(keys).toEqual(['receipt-1', 'receipt-2', 'receipt-3', 'receipt-4']);
 
   const env = { MILLRACE_URL: server.url, MILLRACE_WORKER_TOKEN: WORKER_TOKEN };
-  const ended = (id: string): Promise<unknown> => millrace.jobs.handle(task({ name: 'send_receipt' }), id).result();
+  const ended = async (orderId: number): Promise<unknown> => {
+    const job = await until(async () => (await millrace.jobs.list({ key: `receipt-${orderId}` }).toArray())[0]);
+    return millrace.jobs.handle(task({ name: 'send_receipt' }), job.id).result();
+  };
   const worker = runProgram(join(folder, 'worker.js'), env);
-  expect(await ended(answers[0].jobId)).toEqual({ messageId: 'receipt-1' });
+  for (const n of [1, 2, 3, 4]) expect(await ended(n)).toEqual({ messageId: `receipt-${n}` });
   worker.child.kill('SIGTERM');
   expect(await worker.ended).toBe(0);
-  const { GET } = await load('app/jobs/[id]/route.ts');
-  const seen = await GET(new Request('http://shop'), { params: Promise.resolve({ id: answers[0].jobId }) });
+  const { GET } = await load('app/orders/[id]/route.ts');
+  const seen = await GET(new Request('http://shop'), { params: Promise.resolve({ id: '1' }) });
   expect(await seen.json()).toMatchObject({ status: 'completed', result: { messageId: 'receipt-1' } });
 
   const late = await (await POST(new Request('http://shop/orders', json))).json();
   const nestWorker = runProgram(join(folder, 'nest-worker.js'), env);
-  expect(await ended(late.jobId)).toEqual({ messageId: 'sent-by-nest-5' });
+  expect(await ended(late.orderId)).toEqual({ messageId: 'sent-by-nest-5' });
   nestWorker.child.kill('SIGTERM');
   expect(await nestWorker.ended).toBe(0);
 });

@@ -2,13 +2,18 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Millrace, silentLogger } from '@millrace/sdk';
-import { expect, it } from 'vitest';
+import { installOutbox } from '@millrace/server';
+import { afterAll, expect, it } from 'vitest';
+import { emptyDatabase } from '../../server/test/support/database.js';
 import { KEY_A, useTestServer, WORKER_TOKEN } from '../../server/test/support/server.js';
 import { until } from '../../server/test/support/until.js';
 import { compile, programFolder, runProgram } from './support/programs.js';
 
 const EXAMPLE = fileURLToPath(new URL('../../../examples/shop/', import.meta.url));
-const server = await useTestServer({ config: { mode: 'api' } });
+const application = await emptyDatabase();
+afterAll(() => application.drop());
+await installOutbox(application.url, { app: [], relay: [] });
+const server = await useTestServer({ config: { mode: 'api', outbox: application.url, outboxToken: KEY_A } });
 
 it('the shop of examples/ signs up, resizes, sells and sweeps', async () => {
   const folder = await programFolder();
@@ -19,7 +24,13 @@ it('the shop of examples/ signs up, resizes, sells and sweeps', async () => {
       folder,
     ),
   ).toEqual([]);
-  const env = { MILLRACE_URL: server.url, MILLRACE_TOKEN: KEY_A, MILLRACE_WORKER_TOKEN: WORKER_TOKEN, PORT: '0' };
+  const env = {
+    MILLRACE_URL: server.url,
+    MILLRACE_TOKEN: KEY_A,
+    MILLRACE_WORKER_TOKEN: WORKER_TOKEN,
+    PORT: '0',
+    SHOP_DATABASE_URL: application.url,
+  };
   const web = runProgram(join(folder, 'server.js'), env);
   const worker = runProgram(join(folder, 'worker.js'), env);
   const [url] = await web.said(/http:\/\/localhost:\d+/);
@@ -35,7 +46,7 @@ it('the shop of examples/ signs up, resizes, sells and sweeps', async () => {
 
   const ada = await call('/signup', { email: 'ada@example.com' });
   expect(await call('/signup', { email: 'ada@example.com' })).toEqual(ada);
-  expect((await ended(`/jobs/${ada.jobId}`)).result).toEqual({ messageId: 'welcome-1' });
+  expect((await ended(`/users/${ada.userId}/welcome`)).result).toEqual({ messageId: 'welcome-1' });
 
   const image = await call('/images', { image: 'teapot' });
   expect((await ended(`/jobs/${image.jobId}`)).result.files).toHaveLength(3);
@@ -53,9 +64,10 @@ it('the shop of examples/ signs up, resizes, sells and sweeps', async () => {
     buy('3', 'teapot', 'declined-4242'),
     buy('4', 'sold-out', '4242'),
   ]);
-  expect(good).toMatchObject({ status: 'completed' });
+  expect(good).toMatchObject({ status: 'completed', parcel: '1-from-shelf-6' });
   expect(slow).toEqual({
     status: 'completed',
+    parcel: '2-from-shelf-6',
     steps: [
       step('reserve', 'completed'),
       step('charge', 'completed', expect.stringContaining('does not answer')),

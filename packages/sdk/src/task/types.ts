@@ -3,6 +3,7 @@
 import type { Duration } from '../shared/duration.js';
 import type { JsonObject } from '../json/object.js';
 import type { Logger } from '../shared/logger.js';
+import type { Transaction } from '../shared/transaction.js';
 import type { EnqueueOptions, Policy } from './policy.js';
 import type { Job } from '../records/jobs.js';
 
@@ -109,6 +110,16 @@ export interface JobContext {
    * Creates a job once, however often this job is tried: its key is made of this job's id and the ordinal of the call.
    */
   readonly enqueue: <T extends AnyTask>(task: T, ...args: Args<InOf<T>>) => Promise<JobHandle<OutOf<T>>>;
+  /** A key for an effect of this job: the same in every attempt, and in replays of it. */
+  readonly key: (name: string) => string;
+  /**
+   * Lets an effect in the application's own database happen once, although a job may be delivered more than once: runs
+   * `effect` unless a transaction that ran it before, for this job and name, has committed. Needs the outbox in that
+   * database (docs/outbox.md), and the effect must use the same transaction.
+   *
+   * @example await ctx.once(tx, 'book', () => tx.query('UPDATE accounts SET …'))
+   */
+  readonly once: <T>(tx: Transaction, name: string, effect: () => T | Promise<T>) => Promise<T | undefined>;
 }
 
 /** A job that was created, and the type of what it will return. */

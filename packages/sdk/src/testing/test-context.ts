@@ -1,5 +1,6 @@
 import type { JsonObject } from '../json/object.js';
 import type { Logger } from '../shared/logger.js';
+import { effectKey, once } from '../task/once.js';
 import type { JobContext, RunningJob } from '../task/types.js';
 
 /** What a handler under test said. */
@@ -29,6 +30,8 @@ export function testContext(
     progress: (value) => void recording.progress.push(throughJson(value)),
     lastProgress: null,
     enqueue,
+    key: (name) => effectKey(job, name),
+    once: (tx, name, effect) => once(tx, effectKey(job, name), effect),
   };
 }
 

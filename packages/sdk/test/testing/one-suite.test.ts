@@ -76,6 +76,21 @@ describe.each([
       expect(await again.get()).toMatchObject({ payload: { n: 1 }, key });
     });
 
+    it('says where it comes from if it is the replay of a replay', async () => {
+      const queue = freshQueue();
+      const double = doubling(queue);
+      const first = await stage.millrace.enqueue(double, { n: 1 });
+      const fails = double.handle(() => Promise.reject(new NonRetryableError('no')));
+      let latest = first;
+      for (let n = 0; n < 3; n++) {
+        await workOff(stage, queue, [fails]);
+        const [letter] = await stage.millrace.deadLetters.list({ jobId: latest.id }).toArray();
+        latest = (await stage.millrace.deadLetters.replay(letter!.id)) as typeof first;
+        const { metadata } = await latest.get();
+        expect(metadata.replayed_from_first ?? null).toBe(n === 0 ? null : first.id);
+      }
+    });
+
     it('is retried after its delay, then dead-lettered and replayed once', async () => {
       const queue = freshQueue();
       const double = doubling(queue);

@@ -24,7 +24,9 @@ RETURNING e.seq, coalesce(e.key, e.id::text) AS key, e.task, e.queue, e.payload:
           extract(epoch FROM now() - e.tried_at)::float8 AS tried_secs;
 
 -- name: delivered
-DELETE FROM millrace_outbox.entries WHERE seq = ANY (:seqs::bigint[]);
+-- Need not be on disk before we go on: an entry that a crash brings back is sent again, and its key finds its job.
+DELETE FROM millrace_outbox.entries
+WHERE seq = ANY (:seqs::bigint[]) AND (SELECT set_config('synchronous_commit', 'off', true)) = 'off';
 
 -- name: release
 -- Puts entries back that were not delivered. If they cannot have been sent (:unsent), a first try was none.

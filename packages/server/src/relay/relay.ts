@@ -67,6 +67,8 @@ export class Relay {
   #lives: KeyLives | null = null;
   #learnAt = 0;
   #pruneAt = 0;
+  /** Whether the last claim took all that one can. */
+  #plenty = false;
   #restMs = FIRST_REST_MS;
   #said: { readonly at: number; readonly wanted: boolean } = { at: -Infinity, wanted: false };
   #stopping = false;
@@ -143,13 +145,31 @@ export class Relay {
   async #round(): Promise<void> {
     if (performance.now() >= this.#learnAt || this.#lives === null) await this.#learn();
     if (this.#lives === null) return;
+    const lives = this.#lives;
     if (this.#flights.size >= FLIGHTS) return void (await Promise.race(this.#flights));
-    const entries = await this.#claims.take();
+    // Where plenty waits, flights take their entries themselves, at the same time.
+    if (this.#plenty) return this.#launch(async () => this.#fly(await this.#take(), lives));
+    const entries = await this.#take();
     if (entries.length === 0) return this.#rest();
-    this.#pauses.worked('database');
     this.#restMs = FIRST_REST_MS;
     if (entries.length >= MANY) await this.#say(false);
-    const flight = this.#fly(entries, this.#lives).finally(() => this.#flights.delete(flight));
+    this.#launch(() => this.#fly(entries, lives));
+  }
+
+  async #take(): Promise<Entry[]> {
+    const entries = await this.#claims.take();
+    this.#plenty = entries.length === MOST_ENTRIES;
+    this.#pauses.worked('database');
+    return entries;
+  }
+
+  #launch(fly: () => Promise<void>): void {
+    const flight = fly()
+      .catch((error: unknown) => {
+        this.#plenty = false;
+        this.#failed(error);
+      })
+      .finally(() => this.#flights.delete(flight));
     this.#flights.add(flight);
   }
 
@@ -163,14 +183,11 @@ export class Relay {
   }
 
   async #fly(entries: readonly Entry[], lives: KeyLives): Promise<void> {
-    try {
-      const end = await this.#delivery.deliver(entries, lives);
-      if (end === null) return this.#pauses.worked('service');
-      this.#claims.rewind();
-      this.#halt(end);
-    } catch (error) {
-      this.#failed(error);
-    }
+    const end = await this.#delivery.deliver(entries, lives);
+    if (end === null) return this.#pauses.worked('service');
+    this.#plenty = false;
+    this.#claims.rewind();
+    this.#halt(end);
   }
 
   #halt(end: Again | Stop): void {
@@ -192,7 +209,6 @@ export class Relay {
   }
 
   async #rest(): Promise<void> {
-    this.#pauses.worked('database');
     if (performance.now() >= this.#pruneAt) await this.#prune();
     const hears = this.#listener.hears;
     // Whoever wrote before we said so told nobody: look once more.

@@ -167,6 +167,8 @@ export interface StatementParameters {
       | 'sizes'
       | 'delays'
       | 'keys';
+    create_fresh_alike_items:
+      'suffixes' | 'payloads' | 'sizes' | 'keys' | 'tenant' | 'priority' | 'queue' | 'task' | 'config';
     create_keyed_items:
       | 'tenants'
       | 'queues'

@@ -7,6 +7,7 @@ import { idle } from './idle.js';
 import { insight } from './insight.js';
 import { latency } from './latency.js';
 import type { CaseName } from './names.js';
+import { outbox } from './outbox.js';
 import { processes } from './processes.js';
 import { remote } from './remote.js';
 import { single } from './single.js';
@@ -21,6 +22,7 @@ export const CASES: Readonly<Record<CaseName, Case>> = {
   processes,
   remote,
   latency,
+  outbox,
   workflows,
   events,
   wal,

@@ -5,6 +5,7 @@ export const CASE_NAMES = [
   'processes',
   'remote',
   'latency',
+  'outbox',
   'workflows',
   'events',
   'wal',

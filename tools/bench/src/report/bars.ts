@@ -104,6 +104,16 @@ export const BARS: readonly Bar[] = [
   atLeast('remote', "the SDK's worker / one call per job", 2, ['remote-sdk.millrace', 'remote.millrace']),
   atMost('latency', 'POST to handler start, idle, p50', 5, 'ms', ['latency-p50.idle']),
   atMost('latency', 'POST to handler start, idle, p99', 25, 'ms', ['latency-p99.idle']),
+  atLeast('outbox', 'entries through one relay / direct batches', 0.5, ['outbox.relayed', 'outbox.direct']),
+  atMost(
+    'outbox',
+    'enqueue in a transaction / a plain insert of the same row',
+    1.5,
+    '×',
+    ['outbox-insert.enqueue', 'outbox-insert.plain'],
+    ratio,
+  ),
+  atMost('outbox', 'commit to handler start, idle, p50', 100, 'ms', ['outbox-p50.handler']),
   atMost(
     'workflows',
     'a workflow of three steps / a plain job',

@@ -121,6 +121,18 @@ function httpGroups({ streams }: Scale): Group[] {
       ],
     },
     {
+      of: 'outbox',
+      title: "The outbox in the application's database",
+      metrics: [
+        metric('outbox.direct', 'direct batches', '/s'),
+        metric('outbox.relayed', 'entries through one relay', '/s'),
+        metric('outbox-insert.plain', 'a transaction with a plain insert, p50', 'ms'),
+        metric('outbox-insert.enqueue', 'a transaction with an enqueue, p50', 'ms'),
+        metric('outbox-p50.handler', 'from the enqueue to the start of the handler, p50', 'ms'),
+        metric('outbox-p99.handler', 'from the enqueue to the start of the handler, p99', 'ms'),
+      ],
+    },
+    {
       of: 'events',
       title: `Event streams, ${streams} at once`,
       metrics: [

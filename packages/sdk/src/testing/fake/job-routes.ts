@@ -176,7 +176,12 @@ const replay: Route = (exchange): Reply => {
     const job = store.job(letter.job_id)?.record;
     if (letter.replayed_at !== null) throw new Problem('already_replayed', 'the dead letter was replayed already');
     if (job === undefined) throw notFound('job');
-    const origin = { replayed_from_job: job.id, replayed_from_dead_letter: letter.id };
+    const first = job.metadata.replayed_from_first ?? job.metadata.replayed_from_job;
+    const origin = {
+      replayed_from_job: job.id,
+      replayed_from_dead_letter: letter.id,
+      ...(first !== undefined && { replayed_from_first: first }),
+    };
     const id = copyOf(store, job, origin);
     const replayed = { ...letter, replayed_at: store.clock.text(), replay_job_id: id };
     store.deadLetters[store.deadLetters.indexOf(letter)] = replayed;

@@ -1,6 +1,7 @@
 import { isObject, type JsonObject } from '../../json/object.js';
 import type { Logger } from '../../shared/logger.js';
 import type { AnyTask, Args, InOf, JobContext, JobHandle, OutOf, RunningJob } from '../../task/types.js';
+import { effectKey, once } from '../../task/once.js';
 import type { EnqueueOptions } from '../../task/policy.js';
 import type { HeldJob } from '../leases/held-jobs.js';
 import type { ChildClient } from '../options.js';
@@ -53,6 +54,14 @@ export class Context implements JobContext {
       if (problem === null) this.#owner.sendProgress(this.#held, value);
       else this.log.warn(`progress ${problem}; it is not sent`);
     };
+  }
+
+  get key(): JobContext['key'] {
+    return (name) => effectKey(this.job, name);
+  }
+
+  get once(): JobContext['once'] {
+    return (tx, name, effect) => once(tx, effectKey(this.job, name), effect);
   }
 
   get enqueue(): JobContext['enqueue'] {

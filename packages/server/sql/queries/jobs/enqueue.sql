@@ -114,6 +114,25 @@ WITH clock AS MATERIALIZED (
 )
 SELECT prefix FROM clock;
 
+-- name: create_fresh_alike_items
+-- The same for items that differ only in their payload and are due at once; see create_fresh_alike.
+WITH clock AS MATERIALIZED (
+  SELECT now() AS now, millrace.id_prefix(now()) AS prefix
+), input AS MATERIALIZED (
+  SELECT (clock.prefix || suffix)::uuid AS id, payload, size, key
+  FROM clock, unnest(:suffixes::text[], :payloads::json[], :sizes::int[], :keys::text[])
+    AS given (suffix, payload, size, key)
+), taken AS (
+  INSERT INTO millrace.idempotency_keys (tenant, key, job_id, lasts)
+  SELECT :tenant::text, key, id, true FROM input ORDER BY key
+), stored AS (
+  INSERT INTO millrace.jobs (created_at, priority, id, tenant, queue, task, payload, config, idempotency_key)
+  SELECT now(), :priority::int, id, :tenant::text, :queue::text, :task::text, payload, :config::json, key FROM input
+), queued AS (
+-- include: queue_alike
+)
+SELECT prefix FROM clock;
+
 -- name: create_keyed_items
 -- The same where some of the keys were used; otherwise as create_keyed_jobs.
 WITH clock AS MATERIALIZED (

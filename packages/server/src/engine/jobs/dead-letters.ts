@@ -1,6 +1,6 @@
 import { forbidden, MillraceError, notFound } from '../../domain/errors.js';
 import { bucketOf, idSuffix } from '../../domain/ids.js';
-import { withMembers } from '../../domain/raw-json.js';
+import { rawFields, withMembers } from '../../domain/raw-json.js';
 import type { Database, Execute } from '../../store/connection/database.js';
 import { toDeadLetter, type DeadLetterRow } from '../../store/rows.js';
 import { loadStatements } from '../../store/sql.js';
@@ -84,12 +84,19 @@ async function replayMetadata(execute: Execute, { id, tenant_id, job_id }: DeadL
   return withOrigin(job?.metadata ?? null, job_id, String(id));
 }
 
-/** The metadata of a replay: that of the job that failed, and where it comes from. */
-export const withOrigin = (metadata: JsonText | null, jobId: string, letterId: string): JsonText =>
-  withMembers(metadata ?? '{}', [
+/**
+ * The metadata of a replay: that of the job that failed, and where it comes from. The replay of a replay also names
+ * the first job, so that a worker can tell an effect that has happened.
+ */
+export function withOrigin(metadata: JsonText | null, jobId: string, letterId: string): JsonText {
+  const [first, before] = rawFields(metadata ?? '{}', ['replayed_from_first', 'replayed_from_job']);
+  const origin = first ?? before;
+  return withMembers(metadata ?? '{}', [
     ['replayed_from_job', JSON.stringify(jobId)],
     ['replayed_from_dead_letter', letterId],
+    ...(origin === undefined ? [] : [['replayed_from_first', origin] as const]),
   ]);
+}
 
 const INT64_MAX = 9_223_372_036_854_775_807n;
 

@@ -3,10 +3,10 @@ import { idsWith } from '../../domain/ids.js';
 import { textArray } from '../../store/arrays.js';
 import type { Database, Execute } from '../../store/connection/database.js';
 import { isTaken } from '../../store/failures.js';
-import { loadStatements } from '../../store/sql.js';
+import { loadStatements, type Statement } from '../../store/sql.js';
 import type { BatchItem } from '../api.js';
 import { otherKind } from '../shared/idempotency.js';
-import { columns, insertOf, kindsOf, suffixesFor, type NewJob } from './job-columns.js';
+import { alikeColumns, areAlike, columns, insertOf, kindsOf, suffixesFor, type NewJob } from './job-columns.js';
 
 /**
  * Batches whose items carry keys of their own: all of it is created or nothing, and what an earlier request created
@@ -53,20 +53,22 @@ export class KeyedItems {
     const { unique, positions } = onePerKey(tenant, items);
     const stored =
       (await this.#storeFresh(unique)) ?? (await this.db.transaction((execute) => storeAll(execute, unique)));
-    const found = positions.map((position) => stored[position]!);
-    return {
-      ids: found.map(({ id }) => id),
-      replayed: found.flatMap(({ isNew }, index) => (isNew && isFirst(positions, index) ? [] : [index])),
-      created: unique.filter((_, position) => stored[position]!.isNew),
-    };
+    const replayed: number[] = [];
+    const ids = positions.map((position, index) => {
+      const { id, isNew } = stored[position]!;
+      if (!isNew || unique[position]!.index !== index) replayed.push(index);
+      return id;
+    });
+    return { ids, replayed, created: unique.filter((_, position) => stored[position]!.isNew) };
   }
 
   /** Null: some are not keyed, or a key was taken. */
   async #storeFresh(items: readonly Item[]): Promise<Stored[] | null> {
     if (!items.every(isKeyed) || performance.now() < this.#looksUntil) return null;
     try {
-      const [row] = await this.db.run<{ prefix: string }>(sql.create_fresh_items(keyedColumns(items)));
-      return items.map(({ suffix }) => ({ id: idsWith(row!.prefix)(suffix), isNew: true }));
+      const [row] = await this.db.run<{ prefix: string }>(freshInsert(items));
+      const idOf = idsWith(row!.prefix);
+      return items.map(({ suffix }) => ({ id: idOf(suffix), isNew: true }));
     } catch (error) {
       if (!isTaken(error)) throw error;
       this.#looksUntil = performance.now() + LOOK_MS;
@@ -88,12 +90,15 @@ function onePerKey(tenant: string, items: readonly BatchItem[]): { unique: Item[
   });
   const jobs = firsts.map(({ item }) => ({ tenant, spec: item.spec }));
   const suffixes = suffixesFor(jobs);
-  const unique = firsts.map(({ item, index }, n) => ({ ...jobs[n]!, key: item.key, suffix: suffixes[n]!, index }));
+  const unique = firsts.map(({ item: { spec, key }, index }, n) => ({
+    tenant,
+    spec,
+    key,
+    suffix: suffixes[n]!,
+    index,
+  }));
   return { unique, positions };
 }
-
-const isFirst = (positions: readonly number[], index: number): boolean =>
-  positions.indexOf(positions[index]!) === index;
 
 const isKeyed = (item: Item): item is KeyedItem => item.key !== null;
 
@@ -141,7 +146,15 @@ function itemOfOtherKind({ index }: Item): MillraceError {
   return new MillraceError(code, `${path}: ${message}`, [{ path, message }]);
 }
 
+function freshInsert(items: readonly KeyedItem[]): Statement {
+  if (!areAlike(items)) return sql.create_fresh_items(keyedColumns(items));
+  const suffixes = items.map(({ suffix }) => suffix);
+  return sql.create_fresh_alike_items({ keys: keysOf(items), ...alikeColumns(suffixes, items) });
+}
+
+const keysOf = (items: readonly KeyedItem[]): Buffer => textArray(items.map(({ key }) => key));
+
 function keyedColumns(items: readonly KeyedItem[]) {
   const suffixes = items.map(({ suffix }) => suffix);
-  return { keys: textArray(items.map(({ key }) => key)), ...columns(suffixes, items, kindsOf(items)) };
+  return { keys: keysOf(items), ...columns(suffixes, items, kindsOf(items)) };
 }

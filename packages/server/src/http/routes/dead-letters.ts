@@ -106,7 +106,8 @@ const replaySchema = {
   description:
     'Creates a fresh job with the same task, payload, queue and config and a full retry budget. Works once per entry, ' +
     'and only while the original job has not been removed by retention. The metadata of the fresh job is that of the ' +
-    'first one, with `replayed_from_job` and `replayed_from_dead_letter` added.',
+    'first one, with `replayed_from_job` and `replayed_from_dead_letter` added; the replay of a replay names the first ' +
+    'job of all in `replayed_from_first`.',
   tags: ['dead letters'],
   security: TENANT,
   docs: {
