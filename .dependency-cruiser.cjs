@@ -103,7 +103,7 @@ module.exports = {
       to: { path: `${server}/store/[^/]+/` },
     },
     layer('engine', ['domain', 'store', 'telemetry'], [rules]),
-    ...stack('engine', ['operations', 'insight', 'jobs', 'workflows', 'outcomes', 'leases', 'shared']),
+    ...stack('engine', ['operations', 'insight', 'jobs', 'workflows', 'outcomes', 'limits', 'leases', 'shared']),
     apart('engine', 'operations', 'insight'),
     apart('engine', 'crons', 'operations'),
     apart('engine', 'crons', 'insight'),

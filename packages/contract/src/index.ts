@@ -8,6 +8,7 @@ export * from './events.js';
 export * from './job-config.js';
 export * from './job-insight.js';
 export * from './jobs.js';
+export * from './limits.js';
 export * from './operations.js';
 export * from './schema.js';
 export * from './series.js';

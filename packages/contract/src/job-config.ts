@@ -1,4 +1,5 @@
 import { Type, type Static, type TInteger } from 'typebox';
+import { LimitInput, LIMITS_PER_JOB } from './limits.js';
 import { filledText, oneOf, optional } from './schema.js';
 
 export const RETRY_BACKOFFS = ['fixed', 'linear', 'exponential'] as const;
@@ -61,7 +62,12 @@ const jitterFactor = Type.Number({
   description: 'Each delay is multiplied by a random factor in [1−f, 1+f]; 0.1 means plus or minus 10 per cent.',
 });
 
-/** The execution policy as stored with a job: every field is present. */
+const LIMITS_DESCRIPTION =
+  'How many jobs of a key may run at a time. The job waits until every key that it names has room. A key belongs to ' +
+  'the tenant and the queue; the numbers that hold are those of the newest job that named it.';
+const limits = Type.Array(LimitInput, { ...LIMITS_PER_JOB, description: LIMITS_DESCRIPTION });
+
+/** The execution policy as stored with a job: every field is present, but for limits, which few jobs have. */
 export const JobConfig = Type.Object(
   {
     priority,
@@ -71,6 +77,7 @@ export const JobConfig = Type.Object(
     retry_delay_secs: retryDelaySecs,
     retry_max_delay_secs: retryMaxDelaySecs,
     jitter_factor: jitterFactor,
+    limits: Type.Optional(limits),
   },
   { $id: 'JobConfig', description: 'Execution policy of a job, with every default filled in.' },
 );
@@ -91,6 +98,7 @@ const policyFields = {
   retry_delay_secs: optional(retryDelaySecs),
   retry_max_delay_secs: optional(retryMaxDelaySecs),
   jitter_factor: optional(jitterFactor),
+  limits: optional(limits),
 };
 
 /** A partial policy, as workflow steps and cron schedules carry it. A `queue` in it is ignored. */

@@ -129,6 +129,7 @@ export const WHY_REASONS = [
   'behind',
   'no_worker',
   'queue_paused',
+  'limited',
   'running',
   'ended',
 ] as const;
@@ -140,6 +141,12 @@ export const Why = Type.Object(
     message: Type.String({ description: 'One sentence for a person.' }),
     until: Type.Optional(instant({ description: 'When that changes by itself, if it does.' })),
     ahead: Type.Optional(Type.Integer({ description: `How many jobs are ahead of it, counted up to ${WALK_LIMIT}.` })),
+    limit: Type.Optional(
+      Type.Object(
+        { key: Type.String(), running: Type.Integer(), limit: Type.Integer() },
+        { description: 'If it is `limited`: the key that it waits for, how many of it run, and how many may.' },
+      ),
+    ),
     last_lease_at: Type.Optional(instant({ description: 'When a worker last asked for jobs of its queue.' })),
   },
   {

@@ -9,7 +9,7 @@ export { Millrace } from './client/millrace.js';
 export { outbox, type OutboxStartOptions } from './client/outbox.js';
 export type { DryRun, Operation, Operations } from './client/operations.js';
 export type { ClientOptions, Hooks } from './client/options.js';
-export type { Queue, QueueDetail, Queues, WorkerInfo } from './client/queues.js';
+export type { LimitInfo, Queue, QueueDetail, Queues, WorkerInfo } from './client/queues.js';
 export type { Raw, RawAnswer, RawEvent, RawRequest } from './client/raw.js';
 export type { ScheduleDefinition, Schedules } from './client/schedules.js';
 export type { StartOptions, WorkflowFilter, Workflows } from './client/workflows.js';
@@ -42,7 +42,7 @@ export type {
   Transaction,
 } from './shared/transaction.js';
 export { consoleLogger, silentLogger, type Logger } from './shared/logger.js';
-export type { EnqueueOptions, Policy, Retries } from './task/policy.js';
+export type { EnqueueOptions, Limit, Policy, Retries } from './task/policy.js';
 export type { DeadLetter } from './records/dead-letters.js';
 export type { Attempt, Job, Why } from './records/jobs.js';
 export type { Firing, Schedule } from './records/schedules.js';

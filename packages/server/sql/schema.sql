@@ -148,6 +148,14 @@ AS $function$
   END
 $function$;
 
+CREATE OR REPLACE FUNCTION millrace.marked_suffix(suffix text, limits uuid[])
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+AS $function$
+  SELECT CASE WHEN limits IS NULL THEN suffix ELSE '9' || substr(suffix, 2) END
+$function$;
+
 CREATE TABLE millrace.migrations (
   version integer NOT NULL,
   name text NOT NULL,
@@ -179,6 +187,7 @@ CREATE TABLE millrace.jobs (
   step text,
   context integer,
   context_bytes integer,
+  limits uuid[],
   CONSTRAINT jobs_pkey PRIMARY KEY (tenant, id)
 );
 
@@ -195,6 +204,8 @@ CREATE TABLE millrace.ready (
   error text,
   later boolean,
   size integer,
+  limits uuid[],
+  waits_for uuid,
   CONSTRAINT ready_pkey PRIMARY KEY (tenant, id)
 ) WITH (autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=2000, autovacuum_vacuum_cost_delay=0, autovacuum_analyze_scale_factor=0.2);
 
@@ -324,6 +335,7 @@ CREATE TABLE millrace.crons (
   job_config json,
   timezone text DEFAULT 'UTC'::text NOT NULL,
   revision bigint DEFAULT 0 NOT NULL,
+  limits uuid[],
   CONSTRAINT crons_pkey PRIMARY KEY (tenant, id),
   CONSTRAINT crons_check CHECK (((next_run_at IS NOT NULL) OR (NOT enabled)))
 ) WITH (fillfactor=80);
@@ -510,13 +522,38 @@ CREATE TABLE millrace.workers (
   CONSTRAINT workers_pkey PRIMARY KEY (tenant, at, worker, queue)
 ) WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0.05);
 
+CREATE TABLE millrace.limits (
+  running integer DEFAULT 0 NOT NULL,
+  most integer NOT NULL,
+  waiting boolean DEFAULT false NOT NULL,
+  id uuid NOT NULL,
+  newest uuid,
+  tenant text COLLATE "C" NOT NULL,
+  queue text COLLATE "C" NOT NULL,
+  key text COLLATE "C" NOT NULL,
+  CONSTRAINT limits_pkey PRIMARY KEY (id)
+) WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=2000, autovacuum_vacuum_cost_delay=0);
+
+CREATE TABLE millrace.limit_notes (
+  given_back integer NOT NULL,
+  limit_id uuid NOT NULL,
+  job_id uuid,
+  tenant text COLLATE "C"
+) WITH (autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=2000, autovacuum_vacuum_cost_delay=0);
+
 CREATE INDEX tenants_by_bucket ON millrace.tenants USING btree (bucket);
 
 CREATE INDEX jobs_by_queue ON millrace.jobs USING btree (tenant, queue, id) WHERE (queue IS NOT NULL);
 
 CREATE UNIQUE INDEX jobs_of_workflow ON millrace.jobs USING btree (workflow_id, step) WHERE (workflow_id IS NOT NULL);
 
+CREATE INDEX ready_admitted ON millrace.ready USING btree (id) WHERE ((limits IS NOT NULL) AND (later IS NOT FALSE));
+
+CREATE INDEX ready_asleep ON millrace.ready USING btree (scheduled_at, id) WHERE ((NOT later) AND (waits_for IS NULL));
+
 CREATE UNIQUE INDEX ready_in_claim_order ON millrace.ready USING btree (queue, priority DESC, scheduled_at, id) WHERE (later IS NULL);
+
+CREATE INDEX ready_in_line ON millrace.ready USING btree (waits_for, priority DESC, scheduled_at, id) WHERE (waits_for IS NOT NULL);
 
 CREATE INDEX ready_later ON millrace.ready USING btree (queue, scheduled_at, id) WHERE later;
 
@@ -549,6 +586,10 @@ CREATE INDEX operations_of_tenant ON millrace.operations USING btree (tenant, id
 CREATE UNIQUE INDEX operations_running ON millrace.operations USING btree (tenant, slot) WHERE (status = 'running'::millrace.operation_status);
 
 CREATE INDEX workers_by_age ON millrace.workers USING btree (at);
+
+CREATE INDEX limits_by_name ON millrace.limits USING btree (tenant, queue, key) WHERE (key IS NOT NULL);
+
+CREATE INDEX limit_notes_by_limit ON millrace.limit_notes USING btree (limit_id);
 
 CREATE VIEW millrace.running AS
  SELECT l.tenant,

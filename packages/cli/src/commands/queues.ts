@@ -98,6 +98,23 @@ const change =
 export const queuesPause = change('pause', 'paused');
 export const queuesResume = change('resume', 'resumed');
 
+export const limitsList: Run<(typeof specs)['limitsList']['options']> = async (context) =>
+  showList<Wire.LimitUse>(context, connect(context), {
+    path: ['limits'],
+    rows: 'limits',
+    query: { queue: context.options.queue },
+    columns: (now) => [
+      { title: 'QUEUE', kind: 'text', cell: ({ queue }) => queue },
+      { title: 'KEY', kind: 'text', cell: ({ key }) => key },
+      { title: 'RUNNING', kind: 'number', cell: ({ running }) => running },
+      { title: 'LIMIT', kind: 'number', cell: ({ limit }) => limit },
+      { title: 'WAITING', kind: 'number', cell: ({ waiting }) => waiting },
+      { title: 'OLDEST', cell: ({ oldest }) => age(oldest, now) },
+    ],
+    id: ({ key }) => key,
+    nothing: 'no keys in use',
+  });
+
 export const workers: Run<(typeof specs)['workers']['options']> = async (context) =>
   showAll<Wire.Worker>(context, connect(context), {
     path: ['workers'],

@@ -69,6 +69,7 @@ export const COMMANDS: readonly Command[] = [
   command(queues.queuesGet, async () => (await import('../commands/queues.js')).queuesGet),
   command(queues.queuesPause, async () => (await import('../commands/queues.js')).queuesPause),
   command(queues.queuesResume, async () => (await import('../commands/queues.js')).queuesResume),
+  command(queues.limitsList, async () => (await import('../commands/queues.js')).limitsList),
   command(queues.workers, async () => (await import('../commands/queues.js')).workers),
   command(operations.operationsList, async () => (await import('../commands/operations.js')).list),
   command(operations.operationsGet, async () => (await import('../commands/operations.js')).get),

@@ -36,6 +36,14 @@ const change = (name: 'pause' | 'resume', summary: string, does: string) =>
 export const queuesPause = change('pause', 'hold back the jobs of a queue', 'running jobs go on; no other starts');
 export const queuesResume = change('resume', 'let the jobs of a queue run again', 'waiting workers get them at once');
 
+export const limitsList = spec({
+  name: 'limits list',
+  summary: 'show the keys that unfinished jobs name as limits',
+  options: { queue: { value: 'QUEUE', help: 'only keys of this queue' }, ...LIST },
+  examples: [example('millrace limits list --queue exports --watch', 'who has to wait for room')],
+  client: true,
+});
+
 export const workers = spec({
   name: 'workers',
   summary: 'show the workers that held your jobs in the last hour',

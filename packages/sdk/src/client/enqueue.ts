@@ -58,7 +58,7 @@ async function jobBody(session: Session, { task, input, options }: Call<unknown>
   return {
     task_name: task.name,
     payload: input,
-    config: { queue: policy.queue ?? task.queue, ...configOf(policy) },
+    config: { queue: policy.queue ?? task.queue, ...configOf(policy, input) },
     ...(await when(session, options)),
     ...(Object.keys(metadata).length > 0 && { metadata }),
   };

@@ -41,6 +41,20 @@ export interface WorkerInfo {
   expired: number;
 }
 
+/** A key that unfinished jobs name as a limit. */
+export interface LimitInfo {
+  queue: string;
+  key: string;
+  /** Jobs that hold room: those that run, and those that may be claimed. */
+  running: number;
+  /** How many may. */
+  limit: number;
+  /** Jobs in its line, counted up to 10,000. */
+  waiting: number;
+  /** Since when the longest-waiting of them is due. */
+  oldest: Date | null;
+}
+
 interface Signal {
   signal?: AbortSignal;
 }
@@ -72,6 +86,14 @@ export class Queues {
         scheduledAt: instant(at),
       })),
     };
+  }
+
+  /** The keys that unfinished jobs name as limits, by queue and key; of one queue, or of all. */
+  limits({ queue, signal }: Signal & { queue?: string } = {}): Listing<LimitInfo> {
+    return listing(undefined, async (cursor) => {
+      const page = await read<Wire.LimitPage>(this.#session, '/limits', defined({ queue, cursor }), signal);
+      return pageOf(page, page.limits, (use) => ({ ...use, oldest: instantOrNull(use.oldest) }));
+    });
   }
 
   /** The workers that held the caller's jobs in the last hour, the last seen first. */

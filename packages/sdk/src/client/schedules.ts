@@ -50,7 +50,7 @@ export class Schedules {
       task_name: task.name,
       payload,
       queue: merged.queue ?? task.queue,
-      config: configOf(merged),
+      config: configOf(merged, payload),
     };
     const path = `/cron/${segment(name)}`;
     const { body: put } = await this.#session.transport.call<Wire.CronCreated>({ method: 'PUT', path, body, signal });

@@ -100,6 +100,8 @@ export interface Why {
   until: Date | null;
   /** How many jobs are ahead of it. */
   ahead: number | null;
+  /** The key that it waits for, if it is `limited`. */
+  limit: { key: string; running: number; limit: number } | null;
   lastLeaseAt: Date | null;
 }
 
@@ -109,6 +111,7 @@ export function whyOf(why: Wire.Why): Why {
     message: why.message,
     until: instantOrNull(why.until),
     ahead: why.ahead ?? null,
+    limit: why.limit ?? null,
     lastLeaseAt: instantOrNull(why.last_lease_at),
   };
 }

@@ -1,3 +1,5 @@
+/* eslint-disable @typescript-eslint/no-explicit-any -- a policy that is not that of a task takes any input */
+import { InvalidRequestError } from '../errors/call-errors.js';
 import { wholeSeconds, type Duration } from '../shared/duration.js';
 import type { JsonObject } from '../json/object.js';
 import type { PartialJobConfig } from '../wire/index.js';
@@ -16,8 +18,22 @@ export interface Retries {
   jitter?: number;
 }
 
+/**
+ * How many jobs of a key may run at a time, whoever enqueued them. A key belongs to the queue; the number that holds is
+ * that of the newest job.
+ *
+ * @example
+ * limits: [{ key: ({ userId }) => `user-${userId}`, running: 2 }]
+ */
+export interface Limit<In = any> {
+  /** 1 to 200 characters, or what makes them of the input. In a step that gets its input from another: only a text. */
+  key: string | ((input: In) => string);
+  /** 1 to 10,000. */
+  running: number;
+}
+
 /** How a job is run. */
-export interface Policy {
+export interface Policy<In = any> {
   /** The queue whose workers run it; `tasks` if neither the task nor the call names one. */
   queue?: string;
   /** Within a queue, jobs of higher priority are claimed first. */
@@ -25,6 +41,8 @@ export interface Policy {
   retries?: Retries;
   /** How long an attempt may take; default five minutes. */
   timeout?: Duration;
+  /** One or two: the job starts when each of them has room. */
+  limits?: readonly Limit<In>[];
 }
 
 export type When = { delay?: Duration; runAt?: never } | { runAt?: Date; delay?: never };
@@ -48,9 +66,9 @@ export function mergePolicies(first: Policy, second: Policy): Policy {
   return { ...defined(first), ...defined(second), ...(Object.keys(retries).length > 0 && { retries }) };
 }
 
-/** The policy as the service reads it, without the queue. */
-export function configOf(policy: Policy): PartialJobConfig {
-  const { priority, retries, timeout } = policy;
+/** The policy as the service reads it, without the queue. `input` is null where it is not known yet. */
+export function configOf(policy: Policy, input: JsonObject | null): PartialJobConfig {
+  const { priority, retries, timeout, limits } = policy;
   return defined({
     priority,
     max_retries: retries?.max,
@@ -59,7 +77,15 @@ export function configOf(policy: Policy): PartialJobConfig {
     retry_delay_secs: retries?.delay === undefined ? undefined : wholeSeconds(retries.delay),
     retry_max_delay_secs: retries?.maxDelay === undefined ? undefined : wholeSeconds(retries.maxDelay),
     jitter_factor: retries?.jitter,
+    limits: limits?.map((limit) => ({ key: keyOf(limit, input), running: limit.running })),
   });
+}
+
+function keyOf({ key }: Limit, input: JsonObject | null): string {
+  if (typeof key === 'string') return key;
+  if (input !== null) return key(input);
+  const message = 'the key of a limit must be a text here: the input of this step is only known when it runs';
+  throw new InvalidRequestError(message, { code: 'invalid_request' });
 }
 
 type Defined<T> = { [K in keyof T]?: Exclude<T[K], undefined> };

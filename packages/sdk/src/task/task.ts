@@ -27,7 +27,7 @@ export function task<
   I extends AnySchema = StandardSchema<{}, {}>,
   O extends AnySchema = StandardSchema<JsonObject | void, JsonObject | void>,
 >(
-  definition: Policy & { name: Name; input?: I & JsonOnly<InOfSchema<I>>; output?: O },
+  definition: Policy<InOfSchema<I>> & { name: Name; input?: I & JsonOnly<InOfSchema<I>>; output?: O },
 ): Task<Name, InOfSchema<I>, OutOfSchema<I>, OutOfSchema<O>> {
   const { name, input, output, ...policy } = definition;
   const queue = policy.queue ?? DEFAULT_QUEUE;

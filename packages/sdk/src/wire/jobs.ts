@@ -7,6 +7,12 @@ export type JobStatus = 'pending' | 'running' | 'retrying' | 'completed' | 'fail
 export type TerminalJobStatus = 'completed' | 'failed' | 'cancelled';
 export type RetryBackoff = 'fixed' | 'linear' | 'exponential';
 
+/** How many jobs of a key may run at a time. */
+export interface LimitInput {
+  key: string;
+  running: number;
+}
+
 export interface JobConfig {
   priority: number;
   max_retries: number;
@@ -15,6 +21,7 @@ export interface JobConfig {
   retry_delay_secs: number;
   retry_max_delay_secs: number;
   jitter_factor: number;
+  limits?: LimitInput[];
 }
 
 export interface PartialJobConfig {
@@ -26,6 +33,7 @@ export interface PartialJobConfig {
   retry_delay_secs?: number | null;
   retry_max_delay_secs?: number | null;
   jitter_factor?: number | null;
+  limits?: LimitInput[] | null;
 }
 
 export interface JobConfigInput extends PartialJobConfig {
@@ -123,9 +131,10 @@ export interface Attempts {
 }
 
 export interface Why {
-  reason: 'due_later' | 'retry_backoff' | 'behind' | 'no_worker' | 'queue_paused' | 'running' | 'ended';
+  reason: 'due_later' | 'retry_backoff' | 'behind' | 'no_worker' | 'queue_paused' | 'limited' | 'running' | 'ended';
   message: string;
   until?: string;
   ahead?: number;
+  limit?: { key: string; running: number; limit: number };
   last_lease_at?: string;
 }

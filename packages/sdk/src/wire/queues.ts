@@ -39,6 +39,22 @@ export interface Workers {
   warnings?: string[];
 }
 
+export interface LimitUse {
+  queue: string;
+  key: string;
+  running: number;
+  limit: number;
+  waiting: number;
+  oldest: string | null;
+}
+
+export interface LimitPage {
+  limits: LimitUse[];
+  has_more: boolean;
+  next_cursor?: string;
+  warnings?: string[];
+}
+
 export interface Tasks {
   tasks: string[];
 }

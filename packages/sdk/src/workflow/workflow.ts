@@ -87,7 +87,7 @@ async function stepInput(steps: readonly Step[], step: Step, input: unknown): Pr
     payload,
     depends_on: [...after],
     queue: merged.queue ?? task.queue,
-    config: configOf(merged),
+    config: configOf(merged, wired ? null : payload),
     ...(onFailure !== undefined && { on_failure: onFailure }),
     ...(metadata !== undefined && { metadata }),
   };

@@ -11,7 +11,7 @@ describe('policies', () => {
   });
   it('speak the words of the service', () => {
     const retries = { max: 2, backoff: 'linear', delay: '1500ms', maxDelay: '1m', jitter: 0 } as const;
-    expect(configOf({ queue: 'x', priority: 3, retries, timeout: '90s' })).toEqual({
+    expect(configOf({ queue: 'x', priority: 3, retries, timeout: '90s' }, {})).toEqual({
       priority: 3,
       max_retries: 2,
       timeout_secs: 90,
@@ -20,6 +20,20 @@ describe('policies', () => {
       retry_max_delay_secs: 60,
       jitter_factor: 0,
     });
-    expect(configOf({})).toEqual({});
+    expect(configOf({}, {})).toEqual({});
+  });
+  it('make the key of a limit of the input', () => {
+    const limits = [
+      { key: ({ user }: { user: number }) => `user-${user}`, running: 2 },
+      { key: 'stripe', running: 10 },
+    ];
+    expect(configOf({ limits }, { user: 7 })).toEqual({
+      limits: [
+        { key: 'user-7', running: 2 },
+        { key: 'stripe', running: 10 },
+      ],
+    });
+    expect(() => configOf({ limits }, null)).toThrow('must be a text here');
+    expect(configOf({ limits: limits.slice(1) }, null)).toEqual({ limits: [{ key: 'stripe', running: 10 }] });
   });
 });

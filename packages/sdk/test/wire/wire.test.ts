@@ -58,6 +58,9 @@ const SAME: {
   Attempt: Equal<Wire.Attempt, Contract.Attempt>;
   Attempts: Equal<Wire.Attempts, Contract.Attempts>;
   Why: Equal<Wire.Why, Contract.Why>;
+  LimitInput: Equal<Wire.LimitInput, Contract.LimitInput>;
+  LimitUse: Equal<Wire.LimitUse, Contract.LimitUse>;
+  LimitPage: Equal<Wire.LimitPage, Contract.LimitPage>;
   WorkflowStepInput: Equal<Wire.WorkflowStepInput, Contract.WorkflowStepInput>;
   CreateWorkflow: Equal<Wire.CreateWorkflow, Contract.CreateWorkflow>;
   WorkflowCreated: Equal<Wire.WorkflowCreated, Contract.WorkflowCreated>;
@@ -135,6 +138,9 @@ const SAME: {
   Attempt: true,
   Attempts: true,
   Why: true,
+  LimitInput: true,
+  LimitUse: true,
+  LimitPage: true,
   WorkflowStepInput: true,
   CreateWorkflow: true,
   WorkflowCreated: true,
@@ -184,6 +190,7 @@ describe('the shapes on the wire', () => {
       'job-config',
       'job-insight',
       'jobs',
+      'limits',
       'operations',
       'series',
     ];

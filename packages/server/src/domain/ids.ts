@@ -2,15 +2,23 @@
  * Ids are UUIDs of version 7 in two halves. The database makes the first 16 hex digits from its own clock
  * (`millrace.id_prefix`), so that ids sort by creation time. The server makes the last 16:
  *
- *   variant (2 bits) | step of a workflow (1) | position in the statement (13) | tenant bucket (16) | randomness (32)
+ *   variant (2 bits) | step (1) | limited (1) | position in the statement (12) | tenant bucket (16) | randomness (32)
  *
  * The position keeps the order of a batch. The bucket leads from an id back to its tenant (see the tenants table). The
  * job of a workflow step is marked as such in its id, because it is settled differently: its workflow must be locked
- * first.
+ * first. So is a job with limits, which has room to give back when an attempt ends. The second mark used to be the
+ * highest bit of the position, which only steps ever reached: a step that an earlier version made may carry it without
+ * having limits, and what is done for marked jobs must be right for such a step too (docs/adr/0033-limits.md).
  */
-export const MAX_POSITION = 0x1fff;
+export const MAX_POSITION = 0xfff;
 const VARIANT = 0x8000;
 const STEP = 0x2000;
+const LIMITED = 0x1000;
+
+export interface IdMarks {
+  readonly isStep?: boolean;
+  readonly isLimited?: boolean;
+}
 
 /** FNV-1a over the UTF-8 bytes, folded to 16 bits. Buckets are stored, so this must never change. */
 export function bucketOf(tenant: string): number {
@@ -20,9 +28,12 @@ export function bucketOf(tenant: string): number {
 }
 
 /** `random` is 32 bits, as eight hex digits. */
-export function idSuffix(position: number, bucket: number, random: string, isStep = false): string {
-  return hex4(VARIANT | (isStep ? STEP : 0) | (position & MAX_POSITION)) + hex4(bucket) + random;
+export function idSuffix(position: number, bucket: number, random: string, marks: IdMarks = NO_MARKS): string {
+  const flags = VARIANT | (marks.isStep === true ? STEP : 0) | (marks.isLimited === true ? LIMITED : 0);
+  return hex4(flags | (position & MAX_POSITION)) + hex4(bucket) + random;
 }
+
+const NO_MARKS: IdMarks = {};
 
 /** Turns suffixes into ids: all ids of one statement share its prefix. */
 export function idsWith(prefix: string): (suffix: string) => string {
@@ -36,6 +47,11 @@ export function bucketOfId(id: string): number {
 
 export function isStepId(id: string): boolean {
   return (Number.parseInt(id.slice(19, 23), 16) & STEP) !== 0;
+}
+
+/** Whether the job may have limits. */
+export function isLimitedId(id: string): boolean {
+  return (Number.parseInt(id.slice(19, 20), 16) & (LIMITED >> 12)) !== 0;
 }
 
 /** The instant of creation, which every id carries, in milliseconds since 1970. */

@@ -37,9 +37,32 @@ export function whyNot(standing: Standing): Why | null {
   return isAttended(standing) ? null : unattended(standing);
 }
 
+/** Whether it waits, and is due. */
+export const isDue = ({ status, now, scheduledAt }: Standing): boolean =>
+  !isTerminal(status) && status !== 'running' && !isBefore(now, scheduledAt);
+
 /** The job is due, and its queue has workers. */
 export function behind(ahead: number, { queue, lastLeaseAt }: Standing): Why {
   return { reason: 'behind', message: aheadText(ahead, quoted(queue)), ahead, ...since(lastLeaseAt) };
+}
+
+/** The limit in whose line a job waits. */
+export interface PlaceInLine {
+  readonly key: string;
+  readonly running: number;
+  readonly limit: number;
+  readonly ahead: number;
+}
+
+/** The job is due, and waits for room. */
+export function limited({ key, running, limit, ahead }: PlaceInLine): Why {
+  const before = ahead === 0 ? 'it is the next of that key' : `${atLeast(ahead)} of that key before it`;
+  return {
+    reason: 'limited',
+    message: `${running} of ${limit} running for ${key}; ${before}.`,
+    ahead,
+    limit: { key, running, limit },
+  };
 }
 
 function runs({ deliveryCount, startedAt, workerId, leaseExpiresAt }: Standing): Why {
@@ -78,8 +101,11 @@ function unattended({ queue, lastLeaseAt }: Standing): Why {
 function aheadText(ahead: number, queue: string): string {
   if (ahead === 0) return `The job is next on the queue ${queue}.`;
   if (ahead === 1) return `One job is ahead of it on the queue ${queue}.`;
-  return `${ahead >= WALK_LIMIT ? `At least ${ahead}` : ahead} jobs are ahead of it on the queue ${queue}.`;
+  return `${capital(atLeast(ahead))} jobs are ahead of it on the queue ${queue}.`;
 }
+
+const atLeast = (count: number): string => (count >= WALK_LIMIT ? `at least ${count}` : String(count));
+const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 
 const ENDED: Readonly<Record<string, string>> = {
   completed: 'completed',

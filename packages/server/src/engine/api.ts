@@ -1,4 +1,5 @@
 import type {
+  AdminLimitUse,
   AdminOverview,
   AdminQueue,
   AdminTenant,
@@ -268,6 +269,18 @@ export interface InsightApi {
   queue(tenant: string, queue: string): Promise<QueueDetail>;
   /** Those that held jobs of the tenant in the last hour, the last seen first. */
   workers(tenant: string): Promise<readonly Worker[]>;
+  /** The keys that unfinished jobs name as limits, by queue and key. */
+  limits(tenant: string, query: LimitsQuery): Promise<LimitPageRead>;
+}
+
+export interface LimitsQuery extends CursorQuery {
+  /** Null: of all queues. */
+  readonly queue: string | null;
+}
+
+export interface LimitPageRead {
+  readonly limits: readonly AdminLimitUse[];
+  readonly nextCursor: string | null;
 }
 
 export interface TenantPage {
@@ -283,6 +296,8 @@ export interface AdminApi {
   /** In the order of their names. */
   tenants(query: CursorQuery): Promise<TenantPage>;
   workers(): Promise<readonly Worker[]>;
+  /** By tenant, queue and key. */
+  limits(query: LimitsQuery): Promise<LimitPageRead>;
   /** From its commit on, no claim takes a job of the queue. What runs goes on. */
   pause(queue: string): Promise<void>;
   resume(queue: string): Promise<void>;

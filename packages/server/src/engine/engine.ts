@@ -11,6 +11,8 @@ import { EventStreams } from './shared/event-streams.js';
 import { Hub } from './shared/hub.js';
 import { Idempotency } from './shared/idempotency.js';
 import { LeaseKeeper } from './leases/lease-keeper.js';
+import { Admitter } from './limits/admitter.js';
+import { LimitReads } from './limits/limit-reads.js';
 import { LongPolls } from './leases/long-poll.js';
 import { Counters, type EngineMetrics } from './shared/counters.js';
 import { Maintenance } from './jobs/maintenance.js';
@@ -84,6 +86,8 @@ export interface EngineParts {
   readonly presence: QueuePresence;
   readonly allTenants: AllTenants;
   readonly processes: Processes;
+  readonly admitter: Admitter;
+  readonly limitReads: LimitReads;
 }
 
 export function createEngine({
@@ -113,6 +117,7 @@ export function createEngine({
   const allTenants = new AllTenants(db, presence, retentionHours);
   const pauses = new Pauses(db, hub);
   const tenants = new Tenants(db);
+  const admitter = new Admitter(db, hub, (jobs) => metrics.admitted(jobs));
   const definitions = new Definitions();
   const keys = new Idempotency(db, retentionHours);
   const enqueuer = new Enqueuer(db, hub, counters, tenants, keys);
@@ -129,7 +134,8 @@ export function createEngine({
   const streams = new EventStreams();
   const watcher = new Watcher(db, hub, reads, streams);
   const waits = new JobWaits(db, hub, reads);
-  const explainer = new Explainer(db, reads, presence);
+  const limitReads = new LimitReads(db);
+  const explainer = new Explainer(db, reads, presence, limitReads);
   const workflows = new Workflows({
     db,
     hub,
@@ -174,12 +180,14 @@ export function createEngine({
       series: (tenant, query) => series.plot(tenant, query),
       queue: (tenant, queue) => queueDetails.of(tenant, queue),
       workers: (tenant) => workers.of(tenant),
+      limits: (tenant, query) => limitReads.page(tenant, query),
     },
     admin: {
       overview: () => allTenants.overview(),
       queues: () => allTenants.queues(),
       tenants: (query) => allTenants.tenants(query),
       workers: () => workers.all(),
+      limits: (query) => limitReads.pageOfAll(query),
       pause: (queue) => pauses.pause(queue),
       resume: (queue) => pauses.resume(queue),
     },
@@ -211,5 +219,7 @@ export function createEngine({
     presence,
     allTenants,
     processes,
+    admitter,
+    limitReads,
   };
 }

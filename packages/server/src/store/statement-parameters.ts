@@ -17,7 +17,8 @@ export interface StatementParameters {
       | 'queue'
       | 'payload'
       | 'config'
-      | 'job_config';
+      | 'job_config'
+      | 'limits';
     put_cron:
       | 'suffix'
       | 'first_ms'
@@ -30,9 +31,20 @@ export interface StatementParameters {
       | 'queue'
       | 'payload'
       | 'config'
-      | 'job_config';
+      | 'job_config'
+      | 'limits';
     put_ended_cron:
-      'priority' | 'task' | 'queue' | 'payload' | 'config' | 'job_config' | 'tenant' | 'name' | 'expr' | 'timezone';
+      | 'priority'
+      | 'task'
+      | 'queue'
+      | 'payload'
+      | 'config'
+      | 'job_config'
+      | 'limits'
+      | 'tenant'
+      | 'name'
+      | 'expr'
+      | 'timezone';
     cron_of_tenant: 'tenant' | 'id';
     owner_of_cron: 'id' | 'bucket';
     pause_cron: 'tenant' | 'id' | 'revision';
@@ -101,6 +113,7 @@ export interface StatementParameters {
   'jobs/attempts.sql': {
     attempts_of_job: 'tenant' | 'id';
     run_now: 'tenant' | 'id';
+    run_now_limited: 'tenant' | 'id';
     standing_of_job: 'tenant' | 'id';
   };
   'jobs/dead-letters.sql': {
@@ -276,6 +289,52 @@ export interface StatementParameters {
     pause_queue: 'queue';
     resume_queue: 'queue';
   };
+  'limits/admit.sql': {
+    lock_limits: 'ids';
+    restore_limits: 'ids' | 'tenants' | 'job_ids';
+    read_lines: 'ids' | 'max_jobs';
+    move_waiting:
+      'tenants' | 'ids' | 'places' | 'lines' | 'limit_ids' | 'running' | 'mosts' | 'newest' | 'waiting' | 'looks';
+    wake_sleepers: 'max_jobs' | 'max_notes';
+    drop_unused: 'after' | 'max_limits';
+  };
+  'limits/create.sql': {
+    take_keys: 'lasts' | 'tenants' | 'keys' | 'suffixes';
+    take_limits: 'ids' | 'tenants' | 'queues' | 'keys' | 'mosts';
+    create_limited:
+      | 'tenants'
+      | 'queues'
+      | 'tasks'
+      | 'priorities'
+      | 'configs'
+      | 'suffixes'
+      | 'run_ats'
+      | 'payloads'
+      | 'metadata'
+      | 'sizes'
+      | 'delays'
+      | 'keys'
+      | 'limits'
+      | 'waits_for'
+      | 'limit_ids'
+      | 'running'
+      | 'mosts'
+      | 'waiting'
+      | 'newest_suffixes'
+      | 'noted_limits'
+      | 'noted_suffixes'
+      | 'noted_tenants';
+  };
+  'limits/mend.sql': {
+    miscounted: 'max_limits';
+    recount: 'ids';
+  };
+  'limits/reads.sql': {
+    place_in_line: 'max_jobs' | 'tenant' | 'id';
+    limits_of_tenant: 'tenant' | 'only' | 'after_queue' | 'after_key' | 'limit' | 'max_jobs';
+    limits_of_all: 'only' | 'after_tenant' | 'after_queue' | 'after_key' | 'limit' | 'max_jobs';
+    waiting_for_room: 'max_jobs';
+  };
   'operations/batches.sql': {
     jobs_to_cancel: 'ids' | 'tenant';
     letters_to_replay: 'ids' | 'tenant' | 'max_bytes';
@@ -323,6 +382,18 @@ export interface StatementParameters {
       | 'attempts'
       | 'details'
       | 'workflows_locked';
+    settle_limited:
+      | 'ids'
+      | 'tokens'
+      | 'outcomes'
+      | 'results'
+      | 'errors'
+      | 'reasons'
+      | 'delays_secs'
+      | 'only_expired'
+      | 'attempts'
+      | 'details'
+      | 'workflows_locked';
     settle_completed: 'ids' | 'tokens' | 'results';
     settle_bundled:
       | 'bundle_tokens'
@@ -337,6 +408,7 @@ export interface StatementParameters {
       | 'member_positions'
       | 'member_results';
     cancel_waiting: 'tenants' | 'ids' | 'workflows_locked';
+    cancel_waiting_limited: 'tenants' | 'ids' | 'workflows_locked';
   };
   'shared/contexts.sql': {
     contexts_of_steps: 'workflow_ids' | 'versions';
@@ -373,6 +445,8 @@ export interface StatementParameters {
     step_has_its_context: never;
     context_has_its_workflow: never;
     enabled_cron_has_a_next_run: never;
+    limit_counts_what_holds_room: never;
+    waiting_job_waits_for_room: never;
   };
   'store/notifications.sql': {
     notify: 'message';
@@ -405,7 +479,8 @@ export interface StatementParameters {
       | 'job_metadata'
       | 'job_steps'
       | 'job_contexts'
-      | 'job_context_bytes';
+      | 'job_context_bytes'
+      | 'job_limits';
     lock_runs_of_leases: 'ids' | 'tokens';
     lock_run: 'tenant' | 'id';
     contexts_of: 'tenants' | 'ids';
@@ -431,7 +506,8 @@ export interface StatementParameters {
       | 'job_metadata'
       | 'job_steps'
       | 'job_contexts'
-      | 'job_context_bytes';
+      | 'job_context_bytes'
+      | 'job_limits';
     jobs_of_steps: 'workflow_id' | 'steps';
   };
 }

@@ -86,6 +86,10 @@ export class Metrics {
     reason: REASONS,
   });
   readonly jobsCancelled = this.#counter('jobs_cancelled_total', 'Jobs that were cancelled.');
+  readonly limitsAdmitted = this.#counter(
+    'limits_admitted_total',
+    'Jobs that had waited for room at a limit and were let into their queue.',
+  );
   readonly leasesExpired = this.#counter('leases_expired_total', 'Expired leases that were reclaimed.');
   readonly staleTokens = this.#counter('stale_tokens_total', 'Calls refused for a lease no longer held.', {
     operation: OPERATIONS,
@@ -132,6 +136,18 @@ export class Metrics {
     'oldest_ready_age_seconds',
     'Age of the oldest claimable job.',
     ['queue'],
+    'max',
+  );
+  readonly limitsWaiting = this.#gauge(
+    'limits_waiting',
+    'Jobs that wait for room at a limit, counted up to 20,000.',
+    [],
+    'max',
+  );
+  readonly limitsOldestAge = this.#gauge(
+    'limits_oldest_age_seconds',
+    'Since when the oldest of those that wait for room is due.',
+    [],
     'max',
   );
   readonly deadLetters = this.#gauge('dead_letters', 'Dead letters that have not been replayed.', [], 'max');
@@ -187,7 +203,11 @@ export class Metrics {
 
   get #collected(): Gauge[] {
     const { queueDepth, oldestReadyAge, deadLetters, dbConnections, oldestPastRetention } = this;
-    return [queueDepth, oldestReadyAge, deadLetters, dbConnections, oldestPastRetention];
+    const { limitsWaiting, limitsOldestAge } = this;
+    return [
+      ...[queueDepth, oldestReadyAge, deadLetters, dbConnections, oldestPastRetention],
+      ...[limitsWaiting, limitsOldestAge],
+    ];
   }
 
   /** Overlapping scrapes share one round of queries. */

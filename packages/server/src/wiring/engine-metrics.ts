@@ -36,6 +36,7 @@ export function engineMetrics(metrics: Metrics): EngineMetrics {
     },
     cancelled: () => metrics.jobsCancelled.inc(),
     expired: (n) => metrics.leasesExpired.inc(n),
+    admitted: (n) => metrics.limitsAdmitted.inc(n),
     stale: (operation) => metrics.staleTokens.inc({ operation }),
     swept: (seconds) => sweep.observe(seconds),
     retentionLag: (seconds) => metrics.retentionLag.set(seconds),
@@ -72,7 +73,9 @@ export function gaugeCollector(
       // A failure is not kept: the next scrape asks again.
       answer.catch(() => (answer = null));
     }
-    const { depths, deadLetters, pastRetentionSecs } = await answer;
+    const { depths, deadLetters, pastRetentionSecs, limits } = await answer;
+    metrics.limitsWaiting.set(limits.waiting);
+    metrics.limitsOldestAge.set(limits.oldestSecs ?? 0);
     metrics.deadLetters.set(deadLetters);
     metrics.oldestPastRetention.set(pastRetentionSecs);
     for (const { queue, status, n } of depths) metrics.queueDepth.set({ queue, status }, n);
@@ -92,12 +95,14 @@ interface DatabaseGauges {
   readonly deadLetters: number;
   /** 0: nothing is. */
   readonly pastRetentionSecs: number;
+  readonly limits: Awaited<ReturnType<EngineParts['limitReads']['waiting']>>;
 }
 
-async function askDatabase({ reads, allTenants }: EngineParts): Promise<DatabaseGauges> {
+async function askDatabase({ reads, allTenants, limitReads }: EngineParts): Promise<DatabaseGauges> {
   return {
     depths: await reads.depthsOfAllTenants(),
     deadLetters: await reads.deadLetterCount(),
     pastRetentionSecs: (await allTenants.oldestPastRetention()) ?? 0,
+    limits: await limitReads.waiting(),
   };
 }

@@ -29,6 +29,12 @@ export const PLANNED_ANEW = [
   'series_of',
   'forget_series',
   'forget_series_names',
+  'place_in_line',
+  'limits_of_tenant',
+  'limits_of_all',
+  'waiting_for_room',
+  'miscounted',
+  'recount',
 ];
 const OPERATORS = 'store/doctor.sql';
 

@@ -28,6 +28,7 @@ import { failover } from './26-failover.js';
 import { overload } from './27-overload.js';
 import { largeJobs } from './28-large-jobs.js';
 import { largeContext } from './29-large-context.js';
+import { limits } from './46-limits.js';
 import { manyPriorities } from './30-many-priorities.js';
 import { lockedTable } from './31-locked-table.js';
 import { changedSchema } from './32-changed-schema.js';
@@ -85,4 +86,5 @@ export const FAULTS: readonly Fault[] = [
   hostileTenant,
   costlyRequests,
   manyNames,
+  limits,
 ];

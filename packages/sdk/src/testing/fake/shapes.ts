@@ -117,6 +117,16 @@ const partialConfig: Shape = {
   retry_delay_secs: { check: integer(policy.retry_delay_secs) },
   retry_max_delay_secs: { check: integer(policy.retry_max_delay_secs) },
   jitter_factor: { check: fraction(policy.jitter_factor) },
+  limits: {
+    check: list(
+      nested(() => limitShape),
+      { minimum: 1, maximum: 2 },
+    ),
+  },
+};
+const limitShape: Shape = {
+  key: { check: filled, required: true },
+  running: { check: integer({ minimum: 1, maximum: 10_000 }), required: true },
 };
 const delay = integer(limits.DELAY_LIMITS);
 

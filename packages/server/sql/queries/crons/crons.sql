@@ -12,9 +12,9 @@ WITH clock AS MATERIALIZED (
          to_timestamp(:first_ms::float8 / 1000) AS first
 ), created AS (
   INSERT INTO millrace.crons (created_at, next_run_at, priority, id, tenant, name, expr, timezone, task, queue,
-                              payload, config, job_config)
+                              payload, config, job_config, limits)
   SELECT now, first, :priority, id, :tenant, :name, :expr, :timezone, :task, :queue, :payload::json, :config::json,
-         :job_config::json
+         :job_config::json, :limits::uuid[]
   FROM clock WHERE first > now
   ON CONFLICT (tenant, name) WHERE name IS NOT NULL DO NOTHING
   RETURNING id
@@ -35,16 +35,17 @@ WITH clock AS MATERIALIZED (
          to_timestamp(:first_ms::float8 / 1000) AS first
 )
 INSERT INTO millrace.crons AS c
-  (created_at, next_run_at, priority, id, tenant, name, expr, timezone, task, queue, payload, config, job_config)
+  (created_at, next_run_at, priority, id, tenant, name, expr, timezone, task, queue, payload, config, job_config,
+   limits)
 SELECT now, first, :priority, id, :tenant, :name, :expr, :timezone, :task, :queue, :payload::json, :config::json,
-       :job_config::json
+       :job_config::json, :limits::uuid[]
 FROM clock WHERE first > now
 ON CONFLICT (tenant, name) WHERE name IS NOT NULL DO UPDATE
 SET next_run_at = CASE WHEN c.expr = excluded.expr AND c.timezone = excluded.timezone THEN c.next_run_at
                        ELSE excluded.next_run_at END,
     priority = excluded.priority, expr = excluded.expr, timezone = excluded.timezone, task = excluded.task,
     queue = excluded.queue, payload = excluded.payload, config = excluded.config, job_config = excluded.job_config,
-    revision = c.revision + 1
+    limits = excluded.limits, revision = c.revision + 1
 RETURNING c.id, c.xmax = 0 AS created, pg_notify('millrace', json_build_object('c', :first_ms::float8)::text) AS told;
 
 -- name: put_ended_cron
@@ -52,7 +53,7 @@ RETURNING c.id, c.xmax = 0 AS created, pg_notify('millrace', json_build_object('
 -- has it is replaced as usual.
 UPDATE millrace.crons
 SET priority = :priority, task = :task, queue = :queue, payload = :payload::json, config = :config::json,
-    job_config = :job_config::json, revision = revision + 1
+    job_config = :job_config::json, limits = :limits::uuid[], revision = revision + 1
 WHERE tenant = :tenant AND name = :name AND expr = :expr AND timezone = :timezone
 RETURNING id;
 
@@ -84,21 +85,29 @@ RETURNING id, pg_notify('millrace', json_build_object('c', :first_ms::float8)::t
 
 -- name: trigger_cron
 -- Enqueues a schedule's job now, paused or not, without affecting when it fires: next_run_at stays the same, and that
--- occurrence still gets its own job. The firing is recorded as `triggered`.
+-- occurrence still gets its own job. The firing is recorded as `triggered`. A job with limits joins the line of its
+-- first one.
 WITH triggered AS (
   UPDATE millrace.crons c
   SET last_enqueued_at = now(), fired = c.fired + 1
   WHERE c.tenant = :tenant AND c.id = :id
   RETURNING c.tenant, c.id, c.name, c.task, c.queue, c.priority, c.payload, c.job_config, c.fired AS number,
-            ((SELECT millrace.id_prefix(now())) || :suffix::text)::uuid AS job_id
+            ((SELECT millrace.id_prefix(now())) || millrace.marked_suffix(:suffix::text, c.limits))::uuid AS job_id,
+            c.limits
 ), stored AS (
-  INSERT INTO millrace.jobs (created_at, priority, id, tenant, queue, task, payload, config, metadata)
+  INSERT INTO millrace.jobs (created_at, priority, id, tenant, queue, task, payload, config, metadata, limits)
   SELECT now(), priority, job_id, tenant, queue, task, payload, job_config,
-         json_build_object('cron_id', id, 'cron_name', name)
+         json_build_object('cron_id', id, 'cron_name', name), limits
   FROM triggered
 ), queued AS (
-  INSERT INTO millrace.ready (scheduled_at, priority, retry_count, delivery_count, id, tenant, queue, size)
-  SELECT now(), priority, 0, 0, job_id, tenant, queue, millrace.job_size(payload, NULL, NULL) FROM triggered
+  INSERT INTO millrace.ready (scheduled_at, priority, retry_count, delivery_count, id, tenant, queue, later, size,
+                              limits, waits_for)
+  SELECT now(), priority, 0, 0, job_id, tenant, queue, CASE WHEN limits IS NOT NULL THEN false END,
+         millrace.job_size(payload, NULL, NULL), limits, limits[1]
+  FROM triggered
+), noted AS (
+  INSERT INTO millrace.limit_notes (given_back, limit_id, job_id, tenant)
+  SELECT 0, limits[1], job_id, tenant FROM triggered WHERE limits IS NOT NULL
 ), recorded AS (
   INSERT INTO millrace.cron_firings (occurrence, fired_at, number, slot, kind, job_id, cron_id, tenant)
   SELECT now(), now(), number, number % :slots::int, 'triggered', job_id, id, tenant FROM triggered
@@ -106,7 +115,7 @@ WITH triggered AS (
   SET occurrence = excluded.occurrence, fired_at = excluded.fired_at, number = excluded.number, kind = excluded.kind,
       job_id = excluded.job_id
 )
-SELECT job_id, queue, task, priority FROM triggered;
+SELECT job_id, queue, task, priority, limits[1] AS waits_for FROM triggered;
 
 -- name: delete_cron
 -- Jobs that the schedule has created stay.

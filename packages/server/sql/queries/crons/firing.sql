@@ -21,8 +21,8 @@ SELECT
 -- The condition is evaluated on the locked row: a second process finds another occurrence there, or finds the row
 -- locked and skips it. No process waits. Advancing the schedule, taking the key of the occurrence, creating the job and
 -- recording the firing are one statement: no crash can come between them, and all of them act on exactly the rows that
--- were advanced. A key that already exists means that the occurrence has its job (the schedule was set back, by hand or
--- by restoring a backup): then the schedule only advances.
+-- were advanced. A job with limits joins the line of its first one. A key that already exists means that the occurrence
+-- has its job (the schedule was set back, by hand or by restoring a backup): then the schedule only advances.
 WITH given AS MATERIALIZED (
   SELECT tenant, id, to_timestamp(occurrence_ms / 1000) AS occurrence, to_timestamp(following_ms / 1000) AS following,
          kind, suffix, revision
@@ -52,17 +52,25 @@ WITH given AS MATERIALIZED (
   FROM sorted s
   WHERE c.ctid = ANY (ARRAY(SELECT place FROM taken)) AND c.ctid = s.place
   RETURNING c.tenant, c.id, c.name, c.task, c.queue, c.priority, c.payload, c.job_config, c.fired AS number,
-            s.occurrence, s.kind, s.key, s.fresh, ((SELECT millrace.id_prefix(now())) || s.suffix)::uuid AS job_id
+            s.occurrence, s.kind, s.key, s.fresh, c.limits,
+            ((SELECT millrace.id_prefix(now())) || millrace.marked_suffix(s.suffix, c.limits))::uuid AS job_id
 ), keyed AS (
   INSERT INTO millrace.idempotency_keys (tenant, key, job_id) SELECT tenant, key, job_id FROM advanced WHERE fresh
 ), stored AS (
-  INSERT INTO millrace.jobs (created_at, priority, id, tenant, queue, task, payload, config, metadata, idempotency_key)
+  INSERT INTO millrace.jobs (created_at, priority, id, tenant, queue, task, payload, config, metadata, idempotency_key,
+                             limits)
   SELECT now(), priority, job_id, tenant, queue, task, payload, job_config,
-         json_build_object('cron_id', id, 'cron_name', name, 'cron_due_at', right(key, 20)), key
+         json_build_object('cron_id', id, 'cron_name', name, 'cron_due_at', right(key, 20)), key, limits
   FROM advanced WHERE fresh
 ), queued AS (
-  INSERT INTO millrace.ready (scheduled_at, priority, retry_count, delivery_count, id, tenant, queue, size)
-  SELECT now(), priority, 0, 0, job_id, tenant, queue, millrace.job_size(payload, NULL, NULL) FROM advanced WHERE fresh
+  INSERT INTO millrace.ready (scheduled_at, priority, retry_count, delivery_count, id, tenant, queue, later, size,
+                              limits, waits_for)
+  SELECT now(), priority, 0, 0, job_id, tenant, queue, CASE WHEN limits IS NOT NULL THEN false END,
+         millrace.job_size(payload, NULL, NULL), limits, limits[1]
+  FROM advanced WHERE fresh
+), noted AS (
+  INSERT INTO millrace.limit_notes (given_back, limit_id, job_id, tenant)
+  SELECT 0, limits[1], job_id, tenant FROM advanced WHERE fresh AND limits IS NOT NULL
 ), recorded AS (
   INSERT INTO millrace.cron_firings (occurrence, fired_at, number, slot, kind, job_id, cron_id, tenant)
   SELECT occurrence, now(), number, number % :slots::int, kind, job_id, id, tenant FROM advanced WHERE fresh
@@ -70,6 +78,6 @@ WITH given AS MATERIALIZED (
   SET occurrence = excluded.occurrence, fired_at = excluded.fired_at, number = excluded.number, kind = excluded.kind,
       job_id = excluded.job_id
 )
-SELECT id, tenant, queue, task, priority, kind, fresh AS enqueued,
+SELECT id, tenant, queue, task, priority, kind, fresh AS enqueued, limits[1] AS waits_for,
        extract(epoch FROM now() - occurrence)::float8 AS lag_secs
 FROM advanced;

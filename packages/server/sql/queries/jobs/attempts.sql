@@ -37,6 +37,34 @@ WITH gone AS (
 )
 SELECT queue, priority, scheduled_at, (SELECT count(*) FROM seen)::int AS watched FROM moved;
 
+-- name: run_now_limited
+-- The same for a job that may have limits: it joins the line of its first limit, and is let in from there.
+WITH gone AS (
+  DELETE FROM millrace.ready r WHERE r.tenant = :tenant AND r.id = :id AND r.scheduled_at > now()
+  RETURNING r.started_at, r.priority, r.retry_count, r.delivery_count, r.id, r.tenant, r.queue, r.workflow_id, r.error,
+            r.size, r.limits
+), moved AS (
+  INSERT INTO millrace.ready (scheduled_at, started_at, priority, retry_count, delivery_count, id, tenant, queue,
+                              workflow_id, error, later, size, limits, waits_for)
+  SELECT now(), started_at, priority, retry_count, delivery_count, id, tenant, queue, workflow_id, error,
+         CASE WHEN limits IS NOT NULL THEN false END, size, limits, limits[1]
+  FROM gone
+  RETURNING queue, priority, scheduled_at, waits_for
+), noted AS (
+  INSERT INTO millrace.limit_notes (given_back, limit_id, job_id, tenant)
+  SELECT 0, limits[1], id, tenant FROM gone WHERE limits IS NOT NULL
+), own AS (
+  UPDATE millrace.jobs j SET run_at = now()
+  WHERE j.tenant = :tenant AND j.id = :id AND EXISTS (SELECT FROM gone WHERE delivery_count = 0)
+), seen AS (
+  INSERT INTO millrace.transitions (at, scheduled_at, started_at, retry_count, delivery_count, status, job_id, error)
+  SELECT now(), now(), started_at, retry_count, delivery_count,
+         CASE WHEN retry_count > 0 THEN 'retrying' ELSE 'pending' END::millrace.job_status, id, error
+  FROM gone WHERE EXISTS (SELECT FROM millrace.watches w WHERE w.job_id = gone.id)
+  RETURNING 1
+)
+SELECT queue, priority, scheduled_at, waits_for, (SELECT count(*) FROM seen)::int AS watched FROM moved;
+
 -- name: standing_of_job
 -- What a job that could not be made due is doing instead.
 SELECT rec.status, rec.scheduled_at <= now() AS due

@@ -66,30 +66,38 @@ SELECT metadata FROM millrace.jobs WHERE tenant = :tenant AND id = :id;
 -- Marks the entry as replayed and creates the new job in one statement: of any number of concurrent callers, one gets
 -- the row, and the others wait for it and then find replayed_at set. If the original job is gone, nothing happens. The
 -- replay of a step belongs to no workflow: a context that is stored apart is copied into its payload, as in
--- composePayload. :metadata is that of the new job.
+-- composePayload. :metadata is that of the new job. A job with limits joins the line of its first one.
 WITH clock AS MATERIALIZED (
-  SELECT now() AS now, (millrace.id_prefix(now()) || :suffix)::uuid AS id
+  SELECT now() AS now, millrace.id_prefix(now()) AS prefix
 ), original AS MATERIALIZED (
-  SELECT j.priority, j.tenant, j.queue, j.task, j.config,
+  SELECT j.priority, j.tenant, j.queue, j.task, j.config, j.limits,
+         (clock.prefix || millrace.marked_suffix(:suffix, j.limits))::uuid AS id,
          CASE WHEN j.context IS NULL THEN j.payload ELSE (
            SELECT (CASE j.payload::text WHEN '{}' THEN '{' ELSE left(j.payload::text, -1) || ',' END
                    || '"_context":' || c.context::text || '}')::json
            FROM millrace.workflow_contexts c WHERE c.workflow_id = j.workflow_id AND c.version = j.context
          ) END AS payload
-  FROM millrace.dead_letters d,
+  FROM clock, millrace.dead_letters d,
   LATERAL (SELECT * FROM millrace.jobs j WHERE j.tenant = d.tenant AND j.id = d.job_id OFFSET 0) AS j
   WHERE d.id = :id
 ), taken AS (
   UPDATE millrace.dead_letters d
-  SET replayed_at = clock.now, replay_job_id = clock.id
+  SET replayed_at = clock.now, replay_job_id = j.id
   FROM clock, original j
   WHERE d.id = :id AND d.replayed_at IS NULL
-  RETURNING clock.now, clock.id, j.priority, j.tenant, j.queue, j.task, j.payload, j.config, :metadata::json AS metadata
+  RETURNING clock.now, j.id, j.priority, j.tenant, j.queue, j.task, j.payload, j.config, :metadata::json AS metadata,
+            j.limits
 ), stored AS (
-  INSERT INTO millrace.jobs (created_at, priority, id, tenant, queue, task, payload, config, metadata)
-  SELECT now, priority, id, tenant, queue, task, payload, config, metadata FROM taken
+  INSERT INTO millrace.jobs (created_at, priority, id, tenant, queue, task, payload, config, metadata, limits)
+  SELECT now, priority, id, tenant, queue, task, payload, config, metadata, limits FROM taken
 ), queued AS (
-  INSERT INTO millrace.ready (scheduled_at, priority, retry_count, delivery_count, id, tenant, queue, size)
-  SELECT now, priority, 0, 0, id, tenant, queue, millrace.job_size(payload, metadata, NULL) FROM taken
+  INSERT INTO millrace.ready (scheduled_at, priority, retry_count, delivery_count, id, tenant, queue, later, size,
+                              limits, waits_for)
+  SELECT now, priority, 0, 0, id, tenant, queue, CASE WHEN limits IS NOT NULL THEN false END,
+         millrace.job_size(payload, metadata, NULL), limits, limits[1]
+  FROM taken
+), noted AS (
+  INSERT INTO millrace.limit_notes (given_back, limit_id, job_id, tenant)
+  SELECT 0, limits[1], id, tenant FROM taken WHERE limits IS NOT NULL
 )
-SELECT id, queue, task, priority FROM taken;
+SELECT id, queue, task, priority, limits[1] AS waits_for FROM taken;

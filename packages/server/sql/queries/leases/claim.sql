@@ -2,14 +2,12 @@
 -- hold differs, and so does what they have to be told.
 
 -- name: claim_for_pool
--- Claims for a process's own pool. The plain jobs of a tenant (never delivered, no error, no workflow) share a bundle
--- under the token :bundle if there are at least four. Every other job has its own lease: the token of the k-th job is
--- the bundle's with k in its last two bytes. `alone` lists their numbers.
--- A pool may start the first :startable jobs at once, or only those before the first job that was lost with its process
--- earlier. If the claim has more jobs than that, a mark says how far the pool may start
--- (docs/adr/0016-unstarted-jobs.md).
--- If all are plain jobs of one tenant (`mixed` is false), nothing is looked for that such jobs do not have, and the
--- tenant is given once.
+-- Claims for a process's own pool. The plain jobs of a tenant (never delivered, no error, no workflow, no limits) share
+-- a bundle under the token :bundle if there are at least four. Every other job has its own lease: the token of the k-th
+-- job is the bundle's with k in its last two bytes. `alone` lists their numbers. A pool may start the first :startable
+-- jobs at once, or only those before the first job that was lost with its process earlier. If the claim has more jobs
+-- than that, a mark says how far the pool may start (docs/adr/0016-unstarted-jobs.md). If all are plain jobs of one
+-- tenant (`mixed` is false), nothing is looked for that such jobs do not have, and the tenant is given once.
 WITH pause AS MATERIALIZED (
 -- include: pause
 ), floor AS MATERIALIZED (
@@ -22,7 +20,7 @@ WITH pause AS MATERIALIZED (
 -- include: first_beyond_max_bytes
 ), claimed AS MATERIALIZED (
   SELECT n, place, priority, scheduled_at, retry_count, delivery_count, id, tenant, workflow_id, error,
-         retry_count = 0 AND delivery_count = 0 AND workflow_id IS NULL AND error IS NULL AS plain
+         retry_count = 0 AND delivery_count = 0 AND workflow_id IS NULL AND error IS NULL AND limits IS NULL AS plain
   FROM due
   WHERE n <= :max_jobs::int AND n < coalesce((SELECT n FROM too_much), 2147483647)
 ), gone AS (
@@ -159,7 +157,7 @@ FROM job AS c, LATERAL (
 
 -- fragment: jobs_that_fell_due
   SELECT r.ctid AS place, r.priority, r.scheduled_at, r.retry_count, r.delivery_count, r.id, r.tenant, r.workflow_id,
-         r.error, r.size, true AS later
+         r.error, r.size, r.limits, true AS later
   FROM millrace.ready r
   WHERE r.queue = :queue AND r.later AND r.scheduled_at >= :later_floor::timestamptz AND r.scheduled_at <= now()
     AND NOT (SELECT paused FROM pause)
@@ -172,7 +170,7 @@ FROM job AS c, LATERAL (
   FROM (
     SELECT * FROM (
       SELECT r.ctid AS place, r.priority, r.scheduled_at, r.retry_count, r.delivery_count, r.id, r.tenant,
-             r.workflow_id, r.error, r.size, false AS later
+             r.workflow_id, r.error, r.size, r.limits, false AS later
       FROM millrace.ready r
       WHERE r.queue = :queue AND r.later IS NULL AND r.scheduled_at <= now() AND :floor_priorities::int[] IS NULL
         AND NOT (SELECT paused FROM pause)
@@ -186,7 +184,7 @@ FROM job AS c, LATERAL (
       FROM (SELECT * FROM floor ORDER BY priority DESC) AS floor,
       LATERAL (
         SELECT r.ctid AS place, r.priority, r.scheduled_at, r.retry_count, r.delivery_count, r.id, r.tenant,
-               r.workflow_id, r.error, r.size, false AS later
+               r.workflow_id, r.error, r.size, r.limits, false AS later
         FROM millrace.ready r
         WHERE r.queue = :queue AND r.later IS NULL AND r.priority = floor.priority
           AND r.scheduled_at >= floor.since AND r.scheduled_at <= now() AND NOT (SELECT paused FROM pause)
@@ -214,12 +212,14 @@ FROM job AS c, LATERAL (
     SELECT place FROM due
     WHERE EXISTS (SELECT FROM fell_due) AND later AND n > (SELECT count(*) FROM claimed)
   ))
-  RETURNING scheduled_at, started_at, priority, retry_count, delivery_count, id, tenant, queue, workflow_id, error, size
+  RETURNING scheduled_at, started_at, priority, retry_count, delivery_count, id, tenant, queue, workflow_id, error,
+            size, limits
 
 -- fragment: move_fallen
   INSERT INTO millrace.ready (scheduled_at, started_at, priority, retry_count, delivery_count, id, tenant, queue,
-                              workflow_id, error, size)
-  SELECT scheduled_at, started_at, priority, retry_count, delivery_count, id, tenant, queue, workflow_id, error, size
+                              workflow_id, error, size, limits)
+  SELECT scheduled_at, started_at, priority, retry_count, delivery_count, id, tenant, queue, workflow_id, error, size,
+         limits
   FROM fallen
   RETURNING priority, scheduled_at
 

@@ -30,8 +30,8 @@ ORDER BY sized.n;
 WITH clock AS MATERIALIZED (
   SELECT now() AS now, millrace.id_prefix(now()) AS prefix
 ), original AS MATERIALIZED (
-  SELECT given.id AS letter, clock.now, (clock.prefix || given.suffix)::uuid AS id, given.metadata,
-         j.priority, j.tenant, j.queue, j.task, j.config,
+  SELECT given.id AS letter, clock.now, given.metadata, j.priority, j.tenant, j.queue, j.task, j.config, j.limits,
+         (clock.prefix || millrace.marked_suffix(given.suffix, j.limits))::uuid AS id,
          CASE WHEN j.context IS NULL THEN j.payload ELSE (
            SELECT (CASE j.payload::text WHEN '{}' THEN '{' ELSE left(j.payload::text, -1) || ',' END
                    || '"_context":' || c.context::text || '}')::json
@@ -42,7 +42,7 @@ WITH clock AS MATERIALIZED (
     SELECT d.tenant, d.job_id, d.replayed_at FROM millrace.dead_letters d WHERE d.id = given.id OFFSET 0
   ) AS d,
   LATERAL (
-    SELECT j.priority, j.tenant, j.queue, j.task, j.config, j.payload, j.context, j.workflow_id
+    SELECT j.priority, j.tenant, j.queue, j.task, j.config, j.payload, j.context, j.workflow_id, j.limits
     FROM millrace.jobs j WHERE j.tenant = d.tenant AND j.id = d.job_id OFFSET 0
   ) AS j
   WHERE d.tenant = :tenant AND d.replayed_at IS NULL
@@ -51,14 +51,20 @@ WITH clock AS MATERIALIZED (
   SET replayed_at = j.now, replay_job_id = j.id
   FROM original j
   WHERE d.id = ANY (ARRAY(SELECT letter FROM original)) AND d.id = j.letter AND d.replayed_at IS NULL
-  RETURNING j.now, j.id, j.priority, j.tenant, j.queue, j.task, j.payload, j.config, j.metadata
+  RETURNING j.now, j.id, j.priority, j.tenant, j.queue, j.task, j.payload, j.config, j.metadata, j.limits
 ), stored AS (
-  INSERT INTO millrace.jobs (created_at, priority, id, tenant, queue, task, payload, config, metadata)
-  SELECT now, priority, id, tenant, queue, task, payload, config, metadata FROM taken
+  INSERT INTO millrace.jobs (created_at, priority, id, tenant, queue, task, payload, config, metadata, limits)
+  SELECT now, priority, id, tenant, queue, task, payload, config, metadata, limits FROM taken
 ), queued AS (
-  INSERT INTO millrace.ready (scheduled_at, priority, retry_count, delivery_count, id, tenant, queue, size)
-  SELECT now, priority, 0, 0, id, tenant, queue, millrace.job_size(payload, metadata, NULL) FROM taken
+  INSERT INTO millrace.ready (scheduled_at, priority, retry_count, delivery_count, id, tenant, queue, later, size,
+                              limits, waits_for)
+  SELECT now, priority, 0, 0, id, tenant, queue, CASE WHEN limits IS NOT NULL THEN false END,
+         millrace.job_size(payload, metadata, NULL), limits, limits[1]
+  FROM taken
+), joined AS (
+  INSERT INTO millrace.limit_notes (given_back, limit_id, job_id, tenant)
+  SELECT 0, limits[1], id, tenant FROM taken WHERE limits IS NOT NULL
 ), noted AS (
   INSERT INTO millrace.operation_jobs (operation_id, job_id) SELECT :operation_id, id FROM taken
 )
-SELECT queue, task, priority FROM taken;
+SELECT queue, task, priority, limits[1] AS waits_for FROM taken;

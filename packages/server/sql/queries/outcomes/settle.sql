@@ -8,28 +8,11 @@
 -- stack of its error. An attempt keeps its slot if it is among the first 20; later ones take turns in 20 more. Its
 -- error is cut, since a job may have 40.
 WITH given AS MATERIALIZED (
-  SELECT *
-  FROM unnest(:ids::uuid[], :tokens::uuid[], :outcomes::text[], :results::json[], :errors::text[],
-              :reasons::millrace.dead_reason[], :delays_secs::float8[], :only_expired::bool[],
-              :attempts::millrace.attempt_outcome[], :details::json[])
-    WITH ORDINALITY
-    AS given (id, token, outcome, result, error, reason, delay_secs, only_expired, attempt, details, n)
+-- include: settlements
 ), held AS (
-  DELETE FROM millrace.leases l
-  USING given
-  WHERE l.id = ANY (:ids::uuid[]) AND l.id = given.id AND (l.token = given.token OR given.token IS NULL)
-    AND (NOT given.only_expired OR l.locked_until < now())
-    AND (l.workflow_id IS NULL OR :workflows_locked OR given.outcome IN ('retrying', 'released', 'undelivered'))
-  RETURNING given.n, l.id, l.token, l.tenant, l.workflow_id, l.started_at, l.scheduled_at, l.retry_count,
-            l.delivery_count, l.worker, given.attempt, given.error AS attempt_error, given.details,
-            given.outcome, given.result, coalesce(given.error, l.error) AS error, given.reason,
-            now() + given.delay_secs * interval '1 second' AS retry_at
+-- include: leases_to_settle
 ), ended AS (
-  INSERT INTO millrace.done
-    (completed_at, started_at, scheduled_at, retry_count, delivery_count, status, id, tenant, result, error)
-  SELECT now(), started_at, scheduled_at, retry_count, delivery_count, outcome::millrace.job_status, id, tenant,
-         result, error
-  FROM held WHERE outcome IN ('completed', 'failed', 'cancelled')
+-- include: end_jobs
 ), again AS (
   INSERT INTO millrace.ready (scheduled_at, started_at, priority, retry_count, delivery_count, id, tenant, queue,
                               workflow_id, error, later, size)
@@ -46,42 +29,77 @@ WITH given AS MATERIALIZED (
   WHERE held.outcome IN ('retrying', 'released', 'undelivered')
   RETURNING id, queue, priority, scheduled_at
 ), buried AS (
-  INSERT INTO millrace.dead_letters (created_at, job_id, reason, tenant, queue, task, error, retry_count)
-  SELECT now(), held.id, held.reason, held.tenant, j.queue, j.task, held.error, held.retry_count
-  FROM held, LATERAL (SELECT * FROM millrace.jobs j WHERE j.tenant = held.tenant AND j.id = held.id OFFSET 0) AS j
-  WHERE held.outcome = 'failed'
-  RETURNING job_id, task, queue, error
+-- include: bury_jobs
 ), tried AS (
-  INSERT INTO millrace.attempts AS a
-    (started_at, ended_at, next_retry_at, number, slot, outcome, job_id, tenant, worker, error, details)
-  SELECT started_at, now(), retry_at, delivery_count,
-         CASE WHEN delivery_count <= 20 THEN delivery_count ELSE 21 + (delivery_count - 21) % 20 END,
-         attempt, id, tenant, worker, left(attempt_error, 8192), details
-  FROM held WHERE attempt IS NOT NULL
-  ON CONFLICT (tenant, job_id, slot) DO UPDATE
-  SET started_at = excluded.started_at, ended_at = excluded.ended_at, next_retry_at = excluded.next_retry_at,
-      number = excluded.number, outcome = excluded.outcome, worker = excluded.worker, error = excluded.error,
-      details = excluded.details
+-- include: note_attempts
 ), seen AS (
-  INSERT INTO millrace.transitions
-    (at, scheduled_at, started_at, retry_count, delivery_count, status, job_id, error, result)
-  SELECT now(), coalesce(retry_at, scheduled_at), started_at,
-         retry_count + (outcome = 'retrying')::int, delivery_count - (outcome = 'undelivered')::int,
-         CASE WHEN outcome NOT IN ('released', 'undelivered') THEN outcome
-              WHEN retry_count > 0 THEN 'retrying' ELSE 'pending' END::millrace.job_status,
-         id, error, result
-  FROM held
-  WHERE (SELECT EXISTS (SELECT FROM millrace.watches))
-    AND EXISTS (SELECT FROM millrace.watches w WHERE w.job_id = held.id)
-  RETURNING 1
+-- include: note_transitions
 )
 SELECT held.n::int, held.id, held.token, held.tenant, held.worker, held.attempt, held.outcome, held.reason,
        extract(epoch FROM now() - held.started_at)::float8 AS run_secs,
        origin.queue AS job_queue, origin.task AS job_task,
        again.queue, again.priority, again.scheduled_at, (SELECT count(*) FROM seen)::int AS watched,
        buried.task AS dead_task, buried.queue AS dead_queue, buried.error AS dead_error
-FROM held LEFT JOIN again ON again.id = held.id LEFT JOIN buried ON buried.job_id = held.id, LATERAL (
-  SELECT j.queue, j.task FROM millrace.jobs j WHERE j.tenant = held.tenant AND j.id = held.id OFFSET 0
+-- include: from_settled
+) AS origin;
+
+-- name: settle_limited
+-- The same for jobs that may have limits (their ids are marked): an attempt that ends gives back its room, once, by the
+-- statement that ends it. A job that goes back to its queue sleeps until it is due, or joins the line of its first
+-- limit; only one that was not delivered keeps its room. A settlement never waits for a limit: if somebody else has it
+-- locked, a note says how much was given back. `looks`: limits where somebody may be let in now.
+WITH given AS MATERIALIZED (
+-- include: settlements
+), held AS (
+-- include: leases_to_settle
+), ended AS (
+-- include: end_jobs
+), again AS (
+  INSERT INTO millrace.ready (scheduled_at, started_at, priority, retry_count, delivery_count, id, tenant, queue,
+                              workflow_id, error, later, size, limits, waits_for)
+  SELECT due.at,
+         CASE WHEN held.outcome = 'undelivered' AND held.delivery_count = 1 THEN NULL ELSE held.started_at END,
+         j.priority, held.retry_count + (held.outcome = 'retrying')::int,
+         held.delivery_count - (held.outcome = 'undelivered')::int,
+         held.id, held.tenant, j.queue, held.workflow_id, held.error,
+         CASE WHEN j.limits IS NOT NULL AND held.outcome <> 'undelivered' THEN false WHEN due.at > now() THEN true END,
+         millrace.job_size(j.payload, j.metadata, held.error, j.context_bytes), j.limits,
+         CASE WHEN held.outcome <> 'undelivered' AND due.at <= now() THEN j.limits[1] END
+  FROM held, LATERAL (SELECT * FROM millrace.jobs j WHERE j.tenant = held.tenant AND j.id = held.id OFFSET 0) AS j,
+  LATERAL (
+    SELECT coalesce(held.retry_at, held.scheduled_at, j.run_at, j.created_at) AS at
+  ) AS due
+  WHERE held.outcome IN ('retrying', 'released', 'undelivered')
+  RETURNING id, queue, priority, scheduled_at, tenant, waits_for
+), buried AS (
+-- include: bury_jobs
+), tried AS (
+-- include: note_attempts
+), seen AS (
+-- include: note_transitions
+), freed AS MATERIALIZED (
+  SELECT each.id, count(*)::int AS n
+  FROM held, LATERAL (
+    SELECT j.limits FROM millrace.jobs j WHERE j.tenant = held.tenant AND j.id = held.id OFFSET 0
+  ) AS j, unnest(j.limits) AS each (id)
+  WHERE held.outcome <> 'undelivered' GROUP BY each.id
+), locked AS MATERIALIZED (
+-- include: limits_to_free
+), kept AS (
+-- include: give_back
+), noted AS (
+-- include: note_given_back
+  UNION ALL
+  SELECT 0, again.waits_for, again.id, again.tenant FROM again WHERE again.waits_for IS NOT NULL
+  RETURNING limit_id
+)
+SELECT held.n::int, held.id, held.token, held.tenant, held.worker, held.attempt, held.outcome, held.reason,
+       extract(epoch FROM now() - held.started_at)::float8 AS run_secs,
+       origin.queue AS job_queue, origin.task AS job_task,
+       again.queue, again.priority, again.scheduled_at, (SELECT count(*) FROM seen)::int AS watched,
+       buried.task AS dead_task, buried.queue AS dead_queue, buried.error AS dead_error,
+       (SELECT json_agg(DISTINCT limit_id) FROM noted)::text AS looks
+-- include: from_settled
 ) AS origin;
 
 -- name: settle_completed
@@ -179,6 +197,118 @@ SELECT n, taken::text, extract(epoch FROM now() - started_at)::float8 AS run_sec
 -- Cancels jobs in `ready`; `settle` cancels running ones. Rows of `ready` are never updated, so a row is still at the
 -- ctid where it was seen, or it is gone.
 WITH gone AS (
+-- include: waiting_to_cancel
+), ended AS (
+-- include: end_waiting
+), seen AS (
+-- include: note_cancelled
+)
+SELECT gone.id, origin.queue, origin.task, (SELECT count(*) FROM seen)::int AS watched
+-- include: from_cancelled
+) AS origin;
+
+-- name: cancel_waiting_limited
+-- The same for jobs that may have limits. One that was admitted and not claimed yet gives back its room; one that waits
+-- for room, or sleeps, has none.
+WITH gone AS (
+-- include: waiting_to_cancel
+    , r.later, r.limits
+), ended AS (
+-- include: end_waiting
+), seen AS (
+-- include: note_cancelled
+), freed AS MATERIALIZED (
+  SELECT each.id, count(*)::int AS n FROM gone, unnest(gone.limits) AS each (id)
+  WHERE gone.later IS NOT FALSE GROUP BY each.id
+), locked AS MATERIALIZED (
+-- include: limits_to_free
+), kept AS (
+-- include: give_back
+), noted AS (
+-- include: note_given_back
+  RETURNING limit_id
+)
+SELECT gone.id, origin.queue, origin.task, (SELECT count(*) FROM seen)::int AS watched,
+       (SELECT json_agg(DISTINCT limit_id) FROM noted)::text AS looks
+-- include: from_cancelled
+) AS origin;
+
+-- fragment: settlements
+  SELECT *
+  FROM unnest(:ids::uuid[], :tokens::uuid[], :outcomes::text[], :results::json[], :errors::text[],
+              :reasons::millrace.dead_reason[], :delays_secs::float8[], :only_expired::bool[],
+              :attempts::millrace.attempt_outcome[], :details::json[])
+    WITH ORDINALITY
+    AS given (id, token, outcome, result, error, reason, delay_secs, only_expired, attempt, details, n)
+
+-- fragment: leases_to_settle
+  DELETE FROM millrace.leases l
+  USING given
+  WHERE l.id = ANY (:ids::uuid[]) AND l.id = given.id AND (l.token = given.token OR given.token IS NULL)
+    AND (NOT given.only_expired OR l.locked_until < now())
+    AND (l.workflow_id IS NULL OR :workflows_locked OR given.outcome IN ('retrying', 'released', 'undelivered'))
+  RETURNING given.n, l.id, l.token, l.tenant, l.workflow_id, l.started_at, l.scheduled_at, l.retry_count,
+            l.delivery_count, l.worker, given.attempt, given.error AS attempt_error, given.details,
+            given.outcome, given.result, coalesce(given.error, l.error) AS error, given.reason,
+            now() + given.delay_secs * interval '1 second' AS retry_at
+
+-- fragment: end_jobs
+  INSERT INTO millrace.done
+    (completed_at, started_at, scheduled_at, retry_count, delivery_count, status, id, tenant, result, error)
+  SELECT now(), started_at, scheduled_at, retry_count, delivery_count, outcome::millrace.job_status, id, tenant,
+         result, error
+  FROM held WHERE outcome IN ('completed', 'failed', 'cancelled')
+
+-- fragment: bury_jobs
+  INSERT INTO millrace.dead_letters (created_at, job_id, reason, tenant, queue, task, error, retry_count)
+  SELECT now(), held.id, held.reason, held.tenant, j.queue, j.task, held.error, held.retry_count
+  FROM held, LATERAL (SELECT * FROM millrace.jobs j WHERE j.tenant = held.tenant AND j.id = held.id OFFSET 0) AS j
+  WHERE held.outcome = 'failed'
+  RETURNING job_id, task, queue, error
+
+-- fragment: note_attempts
+  INSERT INTO millrace.attempts AS a
+    (started_at, ended_at, next_retry_at, number, slot, outcome, job_id, tenant, worker, error, details)
+  SELECT started_at, now(), retry_at, delivery_count,
+         CASE WHEN delivery_count <= 20 THEN delivery_count ELSE 21 + (delivery_count - 21) % 20 END,
+         attempt, id, tenant, worker, left(attempt_error, 8192), details
+  FROM held WHERE attempt IS NOT NULL
+  ON CONFLICT (tenant, job_id, slot) DO UPDATE
+  SET started_at = excluded.started_at, ended_at = excluded.ended_at, next_retry_at = excluded.next_retry_at,
+      number = excluded.number, outcome = excluded.outcome, worker = excluded.worker, error = excluded.error,
+      details = excluded.details
+
+-- fragment: note_transitions
+  INSERT INTO millrace.transitions
+    (at, scheduled_at, started_at, retry_count, delivery_count, status, job_id, error, result)
+  SELECT now(), coalesce(retry_at, scheduled_at), started_at,
+         retry_count + (outcome = 'retrying')::int, delivery_count - (outcome = 'undelivered')::int,
+         CASE WHEN outcome NOT IN ('released', 'undelivered') THEN outcome
+              WHEN retry_count > 0 THEN 'retrying' ELSE 'pending' END::millrace.job_status,
+         id, error, result
+  FROM held
+  WHERE (SELECT EXISTS (SELECT FROM millrace.watches))
+    AND EXISTS (SELECT FROM millrace.watches w WHERE w.job_id = held.id)
+  RETURNING 1
+
+-- fragment: from_settled
+FROM held LEFT JOIN again ON again.id = held.id LEFT JOIN buried ON buried.job_id = held.id, LATERAL (
+  SELECT j.queue, j.task FROM millrace.jobs j WHERE j.tenant = held.tenant AND j.id = held.id OFFSET 0
+
+-- fragment: limits_to_free
+  SELECT l.id, l.waiting FROM millrace.limits l
+  WHERE l.id = ANY (ARRAY(SELECT id FROM freed)) ORDER BY l.id FOR NO KEY UPDATE SKIP LOCKED
+
+-- fragment: give_back
+  UPDATE millrace.limits l SET running = l.running - freed.n
+  FROM freed WHERE l.id = ANY (ARRAY(SELECT id FROM locked)) AND l.id = freed.id
+
+-- fragment: note_given_back
+  INSERT INTO millrace.limit_notes (given_back, limit_id, job_id, tenant)
+  SELECT CASE WHEN locked.id IS NULL THEN freed.n ELSE 0 END, freed.id, NULL, NULL
+  FROM freed LEFT JOIN locked ON locked.id = freed.id WHERE locked.id IS NULL OR locked.waiting
+
+-- fragment: waiting_to_cancel
   DELETE FROM millrace.ready r
   WHERE r.ctid = ANY (ARRAY(
       SELECT w.place FROM unnest(:tenants::text[], :ids::uuid[]) AS given (tenant, id),
@@ -187,17 +317,18 @@ WITH gone AS (
       ) AS w
     )) AND (r.workflow_id IS NULL OR :workflows_locked)
   RETURNING r.id, r.tenant, r.started_at, r.scheduled_at, r.retry_count, r.delivery_count, r.error
-), ended AS (
+
+-- fragment: end_waiting
   INSERT INTO millrace.done
     (completed_at, started_at, scheduled_at, retry_count, delivery_count, status, id, tenant, error)
   SELECT now(), started_at, scheduled_at, retry_count, delivery_count, 'cancelled', id, tenant, error FROM gone
-), seen AS (
+
+-- fragment: note_cancelled
   INSERT INTO millrace.transitions (at, scheduled_at, started_at, retry_count, delivery_count, status, job_id, error)
   SELECT now(), scheduled_at, started_at, retry_count, delivery_count, 'cancelled', id, error
   FROM gone WHERE EXISTS (SELECT FROM millrace.watches w WHERE w.job_id = gone.id)
   RETURNING 1
-)
-SELECT gone.id, origin.queue, origin.task, (SELECT count(*) FROM seen)::int AS watched
+
+-- fragment: from_cancelled
 FROM gone, LATERAL (
   SELECT j.queue, j.task FROM millrace.jobs j WHERE j.tenant = gone.tenant AND j.id = gone.id OFFSET 0
-) AS origin;

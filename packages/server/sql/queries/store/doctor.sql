@@ -125,3 +125,33 @@ WHERE NOT EXISTS (SELECT FROM millrace.workflow_runs r WHERE r.id = c.workflow_i
 -- name: enabled_cron_has_a_next_run
 SELECT c.tenant || '/' || c.id AS subject, 'enabled without a next firing' AS finding
 FROM millrace.crons c WHERE c.enabled AND c.next_run_at IS NULL;
+
+-- name: limit_counts_what_holds_room
+-- Room is taken and given back in the transactions that admit jobs and end their attempts, so in any snapshot a limit
+-- counts exactly the jobs that hold it. What was given back while somebody else had the limit locked is still in a
+-- note.
+SELECT l.tenant || '/' || l.queue || '/' || l.key AS subject,
+       format('counts %s running, but %s hold room', l.running - coalesce(note.n, 0), coalesce(holds.n, 0)) AS finding
+FROM millrace.limits l
+LEFT JOIN (SELECT limit_id, sum(given_back) AS n FROM millrace.limit_notes GROUP BY limit_id) AS note
+  ON note.limit_id = l.id
+LEFT JOIN (
+  SELECT each.id, count(*) AS n
+  FROM millrace.jobs j, unnest(j.limits) AS each (id)
+  WHERE j.limits IS NOT NULL AND (
+    j.id IN (SELECT x.id FROM millrace.running x)
+    OR EXISTS (SELECT FROM millrace.ready r WHERE r.tenant = j.tenant AND r.id = j.id AND r.later IS NOT FALSE)
+  )
+  GROUP BY each.id
+) AS holds ON holds.id = l.id
+WHERE l.running - coalesce(note.n, 0) <> coalesce(holds.n, 0);
+
+-- name: waiting_job_waits_for_room
+-- A job in the line of a limit is let in by whoever gives room back there, or because of a note: without either it
+-- would wait for ever.
+SELECT r.tenant || '/' || r.id AS subject,
+       CASE WHEN l.id IS NULL THEN 'waits for a limit that does not exist'
+            ELSE format('waits for %s, of which %s of %s run', l.key, l.running, l.most) END AS finding
+FROM millrace.ready r LEFT JOIN millrace.limits l ON l.id = r.waits_for
+WHERE r.waits_for IS NOT NULL AND (l.id IS NULL OR l.running < l.most OR NOT l.waiting)
+  AND NOT EXISTS (SELECT FROM millrace.limit_notes n WHERE n.limit_id = r.waits_for);

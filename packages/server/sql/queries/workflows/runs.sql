@@ -20,16 +20,18 @@ WITH clock AS MATERIALIZED (
 ), step AS MATERIALIZED (
   SELECT (clock.prefix || given.suffix)::uuid AS id, clock.now, flow.id AS workflow_id, flow.tenant,
          given.queue, given.task, given.priority, given.payload, given.config, given.metadata, given.step,
-         given.context, given.context_bytes
+         given.context, given.context_bytes, given.limits
   FROM clock, unnest(:job_workflows::int[], :job_suffixes::text[], :job_queues::text[], :job_tasks::text[],
                      :job_priorities::int[], :job_payloads::json[], :job_configs::json[], :job_metadata::json[],
-                     :job_steps::text[], :job_contexts::int[], :job_context_bytes::int[])
-    AS given (n, suffix, queue, task, priority, payload, config, metadata, step, context, context_bytes)
+                     :job_steps::text[], :job_contexts::int[], :job_context_bytes::int[], :job_limits::text[])
+    AS given (n, suffix, queue, task, priority, payload, config, metadata, step, context, context_bytes, limits)
   JOIN flow ON flow.n = given.n
 ), jobs AS (
 -- include: store_steps
 ), queued AS (
 -- include: queue_steps
+), noted AS (
+-- include: note_limits
 )
 SELECT prefix FROM clock;
 
@@ -125,13 +127,16 @@ WITH clock AS MATERIALIZED (
   SELECT (clock.prefix || given.suffix)::uuid AS id, clock.now, given.*
   FROM clock, unnest(:job_suffixes::text[], :job_tenants::text[], :job_workflow_ids::uuid[], :job_queues::text[],
                      :job_tasks::text[], :job_priorities::int[], :job_payloads::json[], :job_configs::json[],
-                     :job_metadata::json[], :job_steps::text[], :job_contexts::int[], :job_context_bytes::int[])
+                     :job_metadata::json[], :job_steps::text[], :job_contexts::int[], :job_context_bytes::int[],
+                     :job_limits::text[])
     AS given (suffix, tenant, workflow_id, queue, task, priority, payload, config, metadata, step, context,
-              context_bytes)
+              context_bytes, limits)
 ), jobs AS (
 -- include: store_steps
 ), queued AS (
 -- include: queue_steps
+), noted AS (
+-- include: note_limits
 )
 SELECT now FROM clock;
 
@@ -140,12 +145,19 @@ SELECT id FROM millrace.jobs WHERE workflow_id = :workflow_id AND step = ANY (:s
 
 -- fragment: store_steps
   INSERT INTO millrace.jobs (created_at, priority, id, tenant, queue, task, payload, config, metadata, workflow_id,
-                             step, context, context_bytes)
-  SELECT now, priority, id, tenant, queue, task, payload, config, metadata, workflow_id, step, context, context_bytes
+                             step, context, context_bytes, limits)
+  SELECT now, priority, id, tenant, queue, task, payload, config, metadata, workflow_id, step, context, context_bytes,
+         limits::uuid[]
   FROM step
 
 -- fragment: queue_steps
-  INSERT INTO millrace.ready (scheduled_at, priority, retry_count, delivery_count, id, tenant, queue, workflow_id, size)
-  SELECT now, priority, 0, 0, id, tenant, queue, workflow_id,
-         millrace.job_size(payload, metadata, NULL, context_bytes)
+-- A step with limits joins the line of its first one, and is let in from there.
+  INSERT INTO millrace.ready (scheduled_at, priority, retry_count, delivery_count, id, tenant, queue, workflow_id,
+                              later, size, limits, waits_for)
+  SELECT now, priority, 0, 0, id, tenant, queue, workflow_id, CASE WHEN limits IS NOT NULL THEN false END,
+         millrace.job_size(payload, metadata, NULL, context_bytes), limits::uuid[], (limits::uuid[])[1]
   FROM step
+
+-- fragment: note_limits
+  INSERT INTO millrace.limit_notes (given_back, limit_id, job_id, tenant)
+  SELECT 0, (limits::uuid[])[1], id, tenant FROM step WHERE limits IS NOT NULL

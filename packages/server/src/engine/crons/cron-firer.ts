@@ -93,6 +93,8 @@ interface FiredRow {
   readonly kind: CronFiringKind;
   readonly enqueued: boolean;
   readonly lag_secs: number;
+  /** The limit in whose line its job waits, if it has any. */
+  readonly waits_for: string | null;
 }
 
 export class CronFirer {
@@ -197,6 +199,8 @@ export class CronFirer {
   }
 
   #announce(fired: readonly FiredRow[]): void {
+    const limits = fired.flatMap(({ waits_for: limit }) => (limit === null ? [] : [limit]));
+    this.hub.announceLimits({ limits, slept: false });
     const added = new Map(fired.map(({ queue, priority }) => [`${priority} ${queue}`, { queue, priority }]));
     for (const { queue, priority } of added.values()) this.hub.announceWork(queue, priority, null);
     for (const { tenant, queue, task, kind, lag_secs } of fired) {

@@ -21,6 +21,8 @@ import {
   type CronFilter,
 } from '../../store/lists/list-statements.js';
 import { loadStatements } from '../../store/sql.js';
+import { arrayText } from '../limits/create-limited.js';
+import { limitIdsOf } from '../limits/limit-id.js';
 import type { Counters } from '../shared/counters.js';
 import { DUE_CURSOR, ID_CURSOR, idsOf, NUMBER_CURSOR } from '../shared/cursor.js';
 import type { Effect, Idempotency } from '../shared/idempotency.js';
@@ -134,6 +136,7 @@ export class Crons implements CronsApi {
     const committed = (): void => {
       this.counters.created({ tenant, queue: job.queue, task: job.task });
       this.hub.announceWork(job.queue, job.priority, null);
+      if (job.waits_for !== null) this.hub.announceLimits({ limits: [job.waits_for], slept: false });
     };
     return { ids: [job.job_id], committed };
   }
@@ -185,6 +188,8 @@ interface TriggeredRow {
   readonly queue: string;
   readonly task: string;
   readonly priority: number;
+  /** The limit in whose line it waits, if it has any. */
+  readonly waits_for: string | null;
 }
 
 /**
@@ -242,4 +247,5 @@ const columnsOf = (tenant: string, spec: CronSpec) => ({
   payload: spec.payload,
   config: spec.config,
   job_config: spec.jobConfig && JSON.stringify(spec.jobConfig),
+  limits: arrayText(limitIdsOf(tenant, spec.queue, spec.jobConfig)),
 });

@@ -60,6 +60,7 @@ export class DeadLetters implements DeadLettersApi {
       const committed = (): void => {
         this.counters.created({ tenant, queue: created.queue, task: created.task });
         this.hub.announceWork(created.queue, created.priority, null);
+        if (created.waits_for !== null) this.hub.announceLimits({ limits: [created.waits_for], slept: false });
       };
       return { ids: [created.id], committed };
     }
@@ -76,6 +77,8 @@ interface ReplayedRow {
   readonly queue: string;
   readonly task: string;
   readonly priority: number;
+  /** The limit in whose line it waits, if it has any. */
+  readonly waits_for: string | null;
 }
 
 /** The metadata of the job that failed, with where the new one comes from. No job's metadata ever changes. */

@@ -4,20 +4,31 @@ import { Batcher } from '../../store/batcher.js';
 import type { Database, Execute } from '../../store/connection/database.js';
 import { isTaken } from '../../store/failures.js';
 import { loadStatements, type Statement } from '../../store/sql.js';
-import type { Hub } from '../shared/hub.js';
+import { createLimited, isLimited, takeKeys, type CreatedLimited, type LimitedJob } from '../limits/create-limited.js';
+import type { Hub, LimitNews } from '../shared/hub.js';
 import type { Counters } from '../shared/counters.js';
 import { otherKind, type Done, type Effect, type Idempotency } from '../shared/idempotency.js';
 import type { Tenants } from '../shared/tenants.js';
 import type { JobSpec } from '../../domain/records.js';
 import type { BatchItem, Created, CreatedItems } from '../api.js';
-import { alikeColumns, areAlike, columns, insertOf, kindsOf, suffixesFor, type NewJob } from './job-columns.js';
+import {
+  alikeColumns,
+  areAlike,
+  columns,
+  insertOf,
+  kindsOf,
+  limitedColumns,
+  suffixesFor,
+  type NewJob,
+} from './job-columns.js';
 import { KeyedItems } from './keyed-items.js';
 
 /**
  * Creating jobs: one implementation over arrays. Single creates are gathered (group commit); a batch is one statement,
  * so it is all or nothing; keyed creates go through the key table and may return a job that another request created. A
  * key for several jobs, or for a copy of one, takes a transaction of its own (shared/idempotency.ts); so do the keys of
- * a batch's items where one was taken (keyed-items.ts).
+ * a batch's items where one was taken (keyed-items.ts). Jobs with limits are gathered apart, and created in a
+ * transaction (limits/create-limited.ts).
  */
 const sql = loadStatements('jobs/enqueue.sql');
 
@@ -43,6 +54,7 @@ export class Enqueuer {
   /** Null: the key belongs to another kind of request. */
   readonly #keyed = new Batcher<KeyedJob, Created | null>((jobs) => this.#insertKeyed(jobs), BATCH);
 
+  readonly #limited = new Batcher<LimitedRequest, Created | null>((jobs) => this.#insertLimited(jobs), BATCH);
   readonly #items: KeyedItems;
 
   /** Until then keys are looked for before they are inserted. */
@@ -60,6 +72,11 @@ export class Enqueuer {
 
   async create(tenant: string, spec: JobSpec, key: string | null): Promise<Created> {
     await this.tenants.register(tenant);
+    if (isLimited(spec)) {
+      const created = await this.#limited.submit({ tenant, spec, key });
+      if (created === null) throw otherKind();
+      return created;
+    }
     if (key === null) return { id: await this.#singles.submit({ tenant, spec }), replayed: false };
     const created = await this.#keyed.submit({ tenant, spec, key });
     if (created === null) throw otherKind();
@@ -73,8 +90,8 @@ export class Enqueuer {
 
   async createItems(tenant: string, items: readonly BatchItem[]): Promise<CreatedItems> {
     await this.tenants.register(tenant);
-    const { ids, replayed, created } = await this.#items.store(tenant, items);
-    this.#created(created, ids[0]);
+    const { ids, replayed, created, claimable, news } = await this.#items.store(tenant, items);
+    this.#created(created, ids[0], claimable, news);
     return { ids, replayed };
   }
 
@@ -87,15 +104,40 @@ export class Enqueuer {
   ): Promise<Done> {
     return this.keys.once(key === null ? null : { tenant, key, kind }, async (execute): Promise<Effect> => {
       const jobs = (await specsOf(execute)).map((spec) => ({ tenant, spec }));
-      const ids = await store(execute, jobs);
-      return { ids, committed: () => this.#created(jobs, ids[0]) };
+      const needsTransaction = key === null && jobs.some(({ spec }) => isLimited(spec));
+      const { ids, claimable, news } = needsTransaction
+        ? await this.db.transaction((inside) => store(inside, jobs))
+        : await store(execute, jobs);
+      return { ids, committed: () => this.#created(jobs, ids[0], claimable, news) };
     });
   }
 
-  async #insert(jobs: readonly NewJob[]): Promise<string[]> {
-    const ids = await store(this.db.run, jobs);
+  async #insert(jobs: readonly NewJob[]): Promise<readonly string[]> {
+    const { ids } = await storePlain(this.db.run, jobs, suffixesFor(jobs));
     this.#created(jobs, ids[0]);
     return ids;
+  }
+
+  /** A key that is taken costs its job nothing: keys are taken before anything else. */
+  async #insertLimited(requests: readonly LimitedRequest[]): Promise<(Created | null)[]> {
+    const suffixes = suffixesFor(requests);
+    const jobs = requests.map((request, n): LimitedJob => ({ ...request, suffix: suffixes[n]! }));
+    const { fresh, created } = await this.db.transaction(async (execute) => {
+      const keyed = jobs.filter(({ key }) => key !== null);
+      const free = keyed.length === 0 ? new Set<string>() : await takeKeys(execute, keyed, 'single jobs');
+      const fresh = jobs.filter(({ key, suffix }) => key === null || free.has(suffix));
+      return { fresh, created: fresh.length === 0 ? null : await createLimited(execute, fresh, limitedColumns(fresh)) };
+    });
+    if (created === null)
+      return this.#resolveLosers(
+        jobs.map(toKeyed),
+        jobs.map(() => null),
+      );
+    const toId = idsWith(created.prefix);
+    this.#created(fresh, toId(fresh[0]!.suffix), created.admitted, created.news);
+    const won = new Set(fresh);
+    const answers = jobs.map((job) => (won.has(job) ? { id: toId(job.suffix), replayed: false } : null));
+    return won.size === jobs.length ? answers : this.#resolveLosers(jobs.map(toKeyed), answers);
   }
 
   async #insertKeyed(jobs: readonly KeyedJob[]): Promise<(Created | null)[]> {
@@ -153,17 +195,31 @@ export class Enqueuer {
     }
     const gone = losers.filter((_, n) => !found.has(n));
     if (gone.length > 0) {
-      const again = await this.#insertKeyed(gone.map(({ job }) => job));
+      const again = await this.#insertAgain(gone.map(({ job }) => job));
       gone.forEach(({ index }, n) => (created[index] = again[n] ?? null));
     }
     return created;
   }
 
-  /** `id`: of any of them; it tells the database's time. */
-  #created(jobs: readonly NewJob[], id: string | undefined): void {
+  #insertAgain(jobs: readonly KeyedJob[]): Promise<(Created | null)[]> {
+    return jobs.some(({ spec }) => isLimited(spec)) ? this.#insertLimited(jobs) : this.#insertKeyed(jobs);
+  }
+
+  /**
+   * `id`: of any of them; it tells the database's time. `claimable`: which of them can be claimed once they are due; if
+   * it is absent, all.
+   */
+  #created(
+    jobs: readonly NewJob[],
+    id: string | undefined,
+    claimable: readonly boolean[] | null = null,
+    news: LimitNews | null = null,
+  ): void {
+    if (news) this.hub.announceLimits(news);
     const announced = new Set<string>();
-    for (const { tenant, spec } of jobs) {
+    for (const [n, { tenant, spec }] of jobs.entries()) {
       this.counters.created({ tenant, queue: spec.queue, task: spec.task });
+      if (claimable?.[n] === false) continue;
       const priority = spec.config?.priority ?? 0;
       const queueAndPriority = `${priority} ${spec.queue}`;
       const dueMs = dueOf(spec, id ?? '');
@@ -174,11 +230,44 @@ export class Enqueuer {
   }
 }
 
-/** The tenants must be registered. Ids come back in the order of the jobs. */
-async function store(execute: Execute, jobs: readonly NewJob[]): Promise<string[]> {
+interface LimitedRequest extends NewJob {
+  readonly key: string | null;
+}
+
+const toKeyed = ({ tenant, spec, key }: LimitedRequest): KeyedJob => ({ tenant, spec, key: key ?? '' });
+
+/** Ids are in the order of the jobs. */
+interface Stored {
+  readonly ids: readonly string[];
+  readonly claimable: readonly boolean[] | null;
+  readonly news: LimitNews | null;
+}
+
+/** The tenants must be registered. If any of the jobs has limits, `execute` must be that of a transaction. */
+async function store(execute: Execute, jobs: readonly NewJob[]): Promise<Stored> {
   const suffixes = suffixesFor(jobs);
+  const limited = jobs.flatMap(({ tenant, spec }, n) =>
+    isLimited(spec) ? [{ tenant, spec, suffix: suffixes[n]!, key: null }] : [],
+  );
+  if (limited.length === 0) return storePlain(execute, jobs, suffixes);
+  const created = await createLimited(execute, limited, limitedColumns(limited));
+  const plain = jobs.flatMap((job, n) => (isLimited(job.spec) ? [] : [{ job, suffix: suffixes[n]! }]));
+  if (plain.length > 0) {
+    const jobsOf = plain.map(({ job }) => job);
+    const theirs = plain.map(({ suffix }) => suffix);
+    await storePlain(execute, jobsOf, theirs);
+  }
+  return { ids: suffixes.map(idsWith(created.prefix)), claimable: claimableOf(jobs, created), news: created.news };
+}
+
+async function storePlain(execute: Execute, jobs: readonly NewJob[], suffixes: readonly string[]): Promise<Stored> {
   const [row] = await execute<{ prefix: string }>(insertOf(suffixes, jobs));
-  return suffixes.map(idsWith(row?.prefix ?? ''));
+  return { ids: suffixes.map(idsWith(row?.prefix ?? '')), claimable: null, news: null };
+}
+
+function claimableOf(jobs: readonly NewJob[], { admitted }: CreatedLimited): boolean[] {
+  let n = 0;
+  return jobs.map(({ spec }) => !isLimited(spec) || admitted[n++]!);
 }
 
 /** When it is due, by the clock that made the id; null: at once. */

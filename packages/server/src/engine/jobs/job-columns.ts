@@ -2,6 +2,7 @@ import { bucketOf, idSuffix } from '../../domain/ids.js';
 import type { JobSpec } from '../../domain/records.js';
 import { int4Array, jsonArray, plainArray, textArray } from '../../store/arrays.js';
 import { loadStatements, type Statement } from '../../store/sql.js';
+import { isLimited } from '../limits/create-limited.js';
 import { random32 } from '../shared/random.js';
 
 /**
@@ -23,13 +24,16 @@ export function insertOf(suffixes: readonly string[], jobs: readonly NewJob[]): 
   return sql.create_varied({ suffixes: textArray(suffixes), ...kindColumns(jobs), ...ownColumns(jobs) });
 }
 
+/** What jobs with limits have like all others. */
+export const limitedColumns = (jobs: readonly NewJob[]) => ({ ...kindColumns(jobs), ...ownColumns(jobs) });
+
 /** The ends of their ids: what the database puts its time before. */
 export function suffixesFor(jobs: readonly NewJob[]): string[] {
   let tenant: string | null = null;
   let bucket = 0;
   return jobs.map((job, position) => {
     if (job.tenant !== tenant) [tenant, bucket] = [job.tenant, bucketOf(job.tenant)];
-    return idSuffix(position, bucket, random32());
+    return idSuffix(position, bucket, random32(), isLimited(job.spec) ? { isLimited: true } : {});
   });
 }
 

@@ -5,8 +5,19 @@ import type { Database, Execute } from '../../store/connection/database.js';
 import { isTaken } from '../../store/failures.js';
 import { loadStatements, type Statement } from '../../store/sql.js';
 import type { BatchItem } from '../api.js';
+import { createLimited, isLimited, takeKeys, type CreatedLimited } from '../limits/create-limited.js';
+import type { LimitNews } from '../shared/hub.js';
 import { otherKind } from '../shared/idempotency.js';
-import { alikeColumns, areAlike, columns, insertOf, kindsOf, suffixesFor, type NewJob } from './job-columns.js';
+import {
+  alikeColumns,
+  areAlike,
+  columns,
+  insertOf,
+  kindsOf,
+  limitedColumns,
+  suffixesFor,
+  type NewJob,
+} from './job-columns.js';
 
 /**
  * Batches whose items carry keys of their own: all of it is created or nothing, and what an earlier request created
@@ -14,7 +25,7 @@ import { alikeColumns, areAlike, columns, insertOf, kindsOf, suffixesFor, type N
  *
  * Such keys are mostly made up for the item, so the first try is one statement that neither looks for them nor asks
  * which were free. A key that was taken fails it. Then a transaction stores what is new, reads the winners of the
- * others, and is undone if a key belongs to another kind of request.
+ * others, and is undone if a key belongs to another kind of request. So it goes for items with limits in any case.
  */
 const sql = loadStatements('jobs/enqueue.sql');
 
@@ -36,11 +47,23 @@ export interface StoredItems {
   /** The positions of items that created nothing: their job was there, or is that of an earlier item. */
   readonly replayed: readonly number[];
   readonly created: readonly NewJob[];
+  /** Which of those can be claimed. */
+  readonly claimable: readonly boolean[];
+  readonly news: LimitNews;
 }
 
 interface Stored {
   readonly id: string;
   readonly isNew: boolean;
+  /** It waits for room, or until it is due. */
+  readonly waits?: boolean;
+}
+
+/** By item, and what is to be told of their limits. */
+interface StoredAll {
+  readonly stored: Map<Item, Stored>;
+  readonly limits: string[];
+  slept: boolean;
 }
 
 export class KeyedItems {
@@ -51,24 +74,28 @@ export class KeyedItems {
   /** The tenant must be registered. */
   async store(tenant: string, items: readonly BatchItem[]): Promise<StoredItems> {
     const { unique, positions } = onePerKey(tenant, items);
-    const stored =
+    const { stored, limits, slept } =
       (await this.#storeFresh(unique)) ?? (await this.db.transaction((execute) => storeAll(execute, unique)));
     const replayed: number[] = [];
     const ids = positions.map((position, index) => {
-      const { id, isNew } = stored[position]!;
+      const { id, isNew } = stored.get(unique[position]!)!;
       if (!isNew || unique[position]!.index !== index) replayed.push(index);
       return id;
     });
-    return { ids, replayed, created: unique.filter((_, position) => stored[position]!.isNew) };
+    const created = unique.filter((item) => stored.get(item)!.isNew);
+    const claimable = created.map((item) => stored.get(item)!.waits !== true);
+    return { ids, replayed, created, claimable, news: { limits, slept } };
   }
 
   /** Null: some are not keyed, or a key was taken. */
-  async #storeFresh(items: readonly Item[]): Promise<Stored[] | null> {
+  async #storeFresh(items: readonly Item[]): Promise<StoredAll | null> {
     if (!items.every(isKeyed) || performance.now() < this.#looksUntil) return null;
+    if (items.some(({ spec }) => isLimited(spec))) return null;
     try {
       const [row] = await this.db.run<{ prefix: string }>(freshInsert(items));
       const idOf = idsWith(row!.prefix);
-      return items.map(({ suffix }) => ({ id: idOf(suffix), isNew: true }));
+      const stored = new Map<Item, Stored>(items.map((item) => [item, { id: idOf(item.suffix), isNew: true }]));
+      return { stored, limits: [], slept: false };
     } catch (error) {
       if (!isTaken(error)) throw error;
       this.#looksUntil = performance.now() + LOOK_MS;
@@ -102,18 +129,40 @@ function onePerKey(tenant: string, items: readonly BatchItem[]): { unique: Item[
 
 const isKeyed = (item: Item): item is KeyedItem => item.key !== null;
 
-async function storeAll(execute: Execute, items: readonly Item[]): Promise<Stored[]> {
-  const stored = new Map<Item, Stored>();
-  const plain = items.filter((item) => !isKeyed(item));
+async function storeAll(execute: Execute, items: readonly Item[]): Promise<StoredAll> {
+  const all: StoredAll = { stored: new Map(), limits: [], slept: false };
+  const { stored } = all;
+  const limited = items.filter(({ spec }) => isLimited(spec));
+  const others = items.filter(({ spec }) => !isLimited(spec));
+  const plain = others.filter((item) => !isKeyed(item));
   if (plain.length > 0) {
     const suffixes = plain.map(({ suffix }) => suffix);
     const [row] = await execute<{ prefix: string }>(insertOf(suffixes, plain));
     for (const item of plain) stored.set(item, { id: idsWith(row!.prefix)(item.suffix), isNew: true });
   }
   // A key that was taken and is gone again belonged to a job that retention has just removed: it is free now.
-  for (let left = items.filter(isKeyed); left.length > 0; left = left.filter((item) => !stored.has(item)))
+  for (let left = others.filter(isKeyed); left.length > 0; left = left.filter((item) => !stored.has(item)))
     await storeKeyed(execute, left, stored);
-  return items.map((item) => stored.get(item)!);
+  for (let left = limited; left.length > 0; left = left.filter((item) => !stored.has(item)))
+    await storeLimited(execute, left, all);
+  return all;
+}
+
+/** Keys are taken first, so that a repeated item takes no room. */
+async function storeLimited(execute: Execute, items: readonly Item[], all: StoredAll): Promise<void> {
+  const keyed = items.filter(isKeyed);
+  const free = keyed.length === 0 ? new Set<string>() : await takeKeys(execute, keyed, 'items');
+  const fresh = items.filter(({ key, suffix }) => key === null || free.has(suffix));
+  if (fresh.length > 0) noteLimited(fresh, await createLimited(execute, fresh, limitedColumns(fresh)), all);
+  const losers = keyed.filter((item) => !all.stored.has(item));
+  if (losers.length > 0) await findWinners(execute, losers, all.stored);
+}
+
+function noteLimited(items: readonly Item[], { prefix, admitted, news }: CreatedLimited, all: StoredAll): void {
+  const toId = idsWith(prefix);
+  items.forEach((item, n) => all.stored.set(item, { id: toId(item.suffix), isNew: true, waits: !admitted[n]! }));
+  all.limits.push(...news.limits);
+  all.slept ||= news.slept;
 }
 
 async function storeKeyed(execute: Execute, items: readonly KeyedItem[], stored: Map<Item, Stored>): Promise<void> {
@@ -126,7 +175,10 @@ async function storeKeyed(execute: Execute, items: readonly KeyedItem[], stored:
     if (won === null || won.has(id)) stored.set(item, { id, isNew: true });
     else losers.push(item);
   }
-  if (losers.length === 0) return;
+  if (losers.length > 0) await findWinners(execute, losers, stored);
+}
+
+async function findWinners(execute: Execute, losers: readonly KeyedItem[], stored: Map<Item, Stored>): Promise<void> {
   const winners = await execute<{ ordinal: string; job_id: string; kind: string | null }>(
     sql.jobs_of_keys({
       tenants: textArray(losers.map(({ tenant }) => tenant)),

@@ -1,6 +1,6 @@
 import type { JobStatus } from '@millrace/contract';
 import { forbidden, MillraceError, notFound } from '../../domain/errors.js';
-import { isUuid } from '../../domain/ids.js';
+import { isLimitedId, isUuid } from '../../domain/ids.js';
 import { isTerminal } from '../../domain/job-state.js';
 import type { Database } from '../../store/connection/database.js';
 import { toInstant } from '../../store/rows.js';
@@ -15,6 +15,8 @@ interface MovedRow {
   readonly priority: number;
   readonly scheduled_at: string;
   readonly watched: number;
+  /** The limit in whose line it waits now, if it has any. */
+  readonly waits_for?: string | null;
 }
 
 interface StandingRow {
@@ -36,7 +38,8 @@ export class RunNow {
   async run(tenant: string, id: string): Promise<void> {
     if (!isUuid(id)) throw notFound('job');
     for (;;) {
-      const [moved] = await this.db.run<MovedRow>(sql.run_now({ tenant, id }));
+      const runNow = isLimitedId(id) ? sql.run_now_limited : sql.run_now;
+      const [moved] = await this.db.run<MovedRow>(runNow({ tenant, id }));
       if (moved) return this.#announce(moved);
       const [standing] = await this.db.run<StandingRow>(sql.standing_of_job({ tenant, id }));
       if (!standing)
@@ -48,8 +51,9 @@ export class RunNow {
     }
   }
 
-  #announce({ queue, priority, scheduled_at: at, watched }: MovedRow): void {
-    this.hub.announceWork(queue, priority, Date.parse(toInstant(at)));
+  #announce({ queue, priority, scheduled_at: at, watched, waits_for: limit = null }: MovedRow): void {
+    if (limit === null) this.hub.announceWork(queue, priority, Date.parse(toInstant(at)));
+    else this.hub.announceLimits({ limits: [limit], slept: false });
     if (watched > 0) this.hub.announceEvents();
   }
 }

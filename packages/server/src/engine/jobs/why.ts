@@ -2,10 +2,11 @@ import { WALK_LIMIT, type JobStatus, type Why } from '@millrace/contract';
 import { forbidden, notFound } from '../../domain/errors.js';
 import { isUuid } from '../../domain/ids.js';
 import type { Instant } from '../../domain/records.js';
-import { behind, whyNot, type Standing } from '../../domain/why.js';
+import { behind, isDue, limited, whyNot, type Standing } from '../../domain/why.js';
 import type { Database } from '../../store/connection/database.js';
 import { toInstant, toInstantOrNull } from '../../store/rows.js';
 import { loadStatements } from '../../store/sql.js';
+import type { LimitReads } from '../limits/limit-reads.js';
 import type { QueuePresence } from '../shared/queue-presence.js';
 import type { Reads } from './reads.js';
 
@@ -33,6 +34,7 @@ export class Explainer {
     private readonly db: Database,
     private readonly reads: Reads,
     private readonly presence: QueuePresence,
+    private readonly limits: LimitReads,
   ) {}
 
   async why(tenant: string, id: string): Promise<Why> {
@@ -41,6 +43,8 @@ export class Explainer {
     if (!row) throw (await this.reads.owner(id)) ? forbidden('this job belongs to another tenant') : notFound('job');
     const lastLeaseAt = this.presence.lastLease(row.queue, row);
     const standing = toStanding(row, lastLeaseAt);
+    const place = isDue(standing) ? await this.limits.placeOf(tenant, id) : null;
+    if (place !== null) return limited(place);
     return whyNot(standing) ?? behind(await this.#ahead(tenant, row), standing);
   }
 

@@ -24,6 +24,7 @@ interface ReplayedRow {
   readonly queue: string;
   readonly task: string;
   readonly priority: number;
+  readonly waits_for: string | null;
 }
 
 export interface Replayed {
@@ -52,6 +53,7 @@ export async function replayLetters(
       operation_id: operationId,
     }),
   );
-  for (const { queue, task, priority } of created) afterCommit.enqueued({ tenant, queue, task }, priority);
+  for (const { queue, task, priority, waits_for: limit } of created)
+    afterCommit.enqueued({ tenant, queue, task }, priority, limit);
   return { looked: letters.length, created: created.length };
 }

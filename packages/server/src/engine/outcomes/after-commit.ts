@@ -19,24 +19,28 @@ export class AfterCommit {
       else if (outcome !== 'released' && outcome !== 'undelivered') counters.settled({ outcome, origin, runSecs });
       noteWorker(counters, row);
       hub.announceSettled(settledNews(row));
+      if (row.looks !== undefined) hub.announceLimits({ limits: toIds(row.looks), slept: row.queue !== null });
       if (row.queue !== null && row.scheduled_at !== null) {
         hub.announceWork(row.queue, row.priority ?? 0, Date.parse(toInstant(row.scheduled_at)));
       }
     });
   }
 
-  cancelledWaiting(id: string, origin: Origin, watched: boolean): void {
+  cancelledWaiting(id: string, origin: Origin, watched: boolean, looks: string | null = null): void {
     if (watched) this.#watched = true;
     this.#steps.push((hub, counters) => {
       counters.cancelled(origin);
       hub.announceSettled(cancelledNews(id, origin.tenant));
+      hub.announceLimits({ limits: toIds(looks), slept: false });
     });
   }
 
-  enqueued(origin: Origin, priority: number): void {
+  /** `waitsFor`: the limit in whose line it waits, if it has any. */
+  enqueued(origin: Origin, priority: number, waitsFor: string | null = null): void {
     this.#steps.push((hub, counters) => {
       counters.created(origin);
-      hub.announceWork(origin.queue, priority, null);
+      if (waitsFor === null) hub.announceWork(origin.queue, priority, null);
+      else hub.announceLimits({ limits: [waitsFor], slept: false });
     });
   }
 
@@ -61,6 +65,8 @@ function noteWorker({ workers }: Counters, { tenant, worker, job_queue: queue, o
   else if (outcome === 'failed' || outcome === 'retrying') workers.reported(tenant, worker, queue, 0, 1);
   else if (outcome === 'released') workers.seen(tenant, worker, queue);
 }
+
+const toIds = (looks: string | null): string[] => (looks === null ? [] : (JSON.parse(looks) as string[]));
 
 /** What the news of every completion says. */
 export const COMPLETED = { outcome: 'completed', reason: null, error: null } as const;

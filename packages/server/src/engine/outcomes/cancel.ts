@@ -49,8 +49,8 @@ export class Cancellation {
   async waiting(ids: readonly string[]): Promise<readonly string[]> {
     const { execute, tenant, afterCommit } = this;
     const rows = await cancelWaiting(execute, tenant, ids, this.options.workflowsLocked);
-    for (const { id, queue, task, watched } of rows)
-      afterCommit.cancelledWaiting(id, { tenant, queue, task }, watched > 0);
+    for (const { id, queue, task, watched, looks } of rows)
+      afterCommit.cancelledWaiting(id, { tenant, queue, task }, watched > 0, looks);
     return without(ids, rows);
   }
 

@@ -1,6 +1,6 @@
 import { SERIES_OTHER, type JobConfig } from '@millrace/contract';
 import { asRefusal, type MillraceError } from '../../domain/errors.js';
-import { isStepId } from '../../domain/ids.js';
+import { isLimitedId, isStepId } from '../../domain/ids.js';
 import { jsonArray } from '../../store/arrays.js';
 import { Batcher } from '../../store/batcher.js';
 import type { Database } from '../../store/connection/database.js';
@@ -76,7 +76,7 @@ export class Settler {
   readonly #completions = new Batcher<Completion, boolean>((items) => this.#complete(items), COMPLETIONS);
   readonly #others = new Batcher<Settlement, boolean>((items) => this.#settle(items), {
     ...BATCH,
-    weigh: ({ error, details }) => (error?.length ?? 0) + (details?.length ?? 0),
+    weigh: ({ result, error, details }) => (result?.length ?? 0) + (error?.length ?? 0) + (details?.length ?? 0),
   });
   readonly #facts = new Batcher<LeaseKey, LeaseFacts | null>((items) => readLeaseFacts(this.db.run, items), BATCH);
 
@@ -92,12 +92,13 @@ export class Settler {
   complete(completion: Completion): Promise<boolean> {
     const { id, token, result } = completion;
     if (isStepId(id)) return this.steps.settle({ ...plainSettlement(id, token, 'completed'), result });
+    if (isLimitedId(id)) return this.#others.submit({ ...plainSettlement(id, token, 'completed'), result });
     return this.#completions.submit(completion);
   }
 
   /** The same for many jobs, refusals included. */
   completeAll(completions: readonly Completion[]): Promise<(boolean | MillraceError)[]> {
-    if (!completions.some(({ id }) => isStepId(id))) return this.#completions.submitAll(completions);
+    if (!completions.some(({ id }) => isStepId(id) || isLimitedId(id))) return this.#completions.submitAll(completions);
     return Promise.all(completions.map((completion) => this.complete(completion).catch(asRefusal)));
   }
 

@@ -1,10 +1,14 @@
 import type { DeadLetterReason } from '@millrace/contract';
+import { isLimitedId } from '../../domain/ids.js';
 import { boolArray, float8Array, jsonArray, plainArray, textArray, uuidArray } from '../../store/arrays.js';
 import type { Execute } from '../../store/connection/database.js';
 import { loadStatements } from '../../store/sql.js';
 import type { JsonText } from '../../domain/records.js';
 
-/** The statements that settle and cancel jobs, as functions that run on the given connection or transaction. */
+/**
+ * The statements that settle and cancel jobs, as functions that run on the given connection or transaction. Jobs that
+ * may have limits, which their ids tell, go through statements of their own, which give back their room.
+ */
 const sql = loadStatements('outcomes/settle.sql');
 
 export interface Settlement {
@@ -51,6 +55,8 @@ export interface SettledRow {
   readonly dead_task: string | null;
   readonly dead_queue: string | null;
   readonly dead_error: string | null;
+  /** In JSON: limits where somebody may be let in now. */
+  readonly looks?: string | null;
 }
 
 /** A settlement with nothing but its outcome. */
@@ -91,21 +97,38 @@ export function runSettle(
   items: readonly Settlement[],
   workflowsLocked: boolean,
 ): Promise<SettledRow[]> {
-  return execute<SettledRow>(
-    sql.settle({
-      ids: uuidArray(items.map((item) => item.id)),
-      tokens: uuidArray(items.map((item) => item.token)),
-      outcomes: textArray(items.map((item) => item.outcome)),
-      results: jsonArray(items.map((item) => item.result)),
-      errors: textArray(items.map((item) => item.error)),
-      reasons: plainArray(items.map((item) => item.reason)),
-      delays_secs: float8Array(items.map((item) => item.delaySecs)),
-      only_expired: boolArray(items.map((item) => item.onlyExpired)),
-      workflows_locked: workflowsLocked,
-      attempts: plainArray(items.map(attemptOutcome)),
-      details: jsonArray(items.map((item) => item.details)),
-    }),
-  );
+  const plain: RunPart = (part) => execute(sql.settle(settleColumns(part, workflowsLocked)));
+  const limited: RunPart = (part) => execute(sql.settle_limited(settleColumns(part, workflowsLocked)));
+  return apart(items, plain, limited);
+}
+
+type RunPart = (items: readonly Settlement[]) => Promise<SettledRow[]>;
+
+const settleColumns = (items: readonly Settlement[], workflowsLocked: boolean) => ({
+  ids: uuidArray(items.map((item) => item.id)),
+  tokens: uuidArray(items.map((item) => item.token)),
+  outcomes: textArray(items.map((item) => item.outcome)),
+  results: jsonArray(items.map((item) => item.result)),
+  errors: textArray(items.map((item) => item.error)),
+  reasons: plainArray(items.map((item) => item.reason)),
+  delays_secs: float8Array(items.map((item) => item.delaySecs)),
+  only_expired: boolArray(items.map((item) => item.onlyExpired)),
+  workflows_locked: workflowsLocked,
+  attempts: plainArray(items.map(attemptOutcome)),
+  details: jsonArray(items.map((item) => item.details)),
+});
+
+/** Runs one statement for plain jobs and another for those that may have limits: nearly always one of the two. */
+async function apart(items: readonly Settlement[], plain: RunPart, limited: RunPart): Promise<SettledRow[]> {
+  const isLimited = items.map(({ id }) => isLimitedId(id));
+  if (!isLimited.includes(true)) return plain(items);
+  if (!isLimited.includes(false)) return limited(items);
+  const runOn = async (run: RunPart, kind: boolean): Promise<SettledRow[]> => {
+    const numbers = isLimited.flatMap((each, n) => (each === kind ? [n] : []));
+    const rows = await run(numbers.map((n) => items[n]!));
+    return rows.map((row) => ({ ...row, n: numbers[row.n - 1]! + 1 }));
+  };
+  return [...(await runOn(plain, false)), ...(await runOn(limited, true))];
 }
 
 export interface CancelledRow {
@@ -113,6 +136,8 @@ export interface CancelledRow {
   readonly queue: string;
   readonly task: string;
   readonly watched: number;
+  /** As for a settlement. */
+  readonly looks?: string | null;
 }
 
 /** Cancels waiting jobs, and returns those that were still waiting. */
@@ -122,11 +147,15 @@ export async function cancelWaiting(
   ids: readonly string[],
   workflowsLocked: boolean,
 ): Promise<CancelledRow[]> {
-  return execute(
-    sql.cancel_waiting({
-      tenants: textArray(ids.map(() => tenant)),
-      ids: uuidArray(ids),
-      workflows_locked: workflowsLocked,
-    }),
-  );
+  const columns = (part: readonly string[]) => ({
+    tenants: textArray(part.map(() => tenant)),
+    ids: uuidArray(part),
+    workflows_locked: workflowsLocked,
+  });
+  const limited = ids.filter(isLimitedId);
+  if (limited.length === 0) return execute(sql.cancel_waiting(columns(ids)));
+  const freed = await execute<CancelledRow>(sql.cancel_waiting_limited(columns(limited)));
+  if (limited.length === ids.length) return freed;
+  const plain = ids.filter((id) => !isLimitedId(id));
+  return [...freed, ...(await execute<CancelledRow>(sql.cancel_waiting(columns(plain))))];
 }

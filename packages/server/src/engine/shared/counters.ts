@@ -18,6 +18,8 @@ export interface EngineMetrics {
   failed(reason: DeadLetterReason, runSeconds: number): void;
   cancelled(): void;
   expired(n: number): void;
+  /** Jobs that had waited for room. */
+  admitted(n: number): void;
   stale(operation: 'heartbeat' | 'complete' | 'fail' | 'release'): void;
   swept(seconds: number): void;
   retentionLag(seconds: number): void;

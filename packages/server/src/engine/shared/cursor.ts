@@ -64,6 +64,14 @@ export const NAME_CURSOR: CursorCodec<string> = {
   atOf: ([name, ...rest]) => (typeof name === 'string' && isStorableText(name) && rest.length === 0 ? name : null),
 };
 
+/** For what is ordered by several names. */
+export const namesCursor = (count: number): CursorCodec<readonly string[]> => ({
+  partsOf: (names) => names,
+  atOf: (parts) => (parts.length === count && parts.every(isName) ? parts : null),
+});
+
+const isName = (part: unknown): part is string => typeof part === 'string' && isStorableText(part);
+
 /** For the firings of a schedule. */
 export const NUMBER_CURSOR: CursorCodec<number> = {
   partsOf: (number) => [number],

@@ -27,7 +27,15 @@ export interface SettledNews {
   readonly error: string | null;
 }
 
+/** Limits where somebody may be let in now, in the process that made it so. */
+export interface LimitNews {
+  readonly limits: readonly string[];
+  /** A job with limits was put to sleep until it is due. */
+  readonly slept: boolean;
+}
+
 type WorkListener = () => void;
+type LimitListener = (news: LimitNews) => void;
 type SettledListener = (news: SettledNews) => void;
 type AnyWorkListener = (queue: string, news: readonly PriorityNews[]) => void;
 /** Receives the next occurrence of a schedule that was created or resumed; null: such news may have been missed. */
@@ -41,6 +49,7 @@ export class Hub {
   readonly #settled = new Set<SettledListener>();
   readonly #failures = new Set<SettledListener>();
   readonly #workflows = new Set<(id: string) => void>();
+  readonly #limits = new Set<LimitListener>();
   #publisher: Publisher | null = null;
 
   /** Sets where this process publishes its news to the others. */
@@ -82,6 +91,11 @@ export class Hub {
   /** A step of the workflow was claimed or has ended. */
   announceWorkflow(id: string): void {
     for (const listener of this.#workflows) listener(id);
+  }
+
+  announceLimits(news: LimitNews): void {
+    if (news.limits.length === 0 && !news.slept) return;
+    for (const listener of this.#limits) listener(news);
   }
 
   hear(news: News): void {
@@ -139,6 +153,11 @@ export class Hub {
   onWorkflows(listener: (id: string) => void): () => void {
     this.#workflows.add(listener);
     return () => this.#workflows.delete(listener);
+  }
+
+  onLimits(listener: LimitListener): () => void {
+    this.#limits.add(listener);
+    return () => this.#limits.delete(listener);
   }
 
   #wake(queue: string): void {

@@ -4,6 +4,8 @@ import { bucketOf, idSuffix } from '../../domain/ids.js';
 import { int4Array, jsonArray, plainArray, textArray, uuidArray } from '../../store/arrays.js';
 import type { Execute } from '../../store/connection/database.js';
 import { loadStatements } from '../../store/sql.js';
+import { limitsColumn } from '../limits/create-limited.js';
+import { limitIdsOf } from '../limits/limit-id.js';
 import type { AfterCommit } from '../outcomes/after-commit.js';
 import { random32 } from '../shared/random.js';
 import { currentContexts, isOutdated, type CompletedStep, type RunContext } from './run-context.js';
@@ -72,8 +74,11 @@ export async function writeRuns(
   const written = changes.map((change) => nextOf(change, contexts.get(change.locked.id) ?? null));
   const jobs = written.flatMap(jobsOf);
   await execute(sql.advance_runs(Object.assign(runColumns(written), jobColumns(jobs, queue))));
-  for (const { tenant, spec } of jobs)
-    afterCommit.enqueued({ tenant, queue: spec.queue ?? queue, task: spec.task }, spec.jobConfig?.priority ?? 0);
+  for (const job of jobs) {
+    const { tenant, spec } = job;
+    const origin = { tenant, queue: spec.queue ?? queue, task: spec.task };
+    afterCommit.enqueued(origin, spec.jobConfig?.priority ?? 0, limitsOf(job, queue)?.[0]);
+  }
 }
 
 /** How the steps that are enqueued with a context receive it. `next`: the version that it would be stored as. */
@@ -146,7 +151,16 @@ const jobColumns = (jobs: readonly NewStepJob[], queue: string) => ({
 });
 
 export const stepSuffixes = (jobs: readonly NewStepJob[], firstPosition = 0): string[] =>
-  jobs.map(({ tenant }, n) => idSuffix(firstPosition + n, bucketOf(tenant), random32(), true));
+  jobs.map(({ tenant, spec }, n) =>
+    idSuffix(firstPosition + n, bucketOf(tenant), random32(), {
+      isStep: true,
+      isLimited: spec.jobConfig?.limits !== undefined,
+    }),
+  );
+
+/** The limits that the job of a step names; null: none. */
+export const limitsOf = ({ tenant, spec }: NewStepJob, queue: string): readonly string[] | null =>
+  limitIdsOf(tenant, spec.queue ?? queue, spec.jobConfig);
 
 /** The columns of a step's job that do not depend on how its workflow is named. */
 export const stepColumns = (jobs: readonly NewStepJob[], queue: string) => ({
@@ -159,6 +173,7 @@ export const stepColumns = (jobs: readonly NewStepJob[], queue: string) => ({
   job_steps: textArray(jobs.map((job) => job.spec.name)),
   job_contexts: int4Array(jobs.map(({ context }) => context.version)),
   job_context_bytes: int4Array(jobs.map(({ context }) => (context.version === null ? null : context.bytes))),
+  job_limits: limitsColumn(jobs.map((job) => limitsOf(job, queue))),
 });
 
 function payloadOf({ spec, context }: NewStepJob): JsonText {

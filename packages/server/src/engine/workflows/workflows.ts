@@ -15,7 +15,7 @@ import type { Effect, Idempotency } from '../shared/idempotency.js';
 import { readPage } from '../shared/page.js';
 import { random32 } from '../shared/random.js';
 import { currentContexts } from './run-context.js';
-import { shareContext, stepColumns, stepSuffixes, type NewStepJob } from './run-writer.js';
+import { shareContext, stepColumns, limitsOf, stepSuffixes, type NewStepJob } from './run-writer.js';
 import { stepRecords } from './step-records.js';
 import type { StepSettler } from './step-settler.js';
 import { WorkflowWatcher } from './watch.js';
@@ -176,10 +176,13 @@ export class Workflows implements WorkflowsApi {
   #created(items: readonly NewWorkflow[], roots: readonly NewStepJob[]): void {
     const { hub, counters, defaultQueue } = this.deps;
     for (const { tenant } of items) counters.workflowCreated(tenant);
-    for (const { tenant, spec } of roots) {
+    for (const root of roots) {
+      const { tenant, spec } = root;
       const queue = spec.queue ?? defaultQueue;
       counters.created({ tenant, queue, task: spec.task });
-      hub.announceWork(queue, spec.jobConfig?.priority ?? 0, null);
+      const limits = limitsOf(root, defaultQueue);
+      if (limits === null) hub.announceWork(queue, spec.jobConfig?.priority ?? 0, null);
+      else hub.announceLimits({ limits: limits.slice(0, 1), slept: false });
     }
   }
 

@@ -32,7 +32,8 @@ function configText(config: JobConfig): string {
   return (
     `{"priority":${config.priority},"max_retries":${config.max_retries},"timeout_secs":${config.timeout_secs}` +
     `,"retry_backoff":"${config.retry_backoff}","retry_delay_secs":${config.retry_delay_secs}` +
-    `,"retry_max_delay_secs":${config.retry_max_delay_secs},"jitter_factor":${config.jitter_factor}}`
+    `,"retry_max_delay_secs":${config.retry_max_delay_secs},"jitter_factor":${config.jitter_factor}` +
+    (config.limits === undefined ? '}' : `,"limits":${JSON.stringify(config.limits)}}`)
   );
 }
 

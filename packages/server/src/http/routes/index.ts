@@ -10,6 +10,7 @@ import { cronRoutes } from './crons.js';
 import { deadLetterRoutes } from './dead-letters.js';
 import { eventRoutes } from './events.js';
 import { jobRoutes } from './jobs.js';
+import { adminLimitRoutes, limitRoutes } from './limits.js';
 import { operationRoutes } from './operations.js';
 import { overviewRoutes } from './overview.js';
 import { queueRoutes } from './queues.js';
@@ -28,6 +29,7 @@ const PUBLIC_ROUTES: readonly Register[] = [probeRoutes];
 const TENANT_ROUTES: readonly Register[] = [
   systemRoutes,
   queueRoutes,
+  limitRoutes,
   jobRoutes,
   waitRoutes,
   attemptRoutes,
@@ -39,7 +41,7 @@ const TENANT_ROUTES: readonly Register[] = [
   overviewRoutes,
 ];
 const WORKER_ROUTES: readonly Register[] = [workerRoutes, workerBatchRoutes];
-const ADMIN_ROUTES: readonly Register[] = [adminRoutes];
+const ADMIN_ROUTES: readonly Register[] = [adminRoutes, adminLimitRoutes];
 const ANYBODYS_ROUTES: readonly Register[] = [whoAmIRoutes];
 
 /**

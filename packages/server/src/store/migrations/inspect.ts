@@ -21,6 +21,8 @@ export const CHECKS = [
   'step_has_its_context',
   'context_has_its_workflow',
   'enabled_cron_has_a_next_run',
+  'limit_counts_what_holds_room',
+  'waiting_job_waits_for_room',
 ] as const;
 
 export type CheckName = (typeof CHECKS)[number];

@@ -1,0 +1,72 @@
+-- Jobs that name limits are created in a transaction: limits are taken, the server decides which jobs are admitted
+-- (domain/limits.ts), and all of it is written.
+
+-- name: take_keys
+-- Idempotency keys of jobs, each with the id that its job would get. Returns those that were free. In sorted order,
+-- like everybody who inserts keys. :lasts: true for the items of a batch, otherwise null.
+INSERT INTO millrace.idempotency_keys (tenant, key, job_id, lasts)
+SELECT tenant, key, (millrace.id_prefix(now()) || suffix)::uuid, :lasts::bool
+FROM unnest(:tenants::text[], :keys::text[], :suffixes::text[]) AS given (tenant, key, suffix)
+ORDER BY tenant, key
+ON CONFLICT (tenant, key) DO NOTHING
+RETURNING job_id;
+
+-- name: take_limits
+-- Locks these limits, and makes those that are missing. One that somebody else has locked is left out: a create never
+-- waits for it. Rows are locked and inserted in order of id.
+WITH asked AS MATERIALIZED (
+  SELECT * FROM unnest(:ids::uuid[], :tenants::text[], :queues::text[], :keys::text[], :mosts::int[])
+    AS asked (id, tenant, queue, key, most)
+), locked AS MATERIALIZED (
+  SELECT l.id, l.running, l.most, l.waiting FROM millrace.limits l
+  WHERE l.id = ANY (:ids::uuid[]) ORDER BY l.id FOR NO KEY UPDATE SKIP LOCKED
+), made AS (
+  INSERT INTO millrace.limits (most, id, tenant, queue, key)
+  SELECT asked.most, asked.id, asked.tenant, asked.queue, asked.key
+  FROM asked LEFT JOIN locked ON locked.id = asked.id WHERE locked.id IS NULL ORDER BY asked.id
+  ON CONFLICT (id) DO NOTHING
+  RETURNING id, running, most, waiting
+)
+SELECT id, running, most, waiting FROM locked UNION ALL SELECT id, running, most, waiting FROM made;
+
+-- name: create_limited
+-- Stores jobs that name limits. :waits_for: in whose line each job waits; null if it is admitted. A job that is not due
+-- yet sleeps instead. :limit_ids to :waiting: the limits that this transaction holds, as they are from now on, each
+-- with the newest job that names it. :noted_limits and :noted_suffixes: limits that were not to be had, and the job
+-- each should hear of.
+WITH clock AS MATERIALIZED (
+  SELECT now() AS now, millrace.id_prefix(now()) AS prefix
+), input AS MATERIALIZED (
+  SELECT (clock.prefix || suffix)::uuid AS id, clock.now, tenant, queue, task, priority, config,
+         coalesce(run_at, clock.now + delay * interval '1 second') AS run_at, payload, metadata, size, key,
+         limits::uuid[] AS limits, waits_for
+  FROM clock, unnest(:tenants::text[], :queues::text[], :tasks::text[], :priorities::int[], :configs::json[],
+                     :suffixes::text[], :run_ats::timestamptz[], :payloads::json[], :metadata::json[], :sizes::int[],
+                     :delays::int[], :keys::text[], :limits::text[], :waits_for::uuid[])
+    AS given (tenant, queue, task, priority, config, suffix, run_at, payload, metadata, size, delay, key, limits,
+              waits_for)
+), stored AS (
+  INSERT INTO millrace.jobs (created_at, run_at, priority, id, tenant, queue, task, payload, config, metadata,
+                             idempotency_key, limits)
+  SELECT now, run_at, priority, id, tenant, queue, task, payload, config, metadata, key, limits FROM input
+), queued AS (
+  INSERT INTO millrace.ready (scheduled_at, priority, retry_count, delivery_count, id, tenant, queue, later, size,
+                              limits, waits_for)
+  SELECT coalesce(run_at, now), priority, 0, 0, id, tenant, queue,
+         CASE WHEN waits_for IS NOT NULL OR run_at > now THEN false END, size, limits,
+         CASE WHEN run_at IS NULL OR run_at <= now THEN waits_for END
+  FROM input
+), kept AS (
+  UPDATE millrace.limits l
+  SET running = given.running, most = given.most, waiting = given.waiting,
+      newest = ((SELECT prefix FROM clock) || given.newest)::uuid
+  FROM unnest(:limit_ids::uuid[], :running::int[], :mosts::int[], :waiting::bool[], :newest_suffixes::text[])
+    AS given (id, running, most, waiting, newest)
+  WHERE l.id = ANY (:limit_ids::uuid[]) AND l.id = given.id
+), noted AS (
+  INSERT INTO millrace.limit_notes (given_back, limit_id, job_id, tenant)
+  SELECT 0, given.limit_id, ((SELECT prefix FROM clock) || given.suffix)::uuid, given.tenant
+  FROM unnest(:noted_limits::uuid[], :noted_suffixes::text[], :noted_tenants::text[])
+    AS given (limit_id, suffix, tenant)
+)
+SELECT prefix FROM clock;

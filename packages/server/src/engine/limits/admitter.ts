@@ -1,0 +1,238 @@
+import { admit, type Admission, type Line, type Room } from '../../domain/limits.js';
+import { boolArray, int4Array, textArray, uuidArray } from '../../store/arrays.js';
+import type { Database, Execute } from '../../store/connection/database.js';
+import { loadStatements } from '../../store/sql.js';
+import type { Hub } from '../shared/hub.js';
+
+/**
+ * Lets jobs out of the lines of their limits as room becomes free. Whoever gives room back tells the hub, after the
+ * commit; the look that follows is a transaction of its own. What is to be looked at is also written down (a note), so
+ * that a process that dies in between loses nothing: a sweep of any process finds it.
+ *
+ * Invariant: nobody waits in the line of a limit that has room, unless there is a note about it.
+ */
+const sql = loadStatements('limits/admit.sql');
+const mending = loadStatements('limits/mend.sql');
+
+/** How many limits one transaction holds, and how many jobs it lets out of one line. */
+const MAX_LIMITS = 200;
+const MAX_JOBS = 100;
+/** Others hold a limit for a few milliseconds. */
+const BUSY_MS = 5;
+/** How often a limit that somebody else holds is tried again; then the sweep takes over. */
+const MAX_TRIES = 20;
+const SWEEP_JOBS = 1_000;
+const SWEEP_NOTES = 1_000;
+const DROP_BATCH = 1_000;
+const MEND_BATCH = 100;
+const FIRST_ID = '00000000-0000-0000-0000-000000000000';
+
+interface WaitingJob {
+  readonly tenant: string;
+  readonly id: string;
+  readonly limits: readonly string[];
+}
+
+/** Jobs that wait for one limit and need another, by that. */
+type NeededBy = ReadonlyMap<string, WaitingJob>;
+
+interface LineRow {
+  readonly id: string;
+  readonly running: number;
+  readonly most: number;
+  readonly newest: string | null;
+  /** In JSON: tenant, id and limits of each. */
+  readonly heads: string | null;
+}
+
+interface MovedRow {
+  readonly looks: string | null;
+  /** In JSON: queue, priority, how many, and since when the first is due. */
+  readonly admitted: string | null;
+}
+
+type Admitted = readonly [queue: string, priority: number, count: number, sinceMs: number];
+
+interface Passed {
+  readonly admitted: readonly Admitted[];
+  /** To be looked at again: now, because there is more to let in, or in a moment, because somebody else has them. */
+  readonly again: readonly string[];
+  readonly busy: readonly string[];
+}
+
+export interface Swept {
+  /** How many jobs fell due and joined their lines. */
+  readonly woken: number;
+  /** Milliseconds until the next one does; null: none sleeps. */
+  readonly nextMs: number | null;
+  /** Whether anything is limited. */
+  readonly inUse: boolean;
+}
+
+interface SweptRow {
+  readonly woken: number;
+  readonly limits: string | null;
+  readonly noted: string | null;
+  readonly next_ms: number | null;
+  readonly in_use: boolean;
+}
+
+export class Admitter {
+  /** Limits to look at, with how often they were found busy. */
+  readonly #wanted = new Map<string, number>();
+  #looking: Promise<void> | null = null;
+  #dropAfter = FIRST_ID;
+
+  constructor(
+    private readonly db: Database,
+    private readonly hub: Hub,
+    private readonly noteAdmitted: (jobs: number) => void,
+  ) {
+    hub.onLimits(({ limits }) => this.#want(limits));
+  }
+
+  /** Resolves when everything that was to be looked at has been. */
+  async settled(): Promise<void> {
+    while (this.#looking) await this.#looking;
+  }
+
+  /** Wakes jobs that have fallen due, and looks at all limits about which there are notes. */
+  async sweep(): Promise<Swept> {
+    const [row] = await this.db.run<SweptRow>(sql.wake_sleepers({ max_jobs: SWEEP_JOBS, max_notes: SWEEP_NOTES }));
+    const limits = [...parse<string>(row?.limits ?? null), ...parse<string>(row?.noted ?? null)];
+    this.#want(limits);
+    await this.settled();
+    const woken = row?.woken ?? 0;
+    return { woken, nextMs: woken === SWEEP_JOBS ? 0 : (row?.next_ms ?? null), inUse: row?.in_use ?? false };
+  }
+
+  /** Removes limits that nobody uses: a part of them each time. */
+  async dropUnused(): Promise<number> {
+    const [row] = await this.db.run<{ dropped: number; last: string | null; walked: number }>(
+      sql.drop_unused({ after: this.#dropAfter, max_limits: DROP_BATCH }),
+    );
+    this.#dropAfter = row?.walked === DROP_BATCH ? row.last! : FIRST_ID;
+    return row?.dropped ?? 0;
+  }
+
+  /** Finds limits that do not count what holds room, and counts anew. Returns how many that were. */
+  async mend(): Promise<number> {
+    const found = await this.db.runPlanned<{ id: string }>(mending.miscounted({ max_limits: MEND_BATCH }));
+    if (found.length === 0) return 0;
+    const mended = await this.db.transaction(async (execute) => {
+      const held = await lockLimits(
+        execute,
+        found.map(({ id }) => id),
+      );
+      return execute<{ id: string }>(mending.recount({ ids: uuidArray([...held]) }));
+    });
+    this.#want(mended.map(({ id }) => id));
+    return mended.length;
+  }
+
+  #want(limits: readonly string[]): void {
+    for (const id of limits) this.#wanted.set(id, 0);
+    if (this.#wanted.size > 0) this.#looking ??= this.#look().finally(() => (this.#looking = null));
+  }
+
+  /** Fails silently: the notes are still there, and the sweep reports what is wrong. */
+  async #look(): Promise<void> {
+    while (this.#wanted.size > 0) {
+      const tries = new Map([...this.#wanted].slice(0, MAX_LIMITS));
+      for (const id of tries.keys()) this.#wanted.delete(id);
+      const passed = await this.#pass([...tries.keys()]).catch(() => null);
+      if (passed === null) return this.#wanted.clear();
+      for (const [queue, priority, count, sinceMs] of passed.admitted) {
+        this.noteAdmitted(count);
+        this.hub.announceWork(queue, priority, Math.floor(sinceMs));
+      }
+      for (const id of passed.again) this.#wanted.set(id, 0);
+      const busy = passed.busy.filter((id) => (tries.get(id) ?? 0) < MAX_TRIES && !this.#wanted.has(id));
+      if (busy.length > 0 && this.#wanted.size === 0) await pause(BUSY_MS);
+      for (const id of busy) this.#wanted.set(id, (tries.get(id) ?? 0) + 1);
+    }
+  }
+
+  async #pass(wanted: readonly string[]): Promise<Passed> {
+    let ids = wanted;
+    let neededBy: NeededBy = new Map();
+    for (;;) {
+      const [asked, by] = [ids, neededBy];
+      const { passed, missing } = await this.db.transaction((execute) => this.#admit(execute, asked, by));
+      const more = [...missing.keys()].filter((id) => !asked.includes(id));
+      // Whoever is in front needs other limits as well: all of them are held together, or none of its jobs moves.
+      if (passed.admitted.length > 0) return passed;
+      if (missing.size > 0 && more.length === 0)
+        return { ...passed, again: [], busy: [...passed.busy, ...passed.again] };
+      if (more.length === 0) return passed;
+      ids = [...asked, ...more];
+      neededBy = missing;
+    }
+  }
+
+  async #admit(
+    execute: Execute,
+    ids: readonly string[],
+    neededBy: NeededBy,
+  ): Promise<{ passed: Passed; missing: NeededBy }> {
+    const held = await lockLimits(execute, ids, neededBy);
+    const busy = ids.filter((id) => !held.has(id));
+    if (held.size === 0) return { passed: { admitted: [], again: [], busy }, missing: new Map() };
+    const rows = await execute<LineRow>(sql.read_lines({ ids: uuidArray([...held]), max_jobs: MAX_JOBS }));
+    const rooms = new Map(rows.map(({ id, running, most }) => [id, { running, most, waiting: false }]));
+    const admission = admit(rows.map(toLine), rooms);
+    const [moved] = await execute<MovedRow>(sql.move_waiting(moveColumns(rows, rooms, admission)));
+    const again = parse<string>(moved?.looks ?? null);
+    const admitted = parse<Admitted>(moved?.admitted ?? null);
+    return { passed: { admitted, again, busy }, missing: admission.missing };
+  }
+}
+
+/** Those that this transaction holds now. Limits that are gone, but that a job names, are made again. */
+async function lockLimits(
+  execute: Execute,
+  ids: readonly string[],
+  neededBy: NeededBy = new Map(),
+): Promise<ReadonlySet<string>> {
+  const locked = await execute<{ id: string }>(sql.lock_limits({ ids: uuidArray(ids) }));
+  const held = new Set(locked.map(({ id }) => id));
+  const absent = ids.filter((id) => !held.has(id));
+  if (absent.length === 0) return held;
+  const made = await execute<{ id: string }>(
+    sql.restore_limits({
+      ids: uuidArray(absent),
+      tenants: textArray(absent.map((id) => neededBy.get(id)?.tenant ?? null)),
+      job_ids: uuidArray(absent.map((id) => neededBy.get(id)?.id ?? null)),
+    }),
+  );
+  for (const { id } of made) held.add(id);
+  return held;
+}
+
+function toLine({ id, running, most, heads }: LineRow): Line<WaitingJob> {
+  const jobs = parse<[string, string, string[]]>(heads).map(([tenant, job, limits]) => ({ tenant, id: job, limits }));
+  return { limit: id, jobs, isWhole: jobs.length <= Math.max(0, Math.min(most - running, MAX_JOBS)) };
+}
+
+function moveColumns(
+  rows: readonly LineRow[],
+  rooms: ReadonlyMap<string, Room>,
+  { moves, unfinished }: Admission<WaitingJob>,
+) {
+  return {
+    tenants: textArray(moves.map(({ job }) => job.tenant)),
+    ids: uuidArray(moves.map(({ job }) => job.id)),
+    places: uuidArray(moves.map(({ to }) => to)),
+    lines: uuidArray(moves.map(({ from }) => from)),
+    limit_ids: uuidArray(rows.map(({ id }) => id)),
+    running: int4Array(rows.map(({ running }) => running)),
+    mosts: int4Array(rows.map(({ most }) => most)),
+    newest: uuidArray(rows.map(({ newest }) => newest)),
+    waiting: boolArray(rows.map(({ id }) => rooms.get(id)!.waiting)),
+    looks: uuidArray([...unfinished]),
+  };
+}
+
+const parse = <T>(text: string | null): T[] => (text === null ? [] : (JSON.parse(text) as T[]));
+
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));

@@ -1,0 +1,151 @@
+import type { JobConfig, LimitInput } from '@millrace/contract';
+import { couldAdmit, placeNew, type Room } from '../../domain/limits.js';
+import type { JobSpec } from '../../domain/records.js';
+import { boolArray, int4Array, textArray, uuidArray } from '../../store/arrays.js';
+import type { Execute } from '../../store/connection/database.js';
+import { loadStatements } from '../../store/sql.js';
+import type { LimitNews } from '../shared/hub.js';
+import { limitId } from './limit-id.js';
+
+/**
+ * Creates jobs that name limits, in a transaction of the caller: the limits are locked, the rule decides which jobs are
+ * admitted, and all of it is written. A limit that somebody else holds is not waited for: its jobs join the line, and a
+ * note tells whoever holds it next.
+ */
+const sql = loadStatements('limits/create.sql');
+
+export interface LimitedJob {
+  readonly tenant: string;
+  readonly spec: JobSpec;
+  /** Of its id, marked as limited. */
+  readonly suffix: string;
+  readonly key: string | null;
+}
+
+/** What is stored of jobs, whatever their limits: one array per column. */
+export type JobColumns = Record<
+  'tenants' | 'queues' | 'tasks' | 'priorities' | 'configs' | 'run_ats' | 'payloads' | 'metadata' | 'sizes' | 'delays',
+  Buffer | string
+>;
+
+export interface CreatedLimited {
+  readonly prefix: string;
+  /** Which jobs can be claimed at once. */
+  readonly admitted: readonly boolean[];
+  readonly news: LimitNews;
+}
+
+interface NamedLimit {
+  readonly id: string;
+  readonly limit: LimitInput;
+  /** The last job of the list that names it: its numbers count. */
+  readonly job: LimitedJob;
+}
+
+interface LockedRow extends Room {
+  readonly id: string;
+}
+
+export const isLimited = ({ config }: JobSpec): boolean => config?.limits !== undefined;
+
+/** Takes the idempotency keys of jobs, and returns the suffixes of those whose key was free. */
+export async function takeKeys(
+  execute: Execute,
+  jobs: readonly LimitedJob[],
+  of: 'single jobs' | 'items',
+): Promise<ReadonlySet<string>> {
+  const rows = await execute<{ job_id: string }>(
+    sql.take_keys({
+      tenants: textArray(jobs.map(({ tenant }) => tenant)),
+      keys: textArray(jobs.map(({ key }) => key)),
+      suffixes: textArray(jobs.map(({ suffix }) => suffix)),
+      lasts: of === 'items' ? true : null,
+    }),
+  );
+  return new Set(rows.map(({ job_id: id }) => id.slice(19).replace('-', '')));
+}
+
+export async function createLimited(
+  execute: Execute,
+  jobs: readonly LimitedJob[],
+  columns: JobColumns,
+): Promise<CreatedLimited> {
+  const named = namedBy(jobs);
+  const rooms = await takeLimits(execute, [...named.values()]);
+  for (const [id, room] of rooms) room.most = named.get(id)!.limit.running;
+  const idsOf = jobs.map(({ tenant, spec }) => limitsOf(tenant, spec));
+  const places = jobs.map(({ spec }, n) => (isDueAtOnce(spec) ? placeNew(idsOf[n]!, rooms) : idsOf[n]![0]!));
+  const noted = [...named.values()].filter(({ id }) => {
+    const room = rooms.get(id);
+    return room === undefined || couldAdmit(room);
+  });
+  // What has an instant is judged by the database's clock: it sleeps, or joins a line that must be looked at.
+  const joining = jobs.flatMap((job, n) => (isDueAtOnce(job.spec) ? [] : [{ id: places[n]!, job }]));
+  const notes = [...noted, ...joining];
+  const [row] = await execute<{ prefix: string }>(
+    sql.create_limited({
+      ...columns,
+      suffixes: textArray(jobs.map(({ suffix }) => suffix)),
+      keys: textArray(jobs.map(({ key }) => key)),
+      limits: textArray(idsOf.map(arrayText)),
+      waits_for: uuidArray(places),
+      ...limitColumns(rooms, named),
+      noted_limits: uuidArray(notes.map(({ id }) => id)),
+      noted_suffixes: textArray(notes.map(({ job }) => job.suffix)),
+      noted_tenants: textArray(notes.map(({ job }) => job.tenant)),
+    }),
+  );
+  const news = { limits: notes.map(({ id }) => id), slept: joining.length > 0 };
+  return { prefix: row?.prefix ?? '', admitted: places.map((place) => place === null), news };
+}
+
+const isDueAtOnce = ({ runAt, delaySecs }: JobSpec): boolean => runAt === null && delaySecs === null;
+
+const limitsIn = (config: JobConfig | null): readonly LimitInput[] => config?.limits ?? [];
+
+const limitsOf = (tenant: string, { queue, config }: JobSpec): readonly string[] =>
+  limitsIn(config).map(({ key }) => limitId(tenant, queue, key));
+
+function namedBy(jobs: readonly LimitedJob[]): ReadonlyMap<string, NamedLimit> {
+  const named = new Map<string, NamedLimit>();
+  for (const job of jobs) {
+    const { tenant, spec } = job;
+    for (const limit of limitsIn(spec.config)) {
+      const id = limitId(tenant, spec.queue, limit.key);
+      named.set(id, { id, limit, job });
+    }
+  }
+  return named;
+}
+
+/** Those that nobody else holds, by id. */
+async function takeLimits(execute: Execute, named: readonly NamedLimit[]): Promise<ReadonlyMap<string, Room>> {
+  const rows = await execute<LockedRow>(
+    sql.take_limits({
+      ids: uuidArray(named.map(({ id }) => id)),
+      tenants: textArray(named.map(({ job }) => job.tenant)),
+      queues: textArray(named.map(({ job }) => job.spec.queue)),
+      keys: textArray(named.map(({ limit }) => limit.key)),
+      mosts: int4Array(named.map(({ limit }) => limit.running)),
+    }),
+  );
+  return new Map(rows.map(({ id, running, most, waiting }) => [id, { running, most, waiting }]));
+}
+
+function limitColumns(rooms: ReadonlyMap<string, Room>, named: ReadonlyMap<string, NamedLimit>) {
+  const held = [...rooms];
+  return {
+    limit_ids: uuidArray(held.map(([id]) => id)),
+    running: int4Array(held.map(([, { running }]) => running)),
+    mosts: int4Array(held.map(([, { most }]) => most)),
+    waiting: boolArray(held.map(([, { waiting }]) => waiting)),
+    newest_suffixes: textArray(held.map(([id]) => named.get(id)!.job.suffix)),
+  };
+}
+
+/** For statements that make jobs of steps: the ids of their limits, as arrays in text. Empty if none has any. */
+export const limitsColumn = (limits: readonly (readonly string[] | null)[]): Buffer =>
+  textArray(limits.some((ids) => ids !== null) ? limits.map(arrayText) : []);
+
+/** As PostgreSQL writes an array of ids. */
+export const arrayText = (ids: readonly string[] | null): string | null => ids && `{${ids.join()}}`;

@@ -1,0 +1,54 @@
+import type { Logger } from 'pino';
+import type { Maintenance } from '../engine/jobs/maintenance.js';
+import type { Admitter } from '../engine/limits/admitter.js';
+import type { Hub } from '../engine/shared/hub.js';
+import { createLoop, type Loop } from './loop.js';
+
+/** While limits are in use, what another process left to do when it died is found within a second. */
+const USED_MS = 1_000;
+const UNUSED_MS = 5_000;
+/** Sleepers that come one by one share a look. */
+const SLEPT_MS = 20;
+const DROP_MS = 5_000;
+const MEND_SECS = 60;
+
+/**
+ * Wakes jobs with limits that have fallen due, looks at every limit about which there are notes, removes limits that
+ * nobody uses any more, and puts right what processes of earlier versions left wrong. Where no job has limits it is one
+ * statement every five seconds.
+ */
+export function createLimitsLoop(admitter: Admitter, maintenance: Maintenance, hub: Hub, logger: Logger): Loop {
+  let droppedAt = -Infinity;
+  let mendedAt = -Infinity;
+  const tidy = async (now: number): Promise<void> => {
+    if (now - droppedAt >= DROP_MS) {
+      droppedAt = now;
+      await admitter.dropUnused();
+    }
+    if (now - mendedAt < MEND_SECS * 1000) return;
+    mendedAt = now;
+    if (!(await maintenance.takeTurn('limits', MEND_SECS))) return;
+    const mended = await admitter.mend();
+    if (mended > 0)
+      logger.warn({ limits: mended }, 'counted anew how many jobs run under limits: room was left behind');
+  };
+  const loop = createLoop(
+    'limits',
+    UNUSED_MS,
+    async () => {
+      const { nextMs, inUse } = await admitter.sweep();
+      if (inUse) await tidy(performance.now());
+      return Math.min(nextMs ?? Infinity, inUse ? USED_MS : UNUSED_MS);
+    },
+    logger,
+  );
+  const stopListening = hub.onLimits(({ slept }) => loop.wake(slept ? SLEPT_MS : USED_MS));
+  return {
+    ...loop,
+    stop: async () => {
+      stopListening();
+      await loop.stop();
+      await admitter.settled();
+    },
+  };
+}
