@@ -45,7 +45,7 @@ export const outbox = {
       task.name,
       JSON.stringify(input),
       policy.queue ?? task.queue,
-      objectText(configOf(policy)),
+      objectText(configOf(policy, input)),
       objectText(metadata ?? {}),
       runAt?.toISOString() ?? null,
       delay === undefined ? null : String(wholeSeconds(delay)),
