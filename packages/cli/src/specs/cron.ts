@@ -8,7 +8,7 @@ const NAME = {
 
 export const cronList = spec({
   name: 'cron list',
-  summary: 'list schedules, what fires next first',
+  summary: 'list schedules, ordered by next firing',
   options: LIST,
   examples: [example('millrace cron list', 'what fires next')],
   client: true,
@@ -17,7 +17,7 @@ export const cronList = spec({
 export const cronPut = spec({
   name: 'cron put',
   summary: 'create a schedule, or replace the one of that name',
-  description: 'Whether it is paused stays as it is. Prints its id.',
+  description: 'A paused schedule stays paused. Prints its id.',
   arguments: [
     { name: 'NAME', help: 'its name' },
     { name: 'EXPRESSION', help: 'a cron expression, in quotes: five fields, or a nickname such as @hourly' },
@@ -25,7 +25,7 @@ export const cronPut = spec({
     { name: 'PAYLOAD', help: 'a JSON object, or - for standard input; default {}', optional: true },
   ],
   options: {
-    timezone: { value: 'ZONE', help: 'the IANA name of the zone that the expression is meant in; default UTC' },
+    timezone: { value: 'ZONE', help: 'the IANA time zone of the expression; default UTC' },
     queue: { value: 'QUEUE', help: "the queue of its jobs; otherwise the server's default queue" },
     config: { value: 'JSON', help: 'how its jobs are run, as in the body of `POST /cron`' },
     ...JSON_OUTPUT,
@@ -48,7 +48,7 @@ const change = (name: string, summary: string, does: string) =>
   });
 
 export const cronPause = change('pause', 'stop a schedule from firing until it is resumed', 'no firings until then');
-export const cronResume = change('resume', 'let a schedule fire again', 'what it missed is not made up for');
+export const cronResume = change('resume', 'let a schedule fire again', 'missed occurrences are not made up');
 
 export const cronDelete = spec({
   name: 'cron delete',
@@ -81,7 +81,7 @@ export const cronNext = spec({
 
 export const cronFirings = spec({
   name: 'cron firings',
-  summary: 'list the firings of a schedule, the newest first',
+  summary: 'list the firings of a schedule, newest first',
   arguments: [NAME],
   options: LIST,
   examples: [example('millrace cron firings nightly --limit 5', 'the last five')],
@@ -90,7 +90,7 @@ export const cronFirings = spec({
 
 export const cronTrigger = spec({
   name: 'cron trigger',
-  summary: 'enqueue the job of a schedule now, beside its timetable',
+  summary: 'enqueue the job of a schedule now, in addition to its timetable',
   arguments: [NAME],
   options: { key: { value: 'KEY', help: 'an idempotency key: the same key fires once' }, ...JSON_OUTPUT },
   examples: [example('millrace cron trigger nightly', 'prints the id of the job')],

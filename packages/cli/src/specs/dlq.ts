@@ -15,7 +15,7 @@ const FILTER = {
 
 export const dlqList = spec({
   name: 'dlq list',
-  summary: 'list the jobs that failed for good, the newest first',
+  summary: 'list the jobs that failed permanently, newest first',
   options: {
     ...FILTER,
     job: { value: 'ID', help: 'the one of this job' },
@@ -25,7 +25,7 @@ export const dlqList = spec({
     ...LIST,
   },
   examples: [
-    example('millrace dlq list --not-replayed --task resize', 'what of a task still lies there'),
+    example('millrace dlq list --not-replayed --task resize', 'failures of a task that are still open'),
     example('millrace dlq list --all --jsonl', 'everything, one per line'),
   ],
   client: true,
@@ -33,7 +33,7 @@ export const dlqList = spec({
 
 export const dlqGroups = spec({
   name: 'dlq groups',
-  summary: 'show the same failures together',
+  summary: 'group failures by kind',
   options: {
     since: { value: 'INSTANT', help: 'only what failed since then: 2031-01-31T09:00:00Z, or 2h for two hours ago' },
     queue: FILTER.queue,
@@ -55,10 +55,10 @@ export const dlqGet = spec({
 
 export const dlqReplay = spec({
   name: 'dlq replay',
-  summary: 'make fresh jobs of dead letters',
+  summary: 'replay dead letters as new jobs',
   description:
-    'One id prints the id of the new job. Several ids or a filter become an operation: it says first how many dead ' +
-    'letters that are, and asks. Only those that have not been replayed are.',
+    'One id prints the id of the new job. Several ids or a filter become an operation: it first says how many dead ' +
+    'letters match, and asks. Those that were already replayed are skipped.',
   arguments: [
     {
       ...ID,
@@ -77,7 +77,7 @@ export const dlqReplay = spec({
   },
   examples: [
     example('millrace dlq replay @1', 'the first row of the last list'),
-    example('millrace dlq replay --task resize --reason max_attempts_exceeded', 'after the cause is mended'),
+    example('millrace dlq replay --task resize --reason max_attempts_exceeded', 'after the cause is fixed'),
   ],
   client: true,
 });

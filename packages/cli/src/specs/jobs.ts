@@ -15,8 +15,8 @@ const FILTER = {
 /** Of everything that changes many things at once. */
 export const BULK = {
   yes: { help: 'do not ask', short: 'y' },
-  'dry-run': { help: 'only say how many there are, and which are the first' },
-  'no-wait': { help: 'print the id of the operation and leave it to the server' },
+  'dry-run': { help: 'only say how many there are, and show the first ones' },
+  'no-wait': { help: 'print the id of the operation and do not wait for it' },
 } as const;
 
 const POLICY = {
@@ -33,7 +33,7 @@ export const TIMEOUT = { timeout: { value: 'DURATION', help: 'how long to wait; 
 
 export const run = spec({
   name: 'run',
-  summary: 'enqueue a job, and wait for its result if asked to',
+  summary: 'enqueue a job, and optionally wait for its result',
   description:
     'Prints the id of the job; with --wait its result, while progress is shown on the terminal. If the job fails, ' +
     'the error goes to standard error and the exit code is 3; if it has not ended in time, 8.',
@@ -43,8 +43,8 @@ export const run = spec({
   ],
   options: {
     ...POLICY,
-    delay: { value: 'DURATION', help: 'not before so long from now' },
-    at: { value: 'INSTANT', help: 'not before then: 2031-01-31T09:00:00Z' },
+    delay: { value: 'DURATION', help: 'run it this long from now' },
+    at: { value: 'INSTANT', help: 'run it at this time: 2031-01-31T09:00:00Z' },
     key: { value: 'KEY', help: 'an idempotency key: the same key creates one job' },
     metadata: { value: 'JSON', help: 'stored with the job and returned as it is' },
     wait: { help: 'wait until it has ended, and print its result' },
@@ -56,7 +56,7 @@ export const run = spec({
     example(`millrace run resize '{"image":7}' --queue images --delay 10m`, 'enqueues it for later'),
     example(
       `echo '{"image":8}' | millrace run resize - --queue images --key image-8`,
-      'takes the payload from a pipe, once',
+      'reads the payload from a pipe; the key makes it one job',
     ),
   ],
   client: true,
@@ -64,7 +64,7 @@ export const run = spec({
 
 export const jobsList = spec({
   name: 'jobs list',
-  summary: 'list jobs, the newest first',
+  summary: 'list jobs, newest first',
   options: { ...FILTER, key: { value: 'KEY', help: 'created with this idempotency key' }, ...ORDER, ...LIST },
   examples: [
     example('millrace jobs list --status failed,cancelled --created-after 2h', 'what went wrong in the last two hours'),
@@ -145,7 +145,7 @@ export const jobsCancel = spec({
   name: 'jobs cancel',
   summary: 'cancel a job, or all that match',
   description:
-    'One id cancels that job. Several ids or a filter become an operation: it says first how many jobs that are, and ' +
+    'One id cancels that job. Several ids or a filter become an operation: it first says how many jobs match, and ' +
     'asks. Without --status, a filter means jobs that have not ended.',
   arguments: [
     {
@@ -176,16 +176,16 @@ export const jobsRerun = spec({
 
 export const jobsAttempts = spec({
   name: 'jobs attempts',
-  summary: 'show how the deliveries of a job went',
+  summary: 'show the attempts of a job',
   arguments: [ID],
-  options: { stacks: { help: 'with the stacks of errors' }, ...JSON_OUTPUT },
+  options: { stacks: { help: 'include error stacks' }, ...JSON_OUTPUT },
   examples: [example('millrace jobs attempts @1', 'the first row of the last list')],
   client: true,
 });
 
 export const jobsWhy = spec({
   name: 'jobs why',
-  summary: 'say in one sentence why a job does not run',
+  summary: 'explain in one sentence why a job is not running',
   arguments: [ID],
   options: JSON_OUTPUT,
   examples: [example('millrace jobs why @last', 'the job that was created last from here')],
@@ -194,7 +194,7 @@ export const jobsWhy = spec({
 
 export const jobsRunNow = spec({
   name: 'jobs run-now',
-  summary: 'make a job due that is scheduled or waits for its retry',
+  summary: 'make a scheduled or retrying job due now',
   arguments: [ID],
   options: {},
   examples: [example('millrace jobs run-now @1', 'the first row of the last list')],

@@ -3,7 +3,7 @@ import { JSON_OUTPUT, WATCH } from './spec.js';
 /** What all lists have in common. */
 export const LIST = {
   limit: { value: 'N', help: 'how many at most; default 20' },
-  cursor: { value: 'CURSOR', help: 'go on where another page ended' },
+  cursor: { value: 'CURSOR', help: 'continue where another page ended' },
   all: { help: 'all of them, however many there are' },
   ...JSON_OUTPUT,
   jsonl: { help: 'print one JSON document per line, as they come' },
@@ -15,4 +15,4 @@ export const CREATED = {
   'created-before': { value: 'INSTANT', help: 'created before then' },
 } as const;
 
-export const ORDER = { 'oldest-first': { help: 'the oldest first; otherwise the newest' } } as const;
+export const ORDER = { 'oldest-first': { help: 'oldest first; the default is newest first' } } as const;

@@ -13,9 +13,9 @@ export const worker = spec({
   options: {
     queue: { value: 'QUEUE=N', help: 'a queue and how many of its jobs run at a time; may be repeated', many: true },
     concurrency: { value: 'N', help: 'how many jobs of each queue run at a time; default 10' },
-    lease: { value: 'DURATION', help: 'how long the server waits for a sign of life; default 60s' },
+    lease: { value: 'DURATION', help: 'how long a job stays leased without a heartbeat; default 60s' },
     shutdown: { value: 'DURATION', help: 'how long a stop waits for handlers; default 25s' },
-    name: { value: 'NAME', help: 'what the worker is called in lists; otherwise host and process' },
+    name: { value: 'NAME', help: 'the name of the worker in lists; default: host and process' },
   },
   examples: [
     example('millrace worker ./handlers.js', 'the queues of its tasks'),
@@ -30,7 +30,7 @@ export const configSet = spec({
   summary: 'store where the server is, and the token, in a profile',
   arguments: [
     { name: 'SETTING', help: `one of ${SETTINGS.join(', ')}`, choices: SETTINGS },
-    { name: 'VALUE', help: 'its value; - reads it from standard input, so that no history keeps a token' },
+    { name: 'VALUE', help: 'its value; - reads it from standard input, which keeps tokens out of the shell history' },
   ],
   options: {
     profile: { value: 'NAME', help: 'the profile to change, which need not exist; otherwise the current one' },
@@ -43,8 +43,8 @@ export const configSet = spec({
 
 export const configShow = spec({
   name: 'config show',
-  summary: 'show which server and token are used, and what says so',
-  description: 'Tokens are never shown whole.',
+  summary: 'show which server and token are used, and where they come from',
+  description: 'Tokens are never shown in full.',
   options: JSON_OUTPUT,
   examples: [example('millrace config show --profile production', 'what that profile means')],
   client: true,

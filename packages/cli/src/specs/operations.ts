@@ -8,7 +8,7 @@ const OPERATION = {
 
 export const operationsList = spec({
   name: 'operations list',
-  summary: 'list changes to many jobs, the newest first',
+  summary: 'list bulk operations, newest first',
   options: LIST,
   examples: [example('millrace operations list', 'what was cancelled or replayed in bulk')],
   client: true,

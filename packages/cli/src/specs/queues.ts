@@ -26,15 +26,15 @@ const change = (name: 'pause' | 'resume', summary: string, does: string) =>
     summary,
     description:
       "For operators: needs the server's admin token, from --token, the profile's admin-token or " +
-      'MILLRACE_ADMIN_TOKEN. It concerns the jobs of all tenants.',
+      'MILLRACE_ADMIN_TOKEN. It affects the jobs of all tenants.',
     arguments: [{ name: 'QUEUE', help: 'the name of a queue' }],
     options: {},
     examples: [example(`millrace queues ${name} emails`, does)],
     client: true,
   });
 
-export const queuesPause = change('pause', 'hold back the jobs of a queue', 'running jobs go on; no other starts');
-export const queuesResume = change('resume', 'let the jobs of a queue run again', 'waiting workers get them at once');
+export const queuesPause = change('pause', 'pause a queue for all tenants', 'running jobs continue; no others start');
+export const queuesResume = change('resume', 'resume a paused queue', 'waiting workers get them at once');
 
 export const limitsList = spec({
   name: 'limits list',
@@ -48,6 +48,6 @@ export const workers = spec({
   name: 'workers',
   summary: 'show the workers that held your jobs in the last hour',
   options: WHOLE,
-  examples: [example('millrace workers', 'who is at work')],
+  examples: [example('millrace workers', 'who is working')],
   client: true,
 });

@@ -28,7 +28,7 @@ export const doctor = spec({
   name: 'doctor',
   summary: "check a database's invariants, read-only (--json for programs)",
   options: {},
-  examples: [example('DATABASE_URL=postgres://… millrace doctor --json', 'exits with 1 if one does not hold')],
+  examples: [example('DATABASE_URL=postgres://… millrace doctor --json', 'exits with 1 if an invariant is violated')],
   server: true,
 });
 

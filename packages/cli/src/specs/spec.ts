@@ -70,8 +70,8 @@ export const CONNECTION = {
 export const JSON_OUTPUT = { json: { help: "print the API's JSON, as it came" } } as const;
 /** Of everything that can be called up again and again. */
 export const WATCH = {
-  watch: { help: 'show it again and again, until interrupted', short: 'w' },
-  interval: { value: 'DURATION', help: 'how often --watch looks; default 2s' },
+  watch: { help: 'refresh until interrupted', short: 'w' },
+  interval: { value: 'DURATION', help: 'how often --watch refreshes; default 2s' },
 } as const;
 
 export const example = (command: string, does: string): Example => ({ command, does });

@@ -7,7 +7,7 @@ const ID = { name: 'ID', help: 'the id of a workflow, @last, or @1 for the first
 
 export const workflowsList = spec({
   name: 'workflows list',
-  summary: 'list workflows, the newest first',
+  summary: 'list workflows, newest first',
   options: {
     status: { value: 'STATE', help: `in this state: ${STATES.join(', ')}`, choices: STATES },
     name: { value: 'NAME', help: 'of this name' },
@@ -15,7 +15,7 @@ export const workflowsList = spec({
     ...ORDER,
     ...LIST,
   },
-  examples: [example('millrace workflows list --status running --watch', 'what is under way')],
+  examples: [example('millrace workflows list --status running --watch', 'what is running')],
   client: true,
 });
 
@@ -25,7 +25,7 @@ export const workflowsGet = spec({
   description: 'With --json the record alone; its steps as the API gives them with --steps --json.',
   arguments: [ID],
   options: { steps: { help: 'only the steps' }, ...JSON_OUTPUT, ...WATCH },
-  examples: [example('millrace workflows get @last --watch', 'look at it until you have seen enough')],
+  examples: [example('millrace workflows get @last --watch', 'follow it until interrupted')],
   client: true,
 });
 
