@@ -102,5 +102,5 @@ declare module '@tanstack/react-router' {
 }
 
 function NotFound(): ReactNode {
-  return <p className="empty">There is no such page. The menu above leads to those there are.</p>;
+  return <p className="empty">There is no such page. Use the menu above.</p>;
 }

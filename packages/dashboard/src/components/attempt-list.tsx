@@ -18,7 +18,7 @@ export function AttemptList({ job, read }: AttemptListProps): ReactNode {
   return (
     <Loaded read={read} what="Attempts">
       {({ attempts, omitted }) => {
-        if (attempts.length === 0) return <p className="quiet body">No worker has had the job yet.</p>;
+        if (attempts.length === 0) return <p className="quiet body">No worker has claimed this job yet.</p>;
         const last = attempts.at(-1);
         const newestFirst = [...attempts].reverse();
         return (

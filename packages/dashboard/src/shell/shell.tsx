@@ -67,7 +67,7 @@ export function Shell(): ReactNode {
           {who.dev && (
             <span
               className="tag"
-              title="The server was started with --dev: any token will do, and this page signed itself in."
+              title="The server was started with --dev: any token is accepted, and this page signed in automatically."
             >
               development server: signed in automatically
             </span>

@@ -74,7 +74,7 @@ function SignInAgain(): ReactNode {
     <div className="sign-in-again" role="dialog" aria-modal="true" aria-label="Sign in again">
       <div className="card">
         <h2>Sign in again</h2>
-        <p>The server no longer accepts the credential: it has expired or was withdrawn.</p>
+        <p>The server no longer accepts the credential: it has expired or was revoked.</p>
         <TokenForm failure={null} />
         <button type="button" className="button" onClick={leave}>
           Sign out

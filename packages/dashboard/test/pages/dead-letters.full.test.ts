@@ -62,7 +62,7 @@ describe.skipIf(!hasBrowser)('dead letters in the dashboard', async () => {
     await expect.poll(() => page.locator('[data-row]').count()).toBe(2);
     const chosen = await page.locator('[data-row]').first().getAttribute('data-row');
     await page.locator('[data-row]').first().getByRole('checkbox').check();
-    await page.getByText('The list stands still').waitFor();
+    await page.getByText('The list does not change').waitFor();
     await page.getByRole('button', { name: 'Replay 1 entry…' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Replay 1 dead letter' }).click();
     await page.waitForURL('**/ui/operations/*');

@@ -16,7 +16,7 @@ export function TenantsPanel(): ReactNode {
       <Loaded read={read} what="Tenants">
         {({ tenants }) =>
           tenants.length === 0 ? (
-            <p className="quiet">There is no tenant yet.</p>
+            <p className="quiet">There are no tenants yet.</p>
           ) : (
             <Table label="Tenants" rows={tenants} columns={COLUMNS} idOf={({ tenant_id }) => tenant_id} />
           )

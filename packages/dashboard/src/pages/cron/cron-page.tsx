@@ -56,7 +56,7 @@ export default function CronPage(): ReactNode {
       <Loaded read={read} what="Schedules">
         {(page) =>
           page.crons.length === 0 ? (
-            <Empty curl={example()}>There is no schedule yet. This makes one:</Empty>
+            <Empty curl={example()}>There are no schedules yet. This creates one:</Empty>
           ) : (
             <div className="panel">
               <CronTable crons={page.crons} onOpen={(cron) => setAddress({ name: cron.name })} />

@@ -63,7 +63,7 @@ export function CronDetails({ cron, payload, config, onEdit, onClose }: DetailsP
                     <ExactTime at={at} />
                   </li>
                 ))}
-                {next_run_at.length === 0 && <li className="quiet">The expression has no more.</li>}
+                {next_run_at.length === 0 && <li className="quiet">The expression has no further occurrences.</li>}
               </ol>
             )}
           </Loaded>

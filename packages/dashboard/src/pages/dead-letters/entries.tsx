@@ -34,7 +34,7 @@ export function EntryList(): ReactNode {
           page.dead_letters.length === 0 ? (
             <Empty>
               No dead letter matches.
-              {page.searched_to !== undefined && ' The search is not over: go on to the next page.'}
+              {page.searched_to !== undefined && ' The search is not finished: continue with the next page.'}
             </Empty>
           ) : (
             <Entries entries={page.dead_letters} selected={selected} setSelected={setSelected} />
@@ -106,7 +106,7 @@ function Entries({ entries, selected, setSelected }: EntriesProps): ReactNode {
           <button type="button" className="button small" onClick={() => setChoice({ filter: matching })}>
             Replay all that match…
           </button>
-          {selected.size > 0 && <span className="quiet">The list stands still while entries are selected.</span>}
+          {selected.size > 0 && <span className="quiet">The list does not change while entries are selected.</span>}
         </div>
       )}
       <div className="panel">

@@ -31,7 +31,9 @@ export function GroupList(): ReactNode {
           <>
             {groups.length > 0 && <GroupTable groups={groups} />}
             {groups.length === 0 && searched_to === undefined && <NoGroups isFiltered={isFiltered} />}
-            {searched_to !== undefined && <p className="quiet">The search is not over: go on to the next page.</p>}
+            {searched_to !== undefined && (
+              <p className="quiet">The search is not finished: continue with the next page.</p>
+            )}
           </>
         )}
       </Loaded>

@@ -33,7 +33,7 @@ export default function JobPage(): ReactNode {
       {error !== null && <ErrorNote error={error} />}
       {stream === 'polling' && (
         <p className="quiet" role="status">
-          The live stream was cut; looking every two seconds until it is back.
+          The live stream was interrupted; polling every two seconds until it is back.
         </p>
       )}
       <JobView job={answer.data} text={answer.text} progress={progress} />

@@ -85,7 +85,7 @@ const LiveButton = ({ live, isSelecting, onClick }: LiveButtonProps): ReactNode 
     className="button"
     aria-pressed={live}
     onClick={onClick}
-    title={live ? 'Looks again every two seconds' : 'Stands still'}
+    title={live ? 'Refreshes every two seconds' : 'Stands still'}
   >
     {!live ? '‖ paused' : isSelecting ? '‖ waits for the selection' : '● live'}
   </button>
@@ -136,7 +136,7 @@ function JobList({ list, isFiltered, selection }: JobListProps): ReactNode {
 }
 
 function NoJobs({ isFiltered, more }: { readonly isFiltered: boolean; readonly more: boolean }): ReactNode {
-  if (more) return <Empty>Nothing found so far. The next page searches on.</Empty>;
+  if (more) return <Empty>Nothing found so far. The next page continues the search.</Empty>;
   if (isFiltered) return <Empty>No job matches these filters.</Empty>;
   const body = '{"task_name":"echo","payload":{"hello":"world"}}';
   return <Empty curl={curlOf({ method: 'POST', path: '/jobs', body })}>There are no jobs yet. This creates one:</Empty>;

@@ -157,7 +157,7 @@ function QueuesPanel(): ReactNode {
           ) : (
             <>
               <QueueTable queues={data.queues} />
-              {data.has_more === true && <p className="quiet">The first of them by name; there are more.</p>}
+              {data.has_more === true && <p className="quiet">The first ones by name; there are more.</p>}
             </>
           )
         }

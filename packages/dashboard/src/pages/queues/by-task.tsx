@@ -6,7 +6,7 @@ import { number } from '../../lib/format.js';
 /** Who is hogging the queue: waiting and running by task, the largest first. */
 export function ByTask({ detail: { by_task, by_task_exact, queue } }: { readonly detail: QueueDetail }): ReactNode {
   const most = by_task.reduce((largest, { waiting, running }) => Math.max(largest, waiting + running), 1);
-  if (by_task.length === 0) return <p className="quiet">Nothing waits, and nothing runs.</p>;
+  if (by_task.length === 0) return <p className="quiet">Nothing is waiting or running.</p>;
   return (
     <>
       <ul className="by-task">
@@ -27,7 +27,7 @@ export function ByTask({ detail: { by_task, by_task_exact, queue } }: { readonly
         ))}
       </ul>
       {!by_task_exact && (
-        <p className="quiet">The queue is too long to count all of it: these are shares of its front.</p>
+        <p className="quiet">The queue is too long to count completely: these are shares of its first jobs.</p>
       )}
     </>
   );

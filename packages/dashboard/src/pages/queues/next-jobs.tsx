@@ -11,7 +11,7 @@ type Next = QueueDetail['next'][number];
 /** What runs next. */
 export function NextJobs({ next }: { readonly next: readonly Next[] }): ReactNode {
   const navigate = useNavigate();
-  if (next.length === 0) return <p className="quiet">Nothing waits.</p>;
+  if (next.length === 0) return <p className="quiet">Nothing is waiting.</p>;
   return (
     <Table
       label="Next jobs"

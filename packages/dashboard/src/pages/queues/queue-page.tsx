@@ -63,7 +63,7 @@ const Paused = ({ since }: { readonly since: string }): ReactNode => (
 const Nothing = (): ReactNode => <p className="quiet">The queue holds no unfinished job.</p>;
 
 const Unknown = ({ isOlder }: { readonly isOlder: boolean }): ReactNode =>
-  isOlder ? <p className="quiet">This server does not offer it.</p> : <Loading />;
+  isOlder ? <p className="quiet">This server does not support it.</p> : <Loading />;
 
 function Depth({ depth }: { readonly depth: QueueDepth }): ReactNode {
   const tile = (name: string, status: string, n: number): ReactNode => (

@@ -41,8 +41,8 @@ export default function WorkflowsPage(): ReactNode {
         {(page) =>
           page.workflows.length === 0 ? (
             <Empty {...(isFiltered ? {} : { curl: example() })}>
-              {isFiltered ? 'No workflow matches.' : 'There is no workflow yet. This makes one:'}
-              {page.searched_to !== undefined && ' The search is not over: go on to the next page.'}
+              {isFiltered ? 'No workflow matches.' : 'There are no workflows yet. This creates one:'}
+              {page.searched_to !== undefined && ' The search is not finished: continue with the next page.'}
             </Empty>
           ) : (
             <WorkflowTable rows={page.workflows} />
