@@ -186,6 +186,15 @@ describe('queues', () => {
     expect(await held()).toBe('no');
   });
 
+  it('shows the keys that jobs wait for', async () => {
+    const millrace = cli();
+    const job = { task_name: 'resize', config: { queue: 'held', limits: [{ key: 'user-7', running: 1 }] } };
+    for (let n = 0; n < 2; n++) expect((await server.a.post('/api/v1/jobs', job)).status).toBe(201);
+    const rows = rowsOf((await millrace(['limits', 'list', '--queue=held'])).stdout);
+    expect(rows).toMatchObject([{ QUEUE: 'held', KEY: 'user-7', RUNNING: '1', LIMIT: '1', WAITING: '1' }]);
+    expect((await millrace(['limits', 'list', '--queue=nowhere'])).stderr).toMatch(/no keys in use/);
+  });
+
   it('shows who works on them', async () => {
     const millrace = cli();
     await millrace(['run', 'resize', '--queue=worked']);

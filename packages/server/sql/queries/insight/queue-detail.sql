@@ -7,7 +7,7 @@ LEFT JOIN millrace.queues q ON q.queue = :queue;
 -- name: queue_by_task
 -- The tenant's unfinished jobs on a queue by task, the largest first. Looks through the tenant's waiting jobs if they
 -- are :max_rows at most, otherwise through those of the queue, no further than :max_rows; `exact` says whether that was
--- all.
+-- all. The second way does not see jobs that wait for room.
 WITH own AS MATERIALIZED (
   SELECT r.id, r.queue FROM millrace.ready r WHERE r.tenant = :tenant LIMIT :max_rows::int + 1
 ), near AS MATERIALIZED (
@@ -21,7 +21,10 @@ WITH own AS MATERIALIZED (
   SELECT l.id FROM millrace.running l WHERE l.tenant = :tenant LIMIT :max_rows::int + 1
 ), exact AS MATERIALIZED (
   SELECT (SELECT count(*) FROM held) <= :max_rows::int
-         AND ((SELECT count(*) FROM own) <= :max_rows::int OR (SELECT count(*) FROM near) <= :max_rows::int) AS exact
+         AND ((SELECT count(*) FROM own) <= :max_rows::int OR (
+           (SELECT count(*) FROM near) <= :max_rows::int
+           AND NOT EXISTS (SELECT FROM millrace.limits l WHERE l.tenant = :tenant AND l.queue = :queue)
+         )) AS exact
 ), found AS (
   (SELECT own.id, false AS running FROM own
    WHERE own.queue = :queue AND (SELECT count(*) FROM own) <= :max_rows::int LIMIT :max_rows::int)
