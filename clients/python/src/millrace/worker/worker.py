@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import logging
-import signal
 import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from queue import SimpleQueue
 from typing import Any, Literal
 
 from ..errors.call_errors import AuthError
@@ -28,6 +26,7 @@ from .reports.reporter import Reporter
 from .running.context import ChildClient
 from .running.job_runner import JobRunner
 from .running.tracing import JobHooks
+from .signals import on_signals
 
 # How long an open poll may take to end by itself after a stop.
 _POLL_GRACE_SECS = 0.5
@@ -100,7 +99,6 @@ class Worker:
         self._refused: AuthError | None = None
         self._stop_limit: float | None = None
         self._hurried = False
-        self._inbox: SimpleQueue[int] = SimpleQueue()
 
     @property
     def health(self) -> WorkerHealth:
@@ -122,14 +120,15 @@ class Worker:
             if self._status != "starting":
                 raise RuntimeError("a worker runs once; make another one")
             self._status = "running"
-        let_go = self._listen_to_signals()
+        let_go = on_signals(self._obey) if self._settings.signals else None
         try:
             self._start()
             with self._changed:
                 self._changed.wait_for(lambda: self._stop_limit is not None)
             self._drain()
         finally:
-            let_go()
+            if let_go is not None:
+                let_go()
         if self._refused is not None:
             raise self._refused
         return self._events.summary
@@ -281,6 +280,12 @@ class Worker:
             self._logger.exception("on_report raised")
             return None
 
+    def _obey(self) -> None:
+        """A first signal stops it; a second one gives everything back at once."""
+        with self._changed:
+            self._hurried = self._stop_limit is not None
+        self.stop(wait=False)
+
     def _look_after(self, keeper: Keeper) -> None:
         pulse_at = 0.0
         while self._status != "stopped":
@@ -289,27 +294,3 @@ class Worker:
             if time.monotonic() >= pulse_at:
                 pulse_at = time.monotonic() + _PULSE_SECS
                 keeper.pulse()
-
-    def _listen_to_signals(self) -> Callable[[], None]:
-        """SIGTERM and SIGINT stop it; a second one gives everything back at once. Returns a function that lets go."""
-        if not self._settings.signals or threading.current_thread() is not threading.main_thread():
-            return lambda: None
-        # A handler may interrupt this very thread while it holds a lock; a SimpleQueue is safe to use even then.
-        before = {
-            number: signal.signal(number, lambda number, _: self._inbox.put(number))
-            for number in (signal.SIGTERM, signal.SIGINT)
-        }
-        threading.Thread(target=self._obey, name="millrace-signals", daemon=True).start()
-
-        def let_go() -> None:
-            for number, handler in before.items():
-                signal.signal(number, handler)
-            self._inbox.put(0)
-
-        return let_go
-
-    def _obey(self) -> None:
-        while self._inbox.get() != 0:
-            with self._changed:
-                self._hurried = self._stop_limit is not None
-            self.stop(wait=False)

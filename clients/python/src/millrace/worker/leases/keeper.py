@@ -177,8 +177,10 @@ class ProcessKeeper:
             pass  # the listener notices that it is gone
 
     def _listen(self) -> None:
+        waiting = select.poll()
+        waiting.register(self._from, select.POLLIN)
         while True:
-            select.select([self._from], [], [])
+            waiting.poll()
             if not self._read():
                 break
         if not self._closed:
@@ -205,6 +207,8 @@ class ProcessKeeper:
         if "extended" in said:
             self._options.on_extended(said["extended"], said["until"])
         elif "lost" in said:
+            with self._lock:
+                self._held.pop(said["lost"], None)
             self._options.on_lost(said["lost"], said["answer"])
         else:
             self._ready.set()
