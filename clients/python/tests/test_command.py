@@ -15,7 +15,7 @@ import pytest
 from millrace import Millrace
 from millrace.commands.main import run
 
-from .support.load_tasks import brief, endless
+from .support.load_tasks import brief, endless, signals_itself
 from .support.server import DEADLINE_SECS, REPOSITORY, DevServer, until
 
 HERE = REPOSITORY / "clients" / "python"
@@ -78,6 +78,14 @@ def test_a_second_signal_gives_everything_back_at_once(client: Millrace, start: 
     assert process.returncode == 0, said
     record = job.get()
     assert (record["status"], record["retry_count"]) == ("pending", 0)
+
+
+def test_a_signal_counts_whatever_thread_it_comes_to(client: Millrace, start: Start, queue: str) -> None:
+    job = signals_itself.using(queue=queue).enqueue()
+    process = start("tests.support.load_tasks", "-q", f"{queue}=1", "--shutdown", "1")
+    _, said = process.communicate(timeout=DEADLINE_SECS)
+    assert process.returncode == 0, said
+    assert job.get()["status"] == "pending"
 
 
 def test_a_changed_file_starts_it_again(

@@ -215,3 +215,17 @@ def _source() -> str:
     import millrace
 
     return os.path.dirname(os.path.dirname(millrace.__file__))
+
+
+def test_a_lost_lease_is_forgotten(client: Millrace, start_worker: StartWorker, queue: str) -> None:
+    @task(queue=queue, context=True)
+    def wait(ctx: JobContext) -> None:
+        ctx.wait(600)
+
+    running: Any = start_worker(wait, queues={queue: 1}, lease=2)
+    job = wait.enqueue()
+    until_running(job)
+    assert len(running.worker._runner.keeper._held) == 1
+    job.cancel()
+    until(lambda: running.worker.health.held == 0, "the job is let go")
+    assert running.worker._runner.keeper._held == {}

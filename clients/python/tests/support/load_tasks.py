@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import signal
+import threading
 import time
 
 from millrace import JobContext, task
@@ -30,3 +32,10 @@ def endless(ctx: JobContext) -> None:
     except BaseException as reason:
         note(type(reason).__name__)
         raise
+
+
+@task(queue=QUEUE, context=True)
+def signals_itself(ctx: JobContext) -> None:
+    """As if the system had chosen this thread for a signal to the process."""
+    signal.pthread_kill(threading.get_ident(), signal.SIGTERM)
+    ctx.wait(600)
