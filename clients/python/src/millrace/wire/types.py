@@ -361,7 +361,7 @@ class JobBatchCreated(_JobBatchCreatedRequired, total=False):
     warnings: list[str]
 
 
-class JobConfig(TypedDict):
+class _JobConfigRequired(TypedDict):
     priority: int
     max_retries: int
     timeout_secs: int
@@ -369,6 +369,10 @@ class JobConfig(TypedDict):
     retry_delay_secs: int
     retry_max_delay_secs: int
     jitter_factor: float
+
+
+class JobConfig(_JobConfigRequired, total=False):
+    limits: list[Limit]
 
 
 class JobConfigInput(TypedDict, total=False):
@@ -380,6 +384,7 @@ class JobConfigInput(TypedDict, total=False):
     retry_delay_secs: int | None
     retry_max_delay_secs: int | None
     jitter_factor: float | None
+    limits: list[Limit] | None
 
 
 class _JobCreatedRequired(TypedDict):
@@ -473,6 +478,28 @@ class LeasedJob(TypedDict):
     lease_token: str
 
 
+Limit = Any
+
+
+class _LimitPageRequired(TypedDict):
+    limits: list[LimitUse]
+    has_more: bool
+
+
+class LimitPage(_LimitPageRequired, total=False):
+    next_cursor: str
+    warnings: list[str]
+
+
+class LimitUse(TypedDict):
+    queue: str
+    key: str
+    running: int
+    limit: int
+    waiting: int
+    oldest: str | None
+
+
 class _NextRunsRequired(TypedDict):
     next_run_at: list[str]
 
@@ -557,6 +584,7 @@ class PartialJobConfig(TypedDict, total=False):
     retry_delay_secs: int | None
     retry_max_delay_secs: int | None
     jitter_factor: float | None
+    limits: list[Limit] | None
 
 
 PrincipalKind = Literal["tenant", "worker", "admin", "developer"]
@@ -719,6 +747,12 @@ class WhoAmI(_WhoAmIRequired, total=False):
     expires_at: str
 
 
+class WhyLimit(TypedDict):
+    key: str
+    running: int
+    limit: int
+
+
 class _WhyRequired(TypedDict):
     reason: WhyReason
     message: str
@@ -727,10 +761,11 @@ class _WhyRequired(TypedDict):
 class Why(_WhyRequired, total=False):
     until: str
     ahead: int
+    limit: WhyLimit
     last_lease_at: str
 
 
-WhyReason = Literal["due_later", "retry_backoff", "behind", "no_worker", "queue_paused", "running", "ended"]
+WhyReason = Literal["due_later", "retry_backoff", "behind", "no_worker", "queue_paused", "limited", "running", "ended"]
 
 
 class Worker(TypedDict):
