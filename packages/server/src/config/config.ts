@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { OPTIONS, type Option, type Values } from './options.js';
+import { OPTIONS, type Option, type OptionValues } from './options.js';
 import { readOptions, UsageError } from './read-options.js';
 import type { DatabaseAddress } from './values.js';
 import { checkDistinct, credentialsOf, secretsOf, warningsAbout, type CredentialSet } from './credentials.js';
@@ -9,7 +9,7 @@ export { UsageError } from './read-options.js';
 export type { DatabaseAddress } from './values.js';
 
 /** What the options say, once their defaults are filled in and what they say of the database is put together. */
-export type Config = Omit<Values, keyof Derived | 'databaseUrl'> & Derived;
+export type Config = Omit<OptionValues, keyof Derived | 'databaseUrl'> & Derived;
 
 interface Derived {
   /** Token to tenant. */
@@ -54,7 +54,7 @@ export function parseDatabaseConfig(argv: readonly string[], env: NodeJS.Process
   return databaseConfig(readOptions(argv, env), io);
 }
 
-function databaseConfig(values: Values, io: Terminal): DatabaseConfig {
+function databaseConfig(values: OptionValues, io: Terminal): DatabaseConfig {
   return {
     ...address(values),
     logLevel: values.logLevel,
@@ -62,7 +62,7 @@ function databaseConfig(values: Values, io: Terminal): DatabaseConfig {
   };
 }
 
-function address(values: Values): Pick<Config, 'database' | 'pooler' | 'directDatabaseUrl'> {
+function address(values: OptionValues): Pick<Config, 'database' | 'pooler' | 'directDatabaseUrl'> {
   const { pooler, directDatabaseUrl } = values;
   const address = { database: database(values), pooler, directDatabaseUrl };
   if (pooler === 'none') {
@@ -74,7 +74,7 @@ function address(values: Values): Pick<Config, 'database' | 'pooler' | 'directDa
   throw new UsageError('--pooler is for a database with a URL; the embedded one is always reached directly');
 }
 
-function database({ databaseUrl, dev, dataDir }: Values): DatabaseAddress {
+function database({ databaseUrl, dev, dataDir }: OptionValues): DatabaseAddress {
   if (databaseUrl?.kind === 'embedded') return { kind: 'embedded', dir: resolve(databaseUrl.dir) };
   if (databaseUrl !== null) return databaseUrl;
   if (dev) return { kind: 'embedded', dir: resolve(dataDir) };
@@ -84,7 +84,7 @@ function database({ databaseUrl, dev, dataDir }: Values): DatabaseAddress {
 }
 
 /** Development mode needs no token: a site whose name leads to this machine would be as good as a local program. */
-function allowedHosts({ allowedHosts: names, dev }: Values): readonly string[] | null {
+function allowedHosts({ allowedHosts: names, dev }: OptionValues): readonly string[] | null {
   if (names === '*') return null;
   return names ?? (dev ? [] : null);
 }
@@ -96,7 +96,7 @@ function credentials({
   jwtSecret,
   workerToken,
   adminToken,
-}: Values): Pick<Config, 'apiKeys' | 'readKeys' | 'jwtSecret' | 'workerToken' | 'adminToken'> {
+}: OptionValues): Pick<Config, 'apiKeys' | 'readKeys' | 'jwtSecret' | 'workerToken' | 'adminToken'> {
   // Development mode lets everybody in as one tenant; keys that seem to protect it would only deceive.
   if (dev) return { apiKeys: new Map(), readKeys: new Map(), jwtSecret: null, workerToken: null, adminToken: null };
   return { apiKeys: apiKeys ?? new Map(), readKeys: readKeys ?? new Map(), jwtSecret, workerToken, adminToken };

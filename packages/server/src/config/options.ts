@@ -273,4 +273,4 @@ export const OPTIONS = {
 };
 
 export type Options = typeof OPTIONS;
-export type Values = { readonly [K in keyof Options]: Options[K] extends Option<infer T> ? T : never };
+export type OptionValues = { readonly [K in keyof Options]: Options[K] extends Option<infer T> ? T : never };

@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { OPTIONS, type Option, type Values } from './options.js';
+import { OPTIONS, type Option, type OptionValues } from './options.js';
 import { InvalidValue } from './values.js';
 
 /** A mistake in how the program was called: one line for the operator, exit code 2, nothing opened. */
@@ -14,13 +14,13 @@ type FlagToken = Extract<NonNullable<ReturnType<typeof parseArgs>['tokens']>[num
 type Source = readonly [name: string, text: string];
 
 /** Reads every option from its flag, else its variable, else its default. */
-export function readOptions(argv: readonly string[], env: NodeJS.ProcessEnv): Values {
+export function readOptions(argv: readonly string[], env: NodeJS.ProcessEnv): OptionValues {
   const flags = readFlags(argv);
   const values = Object.entries<Option<unknown>>(OPTIONS).map(([key, each]) => {
     const source = flags.get(each.flag) ?? variable(each, env);
     return [key, source === undefined ? each.fallback : readValue(each, source)];
   });
-  return Object.fromEntries(values) as Values;
+  return Object.fromEntries(values) as OptionValues;
 }
 
 function readFlags(argv: readonly string[]): ReadonlyMap<string, Source> {

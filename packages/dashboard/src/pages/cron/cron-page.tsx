@@ -15,7 +15,7 @@ import { useMayWrite } from '../../session/session.js';
 import { useCronActions } from './actions.js';
 import { CronDetails } from './details.js';
 import { EditDialog, type Draft } from './edit-dialog.js';
-import { Strip } from './strip.js';
+import { FiringStrip } from './firing-strip.js';
 import { useFirings } from './use-firings.js';
 import { wordsOf } from './words.js';
 import './cron.css';
@@ -169,6 +169,6 @@ export function CronState({ cron }: { readonly cron: Cron }): ReactNode {
 function RowStrip({ id }: { readonly id: string }): ReactNode {
   const now = useNow();
   const { firings, error } = useFirings(id, 1);
-  if (firings !== undefined) return <Strip firings={firings} now={now} />;
+  if (firings !== undefined) return <FiringStrip firings={firings} now={now} />;
   return <span className="quiet">{error === null ? '' : 'not known'}</span>;
 }

@@ -12,7 +12,7 @@ import { say } from '../../components/toasts.js';
 import { useNow } from '../../lib/clock.js';
 import { useMayWrite } from '../../session/session.js';
 import { useCronActions } from './actions.js';
-import { kindInWords, Strip } from './strip.js';
+import { kindInWords, FiringStrip } from './firing-strip.js';
 import { useFirings } from './use-firings.js';
 import { wordsOf } from './words.js';
 
@@ -92,7 +92,7 @@ function FiringList({ cron }: { readonly cron: Cron }): ReactNode {
     <section>
       <h3>Last 24 hours</h3>
       <div className="wide-strip">
-        <Strip firings={firings} now={now} isFocusable />
+        <FiringStrip firings={firings} now={now} isFocusable />
         <div className="strip-scale quiet" aria-hidden="true">
           <span>24 h ago</span>
           <span>12 h</span>

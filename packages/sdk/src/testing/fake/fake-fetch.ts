@@ -1,6 +1,6 @@
 import { isLongerThan, type QueryParameters } from '../../rules/index.js';
 import { DEFAULT_MAX_BODY_BYTES, JSON_MAX_DEPTH } from '../../rules/limits.js';
-import type { Exchange, Reply, Route } from './exchange.js';
+import type { FakeRequest, Reply, Route } from './request.js';
 import { jobRoutes } from './job-routes.js';
 import { Problem } from './problem.js';
 import type { FakeStore } from './store.js';
@@ -51,7 +51,7 @@ async function answer(store: FakeStore, request: Request, text: string): Promise
     const code = known.length > 0 ? 'method_not_allowed' : 'not_found';
     throw new Problem(code, `FakeServer does not know ${request.method} ${url.pathname}; use devServer() for this`);
   }
-  const exchange: Exchange = {
+  const exchange: FakeRequest = {
     store,
     method: request.method,
     params: (found.pattern.exec(path) ?? []).slice(1).map(decodeURIComponent),

@@ -11,10 +11,10 @@ import {
   once,
   page,
   read,
-  type Exchange,
+  type FakeRequest,
   type Reply,
   type Route,
-} from './exchange.js';
+} from './request.js';
 import { invalid, notFound, Problem } from './problem.js';
 import { cancel } from './settle.js';
 import { checkBody, SHAPES } from './shapes.js';
@@ -34,23 +34,23 @@ function addJob(store: FakeStore, given: Wire.CreateJob, key: string | null): st
   return store.addJob(fields, given.config ?? {}, dueAt).record.id;
 }
 
-const createJob: Route = (exchange) => {
-  const body = checkBody<Wire.CreateJob>(exchange.body, SHAPES.job);
-  return once(exchange, 'job', (key) => ({ job_id: addJob(exchange.store, body, key) }));
+const createJob: Route = (request) => {
+  const body = checkBody<Wire.CreateJob>(request.body, SHAPES.job);
+  return once(request, 'job', (key) => ({ job_id: addJob(request.store, body, key) }));
 };
 
-const createBatch: Route = (exchange) => {
-  const { jobs } = checkBody<Wire.CreateJobBatch>(exchange.body, SHAPES.batch);
+const createBatch: Route = (request) => {
+  const { jobs } = checkBody<Wire.CreateJobBatch>(request.body, SHAPES.batch);
   const keys = jobs.map(({ idempotency_key: key }, n) => keyOf(key ?? '', `jobs[${n}].${KEY_FIELD}`, invalid));
-  if (keys.some((key) => key !== null)) return createItems(exchange, jobs, keys);
-  return once(exchange, 'batch', () => {
-    const ids = jobs.map((job) => addJob(exchange.store, job, null));
+  if (keys.some((key) => key !== null)) return createItems(request, jobs, keys);
+  return once(request, 'batch', () => {
+    const ids = jobs.map((job) => addJob(request.store, job, null));
     return { job_ids: ids, count: ids.length };
   });
 };
 
 /** A batch whose jobs have keys of their own: nothing is created if one of them is of another kind. */
-function createItems({ store, headers }: Exchange, jobs: readonly Wire.CreateJob[], keys: (string | null)[]): Reply {
+function createItems({ store, headers }: FakeRequest, jobs: readonly Wire.CreateJob[], keys: (string | null)[]): Reply {
   const first = keys.findIndex((key) => key !== null);
   if (keyOf(headers.get(KEY_HEADER) ?? '', KEY_HEADER, invalid) !== null)
     throw invalid(`jobs[${first}].${KEY_FIELD}`, `must not be given together with the header ${KEY_HEADER}`);
@@ -71,15 +71,15 @@ function createItems({ store, headers }: Exchange, jobs: readonly Wire.CreateJob
   return created({ job_ids: ids, count: ids.length, replayed });
 }
 
-export function jobAt({ store, params }: Exchange): StoredJob {
+export function jobAt({ store, params }: FakeRequest): StoredJob {
   const job = store.job(params[0] ?? '');
   if (job === undefined) throw notFound('job');
   return job;
 }
 
-const getJob: Route = async (exchange) => {
-  const { store, query, signal } = exchange;
-  const job = jobAt(exchange);
+const getJob: Route = async (request) => {
+  const { store, query, signal } = request;
+  const job = jobAt(request);
   const wait = read.wholeNumber(query, 'wait_secs', WAIT_LIMITS);
   if (wait > 0) await store.until(() => hasEnded(job.record.status), store.clock.now() + wait * 1_000, signal);
   return ok(job.record);
@@ -87,10 +87,10 @@ const getJob: Route = async (exchange) => {
 
 const STATUSES = ['pending', 'running', 'retrying', 'completed', 'failed', 'cancelled'];
 
-const listJobs: Route = (exchange) => {
-  const statuses = read.someOf(exchange.query, 'status', STATUSES);
-  const records = [...exchange.store.jobs.values()].map((job) => job.record);
-  return page(exchange, 'jobs', records, {
+const listJobs: Route = (request) => {
+  const statuses = read.someOf(request.query, 'status', STATUSES);
+  const records = [...request.store.jobs.values()].map((job) => job.record);
+  return page(request, 'jobs', records, {
     status: (job) => statuses.includes(job.status),
     queue: (job, value) => job.queue_name === value,
     task: (job, value) => job.task_name === value,
@@ -99,16 +99,16 @@ const listJobs: Route = (exchange) => {
   });
 };
 
-const cancelJob: Route = (exchange) => {
-  const job = jobAt(exchange);
+const cancelJob: Route = (request) => {
+  const job = jobAt(request);
   if (hasEnded(job.record.status)) throw new Problem('already_finished', `the job is ${job.record.status} already`);
-  cancel(exchange.store, job);
+  cancel(request.store, job);
   return nothing;
 };
 
-const runNow: Route = (exchange) => {
-  const { store } = exchange;
-  const job = jobAt(exchange);
+const runNow: Route = (request) => {
+  const { store } = request;
+  const job = jobAt(request);
   const { status } = job.record;
   if (hasEnded(status)) throw new Problem('already_finished', `the job is ${status} already`);
   if (status === 'running') throw new Problem('conflict', 'the job is running');
@@ -125,9 +125,9 @@ function copyOf(store: FakeStore, job: Wire.Job, origin: Record<string, unknown>
   return store.addJob(fields, config, store.clock.now()).record.id;
 }
 
-const rerun: Route = (exchange) => {
-  const { record } = jobAt(exchange);
-  return once(exchange, 'rerun', () => ({ job_id: copyOf(exchange.store, record, { rerun_of: record.id }) }));
+const rerun: Route = (request) => {
+  const { record } = jobAt(request);
+  return once(request, 'rerun', () => ({ job_id: copyOf(request.store, record, { rerun_of: record.id }) }));
 };
 
 const wait: Route = async ({ store, body, signal }) => {
@@ -144,23 +144,23 @@ const wait: Route = async ({ store, body, signal }) => {
   });
 };
 
-const watchJob: Route = (exchange) => {
-  const job = jobAt(exchange);
-  return eventStream(exchange, () => {
+const watchJob: Route = (request) => {
+  const job = jobAt(request);
+  return eventStream(request, () => {
     const { record } = job;
     const version = `${record.status} ${record.delivery_count}`;
     return { version, record, progress: record.progress, last: hasEnded(record.status) };
   });
 };
 
-function letterAt({ store, params }: Exchange): Wire.DeadLetter {
+function letterAt({ store, params }: FakeRequest): Wire.DeadLetter {
   const letter = store.deadLetters.find(({ id }) => String(id) === params[0]);
   if (letter === undefined) throw notFound('dead letter');
   return letter;
 }
 
-const listLetters: Route = (exchange) =>
-  page(exchange, 'dead_letters', exchange.store.deadLetters, {
+const listLetters: Route = (request) =>
+  page(request, 'dead_letters', request.store.deadLetters, {
     queue_name: (letter, value) => letter.queue_name === value,
     task_name: (letter, value) => letter.task_name === value,
     reason: (letter, value) => letter.reason === value,
@@ -169,10 +169,10 @@ const listLetters: Route = (exchange) =>
     fingerprint: (letter, value) => letter.fingerprint === value,
   });
 
-const replay: Route = (exchange): Reply => {
-  const { store } = exchange;
-  const letter = letterAt(exchange);
-  return once(exchange, 'replay', () => {
+const replay: Route = (request): Reply => {
+  const { store } = request;
+  const letter = letterAt(request);
+  return once(request, 'replay', () => {
     const job = store.job(letter.job_id)?.record;
     if (letter.replayed_at !== null) throw new Problem('already_replayed', 'the dead letter was replayed already');
     if (job === undefined) throw notFound('job');
@@ -224,7 +224,7 @@ export const jobRoutes: readonly (readonly [string, string, Route])[] = [
   ['POST', '/jobs/:id/run-now', runNow],
   ['POST', '/jobs/:id/rerun', rerun],
   ['GET', '/dlq', listLetters],
-  ['GET', '/dlq/:id', (exchange) => ok(letterAt(exchange))],
+  ['GET', '/dlq/:id', (request) => ok(letterAt(request))],
   ['POST', '/dlq/:id/replay', replay],
   ['GET', '/queues', queues],
 ];

@@ -1,7 +1,7 @@
 import { isObject } from '../../json/object.js';
 import { LEASE_LIMITS } from '../../rules/limits.js';
 import type * as Wire from '../../wire/index.js';
-import { clamp, nothing, ok, type Exchange, type Route } from './exchange.js';
+import { clamp, nothing, ok, type FakeRequest, type Route } from './request.js';
 import { Problem } from './problem.js';
 import { claim, complete, fail, held, release, resultOf } from './settle.js';
 import { checkBody, SHAPES } from './shapes.js';
@@ -86,7 +86,7 @@ function report(store: FakeStore, given: Wire.Report): void {
 
 const single =
   (outcome: Wire.Report['outcome'], shape: keyof typeof SHAPES): Route =>
-  ({ store, params, body }: Exchange) => {
+  ({ store, params, body }: FakeRequest) => {
     const given = checkBody<Omit<Wire.Report, 'job_id' | 'outcome'>>(body, SHAPES[shape]);
     report(store, { ...given, outcome, job_id: params[0] ?? '' });
     return nothing;

@@ -7,8 +7,8 @@ SELECT l.id FROM millrace.limits l
 WHERE l.id = ANY (:ids::uuid[]) ORDER BY l.id FOR NO KEY UPDATE SKIP LOCKED;
 
 -- name: restore_limits
--- A limit that has been dropped, or was never made, but that a job names: the newest of which there is a note, or else a
--- job that waits for another limit and needs this one too (:job_ids). Its numbers are the job's.
+-- A limit that has been dropped, or was never made, but that a job names: the newest job with a note, or else one that
+-- waits for another limit and needs this one too (:job_ids). Its numbers are the job's.
 WITH newest AS MATERIALIZED (
   SELECT asked.id AS limit_id, coalesce(n.tenant, asked.tenant) AS tenant, coalesce(n.job_id, asked.job_id) AS job_id
   FROM unnest(:ids::uuid[], :tenants::text[], :job_ids::uuid[]) AS asked (id, tenant, job_id)

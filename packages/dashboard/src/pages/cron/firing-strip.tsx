@@ -15,7 +15,7 @@ const KINDS: Readonly<Record<CronFiringKind, string>> = {
 /** Minutes are enough: the strip shows a day, and a mark is ten minutes wide. */
 const MINUTE = 60_000;
 
-interface StripProps {
+interface FiringStripProps {
   readonly firings: Firings;
   readonly now: number;
   /** Whether the keyboard stops at each mark; not in lists, where there would be thousands. */
@@ -23,7 +23,7 @@ interface StripProps {
 }
 
 /** The last 24 hours of a schedule; each mark leads to its job. */
-export function Strip({ firings, now, isFocusable = false }: StripProps): ReactNode {
+export function FiringStrip({ firings, now, isFocusable = false }: FiringStripProps): ReactNode {
   return <StripMarks firings={firings} minute={Math.ceil(now / MINUTE)} isFocusable={isFocusable} />;
 }
 

@@ -12,7 +12,7 @@ import { invalid, Problem } from './problem.js';
 import type { FakeStore } from './store.js';
 
 /** A request as the routes see it. */
-export interface Exchange {
+export interface FakeRequest {
   readonly store: FakeStore;
   readonly method: string;
   /** The parts of the path that a route names, decoded. */
@@ -31,15 +31,15 @@ export interface Reply {
   readonly stream?: ReadableStream<Uint8Array>;
 }
 
-export type Route = (exchange: Exchange) => Reply | Promise<Reply>;
+export type Route = (request: FakeRequest) => Reply | Promise<Reply>;
 
 export const ok = (body: unknown): Reply => ({ status: 200, body });
 export const created = (body: unknown): Reply => ({ status: 201, body });
 export const nothing: Reply = { status: 204 };
 
 /** Creates something once per key: a repeat is answered as the first time. */
-export function once(exchange: Exchange, kind: string, make: (key: string | null) => unknown): Reply {
-  const { store, headers, body } = exchange;
+export function once(request: FakeRequest, kind: string, make: (key: string | null) => unknown): Reply {
+  const { store, headers, body } = request;
   const inBody = kind === 'job' && isObject(body) ? body.idempotency_key : undefined;
   const key = keyOfRequest(headers.get('idempotency-key'), typeof inBody === 'string' ? inBody : null, invalid);
   if (key === null) return created(make(null));
@@ -74,13 +74,13 @@ const ORDERS = ['created_at ASC', 'created_at DESC'];
 
 /** One page of a list that is in order of creation. The cursor names the list and the number of items before it. */
 export function page<T extends Listed>(
-  exchange: Exchange,
+  request: FakeRequest,
   key: string,
   all: readonly T[],
   filters: Readonly<Record<string, (item: T, value: string) => boolean>> = {},
   moreOrders: readonly string[] = [],
 ): Reply {
-  const { query } = exchange;
+  const { query } = request;
   for (const name of Object.keys(query)) {
     if (!PARAMETERS.has(name) && !Object.hasOwn(filters, name)) throw invalid(name, 'is not a known parameter');
   }
@@ -145,7 +145,7 @@ export interface Watched {
 }
 
 /** A stream of server-sent events: the state now, then after every transition, until the last. */
-export function eventStream({ store, signal }: Exchange, read: () => Watched): Reply {
+export function eventStream({ store, signal }: FakeRequest, read: () => Watched): Reply {
   const encoder = new TextEncoder();
   let stop = (): void => undefined;
   const stream = new ReadableStream<Uint8Array>({
