@@ -395,6 +395,7 @@ export interface StatementParameters {
       | 'details'
       | 'workflows_locked';
     settle_completed: 'ids' | 'tokens' | 'results';
+    settle_completed_limited: 'ids' | 'tokens' | 'results';
     settle_bundled:
       | 'bundle_tokens'
       | 'bundle_tenants'

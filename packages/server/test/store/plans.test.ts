@@ -17,6 +17,7 @@ const MEANT: Readonly<Record<string, readonly string[]>> = {
   settle_bundled: ['watches_pkey'],
   cancel_waiting: ['watches_pkey'],
   settle_limited: ['watches_pkey'],
+  settle_completed_limited: ['watches_pkey'],
   cancel_waiting_limited: ['watches_pkey'],
   run_now_limited: ['watches_pkey'],
   // What nobody has taken up yet, a thousand at a time, and whether there is any limit.

@@ -2,9 +2,15 @@
 -- statement, whose snapshot is younger than the lock, and moves what there is room for (domain/limits.ts decides).
 
 -- name: lock_limits
--- Those of these limits that nobody else holds.
-SELECT l.id FROM millrace.limits l
-WHERE l.id = ANY (:ids::uuid[]) ORDER BY l.id FOR NO KEY UPDATE SKIP LOCKED;
+-- Those of these limits that exist, and whether they are ours now: nobody else held them.
+WITH locked AS MATERIALIZED (
+  SELECT l.id FROM millrace.limits l
+  WHERE l.id = ANY (:ids::uuid[]) ORDER BY l.id FOR NO KEY UPDATE SKIP LOCKED
+)
+SELECT known.id, locked.id IS NOT NULL AS held
+FROM unnest(:ids::uuid[]) AS asked (id),
+LATERAL (SELECT l.id FROM millrace.limits l WHERE l.id = asked.id OFFSET 0) AS known
+LEFT JOIN locked ON locked.id = known.id;
 
 -- name: restore_limits
 -- A limit that has been dropped, or was never made, but that a job names: the newest job with a note, or else one that

@@ -47,7 +47,7 @@ SELECT held.n::int, held.id, held.token, held.tenant, held.worker, held.attempt,
 -- The same for jobs that may have limits (their ids are marked): an attempt that ends gives back its room, once, by the
 -- statement that ends it. A job that goes back to its queue sleeps until it is due, or joins the line of its first
 -- limit; only one that was not delivered keeps its room. A settlement never waits for a limit: if somebody else has it
--- locked, a note says how much was given back. `looks`: limits where somebody may be let in now.
+-- locked, a note says how much was given back. `looks`, in the first row: limits where somebody may be let in now.
 WITH given AS MATERIALIZED (
 -- include: settlements
 ), held AS (
@@ -98,7 +98,7 @@ SELECT held.n::int, held.id, held.token, held.tenant, held.worker, held.attempt,
        origin.queue AS job_queue, origin.task AS job_task,
        again.queue, again.priority, again.scheduled_at, (SELECT count(*) FROM seen)::int AS watched,
        buried.task AS dead_task, buried.queue AS dead_queue, buried.error AS dead_error,
-       (SELECT json_agg(DISTINCT limit_id) FROM noted)::text AS looks
+       CASE WHEN row_number() OVER () = 1 THEN (SELECT json_agg(DISTINCT limit_id) FROM noted)::text END AS looks
 -- include: from_settled
 ) AS origin;
 
@@ -107,27 +107,43 @@ SELECT held.n::int, held.id, held.token, held.tenant, held.worker, held.attempt,
 -- The answer is one row per tenant, worker, queue and task, with arrays in JSON: the numbers of the completions that
 -- acted, and how long each job had run. Only a remote worker's lease says queue and task.
 WITH held AS (
-  DELETE FROM millrace.leases l
-  USING unnest(:ids::uuid[], :tokens::uuid[], :results::json[]) WITH ORDINALITY AS given (id, token, result, n)
-  WHERE l.id = ANY (:ids::uuid[]) AND l.id = given.id AND l.token = given.token AND l.workflow_id IS NULL
-  RETURNING given.n, l.id, l.tenant, l.worker, l.queue, l.task, l.started_at, l.scheduled_at, l.retry_count,
-            l.delivery_count, l.error, given.result
+-- include: leases_to_complete
 ), ended AS (
-  INSERT INTO millrace.done
-    (completed_at, started_at, scheduled_at, retry_count, delivery_count, status, id, tenant, result, error)
-  SELECT now(), started_at, scheduled_at, retry_count, delivery_count, 'completed', id, tenant, result, error FROM held
+-- include: end_completed
 ), seen AS (
-  INSERT INTO millrace.transitions
-    (at, scheduled_at, started_at, retry_count, delivery_count, status, job_id, error, result)
-  SELECT now(), scheduled_at, started_at, retry_count, delivery_count, 'completed', id, error, result
-  FROM held
-  WHERE (SELECT EXISTS (SELECT FROM millrace.watches))
-    AND EXISTS (SELECT FROM millrace.watches w WHERE w.job_id = held.id)
-  RETURNING 1
+-- include: note_completed
 )
 SELECT tenant, worker, queue, task, json_agg(n)::text AS numbers,
        json_agg(extract(epoch FROM now() - started_at)::float8)::text AS run_secs,
        (SELECT count(*) FROM seen)::int AS watched
+FROM held GROUP BY tenant, worker, queue, task;
+
+-- name: settle_completed_limited
+-- The same for jobs that may have limits; they give back their room as in settle_limited.
+WITH held AS (
+-- include: leases_to_complete
+), ended AS (
+-- include: end_completed
+), seen AS (
+-- include: note_completed
+), freed AS MATERIALIZED (
+  SELECT each.id, count(*)::int AS n
+  FROM held, LATERAL (
+    SELECT j.limits FROM millrace.jobs j WHERE j.tenant = held.tenant AND j.id = held.id OFFSET 0
+  ) AS j, unnest(j.limits) AS each (id)
+  GROUP BY each.id
+), locked AS MATERIALIZED (
+-- include: limits_to_free
+), kept AS (
+-- include: give_back
+), noted AS (
+-- include: note_given_back
+  RETURNING limit_id
+)
+SELECT tenant, worker, queue, task, json_agg(n)::text AS numbers,
+       json_agg(extract(epoch FROM now() - started_at)::float8)::text AS run_secs,
+       (SELECT count(*) FROM seen)::int AS watched,
+       CASE WHEN row_number() OVER () = 1 THEN (SELECT json_agg(DISTINCT limit_id) FROM noted)::text END AS looks
 FROM held GROUP BY tenant, worker, queue, task;
 
 -- name: settle_bundled
@@ -229,7 +245,7 @@ WITH gone AS (
   RETURNING limit_id
 )
 SELECT gone.id, origin.queue, origin.task, (SELECT count(*) FROM seen)::int AS watched,
-       (SELECT json_agg(DISTINCT limit_id) FROM noted)::text AS looks
+       CASE WHEN row_number() OVER () = 1 THEN (SELECT json_agg(DISTINCT limit_id) FROM noted)::text END AS looks
 -- include: from_cancelled
 ) AS origin;
 
@@ -332,3 +348,24 @@ FROM held LEFT JOIN again ON again.id = held.id LEFT JOIN buried ON buried.job_i
 -- fragment: from_cancelled
 FROM gone, LATERAL (
   SELECT j.queue, j.task FROM millrace.jobs j WHERE j.tenant = gone.tenant AND j.id = gone.id OFFSET 0
+
+-- fragment: leases_to_complete
+  DELETE FROM millrace.leases l
+  USING unnest(:ids::uuid[], :tokens::uuid[], :results::json[]) WITH ORDINALITY AS given (id, token, result, n)
+  WHERE l.id = ANY (:ids::uuid[]) AND l.id = given.id AND l.token = given.token AND l.workflow_id IS NULL
+  RETURNING given.n, l.id, l.tenant, l.worker, l.queue, l.task, l.started_at, l.scheduled_at, l.retry_count,
+            l.delivery_count, l.error, given.result
+
+-- fragment: end_completed
+  INSERT INTO millrace.done
+    (completed_at, started_at, scheduled_at, retry_count, delivery_count, status, id, tenant, result, error)
+  SELECT now(), started_at, scheduled_at, retry_count, delivery_count, 'completed', id, tenant, result, error FROM held
+
+-- fragment: note_completed
+  INSERT INTO millrace.transitions
+    (at, scheduled_at, started_at, retry_count, delivery_count, status, job_id, error, result)
+  SELECT now(), scheduled_at, started_at, retry_count, delivery_count, 'completed', id, error, result
+  FROM held
+  WHERE (SELECT EXISTS (SELECT FROM millrace.watches))
+    AND EXISTS (SELECT FROM millrace.watches w WHERE w.job_id = held.id)
+  RETURNING 1

@@ -194,9 +194,10 @@ async function lockLimits(
   ids: readonly string[],
   neededBy: NeededBy = new Map(),
 ): Promise<ReadonlySet<string>> {
-  const locked = await execute<{ id: string }>(sql.lock_limits({ ids: uuidArray(ids) }));
-  const held = new Set(locked.map(({ id }) => id));
-  const absent = ids.filter((id) => !held.has(id));
+  const known = await execute<{ id: string; held: boolean }>(sql.lock_limits({ ids: uuidArray(ids) }));
+  const held = new Set(known.flatMap(({ id, held }) => (held ? [id] : [])));
+  const exists = new Set(known.map(({ id }) => id));
+  const absent = ids.filter((id) => !exists.has(id));
   if (absent.length === 0) return held;
   const made = await execute<{ id: string }>(
     sql.restore_limits({

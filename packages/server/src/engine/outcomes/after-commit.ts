@@ -19,7 +19,7 @@ export class AfterCommit {
       else if (outcome !== 'released' && outcome !== 'undelivered') counters.settled({ outcome, origin, runSecs });
       noteWorker(counters, row);
       hub.announceSettled(settledNews(row));
-      if (row.looks !== undefined) hub.announceLimits({ limits: toIds(row.looks), slept: row.queue !== null });
+      if (row.looks !== undefined) hub.announceLimits({ limits: looksOf(row.looks), slept: row.queue !== null });
       if (row.queue !== null && row.scheduled_at !== null) {
         hub.announceWork(row.queue, row.priority ?? 0, Date.parse(toInstant(row.scheduled_at)));
       }
@@ -31,7 +31,7 @@ export class AfterCommit {
     this.#steps.push((hub, counters) => {
       counters.cancelled(origin);
       hub.announceSettled(cancelledNews(id, origin.tenant));
-      hub.announceLimits({ limits: toIds(looks), slept: false });
+      hub.announceLimits({ limits: looksOf(looks), slept: false });
     });
   }
 
@@ -66,7 +66,8 @@ function noteWorker({ workers }: Counters, { tenant, worker, job_queue: queue, o
   else if (outcome === 'released') workers.seen(tenant, worker, queue);
 }
 
-const toIds = (looks: string | null): string[] => (looks === null ? [] : (JSON.parse(looks) as string[]));
+/** Limits where somebody may be let in, as a statement returns them. */
+export const looksOf = (looks: string | null): string[] => (looks === null ? [] : (JSON.parse(looks) as string[]));
 
 /** What the news of every completion says. */
 export const COMPLETED = { outcome: 'completed', reason: null, error: null } as const;

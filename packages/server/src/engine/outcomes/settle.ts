@@ -4,9 +4,9 @@ import { isLimitedId, isStepId } from '../../domain/ids.js';
 import { jsonArray } from '../../store/arrays.js';
 import { Batcher } from '../../store/batcher.js';
 import type { Database } from '../../store/connection/database.js';
-import { loadStatements } from '../../store/sql.js';
+import { loadStatements, type Statement } from '../../store/sql.js';
 import { judgeFailure, type FailureVerdict } from '../../domain/retry.js';
-import { AfterCommit, COMPLETED } from './after-commit.js';
+import { AfterCommit, COMPLETED, looksOf } from './after-commit.js';
 import { readLeaseFacts, type LeaseFacts } from '../leases/lease-facts.js';
 import { leaseKeyColumns, type LeaseKey } from '../leases/lease-key.js';
 import type { Hub } from '../shared/hub.js';
@@ -66,6 +66,8 @@ interface CompletedRow {
   readonly numbers: string;
   readonly run_secs: string;
   readonly watched: number;
+  /** In JSON: limits where somebody may be let in now. */
+  readonly looks?: string | null;
 }
 
 const BATCH = { maxItems: 1000, inFlight: 2, maxWaiting: 100_000 };
@@ -73,7 +75,14 @@ const BATCH = { maxItems: 1000, inFlight: 2, maxWaiting: 100_000 };
 const COMPLETIONS = { ...BATCH, inFlight: 1, weigh: ({ result }: Completion): number => result.length };
 
 export class Settler {
-  readonly #completions = new Batcher<Completion, boolean>((items) => this.#complete(items), COMPLETIONS);
+  readonly #completions = new Batcher<Completion, boolean>(
+    (items) => this.#complete(items, sql.settle_completed(completionColumns(items))),
+    COMPLETIONS,
+  );
+  readonly #limitedCompletions = new Batcher<Completion, boolean>(
+    (items) => this.#complete(items, sql.settle_completed_limited(completionColumns(items))),
+    COMPLETIONS,
+  );
   readonly #others = new Batcher<Settlement, boolean>((items) => this.#settle(items), {
     ...BATCH,
     weigh: ({ result, error, details }) => (result?.length ?? 0) + (error?.length ?? 0) + (details?.length ?? 0),
@@ -92,13 +101,15 @@ export class Settler {
   complete(completion: Completion): Promise<boolean> {
     const { id, token, result } = completion;
     if (isStepId(id)) return this.steps.settle({ ...plainSettlement(id, token, 'completed'), result });
-    if (isLimitedId(id)) return this.#others.submit({ ...plainSettlement(id, token, 'completed'), result });
+    if (isLimitedId(id)) return this.#limitedCompletions.submit(completion);
     return this.#completions.submit(completion);
   }
 
   /** The same for many jobs, refusals included. */
   completeAll(completions: readonly Completion[]): Promise<(boolean | MillraceError)[]> {
     if (!completions.some(({ id }) => isStepId(id) || isLimitedId(id))) return this.#completions.submitAll(completions);
+    if (completions.every(({ id }) => isLimitedId(id) && !isStepId(id)))
+      return this.#limitedCompletions.submitAll(completions);
     return Promise.all(completions.map((completion) => this.complete(completion).catch(asRefusal)));
   }
 
@@ -143,9 +154,9 @@ export class Settler {
     return this.#facts.submit({ id, token });
   }
 
-  async #complete(items: readonly Completion[]): Promise<boolean[]> {
-    const results = jsonArray(items.map((item) => item.result));
-    const rows = await this.db.run<CompletedRow>(sql.settle_completed({ results, ...leaseKeyColumns(items) }));
+  async #complete(items: readonly Completion[], statement: Statement): Promise<boolean[]> {
+    const rows = await this.db.run<CompletedRow>(statement);
+    for (const { looks = null } of rows) this.hub.announceLimits({ limits: looksOf(looks), slept: false });
     if (rows[0] && rows[0].watched > 0) this.hub.announceEvents();
     const acted = new Array<boolean>(items.length).fill(false);
     for (const row of rows) {
@@ -188,6 +199,11 @@ export class Settler {
     return items.map((_, index) => acted.has(index + 1));
   }
 }
+
+const completionColumns = (items: readonly Completion[]) => {
+  const results = jsonArray(items.map((item) => item.result));
+  return { results, ...leaseKeyColumns(items) };
+};
 
 const originOf = (tenant: string, { queue = SERIES_OTHER, task = SERIES_OTHER }: Completion): Origin => ({
   tenant,
