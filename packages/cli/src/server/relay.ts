@@ -27,7 +27,7 @@ export async function relay({ argv, env, io, underNpm = false }: Invocation): Pr
     service,
     logger,
     host: options.host ?? env.MILLRACE_HOST ?? '0.0.0.0',
-    metricsPort: portOf(options['metrics-port'] ?? env.MILLRACE_METRICS_PORT ?? '9091'),
+    metricsPort: portOf(options['metrics-port'] ?? env.MILLRACE_METRICS_PORT ?? '9092'),
   });
   signals.serving();
   logger.info({ service: service.url, metrics: running.metricsUrl }, 'relaying');

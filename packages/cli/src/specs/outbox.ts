@@ -84,7 +84,7 @@ export const relay = spec({
     token: { value: 'TOKEN', help: "the tenant's token; better in MILLRACE_TOKEN, where `ps` does not see it" },
     'token-file': { value: 'FILE', help: 'a file that holds the token; MILLRACE_TOKEN_FILE' },
     host: { value: 'ADDRESS', help: 'address the metrics port listens on; default 0.0.0.0' },
-    'metrics-port': { value: 'PORT', help: 'port of /metrics, /health and /ready; 0 picks a free one; default 9091' },
+    'metrics-port': { value: 'PORT', help: 'port of /metrics, /health and /ready; 0 picks a free one; default 9092' },
     'log-level': { value: 'LEVEL', help: 'trace, debug, info, warn, error, fatal or silent; default info' },
     'log-format': { value: 'FORMAT', help: 'format of log lines', choices: ['json', 'pretty'] },
   },

@@ -15,6 +15,7 @@ const EVERYTHING = {
   worker: { autoscaling: { enabled: true } },
   ingress: { enabled: true, className: 'nginx' },
   podMonitor: { enabled: true },
+  relay: { enabled: true },
   image: { pullSecrets: [{ name: 'registry' }] },
   nodeSelector: { disk: 'fast' },
   tolerations: [{ key: 'jobs', operator: 'Exists' }],
@@ -41,8 +42,32 @@ describe('the chart', () => {
     expect(kinds(plain)).toEqual([...always, ...budgets, 'Service demo'].sort());
     const scalers = ['HorizontalPodAutoscaler demo-api', 'HorizontalPodAutoscaler demo-worker'];
     expect(kinds(everything)).toEqual(
-      [...always, ...budgets, ...scalers, 'Service demo', 'Ingress demo', 'PodMonitor demo'].sort(),
+      [
+        ...always,
+        ...budgets,
+        ...scalers,
+        'Deployment demo-relay',
+        'Service demo',
+        'Ingress demo',
+        'PodMonitor demo',
+      ].sort(),
     );
+  });
+
+  it('runs relays that call its API, with secrets by reference, and lets them out', () => {
+    const relay = find(everything, 'Deployment', 'demo-relay');
+    const { containers, securityContext } = podOf(relay);
+    expect(containers[0]).toMatchObject({ args: ['relay'], livenessProbe: { httpGet: { path: '/health' } } });
+    expect(securityContext.runAsNonRoot).toBe(true);
+    const variables = Object.fromEntries(
+      variablesOf(relay).map(({ name, value, valueFrom }) => [name, value ?? valueFrom]),
+    );
+    for (const key of ['MILLRACE_OUTBOX_URL', 'MILLRACE_TOKEN'])
+      expect(variables[key]).toEqual({ secretKeyRef: { name: 'millrace-relay', key } });
+    expect(variables.MILLRACE_URL).toBe('http://demo:80');
+    const egress = JSON.stringify(find(everything, 'NetworkPolicy', 'demo').spec.egress);
+    expect(egress).toContain('8000');
+    expect(JSON.stringify(find(plain, 'NetworkPolicy', 'demo').spec.egress)).not.toContain('8000');
   });
 
   it.each(named(workloads))('runs %s without rights and without anything to write to', (_, manifest) => {

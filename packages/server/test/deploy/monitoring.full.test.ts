@@ -3,7 +3,8 @@ import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { readRepositoryFile, repositoryFile } from '../docs/generated.js';
 import { createJob, waitFor } from '../engine/kit.js';
-import { useTestServer } from '../support/server.js';
+import { useApplicationDatabase } from '../relay/kit.js';
+import { KEY_A, useTestServer } from '../support/server.js';
 import { namesIn, unknownNames } from './metric-names.js';
 import { programOr } from './tools.js';
 
@@ -11,7 +12,8 @@ const promtool = programOr(
   'promtool',
   '`promtool check config` and `test rules`; a parser has checked the expressions',
 );
-const server = await useTestServer();
+const application = await useApplicationDatabase();
+const server = await useTestServer({ config: { outbox: application.url, outboxToken: KEY_A } });
 // Some series appear with their first event.
 await waitFor(server.a, await createJob(server.a, 'default', { task_name: 'echo' }), 'completed');
 await createJob(server.a, 'waiting', { task_name: 'nobody' });

@@ -14,6 +14,26 @@ const analyze = programOr('systemd-analyze', '`verify` and `security` of the uni
 const directory = mkdtempSync(join(tmpdir(), 'millrace-unit-'));
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
+describe('the unit of a relay', () => {
+  const relay = readRepositoryFile('deploy/systemd/millrace-relay.service');
+
+  it('is as hardened as that of the service, and takes its token from a file', () => {
+    const hardening = (text: string): string => text.slice(text.indexOf('# An account that exists'));
+    expect(hardening(relay)).toBe(hardening(unit));
+    expect(relay).toMatch(/^ExecStart=\/usr\/local\/bin\/millrace relay$/m);
+    expect(relay).toMatch(/^RestartPreventExitStatus=2$/m);
+    expect(relay).toMatch(/^Environment=MILLRACE_TOKEN_FILE=%d\/relay-token$/m);
+    expect(relay).toMatch(/^LoadCredential=relay-token:/m);
+  });
+
+  it.runIf(analyze)('is correct', () => {
+    const path = join(directory, 'millrace-relay.service');
+    writeFileSync(path, relay.replace('/usr/local/bin/millrace', process.execPath));
+    const { status, stdout, stderr } = spawnSync(analyze!, ['verify', '--man=no', path], { encoding: 'utf8' });
+    expect({ status, output: stdout + stderr }).toEqual({ status: 0, output: '' });
+  });
+});
+
 describe('the unit of systemd', () => {
   it('waits longer for the process than the process does for its jobs', () => {
     const [, seconds] = /^TimeoutStopSec=(\d+)s$/m.exec(unit)!;

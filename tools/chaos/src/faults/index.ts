@@ -41,6 +41,8 @@ import { stoppedSdkWorkers } from './38-stopped-sdk-workers.js';
 import { upgrade } from './39-upgrade.js';
 import { costlyRequests } from './40-costly-requests.js';
 import { manyNames } from './41-many-names.js';
+import { outboxKills } from './42-outbox-kills.js';
+import { outboxRelays } from './43-outbox-relays.js';
 
 /** Every row of the table, one per line; those that take longest come where they start early. */
 // prettier-ignore
@@ -57,6 +59,8 @@ export const FAULTS: readonly Fault[] = [
   stoppedSdkWorkers,
   splitFleet,
   crashPostgres,
+  outboxKills,
+  outboxRelays,
   killWorkers,
   wrongClock,
   killServer,

@@ -51,7 +51,11 @@ export class OutboxDatabase {
     });
     // An idle connection that breaks is replaced when the next one is needed.
     this.#pool.on('error', () => undefined);
-    this.#pool.on('connect', (client) => guardAnswers(client));
+    this.#pool.on('connect', (client) => {
+      // While it is in use, the statement that runs on it fails by itself.
+      client.on('error', () => undefined);
+      guardAnswers(client);
+    });
   }
 
   /**
