@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 
@@ -12,6 +13,7 @@ from millrace import (
     DeadLetterFilter,
     JobFailedError,
     JobFilter,
+    Limit,
     Millrace,
     NonRetryableError,
     NotFoundError,
@@ -133,3 +135,23 @@ def test_schedules_are_known_by_name(client: Millrace, queue: str) -> None:
     with pytest.raises(NotFoundError):
         client.schedules.get(name)
     assert len(client.schedules.preview("0 0 * * *")) > 0
+
+
+def test_a_key_runs_as_many_jobs_as_its_limit_says(client: Millrace, start_worker: StartWorker, queue: str) -> None:
+    running: list[int] = []
+    most: list[int] = []
+
+    @task(queue=queue, limits=[Limit("user-{user_id}", running=1)])
+    def export(user_id: int) -> None:
+        running.append(user_id)
+        most.append(running.count(user_id))
+        time.sleep(0.02)
+        running.remove(user_id)
+
+    jobs = client.enqueue_many([export.call(n % 2) for n in range(12)])
+    (first, second) = client.queues.limits(queue)
+    assert (first["key"], first["limit"], first["running"]) == ("user-0", 1, 1)
+    assert second["waiting"] == 5
+    start_worker(export, queues={queue: 8})
+    client.wait_all(jobs, timeout=60)
+    assert max(most) == 1

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from millrace import Flow, JobContext, MismatchError, Retries, task, workflow
+from millrace import Flow, InvalidRequestError, JobContext, Limit, MismatchError, Retries, task, workflow
 from millrace.tasks.policy import Options, instant
 from millrace.tasks.task import BaseTask, result_text
 
@@ -125,7 +125,7 @@ def test_options_of_a_call_win_field_by_field() -> None:
     of_task = Options(queue="a", retries=Retries(max=5, delay=10), timeout=timedelta(minutes=2))
     merged = Options(priority=3, retries=Retries(delay=0.5)).over(of_task)
     assert merged.queue == "a"
-    assert merged.config() == {"priority": 3, "max_retries": 5, "retry_delay_secs": 1, "timeout_secs": 120}
+    assert merged.config({}) == {"priority": 3, "max_retries": 5, "retry_delay_secs": 1, "timeout_secs": 120}
 
 
 def test_times_that_mean_nothing_are_refused() -> None:
@@ -139,7 +139,7 @@ def test_times_that_mean_nothing_are_refused() -> None:
         instant(datetime(2031, 1, 31))
     for duration in ["30s", -1, float("inf"), True]:
         with pytest.raises((TypeError, ValueError)):
-            Options(timeout=duration).config()  # type: ignore[arg-type]  # what a caller without a type checker gives
+            Options(timeout=duration).config({})  # type: ignore[arg-type]  # what a caller without a type checker gives
 
 
 def test_a_workflow_is_a_list_of_steps_with_references() -> None:
@@ -207,3 +207,29 @@ def test_a_context_comes_first() -> None:
     assert resize.call(7).payload == {"image": 7}
     fake: Any = object()
     assert resize(fake, 7) == {"image": 7}
+
+
+def test_the_keys_of_limits_are_made_of_arguments() -> None:
+    @task(limits=[Limit("user-{user_id}", running=2)])
+    def export(user_id: int, kind: str = "csv") -> dict[str, int]:
+        return {"user_id": user_id}
+
+    def limits(call: Any) -> Any:
+        return call.merged.config(call.payload).get("limits")
+
+    assert limits(export.call(7)) == [{"key": "user-7", "running": 2}]
+    own = [Limit(lambda sent: f"kind-{sent['kind']}", running=1), Limit("all", running=9)]
+    assert limits(export.using(limits=own).call(7, "pdf")) == [
+        {"key": "kind-pdf", "running": 1},
+        {"key": "all", "running": 9},
+    ]
+    with pytest.raises(InvalidRequestError, match="not sent"):
+        limits(export.using(limits=[Limit("{kind}", 1)]).call(7))
+
+    @workflow(name="w")
+    def exports(flow: Flow) -> None:
+        first = flow.step("first", export.call(1))
+        flow.step("second", export.call(first["user_id"]))
+
+    with pytest.raises(InvalidRequestError, match="not sent"):
+        exports.steps()

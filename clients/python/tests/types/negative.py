@@ -50,6 +50,7 @@ Worker(send, queues={"emails": "20"})  # refused
 Worker(send, keeper="fiber")  # refused
 Retries(backoff="quadratic")  # refused
 task(queue=7)  # refused
+send.using(limits=[("user", 1)])  # refused
 
 
 @task  # refused

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..wire.types import QueueDepth, QueueDetail, Worker
+from ..wire.types import LimitUse, QueueDepth, QueueDetail, Worker
 from .listing import Listing
 from .session import Session, segment
 
@@ -21,6 +21,10 @@ class Queues:
         """A queue, with what is on it and what comes next."""
         queue: QueueDetail = self._session.read(f"/queues/{segment(name)}")
         return queue
+
+    def limits(self, queue: str | None = None) -> Listing[LimitUse]:
+        """The keys that unfinished jobs name as limits, by queue and key; of one queue, or of all."""
+        return Listing("limits", None, lambda cursor: self._session.read("/limits", {"queue": queue, "cursor": cursor}))
 
     def workers(self) -> Sequence[Worker]:
         """The workers that held the caller's jobs in the last hour, the last seen first."""

@@ -33,12 +33,13 @@ class Schedules:
             raise TypeError(
                 f"the schedule {name} says when its jobs run: they have no delay, instant or key of their own"
             )
+        payload = json_of(call.payload)
         body: PutCron = {
             "cron_expr": cron,
             "task_name": call.task.name,
-            "payload": json_of(call.payload),
+            "payload": payload,
             "queue": options.queue or DEFAULT_QUEUE,
-            "config": options.config(),
+            "config": options.config(payload),
         }
         if timezone is not None:
             body["timezone"] = timezone

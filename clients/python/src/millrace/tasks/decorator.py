@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Concatenate, Generic, Literal, ParamSpec, Protocol, TypeVar, overload
 
 from ..shared.durations import Duration
 from .context import JobContext
 from .conversion import Result
-from .policy import Options, Retries
+from .policy import Limit, Options, Retries
 from .task import AsyncTask, BaseTask, Task
 
 P = ParamSpec("P")
@@ -70,6 +70,7 @@ def task(
     queue: str | None = None,
     retries: Retries | None = None,
     timeout: Duration | None = None,
+    limits: Sequence[Limit] | None = None,
     priority: int | None = None,
     process: bool = False,
     context: Literal[False] = False,
@@ -82,6 +83,7 @@ def task(
     queue: str | None = None,
     retries: Retries | None = None,
     timeout: Duration | None = None,
+    limits: Sequence[Limit] | None = None,
     priority: int | None = None,
     process: bool = False,
 ) -> ContextDecorator: ...
@@ -93,6 +95,7 @@ def task(
     queue: str | None = None,
     retries: Retries | None = None,
     timeout: Duration | None = None,
+    limits: Sequence[Limit] | None = None,
     priority: int | None = None,
     process: bool = False,
     context: bool = False,
@@ -105,7 +108,7 @@ def task(
     >>> @task(queue="emails", retries=Retries(max=5, delay=10))
     ... def send_welcome(user_id: int, locale: str = "en") -> None: ...
     """
-    options = Options(queue=queue, retries=retries, timeout=timeout, priority=priority)
+    options = Options(queue=queue, retries=retries, timeout=timeout, priority=priority, limits=limits)
 
     def decorate(decorated: Callable[..., Any]) -> BaseTask[..., Any]:
         is_async = inspect.iscoroutinefunction(decorated)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from typing import Any, Literal
 
+from ..errors.call_errors import refused
 from ..shared.durations import Duration, whole_seconds
 from ..wire.types import PartialJobConfig
 
@@ -31,6 +32,36 @@ class Retries:
 
 
 @dataclass(frozen=True)
+class Limit:
+    """How many jobs of a key may run at a time, whoever enqueued them.
+
+    A key belongs to the queue; the number that holds is that of the newest job.
+
+    >>> @task(limits=[Limit("user-{user_id}", running=2)])
+    ... def export(user_id: int) -> None: ...
+    """
+
+    #: 1 to 200 characters. `{name}` stands for an argument; a function makes the key of all arguments that are sent.
+    key: str | Callable[[Mapping[str, Any]], str]
+    #: 1 to 10,000.
+    running: int
+
+    def written(self, payload: Mapping[str, Any] | None) -> dict[str, Any]:
+        """As it is sent. The payload is None where it is not known yet: in a step that gets it from another."""
+        key = self.key
+        if not isinstance(key, str):
+            if payload is None:
+                raise refused("the key of a limit must be a text here: the arguments are known when the step runs")
+            key = key(payload)
+        elif "{" in key:
+            try:
+                key = key.format_map(payload or {})
+            except (KeyError, IndexError, ValueError, AttributeError) as error:
+                raise refused(f"the key {self.key!r} of a limit needs an argument that is not sent: {error}") from error
+        return {"key": key, "running": self.running}
+
+
+@dataclass(frozen=True)
 class Options:
     """Where, how and when a job runs. Those of a call win over those of its task, field by field."""
 
@@ -40,6 +71,8 @@ class Options:
     retries: Retries | None = None
     #: How long an attempt may take; five minutes unless said otherwise.
     timeout: Duration | None = None
+    #: One or two: the job starts when each of them has room.
+    limits: Sequence[Limit] | None = None
     delay: Duration | None = None
     run_at: datetime | None = None
     #: The same key creates one job, however often and from wherever it is called.
@@ -55,8 +88,11 @@ class Options:
             given["retries"] = replace(other.retries, **retries)
         return replace(other, **given)
 
-    def config(self) -> PartialJobConfig:
-        """What the service calls the configuration of a job, without the queue."""
+    def config(self, payload: Mapping[str, Any] | None) -> PartialJobConfig:
+        """What the service calls the configuration of a job, without the queue.
+
+        The payload is what keys of limits are made of; None where it is not known yet.
+        """
         retries = self.retries or Retries()
         fields: dict[str, Any] = {
             "priority": self.priority,
@@ -66,6 +102,7 @@ class Options:
             "retry_delay_secs": _whole(retries.delay),
             "retry_max_delay_secs": _whole(retries.max_delay),
             "jitter_factor": retries.jitter,
+            "limits": None if self.limits is None else [limit.written(payload) for limit in self.limits],
         }
         given: Any = {name: value for name, value in fields.items() if value is not None}
         config: PartialJobConfig = given

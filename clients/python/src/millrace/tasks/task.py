@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Generic, ParamSpec, TypeVar, overload
 
@@ -12,7 +12,7 @@ from .arguments import Arguments
 from .call import Call
 from .conversion import Converter, converter, hints, to_json
 from .handles import JobHandle, Sender, default_sender
-from .policy import DEFAULT_QUEUE, Options, Retries
+from .policy import DEFAULT_QUEUE, Limit, Options, Retries
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -88,6 +88,7 @@ class BaseTask(Prepared[P, R]):
         priority: int | None = None,
         retries: Retries | None = None,
         timeout: Duration | None = None,
+        limits: Sequence[Limit] | None = None,
         metadata: Mapping[str, Any] | None = None,
         client: Sender | None = None,
     ) -> Prepared[P, R]: ...
@@ -102,6 +103,7 @@ class BaseTask(Prepared[P, R]):
         priority: int | None = None,
         retries: Retries | None = None,
         timeout: Duration | None = None,
+        limits: Sequence[Limit] | None = None,
         metadata: Mapping[str, Any] | None = None,
         client: Sender | None = None,
     ) -> Prepared[P, R]: ...

@@ -62,7 +62,7 @@ class Flow:
             "payload": payload,
             "depends_on": list(dict.fromkeys([*targets, *(self._known(name, each.name) for each in after)])),
             "queue": options.queue or DEFAULT_QUEUE,
-            "config": options.config(),
+            "config": options.config(None if targets else payload),
         }
         if on_failure != "halt":
             step["on_failure"] = on_failure
