@@ -103,7 +103,7 @@ module.exports = {
       to: { path: `${server}/store/[^/]+/` },
     },
     layer('engine', ['domain', 'store', 'telemetry'], [rules]),
-    ...stack('engine', ['operations', 'insight', 'jobs', 'workflows', 'outcomes', 'limits', 'leases', 'shared']),
+    ...stack('engine', ['operations', 'insight', 'jobs', 'durable', 'workflows', 'outcomes', 'limits', 'leases', 'shared']),
     apart('engine', 'operations', 'insight'),
     apart('engine', 'crons', 'operations'),
     apart('engine', 'crons', 'insight'),
@@ -226,7 +226,7 @@ module.exports = {
       to: { dependencyTypes: [core] },
     },
     ...floors('sdk', sdk, [
-      ...['otel', 'testing', 'worker', 'client', 'workflow', 'task', 'http'],
+      ...['otel', 'testing', 'worker', 'client', 'durable', 'workflow', 'task', 'http'],
       ...['errors', 'records', 'wire', 'shared', 'json', 'rules'],
     ]),
     top('sdk', sdk, 'index'),

@@ -73,6 +73,7 @@ export const ATTEMPT_OUTCOMES = [
   'lease_expired',
   'cancelled',
   'released',
+  'suspended',
   'running',
 ] as const;
 export type AttemptOutcome = (typeof ATTEMPT_OUTCOMES)[number];
@@ -126,6 +127,8 @@ export type Attempts = Static<typeof Attempts>;
 export const WHY_REASONS = [
   'due_later',
   'retry_backoff',
+  'sleeping',
+  'waiting_for_signal',
   'behind',
   'no_worker',
   'queue_paused',

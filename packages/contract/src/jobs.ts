@@ -2,6 +2,7 @@ import { Type, type Static, type TOptional, type TString } from 'typebox';
 import { listQueryFields, page, preferHeader, searchedTo, VIEWS, warnings } from './common.js';
 import { DEFAULT_JOB_CONFIG, JobConfig, JobConfigInput } from './job-config.js';
 import { callerObject, instant, NAME_MAX_LENGTH, nameText, nullable, oneOf, optional, ref, uuid } from './schema.js';
+import { WaitingFor } from './waiting.js';
 
 export const JOB_STATUSES = ['pending', 'running', 'retrying', 'completed', 'failed', 'cancelled'] as const;
 export type JobStatus = (typeof JOB_STATUSES)[number];
@@ -76,6 +77,10 @@ export const Job = Type.Object(
     tenant_id: Type.String({ description: 'The tenant that owns the job.' }),
     metadata: callerObject({ description: "The caller's own data, returned exactly as sent." }),
     ...runningFields,
+    waiting_for: Type.Optional({
+      ...ref(WaitingFor),
+      description: 'Only while the job is suspended, and not in lists: what it waits for.',
+    }),
   },
   {
     $id: 'Job',

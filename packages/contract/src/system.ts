@@ -195,6 +195,7 @@ export const FEATURES = [
   'idempotency',
   'item_keys',
   'strict',
+  'durable',
 ] as const;
 export type Feature = (typeof FEATURES)[number];
 

@@ -4,6 +4,7 @@ import { ERROR_STACK_MAX_BYTES, ErrorDetails } from './job-insight.js';
 import { DELAY_LIMITS, Job, JobStatusSchema } from './jobs.js';
 import { JOB_CONFIG_LIMITS } from './job-config.js';
 import { callerObject, filledText, NAME_MAX_LENGTH, oneOf, optional, ref, uuid } from './schema.js';
+import { suspendFields } from './waiting.js';
 
 /** Numbers outside these ranges are clamped to them; only a wrong type is refused. */
 export const LEASE_LIMITS = {
@@ -78,7 +79,7 @@ export const LeaseResponse = Type.Object(
 );
 export type LeaseResponse = Static<typeof LeaseResponse>;
 
-const leaseToken = Type.String({
+export const leaseToken = Type.String({
   description: 'The token that came with the job.',
   examples: ['5f0c1a52-6f4b-4b5e-9d6c-0b7f3d1d2a10'],
 });
@@ -213,7 +214,7 @@ export const HeartbeatsResponse = Type.Object(
 );
 export type HeartbeatsResponse = Static<typeof HeartbeatsResponse>;
 
-export const REPORT_OUTCOMES = ['completed', 'failed', 'released'] as const;
+export const REPORT_OUTCOMES = ['completed', 'failed', 'released', 'suspended'] as const;
 export type ReportOutcome = (typeof REPORT_OUTCOMES)[number];
 
 export const Report = Type.Object(
@@ -225,6 +226,7 @@ export const Report = Type.Object(
     ...failureFields,
     error: Type.Optional(failureFields.error),
     delay_secs: delaySecs,
+    ...suspendFields,
     traceparent: optional(
       Type.String({
         description:
@@ -234,7 +236,7 @@ export const Report = Type.Object(
       }),
     ),
   },
-  { $id: 'Report', description: 'How one attempt ended: what `complete`, `fail` or `release` would say.' },
+  { $id: 'Report', description: 'How one attempt ended: what `complete`, `fail`, `release` or `suspend` would say.' },
 );
 export type Report = Static<typeof Report>;
 

@@ -3,7 +3,7 @@
  * are in `@millrace/sdk/worker`, what tests need in `@millrace/sdk/testing`.
  */
 export type { DeadLetterFilter, DeadLetterGroup, DeadLetters } from './client/dead-letters.js';
-export type { JobFilter, Jobs } from './client/jobs.js';
+export type { Checkpoint, JobFilter, Jobs } from './client/jobs.js';
 export type { ListFilter, Listing, Page } from './client/listing.js';
 export { Millrace } from './client/millrace.js';
 export { outbox, type OutboxStartOptions } from './client/outbox.js';
@@ -12,7 +12,10 @@ export type { ClientOptions, Hooks } from './client/options.js';
 export type { LimitInfo, Queue, QueueDetail, Queues, WorkerInfo } from './client/queues.js';
 export type { Raw, RawAnswer, RawEvent, RawRequest } from './client/raw.js';
 export type { ScheduleDefinition, Schedules } from './client/schedules.js';
+export type { SignalOptions, Signals, Wait, WaitFilter } from './client/signals.js';
 export type { StartOptions, WorkflowFilter, Workflows } from './client/workflows.js';
+export { isSuspended, Suspended } from './durable/suspension.js';
+export type { DurableContext, StepOptions, WaitForOptions } from './task/durable.js';
 export { milliseconds, type Duration } from './shared/duration.js';
 export * from './errors/call-errors.js';
 export {
@@ -44,7 +47,7 @@ export type {
 export { consoleLogger, silentLogger, type Logger } from './shared/logger.js';
 export type { EnqueueOptions, Limit, Policy, Retries } from './task/policy.js';
 export type { DeadLetter } from './records/dead-letters.js';
-export type { Attempt, Job, Why } from './records/jobs.js';
+export type { Attempt, Job, WaitingFor, Why } from './records/jobs.js';
 export type { Firing, Schedule } from './records/schedules.js';
 export type { WorkflowStep } from './records/workflows.js';
 export type { Workflow as WorkflowRecord } from './records/workflows.js';

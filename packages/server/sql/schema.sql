@@ -36,7 +36,8 @@ CREATE TYPE millrace.attempt_outcome AS ENUM (
   'timed_out',
   'lease_expired',
   'cancelled',
-  'released'
+  'released',
+  'suspended'
 );
 
 CREATE TYPE millrace.operation_action AS ENUM (
@@ -541,6 +542,48 @@ CREATE TABLE millrace.limit_notes (
   tenant text COLLATE "C"
 ) WITH (autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=2000, autovacuum_vacuum_cost_delay=0);
 
+CREATE TABLE millrace.checkpoints (
+  at timestamp with time zone NOT NULL,
+  attempt integer NOT NULL,
+  job_id uuid NOT NULL,
+  name text COLLATE "C" NOT NULL,
+  value json NOT NULL,
+  CONSTRAINT checkpoints_pkey PRIMARY KEY (job_id, name)
+);
+
+CREATE TABLE millrace.checkpoint_totals (
+  bytes bigint NOT NULL,
+  count integer NOT NULL,
+  job_id uuid NOT NULL,
+  tenant text COLLATE "C" NOT NULL,
+  CONSTRAINT checkpoint_totals_pkey PRIMARY KEY (job_id)
+) WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=200);
+
+CREATE TABLE millrace.waits (
+  since timestamp with time zone NOT NULL,
+  until timestamp with time zone NOT NULL,
+  job_id uuid NOT NULL,
+  open boolean NOT NULL,
+  tenant text COLLATE "C" NOT NULL,
+  checkpoint text COLLATE "C" NOT NULL,
+  signal text COLLATE "C",
+  key text COLLATE "C",
+  ask json,
+  CONSTRAINT waits_pkey PRIMARY KEY (job_id, checkpoint),
+  CONSTRAINT waits_check CHECK (((signal IS NULL) = (key IS NULL)))
+) WITH (fillfactor=80);
+
+CREATE TABLE millrace.signals (
+  seq bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
+  expires_at timestamp with time zone NOT NULL,
+  job_id uuid,
+  tenant text COLLATE "C" NOT NULL,
+  name text COLLATE "C" NOT NULL,
+  key text COLLATE "C" NOT NULL,
+  value json NOT NULL,
+  CONSTRAINT signals_pkey PRIMARY KEY (tenant, name, key, seq)
+);
+
 CREATE INDEX tenants_by_bucket ON millrace.tenants USING btree (bucket);
 
 CREATE INDEX jobs_by_queue ON millrace.jobs USING btree (tenant, queue, id) WHERE (queue IS NOT NULL);
@@ -590,6 +633,14 @@ CREATE INDEX workers_by_age ON millrace.workers USING btree (at);
 CREATE INDEX limits_by_name ON millrace.limits USING btree (tenant, queue, key) WHERE (key IS NOT NULL);
 
 CREATE INDEX limit_notes_by_limit ON millrace.limit_notes USING btree (limit_id);
+
+CREATE INDEX waits_by_signal ON millrace.waits USING btree (tenant, signal, key, since, job_id) WHERE (open AND (signal IS NOT NULL));
+
+CREATE INDEX waits_of_tenant ON millrace.waits USING btree (tenant, since, job_id) WHERE (open AND (signal IS NOT NULL));
+
+CREATE INDEX signals_by_expiry ON millrace.signals USING btree (expires_at);
+
+CREATE INDEX signals_of_jobs ON millrace.signals USING btree (job_id) WHERE (job_id IS NOT NULL);
 
 CREATE VIEW millrace.running AS
  SELECT l.tenant,

@@ -132,6 +132,12 @@ function bodyOf(world: World, { id, body }: Operation, tenant: Tenant, lease: Le
       return { ...(made as JsonObject), leases: underLease(made, 'leases', lease) };
     case 'reportJobs':
       return { ...(made as JsonObject), reports: underLease(made, 'reports', lease) };
+    case 'suspendJob':
+      // An instant or a delay, and a year ahead at most.
+      return {
+        ...{ ...(made as JsonObject), until: null, delay_secs: random.integer(0, 60) },
+        ...(lease !== undefined && { lease_token: lease.token }),
+      };
     case 'createOperation':
       return bulkOperation(world, tenant, random);
     case 'leaseJobs':

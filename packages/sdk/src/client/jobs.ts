@@ -1,6 +1,7 @@
 import type { JsonObject } from '../json/object.js';
 import { defined } from '../task/policy.js';
 import { attemptOf, jobOf, whyOf, type Attempt, type Job, type Why } from '../records/jobs.js';
+import { instant } from '../records/instants.js';
 import type { AnyTask, JobHandle, OutOf } from '../task/types.js';
 import type * as Wire from '../wire/index.js';
 import { cancelJob, getJob, jobHandle } from './job-handle.js';
@@ -17,6 +18,15 @@ export interface JobFilter extends ListFilter {
   workflowId?: string;
   /** The job that was created with this key. */
   key?: string;
+}
+
+/** A named value that a durable job has stored. */
+export interface Checkpoint {
+  name: string;
+  value: unknown;
+  at: Date;
+  /** The delivery that stored it. */
+  attempt: number;
 }
 
 interface Signal {
@@ -91,6 +101,12 @@ export class Jobs {
   async attempts(id: string, { signal }: Signal = {}): Promise<{ attempts: Attempt[]; omitted: number }> {
     const body = await read<Wire.Attempts>(this.#session, `/jobs/${segment(id)}/attempts`, {}, signal);
     return { attempts: body.attempts.map(attemptOf), omitted: body.omitted };
+  }
+
+  /** What a durable job has stored, in the order in which it was. */
+  async checkpoints(id: string, { signal }: Signal = {}): Promise<Checkpoint[]> {
+    const body = await read<Wire.Checkpoints>(this.#session, `/jobs/${segment(id)}/checkpoints`, {}, signal);
+    return body.checkpoints.map(({ name, value, at, attempt }) => ({ name, value, at: instant(at), attempt }));
   }
 
   /** What a job waits for, in one sentence. */

@@ -15,6 +15,7 @@ import { Queues } from './queues.js';
 import { Raw } from './raw.js';
 import { Schedules } from './schedules.js';
 import { read, type Session } from './session.js';
+import { Signals } from './signals.js';
 import { waitAll } from './wait-all.js';
 import { startWorkflow, Workflows, type StartOptions } from './workflows.js';
 
@@ -40,6 +41,7 @@ export class Millrace {
   readonly deadLetters: DeadLetters;
   readonly operations: Operations;
   readonly queues: Queues;
+  readonly signals: Signals;
   readonly raw: Raw;
   readonly #session: Session;
 
@@ -53,6 +55,7 @@ export class Millrace {
     this.deadLetters = new DeadLetters(session);
     this.operations = new Operations(session);
     this.queues = new Queues(session);
+    this.signals = new Signals(session);
     this.raw = new Raw(session);
   }
 

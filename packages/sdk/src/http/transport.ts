@@ -57,6 +57,8 @@ export interface CallRequest {
   readonly body?: unknown;
   /** Instead of `body`: the JSON text itself. */
   readonly bodyText?: string;
+  /** Sent beside those of every call. */
+  readonly headers?: Readonly<Record<string, string>>;
   /** The Idempotency-Key. */
   readonly key?: string;
   readonly signal?: AbortSignal | undefined;
@@ -211,6 +213,7 @@ export class Transport {
       Prefer: 'handling=strict',
       ...((request.body !== undefined || request.bodyText !== undefined) && { 'Content-Type': 'application/json' }),
       ...(request.key !== undefined && { 'Idempotency-Key': request.key }),
+      ...request.headers,
     };
   }
 

@@ -32,7 +32,26 @@ export interface Job {
   leaseExpiresAt: Date | null;
   /** What the running attempt last said about itself. */
   progress: JsonObject | null;
+  /** What it waits for, while it is suspended; not in lists. */
+  waitingFor: WaitingFor | null;
 }
+
+/** What a suspended job waits for. */
+export interface WaitingFor {
+  checkpoint: string;
+  since: Date;
+  until: Date;
+  /** Null if it sleeps. */
+  signal: string | null;
+  key: string | null;
+  ask: Wire.Ask | null;
+}
+
+const waitingForOf = ({ since, until, ...waiting }: Wire.WaitingFor): WaitingFor => ({
+  ...waiting,
+  since: instant(since),
+  until: instant(until),
+});
 
 export function jobOf(job: Wire.Job): Job {
   return {
@@ -58,6 +77,7 @@ export function jobOf(job: Wire.Job): Job {
     workerId: job.worker_id ?? null,
     leaseExpiresAt: instantOrNull(job.lease_expires_at),
     progress: job.progress ?? null,
+    waitingFor: job.waiting_for === undefined ? null : waitingForOf(job.waiting_for),
   };
 }
 

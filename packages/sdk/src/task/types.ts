@@ -5,6 +5,7 @@ import type { JsonObject } from '../json/object.js';
 import type { Logger } from '../shared/logger.js';
 import type { Transaction } from '../shared/transaction.js';
 import type { EnqueueOptions, Policy } from './policy.js';
+import type { DurableContext } from './durable.js';
 import type { Job } from '../records/jobs.js';
 
 /** What a JSON text cannot hold. */
@@ -95,7 +96,7 @@ export interface RunningJob {
 }
 
 /** What a handler gets beside its input. */
-export interface JobContext {
+export interface JobContext extends DurableContext {
   readonly job: RunningJob;
   /** Whether the lease is still held, by this process's own clock. Check it before what must not happen twice. */
   readonly leased: () => boolean;

@@ -11,6 +11,9 @@ import { fireDue, firstDue } from './fake/crons.js';
 import { fakeFetch } from './fake/fake-fetch.js';
 import { claim, complete, expireLeases, fail } from './fake/settle.js';
 import { FakeStore, type StoredJob } from './fake/store.js';
+import { DurableRun } from '../durable/durable-run.js';
+import { isSuspended } from '../durable/suspension.js';
+import { keep, suspendJob } from './fake/durable.js';
 import { testContext, throughJson } from './test-context.js';
 
 /** A job as a test looks at it. */
@@ -106,20 +109,40 @@ export class FakeServer {
       if (job.leaseToken === token) return;
       controller.abort(job.record.status === 'cancelled' ? new JobCancelled('the job was cancelled') : new LeaseLost());
     });
+    const durable = this.#durable(job, controller.signal);
     try {
       const payload = throughJson(job.record.payload);
       const step = job.record.workflow_id !== null;
-      const context = this.#context(job, controller.signal);
+      const context = this.#context(job, controller.signal, durable);
       const result = throughJson(await handler.run(step ? stepPayload(payload) : payload, context));
       if (job.leaseToken === token && !hasEnded(job.record.status)) complete(this.#store, job, result);
     } catch (error) {
-      if (job.leaseToken === token && !hasEnded(job.record.status)) fail(this.#store, job, failureOf(error));
+      if (job.leaseToken !== token || hasEnded(job.record.status)) return;
+      if (durable.suspension !== null && isSuspended(error)) suspendJob(this.#store, job, durable.suspension);
+      else fail(this.#store, job, failureOf(error));
     } finally {
       stop();
     }
   }
 
-  #context(job: StoredJob, signal: AbortSignal): JobContext {
+  /** Sleeps never wait in place here: they are over when the clock is moved. */
+  #durable(job: StoredJob, signal: AbortSignal): DurableRun {
+    return new DurableRun({
+      store: {
+        load: () =>
+          Promise.resolve({
+            values: new Map([...job.checkpoints].map(([name, { value }]) => [name, throughJson(value)])),
+            deadlines: new Map([...job.waits].map(([name, { until }]) => [name, until])),
+          }),
+        store: (name, value) => Promise.resolve(throughJson(keep(this.#store, job, name, throughJson(value)).value)),
+      },
+      startedAt: job.record.started_at ?? job.record.created_at,
+      leftMs: () => 0,
+      signal: () => signal,
+    });
+  }
+
+  #context(job: StoredJob, signal: AbortSignal, durable: DurableRun): JobContext {
     const { record } = job;
     const client = new Millrace({ ...this.options, logger: silentLogger });
     let ordinal = 0;
@@ -134,11 +157,12 @@ export class FakeServer {
       workflow: record.workflow_id === null ? null : { id: record.workflow_id, step: record.workflow_step_id ?? '' },
       payloadText: JSON.stringify(record.payload),
     };
-    const context = testContext(running, { progress: [], logs: [] }, signal, (task, ...args) => {
+    const enqueue: JobContext['enqueue'] = (task, ...args) => {
       const [input, options] = args as [never, object?];
       const keyed = { key: `${record.id}:${++ordinal}`, ...options };
       return client.enqueue(task, ...([input, keyed] as unknown as typeof args));
-    });
+    };
+    const context = testContext(running, { progress: [], logs: [] }, signal, enqueue, durable);
     const progress = (value: JsonObject): void => {
       if (job.record.status === 'running') this.#store.change(job, { progress: throughJson(value) });
     };

@@ -3,6 +3,7 @@ import { Millrace } from '../client/millrace.js';
 import type { JsonObject } from '../json/object.js';
 import type { Handler, JobContext, Task } from '../task/types.js';
 import { FakeServer } from './fake-server.js';
+import { instantRun } from './instant-run.js';
 import { testContext, throughJson, type Recording } from './test-context.js';
 
 /** What the handler under test finds in its context. */
@@ -11,6 +12,10 @@ export interface RunOptions {
   attempt?: number;
   signal?: AbortSignal;
   metadata?: JsonObject;
+  /** What earlier attempts have stored, by step. */
+  checkpoints?: Readonly<Record<string, unknown>>;
+  /** What its waits get, by their name; none: they time out. Sleeps are over at once. */
+  signals?: Readonly<Record<string, unknown>>;
 }
 
 /** What a handler returned, and what it said on the way. */
@@ -27,7 +32,13 @@ export interface Run<Out> extends Recording {
 export async function runHandler<Out = JsonObject>(
   handler: Handler,
   input: unknown,
-  { attempt = 1, signal = new AbortController().signal, metadata = {} }: RunOptions = {},
+  {
+    attempt = 1,
+    signal = new AbortController().signal,
+    metadata = {},
+    checkpoints = {},
+    signals = {},
+  }: RunOptions = {},
 ): Promise<Run<Out>> {
   const payload = throughJson(input ?? {}) as JsonObject;
   const recording: Recording = { progress: [], logs: [] };
@@ -44,7 +55,8 @@ export async function runHandler<Out = JsonObject>(
     payloadText: JSON.stringify(payload),
   };
   const enqueue: JobContext['enqueue'] = (task, ...args) => client.enqueue(task, ...args);
-  const result = await handler.run(payload, testContext(job, recording, signal, enqueue));
+  const durable = instantRun(checkpoints, signals, signal);
+  const result = await handler.run(payload, testContext(job, recording, signal, enqueue, durable));
   return { result: throughJson(result) as Out, ...recording };
 }
 

@@ -1,4 +1,5 @@
 import type { JsonObject } from '../json/object.js';
+import type { DurableContext } from '../task/durable.js';
 import type { Logger } from '../shared/logger.js';
 import { effectKey, once } from '../task/once.js';
 import type { JobContext, RunningJob } from '../task/types.js';
@@ -15,6 +16,7 @@ export function testContext(
   recording: Recording,
   signal: AbortSignal,
   enqueue: JobContext['enqueue'],
+  durable: DurableContext,
 ): JobContext {
   const line =
     (level: string) =>
@@ -30,6 +32,9 @@ export function testContext(
     progress: (value) => void recording.progress.push(throughJson(value)),
     lastProgress: null,
     enqueue,
+    step: durable.step,
+    sleep: durable.sleep,
+    waitFor: durable.waitFor,
     key: (name) => effectKey(job, name),
     once: (tx, name, effect) => once(tx, effectKey(job, name), effect),
   };

@@ -1,7 +1,7 @@
 /** What all routes share: errors, pages, and who is calling. */
 
 export type Feature =
-  'reports' | 'heartbeats' | 'release' | 'progress' | 'wait' | 'idempotency' | 'item_keys' | 'strict';
+  'reports' | 'heartbeats' | 'release' | 'progress' | 'wait' | 'idempotency' | 'item_keys' | 'strict' | 'durable';
 
 /** The codes of the errors that the service answers with. */
 export type ErrorCode =

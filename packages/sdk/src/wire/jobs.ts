@@ -1,6 +1,7 @@
 /** Jobs: creating, reading and waiting for them, and what is known beyond the record. */
 import type { JsonObject } from '../json/object.js';
 import type { PageFields } from './common.js';
+import type { WaitingFor } from './durable.js';
 
 /** The states of a job. */
 export type JobStatus = 'pending' | 'running' | 'retrying' | 'completed' | 'failed' | 'cancelled';
@@ -64,6 +65,7 @@ export interface Job {
   worker_id: string | null;
   lease_expires_at: string | null;
   progress: JsonObject | null;
+  waiting_for?: WaitingFor;
 }
 
 export interface CreateJob {
@@ -116,7 +118,7 @@ export interface ErrorDetails {
 
 export interface Attempt {
   number: number;
-  outcome: 'completed' | 'failed' | 'timed_out' | 'lease_expired' | 'cancelled' | 'released' | 'running';
+  outcome: 'completed' | 'failed' | 'timed_out' | 'lease_expired' | 'cancelled' | 'released' | 'suspended' | 'running';
   worker_id: string | null;
   started_at: string | null;
   ended_at: string | null;
@@ -131,7 +133,17 @@ export interface Attempts {
 }
 
 export interface Why {
-  reason: 'due_later' | 'retry_backoff' | 'behind' | 'no_worker' | 'queue_paused' | 'limited' | 'running' | 'ended';
+  reason:
+    | 'due_later'
+    | 'retry_backoff'
+    | 'sleeping'
+    | 'waiting_for_signal'
+    | 'behind'
+    | 'no_worker'
+    | 'queue_paused'
+    | 'limited'
+    | 'running'
+    | 'ended';
   message: string;
   until?: string;
   ahead?: number;

@@ -1,6 +1,7 @@
 /** The worker protocol: leases, heartbeats and reports. */
 import type { JsonObject } from '../json/object.js';
 import type { ErrorCode } from './common.js';
+import type { SuspendWait } from './durable.js';
 import type { ErrorDetails, Job, JobStatus } from './jobs.js';
 
 export interface LeaseRequest {
@@ -59,13 +60,16 @@ export interface ReleaseRequest {
 export interface Report {
   job_id: string;
   lease_token: string;
-  outcome: 'completed' | 'failed' | 'released';
+  outcome: 'completed' | 'failed' | 'released' | 'suspended';
   result?: JsonObject | null;
   error?: string;
   retryable?: boolean | null;
   retry_after_secs?: number | null;
   details?: ErrorDetails | null;
   delay_secs?: number | null;
+  checkpoint?: string;
+  until?: string | null;
+  wait?: SuspendWait | null;
   traceparent?: string | null;
 }
 

@@ -4,7 +4,7 @@ import type { RunningJob } from '../task/types.js';
 /** What a worker tells its program as it happens. `ms` is how long the attempt ran, or how long the worker stood. */
 export type WorkerEvent =
   | {
-      readonly type: 'started' | 'completed' | 'failed' | 'cancelled' | 'lease_lost' | 'released';
+      readonly type: 'started' | 'completed' | 'failed' | 'cancelled' | 'lease_lost' | 'released' | 'suspended';
       readonly job: RunningJob;
       readonly ms?: number;
       readonly error?: unknown;

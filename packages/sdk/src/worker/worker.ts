@@ -90,6 +90,8 @@ export class Worker {
       reporter: this.#reporter,
       keeper: () => this.#keeper ?? this.#startKeeper(),
       events: this.#events,
+      transport: this.#transport,
+      features: this.#features,
     });
   }
 

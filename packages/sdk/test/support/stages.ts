@@ -1,6 +1,7 @@
 import { milliseconds, Millrace, silentLogger, type Duration, type Handler, type JobContext } from '../../src/index.js';
 import { stepPayload } from '../../src/workflow/references.js';
 import { FakeServer } from '../../src/testing/index.js';
+import { instantRun } from '../../src/testing/instant-run.js';
 import { testContext } from '../../src/testing/test-context.js';
 import type * as Wire from '../../src/wire/index.js';
 import { controlClock } from '../../../server/test/support/clock.js';
@@ -97,6 +98,7 @@ export async function workOff(stage: Stage, queue: string, handlers: readonly Ha
         { progress: [], logs: [] },
         new AbortController().signal,
         undefined as never,
+        instantRun({}, {}, new AbortController().signal),
       );
       try {
         const result = await handler.run(payload, context);

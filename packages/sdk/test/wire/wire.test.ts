@@ -94,7 +94,31 @@ const SAME: {
   Worker: Equal<Wire.Worker, Contract.Worker>;
   Workers: Equal<Wire.Workers, Contract.Workers>;
   Tasks: Equal<Wire.Tasks, Contract.Tasks>;
+  CheckpointRequest: Equal<Wire.CheckpointRequest, Contract.CheckpointRequest>;
+  StoredCheckpoint: Equal<Wire.StoredCheckpoint, Contract.StoredCheckpoint>;
+  Checkpoint: Equal<Wire.Checkpoint, Contract.Checkpoint>;
+  Checkpoints: Equal<Wire.Checkpoints, Contract.Checkpoints>;
+  Ask: Equal<Wire.Ask, Contract.Ask>;
+  SuspendRequest: Equal<Wire.SuspendRequest, Contract.SuspendRequest>;
+  WaitingFor: Equal<Wire.WaitingFor, Contract.WaitingFor>;
+  SignalRequest: Equal<Wire.SignalRequest, Contract.SignalRequest>;
+  JobSignalRequest: Equal<Wire.JobSignalRequest, Contract.JobSignalRequest>;
+  SignalAccepted: Equal<Wire.SignalAccepted, Contract.SignalAccepted>;
+  Wait: Equal<Wire.Wait, Contract.Wait>;
+  Waits: Equal<Wire.Waits, Contract.Waits>;
 } = {
+  CheckpointRequest: true,
+  StoredCheckpoint: true,
+  Checkpoint: true,
+  Checkpoints: true,
+  Ask: true,
+  SuspendRequest: true,
+  WaitingFor: true,
+  SignalRequest: true,
+  JobSignalRequest: true,
+  SignalAccepted: true,
+  Wait: true,
+  Waits: true,
   JobStatus: true,
   TerminalJobStatus: true,
   WorkflowStatus: true,
@@ -186,6 +210,7 @@ describe('the shapes on the wire', () => {
       'common',
       'crons',
       'dead-letters',
+      'durable',
       'errors',
       'job-config',
       'job-insight',
@@ -194,7 +219,7 @@ describe('the shapes on the wire', () => {
       'operations',
       'series',
     ];
-    const contract = [...files, 'system', 'worker', 'workflows'].flatMap((file) =>
+    const contract = [...files, 'system', 'waiting', 'worker', 'workflows'].flatMap((file) =>
       namesIn(`../../../contract/src/${file}.ts`, /^export type (\w+)/gm),
     );
     expect(Object.keys(SAME).sort()).toEqual(own.filter((name) => contract.includes(name)).sort());

@@ -57,6 +57,8 @@ export interface JobRecord {
   readonly lease_expires_at: Instant | null;
   /** What the running attempt last reported. */
   readonly progress: JsonText | null;
+  /** Only of a suspended job, and only where it was asked for. */
+  readonly waiting_for?: WaitingForRecord | null;
 }
 
 /** Without what may be large. */
@@ -80,6 +82,70 @@ export interface AttemptRecord {
   readonly error_message: string | null;
   readonly error_details: JsonText | null;
   readonly next_retry_at: Instant | null;
+}
+
+/** How long a suspended job waits, and what may end that sooner. Either `until` or `delaySecs` is set. */
+export interface Suspension {
+  /** The checkpoint that ends the wait. */
+  readonly checkpoint: string;
+  readonly until: Instant | null;
+  readonly delaySecs: number | null;
+  /** Null: it sleeps. */
+  readonly signal: AwaitedSignal | null;
+}
+
+export interface AwaitedSignal {
+  readonly name: string;
+  /** Null: the id of the job. */
+  readonly key: string | null;
+  /** A question to a person. */
+  readonly ask: JsonText | null;
+}
+
+export interface Signal {
+  readonly name: string;
+  readonly key: string;
+  readonly value: JsonText;
+  /** How long it is kept; null: as long as the job that it is for. */
+  readonly ttlSecs: number | null;
+  readonly jobId: string | null;
+}
+
+/** A named value of a job. */
+export interface CheckpointRecord {
+  readonly name: string;
+  readonly value: JsonText;
+  readonly at: Instant;
+  /** The delivery that stored it. */
+  readonly attempt: number;
+}
+
+/** What a job has stored, and the deadlines of waits that nothing has ended yet. */
+export interface JobCheckpoints {
+  readonly checkpoints: readonly CheckpointRecord[];
+  readonly waits: readonly { readonly name: string; readonly until: Instant }[];
+}
+
+/** What a suspended job waits for. */
+export interface WaitingForRecord {
+  readonly checkpoint: string;
+  readonly since: Instant;
+  readonly until: Instant;
+  /** Null: it sleeps. */
+  readonly signal: string | null;
+  readonly key: string | null;
+  readonly ask: JsonText | null;
+}
+
+/** A job that waits for a signal. */
+export interface WaitRecord {
+  readonly job_id: string;
+  readonly task_name: string;
+  readonly name: string;
+  readonly key: string;
+  readonly ask: JsonText | null;
+  readonly since: Instant;
+  readonly until: Instant;
 }
 
 export interface JobAttempts {

@@ -1,6 +1,6 @@
 import { WALK_LIMIT, type JobStatus, type Why } from '@millrace/contract';
 import { isTerminal } from './job-state.js';
-import type { Instant } from './records.js';
+import type { Instant, WaitingForRecord } from './records.js';
 
 /** Why a job does not run, in one sentence for a person. */
 
@@ -18,6 +18,8 @@ export interface Standing {
   readonly pausedAt: Instant | null;
   /** When a worker last asked for jobs of its queue; null: not within a day. */
   readonly lastLeaseAt: Instant | null;
+  /** Of a suspended job. */
+  readonly waitingFor: WaitingForRecord | null;
 }
 
 /** A worker that waits for jobs asks for them every half minute at least, and is noted once per minute. */
@@ -75,7 +77,9 @@ function runs({ deliveryCount, startedAt, workerId, leaseExpiresAt }: Standing):
   };
 }
 
-function waits({ status, deliveryCount, scheduledAt }: Standing): Why {
+function waits(standing: Standing): Why {
+  const { status, deliveryCount, scheduledAt, waitingFor } = standing;
+  if (waitingFor !== null) return suspended(waitingFor);
   return status === 'retrying'
     ? {
         reason: 'retry_backoff',
@@ -83,6 +87,14 @@ function waits({ status, deliveryCount, scheduledAt }: Standing): Why {
         until: scheduledAt,
       }
     : { reason: 'due_later', message: `The job is due at ${scheduledAt}.`, until: scheduledAt };
+}
+
+/** It is due at its deadline, or sooner by a signal. */
+function suspended({ checkpoint, signal, key, until }: WaitingForRecord): Why {
+  if (signal === null)
+    return { reason: 'sleeping', message: `The job sleeps (${quoted(checkpoint)}) until ${until}.`, until };
+  const message = `The job waits for the signal ${quoted(signal)} with the key ${quoted(key ?? '')}, until ${until}.`;
+  return { reason: 'waiting_for_signal', message, until };
 }
 
 function isAttended({ now, lastLeaseAt }: Standing): boolean {

@@ -22,10 +22,13 @@ import type {
   DeadLetterRecord,
   Instant,
   JobAttempts,
+  JobCheckpoints,
   JobRecord,
   JobSpec,
   JobSummaryRecord,
   JsonText,
+  Signal,
+  WaitRecord,
   WorkflowRecord,
   WorkflowSnapshot,
   WorkflowSpec,
@@ -35,7 +38,7 @@ import type {
 import type { CreatedRange, DeadLetterFilter, JobFilter } from '../domain/filters.js';
 import type { WorkerApi } from './worker-api.js';
 
-export type { FailureReport, Heartbeat, JobReport, LeaseRequest, WorkerApi } from './worker-api.js';
+export type { FailureReport, Heartbeat, JobReport, LeaseRequest, StandingCheckpoint, WorkerApi } from './worker-api.js';
 
 /** What the layers above the engine see of it: plain records in, plain records out. */
 export interface ListQuery extends CreatedRange {
@@ -244,6 +247,36 @@ export interface OperationsApi {
   stop(tenant: string, id: string): Promise<void>;
 }
 
+export interface SignalDelivery {
+  /** False: nobody waits for it; it is stored. */
+  readonly delivered: boolean;
+  readonly replayed: boolean;
+}
+
+export interface WaitsQuery extends CursorQuery {
+  readonly name: string | null;
+  readonly key: string | null;
+  /** Only those that ask a person something. */
+  readonly asks: boolean;
+}
+
+export interface WaitPage {
+  readonly waits: readonly WaitRecord[];
+  readonly nextCursor: string | null;
+}
+
+/** What durable jobs have stored and wait for. */
+export interface DurableApi {
+  checkpoints(tenant: string, id: string): Promise<JobCheckpoints>;
+  /** For the worker that holds the job. */
+  checkpointsOfLease(id: string, token: string): Promise<JobCheckpoints>;
+  signal(tenant: string, signal: Signal, idempotencyKey: string | null): Promise<SignalDelivery>;
+  /** To one job, which need not wait for it yet. */
+  signalJob(tenant: string, id: string, name: string, value: JsonText, key: string | null): Promise<SignalDelivery>;
+  /** Jobs that wait for signals, the newest first. */
+  waits(tenant: string, query: WaitsQuery): Promise<WaitPage>;
+}
+
 export interface SystemApi {
   /** True if the database answers and its schema is the one that this build expects. */
   ready(): Promise<boolean>;
@@ -310,6 +343,7 @@ export interface Engine {
   readonly workflows: WorkflowsApi;
   readonly crons: CronsApi;
   readonly operations: OperationsApi;
+  readonly durable: DurableApi;
   readonly system: SystemApi;
   readonly insight: InsightApi;
   readonly admin: AdminApi;

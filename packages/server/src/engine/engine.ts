@@ -40,6 +40,11 @@ import type { Engine } from './api.js';
 import { JobWaits } from './jobs/wait.js';
 import { Watcher } from './jobs/watch.js';
 import { Explainer } from './jobs/why.js';
+import { Checkpoints } from './durable/checkpoints.js';
+import { Durable } from './jobs/durable.js';
+import { Signals } from './durable/signals.js';
+import { Suspender } from './durable/suspender.js';
+import { Waits } from './durable/waits.js';
 import { RunNow } from './jobs/run-now.js';
 import { RemoteWorker } from './jobs/remote-worker.js';
 import type { WorkflowWatcher } from './workflows/watch.js';
@@ -132,10 +137,13 @@ export function createEngine({
   const keeper = new LeaseKeeper(db, workerRecorder, defaultQueue);
   const polls = new LongPolls(claimer, hub, { undeliver }, safetyPollMs);
   const streams = new EventStreams();
-  const watcher = new Watcher(db, hub, reads, streams);
+  const checkpoints = new Checkpoints(db, maxPayloadBytes);
+  const suspensions = new Waits(db);
+  const durable = new Durable(reads, checkpoints, suspensions, new Signals(db, hub, keys, reads));
+  const watcher = new Watcher(db, hub, reads, streams, suspensions);
   const waits = new JobWaits(db, hub, reads);
   const limitReads = new LimitReads(db);
-  const explainer = new Explainer(db, reads, presence, limitReads);
+  const explainer = new Explainer(db, reads, presence, limitReads, suspensions);
   const workflows = new Workflows({
     db,
     hub,
@@ -148,7 +156,7 @@ export function createEngine({
     streams,
   });
   const attempts = new Attempts(db, reads);
-  const runNow = new RunNow(db, hub, reads);
+  const runNow = new RunNow(db, hub, reads, suspensions);
   const operationWork = new OperationWork(db, hub, counters, stepSettler);
   const canceller = new Canceller(db, hub, counters, reads, stepSettler);
 
@@ -158,7 +166,7 @@ export function createEngine({
       createBatch: (tenant, specs, key) => enqueuer.createBatch(tenant, specs, key),
       createItems: (tenant, items) => enqueuer.createItems(tenant, items),
       rerun: (tenant, id, key) => rerunner.rerun(tenant, id, key),
-      get: (tenant, id) => reads.job(tenant, id),
+      get: async (tenant, id) => suspensions.shownOn(await reads.job(tenant, id)),
       list: (tenant, query) => reads.jobs(tenant, query),
       summaries: (tenant, query) => reads.summaries(tenant, query),
       cancel: (tenant, id) => canceller.cancel(tenant, id),
@@ -170,11 +178,21 @@ export function createEngine({
       runNow: (tenant, id) => runNow.run(tenant, id),
       queues: (tenant, query) => queueDepths.page(tenant, query),
     },
-    worker: new RemoteWorker({ db, hub, keeper, polls, settler, counters }),
+    worker: new RemoteWorker({
+      db,
+      hub,
+      keeper,
+      polls,
+      settler,
+      counters,
+      checkpoints,
+      suspender: new Suspender(db, hub, counters),
+    }),
     deadLetters: new DeadLetters(db, hub, counters, keys),
     workflows,
     crons: new Crons(db, hub, counters, tenants, keys),
     operations: new Operations(db, operationWork, keys),
+    durable,
     insight: {
       counts: (tenant, queue) => counts.of(tenant, queue),
       series: (tenant, query) => series.plot(tenant, query),
@@ -206,7 +224,7 @@ export function createEngine({
     settler,
     bundles,
     keeper,
-    maintenance: new Maintenance(db, settler, bundles, counters, keys),
+    maintenance: new Maintenance(db, settler, bundles, counters, keys, suspensions),
     cronFirer: new CronFirer(db, hub, counters),
     reads,
     series,

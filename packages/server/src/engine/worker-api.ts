@@ -1,6 +1,6 @@
 import type { JobStatus } from '@millrace/contract';
 import type { MillraceError } from '../domain/errors.js';
-import type { JsonText, LeasedJob } from '../domain/records.js';
+import type { JsonText, LeasedJob, Suspension } from '../domain/records.js';
 
 /** What the layers above see of the protocol of remote workers. */
 export interface WorkerApi {
@@ -13,10 +13,21 @@ export interface WorkerApi {
   fail(id: string, token: string, error: string, retryable: boolean, more?: FailureReport): Promise<void>;
   /** Back to its queue, due at once or so many seconds from now. */
   release(id: string, token: string, delaySecs: number | null): Promise<void>;
+  /** Keeps a value under a name, once per job and name. */
+  checkpoint(id: string, token: string, name: string, value: JsonText): Promise<StandingCheckpoint>;
+  /** Back to its queue, due at an instant or when a signal comes. */
+  suspend(id: string, token: string, suspension: Suspension): Promise<void>;
   /** Each as by itself; of two for one job, the first goes first. Null: accepted. */
   report(reports: readonly JobReport[]): Promise<readonly (MillraceError | null)[]>;
   /** The queue of each job, by its id in lower case; ids that name no job are left out. */
   queuesOf(ids: readonly string[]): Promise<ReadonlyMap<string, string>>;
+}
+
+/** What stands under the name of a checkpoint. */
+export interface StandingCheckpoint {
+  readonly value: JsonText;
+  /** False: an earlier call put it there. */
+  readonly isNew: boolean;
 }
 
 /** What a worker may say about a failure beyond its error. */
@@ -38,6 +49,7 @@ export type JobReport = { readonly id: string; readonly token: string } & (
   | { readonly outcome: 'completed'; readonly result: JsonText }
   | ({ readonly outcome: 'failed'; readonly error: string; readonly retryable: boolean } & FailureReport)
   | { readonly outcome: 'released'; readonly delaySecs: number | null }
+  | { readonly outcome: 'suspended'; readonly suspension: Suspension }
 );
 
 export interface LeaseRequest {

@@ -67,6 +67,31 @@ export interface StatementParameters {
       | 'valid_ms'
       | 'slots';
   };
+  'durable/checkpoints.sql': {
+    store_checkpoints: 'ids' | 'tokens' | 'names' | 'values' | 'max_bytes' | 'max_count';
+    uncount_checkpoint: 'value' | 'id';
+    checkpoint_of_job: 'id' | 'name';
+    checkpoints_of_job: 'id';
+    lease_stands: 'id' | 'token';
+    expire_checkpoints: 'after_id' | 'hours' | 'max_rows';
+  };
+  'durable/waits.sql': {
+    lock_signal: 'signal';
+    lease_of_wait: 'id' | 'token';
+    suspend: 'id' | 'token' | 'checkpoint' | 'signal' | 'key' | 'until' | 'delay_secs' | 'ask';
+    first_wait: 'tenant' | 'signal' | 'key';
+    wake: 'tenant' | 'id' | 'checkpoint' | 'value';
+    drop_wait: 'id';
+    store_signal: 'ttl_secs' | 'job_id' | 'tenant' | 'signal' | 'key' | 'value' | 'max_stored';
+    count_signals: 'tenant' | 'max_stored';
+    wait_of_job: 'id';
+    deadlines_of_job: 'id';
+    end_sleep: 'id';
+    waits_of_tenant: 'tenant' | 'after_since' | 'after_id' | 'signal' | 'key' | 'asks' | 'max_waits';
+    forget_waits: 'after_id' | 'max_rows';
+    forget_signals: 'max_rows';
+    forget_job_signals: 'after_id' | 'max_rows';
+  };
   'insight/all-tenants.sql': {
     fleet_overview: 'max_rows' | 'max_tenants';
     paused_queues: 'max_queues';

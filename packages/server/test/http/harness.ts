@@ -136,6 +136,8 @@ export function fakeEngine(overrides: Overrides = {}): FakeEngine {
       heartbeats: async (beats) => beats.map(() => 'running'),
       fail: async () => undefined,
       release: async () => undefined,
+      checkpoint: async (_id, _token, _name, value) => ({ value, isNew: true }),
+      suspend: async () => undefined,
       report: async (reports) => reports.map(() => null),
       queuesOf: async () => new Map(),
       ...overrides.worker,

@@ -53,6 +53,8 @@ const LEFT_OUT: Readonly<Record<string, Readonly<Record<string, readonly string[
     run_now_limited: [],
     move_waiting: [],
     wake_sleepers: [],
+    suspend: [],
+    wake: [],
   },
 };
 

@@ -1,5 +1,6 @@
 import { isLongerThan, type QueryParameters } from '../../rules/index.js';
 import { DEFAULT_MAX_BODY_BYTES, JSON_MAX_DEPTH } from '../../rules/limits.js';
+import { durableRoutes } from './durable-routes.js';
 import type { FakeRequest, Reply, Route } from './request.js';
 import { jobRoutes } from './job-routes.js';
 import { Problem } from './problem.js';
@@ -16,7 +17,7 @@ interface Entry {
 }
 
 /** Plain segments win over parameters: `/jobs/batch` is not a job. */
-const TABLE: readonly Entry[] = [...jobRoutes, ...workerRoutes, ...workflowRoutes]
+const TABLE: readonly Entry[] = [...jobRoutes, ...workerRoutes, ...workflowRoutes, ...durableRoutes]
   .map(([method, path, route]) => ({
     method,
     pattern: new RegExp(`^${path.replace(/:[a-z]+/g, '([^/]+)')}$`),

@@ -112,6 +112,9 @@ const runNow: Route = (request) => {
   const { status } = job.record;
   if (hasEnded(status)) throw new Problem('already_finished', `the job is ${status} already`);
   if (status === 'running') throw new Problem('conflict', 'the job is running');
+  const wait = [...job.waits.values()].find(({ open }) => open);
+  if (wait && wait.signal !== null) throw new Problem('conflict', 'the job waits for a signal');
+  if (wait) wait.until = store.clock.text();
   job.dueAt = store.clock.now();
   const text = store.clock.text();
   store.change(job, { scheduled_at: text, next_retry_at: status === 'retrying' ? text : null });

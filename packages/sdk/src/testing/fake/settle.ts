@@ -31,6 +31,8 @@ export function claim(
   for (const job of claimed) {
     job.leaseToken = globalThis.crypto.randomUUID();
     job.leaseEnds = now + want.leaseSecs * 1_000;
+    const { waiting_for: _, ...record } = job.record;
+    job.record = record;
     store.change(job, {
       status: 'running',
       delivery_count: job.record.delivery_count + 1,
@@ -69,10 +71,17 @@ export function fail(store: FakeStore, job: StoredJob, failure: Failure): void {
 
 /** Back to the queue: the delivery counts, the retry does not. */
 export function release(store: FakeStore, job: StoredJob, delaySecs: number): void {
-  job.dueAt = store.clock.now() + delaySecs * 1_000;
+  suspend(store, job, store.clock.now() + delaySecs * 1_000, null);
+}
+
+/** The same, to wait for something. */
+export function suspend(store: FakeStore, job: StoredJob, dueAt: number, waiting: Wire.WaitingFor | null): void {
+  job.dueAt = dueAt;
   const scheduled = store.clock.text(job.dueAt);
   const failedBefore = job.record.retry_count > 0;
   letGo(job);
+  const { waiting_for: _, ...record } = job.record;
+  job.record = { ...record, ...(waiting !== null && { waiting_for: waiting }) };
   store.change(job, {
     ...NOT_RUNNING,
     status: failedBefore ? 'retrying' : 'pending',

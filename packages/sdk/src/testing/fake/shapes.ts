@@ -158,6 +158,34 @@ const failure: Shape = {
   details: { check: object },
 };
 
+/** The name of a checkpoint or a signal. */
+const shortName: Check = (value, path) => {
+  filled(value, path);
+  if (characterCount(value as string) > limits.CHECKPOINT_NAME_MAX_LENGTH)
+    throw invalid(path, `must have at most ${limits.CHECKPOINT_NAME_MAX_LENGTH} characters`);
+};
+/** Any JSON. */
+const anything =
+  (maxBytes: number): Check =>
+  (value, path) => {
+    if (!isLongerThan(maxBytes, JSON.stringify(value))) return;
+    const message = `must be at most ${maxBytes} bytes of JSON`;
+    throw new Problem('payload_too_large', `${path} ${message}`, [{ path, message }]);
+  };
+const awaited: Shape = {
+  signal: {
+    check: nested(() => ({ name: { check: shortName, required: true }, key: { check: shortName } })),
+    required: true,
+  },
+  ask: { check: json(limits.ASK_MAX_BYTES) },
+};
+const suspension: Shape = {
+  checkpoint: { check: shortName },
+  until: { check: instant },
+  delay_secs: { check: delay },
+  wait: { check: nested(() => awaited) },
+};
+
 /** The bodies that the fake server reads. */
 export const SHAPES = {
   job,
@@ -195,14 +223,27 @@ export const SHAPES = {
   complete: { ...token, result: { check: payload } },
   fail: { ...token, ...failure, error: { check: text, required: true } },
   release: { ...token, delay_secs: { check: delay } },
+  checkpoint: {
+    ...token,
+    name: { check: shortName, required: true },
+    value: { check: anything(limits.DEFAULT_MAX_PAYLOAD_BYTES) },
+  },
+  suspend: { ...token, ...suspension },
+  signal: {
+    name: { check: shortName, required: true },
+    key: { check: shortName, required: true },
+    value: { check: anything(limits.SIGNAL_MAX_BYTES) },
+    ttl_secs: { check: integer(limits.SIGNAL_TTL_LIMITS) },
+  },
+  jobSignal: { value: { check: anything(limits.SIGNAL_MAX_BYTES) } },
   reports: { reports: { check: list(object, limits.LEASE_BATCH_LIMITS), required: true } },
   report: {
     ...token,
     ...failure,
     job_id: { check: text, required: true },
-    outcome: { check: word('completed', 'failed', 'released'), required: true },
+    outcome: { check: word('completed', 'failed', 'released', 'suspended'), required: true },
     result: { check: payload },
-    delay_secs: { check: delay },
+    ...suspension,
     traceparent: { check: text },
   },
   workflow: {

@@ -2,6 +2,19 @@ import { uuid7 } from '../../shared/uuid7.js';
 import type * as Wire from '../../wire/index.js';
 import { FakeClock } from './clock.js';
 
+/** What a job waits for. */
+export interface StoredWait extends Wire.WaitingFor {
+  /** Whether the job is in this wait, and not in another. */
+  open: boolean;
+}
+
+export interface StoredSignal {
+  readonly name: string;
+  readonly key: string;
+  readonly value: unknown;
+  readonly endsAt: number;
+}
+
 /** A job and what its record does not show. */
 export interface StoredJob {
   record: Wire.Job;
@@ -10,6 +23,9 @@ export interface StoredJob {
   leaseToken: string | null;
   leaseEnds: number;
   dueAt: number;
+  /** Of a durable job: what it has stored and waited for, by name. */
+  readonly checkpoints: Map<string, Wire.Checkpoint>;
+  readonly waits: Map<string, StoredWait>;
 }
 
 export interface StoredWorkflow {
@@ -46,6 +62,8 @@ export class FakeStore {
   readonly workflows = new Map<string, StoredWorkflow>();
   readonly crons = new Map<string, StoredCron>();
   readonly deadLetters: Wire.DeadLetter[] = [];
+  /** Those that nobody has taken yet, the oldest first. */
+  readonly signals: StoredSignal[] = [];
   /** What a key was used for, and the answer that it got. */
   readonly keys = new Map<string, { readonly kind: string; readonly answer: unknown }>();
   readonly #watchers = new Set<() => void>();
@@ -96,7 +114,10 @@ export class FakeStore {
       ...fields,
       config: fullConfig(config),
     };
-    const job: StoredJob = { record, ordinal: this.jobs.size, leaseToken: null, leaseEnds: 0, dueAt };
+    const job: StoredJob = {
+      ...{ record, ordinal: this.jobs.size, leaseToken: null, leaseEnds: 0, dueAt },
+      ...{ checkpoints: new Map(), waits: new Map() },
+    };
     this.jobs.set(record.id, job);
     this.changed();
     return job;

@@ -3,6 +3,8 @@ import { LEASE_LIMITS } from '../../rules/limits.js';
 import type * as Wire from '../../wire/index.js';
 import { clamp, nothing, ok, type FakeRequest, type Route } from './request.js';
 import { Problem } from './problem.js';
+import { suspendJob } from './durable.js';
+import { suspensionOf } from './durable-routes.js';
 import { claim, complete, fail, held, release, resultOf } from './settle.js';
 import { checkBody, SHAPES } from './shapes.js';
 import type { FakeStore } from './store.js';
@@ -81,6 +83,8 @@ function report(store: FakeStore, given: Wire.Report): void {
       });
     case 'released':
       return release(store, job, given.delay_secs ?? 0);
+    case 'suspended':
+      return suspendJob(store, job, suspensionOf(given));
   }
 }
 
@@ -117,7 +121,7 @@ const whoami: Route = ({ store }) =>
     default_queue: 'default',
     retention_hours: null,
     now: store.clock.text(),
-    features: ['reports', 'heartbeats', 'release', 'progress', 'wait', 'idempotency', 'item_keys', 'strict'],
+    features: ['reports', 'heartbeats', 'release', 'progress', 'wait', 'idempotency', 'item_keys', 'strict', 'durable'],
   });
 
 export const workerRoutes: readonly (readonly [string, string, Route])[] = [

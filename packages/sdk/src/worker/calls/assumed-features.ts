@@ -30,4 +30,4 @@ export class AssumedFeatures {
   }
 }
 
-const OPTIONAL: readonly Feature[] = ['reports', 'heartbeats', 'release', 'progress'];
+const OPTIONAL: readonly Feature[] = ['reports', 'heartbeats', 'release', 'progress', 'durable'];

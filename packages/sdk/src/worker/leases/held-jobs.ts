@@ -21,6 +21,8 @@ export class HeldJob {
     readonly payload: JsonObject,
     readonly timeoutMs: number,
     readonly slots: Slots,
+    /** When the attempt began, by the server's clock. */
+    readonly serverStartedAt: string,
   ) {}
 }
 
@@ -32,6 +34,7 @@ export interface Claim {
   readonly slots: Slots;
   readonly token: string;
   readonly deadlineMs: number;
+  readonly startedAt: string;
 }
 
 /** Every job that this worker holds, and the cells through which the keeper knows them. */
@@ -51,12 +54,12 @@ export class HeldJobs {
   }
 
   /** From here on the keeper keeps its lease alive. */
-  hold({ job, payload, timeoutMs, slots, token, deadlineMs }: Claim): HeldJob {
+  hold({ job, payload, timeoutMs, slots, token, deadlineMs, startedAt }: Claim): HeldJob {
     const cell = this.#free.at(-1);
     if (cell === undefined) throw new Error('more jobs are held than there are cells');
     const lease = this.cells.take(cell, deadlineMs, job.id, token);
     this.#free.pop();
-    return (this.#byCell[cell] = new HeldJob(lease, job, payload, timeoutMs, slots));
+    return (this.#byCell[cell] = new HeldJob(lease, job, payload, timeoutMs, slots, startedAt));
   }
 
   /** The job that a lease belongs to, unless it has been let go. */

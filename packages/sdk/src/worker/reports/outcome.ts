@@ -1,4 +1,5 @@
 import { NonRetryableError, RetryAfterError } from '../../errors/handler-errors.js';
+import type { Suspension } from '../../durable/suspension.js';
 import { JsonText } from '../../json/text.js';
 import type { JsonObject } from '../../json/object.js';
 import type { ErrorDetails } from '../../wire/index.js';
@@ -15,7 +16,8 @@ export type Outcome =
       /** What the handler threw, for the program's own listeners; not sent. */
       readonly cause?: unknown;
     }
-  | { readonly kind: 'released' };
+  | { readonly kind: 'released' }
+  | { readonly kind: 'suspended'; readonly suspension: Suspension };
 
 /** The service cuts at 65,536 characters and 64 KiB; no need to send more. */
 const ERROR_MAX_LENGTH = 65_536;

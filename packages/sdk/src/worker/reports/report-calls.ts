@@ -90,7 +90,7 @@ async function plain(
   }
 }
 
-const ACTIONS = { completed: 'complete', failed: 'fail', released: 'release' } as const;
+const ACTIONS = { completed: 'complete', failed: 'fail', released: 'release', suspended: 'suspend' } as const;
 
 /** A server that cannot take a job back for free has it failed, to be tried again. */
 const GIVEN_BACK: Outcome = { kind: 'failed', error: 'the worker stopped before the job ended', retryable: true };
@@ -105,6 +105,8 @@ function fieldsText(outcome: Outcome): string {
   switch (outcome.kind) {
     case 'released':
       return '';
+    case 'suspended':
+      return `,${JSON.stringify(outcome.suspension).slice(1, -1)}`;
     case 'completed':
       return `,"result":${outcome.result}`;
     case 'failed': {

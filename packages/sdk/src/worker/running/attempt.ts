@@ -1,6 +1,9 @@
 import { JobCancelled, JobTimeout, LeaseLost, NonRetryableError, ShuttingDown } from '../../errors/handler-errors.js';
 import type { JsonObject } from '../../json/object.js';
-import type { Handler, JobContext } from '../../task/types.js';
+import { isSuspended } from '../../durable/suspension.js';
+import type { Handler } from '../../task/types.js';
+import type { Context } from './context.js';
+import type { DurableRun } from '../../durable/durable-run.js';
 import type { HeldJob } from '../leases/held-jobs.js';
 import { completion, failure, retryableFailure, type Outcome } from '../reports/outcome.js';
 
@@ -33,7 +36,7 @@ export class Attempt {
   #ignored: NodeJS.Timeout | undefined;
   #judged = false;
 
-  constructor(held: HeldJob, handler: Handler, context: JobContext, owner: AttemptOwner) {
+  constructor(held: HeldJob, handler: Handler, context: Context, owner: AttemptOwner) {
     const { stop, timeoutMs, payload } = held;
     this.#held = held;
     this.#owner = owner;
@@ -44,9 +47,24 @@ export class Attempt {
     // A hook may throw before it returns a promise.
     const running = wrap === undefined ? run() : (async () => wrap(held, run))();
     running.then(
-      (result) => this.#end(completion(result)),
-      (error: unknown) => this.#end(failure(error)),
+      (result) => {
+        if (context.durable === undefined) this.#end(completion(result));
+        else void this.#endDurable(context.durable, completion(result), null);
+      },
+      (error: unknown) => {
+        if (context.durable === undefined) this.#end(failure(error));
+        else void this.#endDurable(context.durable, failure(error), error);
+      },
     );
+  }
+
+  /** Steps that still run are stored before the job is let go. */
+  async #endDurable(durable: DurableRun, said: Outcome, thrown: unknown): Promise<void> {
+    await durable.stepsEnded();
+    const { suspension } = durable;
+    if (suspension === null) return this.#end(said);
+    if (isSuspended(thrown)) return this.#end({ kind: 'suspended', suspension });
+    this.#end(retryableFailure(swallowed(suspension.checkpoint), thrown ?? undefined));
   }
 
   #told(): void {
@@ -71,6 +89,9 @@ export class Attempt {
   }
 }
 
+const swallowed = (name: string): string =>
+  `the handler went on after it was to wait for ${JSON.stringify(name)}: it caught the error Suspended, which must pass`;
+
 const timedOut = (reason: JobTimeout): Verdict => retryableFailure(reason.message, reason);
 
 /** What the handler said counts only if it was not told to stop before, or was told to for the worker's own sake. */
@@ -81,6 +102,9 @@ function verdictOf(reason: Error | undefined, said: Outcome): Verdict {
   if (reason instanceof JobTimeout) return timedOut(reason);
   if (!(reason instanceof ShuttingDown)) return said;
   // It may have finished in time after all, or know that it never will.
-  const isFinal = said.kind === 'completed' || (said.kind === 'failed' && said.cause instanceof NonRetryableError);
+  const isFinal =
+    said.kind === 'completed' ||
+    said.kind === 'suspended' ||
+    (said.kind === 'failed' && said.cause instanceof NonRetryableError);
   return isFinal ? said : { kind: 'released' };
 }

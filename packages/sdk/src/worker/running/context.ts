@@ -3,6 +3,8 @@ import type { Logger } from '../../shared/logger.js';
 import type { AnyTask, Args, InOf, JobContext, JobHandle, OutOf, RunningJob } from '../../task/types.js';
 import { effectKey, once } from '../../task/once.js';
 import type { EnqueueOptions } from '../../task/policy.js';
+import { DurableRun, type CheckpointStore } from '../../durable/durable-run.js';
+import { monotonicMs } from '../clock.js';
 import type { HeldJob } from '../leases/held-jobs.js';
 import type { ChildClient } from '../options.js';
 
@@ -13,6 +15,8 @@ const PROGRESS_MAX_BYTES = 16_384;
 export interface ContextOwner {
   readonly logger: Logger;
   readonly client: ChildClient | undefined;
+  /** Where durable jobs keep what they have done. */
+  checkpoints(held: HeldJob): CheckpointStore;
   isLeased(held: HeldJob): boolean;
   lastProgress(held: HeldJob): JsonObject | null;
   sendProgress(held: HeldJob, value: JsonObject): void;
@@ -23,6 +27,7 @@ export class Context implements JobContext {
   readonly #held: HeldJob;
   readonly #owner: ContextOwner;
   #log: Logger | undefined;
+  #durable: DurableRun | undefined;
   #enqueue: JobContext['enqueue'] | undefined;
   readonly lastProgress: JsonObject | null;
 
@@ -62,6 +67,33 @@ export class Context implements JobContext {
 
   get once(): JobContext['once'] {
     return (tx, name, effect) => once(tx, effectKey(this.job, name), effect);
+  }
+
+  /** Made when the handler first asks for what makes it durable; undefined if it never does. */
+  get durable(): DurableRun | undefined {
+    return this.#durable;
+  }
+
+  get step(): JobContext['step'] {
+    return this.#makeDurable().step;
+  }
+
+  get sleep(): JobContext['sleep'] {
+    return this.#makeDurable().sleep;
+  }
+
+  get waitFor(): JobContext['waitFor'] {
+    return this.#makeDurable().waitFor;
+  }
+
+  #makeDurable(): DurableRun {
+    const held = this.#held;
+    return (this.#durable ??= new DurableRun({
+      store: this.#owner.checkpoints(held),
+      startedAt: held.serverStartedAt,
+      leftMs: () => held.startedAt + held.timeoutMs - monotonicMs(),
+      signal: () => held.stop.signal,
+    }));
   }
 
   get enqueue(): JobContext['enqueue'] {

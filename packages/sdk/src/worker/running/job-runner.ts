@@ -14,6 +14,9 @@ import type { Lease } from '../leases/lease-cells.js';
 import type { Settings } from '../options.js';
 import { retryableFailure, type Outcome } from '../reports/outcome.js';
 import type { Claimed } from '../leases/poller.js';
+import type { Transport } from '../../http/transport.js';
+import type { AssumedFeatures } from '../calls/assumed-features.js';
+import { CheckpointCalls } from './checkpoint-calls.js';
 import { ProgressMemory } from './progress-memory.js';
 import type { Reported, Reporter } from '../reports/reporter.js';
 import type { Slots } from '../leases/slots.js';
@@ -24,6 +27,8 @@ export interface JobRunnerOptions {
   readonly reporter: Reporter;
   readonly keeper: () => Keeper;
   readonly events: EventSink;
+  readonly transport: Transport;
+  readonly features: AssumedFeatures;
 }
 
 /**
@@ -78,6 +83,7 @@ export class JobRunner {
             slots,
             token,
             deadlineMs: calledAt + leaseMs,
+            startedAt: job.started_at ?? job.created_at,
           }),
         );
       } catch (error) {
@@ -174,10 +180,11 @@ export class JobRunner {
   }
 
   #contextOwner(): ContextOwner {
-    const { settings, jobs, keeper } = this.#options;
+    const { settings, jobs, keeper, transport, features } = this.#options;
     return {
       logger: settings.logger,
       client: settings.client,
+      checkpoints: (held) => new CheckpointCalls(transport, features, held),
       isLeased: (held) => jobs.isLeased(held),
       lastProgress: ({ job }) => this.#progress.get(job.id),
       sendProgress: (held, value) => {

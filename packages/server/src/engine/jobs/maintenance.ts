@@ -3,6 +3,7 @@ import type { Database } from '../../store/connection/database.js';
 import { loadStatements } from '../../store/sql.js';
 import type { Counters } from '../shared/counters.js';
 import type { Idempotency } from '../shared/idempotency.js';
+import type { Waits } from '../durable/waits.js';
 import { RetentionPass } from './retention-pass.js';
 import { LEASE_EXPIRED } from '../leases/claim-mark.js';
 import type { BundleSettler } from '../outcomes/bundles.js';
@@ -33,6 +34,7 @@ export class Maintenance {
     private readonly bundles: BundleSettler,
     private readonly counters: Counters,
     private readonly keys: Idempotency,
+    private readonly waits: Waits,
   ) {}
 
   /** True if this process is the one to do the work of this period. */
@@ -67,12 +69,13 @@ export class Maintenance {
     return reclaimed;
   }
 
-  /** Removes what streams, bundles, processes, workers and keyed requests leave behind. */
+  /** Removes what streams, bundles, processes, workers, keyed requests and waits leave behind. */
   async forgetTraces(): Promise<void> {
     await this.db.run(sql.forget_streams());
     await this.db.run(sql.forget_bundles());
     await this.db.run(sql.forget_claim_marks());
     await this.keys.forget();
+    await this.waits.forget();
     await this.db.run(sql.forget_presence({ max_queues: MAX_QUEUES_KEPT }));
     while ((await this.db.run(sql.forget_progress({ max_rows: SWEEP_BATCH }))).length === SWEEP_BATCH);
   }

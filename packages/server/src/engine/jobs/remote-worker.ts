@@ -12,8 +12,10 @@ import type { LongPolls } from '../leases/long-poll.js';
 import type { Counters } from '../shared/counters.js';
 import type { Hub } from '../shared/hub.js';
 import type { Completion, Settler } from '../outcomes/settle.js';
-import type { JsonText, LeasedJob } from '../../domain/records.js';
-import type { FailureReport, Heartbeat, JobReport, LeaseRequest, WorkerApi } from '../api.js';
+import type { Checkpoints } from '../durable/checkpoints.js';
+import type { Suspender } from '../durable/suspender.js';
+import type { JsonText, LeasedJob, Suspension } from '../../domain/records.js';
+import type { FailureReport, Heartbeat, JobReport, LeaseRequest, StandingCheckpoint, WorkerApi } from '../api.js';
 
 /**
  * The protocol of remote workers. It uses the same claims and settlements as the pool, and calls for many jobs go
@@ -25,7 +27,7 @@ const BATCH = { maxItems: 1000, inFlight: 2, maxWaiting: 100_000 };
 /** Progress that comes faster than this is told to streams together. */
 const PROGRESS_MS = 100;
 
-type Operation = 'heartbeat' | 'complete' | 'fail' | 'release';
+type Operation = 'heartbeat' | 'complete' | 'fail' | 'release' | 'checkpoint' | 'suspend';
 
 export interface RemoteWorkerParts {
   readonly db: Database;
@@ -34,6 +36,8 @@ export interface RemoteWorkerParts {
   readonly polls: LongPolls;
   readonly settler: Settler;
   readonly counters: Counters;
+  readonly checkpoints: Checkpoints;
+  readonly suspender: Suspender;
 }
 
 export class RemoteWorker implements WorkerApi {
@@ -88,6 +92,20 @@ export class RemoteWorker implements WorkerApi {
     await this.#tooLate(id, 'release');
   }
 
+  async checkpoint(id: string, token: string, name: string, value: JsonText): Promise<StandingCheckpoint> {
+    const lease = leaseOf(id, token);
+    const standing = lease && (await this.parts.checkpoints.store({ ...lease, name, value }));
+    if (standing) return standing;
+    await this.#statusOf(id);
+    throw this.#lost('checkpoint');
+  }
+
+  async suspend(id: string, token: string, suspension: Suspension): Promise<void> {
+    const lease = leaseOf(id, token);
+    if (lease && (await this.parts.suspender.suspend(lease, suspension))) return;
+    await this.#tooLate(id, 'suspend');
+  }
+
   report(reports: readonly JobReport[]): Promise<(MillraceError | null)[]> {
     return inTurns(reports, (turn) => this.#reportTurn(turn));
   }
@@ -134,6 +152,8 @@ export class RemoteWorker implements WorkerApi {
         return this.fail(id, token, report.error, report.retryable, report);
       case 'released':
         return this.release(id, token, report.delaySecs);
+      case 'suspended':
+        return this.suspend(id, token, report.suspension);
     }
   }
 

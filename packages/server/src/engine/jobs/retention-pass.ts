@@ -1,11 +1,12 @@
 import type { Database } from '../../store/connection/database.js';
 import { loadStatements, type Statement } from '../../store/sql.js';
+import { expireCheckpoints } from '../durable/checkpoints.js';
 
 /**
  * One pass over all tenants that removes what is older than the window: workflows with their jobs, then jobs, then dead
- * letters, which are kept twice as long. Each step continues where the last one stopped, however many tenants there
- * are; the next pass finds what ends behind the cursor. A pass stores no state: if its process dies, the next pass of
- * any process removes the rest.
+ * letters, which are kept twice as long, then what durable jobs had stored. Each step continues where the last one
+ * stopped, however many tenants there are; the next pass finds what ends behind the cursor. A pass stores no state: if
+ * its process dies, the next pass of any process removes the rest.
  */
 const sql = loadStatements('jobs/retention.sql');
 
@@ -34,7 +35,7 @@ interface Bounds {
 }
 
 interface Phase {
-  readonly kind: 'workflows' | 'jobs' | 'deadLetters';
+  readonly kind: 'workflows' | 'jobs' | 'deadLetters' | 'durableJobs';
   readonly statement: (bounds: Bounds, cursor: Cursor) => Statement;
   /** For how many windows it is kept. */
   readonly windows: number;
@@ -52,6 +53,11 @@ const PHASES: readonly Phase[] = [
     statement: (bounds, { after_tenant }) => sql.expire_dead_letters({ ...bounds, after_tenant }),
     windows: 2,
   },
+  {
+    kind: 'durableJobs',
+    statement: (bounds, { after_id }) => expireCheckpoints({ ...bounds, after_id }),
+    windows: 1,
+  },
 ];
 
 interface StepRow {
@@ -63,7 +69,7 @@ interface StepRow {
 }
 
 export class RetentionPass {
-  readonly removed = { workflows: 0, jobs: 0, deadLetters: 0 };
+  readonly removed = { workflows: 0, jobs: 0, deadLetters: 0, durableJobs: 0 };
   #overdueSecs = 0;
   #phase = 0;
   #cursor = START;

@@ -6,6 +6,7 @@ import type { Database } from '../../store/connection/database.js';
 import { toInstant } from '../../store/rows.js';
 import { loadStatements } from '../../store/sql.js';
 import type { Hub } from '../shared/hub.js';
+import type { Waits } from '../durable/waits.js';
 import type { Reads } from './reads.js';
 
 const sql = loadStatements('jobs/attempts.sql');
@@ -33,10 +34,15 @@ export class RunNow {
     private readonly db: Database,
     private readonly hub: Hub,
     private readonly reads: Reads,
+    private readonly waits: Waits,
   ) {}
 
   async run(tenant: string, id: string): Promise<void> {
     if (!isUuid(id)) throw notFound('job');
+    const waiting = await this.#waiting(tenant, id);
+    if (waiting === 'signal')
+      throw new MillraceError('conflict', 'the job waits for a signal; send it one, or let its time run out');
+    if (waiting === 'sleep') await this.waits.endSleep(id);
     for (;;) {
       const runNow = isLimitedId(id) ? sql.run_now_limited : sql.run_now;
       const [moved] = await this.db.run<MovedRow>(runNow({ tenant, id }));
@@ -49,6 +55,13 @@ export class RunNow {
       if (status === 'running') throw new MillraceError('conflict', 'the job is running');
       if (due) return;
     }
+  }
+
+  /** Another tenant's job is refused by what follows. */
+  async #waiting(tenant: string, id: string): Promise<'signal' | 'sleep' | null> {
+    const waiting = await this.waits.of(id);
+    if (waiting === null || (await this.reads.owner(id))?.tenant !== tenant) return null;
+    return waiting.signal === null ? 'sleep' : 'signal';
   }
 
   #announce({ queue, priority, scheduled_at: at, watched, waits_for: limit = null }: MovedRow): void {

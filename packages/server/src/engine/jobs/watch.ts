@@ -12,6 +12,7 @@ import type { EventStreams } from '../shared/event-streams.js';
 import type { Hub } from '../shared/hub.js';
 import { PulledStream } from '../shared/pulled-stream.js';
 import { RecentStates } from '../shared/recent-states.js';
+import type { Waits } from '../durable/waits.js';
 import type { Reads } from './reads.js';
 import { NEVER, WatchedJob, type Follower, type StatusNews } from './watched-job.js';
 
@@ -61,6 +62,7 @@ export class Watcher {
     hub: Hub,
     private readonly reads: Reads,
     private readonly streams: EventStreams,
+    private readonly waits: Waits,
   ) {
     hub.onEvents(() => this.#read());
   }
@@ -126,7 +128,11 @@ export class Watcher {
   #job(tenant: string, id: string): WatchedJob {
     let job = this.#jobs.get(id);
     const lookAgain = (): void => this.#read();
-    if (!job) this.#jobs.set(id, (job = new WatchedJob({ tenant, id, db: this.db, recent: this.#recent, lookAgain })));
+    if (!job)
+      this.#jobs.set(
+        id,
+        (job = new WatchedJob({ tenant, id, db: this.db, recent: this.#recent, waits: this.waits, lookAgain })),
+      );
     return job;
   }
 

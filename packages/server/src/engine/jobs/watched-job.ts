@@ -7,6 +7,7 @@ import type { Database } from '../../store/connection/database.js';
 import type { JobRow } from '../../store/rows.js';
 import { loadStatements } from '../../store/sql.js';
 import type { JobNews } from '../api.js';
+import type { Waits } from '../durable/waits.js';
 import { completeJobs } from '../shared/job-records.js';
 import type { PulledStream } from '../shared/pulled-stream.js';
 import { LARGE_CHARS, type RecentStates } from '../shared/recent-states.js';
@@ -66,6 +67,7 @@ export interface WatchedJobOptions {
   readonly id: string;
   readonly db: Database;
   readonly recent: RecentStates<StatusNews>;
+  readonly waits: Waits;
   /** Transitions have been recorded that the last look has not found. */
   readonly lookAgain: () => void;
 }
@@ -227,7 +229,7 @@ export class WatchedJob {
   async #readTransition(name: string, seq: number): Promise<StatusNews | null> {
     const { db, tenant, id } = this.options;
     const [job] = await completeJobs(db.run, await db.run<JobRow>(sql.transition({ tenant, id, seq })));
-    return job ? this.#shared(name, job.record) : null;
+    return job ? this.#shared(name, await this.options.waits.shownOn(job.record)) : null;
   }
 
   #readShared(): Promise<Snapshot | null> {
@@ -243,7 +245,9 @@ export class WatchedJob {
     }
     const rows = await db.run<JobRow & StateRow>(sql.watched_job({ tenant, id }));
     const [job] = await completeJobs(db.run, rows);
-    return job ? { news: this.#shared(this.#nameOf(job.row), job.record), ...placeOf(job.row) } : null;
+    if (!job) return null;
+    const record = await this.options.waits.shownOn(job.record);
+    return { news: this.#shared(this.#nameOf(job.row), record), ...placeOf(job.row) };
   }
 
   /** Of a state that is not a recorded transition: nothing that the record shows can change without changing it. */

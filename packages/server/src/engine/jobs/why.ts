@@ -1,13 +1,14 @@
 import { WALK_LIMIT, type JobStatus, type Why } from '@millrace/contract';
 import { forbidden, notFound } from '../../domain/errors.js';
 import { isUuid } from '../../domain/ids.js';
-import type { Instant } from '../../domain/records.js';
+import type { Instant, WaitingForRecord } from '../../domain/records.js';
 import { behind, isDue, limited, whyNot, type Standing } from '../../domain/why.js';
 import type { Database } from '../../store/connection/database.js';
 import { toInstant, toInstantOrNull } from '../../store/rows.js';
 import { loadStatements } from '../../store/sql.js';
 import type { LimitReads } from '../limits/limit-reads.js';
 import type { QueuePresence } from '../shared/queue-presence.js';
+import type { Waits } from '../durable/waits.js';
 import type { Reads } from './reads.js';
 
 const sql = loadStatements('jobs/why.sql');
@@ -35,6 +36,7 @@ export class Explainer {
     private readonly reads: Reads,
     private readonly presence: QueuePresence,
     private readonly limits: LimitReads,
+    private readonly waits: Waits,
   ) {}
 
   async why(tenant: string, id: string): Promise<Why> {
@@ -42,7 +44,8 @@ export class Explainer {
     const [row] = await this.db.run<StandingRow>(sql.circumstances_of_job({ tenant, id }));
     if (!row) throw (await this.reads.owner(id)) ? forbidden('this job belongs to another tenant') : notFound('job');
     const lastLeaseAt = this.presence.lastLease(row.queue, row);
-    const standing = toStanding(row, lastLeaseAt);
+    const waiting = await this.waits.ofState(row);
+    const standing = toStanding(row, lastLeaseAt, waiting);
     const place = isDue(standing) ? await this.limits.placeOf(tenant, id) : null;
     if (place !== null) return limited(place);
     return whyNot(standing) ?? behind(await this.#ahead(tenant, row), standing);
@@ -55,7 +58,7 @@ export class Explainer {
   }
 }
 
-const toStanding = (row: StandingRow, lastLeaseAt: Instant | null): Standing => ({
+const toStanding = (row: StandingRow, lastLeaseAt: Instant | null, waitingFor: WaitingForRecord | null): Standing => ({
   now: toInstant(row.now),
   queue: row.queue,
   status: row.status,
@@ -67,4 +70,5 @@ const toStanding = (row: StandingRow, lastLeaseAt: Instant | null): Standing => 
   leaseExpiresAt: toInstantOrNull(row.lease_expires_at),
   pausedAt: toInstantOrNull(row.paused_at),
   lastLeaseAt,
+  waitingFor,
 });

@@ -20,7 +20,7 @@ export interface EngineMetrics {
   expired(n: number): void;
   /** Jobs that had waited for room. */
   admitted(n: number): void;
-  stale(operation: 'heartbeat' | 'complete' | 'fail' | 'release'): void;
+  stale(operation: 'heartbeat' | 'complete' | 'fail' | 'release' | 'checkpoint' | 'suspend'): void;
   swept(seconds: number): void;
   retentionLag(seconds: number): void;
   cronFired(kind: CronFiringKind, lagSeconds: number): void;

@@ -89,6 +89,17 @@ export const DUE_CURSOR: CursorCodec<DuePlace> = {
   atOf: ([at, id, ...rest]) => ((at === null || isInstant(at)) && isId(id) && rest.length === 0 ? { at, id } : null),
 };
 
+/** For waits, which are ordered by their beginning and then by job. */
+export interface WaitPlace {
+  readonly since: string;
+  readonly id: string;
+}
+
+export const WAIT_CURSOR: CursorCodec<WaitPlace> = {
+  partsOf: ({ since, id }) => [since, id],
+  atOf: ([since, id, ...rest]) => (isInstant(since) && isId(id) && rest.length === 0 ? { since, id } : null),
+};
+
 /** For dead letters, which are ordered by created_at, to the microsecond, and then by id. */
 export interface DeadLetterPlace {
   readonly createdAt: string;

@@ -5,15 +5,18 @@ import type {
   DeadLetterRecord,
   Instant,
   JobAttempts,
+  JobCheckpoints,
   JobRecord,
   JobSummaryRecord,
+  JsonText,
   LeasedJob,
+  WaitingForRecord,
   WorkflowRecord,
   WorkflowSnapshot,
   WorkflowSummaryRecord,
 } from '../../domain/records.js';
 import type { DryRunRecord, OperationRecord } from '../../domain/operations.js';
-import type { DeadLetterGroupPage, OperationPage, Page, PageEnds } from '../../engine/api.js';
+import type { DeadLetterGroupPage, OperationPage, Page, PageEnds, WaitPage } from '../../engine/api.js';
 
 /**
  * Assembles the JSON text of records. Payload, result and metadata are already JSON and pass through untouched: they
@@ -48,8 +51,32 @@ export function jobJson(job: JobRecord): string {
     `,"next_retry_at":${plainOrNull(job.next_retry_at)},"idempotency_key":${textOrNull(job.idempotency_key)}` +
     `,"workflow_id":${plainOrNull(job.workflow_id)},"workflow_step_id":${textOrNull(job.workflow_step_id)}` +
     `,"tenant_id":${text(job.tenant_id)},"metadata":${job.metadata},"worker_id":${textOrNull(job.worker_id)}` +
-    `,"lease_expires_at":${plainOrNull(job.lease_expires_at)},"progress":${job.progress ?? 'null'}}`
+    `,"lease_expires_at":${plainOrNull(job.lease_expires_at)},"progress":${job.progress ?? 'null'}` +
+    `${job.waiting_for ? `,"waiting_for":${waitingForJson(job.waiting_for)}` : ''}}`
   );
+}
+
+const waitingForJson = ({ checkpoint, since, until, signal, key, ask }: WaitingForRecord): string =>
+  `{"checkpoint":${text(checkpoint)},"since":"${since}","until":"${until}","signal":${textOrNull(signal)}` +
+  `,"key":${textOrNull(key)},"ask":${ask ?? 'null'}}`;
+
+export const checkpointJson = (name: string, value: JsonText): string => `{"name":${text(name)},"value":${value}}`;
+
+export function checkpointsJson({ checkpoints, waits }: JobCheckpoints): string {
+  const stored = checkpoints.map(
+    ({ name, value, at, attempt }) => `{"name":${text(name)},"value":${value},"at":"${at}","attempt":${attempt}}`,
+  );
+  return `{"checkpoints":[${stored.join(',')}],"waits":${JSON.stringify(waits)}}`;
+}
+
+export function waitsJson({ waits, nextCursor }: WaitPage): string {
+  const items = waits.map(
+    (wait) =>
+      `{"job_id":"${wait.job_id}","task_name":${text(wait.task_name)},"name":${text(wait.name)}` +
+      `,"key":${text(wait.key)},"ask":${wait.ask ?? 'null'},"since":"${wait.since}","until":"${wait.until}"}`,
+  );
+  const next = nextCursor === null ? '' : `,"next_cursor":${text(nextCursor)}`;
+  return `{"waits":[${items.join(',')}],"has_more":${nextCursor !== null}${next}}`;
 }
 
 /** The same on one line, as an event stream needs it. */

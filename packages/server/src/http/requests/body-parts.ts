@@ -28,8 +28,12 @@ function partOfSchema(schema: Schema): Part {
   const members = possible.flatMap(({ properties = {} }) => Object.entries(properties));
   if (members.length > 0)
     return { kind: 'object', members: new Map(members.map(([name, inner]) => [name, partOfSchema(inner)])) };
-  return possible.some(({ type }) => [type].flat().includes('object')) ? OPAQUE : SCALAR;
+  return isAnything(schema) || possible.some(({ type }) => [type].flat().includes('object')) ? OPAQUE : SCALAR;
 }
+
+/** A schema that says nothing about its value: any JSON of the caller's. */
+const isAnything = (schema: Schema): boolean =>
+  !['type', '$ref', 'anyOf', 'oneOf', 'enum', 'const'].some((keyword) => keyword in schema);
 
 function listOf({ items, maxItems }: Schema): Part {
   if (maxItems === undefined)

@@ -23,6 +23,7 @@ import type {
   JobListQuery,
   ListQuery,
   SeriesQuery,
+  WaitsQuery,
   WorkflowListQuery,
 } from '../../engine/api.js';
 
@@ -53,6 +54,16 @@ const pageLimit = (query: QueryParameters): number => read.wholeNumber(query, 'l
 
 export function queueListQuery(query: QueryParameters): CursorQuery {
   return { limit: read.wholeNumber(query, 'limit', QUEUE_PAGE_LIMITS), cursor: read.text(query, 'cursor') };
+}
+
+export function waitsQuery(query: QueryParameters): WaitsQuery {
+  return {
+    name: read.text(query, 'name'),
+    key: read.text(query, 'key'),
+    asks: read.truth(query, 'ask'),
+    limit: pageLimit(query),
+    cursor: read.text(query, 'cursor'),
+  };
 }
 
 export function jobListQuery(query: QueryParameters): JobListQuery {

@@ -10,6 +10,7 @@ import type { JsonText } from '../../domain/records.js';
 import { cleanText, errorDetails } from '../../domain/text.js';
 import type { FailureReport, JobReport } from '../../engine/api.js';
 import { callerText, type InputSettings } from './caller-text.js';
+import { suspensionOf } from './durable-input.js';
 
 /** What workers report, from what they sent to what the engine takes. Error texts are made storable, never refused. */
 
@@ -25,10 +26,15 @@ export const progressText = (progress: object | null | undefined, text: string |
   callerText(progress, text, null, 'progress', { maxPayloadBytes: PROGRESS_MAX_BYTES });
 
 /**
- * `result`: as it was sent. Objects are written out field by field: one that spreads another has a shape of its own
- * each time, which makes every later look at it slow.
+ * `result`, `wait`: as they were sent. Objects are written out field by field: one that spreads another has a shape of
+ * its own each time, which makes every later look at it slow.
  */
-export function jobReport(report: Report, result: string | undefined, settings: InputSettings): JobReport {
+export function jobReport(
+  report: Report,
+  result: string | undefined,
+  wait: string | undefined,
+  settings: InputSettings,
+): JobReport {
   const { job_id: id, lease_token: token, outcome } = report;
   switch (outcome) {
     case 'completed':
@@ -40,5 +46,7 @@ export function jobReport(report: Report, result: string | undefined, settings: 
     }
     case 'released':
       return { id, token, outcome, delaySecs: report.delay_secs ?? null };
+    case 'suspended':
+      return { id, token, outcome, suspension: suspensionOf(report, wait) };
   }
 }

@@ -30,7 +30,7 @@ export interface Schema {
 }
 
 /** Members that belong to the caller, or that are cut to size and never refused. */
-const OPAQUE = new Set(['payload', 'metadata', 'context', 'result', 'details', 'progress']);
+const OPAQUE = new Set(['payload', 'metadata', 'context', 'result', 'details', 'progress', 'value']);
 
 /** Two spellings of one field: whoever knows one knows the other, whichever the schema tells. */
 const TIMEOUTS = ['timeout', 'timeout_secs'];

@@ -6,6 +6,7 @@ import { handleUnknownRoute } from '../answers/errors.js';
 import { warnOfUnknown } from '../requests/warnings.js';
 import { adminRoutes } from './admin.js';
 import { attemptRoutes } from './attempts.js';
+import { checkpointReads, checkpointRoutes } from './checkpoints.js';
 import { cronRoutes } from './crons.js';
 import { deadLetterRoutes } from './dead-letters.js';
 import { eventRoutes } from './events.js';
@@ -14,6 +15,7 @@ import { adminLimitRoutes, limitRoutes } from './limits.js';
 import { operationRoutes } from './operations.js';
 import { overviewRoutes } from './overview.js';
 import { queueRoutes } from './queues.js';
+import { signalRoutes } from './signals.js';
 import { probeRoutes, systemRoutes } from './system.js';
 import { waitRoutes } from './waits.js';
 import { whoAmIRoutes } from './whoami.js';
@@ -39,10 +41,11 @@ const TENANT_ROUTES: readonly Register[] = [
   deadLetterRoutes,
   operationRoutes,
   overviewRoutes,
+  signalRoutes,
 ];
-const WORKER_ROUTES: readonly Register[] = [workerRoutes, workerBatchRoutes];
+const WORKER_ROUTES: readonly Register[] = [workerRoutes, workerBatchRoutes, checkpointRoutes];
 const ADMIN_ROUTES: readonly Register[] = [adminRoutes, adminLimitRoutes];
-const ANYBODYS_ROUTES: readonly Register[] = [whoAmIRoutes];
+const ANYBODYS_ROUTES: readonly Register[] = [whoAmIRoutes, checkpointReads];
 
 /**
  * The routes of tenants, workers and operators are in separate scopes, each behind the hook that identifies the caller,

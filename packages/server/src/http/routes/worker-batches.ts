@@ -58,7 +58,8 @@ export function workerBatchRoutes(app: FastifyInstance, context: HttpContext): v
       const { reports } = request.body;
       const startedAt = Date.now();
       const texts = rawItems(request, 'reports', 'result', reports);
-      const read = judgeEach(request, reports, REPORT, (report, i) => jobReport(report, texts[i], context));
+      const waits = rawItems(request, 'reports', 'wait', reports);
+      const read = judgeEach(request, reports, REPORT, (report, i) => jobReport(report, texts[i], waits[i], context));
       const answers = await throughEngine(await refuseOthers(request, worker, read), (items) => worker.report(items));
       if (context.tracer !== null) traceReports(context.tracer, startedAt, reports, answers);
       return sendJson(
@@ -178,7 +179,7 @@ const reportsSchema = {
   operationId: 'reportJobs',
   summary: 'Report how many attempts ended',
   description:
-    'Up to 1000 reports in one call, each as `complete`, `fail` or `release` would take it. The answer has one entry ' +
+    'Up to 1000 reports in one call, each as `complete`, `fail`, `release` or `suspend` would take it. The answer has one entry ' +
     'per report, in the same order: `ok`, or the `code` of the error that a call of its own would have been answered ' +
     'with. A report that is wrong does not spoil the others. Of two reports on one job, the first goes first.',
   tags: ['worker'],

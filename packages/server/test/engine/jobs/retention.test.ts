@@ -74,6 +74,22 @@ describe('retention of one hour', async () => {
     expect((await a.get(`/api/v1/jobs/${old[0]}/events`)).status).toBe(404);
   });
 
+  it('removes the checkpoints with the job, and with no other', async () => {
+    const queue = newQueue();
+    const jobs: string[] = [];
+    for (const ends of [true, false]) {
+      jobs.push(await createJob(a, queue));
+      const leased = await leaseOne(worker, queue, { lease_secs: 3_600 });
+      await report(worker, 'checkpoints', leased, { name: 'kept', value: 1 });
+      if (ends) await complete(worker, leased);
+    }
+    await clock.advance(3_700);
+    await clean();
+    const left = await database.query('SELECT job_id FROM millrace.checkpoints ORDER BY job_id');
+    expect(left).toEqual([{ job_id: jobs[1] }]);
+    expect(await database.query('SELECT job_id FROM millrace.checkpoint_totals')).toEqual(left);
+  });
+
   it('removes the attempts with the job, and with no other', async () => {
     const queue = newQueue();
     const ids: string[] = [];

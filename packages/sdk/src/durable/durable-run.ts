@@ -1,0 +1,163 @@
+import { NonRetryableError } from '../errors/handler-errors.js';
+import { pause } from '../http/deadline.js';
+import { milliseconds, wholeSeconds, type Duration } from '../shared/duration.js';
+import { pathOf } from '../task/schema.js';
+import { Suspended, type Suspension } from './suspension.js';
+import type { DurableContext, StepOptions, WaitForOptions } from '../task/durable.js';
+
+/** What a job has stored before, and the deadlines of waits that nothing has ended yet. */
+export interface Stored {
+  readonly values: ReadonlyMap<string, unknown>;
+  readonly deadlines: ReadonlyMap<string, string>;
+}
+
+/** Where a durable job keeps what it has done. */
+export interface CheckpointStore {
+  load(): Promise<Stored>;
+  /** Resolves to what stands under the name: this value, or one that was there before. */
+  store(name: string, value: unknown): Promise<unknown>;
+}
+
+export interface DurableRunOptions {
+  readonly store: CheckpointStore;
+  /** When the attempt began, by the server's clock. */
+  readonly startedAt: string;
+  /** How much longer the attempt may take. */
+  readonly leftMs: () => number;
+  readonly signal: () => AbortSignal;
+}
+
+/** Shorter sleeps wait in place. */
+const IN_PLACE_MS = 30_000;
+
+/**
+ * One attempt of a durable job: what it has done before is not done again, by name and never by position, so code may
+ * change while jobs wait.
+ */
+export class DurableRun implements DurableContext {
+  readonly #options: DurableRunOptions;
+  #stored: Promise<Stored> | undefined;
+  /** Where each name was used first. */
+  readonly #places = new Map<string, string>();
+  readonly #running = new Set<Promise<unknown>>();
+  #suspension: Suspension | null = null;
+
+  constructor(options: DurableRunOptions) {
+    this.#options = options;
+  }
+
+  /** What the attempt is to end with; null if it does not wait. */
+  get suspension(): Suspension | null {
+    return this.#suspension;
+  }
+
+  /** Resolves when no step runs any more: what they return is stored first. */
+  async stepsEnded(): Promise<void> {
+    while (this.#running.size > 0) await Promise.allSettled(this.#running);
+  }
+
+  readonly step = async <T>(name: string, run: () => T | Promise<T>, options: StepOptions = {}): Promise<T> => {
+    this.#use(name);
+    const { values } = await this.#load();
+    if (values.has(name)) return values.get(name) as T;
+    const running = this.#runStep(name, run, options);
+    this.#running.add(running);
+    try {
+      return (await running) as T;
+    } finally {
+      this.#running.delete(running);
+    }
+  };
+
+  readonly sleep = async (name: string, time: Duration | Date): Promise<void> => {
+    this.#use(name);
+    const { values, deadlines } = await this.#load();
+    if (values.has(name)) return;
+    const ms = time instanceof Date ? time.getTime() - Date.now() : milliseconds(time);
+    const known = deadlines.get(name);
+    if (known === undefined && ms < IN_PLACE_MS && ms < this.#options.leftMs()) await this.#sleepHere(ms);
+    else if (known === undefined || !this.#isOver(known)) this.#suspend({ checkpoint: name, ...whenOf(time) });
+    await this.#options.store.store(name, null);
+  };
+
+  readonly waitFor = async <T = unknown>(name: string, options: WaitForOptions<T>): Promise<T | null> => {
+    this.#use(name);
+    const { values, deadlines } = await this.#load();
+    if (values.has(name)) return answerOf(name, values.get(name), options);
+    const deadline = deadlines.get(name);
+    if (deadline !== undefined && this.#isOver(deadline)) {
+      const standing = await this.#options.store.store(name, { timed_out: true });
+      return answerOf(name, standing, options);
+    }
+    const { signal = name, key, ask, timeout } = options;
+    const wait = { signal: { name: signal, ...(key !== undefined && { key }) }, ...(ask !== undefined && { ask }) };
+    return this.#suspend({ checkpoint: name, ...whenOf(timeout), wait });
+  };
+
+  async #runStep(name: string, run: () => unknown, { retries }: StepOptions): Promise<unknown> {
+    for (let failures = 0; ; failures++) {
+      try {
+        return await this.#options.store.store(name, (await run()) ?? null);
+      } catch (error) {
+        if (error instanceof NonRetryableError || error instanceof Suspended) throw error;
+        if (failures >= (retries?.max ?? 0) || this.#options.signal().aborted) throw error;
+        await pause(retries?.delay === undefined ? 0 : milliseconds(retries.delay), this.#options.signal());
+      }
+    }
+  }
+
+  async #sleepHere(ms: number): Promise<void> {
+    const signal = this.#options.signal();
+    await pause(Math.max(0, ms), signal);
+    if (signal.aborted) throw signal.reason as Error;
+  }
+
+  #suspend(suspension: Suspension): never {
+    if (this.#suspension !== null)
+      throw new Error(
+        `the job waits for ${JSON.stringify(this.#suspension.checkpoint)} already; a handler has one wait at a time, ` +
+          `so await it before ${JSON.stringify(suspension.checkpoint)}`,
+      );
+    this.#suspension = suspension;
+    throw new Suspended(suspension);
+  }
+
+  #isOver(until: string): boolean {
+    return Date.parse(this.#options.startedAt) >= Date.parse(until);
+  }
+
+  #load(): Promise<Stored> {
+    return (this.#stored ??= this.#options.store.load());
+  }
+
+  /** A name used twice would get the value of the other. */
+  #use(name: string): void {
+    const here = placeOf(new Error().stack);
+    const before = this.#places.get(name);
+    if (before !== undefined)
+      throw new NonRetryableError(
+        `the name ${JSON.stringify(name)} is used twice in one attempt: first ${before}, then ${here}`,
+      );
+    this.#places.set(name, here);
+  }
+}
+
+const whenOf = (time: Duration | Date): Pick<Suspension, 'until' | 'delay_secs'> =>
+  time instanceof Date ? { until: time.toISOString() } : { delay_secs: wholeSeconds(time) };
+
+/** The line of the program that called us, for a message. */
+function placeOf(stack = ''): string {
+  const line = stack.split('\n').find((each) => /^\s+at /.test(each) && !/durable-run|node:internal/.test(each));
+  return line?.trim() ?? 'at an unknown place';
+}
+
+/** What a wait ended with: the value of a signal, or null after the deadline. */
+async function answerOf<T>(name: string, stored: unknown, { schema }: WaitForOptions<T>): Promise<T | null> {
+  const { value, timed_out: timedOut } = (stored ?? {}) as { value?: unknown; timed_out?: boolean };
+  if (timedOut === true) return null;
+  if (schema === undefined) return (value ?? null) as T;
+  const checked = await schema['~standard'].validate(value);
+  if (checked.issues === undefined) return checked.value;
+  const issues = checked.issues.map((issue) => [pathOf(issue), issue.message].filter(Boolean).join(': ')).join('; ');
+  throw new NonRetryableError(`the signal that ${JSON.stringify(name)} waited for is not valid: ${issues}`);
+}

@@ -1,0 +1,215 @@
+import { isSuspended, Millrace, NonRetryableError, silentLogger, type, type JobContext } from '@millrace/sdk';
+import { FakeServer, runTask } from '@millrace/sdk/testing';
+import { describe, expect, it } from 'vitest';
+import { freshTask, until, useWorkerKit } from '../support/worker-kit.js';
+
+describe('a durable handler', async () => {
+  const { server, millrace, start } = await useWorkerKit();
+  /** As if the time that it waits had passed. */
+  const passTime = async (id: string): Promise<void> => {
+    await server.database.query(`UPDATE millrace.waits SET until = now() WHERE job_id = $1`, [id]);
+    await server.database.query(`UPDATE millrace.ready SET scheduled_at = now(), later = NULL WHERE id = $1`, [id]);
+  };
+  const suspended = (id: string) =>
+    until(async () => {
+      const job = await millrace.jobs.get(id);
+      return job.waitingFor !== null ? job : `it is ${job.status}`;
+    });
+
+  it('runs each step once, whatever happens between them', async () => {
+    const refund = freshTask('refund', { retries: { max: 5, delay: '0s', jitter: 0 } });
+    const ran: string[] = [];
+    let crashes = 3;
+    const step = (name: string, value: unknown) => () => {
+      ran.push(name);
+      return value;
+    };
+    start([
+      refund.handle(async (_, ctx) => {
+        ran.push('start');
+        const charge = await ctx.step('find charge', step('find', { id: 'ch_1', none: undefined }));
+        if (crashes-- > 0) throw new Error(`crash ${crashes}`);
+        const nothing = await ctx.step('log', step('log', undefined));
+        return { charge, nothing, key: ctx.key('refund') };
+      }),
+    ]);
+    const job = await millrace.enqueue(refund);
+    expect(await job.result()).toEqual({ charge: { id: 'ch_1' }, nothing: null, key: `${job.id}:refund` });
+    expect(ran).toEqual(['start', 'find', 'start', 'start', 'start', 'log']);
+    expect(await millrace.jobs.checkpoints(job.id)).toMatchObject([
+      { name: 'find charge', value: { id: 'ch_1' }, attempt: 1 },
+      { name: 'log', value: null, attempt: 4 },
+    ]);
+  });
+
+  it('sleeps without holding a worker, and goes on where it was', async () => {
+    const nap = freshTask('nap');
+    let starts = 0;
+    const { events } = start([
+      nap.handle(async (_, ctx) => {
+        starts++;
+        const before = await ctx.step('before', () => starts);
+        await ctx.sleep('an hour', '1h');
+        await ctx.sleep('a moment', '10ms');
+        return { before, starts };
+      }),
+    ]);
+    const job = await millrace.enqueue(nap);
+    const waiting = await suspended(job.id);
+    expect(waiting).toMatchObject({ status: 'pending', waitingFor: { checkpoint: 'an hour', signal: null } });
+    await until(() => events.some(({ type: kind }) => kind === 'suspended') || 'no event');
+    await millrace.jobs.runNow(job.id);
+    expect(await job.result()).toEqual({ before: 1, starts: 2 });
+  });
+
+  it('waits for a signal, and gets null if none comes in time', async () => {
+    const ask = freshTask('ask');
+    start([
+      ask.handle(async (_, ctx) => {
+        const answer = await ctx.waitFor('approval', {
+          timeout: '3d',
+          ask: { text: 'Refund?' },
+          schema: type<{ ok: boolean }>(),
+        });
+        return { answer };
+      }),
+    ]);
+    const job = await millrace.enqueue(ask);
+    expect((await suspended(job.id)).waitingFor).toMatchObject({
+      signal: 'approval',
+      key: job.id,
+      ask: { text: 'Refund?' },
+    });
+    expect(await millrace.signals.sendToJob(job.id, 'approval', { ok: true })).toEqual({ delivered: true });
+    expect(await job.result()).toEqual({ answer: { ok: true } });
+
+    const other = await millrace.enqueue(ask);
+    await suspended(other.id);
+    await passTime(other.id);
+    expect(await other.result()).toEqual({ answer: null });
+    expect(await millrace.jobs.checkpoints(other.id)).toMatchObject([{ name: 'approval', value: { timed_out: true } }]);
+  });
+
+  it('lets steps that run beside a wait end first', async () => {
+    const beside = freshTask('beside');
+    let ran = 0;
+    start([
+      beside.handle(async (_, ctx) => {
+        const slow = ctx.step('slow', async () => {
+          await new Promise((resolve) => setImmediate(resolve));
+          return ++ran;
+        });
+        const [n] = await Promise.all([slow, ctx.sleep('an hour', '1h')]);
+        return { n };
+      }),
+    ]);
+    const job = await millrace.enqueue(beside);
+    await suspended(job.id);
+    expect(await millrace.jobs.checkpoints(job.id)).toMatchObject([{ name: 'slow', value: 1 }]);
+    await millrace.jobs.runNow(job.id);
+    expect(await job.result()).toEqual({ n: 1 });
+    expect(ran).toBe(1);
+  });
+
+  it.each<[string, (ctx: JobContext) => Promise<unknown>, RegExp]>([
+    [
+      'a name twice',
+      async (ctx) => [await ctx.step('x', () => 1), await ctx.step('x', () => 2)],
+      /"x" is used twice in one attempt: first at .*durable\.test.* then at .*durable\.test/,
+    ],
+    [
+      'a step that is too large',
+      (ctx) => ctx.step('big', () => 'x'.repeat(5_000_000)),
+      /the step "big" cannot be kept/,
+    ],
+  ])('fails for good: %s', async (_name, run, message) => {
+    const odd = freshTask('odd');
+    start([odd.handle(async (_, ctx) => void (await run(ctx)))]);
+    const job = await millrace.enqueue(odd);
+    await expect(job.result()).rejects.toMatchObject({ job: { errorMessage: expect.stringMatching(message) } });
+  });
+
+  it('is told when it swallows a suspension, and when it waits for two things at once', async () => {
+    const swallow = freshTask('swallow', { retries: { max: 0 } });
+    start([
+      swallow.handle(async (_, ctx) => {
+        await ctx.sleep('an hour', '1h').catch(() => undefined);
+      }),
+    ]);
+    const job = await millrace.enqueue(swallow);
+    await expect(job.result()).rejects.toMatchObject({ job: { errorMessage: expect.stringContaining('Suspended') } });
+
+    const both = freshTask('both', { retries: { max: 0 } });
+    start([
+      both.handle(async (_, ctx) => {
+        const waits = [ctx.sleep('one', '1h'), ctx.waitFor('two', { timeout: '1h' })];
+        const [, second] = await Promise.allSettled(waits);
+        if (second?.status === 'rejected' && !isSuspended(second.reason)) throw second.reason as Error;
+      }),
+    ]);
+    const other = await millrace.enqueue(both);
+    await expect(other.result()).rejects.toMatchObject({
+      job: { errorMessage: expect.stringContaining('Suspended') },
+    });
+  });
+
+  it('says so on a server that knows no durable jobs, and keeps the job', async () => {
+    const old = freshTask('old', { retries: { max: 5, delay: '1h', jitter: 0 } });
+    const plain: typeof fetch = async (input, init) => {
+      const response = await fetch(input, init);
+      if (!(input as string).endsWith('/whoami')) return response;
+      return Response.json({ ...((await response.json()) as object), features: ['reports', 'heartbeats', 'release'] });
+    };
+    const { calls } = start([old.handle(async (_, ctx) => ({ n: await ctx.step('n', () => 1) }))], { fetch: plain });
+    await until(() => calls.includes('/whoami') || 'not asked');
+    const job = await millrace.enqueue(old);
+    const record = await until(async () => {
+      const found = await job.get();
+      return found.status === 'retrying' ? found : `it is ${found.status}`;
+    });
+    expect(record.errorMessage).toContain('older than the SDK');
+  });
+});
+
+describe('a durable handler under test', () => {
+  const order = freshTask('order');
+  const handler = async (_: object, ctx: JobContext) => {
+    const charge = await ctx.step('charge', () => 'ch_1');
+    const answer = await ctx.waitFor<{ ok: boolean }>('approval', { timeout: '3d' });
+    await ctx.sleep('grace', '1h');
+    if (answer === null) throw new NonRetryableError('nobody answered');
+    return { charge, ok: answer.ok };
+  };
+
+  it('runs without a server: sleeps are over at once, waits get what the test says', async () => {
+    const { result } = await runTask(order, handler, {}, { signals: { approval: { ok: true } } });
+    expect(result).toEqual({ charge: 'ch_1', ok: true });
+    const stored = { charge: 'ch_2' };
+    const again = await runTask(order, handler, {}, { checkpoints: stored, signals: { approval: { ok: false } } });
+    expect(again.result).toEqual({ charge: 'ch_2', ok: false });
+    await expect(runTask(order, handler, {})).rejects.toThrow('nobody answered');
+  });
+
+  it('runs on the fake server, by its clock', async () => {
+    const fake = new FakeServer();
+    const millrace = new Millrace({ ...fake.options, logger: silentLogger });
+    const job = await millrace.enqueue(order);
+    const handlers = [order.handle(handler)];
+    await fake.drain(handlers);
+    expect((await job.get()).waitingFor).toMatchObject({ signal: 'approval' });
+    await millrace.signals.sendToJob(job.id, 'approval', { ok: true });
+    await fake.drain(handlers);
+    expect((await job.get()).waitingFor).toMatchObject({ checkpoint: 'grace', signal: null });
+    await fake.advance('1h');
+    await fake.drain(handlers);
+    expect(await job.result()).toEqual({ charge: 'ch_1', ok: true });
+
+    const late = await millrace.enqueue(order);
+    await fake.drain(handlers);
+    await fake.advance('3d');
+    await fake.drain(handlers);
+    await fake.advance('1h');
+    await fake.drain(handlers);
+    expect(await late.get()).toMatchObject({ status: 'failed', errorMessage: 'nobody answered' });
+  });
+});

@@ -1,0 +1,80 @@
+-- Named values of jobs.
+
+-- name: store_checkpoints
+-- Stores values under names that have none yet, each under its job's lease; a job is named once. The lease's row is
+-- locked, so that nothing is stored once the next attempt has read. Of each, the answer says whether the lease is held
+-- (a row), whether it was stored, and whether the name is taken; neither of the two: there is no room. Storing one ends
+-- the wait of that name. A name may also be taken by a statement that this one does not see: then it counts for nothing
+-- and is neither, and whoever asked looks for it (checkpoint_of_job).
+WITH given AS MATERIALIZED (
+  SELECT * FROM unnest(:ids::uuid[], :tokens::uuid[], :names::text[], :values::json[]) WITH ORDINALITY
+    AS given (id, token, name, value, n)
+), held AS MATERIALIZED (
+  SELECT given.n, given.id, given.name, given.value, octet_length(given.value::text) AS bytes, l.tenant,
+         l.delivery_count
+  FROM given, LATERAL (
+    SELECT l.tenant, l.delivery_count FROM millrace.leases l WHERE l.id = given.id AND l.token = given.token
+    OFFSET 0 FOR KEY SHARE
+  ) AS l
+), fresh AS MATERIALIZED (
+  SELECT held.* FROM held LEFT JOIN LATERAL (
+    SELECT c.name FROM millrace.checkpoints c WHERE c.job_id = held.id AND c.name = held.name OFFSET 0
+  ) AS c ON true
+  WHERE c.name IS NULL
+), room AS (
+  INSERT INTO millrace.checkpoint_totals AS t (bytes, count, job_id, tenant)
+  SELECT bytes, 1, id, tenant FROM fresh WHERE bytes <= :max_bytes::bigint ORDER BY id
+  ON CONFLICT (job_id) DO UPDATE SET bytes = t.bytes + excluded.bytes, count = t.count + 1
+  WHERE t.count < :max_count::int AND t.bytes + excluded.bytes <= :max_bytes::bigint
+  RETURNING t.job_id
+), stored AS (
+  INSERT INTO millrace.checkpoints (at, attempt, job_id, name, value)
+  SELECT now(), delivery_count, id, name, value FROM fresh WHERE id = ANY (ARRAY(SELECT job_id FROM room))
+  ON CONFLICT (job_id, name) DO NOTHING
+  RETURNING job_id, name
+), over AS (
+  DELETE FROM millrace.waits w USING stored
+  WHERE w.job_id = ANY (ARRAY(SELECT job_id FROM stored)) AND w.job_id = stored.job_id AND w.checkpoint = stored.name
+)
+SELECT held.n::int, stored.job_id IS NOT NULL AS stored, fresh.n IS NULL AS taken, room.job_id IS NOT NULL AS counted
+FROM held
+LEFT JOIN fresh ON fresh.n = held.n LEFT JOIN room ON room.job_id = held.id
+LEFT JOIN stored ON stored.job_id = held.id;
+
+-- name: uncount_checkpoint
+-- Of one that was counted and then not stored, because another statement stored one under its name.
+UPDATE millrace.checkpoint_totals SET bytes = bytes - octet_length(:value::text), count = count - 1 WHERE job_id = :id;
+
+-- name: checkpoint_of_job
+SELECT value::text AS value FROM millrace.checkpoints WHERE job_id = :id AND name = :name;
+
+-- name: checkpoints_of_job
+SELECT name, value::text AS value, at, attempt FROM millrace.checkpoints WHERE job_id = :id ORDER BY at, name;
+
+-- name: lease_stands
+-- For a worker that reads: whose job it is, if it holds it.
+SELECT l.tenant FROM millrace.leases l WHERE l.id = :id AND l.token = :token;
+
+-- name: expire_checkpoints
+-- Removes the checkpoints of jobs that retention has removed, :max_rows jobs at a time. A job that is older than the
+-- window may still be there: it has not ended, or it belongs to a workflow.
+WITH walked AS MATERIALIZED (
+  SELECT t.job_id, t.tenant, t.ctid AS place FROM millrace.checkpoint_totals t
+  WHERE t.job_id > :after_id AND t.job_id < millrace.first_id(now() - :hours::float8 * interval '1 hour')
+  ORDER BY t.job_id LIMIT :max_rows
+), gone AS MATERIALIZED (
+  SELECT walked.job_id FROM walked LEFT JOIN LATERAL (
+    SELECT j.id FROM millrace.jobs j WHERE j.tenant = walked.tenant AND j.id = walked.job_id OFFSET 0
+  ) AS j ON true
+  WHERE j.id IS NULL
+), removed AS (
+  DELETE FROM millrace.checkpoints WHERE job_id = ANY (ARRAY(SELECT job_id FROM gone))
+), forgotten AS (
+  DELETE FROM millrace.checkpoint_totals WHERE job_id = ANY (ARRAY(SELECT job_id FROM gone)) RETURNING 1
+)
+SELECT (SELECT count(*) FROM forgotten)::int AS removed, NULL::float8 AS overdue_secs,
+       next.tenant, next.ending, next.id
+FROM (SELECT) AS one LEFT JOIN (
+  SELECT tenant, 'completed' AS ending, job_id AS id FROM walked
+  WHERE (SELECT count(*) FROM walked) = :max_rows ORDER BY job_id DESC LIMIT 1
+) AS next ON true;

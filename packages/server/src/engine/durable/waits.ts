@@ -1,0 +1,110 @@
+import type { JobCheckpoints, JobRecord, JsonText, WaitRecord, WaitingForRecord } from '../../domain/records.js';
+import type { Database } from '../../store/connection/database.js';
+import { toInstant } from '../../store/rows.js';
+import { loadStatements } from '../../store/sql.js';
+import { cursorAfter, readCursor, WAIT_CURSOR } from '../shared/cursor.js';
+import type { WaitPage, WaitsQuery } from '../api.js';
+
+/** What jobs wait for, for those who look; and forgetting what is over. */
+const sql = loadStatements('durable/waits.sql');
+
+/** Rows that one sweep looks at: however many jobs wait, a sweep costs the same. */
+const SWEEP = 1_000;
+const FIRST_ID = '00000000-0000-0000-0000-000000000000';
+
+interface WaitRow {
+  readonly job_id: string;
+  readonly task: string;
+  readonly signal: string;
+  readonly key: string;
+  readonly ask: JsonText | null;
+  readonly since: string;
+  readonly until: string;
+}
+
+interface WaitingRow {
+  readonly checkpoint: string;
+  readonly since: string;
+  readonly until: string;
+  readonly signal: string | null;
+  readonly key: string | null;
+  readonly ask: JsonText | null;
+}
+
+export class Waits {
+  /** Where the next sweeps go on. */
+  #waitsAfter = FIRST_ID;
+  #signalsAfter = FIRST_ID;
+
+  constructor(private readonly db: Database) {}
+
+  async of(id: string): Promise<WaitingForRecord | null> {
+    const [row] = await this.db.run<WaitingRow>(sql.wait_of_job({ id }));
+    return row ? { ...row, since: toInstant(row.since), until: toInstant(row.until) } : null;
+  }
+
+  /** A job as it is shown by itself: with what it waits for. */
+  async shownOn(job: JobRecord): Promise<JobRecord> {
+    const waiting = await this.ofState(job);
+    return waiting === null ? job : { ...job, waiting_for: waiting };
+  }
+
+  /** The same of any job; only one that a worker has given back can wait for anything. */
+  async ofState(job: Pick<JobRecord, 'id' | 'status' | 'delivery_count'>): Promise<WaitingForRecord | null> {
+    return mayWait(job) ? this.of(job.id) : null;
+  }
+
+  /** A sleep that is over now, because somebody says so. */
+  async endSleep(id: string): Promise<void> {
+    await this.db.run(sql.end_sleep({ id }));
+  }
+
+  async deadlines(id: string): Promise<JobCheckpoints['waits']> {
+    const rows = await this.db.run<{ name: string; until: string }>(sql.deadlines_of_job({ id }));
+    return rows.map(({ name, until }) => ({ name, until: toInstant(until) }));
+  }
+
+  async page(tenant: string, { name, key, asks, limit, cursor }: WaitsQuery): Promise<WaitPage> {
+    const after = cursor === null ? null : readCursor(WAIT_CURSOR, cursor).at;
+    const statement = sql.waits_of_tenant({
+      tenant,
+      signal: name,
+      key,
+      asks,
+      after_since: after?.since ?? null,
+      after_id: after?.id ?? null,
+      max_waits: limit + 1,
+    });
+    const rows = await this.db.read<WaitRow>({ tenant, statement });
+    const waits = rows.slice(0, limit).map(toWait);
+    const last = waits.at(-1);
+    const hasMore = rows.length > limit && last !== undefined;
+    return { waits, nextCursor: hasMore ? cursorAfter(WAIT_CURSOR, { since: last.since, id: last.job_id }) : null };
+  }
+
+  /** Removes signals whose time is over, and what jobs that have ended leave behind: a part of it each time. */
+  async forget(): Promise<void> {
+    while (
+      ((await this.db.run<{ removed: number }>(sql.forget_signals({ max_rows: SWEEP })))[0]?.removed ?? 0) >= SWEEP
+    );
+    const [wait] = await this.db.run<{ next: string }>(
+      sql.forget_waits({ after_id: this.#waitsAfter, max_rows: SWEEP }),
+    );
+    this.#waitsAfter = wait?.next ?? FIRST_ID;
+    const [signal] = await this.db.run<{ next: string }>(
+      sql.forget_job_signals({ after_id: this.#signalsAfter, max_rows: SWEEP }),
+    );
+    this.#signalsAfter = signal?.next ?? FIRST_ID;
+  }
+}
+
+const mayWait = ({ status, delivery_count: deliveries }: Pick<JobRecord, 'status' | 'delivery_count'>): boolean =>
+  deliveries > 0 && (status === 'pending' || status === 'retrying');
+
+const toWait = ({ task, signal, since, until, ...row }: WaitRow): WaitRecord => ({
+  ...row,
+  task_name: task,
+  name: signal,
+  since: toInstant(since),
+  until: toInstant(until),
+});
