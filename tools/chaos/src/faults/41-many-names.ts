@@ -14,7 +14,7 @@ const NAME_LENGTH = 240;
 /** Of the list of queues, each of which counts all that waits: enough to see that they are bounded. */
 const PAGES = 5;
 const MOST_ROWS = 1_000;
-const MOST_PAGE_BYTES = 1024 * 1024;
+const MOST_PAGE_BYTES = 2_000_000;
 const RETRY_MS = 1_000;
 const MOST_TRIES = 30;
 const LONG_AGO = '1950-01-01T00:00:00Z';
