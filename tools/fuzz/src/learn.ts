@@ -45,9 +45,11 @@ const LISTED: readonly (readonly [string, Kind])[] = [
   ['operations', 'operations'],
 ];
 
-function learnIds({ memory }: World, { operation }: Case, tenant: Tenant, body: Body): Violation[] {
+function learnIds({ memory }: World, { operation, draft }: Case, tenant: Tenant, body: Body): Violation[] {
   for (const cursor of [body.next_cursor, body.prev_cursor]) {
-    if (typeof cursor === 'string') memory.learnCursor(tenant, operation.id, cursor);
+    // One of another order is good for that order alone.
+    if (typeof cursor === 'string' && !draft.target.includes('order_by'))
+      memory.learnCursor(tenant, operation.id, cursor);
   }
   // A record has an `id` besides its `workflow_id`; only the answer to a creation has just one of these.
   const alone = 'id' in body ? [] : ALONE.flatMap(([key, kind]) => idsIn([body[key]], kind));

@@ -1,5 +1,6 @@
 import { randomInt } from 'node:crypto';
 import { runMain, say } from '@millrace/tools-shared';
+import { measureClasses, memoryTable } from './memory-classes.js';
 import { parseOptions } from './options.js';
 import { asJson, inWords, isClean, saveFailures } from './report.js';
 import { run } from './run.js';
@@ -10,6 +11,11 @@ async function main(): Promise<number> {
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => interrupted.abort());
   const options = parseOptions(process.argv.slice(2), randomInt(2 ** 32));
   say(`seed ${options.seed}`);
+  if (options.memory) {
+    const classes = await measureClasses({ ...options, say, signal: interrupted.signal });
+    process.stdout.write(`${options.json ? JSON.stringify(classes, null, 2) : memoryTable(classes)}\n`);
+    return interrupted.signal.aborted ? 130 : 0;
+  }
   const result = await run({ ...options, say, signal: interrupted.signal });
   process.stdout.write(`${options.json ? asJson(result) : inWords(result)}\n`);
   if (options.save !== null) saveFailures(options.save, result);

@@ -6,6 +6,8 @@ export interface Options {
   readonly count: number;
   readonly json: boolean;
   readonly slow: boolean;
+  /** Instead of the rules: what each class of requests takes of the server's memory. */
+  readonly memory: boolean;
   /** The directory to write failing requests to, or null. */
   readonly save: string | null;
 }
@@ -19,6 +21,7 @@ export const USAGE = `npm run fuzz -- [flags]
   --count N      how many requests to send (default ${DEFAULT_COUNT})
   --from N       start with request number N (default 0); with --count 1, send only that request
   --no-slow      leave out the slow clients, which take five minutes to be cut off
+  --memory       instead, send the classes of requests one after the other and report the memory that each takes
   --save DIR     write each failing request to this directory, byte for byte
   --json         print the result as JSON
 `;
@@ -28,6 +31,7 @@ const FLAGS = {
   count: { type: 'string', default: String(DEFAULT_COUNT) },
   from: { type: 'string', default: '0' },
   'no-slow': { type: 'boolean', default: false },
+  memory: { type: 'boolean', default: false },
   save: { type: 'string' },
   json: { type: 'boolean', default: false },
   help: { type: 'boolean', default: false },
@@ -42,6 +46,7 @@ export function parseOptions(argv: readonly string[], drawn: number): Options {
     count: wholeNumber('count', values.count, Number.MAX_SAFE_INTEGER),
     json: values.json,
     slow: !values['no-slow'],
+    memory: values.memory,
     save: values.save ?? null,
   };
 }

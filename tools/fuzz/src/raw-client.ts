@@ -70,7 +70,9 @@ const oneAnswer = (answers: readonly Answer[]): boolean => answers.length === 1;
 
 /** Whether the request asks the server to wait. */
 export function mayWait({ operation, draft }: Case): boolean {
-  return operation.id === 'leaseJobs' && /"wait_secs"\s*:(?!\s*0[,}])/.test(draft.body?.toString('latin1') ?? '');
+  if (operation.id === 'getJob') return /[?&]wait_secs/.test(draft.target);
+  if (operation.id !== 'leaseJobs' && operation.id !== 'waitForJobs') return false;
+  return /"wait_secs"\s*:(?!\s*0[,}])/.test(draft.body?.toString('latin1') ?? '');
 }
 
 const timeFor = (testCase: Case): number => (mayWait(testCase) ? PATIENCE_MS : ANSWER_MS);

@@ -38,19 +38,28 @@ export interface RunResult {
 
 /** Small enough that exceeding it is cheap. */
 const MAX_BODY_BYTES = 1024 * 1024;
-const CLIENTS = 8;
+export const CLIENTS = 8;
 const PROBE_MS = 15_000;
 const NO_ANSWER = { status: 'nothing' } as const;
 
-export async function run(options: RunOptions): Promise<RunResult> {
-  const dir = options.databaseUrl === undefined ? await mkdtemp(join(tmpdir(), 'millrace-fuzz-')) : null;
-  const databaseUrl = options.databaseUrl ?? `embedded:${dir}`;
-  const random = new Random(options.seed);
+export const run = (options: RunOptions): Promise<RunResult> =>
+  withTarget(options, (target, callers, random, databaseUrl) =>
+    attack(target, callers, random, { ...options, databaseUrl }),
+  );
+
+/** Starts a server of its own, and stops it whatever becomes of `use`. */
+export async function withTarget<T>(
+  { seed, databaseUrl: given }: Pick<RunOptions, 'seed' | 'databaseUrl'>,
+  use: (target: Target, callers: Callers, random: Random, databaseUrl: string) => Promise<T>,
+): Promise<T> {
+  const dir = given === undefined ? await mkdtemp(join(tmpdir(), 'millrace-fuzz-')) : null;
+  const databaseUrl = given ?? `embedded:${dir}`;
+  const random = new Random(seed);
   const callers = makeCallers(random.fork('callers'));
   try {
     const target = await startTarget({ databaseUrl, callers, maxBodyBytes: MAX_BODY_BYTES });
     try {
-      return await attack(target, callers, random, { ...options, databaseUrl });
+      return await use(target, callers, random, databaseUrl);
     } finally {
       await target.stop();
     }
@@ -105,7 +114,7 @@ async function attack(
   return { seed: options.seed, tally, findings, memory, slowClients: slow.length, seconds };
 }
 
-async function worldOf({ apiUrl, port }: Target, callers: Callers): Promise<World> {
+export async function worldOf({ apiUrl, port }: Target, callers: Callers): Promise<World> {
   const response = await fetch(new URL('/openapi.json', apiUrl));
   const document = (await response.json()) as Document;
   return {

@@ -40,8 +40,9 @@ export function validRequest(world: World, operation: Operation, random: Random)
   const query = queryOf(world, operation, tenant, random);
   const headers = headersOf(world, operation, tenant, random);
   const body = operation.body === null ? undefined : bodyOf(world, operation, tenant, lease, random);
-  // A key in the body must not contradict the header.
-  const isKeyed = typeof (body as JsonObject | undefined)?.idempotency_key === 'string';
+  // A key in the body, or in a job of a batch, must not contradict the header.
+  const { jobs = [], ...own } = (body ?? {}) as { readonly jobs?: readonly JsonObject[] } & JsonObject;
+  const isKeyed = [own, ...jobs].some(({ idempotency_key: key }) => typeof key === 'string');
   return {
     operation,
     tenant,
@@ -110,7 +111,9 @@ function queryValue({ name, schema: given }: Parameter, checker: SchemaChecker, 
   if (name === 'expr') return random.pick(EXPRESSIONS);
   if (name === 'timezone') return random.pick(ZONES);
   if (Array.isArray(schema.enum)) return String(random.pick(schema.enum));
-  if (schema.format === 'date-time') return random.pick(['2020-01-01T00:00:00Z', '2100-01-01T00:00:00.123456+02:00']);
+  // Of two that bound a range, this one comes first.
+  if (schema.format === 'date-time')
+    return /^(from|.*_after)$/.test(name) ? '2020-01-01T00:00:00Z' : '2100-01-01T00:00:00.123456+02:00';
   if (schema.type === 'boolean') return random.pick(['true', 'false']);
   return String(random.integer(0, 120));
 }

@@ -166,3 +166,21 @@ export function largeValue(random: Random, maxBytes: number): Json {
       return new RawText(`"${'\\u20ac'.repeat(size / 6)}"`);
   }
 }
+
+/** What takes a parser longest: far more objects, lists and names than bytes would suggest. */
+export function denseValue(random: Random, maxBytes: number): Json {
+  const size = random.pick([10_000, 30_000, 200_000, maxBytes / 2]);
+  const times = (text: string): string => Array.from({ length: size / (text.length + 1) }, () => text).join(',');
+  const named = (write: (n: number) => string): string =>
+    Array.from({ length: size / 12 }, (_, n) => write(n)).join(',');
+  return new RawText(
+    random.pick([
+      () => `[${times('{}')}]`,
+      () => `[${times('[[[{}]]]')}]`,
+      () => `{${named((n) => `"k${n}":1`)}}`,
+      () => `[${named((n) => `{"k${n}":1}`)}]`,
+      () => `{${times('"task_name":{}')}}`,
+      () => `{"a":[${times('{}')}`,
+    ])(),
+  );
+}

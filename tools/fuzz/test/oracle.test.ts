@@ -1,14 +1,19 @@
 import { describe, expect, it } from 'vitest';
 import { openApiDocument } from '@millrace/server';
+import { Random } from '@millrace/tools-shared';
 import type { Answer } from '../src/answer.js';
 import type { Case } from '../src/draft.js';
 import { learn } from '../src/learn.js';
+import { CLASSES, makeCaseOf } from '../src/mutations/index.js';
 import { operationsOf, type Document } from '../src/openapi.js';
 import { judge } from '../src/oracle.js';
 import type { Outcome } from '../src/raw-client.js';
 import { SchemaChecker } from '../src/schema.js';
 import { Memory, type Tenant } from '../src/tenants.js';
 import type { World } from '../src/valid.js';
+
+/** Those that are made from what earlier answers brought. */
+const NEEDS_MEMORY = new Set(['path.foreign-id', 'path.mixed-lease', 'query.cursor']);
 
 const A: Tenant = { name: 'tenant-a', token: 'key-a', mark: 'mark-of-a' };
 const B: Tenant = { name: 'tenant-b', token: 'key-b', mark: 'mark-of-b' };
@@ -65,6 +70,7 @@ describe('a correct answer breaks no rule', () => {
       request('createJob', { kind: 'framing.cut', isRouted: false }),
       { kind: 'closed' },
     ],
+    ['a body in chunks that is cut off', request('createJob', { kind: 'chunked.large' }), { kind: 'closed' }],
     ['a poll that was asked to wait', request('leaseJobs', { body: '{"wait_secs":5}' }), { kind: 'hung' }],
   ])('%s', (_what, testCase, outcome) => {
     expect(rules(testCase, outcome)).toEqual([]);
@@ -90,6 +96,12 @@ describe('every rule can be broken', () => {
     ['schema', request('watchJob'), answered(200, 'event: status\ndata: {}\n\n', 'text/event-stream')],
     ['undocumented-status', request('getJob', { kind: 'path.x' }), answered(409, problem('conflict'))],
     ['refused-valid', request('createJob', { body: JOB }), answered(400, problem('invalid_request'))],
+    [
+      'refused-valid',
+      request('createJob', { kind: 'chunked.valid', body: JOB }),
+      answered(400, problem('invalid_request')),
+    ],
+    ['no-answer', request('createJob', { kind: 'json.dense', body: JOB }), { kind: 'closed' }],
     ['status', request('getJob', { onlyStatuses: [401] }), answered(404, problem('not_found'))],
     ['leak', request('getJob'), answered(403, { ...problem('forbidden'), error: `belongs to ${B.mark}` })],
     ['leak', request('getJob', { caller: 'nobody' }), answered(401, { ...problem('unauthorized'), error: A.mark })],
@@ -113,4 +125,22 @@ it('an id given to two tenants is noticed', () => {
 
 it('a schema keyword that nobody checks is refused, not ignored', () => {
   expect(() => world().checker.problems({ type: 'number', multipleOf: 2 }, 3)).toThrow('multipleOf');
+});
+
+describe('every class of requests', () => {
+  it.each(CLASSES.filter((name) => !NEEDS_MEMORY.has(name)))('%s can be made, again and again alike', (name) => {
+    const make = (): string => JSON.stringify(makeCaseOf(name, world(), new Random(7).fork(name)));
+    expect(make()).toBe(make());
+    expect(JSON.parse(make())).toMatchObject({ kind: expect.stringMatching(/^(none|[a-z]+\.[a-z0-9-]+)$/) as string });
+  });
+
+  it('of numbers out of range is told of where nobody asked for strictness, and refused where somebody did', () => {
+    const made = Array.from({ length: 50 }, (_, n) => makeCaseOf('range.query', world(), new Random(n)));
+    const strict = made.filter(({ kind }) => kind === 'range.strict');
+    expect(strict.length).toBeGreaterThan(5);
+    for (const { onlyStatuses, draft } of strict) {
+      expect(onlyStatuses).toEqual([400]);
+      expect(draft.headers).toContainEqual(['Prefer', 'handling=strict']);
+    }
+  });
 });

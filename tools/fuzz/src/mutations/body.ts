@@ -2,7 +2,7 @@ import type { Random } from '@millrace/tools-shared';
 import { withHeader } from '../draft.js';
 import { isObject, membersOf, pathsOf, print, RawText, replaced, valueAt, type Json } from '../json.js';
 import { caseOf, draftOf } from '../valid.js';
-import { deepValue, largeValue, oddText, oddValue } from '../values.js';
+import { deepValue, denseValue, largeValue, oddText, oddValue } from '../values.js';
 import type { Mutation, Mutations } from './types.js';
 
 /** Broken bodies: first documents in which one value is changed, then text and bytes regardless of their meaning. */
@@ -51,6 +51,12 @@ const EDITS: Readonly<Record<string, Edit>> = {
     }),
   'json.nest': (body, random) => replaced(body, somewhere(body, random), deepValue(random)),
   'json.large': (body, random, maxBytes) => replaced(body, somewhere(body, random), largeValue(random, maxBytes)),
+  'json.dense': (body, random, maxBytes) => replaced(body, somewhere(body, random), denseValue(random, maxBytes)),
+  'json.dense-member': (body, random, maxBytes) =>
+    atObject(body, random, (members) => {
+      const dense = member(random.pick(EXTRA_KEYS), denseValue(random, maxBytes));
+      return `{${(random.chance(0.5) ? [dense, ...members] : [...members, dense]).join(',')}}`;
+    }),
   'json.repeat-items': (body, random) => {
     const arrays = pathsOf(body).filter((path) => Array.isArray(valueAt(body, path)));
     if (arrays.length === 0) return null;

@@ -249,7 +249,9 @@ const foreignId: Mutation = (blank, random, { memory, callers }) => {
   const ids = memory.ids(kind, random.pick(others));
   if (ids.length === 0) return null;
   const path = blank.operation.path.replace('{id}', random.pick(ids));
-  return caseOf({ ...blank, path, query: [] }, 'path.foreign-id', undefined, { onlyStatuses: [403, 404] });
+  // A key that was used for something else would be a conflict.
+  const headers = blank.headers.filter(([name]) => name !== 'Idempotency-Key');
+  return caseOf({ ...blank, path, query: [], headers }, 'path.foreign-id', undefined, { onlyStatuses: [403, 404] });
 };
 
 /** A worker route with the lease of one job and the id of another. */

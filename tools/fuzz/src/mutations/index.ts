@@ -4,6 +4,8 @@ import type { Operation } from '../openapi.js';
 import { caseOf, validRequest, type World } from '../valid.js';
 import { AUTH_MUTATIONS } from './auth.js';
 import { BODY_MUTATIONS } from './body.js';
+import { CHUNKED_MUTATIONS } from './chunked.js';
+import { EDGE_MUTATIONS } from './edges.js';
 import { FRAMING_MUTATIONS } from './framing.js';
 import { HEAD_MUTATIONS } from './head.js';
 import type { Mutation, Mutations } from './types.js';
@@ -13,12 +15,18 @@ const FAMILIES: readonly (readonly [weight: number, mutations: Mutations])[] = [
   [4, HEAD_MUTATIONS],
   [1, AUTH_MUTATIONS],
   [1, FRAMING_MUTATIONS],
+  [1, CHUNKED_MUTATIONS],
+  [1, EDGE_MUTATIONS],
 ];
 
 /** Mutations to use less often: large bodies take a hundred times as long as the rest. */
 const RARE = new Map([
   ['json.large', 0.06],
   ['json.nest', 0.4],
+  ['json.dense', 0.2],
+  ['json.dense-member', 0.2],
+  ['chunked.large', 0.1],
+  ['chunked.pieces', 0.05],
   ['header.many', 0.2],
 ]);
 
@@ -41,6 +49,19 @@ export function makeCase(world: World, random: Random): Case {
 function pickOperation(operations: readonly Operation[], random: Random): Operation {
   const operation = random.pick(operations);
   return operation.body === null && random.chance(0.6) ? pickOperation(operations, random) : operation;
+}
+
+/** The names of all classes of requests; `none` for valid ones. */
+export const CLASSES: readonly string[] = ['none', ...FAMILIES.flatMap(([, family]) => Object.keys(family))];
+
+/** One request of a class, to any operation that it applies to. */
+export function makeCaseOf(name: string, world: World, random: Random): Case {
+  const mutate = FAMILIES.map(([, family]) => family[name]).find((each) => each !== undefined);
+  for (;;) {
+    const blank = validRequest(world, pickOperation(world.operations, random), random);
+    const made = mutate === undefined ? caseOf(blank, 'none') : mutate(blank, random, world);
+    if (made !== null) return made;
+  }
 }
 
 function pickMutation(random: Random): readonly [string, Mutation] {

@@ -42,7 +42,7 @@ const healthSchema = {
   description: 'Answers as long as the process does. It never asks the database.',
   tags: ['system'],
   security: PUBLIC,
-  docs: { response: { 200: described(ref(Health), 'The process lives.') } },
+  docs: { response: { 200: described(ref(Health), 'The process lives.'), ...errors(400) } },
 };
 
 const readySchema = {
@@ -56,7 +56,7 @@ const readySchema = {
   docs: {
     response: {
       200: described(ref(Ready), 'The database answers and its schema is current.'),
-      ...errors(503),
+      ...errors(400, 503),
     },
   },
 };
