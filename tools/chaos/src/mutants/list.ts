@@ -120,10 +120,12 @@ SELECT fired_at, priority, 0, 0, job_id, tenant, queue FROM fired;
     patches: [
       {
         file: ENQUEUE,
-        find: /const ids = await store\(execute, jobs\);/,
-        replace: `const half = jobs.length >> 1;
-        const first = await store(execute, jobs.slice(0, half)); ${pause(10)}
-        const ids = [...first, ...(await store(execute, jobs.slice(half)))];`,
+        find: /: await store\(execute, jobs\);/,
+        replace: `: await (async () => {
+          const half = jobs.length >> 1;
+          const first = await store(execute, jobs.slice(0, half)); ${pause(10)}
+          return { ...first, ids: [...first.ids, ...(await store(execute, jobs.slice(half))).ids] };
+        })();`,
       },
     ],
     rows: [1],
