@@ -5,6 +5,19 @@ from __future__ import annotations
 from typing import Any, Literal, TypedDict
 
 
+class AskChoicesItem(TypedDict):
+    label: str
+    value: Any
+
+
+class _AskRequired(TypedDict):
+    text: str
+
+
+class Ask(_AskRequired, total=False):
+    choices: list[AskChoicesItem] | None
+
+
 class Attempt(TypedDict):
     number: int
     outcome: AttemptOutcome
@@ -16,12 +29,37 @@ class Attempt(TypedDict):
     next_retry_at: str | None
 
 
-AttemptOutcome = Literal["completed", "failed", "timed_out", "lease_expired", "cancelled", "released", "running"]
+AttemptOutcome = Literal[
+    "completed", "failed", "timed_out", "lease_expired", "cancelled", "released", "suspended", "running"
+]
 
 
 class Attempts(TypedDict):
     attempts: list[Attempt]
     omitted: int
+
+
+class Checkpoint(TypedDict):
+    name: str
+    value: Any
+    at: str
+    attempt: int
+
+
+class CheckpointRequest(TypedDict):
+    lease_token: str
+    name: str
+    value: Any
+
+
+class CheckpointsWaitsItem(TypedDict):
+    name: str
+    until: str
+
+
+class Checkpoints(TypedDict):
+    checkpoints: list[Checkpoint]
+    waits: list[CheckpointsWaitsItem]
 
 
 class _CompleteRequestRequired(TypedDict):
@@ -325,7 +363,7 @@ class HeartbeatsResponse(TypedDict):
     leases: list[HeartbeatsResponseLeasesItem]
 
 
-class Job(TypedDict):
+class _JobRequired(TypedDict):
     id: str
     queue_name: str
     task_name: str
@@ -349,6 +387,10 @@ class Job(TypedDict):
     worker_id: str | None
     lease_expires_at: str | None
     progress: dict[str, Any] | None
+
+
+class Job(_JobRequired, total=False):
+    waiting_for: WaitingFor
 
 
 class _JobBatchCreatedRequired(TypedDict):
@@ -415,6 +457,10 @@ class JobProgressEvent(TypedDict):
     data: dict[str, Any]
 
 
+class JobSignalRequest(TypedDict, total=False):
+    value: Any
+
+
 JobStatus = Literal["pending", "running", "retrying", "completed", "failed", "cancelled"]
 
 
@@ -423,7 +469,7 @@ class JobStatusEvent(TypedDict):
     data: Job
 
 
-class JobSummary(TypedDict):
+class _JobSummaryRequired(TypedDict):
     id: str
     queue_name: str
     task_name: str
@@ -445,6 +491,10 @@ class JobSummary(TypedDict):
     lease_expires_at: str | None
     progress: dict[str, Any] | None
     payload_bytes: int
+
+
+class JobSummary(_JobSummaryRequired, total=False):
+    waiting_for: WaitingFor
 
 
 class _JobSummaryPageRequired(TypedDict):
@@ -672,10 +722,13 @@ class Report(_ReportRequired, total=False):
     retry_after_secs: int | None
     details: ErrorDetails | None
     delay_secs: int | None
+    checkpoint: str
+    until: str | None
+    wait: SuspendWait | None
     traceparent: str | None
 
 
-ReportOutcome = Literal["completed", "failed", "released"]
+ReportOutcome = Literal["completed", "failed", "released", "suspended"]
 
 
 class ReportsRequest(TypedDict):
@@ -698,7 +751,45 @@ class ReportsResponse(TypedDict):
 
 RetryBackoff = Literal["fixed", "linear", "exponential"]
 
+
+class _SignalAcceptedRequired(TypedDict):
+    delivered: bool
+
+
+class SignalAccepted(_SignalAcceptedRequired, total=False):
+    warnings: list[str]
+
+
+class _SignalRequestRequired(TypedDict):
+    name: str
+    key: str
+
+
+class SignalRequest(_SignalRequestRequired, total=False):
+    value: Any
+    ttl_secs: int | None
+
+
 StepStatus = Literal["pending", "running", "completed", "failed", "cancelled", "skipped"]
+
+
+class StoredCheckpoint(TypedDict):
+    name: str
+    value: Any
+
+
+class _SuspendRequestRequired(TypedDict):
+    lease_token: str
+    checkpoint: str
+
+
+class SuspendRequest(_SuspendRequestRequired, total=False):
+    until: str | None
+    wait: SuspendWait | None
+    delay_secs: int | None
+
+
+SuspendWait = Any
 
 
 class Tasks(TypedDict):
@@ -706,6 +797,16 @@ class Tasks(TypedDict):
 
 
 TerminalJobStatus = Literal["completed", "failed", "cancelled"]
+
+
+class Wait(TypedDict):
+    job_id: str
+    task_name: str
+    name: str
+    key: str
+    ask: Ask | None
+    since: str
+    until: str
 
 
 class _WaitRequestRequired(TypedDict):
@@ -729,6 +830,25 @@ class WaitResponse(TypedDict):
 
 
 WaitUntil = Literal["all", "any"]
+
+
+class WaitingFor(TypedDict):
+    checkpoint: str
+    since: str
+    until: str
+    signal: str | None
+    key: str | None
+    ask: Ask | None
+
+
+class _WaitsRequired(TypedDict):
+    waits: list[Wait]
+    has_more: bool
+
+
+class Waits(_WaitsRequired, total=False):
+    next_cursor: str
+    warnings: list[str]
 
 
 class _WhoAmIRequired(TypedDict):
@@ -765,7 +885,18 @@ class Why(_WhyRequired, total=False):
     last_lease_at: str
 
 
-WhyReason = Literal["due_later", "retry_backoff", "behind", "no_worker", "queue_paused", "limited", "running", "ended"]
+WhyReason = Literal[
+    "due_later",
+    "retry_backoff",
+    "sleeping",
+    "waiting_for_signal",
+    "behind",
+    "no_worker",
+    "queue_paused",
+    "limited",
+    "running",
+    "ended",
+]
 
 
 class Worker(TypedDict):
