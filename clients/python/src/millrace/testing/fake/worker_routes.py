@@ -15,7 +15,7 @@ from ...wire.types import (
     ReportsRequest,
 )
 from .exchange import FakeRequest, Reply, Route
-from .problem import Problem
+from .problem import Problem, invalid
 from .settle import claim, complete, fail, held, release
 from .shapes import checked
 from .store import TENANT, Store
@@ -84,8 +84,10 @@ def _report(store: Store, job_id: str, outcome: str, given: dict[str, Any]) -> N
         complete(store, job, given.get("result") or {})
     elif outcome == "failed":
         fail(store, job, given["error"], given.get("retryable") is not False, given.get("retry_after_secs"))
-    else:
+    elif outcome == "released":
         release(store, job, given.get("delay_secs") or 0)
+    else:
+        raise invalid(f"FakeServer does not know the outcome {outcome}; use a real server for that")
 
 
 def _single(outcome: str, shape: Any) -> Route:
