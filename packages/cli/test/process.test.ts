@@ -86,6 +86,7 @@ describe('each command', () => {
     ['queues', 'get', 'every'],
     ['queues', 'pause', 'every'],
     ['queues', 'resume', 'every'],
+    ['limits', 'list'],
     ['workers'],
     ['worker', '/not/there.mjs'],
     ['open', '--print'],

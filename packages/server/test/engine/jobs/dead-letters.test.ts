@@ -168,6 +168,7 @@ describe('dead letters', async () => {
     expect(third.status).toBe(201);
     expect((await getJob(a, third.body.job_id)).metadata).toEqual({
       m: 2,
+      replayed_from_first: id,
       replayed_from_job: fresh.id,
       replayed_from_dead_letter: second!.id,
     });

@@ -1,6 +1,7 @@
 import { WorkflowSummary } from '@millrace/contract';
 import { describe, expect, it } from 'vitest';
 import { useTestServer } from '../../support/server.js';
+import { comparable } from '../kit.js';
 import { chain, workflowsOf, hand, step } from './kit.js';
 
 describe('listing workflows', async () => {
@@ -31,9 +32,8 @@ describe('listing workflows', async () => {
     const created = await Promise.all(Array.from({ length: 45 }, () => workflowsOf(b).create(chain('x'))));
     const oldestFirst = await all('limit=7&order_by=created_at%20ASC', b);
     expect(new Set(oldestFirst.map((each) => each.id))).toEqual(new Set(created));
-    expect(oldestFirst.map((each) => each.created_at)).toEqual(
-      oldestFirst.map((each) => each.created_at as string).sort((x, y) => (x < y ? -1 : 1)),
-    );
+    const instants = oldestFirst.map((each) => comparable(each.created_at));
+    expect(instants).toEqual(instants.toSorted());
     const first = await page('limit=20', b);
     const added = await workflowsOf(b).create(chain('x'));
     const rest = await all('limit=9&offset=5', b, first.next_cursor);
