@@ -44,7 +44,7 @@ export function saveUser(email: string): Promise<number> {
     const [created] = (await tx.query<{ id: number }>(insert, [email])).rows;
     if (created === undefined) {
       const { rows } = await tx.query<{ id: number }>('SELECT id FROM users WHERE email = $1', [email]);
-      return rows[0]!.id;
+      return rows[0].id;
     }
     await outbox.enqueue(tx, sendWelcome, { userId: created.id, email }, { key: `welcome-${created.id}` });
     return created.id;

@@ -41,7 +41,7 @@ type Row = Readonly<Record<string, unknown>>;
  * they are used, each once: `SELECT f($1::text::json)`.
  */
 export async function runIn(tx: Transaction, text: string, values: readonly Value[]): Promise<Row> {
-  const result: unknown = await send(tx as Partial<AllDrivers>, text, [...values]);
+  const result: unknown = await send(tx, text, [...values]);
   const rows = (Array.isArray(result) ? result : (result as { rows?: unknown } | null)?.rows) as Row[] | undefined;
   const row = rows?.[0];
   if (row === undefined) throw new TypeError('the transaction returned no row; is it one of a driver that is known?');
