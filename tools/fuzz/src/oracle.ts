@@ -51,6 +51,9 @@ function judgeAnswer(world: World, testCase: Case, answer: Answer): Violation[] 
   return findings;
 }
 
+/** Operations that take a body, and do without one. */
+const MAY_BE_EMPTY: ReadonlySet<string> = new Set(['leaseJobs', 'signalJob']);
+
 const text = ({ body }: Answer, length?: number): string => body.toString('utf8', 0, length);
 
 /** A tenant's mark may be seen only by that tenant, and by workers and operators, who serve all tenants. */
@@ -115,7 +118,7 @@ function wrongSuccess({ checker }: World, { operation, draft }: Case, answer: An
 function undeserved({ checker }: World, { operation, draft, kind }: Case): Violation[] {
   const { body: schema } = operation;
   if (schema === null || draft.body === null || /^(header|line|chunked)\./.test(kind)) return [];
-  if (draft.body.length === 0 && operation.id === 'leaseJobs') return [];
+  if (draft.body.length === 0 && MAY_BE_EMPTY.has(operation.id)) return [];
   if (!isUtf8(draft.body)) return [violation('accepted-invalid', 'a body that is not UTF-8')];
   let value: unknown;
   try {

@@ -67,7 +67,10 @@ function pathOf(world: World, operation: Operation, tenant: Tenant, lease: Lease
   const fallback = kind === 'dlq' ? String(random.below(1_000_000)) : random.uuid();
   // A queue that is paused would have nothing for the workers, so operators have one of their own.
   const queue = operation.access === 'admin' ? 'paused' : random.pick(QUEUES);
-  return operation.path.replace('{id}', id ?? fallback).replace('{queue}', encodeURIComponent(queue));
+  return operation.path
+    .replace('{id}', id ?? fallback)
+    .replace('{queue}', encodeURIComponent(queue))
+    .replace('{name}', 'go');
 }
 
 export function tokenOf(callers: Callers, { access }: Operation, tenant: Tenant): string {
@@ -245,6 +248,8 @@ function wellKnown({ random, name }: Making): Json | undefined {
       return random.uuid();
     case 'idempotency_key':
       return `key-${random.below(200)}`;
+    case 'limits':
+      return [{ key: `limit-${random.below(5)}`, running: random.integer(1, 10) }];
     case 'worker_id':
       // Of nobody's mark: it is shown on the jobs of every tenant.
       return `worker-${random.below(5)}`;
