@@ -41,6 +41,7 @@ export class DurableRun implements DurableContext {
   readonly #places = new Map<string, string>();
   readonly #running = new Set<Promise<unknown>>();
   #suspension: Suspension | null = null;
+  #mistake: NonRetryableError | null = null;
 
   constructor(options: DurableRunOptions) {
     this.#options = options;
@@ -49,6 +50,11 @@ export class DurableRun implements DurableContext {
   /** What the attempt is to end with; null if it does not wait. */
   get suspension(): Suspension | null {
     return this.#suspension;
+  }
+
+  /** A second wait beside the first, which nobody may have noticed: `Promise.all` tells of the first alone. */
+  get mistake(): NonRetryableError | null {
+    return this.#mistake;
   }
 
   /** Resolves when no step runs any more: what they return is stored first. */
@@ -94,10 +100,15 @@ export class DurableRun implements DurableContext {
     return this.#suspend({ checkpoint: name, ...whenOf(timeout), wait });
   };
 
-  async #runStep(name: string, run: () => unknown, { retries }: StepOptions): Promise<unknown> {
+  /** What has returned is stored or lost with the lease, but not run again here. */
+  async #runStep(name: string, run: () => unknown, options: StepOptions): Promise<unknown> {
+    return this.#options.store.store(name, (await this.#tryStep(run, options)) ?? null);
+  }
+
+  async #tryStep(run: () => unknown, { retries }: StepOptions): Promise<unknown> {
     for (let failures = 0; ; failures++) {
       try {
-        return await this.#options.store.store(name, (await run()) ?? null);
+        return await run();
       } catch (error) {
         if (error instanceof NonRetryableError || error instanceof Suspended) throw error;
         if (failures >= (retries?.max ?? 0) || this.#options.signal().aborted) throw error;
@@ -113,11 +124,13 @@ export class DurableRun implements DurableContext {
   }
 
   #suspend(suspension: Suspension): never {
-    if (this.#suspension !== null)
-      throw new Error(
+    if (this.#suspension !== null) {
+      this.#mistake = new NonRetryableError(
         `the job waits for ${JSON.stringify(this.#suspension.checkpoint)} already; a handler has one wait at a time, ` +
           `so await it before ${JSON.stringify(suspension.checkpoint)}`,
       );
+      throw this.#mistake;
+    }
     this.#suspension = suspension;
     throw new Suspended(suspension);
   }

@@ -118,7 +118,8 @@ export class FakeServer {
       if (job.leaseToken === token && !hasEnded(job.record.status)) complete(this.#store, job, result);
     } catch (error) {
       if (job.leaseToken !== token || hasEnded(job.record.status)) return;
-      if (durable.suspension !== null && isSuspended(error)) suspendJob(this.#store, job, durable.suspension);
+      if (durable.mistake !== null) fail(this.#store, job, failureOf(durable.mistake));
+      else if (durable.suspension !== null && isSuspended(error)) suspendJob(this.#store, job, durable.suspension);
       else fail(this.#store, job, failureOf(error));
     } finally {
       stop();

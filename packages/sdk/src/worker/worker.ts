@@ -121,7 +121,7 @@ export class Worker {
       : () => undefined;
     const pulse = this.#startPulse();
     this.#keeper = this.#startKeeper();
-    void this.#features.ask(this.#transport);
+    this.#features.ask(this.#transport);
     this.#warnAboutQueues();
     this.#pollers = [...this.#slots].map(([queue, slots]) => this.#startPoller(queue, slots));
     this.#events.emit({ type: 'polling' });

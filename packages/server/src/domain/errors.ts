@@ -33,6 +33,10 @@ export function payloadTooLarge(path: string, maxBytes: number): MillraceError {
 
 export const notFound = (what: string): MillraceError => new MillraceError('not_found', `${what} not found`);
 
+/** Not, or no longer, the holder of the lease. */
+export const leaseLost = (): MillraceError =>
+  new MillraceError('lease_lost', 'the lease is no longer held under this token; stop working on the job');
+
 export const forbidden = (message: string): MillraceError => new MillraceError('forbidden', message);
 
 /** The request names a host that this server does not answer to. */

@@ -72,12 +72,11 @@ export interface StatementParameters {
     uncount_checkpoint: 'value' | 'id';
     checkpoint_of_job: 'id' | 'name';
     checkpoints_of_job: 'id';
-    lease_stands: 'id' | 'token';
+    tenant_of_lease: 'id' | 'token';
     expire_checkpoints: 'after_id' | 'hours' | 'max_rows';
   };
   'durable/waits.sql': {
     lock_signal: 'signal';
-    lease_of_wait: 'id' | 'token';
     suspend: 'id' | 'token' | 'checkpoint' | 'signal' | 'key' | 'until' | 'delay_secs' | 'ask';
     first_wait: 'tenant' | 'signal' | 'key';
     wake: 'tenant' | 'id' | 'checkpoint' | 'value';

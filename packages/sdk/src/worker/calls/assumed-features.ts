@@ -8,6 +8,7 @@ import { isUnknownRoute } from './calls.js';
  */
 export class AssumedFeatures {
   readonly #missing = new Set<Feature>();
+  #asked: Promise<void> = Promise.resolve();
 
   has(feature: Feature): boolean {
     return !this.#missing.has(feature);
@@ -20,7 +21,17 @@ export class AssumedFeatures {
   }
 
   /** Asks the server. Without an answer, the routes themselves will tell. */
-  async ask(transport: Transport): Promise<void> {
+  ask(transport: Transport): void {
+    this.#asked = this.#ask(transport);
+  }
+
+  /** For what cannot fall back: resolves once the server was asked, whether or not it has answered. */
+  async isKnown(feature: Feature): Promise<boolean> {
+    await this.#asked;
+    return this.has(feature);
+  }
+
+  async #ask(transport: Transport): Promise<void> {
     try {
       const { body } = await transport.call<WhoAmI>({ method: 'GET', path: '/whoami' });
       this.lacks(...OPTIONAL.filter((feature) => !body.features.includes(feature)));

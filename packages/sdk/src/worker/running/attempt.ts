@@ -61,7 +61,8 @@ export class Attempt {
   /** Steps that still run are stored before the job is let go. */
   async #endDurable(durable: DurableRun, said: Outcome, thrown: unknown): Promise<void> {
     await durable.stepsEnded();
-    const { suspension } = durable;
+    const { suspension, mistake } = durable;
+    if (mistake !== null) return this.#end(failure(mistake));
     if (suspension === null) return this.#end(said);
     if (isSuspended(thrown)) return this.#end({ kind: 'suspended', suspension });
     this.#end(retryableFailure(swallowed(suspension.checkpoint), thrown ?? undefined));

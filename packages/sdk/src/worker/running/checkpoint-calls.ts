@@ -5,7 +5,7 @@ import { pause } from '../../http/deadline.js';
 import type { CallRequest, Transport } from '../../http/transport.js';
 import type { Checkpoints, StoredCheckpoint } from '../../wire/index.js';
 import type { AssumedFeatures } from '../calls/assumed-features.js';
-import { isUnknownRoute, retryAfterMs } from '../calls/calls.js';
+import { retryAfterMs } from '../calls/calls.js';
 import type { HeldJob } from '../leases/held-jobs.js';
 
 const FIRST_PAUSE_MS = 250;
@@ -21,7 +21,7 @@ export class CheckpointCalls implements CheckpointStore {
 
   /** A first delivery has nothing to load. */
   async load(): Promise<Stored> {
-    if (!this.features.has('durable')) throw olderServer();
+    if (!(await this.features.isKnown('durable'))) throw olderServer();
     const { job, lease } = this.held;
     if (job.attempt <= 1 && job.metadata.kept_checkpoints === undefined) return NOTHING;
     const { checkpoints, waits } = await this.#call<Checkpoints>({
@@ -59,7 +59,6 @@ export class CheckpointCalls implements CheckpointStore {
         if (!(error instanceof MillraceError)) throw error;
         if (error.code === 'lease_lost' || error.code === 'not_found')
           throw new LeaseLost('the job was given to another worker', { cause: error });
-        if (isUnknownRoute(error)) throw olderServer();
         if (error.status !== null && error.status < 500) throw error;
         const waitMs = retryAfterMs(error) ?? Math.min(FIRST_PAUSE_MS * 2 ** failures, MOST_PAUSE_MS);
         await pause(waitMs, signal);

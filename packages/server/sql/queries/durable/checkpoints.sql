@@ -51,8 +51,8 @@ SELECT value::text AS value FROM millrace.checkpoints WHERE job_id = :id AND nam
 -- name: checkpoints_of_job
 SELECT name, value::text AS value, at, attempt FROM millrace.checkpoints WHERE job_id = :id ORDER BY at, name;
 
--- name: lease_stands
--- For a worker that reads: whose job it is, if it holds it.
+-- name: tenant_of_lease
+-- Whose job a worker holds, if it holds it.
 SELECT l.tenant FROM millrace.leases l WHERE l.id = :id AND l.token = :token;
 
 -- name: expire_checkpoints

@@ -5,10 +5,6 @@
 -- the transaction.
 SELECT pg_advisory_xact_lock(hashtextextended(:signal, 7034902));
 
--- name: lease_of_wait
--- Whose job a worker holds, before the lock of the signal that it is to wait for.
-SELECT l.tenant FROM millrace.leases l WHERE l.id = :id AND l.token = :token;
-
 -- name: suspend
 -- Puts a running job back to its queue, to be due at an instant (:until, or :delay_secs from now) or when a signal
 -- comes. The first instant stored under a checkpoint stands. Due at once if the checkpoint is there already, or if a

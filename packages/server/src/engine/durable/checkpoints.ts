@@ -3,7 +3,7 @@ import { MillraceError } from '../../domain/errors.js';
 import type { CheckpointRecord, JsonText } from '../../domain/records.js';
 import { jsonArray, textArray } from '../../store/arrays.js';
 import { Batcher } from '../../store/batcher.js';
-import type { Database } from '../../store/connection/database.js';
+import type { Database, Execute } from '../../store/connection/database.js';
 import { toInstant } from '../../store/rows.js';
 import { loadStatements, type Statement } from '../../store/sql.js';
 import { leaseKeyColumns, type LeaseKey } from '../leases/lease-key.js';
@@ -48,6 +48,12 @@ export interface ExpiryBounds {
 /** For retention: removes the checkpoints of jobs that it has removed. */
 export const expireCheckpoints = (bounds: ExpiryBounds): Statement => sql.expire_checkpoints(bounds);
 
+/** Whose job a worker holds; null: it does not hold it. */
+export async function tenantOfLease(execute: Execute, { id, token }: LeaseKey): Promise<string | null> {
+  const [lease] = await execute<{ tenant: string }>(sql.tenant_of_lease({ id, token }));
+  return lease?.tenant ?? null;
+}
+
 export class Checkpoints {
   readonly #batches = new Batcher<NewCheckpoint, StoredRow | null>((items) => this.#storeAll(items), {
     ...BATCH,
@@ -73,14 +79,14 @@ export class Checkpoints {
     return standing ? { value: standing.value, isNew: false } : null;
   }
 
+  /** Whether a worker holds the job. */
+  async isHeld(lease: LeaseKey): Promise<boolean> {
+    return (await tenantOfLease(this.db.run, lease)) !== null;
+  }
+
   async of(id: string): Promise<readonly CheckpointRecord[]> {
     const rows = await this.db.run<CheckpointRow>(sql.checkpoints_of_job({ id }));
     return rows.map(({ at, ...row }) => ({ ...row, at: toInstant(at) }));
-  }
-
-  /** Whether a worker holds the job. */
-  async isHeld({ id, token }: LeaseKey): Promise<boolean> {
-    return (await this.db.run(sql.lease_stands({ id, token }))).length > 0;
   }
 
   /** A statement names each job once; a second value for one goes with the next. */

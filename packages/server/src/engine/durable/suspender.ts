@@ -5,6 +5,7 @@ import { loadStatements } from '../../store/sql.js';
 import type { LeaseKey } from '../leases/lease-key.js';
 import type { Counters } from '../shared/counters.js';
 import type { Hub } from '../shared/hub.js';
+import { tenantOfLease } from './checkpoints.js';
 import { signalLock } from './signal-lock.js';
 
 /**
@@ -53,9 +54,9 @@ export class Suspender {
     suspension: Suspension,
     { name, key }: AwaitedSignal,
   ): Promise<SuspendedRow | null> {
-    const [holder] = await execute<{ tenant: string }>(sql.lease_of_wait({ id: lease.id, token: lease.token }));
-    if (!holder) return null;
-    await execute(sql.lock_signal({ signal: signalLock(holder.tenant, name, key ?? lease.id) }));
+    const tenant = await tenantOfLease(execute, lease);
+    if (tenant === null) return null;
+    await execute(sql.lock_signal({ signal: signalLock(tenant, name, key ?? lease.id) }));
     return this.#suspend(execute, lease, suspension);
   }
 

@@ -1,4 +1,4 @@
-import { forbidden, MillraceError, notFound } from '../../domain/errors.js';
+import { forbidden, leaseLost, MillraceError, notFound } from '../../domain/errors.js';
 import { isUuid } from '../../domain/ids.js';
 import { isTerminal } from '../../domain/job-state.js';
 import type { JobCheckpoints, JsonText, Signal } from '../../domain/records.js';
@@ -25,8 +25,7 @@ export class Durable implements DurableApi {
   async checkpointsOfLease(id: string, token: string): Promise<JobCheckpoints> {
     if (!isUuid(id) || !(await this.reads.owner(id))) throw notFound('job');
     const lease = { id: id.toLowerCase(), token: token.toLowerCase() };
-    if (!isUuid(token) || !(await this.stored.isHeld(lease)))
-      throw new MillraceError('lease_lost', 'the lease is no longer held under this token; stop working on the job');
+    if (!isUuid(token) || !(await this.stored.isHeld(lease))) throw leaseLost();
     return this.#of(lease.id);
   }
 

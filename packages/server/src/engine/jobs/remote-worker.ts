@@ -1,5 +1,5 @@
 import type { JobStatus } from '@millrace/contract';
-import { asRefusal, isUnavailable, MillraceError, notFound } from '../../domain/errors.js';
+import { asRefusal, isUnavailable, leaseLost, MillraceError, notFound } from '../../domain/errors.js';
 import { bucketOfId, isUuid } from '../../domain/ids.js';
 import { isTerminal } from '../../domain/job-state.js';
 import { int4Array, uuidArray } from '../../store/arrays.js';
@@ -177,7 +177,7 @@ export class RemoteWorker implements WorkerApi {
 
   #lost(operation: Operation): MillraceError {
     this.parts.counters.metrics.stale(operation);
-    return new MillraceError('lease_lost', 'the lease is no longer held under this token; stop working on the job');
+    return leaseLost();
   }
 
   async #extend(beats: readonly Beat[]): Promise<boolean[]> {
