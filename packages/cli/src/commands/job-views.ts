@@ -1,4 +1,4 @@
-import { jsonMember, type Wire } from '@millrace/sdk';
+import { jsonElements, jsonMember, type Wire } from '@millrace/sdk';
 import type { Connection } from '../connection/connect.js';
 import { fields } from '../show/table.js';
 import type { Column } from '../show/table.js';
@@ -42,6 +42,7 @@ export function jobFields(text: string, { look }: Connection): string {
       ['error', job.error_message],
       ['created', job.created_at],
       ['due', job.started_at === null ? job.scheduled_at : null],
+      ...waitFields(text, job.waiting_for),
       ['started', job.started_at],
       ['completed', job.completed_at],
       ['next retry', job.next_retry_at],
@@ -57,4 +58,21 @@ export function jobFields(text: string, { look }: Connection): string {
     ],
     look.paint,
   );
+}
+
+/** What a suspended job waits for. The question is shown as it came, with the answers to choose from. */
+function waitFields(text: string, wait: Wire.WaitingFor | null | undefined): [string, string | null][] {
+  if (!wait) return [];
+  const { signal, key, checkpoint, ask } = wait;
+  const asked = jsonMember(jsonMember(text, 'waiting_for') ?? '{}', 'ask') ?? '{}';
+  const choices = ask?.choices ? [...jsonElements(jsonMember(asked, 'choices') ?? '[]')] : [];
+  return [
+    ['waiting for', signal === null ? `${checkpoint} (asleep)` : `signal ${signal}, key ${key ?? ''}`],
+    ['until', wait.until],
+    ['asks', ask?.text ?? null],
+    ...choices.map((choice, n): [string, string] => [
+      n === 0 ? 'choices' : '',
+      `${ask?.choices?.[n]?.label ?? ''}: ${jsonMember(choice, 'value') ?? 'null'}`,
+    ]),
+  ];
 }

@@ -9,6 +9,7 @@ import * as operations from '../specs/operations.js';
 import * as outbox from '../specs/outbox.js';
 import * as queues from '../specs/queues.js';
 import * as server from '../specs/server.js';
+import * as signals from '../specs/signals.js';
 import * as workflows from '../specs/workflows.js';
 
 /**
@@ -47,6 +48,9 @@ export const COMMANDS: readonly Command[] = [
   command(jobs.jobsRunNow, async () => (await import('../commands/jobs.js')).runNow),
   command(jobs.jobsAttempts, async () => (await import('../commands/jobs.js')).attempts),
   command(jobs.jobsWhy, async () => (await import('../commands/jobs.js')).why),
+  command(jobs.jobsCheckpoints, async () => (await import('../commands/jobs-checkpoints.js')).checkpoints),
+  command(signals.signal, async () => (await import('../commands/signals.js')).signal),
+  command(signals.waits, async () => (await import('../commands/signals.js')).waits),
   command(dlq.dlqList, async () => (await import('../commands/dlq.js')).list),
   command(dlq.dlqGroups, async () => (await import('../commands/dlq.js')).groups),
   command(dlq.dlqGet, async () => (await import('../commands/dlq.js')).get),

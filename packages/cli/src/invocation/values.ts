@@ -47,18 +47,26 @@ export function instant(flag: string, text: string | undefined): string | undefi
   throw new Misuse(`--${flag} must be an instant such as 2031-01-31T09:00:00Z`);
 }
 
-/** JSON text of an object, from an argument or, for `-`, from standard input. Kept as it is: digits and all. */
+/** JSON text, from an argument or, for `-`, from standard input. Kept as it is: digits and all. */
+export async function jsonValue(what: string, text: string, io: Io): Promise<string> {
+  return (await readGiven(what, text, io)).text;
+}
+
+/** The same of an object. */
 export async function jsonObject(what: string, text: string, io: Io): Promise<string> {
+  const json = await readGiven(what, text, io);
+  if (!isObject(json.value)) throw new Misuse(`${what} is not a JSON object`);
+  return json.text;
+}
+
+async function readGiven(what: string, text: string, io: Io): Promise<{ text: string; value: unknown }> {
   const json = text === '-' ? await readAll(io, MOST_INPUT) : text;
   if (json === null) throw new Misuse(`${what} is larger than 16 MiB`);
-  let value: unknown;
   try {
-    value = JSON.parse(json);
+    return { text: json.trim(), value: JSON.parse(json) };
   } catch {
     throw new Misuse(`${what} is not JSON; in a shell, put it between single quotes`);
   }
-  if (!isObject(value)) throw new Misuse(`${what} is not a JSON object`);
-  return json.trim();
 }
 
 /** An object of JSON texts, as JSON text. Members without a value are left out. */

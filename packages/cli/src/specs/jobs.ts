@@ -200,3 +200,15 @@ export const jobsRunNow = spec({
   examples: [example('millrace jobs run-now @1', 'the first row of the last list')],
   client: true,
 });
+
+export const jobsCheckpoints = spec({
+  name: 'jobs checkpoints',
+  summary: 'show what a durable job has stored, and what it waits for',
+  arguments: [ID],
+  options: JSON_OUTPUT,
+  examples: [
+    example('millrace jobs checkpoints @last', 'which steps have run'),
+    example("millrace jobs checkpoints @1 --json | jq '.checkpoints[0].value'", 'what the first one returned'),
+  ],
+  client: true,
+});
