@@ -93,6 +93,7 @@ export interface EngineParts {
   readonly processes: Processes;
   readonly admitter: Admitter;
   readonly limitReads: LimitReads;
+  readonly suspensions: Waits;
 }
 
 export function createEngine({
@@ -138,8 +139,8 @@ export function createEngine({
   const polls = new LongPolls(claimer, hub, { undeliver }, safetyPollMs);
   const streams = new EventStreams();
   const checkpoints = new Checkpoints(db, maxPayloadBytes);
-  const suspensions = new Waits(db);
-  const durable = new Durable(reads, checkpoints, suspensions, new Signals(db, hub, keys, reads));
+  const suspensions = new Waits(db, metrics);
+  const durable = new Durable(reads, checkpoints, suspensions, new Signals(db, hub, keys, reads, metrics));
   const watcher = new Watcher(db, hub, reads, streams, suspensions);
   const waits = new JobWaits(db, hub, reads);
   const limitReads = new LimitReads(db);
@@ -239,5 +240,6 @@ export function createEngine({
     processes,
     admitter,
     limitReads,
+    suspensions,
   };
 }

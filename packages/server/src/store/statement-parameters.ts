@@ -90,6 +90,7 @@ export interface StatementParameters {
     forget_waits: 'after_id' | 'max_rows';
     forget_signals: 'max_rows';
     forget_job_signals: 'after_id' | 'max_rows';
+    suspended_jobs: 'max_signals' | 'max_waits';
   };
   'insight/all-tenants.sql': {
     fleet_overview: 'max_rows' | 'max_tenants';

@@ -19,7 +19,8 @@ export type AuthFailure = (typeof AUTH_FAILURES)[number];
 /** What the labels of counters can say. Each has its sample from the start: a rate can be told from the first event. */
 const LOADS = ['new', 'waiting', 'vital', 'answer'];
 const REASONS = ['max_attempts_exceeded', 'non_retryable', 'handler_not_found'];
-const OPERATIONS = ['heartbeat', 'complete', 'fail', 'release'];
+const OPERATIONS = ['heartbeat', 'complete', 'fail', 'release', 'checkpoint', 'suspend'];
+const UNTAKEN = ['expired', 'job_ended', 'refused'];
 const WORKFLOW_ENDS = ['completed', 'failed', 'partially_failed', 'cancelled'];
 const FIRINGS = ['on_time', 'catch_up'];
 
@@ -90,6 +91,11 @@ export class Metrics {
     'limits_admitted_total',
     'Jobs that had waited for room at a limit and were let into their queue.',
   );
+  readonly signalsUntaken = this.#counter(
+    'signals_untaken_total',
+    'Signals that no job took: their time was over, their job had ended, or there was no room for more.',
+    { how: UNTAKEN },
+  );
   readonly leasesExpired = this.#counter('leases_expired_total', 'Expired leases that were reclaimed.');
   readonly staleTokens = this.#counter('stale_tokens_total', 'Calls refused for a lease no longer held.', {
     operation: OPERATIONS,
@@ -150,6 +156,18 @@ export class Metrics {
     [],
     'max',
   );
+  readonly jobsSuspended = this.#gauge(
+    'jobs_suspended',
+    'Durable jobs that sleep or wait for a signal, as far as 20,000 of them show.',
+    ['for'],
+    'max',
+  );
+  readonly signalsStored = this.#gauge(
+    'signals_stored',
+    'Signals that no job has taken yet, counted up to 100,000.',
+    [],
+    'max',
+  );
   readonly deadLetters = this.#gauge('dead_letters', 'Dead letters that have not been replayed.', [], 'max');
   readonly dbConnections = this.#gauge('db_connections', 'Database connections, by state.', ['state']);
   readonly poolWorkers = this.#gauge('pool_workers', 'In-process workers, busy and idle.', ['state']);
@@ -203,10 +221,10 @@ export class Metrics {
 
   get #collected(): Gauge[] {
     const { queueDepth, oldestReadyAge, deadLetters, dbConnections, oldestPastRetention } = this;
-    const { limitsWaiting, limitsOldestAge } = this;
+    const { limitsWaiting, limitsOldestAge, jobsSuspended, signalsStored } = this;
     return [
       ...[queueDepth, oldestReadyAge, deadLetters, dbConnections, oldestPastRetention],
-      ...[limitsWaiting, limitsOldestAge],
+      ...[limitsWaiting, limitsOldestAge, jobsSuspended, signalsStored],
     ];
   }
 

@@ -38,6 +38,7 @@ export function engineMetrics(metrics: Metrics): EngineMetrics {
     expired: (n) => metrics.leasesExpired.inc(n),
     admitted: (n) => metrics.limitsAdmitted.inc(n),
     stale: (operation) => metrics.staleTokens.inc({ operation }),
+    untaken: (how, n) => metrics.signalsUntaken.inc({ how }, n),
     swept: (seconds) => sweep.observe(seconds),
     retentionLag: (seconds) => metrics.retentionLag.set(seconds),
     cronFired: (kind, lagSeconds) => {
@@ -73,9 +74,12 @@ export function gaugeCollector(
       // A failure is not kept: the next scrape asks again.
       answer.catch(() => (answer = null));
     }
-    const { depths, deadLetters, pastRetentionSecs, limits } = await answer;
+    const { depths, deadLetters, pastRetentionSecs, limits, suspended } = await answer;
     metrics.limitsWaiting.set(limits.waiting);
     metrics.limitsOldestAge.set(limits.oldestSecs ?? 0);
+    metrics.jobsSuspended.set({ for: 'sleep' }, suspended.asleep);
+    metrics.jobsSuspended.set({ for: 'signal' }, suspended.for_signals);
+    metrics.signalsStored.set(suspended.signals);
     metrics.deadLetters.set(deadLetters);
     metrics.oldestPastRetention.set(pastRetentionSecs);
     for (const { queue, status, n } of depths) metrics.queueDepth.set({ queue, status }, n);
@@ -96,13 +100,15 @@ interface DatabaseGauges {
   /** 0: nothing is. */
   readonly pastRetentionSecs: number;
   readonly limits: Awaited<ReturnType<EngineParts['limitReads']['waiting']>>;
+  readonly suspended: Awaited<ReturnType<EngineParts['suspensions']['suspended']>>;
 }
 
-async function askDatabase({ reads, allTenants, limitReads }: EngineParts): Promise<DatabaseGauges> {
+async function askDatabase({ reads, allTenants, limitReads, suspensions }: EngineParts): Promise<DatabaseGauges> {
   return {
     depths: await reads.depthsOfAllTenants(),
     deadLetters: await reads.deadLetterCount(),
     pastRetentionSecs: (await allTenants.oldestPastRetention()) ?? 0,
     limits: await limitReads.waiting(),
+    suspended: await suspensions.suspended(),
   };
 }

@@ -33,6 +33,7 @@ export const PLANNED_ANEW = [
   'limits_of_tenant',
   'limits_of_all',
   'waiting_for_room',
+  'suspended_jobs',
   'miscounted',
   'recount',
 ];

@@ -222,11 +222,12 @@ WITH gone AS (
 SELECT count(*)::int AS removed FROM gone;
 
 -- name: forget_job_signals
--- Signals to jobs that have ended or are gone, among those to :max_rows jobs after :after_id.
-WITH walked AS MATERIALIZED (
-  SELECT DISTINCT s.job_id, s.tenant FROM (
-    SELECT s.job_id, s.tenant FROM millrace.signals s WHERE s.job_id > :after_id ORDER BY s.job_id LIMIT :max_rows
-  ) AS s
+-- Signals to jobs that have ended or are gone, among :max_rows after those to :after_id. Returns how many went, and
+-- where to go on, if there are more.
+WITH looked AS MATERIALIZED (
+  SELECT s.job_id, s.tenant FROM millrace.signals s WHERE s.job_id > :after_id ORDER BY s.job_id LIMIT :max_rows
+), walked AS MATERIALIZED (
+  SELECT DISTINCT job_id, tenant FROM looked
 ), ended AS MATERIALIZED (
   SELECT walked.job_id FROM walked LEFT JOIN LATERAL (
     SELECT j.id FROM millrace.jobs j WHERE j.tenant = walked.tenant AND j.id = walked.job_id OFFSET 0
@@ -241,5 +242,19 @@ WITH walked AS MATERIALIZED (
      )
 ), gone AS (
   DELETE FROM millrace.signals WHERE job_id = ANY (ARRAY(SELECT job_id FROM ended))
+  RETURNING 1
 )
-SELECT max(job_id::text) AS next FROM walked HAVING count(*) = :max_rows;
+SELECT (SELECT count(*) FROM gone)::int AS removed,
+       (SELECT job_id FROM looked WHERE (SELECT count(*) FROM looked) = :max_rows ORDER BY job_id DESC LIMIT 1) AS next;
+
+-- name: suspended_jobs
+-- For the metrics: how many jobs sleep and how many wait for signals, as far as :max_waits rows show; and how many
+-- signals nobody has taken yet, counted up to :max_signals. Whatever there is, the cost is bounded.
+SELECT w.asleep, w.for_signals, (
+         SELECT count(*)::int FROM (SELECT FROM millrace.signals LIMIT :max_signals::int) AS s
+       ) AS signals
+FROM (
+  SELECT count(*) FILTER (WHERE w.open AND w.signal IS NULL)::int AS asleep,
+         count(*) FILTER (WHERE w.open AND w.signal IS NOT NULL)::int AS for_signals
+  FROM (SELECT w.open, w.signal FROM millrace.waits w LIMIT :max_waits::int) AS w
+) AS w;

@@ -5,6 +5,7 @@ import type { Signal } from '../../domain/records.js';
 import type { Database, Execute } from '../../store/connection/database.js';
 import { toInstant } from '../../store/rows.js';
 import { loadStatements } from '../../store/sql.js';
+import type { EngineMetrics } from '../shared/counters.js';
 import type { Hub } from '../shared/hub.js';
 import type { Effect, Idempotency } from '../shared/idempotency.js';
 import type { SignalDelivery } from '../api.js';
@@ -46,6 +47,7 @@ export class Signals {
     private readonly hub: Hub,
     private readonly keys: Idempotency,
     private readonly jobs: JobLookup,
+    private readonly metrics: Pick<EngineMetrics, 'untaken'>,
   ) {}
 
   async send(tenant: string, signal: Signal, idempotencyKey: string | null): Promise<SignalDelivery> {
@@ -86,7 +88,7 @@ export class Signals {
     const max = SIGNALS_STORED.perKey;
     const values = { tenant, signal: name, key, value, ttl_secs: ttlSecs, job_id: jobId, max_stored: max };
     const [stored] = await execute(sql.store_signal(values));
-    if (!stored) throw nobodyTakesThem(`${max} signals of this name and key are stored, and nobody takes them`);
+    if (!stored) throw this.#refused(`${max} signals of this name and key are stored, and nobody takes them`);
   }
 
   #announce({ queue, priority, scheduled_at: at, waits_for: limit, watched }: WokenRow): void {
@@ -105,8 +107,11 @@ export class Signals {
       if (this.#counts.size >= MAX_COUNTS) this.#counts.clear();
       this.#counts.set(tenant, count);
     }
-    if (count.n >= max) throw nobodyTakesThem(`${max} signals are stored, and nobody takes them`);
+    if (count.n >= max) throw this.#refused(`${max} signals are stored, and nobody takes them`);
+  }
+
+  #refused(message: string): MillraceError {
+    this.metrics.untaken('refused', 1);
+    return new MillraceError('conflict', message);
   }
 }
-
-const nobodyTakesThem = (message: string): MillraceError => new MillraceError('conflict', message);

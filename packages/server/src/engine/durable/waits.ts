@@ -1,8 +1,10 @@
+import { SIGNALS_STORED, WALK_LIMIT } from '@millrace/contract';
 import type { JobCheckpoints, JobRecord, JsonText, WaitRecord, WaitingForRecord } from '../../domain/records.js';
 import type { Database } from '../../store/connection/database.js';
 import { toInstant } from '../../store/rows.js';
 import { loadStatements } from '../../store/sql.js';
 import { cursorAfter, readCursor, WAIT_CURSOR } from '../shared/cursor.js';
+import type { EngineMetrics } from '../shared/counters.js';
 import type { WaitPage, WaitsQuery } from '../api.js';
 
 /** What jobs wait for, for those who look; and forgetting what is over. */
@@ -31,12 +33,22 @@ interface WaitingRow {
   readonly ask: JsonText | null;
 }
 
+/** How many jobs are suspended, and how many signals are stored, over all tenants. */
+export interface SuspendedJobs {
+  readonly asleep: number;
+  readonly for_signals: number;
+  readonly signals: number;
+}
+
 export class Waits {
   /** Where the next sweeps go on. */
   #waitsAfter = FIRST_ID;
   #signalsAfter = FIRST_ID;
 
-  constructor(private readonly db: Database) {}
+  constructor(
+    private readonly db: Database,
+    private readonly metrics: Pick<EngineMetrics, 'untaken'>,
+  ) {}
 
   async of(id: string): Promise<WaitingForRecord | null> {
     const [row] = await this.db.run<WaitingRow>(sql.wait_of_job({ id }));
@@ -84,17 +96,27 @@ export class Waits {
 
   /** Removes signals whose time is over, and what jobs that have ended leave behind: a part of it each time. */
   async forget(): Promise<void> {
-    while (
-      ((await this.db.run<{ removed: number }>(sql.forget_signals({ max_rows: SWEEP })))[0]?.removed ?? 0) >= SWEEP
-    );
+    for (let removed = SWEEP; removed >= SWEEP;) {
+      const [row] = await this.db.run<{ removed: number }>(sql.forget_signals({ max_rows: SWEEP }));
+      removed = row?.removed ?? 0;
+      this.metrics.untaken('expired', removed);
+    }
     const [wait] = await this.db.run<{ next: string }>(
       sql.forget_waits({ after_id: this.#waitsAfter, max_rows: SWEEP }),
     );
     this.#waitsAfter = wait?.next ?? FIRST_ID;
-    const [signal] = await this.db.run<{ next: string }>(
+    const [signal] = await this.db.run<{ removed: number; next: string | null }>(
       sql.forget_job_signals({ after_id: this.#signalsAfter, max_rows: SWEEP }),
     );
+    this.metrics.untaken('job_ended', signal?.removed ?? 0);
     this.#signalsAfter = signal?.next ?? FIRST_ID;
+  }
+
+  /** For the metrics: counted as far as it is cheap. */
+  async suspended(): Promise<SuspendedJobs> {
+    const bounds = { max_waits: WALK_LIMIT, max_signals: SIGNALS_STORED.perTenant };
+    const [row] = await this.db.runPlanned<SuspendedJobs>(sql.suspended_jobs(bounds));
+    return row ?? { asleep: 0, for_signals: 0, signals: 0 };
   }
 }
 

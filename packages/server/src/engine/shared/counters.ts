@@ -21,6 +21,8 @@ export interface EngineMetrics {
   /** Jobs that had waited for room. */
   admitted(n: number): void;
   stale(operation: 'heartbeat' | 'complete' | 'fail' | 'release' | 'checkpoint' | 'suspend'): void;
+  /** Signals that nobody took: their time was over, their job had ended, or there was no room for more. */
+  untaken(how: 'expired' | 'job_ended' | 'refused', n: number): void;
   swept(seconds: number): void;
   retentionLag(seconds: number): void;
   cronFired(kind: CronFiringKind, lagSeconds: number): void;
