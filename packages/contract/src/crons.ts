@@ -1,6 +1,6 @@
 import { Type, type Static } from 'typebox';
 import { CLAMPED, listQueryFields, ORDERS, page, warnings } from './common.js';
-import { PartialJobConfig } from './job-config.js';
+import { ScheduleJobConfig } from './job-config.js';
 import {
   callerObject,
   filledText,
@@ -35,7 +35,7 @@ const cronFields = {
   task_name: nameText({ description: 'Task of the job that each firing enqueues.', examples: ['build_report'] }),
   payload: optional(callerObject({ description: 'Payload of every job of this schedule; `{}` if omitted.' })),
   queue: optional(filledText({ description: "Queue to enqueue on; the server's default queue if omitted." })),
-  config: optional(PartialJobConfig),
+  config: optional(ScheduleJobConfig),
 };
 
 export const CreateCron = Type.Object(
@@ -77,7 +77,7 @@ export const Cron = Type.Object(
     task_name: Type.String({ description: 'Task of the job that each firing enqueues.' }),
     payload: callerObject({ description: 'Payload of every job of this schedule.' }),
     queue_name: Type.String({ description: 'Queue that the jobs are enqueued on.' }),
-    config: PartialJobConfig,
+    config: ScheduleJobConfig,
     enabled: Type.Boolean({ description: 'False while the schedule is paused, and after its last occurrence.' }),
     next_run_at: nullable(
       instant({

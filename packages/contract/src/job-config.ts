@@ -1,6 +1,6 @@
 import { Type, type Static, type TInteger } from 'typebox';
 import { LimitInput, LIMITS_PER_JOB } from './limits.js';
-import { filledText, oneOf, optional } from './schema.js';
+import { filledText, instant, oneOf, optional } from './schema.js';
 
 export const RETRY_BACKOFFS = ['fixed', 'linear', 'exponential'] as const;
 export type RetryBackoff = (typeof RETRY_BACKOFFS)[number];
@@ -14,6 +14,9 @@ export const JOB_CONFIG_LIMITS = {
   retry_max_delay_secs: { minimum: 0, maximum: 2_592_000 },
   jitter_factor: { minimum: 0, maximum: 1 },
 } as const;
+
+/** How far after its creation a job may expire: up to a year. */
+export const EXPIRES_LIMITS = { minimum: 1, maximum: 31_536_000 } as const;
 
 /** The execution policy of a job that states none. The schema below takes its `default`s from here. */
 export const DEFAULT_JOB_CONFIG = Object.freeze({
@@ -67,7 +70,18 @@ const LIMITS_DESCRIPTION =
   'the tenant and the queue; the numbers that hold are those of the newest job that named it.';
 const limits = Type.Array(LimitInput, { ...LIMITS_PER_JOB, description: LIMITS_DESCRIPTION });
 
-/** The execution policy as stored with a job: every field is present, but for limits, which few jobs have. */
+const expiresSecs = Type.Integer({
+  ...EXPIRES_LIMITS,
+  description:
+    'A job that no worker has begun this many seconds after its creation is cancelled. Not in workflow steps, and not ' +
+    'together with `expires_at`.',
+});
+const expiresAt = instant({
+  description: 'The same as an instant. Not before `run_at`; not in workflow steps and schedules.',
+  examples: ['2026-01-31T09:15:00Z'],
+});
+
+/** The execution policy as stored with a job: every field is present, but for those at the end, which few jobs have. */
 export const JobConfig = Type.Object(
   {
     priority,
@@ -78,6 +92,8 @@ export const JobConfig = Type.Object(
     retry_max_delay_secs: retryMaxDelaySecs,
     jitter_factor: jitterFactor,
     limits: Type.Optional(limits),
+    expires_secs: Type.Optional(expiresSecs),
+    expires_at: Type.Optional(expiresAt),
   },
   { $id: 'JobConfig', description: 'Execution policy of a job, with every default filled in.' },
 );
@@ -101,14 +117,24 @@ const policyFields = {
   limits: optional(limits),
 };
 
-/** A partial policy, as workflow steps and cron schedules carry it. A `queue` in it is ignored. */
+/** A partial policy, as workflow steps carry it. A `queue` in it is ignored. */
 export const PartialJobConfig = Type.Object(policyFields, {
   title: 'PartialJobConfig',
   description: `Execution policy; omitted fields take their defaults. ${TIMEOUT_SPELLINGS}`,
 });
 export type PartialJobConfig = Static<typeof PartialJobConfig>;
 
-/** The policy in a request that creates a job: a partial policy and the queue. */
+/** The same of a schedule, whose jobs may expire. */
+export const ScheduleJobConfig = Type.Object(
+  { ...policyFields, expires_secs: optional(expiresSecs) },
+  {
+    title: 'ScheduleJobConfig',
+    description: `Execution policy; omitted fields take their defaults. ${TIMEOUT_SPELLINGS}`,
+  },
+);
+export type ScheduleJobConfig = Static<typeof ScheduleJobConfig>;
+
+/** The policy in a request that creates a job: a partial policy, the queue, and when the job expires. */
 export const JobConfigInput = Type.Object(
   {
     queue: optional(
@@ -118,6 +144,8 @@ export const JobConfigInput = Type.Object(
       }),
     ),
     ...policyFields,
+    expires_secs: optional(expiresSecs),
+    expires_at: optional(expiresAt),
   },
   {
     title: 'JobConfigInput',

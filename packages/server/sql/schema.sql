@@ -157,6 +157,32 @@ AS $function$
   SELECT CASE WHEN limits IS NULL THEN suffix ELSE '9' || substr(suffix, 2) END
 $function$;
 
+CREATE OR REPLACE FUNCTION millrace.expiry(config json, created_at timestamp with time zone)
+ RETURNS timestamp with time zone
+ LANGUAGE sql
+ STABLE PARALLEL SAFE
+AS $function$
+  SELECT coalesce((config ->> 'expires_at')::timestamptz,
+                  created_at + (config ->> 'expires_secs')::int * interval '1 second')
+$function$;
+
+CREATE OR REPLACE FUNCTION millrace.copied_config(config json)
+ RETURNS json
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+AS $function$
+  SELECT CASE WHEN config -> 'expires_at' IS NULL THEN config ELSE (config::jsonb - 'expires_at')::json END
+$function$;
+
+CREATE OR REPLACE FUNCTION millrace.marked_suffix(suffix text, config json)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+AS $function$
+  SELECT CASE WHEN coalesce(config -> 'limits', config -> 'expires_secs', config -> 'expires_at') IS NULL THEN suffix
+              ELSE '9' || substr(suffix, 2) END
+$function$;
+
 CREATE TABLE millrace.migrations (
   version integer NOT NULL,
   name text NOT NULL,
@@ -207,6 +233,7 @@ CREATE TABLE millrace.ready (
   size integer,
   limits uuid[],
   waits_for uuid,
+  expires_at timestamp with time zone,
   CONSTRAINT ready_pkey PRIMARY KEY (tenant, id)
 ) WITH (autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=2000, autovacuum_vacuum_cost_delay=0, autovacuum_analyze_scale_factor=0.2);
 
@@ -593,6 +620,8 @@ CREATE UNIQUE INDEX jobs_of_workflow ON millrace.jobs USING btree (workflow_id, 
 CREATE INDEX ready_admitted ON millrace.ready USING btree (id) WHERE ((limits IS NOT NULL) AND (later IS NOT FALSE));
 
 CREATE INDEX ready_asleep ON millrace.ready USING btree (scheduled_at, id) WHERE ((NOT later) AND (waits_for IS NULL));
+
+CREATE INDEX ready_expiring ON millrace.ready USING btree (expires_at) WHERE (expires_at IS NOT NULL);
 
 CREATE UNIQUE INDEX ready_in_claim_order ON millrace.ready USING btree (queue, priority DESC, scheduled_at, id) WHERE (later IS NULL);
 

@@ -217,10 +217,10 @@ function startLoops(
   tasks: readonly string[],
   { sweepMs }: Intervals,
 ): void {
-  const { maintenance, cronFirer, hub, processes, series, workers, operationWork, admitter } = engine;
+  const { maintenance, cronFirer, hub, processes, series, workers, operationWork } = engine;
   const loops: Loop[] = [
     createJanitor(maintenance, logger, sweepMs),
-    createLimitsLoop(admitter, maintenance, hub, logger),
+    createLimitsLoop(engine, logger),
     createRetention(maintenance, config.retentionHours, logger),
     createSeriesWriter(series, workers, logger),
     createOperationsLoop(operationWork, maintenance, config.retentionHours, logger),

@@ -250,6 +250,11 @@ function wellKnown({ random, name }: Making): Json | undefined {
       return `key-${random.below(200)}`;
     case 'limits':
       return [{ key: `limit-${random.below(5)}`, running: random.integer(1, 10) }];
+    case 'expires_secs':
+      // After any delay.
+      return random.integer(2_000, 3_000);
+    case 'expires_at':
+      return '9999-12-31T00:00:00Z';
     case 'worker_id':
       // Of nobody's mark: it is shown on the jobs of every tenant.
       return `worker-${random.below(5)}`;
@@ -265,6 +270,7 @@ function objectOf(world: World, schema: Schema, making: Making): Json {
     .map(([name, inner]) => [name, generate(world, inner, { ...making, name })] as const);
   const made = Object.fromEntries(members);
   // Two ways to say one thing, of which a request takes one.
+  if ('expires_at' in made && 'expires_secs' in made) return { ...made, expires_at: null };
   return 'run_at' in made && 'delay_secs' in made ? { ...made, run_at: null } : made;
 }
 

@@ -2,7 +2,7 @@
 import { InvalidRequestError } from '../errors/call-errors.js';
 import { wholeSeconds, type Duration } from '../shared/duration.js';
 import type { JsonObject } from '../json/object.js';
-import type { PartialJobConfig } from '../wire/index.js';
+import type { JobConfigInput } from '../wire/index.js';
 
 /** When and how often a failed attempt is repeated. What is left out takes the service's default. */
 export interface Retries {
@@ -43,6 +43,11 @@ export interface Policy<In = any> {
   timeout?: Duration;
   /** One or two: the job starts when each of them has room. */
   limits?: readonly Limit<In>[];
+  /**
+   * A job that no worker has begun this long after its creation is cancelled; a call may give an instant instead. Not
+   * for steps of workflows.
+   */
+  expires?: Duration | Date;
 }
 
 export type When = { delay?: Duration; runAt?: never } | { runAt?: Date; delay?: never };
@@ -67,8 +72,8 @@ export function mergePolicies(first: Policy, second: Policy): Policy {
 }
 
 /** The policy as the service reads it, without the queue. `input` is null where it is not known yet. */
-export function configOf(policy: Policy, input: JsonObject | null): PartialJobConfig {
-  const { priority, retries, timeout, limits } = policy;
+export function configOf(policy: Policy, input: JsonObject | null): Omit<JobConfigInput, 'queue'> {
+  const { priority, retries, timeout, limits, expires } = policy;
   return defined({
     priority,
     max_retries: retries?.max,
@@ -78,6 +83,8 @@ export function configOf(policy: Policy, input: JsonObject | null): PartialJobCo
     retry_max_delay_secs: retries?.maxDelay === undefined ? undefined : wholeSeconds(retries.maxDelay),
     jitter_factor: retries?.jitter,
     limits: limits?.map((limit) => ({ key: keyOf(limit, input), running: limit.running })),
+    expires_secs: expires === undefined || expires instanceof Date ? undefined : wholeSeconds(expires),
+    expires_at: expires instanceof Date ? expires.toISOString() : undefined,
   });
 }
 

@@ -9,7 +9,7 @@ import { stepPayload } from '../workflow/references.js';
 import type { Handler, JobContext, RunningJob } from '../task/types.js';
 import { fireDue, firstDue } from './fake/crons.js';
 import { fakeFetch } from './fake/fake-fetch.js';
-import { claim, complete, expireLeases, fail } from './fake/settle.js';
+import { claim, complete, expireJobs, expireLeases, fail } from './fake/settle.js';
 import { FakeStore, type StoredJob } from './fake/store.js';
 import { DurableRun } from '../durable/durable-run.js';
 import { isSuspended } from '../durable/suspension.js';
@@ -82,6 +82,7 @@ export class FakeServer {
     }
     clock.moveTo(end);
     expireLeases(this.#store);
+    expireJobs(this.#store);
     this.#store.changed();
     // Lets the calls that were waiting for this instant be answered before the test goes on.
     await new Promise((resolve) => setTimeout(resolve, 0));

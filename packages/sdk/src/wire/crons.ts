@@ -1,7 +1,7 @@
 /** Schedules and their firings. */
 import type { JsonObject } from '../json/object.js';
 import type { PageFields } from './common.js';
-import type { PartialJobConfig } from './jobs.js';
+import type { ScheduleJobConfig } from './jobs.js';
 
 export interface PutCron {
   name?: string | null;
@@ -10,7 +10,7 @@ export interface PutCron {
   task_name: string;
   payload?: JsonObject | null;
   queue?: string | null;
-  config?: PartialJobConfig | null;
+  config?: ScheduleJobConfig | null;
 }
 
 export interface CronCreated {
@@ -26,7 +26,7 @@ export interface Cron {
   task_name: string;
   payload: JsonObject;
   queue_name: string;
-  config: PartialJobConfig;
+  config: ScheduleJobConfig;
   enabled: boolean;
   next_run_at: string | null;
   last_enqueued_at: string | null;

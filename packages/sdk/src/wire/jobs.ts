@@ -23,6 +23,8 @@ export interface JobConfig {
   retry_max_delay_secs: number;
   jitter_factor: number;
   limits?: LimitInput[];
+  expires_secs?: number;
+  expires_at?: string;
 }
 
 export interface PartialJobConfig {
@@ -37,8 +39,13 @@ export interface PartialJobConfig {
   limits?: LimitInput[] | null;
 }
 
-export interface JobConfigInput extends PartialJobConfig {
+export interface ScheduleJobConfig extends PartialJobConfig {
+  expires_secs?: number | null;
+}
+
+export interface JobConfigInput extends ScheduleJobConfig {
   queue?: string | null;
+  expires_at?: string | null;
 }
 
 export interface Job {

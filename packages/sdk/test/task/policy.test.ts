@@ -22,6 +22,12 @@ describe('policies', () => {
     });
     expect(configOf({}, {})).toEqual({});
   });
+  it('expire after some time, or at an instant', () => {
+    expect(configOf({ expires: '90s' }, {})).toEqual({ expires_secs: 90 });
+    expect(configOf({ expires: new Date('2030-01-01T00:00:00Z') }, {})).toEqual({
+      expires_at: '2030-01-01T00:00:00.000Z',
+    });
+  });
   it('make the key of a limit of the input', () => {
     const limits = [
       { key: ({ user }: { user: number }) => `user-${user}`, running: 2 },

@@ -48,6 +48,20 @@ describe('draining', () => {
     expect(fake.jobs.filter((each) => each.task === 'other')).toMatchObject([{ status: 'completed', result: {} }]);
   });
 
+  it('cancels jobs that nobody began in time, and no others', async () => {
+    const fake = new FakeServer();
+    const millrace = client(fake);
+    const late = await millrace.enqueue(other, {}, { expires: '60s' });
+    const begun = await millrace.enqueue(double, { n: 1 }, { expires: '60s' });
+    const handlers = [double.handle(() => Promise.reject(new Error('again')))];
+    await fake.drain(handlers);
+    await fake.advance('61s');
+    expect(await late.get()).toMatchObject({ status: 'cancelled', errorMessage: 'expired before it started' });
+    expect(await begun.get()).toMatchObject({ status: 'retrying' });
+    const past = { expires: new Date('2020-01-01T00:00:00Z'), runAt: new Date('2020-01-02T00:00:00Z') };
+    await expect(millrace.enqueue(other, {}, past)).rejects.toThrow('must be after run_at');
+  });
+
   it('leaves jobs alone that have no handler', async () => {
     const fake = new FakeServer();
     await client(fake).enqueue(other);

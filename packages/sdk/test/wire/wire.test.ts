@@ -27,6 +27,7 @@ const SAME: {
   ErrorBody: Equal<Wire.ErrorBody, Contract.ErrorBody>;
   JobConfig: Equal<Wire.JobConfig, Contract.JobConfig>;
   PartialJobConfig: Equal<Wire.PartialJobConfig, Contract.PartialJobConfig>;
+  ScheduleJobConfig: Equal<Wire.ScheduleJobConfig, Contract.ScheduleJobConfig>;
   JobConfigInput: Equal<Wire.JobConfigInput, Contract.JobConfigInput>;
   Job: Equal<Wire.Job, Contract.Job>;
   CreateJob: Equal<Wire.CreateJob, Contract.CreateJob>;
@@ -131,6 +132,7 @@ const SAME: {
   ErrorBody: true,
   JobConfig: true,
   PartialJobConfig: true,
+  ScheduleJobConfig: true,
   JobConfigInput: true,
   Job: true,
   CreateJob: true,

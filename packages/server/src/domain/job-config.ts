@@ -1,13 +1,28 @@
-import { DEFAULT_JOB_CONFIG, type JobConfig, type LimitInput, type PartialJobConfig } from '@millrace/contract';
+import {
+  DEFAULT_JOB_CONFIG,
+  type JobConfig,
+  type JobConfigInput,
+  type LimitInput,
+  type PartialJobConfig,
+  type ScheduleJobConfig,
+} from '@millrace/contract';
 import { invalidField } from './errors.js';
+import { parseInstant } from './instant.js';
+
+/** Whose policy it is: not every field makes sense for all of them. */
+export type ConfigOwner = 'job' | 'step' | 'schedule';
 
 /**
  * Fills in a policy whose bounds have been checked. Null means that nothing differs from the defaults, whether the
  * caller omitted the fields or stated the defaults: most jobs store no configuration at all.
  */
-export function resolveJobConfig(given: PartialJobConfig | null | undefined, path = 'config'): JobConfig | null {
+export function resolveJobConfig(
+  given: JobConfigInput | PartialJobConfig | null | undefined,
+  path = 'config',
+  owner: ConfigOwner = 'job',
+): JobConfig | null {
   if (given === null || given === undefined) return null;
-  refuseUnbuilt(given, path);
+  refuseMisplaced(given, path, owner);
   const defaults = DEFAULT_JOB_CONFIG;
   const limits = limitsOf(given, path);
   const config: JobConfig = {
@@ -19,15 +34,18 @@ export function resolveJobConfig(given: PartialJobConfig | null | undefined, pat
     retry_max_delay_secs: positiveZero(given.retry_max_delay_secs ?? defaults.retry_max_delay_secs),
     jitter_factor: positiveZero(given.jitter_factor ?? defaults.jitter_factor),
     ...(limits && { limits }),
+    ...expiryOf(given, path),
   };
-  return isDefault(config) && limits === null ? null : config;
+  return isDefault(config) ? null : config;
 }
 
 /** What the caller gave and nothing else, under the stored names: what a definition shows. */
-export function givenJobConfig(given: PartialJobConfig | null | undefined): PartialJobConfig {
+export function givenJobConfig(given: ScheduleJobConfig | null | undefined): ScheduleJobConfig {
   const { timeout, timeout_secs: timeoutSecs, ...rest } = given ?? {};
-  const stored: PartialJobConfig = { ...rest, timeout_secs: timeout ?? timeoutSecs ?? null };
-  const fields = [...FIELDS, 'limits' as const].map((field) => [field, stored[field]] as const);
+  const stored: ScheduleJobConfig = { ...rest, timeout_secs: timeout ?? timeoutSecs ?? null };
+  const fields = [...FIELDS, 'limits' as const, 'expires_secs' as const].map(
+    (field) => [field, stored[field]] as const,
+  );
   return Object.fromEntries(fields.filter(([, value]) => value !== undefined && value !== null));
 }
 
@@ -52,16 +70,38 @@ function limitsOf({ limits }: PartialJobConfig, path: string): LimitInput[] | nu
   return limits.map(({ key, running }) => ({ key, running }));
 }
 
+/** At most one of the two fields. */
+function expiryOf(
+  given: JobConfigInput | PartialJobConfig,
+  path: string,
+): Pick<JobConfig, 'expires_secs' | 'expires_at'> {
+  const { expires_secs: secs, expires_at: at } = given as JobConfigInput;
+  if (typeof at !== 'string') return typeof secs === 'number' ? { expires_secs: secs } : {};
+  if (typeof secs === 'number')
+    throw invalidField(`${path}.expires_at`, 'must not be given together with expires_secs');
+  return { expires_at: parseInstant(at)! };
+}
+
 /**
- * What belongs to limits and does not exist yet. Other unknown fields are ignored with a warning, but whoever asks for
- * one of these relies on it.
+ * Fields that exist, but not there; and one that does not exist yet. Unknown fields are ignored with a warning, but
+ * whoever asks for one of these relies on it.
  */
-const UNBUILT = ['unique', 'expires_secs', 'expires_at'];
+const MISPLACED: Readonly<Record<ConfigOwner, readonly string[]>> = {
+  job: [],
+  step: ['expires_secs', 'expires_at'],
+  schedule: ['expires_at'],
+};
 const NOT_BUILT = 'is not supported by this version of the server';
 
-function refuseUnbuilt(given: object, path: string): void {
-  const field = UNBUILT.find((name) => name in given);
-  if (field !== undefined) throw invalidField(`${path}.${field}`, NOT_BUILT);
+function refuseMisplaced(given: object, path: string, owner: ConfigOwner): void {
+  if ('unique' in given) throw invalidField(`${path}.unique`, NOT_BUILT);
+  const field = MISPLACED[owner].find((name) => ((given as Record<string, unknown>)[name] ?? null) !== null);
+  if (field !== undefined) throw invalidField(`${path}.${field}`, `must not be given in a ${owner}`);
+}
+
+/** What a copy of a job keeps of its policy: an instant is of no use to it (`millrace.copied_config` says the same). */
+export function copiedConfig({ expires_at: _, ...rest }: JobConfig): JobConfig {
+  return rest;
 }
 
 /** JSON has a negative zero, which passes every bound and would be a surprise in SQL text. */
@@ -69,4 +109,6 @@ const positiveZero = (value: number): number => value + 0;
 
 const FIELDS = Object.keys(DEFAULT_JOB_CONFIG) as readonly (keyof typeof DEFAULT_JOB_CONFIG)[];
 
-const isDefault = (config: JobConfig): boolean => FIELDS.every((field) => config[field] === DEFAULT_JOB_CONFIG[field]);
+/** Nothing differs from the defaults, and nothing is there that they do not have. */
+const isDefault = (config: JobConfig): boolean =>
+  Object.keys(config).length === FIELDS.length && FIELDS.every((field) => config[field] === DEFAULT_JOB_CONFIG[field]);

@@ -32,6 +32,7 @@ import { SeriesRecorder } from './shared/series-recorder.js';
 import { WorkerRecorder } from './shared/worker-recorder.js';
 import { Workers } from './insight/workers.js';
 import { BundleSettler } from './outcomes/bundles.js';
+import { Expiry } from './outcomes/expiry.js';
 import { Settler } from './outcomes/settle.js';
 import { StepSettler } from './workflows/step-settler.js';
 import { Tenants } from './shared/tenants.js';
@@ -92,6 +93,7 @@ export interface EngineParts {
   readonly allTenants: AllTenants;
   readonly processes: Processes;
   readonly admitter: Admitter;
+  readonly expiry: Expiry;
   readonly limitReads: LimitReads;
   readonly suspensions: Waits;
 }
@@ -124,6 +126,7 @@ export function createEngine({
   const pauses = new Pauses(db, hub);
   const tenants = new Tenants(db);
   const admitter = new Admitter(db, hub, (jobs) => metrics.admitted(jobs));
+  const expiry = new Expiry(db, hub, counters);
   const definitions = new Definitions();
   const keys = new Idempotency(db, retentionHours);
   const enqueuer = new Enqueuer(db, hub, counters, tenants, keys);
@@ -239,6 +242,7 @@ export function createEngine({
     allTenants,
     processes,
     admitter,
+    expiry,
     limitReads,
     suspensions,
   };

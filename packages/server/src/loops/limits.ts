@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import type { Maintenance } from '../engine/jobs/maintenance.js';
 import type { Admitter } from '../engine/limits/admitter.js';
+import type { Expiry } from '../engine/outcomes/expiry.js';
 import type { Hub } from '../engine/shared/hub.js';
 import { createLoop, type Loop } from './loop.js';
 
@@ -12,12 +13,19 @@ const SLEPT_MS = 20;
 const DROP_MS = 5_000;
 const MEND_SECS = 60;
 
+export interface LimitsWork {
+  readonly admitter: Admitter;
+  readonly expiry: Expiry;
+  readonly maintenance: Maintenance;
+  readonly hub: Hub;
+}
+
 /**
  * Wakes jobs with limits that have fallen due, looks at every limit about which there are notes, removes limits that
- * nobody uses any more, and puts right what processes of earlier versions left wrong. Where no job has limits it is one
- * statement every five seconds.
+ * nobody uses any more, ends jobs that have expired, and puts right what processes of earlier versions left wrong. Where
+ * no job has limits or expires it is one statement every five seconds.
  */
-export function createLimitsLoop(admitter: Admitter, maintenance: Maintenance, hub: Hub, logger: Logger): Loop {
+export function createLimitsLoop({ admitter, expiry, maintenance, hub }: LimitsWork, logger: Logger): Loop {
   let droppedAt = -Infinity;
   let mendedAt = -Infinity;
   const tidy = async (now: number): Promise<void> => {
@@ -36,7 +44,8 @@ export function createLimitsLoop(admitter: Admitter, maintenance: Maintenance, h
     'limits',
     UNUSED_MS,
     async () => {
-      const { nextMs, inUse } = await admitter.sweep();
+      const { nextMs, inUse, expired } = await admitter.sweep();
+      if (expired) await expiry.sweep();
       if (inUse) await tidy(performance.now());
       return Math.min(nextMs ?? Infinity, inUse ? USED_MS : UNUSED_MS);
     },

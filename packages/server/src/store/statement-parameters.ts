@@ -394,6 +394,9 @@ export interface StatementParameters {
     own_jobs: 'ids' | 'tenant';
     own_dead_letters: 'ids' | 'tenant';
   };
+  'outcomes/expiry.sql': {
+    expire_waiting: 'max_jobs' | 'error';
+  };
   'outcomes/settle.sql': {
     settle:
       | 'ids'

@@ -4,7 +4,7 @@ import { allStatements } from '../engine/jobs/plan-kit.js';
 import { cloneDatabase, type TestDatabase } from '../support/database.js';
 
 const OF_STEPS = ['context', 'context_bytes'];
-const OF_LIMITED = ['limits', 'waits_for'];
+const OF_LIMITED = ['limits', 'waits_for', 'expires_at'];
 
 /**
  * Jobs are made by several statements. Each names its columns in the order of the table, and what it leaves out is said
@@ -42,8 +42,8 @@ const LEFT_OUT: Readonly<Record<string, Readonly<Record<string, readonly string[
     replay_letters: ['started_at', 'workflow_id', 'error'],
     fire_crons: ['started_at', 'workflow_id', 'error'],
     trigger_cron: ['started_at', 'workflow_id', 'error'],
-    create_workflows: ['started_at', 'error'],
-    advance_runs: ['started_at', 'error'],
+    create_workflows: ['started_at', 'error', 'expires_at'],
+    advance_runs: ['started_at', 'error', 'expires_at'],
     create_limited: ['started_at', 'workflow_id', 'error'],
     settle: OF_LIMITED,
     settle_limited: [],
@@ -53,8 +53,8 @@ const LEFT_OUT: Readonly<Record<string, Readonly<Record<string, readonly string[
     run_now_limited: [],
     move_waiting: [],
     wake_sleepers: [],
-    suspend: [],
-    wake: [],
+    suspend: ['expires_at'],
+    wake: ['expires_at'],
   },
 };
 

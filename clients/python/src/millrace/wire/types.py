@@ -85,7 +85,7 @@ class CreateCron(_CreateCronRequired, total=False):
     timezone: str | None
     payload: dict[str, Any] | None
     queue: str | None
-    config: PartialJobConfig | None
+    config: ScheduleJobConfig | None
 
 
 class _CreateJobRequired(TypedDict):
@@ -133,7 +133,7 @@ class Cron(TypedDict):
     task_name: str
     payload: dict[str, Any]
     queue_name: str
-    config: PartialJobConfig
+    config: ScheduleJobConfig
     enabled: bool
     next_run_at: str | None
     last_enqueued_at: str | None
@@ -415,6 +415,8 @@ class _JobConfigRequired(TypedDict):
 
 class JobConfig(_JobConfigRequired, total=False):
     limits: list[Limit]
+    expires_secs: int
+    expires_at: str
 
 
 class JobConfigInput(TypedDict, total=False):
@@ -427,6 +429,8 @@ class JobConfigInput(TypedDict, total=False):
     retry_max_delay_secs: int | None
     jitter_factor: float | None
     limits: list[Limit] | None
+    expires_secs: int | None
+    expires_at: str | None
 
 
 class _JobCreatedRequired(TypedDict):
@@ -650,7 +654,7 @@ class PutCron(_PutCronRequired, total=False):
     timezone: str | None
     payload: dict[str, Any] | None
     queue: str | None
-    config: PartialJobConfig | None
+    config: ScheduleJobConfig | None
 
 
 class QueueDepth(TypedDict):
@@ -750,6 +754,8 @@ class ReportsResponse(TypedDict):
 
 
 RetryBackoff = Literal["fixed", "linear", "exponential"]
+
+ScheduleJobConfig = Any
 
 
 class _SignalAcceptedRequired(TypedDict):

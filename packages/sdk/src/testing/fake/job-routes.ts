@@ -23,6 +23,13 @@ import { DEFAULT_QUEUE, type FakeStore, type StoredJob } from './store.js';
 function addJob(store: FakeStore, given: Wire.CreateJob, key: string | null): string {
   const { run_at: runAt = null, delay_secs: delay = null } = given;
   if (runAt !== null && delay !== null) throw invalid('delay_secs', 'must not be given together with run_at');
+  const { expires_secs: expiresSecs = null, expires_at: expiresAt = null } = given.config ?? {};
+  if (expiresSecs !== null && expiresAt !== null)
+    throw invalid('config.expires_at', 'must not be given together with expires_secs');
+  if (expiresAt !== null && runAt !== null && Date.parse(expiresAt) <= Date.parse(runAt))
+    throw invalid('config.expires_at', 'must be after run_at');
+  if (expiresSecs !== null && expiresSecs <= (delay ?? 0))
+    throw invalid('config.expires_secs', 'must be more than delay_secs');
   const dueAt = runAt === null ? store.clock.now() + (delay ?? 0) * 1_000 : Date.parse(runAt);
   const fields = {
     task_name: given.task_name,
@@ -123,7 +130,8 @@ const runNow: Route = (request) => {
 
 /** A fresh job like another one, which its metadata names. */
 function copyOf(store: FakeStore, job: Wire.Job, origin: Record<string, unknown>): string {
-  const { task_name, queue_name, payload, config, metadata } = job;
+  const { task_name, queue_name, payload, metadata } = job;
+  const { expires_at: _, ...config } = job.config;
   const fields = { task_name, queue_name, payload, metadata: { ...metadata, ...origin } };
   return store.addJob(fields, config, store.clock.now()).record.id;
 }

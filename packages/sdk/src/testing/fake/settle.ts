@@ -94,6 +94,21 @@ export function cancel(store: FakeStore, job: StoredJob): void {
   end(store, job, { status: 'cancelled' });
 }
 
+/** Jobs that nobody began in time are cancelled. */
+export function expireJobs(store: FakeStore): void {
+  for (const job of store.jobs.values()) {
+    if (job.record.status === 'pending' && expiryOf(job.record) <= store.clock.now())
+      end(store, job, { status: 'cancelled', error_message: 'expired before it started' });
+  }
+}
+
+/** The first delivery counts as the start. */
+function expiryOf({ delivery_count: deliveries, created_at: createdAt, config }: Wire.Job): number {
+  if (deliveries > 0) return Infinity;
+  if (config.expires_at !== undefined) return Date.parse(config.expires_at);
+  return config.expires_secs === undefined ? Infinity : Date.parse(createdAt) + config.expires_secs * 1_000;
+}
+
 /** Leases that have run out count as failures. */
 export function expireLeases(store: FakeStore): void {
   for (const job of store.jobs.values()) {

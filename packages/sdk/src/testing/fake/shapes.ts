@@ -124,6 +124,8 @@ const partialConfig: Shape = {
     ),
   },
 };
+const scheduleConfig: Shape = { ...partialConfig, expires_secs: { check: integer(limits.EXPIRES_LIMITS) } };
+const jobConfig: Shape = { ...scheduleConfig, expires_at: { check: instant }, queue: { check: filled } };
 const limitShape: Shape = {
   key: { check: filled, required: true },
   running: { check: integer({ minimum: 1, maximum: 10_000 }), required: true },
@@ -133,7 +135,7 @@ const delay = integer(limits.DELAY_LIMITS);
 const job: Shape = {
   task_name: { check: name, required: true },
   payload: { check: payload },
-  config: { check: nested(() => ({ ...partialConfig, queue: { check: filled } })) },
+  config: { check: nested(() => jobConfig) },
   run_at: { check: instant },
   delay_secs: { check: delay },
   metadata: { check: payload },
@@ -265,6 +267,6 @@ export const SHAPES = {
     task_name: { check: name, required: true },
     payload: { check: payload },
     queue: { check: filled },
-    config: { check: nested(() => partialConfig) },
+    config: { check: nested(() => scheduleConfig) },
   },
 } satisfies Record<string, Shape>;

@@ -88,7 +88,7 @@ export class FakeStore {
 
   addJob(
     fields: Pick<Wire.Job, 'task_name' | 'queue_name' | 'payload' | 'metadata'> & Partial<Wire.Job>,
-    config: Wire.PartialJobConfig,
+    config: Wire.JobConfigInput,
     dueAt: number,
   ): StoredJob {
     const now = this.clock.now();
@@ -151,7 +151,7 @@ export class FakeStore {
   }
 }
 
-function fullConfig({ timeout, timeout_secs, ...given }: Wire.PartialJobConfig): Wire.JobConfig {
+function fullConfig({ timeout, timeout_secs, ...given }: Wire.JobConfigInput): Wire.JobConfig {
   const fields = { ...given, timeout_secs: timeout_secs ?? timeout };
   const present = Object.entries(fields).filter(([, value]) => value !== undefined && value !== null);
   const config = { ...DEFAULT_CONFIG, ...Object.fromEntries(present) } as Wire.JobConfig & { queue?: string };

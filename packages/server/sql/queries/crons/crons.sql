@@ -92,8 +92,8 @@ WITH triggered AS (
   SET last_enqueued_at = now(), fired = c.fired + 1
   WHERE c.tenant = :tenant AND c.id = :id
   RETURNING c.tenant, c.id, c.name, c.task, c.queue, c.priority, c.payload, c.job_config, c.fired AS number,
-            ((SELECT millrace.id_prefix(now())) || millrace.marked_suffix(:suffix::text, c.limits))::uuid AS job_id,
-            c.limits
+            c.limits, millrace.expiry(c.job_config, now()) AS expires_at,
+            ((SELECT millrace.id_prefix(now())) || millrace.marked_suffix(:suffix::text, c.job_config))::uuid AS job_id
 ), stored AS (
   INSERT INTO millrace.jobs (created_at, priority, id, tenant, queue, task, payload, config, metadata, limits)
   SELECT now(), priority, job_id, tenant, queue, task, payload, job_config,
@@ -101,9 +101,9 @@ WITH triggered AS (
   FROM triggered
 ), queued AS (
   INSERT INTO millrace.ready (scheduled_at, priority, retry_count, delivery_count, id, tenant, queue, later, size,
-                              limits, waits_for)
+                              limits, waits_for, expires_at)
   SELECT now(), priority, 0, 0, job_id, tenant, queue, CASE WHEN limits IS NOT NULL THEN false END,
-         millrace.job_size(payload, NULL, NULL), limits, limits[1]
+         millrace.job_size(payload, NULL, NULL), limits, limits[1], expires_at
   FROM triggered
 ), noted AS (
   INSERT INTO millrace.limit_notes (given_back, limit_id, job_id, tenant)

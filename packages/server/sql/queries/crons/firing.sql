@@ -53,7 +53,8 @@ WITH given AS MATERIALIZED (
   WHERE c.ctid = ANY (ARRAY(SELECT place FROM taken)) AND c.ctid = s.place
   RETURNING c.tenant, c.id, c.name, c.task, c.queue, c.priority, c.payload, c.job_config, c.fired AS number,
             s.occurrence, s.kind, s.key, s.fresh, c.limits,
-            ((SELECT millrace.id_prefix(now())) || millrace.marked_suffix(s.suffix, c.limits))::uuid AS job_id
+            ((SELECT millrace.id_prefix(now())) || millrace.marked_suffix(s.suffix, c.job_config))::uuid AS job_id,
+            millrace.expiry(c.job_config, now()) AS expires_at
 ), keyed AS (
   INSERT INTO millrace.idempotency_keys (tenant, key, job_id) SELECT tenant, key, job_id FROM advanced WHERE fresh
 ), stored AS (
@@ -64,9 +65,9 @@ WITH given AS MATERIALIZED (
   FROM advanced WHERE fresh
 ), queued AS (
   INSERT INTO millrace.ready (scheduled_at, priority, retry_count, delivery_count, id, tenant, queue, later, size,
-                              limits, waits_for)
+                              limits, waits_for, expires_at)
   SELECT now(), priority, 0, 0, job_id, tenant, queue, CASE WHEN limits IS NOT NULL THEN false END,
-         millrace.job_size(payload, NULL, NULL), limits, limits[1]
+         millrace.job_size(payload, NULL, NULL), limits, limits[1], expires_at
   FROM advanced WHERE fresh
 ), noted AS (
   INSERT INTO millrace.limit_notes (given_back, limit_id, job_id, tenant)

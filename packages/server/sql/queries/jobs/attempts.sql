@@ -42,12 +42,12 @@ SELECT queue, priority, scheduled_at, (SELECT count(*) FROM seen)::int AS watche
 WITH gone AS (
   DELETE FROM millrace.ready r WHERE r.tenant = :tenant AND r.id = :id AND r.scheduled_at > now()
   RETURNING r.started_at, r.priority, r.retry_count, r.delivery_count, r.id, r.tenant, r.queue, r.workflow_id, r.error,
-            r.size, r.limits
+            r.size, r.limits, r.expires_at
 ), moved AS (
   INSERT INTO millrace.ready (scheduled_at, started_at, priority, retry_count, delivery_count, id, tenant, queue,
-                              workflow_id, error, later, size, limits, waits_for)
+                              workflow_id, error, later, size, limits, waits_for, expires_at)
   SELECT now(), started_at, priority, retry_count, delivery_count, id, tenant, queue, workflow_id, error,
-         CASE WHEN limits IS NOT NULL THEN false END, size, limits, limits[1]
+         CASE WHEN limits IS NOT NULL THEN false END, size, limits, limits[1], expires_at
   FROM gone
   RETURNING queue, priority, scheduled_at, waits_for
 ), noted AS (

@@ -66,12 +66,14 @@ SELECT metadata FROM millrace.jobs WHERE tenant = :tenant AND id = :id;
 -- Marks the entry as replayed and creates the new job in one statement: of any number of concurrent callers, one gets
 -- the row, and the others wait for it and then find replayed_at set. If the original job is gone, nothing happens. The
 -- replay of a step belongs to no workflow: a context that is stored apart is copied into its payload, as in
--- composePayload. :metadata is that of the new job. A job with limits joins the line of its first one.
+-- composePayload. :metadata is that of the new job. A job with limits joins the line of its first one, and one that expires does so
+-- anew.
 WITH clock AS MATERIALIZED (
   SELECT now() AS now, millrace.id_prefix(now()) AS prefix
 ), original AS MATERIALIZED (
-  SELECT j.priority, j.tenant, j.queue, j.task, j.config, j.limits,
-         (clock.prefix || millrace.marked_suffix(:suffix, j.limits))::uuid AS id,
+  SELECT j.priority, j.tenant, j.queue, j.task, j.limits, millrace.copied_config(j.config) AS config,
+         millrace.expiry(millrace.copied_config(j.config), clock.now) AS expires_at,
+         (clock.prefix || millrace.marked_suffix(:suffix, j.config))::uuid AS id,
          CASE WHEN j.context IS NULL THEN j.payload ELSE (
            SELECT (CASE j.payload::text WHEN '{}' THEN '{' ELSE left(j.payload::text, -1) || ',' END
                    || '"_context":' || c.context::text || '}')::json
@@ -86,15 +88,15 @@ WITH clock AS MATERIALIZED (
   FROM clock, original j
   WHERE d.id = :id AND d.replayed_at IS NULL
   RETURNING clock.now, j.id, j.priority, j.tenant, j.queue, j.task, j.payload, j.config, :metadata::json AS metadata,
-            j.limits
+            j.limits, j.expires_at
 ), stored AS (
   INSERT INTO millrace.jobs (created_at, priority, id, tenant, queue, task, payload, config, metadata, limits)
   SELECT now, priority, id, tenant, queue, task, payload, config, metadata, limits FROM taken
 ), queued AS (
   INSERT INTO millrace.ready (scheduled_at, priority, retry_count, delivery_count, id, tenant, queue, later, size,
-                              limits, waits_for)
+                              limits, waits_for, expires_at)
   SELECT now, priority, 0, 0, id, tenant, queue, CASE WHEN limits IS NOT NULL THEN false END,
-         millrace.job_size(payload, metadata, NULL), limits, limits[1]
+         millrace.job_size(payload, metadata, NULL), limits, limits[1], expires_at
   FROM taken
 ), noted AS (
   INSERT INTO millrace.limit_notes (given_back, limit_id, job_id, tenant)

@@ -146,7 +146,8 @@ FROM job AS c, LATERAL (
 -- hundred of them even if :max_jobs is smaller, so that claims of one job do not keep a high-priority job waiting
 -- behind many that fell due before it.
 -- A claim returns at most :max_bytes of jobs, but always the first job. `cut` says that this limit ended it and more
--- jobs are due. Jobs that were locked but not taken are unlocked at the commit.
+-- jobs are due. Jobs that were locked but not taken are unlocked at the commit. A job that has expired is skipped: a
+-- sweep ends it (outcomes/expiry.sql).
 
 -- fragment: pause
 -- A paused queue yields nothing: none of the walks begins.
@@ -157,10 +158,10 @@ FROM job AS c, LATERAL (
 
 -- fragment: jobs_that_fell_due
   SELECT r.ctid AS place, r.priority, r.scheduled_at, r.retry_count, r.delivery_count, r.id, r.tenant, r.workflow_id,
-         r.error, r.size, r.limits, true AS later
+         r.error, r.size, r.limits, r.expires_at, true AS later
   FROM millrace.ready r
   WHERE r.queue = :queue AND r.later AND r.scheduled_at >= :later_floor::timestamptz AND r.scheduled_at <= now()
-    AND NOT (SELECT paused FROM pause)
+    AND (r.expires_at IS NULL OR r.expires_at > now()) AND NOT (SELECT paused FROM pause)
   ORDER BY r.scheduled_at, r.id
   LIMIT greatest(:max_jobs::int, 100)
   FOR UPDATE SKIP LOCKED
@@ -170,10 +171,10 @@ FROM job AS c, LATERAL (
   FROM (
     SELECT * FROM (
       SELECT r.ctid AS place, r.priority, r.scheduled_at, r.retry_count, r.delivery_count, r.id, r.tenant,
-             r.workflow_id, r.error, r.size, r.limits, false AS later
+             r.workflow_id, r.error, r.size, r.limits, r.expires_at, false AS later
       FROM millrace.ready r
       WHERE r.queue = :queue AND r.later IS NULL AND r.scheduled_at <= now() AND :floor_priorities::int[] IS NULL
-        AND NOT (SELECT paused FROM pause)
+        AND (r.expires_at IS NULL OR r.expires_at > now()) AND NOT (SELECT paused FROM pause)
       ORDER BY r.priority DESC, r.scheduled_at, r.id
       LIMIT :max_jobs::int
       FOR UPDATE SKIP LOCKED
@@ -184,10 +185,11 @@ FROM job AS c, LATERAL (
       FROM (SELECT * FROM floor ORDER BY priority DESC) AS floor,
       LATERAL (
         SELECT r.ctid AS place, r.priority, r.scheduled_at, r.retry_count, r.delivery_count, r.id, r.tenant,
-               r.workflow_id, r.error, r.size, r.limits, false AS later
+               r.workflow_id, r.error, r.size, r.limits, r.expires_at, false AS later
         FROM millrace.ready r
         WHERE r.queue = :queue AND r.later IS NULL AND r.priority = floor.priority
-          AND r.scheduled_at >= floor.since AND r.scheduled_at <= now() AND NOT (SELECT paused FROM pause)
+          AND r.scheduled_at >= floor.since AND r.scheduled_at <= now()
+          AND (r.expires_at IS NULL OR r.expires_at > now()) AND NOT (SELECT paused FROM pause)
         ORDER BY r.scheduled_at, r.id
         LIMIT :max_jobs::int
         FOR UPDATE SKIP LOCKED
@@ -213,13 +215,13 @@ FROM job AS c, LATERAL (
     WHERE EXISTS (SELECT FROM fell_due) AND later AND n > (SELECT count(*) FROM claimed)
   ))
   RETURNING scheduled_at, started_at, priority, retry_count, delivery_count, id, tenant, queue, workflow_id, error,
-            size, limits
+            size, limits, expires_at
 
 -- fragment: move_fallen
   INSERT INTO millrace.ready (scheduled_at, started_at, priority, retry_count, delivery_count, id, tenant, queue,
-                              workflow_id, error, size, limits)
+                              workflow_id, error, size, limits, expires_at)
   SELECT scheduled_at, started_at, priority, retry_count, delivery_count, id, tenant, queue, workflow_id, error, size,
-         limits
+         limits, expires_at
   FROM fallen
   RETURNING priority, scheduled_at
 
@@ -293,11 +295,13 @@ SELECT asked.queue, extract(epoch FROM least(first.scheduled_at, next.scheduled_
 FROM unnest(:queues::text[]) AS asked (queue)
 LEFT JOIN LATERAL (
   SELECT r.scheduled_at FROM millrace.ready r
-  WHERE r.queue = asked.queue AND r.later IS NULL ORDER BY r.priority DESC, r.scheduled_at, r.id LIMIT 1
+  WHERE r.queue = asked.queue AND r.later IS NULL AND (r.expires_at IS NULL OR r.expires_at > now())
+  ORDER BY r.priority DESC, r.scheduled_at, r.id LIMIT 1
 ) AS first ON true
 LEFT JOIN LATERAL (
   SELECT r.scheduled_at FROM millrace.ready r
-  WHERE r.queue = asked.queue AND r.later ORDER BY r.scheduled_at, r.id LIMIT 1
+  WHERE r.queue = asked.queue AND r.later AND (r.expires_at IS NULL OR r.expires_at > now())
+  ORDER BY r.scheduled_at, r.id LIMIT 1
 ) AS next ON true
 LEFT JOIN LATERAL (
   SELECT q.paused_at FROM millrace.queues q WHERE q.queue = asked.queue OFFSET 0

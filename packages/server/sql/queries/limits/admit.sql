@@ -89,12 +89,12 @@ WITH asked AS MATERIALIZED (
   DELETE FROM millrace.ready r USING asked
   WHERE r.ctid = ANY (ARRAY(SELECT at FROM asked)) AND r.ctid = asked.at
   RETURNING r.scheduled_at, r.started_at, r.priority, r.retry_count, r.delivery_count, r.id, r.tenant, r.queue,
-            r.workflow_id, r.error, r.size, r.limits, asked.waits_for
+            r.workflow_id, r.error, r.size, r.limits, r.expires_at, asked.waits_for
 ), moved AS (
   INSERT INTO millrace.ready (scheduled_at, started_at, priority, retry_count, delivery_count, id, tenant, queue,
-                              workflow_id, error, later, size, limits, waits_for)
+                              workflow_id, error, later, size, limits, waits_for, expires_at)
   SELECT scheduled_at, started_at, priority, retry_count, delivery_count, id, tenant, queue, workflow_id, error,
-         CASE WHEN waits_for IS NOT NULL THEN false END, size, limits, waits_for
+         CASE WHEN waits_for IS NOT NULL THEN false END, size, limits, waits_for, expires_at
   FROM gone ORDER BY tenant, id
 ), taken AS MATERIALIZED (
   SELECT each.id, count(*)::int AS n FROM gone, unnest(gone.limits) AS each (id)
@@ -123,7 +123,8 @@ SELECT (SELECT json_agg(DISTINCT limit_id) FROM noted)::text AS looks,
 
 -- name: wake_sleepers
 -- Jobs with limits that have fallen due join the line of their first limit. Returns the limits to look at (those, and
--- all about which there are notes), how long it is until the next one falls due, and whether limits are used at all.
+-- all about which there are notes), how long it is until the next one falls due, whether limits are used at all, and
+-- whether jobs have expired.
 WITH due AS MATERIALIZED (
   SELECT r.ctid AS at FROM millrace.ready r
   WHERE NOT r.later AND r.waits_for IS NULL AND r.scheduled_at <= now()
@@ -131,12 +132,12 @@ WITH due AS MATERIALIZED (
 ), gone AS (
   DELETE FROM millrace.ready r WHERE r.ctid = ANY (ARRAY(SELECT at FROM due))
   RETURNING r.scheduled_at, r.started_at, r.priority, r.retry_count, r.delivery_count, r.id, r.tenant, r.queue,
-            r.workflow_id, r.error, r.size, r.limits
+            r.workflow_id, r.error, r.size, r.limits, r.expires_at
 ), moved AS (
   INSERT INTO millrace.ready (scheduled_at, started_at, priority, retry_count, delivery_count, id, tenant, queue,
-                              workflow_id, error, later, size, limits, waits_for)
+                              workflow_id, error, later, size, limits, waits_for, expires_at)
   SELECT scheduled_at, started_at, priority, retry_count, delivery_count, id, tenant, queue, workflow_id, error, false,
-         size, limits, limits[1]
+         size, limits, limits[1], expires_at
   FROM gone ORDER BY tenant, id
 ), noted AS (
   INSERT INTO millrace.limit_notes (given_back, limit_id, job_id, tenant)
@@ -150,7 +151,8 @@ SELECT (SELECT count(*) FROM gone)::int AS woken, (SELECT json_agg(DISTINCT limi
           SELECT n.limit_id FROM millrace.limit_notes n ORDER BY n.limit_id LIMIT :max_notes::int
         ) AS noted)::text AS noted,
        (SELECT extract(epoch FROM scheduled_at - now()) * 1000 FROM next)::float8 AS next_ms,
-       (SELECT EXISTS (SELECT FROM millrace.limits)) OR (SELECT EXISTS (SELECT FROM next)) AS in_use;
+       (SELECT EXISTS (SELECT FROM millrace.limits)) OR (SELECT EXISTS (SELECT FROM next)) AS in_use,
+       EXISTS (SELECT FROM millrace.ready r WHERE r.expires_at <= now()) AS expired;
 
 -- name: drop_unused
 -- Limits that nobody uses any more, :max_limits of those after :after. A limit with notes or with somebody in its line

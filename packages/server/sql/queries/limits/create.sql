@@ -1,4 +1,4 @@
--- Jobs that name limits are created in a transaction: limits are taken, the server decides which jobs are admitted
+-- Jobs with limits or an expiry are created in a transaction: limits are taken, the server decides which jobs are admitted
 -- (domain/limits.ts), and all of it is written.
 
 -- name: take_keys
@@ -30,7 +30,7 @@ WITH asked AS MATERIALIZED (
 SELECT id, running, most, waiting FROM locked UNION ALL SELECT id, running, most, waiting FROM made;
 
 -- name: create_limited
--- Stores jobs that name limits. :waits_for: in whose line each job waits; null if it is admitted. A job that is not due
+-- Stores jobs that name limits, or expire. :waits_for: in whose line each job waits; null if it is admitted. A job that is not due
 -- yet sleeps instead. :limit_ids to :waiting: the limits that this transaction holds, as they are from now on, each
 -- with the newest job that names it. :noted_limits and :noted_suffixes: limits that were not to be had, and the job
 -- each should hear of.
@@ -51,10 +51,10 @@ WITH clock AS MATERIALIZED (
   SELECT now, run_at, priority, id, tenant, queue, task, payload, config, metadata, key, limits FROM input
 ), queued AS (
   INSERT INTO millrace.ready (scheduled_at, priority, retry_count, delivery_count, id, tenant, queue, later, size,
-                              limits, waits_for)
+                              limits, waits_for, expires_at)
   SELECT coalesce(run_at, now), priority, 0, 0, id, tenant, queue,
-         CASE WHEN waits_for IS NOT NULL OR run_at > now THEN false END, size, limits,
-         CASE WHEN run_at IS NULL OR run_at <= now THEN waits_for END
+         CASE WHEN waits_for IS NOT NULL OR limits IS NOT NULL AND run_at > now THEN false WHEN run_at > now THEN true END,
+         size, limits, CASE WHEN run_at IS NULL OR run_at <= now THEN waits_for END, millrace.expiry(config, now)
   FROM input
 ), kept AS (
   UPDATE millrace.limits l

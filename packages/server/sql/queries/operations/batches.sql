@@ -30,8 +30,10 @@ ORDER BY sized.n;
 WITH clock AS MATERIALIZED (
   SELECT now() AS now, millrace.id_prefix(now()) AS prefix
 ), original AS MATERIALIZED (
-  SELECT given.id AS letter, clock.now, given.metadata, j.priority, j.tenant, j.queue, j.task, j.config, j.limits,
-         (clock.prefix || millrace.marked_suffix(given.suffix, j.limits))::uuid AS id,
+  SELECT given.id AS letter, clock.now, given.metadata, j.priority, j.tenant, j.queue, j.task, j.limits,
+         millrace.copied_config(j.config) AS config,
+         millrace.expiry(millrace.copied_config(j.config), clock.now) AS expires_at,
+         (clock.prefix || millrace.marked_suffix(given.suffix, j.config))::uuid AS id,
          CASE WHEN j.context IS NULL THEN j.payload ELSE (
            SELECT (CASE j.payload::text WHEN '{}' THEN '{' ELSE left(j.payload::text, -1) || ',' END
                    || '"_context":' || c.context::text || '}')::json
@@ -51,15 +53,15 @@ WITH clock AS MATERIALIZED (
   SET replayed_at = j.now, replay_job_id = j.id
   FROM original j
   WHERE d.id = ANY (ARRAY(SELECT letter FROM original)) AND d.id = j.letter AND d.replayed_at IS NULL
-  RETURNING j.now, j.id, j.priority, j.tenant, j.queue, j.task, j.payload, j.config, j.metadata, j.limits
+  RETURNING j.now, j.id, j.priority, j.tenant, j.queue, j.task, j.payload, j.config, j.metadata, j.limits, j.expires_at
 ), stored AS (
   INSERT INTO millrace.jobs (created_at, priority, id, tenant, queue, task, payload, config, metadata, limits)
   SELECT now, priority, id, tenant, queue, task, payload, config, metadata, limits FROM taken
 ), queued AS (
   INSERT INTO millrace.ready (scheduled_at, priority, retry_count, delivery_count, id, tenant, queue, later, size,
-                              limits, waits_for)
+                              limits, waits_for, expires_at)
   SELECT now, priority, 0, 0, id, tenant, queue, CASE WHEN limits IS NOT NULL THEN false END,
-         millrace.job_size(payload, metadata, NULL), limits, limits[1]
+         millrace.job_size(payload, metadata, NULL), limits, limits[1], expires_at
   FROM taken
 ), joined AS (
   INSERT INTO millrace.limit_notes (given_back, limit_id, job_id, tenant)

@@ -1,5 +1,6 @@
 import { DEFAULT_JOB_CONFIG } from '@millrace/contract';
 import { notFound } from '../../domain/errors.js';
+import { copiedConfig } from '../../domain/job-config.js';
 import { isUuid } from '../../domain/ids.js';
 import { withMembers } from '../../domain/raw-json.js';
 import type { JobRecord, JobSpec } from '../../domain/records.js';
@@ -34,7 +35,7 @@ const copyOf = (job: JobRecord): JobSpec => ({
   task: job.task_name,
   queue: job.queue_name,
   payload: job.payload,
-  config: job.config === DEFAULT_JOB_CONFIG ? null : job.config,
+  config: job.config === DEFAULT_JOB_CONFIG ? null : copiedConfig(job.config),
   runAt: null,
   delaySecs: null,
   metadata: withMembers(job.metadata, [['rerun_of', JSON.stringify(job.id)]]),

@@ -67,6 +67,8 @@ export interface Swept {
   readonly nextMs: number | null;
   /** Whether anything is limited. */
   readonly inUse: boolean;
+  /** Whether jobs have expired. */
+  readonly expired: boolean;
 }
 
 interface SweptRow {
@@ -75,6 +77,7 @@ interface SweptRow {
   readonly noted: string | null;
   readonly next_ms: number | null;
   readonly in_use: boolean;
+  readonly expired: boolean;
 }
 
 export class Admitter {
@@ -103,7 +106,12 @@ export class Admitter {
     this.#want(limits);
     await this.settled();
     const woken = row?.woken ?? 0;
-    return { woken, nextMs: woken === SWEEP_JOBS ? 0 : (row?.next_ms ?? null), inUse: row?.in_use ?? false };
+    return {
+      woken,
+      nextMs: woken === SWEEP_JOBS ? 0 : (row?.next_ms ?? null),
+      inUse: row?.in_use ?? false,
+      expired: row?.expired ?? false,
+    };
   }
 
   /** Removes limits that nobody uses: a part of them each time. */

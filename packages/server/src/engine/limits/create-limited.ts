@@ -5,12 +5,12 @@ import { boolArray, int4Array, textArray, uuidArray } from '../../store/arrays.j
 import type { Execute } from '../../store/connection/database.js';
 import { loadStatements } from '../../store/sql.js';
 import type { LimitNews } from '../shared/hub.js';
-import { limitId } from './limit-id.js';
+import { limitId, limitIdsOf } from './limit-id.js';
 
 /**
- * Creates jobs that name limits, in a transaction of the caller: the limits are locked, the rule decides which jobs are
- * admitted, and all of it is written. A limit that somebody else holds is not waited for: its jobs join the line, and a
- * note tells whoever holds it next.
+ * Creates jobs that name limits, or expire, in a transaction of the caller: the limits are locked, the rule decides
+ * which jobs are admitted, and all of it is written. A limit that somebody else holds is not waited for: its jobs join
+ * the line, and a note tells whoever holds it next.
  */
 const sql = loadStatements('limits/create.sql');
 
@@ -46,7 +46,10 @@ interface LockedRow extends Room {
   readonly id: string;
 }
 
-export const isLimited = ({ config }: JobSpec): boolean => config?.limits !== undefined;
+/** Whether a job is created here, and carries the mark in its id (`millrace.marked_suffix` says the same). */
+export const isLimited = ({ config }: JobSpec): boolean =>
+  config !== null &&
+  (config.limits !== undefined || config.expires_secs !== undefined || config.expires_at !== undefined);
 
 /** Takes the idempotency keys of jobs, and returns the suffixes of those whose key was free. */
 export async function takeKeys(
@@ -73,14 +76,20 @@ export async function createLimited(
   const named = namedBy(jobs);
   const rooms = await takeLimits(execute, [...named.values()]);
   for (const [id, room] of rooms) room.most = named.get(id)!.limit.running;
-  const idsOf = jobs.map(({ tenant, spec }) => limitsOf(tenant, spec));
-  const places = jobs.map(({ spec }, n) => (isDueAtOnce(spec) ? placeNew(idsOf[n]!, rooms) : idsOf[n]![0]!));
+  const idsOf = jobs.map(({ tenant, spec }) => limitIdsOf(tenant, spec.queue, spec.config));
+  const places = jobs.map(({ spec }, n) => {
+    const ids = idsOf[n] ?? [];
+    return isDueAtOnce(spec) ? placeNew(ids, rooms) : (ids[0] ?? null);
+  });
   const noted = [...named.values()].filter(({ id }) => {
     const room = rooms.get(id);
     return room === undefined || couldAdmit(room);
   });
   // What has an instant is judged by the database's clock: it sleeps, or joins a line that must be looked at.
-  const joining = jobs.flatMap((job, n) => (isDueAtOnce(job.spec) ? [] : [{ id: places[n]!, job }]));
+  const joining = jobs.flatMap((job, n) => {
+    const id = isDueAtOnce(job.spec) ? null : places[n]!;
+    return id === null ? [] : [{ id, job }];
+  });
   const notes = [...noted, ...joining];
   const [row] = await execute<{ prefix: string }>(
     sql.create_limited({
@@ -103,9 +112,6 @@ const isDueAtOnce = ({ runAt, delaySecs }: JobSpec): boolean => runAt === null &
 
 const limitsIn = (config: JobConfig | null): readonly LimitInput[] => config?.limits ?? [];
 
-const limitsOf = (tenant: string, { queue, config }: JobSpec): readonly string[] =>
-  limitsIn(config).map(({ key }) => limitId(tenant, queue, key));
-
 function namedBy(jobs: readonly LimitedJob[]): ReadonlyMap<string, NamedLimit> {
   const named = new Map<string, NamedLimit>();
   for (const job of jobs) {
@@ -120,6 +126,7 @@ function namedBy(jobs: readonly LimitedJob[]): ReadonlyMap<string, NamedLimit> {
 
 /** Those that nobody else holds, by id. */
 async function takeLimits(execute: Execute, named: readonly NamedLimit[]): Promise<ReadonlyMap<string, Room>> {
+  if (named.length === 0) return new Map();
   const rows = await execute<LockedRow>(
     sql.take_limits({
       ids: uuidArray(named.map(({ id }) => id)),

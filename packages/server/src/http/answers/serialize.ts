@@ -36,7 +36,9 @@ function configText(config: JobConfig): string {
     `{"priority":${config.priority},"max_retries":${config.max_retries},"timeout_secs":${config.timeout_secs}` +
     `,"retry_backoff":"${config.retry_backoff}","retry_delay_secs":${config.retry_delay_secs}` +
     `,"retry_max_delay_secs":${config.retry_max_delay_secs},"jitter_factor":${config.jitter_factor}` +
-    (config.limits === undefined ? '}' : `,"limits":${JSON.stringify(config.limits)}}`)
+    (config.limits === undefined ? '' : `,"limits":${JSON.stringify(config.limits)}`) +
+    (config.expires_secs === undefined ? '' : `,"expires_secs":${config.expires_secs}`) +
+    (config.expires_at === undefined ? '}' : `,"expires_at":"${config.expires_at}"}`)
   );
 }
 

@@ -17,7 +17,7 @@ export function cronSpec(body: CreateCron, raw: string, settings: InputSettings)
     queue: body.queue ?? settings.defaultQueue,
     payload: callerText(body.payload, payloadText, '{}', 'payload', settings),
     config: JSON.stringify(givenJobConfig(body.config)),
-    jobConfig: resolveJobConfig(body.config),
+    jobConfig: resolveJobConfig(body.config, 'config', 'schedule'),
   };
 }
 

@@ -1,4 +1,4 @@
-import type { CreateJob } from '@millrace/contract';
+import type { CreateJob, JobConfig } from '@millrace/contract';
 import { invalidField } from '../../domain/errors.js';
 import { parseInstant } from '../../domain/instant.js';
 import { resolveJobConfig } from '../../domain/job-config.js';
@@ -23,14 +23,29 @@ export function jobSpec(
   if (typeof runAt === 'string' && typeof delaySecs === 'number')
     throw invalidField(`${path}delay_secs`, 'must not be given together with run_at');
   const [payloadText, metadataText] = texts;
+  const policy = resolveJobConfig(config, `${path}config`);
+  checkExpiry(policy, body, path);
   return {
     task: body.task_name,
     queue: config?.queue ?? settings.defaultQueue,
     payload: callerText(payload, payloadText, '{}', `${path}payload`, settings),
-    config: resolveJobConfig(config, `${path}config`),
+    config: policy,
     runAt: typeof runAt === 'string' ? parseInstant(runAt) : null,
     // No delay at all is what most jobs have, and is stored like it.
     delaySecs: typeof delaySecs === 'number' && delaySecs > 0 ? delaySecs : null,
     metadata: withTrace(callerText(metadata, metadataText, null, `${path}metadata`, settings), settings.trace ?? null),
   };
+}
+
+/** A job that must expire before it is due would never run. */
+function checkExpiry(
+  policy: JobConfig | null,
+  { run_at: runAt, delay_secs: delaySecs }: CreateJob,
+  path: string,
+): void {
+  const { expires_secs: secs, expires_at: at } = policy ?? {};
+  if (at !== undefined && typeof runAt === 'string' && at <= parseInstant(runAt)!)
+    throw invalidField(`${path}config.expires_at`, 'must be after run_at');
+  if (secs !== undefined && typeof delaySecs === 'number' && secs <= delaySecs)
+    throw invalidField(`${path}config.expires_secs`, 'must be more than delay_secs');
 }

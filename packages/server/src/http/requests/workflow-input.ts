@@ -40,7 +40,7 @@ function stepSpec(
     dependsOn: step.depends_on ?? [],
     queue: step.queue ?? null,
     config: JSON.stringify(givenJobConfig(config)),
-    jobConfig: resolveJobConfig(config, `${path}config`),
+    jobConfig: resolveJobConfig(config, `${path}config`, 'step'),
     onFailure: step.on_failure ?? 'halt',
     metadata: withTrace(callerText(metadata, metadataText, null, `${path}metadata`, settings), settings.trace ?? null),
   };

@@ -124,7 +124,7 @@ describe('schemas', () => {
     expect(WorkflowStepInput?.properties).toMatchObject({
       config: { anyOf: [{ $ref: '#/components/schemas/PartialJobConfig' }, { type: 'null' }] },
     });
-    expect(Cron?.properties).toMatchObject({ config: { $ref: '#/components/schemas/PartialJobConfig' } });
+    expect(Cron?.properties).toMatchObject({ config: { $ref: '#/components/schemas/ScheduleJobConfig' } });
   });
 
   it('know one spelling of the timeout, with its default', () => {

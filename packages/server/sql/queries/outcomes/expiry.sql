@@ -1,0 +1,39 @@
+-- name: expire_waiting
+-- Ends jobs that expired before they were delivered, :max_jobs of them. One that was admitted by its limits gives back
+-- its room, as in cancel_waiting_limited. A claim that has one of them locked is about to skip it, so it is left to the
+-- next sweep.
+WITH due AS MATERIALIZED (
+  SELECT r.ctid AS place FROM millrace.ready r
+  WHERE r.expires_at <= now() AND r.delivery_count = 0 AND r.workflow_id IS NULL
+  ORDER BY r.expires_at LIMIT :max_jobs::int FOR UPDATE SKIP LOCKED
+), gone AS (
+  DELETE FROM millrace.ready r WHERE r.ctid = ANY (ARRAY(SELECT place FROM due))
+  RETURNING r.id, r.tenant, r.scheduled_at, r.queue, r.later, r.limits
+), ended AS (
+  INSERT INTO millrace.done (completed_at, scheduled_at, retry_count, delivery_count, status, id, tenant, error)
+  SELECT now(), scheduled_at, 0, 0, 'cancelled', id, tenant, :error FROM gone
+), seen AS (
+  INSERT INTO millrace.transitions (at, scheduled_at, retry_count, delivery_count, status, job_id, error)
+  SELECT now(), scheduled_at, 0, 0, 'cancelled', id, :error
+  FROM gone, LATERAL (SELECT FROM millrace.watches w WHERE w.job_id = gone.id LIMIT 1) AS watched
+  RETURNING 1
+), freed AS MATERIALIZED (
+  SELECT each.id, count(*)::int AS n FROM gone, unnest(gone.limits) AS each (id)
+  WHERE gone.later IS NOT FALSE GROUP BY each.id
+), locked AS MATERIALIZED (
+  SELECT l.id, l.waiting FROM millrace.limits l
+  WHERE l.id = ANY (ARRAY(SELECT id FROM freed)) ORDER BY l.id FOR NO KEY UPDATE SKIP LOCKED
+), kept AS (
+  UPDATE millrace.limits l SET running = l.running - freed.n
+  FROM freed WHERE l.id = ANY (ARRAY(SELECT id FROM locked)) AND l.id = freed.id
+), noted AS (
+  INSERT INTO millrace.limit_notes (given_back, limit_id)
+  SELECT CASE WHEN locked.id IS NULL THEN freed.n ELSE 0 END, freed.id
+  FROM freed LEFT JOIN locked ON locked.id = freed.id WHERE locked.id IS NULL OR locked.waiting
+  RETURNING limit_id
+)
+SELECT gone.id, gone.tenant, gone.queue, origin.task, (SELECT count(*) FROM seen)::int AS watched,
+       CASE WHEN row_number() OVER () = 1 THEN (SELECT json_agg(DISTINCT limit_id) FROM noted)::text END AS looks
+FROM gone, LATERAL (
+  SELECT j.task FROM millrace.jobs j WHERE j.tenant = gone.tenant AND j.id = gone.id OFFSET 0
+) AS origin;

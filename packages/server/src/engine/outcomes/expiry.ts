@@ -1,0 +1,42 @@
+import type { Database } from '../../store/connection/database.js';
+import { loadStatements } from '../../store/sql.js';
+import { AfterCommit } from './after-commit.js';
+import type { Counters } from '../shared/counters.js';
+import type { Hub } from '../shared/hub.js';
+
+/** Ends jobs that nobody began in time. Claims skip them from the instant on; this only says so. */
+const sql = loadStatements('outcomes/expiry.sql');
+
+export const EXPIRED = 'expired before it started';
+const BATCH = 1_000;
+
+interface ExpiredRow {
+  readonly id: string;
+  readonly tenant: string;
+  readonly queue: string;
+  readonly task: string;
+  readonly watched: number;
+  readonly looks: string | null;
+}
+
+export class Expiry {
+  constructor(
+    private readonly db: Database,
+    private readonly hub: Hub,
+    private readonly counters: Counters,
+  ) {}
+
+  /** Returns how many it ended. */
+  async sweep(): Promise<number> {
+    let ended = 0;
+    for (;;) {
+      const rows = await this.db.run<ExpiredRow>(sql.expire_waiting({ max_jobs: BATCH, error: EXPIRED }));
+      const afterCommit = new AfterCommit();
+      for (const { id, tenant, queue, task, watched, looks } of rows)
+        afterCommit.cancelledWaiting(id, { tenant, queue, task }, watched > 0, looks);
+      afterCommit.apply(this.hub, this.counters);
+      ended += rows.length;
+      if (rows.length < BATCH) return ended;
+    }
+  }
+}
