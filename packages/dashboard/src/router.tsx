@@ -59,6 +59,7 @@ const routeTree = root.addChildren([
   page('/workflows/$id', () => import('./pages/workflow/workflow-page.js')),
   page('/dead-letters', () => import('./pages/dead-letters/dead-letters-page.js')),
   page('/dead-letters/$id', () => import('./pages/dead-letters/dead-letter-page.js')),
+  page('/waiting', () => import('./pages/waiting/waiting-page.js')),
   page('/cron', () => import('./pages/cron/cron-page.js')),
   page('/queues', () => import('./pages/queues/queues-page.js')),
   page('/queues/$queue', () => import('./pages/queues/queue-page.js')),

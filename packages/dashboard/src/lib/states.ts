@@ -34,7 +34,7 @@ export const LOOKS: Readonly<Record<AnyState, Look>> = {
   cancelled: { shape: '⊘', tone: 'grey', word: 'cancelled' },
   skipped: { shape: '↷', tone: 'grey', word: 'skipped' },
   released: { shape: '↩', tone: 'grey', word: 'released' },
-  suspended: { shape: '⏾', tone: 'plain', word: 'suspended' },
+  suspended: { shape: '☾', tone: 'plain', word: 'suspended' },
   stopped: { shape: '■', tone: 'grey', word: 'stopped' },
   paused: { shape: '‖', tone: 'amber', word: 'paused' },
 };

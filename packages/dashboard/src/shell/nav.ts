@@ -4,6 +4,7 @@ export const NAV = [
   { to: '/jobs', title: 'Jobs' },
   { to: '/workflows', title: 'Workflows' },
   { to: '/dead-letters', title: 'Dead letters' },
+  { to: '/waiting', title: 'Waiting for you' },
   { to: '/cron', title: 'Cron' },
   { to: '/queues', title: 'Queues' },
   { to: '/workers', title: 'Workers' },

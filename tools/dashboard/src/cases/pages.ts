@@ -18,6 +18,7 @@ const WALK: readonly (readonly [page: string, link: string, content: Content])[]
   ['Dead letters, by group', menu('/dead-letters'), rowsOf('Groups of dead letters')],
   ['Dead letters of a group', 'table[aria-label^="Groups"] [data-row] a', rowsOf('Dead letters')],
   ['Dead letter', 'table[aria-label="Dead letters"] [data-row] a', { selector: '.error-text' }],
+  ['Waiting for you', menu('/waiting'), { selector: 'main h1' }],
   ['Cron', menu('/cron'), { ...rowsOf('Schedules'), least: 3 }],
   ['Queues', menu('/queues'), { ...rowsOf('Queues'), least: 4 }],
   ['Queue', 'table[aria-label="Queues"] [data-row] a', rowsOf('Next jobs')],

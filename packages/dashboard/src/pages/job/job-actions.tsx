@@ -17,7 +17,9 @@ import { newUuid } from '../../lib/uuid.js';
 /** What can be done with a job in its state. */
 export function JobActions({ job, text }: { readonly job: Job; readonly text: string }): ReactNode {
   const mayWrite = useMayWrite();
-  const waits = job.status === 'retrying' || (job.status === 'pending' && Date.parse(job.scheduled_at) > serverNow());
+  const isLater = job.status === 'retrying' || (job.status === 'pending' && Date.parse(job.scheduled_at) > serverNow());
+  // Only what it waits for ends a wait; a sleep ends when somebody says so.
+  const waits = isLater && (job.waiting_for === undefined || job.waiting_for.signal === null);
   return (
     <>
       {mayWrite && job.status === 'failed' && <ReplayButton job={job} />}

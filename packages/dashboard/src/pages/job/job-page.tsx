@@ -1,7 +1,7 @@
-import type { Attempts, Job, Why } from '@millrace/contract';
+import type { Attempts, Checkpoints, Job, Why } from '@millrace/contract';
 import { Link, useParams } from '@tanstack/react-router';
 import { useMemo, type ReactNode } from 'react';
-import { isMissing, useRead } from '../../api/hooks.js';
+import { isMissing, POLL_MS, useRead } from '../../api/hooks.js';
 import { CopyButton } from '../../components/copy.js';
 import { RawJson } from '../../components/json/json.js';
 import { JobLink, QueueLink, WorkflowLink } from '../../components/links.js';
@@ -16,7 +16,10 @@ import { hasEnded, stateOf } from '../../lib/states.js';
 import { AttemptList } from '../../components/attempt-list.js';
 import { useJob } from './use-job.js';
 import { JobActions } from './job-actions.js';
+import { CheckpointList } from './checkpoint-list.js';
+import { momentsOf } from './moments.js';
 import { Timeline } from './timeline.js';
+import { WaitingForPanel } from './waiting-for.js';
 
 export default function JobPage(): ReactNode {
   const { id } = useParams({ from: '/jobs/$id' });
@@ -75,6 +78,12 @@ function JobView({ job, text, progress }: JobViewProps): ReactNode {
   const members = useMemo(() => membersOf(text), [text]);
   const ended = hasEnded(job.status);
   const attempts = useRead<Attempts>(`/jobs/${job.id}/attempts`, ended ? { pollMs: null } : {});
+  // A job that no worker has held has stored nothing. Changes of its state are told by its stream.
+  const stored = useRead<Checkpoints>(`/jobs/${job.id}/checkpoints`, {
+    enabled: job.delivery_count > 0,
+    pollMs: job.status === 'running' ? POLL_MS : null,
+  }).answer;
+  const moments = momentsOf(job, attempts.data?.attempts ?? [], stored?.data.checkpoints);
   const running = progress ?? members.get('progress') ?? 'null';
   return (
     <Page
@@ -91,7 +100,10 @@ function JobView({ job, text, progress }: JobViewProps): ReactNode {
       actions={<JobActions job={job} text={text} />}
     >
       {!ended && <WhySentence id={job.id} />}
-      <Timeline job={job} attempts={attempts.data?.attempts ?? []} />
+      <Timeline moments={moments} />
+      {job.waiting_for !== undefined && (
+        <WaitingForPanel jobId={job.id} waiting={job.waiting_for} text={members.get('waiting_for') ?? '{}'} />
+      )}
       {job.error_message !== null && attempts.data === undefined && (
         <div className="note tone-red">
           <span aria-hidden="true">✗ </span>
@@ -102,6 +114,9 @@ function JobView({ job, text, progress }: JobViewProps): ReactNode {
         <Panel title="Progress">
           <RawJson text={running} label="Progress" />
         </Panel>
+      )}
+      {stored !== undefined && stored.data.checkpoints.length > 0 && (
+        <CheckpointList stored={stored.data} text={stored.text} moments={moments} />
       )}
       <Panel
         title="Attempts"

@@ -28,7 +28,7 @@ export function useJob(id: string): FollowedJob {
     setReported(null);
     queryClient.setQueryData<Answer<Job>>(['read', path], { data: JSON.parse(data) as Job, text: data });
     // How it got there has changed with it.
-    for (const part of ['attempts', 'why'])
+    for (const part of ['attempts', 'why', 'checkpoints'])
       void queryClient.invalidateQueries({ queryKey: ['read', `${path}/${part}`] });
   };
   useStream(follow ? `${path}/events` : null, setStream, onEvent);
