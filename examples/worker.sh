@@ -4,10 +4,10 @@
 #
 #   MILLRACE_WORKER_TOKEN=... worker.sh QUEUE COMMAND [ARGUMENT...]
 #
-# Exit code 0: completed; standard output, if any, is the result, a JSON object. Exit code 100: failed for good. Any
-# other: failed, to be retried. Standard error is the error text. If the job is cancelled or its lease is lost, the
-# command gets SIGTERM. QUEUE is percent-encoded; LEASE_SECS, if set, is at least 2. Needs sh, curl 7.71 or newer, sed,
-# grep, tr, tail, mktemp.
+# Exit code 0: completed; standard output, if any, is the result, a JSON object. Exit code 100: failed for good. Exit
+# code 101: the command does not know the task; another worker gets the job, a minute later. Any other: failed, to be
+# retried. Standard error is the error text. If the job is cancelled or its lease is lost, the command gets SIGTERM.
+# QUEUE is percent-encoded; LEASE_SECS, if set, is at least 2. Needs sh, curl 7.71, sed, grep, tr, tail, mktemp.
 
 # Passes the conformance kit (docs/conformance.md) with one job at a time, except: 16 (an unanswered heartbeat is not
 # repeated within 2 s), 26 and 27 (no time limit on SIGTERM, nothing is given back), 32 (no references between steps).
@@ -55,6 +55,10 @@ run() { # runs the job in file `leased`, where the id comes first and the token 
   while kill -0 "$command" 2>/dev/null; do wait "$command"; code=$?; done # a signal to us interrupted the wait
   kill "$keeper" 2>/dev/null
   if [ -e "$dir/lost" ]; then return; fi
+  if [ "$code" -eq 101 ]; then
+    printf '{"lease_token":"%s","delay_secs":60}' "$token" | post answer "$lease" "/jobs/$id/release" >/dev/null
+    return
+  fi
   if [ "$code" -ne 0 ]; then fail "$code"; return; fi
   [ -s "$dir/out" ] || echo '{}' >"$dir/out"
   status=$({ printf '{"lease_token":"%s","result":' "$token"; cat "$dir/out"; echo '}'; } |

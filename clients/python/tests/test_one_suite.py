@@ -294,16 +294,29 @@ def test_what_does_not_fit_fails_for_good(client: Millrace, start_worker: StartW
     @task(queue=queue, name="strict")
     def other(m: int) -> None: ...
 
-    @task(queue=queue, retries=ONCE)
-    def unknown() -> None: ...
-
     start_worker(strict, queues={queue: 4})
     with pytest.raises(JobFailedError, match="returned list; a result is an object"):
         strict.enqueue(1).result(timeout=60)
     with pytest.raises(JobFailedError, match="strict has no argument m"):
         other.enqueue(1).result(timeout=60)
-    with pytest.raises(JobFailedError, match="no handler for the task unknown"):
-        unknown.enqueue().result(timeout=60)
+
+
+def test_a_job_of_an_unknown_task_goes_back_without_a_retry(
+    client: Millrace, start_worker: StartWorker, queue: str
+) -> None:
+    @task(queue=queue)
+    def known() -> None: ...
+
+    @task(queue=queue, retries=ONCE)
+    def unknown() -> None: ...
+
+    start_worker(known, queues={queue: 4})
+    job = unknown.enqueue()
+    until(lambda: job.get()["status"] == "pending" and job.get()["delivery_count"] == 1, "the job is back")
+    record = job.get()
+    assert record["retry_count"] == 0
+    pause = datetime.fromisoformat(record["scheduled_at"]) - datetime.fromisoformat(record["created_at"])
+    assert pause.total_seconds() >= 5
 
 
 def test_progress_is_shown_and_remembered(client: Millrace, start_worker: StartWorker, queue: str) -> None:

@@ -35,6 +35,7 @@ const beacon = async (payload, event) => {
 };
 
 class Permanent extends Error {}
+class Unknown extends Error {}
 
 /** The result as JSON text. */
 async function run({ task_name: task, payload, delivery_count: delivery }, text, lost) {
@@ -54,7 +55,7 @@ async function run({ task_name: task, payload, delivery_count: delivery }, text,
       if (invalid) throw new Permanent('the result is a list, not an object');
       return '{}';
     default:
-      throw new Error(`unknown task ${task}`);
+      throw new Unknown(`unknown task ${task}`);
   }
 }
 
@@ -81,7 +82,9 @@ async function work({ job, lease_token: token }, answer) {
     const said = await persist(`${path}/complete`, `{"lease_token":"${token}","result":${result}}`);
     if ([400, 413].includes(said?.status) && fault !== 'ignores refusals') await fail(new Error('refused'), false);
   } catch (error) {
-    if (!lost.signal.aborted) await fail(error, !(error instanceof Permanent));
+    if (error instanceof Unknown && fault !== 'fails what it does not know')
+      await persist(`${path}/release`, { lease_token: token, delay_secs: 5 });
+    else if (!lost.signal.aborted) await fail(error, !(error instanceof Permanent));
     else {
       await beacon(job.payload, 'aborted');
       if (fault === 'reports lost jobs') await fail(error, true);

@@ -24,6 +24,7 @@ describe.concurrent('the kit', async () => {
   it.each([
     [1, 'rounds numbers'],
     [4, 'always retries'],
+    [6, 'fails what it does not know'],
     [7, 'runs too many'],
     [13, 'never heartbeats'],
     [14, 'reports lost jobs'],

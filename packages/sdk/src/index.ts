@@ -49,6 +49,7 @@ export type { EnqueueOptions, Limit, Policy, Retries } from './task/policy.js';
 export type { DeadLetter } from './records/dead-letters.js';
 export type { Attempt, Job, WaitingFor, Why } from './records/jobs.js';
 export type { Firing, Schedule } from './records/schedules.js';
+export type { WhoAmI } from './records/who-am-i.js';
 export type { WorkflowStep } from './records/workflows.js';
 export type { Workflow as WorkflowRecord } from './records/workflows.js';
 export { type, type StandardSchema } from './task/schema.js';
@@ -66,6 +67,6 @@ export type {
   Task,
 } from './task/types.js';
 export type * as Wire from './wire/index.js';
-export type { ErrorCode, JobStatus, OnFailure, StepStatus, WhoAmI, WorkflowStatus } from './wire/index.js';
+export type { ErrorCode, JobStatus, OnFailure, StepStatus, WorkflowStatus } from './wire/index.js';
 export type { AnyWorkflow, Ref, Wired, Workflow, WorkflowHandle, WorkflowIn, WorkflowOut } from './workflow/types.js';
 export { workflow } from './workflow/workflow.js';

@@ -37,6 +37,8 @@ export class Stage {
   readonly proxy: Proxy;
   readonly concurrency: number;
   readonly leaseSecs: number;
+  /** Whether the worker meets a server that knows only the plain protocol. */
+  readonly plain: boolean;
   readonly #setting: Setting;
   readonly #proxies: Proxy[];
   readonly #workers: WorkerProcess[] = [];
@@ -53,6 +55,7 @@ export class Stage {
     this.#proxies = [proxy];
     this.concurrency = setting.concurrency;
     this.leaseSecs = setting.leaseSecs;
+    this.plain = setting.plain;
   }
 
   get leaseMs(): number {

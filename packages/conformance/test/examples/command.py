@@ -20,3 +20,5 @@ try:
 except tasks.Failure as failure:
     sys.stderr.write(str(failure))
     sys.exit(1 if failure.retryable else 100)
+except tasks.Unknown:
+    sys.exit(101)

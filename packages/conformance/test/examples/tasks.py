@@ -10,6 +10,10 @@ class Failure(Exception):
         self.retryable = retryable
 
 
+class Unknown(Exception):
+    """There is no such task here."""
+
+
 def post(payload, event):
     """Tells the kit what happens."""
     if "beacon" not in payload:
@@ -36,7 +40,7 @@ def result_of(task, payload, attempt, pause):
         return [] if payload.get("invalid") else {"data": "x" * payload.get("bytes", 0)}
     if task == "conf.context":
         return {"seen": {key: value for key, value in payload.items() if key != "_context"}}
-    raise Failure("no such task: " + task)
+    raise Unknown(task)
 
 
 def run(task, payload, attempt, pause):

@@ -33,6 +33,7 @@ export async function enqueueMany(
   const keyed = calls.findIndex((call) => call.options.key !== undefined);
   if (keyed >= 0 && key !== undefined)
     throw refused(`the call ${keyed} has a key, and so has the batch: give either the calls keys or enqueueMany one`);
+  if (calls.some((call) => call.options.key === '')) throw refused('a key must not be empty');
   const jobs = await Promise.all(calls.map((call) => jobBody(session, call)));
   const created = await create<Wire.JobBatchCreated>(session, {
     path: '/jobs/batch',

@@ -3,7 +3,8 @@ import type { Duration } from '../shared/duration.js';
 import type { JsonObject } from '../json/object.js';
 import type { EnqueueOptions } from '../task/policy.js';
 import type { AnyTask, Args, Call, InOf, JobHandle, OutOf } from '../task/types.js';
-import type { Tasks, WhoAmI } from '../wire/index.js';
+import { whoAmIOf, type WhoAmI } from '../records/who-am-i.js';
+import type * as Wire from '../wire/index.js';
 import type { AnyWorkflow, WorkflowHandle, WorkflowIn, WorkflowOut } from '../workflow/types.js';
 import { DeadLetters } from './dead-letters.js';
 import { enqueue, enqueueMany } from './enqueue.js';
@@ -104,12 +105,12 @@ export class Millrace {
   }
 
   /** Who this client's token is to the server, and what the server can do. */
-  whoami({ signal }: { signal?: AbortSignal } = {}): Promise<WhoAmI> {
-    return read(this.#session, '/whoami', {}, signal);
+  async whoami({ signal }: { signal?: AbortSignal } = {}): Promise<WhoAmI> {
+    return whoAmIOf(await read<Wire.WhoAmI>(this.#session, '/whoami', {}, signal));
   }
 
   /** The names of the tasks that the server itself has handlers for. */
   async serverTasks({ signal }: { signal?: AbortSignal } = {}): Promise<string[]> {
-    return (await read<Tasks>(this.#session, '/tasks', {}, signal)).tasks;
+    return (await read<Wire.Tasks>(this.#session, '/tasks', {}, signal)).tasks;
   }
 }

@@ -53,10 +53,20 @@ export function sendableToken(token: string): string {
   throw new TypeError('the token must consist of visible ASCII characters without spaces');
 }
 
+/**
+ * The address of a server.
+ *
+ * @throws TypeError if it is not an address of the web; `localhost:8000` is a common slip
+ */
+export function serverUrl(url: string): string {
+  if (/^https?:\/\/[^/]/.test(url) && URL.canParse(url)) return url;
+  throw new TypeError(`the url must begin with http:// or https://, unlike ${JSON.stringify(url)}`);
+}
+
 export function transportOf(options: ClientOptions): Transport {
   const fetch = options.fetch ?? globalThis.fetch;
   return new Transport({
-    url: options.url ?? variable('MILLRACE_URL') ?? DEFAULT_URL,
+    url: serverUrl(options.url ?? variable('MILLRACE_URL') ?? DEFAULT_URL),
     token: sendableToken(options.token ?? variable('MILLRACE_TOKEN') ?? DEVELOPMENT_TOKEN),
     timeoutMs: milliseconds(options.timeout ?? '10s'),
     attempts: options.attempts ?? 5,

@@ -96,6 +96,20 @@ export class Queues {
     });
   }
 
+  /** Lets no job of a queue start, of any tenant, until it is resumed. Needs the operator's token. */
+  pause(name: string, options?: Signal): Promise<void> {
+    return this.#change(name, 'pause', options);
+  }
+
+  /** Lets the jobs of a paused queue start again. Needs the operator's token. */
+  resume(name: string, options?: Signal): Promise<void> {
+    return this.#change(name, 'resume', options);
+  }
+
+  async #change(name: string, change: 'pause' | 'resume', { signal }: Signal = {}): Promise<void> {
+    await this.#session.transport.call({ method: 'POST', path: `/admin/queues/${segment(name)}/${change}`, signal });
+  }
+
   /** The workers that held the caller's jobs in the last hour, the last seen first. */
   async workers({ signal }: Signal = {}): Promise<WorkerInfo[]> {
     const { workers } = await read<Wire.Workers>(this.#session, '/workers', {}, signal);

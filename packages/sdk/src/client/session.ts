@@ -1,3 +1,4 @@
+import { InvalidRequestError } from '../errors/call-errors.js';
 import type { Transport } from '../http/transport.js';
 import { uuid7 } from '../shared/uuid7.js';
 import type { ErrorCode, Feature } from '../wire/index.js';
@@ -29,6 +30,8 @@ export interface CreateRequest {
  */
 export async function create<T>(session: Session, request: CreateRequest): Promise<T> {
   const { keyFeature, signal, body, doneIf } = request;
+  // An empty key is most often a variable that is not set: jobs that have nothing in common would become one.
+  if (request.key === '') throw new InvalidRequestError('a key must not be empty', { code: 'invalid_request' });
   const key = request.key === null ? null : (request.key ?? uuid7());
   const answer = await session.transport.call<T>({
     method: request.method ?? 'POST',

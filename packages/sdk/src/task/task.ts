@@ -30,12 +30,13 @@ export function task<
   definition: Policy<InOfSchema<I>> & { name: Name; input?: I & JsonOnly<InOfSchema<I>>; output?: O },
 ): Task<Name, InOfSchema<I>, OutOfSchema<I>, OutOfSchema<O>> {
   const { name, input, output, ...policy } = definition;
+  if (typeof name !== 'string' || name === '') throw new TypeError('a task needs a name');
   const queue = policy.queue ?? DEFAULT_QUEUE;
   const run = (code: (value: any, ctx: JobContext) => unknown): Handler<Name>['run'] =>
     async function (payload, ctx) {
       const value = input === undefined ? payload : await parsed(input, payload, 'the payload');
       const result = (await code(value, ctx)) ?? {};
-      if (!isObject(result)) throw new MismatchError(`a handler returns an object or nothing, not ${kindOf(result)}`);
+      if (!isRecord(result)) throw new MismatchError(`a handler returns an object or nothing, not ${kindOf(result)}`);
       return output === undefined ? result : ((await parsed(output, result, 'the result')) as JsonObject);
     };
   const self: AnyTask = {
@@ -78,7 +79,12 @@ async function parsed(schema: AnySchema, value: unknown, what: string): Promise<
 const sentence = (issues: readonly SchemaIssue[]): string =>
   issues.map((issue) => [pathOf(issue), issue.message].filter((part) => part !== '').join(': ')).join('; ');
 
+/** What becomes an object in JSON. A Map, a Set or a Date has no fields, and would be stored as `{}` or as text. */
+const isRecord = (value: unknown): value is JsonObject =>
+  isObject(value) && !(value instanceof Map || value instanceof Set || value instanceof Date);
+
 const kindOf = (value: unknown): string => {
   if (value === null) return 'null';
+  if (value instanceof Map || value instanceof Set || value instanceof Date) return `a ${value.constructor.name}`;
   return Array.isArray(value) ? 'a list' : `a ${typeof value}`;
 };

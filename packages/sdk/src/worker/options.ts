@@ -1,5 +1,5 @@
 import { hostname } from 'node:os';
-import { DEFAULT_URL, DEVELOPMENT_TOKEN, sendableToken, variable, type Hooks } from '../client/options.js';
+import { DEFAULT_URL, DEVELOPMENT_TOKEN, sendableToken, serverUrl, variable, type Hooks } from '../client/options.js';
 import { milliseconds, wholeSeconds, type Duration } from '../shared/duration.js';
 import { consoleLogger, type Logger } from '../shared/logger.js';
 import type { AnyTask, Args, Handler, InOf, JobHandle, OutOf } from '../task/types.js';
@@ -11,7 +11,7 @@ import type { Connection } from './calls/calls.js';
 export interface ChildClient {
   enqueue<T extends AnyTask>(task: T, ...args: Args<InOf<T>>): Promise<JobHandle<OutOf<T>>>;
   /** Whose jobs it creates. */
-  whoami(): Promise<{ readonly tenant_id: string | null }>;
+  whoami(): Promise<{ readonly tenant: string | null }>;
 }
 
 /** What a worker serves, and how. */
@@ -71,7 +71,7 @@ const NAME_MAX_LENGTH = 255;
  */
 export function withDefaults(options: WorkerOptions): Settings {
   const { logger = consoleLogger, hooks = {}, fetch } = options;
-  const url = options.url ?? variable('MILLRACE_URL') ?? DEFAULT_URL;
+  const url = serverUrl(options.url ?? variable('MILLRACE_URL') ?? DEFAULT_URL);
   const token = options.token ?? variable('MILLRACE_WORKER_TOKEN') ?? variable('MILLRACE_TOKEN') ?? DEVELOPMENT_TOKEN;
   const settings = {
     connection: { url, token: sendableToken(token), logger, hooks, ...(fetch === undefined ? OWN_CALLS : { fetch }) },
@@ -105,8 +105,11 @@ function slots(queues: Readonly<Record<string, number>>): ReadonlyMap<string, nu
 }
 
 function byName(handlers: readonly Handler[]): ReadonlyMap<string, Handler> {
-  const map = new Map(handlers.map((handler) => [handler.task, handler]));
-  if (map.size < handlers.length) throw new TypeError('two handlers are for the same task');
+  const map = new Map<string, Handler>();
+  for (const handler of handlers) {
+    if (map.has(handler.task)) throw new TypeError(`there are two handlers for the task ${handler.task}`);
+    map.set(handler.task, handler);
+  }
   return map;
 }
 

@@ -115,7 +115,7 @@ export class Worker {
     const { signals, logger } = this.#settings;
     const letGo = signals
       ? onSignals(
-          () => void this.stop(),
+          () => this.#stopBySignal(),
           () => this.#hurry.abort(),
         )
       : () => undefined;
@@ -141,6 +141,15 @@ export class Worker {
     const limitMs = timeout === undefined ? this.#settings.shutdownMs : milliseconds(timeout);
     this.#stopping ??= this.#status === 'starting' ? this.#neverRan() : this.#stop(limitMs);
     return this.#stopping;
+  }
+
+  #stopBySignal(): void {
+    const { size } = this.#jobs;
+    if (size > 0) {
+      const jobs = size === 1 ? '1 job' : `${size} jobs`;
+      this.#settings.logger.info(`finishing ${jobs}; press Ctrl-C again to give ${size === 1 ? 'it' : 'them'} back`);
+    }
+    void this.stop();
   }
 
   async #neverRan(): Promise<void> {

@@ -69,7 +69,7 @@ describe('what is known about jobs', () => {
     expect((await stage.millrace.workflows.list({ name: 'drawn' }).toArray()).map(({ id }) => id)).toEqual([run.id]);
     expect((await stage.millrace.workflows.steps(run.id)).map(({ name }) => name)).toEqual(['one', 'two']);
     expect((await stage.millrace.workflows.handle(flow, run.id).get()).name).toBe('drawn');
-    expect(await stage.millrace.whoami()).toMatchObject({ kind: 'tenant', read_only: false });
+    expect(await stage.millrace.whoami()).toMatchObject({ kind: 'tenant', readOnly: false });
     expect(await stage.millrace.serverTasks()).toContain('echo');
     await run.cancel();
   });

@@ -28,3 +28,35 @@ describe('a token', () => {
     expect(sent).toEqual(['Bearer sesame']);
   });
 });
+
+describe('a url', () => {
+  it.each(['localhost:8000', '127.0.0.1:8000', 'millrace.internal', 'ftp://host', 'http://', ''])(
+    'that is no address of a server (%j) is refused at construction',
+    (url) => {
+      const message = `the url must begin with http:// or https://, unlike ${JSON.stringify(url)}`;
+      for (const construct of [
+        () => new Millrace({ url }),
+        () => new Worker({ url, queues: { mail: 1 }, handlers: [handler] }),
+      ]) {
+        expect(construct).toThrow(new TypeError(message));
+      }
+    },
+  );
+});
+
+describe('what is most likely a variable that is not set', () => {
+  const fetch = (): Promise<Response> => Promise.reject(new Error('nothing is to be sent'));
+  const millrace = new Millrace({ fetch });
+  const mail = task({ name: 'mail' });
+
+  it('is refused as the name of a task', () => {
+    expect(() => task({ name: '' })).toThrow(new TypeError('a task needs a name'));
+  });
+
+  it('is refused as a key', async () => {
+    const refusal = { code: 'invalid_request', message: 'a key must not be empty' };
+    await expect(millrace.enqueue(mail, {}, { key: '' })).rejects.toMatchObject(refusal);
+    await expect(millrace.enqueueMany([mail.with({}, { key: '' })])).rejects.toMatchObject(refusal);
+    await expect(millrace.enqueueMany([mail.with()], { key: '' })).rejects.toMatchObject(refusal);
+  });
+});

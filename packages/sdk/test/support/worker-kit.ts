@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { Millrace, silentLogger, task, type AnyTask, type Handler, type JsonObject } from '@millrace/sdk';
+import { Millrace, silentLogger, task, type AnyTask, type Handler, type JsonObject, type Logger } from '@millrace/sdk';
 import { Worker, type WorkerEvent, type WorkerOptions } from '@millrace/sdk/worker';
 import { onTestFinished } from 'vitest';
 import { KEY_A, useTestServer, WORKER_TOKEN, type TestServer } from '../../../server/test/support/server.js';
@@ -75,3 +75,16 @@ export const aborted = (signal: AbortSignal): Promise<unknown> =>
     if (signal.aborted) resolve(signal.reason);
     else signal.addEventListener('abort', () => resolve(signal.reason), { once: true });
   });
+
+/** A logger that keeps what it was told, without the fields. */
+export function recordingLogger(): {
+  readonly logger: Logger;
+  readonly lines: { readonly level: keyof Logger; readonly message: string }[];
+} {
+  const lines: { level: keyof Logger; message: string }[] = [];
+  const keep =
+    (level: keyof Logger) =>
+    (message: string): void =>
+      void lines.push({ level, message });
+  return { logger: { debug: keep('debug'), info: keep('info'), warn: keep('warn'), error: keep('error') }, lines };
+}

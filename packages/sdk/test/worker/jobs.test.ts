@@ -9,7 +9,7 @@ import {
 } from '@millrace/sdk';
 import { jsonText } from '@millrace/sdk/worker';
 import { describe, expect, it } from 'vitest';
-import { aborted, freshTask, gate, KEY_B, until, useWorkerKit } from '../support/worker-kit.js';
+import { aborted, freshTask, gate, KEY_B, recordingLogger, until, useWorkerKit } from '../support/worker-kit.js';
 
 describe('jobs of a worker', async () => {
   const { server, millrace, start } = await useWorkerKit();
@@ -242,19 +242,62 @@ describe('jobs of a worker', async () => {
     expect((await millrace.jobs.list({ queue: child.queue }).page()).items).toEqual([]);
   });
 
-  it('are failed and left to others if there is no handler', async () => {
+  it('go back to the queue, with a pause and without a retry, if there is no handler', async () => {
     const known = freshTask('known');
-    start([known.handle(() => undefined)]);
+    const { logger, lines } = recordingLogger();
+    start([known.handle(() => undefined)], { logger });
     const { body } = await server.a.post('/api/v1/jobs', {
       task_name: 'unheard-of',
-      config: { queue: known.queue, retry_delay_secs: 3600 },
+      config: { queue: known.queue, max_retries: 0 },
     });
     const job = millrace.jobs.handle(known, body.job_id);
-    const { errorMessage } = await until(async () => {
-      const found = await job.get();
-      return found.status === 'retrying' ? found : found.status;
+    const found = await until(async () => {
+      const record = await job.get();
+      return record.status === 'pending' && record.deliveryCount === 1 ? record : record.status;
     });
-    expect(errorMessage).toBe('this worker has no handler for the task unheard-of');
+    expect(found).toMatchObject({ retryCount: 0, errorMessage: null });
+    expect(found.scheduledAt.getTime() - found.createdAt.getTime()).toBeGreaterThanOrEqual(5_000);
+    expect(lines).toContainEqual({
+      level: 'warn',
+      message: `there is no handler for the task unheard-of here; its jobs go back to the queue ${known.queue}, with a pause`,
+    });
+  });
+
+  it('that fail are logged: a warning while there are retries, an error after the last', async () => {
+    const flaky = freshTask('flaky', { retries: { max: 1, delay: '1h' } });
+    const { logger, lines } = recordingLogger();
+    start([flaky.handle(() => Promise.reject(new Error('out of paper\nand ink')))], { logger });
+    const job = await millrace.enqueue(flaky);
+    await until(async () => (await job.get()).status === 'retrying' || 'not tried yet');
+    await millrace.jobs.runNow(job.id);
+    await expect(job.result()).rejects.toThrow('out of paper');
+    const failures = await until(() => {
+      const found = lines.filter(({ message }) => message.startsWith('flaky failed'));
+      return found.length === 2 ? found : `${found.length} lines`;
+    });
+    expect(failures).toEqual([
+      {
+        level: 'warn',
+        message: `flaky failed: attempt 1 of 2 of the job ${job.id}, next try in about 3600 s: out of paper`,
+      },
+      { level: 'error', message: `flaky failed: attempt 2 of 2 of the job ${job.id}, its last: out of paper` },
+    ]);
+  });
+
+  it('say what was thrown, although it is no error', async () => {
+    const odd = freshTask('odd');
+    start([odd.handle(() => Promise.reject({ code: 7 }))]); // eslint-disable-line @typescript-eslint/prefer-promise-reject-errors
+    const job = await millrace.enqueue(odd, {}, { retries: { max: 0 } });
+    await expect(job.result()).rejects.toMatchObject({ job: { errorMessage: '{"code":7}' } });
+  });
+
+  it('fail for good with a result that has no fields, such as a Map', async () => {
+    const map = freshTask('map');
+    start([map.handle(() => new Map([['a', 1]]) as any)]);
+    const job = await millrace.enqueue(map);
+    await expect(job.result()).rejects.toMatchObject({
+      job: { errorMessage: 'a handler returns an object or nothing, not a Map' },
+    });
   });
 
   it('go on although a listener throws', async () => {

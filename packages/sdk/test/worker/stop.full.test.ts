@@ -169,7 +169,7 @@ describe('the options of a worker', () => {
     ['no queue', { queues: {}, handlers: [] }, 'needs a queue'],
     ['half a slot', { queues: { a: 0.5 }, handlers: [] }, 'whole number of slots'],
     ['a lease of a day', { queues: { a: 1 }, handlers: [], lease: '1d' }, 'lease must be between'],
-    ['two handlers for a task', { queues: { a: 1 }, handlers: [handler, handler] }, 'same task'],
+    ['two handlers for a task', { queues: { a: 1 }, handlers: [handler, handler] }, 'two handlers for the task'],
     ['a fetch in a thread', { queues: { a: 1 }, handlers: [], fetch, keeper: 'thread' }, 'keeper thread'],
   ] as const)('%s is refused', (_title, options, message) => {
     expect(() => new Worker(options)).toThrow(message);

@@ -4,6 +4,7 @@ import { monotonicMs } from '../clock.js';
 import { LeaseCells, type Lease } from './lease-cells.js';
 import type { Slots } from './slots.js';
 import { StopSwitch } from './stop-switch.js';
+import type { RetryRule } from '../reports/failure-log.js';
 
 /** A job from its claim until its report is answered or it is lost. */
 export class HeldJob {
@@ -23,6 +24,7 @@ export class HeldJob {
     readonly slots: Slots,
     /** When the attempt began, by the server's clock. */
     readonly serverStartedAt: string,
+    readonly retryRule: RetryRule,
   ) {}
 }
 
@@ -35,6 +37,7 @@ export interface Claim {
   readonly token: string;
   readonly deadlineMs: number;
   readonly startedAt: string;
+  readonly retryRule: RetryRule;
 }
 
 /** Every job that this worker holds, and the cells through which the keeper knows them. */
@@ -54,12 +57,12 @@ export class HeldJobs {
   }
 
   /** From here on the keeper keeps its lease alive. */
-  hold({ job, payload, timeoutMs, slots, token, deadlineMs, startedAt }: Claim): HeldJob {
+  hold({ job, payload, timeoutMs, slots, token, deadlineMs, startedAt, retryRule }: Claim): HeldJob {
     const cell = this.#free.at(-1);
     if (cell === undefined) throw new Error('more jobs are held than there are cells');
     const lease = this.cells.take(cell, deadlineMs, job.id, token);
     this.#free.pop();
-    return (this.#byCell[cell] = new HeldJob(lease, job, payload, timeoutMs, slots, startedAt));
+    return (this.#byCell[cell] = new HeldJob(lease, job, payload, timeoutMs, slots, startedAt, retryRule));
   }
 
   /** The job that a lease belongs to, unless it has been let go. */

@@ -16,7 +16,8 @@ export type Outcome =
       /** What the handler threw, for the program's own listeners; not sent. */
       readonly cause?: unknown;
     }
-  | { readonly kind: 'released' }
+  /** Not before `delaySecs` have passed, if there are any. */
+  | { readonly kind: 'released'; readonly delaySecs?: number }
   | { readonly kind: 'suspended'; readonly suspension: Suspension };
 
 /** The service cuts at 65,536 characters and 64 KiB; no need to send more. */
@@ -66,7 +67,17 @@ export const retryableFailure = (message: string, cause?: unknown): Outcome => (
 });
 
 const messageOf = (error: unknown): string =>
-  cut(error instanceof Error ? error.message || error.name : String(error)) || 'the handler threw nothing';
+  cut(error instanceof Error ? error.message || error.name : thrownText(error)) || 'the handler threw nothing';
+
+/** Some libraries throw plain objects; what they hold says more than `[object Object]`. */
+function thrownText(thrown: unknown): string {
+  if (typeof thrown !== 'object' || thrown === null) return String(thrown);
+  try {
+    return JSON.stringify(thrown);
+  } catch {
+    return 'an object that is no error, and cannot be written as JSON';
+  }
+}
 
 function detailsOf(error: unknown): ErrorDetails {
   if (!(error instanceof Error)) return {};

@@ -77,7 +77,7 @@ async function plain(
   { lease, outcome }: Sendable,
 ): Promise<ReportAnswer> {
   const token = JSON.stringify(lease.token);
-  const sent = features.has('release') || outcome.kind !== 'released' ? outcome : GIVEN_BACK;
+  const sent = features.has('release') || outcome.kind !== 'released' ? outcome : givenBack(outcome);
   try {
     await transport.call({
       method: 'POST',
@@ -93,7 +93,13 @@ async function plain(
 const ACTIONS = { completed: 'complete', failed: 'fail', released: 'release', suspended: 'suspend' } as const;
 
 /** A server that cannot take a job back for free has it failed, to be tried again. */
-const GIVEN_BACK: Outcome = { kind: 'failed', error: 'the worker stopped before the job ended', retryable: true };
+const givenBack = ({ delaySecs }: Extract<Outcome, { kind: 'released' }>): Outcome => ({
+  kind: 'failed',
+  error:
+    delaySecs === undefined ? 'the worker stopped before the job ended' : 'the worker has no handler for this task',
+  retryable: true,
+  ...(delaySecs !== undefined && { retryAfterSecs: delaySecs }),
+});
 
 function gatheredText({ lease, outcome, traceparent }: Sendable): string {
   const [id, token] = [JSON.stringify(lease.jobId), JSON.stringify(lease.token)];
@@ -104,7 +110,7 @@ function gatheredText({ lease, outcome, traceparent }: Sendable): string {
 function fieldsText(outcome: Outcome): string {
   switch (outcome.kind) {
     case 'released':
-      return '';
+      return outcome.delaySecs === undefined ? '' : `,"delay_secs":${outcome.delaySecs}`;
     case 'suspended':
       return `,${JSON.stringify(outcome.suspension).slice(1, -1)}`;
     case 'completed':

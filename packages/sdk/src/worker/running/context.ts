@@ -129,7 +129,7 @@ function childrenOf(job: RunningJob, client: ChildClient | undefined): JobContex
   let calls = 0;
   let allowed: Promise<void> | undefined;
   const allow = async (own: ChildClient): Promise<void> => {
-    const { tenant_id: tenant } = await own.whoami();
+    const { tenant } = await own.whoami();
     if (tenant === job.tenant) return;
     throw new Error(`the job belongs to the tenant ${job.tenant}, but the worker's client creates jobs for another`);
   };

@@ -12,7 +12,8 @@ import type { HeldJob, HeldJobs } from '../leases/held-jobs.js';
 import type { Keeper } from '../leases/keeper.js';
 import type { Lease } from '../leases/lease-cells.js';
 import type { Settings } from '../options.js';
-import { retryableFailure, type Outcome } from '../reports/outcome.js';
+import { FailureLog } from '../reports/failure-log.js';
+import type { Outcome } from '../reports/outcome.js';
 import type { Claimed } from '../leases/poller.js';
 import type { Transport } from '../../http/transport.js';
 import type { AssumedFeatures } from '../calls/assumed-features.js';
@@ -31,6 +32,11 @@ export interface JobRunnerOptions {
   readonly features: AssumedFeatures;
 }
 
+/** Jobs of an unknown task pause for this long, and twice as long at each delivery. */
+const UNKNOWN_FIRST_SECS = 5;
+const UNKNOWN_MOST_SECS = 300;
+const MOST_UNKNOWN = 1_000;
+
 /**
  * Takes jobs from their claim to their report.
  *
@@ -40,6 +46,9 @@ export interface JobRunnerOptions {
 export class JobRunner {
   readonly #options: JobRunnerOptions;
   readonly #progress = new ProgressMemory();
+  readonly #failures: FailureLog;
+  /** Tasks that came although there is no handler for them, each mentioned once. */
+  readonly #unknown = new Set<string>();
   /** Jobs whose handlers have not ended, also those that are no longer held. */
   readonly #running = new Set<HeldJob>();
   readonly #attempts: AttemptOwner;
@@ -47,6 +56,7 @@ export class JobRunner {
 
   constructor(options: JobRunnerOptions) {
     this.#options = options;
+    this.#failures = new FailureLog(options.settings.logger);
     this.#attempts = this.#attemptOwner();
     this.#contexts = this.#contextOwner();
   }
@@ -84,6 +94,7 @@ export class JobRunner {
             token,
             deadlineMs: calledAt + leaseMs,
             startedAt: job.started_at ?? job.created_at,
+            retryRule: job.config,
           }),
         );
       } catch (error) {
@@ -120,8 +131,9 @@ export class JobRunner {
     if (reported === 'lost') return events.emit({ type: 'lease_lost', job, ms });
     if (reported === 'cancelled') return events.emit({ type: 'cancelled', job, ms });
     if (reported.kind === 'completed') this.#progress.forget(job.id);
-    if (reported.kind === 'failed') events.emit({ type: 'failed', job, ms, error: reported.cause ?? reported.error });
-    else events.emit({ type: reported.kind, job, ms });
+    if (reported.kind !== 'failed') return events.emit({ type: reported.kind, job, ms });
+    this.#failures.write(job, reported, held.retryRule);
+    events.emit({ type: 'failed', job, ms, error: reported.cause ?? reported.error });
   }
 
   /** Tells every handler that the worker is about to end. */
@@ -142,10 +154,26 @@ export class JobRunner {
     const { settings, events } = this.#options;
     const handler = settings.handlers.get(held.job.task);
     this.#running.add(held);
+    if (handler === undefined) return this.#leaveToOthers(held);
     events.emit({ type: 'started', job: held.job });
-    if (handler !== undefined)
-      return void new Attempt(held, handler, new Context(held, this.#contexts), this.#attempts);
-    this.#attempts.onVerdict(held, retryableFailure(`this worker has no handler for the task ${held.job.task}`));
+    void new Attempt(held, handler, new Context(held, this.#contexts), this.#attempts);
+  }
+
+  /**
+   * A job of a task that this worker does not know goes back, which costs no retry: a newer worker may know it. The
+   * pause grows, or a queue that nobody can work on would be passed round without end.
+   */
+  #leaveToOthers(held: HeldJob): void {
+    const { task, attempt } = held.job;
+    if (!this.#unknown.has(task) && this.#unknown.size < MOST_UNKNOWN) {
+      this.#unknown.add(task);
+      this.#options.settings.logger.warn(
+        `there is no handler for the task ${task} here; its jobs go back to the queue ${held.job.queue}, with a pause`,
+        { task, queue: held.job.queue },
+      );
+    }
+    const delaySecs = Math.min(UNKNOWN_FIRST_SECS * 2 ** Math.min(attempt - 1, 10), UNKNOWN_MOST_SECS);
+    this.#attempts.onVerdict(held, { kind: 'released', delaySecs });
     this.#attempts.onEnd(held);
   }
 

@@ -44,7 +44,9 @@ class Failed:
 
 @dataclass(frozen=True)
 class Released:
-    """Another worker is to run it."""
+    """Another worker is to run it, after the delay if there is one."""
+
+    delay_secs: int | None = None
 
 
 Outcome = Completed | Failed | Released

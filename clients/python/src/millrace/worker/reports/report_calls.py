@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 from urllib.parse import quote
 
@@ -18,6 +18,7 @@ from .outcome import Completed, Failed, Outcome, retryable_failure
 _PLAIN_AT_ONCE = 16
 # A server that cannot take a job back for free has it failed, to be tried again.
 _GIVEN_BACK = retryable_failure("the worker stopped before the job ended")
+_NOT_KNOWN = retryable_failure("the worker has no handler for this task")
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,9 @@ class ReportCalls:
     def _plain(self, report: Sendable) -> ReportAnswer:
         outcome = report.outcome
         if not isinstance(outcome, (Completed, Failed)) and not self._features.has("release"):
-            outcome = _GIVEN_BACK
+            outcome = (
+                _GIVEN_BACK if outcome.delay_secs is None else replace(_NOT_KNOWN, retry_after_secs=outcome.delay_secs)
+            )
         path = f"/jobs/{quote(report.lease.job_id, safe='')}/{_action(outcome)}"
         text = f'{{"lease_token":{json.dumps(report.lease.token)}{_fields_text(outcome)}}}'
         try:
@@ -117,7 +120,7 @@ def _fields_text(outcome: Outcome) -> str:
         return f',"result":{outcome.result}'
     if isinstance(outcome, Failed):
         return f",{json.dumps(outcome.fields(), separators=(',', ':'))[1:-1]}"
-    return ""
+    return "" if outcome.delay_secs is None else f',"delay_secs":{outcome.delay_secs}'
 
 
 def _judge_error(error: MillraceError) -> ReportAnswer:

@@ -18,7 +18,7 @@ from ..leases.poller import Claimed
 from ..leases.slots import Slots
 from ..options import Settings
 from ..reports.failure_log import FailureLog
-from ..reports.outcome import Completed, Failed, Outcome, Released, retryable_failure
+from ..reports.outcome import Completed, Failed, Outcome, Released
 from ..reports.reporter import Reported, Reporter
 from .attempt import Verdict, timed_out, verdict_of
 from .context import Context
@@ -30,6 +30,10 @@ from .progress_memory import ProgressMemory
 _GRACE_SECS = 5.0
 # How long after being told to stop a handler that goes on is mentioned; one in a process of its own is ended.
 _IGNORED_SECS = 10.0
+# Jobs of an unknown task pause for this long, and twice as long at each delivery.
+_UNKNOWN_FIRST_SECS = 5
+_UNKNOWN_MOST_SECS = 300
+_MOST_UNKNOWN = 1_000
 
 
 class JobRunner:
@@ -49,6 +53,8 @@ class JobRunner:
         self._lock = threading.Lock()
         # Jobs whose handlers have not ended, also those that are no longer held.
         self._running: dict[int, HeldJob] = {}
+        # Tasks that came although there is no handler for them, each mentioned once.
+        self._unknown: set[str] = set()
         self._threads = ThreadLane(settings.hooks.around_job)
         self._loop = LoopLane(settings.hooks.around_job)
         self._processes = ProcessLane(settings.client, settings.logger.name, settings.hooks.around_job)
@@ -169,12 +175,31 @@ class JobRunner:
         return held
 
     def _run(self, held: HeldJob) -> None:
-        self._events.emit("started", held.job)
         task = self._settings.tasks.get(held.job.task)
         if task is None:
-            self._ended(held, retryable_failure(f"this worker has no handler for the task {held.job.task}"))
+            self._leave_to_others(held)
             return
+        self._events.emit("started", held.job)
         self._lane(task).run(held, task, lambda: self._context(held), self._ended)
+
+    def _leave_to_others(self, held: HeldJob) -> None:
+        """A job of a task that this worker does not know goes back, which costs no retry: a newer worker may know it.
+
+        The pause grows, or a queue that nobody can work on would be passed round without end.
+        """
+        job = held.job
+        with self._lock:
+            is_new = job.task not in self._unknown and len(self._unknown) < _MOST_UNKNOWN
+            if is_new:
+                self._unknown.add(job.task)
+        if is_new:
+            self._settings.logger.warning(
+                "there is no handler for the task %s here; its jobs go back to the queue %s, with a pause",
+                job.task,
+                job.queue,
+            )
+        delay = min(_UNKNOWN_FIRST_SECS * 2 ** min(job.attempt - 1, 10), _UNKNOWN_MOST_SECS)
+        self._ended(held, Released(delay))
 
     def _lane(self, task: BaseTask[..., Any]) -> Lane:
         return self._processes if task.process else self._loop if task.is_async else self._threads
