@@ -42,7 +42,7 @@ export async function execute({ argv, env, io, underNpm = false, signal }: Invoc
   }
   const { EXIT, Misuse } = await import('./invocation/exit.js');
   try {
-    const help = await helpOf(argv);
+    const help = await helpOf(argv, env);
     if (help !== null) {
       await io.print(help);
       return EXIT.ok;
@@ -68,8 +68,13 @@ export async function execute({ argv, env, io, underNpm = false, signal }: Invoc
   }
 }
 
+/** With one of these set, the program alone is a server: containers are started so. */
+const SERVER_VARIABLES = ['DATABASE_URL', 'MILLRACE_DEV'] as const;
+
 /** The help that was asked for: `--help` anywhere before `--`, or `help` as the first word. */
-async function helpOf(argv: readonly string[]): Promise<string | null> {
+async function helpOf(argv: readonly string[], env: NodeJS.ProcessEnv): Promise<string | null> {
+  if (argv.length === 0 && !SERVER_VARIABLES.some((name) => env[name]))
+    return (await import('./dispatch/help.js')).firstSteps();
   const end = argv.indexOf('--');
   const words = end < 0 ? argv : argv.slice(0, end);
   const asked = words[0] === 'help' || words.includes('--help') || words.includes('-h');

@@ -10,6 +10,18 @@ const two = (rows: readonly (readonly [string, string])[]): string => {
   return rows.map(([left, right]) => `  ${left.padEnd(width)}  ${right}`).join('\n');
 };
 
+/** `millrace` alone: what somebody who has just installed it needs. */
+export const firstSteps = (): string =>
+  [
+    `millrace ${VERSION}: durable job queue and workflow service on PostgreSQL`,
+    two([
+      ['millrace dev', 'starts a server on this machine, with a database of its own'],
+      [`millrace run echo '{"hello":"world"}' --wait`, 'creates a job and waits for its result'],
+      ['millrace open', 'opens the dashboard'],
+    ]),
+    'millrace --help shows all commands; millrace serve runs a server in production.',
+  ].join('\n\n');
+
 /** `millrace --help` */
 export function overview(): string {
   return [

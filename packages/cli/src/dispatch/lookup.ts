@@ -12,6 +12,17 @@ export interface Found<C> {
   readonly rest: readonly string[];
 }
 
+/** Commands that list without being called so: `queues list` is `queues`. */
+const LISTS: ReadonlySet<string> = new Set(['queues', 'workers']);
+/** What people look for under another name. */
+const HINTS: ReadonlyMap<string, string> = new Map([
+  ['logs', 'millrace jobs attempts ID shows what failed, millrace jobs watch ID follows a job'],
+  ['ps', 'millrace jobs list shows jobs, millrace workers who runs them'],
+  ['status', 'millrace queues shows what waits and runs, millrace doctor examines the database'],
+  ['start', 'millrace dev starts a server on this machine, millrace serve one in production'],
+  ['enqueue', 'millrace run TASK creates a job and waits for it, millrace jobs create creates one'],
+]);
+
 /** The command that the first words name: two words before one. Null if they name a group, such as `jobs`. */
 export function lookUp<C extends Named>(commands: readonly C[], words: readonly string[]): Found<C> | null {
   for (const length of [2, 1]) {
@@ -21,8 +32,11 @@ export function lookUp<C extends Named>(commands: readonly C[], words: readonly 
   }
   const [first = '', second] = words;
   const members = membersOf(commands, first);
-  if (members.length === 0)
-    throw new Misuse(`unknown command${didYouMean(first, firstWords(commands)) || '; see --help'}`);
+  if (members.length === 0) {
+    const hint = HINTS.get(first);
+    const guess = hint === undefined ? didYouMean(first, firstWords(commands)) : `; ${hint}`;
+    throw new Misuse(`unknown command${guess || '; see --help'}`);
+  }
   if (second === undefined || second.startsWith('-')) return null;
   throw new Misuse(`unknown command${didYouMean(second, members, `${first} `) || `; see millrace ${first} --help`}`);
 }
@@ -32,6 +46,7 @@ function checkNext<C extends Named>(commands: readonly C[], found: Found<C>): Fo
   const { name } = found.command.spec;
   const members = membersOf(commands, name);
   const [next] = found.rest;
+  if (next === 'list' && LISTS.has(name)) return { ...found, rest: found.rest.slice(1) };
   if (members.length === 0 || next === undefined || next.startsWith('-')) return found;
   throw new Misuse(`unknown command${didYouMean(next, members, `${name} `) || `; see millrace ${name} --help`}`);
 }

@@ -30,6 +30,19 @@ describe('help', () => {
     },
   );
 
+  it('is short for somebody who types the name of the program and nothing else', async () => {
+    const { code, stdout } = await cli()([]);
+    expect(code).toBe(0);
+    for (const first of ['millrace dev', 'millrace run echo', 'millrace open']) expect(stdout).toContain(first);
+    expect(stdout.split('\n').length).toBeLessThan(10);
+  });
+
+  it('is not needed for `queues list`', async () => {
+    const [listed, alone] = await Promise.all([cli()(['queues', 'list']), cli()(['queues'])]);
+    expect(listed).toEqual(alone);
+    expect(listed.stderr).toContain('no answer');
+  });
+
   it('of a group is also what the group alone answers, as a mistake', async () => {
     const asked = await cli()(['jobs', '--help']);
     expect(asked.stdout).toContain('jobs attempts');
@@ -44,6 +57,10 @@ describe('what was mistyped', () => {
     [['queues', 'gte', 'x'], 'unknown command; did you mean queues get?'],
     [['servee'], 'unknown command; did you mean serve?'],
     [['frobnicate'], 'unknown command; see --help'],
+    [
+      ['logs', 'x'],
+      'unknown command; millrace jobs attempts ID shows what failed, millrace jobs watch ID follows a job',
+    ],
     [['constructor'], 'unknown command; see --help'],
     [['jobs', 'list', '--quue', 'x'], 'unknown option --quue; did you mean --queue?'],
     [['jobs', 'list', '--work', 'x'], 'unknown option --work; did you mean --workflow?'],

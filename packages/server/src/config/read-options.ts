@@ -42,7 +42,7 @@ function readFlags(argv: readonly string[]): ReadonlyMap<string, Source> {
       throw new UsageError(`unexpected argument${previous && ` after ${previous}`}; see --help`);
     const each = known.get(token.name);
     if (each === undefined || !token.rawName.startsWith('--')) {
-      throw new UsageError(`unknown flag ${token.rawName}; see --help`);
+      throw new UsageError(`unknown flag ${token.rawName}; ${MEANT[token.rawName] ?? 'see --help'}`);
     }
     if (flags.has(each.flag)) throw new UsageError(`${token.rawName} is given more than once`);
     flags.set(each.flag, [token.rawName, flagText(each, token)]);
@@ -50,6 +50,14 @@ function readFlags(argv: readonly string[]): ReadonlyMap<string, Source> {
   }
   return flags;
 }
+
+/** What people type who know another server. A misspelt flag is not guessed at: it may be a secret. */
+const MEANT: Readonly<Record<string, string>> = {
+  '--port': 'the port of the API is --api-port',
+  '-p': 'the port of the API is --api-port',
+  '--db': 'the database is --database-url',
+  '--database': 'the database is --database-url',
+};
 
 /** `--auto-migrate false`: the parser would take the word for a separate argument. */
 function withJoinedWords(argv: readonly string[], known: ReadonlyMap<string, Option<unknown>>): string[] {

@@ -102,10 +102,15 @@ function isAttended({ now, lastLeaseAt }: Standing): boolean {
 }
 
 function unattended({ queue, lastLeaseAt }: Standing): Why {
-  const when = lastLeaseAt === null ? 'within the last day' : `since ${lastLeaseAt}`;
+  const name = quoted(queue);
+  // Remembered for a day, or for as long as there has been a server: neither is told as the other.
+  const asks =
+    lastLeaseAt === null
+      ? `asks for jobs of the queue ${name}`
+      : `has asked for jobs of the queue ${name} since ${lastLeaseAt}`;
   return {
     reason: 'no_worker',
-    message: `The job is due, but no worker has asked for jobs of the queue ${quoted(queue)} ${when}.`,
+    message: `The job is due, but no worker ${asks}.`,
     ...since(lastLeaseAt),
   };
 }

@@ -221,6 +221,7 @@ describe('values that are refused', () => {
 describe('the command line', () => {
   it.each([
     [['--frobnicate'], 'unknown flag --frobnicate; see --help'],
+    [['--port', '9000'], 'unknown flag --port; the port of the API is --api-port'],
     [['-x'], 'unknown flag -x; see --help'],
     [['--worker-tokn=hush'], 'unknown flag --worker-tokn; see --help'],
     [['--api-port'], '--api-port needs a value'],

@@ -39,7 +39,7 @@ function ofQueue(depth: QueueDepth, now: number, zone: Zone): Attention[] {
   if (age === null || age < WAITS_TOO_LONG_SECS) return [];
   const waits = `${queue}: the oldest of ${plural(pending, 'waiting job')} waits ${roughly(age * 1000)}`;
   const silent = last_lease_at === null ? null : now - Date.parse(last_lease_at);
-  if (silent === null) return [{ key: queue, tone: 'red', queue, text: `${waits}, and no worker has asked for a day` }];
+  if (silent === null) return [{ key: queue, tone: 'red', queue, text: `${waits}, and no worker asks for it` }];
   if (silent < NOBODY_ASKS_MS) return [{ key: queue, tone: 'amber', queue, text: waits }];
   return [{ key: queue, tone: 'red', queue, text: `${waits}, and no worker has asked for ${roughly(silent)}` }];
 }

@@ -79,7 +79,7 @@ describe('GET /jobs/{id}/why', async () => {
     const id = await createJob(a, queue);
     expect(await why(id)).toEqual({
       reason: 'no_worker',
-      message: `The job is due, but no worker has asked for jobs of the queue "${queue}" within the last day.`,
+      message: `The job is due, but no worker asks for jobs of the queue "${queue}".`,
     });
     await database.query(`INSERT INTO millrace.queues (queue, last_lease_at) VALUES ($1, now() - interval '1 hour')`, [
       queue,
