@@ -77,6 +77,7 @@ describe('each command', () => {
     ['workflows', 'diagram', '@last'],
     ['workflows', 'list', '--limit=1'],
     ['workflows', 'cancel', '@last'],
+    ['workflows', 'resume', '@last'],
     ['cron', 'put', 'nightly', '30 3 * * *', 'echo'],
     ['cron', 'list'],
     ['cron', 'next', 'nightly', '--count=2'],

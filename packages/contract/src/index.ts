@@ -16,4 +16,5 @@ export * from './series.js';
 export * from './system.js';
 export * from './waiting.js';
 export * from './worker.js';
+export * from './workflow-resume.js';
 export * from './workflows.js';

@@ -4,7 +4,7 @@ import { deadLetterFilterFields } from './dead-letters.js';
 import { jobFilterFields } from './jobs.js';
 import { instant, nullable, oneOf, optional, ref, uuid } from './schema.js';
 
-export const OPERATION_ACTIONS = ['cancel_jobs', 'replay_dead_letters'] as const;
+export const OPERATION_ACTIONS = ['cancel_jobs', 'replay_dead_letters', 'resume_workflows'] as const;
 export type OperationAction = (typeof OPERATION_ACTIONS)[number];
 
 export const OPERATION_STATUSES = ['running', 'completed', 'stopped', 'failed'] as const;
@@ -22,14 +22,21 @@ const createdFields = {
   created_before: Type.Optional(instant({ description: 'Only items created strictly before this instant.' })),
 };
 
+/** Of workflows: `status` has one of their states. */
+export const workflowFilterFields = {
+  status: jobFilterFields.status,
+  name: Type.Optional(Type.String({ description: 'Of workflows: only those of this name.' })),
+};
+
 export const OperationFilter = Type.Object(
-  { ...jobFilterFields, ...deadLetterFilterFields, ...createdFields },
+  { ...jobFilterFields, ...deadLetterFilterFields, name: workflowFilterFields.name, ...createdFields },
   {
     $id: 'OperationFilter',
     description:
-      'The parameters of the list that the action works on: those of jobs, or those of dead letters; any other name is ' +
-      'refused, and so is an empty filter. Without `status`, jobs that have not ended match; without `replayed`, dead ' +
-      'letters that have not been replayed. What is created after the operation never matches.',
+      'The parameters of the list that the action works on: those of jobs, of dead letters or of workflows; any other ' +
+      'name is refused, and so is an empty filter. Without `status`, jobs that have not ended match, and workflows that ' +
+      'failed as a whole or in part; without `replayed`, dead letters that have not been replayed. What is created after ' +
+      'the operation never matches.',
     examples: [{ status: 'pending', queue: 'emails' }],
   },
 );
@@ -43,7 +50,7 @@ export const CreateOperation = Type.Object(
       Type.Array(Type.String(), {
         minItems: OPERATION_IDS_LIMITS.minimum,
         maxItems: OPERATION_IDS_LIMITS.maximum,
-        description: 'Instead of a filter: the ids of jobs or dead letters.',
+        description: 'Instead of a filter: the ids of jobs, dead letters or workflows.',
       }),
     ),
     dry_run: optional(Type.Boolean({ default: false, description: 'Only say what would match.' })),
@@ -66,9 +73,10 @@ export const DryRun = Type.Object(
     matched: ref(Count),
     sample: Type.Array(
       Type.Object({
-        id: Type.String({ description: 'Id of the job or dead letter.' }),
-        task_name: Type.String(),
-        queue_name: Type.String(),
+        id: Type.String({ description: 'Id of the job, dead letter or workflow.' }),
+        task_name: Type.Optional(Type.String({ description: 'Of a job or dead letter.' })),
+        queue_name: Type.Optional(Type.String({ description: 'Of a job or dead letter.' })),
+        name: Type.Optional(Type.String({ description: 'Of a workflow.' })),
         created_at: instant(),
       }),
       { description: `The first ${DRY_RUN_SAMPLE} that match.` },
@@ -91,14 +99,14 @@ export const Operation = Type.Object(
     matched: ref(Count),
     done: Type.Integer({ description: 'How many items it has looked at.' }),
     changed: Type.Integer({ description: 'How many of them it changed.' }),
-    skipped: Type.Integer({ description: 'How many needed no change: ended or replayed in the meantime.' }),
+    skipped: Type.Integer({ description: 'How many needed no change: ended, replayed or resumed in the meantime.' }),
     outcome: Type.Object(
       {
         completed: Type.Integer({ description: 'Replayed jobs that have completed.' }),
         failed: Type.Integer({ description: 'Replayed jobs that failed again or were cancelled.' }),
         unfinished: Type.Integer({ description: 'Replayed jobs that have not ended.' }),
       },
-      { description: 'What became of replayed jobs; zeros for a cancellation.' },
+      { description: 'What became of replayed jobs; zeros for other actions.' },
     ),
     created_at: instant({ description: 'When it was requested.' }),
     completed_at: nullable(instant({ description: 'When it ended.' })),

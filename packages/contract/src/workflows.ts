@@ -24,7 +24,7 @@ export const WORKFLOW_STATUSES = [
 ] as const;
 export type WorkflowStatus = (typeof WORKFLOW_STATUSES)[number];
 
-/** The states that a workflow never leaves. */
+/** The states that a workflow leaves only if it is resumed. */
 export const TERMINAL_WORKFLOW_STATUSES = [
   'completed',
   'failed',
@@ -146,7 +146,9 @@ export const Workflow = Type.Object(
   {
     id: uuid({ description: 'Identifier assigned by the service.' }),
     name: Type.String({ description: 'Name given at creation.' }),
-    status: oneOf(WORKFLOW_STATUSES, { description: 'Every state except `created` and `running` is final.' }),
+    status: oneOf(WORKFLOW_STATUSES, {
+      description: 'Every state except `created` and `running` is final, unless it is resumed.',
+    }),
     steps: Type.Array(ref(WorkflowStepDefinition), { description: 'The steps as defined.' }),
     context: callerObject({
       description:
@@ -261,6 +263,8 @@ export const WorkflowStep = Type.Object(
     error_message: nullable(
       Type.String({ description: 'The first 2,000 characters of the error that its job last reported.' }),
     ),
+    run: Type.Integer({ description: '1, and one more for every job that it had before a resume.' }),
+    earlier_job_ids: Type.Array(uuid(), { description: 'The jobs that it had before it was resumed, oldest first.' }),
   },
   {
     $id: 'WorkflowStep',
@@ -273,6 +277,8 @@ export const WorkflowStep = Type.Object(
         completed_at: null,
         attempts: 1,
         error_message: null,
+        run: 1,
+        earlier_job_ids: [],
       },
     ],
   },

@@ -7,7 +7,7 @@ export type { Checkpoint, JobFilter, Jobs } from './client/jobs.js';
 export type { ListFilter, Listing, Page } from './client/listing.js';
 export { Millrace } from './client/millrace.js';
 export { outbox, type OutboxStartOptions } from './client/outbox.js';
-export type { DryRun, Operation, Operations } from './client/operations.js';
+export type { DryRun, Operation, Operations, ResumeDryRun } from './client/operations.js';
 export type { ClientOptions, Hooks } from './client/options.js';
 export type { LimitInfo, Queue, QueueDetail, Queues, WorkerInfo } from './client/queues.js';
 export type { Raw, RawAnswer, RawEvent, RawRequest } from './client/raw.js';
@@ -68,5 +68,14 @@ export type {
 } from './task/types.js';
 export type * as Wire from './wire/index.js';
 export type { ErrorCode, JobStatus, OnFailure, StepStatus, WorkflowStatus } from './wire/index.js';
-export type { AnyWorkflow, Ref, Wired, Workflow, WorkflowHandle, WorkflowIn, WorkflowOut } from './workflow/types.js';
+export type {
+  AnyWorkflow,
+  Ref,
+  ResumeOptions,
+  Wired,
+  Workflow,
+  WorkflowHandle,
+  WorkflowIn,
+  WorkflowOut,
+} from './workflow/types.js';
 export { workflow } from './workflow/workflow.js';

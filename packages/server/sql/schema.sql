@@ -42,7 +42,8 @@ CREATE TYPE millrace.attempt_outcome AS ENUM (
 
 CREATE TYPE millrace.operation_action AS ENUM (
   'cancel_jobs',
-  'replay_dead_letters'
+  'replay_dead_letters',
+  'resume_workflows'
 );
 
 CREATE TYPE millrace.operation_status AS ENUM (
@@ -400,6 +401,7 @@ CREATE TABLE millrace.workflow_runs (
   context json,
   version integer,
   context_bytes integer DEFAULT 0 NOT NULL,
+  resumes integer,
   CONSTRAINT workflow_runs_pkey PRIMARY KEY (tenant, id),
   CONSTRAINT workflow_runs_check CHECK (((context IS NOT NULL) OR (version IS NOT NULL))),
   CONSTRAINT workflow_runs_status_check CHECK ((status = ANY (ARRAY['created'::millrace.workflow_status, 'running'::millrace.workflow_status])))
@@ -528,6 +530,7 @@ CREATE TABLE millrace.operations (
   scope json,
   place text,
   ids text[],
+  held_until timestamp with time zone,
   CONSTRAINT operations_pkey PRIMARY KEY (id),
   CONSTRAINT operations_check CHECK (((status = 'running'::millrace.operation_status) = (completed_at IS NULL)))
 ) WITH (fillfactor=50);
@@ -609,6 +612,24 @@ CREATE TABLE millrace.signals (
   key text COLLATE "C" NOT NULL,
   value json NOT NULL,
   CONSTRAINT signals_pkey PRIMARY KEY (tenant, name, key, seq)
+);
+
+CREATE TABLE millrace.workflow_resumes (
+  at timestamp with time zone NOT NULL,
+  run integer NOT NULL,
+  start integer NOT NULL,
+  workflow_id uuid NOT NULL,
+  id uuid NOT NULL,
+  steps integer[] NOT NULL,
+  CONSTRAINT workflow_resumes_pkey PRIMARY KEY (workflow_id, run)
+);
+
+CREATE TABLE millrace.earlier_jobs (
+  run integer NOT NULL,
+  workflow_id uuid NOT NULL,
+  job_id uuid NOT NULL,
+  step text COLLATE "C" NOT NULL,
+  CONSTRAINT earlier_jobs_pkey PRIMARY KEY (workflow_id, step, run)
 );
 
 CREATE INDEX tenants_by_bucket ON millrace.tenants USING btree (bucket);

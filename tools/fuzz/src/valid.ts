@@ -144,6 +144,9 @@ function bodyOf(world: World, { id, body }: Operation, tenant: Tenant, lease: Le
         ...{ ...(made as JsonObject), until: null, delay_secs: random.integer(0, 60) },
         ...(lease !== undefined && { lease_token: lease.token }),
       };
+    case 'resumeWorkflow':
+      // What its steps are called is not known here.
+      return { ...(made as JsonObject), steps: null };
     case 'createOperation':
       return bulkOperation(world, tenant, random);
     case 'leaseJobs':

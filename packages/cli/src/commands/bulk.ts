@@ -4,13 +4,13 @@ import { confirmed } from '../invocation/confirm.js';
 import type { Connection } from '../connection/connect.js';
 import type { Context } from '../invocation/context.js';
 import { bar, ProgressLine } from '../show/progress.js';
-import { table } from '../show/table.js';
+import { table, type Column } from '../show/table.js';
 import type { JSON_OUTPUT, Values } from '../specs/spec.js';
 import type { BULK } from '../specs/jobs.js';
 import { EXIT, Misuse } from '../invocation/exit.js';
 
 export interface Change {
-  readonly action: 'cancel_jobs' | 'replay_dead_letters';
+  readonly action: Wire.Operation['action'];
   readonly filter: Readonly<Record<string, string | boolean | undefined>>;
   readonly ids: readonly string[];
 }
@@ -18,6 +18,7 @@ export interface Change {
 const WORDS = {
   cancel_jobs: { verb: 'cancel', done: 'cancelled', what: 'job' },
   replay_dead_letters: { verb: 'replay', done: 'replayed', what: 'dead letter' },
+  resume_workflows: { verb: 'resume', done: 'resumed', what: 'workflow' },
 } as const;
 
 const POLL_MS = 500;
@@ -75,6 +76,13 @@ function selectionOf({ action, filter, ids }: Change): Wire.CreateOperation {
 const count = ({ n, exact }: Wire.Count, what: string): string =>
   `${exact ? '' : 'at least '}${n} ${what}${n === 1 ? '' : 's'}`;
 
+type Sample = Wire.DryRun['sample'][number];
+const OF_JOBS: readonly Column<Sample>[] = [
+  { title: 'TASK', kind: 'text', cell: ({ task_name: task }) => task },
+  { title: 'QUEUE', kind: 'text', cell: ({ queue_name: queue }) => queue },
+];
+const OF_WORKFLOWS: readonly Column<Sample>[] = [{ title: 'NAME', kind: 'text', cell: ({ name }) => name }];
+
 async function showPreview(
   { io, options }: Bulk,
   { look }: Connection,
@@ -88,11 +96,10 @@ async function showPreview(
   await io.print(sentence);
   if (body.sample.length === 0) return EXIT.ok;
   await io.print(
-    table<Wire.DryRun['sample'][number]>(
+    table<Sample>(
       [
         { title: 'ID', kind: 'id', cell: ({ id }) => id },
-        { title: 'TASK', kind: 'text', cell: ({ task_name: task }) => task },
-        { title: 'QUEUE', kind: 'text', cell: ({ queue_name: queue }) => queue },
+        ...(body.sample.some(({ name }) => name !== undefined) ? OF_WORKFLOWS : OF_JOBS),
         { title: 'CREATED', cell: ({ created_at: at }) => at },
       ],
       body.sample,

@@ -60,6 +60,7 @@ export const COMMANDS: readonly Command[] = [
   command(workflows.workflowsStart, async () => (await import('../commands/workflows.js')).start),
   command(workflows.workflowsWatch, async () => (await import('../commands/workflows.js')).watch),
   command(workflows.workflowsCancel, async () => (await import('../commands/workflows.js')).cancel),
+  command(workflows.workflowsResume, async () => (await import('../commands/workflows-resume.js')).resume),
   command(workflows.workflowsDiagram, async () => (await import('../commands/workflows.js')).diagram),
   command(cron.cronList, async () => (await import('../commands/cron.js')).list),
   command(cron.cronPut, async () => (await import('../commands/cron.js')).put),

@@ -1,8 +1,9 @@
 import { example, JSON_OUTPUT, spec, WATCH } from './spec.js';
-import { TIMEOUT } from './jobs.js';
+import { BULK, TIMEOUT } from './jobs.js';
 import { CREATED, LIST, ORDER } from './lists.js';
 
 const STATES = ['created', 'running', 'completed', 'failed', 'partially_failed', 'cancelled'] as const;
+const RESUMABLE = ['failed', 'partially_failed', 'cancelled'] as const;
 const ID = { name: 'ID', help: 'the id of a workflow, @last, or @1 for the first row of the last list' } as const;
 
 export const workflowsList = spec({
@@ -68,6 +69,32 @@ export const workflowsCancel = spec({
   arguments: [ID],
   options: {},
   examples: [example('millrace workflows cancel @last', 'the workflow that was started last from here')],
+  client: true,
+});
+
+export const workflowsResume = spec({
+  name: 'workflows resume',
+  summary: 'let an ended workflow go on, or all that match',
+  description:
+    'One id resumes that workflow: from the steps named by --from, or else from every step that failed or was ' +
+    'cancelled; everything behind them runs again. Several ids or a filter become an operation: it first says how many ' +
+    'workflows match, and asks. Without --status, a filter means those that failed, as a whole or in part.',
+  arguments: [{ ...ID, name: 'ID…', help: 'ids of workflows, @last, @1 and so on', optional: true, many: true }],
+  options: {
+    from: { value: 'STEP', help: 'begin with this step; may be given several times', many: true },
+    context: { value: 'JSON', help: 'an object whose keys are put over those of the context' },
+    key: { value: 'KEY', help: 'an idempotency key: the same key resumes once' },
+    status: { value: 'STATE', help: `all in this state: ${RESUMABLE.join(', ')}`, choices: RESUMABLE },
+    name: { value: 'NAME', help: 'all of this name' },
+    ...CREATED,
+    ...BULK,
+    ...JSON_OUTPUT,
+  },
+  examples: [
+    example('millrace workflows resume @last', 'from where it failed'),
+    example('millrace workflows resume @last --from charge --dry-run', 'what would run again from there?'),
+    example('millrace workflows resume --name order --created-after 1d', 'all that failed since yesterday'),
+  ],
   client: true,
 });
 

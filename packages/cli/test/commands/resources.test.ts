@@ -87,6 +87,21 @@ describe('workflows', () => {
     expect(JSON.parse(events.stdout)).toMatchObject({ workflow: { status: 'failed' } });
   });
 
+  it('resumes one from a step, after saying what that means, and all that match after a question', async () => {
+    const millrace = cli();
+    await millrace(['workflows', 'start', order('fail'), '--wait']);
+    const preview = await millrace(['workflows', 'resume', '@last', '--from=charge', '--dry-run']);
+    expect(preview).toMatchObject({ code: 0, stdout: 'would run again: charge, ship\n' });
+    const resumed = await millrace(['workflows', 'resume', '@last', '--context={"n":1.10}', '--json']);
+    expect(JSON.parse(resumed.stdout)).toMatchObject({ steps: ['ship'] });
+    expect(await millrace(['workflows', 'watch', '@last'])).toMatchObject({ code: 3 });
+    expect((await millrace(['workflows', 'get', '@last', '--json'])).stdout).toContain('"n":1.10');
+    const many = await millrace(['workflows', 'resume', '--name=order', '--yes']);
+    expect(many).toMatchObject({ code: 0, stdout: expect.stringMatching(/^resumed \d+ workflows?\n$/) });
+    expect(await millrace(['workflows', 'resume', '--name=order', '--from=ship'])).toMatchObject({ code: 2 });
+    expect(await millrace(['workflows', 'resume'])).toMatchObject({ code: 2 });
+  });
+
   it('cancels one that waits', async () => {
     const millrace = cli();
     const body = '{"name":"slow","steps":[{"name":"a","task_name":"resize","queue":"nobody"}]}';

@@ -4,6 +4,7 @@ import { listing, pageOf, type Listing, type ListFilter } from './listing.js';
 import type { DeadLetterFilter } from './dead-letters.js';
 import type { JobFilter } from './jobs.js';
 import { create, read, segment, type Session } from './session.js';
+import type { WorkflowFilter } from './workflows.js';
 
 /** A change to everything that matched a filter, made in the background. */
 export interface Operation {
@@ -26,6 +27,12 @@ export interface Operation {
 export interface DryRun {
   matched: Wire.Count;
   sample: { id: string; task: string; queue: string; createdAt: Date }[];
+}
+
+/** Which workflows would be resumed. */
+export interface ResumeDryRun {
+  matched: Wire.Count;
+  sample: { id: string; name: string; createdAt: Date }[];
 }
 
 type Selection<F> =
@@ -62,6 +69,23 @@ export class Operations {
     return this.#start(replayRequest(selection), options);
   }
 
+  /**
+   * Resumes every workflow that matches, from the steps that failed or were cancelled. Without a status: those that
+   * failed as a whole or in part.
+   */
+  resumeWorkflows(selection: Selection<WorkflowFilter>, options?: Keyed): Promise<Operation> {
+    return this.#start(resumeRequest(selection), options);
+  }
+
+  /** What `resumeWorkflows` would resume. */
+  async previewResumeWorkflows(selection: Selection<WorkflowFilter>, options?: Signal): Promise<ResumeDryRun> {
+    const { matched, sample } = await this.#dryRun(resumeRequest(selection), options);
+    return {
+      matched,
+      sample: sample.map(({ id, name = '', created_at: at }) => ({ id, name, createdAt: new Date(at) })),
+    };
+  }
+
   /** What `cancelJobs` would cancel. */
   previewCancelJobs(selection: Selection<JobFilter>, options?: Signal): Promise<DryRun> {
     return this.#preview(cancelRequest(selection), options);
@@ -95,21 +119,20 @@ export class Operations {
     return this.get(created.operation_id, signal === undefined ? {} : { signal });
   }
 
-  async #preview(body: Wire.CreateOperation, { signal }: Signal = {}): Promise<DryRun> {
-    const dryRun = { ...body, dry_run: true };
-    const { body: found } = await this.#session.transport.call<Wire.DryRun>({
-      method: 'POST',
-      path: '/operations',
-      body: dryRun,
-      signal,
-    });
+  async #preview(body: Wire.CreateOperation, options?: Signal): Promise<DryRun> {
+    const found = await this.#dryRun(body, options);
     const sample = found.sample.map((item) => ({
       id: item.id,
-      task: item.task_name,
-      queue: item.queue_name,
+      task: item.task_name ?? '',
+      queue: item.queue_name ?? '',
       createdAt: new Date(item.created_at),
     }));
     return { matched: found.matched, sample };
+  }
+
+  async #dryRun(body: Wire.CreateOperation, { signal }: Signal = {}): Promise<Wire.DryRun> {
+    const request = { method: 'POST', path: '/operations', body: { ...body, dry_run: true }, signal } as const;
+    return (await this.#session.transport.call<Wire.DryRun>(request)).body;
   }
 }
 
@@ -142,6 +165,20 @@ function replayRequest({ filter, ids }: Selection<DeadLetterFilter>): Wire.Creat
       replayed,
       job_id: jobId,
       fingerprint,
+      created_after: createdAfter?.toISOString(),
+      created_before: createdBefore?.toISOString(),
+    }),
+  };
+}
+
+function resumeRequest({ filter, ids }: Selection<WorkflowFilter>): Wire.CreateOperation {
+  if (ids !== undefined) return { action: 'resume_workflows', ids: ids.map(String) };
+  const { status, name, createdAfter, createdBefore } = filter;
+  return {
+    action: 'resume_workflows',
+    filter: defined({
+      status,
+      name,
       created_after: createdAfter?.toISOString(),
       created_before: createdBefore?.toISOString(),
     }),

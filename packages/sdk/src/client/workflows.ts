@@ -6,7 +6,7 @@ import { WorkflowCancelledError, WorkflowFailedError } from '../errors/outcome-e
 import { defined } from '../task/policy.js';
 import { stepOf, workflowOf, type Workflow, type WorkflowStep } from '../records/workflows.js';
 import type * as Wire from '../wire/index.js';
-import type { AnyWorkflow, WorkflowHandle, WorkflowOut } from '../workflow/types.js';
+import type { AnyWorkflow, ResumeOptions, WorkflowHandle, WorkflowOut } from '../workflow/types.js';
 import { stepsFor } from '../workflow/workflow.js';
 import { withHook } from './enqueue.js';
 import { listing, listQuery, pageOf, type Listing, type ListFilter } from './listing.js';
@@ -90,6 +90,15 @@ export class Workflows {
     return cancelWorkflow(this.#session, id, signal);
   }
 
+  /**
+   * Lets a workflow that failed, failed in part or was cancelled go on. Returns the steps that run again.
+   *
+   * @throws ConflictError if it has not ended, or completed
+   */
+  resume(id: string, options?: ResumeOptions): Promise<string[]> {
+    return resumeWorkflow(this.#session, id, options);
+  }
+
   /** Mermaid source: one node per step, coloured by its status. */
   async diagram(id: string, { signal }: Signal = {}): Promise<string> {
     const path = `/workflows/${segment(id)}/diagram`;
@@ -106,6 +115,7 @@ function workflowHandle(session: Session, id: string): WorkflowHandle<unknown> {
     result: (options) => workflowResult(session, id, options),
     watch: ({ signal } = {}) => ({ [Symbol.asyncIterator]: () => watchWorkflow(session, id, signal) }),
     cancel: ({ signal } = {}) => cancelWorkflow(session, id, signal),
+    resume: (options) => resumeWorkflow(session, id, options),
   };
 }
 
@@ -121,6 +131,17 @@ async function getSteps(session: Session, id: string, signal?: AbortSignal): Pro
 async function cancelWorkflow(session: Session, id: string, signal?: AbortSignal): Promise<void> {
   const path = `/workflows/${segment(id)}/cancel`;
   await session.transport.call({ method: 'POST', path, signal, doneIf: ['already_finished'] });
+}
+
+async function resumeWorkflow(
+  session: Session,
+  id: string,
+  { from, context, dryRun, key, signal }: ResumeOptions = {},
+): Promise<string[]> {
+  const path = `/workflows/${segment(id)}/resume`;
+  const body: Wire.ResumeWorkflow = defined({ steps: from && [...from], context, dry_run: dryRun });
+  const request = { path, body, key, signal, keyFeature: 'idempotency' } as const;
+  return (await create<Wire.WorkflowResumed>(session, request)).steps;
 }
 
 const hasEnded = (status: Wire.WorkflowStatus): boolean => status !== 'created' && status !== 'running';

@@ -25,6 +25,10 @@ export interface WorkflowStep {
   completedAt: Date | null;
   attempts: number;
   errorMessage: string | null;
+  /** 1, and one more for every job that it had before a resume. */
+  run: number;
+  /** The jobs that it had before it was resumed, oldest first. */
+  earlierJobIds: string[];
 }
 
 export function workflowOf(workflow: Wire.Workflow): Workflow {
@@ -50,5 +54,7 @@ export function stepOf(step: Wire.WorkflowStep): WorkflowStep {
     completedAt: instantOrNull(step.completed_at),
     attempts: step.attempts ?? 0,
     errorMessage: step.error_message ?? null,
+    run: step.run ?? 1,
+    earlierJobIds: step.earlier_job_ids ?? [],
   };
 }

@@ -14,12 +14,13 @@ export interface OperationFilter {
   replayed?: boolean;
   job_id?: string;
   fingerprint?: string;
+  name?: string;
   created_after?: string;
   created_before?: string;
 }
 
 export interface CreateOperation {
-  action: 'cancel_jobs' | 'replay_dead_letters';
+  action: 'cancel_jobs' | 'replay_dead_letters' | 'resume_workflows';
   filter?: OperationFilter;
   ids?: string[] | null;
   dry_run?: boolean | null;
@@ -32,13 +33,13 @@ export interface OperationCreated {
 
 export interface DryRun {
   matched: Count;
-  sample: { id: string; task_name: string; queue_name: string; created_at: string }[];
+  sample: { id: string; task_name?: string; queue_name?: string; name?: string; created_at: string }[];
   warnings?: string[];
 }
 
 export interface Operation {
   id: string;
-  action: 'cancel_jobs' | 'replay_dead_letters';
+  action: 'cancel_jobs' | 'replay_dead_letters' | 'resume_workflows';
   filter: OperationFilter | null;
   status: 'running' | 'completed' | 'stopped' | 'failed';
   matched: Count;

@@ -72,6 +72,8 @@ export interface WorkflowStep {
   completed_at: string | null;
   attempts: number;
   error_message: string | null;
+  run: number;
+  earlier_job_ids: string[];
 }
 
 export interface WorkflowSteps {
@@ -81,6 +83,18 @@ export interface WorkflowSteps {
 export interface WorkflowEvent {
   workflow: Workflow;
   steps: WorkflowStep[];
+}
+
+export interface ResumeWorkflow {
+  steps?: string[] | null;
+  context?: JsonObject | null;
+  dry_run?: boolean | null;
+}
+
+export interface WorkflowResumed {
+  workflow_id: string;
+  steps: string[];
+  warnings?: string[];
 }
 
 export interface WorkflowDiagram {

@@ -114,4 +114,25 @@ export interface WorkflowHandle<Out> {
   /** Yields the workflow and its steps as they are, then after every change until the workflow ends. */
   watch(options?: { signal?: AbortSignal }): AsyncIterable<{ workflow: WorkflowRecord; steps: WorkflowStep[] }>;
   cancel(options?: { signal?: AbortSignal }): Promise<void>;
+  /**
+   * Lets a workflow that failed, failed in part or was cancelled go on: from the named steps, or else from every step
+   * that failed or was cancelled. Everything behind them runs again. Returns the names of the steps that do.
+   *
+   * @throws ConflictError if it has not ended, or completed
+   * @example await run.resume({ from: ['charge'], context: { card: 'tok_2' } });
+   */
+  resume(options?: ResumeOptions): Promise<string[]>;
+}
+
+/** Options of resuming a workflow. */
+export interface ResumeOptions {
+  /** The steps to begin with; a completed one may be among them. */
+  from?: readonly string[];
+  /** Keys that are put over those of the context. */
+  context?: JsonObject;
+  /** Only says which steps would run again. */
+  dryRun?: boolean;
+  /** Makes the call repeatable across processes: the same key resumes once. */
+  key?: string;
+  signal?: AbortSignal;
 }

@@ -690,6 +690,35 @@ describe.each([
       expect((await run.steps()).map((step) => step.status)).toEqual(['failed', 'cancelled']);
     });
 
+    it('goes on where it failed, or from any step, with other keys in its context', async () => {
+      const queue = freshQueue();
+      const { reserve, advert } = steps(queue);
+      const flow = workflow({ name: 'resumed' })
+        .step('reserve', reserve, { payload: () => ({ sku: 'a' }) })
+        .step('advert', advert, { after: ['reserve'] });
+      const run = await stage.millrace.start(flow, {});
+      await expect(run.resume()).rejects.toMatchObject({ code: 'conflict' });
+      const handlers = (text: () => Promise<{ text: string }>) => [
+        reserve.handle(() => ({ shelf: 1, at: { hall: 'x' } })),
+        advert.handle(text),
+      ];
+      await workOff(
+        stage,
+        queue,
+        handlers(() => Promise.reject(new NonRetryableError('down'))),
+      );
+      const failed = (await run.steps())[1]!.jobId;
+      expect(await run.resume({ from: ['reserve'], dryRun: true })).toEqual(['reserve', 'advert']);
+      expect(await run.resume({ context: { patched: true }, key: `resume ${names}` })).toEqual(['advert']);
+      expect(await run.resume({ key: `resume ${names}` })).toEqual(['advert']);
+      expect((await run.steps())[1]).toMatchObject({ run: 2, earlierJobIds: [failed], status: 'pending' });
+      expect((await run.get()).context).toMatchObject({ patched: true, shelf: 1, reserve: { shelf: 1 } });
+      const good = handlers(() => Promise.resolve({ text: 'up' }));
+      expect(await workOff(stage, queue, good)).toEqual(['advert']);
+      expect(await run.result()).toEqual({ reserve: { shelf: 1, at: { hall: 'x' } }, advert: { text: 'up' } });
+      await expect(stage.millrace.workflows.resume(run.id)).rejects.toMatchObject({ code: 'conflict' });
+    });
+
     it('is cancelled, once, with its steps', async () => {
       const queue = freshQueue();
       const { advert } = steps(queue);

@@ -71,6 +71,8 @@ const SAME: {
   WorkflowSteps: Equal<Wire.WorkflowSteps, Contract.WorkflowSteps>;
   WorkflowEvent: Equal<Wire.WorkflowEvent, Contract.WorkflowEvent>;
   WorkflowDiagram: Equal<Wire.WorkflowDiagram, Contract.WorkflowDiagram>;
+  ResumeWorkflow: Equal<Wire.ResumeWorkflow, Contract.ResumeWorkflow>;
+  WorkflowResumed: Equal<Wire.WorkflowResumed, Contract.WorkflowResumed>;
   PutCron: Equal<Wire.PutCron, Contract.PutCron>;
   CronCreated: Equal<Wire.CronCreated, Contract.CronCreated>;
   Cron: Equal<Wire.Cron, Contract.Cron>;
@@ -176,6 +178,8 @@ const SAME: {
   WorkflowSteps: true,
   WorkflowEvent: true,
   WorkflowDiagram: true,
+  ResumeWorkflow: true,
+  WorkflowResumed: true,
   PutCron: true,
   CronCreated: true,
   Cron: true,
@@ -221,7 +225,7 @@ describe('the shapes on the wire', () => {
       'operations',
       'series',
     ];
-    const contract = [...files, 'system', 'waiting', 'worker', 'workflows'].flatMap((file) =>
+    const contract = [...files, 'system', 'waiting', 'worker', 'workflow-resume', 'workflows'].flatMap((file) =>
       namesIn(`../../../contract/src/${file}.ts`, /^export type (\w+)/gm),
     );
     expect(Object.keys(SAME).sort()).toEqual(own.filter((name) => contract.includes(name)).sort());

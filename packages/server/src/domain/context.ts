@@ -40,6 +40,13 @@ export function mergeResults(
   return `{${[...merged.values()].join(',')}}`;
 }
 
+/** The context with the keys of another object put over its own. */
+export function withKeys(context: string, keys: string): string {
+  const merged = new Map<string, string>();
+  for (const text of [context, keys]) eachMember(text, (key, member) => void merged.set(key, member));
+  return `{${[...merged.values()].join(',')}}`;
+}
+
 /**
  * How many bytes a result adds to the counted size of its context: the result as it enters, counted once although the
  * context holds it twice. The limit on a context is then in the same measure as the limit on a result, and the text of

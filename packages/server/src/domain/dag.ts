@@ -201,7 +201,7 @@ function skipDependents(graph: Graph, letters: StepLetter[], from: number): void
   }
 }
 
-function isSatisfied(graph: Graph, letters: readonly StepLetter[], step: number): boolean {
+export function isSatisfied(graph: Graph, letters: readonly StepLetter[], step: number): boolean {
   return (graph[step]?.dependsOn ?? []).every((dependency) => satisfies(graph, letters, dependency));
 }
 

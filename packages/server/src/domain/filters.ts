@@ -1,4 +1,4 @@
-import type { DeadLetterReason, JobStatus } from '@millrace/contract';
+import type { DeadLetterReason, JobStatus, WorkflowStatus } from '@millrace/contract';
 import type { Instant } from './records.js';
 
 /** What lists show and bulk operations change. Null: whatever it is. */
@@ -26,4 +26,10 @@ export interface DeadLetterFilter extends CreatedRange {
   /** As it was sent: a malformed id matches no dead letters. */
   readonly jobId: string | null;
   readonly fingerprint: string | null;
+}
+
+export interface WorkflowScope extends CreatedRange {
+  /** Null: all of a list; of an operation, those that failed as a whole or in part. */
+  readonly status: WorkflowStatus | null;
+  readonly name: string | null;
 }

@@ -1,5 +1,5 @@
 import type { Count, OperationAction, OperationStatus } from '@millrace/contract';
-import type { DeadLetterFilter, JobFilter } from './filters.js';
+import type { DeadLetterFilter, JobFilter, WorkflowScope } from './filters.js';
 import type { Instant, JsonText } from './records.js';
 
 /** What to do, and to what: a filter that suits the action, or ids. */
@@ -11,6 +11,12 @@ export type OperationSpec =
       readonly ids: null;
       readonly filter: JsonText;
       readonly scope: DeadLetterFilter;
+    }
+  | {
+      readonly action: 'resume_workflows';
+      readonly ids: null;
+      readonly filter: JsonText;
+      readonly scope: WorkflowScope;
     };
 
 export interface OperationRecord {
@@ -30,8 +36,11 @@ export interface OperationRecord {
 
 export interface OperationItem {
   readonly id: string;
-  readonly task_name: string;
-  readonly queue_name: string;
+  /** Of a job or dead letter. */
+  readonly task_name?: string;
+  readonly queue_name?: string;
+  /** Of a workflow. */
+  readonly name?: string;
   readonly created_at: Instant;
 }
 

@@ -234,6 +234,15 @@ export interface WorkflowStepRecord {
   readonly completed_at: Instant | null;
   readonly attempts: number;
   readonly error_message: string | null;
+  readonly run: number;
+  readonly earlier_job_ids: readonly string[];
+}
+
+/** What a resume begins with; null: every step that failed or was cancelled. */
+export interface ResumeSpec {
+  readonly steps: readonly string[] | null;
+  /** Put over the context. Null: nothing. */
+  readonly context: JsonText | null;
 }
 
 /** A workflow and its steps as of one instant. */

@@ -27,6 +27,7 @@ import type {
   JobSpec,
   JobSummaryRecord,
   JsonText,
+  ResumeSpec,
   Signal,
   WaitRecord,
   WorkflowRecord,
@@ -187,12 +188,22 @@ export interface DeadLettersApi {
   replay(tenant: string, id: string, idempotencyKey: string | null): Promise<Created>;
 }
 
+export interface ResumedWorkflow {
+  /** Names of the steps that were reset, in order of definition. */
+  readonly steps: readonly string[];
+  readonly replayed: boolean;
+}
+
 export interface WorkflowsApi {
   create(tenant: string, spec: WorkflowSpec, idempotencyKey: string | null): Promise<Created>;
   get(tenant: string, id: string): Promise<WorkflowRecord>;
   list(tenant: string, query: WorkflowListQuery): Promise<Page<WorkflowRecord>>;
   summaries(tenant: string, query: WorkflowListQuery): Promise<Page<WorkflowSummaryRecord>>;
   cancel(tenant: string, id: string): Promise<void>;
+  /** An ended workflow goes on. */
+  resume(tenant: string, id: string, spec: ResumeSpec, idempotencyKey: string | null): Promise<ResumedWorkflow>;
+  /** The steps that `resume` would reset. */
+  previewResume(tenant: string, id: string, spec: ResumeSpec): Promise<readonly string[]>;
   /** In order of definition. */
   steps(tenant: string, id: string): Promise<readonly WorkflowStepRecord[]>;
   /** Resolves once the first state is known; yields it and every later one that lasts, ending after a final one. */

@@ -49,6 +49,7 @@ import { Waits } from './durable/waits.js';
 import { RunNow } from './jobs/run-now.js';
 import { RemoteWorker } from './jobs/remote-worker.js';
 import type { WorkflowWatcher } from './workflows/watch.js';
+import { Resumer } from './workflows/resumer.js';
 import { Workflows } from './workflows/workflows.js';
 
 export interface EngineOptions {
@@ -148,6 +149,7 @@ export function createEngine({
   const waits = new JobWaits(db, hub, reads);
   const limitReads = new LimitReads(db);
   const explainer = new Explainer(db, reads, presence, limitReads, suspensions);
+  const resumer = new Resumer({ db, hub, counters, keys, definitions, defaultQueue, maxContextBytes: maxPayloadBytes });
   const workflows = new Workflows({
     db,
     hub,
@@ -156,12 +158,13 @@ export function createEngine({
     keys,
     definitions,
     stepSettler,
+    resumer,
     defaultQueue,
     streams,
   });
   const attempts = new Attempts(db, reads);
   const runNow = new RunNow(db, hub, reads, suspensions);
-  const operationWork = new OperationWork(db, hub, counters, stepSettler);
+  const operationWork = new OperationWork(db, hub, counters, stepSettler, resumer);
   const canceller = new Canceller(db, hub, counters, reads, stepSettler);
 
   const api: Engine = {

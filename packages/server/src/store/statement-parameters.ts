@@ -368,7 +368,6 @@ export interface StatementParameters {
   'operations/operations.sql': {
     create_operation:
       | 'before'
-      | 'held_secs'
       | 'matched'
       | 'action'
       | 'exact'
@@ -378,6 +377,7 @@ export interface StatementParameters {
       | 'filter'
       | 'scope'
       | 'ids'
+      | 'held_secs'
       | 'max_running';
     operation: 'id';
     operations: 'tenant' | 'after' | 'max_operations';
@@ -393,6 +393,7 @@ export interface StatementParameters {
     forget_operations: 'hours';
     own_jobs: 'ids' | 'tenant';
     own_dead_letters: 'ids' | 'tenant';
+    own_workflows: 'ids' | 'tenant';
   };
   'outcomes/expiry.sql': {
     expire_waiting: 'max_jobs' | 'error';
@@ -487,6 +488,14 @@ export interface StatementParameters {
     workflow_and_all: 'id' | 'tenant';
     marks_of: 'tenants' | 'ids';
   };
+  'workflows/resume.sql': {
+    lock_end: 'tenant' | 'id';
+    last_resume: 'id';
+    steps_of_resume: 'workflow_id' | 'id';
+    start_of_workflow: 'id' | 'step';
+    kept_results: 'steps' | 'workflow_id';
+    set_aside: 'steps' | 'workflow_id';
+  };
   'workflows/runs.sql': {
     create_workflows:
       | 'suffixes'
@@ -537,6 +546,33 @@ export interface StatementParameters {
       | 'job_contexts'
       | 'job_context_bytes'
       | 'job_limits';
+    resume_run:
+      | 'tenant'
+      | 'status'
+      | 'id'
+      | 'state'
+      | 'version'
+      | 'context'
+      | 'last_version'
+      | 'context_bytes'
+      | 'run'
+      | 'start'
+      | 'start_context'
+      | 'suffix'
+      | 'steps'
+      | 'job_suffixes'
+      | 'job_queues'
+      | 'job_tasks'
+      | 'job_priorities'
+      | 'job_payloads'
+      | 'job_configs'
+      | 'job_metadata'
+      | 'job_steps'
+      | 'job_contexts'
+      | 'job_context_bytes'
+      | 'job_limits'
+      | 'first_suffix'
+      | 'earlier_jobs';
     jobs_of_steps: 'workflow_id' | 'steps';
   };
 }

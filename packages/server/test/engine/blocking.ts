@@ -34,6 +34,10 @@ export const blockBundleOf = (database: TestDatabase, jobId: string): Promise<Bl
 export const blockWorkflows = (database: TestDatabase): Promise<Block> =>
   block(database, 'LOCK TABLE millrace.workflows IN EXCLUSIVE MODE', []);
 
+/** Whatever resumes or removes the ended workflow waits. */
+export const blockEndOf = (database: TestDatabase, workflowId: string): Promise<Block> =>
+  block(database, 'SELECT FROM millrace.workflow_ends WHERE id = $1 FOR UPDATE', [workflowId]);
+
 /** Whatever ends a step of the workflow waits. */
 export const blockRunOf = (database: TestDatabase, workflowId: string): Promise<Block> =>
   block(database, 'SELECT FROM millrace.workflow_runs WHERE id = $1 FOR UPDATE', [workflowId]);

@@ -254,11 +254,15 @@ class DeadLetterPage(_DeadLetterPageRequired, total=False):
 DeadLetterReason = Literal["max_attempts_exceeded", "non_retryable", "handler_not_found"]
 
 
-class DryRunSampleItem(TypedDict):
+class _DryRunSampleItemRequired(TypedDict):
     id: str
+    created_at: str
+
+
+class DryRunSampleItem(_DryRunSampleItemRequired, total=False):
     task_name: str
     queue_name: str
-    created_at: str
+    name: str
 
 
 class _DryRunRequired(TypedDict):
@@ -587,7 +591,7 @@ class Operation(TypedDict):
     completed_at: str | None
 
 
-OperationAction = Literal["cancel_jobs", "replay_dead_letters"]
+OperationAction = Literal["cancel_jobs", "replay_dead_letters", "resume_workflows"]
 
 
 class _OperationCreatedRequired(TypedDict):
@@ -610,6 +614,7 @@ class OperationFilter(TypedDict, total=False):
     replayed: bool
     job_id: str
     fingerprint: str
+    name: str
     created_after: str
     created_before: str
 
@@ -751,6 +756,12 @@ class ReportsResponseReportsItem(_ReportsResponseReportsItemRequired, total=Fals
 
 class ReportsResponse(TypedDict):
     reports: list[ReportsResponseReportsItem]
+
+
+class ResumeWorkflow(TypedDict, total=False):
+    steps: list[str] | None
+    context: dict[str, Any] | None
+    dry_run: bool | None
 
 
 RetryBackoff = Literal["fixed", "linear", "exponential"]
@@ -969,6 +980,15 @@ class WorkflowPage(_WorkflowPageRequired, total=False):
     searched_to: str
 
 
+class _WorkflowResumedRequired(TypedDict):
+    workflow_id: str
+    steps: list[str]
+
+
+class WorkflowResumed(_WorkflowResumedRequired, total=False):
+    warnings: list[str]
+
+
 WorkflowStatus = Literal["created", "running", "completed", "failed", "partially_failed", "cancelled"]
 
 
@@ -985,6 +1005,8 @@ class WorkflowStep(TypedDict):
     completed_at: str | None
     attempts: int
     error_message: str | None
+    run: int
+    earlier_job_ids: list[str]
 
 
 class WorkflowStepDefinition(TypedDict):

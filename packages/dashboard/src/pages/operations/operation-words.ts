@@ -3,6 +3,7 @@ import type { Operation, OperationAction } from '@millrace/contract';
 const WORDS: Readonly<Record<OperationAction, string>> = {
   cancel_jobs: 'Cancel jobs',
   replay_dead_letters: 'Replay dead letters',
+  resume_workflows: 'Resume workflows',
 };
 
 export const actionWords = ({ action }: Pick<Operation, 'action'>): string => WORDS[action];

@@ -260,6 +260,11 @@ export const SHAPES = {
     context: { check: payload },
     metadata: { check: payload },
   },
+  resume: {
+    steps: { check: list(text, limits.WORKFLOW_STEP_LIMITS) },
+    context: { check: payload },
+    dry_run: { check: flag },
+  },
   cron: {
     name: { check: name },
     cron_expr: { check: filled, required: true },

@@ -1,3 +1,4 @@
+import type { JsonObject } from '../../json/object.js';
 import { uuid7 } from '../../shared/uuid7.js';
 import type * as Wire from '../../wire/index.js';
 import { FakeClock } from './clock.js';
@@ -30,7 +31,16 @@ export interface StoredJob {
 
 export interface StoredWorkflow {
   record: Wire.Workflow;
-  readonly steps: Map<string, { status: Wire.StepStatus; jobId: string | null }>;
+  /** What a resume begins with: the context of the first steps and what earlier resumes put over it. */
+  start: JsonObject;
+  readonly steps: Map<string, StoredStep>;
+}
+
+export interface StoredStep {
+  status: Wire.StepStatus;
+  jobId: string | null;
+  /** The jobs that it had before it was resumed. */
+  readonly earlier: string[];
 }
 
 export interface StoredCron {

@@ -3,6 +3,7 @@ import type * as Wire from '../../wire/index.js';
 import { fireCron, nextRuns, putCron, setEnabled } from './crons.js';
 import { eventStream, nothing, numberIn, ok, once, page, read, type FakeRequest, type Route } from './request.js';
 import { notFound, Problem } from './problem.js';
+import { resumeWorkflow, stepsToReset } from './resume.js';
 import { cancel } from './settle.js';
 import { checkBody, SHAPES } from './shapes.js';
 import type { StoredCron, StoredWorkflow } from './store.js';
@@ -34,6 +35,19 @@ const cancelWorkflow: Route = (request) => {
     throw new Problem('already_finished', `the workflow is ${workflow.record.status} already`);
   stopWorkflow(store, workflow, 'cancelled', (job) => cancel(store, job));
   return nothing;
+};
+
+const resume: Route = (request) => {
+  const { store } = request;
+  const workflow = workflowAt(request);
+  const { id } = workflow.record;
+  const body = checkBody<Wire.ResumeWorkflow>(request.body ?? {}, SHAPES.resume);
+  if (body.dry_run === true) return ok({ workflow_id: id, steps: stepsToReset(store, workflow, body.steps ?? null) });
+  const reply = once(request, `resume ${id}`, () => ({
+    workflow_id: id,
+    steps: resumeWorkflow(store, workflow, body),
+  }));
+  return { ...reply, status: 202 };
 };
 
 const watchWorkflow: Route = (request) => {
@@ -108,6 +122,7 @@ export const workflowRoutes: readonly (readonly [string, string, Route])[] = [
   ['GET', '/workflows/:id/steps', (request) => ok({ steps: stepRecords(request.store, workflowAt(request)) })],
   ['GET', '/workflows/:id/events', watchWorkflow],
   ['POST', '/workflows/:id/cancel', cancelWorkflow],
+  ['POST', '/workflows/:id/resume', resume],
   ['GET', '/cron', listCrons],
   ['GET', '/cron/preview', preview],
   ['PUT', '/cron/:name', put],

@@ -18,8 +18,8 @@ export function createWorkflow(store: FakeStore, given: Wire.CreateWorkflow): St
     completed_at: null,
     tenant_id: TENANT,
   };
-  const workflow: StoredWorkflow = { record, steps: new Map() };
-  for (const step of record.steps) workflow.steps.set(step.name, { status: 'pending', jobId: null });
+  const workflow: StoredWorkflow = { record, start: record.context, steps: new Map() };
+  for (const step of record.steps) workflow.steps.set(step.name, { status: 'pending', jobId: null, earlier: [] });
   store.workflows.set(record.id, workflow);
   enqueueReady(store, workflow);
   return workflow;
@@ -78,6 +78,8 @@ export function stepRecords(store: FakeStore, workflow: StoredWorkflow): Wire.Wo
       completed_at: job?.completed_at ?? null,
       attempts: job?.delivery_count ?? 0,
       error_message: job?.error_message ?? null,
+      run: step.earlier.length + 1,
+      earlier_job_ids: [...step.earlier],
     };
   });
 }
@@ -114,7 +116,7 @@ export function stopWorkflow(
 }
 
 /** Keys of a result are merged, the result itself is under the name of its step; names of steps win. */
-function mergeResult(workflow: StoredWorkflow, name: string, result: JsonObject): void {
+export function mergeResult(workflow: StoredWorkflow, name: string, result: JsonObject): void {
   const { _context, ...keys } = result;
   const named = Object.entries(workflow.record.context).filter(
     ([key]) => workflow.steps.get(key)?.status === 'completed',
@@ -135,7 +137,7 @@ function skipAfter(workflow: StoredWorkflow, name: string): void {
 }
 
 /** Enqueues every step whose dependencies have ended well enough, and ends the workflow when nothing is left. */
-function enqueueReady(store: FakeStore, workflow: StoredWorkflow): void {
+export function enqueueReady(store: FakeStore, workflow: StoredWorkflow): void {
   const statusOf = (name: string): Wire.StepStatus =>
     stepStatus(store, workflow.steps.get(name) ?? { status: 'pending', jobId: null });
   for (const definition of workflow.record.steps) {

@@ -123,7 +123,8 @@ FROM (SELECT) AS one LEFT JOIN (
 -- name: expire_workflows
 -- Removes ended workflows with the jobs of their steps and the contexts stored for those jobs. A workflow may have a
 -- thousand steps, so a statement removes workflows of at most :max_steps together, or a single workflow. The state has
--- one letter per step.
+-- one letter per step. Everything that is removed follows from the ends that this statement removed itself: one that a
+-- resume has taken away in the meantime is found gone, and nothing of that workflow is touched.
 WITH RECURSIVE cut AS MATERIALIZED (
   SELECT at, millrace.first_id(at) AS first_id FROM (SELECT now() - :hours::float8 * interval '1 hour' AS at) AS instant
 ), course AS (
@@ -156,22 +157,32 @@ WITH RECURSIVE cut AS MATERIALIZED (
   WINDOW in_order AS (ORDER BY walked.tenant, walked.status, walked.id)
 ), old AS MATERIALIZED (
   SELECT tenant, status, id, place, overdue FROM dated WHERE rank = 1 OR steps <= :max_steps
-), step AS MATERIALIZED (
-  SELECT j.place, j.tenant, j.id FROM old,
-  LATERAL (SELECT j.ctid AS place, j.tenant, j.id FROM millrace.jobs j WHERE j.workflow_id = old.id OFFSET 0) AS j
 ), ended AS (
-  DELETE FROM millrace.workflow_ends WHERE ctid = ANY (ARRAY(SELECT place FROM old)) RETURNING 1
+  DELETE FROM millrace.workflow_ends WHERE ctid = ANY (ARRAY(SELECT place FROM old)) RETURNING tenant, id
+), step AS MATERIALIZED (
+  SELECT j.place, j.tenant, j.id FROM ended,
+  LATERAL (SELECT j.ctid AS place, j.tenant, j.id FROM millrace.jobs j WHERE j.workflow_id = ended.id OFFSET 0) AS j
 ), removed AS (
   DELETE FROM millrace.workflows WHERE ctid = ANY (ARRAY(
-    SELECT w.place FROM old,
+    SELECT w.place FROM ended,
     LATERAL (
-      SELECT w.ctid AS place FROM millrace.workflows w WHERE w.tenant = old.tenant AND w.id = old.id OFFSET 0
+      SELECT w.ctid AS place FROM millrace.workflows w WHERE w.tenant = ended.tenant AND w.id = ended.id OFFSET 0
     ) AS w
   ))
 ), contexts AS (
   DELETE FROM millrace.workflow_contexts WHERE ctid = ANY (ARRAY(
-    SELECT c.place FROM old,
-    LATERAL (SELECT c.ctid AS place FROM millrace.workflow_contexts c WHERE c.workflow_id = old.id OFFSET 0) AS c
+    SELECT c.place FROM ended,
+    LATERAL (SELECT c.ctid AS place FROM millrace.workflow_contexts c WHERE c.workflow_id = ended.id OFFSET 0) AS c
+  ))
+), resumes AS (
+  DELETE FROM millrace.workflow_resumes WHERE ctid = ANY (ARRAY(
+    SELECT r.place FROM ended,
+    LATERAL (SELECT r.ctid AS place FROM millrace.workflow_resumes r WHERE r.workflow_id = ended.id OFFSET 0) AS r
+  ))
+), earlier AS (
+  DELETE FROM millrace.earlier_jobs WHERE ctid = ANY (ARRAY(
+    SELECT e.place FROM ended,
+    LATERAL (SELECT e.ctid AS place FROM millrace.earlier_jobs e WHERE e.workflow_id = ended.id OFFSET 0) AS e
   ))
 ), jobs AS (
   DELETE FROM millrace.jobs WHERE ctid = ANY (ARRAY(SELECT place FROM step))

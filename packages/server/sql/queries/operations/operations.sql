@@ -1,14 +1,20 @@
 -- Bulk operations (engine/operations). One that is known by its id runs while it has no
--- completed_at: the status would lead the planner to the index of all that run.
+-- completed_at: the status would lead the planner to the index of all that run. A process holds one until its
+-- `lease_until`. Of kinds that came after the first two, that is infinite, so that a program that does not know them
+-- never takes them over; those are held until `held_until`.
 
 -- name: create_operation
 -- Takes the lowest free slot of the tenant. No row: there is none, or another request took it at the same moment.
-INSERT INTO millrace.operations (created_at, before, lease_until, matched, slot, action, status, exact, id, holder,
-                                 tenant, filter, scope, ids)
-SELECT now(), least(now(), :before::timestamptz), now() + :held_secs::float8 * interval '1 second', :matched, free.slot,
-       :action::millrace.operation_action, 'running', :exact, (millrace.id_prefix(now()) || :suffix)::uuid, :holder,
-       :tenant, :filter::json, :scope::json, :ids::text[]
+INSERT INTO millrace.operations (created_at, before, lease_until, held_until, matched, slot, action, status, exact, id,
+                                 holder, tenant, filter, scope, ids)
+SELECT now(), least(now(), :before::timestamptz), CASE WHEN asked.is_later THEN 'infinity' ELSE asked.held_until END,
+       CASE WHEN asked.is_later THEN asked.held_until END, :matched, free.slot, :action::millrace.operation_action,
+       'running', :exact, (millrace.id_prefix(now()) || :suffix)::uuid, :holder, :tenant, :filter::json, :scope::json,
+       :ids::text[]
 FROM (
+  SELECT :action::millrace.operation_action > 'replay_dead_letters' AS is_later,
+         now() + :held_secs::float8 * interval '1 second' AS held_until
+) AS asked, (
   SELECT slot FROM generate_series(1, :max_running::int) AS slot
   WHERE NOT EXISTS (
     SELECT FROM millrace.operations o WHERE o.tenant = :tenant AND o.slot = slot.slot AND o.status = 'running'
@@ -40,12 +46,14 @@ SET status = 'failed', completed_at = now(), lease_until = NULL, holder = NULL, 
 WHERE id = :id AND holder = :holder AND completed_at IS NULL RETURNING id;
 
 -- name: adopt_operations
--- Operations that no living process holds, :max_operations at most.
+-- Operations that no living process holds, :max_operations at most, of the kinds that this program knows.
 UPDATE millrace.operations
-SET holder = :holder, lease_until = now() + :held_secs::float8 * interval '1 second'
+SET holder = :holder,
+-- include: hold
 WHERE ctid = ANY (ARRAY(
   SELECT o.ctid FROM millrace.operations o
-  WHERE o.status = 'running' AND (o.lease_until IS NULL OR o.lease_until < now())
+  WHERE o.status = 'running' AND o.action <= 'resume_workflows'
+    AND (o.lease_until IS NULL OR least(o.lease_until, o.held_until) < now())
   LIMIT :max_operations FOR NO KEY UPDATE SKIP LOCKED
 ))
 RETURNING id;
@@ -53,7 +61,8 @@ RETURNING id;
 -- name: keep_operations
 -- Extends what a process works on. A locked row is one whose batch is under way: its end extends it too.
 UPDATE millrace.operations
-SET lease_until = now() + :held_secs::float8 * interval '1 second'
+SET
+-- include: hold
 WHERE ctid = ANY (ARRAY(
   SELECT o.place FROM unnest(:ids::uuid[]) AS given (id), LATERAL (
     SELECT o.ctid AS place, o.completed_at, o.holder FROM millrace.operations o
@@ -64,7 +73,10 @@ WHERE ctid = ANY (ARRAY(
 
 -- name: release_operations
 -- A process that stops leaves what it holds to the others.
-UPDATE millrace.operations SET holder = NULL, lease_until = NULL WHERE status = 'running' AND holder = :holder;
+UPDATE millrace.operations
+SET holder = NULL, lease_until = CASE WHEN action > 'replay_dead_letters' THEN 'infinity'::timestamptz END,
+    held_until = CASE WHEN action > 'replay_dead_letters' THEN '-infinity'::timestamptz END
+WHERE status = 'running' AND holder = :holder;
 
 -- name: state_of_operation
 SELECT tenant, action, status, holder, before, scope, place, ids FROM millrace.operations WHERE id = :id;
@@ -85,7 +97,10 @@ SET place = :place, ids = CASE WHEN :is_over THEN NULL ELSE :ids::text[] END,
     exact = o.exact OR :is_over,
     status = CASE WHEN :is_over THEN 'completed' ELSE o.status END,
     completed_at = CASE WHEN :is_over THEN now() END,
-    lease_until = CASE WHEN NOT :is_over THEN clock_timestamp() + :held_secs::float8 * interval '1 second' END,
+    lease_until = CASE WHEN :is_over THEN NULL WHEN o.action > 'replay_dead_letters' THEN 'infinity'
+                       ELSE clock_timestamp() + :held_secs::float8 * interval '1 second' END,
+    held_until = CASE WHEN NOT :is_over AND o.action > 'replay_dead_letters'
+                      THEN clock_timestamp() + :held_secs::float8 * interval '1 second' END,
     holder = CASE WHEN NOT :is_over THEN o.holder END
 FROM (
   SELECT o.done + :looked_at::int AS done,
@@ -179,6 +194,18 @@ FROM unnest(:ids::bigint[]) WITH ORDINALITY AS given (id, n), LATERAL (
 ) AS d
 WHERE d.tenant = :tenant
 ORDER BY given.n;
+
+-- name: own_workflows
+SELECT w.id, w.name, w.created_at
+FROM unnest(:ids::uuid[]) WITH ORDINALITY AS given (id, n), LATERAL (
+  SELECT w.id, w.name, w.created_at FROM millrace.workflows w WHERE w.tenant = :tenant AND w.id = given.id OFFSET 0
+) AS w
+ORDER BY given.n;
+
+-- fragment: hold
+    lease_until = CASE WHEN action > 'replay_dead_letters' THEN 'infinity'
+                       ELSE now() + :held_secs::float8 * interval '1 second' END,
+    held_until = CASE WHEN action > 'replay_dead_letters' THEN now() + :held_secs::float8 * interval '1 second' END
 
 -- fragment: records
 SELECT id, tenant, action, filter, status, matched::float8 AS matched, exact, done::float8 AS done,

@@ -12,7 +12,9 @@ WHERE t.bucket = :bucket;
 -- out: it may be long, and callers do not need it here.
 SELECT w.tenant, w.id, w.definition, w.state, (
 -- include: jobs_of_the_steps
-) AS jobs
+) AS jobs, (
+-- include: earlier_jobs_of_the_steps
+) AS earlier
 FROM millrace.workflow_records w WHERE w.tenant = :tenant AND w.id = :id;
 
 -- name: workflow_and_all
@@ -20,7 +22,9 @@ FROM millrace.workflow_records w WHERE w.tenant = :tenant AND w.id = :id;
 SELECT w.tenant, w.id, w.name, w.definition, w.metadata, w.created_at, w.status, w.started_at, w.completed_at, w.state,
        w.context, w.unmerged, (
 -- include: jobs_of_the_steps
-) AS jobs
+) AS jobs, (
+-- include: earlier_jobs_of_the_steps
+) AS earlier
 FROM millrace.workflow_records w WHERE w.tenant = :tenant AND w.id = :id;
 
 -- name: marks_of
@@ -29,7 +33,7 @@ FROM millrace.workflow_records w WHERE w.tenant = :tenant AND w.id = :id;
 SELECT asked.id, md5(concat_ws(' ', run.status, run.state, run.started_at, (
   SELECT string_agg(concat_ws(' ', job.id, job.place, job.delivery_count, job.retry_count, job.scheduled_at), ','
                     ORDER BY job.id)
-  FROM (SELECT j.id FROM millrace.jobs j WHERE j.workflow_id = asked.id OFFSET 0) AS j,
+  FROM (SELECT j.id FROM millrace.jobs j WHERE j.workflow_id = asked.id AND j.step IS NOT NULL OFFSET 0) AS j,
   LATERAL (
     SELECT r.id, 'w' AS place, r.delivery_count, r.retry_count, r.scheduled_at FROM millrace.ready r
     WHERE r.tenant = asked.tenant AND r.id = j.id
@@ -53,8 +57,14 @@ LATERAL (
 -- fragment: jobs_of_the_steps
   SELECT json_agg(json_build_array(j.step, j.id, rec.status, rec.started_at::text, rec.completed_at::text,
                                    rec.delivery_count, left(rec.error, 2000)))
-  FROM (SELECT j.step, j.id, j.tenant FROM millrace.jobs j WHERE j.workflow_id = :id OFFSET 0) AS j,
+  FROM (
+    SELECT j.step, j.id, j.tenant FROM millrace.jobs j WHERE j.workflow_id = :id AND j.step IS NOT NULL OFFSET 0
+  ) AS j,
   LATERAL (
     SELECT r.status, r.started_at, r.completed_at, r.delivery_count, r.error FROM millrace.job_records r
     WHERE r.tenant = j.tenant AND r.id = j.id OFFSET 0
   ) AS rec
+
+-- fragment: earlier_jobs_of_the_steps
+  SELECT json_agg(json_build_array(e.step, e.job_id) ORDER BY e.run) FROM millrace.earlier_jobs e
+  WHERE e.workflow_id = :id

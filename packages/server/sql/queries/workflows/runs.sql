@@ -63,7 +63,8 @@ LEFT JOIN LATERAL (
 ) AS c ON true;
 
 -- name: lock_run
-SELECT r.tenant, r.id, r.state, r.unmerged, r.context, r.context IS NULL AS stored_apart, r.version, r.context_bytes
+SELECT r.tenant, r.id, r.state, r.unmerged, r.context, r.context IS NULL AS stored_apart, r.version, r.context_bytes,
+       r.resumes
 FROM millrace.workflow_runs r WHERE r.tenant = :tenant AND r.id = :id
 FOR UPDATE;
 
@@ -139,6 +140,52 @@ WITH clock AS MATERIALIZED (
 -- include: note_limits
 )
 SELECT now FROM clock;
+
+-- name: resume_run
+-- An ended workflow goes on: this transaction has locked its end and set aside the jobs of the steps that are reset
+-- (:earlier_jobs). Their dead letters count as replayed, by the first job that is created here. If a version is given,
+-- the context is stored apart under it, as in advance_runs; :start is the version that a later resume begins with, and
+-- :start_context its text if it is new.
+WITH clock AS MATERIALIZED (
+  SELECT now() AS now, millrace.id_prefix(now()) AS prefix
+), gone AS (
+  DELETE FROM millrace.workflow_ends e
+  WHERE e.tenant = :tenant AND e.status = :status::millrace.workflow_status AND e.id = :id
+  RETURNING e.started_at
+), begun AS (
+  INSERT INTO millrace.workflow_runs (started_at, status, id, tenant, state, context, version, context_bytes, resumes)
+  SELECT started_at, CASE WHEN started_at IS NULL THEN 'created' ELSE 'running' END::millrace.workflow_status, :id,
+         :tenant, :state, CASE WHEN :version::int IS NULL THEN :context::json END, coalesce(:version, :last_version),
+         :context_bytes, :run
+  FROM gone
+), contexts AS (
+  INSERT INTO millrace.workflow_contexts (workflow_id, version, context)
+  SELECT :id::uuid, :start::int, :start_context::json WHERE :start_context::json IS NOT NULL
+  UNION ALL
+  SELECT :id, :version, :context WHERE :version IS NOT NULL
+), resumed AS (
+  INSERT INTO millrace.workflow_resumes (at, run, start, workflow_id, id, steps)
+  SELECT now, :run, :start, :id, (prefix || :suffix)::uuid, :steps::int[] FROM clock
+), step AS MATERIALIZED (
+  SELECT (clock.prefix || given.suffix)::uuid AS id, clock.now, :tenant::text AS tenant, :id::uuid AS workflow_id,
+         given.*
+  FROM clock, unnest(:job_suffixes::text[], :job_queues::text[], :job_tasks::text[], :job_priorities::int[],
+                     :job_payloads::json[], :job_configs::json[], :job_metadata::json[], :job_steps::text[],
+                     :job_contexts::int[], :job_context_bytes::int[], :job_limits::text[])
+    AS given (suffix, queue, task, priority, payload, config, metadata, step, context, context_bytes, limits)
+), jobs AS (
+-- include: store_steps
+), queued AS (
+-- include: queue_steps
+), noted AS (
+-- include: note_limits
+), letters AS (
+  UPDATE millrace.dead_letters d
+  SET replayed_at = clock.now, replay_job_id = (clock.prefix || :first_suffix)::uuid
+  FROM clock
+  WHERE d.job_id = ANY (:earlier_jobs::uuid[]) AND d.replayed_at IS NULL
+)
+SELECT prefix FROM clock;
 
 -- name: jobs_of_steps
 SELECT id FROM millrace.jobs WHERE workflow_id = :workflow_id AND step = ANY (:steps::text[]);

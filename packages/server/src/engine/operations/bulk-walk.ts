@@ -1,18 +1,18 @@
 import type { OperationAction } from '@millrace/contract';
-import type { DeadLetterFilter, JobFilter } from '../../domain/filters.js';
+import type { DeadLetterFilter, JobFilter, WorkflowScope } from '../../domain/filters.js';
 import { isUuid } from '../../domain/ids.js';
 import type { Database } from '../../store/connection/database.js';
 import { scanDeadLetters } from '../../store/lists/dead-letter-lists.js';
 import { scanJobs } from '../../store/lists/job-lists.js';
-import type { Scan, ScanRow } from '../../store/lists/list-statements.js';
+import { scanWorkflows, type Scan, type ScanRow } from '../../store/lists/list-statements.js';
 import { toInstant } from '../../store/rows.js';
 import { cursorAfter, DEAD_LETTER_CURSOR, ID_CURSOR, readCursor, type CursorCodec } from '../shared/cursor.js';
 import { searchById, type Search } from '../shared/search.js';
 
 /**
  * Walks along everything that a filter selects, oldest first, in chunks that each take little time: what operations
- * work on, and what a dry run counts. An item is a job or a dead letter, known by its id; a place is where a walk has
- * got to, as text.
+ * work on, and what a dry run counts. An item is a job, a dead letter or a workflow, known by its id; a place is where
+ * a walk has got to, as text.
  */
 export interface BulkWalk {
   walk(from: string | null, rows: number, limit: number): Promise<WalkedChunk>;
@@ -42,11 +42,16 @@ export function bulkWalkOf(
   db: Database,
   tenant: string,
   action: OperationAction,
-  scope: JobFilter | DeadLetterFilter,
+  scope: JobFilter | DeadLetterFilter | WorkflowScope,
 ): BulkWalk {
-  return action === 'cancel_jobs'
-    ? jobWalk(db, tenant, scope as JobFilter)
-    : deadLetterWalk(db, tenant, scope as DeadLetterFilter);
+  switch (action) {
+    case 'cancel_jobs':
+      return jobWalk(db, tenant, scope as JobFilter);
+    case 'replay_dead_letters':
+      return deadLetterWalk(db, tenant, scope as DeadLetterFilter);
+    case 'resume_workflows':
+      return workflowWalk(db, tenant, scope as WorkflowScope);
+  }
 }
 
 /**
@@ -83,6 +88,18 @@ function deadLetterWalk(db: Database, tenant: string, scope: DeadLetterFilter): 
     lastOf: ({ last_created_at: at, last_id: id }) => placeAt(at, id),
     cursors: DEAD_LETTER_CURSOR,
     idOf: ({ id }) => String(id),
+  });
+}
+
+/** What is resumed unless a scope names a state: a workflow that somebody cancelled stays so. */
+const FAILED = ['failed', 'partially_failed'] as const;
+
+function workflowWalk(db: Database, tenant: string, scope: WorkflowScope): BulkWalk {
+  return new Walker(db, {
+    ...searchById,
+    scan: (scan) => scanWorkflows({ ...scope, tenant }, scan, FAILED),
+    cursors: ID_CURSOR,
+    idOf: (id) => id,
   });
 }
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { OperationAction, OperationStatus } from '@millrace/contract';
 import { isStepId } from '../../domain/ids.js';
-import type { DeadLetterFilter, JobFilter } from '../../domain/filters.js';
+import type { DeadLetterFilter, JobFilter, WorkflowScope } from '../../domain/filters.js';
 import type { JsonText } from '../../domain/records.js';
 import { textArray, uuidArray } from '../../store/arrays.js';
 import type { Database, Execute } from '../../store/connection/database.js';
@@ -9,9 +9,11 @@ import { loadStatements } from '../../store/sql.js';
 import { AfterCommit } from '../outcomes/after-commit.js';
 import type { Counters } from '../shared/counters.js';
 import type { Hub } from '../shared/hub.js';
+import type { Resumer } from '../workflows/resumer.js';
 import type { StepSettler } from '../workflows/step-settler.js';
 import { cancelJobs } from './bulk-cancel.js';
 import { replayLetters } from './bulk-replay.js';
+import { resumeWorkflows } from './bulk-resume.js';
 import { bulkWalkOf, statusesOf, type WalkedChunk } from './bulk-walk.js';
 
 /**
@@ -28,6 +30,8 @@ export const KEEP_MS = 1_000;
 const BATCH = 500;
 /** Each takes several statements of its own, with its workflow locked. */
 const MAX_STEPS = 50;
+/** Each may set aside the jobs of a thousand steps. */
+const MAX_RESUMES = 10;
 const MAX_ADOPTED = 100;
 /** How many rows a look walks: few at first, and more while looks are quick. */
 const CHUNK = { first: 1_000, smallest: 500, largest: 10_000, quickMs: 50 };
@@ -70,6 +74,7 @@ export class OperationWork {
     private readonly hub: Hub,
     private readonly counters: Counters,
     private readonly steps: StepSettler,
+    private readonly resumer: Resumer,
   ) {}
 
   /** Who is to work on operations that are created here. */
@@ -126,7 +131,7 @@ export class OperationWork {
   }
 
   async #walk(held: HeldOperation, { tenant, action, before, scope, place }: StateRow): Promise<WalkedChunk> {
-    const parsed = JSON.parse(scope ?? '{}') as JobFilter | DeadLetterFilter;
+    const parsed = JSON.parse(scope ?? '{}') as JobFilter | DeadLetterFilter | WorkflowScope;
     const startedAt = performance.now();
     const walk = bulkWalkOf(this.db, tenant, action, { ...parsed, createdBefore: before });
     const chunk = await walk.walk(place, held.rows, BATCH);
@@ -144,7 +149,7 @@ export class OperationWork {
   ): Promise<boolean> {
     const [mine] = await execute(sql.lock_operation({ id, holder: this.holder }));
     if (!mine) return false;
-    const items = withFewSteps(chunk.items);
+    const items = state.action === 'resume_workflows' ? chunk.items.slice(0, MAX_RESUMES) : withFewSteps(chunk.items);
     const done =
       items.length === 0
         ? { looked: 0, changed: 0, replayed: 0 }
@@ -183,6 +188,10 @@ export class OperationWork {
     if (action === 'replay_dead_letters') {
       const { looked, created } = await replayLetters(execute, tenant, id, ids, afterCommit);
       return { looked, changed: created, replayed: created };
+    }
+    if (action === 'resume_workflows') {
+      const changed = await resumeWorkflows(execute, tenant, ids, this.resumer, afterCommit);
+      return { looked: ids.length, changed, replayed: 0 };
     }
     const statuses = scope === null ? null : statusesOf(JSON.parse(scope) as JobFilter);
     const changed = await cancelJobs(execute, tenant, ids, statuses, this.steps, afterCommit);

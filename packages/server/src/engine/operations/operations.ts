@@ -142,8 +142,16 @@ export class Operations implements OperationsApi {
     return { matched: { n, exact: isAll }, ids: first };
   }
 
+  async #workflows(tenant: string, ids: readonly string[]): Promise<OperationItem[]> {
+    const rows = await this.db.run<Pick<ItemRow, 'id' | 'created_at'> & { readonly name: string }>(
+      sql.own_workflows({ tenant, ids: uuidArray(ids) }),
+    );
+    return rows.map(({ id, name, created_at }) => ({ id, name, created_at: toInstant(created_at) }));
+  }
+
   /** Those of the ids that are the tenant's. */
   async #items(tenant: string, { action }: OperationSpec, ids: readonly string[]): Promise<OperationItem[]> {
+    if (action === 'resume_workflows') return this.#workflows(tenant, ids);
     const statement =
       action === 'cancel_jobs'
         ? sql.own_jobs({ tenant, ids: uuidArray(ids) })

@@ -30,6 +30,8 @@ export interface LockedRun extends RunContext {
   readonly version: number | null;
   /** How many bytes have entered the context so far, each result counted once. */
   readonly context_bytes: number;
+  /** How often the workflow was resumed; null: never. Known of a run that was locked alone. */
+  readonly resumes?: number | null;
 }
 
 export interface Change {

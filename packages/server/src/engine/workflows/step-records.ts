@@ -1,5 +1,6 @@
 import type { JobStatus, StepStatus } from '@millrace/contract';
 import { STEP, type StepLetter } from '../../domain/dag.js';
+import { groupBy } from '../../domain/group-by.js';
 import type { WorkflowStepRecord } from '../../domain/records.js';
 import { toInstantOrNull } from '../../store/rows.js';
 import type { Definition } from './definitions.js';
@@ -15,13 +16,25 @@ export type JobOfStep = readonly [
   error: string | null,
 ];
 
-/** `jobs`: the text of an array of JobOfStep; null when there is none. */
-export function stepRecords(definition: Definition, state: string, jobs: string | null): WorkflowStepRecord[] {
+/** A job that a step had before its last one. */
+export type EarlierJob = readonly [step: string, id: string];
+
+/** The jobs of a workflow's steps, as the text of arrays; null when there is none. */
+export interface JobTexts {
+  /** Of JobOfStep. */
+  readonly jobs: string | null;
+  /** Of EarlierJob, oldest first. */
+  readonly earlier: string | null;
+}
+
+export function stepRecords(definition: Definition, state: string, { jobs, earlier }: JobTexts): WorkflowStepRecord[] {
   const byStep = new Map((JSON.parse(jobs ?? '[]') as JobOfStep[]).map((job) => [job[0], job]));
+  const before = groupBy(JSON.parse(earlier ?? '[]') as EarlierJob[], ([step]) => step);
   return definition.steps.map(({ name }, step) => {
     const job = byStep.get(name);
     const [, jobId = null, jobStatus = null, startedAt = null, completedAt = null, attempts = 0, error = null] =
       job ?? [];
+    const earlierIds = (before.get(name) ?? []).map(([, id]) => id);
     return {
       name,
       status: stepStatus(state[step] as StepLetter, jobStatus),
@@ -30,6 +43,8 @@ export function stepRecords(definition: Definition, state: string, jobs: string 
       completed_at: toInstantOrNull(completedAt),
       attempts,
       error_message: error,
+      run: earlierIds.length + 1,
+      earlier_job_ids: earlierIds,
     };
   });
 }

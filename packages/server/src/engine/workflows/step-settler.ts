@@ -93,7 +93,7 @@ export class StepSettler implements StepSettling {
     )) {
       const locked = await this.#lock(execute, { tenant, id });
       if (!locked) continue;
-      const ending = ofRun
+      const ending = (await currentJobs(execute, locked, ofRun))
         .map((job) => ({ id: job.id, step: stepOf(locked, job.name), outcome: 'cancelled' as const }))
         .filter(({ step }) => locked.state[step] === STEP.enqueued);
       if (ending.length === 0) continue;
@@ -213,5 +213,13 @@ const unmergedChange = (locked: LockedRun, next: Advance): Change => ({
   completed: [],
   contextBytes: locked.context_bytes,
 });
+
+/** Those that are still the jobs of their steps. After a resume, a step has another one than somebody may have seen. */
+async function currentJobs(execute: Execute, locked: LockedRun, jobs: readonly StepJob[]): Promise<readonly StepJob[]> {
+  if ((locked.resumes ?? null) === null) return jobs;
+  const steps = jobs.map(({ name }) => stepOf(locked, name));
+  const current = new Set(await jobsOfSteps(execute, locked, steps));
+  return jobs.filter(({ id }) => current.has(id));
+}
 
 const stepOf = ({ definition }: LockedRun, name: string): number => definition.indexOf.get(name) ?? -1;

@@ -15,28 +15,27 @@ import type { Effect, Idempotency } from '../shared/idempotency.js';
 import { readPage } from '../shared/page.js';
 import { random32 } from '../shared/random.js';
 import { currentContexts } from './run-context.js';
+import { namesOf, planResume, type Resumer } from './resumer.js';
 import { shareContext, stepColumns, limitsOf, stepSuffixes, type NewStepJob } from './run-writer.js';
-import { stepRecords } from './step-records.js';
+import { stepRecords, type JobTexts } from './step-records.js';
 import type { StepSettler } from './step-settler.js';
 import { WorkflowWatcher } from './watch.js';
 import type { Tenants } from '../shared/tenants.js';
 import { toSummary, workflowListing } from './workflow-list.js';
 import type {
   JsonText,
+  ResumeSpec,
   WorkflowRecord,
   WorkflowSnapshot,
   WorkflowSpec,
   WorkflowStepRecord,
   WorkflowSummaryRecord,
 } from '../../domain/records.js';
-import type { Created, Page, WorkflowListQuery, WorkflowsApi } from '../api.js';
+import type { Created, Page, ResumedWorkflow, WorkflowListQuery, WorkflowsApi } from '../api.js';
 
 const sql = { ...loadStatements('workflows/runs.sql'), ...loadStatements('workflows/reads.sql') };
 
-interface RowAndJobs extends Pick<WorkflowRow, 'tenant' | 'id' | 'definition' | 'state'> {
-  /** See step-records.ts. */
-  readonly jobs: string | null;
-}
+interface RowAndJobs extends Pick<WorkflowRow, 'tenant' | 'id' | 'definition' | 'state'>, JobTexts {}
 
 interface NewWorkflow {
   readonly tenant: string;
@@ -54,6 +53,7 @@ export interface WorkflowsDeps {
   readonly keys: Idempotency;
   readonly definitions: Definitions;
   readonly stepSettler: StepSettler;
+  readonly resumer: Resumer;
   readonly defaultQueue: string;
   readonly streams: EventStreams;
 }
@@ -103,6 +103,17 @@ export class Workflows implements WorkflowsApi {
     throw new MillraceError('already_finished', 'the workflow has ended already');
   }
 
+  async resume(tenant: string, id: string, spec: ResumeSpec, key: string | null): Promise<ResumedWorkflow> {
+    await this.#row(tenant, id);
+    return this.deps.resumer.resume({ tenant, id }, spec, key);
+  }
+
+  async previewResume(tenant: string, id: string, spec: ResumeSpec): Promise<readonly string[]> {
+    const row = await this.#row(tenant, id);
+    const definition = this.deps.definitions.parsed(row.id, row.definition);
+    return namesOf(definition, planResume(definition, row, spec).reset);
+  }
+
   async steps(tenant: string, id: string): Promise<readonly WorkflowStepRecord[]> {
     return (await this.#steps(tenant, id)).steps;
   }
@@ -122,7 +133,7 @@ export class Workflows implements WorkflowsApi {
   async #steps(tenant: string, id: string): Promise<{ definition: Definition; steps: WorkflowStepRecord[] }> {
     const row = await this.#row<RowAndJobs>(tenant, id, sql.workflow_and_jobs);
     const definition = this.deps.definitions.parsed(row.id, row.definition);
-    return { definition, steps: stepRecords(definition, row.state, row.jobs) };
+    return { definition, steps: stepRecords(definition, row.state, row) };
   }
 
   /** In its tenant's turn: it may be long, and whoever watches many workflows asks often. */
@@ -131,7 +142,7 @@ export class Workflows implements WorkflowsApi {
     const read: Execute = (statement) => db.read({ tenant, statement });
     const row = await this.#row<WorkflowRow & RowAndJobs>(tenant, id, sql.workflow_and_all, read);
     const [workflow] = await this.#toRecords([row]);
-    return { workflow: workflow!, steps: stepRecords(definitions.parsed(row.id, row.definition), row.state, row.jobs) };
+    return { workflow: workflow!, steps: stepRecords(definitions.parsed(row.id, row.definition), row.state, row) };
   }
 
   async #insert(items: readonly NewWorkflow[]): Promise<readonly string[]> {

@@ -4,15 +4,16 @@ import {
   jobFilterFields,
   NAME_MAX_LENGTH,
   OPERATION_IDS_LIMITS,
+  workflowFilterFields,
   type OperationAction,
 } from '@millrace/contract';
 import type { FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify';
 import { invalidField, invalidRequest, MillraceError } from '../../domain/errors.js';
 import { isUuid } from '../../domain/ids.js';
-import type { DeadLetterFilter, JobFilter } from '../../domain/filters.js';
+import type { DeadLetterFilter, JobFilter, WorkflowScope } from '../../domain/filters.js';
 import type { OperationSpec } from '../../domain/operations.js';
 import { characterCount } from '../../domain/text.js';
-import { deadLetterListQuery, jobListQuery, type QueryParameters } from './list-parameters.js';
+import { deadLetterListQuery, jobListQuery, workflowListQuery, type QueryParameters } from './list-parameters.js';
 
 /**
  * What a bulk operation is to work on. Unlike elsewhere, a name that means nothing is refused: a change to everything
@@ -23,10 +24,12 @@ const CREATED = ['created_after', 'created_before'];
 const FILTERS: Readonly<Record<OperationAction, readonly string[]>> = {
   cancel_jobs: [...Object.keys(jobFilterFields), ...CREATED],
   replay_dead_letters: [...Object.keys(deadLetterFilterFields), ...CREATED],
+  resume_workflows: [...Object.keys(workflowFilterFields), ...CREATED],
 };
 const WORKED_ON: Readonly<Record<OperationAction, string>> = {
   cancel_jobs: 'jobs',
   replay_dead_letters: 'dead letters',
+  resume_workflows: 'workflows',
 };
 
 const DEAD_LETTER_ID = /^[1-9]\d{0,15}$/;
@@ -43,9 +46,15 @@ export function operationSpec(body: CreateOperation): OperationSpec {
   checkNames(action, given);
   const query = asQuery(given);
   const text = JSON.stringify(given);
-  return action === 'cancel_jobs'
-    ? { action, ids: null, filter: text, scope: inFilter(() => jobScope(query)) }
-    : { action, ids: null, filter: text, scope: inFilter(() => deadLetterScope(query)) };
+  const found = { ids: null, filter: text } as const;
+  switch (action) {
+    case 'cancel_jobs':
+      return { action, ...found, scope: inFilter(() => jobScope(query)) };
+    case 'replay_dead_letters':
+      return { action, ...found, scope: inFilter(() => deadLetterScope(query)) };
+    case 'resume_workflows':
+      return { action, ...found, scope: inFilter(() => workflowScope(query)) };
+  }
 }
 
 /** Runs before the validator checks each id: the validator reports every problem, and this bounds their number. */
@@ -56,8 +65,9 @@ export function boundIds(request: FastifyRequest, _reply: FastifyReply, done: Ho
 }
 
 function itemId(action: OperationAction, id: string, n: number): string {
-  if (action === 'cancel_jobs') {
-    if (!isUuid(id)) throw invalidField(`ids[${n}]`, 'must be the id of a job');
+  if (action !== 'replay_dead_letters') {
+    if (!isUuid(id))
+      throw invalidField(`ids[${n}]`, `must be the id of a ${action === 'cancel_jobs' ? 'job' : 'workflow'}`);
     return id.toLowerCase();
   }
   if (!DEAD_LETTER_ID.test(id) || !Number.isSafeInteger(Number(id)))
@@ -96,6 +106,11 @@ function jobScope(query: QueryParameters): JobFilter {
 function deadLetterScope(query: QueryParameters): DeadLetterFilter {
   const { queue, task, reason, replayed, jobId, fingerprint, createdAfter, createdBefore } = deadLetterListQuery(query);
   return { queue, task, reason, replayed, jobId, fingerprint, createdAfter, createdBefore };
+}
+
+function workflowScope(query: QueryParameters): WorkflowScope {
+  const { status, name, createdAfter, createdBefore } = workflowListQuery(query);
+  return { status, name, createdAfter, createdBefore };
 }
 
 /** What is wrong with a value is said with the path that it has here. */

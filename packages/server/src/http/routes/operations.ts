@@ -57,7 +57,8 @@ const createSchema = {
   operationId: 'createOperation',
   summary: 'Change everything that matches',
   description:
-    'Cancels jobs or replays dead letters in the background: those that a filter selects, or those with the given ids. ' +
+    'Cancels jobs, replays dead letters or resumes workflows in the background: those that a filter selects, or those ' +
+    'with the given ids. ' +
     'Nothing that is created after the operation is touched. An id that is not of this tenant counts for nothing. ' +
     `With \`dry_run\`, the answer is how many match and the first ${DRY_RUN_SAMPLE} of them, and nothing changes. At ` +
     `most ${OPERATIONS_ACTIVE} operations of a tenant run at once.`,

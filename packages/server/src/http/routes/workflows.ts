@@ -3,11 +3,14 @@ import {
   IdempotentHeaders,
   IdParams,
   ref,
+  ResumeWorkflow,
   Workflow,
   WorkflowCreated,
   WorkflowDiagram,
+  WORKFLOW_MAX_RESUMES,
   WorkflowListQuery,
   WorkflowPage,
+  WorkflowResumed,
   WorkflowSteps,
   WorkflowSummaryPage,
 } from '@millrace/contract';
@@ -16,10 +19,11 @@ import type { HttpContext } from '../context.js';
 import { idempotencyKey } from '../requests/idempotency-key.js';
 import { wantsSummary, workflowListQuery, type QueryParameters } from '../requests/list-parameters.js';
 import { sendPage } from '../answers/page.js';
-import { sendCreated, sendJson, sendNothing } from '../answers/reply.js';
+import { noteReplay, sendCreated, sendJson, sendNothing } from '../answers/reply.js';
 import { anyOf, bodyErrors, described, errors, nothing, REPLAYED, tagged, TENANT, vital } from './route-docs.js';
 import { workflowJson, workflowSummaryJson } from '../answers/serialize.js';
 import { tracedSettings } from '../requests/trace.js';
+import { resumeBody, resumeSpec } from '../requests/resume-input.js';
 import { boundSteps, workflowSpec } from '../requests/workflow-input.js';
 
 interface ById {
@@ -57,6 +61,22 @@ export function workflowRoutes(app: FastifyInstance, context: HttpContext): void
     await workflows.cancel(request.tenant, request.params.id);
     return sendNothing(reply);
   });
+
+  app.post<ById & { Body: ResumeWorkflow | undefined }>(
+    '/workflows/:id/resume',
+    { schema: resumeSchema, preValidation: resumeBody },
+    async (request, reply) => {
+      const { id } = request.params;
+      const spec = resumeSpec(request.body ?? {}, request.rawBody, context);
+      if (request.body?.dry_run === true) {
+        const steps = await workflows.previewResume(request.tenant, id, spec);
+        return sendJson(reply, 200, JSON.stringify({ workflow_id: id.toLowerCase(), steps }));
+      }
+      const { steps, replayed } = await workflows.resume(request.tenant, id, spec, idempotencyKey(request));
+      if (replayed) noteReplay(reply);
+      return sendJson(reply, 202, JSON.stringify({ workflow_id: id.toLowerCase(), steps }));
+    },
+  );
 
   app.get<ById>('/workflows/:id/steps', { schema: stepsSchema }, async (request, reply) => {
     const steps = await workflows.steps(request.tenant, request.params.id);
@@ -123,6 +143,28 @@ const cancelSchema = {
     'Every unfinished step is cancelled at once, and so is its job. The worker of a running one learns of it at its ' +
     'next heartbeat. No step is enqueued afterwards.',
   docs: { params: IdParams, response: { 204: nothing('Cancelled.'), ...bodyErrors(403, 404, 409) } },
+};
+
+const resumeSchema = {
+  ...SHARED,
+  operationId: 'resumeWorkflow',
+  summary: 'Resume a workflow',
+  description:
+    'A workflow that failed, failed in part or was cancelled goes on: the named steps run again, or else every step ' +
+    'that failed or was cancelled, and so does everything behind them. Each gets a new job when its turn comes. The ' +
+    'context is rebuilt without the results of those steps, and `context` is put over it. Open dead letters of the ' +
+    'earlier jobs count as replayed. A step whose dependency neither completed nor runs again is refused. With ' +
+    `\`dry_run\` nothing changes. A workflow can be resumed ${WORKFLOW_MAX_RESUMES} times.`,
+  body: ref(ResumeWorkflow),
+  docs: {
+    params: IdParams,
+    headers: IdempotentHeaders,
+    response: {
+      200: described(ref(WorkflowResumed), 'The steps that would run again: with `dry_run`.'),
+      202: described(ref(WorkflowResumed), 'It goes on.', { headers: REPLAYED }),
+      ...bodyErrors(403, 404, 409),
+    },
+  },
 };
 
 const stepsSchema = {

@@ -1,5 +1,5 @@
-import type { CreatedRange } from '../../domain/filters.js';
-import type { WorkflowStatus } from '@millrace/contract';
+import type { CreatedRange, WorkflowScope } from '../../domain/filters.js';
+import type { TerminalWorkflowStatus, WorkflowStatus } from '@millrace/contract';
 import { CRON_COLUMNS, FIRING_COLUMNS, type CronDue } from '../cron-rows.js';
 import { scanStatement, type Scan, type ScannedRows } from './scan-statements.js';
 import {
@@ -27,10 +27,8 @@ export type { Budget, ListWindow, TenantRead, Sized } from './page-statements.js
  * rows of the page are then joined with the rest of their record (see page-statements.ts). The filter decides which
  * index: the status determines the table to walk.
  */
-export interface WorkflowFilter extends CreatedRange {
+export interface WorkflowFilter extends WorkflowScope {
   readonly tenant: string;
-  readonly status: WorkflowStatus | null;
-  readonly name: string | null;
 }
 
 /** `where` is what an index serves, `fits` what is left to look at. */
@@ -78,13 +76,23 @@ export function countWorkflows(filter: WorkflowFilter): TenantRead {
   return countOf('count_workflows', filter.tenant, walkedWorkflows(filter, null));
 }
 
-/** The name is searched for: no index serves it. */
-export function scanWorkflows(filter: WorkflowFilter, scan: Scan): TenantRead {
+/**
+ * The name is searched for: no index serves it. `states`: those that are walked side by side, if no status is given.
+ */
+export function scanWorkflows(
+  filter: WorkflowFilter,
+  scan: Scan,
+  states: readonly TerminalWorkflowStatus[] = [],
+): TenantRead {
   const parameters = new Parameters(filter.tenant);
-  const { from, where, ...fits } = sourceOf(filter);
   const bounds = boundsOf(filter, cursorOf(scan), parameters).map((bound) => `w.id ${bound}`);
-  const walks = [{ from, where: [`w.tenant = ${parameters.tenant}`, where, ...bounds].join(' AND '), ...fits }];
-  const hit = hasName(filter, parameters);
+  const sources =
+    filter.status === null && states.length > 0 ? states.map((each) => WORKFLOWS[each]) : [sourceOf(filter)];
+  const walks = sources.map(({ from, where, ...fits }) => {
+    return { from, where: [`w.tenant = ${parameters.tenant}`, where, ...bounds].join(' AND '), ...fits };
+  });
+  const hit =
+    filter.name === null ? 'true' : hasName({ ...filter, status: filter.status ?? states[0] ?? null }, parameters);
   const parts = { name: 'look_for_workflows', tenant: filter.tenant, walks, parameters, order: ['id'] as const };
   return scanStatement({ ...parts, hit: () => hit }, scan);
 }

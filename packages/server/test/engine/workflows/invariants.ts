@@ -15,7 +15,7 @@ const WORKFLOWS = `
     SELECT json_object_agg(step, statuses) FROM (
       SELECT j.step, json_agg(r.status) AS statuses
       FROM millrace.jobs j JOIN millrace.job_records r ON r.tenant = j.tenant AND r.id = j.id
-      WHERE j.workflow_id = w.id GROUP BY j.step
+      WHERE j.workflow_id = w.id AND j.step IS NOT NULL GROUP BY j.step
     ) AS of_step
   ) AS jobs
   FROM millrace.workflow_records w`;

@@ -40,6 +40,35 @@ export class Model {
     if (this.status() === 'running') this.#stopped = { as: 'cancelled', steps: new Set(this.unfinished()) };
   }
 
+  /**
+   * The workflow goes on, from the named steps or, without names, from every step that failed or was cancelled. Returns
+   * the steps that run again, or null if one of them never could.
+   */
+  resume(named: readonly string[] | null): string[] | null {
+    const broken = this.names().filter((name) => ['failed', 'cancelled'].includes(this.statusOf(name)));
+    const isFirst = (name: string): boolean => (named ?? broken).includes(name);
+    const isBehind = (name: string): boolean => isFirst(name) || this.#step(name).dependsOn.some(isBehind);
+    const rulesOut = (name: string): boolean =>
+      isBehind(name)
+        ? isLeftOut(name)
+        : this.statusOf(name) === 'skipped' || (broken.includes(name) && this.#step(name).policy === 'skip');
+    const isLeftOut = (name: string): boolean =>
+      (named === null || !isFirst(name)) && this.#step(name).dependsOn.some(rulesOut);
+    const runs = (name: string): boolean => isBehind(name) && !isLeftOut(name);
+    const neverRuns = (name: string): boolean =>
+      this.#step(name).dependsOn.some((dependency) => {
+        if (runs(dependency) || this.statusOf(dependency) === 'completed') return false;
+        return (named?.includes(name) ?? false) || this.#step(dependency).policy === 'halt';
+      });
+    const again = this.names().filter(runs);
+    if (again.some(neverRuns)) return null;
+    const left = this.names().filter((name) => !isBehind(name));
+    const kept = left.map((name) => [name, this.statusOf(name)] as const);
+    this.#stopped = null;
+    this.#outcomes = new Map(kept.filter((each): each is [string, Outcome] => each[1] !== 'skipped'));
+    return again;
+  }
+
   /** Steps whose jobs exist and have not ended. */
   live(): string[] {
     return this.names().filter((name) => this.#isEnqueued(name) && this.statusOf(name) === 'unfinished');
@@ -82,7 +111,10 @@ export class Model {
     return this.#step(name).dependsOn.some((dependency) => {
       const outcome = this.#outcomes.get(dependency);
       const hasFailed = outcome === 'failed' || outcome === 'cancelled';
-      return (hasFailed && this.#step(dependency).policy === 'skip') || this.#isSkipped(dependency);
+      return (
+        (hasFailed && this.#step(dependency).policy === 'skip') ||
+        (outcome === undefined && this.#isSkipped(dependency))
+      );
     });
   }
 }

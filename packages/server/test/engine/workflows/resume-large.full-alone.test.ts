@@ -1,0 +1,38 @@
+import { describe, expect, it } from 'vitest';
+import { useTestServer } from '../../support/server.js';
+import { hand, ok, step, workflowsOf } from './kit.js';
+
+/** Times are only ever compared with each other. */
+describe('a workflow of a thousand steps', async () => {
+  const { a, worker } = await useTestServer({ config: { mode: 'api' } });
+  const workflows = workflowsOf(a);
+  const remote = hand(worker);
+  const wide = Array.from({ length: 999 }, (_, n) => step(`n${n}`, ['first']));
+
+  async function seconds(body: () => Promise<void>): Promise<number> {
+    const begun = performance.now();
+    await body();
+    return (performance.now() - begun) / 1000;
+  }
+
+  it('is resumed from the first step in at most twice the time of starting it', async () => {
+    const ratios: number[] = [];
+    for (let round = 0; round < 4; round++) {
+      let id = '';
+      const started = await seconds(async () => {
+        id = await workflows.create([step('first'), ...wide]);
+        await remote.complete(id, 'first', { n: 1 });
+      });
+      await workflows.cancel(id);
+      const resumed = await seconds(async () => {
+        ok(await a.post(`/api/v1/workflows/${id}/resume`, { steps: ['first'] }));
+        await remote.complete(id, 'first', { n: 2 });
+      });
+      const steps = await workflows.steps(id);
+      expect(steps.filter((each) => each.job_id !== null)).toHaveLength(1000);
+      await workflows.cancel(id);
+      if (round > 0) ratios.push(resumed / started);
+    }
+    expect(ratios.sort((one, two) => one - two)[1]).toBeLessThan(2);
+  });
+});
