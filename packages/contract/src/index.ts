@@ -10,6 +10,7 @@ export * from './job-config.js';
 export * from './job-insight.js';
 export * from './jobs.js';
 export * from './limits.js';
+export * from './unique.js';
 export * from './operations.js';
 export * from './schema.js';
 export * from './series.js';

@@ -1,5 +1,6 @@
 import { Type, type Static, type TInteger } from 'typebox';
 import { LimitInput, LIMITS_PER_JOB } from './limits.js';
+import { UniqueInput } from './unique.js';
 import { filledText, instant, oneOf, optional } from './schema.js';
 
 export const RETRY_BACKOFFS = ['fixed', 'linear', 'exponential'] as const;
@@ -94,6 +95,7 @@ export const JobConfig = Type.Object(
     limits: Type.Optional(limits),
     expires_secs: Type.Optional(expiresSecs),
     expires_at: Type.Optional(expiresAt),
+    unique: Type.Optional(UniqueInput),
   },
   { $id: 'JobConfig', description: 'Execution policy of a job, with every default filled in.' },
 );
@@ -134,7 +136,7 @@ export const ScheduleJobConfig = Type.Object(
 );
 export type ScheduleJobConfig = Static<typeof ScheduleJobConfig>;
 
-/** The policy in a request that creates a job: a partial policy, the queue, and when the job expires. */
+/** The policy in a request that creates a job: with its queue, when it expires, and what it is the only one of. */
 export const JobConfigInput = Type.Object(
   {
     queue: optional(
@@ -146,6 +148,7 @@ export const JobConfigInput = Type.Object(
     ...policyFields,
     expires_secs: optional(expiresSecs),
     expires_at: optional(expiresAt),
+    unique: optional(UniqueInput),
   },
   {
     title: 'JobConfigInput',

@@ -217,6 +217,11 @@ export const JobBatchCreated = Type.Object(
           'their key.',
       }),
     ),
+    existing: Type.Optional(
+      Type.Array(Type.Integer(), {
+        description: 'If jobs were `unique`: the positions of those that created nothing, because one of them was there.',
+      }),
+    ),
     warnings,
   },
   { $id: 'JobBatchCreated' },

@@ -172,7 +172,8 @@ CREATE OR REPLACE FUNCTION millrace.copied_config(config json)
  LANGUAGE sql
  IMMUTABLE PARALLEL SAFE
 AS $function$
-  SELECT CASE WHEN config -> 'expires_at' IS NULL THEN config ELSE (config::jsonb - 'expires_at')::json END
+  SELECT CASE WHEN coalesce(config -> 'expires_at', config -> 'unique') IS NULL THEN config
+              ELSE (config::jsonb - 'expires_at' - 'unique')::json END
 $function$;
 
 CREATE OR REPLACE FUNCTION millrace.marked_suffix(suffix text, config json)
@@ -631,6 +632,13 @@ CREATE TABLE millrace.earlier_jobs (
   step text COLLATE "C" NOT NULL,
   CONSTRAINT earlier_jobs_pkey PRIMARY KEY (workflow_id, step, run)
 );
+
+CREATE TABLE millrace.unique_keys (
+  id uuid NOT NULL,
+  job_id uuid NOT NULL,
+  tenant text COLLATE "C" NOT NULL,
+  CONSTRAINT unique_keys_pkey PRIMARY KEY (id)
+) WITH (fillfactor=80, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=2000, autovacuum_vacuum_cost_delay=0);
 
 CREATE INDEX tenants_by_bucket ON millrace.tenants USING btree (bucket);
 

@@ -253,6 +253,8 @@ function wellKnown({ random, name }: Making): Json | undefined {
       return `key-${random.below(200)}`;
     case 'limits':
       return [{ key: `limit-${random.below(5)}`, running: random.integer(1, 10) }];
+    case 'unique':
+      return { key: `unique-${random.below(5)}`, while: random.pick(['waiting', 'unfinished']) };
     case 'expires_secs':
       // After any delay.
       return random.integer(2_000, 3_000);

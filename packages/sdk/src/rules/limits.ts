@@ -14,6 +14,8 @@ export const JOB_CONFIG_LIMITS = {
   jitter_factor: { minimum: 0, maximum: 1 },
 } as const;
 export const EXPIRES_LIMITS = { minimum: 1, maximum: 31_536_000 } as const;
+export const LIMIT_KEY_LENGTH = { minLength: 1, maxLength: 200 } as const;
+export const MAX_WAIT_LIMITS = { minimum: 1, maximum: 31_536_000 } as const;
 export const RETRY_AFTER_LIMITS = JOB_CONFIG_LIMITS.retry_delay_secs;
 export const DELAY_LIMITS = { minimum: 0, maximum: 31_536_000 } as const;
 export const BATCH_LIMITS = { minimum: 1, maximum: 1000 } as const;

@@ -2,7 +2,7 @@
 import { InvalidRequestError } from '../errors/call-errors.js';
 import { wholeSeconds, type Duration } from '../shared/duration.js';
 import type { JsonObject } from '../json/object.js';
-import type { JobConfigInput } from '../wire/index.js';
+import type { JobConfigInput, UniqueInput } from '../wire/index.js';
 
 /** When and how often a failed attempt is repeated. What is left out takes the service's default. */
 export interface Retries {
@@ -32,6 +32,23 @@ export interface Limit<In = any> {
   running: number;
 }
 
+/**
+ * One job instead of several: while there is another of that key, a call gets that one.
+ *
+ * @example
+ * unique: { key: ({ siteId }) => `rebuild-${siteId}`, while: 'waiting' }
+ */
+export interface Unique<In = any> {
+  /** 1 to 200 characters, or what makes them of the input. Belongs to the queue. */
+  key: string | ((input: In) => string);
+  /** How long another one is in the way: until a worker first takes it, or until it has ended. */
+  while: 'waiting' | 'unfinished';
+  /** `replace`, with `waiting` only: the one that waits takes the new input and instant. Default `keep`. */
+  onConflict?: 'keep' | 'replace';
+  /** With `replace`: the longest that a job is put off, from the first call. */
+  maxWait?: Duration;
+}
+
 /** How a job is run. */
 export interface Policy<In = any> {
   /** The queue whose workers run it; `tasks` if neither the task nor the call names one. */
@@ -48,6 +65,8 @@ export interface Policy<In = any> {
    * for steps of workflows.
    */
   expires?: Duration | Date;
+  /** Not for steps of workflows and schedules. */
+  unique?: Unique<In>;
 }
 
 export type When = { delay?: Duration; runAt?: never } | { runAt?: Date; delay?: never };
@@ -73,7 +92,7 @@ export function mergePolicies(first: Policy, second: Policy): Policy {
 
 /** The policy as the service reads it, without the queue. `input` is null where it is not known yet. */
 export function configOf(policy: Policy, input: JsonObject | null): Omit<JobConfigInput, 'queue'> {
-  const { priority, retries, timeout, limits, expires } = policy;
+  const { priority, retries, timeout, limits, expires, unique } = policy;
   return defined({
     priority,
     max_retries: retries?.max,
@@ -85,13 +104,24 @@ export function configOf(policy: Policy, input: JsonObject | null): Omit<JobConf
     limits: limits?.map((limit) => ({ key: keyOf(limit, input), running: limit.running })),
     expires_secs: expires === undefined || expires instanceof Date ? undefined : wholeSeconds(expires),
     expires_at: expires instanceof Date ? expires.toISOString() : undefined,
+    unique: unique && uniqueOf(unique, input),
   });
 }
 
-function keyOf({ key }: Limit, input: JsonObject | null): string {
+function uniqueOf(unique: Unique, input: JsonObject | null): UniqueInput {
+  const { onConflict, maxWait } = unique;
+  return {
+    key: keyOf(unique, input),
+    while: unique.while,
+    ...(onConflict !== undefined && { on_conflict: onConflict }),
+    ...(maxWait !== undefined && { max_wait_secs: wholeSeconds(maxWait) }),
+  };
+}
+
+function keyOf({ key }: Pick<Limit, 'key'>, input: JsonObject | null): string {
   if (typeof key === 'string') return key;
   if (input !== null) return key(input);
-  const message = 'the key of a limit must be a text here: the input of this step is only known when it runs';
+  const message = 'the key must be a text here: the input of this step is only known when it runs';
   throw new InvalidRequestError(message, { code: 'invalid_request' });
 }
 

@@ -14,6 +14,14 @@ export interface LimitInput {
   running: number;
 }
 
+/** One job instead of several. */
+export interface UniqueInput {
+  key: string;
+  while: 'waiting' | 'unfinished';
+  on_conflict?: 'keep' | 'replace' | null;
+  max_wait_secs?: number | null;
+}
+
 export interface JobConfig {
   priority: number;
   max_retries: number;
@@ -25,6 +33,7 @@ export interface JobConfig {
   limits?: LimitInput[];
   expires_secs?: number;
   expires_at?: string;
+  unique?: UniqueInput;
 }
 
 export interface PartialJobConfig {
@@ -46,6 +55,7 @@ export interface ScheduleJobConfig extends PartialJobConfig {
 export interface JobConfigInput extends ScheduleJobConfig {
   queue?: string | null;
   expires_at?: string | null;
+  unique?: UniqueInput | null;
 }
 
 export interface Job {
@@ -98,6 +108,7 @@ export interface JobBatchCreated {
   job_ids: string[];
   count: number;
   replayed?: number[];
+  existing?: number[];
   warnings?: string[];
 }
 

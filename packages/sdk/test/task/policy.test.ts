@@ -28,6 +28,15 @@ describe('policies', () => {
       expires_at: '2030-01-01T00:00:00.000Z',
     });
   });
+  it('make the key of a unique job of the input', () => {
+    const unique = {
+      key: ({ site }: { site: number }) => `rebuild-${site}`,
+      ...{ while: 'waiting' as const, onConflict: 'replace' as const, maxWait: '5m' as const },
+    };
+    expect(configOf({ unique }, { site: 7 })).toEqual({
+      unique: { key: 'rebuild-7', while: 'waiting', on_conflict: 'replace', max_wait_secs: 300 },
+    });
+  });
   it('make the key of a limit of the input', () => {
     const limits = [
       { key: ({ user }: { user: number }) => `user-${user}`, running: 2 },

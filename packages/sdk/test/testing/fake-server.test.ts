@@ -62,6 +62,31 @@ describe('draining', () => {
     await expect(millrace.enqueue(other, {}, past)).rejects.toThrow('must be after run_at');
   });
 
+  it('makes one job of a unique key, and debounces it', async () => {
+    const fake = new FakeServer();
+    const millrace = client(fake);
+    const unique = { key: 'k', while: 'unfinished' } as const;
+    const first = await millrace.enqueue(double, { n: 1 }, { unique });
+    expect((await millrace.enqueue(double, { n: 2 }, { unique })).id).toBe(first.id);
+    await fake.drain([double.handle(({ n }) => ({ n }))]);
+    expect(await first.result()).toEqual({ n: 1 });
+    expect((await millrace.enqueue(double, { n: 2 }, { unique })).id).not.toBe(first.id);
+    const debounce = { key: 'd', while: 'waiting', onConflict: 'replace', maxWait: '90s' } as const;
+    const put = (n: number) => millrace.enqueue(double, { n }, { unique: debounce, delay: '60s' });
+    const job = await put(1);
+    await fake.advance('45s');
+    expect((await put(2)).id).toBe(job.id);
+    await fake.advance('40s');
+    expect((await put(3)).id).toBe(job.id);
+    expect(await job.get()).toMatchObject({ status: 'pending', payload: { n: 3 } });
+    await fake.advance('5s');
+    await fake.drain([double.handle(({ n }) => ({ n }))]);
+    expect(await job.result()).toEqual({ n: 3 });
+    await expect(
+      millrace.enqueue(double, { n: 1 }, { unique: { ...unique, onConflict: 'replace' } }),
+    ).rejects.toThrow('replace needs while');
+  });
+
   it('leaves jobs alone that have no handler', async () => {
     const fake = new FakeServer();
     await client(fake).enqueue(other);

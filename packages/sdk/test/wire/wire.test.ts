@@ -27,6 +27,7 @@ const SAME: {
   ErrorBody: Equal<Wire.ErrorBody, Contract.ErrorBody>;
   JobConfig: Equal<Wire.JobConfig, Contract.JobConfig>;
   PartialJobConfig: Equal<Wire.PartialJobConfig, Contract.PartialJobConfig>;
+  UniqueInput: Equal<Wire.UniqueInput, Contract.UniqueInput>;
   ScheduleJobConfig: Equal<Wire.ScheduleJobConfig, Contract.ScheduleJobConfig>;
   JobConfigInput: Equal<Wire.JobConfigInput, Contract.JobConfigInput>;
   Job: Equal<Wire.Job, Contract.Job>;
@@ -134,6 +135,7 @@ const SAME: {
   ErrorBody: true,
   JobConfig: true,
   PartialJobConfig: true,
+  UniqueInput: true,
   ScheduleJobConfig: true,
   JobConfigInput: true,
   Job: true,
@@ -225,8 +227,8 @@ describe('the shapes on the wire', () => {
       'operations',
       'series',
     ];
-    const contract = [...files, 'system', 'waiting', 'worker', 'workflow-resume', 'workflows'].flatMap((file) =>
-      namesIn(`../../../contract/src/${file}.ts`, /^export type (\w+)/gm),
+    const contract = [...files, 'system', 'unique', 'waiting', 'worker', 'workflow-resume', 'workflows'].flatMap(
+      (file) => namesIn(`../../../contract/src/${file}.ts`, /^export type (\w+)/gm),
     );
     expect(Object.keys(SAME).sort()).toEqual(own.filter((name) => contract.includes(name)).sort());
   });

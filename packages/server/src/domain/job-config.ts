@@ -35,6 +35,7 @@ export function resolveJobConfig(
     jitter_factor: positiveZero(given.jitter_factor ?? defaults.jitter_factor),
     ...(limits && { limits }),
     ...expiryOf(given, path),
+    ...uniqueOf(given, path),
   };
   return isDefault(config) ? null : config;
 }
@@ -82,25 +83,43 @@ function expiryOf(
   return { expires_at: parseInstant(at)! };
 }
 
-/**
- * Fields that exist, but not there; and one that does not exist yet. Unknown fields are ignored with a warning, but
- * whoever asks for one of these relies on it.
- */
+/** Fields that exist, but not there. Unknown ones are ignored with a warning, but whoever asks for these needs them. */
 const MISPLACED: Readonly<Record<ConfigOwner, readonly string[]>> = {
   job: [],
-  step: ['expires_secs', 'expires_at'],
-  schedule: ['expires_at'],
+  step: ['expires_secs', 'expires_at', 'unique'],
+  schedule: ['expires_at', 'unique'],
 };
 const NOT_BUILT = 'is not supported by this version of the server';
 
 function refuseMisplaced(given: object, path: string, owner: ConfigOwner): void {
-  if ('unique' in given) throw invalidField(`${path}.unique`, NOT_BUILT);
   const field = MISPLACED[owner].find((name) => ((given as Record<string, unknown>)[name] ?? null) !== null);
   if (field !== undefined) throw invalidField(`${path}.${field}`, `must not be given in a ${owner}`);
 }
 
-/** What a copy of a job keeps of its policy: an instant is of no use to it (`millrace.copied_config` says the same). */
-export function copiedConfig({ expires_at: _, ...rest }: JobConfig): JobConfig {
+/** Nothing but what is known, and without what was left out. */
+function uniqueOf(given: JobConfigInput | PartialJobConfig, path: string): Pick<JobConfig, 'unique'> {
+  const { unique } = given as JobConfigInput;
+  if (unique === null || unique === undefined) return {};
+  const { key, on_conflict: onConflict, max_wait_secs: maxWait } = unique;
+  if (onConflict === 'replace' && unique.while !== 'waiting')
+    throw invalidField(`${path}.unique.on_conflict`, 'replace needs while: "waiting"');
+  if (typeof maxWait === 'number' && onConflict !== 'replace')
+    throw invalidField(`${path}.unique.max_wait_secs`, 'needs on_conflict: "replace"');
+  return {
+    unique: {
+      key,
+      while: unique.while,
+      ...(typeof onConflict === 'string' && { on_conflict: onConflict }),
+      ...(typeof maxWait === 'number' && { max_wait_secs: maxWait }),
+    },
+  };
+}
+
+/**
+ * What a copy of a job keeps of its policy: an instant is of no use to it, and it is not the one of its key
+ * (`millrace.copied_config` says the same).
+ */
+export function copiedConfig({ expires_at: _, unique: __, ...rest }: JobConfig): JobConfig {
   return rest;
 }
 

@@ -103,11 +103,15 @@ export interface PagePart<T> extends PageEnds {
 export interface Created {
   readonly id: string;
   readonly replayed: boolean;
+  /** Nothing was created: a job of the same unique key was there. */
+  readonly existing?: boolean;
 }
 
 export interface CreatedBatch {
   readonly ids: readonly string[];
   readonly replayed: boolean;
+  /** The positions of jobs that created nothing, because one of the same unique key was there. */
+  readonly existing: readonly number[];
 }
 
 /** A job of a batch, with a key of its own or none. */
@@ -121,6 +125,8 @@ export interface CreatedItems {
   readonly ids: readonly string[];
   /** The positions of the items that created nothing, because there was a job of their key. */
   readonly replayed: readonly number[];
+  /** The same, because there was one of their unique key. */
+  readonly existing: readonly number[];
 }
 
 export interface WaitQuery {

@@ -22,12 +22,18 @@ export interface LimitsWork {
 
 /**
  * Wakes jobs with limits that have fallen due, looks at every limit about which there are notes, removes limits that
- * nobody uses any more, ends jobs that have expired, and puts right what processes of earlier versions left wrong. Where
- * no job has limits or expires it is one statement every five seconds.
+ * nobody uses any more and unique keys whose jobs have ended, ends jobs that have expired, and puts right what
+ * processes of earlier versions left wrong. Where no job has limits or expires it is one statement every five seconds.
  */
 export function createLimitsLoop({ admitter, expiry, maintenance, hub }: LimitsWork, logger: Logger): Loop {
   let droppedAt = -Infinity;
   let mendedAt = -Infinity;
+  let uniqueAt = -Infinity;
+  const dropUnique = async (now: number): Promise<void> => {
+    if (now - uniqueAt < DROP_MS) return;
+    uniqueAt = now;
+    await admitter.dropEndedUnique();
+  };
   const tidy = async (now: number): Promise<void> => {
     if (now - droppedAt >= DROP_MS) {
       droppedAt = now;
@@ -44,8 +50,9 @@ export function createLimitsLoop({ admitter, expiry, maintenance, hub }: LimitsW
     'limits',
     UNUSED_MS,
     async () => {
-      const { nextMs, inUse, expired } = await admitter.sweep();
+      const { nextMs, inUse, expired, uniqueUsed } = await admitter.sweep();
       if (expired) await expiry.sweep();
+      if (uniqueUsed) await dropUnique(performance.now());
       if (inUse) await tidy(performance.now());
       return Math.min(nextMs ?? Infinity, inUse ? USED_MS : UNUSED_MS);
     },

@@ -341,6 +341,7 @@ export interface StatementParameters {
       | 'keys'
       | 'limits'
       | 'waits_for'
+      | 'latest'
       | 'limit_ids'
       | 'running'
       | 'mosts'
@@ -359,6 +360,15 @@ export interface StatementParameters {
     limits_of_tenant: 'tenant' | 'only' | 'after_queue' | 'after_key' | 'limit' | 'max_jobs';
     limits_of_all: 'only' | 'after_tenant' | 'after_queue' | 'after_key' | 'limit' | 'max_jobs';
     waiting_for_room: 'max_jobs';
+  };
+  'limits/unique.sql': {
+    take_unique: 'ids' | 'suffixes' | 'tenants';
+    lock_unique: 'ids';
+    states_of_unique: 'tenants' | 'job_ids';
+    take_waiting: 'tenants' | 'job_ids';
+    keep_unique: 'ids' | 'suffixes';
+    remember_existing: 'tenants' | 'keys' | 'job_ids';
+    drop_ended_unique: 'after' | 'max_keys';
   };
   'operations/batches.sql': {
     jobs_to_cancel: 'ids' | 'tenant';

@@ -112,9 +112,9 @@ export function fakeEngine(overrides: Overrides = {}): FakeEngine {
     jobs: {
       create: async () => CREATED,
       createBatch: async (_tenant: string, specs: readonly JobSpec[]) => {
-        return { ids: specs.map(() => JOB_ID), replayed: false };
+        return { ids: specs.map(() => JOB_ID), replayed: false, existing: [] };
       },
-      createItems: async (_tenant, items) => ({ ids: items.map(() => JOB_ID), replayed: [] }),
+      createItems: async (_tenant, items) => ({ ids: items.map(() => JOB_ID), replayed: [], existing: [] }),
       rerun: async () => CREATED,
       get: async () => jobRecord(),
       list: async (_tenant: string, _query: ListQuery) => EMPTY_PAGE,

@@ -21,7 +21,7 @@ const MEANT: Readonly<Record<string, readonly string[]>> = {
   cancel_waiting_limited: ['watches_pkey'],
   run_now_limited: ['watches_pkey'],
   // What nobody has taken up yet, a thousand at a time, and whether there is any limit.
-  wake_sleepers: ['limit_notes_by_limit', 'limits', 'limits_pkey', 'limits_by_name'],
+  wake_sleepers: ['limit_notes_by_limit', 'limits', 'limits_pkey', 'limits_by_name', 'unique_keys', 'unique_keys_pkey'],
   forget_streams: ['watches', 'watches_pkey', 'transitions_by_job'],
   // A process writes itself down, and a queue is one row, of which there are ten thousand at most.
   registered_tasks: ['processes'],
@@ -63,6 +63,7 @@ const FILL = `
   INSERT INTO millrace.ready (scheduled_at, priority, retry_count, delivery_count, id, tenant, queue) SELECT at, n % 3, 0, 0, id, 't', 'q' FROM made;
   INSERT INTO millrace.limits (most, id, tenant, queue, key) SELECT 1, id, 't', 'q', n::text FROM made;
   INSERT INTO millrace.limit_notes (given_back, limit_id) SELECT 0, id FROM made;
+  INSERT INTO millrace.unique_keys (id, job_id, tenant) SELECT id, id, 't' FROM made;
   INSERT INTO millrace.leases (locked_until, started_at, retry_count, delivery_count, id, token, tenant) SELECT at, at, 0, 1, id, id, 't' FROM made;
   INSERT INTO millrace.bundles (locked_until, started_at, first_id, last_id, token, tenant, queue, open, taken, ids)
     SELECT at, at, id, id, id, 't', 'q', '1', '', ARRAY[id] FROM made;

@@ -404,6 +404,7 @@ class _JobBatchCreatedRequired(TypedDict):
 
 class JobBatchCreated(_JobBatchCreatedRequired, total=False):
     replayed: list[int]
+    existing: list[int]
     warnings: list[str]
 
 
@@ -421,6 +422,7 @@ class JobConfig(_JobConfigRequired, total=False):
     limits: list[Limit]
     expires_secs: int
     expires_at: str
+    unique: Unique
 
 
 class JobConfigInput(TypedDict, total=False):
@@ -435,6 +437,7 @@ class JobConfigInput(TypedDict, total=False):
     limits: list[Limit] | None
     expires_secs: int | None
     expires_at: str | None
+    unique: Unique | None
 
 
 class _JobCreatedRequired(TypedDict):
@@ -814,6 +817,8 @@ class Tasks(TypedDict):
 
 
 TerminalJobStatus = Literal["completed", "failed", "cancelled"]
+
+Unique = Any
 
 
 class Wait(TypedDict):

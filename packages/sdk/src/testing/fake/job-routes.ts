@@ -18,9 +18,16 @@ import {
 import { invalid, notFound, Problem } from './problem.js';
 import { cancel } from './settle.js';
 import { checkBody, SHAPES } from './shapes.js';
-import { DEFAULT_QUEUE, type FakeStore, type StoredJob } from './store.js';
+import { DEFAULT_QUEUE, fullConfig, type FakeStore, type StoredJob } from './store.js';
+import { checkUnique, inTheWay, replace } from './unique.js';
 
-function addJob(store: FakeStore, given: Wire.CreateJob, key: string | null): string {
+interface Added {
+  readonly id: string;
+  /** One of its unique key was there. */
+  readonly existing: boolean;
+}
+
+function addJob(store: FakeStore, given: Wire.CreateJob, key: string | null): Added {
   const { run_at: runAt = null, delay_secs: delay = null } = given;
   if (runAt !== null && delay !== null) throw invalid('delay_secs', 'must not be given together with run_at');
   const { expires_secs: expiresSecs = null, expires_at: expiresAt = null } = given.config ?? {};
@@ -38,12 +45,25 @@ function addJob(store: FakeStore, given: Wire.CreateJob, key: string | null): st
     metadata: given.metadata ?? {},
     idempotency_key: key,
   };
-  return store.addJob(fields, given.config ?? {}, dueAt).record.id;
+  const { unique = null } = given.config ?? {};
+  if (unique !== null) checkUnique(unique);
+  const other = unique === null ? null : inTheWay(store, fields.queue_name, unique);
+  if (other === null) return { id: store.addJob(fields, given.config ?? {}, dueAt).record.id, existing: false };
+  const { task_name, payload, metadata } = fields;
+  if (unique?.on_conflict === 'replace')
+    replace(store, other, { task_name, payload, metadata, config: fullConfig(given.config ?? {}) }, dueAt);
+  return { id: other.record.id, existing: true };
 }
 
 const createJob: Route = (request) => {
   const body = checkBody<Wire.CreateJob>(request.body, SHAPES.job);
-  return once(request, 'job', (key) => ({ job_id: addJob(request.store, body, key) }));
+  let existing = false;
+  const reply = once(request, 'job', (key) => {
+    const added = addJob(request.store, body, key);
+    existing = added.existing;
+    return { job_id: added.id };
+  });
+  return existing ? { ...reply, status: 200, headers: { ...reply.headers, 'millrace-existing': 'true' } } : reply;
 };
 
 const createBatch: Route = (request) => {
@@ -51,8 +71,8 @@ const createBatch: Route = (request) => {
   const keys = jobs.map(({ idempotency_key: key }, n) => keyOf(key ?? '', `jobs[${n}].${KEY_FIELD}`, invalid));
   if (keys.some((key) => key !== null)) return createItems(request, jobs, keys);
   return once(request, 'batch', () => {
-    const ids = jobs.map((job) => addJob(request.store, job, null));
-    return { job_ids: ids, count: ids.length };
+    const added = jobs.map((job) => addJob(request.store, job, null));
+    return { job_ids: added.map(({ id }) => id), count: added.length, ...existingOf(jobs, added) };
   });
 };
 
@@ -64,18 +84,25 @@ function createItems({ store, headers }: FakeRequest, jobs: readonly Wire.Create
   const other = keys.findIndex((key) => key !== null && (store.keys.get(key)?.kind ?? 'job') !== 'job');
   if (other >= 0) throw new Problem('conflict', `jobs[${other}].idempotency_key was used for another kind of request`);
   const replayed: number[] = [];
-  const ids = jobs.map((job, n) => {
+  const added = jobs.map((job, n): Added => {
     const key = keys[n] ?? null;
     const before = key === null ? undefined : store.keys.get(key);
     if (before !== undefined) {
       replayed.push(n);
-      return (before.answer as Wire.JobCreated).job_id;
+      return { id: (before.answer as Wire.JobCreated).job_id, existing: false };
     }
-    const id = addJob(store, job, key);
-    if (key !== null) store.keys.set(key, { kind: 'job', answer: { job_id: id } });
-    return id;
+    const one = addJob(store, job, key);
+    if (key !== null) store.keys.set(key, { kind: 'job', answer: { job_id: one.id } });
+    return one;
   });
-  return created({ job_ids: ids, count: ids.length, replayed });
+  const job_ids = added.map(({ id }) => id);
+  return created({ job_ids, count: added.length, replayed, ...existingOf(jobs, added) });
+}
+
+/** The positions of unique jobs that were there. */
+function existingOf(jobs: readonly Wire.CreateJob[], added: readonly Added[]): { existing?: number[] } {
+  if (!jobs.some(({ config }) => (config?.unique ?? null) !== null)) return {};
+  return { existing: added.flatMap(({ existing }, n) => (existing ? [n] : [])) };
 }
 
 export function jobAt({ store, params }: FakeRequest): StoredJob {
@@ -131,7 +158,7 @@ const runNow: Route = (request) => {
 /** A fresh job like another one, which its metadata names. */
 function copyOf(store: FakeStore, job: Wire.Job, origin: Record<string, unknown>): string {
   const { task_name, queue_name, payload, metadata } = job;
-  const { expires_at: _, ...config } = job.config;
+  const { expires_at: _, unique: __, ...config } = job.config;
   const fields = { task_name, queue_name, payload, metadata: { ...metadata, ...origin } };
   return store.addJob(fields, config, store.clock.now()).record.id;
 }

@@ -25,6 +25,12 @@ const name: Check = (value, path) => {
   filled(value, path);
   if (!/\S/.test(value as string)) throw invalid(path, 'must not be blank');
 };
+/** The key of a limit, or of a unique job. */
+const limitKey: Check = (value, path) => {
+  filled(value, path);
+  const { maxLength } = limits.LIMIT_KEY_LENGTH;
+  if (characterCount(value as string) > maxLength) throw invalid(path, `must have at most ${maxLength} characters`);
+};
 const object: Check = (value, path) => {
   if (!isObject(value)) throw invalid(path, 'must be object');
 };
@@ -125,9 +131,20 @@ const partialConfig: Shape = {
   },
 };
 const scheduleConfig: Shape = { ...partialConfig, expires_secs: { check: integer(limits.EXPIRES_LIMITS) } };
-const jobConfig: Shape = { ...scheduleConfig, expires_at: { check: instant }, queue: { check: filled } };
+const jobConfig: Shape = {
+  ...scheduleConfig,
+  expires_at: { check: instant },
+  unique: { check: nested(() => uniqueShape) },
+  queue: { check: filled },
+};
+const uniqueShape: Shape = {
+  key: { check: limitKey, required: true },
+  while: { check: word('waiting', 'unfinished'), required: true },
+  on_conflict: { check: word('keep', 'replace') },
+  max_wait_secs: { check: integer(limits.MAX_WAIT_LIMITS) },
+};
 const limitShape: Shape = {
-  key: { check: filled, required: true },
+  key: { check: limitKey, required: true },
   running: { check: integer({ minimum: 1, maximum: 10_000 }), required: true },
 };
 const delay = integer(limits.DELAY_LIMITS);

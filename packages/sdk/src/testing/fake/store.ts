@@ -161,7 +161,7 @@ export class FakeStore {
   }
 }
 
-function fullConfig({ timeout, timeout_secs, ...given }: Wire.JobConfigInput): Wire.JobConfig {
+export function fullConfig({ timeout, timeout_secs, ...given }: Wire.JobConfigInput): Wire.JobConfig {
   const fields = { ...given, timeout_secs: timeout_secs ?? timeout };
   const present = Object.entries(fields).filter(([, value]) => value !== undefined && value !== null);
   const config = { ...DEFAULT_CONFIG, ...Object.fromEntries(present) } as Wire.JobConfig & { queue?: string };

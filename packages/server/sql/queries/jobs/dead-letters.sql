@@ -66,8 +66,8 @@ SELECT metadata FROM millrace.jobs WHERE tenant = :tenant AND id = :id;
 -- Marks the entry as replayed and creates the new job in one statement: of any number of concurrent callers, one gets
 -- the row, and the others wait for it and then find replayed_at set. If the original job is gone, nothing happens. The
 -- replay of a step belongs to no workflow: a context that is stored apart is copied into its payload, as in
--- composePayload. :metadata is that of the new job. A job with limits joins the line of its first one, and one that expires does so
--- anew.
+-- composePayload. :metadata is that of the new job. A job with limits joins the line of its first one, and
+-- one that expires does so anew.
 WITH clock AS MATERIALIZED (
   SELECT now() AS now, millrace.id_prefix(now()) AS prefix
 ), original AS MATERIALIZED (

@@ -123,8 +123,8 @@ SELECT (SELECT json_agg(DISTINCT limit_id) FROM noted)::text AS looks,
 
 -- name: wake_sleepers
 -- Jobs with limits that have fallen due join the line of their first limit. Returns the limits to look at (those, and
--- all about which there are notes), how long it is until the next one falls due, whether limits are used at all, and
--- whether jobs have expired.
+-- all about which there are notes), how long it is until the next one falls due, whether limits are used at all,
+-- whether jobs have expired, and whether there are unique jobs.
 WITH due AS MATERIALIZED (
   SELECT r.ctid AS at FROM millrace.ready r
   WHERE NOT r.later AND r.waits_for IS NULL AND r.scheduled_at <= now()
@@ -152,7 +152,8 @@ SELECT (SELECT count(*) FROM gone)::int AS woken, (SELECT json_agg(DISTINCT limi
         ) AS noted)::text AS noted,
        (SELECT extract(epoch FROM scheduled_at - now()) * 1000 FROM next)::float8 AS next_ms,
        (SELECT EXISTS (SELECT FROM millrace.limits)) OR (SELECT EXISTS (SELECT FROM next)) AS in_use,
-       EXISTS (SELECT FROM millrace.ready r WHERE r.expires_at <= now()) AS expired;
+       EXISTS (SELECT FROM millrace.ready r WHERE r.expires_at <= now()) AS expired,
+       EXISTS (SELECT FROM millrace.unique_keys) AS unique_used;
 
 -- name: drop_unused
 -- Limits that nobody uses any more, :max_limits of those after :after. A limit with notes or with somebody in its line

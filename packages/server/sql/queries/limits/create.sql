@@ -1,5 +1,5 @@
--- Jobs with limits or an expiry are created in a transaction: limits are taken, the server decides which jobs are admitted
--- (domain/limits.ts), and all of it is written.
+-- Jobs with limits, an expiry or a unique key are created in a transaction: limits are taken, the server decides which
+-- jobs are admitted (domain/limits.ts), and all of it is written.
 
 -- name: take_keys
 -- Idempotency keys of jobs, each with the id that its job would get. Returns those that were free. In sorted order,
@@ -30,43 +30,63 @@ WITH asked AS MATERIALIZED (
 SELECT id, running, most, waiting FROM locked UNION ALL SELECT id, running, most, waiting FROM made;
 
 -- name: create_limited
--- Stores jobs that name limits, or expire. :waits_for: in whose line each job waits; null if it is admitted. A job that is not due
--- yet sleeps instead. :limit_ids to :waiting: the limits that this transaction holds, as they are from now on, each
--- with the newest job that names it. :noted_limits and :noted_suffixes: limits that were not to be had, and the job
--- each should hear of.
+-- Stores jobs that name limits, expire or are unique. :waits_for: in whose line each job waits; null if it is admitted.
+-- A job that is not due yet sleeps instead. :limit_ids to :waiting: the limits that this transaction holds, as they are
+-- from now on, each with the newest job that names it. :noted_limits and :noted_suffixes: limits that were not to be
+-- had, and the job each should hear of. A job that replaces another (unique.sql) has the whole id of that one as its
+-- suffix, and is due by :latest, if it waits at all.
 WITH clock AS MATERIALIZED (
   SELECT now() AS now, millrace.id_prefix(now()) AS prefix
 ), input AS MATERIALIZED (
-  SELECT (clock.prefix || suffix)::uuid AS id, clock.now, tenant, queue, task, priority, config,
-         coalesce(run_at, clock.now + delay * interval '1 second') AS run_at, payload, metadata, size, key,
-         limits::uuid[] AS limits, waits_for
+  SELECT right(clock.prefix || suffix, 32)::uuid AS id, clock.now, tenant, queue, task, priority, config,
+         CASE WHEN length(suffix) < 32 THEN wanted.at WHEN wanted.at IS NULL THEN clock.now
+              ELSE least(wanted.at, latest) END AS run_at,
+         payload, metadata, size, key, limits::uuid[] AS limits, waits_for, length(suffix) = 32 AS replaces
   FROM clock, unnest(:tenants::text[], :queues::text[], :tasks::text[], :priorities::int[], :configs::json[],
                      :suffixes::text[], :run_ats::timestamptz[], :payloads::json[], :metadata::json[], :sizes::int[],
-                     :delays::int[], :keys::text[], :limits::text[], :waits_for::uuid[])
+                     :delays::int[], :keys::text[], :limits::text[], :waits_for::uuid[], :latest::timestamptz[])
     AS given (tenant, queue, task, priority, config, suffix, run_at, payload, metadata, size, delay, key, limits,
-              waits_for)
+              waits_for, latest),
+  LATERAL (SELECT coalesce(run_at, clock.now + delay * interval '1 second') AS at) AS wanted
 ), stored AS (
   INSERT INTO millrace.jobs (created_at, run_at, priority, id, tenant, queue, task, payload, config, metadata,
                              idempotency_key, limits)
-  SELECT now, run_at, priority, id, tenant, queue, task, payload, config, metadata, key, limits FROM input
+  SELECT now, run_at, priority, id, tenant, queue, task, payload, config, metadata, key, limits
+  FROM input WHERE NOT replaces
+), renewed AS (
+  UPDATE millrace.jobs j
+  SET run_at = input.run_at, priority = input.priority, task = input.task, payload = input.payload,
+      config = input.config, metadata = input.metadata, limits = input.limits
+  FROM input
+  WHERE j.tenant = ANY (:tenants::text[]) AND j.id = ANY (ARRAY(SELECT id FROM input WHERE replaces))
+    AND input.replaces AND j.tenant = input.tenant AND j.id = input.id
 ), queued AS (
   INSERT INTO millrace.ready (scheduled_at, priority, retry_count, delivery_count, id, tenant, queue, later, size,
                               limits, waits_for, expires_at)
   SELECT coalesce(run_at, now), priority, 0, 0, id, tenant, queue,
-         CASE WHEN waits_for IS NOT NULL OR limits IS NOT NULL AND run_at > now THEN false WHEN run_at > now THEN true END,
-         size, limits, CASE WHEN run_at IS NULL OR run_at <= now THEN waits_for END, millrace.expiry(config, now)
+         CASE WHEN waits_for IS NOT NULL OR limits IS NOT NULL AND run_at > now THEN false
+              WHEN run_at > now THEN true END,
+         size, limits, CASE WHEN run_at IS NULL OR run_at <= now THEN waits_for END,
+         millrace.expiry(config, CASE WHEN replaces THEN (
+           SELECT j.created_at FROM millrace.jobs j WHERE j.tenant = input.tenant AND j.id = input.id
+         ) ELSE now END)
   FROM input
 ), kept AS (
   UPDATE millrace.limits l
   SET running = given.running, most = given.most, waiting = given.waiting,
-      newest = ((SELECT prefix FROM clock) || given.newest)::uuid
+      newest = right((SELECT prefix FROM clock) || given.newest, 32)::uuid
   FROM unnest(:limit_ids::uuid[], :running::int[], :mosts::int[], :waiting::bool[], :newest_suffixes::text[])
     AS given (id, running, most, waiting, newest)
   WHERE l.id = ANY (:limit_ids::uuid[]) AND l.id = given.id
 ), noted AS (
   INSERT INTO millrace.limit_notes (given_back, limit_id, job_id, tenant)
-  SELECT 0, given.limit_id, ((SELECT prefix FROM clock) || given.suffix)::uuid, given.tenant
+  SELECT 0, given.limit_id, right((SELECT prefix FROM clock) || given.suffix, 32)::uuid, given.tenant
   FROM unnest(:noted_limits::uuid[], :noted_suffixes::text[], :noted_tenants::text[])
     AS given (limit_id, suffix, tenant)
+), seen AS (
+  INSERT INTO millrace.transitions (at, scheduled_at, retry_count, delivery_count, status, job_id)
+  SELECT now, run_at, 0, 0, 'pending', id
+  FROM input, LATERAL (SELECT FROM millrace.watches w WHERE w.job_id = input.id LIMIT 1) AS watched WHERE replaces
+  RETURNING 1
 )
-SELECT prefix FROM clock;
+SELECT prefix, (SELECT count(*) FROM seen)::int AS watched FROM clock;

@@ -46,8 +46,9 @@ SELECT held.n::int, held.id, held.token, held.tenant, held.worker, held.attempt,
 -- name: settle_limited
 -- The same for jobs that may have limits (their ids are marked): an attempt that ends gives back its room, once, by the
 -- statement that ends it. A job that goes back to its queue sleeps until it is due, or joins the line of its first
--- limit; only one that was not delivered keeps its room, and may still expire. A settlement never waits for a limit: if somebody else has it
--- locked, a note says how much was given back. `looks`, in the first row: limits where somebody may be let in now.
+-- limit; only one that was not delivered keeps its room, and may still expire. A settlement never waits for a limit: if
+-- somebody else has it locked, a note says how much was given back. `looks`, in the first row: limits where somebody
+-- may be let in now.
 WITH given AS MATERIALIZED (
 -- include: settlements
 ), held AS (
@@ -65,7 +66,8 @@ WITH given AS MATERIALIZED (
          CASE WHEN j.limits IS NOT NULL AND held.outcome <> 'undelivered' THEN false WHEN due.at > now() THEN true END,
          millrace.job_size(j.payload, j.metadata, held.error, j.context_bytes), j.limits,
          CASE WHEN held.outcome <> 'undelivered' AND due.at <= now() THEN j.limits[1] END,
-         CASE WHEN held.outcome = 'undelivered' AND held.delivery_count = 1 THEN millrace.expiry(j.config, j.created_at) END
+         CASE WHEN held.outcome = 'undelivered' AND held.delivery_count = 1
+              THEN millrace.expiry(j.config, j.created_at) END
   FROM held, LATERAL (SELECT * FROM millrace.jobs j WHERE j.tenant = held.tenant AND j.id = held.id OFFSET 0) AS j,
   LATERAL (
     SELECT coalesce(held.retry_at, held.scheduled_at, j.run_at, j.created_at) AS at

@@ -4,13 +4,14 @@ import { Batcher } from '../../store/batcher.js';
 import type { Database, Execute } from '../../store/connection/database.js';
 import { isTaken } from '../../store/failures.js';
 import { loadStatements, type Statement } from '../../store/sql.js';
-import { createLimited, isLimited, takeKeys, type CreatedLimited, type LimitedJob } from '../limits/create-limited.js';
-import type { Hub, LimitNews } from '../shared/hub.js';
+import { createLimited, takeKeys, type CreatedLimited } from '../limits/create-limited.js';
+import { isLimited, type LimitedJob } from '../limits/limited-job.js';
+import type { Hub } from '../shared/hub.js';
 import type { Counters } from '../shared/counters.js';
-import { otherKind, type Done, type Effect, type Idempotency } from '../shared/idempotency.js';
+import { otherKind, type Effect, type Idempotency } from '../shared/idempotency.js';
 import type { Tenants } from '../shared/tenants.js';
 import type { JobSpec } from '../../domain/records.js';
-import type { BatchItem, Created, CreatedItems } from '../api.js';
+import type { BatchItem, Created, CreatedBatch, CreatedItems } from '../api.js';
 import {
   alikeColumns,
   areAlike,
@@ -27,8 +28,8 @@ import { KeyedItems } from './keyed-items.js';
  * Creating jobs: one implementation over arrays. Single creates are gathered (group commit); a batch is one statement,
  * so it is all or nothing; keyed creates go through the key table and may return a job that another request created. A
  * key for several jobs, or for a copy of one, takes a transaction of its own (shared/idempotency.ts); so do the keys of
- * a batch's items where one was taken (keyed-items.ts). Jobs with limits are gathered apart, and created in a
- * transaction (limits/create-limited.ts).
+ * a batch's items where one was taken (keyed-items.ts). Jobs that name limits, expire or are unique are gathered apart,
+ * and created in a transaction (limits/create-limited.ts).
  */
 const sql = loadStatements('jobs/enqueue.sql');
 
@@ -83,33 +84,41 @@ export class Enqueuer {
     return created;
   }
 
-  async createBatch(tenant: string, specs: readonly JobSpec[], key: string | null): Promise<Done> {
+  async createBatch(tenant: string, specs: readonly JobSpec[], key: string | null): Promise<CreatedBatch> {
     await this.tenants.register(tenant);
     return this.createOnce(tenant, key, 'batch', () => Promise.resolve(specs));
   }
 
   async createItems(tenant: string, items: readonly BatchItem[]): Promise<CreatedItems> {
     await this.tenants.register(tenant);
-    const { ids, replayed, created, claimable, news } = await this.#items.store(tenant, items);
-    this.#created(created, ids[0], claimable, news);
-    return { ids, replayed };
+    const { ids, replayed, existing, plain, limited } = await this.#items.store(tenant, items);
+    if (plain.length > 0) this.#created(plain, ids[0]);
+    for (const created of limited) this.#createdLimited(created);
+    return { ids, replayed, existing };
   }
 
   /** Creates what `specsOf` says, once for a key of that kind. The tenant must be registered. */
-  createOnce(
+  async createOnce(
     tenant: string,
     key: string | null,
     kind: string,
     specsOf: (execute: Execute) => Promise<readonly JobSpec[]>,
-  ): Promise<Done> {
-    return this.keys.once(key === null ? null : { tenant, key, kind }, async (execute): Promise<Effect> => {
+  ): Promise<CreatedBatch> {
+    let existing: readonly number[] = [];
+    const done = await this.keys.once(key === null ? null : { tenant, key, kind }, async (execute): Promise<Effect> => {
       const jobs = (await specsOf(execute)).map((spec) => ({ tenant, spec }));
       const needsTransaction = key === null && jobs.some(({ spec }) => isLimited(spec));
-      const { ids, claimable, news } = needsTransaction
+      const stored = needsTransaction
         ? await this.db.transaction((inside) => store(inside, jobs))
         : await store(execute, jobs);
-      return { ids, committed: () => this.#created(jobs, ids[0], claimable, news) };
+      existing = stored.existing;
+      const committed = (): void => {
+        if (stored.plain.length > 0) this.#created(stored.plain, stored.ids[0]);
+        if (stored.limited) this.#createdLimited(stored.limited);
+      };
+      return { ids: stored.ids, committed };
     });
+    return { ...done, existing: done.replayed ? [] : existing };
   }
 
   async #insert(jobs: readonly NewJob[]): Promise<readonly string[]> {
@@ -126,18 +135,15 @@ export class Enqueuer {
       const keyed = jobs.filter(({ key }) => key !== null);
       const free = keyed.length === 0 ? new Set<string>() : await takeKeys(execute, keyed, 'single jobs');
       const fresh = jobs.filter(({ key, suffix }) => key === null || free.has(suffix));
-      return { fresh, created: fresh.length === 0 ? null : await createLimited(execute, fresh, limitedColumns(fresh)) };
+      return { fresh, created: await createLimited(execute, fresh, limitedColumns) };
     });
-    if (created === null)
-      return this.#resolveLosers(
-        jobs.map(toKeyed),
-        jobs.map(() => null),
-      );
-    const toId = idsWith(created.prefix);
-    this.#created(fresh, toId(fresh[0]!.suffix), created.admitted, created.news);
-    const won = new Set(fresh);
-    const answers = jobs.map((job) => (won.has(job) ? { id: toId(job.suffix), replayed: false } : null));
-    return won.size === jobs.length ? answers : this.#resolveLosers(jobs.map(toKeyed), answers);
+    this.#createdLimited(created);
+    const places = new Map(fresh.map((job, n) => [job, n]));
+    const answers = jobs.map((job): Created | null => {
+      const n = places.get(job);
+      return n === undefined ? null : { id: created.ids[n]!, replayed: false, existing: created.existing[n]! };
+    });
+    return fresh.length === jobs.length ? answers : this.#resolveLosers(jobs.map(toKeyed), answers);
   }
 
   async #insertKeyed(jobs: readonly KeyedJob[]): Promise<(Created | null)[]> {
@@ -205,21 +211,26 @@ export class Enqueuer {
     return jobs.some(({ spec }) => isLimited(spec)) ? this.#insertLimited(jobs) : this.#insertKeyed(jobs);
   }
 
-  /**
-   * `id`: of any of them; it tells the database's time. `claimable`: which of them can be claimed once they are due; if
-   * it is absent, all.
-   */
-  #created(
-    jobs: readonly NewJob[],
-    id: string | undefined,
-    claimable: readonly boolean[] | null = null,
-    news: LimitNews | null = null,
-  ): void {
-    if (news) this.hub.announceLimits(news);
+  #createdLimited({ written, news, watched, ids }: CreatedLimited): void {
+    this.hub.announceLimits(news);
+    if (watched) this.hub.announceEvents();
+    for (const { tenant, spec, isNew } of written)
+      if (isNew) this.counters.created({ tenant, queue: spec.queue, task: spec.task });
+    this.#announce(
+      written.filter(({ claimable }) => claimable),
+      ids[0],
+    );
+  }
+
+  #created(jobs: readonly NewJob[], id: string | undefined): void {
+    for (const { tenant, spec } of jobs) this.counters.created({ tenant, queue: spec.queue, task: spec.task });
+    this.#announce(jobs, id);
+  }
+
+  /** Jobs that can be claimed once they are due. `id`: of any of them; it tells when they were created. */
+  #announce(jobs: readonly NewJob[], id: string | undefined): void {
     const announced = new Set<string>();
-    for (const [n, { tenant, spec }] of jobs.entries()) {
-      this.counters.created({ tenant, queue: spec.queue, task: spec.task });
-      if (claimable?.[n] === false) continue;
+    for (const { spec } of jobs) {
       const priority = spec.config?.priority ?? 0;
       const queueAndPriority = `${priority} ${spec.queue}`;
       const dueMs = dueOf(spec, id ?? '');
@@ -239,8 +250,10 @@ const toKeyed = ({ tenant, spec, key }: LimitedRequest): KeyedJob => ({ tenant, 
 /** Ids are in the order of the jobs. */
 interface Stored {
   readonly ids: readonly string[];
-  readonly claimable: readonly boolean[] | null;
-  readonly news: LimitNews | null;
+  /** The positions of those that created nothing. */
+  readonly existing: readonly number[];
+  readonly plain: readonly NewJob[];
+  readonly limited: CreatedLimited | null;
 }
 
 /** The tenants must be registered. If any of the jobs has limits, `execute` must be that of a transaction. */
@@ -250,24 +263,21 @@ async function store(execute: Execute, jobs: readonly NewJob[]): Promise<Stored>
     isLimited(spec) ? [{ tenant, spec, suffix: suffixes[n]!, key: null }] : [],
   );
   if (limited.length === 0) return storePlain(execute, jobs, suffixes);
-  const created = await createLimited(execute, limited, limitedColumns(limited));
+  const created = await createLimited(execute, limited, limitedColumns);
   const plain = jobs.flatMap((job, n) => (isLimited(job.spec) ? [] : [{ job, suffix: suffixes[n]! }]));
-  if (plain.length > 0) {
-    const jobsOf = plain.map(({ job }) => job);
-    const theirs = plain.map(({ suffix }) => suffix);
-    await storePlain(execute, jobsOf, theirs);
-  }
-  return { ids: suffixes.map(idsWith(created.prefix)), claimable: claimableOf(jobs, created), news: created.news };
+  const plainJobs = plain.map(({ job }) => job);
+  const theirs = plain.map(({ suffix }) => suffix);
+  const others = plain.length === 0 ? [] : (await storePlain(execute, plainJobs, theirs)).ids;
+  let [k, m] = [0, 0];
+  const ids = jobs.map(({ spec }) => (isLimited(spec) ? created.ids[k++]! : others[m++]!));
+  k = 0;
+  const existing = jobs.flatMap(({ spec }, n) => (isLimited(spec) && created.existing[k++]! ? [n] : []));
+  return { ids, existing, plain: plainJobs, limited: created };
 }
 
 async function storePlain(execute: Execute, jobs: readonly NewJob[], suffixes: readonly string[]): Promise<Stored> {
   const [row] = await execute<{ prefix: string }>(insertOf(suffixes, jobs));
-  return { ids: suffixes.map(idsWith(row?.prefix ?? '')), claimable: null, news: null };
-}
-
-function claimableOf(jobs: readonly NewJob[], { admitted }: CreatedLimited): boolean[] {
-  let n = 0;
-  return jobs.map(({ spec }) => !isLimited(spec) || admitted[n++]!);
+  return { ids: suffixes.map(idsWith(row?.prefix ?? '')), existing: [], plain: jobs, limited: null };
 }
 
 /** When it is due, by the clock that made the id; null: at once. */

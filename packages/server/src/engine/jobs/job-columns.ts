@@ -2,7 +2,7 @@ import { bucketOf, idSuffix } from '../../domain/ids.js';
 import type { JobSpec } from '../../domain/records.js';
 import { int4Array, jsonArray, plainArray, textArray } from '../../store/arrays.js';
 import { loadStatements, type Statement } from '../../store/sql.js';
-import { isLimited } from '../limits/create-limited.js';
+import { isLimited } from '../limits/limited-job.js';
 import { random32 } from '../shared/random.js';
 
 /**

@@ -5,8 +5,8 @@ import type { Database, Execute } from '../../store/connection/database.js';
 import { isTaken } from '../../store/failures.js';
 import { loadStatements, type Statement } from '../../store/sql.js';
 import type { BatchItem } from '../api.js';
-import { createLimited, isLimited, takeKeys, type CreatedLimited } from '../limits/create-limited.js';
-import type { LimitNews } from '../shared/hub.js';
+import { createLimited, takeKeys, type CreatedLimited } from '../limits/create-limited.js';
+import { isLimited } from '../limits/limited-job.js';
 import { otherKind } from '../shared/idempotency.js';
 import {
   alikeColumns,
@@ -46,24 +46,24 @@ export interface StoredItems {
   readonly ids: readonly string[];
   /** The positions of items that created nothing: their job was there, or is that of an earlier item. */
   readonly replayed: readonly number[];
-  readonly created: readonly NewJob[];
-  /** Which of those can be claimed. */
-  readonly claimable: readonly boolean[];
-  readonly news: LimitNews;
+  /** The same, because there was one of their unique key. */
+  readonly existing: readonly number[];
+  /** What was created, and the rest of what is to be told. */
+  readonly plain: readonly NewJob[];
+  readonly limited: readonly CreatedLimited[];
 }
 
 interface Stored {
   readonly id: string;
   readonly isNew: boolean;
-  /** It waits for room, or until it is due. */
-  readonly waits?: boolean;
+  /** One of its unique key was there. */
+  readonly existing?: boolean;
 }
 
-/** By item, and what is to be told of their limits. */
+/** By item, and how those with limits were created. */
 interface StoredAll {
   readonly stored: Map<Item, Stored>;
-  readonly limits: string[];
-  slept: boolean;
+  readonly limited: CreatedLimited[];
 }
 
 export class KeyedItems {
@@ -74,17 +74,18 @@ export class KeyedItems {
   /** The tenant must be registered. */
   async store(tenant: string, items: readonly BatchItem[]): Promise<StoredItems> {
     const { unique, positions } = onePerKey(tenant, items);
-    const { stored, limits, slept } =
+    const { stored, limited } =
       (await this.#storeFresh(unique)) ?? (await this.db.transaction((execute) => storeAll(execute, unique)));
     const replayed: number[] = [];
+    const found: number[] = [];
     const ids = positions.map((position, index) => {
-      const { id, isNew } = stored.get(unique[position]!)!;
+      const { id, isNew, existing = false } = stored.get(unique[position]!)!;
       if (!isNew || unique[position]!.index !== index) replayed.push(index);
+      else if (existing) found.push(index);
       return id;
     });
-    const created = unique.filter((item) => stored.get(item)!.isNew);
-    const claimable = created.map((item) => stored.get(item)!.waits !== true);
-    return { ids, replayed, created, claimable, news: { limits, slept } };
+    const plain = unique.filter((item) => stored.get(item)!.isNew && !isLimited(item.spec));
+    return { ids, replayed, existing: found, plain, limited };
   }
 
   /** Null: some are not keyed, or a key was taken. */
@@ -95,7 +96,7 @@ export class KeyedItems {
       const [row] = await this.db.run<{ prefix: string }>(freshInsert(items));
       const idOf = idsWith(row!.prefix);
       const stored = new Map<Item, Stored>(items.map((item) => [item, { id: idOf(item.suffix), isNew: true }]));
-      return { stored, limits: [], slept: false };
+      return { stored, limited: [] };
     } catch (error) {
       if (!isTaken(error)) throw error;
       this.#looksUntil = performance.now() + LOOK_MS;
@@ -130,7 +131,7 @@ function onePerKey(tenant: string, items: readonly BatchItem[]): { unique: Item[
 const isKeyed = (item: Item): item is KeyedItem => item.key !== null;
 
 async function storeAll(execute: Execute, items: readonly Item[]): Promise<StoredAll> {
-  const all: StoredAll = { stored: new Map(), limits: [], slept: false };
+  const all: StoredAll = { stored: new Map(), limited: [] };
   const { stored } = all;
   const limited = items.filter(({ spec }) => isLimited(spec));
   const others = items.filter(({ spec }) => !isLimited(spec));
@@ -153,16 +154,15 @@ async function storeLimited(execute: Execute, items: readonly Item[], all: Store
   const keyed = items.filter(isKeyed);
   const free = keyed.length === 0 ? new Set<string>() : await takeKeys(execute, keyed, 'items');
   const fresh = items.filter(({ key, suffix }) => key === null || free.has(suffix));
-  if (fresh.length > 0) noteLimited(fresh, await createLimited(execute, fresh, limitedColumns(fresh)), all);
+  if (fresh.length > 0) noteLimited(fresh, await createLimited(execute, fresh, limitedColumns), all);
   const losers = keyed.filter((item) => !all.stored.has(item));
   if (losers.length > 0) await findWinners(execute, losers, all.stored);
 }
 
-function noteLimited(items: readonly Item[], { prefix, admitted, news }: CreatedLimited, all: StoredAll): void {
-  const toId = idsWith(prefix);
-  items.forEach((item, n) => all.stored.set(item, { id: toId(item.suffix), isNew: true, waits: !admitted[n]! }));
-  all.limits.push(...news.limits);
-  all.slept ||= news.slept;
+function noteLimited(items: readonly Item[], created: CreatedLimited, all: StoredAll): void {
+  const { ids, existing } = created;
+  items.forEach((item, n) => all.stored.set(item, { id: ids[n]!, isNew: true, existing: existing[n]! }));
+  all.limited.push(created);
 }
 
 async function storeKeyed(execute: Execute, items: readonly KeyedItem[], stored: Map<Item, Stored>): Promise<void> {

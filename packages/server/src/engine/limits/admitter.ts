@@ -3,6 +3,7 @@ import { boolArray, int4Array, textArray, uuidArray } from '../../store/arrays.j
 import type { Database, Execute } from '../../store/connection/database.js';
 import { loadStatements } from '../../store/sql.js';
 import type { Hub } from '../shared/hub.js';
+import { dropEnded } from './unique.js';
 
 /**
  * Lets jobs out of the lines of their limits as room becomes free. Whoever gives room back tells the hub, after the
@@ -69,6 +70,8 @@ export interface Swept {
   readonly inUse: boolean;
   /** Whether jobs have expired. */
   readonly expired: boolean;
+  /** Whether there are unique jobs. */
+  readonly uniqueUsed: boolean;
 }
 
 interface SweptRow {
@@ -78,6 +81,7 @@ interface SweptRow {
   readonly next_ms: number | null;
   readonly in_use: boolean;
   readonly expired: boolean;
+  readonly unique_used: boolean;
 }
 
 export class Admitter {
@@ -111,6 +115,7 @@ export class Admitter {
       nextMs: woken === SWEEP_JOBS ? 0 : (row?.next_ms ?? null),
       inUse: row?.in_use ?? false,
       expired: row?.expired ?? false,
+      uniqueUsed: row?.unique_used ?? false,
     };
   }
 
@@ -121,6 +126,11 @@ export class Admitter {
     );
     this.#dropAfter = row?.walked === DROP_BATCH ? row.last! : FIRST_ID;
     return row?.dropped ?? 0;
+  }
+
+  /** Removes the unique keys of jobs that have ended. */
+  dropEndedUnique(): Promise<number> {
+    return dropEnded(this.db.run);
   }
 
   /** Finds limits that do not count what holds room, and counts anew. Returns how many that were. */

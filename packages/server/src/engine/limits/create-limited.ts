@@ -1,26 +1,21 @@
 import type { JobConfig, LimitInput } from '@millrace/contract';
+import { idsWith } from '../../domain/ids.js';
 import { couldAdmit, placeNew, type Room } from '../../domain/limits.js';
 import type { JobSpec } from '../../domain/records.js';
-import { boolArray, int4Array, textArray, uuidArray } from '../../store/arrays.js';
+import { boolArray, int4Array, plainArray, textArray, uuidArray } from '../../store/arrays.js';
 import type { Execute } from '../../store/connection/database.js';
 import { loadStatements } from '../../store/sql.js';
 import type { LimitNews } from '../shared/hub.js';
 import { limitId, limitIdsOf } from './limit-id.js';
+import type { LimitedJob } from './limited-job.js';
+import { rememberExisting, resolveUnique, type Write } from './unique.js';
 
 /**
- * Creates jobs that name limits, or expire, in a transaction of the caller: the limits are locked, the rule decides
- * which jobs are admitted, and all of it is written. A limit that somebody else holds is not waited for: its jobs join
- * the line, and a note tells whoever holds it next.
+ * Creates jobs that name limits, expire or are unique, in a transaction of the caller: the limits are locked, the rule
+ * decides which jobs are admitted, and all of it is written. A limit that somebody else holds is not waited for: its
+ * jobs join the line, and a note tells whoever holds it next.
  */
 const sql = loadStatements('limits/create.sql');
-
-export interface LimitedJob {
-  readonly tenant: string;
-  readonly spec: JobSpec;
-  /** Of its id, marked as limited. */
-  readonly suffix: string;
-  readonly key: string | null;
-}
 
 /** What is stored of jobs, whatever their limits: one array per column. */
 export type JobColumns = Record<
@@ -29,10 +24,23 @@ export type JobColumns = Record<
 >;
 
 export interface CreatedLimited {
-  readonly prefix: string;
-  /** Which jobs can be claimed at once. */
-  readonly admitted: readonly boolean[];
+  /** Of the job that each of the given ones became. */
+  readonly ids: readonly string[];
+  /** Which of them created nothing: one of the same unique key was there. */
+  readonly existing: readonly boolean[];
+  readonly written: readonly Written[];
   readonly news: LimitNews;
+  /** Somebody watches a job that was replaced. */
+  readonly watched: boolean;
+}
+
+/** A job that was created, or replaced. */
+export interface Written {
+  readonly tenant: string;
+  readonly spec: JobSpec;
+  readonly isNew: boolean;
+  /** It can be claimed once it is due. */
+  readonly claimable: boolean;
 }
 
 interface NamedLimit {
@@ -45,11 +53,6 @@ interface NamedLimit {
 interface LockedRow extends Room {
   readonly id: string;
 }
-
-/** Whether a job is created here, and carries the mark in its id (`millrace.marked_suffix` says the same). */
-export const isLimited = ({ config }: JobSpec): boolean =>
-  config !== null &&
-  (config.limits !== undefined || config.expires_secs !== undefined || config.expires_at !== undefined);
 
 /** Takes the idempotency keys of jobs, and returns the suffixes of those whose key was free. */
 export async function takeKeys(
@@ -68,11 +71,46 @@ export async function takeKeys(
   return new Set(rows.map(({ job_id: id }) => id.slice(19).replace('-', '')));
 }
 
+/** `columnsOf`: see jobs/job-columns.ts. */
 export async function createLimited(
   execute: Execute,
   jobs: readonly LimitedJob[],
-  columns: JobColumns,
+  columnsOf: (jobs: readonly LimitedJob[]) => JobColumns,
 ): Promise<CreatedLimited> {
+  const { writes, places, looks } = await resolveUnique(execute, jobs);
+  const { prefix, admitted, news, watched } = await write(execute, writes, columnsOf(writes));
+  const toId = idsWith(prefix);
+  const ids = places.map(({ write, id }) => {
+    const written = write === null ? null : writes[write]!;
+    return written === null ? id! : (written.replaces ?? toId(written.suffix));
+  });
+  const existing = places.map((place) => place.existing);
+  await rememberExisting(
+    execute,
+    jobs.flatMap(({ tenant, key }, n) => (key !== null && existing[n]! ? [{ tenant, key, id: ids[n]! }] : [])),
+  );
+  return {
+    ids,
+    existing,
+    written: writes.map(({ tenant, spec, replaces }, n) => ({
+      ...{ tenant, spec, isNew: replaces === null, claimable: admitted[n]! },
+    })),
+    news: { limits: [...looks, ...news.limits], slept: news.slept },
+    watched,
+  };
+}
+
+interface WrittenRows {
+  readonly prefix: string;
+  readonly admitted: readonly boolean[];
+  readonly news: LimitNews;
+  readonly watched: boolean;
+}
+
+const NOTHING: WrittenRows = { prefix: '', admitted: [], news: { limits: [], slept: false }, watched: false };
+
+async function write(execute: Execute, jobs: readonly Write[], columns: JobColumns): Promise<WrittenRows> {
+  if (jobs.length === 0) return NOTHING;
   const named = namedBy(jobs);
   const rooms = await takeLimits(execute, [...named.values()]);
   for (const [id, room] of rooms) room.most = named.get(id)!.limit.running;
@@ -91,13 +129,14 @@ export async function createLimited(
     return id === null ? [] : [{ id, job }];
   });
   const notes = [...noted, ...joining];
-  const [row] = await execute<{ prefix: string }>(
+  const [row] = await execute<{ prefix: string; watched: number }>(
     sql.create_limited({
       ...columns,
       suffixes: textArray(jobs.map(({ suffix }) => suffix)),
       keys: textArray(jobs.map(({ key }) => key)),
       limits: textArray(idsOf.map(arrayText)),
       waits_for: uuidArray(places),
+      latest: plainArray(jobs.some(({ latest }) => latest !== null) ? jobs.map(({ latest }) => latest) : []),
       ...limitColumns(rooms, named),
       noted_limits: uuidArray(notes.map(({ id }) => id)),
       noted_suffixes: textArray(notes.map(({ job }) => job.suffix)),
@@ -105,7 +144,8 @@ export async function createLimited(
     }),
   );
   const news = { limits: notes.map(({ id }) => id), slept: joining.length > 0 };
-  return { prefix: row?.prefix ?? '', admitted: places.map((place) => place === null), news };
+  const admitted = places.map((place) => place === null);
+  return { prefix: row?.prefix ?? '', admitted, news, watched: (row?.watched ?? 0) > 0 };
 }
 
 const isDueAtOnce = ({ runAt, delaySecs }: JobSpec): boolean => runAt === null && delaySecs === null;

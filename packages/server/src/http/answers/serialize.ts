@@ -38,7 +38,8 @@ function configText(config: JobConfig): string {
     `,"retry_max_delay_secs":${config.retry_max_delay_secs},"jitter_factor":${config.jitter_factor}` +
     (config.limits === undefined ? '' : `,"limits":${JSON.stringify(config.limits)}`) +
     (config.expires_secs === undefined ? '' : `,"expires_secs":${config.expires_secs}`) +
-    (config.expires_at === undefined ? '}' : `,"expires_at":"${config.expires_at}"}`)
+    (config.expires_at === undefined ? '' : `,"expires_at":"${config.expires_at}"`) +
+    (config.unique === undefined ? '}' : `,"unique":${JSON.stringify(config.unique)}}`)
   );
 }
 

@@ -16,6 +16,7 @@ import {
 } from '@millrace/contract';
 import type { FastifyInstance, FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify';
 import { invalidField } from '../../domain/errors.js';
+import type { JobSpec } from '../../domain/records.js';
 import type { HttpContext } from '../context.js';
 import { idempotencyKey, itemKeys } from '../requests/idempotency-key.js';
 import { CALLER_FIELDS, jobSpec } from '../requests/job-input.js';
@@ -29,6 +30,7 @@ import {
   bodyErrors,
   described,
   errors,
+  EXISTING,
   JOB_LOCATION,
   nothing,
   REPLAYED,
@@ -48,7 +50,9 @@ export function jobRoutes(app: FastifyInstance, context: HttpContext): void {
   app.post<{ Body: CreateJob }>('/jobs', { schema: createSchema }, async (request, reply) => {
     const key = idempotencyKey(request, request.body.idempotency_key);
     const spec = jobSpec(request.body, rawFields(request.rawBody, CALLER_FIELDS), tracedSettings(request, context));
-    return sendCreated(reply, await engine.jobs.create(request.tenant, spec, key), 'job_id', 'jobs');
+    const created = await engine.jobs.create(request.tenant, spec, key);
+    if (created.existing !== true) return sendCreated(reply, created, 'job_id', 'jobs');
+    return sendCreated(reply.header('millrace-existing', 'true'), created, 'job_id', 'jobs', 200);
   });
 
   app.post<{ Body: CreateJobBatch }>(
@@ -62,12 +66,15 @@ export function jobRoutes(app: FastifyInstance, context: HttpContext): void {
       const keys = itemKeys(request, request.body.jobs);
       if (keys !== null) {
         const items = specs.map((spec, n) => ({ spec, key: keys[n] ?? null }));
-        const { ids, replayed } = await engine.jobs.createItems(request.tenant, items);
-        return sendJson(reply, 201, JSON.stringify({ job_ids: ids, count: ids.length, replayed }));
+        const { ids, replayed, existing } = await engine.jobs.createItems(request.tenant, items);
+        const found = areUnique(specs) && { existing };
+        return sendJson(reply, 201, JSON.stringify({ job_ids: ids, count: ids.length, replayed, ...found }));
       }
-      const { ids, replayed } = await engine.jobs.createBatch(request.tenant, specs, idempotencyKey(request));
+      const key = idempotencyKey(request);
+      const { ids, replayed, existing } = await engine.jobs.createBatch(request.tenant, specs, key);
       if (replayed) noteReplay(reply);
-      return sendJson(reply, 201, JSON.stringify({ job_ids: ids, count: ids.length }));
+      const found = areUnique(specs) && { existing };
+      return sendJson(reply, 201, JSON.stringify({ job_ids: ids, count: ids.length, ...found }));
     },
   );
 
@@ -105,6 +112,8 @@ export function jobRoutes(app: FastifyInstance, context: HttpContext): void {
   });
 }
 
+const areUnique = (specs: readonly JobSpec[]): boolean => specs.some(({ config }) => config?.unique !== undefined);
+
 /** Runs before the validator checks each item: the validator reports every problem, and this bounds their number. */
 function boundBatch(request: FastifyRequest, _reply: FastifyReply, done: HookHandlerDoneFunction): void {
   const { jobs } = (request.body ?? {}) as { jobs?: unknown };
@@ -118,13 +127,17 @@ const createSchema = {
   summary: 'Create a job',
   description:
     'The job is stored durably before the answer. With an `Idempotency-Key` that was used before, the answer is the ' +
-    'id of the first job, whatever the body says. The key may also be sent as `idempotency_key` in the body.',
+    'id of the first job, whatever the body says. The key may also be sent as `idempotency_key` in the body. With ' +
+    '`config.unique`, a job of the same key that is still there is returned instead, with a 200.',
   tags: ['jobs'],
   security: TENANT,
   body: ref(CreateJob),
   docs: {
     headers: CreateJobHeaders,
     response: {
+      200: described(ref(JobCreated), 'Nothing was created: a job of the same unique key was there.', {
+        headers: { ...JOB_LOCATION, ...EXISTING },
+      }),
       201: described(ref(JobCreated), 'Created, or found by its idempotency key.', {
         headers: { ...JOB_LOCATION, ...REPLAYED },
       }),

@@ -43,6 +43,9 @@ export const REPLAYED = {
     description: '`true` if an earlier request with the same idempotency key did it, and this one nothing.',
   },
 };
+export const EXISTING = {
+  'Millrace-Existing': { type: 'string', description: '`true`: the job was there already, by its unique key.' },
+};
 export const JOB_LOCATION = { Location: { type: 'string', description: 'Path of the job.' } };
 /** A stream of server-sent events. */
 export const eventStream = (description: string, events: readonly TSchema[], example: string): object => ({

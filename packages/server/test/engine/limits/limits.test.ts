@@ -445,7 +445,6 @@ describe('limits by key', async () => {
     [{ limits: [{ key: 'a', running: 10_001 }] }, 'config.limits[0].running'],
     [{ limits: [{ key: 'a' }] }, 'config.limits[0].running'],
     [{ limits: [{ key: 'a', running: 1, rate: { count: 1, per_secs: 1 } }] }, 'config.limits[0].rate'],
-    [{ unique: { key: 'a', while: 'waiting' } }, 'config.unique'],
   ])('refuses %j', async (config, path) => {
     const reply = await a.post('/api/v1/jobs', { task_name: 'task', config });
     expect(reply.status).toBe(400);

@@ -1,0 +1,22 @@
+import type { JobSpec } from '../../domain/records.js';
+
+/** A job to create that names limits, expires or is unique. */
+export interface LimitedJob {
+  readonly tenant: string;
+  readonly spec: JobSpec;
+  /** Of its id, marked as limited. */
+  readonly suffix: string;
+  /** Its idempotency key. */
+  readonly key: string | null;
+}
+
+/**
+ * Whether a job is one of them, and carries the mark in its id. A unique one does, whatever it names: what replaces it
+ * may have limits.
+ */
+export const isLimited = ({ config }: JobSpec): boolean =>
+  config !== null &&
+  (config.limits !== undefined ||
+    config.expires_secs !== undefined ||
+    config.expires_at !== undefined ||
+    config.unique !== undefined);
