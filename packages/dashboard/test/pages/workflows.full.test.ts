@@ -76,6 +76,33 @@ describe.skipIf(!hasBrowser)('workflows in the dashboard', async () => {
     await page.getByLabel('Context received').getByText('"r-7"').first().waitFor();
   });
 
+  test('a failed workflow is resumed from any step, after saying what runs again, and followed on', async () => {
+    const id = await create(order('resume'));
+    await runStep('resume', { outcome: 'completed', result: { reservation: 'r-7' } });
+    await runStep('resume', { outcome: 'failed', error: 'the truck is gone', retryable: false });
+    const page = await stage.visit(`/workflows/${id}`);
+    await page.getByRole('button', { name: 'Resume…' }).click();
+    await page.getByText('2 steps will run again').waitFor();
+    await page.keyboard.press('Escape');
+    await box(page, 'reserve').click();
+    await page.getByRole('button', { name: 'Resume from here…' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByText('3 steps will run again').waitFor();
+    expect(await dialog.locator('.resumed-steps li').allTextContents()).toEqual(['reserve', 'ship', 'mail']);
+    await dialog.getByLabel(/Put over the context/).fill('{"truck": [');
+    expect(await dialog.getByRole('button', { name: 'Resume' }).isDisabled()).toBe(true);
+    await dialog.getByLabel(/Put over the context/).fill('{"truck": 2.50}');
+    expect(await seriousFindings(page)).toEqual([]);
+    await dialog.getByRole('button', { name: 'Resume' }).click();
+    await page.getByText('goes on').waitFor();
+    await becomes(page, 'reserve', 'pending');
+    await page.getByText('earlier jobs').waitFor();
+    await runStep('resume', { outcome: 'completed' });
+    await becomes(page, 'reserve', 'completed');
+    await page.getByText('live', { exact: true }).waitFor();
+    expect((await server.a.get(`/api/v1/workflows/${id}`)).text).toContain('"truck": 2.50');
+  });
+
   test('what a step received and returned is shown to the byte', async () => {
     const exact = '{"account": 9007199254740993, "amount": 1.10, "tiny": 1E-7}';
     const id = await create(

@@ -1,6 +1,6 @@
 import type { Job } from '@millrace/contract';
 import { Link } from '@tanstack/react-router';
-import type { ReactNode } from 'react';
+import { useState, type ReactNode } from 'react';
 import { useRead } from '../../api/hooks.js';
 import { RawJson } from '../../components/json/json.js';
 import { Loaded } from '../../components/notes.js';
@@ -11,11 +11,15 @@ import { useAddress } from '../../lib/address.js';
 import { duration } from '../../lib/format.js';
 import { memberText } from '../../lib/json/spans.js';
 import { hasEnded } from '../../lib/states.js';
+import { useMayWrite } from '../../session/session.js';
+import { isResumable, ResumeDialog } from './resume-dialog.js';
 import type { LiveWorkflow } from './use-workflow.js';
 
 /** One step: how it went, what it received, what it returned, and its job. */
 export function StepPanel({ live, name }: { readonly live: LiveWorkflow; readonly name: string }): ReactNode {
   const [, setAddress] = useAddress();
+  const mayWrite = useMayWrite();
+  const [resuming, setResuming] = useState(false);
   const step = live.steps.find((candidate) => candidate.name === name);
   const index = live.workflow.steps.findIndex((candidate) => candidate.name === name);
   const definition = live.workflow.steps[index];
@@ -29,6 +33,11 @@ export function StepPanel({ live, name }: { readonly live: LiveWorkflow; readonl
       aside={
         <>
           <State state={step.status} />
+          {mayWrite && isResumable(live.workflow) && (
+            <button type="button" className="button small" onClick={() => setResuming(true)}>
+              Resume from here…
+            </button>
+          )}
           <button
             type="button"
             className="button small quiet"
@@ -40,12 +49,19 @@ export function StepPanel({ live, name }: { readonly live: LiveWorkflow; readonl
         </>
       }
     >
+      {resuming && <ResumeDialog workflow={live.workflow} from={name} onClose={() => setResuming(false)} />}
       {step.error_message !== null && <pre className="error-text tone-red">{step.error_message}</pre>}
       <Facts
         facts={[
           ['task', <span className="mono">{definition.task_name}</span>],
           ['job', step.job_id === null ? 'not yet: waits for its dependencies' : <JobLink id={step.job_id} />],
           ['attempts', step.attempts],
+          ...(step.earlier_job_ids.length === 0
+            ? []
+            : ([
+                ['run', step.run],
+                ['earlier jobs', <EarlierJobs ids={step.earlier_job_ids} />],
+              ] as const)),
           ['started', <Time at={started_at} />],
           ['took', took ?? '–'],
           ['depends on', definition.depends_on.join(', ') || 'nothing'],
@@ -75,6 +91,16 @@ const JobLink = ({ id }: { readonly id: string }): ReactNode => (
   <Link to="/jobs/$id" params={{ id }} className="mono">
     {id}
   </Link>
+);
+
+const EarlierJobs = ({ ids }: { readonly ids: readonly string[] }): ReactNode => (
+  <>
+    {ids.map((id) => (
+      <div key={id}>
+        <JobLink id={id} />
+      </div>
+    ))}
+  </>
 );
 
 function JobTexts({ id }: { readonly id: string }): ReactNode {

@@ -35,10 +35,9 @@ export function useWorkflow(id: string): Live {
   const hasEnded = (workflow: Workflow | undefined): boolean => workflow !== undefined && hasWorkflowEnded(workflow);
   const pollMs = stream === 'live' || hasEnded(event?.workflow) ? null : POLL_MS;
   const record = useRead<Workflow>(path, { pollMs, until: hasWorkflowEnded, keepPrevious: false });
-  const isOver = hasEnded(event?.workflow) || hasEnded(record.data);
-  const steps = useRead<WorkflowSteps>(`${path}/steps`, { pollMs: isOver ? null : pollMs, keepPrevious: false });
-  useStream(isOver ? null : `${path}/events`, setStream, ({ event: name, data }) => {
-    if (name === 'status') setHeard({ id, at: Date.now(), text: data });
+  const steps = useRead<WorkflowSteps>(`${path}/steps`, {
+    pollMs: hasEnded(event?.workflow) || hasEnded(record.data) ? null : pollMs,
+    keepPrevious: false,
   });
 
   const polled =
@@ -47,6 +46,11 @@ export function useWorkflow(id: string): Live {
       : { workflow: record.answer.data, text: record.answer.text, steps: steps.data.steps };
   const polledAt = Math.min(record.readAt, steps.readAt);
   const live = polled === undefined || (mine !== undefined && mine.at >= polledAt) ? (event ?? polled) : polled;
+  // By what was heard last: a workflow that ended may have been resumed since.
+  const isOver = hasEnded(live?.workflow) || (live === undefined && hasEnded(record.data));
+  useStream(isOver ? null : `${path}/events`, setStream, ({ event: name, data }) => {
+    if (name === 'status') setHeard({ id, at: Date.now(), text: data });
+  });
   return { live, error: record.error ?? steps.error, stream };
 }
 

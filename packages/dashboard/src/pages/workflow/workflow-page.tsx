@@ -17,6 +17,7 @@ import { criticalPath } from '../../lib/graph/critical-path.js';
 import { memberText } from '../../lib/json/spans.js';
 import { useMayWrite } from '../../session/session.js';
 import { Meter } from '../../components/charts/meter.js';
+import { isResumable, ResumeDialog } from './resume-dialog.js';
 import { StepGraph } from './step-graph.js';
 import { StepPanel } from './step-panel.js';
 import { TimeBars } from './time-bars.js';
@@ -140,6 +141,7 @@ const TimeLegend = (): ReactNode => (
 function Actions({ live: { workflow } }: { readonly live: LiveWorkflow }): ReactNode {
   const mayWrite = useMayWrite();
   const [asking, setAsking] = useState(false);
+  const [resuming, setResuming] = useState(false);
   const request: Change = { method: 'POST', path: `/workflows/${workflow.id}/cancel` };
   const cancel = async (): Promise<void> => {
     await change(request);
@@ -154,6 +156,12 @@ function Actions({ live: { workflow } }: { readonly live: LiveWorkflow }): React
           Cancel…
         </button>
       )}
+      {mayWrite && isResumable(workflow) && (
+        <button type="button" className="button" onClick={() => setResuming(true)}>
+          Resume…
+        </button>
+      )}
+      {resuming && <ResumeDialog workflow={workflow} onClose={() => setResuming(false)} />}
       {asking && (
         <Confirm
           title={`Cancel ${workflow.name}?`}
@@ -163,7 +171,7 @@ function Actions({ live: { workflow } }: { readonly live: LiveWorkflow }): React
           onConfirm={cancel}
           onClose={() => setAsking(false)}
         >
-          <p>Every step that has not ended is cancelled. This cannot be undone.</p>
+          <p>Every step that has not ended is cancelled. The workflow can be resumed later.</p>
         </Confirm>
       )}
     </>
