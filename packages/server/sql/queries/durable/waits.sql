@@ -168,9 +168,9 @@ SELECT count(*)::int AS n FROM (
 ) AS stored;
 
 -- name: wait_of_job
--- What a suspended job waits for.
+-- What a suspended job waits for. One whose time is over is due, whether or not anybody has begun it.
 SELECT w.checkpoint, w.since, w.until, w.signal, w.key, w.ask::text AS ask FROM millrace.waits w
-WHERE w.job_id = :id AND w.open LIMIT 1;
+WHERE w.job_id = :id AND w.open AND w.until > now() LIMIT 1;
 
 -- name: deadlines_of_job
 SELECT w.checkpoint AS name, w.until FROM millrace.waits w WHERE w.job_id = :id ORDER BY w.since, w.checkpoint;

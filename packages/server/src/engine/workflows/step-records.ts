@@ -37,7 +37,7 @@ export function stepRecords(definition: Definition, state: string, { jobs, earli
     const earlierIds = (before.get(name) ?? []).map(([, id]) => id);
     return {
       name,
-      status: stepStatus(state[step] as StepLetter, jobStatus),
+      status: stepStatus(state[step] as StepLetter, jobStatus, attempts),
       job_id: jobId,
       started_at: toInstantOrNull(startedAt),
       completed_at: toInstantOrNull(completedAt),
@@ -49,13 +49,13 @@ export function stepRecords(definition: Definition, state: string, { jobs, earli
   });
 }
 
-/** An enqueued step has the status of its job; running includes the wait between two attempts. */
-function stepStatus(letter: StepLetter, jobStatus: JobStatus | null): StepStatus {
+/** An enqueued step runs from its first attempt on: between two of them its job waits, for a retry, a signal, a time. */
+function stepStatus(letter: StepLetter, jobStatus: JobStatus | null, attempts: number): StepStatus {
   switch (letter) {
     case STEP.blocked:
       return 'pending';
     case STEP.enqueued:
-      return jobStatus === 'running' || jobStatus === 'retrying' ? 'running' : 'pending';
+      return jobStatus === 'running' || jobStatus === 'retrying' || attempts > 0 ? 'running' : 'pending';
     case STEP.completed:
       return 'completed';
     case STEP.failed:
