@@ -43,6 +43,8 @@ import { costlyRequests } from './40-costly-requests.js';
 import { manyNames } from './41-many-names.js';
 import { outboxKills } from './42-outbox-kills.js';
 import { outboxRelays } from './43-outbox-relays.js';
+import { durableKills } from './44-durable-kills.js';
+import { checkpointRaces } from './45-checkpoint-races.js';
 
 /** Every row of the table, one per line; those that take longest come where they start early. */
 // prettier-ignore
@@ -59,6 +61,7 @@ export const FAULTS: readonly Fault[] = [
   stoppedSdkWorkers,
   splitFleet,
   crashPostgres,
+  durableKills,
   outboxKills,
   outboxRelays,
   killWorkers,
@@ -69,6 +72,7 @@ export const FAULTS: readonly Fault[] = [
   lostAnswers,
   manyWaiting,
   settleRaces,
+  checkpointRaces,
   cancelRaces,
   replayRaces,
   fanIn,

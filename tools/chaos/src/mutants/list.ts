@@ -14,6 +14,8 @@ export interface Mutant {
 const CLAIM_SQL = 'server/sql/queries/leases/claim.sql';
 const MAINTENANCE_SQL = 'server/sql/queries/jobs/maintenance.sql';
 const SETTLE_SQL = 'server/sql/queries/outcomes/settle.sql';
+const CHECKPOINTS_SQL = 'server/sql/queries/durable/checkpoints.sql';
+const SIGNALS = 'server/dist/engine/durable/signals.js';
 const FIRING_SQL = 'server/sql/queries/crons/firing.sql';
 const DATABASE = 'server/dist/store/connection/database.js';
 const SESSION = 'server/dist/store/connection/session.js';
@@ -201,5 +203,28 @@ SELECT fired_at, priority, 0, 0, job_id, tenant, queue FROM fired;
     patches: [{ file: ENTRY_TEXT, find: /JSON\.stringify\(key\)/, replace: 'JSON.stringify(String(Math.random()))' }],
     rows: [43],
     sign: /order \d+ has \d+ jobs/,
+  },
+  {
+    name: 'a checkpoint is stored without the lock on its lease',
+    patches: [
+      // It takes its time as well: what it has seen of the lease may be over by then.
+      {
+        file: CHECKPOINTS_SQL,
+        find: /(FROM millrace\.leases l)( WHERE l\.id = given\.id AND l\.token = given\.token\s+OFFSET 0) FOR KEY SHARE/,
+        replace: '$1, pg_sleep(0.3)$2',
+      },
+    ],
+    rows: [45],
+    sign: /the next attempt had read/,
+  },
+  {
+    name: 'a signal looks for a wait, and is stored, outside a transaction',
+    patches: [
+      { file: SIGNALS, find: /await this\.db\.transaction\(effect\)/, replace: 'await effect(this.db.run)' },
+      { file: SIGNALS, find: /await this\.keys\.once\(use, effect\)/, replace: 'await effect(this.db.run)' },
+      { file: SIGNALS, find: /(await this\.#store\(execute)/, replace: `${pause(300)} $1` },
+    ],
+    rows: [44],
+    sign: /wait for signals that are stored|was acknowledged, and is there/,
   },
 ];

@@ -44,7 +44,7 @@ export const ACTOR_DEFAULTS = {
   config: QUICK,
 } as const;
 
-export type ActorKind = 'worker' | 'sdk-worker' | 'producer';
+export type ActorKind = 'worker' | 'sdk-worker' | 'durable-worker' | 'producer';
 
 export type ActorOptions = Pick<ActorSettings, 'urls'> & Partial<Omit<ActorSettings, 'name' | 'seed' | 'journal'>>;
 

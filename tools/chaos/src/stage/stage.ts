@@ -147,6 +147,11 @@ export class Stage {
     return this.#actor('sdk-worker', options);
   }
 
+  /** The worker of the SDK with a durable handler; its log says which steps it runs, and what stands for them. */
+  durableWorker(options: ActorOptions): ManagedProcess {
+    return this.#actor('durable-worker', options);
+  }
+
   /** A process that creates jobs until it has made as many as asked for. */
   producer(options: ActorOptions): ManagedProcess {
     return this.#actor('producer', options);
