@@ -1,0 +1,44 @@
+/**
+ * The refund of docs/durable.md in a process of its own, which dies at its first call that changes anything: before it
+ * is sent, or as soon as it is answered. What its handler does to others is written to a file.
+ */
+import { appendFileSync } from 'node:fs';
+import { NonRetryableError, task } from '@millrace/sdk';
+import { Worker } from '@millrace/sdk/worker';
+
+const { QUEUE: queue, EFFECTS: effects, DIES: dies } = process.env;
+const note = (effect) => appendFileSync(effects, `${JSON.stringify(effect)}\n`);
+
+const stripe = {
+  find: (order) => {
+    note({ step: 'find charge', order });
+    return { id: `ch_${order}` };
+  },
+  refund: (charge, { idempotencyKey }) => note({ step: 'refund', charge, idempotencyKey }),
+};
+
+const refund = task({ name: 'refund', queue, retries: { max: 50, delay: '0s', jitter: 0 } });
+
+const handler = refund.handle(async ({ order, cents }, ctx) => {
+  const charge = await ctx.step('find charge', () => stripe.find(order)); // runs once; its result is kept
+  if (cents > 10_000) {
+    const answer = await ctx.waitFor('approval', { timeout: '3d', ask: { text: `Refund ${cents} for ${order}?` } });
+    if (!answer?.approved) throw new NonRetryableError('refused'); // null: nobody answered
+  }
+  await ctx.step('refund', () => stripe.refund(charge.id, { idempotencyKey: ctx.key('refund') }));
+  await ctx.sleep('grace', '1h'); // holds no worker
+  return { refunded: cents };
+});
+
+const changes = (path, method) => method === 'POST' && /\/(checkpoints|suspend|complete|fail|reports)$/.test(path);
+
+const dying = async (input, init) => {
+  const { pathname } = new URL(input);
+  if (!changes(pathname, init?.method)) return fetch(input, init);
+  if (dies === 'before') process.kill(process.pid, 'SIGKILL');
+  const response = await fetch(input, init);
+  if (dies === 'after') process.kill(process.pid, 'SIGKILL');
+  return response;
+};
+
+await new Worker({ queues: { [queue]: 1 }, handlers: [handler], lease: '60s', fetch: dying }).run();

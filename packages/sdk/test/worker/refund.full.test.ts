@@ -1,0 +1,102 @@
+import { spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { Millrace, silentLogger, task, type Job } from '@millrace/sdk';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { KEY_A, useTestServer, WORKER_TOKEN } from '../../../server/test/support/server.js';
+import { until } from '../support/worker-kit.js';
+
+const WORKER = fileURLToPath(new URL('../support/refund-worker.mjs', import.meta.url));
+/** More processes than lines that change anything. */
+const MOST_LIVES = 20;
+
+interface Effect {
+  readonly step: string;
+  readonly idempotencyKey?: string;
+}
+
+/** A real process of the SDK's worker for each line: it dies at the line's call, and another one goes on. */
+describe('the refund, whose worker is killed at every line', async () => {
+  const server = await useTestServer({ config: { mode: 'api' }, intervals: { sweepMs: 50 } });
+  const millrace = new Millrace({ url: server.url, token: KEY_A, logger: silentLogger });
+
+  /** A worker from its start to its death; one that is told never to die is killed once the job has moved. */
+  async function life(queue: string, effects: string, dies: string, hasMoved: () => Promise<boolean>): Promise<void> {
+    const env = { PATH: process.env.PATH, MILLRACE_URL: server.url, MILLRACE_WORKER_TOKEN: WORKER_TOKEN };
+    const child = spawn(process.execPath, [WORKER], {
+      env: { ...env, QUEUE: queue, EFFECTS: effects, DIES: dies },
+      stdio: ['ignore', 'ignore', 'inherit'],
+    });
+    const died = new Promise<NodeJS.Signals | null>((resolve) => child.once('exit', (_, signal) => resolve(signal)));
+    onTestFinished(() => void child.kill('SIGKILL'));
+    if (dies === 'never') {
+      await until(hasMoved);
+      child.kill('SIGKILL');
+    }
+    expect(await died).toBe('SIGKILL');
+  }
+
+  async function run(dies: 'before' | 'after', answer: object | null): Promise<{ job: Job; effects: Effect[] }> {
+    const folder = mkdtempSync(join(tmpdir(), 'millrace-refund-'));
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+    const [queue, effects] = [`refund-${randomUUID()}`, join(folder, 'effects')];
+    writeFileSync(effects, '');
+    const refund = task({ name: 'refund', queue, retries: { max: 50, delay: '0s', jitter: 0 } });
+    const { id } = await millrace.enqueue(refund, { order: 'order-7', cents: 12_000 });
+    const hasEnded = async (): Promise<boolean> =>
+      ['completed', 'failed'].includes((await millrace.jobs.get(id)).status);
+    for (let lives = 0; !(await hasEnded()); lives++) {
+      expect(lives).toBeLessThan(MOST_LIVES);
+      const { waitingFor, deliveryCount } = await prepared(id, answer);
+      // Before a call is sent nothing is stored, so every second worker is let live: it takes the job one line further.
+      const spared = dies === 'before' && lives % 2 === 1;
+      expect(waitingFor).toBeNull();
+      const moved = async (): Promise<boolean> => {
+        const now = await millrace.jobs.get(id);
+        return (await hasEnded()) || (now.waitingFor !== null && now.deliveryCount > deliveryCount);
+      };
+      await life(queue, effects, spared ? 'never' : dies, moved);
+    }
+    const lines = readFileSync(effects, 'utf8').trimEnd().split('\n');
+    return { job: await millrace.jobs.get(id), effects: lines.map((line) => JSON.parse(line) as Effect) };
+  }
+
+  /** The job as the next worker finds it: due, with no lease of a dead one, and with what it has waited for. */
+  async function prepared(id: string, answer: object | null): Promise<Job> {
+    const { waitingFor } = await millrace.jobs.get(id);
+    if (waitingFor?.signal === 'approval') await millrace.signals.sendToJob(id, 'approval', answer);
+    else if (waitingFor !== null) await millrace.jobs.runNow(id);
+    await server.database.query(`UPDATE millrace.leases SET locked_until = now() WHERE id = $1`, [id]);
+    return until(async () => {
+      const job = await millrace.jobs.get(id);
+      return job.status !== 'running' && job.waitingFor === null ? job : `it is ${job.status}`;
+    });
+  }
+
+  it('ends with each step run once', async () => {
+    const { job, effects } = await run('after', { approved: true });
+    expect(job).toMatchObject({ status: 'completed', result: { refunded: 12_000 } });
+    expect(effects.map(({ step }) => step)).toEqual(['find charge', 'refund']);
+    const stored = await millrace.jobs.checkpoints(job.id);
+    expect(stored.map(({ name }) => name)).toEqual(['find charge', 'approval', 'refund', 'grace']);
+    // One for each line that changes anything: find, wait, refund, sleep, its end, and the result.
+    expect(job.deliveryCount).toBe(6);
+  });
+
+  it('ends well too if results are lost on their way: others see one key', async () => {
+    const { job, effects } = await run('before', { approved: true });
+    expect(job).toMatchObject({ status: 'completed', result: { refunded: 12_000 } });
+    const refunds = effects.filter(({ step }) => step === 'refund');
+    expect(refunds.length).toBeGreaterThan(0);
+    expect(new Set(refunds.map(({ idempotencyKey }) => idempotencyKey))).toEqual(new Set([`${job.id}:refund`]));
+  });
+
+  it('is refused for good if the answer is no, and refunds nothing', async () => {
+    const { job, effects } = await run('after', { approved: false });
+    expect(job).toMatchObject({ status: 'failed', errorMessage: 'refused' });
+    expect(effects.map(({ step }) => step)).toEqual(['find charge']);
+  });
+});
