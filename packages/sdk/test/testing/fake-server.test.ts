@@ -82,9 +82,9 @@ describe('draining', () => {
     await fake.advance('5s');
     await fake.drain([double.handle(({ n }) => ({ n }))]);
     expect(await job.result()).toEqual({ n: 3 });
-    await expect(
-      millrace.enqueue(double, { n: 1 }, { unique: { ...unique, onConflict: 'replace' } }),
-    ).rejects.toThrow('replace needs while');
+    await expect(millrace.enqueue(double, { n: 1 }, { unique: { ...unique, onConflict: 'replace' } })).rejects.toThrow(
+      'replace needs while',
+    );
   });
 
   it('leaves jobs alone that have no handler', async () => {

@@ -2,6 +2,7 @@ import { isObject, type JsonObject } from '../../json/object.js';
 import { hasEnded } from '../../records/jobs.js';
 import type * as Wire from '../../wire/index.js';
 import { notFound, Problem } from './problem.js';
+import { hasRoom } from './limits.js';
 import type { FakeStore, StoredJob } from './store.js';
 import { markStarted, stepEnded } from './workflows.js';
 
@@ -13,22 +14,34 @@ export interface Failure {
   readonly retryAfterSecs?: number | null;
 }
 
-/** Hands out due jobs of a queue: by priority, then by when they were due, then by age. */
+export interface Wanted {
+  readonly queue?: string;
+  readonly tasks?: ReadonlySet<string>;
+}
+
+const isDue = ({ record, dueAt }: StoredJob, now: number, want: Wanted): boolean =>
+  (record.status === 'pending' || record.status === 'retrying') &&
+  dueAt <= now &&
+  (want.queue === undefined || record.queue_name === want.queue) &&
+  (want.tasks?.has(record.task_name) ?? true);
+
+/** Whether there is a job to hand out. */
+export const isClaimable = (store: FakeStore, want: Wanted): boolean =>
+  [...store.jobs.values()].some((job) => isDue(job, store.clock.now(), want) && hasRoom(store, job));
+
+/** Hands out due jobs of a queue: by priority, then by when they were due, then by age; those whose limits have room. */
 export function claim(
   store: FakeStore,
-  want: { queue?: string; tasks?: ReadonlySet<string>; most: number; leaseSecs: number; workerId: string | null },
+  want: Wanted & { most: number; leaseSecs: number; workerId: string | null },
 ): StoredJob[] {
   const now = store.clock.now();
-  const due = [...store.jobs.values()].filter(
-    ({ record, dueAt }) =>
-      (record.status === 'pending' || record.status === 'retrying') &&
-      dueAt <= now &&
-      (want.queue === undefined || record.queue_name === want.queue) &&
-      (want.tasks?.has(record.task_name) ?? true),
-  );
+  const due = [...store.jobs.values()].filter((job) => isDue(job, now, want));
   due.sort((a, b) => b.record.config.priority - a.record.config.priority || a.dueAt - b.dueAt || a.ordinal - b.ordinal);
-  const claimed = due.slice(0, want.most);
-  for (const job of claimed) {
+  const claimed: StoredJob[] = [];
+  for (const job of due) {
+    if (claimed.length === want.most) break;
+    if (!hasRoom(store, job)) continue;
+    claimed.push(job);
     job.leaseToken = globalThis.crypto.randomUUID();
     job.leaseEnds = now + want.leaseSecs * 1_000;
     const { waiting_for: _, ...record } = job.record;

@@ -5,7 +5,7 @@ import { clamp, nothing, ok, type FakeRequest, type Route } from './request.js';
 import { Problem } from './problem.js';
 import { suspendJob } from './durable.js';
 import { suspensionOf } from './durable-routes.js';
-import { claim, complete, fail, held, release, resultOf } from './settle.js';
+import { claim, complete, fail, held, isClaimable, release, resultOf } from './settle.js';
 import { checkBody, SHAPES } from './shapes.js';
 import type { FakeStore } from './store.js';
 
@@ -20,19 +20,11 @@ const lease: Route = async ({ store, params, body, signal }) => {
   let jobs = claim(store, want);
   const deadline = store.clock.now() + clamp(given.wait_secs, LEASE_LIMITS.wait_secs) * 1_000;
   while (jobs.length === 0 && store.clock.now() < deadline) {
-    await store.until(() => isDue(store, want.queue), deadline, signal);
+    await store.until(() => isClaimable(store, want), deadline, signal);
     jobs = claim(store, want);
   }
   return ok({ jobs: jobs.map(({ record, leaseToken }) => ({ job: record, lease_token: leaseToken })) });
 };
-
-function isDue(store: FakeStore, queue: string): boolean {
-  for (const { record, dueAt } of store.jobs.values()) {
-    const waits = record.status === 'pending' || record.status === 'retrying';
-    if (waits && record.queue_name === queue && dueAt <= store.clock.now()) return true;
-  }
-  return false;
-}
 
 function beat(store: FakeStore, id: string, given: Wire.HeartbeatRequest): Wire.JobStatus {
   const job = held(store, id, given.lease_token);
