@@ -82,7 +82,8 @@ export const SuspendRequest = Type.Object(
   {
     $id: 'SuspendRequest',
     description:
-      'Puts the job back to its queue, due at an instant or when a signal comes. The delivery counts, the retry does not.',
+      'Puts the job back to its queue, due at an instant, or when a signal comes or its children have ended. The ' +
+      'delivery counts, the retry does not.',
     examples: [
       { lease_token: '5f0c1a52-6f4b-4b5e-9d6c-0b7f3d1d2a10', checkpoint: 'grace', delay_secs: 3600 },
       {
@@ -90,6 +91,12 @@ export const SuspendRequest = Type.Object(
         checkpoint: 'approval',
         delay_secs: 259200,
         wait: { signal: { name: 'approval' }, ask: { text: 'Refund 120.00?' } },
+      },
+      {
+        lease_token: '5f0c1a52-6f4b-4b5e-9d6c-0b7f3d1d2a10',
+        checkpoint: 'mail',
+        delay_secs: 2592000,
+        wait: { children: ['mail'] },
       },
     ],
   },

@@ -1,4 +1,5 @@
 export * from './admin.js';
+export * from './children.js';
 export * from './common.js';
 export * from './crons.js';
 export * from './dead-letters.js';

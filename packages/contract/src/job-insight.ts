@@ -129,6 +129,7 @@ export const WHY_REASONS = [
   'retry_backoff',
   'sleeping',
   'waiting_for_signal',
+  'waiting_for_children',
   'behind',
   'no_worker',
   'queue_paused',

@@ -74,6 +74,11 @@ export const Job = Type.Object(
     idempotency_key: nullable(Type.String({ description: 'The idempotency key that the job was created with.' })),
     workflow_id: nullable(Type.String({ description: 'The workflow whose step the job executes, if any.' })),
     workflow_step_id: nullable(Type.String({ description: 'The name of that step.' })),
+    parent_job_id: Type.Optional(
+      uuid({
+        description: 'Only of a job that another one created while it ran, and not where it is leased: that job.',
+      }),
+    ),
     tenant_id: Type.String({ description: 'The tenant that owns the job.' }),
     metadata: callerObject({ description: "The caller's own data, returned exactly as sent." }),
     ...runningFields,
@@ -116,37 +121,42 @@ export const Job = Type.Object(
 );
 export type Job = Static<typeof Job>;
 
+/** What is said of every job that is created. */
+export const createJobFields = {
+  task_name: nameText({
+    description: 'The task: the name of a handler in the server or in a remote worker. Must not be blank.',
+    examples: ['send_welcome'],
+  }),
+  payload: optional(
+    callerObject({ description: 'Passed to the handler; `{}` if omitted.', examples: [{ user_id: 42 }] }),
+  ),
+  config: optional(JobConfigInput),
+  run_at: optional(
+    instant({
+      description:
+        'Earliest start, as RFC 3339 with an offset or Z; a space may stand for the `T`, and the offset may lack its ' +
+        'colon. An instant in the past means now.',
+      examples: ['2026-01-31T09:00:00Z'],
+    }),
+  ),
+  delay_secs: optional(
+    Type.Integer({
+      ...DELAY_LIMITS,
+      description: "Earliest start, in seconds from now by the database's clock. Not together with `run_at`.",
+      examples: [600],
+    }),
+  ),
+  metadata: optional(
+    callerObject({
+      description: 'Your own data, stored and returned exactly as sent.',
+      examples: [{ source: 'signup' }],
+    }),
+  ),
+};
+
 export const CreateJob = Type.Object(
   {
-    task_name: nameText({
-      description: 'The task: the name of a handler in the server or in a remote worker. Must not be blank.',
-      examples: ['send_welcome'],
-    }),
-    payload: optional(
-      callerObject({ description: 'Passed to the handler; `{}` if omitted.', examples: [{ user_id: 42 }] }),
-    ),
-    config: optional(JobConfigInput),
-    run_at: optional(
-      instant({
-        description:
-          'Earliest start, as RFC 3339 with an offset or Z; a space may stand for the `T`, and the offset may lack its ' +
-          'colon. An instant in the past means now.',
-        examples: ['2026-01-31T09:00:00Z'],
-      }),
-    ),
-    delay_secs: optional(
-      Type.Integer({
-        ...DELAY_LIMITS,
-        description: "Earliest start, in seconds from now by the database's clock. Not together with `run_at`.",
-        examples: [600],
-      }),
-    ),
-    metadata: optional(
-      callerObject({
-        description: 'Your own data, stored and returned exactly as sent.',
-        examples: [{ source: 'signup' }],
-      }),
-    ),
+    ...createJobFields,
     idempotency_key: optional(
       Type.String({
         description:
@@ -219,7 +229,8 @@ export const JobBatchCreated = Type.Object(
     ),
     existing: Type.Optional(
       Type.Array(Type.Integer(), {
-        description: 'If jobs were `unique`: the positions of those that created nothing, because one of them was there.',
+        description:
+          'If jobs were `unique`: the positions of those that created nothing, because one of them was there.',
       }),
     ),
     warnings,
@@ -250,6 +261,7 @@ export const jobFilterFields = {
 
 export const JobListQuery = Type.Object({
   ...jobFilterFields,
+  parent_job_id: Type.Optional(Type.String({ description: 'Only the children of this job.' })),
   view: Type.Optional(
     oneOf(VIEWS, {
       default: 'full',

@@ -7,11 +7,18 @@ import { filledText, instant, nullable, optional } from './schema.js';
 export const CHECKPOINT_NAME_MAX_LENGTH = 200;
 /** How far ahead a job may be put to sleep: a year. */
 export const SUSPEND_LIMITS = { minimum: 0, maximum: 31_536_000 } as const;
+/** The longest name of a child: that of a step, and what the SDK adds to it. */
+export const CHILD_NAME_MAX_LENGTH = 250;
+/** Children that one call creates, or that one wait is for. */
+export const CHILDREN_LIMITS = { minimum: 1, maximum: 1_000 } as const;
 /** The largest question to a person, in bytes of JSON. */
 export const ASK_MAX_BYTES = 16_384;
 
 export const shortName = (description: string, examples: string[]): TUnsafe<string> =>
   filledText({ maxLength: CHECKPOINT_NAME_MAX_LENGTH, description, examples });
+
+export const childName = (description: string): TUnsafe<string> =>
+  filledText({ maxLength: CHILD_NAME_MAX_LENGTH, description, examples: ['mail'] });
 
 export const anyJson = (description: string): TUnsafe<unknown> => Type.Unsafe<unknown>({ description });
 
@@ -41,11 +48,23 @@ export const WaitingFor = Type.Object(
     checkpoint: Type.String({ description: 'The checkpoint that ends the wait.' }),
     since: instant({ description: 'When the wait began.' }),
     until: instant({ description: 'When the job is due at the latest.' }),
-    signal: nullable(Type.String({ description: 'The signal that ends it sooner; null if the job sleeps.' })),
+    signal: nullable(Type.String({ description: 'The signal that ends it sooner, if the job waits for one.' })),
     key: nullable(Type.String({ description: 'The key of that signal.' })),
     ask: Type.Unsafe<Ask | null>({ anyOf: [{ $ref: 'Ask#' }, { type: 'null' }], description: 'The question, if any.' }),
+    children: nullable(
+      Type.Object(
+        {
+          total: Type.Integer({ description: 'How many it waits for.' }),
+          unfinished: Type.Integer({ description: 'How many of those have not ended.' }),
+        },
+        { description: 'If the job waits for children; `GET /jobs?parent_job_id=` lists them.' },
+      ),
+    ),
   },
-  { $id: 'WaitingFor', description: 'What a suspended job waits for.' },
+  {
+    $id: 'WaitingFor',
+    description: 'What a suspended job waits for; without signal and children it sleeps.',
+  },
 );
 export type WaitingFor = Static<typeof WaitingFor>;
 
@@ -59,7 +78,6 @@ export const waitFields = {
     Type.Unsafe<SuspendWait | null>({
       title: 'SuspendWait',
       type: ['object', 'null'],
-      required: ['signal'],
       properties: {
         signal: {
           type: 'object',
@@ -70,15 +88,25 @@ export const waitFields = {
           },
         },
         ask: { anyOf: [{ $ref: 'Ask#' }, { type: 'null' }] },
+        children: {
+          type: 'array',
+          minItems: CHILDREN_LIMITS.minimum,
+          maxItems: CHILDREN_LIMITS.maximum,
+          items: childName('A child of this job that is not detached.'),
+          description: 'The children to wait for, all of them.',
+        },
       },
-      description: 'What may end the wait before its time. Without it, the job sleeps.',
+      description:
+        'What may end the wait before its time: either a signal, or the end of all children named. Without it, the job ' +
+        'sleeps.',
     }),
   ),
 };
 
 export interface SuspendWait {
-  readonly signal: { readonly name: string; readonly key?: string | null };
+  readonly signal?: { readonly name: string; readonly key?: string | null };
   readonly ask?: Ask | null;
+  readonly children?: readonly string[];
 }
 
 /** Of a report with the outcome `suspended`. */

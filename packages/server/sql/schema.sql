@@ -600,6 +600,7 @@ CREATE TABLE millrace.waits (
   signal text COLLATE "C",
   key text COLLATE "C",
   ask json,
+  children text[],
   CONSTRAINT waits_pkey PRIMARY KEY (job_id, checkpoint),
   CONSTRAINT waits_check CHECK (((signal IS NULL) = (key IS NULL)))
 ) WITH (fillfactor=80);
@@ -639,6 +640,28 @@ CREATE TABLE millrace.unique_keys (
   tenant text COLLATE "C" NOT NULL,
   CONSTRAINT unique_keys_pkey PRIMARY KEY (id)
 ) WITH (fillfactor=80, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=2000, autovacuum_vacuum_cost_delay=0);
+
+CREATE TABLE millrace.parents (
+  pending integer DEFAULT 0 NOT NULL,
+  parent_id uuid NOT NULL,
+  open boolean NOT NULL,
+  tenant text COLLATE "C" NOT NULL,
+  awaits text COLLATE "C",
+  CONSTRAINT parents_pkey PRIMARY KEY (parent_id)
+) WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=200);
+
+CREATE TABLE millrace.children (
+  parent_id uuid NOT NULL,
+  child_id uuid NOT NULL,
+  status millrace.job_status,
+  detached boolean NOT NULL,
+  tenant text COLLATE "C" NOT NULL,
+  name text COLLATE "C" NOT NULL,
+  awaited_by text COLLATE "C",
+  result json,
+  error text,
+  CONSTRAINT children_pkey PRIMARY KEY (parent_id, name)
+) WITH (fillfactor=80);
 
 CREATE INDEX tenants_by_bucket ON millrace.tenants USING btree (bucket);
 
@@ -699,6 +722,14 @@ CREATE INDEX waits_of_tenant ON millrace.waits USING btree (tenant, since, job_i
 CREATE INDEX signals_by_expiry ON millrace.signals USING btree (expires_at);
 
 CREATE INDEX signals_of_jobs ON millrace.signals USING btree (job_id) WHERE (job_id IS NOT NULL);
+
+CREATE INDEX parents_open ON millrace.parents USING btree (parent_id) WHERE open;
+
+CREATE UNIQUE INDEX children_by_child ON millrace.children USING btree (child_id);
+
+CREATE INDEX children_of_parent ON millrace.children USING btree (parent_id, child_id);
+
+CREATE INDEX children_unfinished ON millrace.children USING btree (parent_id, child_id) WHERE ((status IS NULL) AND (NOT detached));
 
 CREATE VIEW millrace.running AS
  SELECT l.tenant,

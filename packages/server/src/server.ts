@@ -18,6 +18,7 @@ import { createCronScheduler } from './loops/cron-scheduler.js';
 import { FinishedLines } from './wiring/finished-lines.js';
 import { HeldLeases } from './pool/held-leases.js';
 import { createJanitor } from './loops/janitor.js';
+import { createFamilyLoop } from './loops/family.js';
 import { createLimitsLoop } from './loops/limits.js';
 import type { Loop } from './loops/loop.js';
 import { createOperationsLoop } from './loops/operations.js';
@@ -217,10 +218,11 @@ function startLoops(
   tasks: readonly string[],
   { sweepMs }: Intervals,
 ): void {
-  const { maintenance, cronFirer, hub, processes, series, workers, operationWork } = engine;
+  const { maintenance, cronFirer, hub, processes, series, workers, operationWork, family } = engine;
   const loops: Loop[] = [
     createJanitor(maintenance, logger, sweepMs),
     createLimitsLoop(engine, logger),
+    createFamilyLoop(family, logger, sweepMs),
     createRetention(maintenance, config.retentionHours, logger),
     createSeriesWriter(series, workers, logger),
     createOperationsLoop(operationWork, maintenance, config.retentionHours, logger),

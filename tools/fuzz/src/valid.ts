@@ -107,7 +107,8 @@ function queryValue({ name, schema: given }: Parameter, checker: SchemaChecker, 
   if (name === 'queue' || name === 'queue_name') return random.pick(QUEUES);
   if (name === 'task' || name === 'task_name') return random.pick(TASKS);
   if (name === 'fingerprint') return random.uuid().replaceAll('-', '').slice(0, 16);
-  if (name === 'job_id' || name === 'workflow_id') return random.chance(0.8) ? random.uuid() : random.word();
+  if (name === 'job_id' || name === 'workflow_id' || name === 'parent_job_id')
+    return random.chance(0.8) ? random.uuid() : random.word();
   // Of workflows it has an enumeration.
   if (name === 'status' && schema.enum === undefined) return random.pick(STATES);
   if (name === 'wait_secs') return random.pick(['0', '-1', '1']);
@@ -141,12 +142,19 @@ function bodyOf(world: World, { id, body }: Operation, tenant: Tenant, lease: Le
     case 'suspendJob':
       // An instant or a delay, and a year ahead at most.
       return {
-        ...{ ...(made as JsonObject), until: null, delay_secs: random.integer(0, 60) },
+        ...{
+          ...(made as JsonObject),
+          until: null,
+          delay_secs: random.integer(0, 60),
+          wait: waitOf(made as JsonObject),
+        },
         ...(lease !== undefined && { lease_token: lease.token }),
       };
     case 'resumeWorkflow':
       // What its steps are called is not known here.
       return { ...(made as JsonObject), steps: null };
+    case 'createChildren':
+      return { ...underToken(made as JsonObject, lease), jobs: namedApart(made as JsonObject) };
     case 'createOperation':
       return bulkOperation(world, tenant, random);
     case 'leaseJobs':
@@ -157,6 +165,19 @@ function bodyOf(world: World, { id, body }: Operation, tenant: Tenant, lease: Le
         : made;
   }
 }
+
+const underToken = (made: JsonObject, lease: Lease | undefined): JsonObject =>
+  lease === undefined ? made : { ...made, lease_token: lease.token };
+
+/** For a signal or for nothing: children would have to exist. */
+function waitOf({ wait }: JsonObject): Json {
+  const { signal, ask = null } = (wait ?? {}) as JsonObject;
+  return signal === undefined || signal === null ? null : { signal, ask };
+}
+
+/** A parent has one child of a name. */
+const namedApart = ({ jobs }: JsonObject): Json =>
+  (jobs as JsonObject[]).map((job, n) => ({ ...job, name: `${n}`, detached: n % 2 === 0 }));
 
 /** Jobs of the tenant's, and ids that name none. */
 function awaited({ memory }: World, tenant: Tenant, random: Random): Json {

@@ -13,7 +13,8 @@ import { claim, complete, expireJobs, expireLeases, fail } from './fake/settle.j
 import { FakeStore, type StoredJob } from './fake/store.js';
 import { DurableRun } from '../durable/durable-run.js';
 import { isSuspended } from '../durable/suspension.js';
-import { keep, suspendJob } from './fake/durable.js';
+import { keep } from './fake/checkpoints.js';
+import { suspendJob } from './fake/durable.js';
 import { testContext, throughJson } from './test-context.js';
 
 /** A job as a test looks at it. */

@@ -29,8 +29,9 @@ export interface Ask {
 }
 
 export interface SuspendWait {
-  readonly signal: { readonly name: string; readonly key?: string | null };
+  readonly signal?: { readonly name: string; readonly key?: string | null };
   readonly ask?: Ask | null;
+  readonly children?: readonly string[];
 }
 
 export interface SuspendRequest {
@@ -48,6 +49,7 @@ export interface WaitingFor {
   signal: string | null;
   key: string | null;
   ask: Ask | null;
+  children: { total: number; unfinished: number } | null;
 }
 
 export interface SignalRequest {

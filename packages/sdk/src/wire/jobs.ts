@@ -77,6 +77,7 @@ export interface Job {
   idempotency_key: string | null;
   workflow_id: string | null;
   workflow_step_id: string | null;
+  parent_job_id?: string;
   tenant_id: string;
   metadata: JsonObject;
   worker_id: string | null;
@@ -156,6 +157,7 @@ export interface Why {
     | 'retry_backoff'
     | 'sleeping'
     | 'waiting_for_signal'
+    | 'waiting_for_children'
     | 'behind'
     | 'no_worker'
     | 'queue_paused'

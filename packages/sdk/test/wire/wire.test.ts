@@ -110,7 +110,13 @@ const SAME: {
   SignalAccepted: Equal<Wire.SignalAccepted, Contract.SignalAccepted>;
   Wait: Equal<Wire.Wait, Contract.Wait>;
   Waits: Equal<Wire.Waits, Contract.Waits>;
+  ChildJob: Equal<Wire.ChildJob, Contract.ChildJob>;
+  ChildrenRequest: Equal<Wire.ChildrenRequest, Contract.ChildrenRequest>;
+  ChildrenCreated: Equal<Wire.ChildrenCreated, Contract.ChildrenCreated>;
 } = {
+  ChildJob: true,
+  ChildrenRequest: true,
+  ChildrenCreated: true,
   CheckpointRequest: true,
   StoredCheckpoint: true,
   Checkpoint: true,
@@ -215,6 +221,7 @@ describe('the shapes on the wire', () => {
     );
     const files = [
       'admin',
+      'children',
       'common',
       'crons',
       'dead-letters',

@@ -15,6 +15,8 @@ export interface JobFilter extends CreatedRange {
   /** As it was sent: a malformed id matches no jobs. */
   readonly workflowId: string | null;
   readonly idempotencyKey: string | null;
+  /** As it was sent: a malformed id matches no jobs. Operations do not have it. */
+  readonly parentId?: string | null;
 }
 
 export interface DeadLetterFilter extends CreatedRange {

@@ -6,10 +6,11 @@
  *
  * The position keeps the order of a batch. The bucket leads from an id back to its tenant (see the tenants table). The
  * job of a workflow step is marked as such in its id, because it is settled differently: its workflow must be locked
- * first. So is a job with limits, which has room to give back when an attempt ends, and one that expires, which must
- * still do so if it is given back undelivered. The second mark used to be the highest bit of the position, which only
- * steps ever reached: a step that an earlier version made may carry it without having limits, and what is done for
- * marked jobs must be right for such a step too (docs/adr/0033-limits.md).
+ * first. So is, by the mark `limited`, a job with limits, which has room to give back when an attempt ends; one that
+ * expires, which must still do so if it is given back undelivered; and one with a parent, which is to be told of its
+ * end. The second mark used to be the highest bit of the position, which only steps ever reached: a step that an
+ * earlier version made may carry it without having limits, and what is done for marked jobs must be right for such a
+ * step too (docs/adr/0033-limits.md).
  */
 export const MAX_POSITION = 0xfff;
 const VARIANT = 0x8000;
@@ -50,7 +51,7 @@ export function isStepId(id: string): boolean {
   return (Number.parseInt(id.slice(19, 23), 16) & STEP) !== 0;
 }
 
-/** Whether the job may have limits, or expire. */
+/** Whether the job may have limits or a parent, or expire. */
 export function isLimitedId(id: string): boolean {
   return (Number.parseInt(id.slice(19, 20), 16) & (LIMITED >> 12)) !== 0;
 }

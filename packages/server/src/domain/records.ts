@@ -59,6 +59,8 @@ export interface JobRecord {
   readonly progress: JsonText | null;
   /** Only of a suspended job, and only where it was asked for. */
   readonly waiting_for?: WaitingForRecord | null;
+  /** Only of a child, and only where it is read. */
+  readonly parent_job_id?: string;
 }
 
 /** Without what may be large. */
@@ -90,8 +92,16 @@ export interface Suspension {
   readonly checkpoint: string;
   readonly until: Instant | null;
   readonly delaySecs: number | null;
-  /** Null: it sleeps. */
   readonly signal: AwaitedSignal | null;
+  /** The names of children. Without them and a signal it sleeps. */
+  readonly children: readonly string[] | null;
+}
+
+/** A job that a running job creates. */
+export interface ChildSpec {
+  readonly name: string;
+  readonly detached: boolean;
+  readonly spec: JobSpec;
 }
 
 export interface AwaitedSignal {
@@ -131,10 +141,11 @@ export interface WaitingForRecord {
   readonly checkpoint: string;
   readonly since: Instant;
   readonly until: Instant;
-  /** Null: it sleeps. */
   readonly signal: string | null;
   readonly key: string | null;
   readonly ask: JsonText | null;
+  /** Without them and a signal it sleeps. */
+  readonly children: { readonly total: number; readonly unfinished: number } | null;
 }
 
 /** A job that waits for a signal. */

@@ -89,8 +89,13 @@ function waits(standing: Standing): Why {
     : { reason: 'due_later', message: `The job is due at ${scheduledAt}.`, until: scheduledAt };
 }
 
-/** It is due at its deadline, or sooner by a signal. */
-function suspended({ checkpoint, signal, key, until }: WaitingForRecord): Why {
+/** It is due at its deadline, or sooner by a signal or when its children have ended. */
+function suspended({ checkpoint, signal, key, until, children }: WaitingForRecord): Why {
+  if (children !== null) {
+    const left = `${children.unfinished} of ${children.total}`;
+    const message = `The job waits for its children (${quoted(checkpoint)}), ${left} of which have not ended, until ${until}.`;
+    return { reason: 'waiting_for_children', message, until };
+  }
   if (signal === null)
     return { reason: 'sleeping', message: `The job sleeps (${quoted(checkpoint)}) until ${until}.`, until };
   const message = `The job waits for the signal ${quoted(signal)} with the key ${quoted(key ?? '')}, until ${until}.`;

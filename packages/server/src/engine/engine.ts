@@ -41,8 +41,11 @@ import type { Engine } from './api.js';
 import { JobWaits } from './jobs/wait.js';
 import { Watcher } from './jobs/watch.js';
 import { Explainer } from './jobs/why.js';
+import { FamilySweep } from './jobs/family-sweep.js';
 import { Checkpoints } from './durable/checkpoints.js';
+import { Children } from './durable/children.js';
 import { Durable } from './jobs/durable.js';
+import { Parents } from './durable/parents.js';
 import { Signals } from './durable/signals.js';
 import { Suspender } from './durable/suspender.js';
 import { Waits } from './durable/waits.js';
@@ -97,6 +100,7 @@ export interface EngineParts {
   readonly expiry: Expiry;
   readonly limitReads: LimitReads;
   readonly suspensions: Waits;
+  readonly family: FamilySweep;
 }
 
 export function createEngine({
@@ -193,7 +197,8 @@ export function createEngine({
       settler,
       counters,
       checkpoints,
-      suspender: new Suspender(db, hub, counters),
+      suspender: new Suspender(db, hub, counters, maxPayloadBytes),
+      children: new Children(db, (execute, tenant, specs) => enqueuer.createChildren(execute, tenant, specs)),
     }),
     deadLetters: new DeadLetters(db, hub, counters, keys),
     workflows,
@@ -248,5 +253,6 @@ export function createEngine({
     expiry,
     limitReads,
     suspensions,
+    family: new FamilySweep(db, hub, counters, new Parents(db, hub, maxPayloadBytes)),
   };
 }

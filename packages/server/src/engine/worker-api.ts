@@ -1,6 +1,6 @@
 import type { JobStatus } from '@millrace/contract';
 import type { MillraceError } from '../domain/errors.js';
-import type { JsonText, LeasedJob, Suspension } from '../domain/records.js';
+import type { ChildSpec, JsonText, LeasedJob, Suspension } from '../domain/records.js';
 
 /** What the layers above see of the protocol of remote workers. */
 export interface WorkerApi {
@@ -15,7 +15,9 @@ export interface WorkerApi {
   release(id: string, token: string, delaySecs: number | null): Promise<void>;
   /** Keeps a value under a name, once per job and name. */
   checkpoint(id: string, token: string, name: string, value: JsonText): Promise<StandingCheckpoint>;
-  /** Back to its queue, due at an instant or when a signal comes. */
+  /** Creates jobs of the same tenant, once per parent and name; the ids in their order. Their names differ. */
+  children(id: string, token: string, children: readonly ChildSpec[]): Promise<readonly string[]>;
+  /** Back to its queue, due at an instant, or when a signal comes or children have ended. */
   suspend(id: string, token: string, suspension: Suspension): Promise<void>;
   /** Each as by itself; of two for one job, the first goes first. Null: accepted. */
   report(reports: readonly JobReport[]): Promise<readonly (MillraceError | null)[]>;

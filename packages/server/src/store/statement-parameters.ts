@@ -75,11 +75,30 @@ export interface StatementParameters {
     tenant_of_lease: 'id' | 'token';
     expire_checkpoints: 'after_id' | 'hours' | 'max_rows';
   };
+  'durable/children.sql': {
+    hold_lease: 'id' | 'token';
+    take_lease: 'id' | 'token';
+    begin_parent: 'id' | 'tenant';
+    children_by_name: 'names' | 'id';
+    add_children: 'id' | 'tenant' | 'child_ids' | 'names' | 'detached';
+    lock_parent: 'id';
+    await_children: 'checkpoint' | 'id' | 'names' | 'pending';
+    ends_of_children: 'names' | 'id' | 'max_bytes';
+    end_of_wait: 'tenant' | 'id' | 'checkpoint';
+    is_awaiting: 'id' | 'checkpoint';
+    end_waiting: 'id';
+    parents_of: 'ids';
+    walk_parents: 'after_id' | 'max_rows';
+    children_to_cancel: 'id' | 'max_rows';
+    unheard_ends: 'after_parent' | 'after_child' | 'max_rows';
+    mend_ends: 'id';
+    expire_children: 'after_id' | 'hours' | 'max_rows';
+  };
   'durable/waits.sql': {
     lock_signal: 'signal';
-    suspend: 'id' | 'token' | 'checkpoint' | 'signal' | 'key' | 'until' | 'delay_secs' | 'ask';
+    suspend: 'id' | 'token' | 'checkpoint' | 'signal' | 'key' | 'answer' | 'until' | 'delay_secs' | 'ask' | 'children';
     first_wait: 'tenant' | 'signal' | 'key';
-    wake: 'tenant' | 'id' | 'checkpoint' | 'value';
+    wake: 'tenant' | 'id' | 'checkpoint' | 'answer';
     drop_wait: 'id';
     store_signal: 'ttl_secs' | 'job_id' | 'tenant' | 'signal' | 'key' | 'value' | 'max_stored';
     count_signals: 'tenant' | 'max_stored';

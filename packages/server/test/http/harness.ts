@@ -138,6 +138,7 @@ export function fakeEngine(overrides: Overrides = {}): FakeEngine {
       release: async () => undefined,
       checkpoint: async (_id, _token, _name, value) => ({ value, isNew: true }),
       suspend: async () => undefined,
+      children: async (_id, _token, children) => children.map(() => JOB_ID),
       report: async (reports) => reports.map(() => null),
       queuesOf: async () => new Map(),
       ...overrides.worker,

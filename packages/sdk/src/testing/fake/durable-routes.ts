@@ -1,7 +1,9 @@
 import { hasEnded } from '../../records/jobs.js';
 import type * as Wire from '../../wire/index.js';
 import { SIGNAL_TTL_LIMITS } from '../../rules/limits.js';
-import { keep, sendSignal, suspendJob } from './durable.js';
+import { keep } from './checkpoints.js';
+import { sendSignal, suspendJob } from './durable.js';
+import { addJob } from './new-job.js';
 import { created, nothing, ok, once, read, type FakeRequest, type Route } from './request.js';
 import { invalid, notFound, Problem } from './problem.js';
 import { held } from './settle.js';
@@ -42,8 +44,29 @@ export function suspensionOf(given: Partial<Wire.SuspendRequest>): Parameters<ty
   if (checkpoint === undefined) throw invalid('checkpoint', 'is required');
   if ((typeof until === 'string') === (typeof delay === 'number'))
     throw invalid('until', 'or delay_secs is required, and not both');
+  if (wait && (wait.signal === undefined) === (wait.children === undefined))
+    throw invalid('wait', 'must have either a signal or children');
   return { checkpoint, ...(until ? { until } : { delay_secs: delay ?? 0 }), ...(wait && { wait }) };
 }
+
+const children: Route = ({ store: all, params, body }) => {
+  const { lease_token: token, jobs } = checkBody<Wire.ChildrenRequest>(body, SHAPES.children);
+  const twice = jobs.findIndex(({ name }, n) => jobs.findIndex((other) => other.name === name) < n);
+  if (twice >= 0) throw invalid(`jobs[${twice}].name`, 'is the name of another child of this request');
+  const unique = jobs.findIndex(({ config }) => (config?.unique ?? null) !== null);
+  if (unique >= 0)
+    throw invalid(`jobs[${unique}].config.unique`, 'is not possible for a child: it is made once per parent and name');
+  const parent = held(all, params[0] ?? '', token);
+  if (parent === null) throw new Problem('lease_lost', 'the lease is no longer held');
+  const ids = jobs.map(({ name, detached, ...job }) => {
+    const known = parent.children.get(name);
+    if (known !== undefined) return known.id;
+    const { id } = addJob(all, job, null, parent.record.id);
+    parent.children.set(name, { id, detached: detached ?? false });
+    return id;
+  });
+  return created({ job_ids: ids });
+};
 
 const accepted = (exchange: FakeRequest, kind: string, send: () => boolean): ReturnType<typeof once> => ({
   ...once(exchange, kind, () => ({ delivered: send() })),
@@ -86,6 +109,7 @@ export const durableRoutes: readonly (readonly [string, string, Route])[] = [
   ['POST', '/jobs/:id/checkpoints', store],
   ['GET', '/jobs/:id/checkpoints', list],
   ['POST', '/jobs/:id/suspend', suspend],
+  ['POST', '/jobs/:id/children', children],
   ['POST', '/jobs/:id/signals/:name', signalJob],
   ['POST', '/signals', signal],
   ['GET', '/waits', waits],

@@ -1,4 +1,6 @@
 import type { Suspension } from '../../durable/suspension.js';
+import { keep } from './checkpoints.js';
+import { checkAwaited, endsOf, unfinished } from './children.js';
 import { Problem } from './problem.js';
 import { suspend } from './settle.js';
 import type { FakeStore, StoredJob, StoredSignal, StoredWait } from './store.js';
@@ -6,21 +8,6 @@ import type { FakeStore, StoredJob, StoredSignal, StoredWait } from './store.js'
 /** What durable jobs have stored and wait for, and signals that nobody has taken yet, by the service's own rules. */
 
 const SIGNALS_PER_KEY = 100;
-
-/** What stands under the name, and whether it is new. */
-export function keep(
-  store: FakeStore,
-  job: StoredJob,
-  name: string,
-  value: unknown,
-): { value: unknown; isNew: boolean } {
-  const before = job.checkpoints.get(name);
-  if (before !== undefined) return { value: before.value, isNew: false };
-  const attempt = job.record.delivery_count;
-  job.checkpoints.set(name, { name, value, at: store.clock.text(), attempt });
-  job.waits.delete(name);
-  return { value, isNew: true };
-}
 
 export function suspendJob(
   store: FakeStore,
@@ -31,17 +18,22 @@ export function suspendJob(
   const known = job.waits.get(checkpoint)?.until ?? until;
   const dueAt = known === undefined ? now + (delay_secs ?? 0) * 1_000 : Date.parse(known);
   for (const each of job.waits.values()) each.open = false;
-  const signal = wait?.signal.name ?? null;
-  const key = signal === null ? null : (wait?.signal.key ?? job.record.id);
+  const signal = wait?.signal?.name ?? null;
+  const key = signal === null ? null : (wait?.signal?.key ?? job.record.id);
+  const names = wait?.children ?? null;
+  if (names !== null) checkAwaited(job, names);
   const taken = store.signals.findIndex((each) => each.name === signal && each.key === key && each.endsAt > now);
   if (taken >= 0 && !job.checkpoints.has(checkpoint)) {
     const [one] = store.signals.splice(taken, 1);
     keep(store, job, checkpoint, { value: one?.value ?? null });
   }
+  const answer = names && endsOf(store, job, names);
+  if (answer !== null) keep(store, job, checkpoint, answer);
   if (job.checkpoints.has(checkpoint)) return suspend(store, job, now, null);
   const since = job.waits.get(checkpoint)?.since ?? store.clock.text();
-  const waiting = { checkpoint, since, until: store.clock.text(dueAt), signal, key, ask: wait?.ask ?? null };
-  job.waits.set(checkpoint, { ...waiting, open: true });
+  const children = names && { total: names.length, unfinished: unfinished(store, job, names) };
+  const waiting = { checkpoint, since, until: store.clock.text(dueAt), signal, key, ask: wait?.ask ?? null, children };
+  job.waits.set(checkpoint, { ...waiting, open: true, ...(names && { names }) });
   suspend(store, job, dueAt, waiting);
 }
 

@@ -18,42 +18,8 @@ import {
 import { invalid, notFound, Problem } from './problem.js';
 import { cancel } from './settle.js';
 import { checkBody, SHAPES } from './shapes.js';
-import { DEFAULT_QUEUE, fullConfig, type FakeStore, type StoredJob } from './store.js';
-import { checkUnique, inTheWay, replace } from './unique.js';
-
-interface Added {
-  readonly id: string;
-  /** One of its unique key was there. */
-  readonly existing: boolean;
-}
-
-function addJob(store: FakeStore, given: Wire.CreateJob, key: string | null): Added {
-  const { run_at: runAt = null, delay_secs: delay = null } = given;
-  if (runAt !== null && delay !== null) throw invalid('delay_secs', 'must not be given together with run_at');
-  const { expires_secs: expiresSecs = null, expires_at: expiresAt = null } = given.config ?? {};
-  if (expiresSecs !== null && expiresAt !== null)
-    throw invalid('config.expires_at', 'must not be given together with expires_secs');
-  if (expiresAt !== null && runAt !== null && Date.parse(expiresAt) <= Date.parse(runAt))
-    throw invalid('config.expires_at', 'must be after run_at');
-  if (expiresSecs !== null && expiresSecs <= (delay ?? 0))
-    throw invalid('config.expires_secs', 'must be more than delay_secs');
-  const dueAt = runAt === null ? store.clock.now() + (delay ?? 0) * 1_000 : Date.parse(runAt);
-  const fields = {
-    task_name: given.task_name,
-    queue_name: given.config?.queue ?? DEFAULT_QUEUE,
-    payload: given.payload ?? {},
-    metadata: given.metadata ?? {},
-    idempotency_key: key,
-  };
-  const { unique = null } = given.config ?? {};
-  if (unique !== null) checkUnique(unique);
-  const other = unique === null ? null : inTheWay(store, fields.queue_name, unique);
-  if (other === null) return { id: store.addJob(fields, given.config ?? {}, dueAt).record.id, existing: false };
-  const { task_name, payload, metadata } = fields;
-  if (unique?.on_conflict === 'replace')
-    replace(store, other, { task_name, payload, metadata, config: fullConfig(given.config ?? {}) }, dueAt);
-  return { id: other.record.id, existing: true };
-}
+import { addJob, type Added } from './new-job.js';
+import type { FakeStore, StoredJob } from './store.js';
 
 const createJob: Route = (request) => {
   const body = checkBody<Wire.CreateJob>(request.body, SHAPES.job);
@@ -130,6 +96,7 @@ const listJobs: Route = (request) => {
     task: (job, value) => job.task_name === value,
     workflow_id: (job, value) => job.workflow_id === value,
     idempotency_key: (job, value) => job.idempotency_key === value,
+    parent_job_id: (job, value) => job.parent_job_id === value,
   });
 };
 
@@ -148,6 +115,7 @@ const runNow: Route = (request) => {
   if (status === 'running') throw new Problem('conflict', 'the job is running');
   const wait = [...job.waits.values()].find(({ open }) => open);
   if (wait && wait.signal !== null) throw new Problem('conflict', 'the job waits for a signal');
+  if (wait && wait.children !== null) throw new Problem('conflict', 'the job waits for its children');
   if (wait) wait.until = store.clock.text();
   job.dueAt = store.clock.now();
   const text = store.clock.text();

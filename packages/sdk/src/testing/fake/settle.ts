@@ -1,6 +1,7 @@
 import { isObject, type JsonObject } from '../../json/object.js';
 import { hasEnded } from '../../records/jobs.js';
 import type * as Wire from '../../wire/index.js';
+import { ended } from './children.js';
 import { notFound, Problem } from './problem.js';
 import { hasRoom } from './limits.js';
 import type { FakeStore, StoredJob } from './store.js';
@@ -176,6 +177,10 @@ function end(store: FakeStore, job: StoredJob, fields: Partial<Wire.Job>): void 
   letGo(job);
   store.change(job, { ...NOT_RUNNING, ...fields, next_retry_at: null, completed_at: store.clock.text() });
   stepEnded(store, job, (other) => cancel(store, other));
+  ended(store, job, {
+    wake: (parent) => suspend(store, parent, Math.min(parent.dueAt, store.clock.now()), null),
+    cancel: (child) => cancel(store, child),
+  });
 }
 
 /** As the service computes it, without the jitter: tests want to know when. */

@@ -158,6 +158,8 @@ const job: Shape = {
   metadata: { check: payload },
   idempotency_key: { check: text },
 };
+const { idempotency_key: _, ...ofChild } = job;
+const child: Shape = { ...ofChild, name: { check: filled, required: true }, detached: { check: flag } };
 const step: Shape = {
   name: { check: name, required: true },
   task_name: { check: name, required: true },
@@ -194,8 +196,8 @@ const anything =
 const awaited: Shape = {
   signal: {
     check: nested(() => ({ name: { check: shortName, required: true }, key: { check: shortName } })),
-    required: true,
   },
+  children: { check: list(filled, limits.BATCH_LIMITS) },
   ask: { check: json(limits.ASK_MAX_BYTES) },
 };
 const suspension: Shape = {
@@ -248,6 +250,16 @@ export const SHAPES = {
     value: { check: anything(limits.DEFAULT_MAX_PAYLOAD_BYTES) },
   },
   suspend: { ...token, ...suspension },
+  children: {
+    ...token,
+    jobs: {
+      check: list(
+        nested(() => child),
+        limits.BATCH_LIMITS,
+      ),
+      required: true,
+    },
+  },
   signal: {
     name: { check: shortName, required: true },
     key: { check: shortName, required: true },

@@ -7,6 +7,8 @@ import { FakeClock } from './clock.js';
 export interface StoredWait extends Wire.WaitingFor {
   /** Whether the job is in this wait, and not in another. */
   open: boolean;
+  /** The children that it is for. */
+  readonly names?: readonly string[];
 }
 
 export interface StoredSignal {
@@ -27,6 +29,8 @@ export interface StoredJob {
   /** Of a durable job: what it has stored and waited for, by name. */
   readonly checkpoints: Map<string, Wire.Checkpoint>;
   readonly waits: Map<string, StoredWait>;
+  /** The jobs that it has created, by name. */
+  readonly children: Map<string, { readonly id: string; readonly detached: boolean }>;
 }
 
 export interface StoredWorkflow {
@@ -126,7 +130,7 @@ export class FakeStore {
     };
     const job: StoredJob = {
       ...{ record, ordinal: this.jobs.size, leaseToken: null, leaseEnds: 0, dueAt },
-      ...{ checkpoints: new Map(), waits: new Map() },
+      ...{ checkpoints: new Map(), waits: new Map(), children: new Map() },
     };
     this.jobs.set(record.id, job);
     this.changed();

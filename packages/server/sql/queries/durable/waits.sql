@@ -7,10 +7,12 @@ SELECT pg_advisory_xact_lock(hashtextextended(:signal, 7034902));
 
 -- name: suspend
 -- Puts a running job back to its queue, to be due at an instant (:until, or :delay_secs from now) or when a signal
--- comes. The first instant stored under a checkpoint stands. Due at once if the checkpoint is there already, or if a
--- signal is stored that it waits for: that one is taken, and becomes the checkpoint. Without a row in the answer, the
--- lease is not held. With :signal, the caller holds its lock. A job with limits gives back its room, by a note to
--- each, and sleeps or joins a line as after any attempt (settle_limited). `looks`: limits to look at.
+-- comes or :children have ended. The first instant stored under a checkpoint stands. Due at once if the checkpoint is
+-- there already, or if a signal is stored that it waits for: that one is taken, and becomes the checkpoint; or if
+-- there is an :answer: children that have ended already. Without a row in the answer, the lease is not held. With
+-- :signal, the caller holds its lock; with :children, that of the parent (lock_parent). A job with limits gives back
+-- its room, by a note to each, and sleeps or joins a line as after any attempt (settle_limited). `looks`: limits to
+-- look at.
 WITH held AS (
   DELETE FROM millrace.leases l WHERE l.id = :id AND l.token = :token
   RETURNING l.id, l.tenant, l.workflow_id, l.started_at, l.retry_count, l.delivery_count, l.worker, l.error
@@ -29,26 +31,31 @@ WITH held AS (
     WHERE NOT EXISTS (SELECT FROM ended)
   ))
   RETURNING ('{"value":' || s.value::text || '}')::json AS value
+), answer AS MATERIALIZED (
+  SELECT value FROM taken
+  UNION ALL
+  SELECT given.value FROM (SELECT :answer::json AS value) AS given
+  WHERE given.value IS NOT NULL AND NOT EXISTS (SELECT FROM ended)
 ), counted AS (
   INSERT INTO millrace.checkpoint_totals AS t (bytes, count, job_id, tenant)
-  SELECT octet_length(taken.value::text), 1, held.id, held.tenant FROM held, taken
+  SELECT octet_length(answer.value::text), 1, held.id, held.tenant FROM held, answer
   ON CONFLICT (job_id) DO UPDATE SET bytes = t.bytes + excluded.bytes, count = t.count + 1
 ), answered AS (
   INSERT INTO millrace.checkpoints (at, attempt, job_id, name, value)
-  SELECT now(), held.delivery_count, held.id, :checkpoint, taken.value FROM held, taken
+  SELECT now(), held.delivery_count, held.id, :checkpoint, answer.value FROM held, answer
 ), due AS MATERIALIZED (
   SELECT coalesce((SELECT until FROM known), :until::timestamptz, now() + :delay_secs::float8 * interval '1 second')
            AS until,
-         EXISTS (SELECT FROM ended) OR EXISTS (SELECT FROM taken) AS over
+         EXISTS (SELECT FROM ended) OR EXISTS (SELECT FROM answer) AS over
 ), closed AS (
   UPDATE millrace.waits w SET open = false
   WHERE w.job_id = :id AND w.open AND w.checkpoint <> :checkpoint AND EXISTS (SELECT FROM held)
 ), waiting AS (
-  INSERT INTO millrace.waits (since, until, job_id, open, tenant, checkpoint, signal, key, ask)
-  SELECT now(), due.until, held.id, true, held.tenant, :checkpoint, :signal, :key, :ask::json
+  INSERT INTO millrace.waits (since, until, job_id, open, tenant, checkpoint, signal, key, ask, children)
+  SELECT now(), due.until, held.id, true, held.tenant, :checkpoint, :signal, :key, :ask::json, :children::text[]
   FROM held, due WHERE NOT due.over
   ON CONFLICT (job_id, checkpoint) DO UPDATE
-  SET open = true, signal = excluded.signal, key = excluded.key, ask = excluded.ask
+  SET open = true, signal = excluded.signal, key = excluded.key, ask = excluded.ask, children = excluded.children
 ), over AS (
   DELETE FROM millrace.waits w
   WHERE w.job_id = :id AND w.checkpoint = :checkpoint AND EXISTS (SELECT FROM held) AND (SELECT over FROM due)
@@ -95,7 +102,7 @@ WHERE w.tenant = :tenant AND w.signal = :signal AND w.key = :key AND w.open AND 
 ORDER BY w.since, w.job_id LIMIT 1;
 
 -- name: wake
--- Ends a wait: the value becomes the checkpoint, and the job is due. `acted` is false if the job has moved since it was
+-- Ends a wait: :answer becomes the checkpoint, and the job is due. `acted` is false if the job has moved since it was
 -- looked at, or has ended; `stored` is false if the wait is over already, because its deadline was. A job that runs, or
 -- is due, stays where it is, and finds the checkpoint when it looks. One with limits joins the line of its first.
 WITH gone AS (
@@ -113,7 +120,7 @@ WITH gone AS (
   UNION ALL SELECT id, delivery_count FROM running
 ), stored AS (
   INSERT INTO millrace.checkpoints (at, attempt, job_id, name, value)
-  SELECT now(), job.delivery_count, job.id, :checkpoint, ('{"value":' || :value::text || '}')::json FROM job
+  SELECT now(), job.delivery_count, job.id, :checkpoint, :answer::json FROM job
   ON CONFLICT (job_id, name) DO NOTHING
   RETURNING octet_length(value::text) AS bytes
 ), counted AS (
@@ -127,12 +134,12 @@ WITH gone AS (
   INSERT INTO millrace.ready (scheduled_at, started_at, priority, retry_count, delivery_count, id, tenant, queue,
                               workflow_id, error, later, size, limits, waits_for)
   SELECT now(), started_at, priority, retry_count, delivery_count, id, tenant, queue, workflow_id, error,
-         CASE WHEN limits IS NOT NULL THEN false END, size, limits, limits[1]
+         CASE WHEN cardinality(limits) > 0 THEN false END, size, limits, limits[1]
   FROM gone
   RETURNING queue, priority, scheduled_at, waits_for
 ), noted AS (
   INSERT INTO millrace.limit_notes (given_back, limit_id, job_id, tenant)
-  SELECT 0, limits[1], id, tenant FROM gone WHERE limits IS NOT NULL
+  SELECT 0, limits[1], id, tenant FROM gone WHERE cardinality(limits) > 0
 ), seen AS (
   INSERT INTO millrace.transitions (at, scheduled_at, started_at, retry_count, delivery_count, status, job_id, error)
   SELECT now(), now(), started_at, retry_count, delivery_count,
@@ -169,15 +176,17 @@ SELECT count(*)::int AS n FROM (
 
 -- name: wait_of_job
 -- What a suspended job waits for. One whose time is over is due, whether or not anybody has begun it.
-SELECT w.checkpoint, w.since, w.until, w.signal, w.key, w.ask::text AS ask FROM millrace.waits w
-WHERE w.job_id = :id AND w.open AND w.until > now() LIMIT 1;
+SELECT w.checkpoint, w.since, w.until, w.signal, w.key, w.ask::text AS ask, cardinality(w.children) AS total,
+       (SELECT p.pending FROM millrace.parents p WHERE w.children IS NOT NULL AND p.parent_id = w.job_id) AS unfinished
+FROM millrace.waits w WHERE w.job_id = :id AND w.open AND w.until > now() LIMIT 1;
 
 -- name: deadlines_of_job
 SELECT w.checkpoint AS name, w.until FROM millrace.waits w WHERE w.job_id = :id ORDER BY w.since, w.checkpoint;
 
 -- name: end_sleep
 -- Somebody wants the job to go on: its sleep is over now.
-UPDATE millrace.waits SET until = now() WHERE job_id = :id AND open AND signal IS NULL AND until > now();
+UPDATE millrace.waits SET until = now()
+WHERE job_id = :id AND open AND signal IS NULL AND children IS NULL AND until > now();
 
 -- name: waits_of_tenant
 -- Jobs that wait for signals, the newest first, after :after_since and :after_id. Waits of jobs that have ended may be

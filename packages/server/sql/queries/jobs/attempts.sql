@@ -47,12 +47,12 @@ WITH gone AS (
   INSERT INTO millrace.ready (scheduled_at, started_at, priority, retry_count, delivery_count, id, tenant, queue,
                               workflow_id, error, later, size, limits, waits_for, expires_at)
   SELECT now(), started_at, priority, retry_count, delivery_count, id, tenant, queue, workflow_id, error,
-         CASE WHEN limits IS NOT NULL THEN false END, size, limits, limits[1], expires_at
+         CASE WHEN cardinality(limits) > 0 THEN false END, size, limits, limits[1], expires_at
   FROM gone
   RETURNING queue, priority, scheduled_at, waits_for
 ), noted AS (
   INSERT INTO millrace.limit_notes (given_back, limit_id, job_id, tenant)
-  SELECT 0, limits[1], id, tenant FROM gone WHERE limits IS NOT NULL
+  SELECT 0, limits[1], id, tenant FROM gone WHERE cardinality(limits) > 0
 ), own AS (
   UPDATE millrace.jobs j SET run_at = now()
   WHERE j.tenant = :tenant AND j.id = :id AND EXISTS (SELECT FROM gone WHERE delivery_count = 0)

@@ -30,7 +30,8 @@ WITH asked AS MATERIALIZED (
 SELECT id, running, most, waiting FROM locked UNION ALL SELECT id, running, most, waiting FROM made;
 
 -- name: create_limited
--- Stores jobs that name limits, expire or are unique. :waits_for: in whose line each job waits; null if it is admitted.
+-- Stores jobs that name limits, expire, are unique or have a parent. A child without limits has an empty array of them,
+-- which only `ready` keeps, so that it is not bundled. :waits_for: in whose line each job waits; null if it is admitted.
 -- A job that is not due yet sleeps instead. :limit_ids to :waiting: the limits that this transaction holds, as they are
 -- from now on, each with the newest job that names it. :noted_limits and :noted_suffixes: limits that were not to be
 -- had, and the job each should hear of. A job that replaces another (unique.sql) has the whole id of that one as its
@@ -51,7 +52,7 @@ WITH clock AS MATERIALIZED (
 ), stored AS (
   INSERT INTO millrace.jobs (created_at, run_at, priority, id, tenant, queue, task, payload, config, metadata,
                              idempotency_key, limits)
-  SELECT now, run_at, priority, id, tenant, queue, task, payload, config, metadata, key, limits
+  SELECT now, run_at, priority, id, tenant, queue, task, payload, config, metadata, key, nullif(limits, '{}')
   FROM input WHERE NOT replaces
 ), renewed AS (
   UPDATE millrace.jobs j
@@ -64,7 +65,7 @@ WITH clock AS MATERIALIZED (
   INSERT INTO millrace.ready (scheduled_at, priority, retry_count, delivery_count, id, tenant, queue, later, size,
                               limits, waits_for, expires_at)
   SELECT coalesce(run_at, now), priority, 0, 0, id, tenant, queue,
-         CASE WHEN waits_for IS NOT NULL OR limits IS NOT NULL AND run_at > now THEN false
+         CASE WHEN waits_for IS NOT NULL OR cardinality(limits) > 0 AND run_at > now THEN false
               WHEN run_at > now THEN true END,
          size, limits, CASE WHEN run_at IS NULL OR run_at <= now THEN waits_for END,
          millrace.expiry(config, CASE WHEN replaces THEN (

@@ -1,7 +1,7 @@
 -- name: expire_waiting
--- Ends jobs that expired before they were delivered, :max_jobs of them. One that was admitted by its limits gives back
--- its room, as in cancel_waiting_limited. A claim that has one of them locked is about to skip it, so it is left to the
--- next sweep.
+-- Ends jobs that expired before they were delivered, :max_jobs of them. One that was admitted by its limits gives
+-- back its room, and one with a parent tells it, as in cancel_waiting_limited. A claim that has one of them locked is
+-- about to skip it, so it is left to the next sweep.
 WITH due AS MATERIALIZED (
   SELECT r.ctid AS place FROM millrace.ready r
   WHERE r.expires_at <= now() AND r.delivery_count = 0 AND r.workflow_id IS NULL
@@ -31,9 +31,31 @@ WITH due AS MATERIALIZED (
   SELECT CASE WHEN locked.id IS NULL THEN freed.n ELSE 0 END, freed.id
   FROM freed LEFT JOIN locked ON locked.id = freed.id WHERE locked.id IS NULL OR locked.waiting
   RETURNING limit_id
+), family AS MATERIALIZED (
+  SELECT c.parent_id, gone.id FROM gone, LATERAL (
+    SELECT c.parent_id FROM millrace.children c WHERE c.child_id = gone.id AND NOT c.detached OFFSET 0
+  ) AS c
+), tied AS MATERIALIZED (
+  SELECT p.parent_id FROM millrace.parents p
+  WHERE p.parent_id = ANY (ARRAY(SELECT parent_id FROM family)) ORDER BY p.parent_id FOR NO KEY UPDATE
+), told AS (
+  UPDATE millrace.children c SET status = 'cancelled', error = :error
+  FROM family, tied
+  WHERE c.child_id = ANY (ARRAY(SELECT id FROM family)) AND c.child_id = family.id AND c.parent_id = tied.parent_id
+    AND c.status IS NULL
+  RETURNING c.parent_id, c.awaited_by
+), counted AS (
+  UPDATE millrace.parents p SET pending = p.pending - cardinality(array_positions(ended.waits, p.awaits))
+  FROM (
+    SELECT parent_id, array_agg(awaited_by) AS waits FROM told WHERE awaited_by IS NOT NULL GROUP BY parent_id
+  ) AS ended
+  WHERE p.parent_id = ANY (ARRAY(SELECT parent_id FROM told)) AND p.parent_id = ended.parent_id
+  RETURNING p.parent_id, p.awaits IS NOT NULL AND p.pending <= 0 AS complete
 )
 SELECT gone.id, gone.tenant, gone.queue, origin.task, (SELECT count(*) FROM seen)::int AS watched,
-       CASE WHEN row_number() OVER () = 1 THEN (SELECT json_agg(DISTINCT limit_id) FROM noted)::text END AS looks
+       CASE WHEN row_number() OVER () = 1 THEN (SELECT json_agg(DISTINCT limit_id) FROM noted)::text END AS looks,
+       CASE WHEN row_number() OVER () = 1 THEN (SELECT json_agg(parent_id) FROM counted WHERE complete)::text END
+         AS parents
 FROM gone, LATERAL (
   SELECT j.task FROM millrace.jobs j WHERE j.tenant = gone.tenant AND j.id = gone.id OFFSET 0
 ) AS origin;

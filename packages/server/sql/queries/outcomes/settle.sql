@@ -44,11 +44,12 @@ SELECT held.n::int, held.id, held.token, held.tenant, held.worker, held.attempt,
 ) AS origin;
 
 -- name: settle_limited
--- The same for jobs that may have limits (their ids are marked): an attempt that ends gives back its room, once, by the
--- statement that ends it. A job that goes back to its queue sleeps until it is due, or joins the line of its first
--- limit; only one that was not delivered keeps its room, and may still expire. A settlement never waits for a limit: if
--- somebody else has it locked, a note says how much was given back. `looks`, in the first row: limits where somebody
--- may be let in now.
+-- The same for jobs that may have limits or a parent (their ids are marked): an attempt that ends gives back its
+-- room, once, by the statement that ends it. A job that goes back to its queue sleeps until it is due, or joins the
+-- line of its first limit; only one that was not delivered keeps its room, and may still expire. A settlement never
+-- waits for a limit: if somebody else has it locked, a note says how much was given back. `looks`, in the first row:
+-- limits where somebody may be let in now. `parents`, there too: parents that have nothing to wait for any more. A
+-- row in `ready` with an empty array of limits has none, and is not bundled.
 WITH given AS MATERIALIZED (
 -- include: settlements
 ), held AS (
@@ -64,7 +65,8 @@ WITH given AS MATERIALIZED (
          held.delivery_count - (held.outcome = 'undelivered')::int,
          held.id, held.tenant, j.queue, held.workflow_id, held.error,
          CASE WHEN j.limits IS NOT NULL AND held.outcome <> 'undelivered' THEN false WHEN due.at > now() THEN true END,
-         millrace.job_size(j.payload, j.metadata, held.error, j.context_bytes), j.limits,
+         millrace.job_size(j.payload, j.metadata, held.error, j.context_bytes),
+         CASE WHEN held.outcome = 'undelivered' THEN coalesce(j.limits, '{}') ELSE j.limits END,
          CASE WHEN held.outcome <> 'undelivered' AND due.at <= now() THEN j.limits[1] END,
          CASE WHEN held.outcome = 'undelivered' AND held.delivery_count = 1
               THEN millrace.expiry(j.config, j.created_at) END
@@ -95,13 +97,28 @@ WITH given AS MATERIALIZED (
   UNION ALL
   SELECT 0, again.waits_for, again.id, again.tenant FROM again WHERE again.waits_for IS NOT NULL
   RETURNING limit_id
+), family AS MATERIALIZED (
+  SELECT c.parent_id, held.id, held.outcome::millrace.job_status AS status, held.result,
+         CASE WHEN held.outcome <> 'completed' THEN held.error END AS error
+  FROM held, LATERAL (
+-- include: parent_of_held
+  ) AS c
+  WHERE held.outcome IN ('completed', 'failed', 'cancelled')
+), tied AS MATERIALIZED (
+-- include: lock_parents
+), told AS (
+-- include: tell_parents
+), counted AS (
+-- include: count_ends
 )
 SELECT held.n::int, held.id, held.token, held.tenant, held.worker, held.attempt, held.outcome, held.reason,
        extract(epoch FROM now() - held.started_at)::float8 AS run_secs,
        origin.queue AS job_queue, origin.task AS job_task,
        again.queue, again.priority, again.scheduled_at, (SELECT count(*) FROM seen)::int AS watched,
        buried.task AS dead_task, buried.queue AS dead_queue, buried.error AS dead_error,
-       CASE WHEN row_number() OVER () = 1 THEN (SELECT json_agg(DISTINCT limit_id) FROM noted)::text END AS looks
+       CASE WHEN row_number() OVER () = 1 THEN (SELECT json_agg(DISTINCT limit_id) FROM noted)::text END AS looks,
+       CASE WHEN row_number() OVER () = 1 THEN (SELECT json_agg(parent_id) FROM counted WHERE complete)::text END
+         AS parents
 -- include: from_settled
 ) AS origin;
 
@@ -122,7 +139,7 @@ SELECT tenant, worker, queue, task, json_agg(n)::text AS numbers,
 FROM held GROUP BY tenant, worker, queue, task;
 
 -- name: settle_completed_limited
--- The same for jobs that may have limits; they give back their room as in settle_limited.
+-- The same for jobs that may have limits or a parent; they give back their room, and tell it, as in settle_limited.
 WITH held AS (
 -- include: leases_to_complete
 ), ended AS (
@@ -142,11 +159,24 @@ WITH held AS (
 ), noted AS (
 -- include: note_given_back
   RETURNING limit_id
+), family AS MATERIALIZED (
+  SELECT c.parent_id, held.id, 'completed'::millrace.job_status AS status, held.result, NULL::text AS error
+  FROM held, LATERAL (
+-- include: parent_of_held
+  ) AS c
+), tied AS MATERIALIZED (
+-- include: lock_parents
+), told AS (
+-- include: tell_parents
+), counted AS (
+-- include: count_ends
 )
 SELECT tenant, worker, queue, task, json_agg(n)::text AS numbers,
        json_agg(extract(epoch FROM now() - started_at)::float8)::text AS run_secs,
        (SELECT count(*) FROM seen)::int AS watched,
-       CASE WHEN row_number() OVER () = 1 THEN (SELECT json_agg(DISTINCT limit_id) FROM noted)::text END AS looks
+       CASE WHEN row_number() OVER () = 1 THEN (SELECT json_agg(DISTINCT limit_id) FROM noted)::text END AS looks,
+       CASE WHEN row_number() OVER () = 1 THEN (SELECT json_agg(parent_id) FROM counted WHERE complete)::text END
+         AS parents
 FROM held GROUP BY tenant, worker, queue, task;
 
 -- name: settle_bundled
@@ -227,8 +257,8 @@ SELECT gone.id, origin.queue, origin.task, (SELECT count(*) FROM seen)::int AS w
 ) AS origin;
 
 -- name: cancel_waiting_limited
--- The same for jobs that may have limits. One that was admitted and not claimed yet gives back its room; one that waits
--- for room, or sleeps, has none.
+-- The same for jobs that may have limits or a parent. One that was admitted and not claimed yet gives back its room;
+-- one that waits for room, or sleeps, has none.
 WITH gone AS (
 -- include: waiting_to_cancel
     , r.later, r.limits
@@ -246,9 +276,22 @@ WITH gone AS (
 ), noted AS (
 -- include: note_given_back
   RETURNING limit_id
+), family AS MATERIALIZED (
+  SELECT c.parent_id, gone.id, 'cancelled'::millrace.job_status AS status, NULL::json AS result, gone.error
+  FROM gone, LATERAL (
+    SELECT c.parent_id FROM millrace.children c WHERE c.child_id = gone.id AND NOT c.detached OFFSET 0
+  ) AS c
+), tied AS MATERIALIZED (
+-- include: lock_parents
+), told AS (
+-- include: tell_parents
+), counted AS (
+-- include: count_ends
 )
 SELECT gone.id, origin.queue, origin.task, (SELECT count(*) FROM seen)::int AS watched,
-       CASE WHEN row_number() OVER () = 1 THEN (SELECT json_agg(DISTINCT limit_id) FROM noted)::text END AS looks
+       CASE WHEN row_number() OVER () = 1 THEN (SELECT json_agg(DISTINCT limit_id) FROM noted)::text END AS looks,
+       CASE WHEN row_number() OVER () = 1 THEN (SELECT json_agg(parent_id) FROM counted WHERE complete)::text END
+         AS parents
 -- include: from_cancelled
 ) AS origin;
 
@@ -326,6 +369,32 @@ FROM held LEFT JOIN again ON again.id = held.id LEFT JOIN buried ON buried.job_i
   INSERT INTO millrace.limit_notes (given_back, limit_id, job_id, tenant)
   SELECT CASE WHEN locked.id IS NULL THEN freed.n ELSE 0 END, freed.id, NULL, NULL
   FROM freed LEFT JOIN locked ON locked.id = freed.id WHERE locked.id IS NULL OR locked.waiting
+
+-- Of jobs that end and have a parent (`family`): its row is locked first, in order of id, like whoever waits does; then
+-- the end is kept, and counted if the parent waits for it. What it waits for is read under the lock.
+
+-- fragment: parent_of_held
+    SELECT c.parent_id FROM millrace.children c WHERE c.child_id = held.id AND NOT c.detached OFFSET 0
+
+-- fragment: lock_parents
+  SELECT p.parent_id FROM millrace.parents p
+  WHERE p.parent_id = ANY (ARRAY(SELECT parent_id FROM family)) ORDER BY p.parent_id FOR NO KEY UPDATE
+
+-- fragment: tell_parents
+  UPDATE millrace.children c SET status = family.status, result = family.result, error = family.error
+  FROM family, tied
+  WHERE c.child_id = ANY (ARRAY(SELECT id FROM family)) AND c.child_id = family.id AND c.parent_id = tied.parent_id
+    AND c.status IS NULL
+  RETURNING c.parent_id, c.awaited_by
+
+-- fragment: count_ends
+-- What the parent waits for is not a condition: it would be judged by what this statement saw before it had the lock.
+  UPDATE millrace.parents p SET pending = p.pending - cardinality(array_positions(ended.waits, p.awaits))
+  FROM (
+    SELECT parent_id, array_agg(awaited_by) AS waits FROM told WHERE awaited_by IS NOT NULL GROUP BY parent_id
+  ) AS ended
+  WHERE p.parent_id = ANY (ARRAY(SELECT parent_id FROM told)) AND p.parent_id = ended.parent_id
+  RETURNING p.parent_id, p.awaits IS NOT NULL AND p.pending <= 0 AS complete
 
 -- fragment: waiting_to_cancel
   DELETE FROM millrace.ready r

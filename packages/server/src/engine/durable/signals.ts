@@ -3,7 +3,6 @@ import { MillraceError } from '../../domain/errors.js';
 import { isTerminal } from '../../domain/job-state.js';
 import type { Signal } from '../../domain/records.js';
 import type { Database, Execute } from '../../store/connection/database.js';
-import { toInstant } from '../../store/rows.js';
 import { loadStatements } from '../../store/sql.js';
 import type { EngineMetrics } from '../shared/counters.js';
 import type { Hub } from '../shared/hub.js';
@@ -11,6 +10,7 @@ import type { Effect, Idempotency } from '../shared/idempotency.js';
 import type { SignalDelivery } from '../api.js';
 import type { JobLookup } from './job-lookup.js';
 import { signalLock } from './signal-lock.js';
+import { announceWoken, wakeJob } from './wake.js';
 
 /**
  * Signals: each goes to the oldest job that waits for it, or is kept for the next one that does. It makes no difference
@@ -26,16 +26,6 @@ const MAX_COUNTS = 10_000;
 interface WaitRow {
   readonly job_id: string;
   readonly checkpoint: string;
-}
-
-interface WokenRow {
-  readonly acted: boolean;
-  readonly stored: boolean;
-  readonly queue: string | null;
-  readonly priority: number | null;
-  readonly scheduled_at: string | null;
-  readonly waits_for: string | null;
-  readonly watched: number;
 }
 
 export class Signals {
@@ -70,8 +60,8 @@ export class Signals {
       const [wait] = await execute<WaitRow>(sql.first_wait({ tenant, signal: name, key }));
       if (!wait) break;
       const { job_id: id, checkpoint } = wait;
-      const [woken] = await execute<WokenRow>(sql.wake({ tenant, id, checkpoint, value }));
-      if (woken?.stored) return { ids: [id], committed: () => this.#announce(woken) };
+      const woken = await wakeJob(execute, { tenant, id }, checkpoint, `{"value":${value}}`);
+      if (woken?.stored) return { ids: [id], committed: () => announceWoken(this.hub, woken) };
       // A wait that was over by its deadline is gone now. A job that was not found has ended, or is being claimed.
       if (!woken?.acted && (await this.#hasEnded(execute, id))) await execute(sql.drop_wait({ id }));
     }
@@ -89,12 +79,6 @@ export class Signals {
     const values = { tenant, signal: name, key, value, ttl_secs: ttlSecs, job_id: jobId, max_stored: max };
     const [stored] = await execute(sql.store_signal(values));
     if (!stored) throw this.#refused(`${max} signals of this name and key are stored, and nobody takes them`);
-  }
-
-  #announce({ queue, priority, scheduled_at: at, waits_for: limit, watched }: WokenRow): void {
-    if (limit !== null) this.hub.announceLimits({ limits: [limit], slept: false });
-    else if (queue !== null && at !== null) this.hub.announceWork(queue, priority ?? 0, Date.parse(toInstant(at)));
-    if (watched > 0) this.hub.announceEvents();
   }
 
   /** By a count that is some seconds old at most: exact would cost more than it is worth. */

@@ -31,6 +31,9 @@ interface WaitingRow {
   readonly signal: string | null;
   readonly key: string | null;
   readonly ask: JsonText | null;
+  /** Of one that waits for children: how many, and how many have not ended. */
+  readonly total: number | null;
+  readonly unfinished: number | null;
 }
 
 /** How many jobs are suspended, and how many signals are stored, over all tenants. */
@@ -52,7 +55,7 @@ export class Waits {
 
   async of(id: string): Promise<WaitingForRecord | null> {
     const [row] = await this.db.run<WaitingRow>(sql.wait_of_job({ id }));
-    return row ? { ...row, since: toInstant(row.since), until: toInstant(row.until) } : null;
+    return row ? toWaitingFor(row) : null;
   }
 
   /** A job as it is shown by itself: with what it waits for. */
@@ -122,6 +125,13 @@ export class Waits {
 
 const mayWait = ({ status, delivery_count: deliveries }: Pick<JobRecord, 'status' | 'delivery_count'>): boolean =>
   deliveries > 0 && (status === 'pending' || status === 'retrying');
+
+const toWaitingFor = ({ total, unfinished, since, until, ...row }: WaitingRow): WaitingForRecord => ({
+  ...row,
+  since: toInstant(since),
+  until: toInstant(until),
+  children: total === null ? null : { total, unfinished: unfinished ?? 0 },
+});
 
 const toWait = ({ task, signal, since, until, ...row }: WaitRow): WaitRecord => ({
   ...row,

@@ -121,6 +121,15 @@ export class Enqueuer {
     return { ...done, existing: done.replayed ? [] : existing };
   }
 
+  /** Creates jobs that have a parent, in a transaction of the caller. */
+  async createChildren(execute: Execute, tenant: string, specs: readonly JobSpec[]): Promise<Effect> {
+    const jobs = specs.map((spec) => ({ tenant, spec }));
+    const suffixes = suffixesFor(jobs, true);
+    const marked = jobs.map((job, n): LimitedJob => ({ ...job, suffix: suffixes[n]!, key: null }));
+    const created = await createLimited(execute, marked, limitedColumns, { areChildren: true });
+    return { ids: created.ids, committed: () => this.#createdLimited(created) };
+  }
+
   async #insert(jobs: readonly NewJob[]): Promise<readonly string[]> {
     const { ids } = await storePlain(this.db.run, jobs, suffixesFor(jobs));
     this.#created(jobs, ids[0]);

@@ -27,13 +27,13 @@ export function insertOf(suffixes: readonly string[], jobs: readonly NewJob[]): 
 /** What jobs with limits have like all others. */
 export const limitedColumns = (jobs: readonly NewJob[]) => ({ ...kindColumns(jobs), ...ownColumns(jobs) });
 
-/** The ends of their ids: what the database puts its time before. */
-export function suffixesFor(jobs: readonly NewJob[]): string[] {
+/** The ends of their ids: what the database puts its time before. `areChildren`: their parent is told of their end. */
+export function suffixesFor(jobs: readonly NewJob[], areChildren = false): string[] {
   let tenant: string | null = null;
   let bucket = 0;
   return jobs.map((job, position) => {
     if (job.tenant !== tenant) [tenant, bucket] = [job.tenant, bucketOf(job.tenant)];
-    return idSuffix(position, bucket, random32(), isLimited(job.spec) ? { isLimited: true } : {});
+    return idSuffix(position, bucket, random32(), areChildren || isLimited(job.spec) ? { isLimited: true } : {});
   });
 }
 

@@ -18,6 +18,7 @@ import { loadStatements } from '../../store/sql.js';
 import { MAX_QUEUE_LABELS, type Depth } from '../../telemetry/queue-labels.js';
 import { ID_CURSOR, idsOf } from '../shared/cursor.js';
 import { completeJobs } from '../shared/job-records.js';
+import { withParents } from '../durable/parent-ids.js';
 import { emptyPage, readPage, type Listing } from '../shared/page.js';
 import { searchById } from '../shared/search.js';
 import type { JobRecord, JobSummaryRecord } from '../../domain/records.js';
@@ -45,7 +46,7 @@ export class Reads {
     if (!isUuid(id)) throw notFound('job');
     const rows = await execute<JobRow>(sql.job_of_tenant({ tenant, id }));
     const [job] = await completeJobs(execute, rows);
-    if (job) return job.record;
+    if (job) return (await withParents(execute, [job.record]))[0]!;
     throw (await this.owner(id, execute)) ? forbidden('this job belongs to another tenant') : notFound('job');
   }
 
@@ -58,12 +59,19 @@ export class Reads {
   async jobs(tenant: string, query: JobListQuery): Promise<Page<JobRecord>> {
     return this.#page<JobRow, JobRecord>(tenant, query, 'full', async (rows) => {
       const read: Execute = (statement) => this.db.read({ tenant, statement });
-      return (await completeJobs(read, rows)).map(({ record }) => record);
+      const jobs = await completeJobs(read, rows);
+      return withParents(
+        read,
+        jobs.map(({ record }) => record),
+      );
     });
   }
 
   async summaries(tenant: string, query: JobListQuery): Promise<Page<JobSummaryRecord>> {
-    return this.#page<JobSummaryRow, JobSummaryRecord>(tenant, query, 'summary', (rows) => rows.map(toJobSummary));
+    return this.#page<JobSummaryRow, JobSummaryRecord>(tenant, query, 'summary', (rows) => {
+      const read: Execute = (statement) => this.db.read({ tenant, statement });
+      return withParents(read, rows.map(toJobSummary));
+    });
   }
 
   async #page<Row extends JobSummaryRow | JobRow, Item>(
@@ -73,8 +81,8 @@ export class Reads {
     toItems: Listing<Row, string, Item>['toItems'],
   ): Promise<Page<Item>> {
     const filter: TenantJobFilter = { ...query, tenant };
-    const { statuses, workflowId } = filter;
-    if (workflowId !== null && !isUuid(workflowId)) return emptyPage(query, ID_CURSOR);
+    const { statuses, workflowId, parentId = null } = filter;
+    if ([workflowId, parentId].some((id) => id !== null && !isUuid(id))) return emptyPage(query, ID_CURSOR);
     return readPage<Row, string, Item>(this.db, query, {
       list: (window) => listJobs(filter, window, view),
       count: () => countJobs(filter),

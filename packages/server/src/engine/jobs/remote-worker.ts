@@ -13,8 +13,9 @@ import type { Counters } from '../shared/counters.js';
 import type { Hub } from '../shared/hub.js';
 import type { Completion, Settler } from '../outcomes/settle.js';
 import type { Checkpoints } from '../durable/checkpoints.js';
+import type { Children } from '../durable/children.js';
 import type { Suspender } from '../durable/suspender.js';
-import type { JsonText, LeasedJob, Suspension } from '../../domain/records.js';
+import type { ChildSpec, JsonText, LeasedJob, Suspension } from '../../domain/records.js';
 import type { FailureReport, Heartbeat, JobReport, LeaseRequest, StandingCheckpoint, WorkerApi } from '../api.js';
 
 /**
@@ -27,7 +28,7 @@ const BATCH = { maxItems: 1000, inFlight: 2, maxWaiting: 100_000 };
 /** Progress that comes faster than this is told to streams together. */
 const PROGRESS_MS = 100;
 
-type Operation = 'heartbeat' | 'complete' | 'fail' | 'release' | 'checkpoint' | 'suspend';
+type Operation = 'heartbeat' | 'complete' | 'fail' | 'release' | 'checkpoint' | 'suspend' | 'children';
 
 export interface RemoteWorkerParts {
   readonly db: Database;
@@ -38,6 +39,7 @@ export interface RemoteWorkerParts {
   readonly counters: Counters;
   readonly checkpoints: Checkpoints;
   readonly suspender: Suspender;
+  readonly children: Children;
 }
 
 export class RemoteWorker implements WorkerApi {
@@ -98,6 +100,14 @@ export class RemoteWorker implements WorkerApi {
     if (standing) return standing;
     await this.#statusOf(id);
     throw this.#lost('checkpoint');
+  }
+
+  async children(id: string, token: string, children: readonly ChildSpec[]): Promise<readonly string[]> {
+    const lease = leaseOf(id, token);
+    const ids = lease && (await this.parts.children.create(lease, children));
+    if (ids) return ids;
+    await this.#statusOf(id);
+    throw this.#lost('children');
   }
 
   async suspend(id: string, token: string, suspension: Suspension): Promise<void> {

@@ -1,6 +1,7 @@
 import type { Database } from '../../store/connection/database.js';
 import { loadStatements, type Statement } from '../../store/sql.js';
 import { expireCheckpoints } from '../durable/checkpoints.js';
+import { expireChildren } from '../durable/parents.js';
 
 /**
  * One pass over all tenants that removes what is older than the window: workflows with their jobs, then jobs, then dead
@@ -35,7 +36,7 @@ interface Bounds {
 }
 
 interface Phase {
-  readonly kind: 'workflows' | 'jobs' | 'deadLetters' | 'durableJobs';
+  readonly kind: 'workflows' | 'jobs' | 'deadLetters' | 'durableJobs' | 'parents';
   readonly statement: (bounds: Bounds, cursor: Cursor) => Statement;
   /** For how many windows it is kept. */
   readonly windows: number;
@@ -58,6 +59,11 @@ const PHASES: readonly Phase[] = [
     statement: (bounds, { after_id }) => expireCheckpoints({ ...bounds, after_id }),
     windows: 1,
   },
+  {
+    kind: 'parents',
+    statement: (bounds, { after_id }) => expireChildren({ ...bounds, after_id }),
+    windows: 1,
+  },
 ];
 
 interface StepRow {
@@ -69,7 +75,7 @@ interface StepRow {
 }
 
 export class RetentionPass {
-  readonly removed = { workflows: 0, jobs: 0, deadLetters: 0, durableJobs: 0 };
+  readonly removed = { workflows: 0, jobs: 0, deadLetters: 0, durableJobs: 0, parents: 0 };
   #overdueSecs = 0;
   #phase = 0;
   #cursor = START;

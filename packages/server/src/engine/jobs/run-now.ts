@@ -42,6 +42,7 @@ export class RunNow {
     const waiting = await this.#waiting(tenant, id);
     if (waiting === 'signal')
       throw new MillraceError('conflict', 'the job waits for a signal; send it one, or let its time run out');
+    if (waiting === 'children') throw new MillraceError('conflict', 'the job waits for its children');
     if (waiting === 'sleep') await this.waits.endSleep(id);
     for (;;) {
       const runNow = isLimitedId(id) ? sql.run_now_limited : sql.run_now;
@@ -58,9 +59,10 @@ export class RunNow {
   }
 
   /** Another tenant's job is refused by what follows. */
-  async #waiting(tenant: string, id: string): Promise<'signal' | 'sleep' | null> {
+  async #waiting(tenant: string, id: string): Promise<'signal' | 'children' | 'sleep' | null> {
     const waiting = await this.waits.of(id);
     if (waiting === null || (await this.reads.owner(id))?.tenant !== tenant) return null;
+    if (waiting.children !== null) return 'children';
     return waiting.signal === null ? 'sleep' : 'signal';
   }
 

@@ -11,8 +11,8 @@ import type { LimitedJob } from './limited-job.js';
 import { rememberExisting, resolveUnique, type Write } from './unique.js';
 
 /**
- * Creates jobs that name limits, expire or are unique, in a transaction of the caller: the limits are locked, the rule
- * decides which jobs are admitted, and all of it is written. A limit that somebody else holds is not waited for: its
+ * Creates jobs that name limits, expire, are unique or have a parent, in a transaction of the caller: the limits are locked,
+ * the rule decides which jobs are admitted, and all of it is written. A limit that somebody else holds is not waited for: its
  * jobs join the line, and a note tells whoever holds it next.
  */
 const sql = loadStatements('limits/create.sql');
@@ -76,9 +76,10 @@ export async function createLimited(
   execute: Execute,
   jobs: readonly LimitedJob[],
   columnsOf: (jobs: readonly LimitedJob[]) => JobColumns,
+  { areChildren = false }: { readonly areChildren?: boolean } = {},
 ): Promise<CreatedLimited> {
   const { writes, places, looks } = await resolveUnique(execute, jobs);
-  const { prefix, admitted, news, watched } = await write(execute, writes, columnsOf(writes));
+  const { prefix, admitted, news, watched } = await write(execute, writes, columnsOf(writes), areChildren);
   const toId = idsWith(prefix);
   const ids = places.map(({ write, id }) => {
     const written = write === null ? null : writes[write]!;
@@ -109,12 +110,19 @@ interface WrittenRows {
 
 const NOTHING: WrittenRows = { prefix: '', admitted: [], news: { limits: [], slept: false }, watched: false };
 
-async function write(execute: Execute, jobs: readonly Write[], columns: JobColumns): Promise<WrittenRows> {
+async function write(
+  execute: Execute,
+  jobs: readonly Write[],
+  columns: JobColumns,
+  areChildren: boolean,
+): Promise<WrittenRows> {
   if (jobs.length === 0) return NOTHING;
+  // Children are not bundled; an empty array says so.
+  const none = areChildren ? [] : null;
   const named = namedBy(jobs);
-  const rooms = await takeLimits(execute, [...named.values()]);
+  const rooms = named.size === 0 ? new Map<string, Room>() : await takeLimits(execute, [...named.values()]);
   for (const [id, room] of rooms) room.most = named.get(id)!.limit.running;
-  const idsOf = jobs.map(({ tenant, spec }) => limitIdsOf(tenant, spec.queue, spec.config));
+  const idsOf = jobs.map(({ tenant, spec }) => limitIdsOf(tenant, spec.queue, spec.config) ?? none);
   const places = jobs.map(({ spec }, n) => {
     const ids = idsOf[n] ?? [];
     return isDueAtOnce(spec) ? placeNew(ids, rooms) : (ids[0] ?? null);

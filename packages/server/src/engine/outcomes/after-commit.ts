@@ -3,7 +3,7 @@ import { toInstant } from '../../store/rows.js';
 import type { Hub, SettledNews } from '../shared/hub.js';
 import type { Counters } from '../shared/counters.js';
 import type { Origin } from '../shared/series-recorder.js';
-import type { SettledRow } from './settlement.js';
+import type { CancelledRow, SettledRow } from './settlement.js';
 
 /** What a transaction will have done once it commits: counted and announced then, not before. */
 export class AfterCommit {
@@ -19,19 +19,21 @@ export class AfterCommit {
       else if (outcome !== 'released' && outcome !== 'undelivered') counters.settled({ outcome, origin, runSecs });
       noteWorker(counters, row);
       hub.announceSettled(settledNews(row));
-      if (row.looks !== undefined) hub.announceLimits({ limits: looksOf(row.looks), slept: row.queue !== null });
+      if (row.looks !== undefined) hub.announceLimits({ limits: idsIn(row.looks), slept: row.queue !== null });
+      hub.announceParents(idsIn(row.parents));
       if (row.queue !== null && row.scheduled_at !== null) {
         hub.announceWork(row.queue, row.priority ?? 0, Date.parse(toInstant(row.scheduled_at)));
       }
     });
   }
 
-  cancelledWaiting(id: string, origin: Origin, watched: boolean, looks: string | null = null): void {
-    if (watched) this.#watched = true;
+  cancelledWaiting(tenant: string, { id, queue, task, watched, looks, parents }: CancelledRow): void {
+    if (watched > 0) this.#watched = true;
     this.#steps.push((hub, counters) => {
-      counters.cancelled(origin);
-      hub.announceSettled(cancelledNews(id, origin.tenant));
-      hub.announceLimits({ limits: looksOf(looks), slept: false });
+      counters.cancelled({ tenant, queue, task });
+      hub.announceSettled(cancelledNews(id, tenant));
+      hub.announceLimits({ limits: idsIn(looks), slept: false });
+      hub.announceParents(idsIn(parents));
     });
   }
 
@@ -66,8 +68,8 @@ function noteWorker({ workers }: Counters, { tenant, worker, job_queue: queue, o
   else if (outcome === 'released') workers.seen(tenant, worker, queue);
 }
 
-/** Limits where somebody may be let in, as a statement returns them. */
-export const looksOf = (looks: string | null): string[] => (looks === null ? [] : (JSON.parse(looks) as string[]));
+/** Ids as a statement returns them: in JSON, if there are any. */
+export const idsIn = (ids: string | null | undefined): string[] => (ids ? (JSON.parse(ids) as string[]) : []);
 
 /** What the news of every completion says. */
 export const COMPLETED = { outcome: 'completed', reason: null, error: null } as const;

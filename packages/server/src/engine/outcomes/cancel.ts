@@ -49,8 +49,7 @@ export class Cancellation {
   async waiting(ids: readonly string[]): Promise<readonly string[]> {
     const { execute, tenant, afterCommit } = this;
     const rows = await cancelWaiting(execute, tenant, ids, this.options.workflowsLocked);
-    for (const { id, queue, task, watched, looks } of rows)
-      afterCommit.cancelledWaiting(id, { tenant, queue, task }, watched > 0, looks);
+    for (const row of rows) afterCommit.cancelledWaiting(tenant, row);
     return without(ids, rows);
   }
 

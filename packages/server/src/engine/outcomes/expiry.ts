@@ -1,6 +1,7 @@
 import type { Database } from '../../store/connection/database.js';
 import { loadStatements } from '../../store/sql.js';
 import { AfterCommit } from './after-commit.js';
+import type { CancelledRow } from './settlement.js';
 import type { Counters } from '../shared/counters.js';
 import type { Hub } from '../shared/hub.js';
 
@@ -10,13 +11,8 @@ const sql = loadStatements('outcomes/expiry.sql');
 export const EXPIRED = 'expired before it started';
 const BATCH = 1_000;
 
-interface ExpiredRow {
-  readonly id: string;
+interface ExpiredRow extends CancelledRow {
   readonly tenant: string;
-  readonly queue: string;
-  readonly task: string;
-  readonly watched: number;
-  readonly looks: string | null;
 }
 
 export class Expiry {
@@ -32,8 +28,7 @@ export class Expiry {
     for (;;) {
       const rows = await this.db.run<ExpiredRow>(sql.expire_waiting({ max_jobs: BATCH, error: EXPIRED }));
       const afterCommit = new AfterCommit();
-      for (const { id, tenant, queue, task, watched, looks } of rows)
-        afterCommit.cancelledWaiting(id, { tenant, queue, task }, watched > 0, looks);
+      for (const row of rows) afterCommit.cancelledWaiting(row.tenant, row);
       afterCommit.apply(this.hub, this.counters);
       ended += rows.length;
       if (rows.length < BATCH) return ended;

@@ -6,7 +6,7 @@ import { Batcher } from '../../store/batcher.js';
 import type { Database } from '../../store/connection/database.js';
 import { loadStatements, type Statement } from '../../store/sql.js';
 import { judgeFailure, type FailureVerdict } from '../../domain/retry.js';
-import { AfterCommit, COMPLETED, looksOf } from './after-commit.js';
+import { AfterCommit, COMPLETED, idsIn } from './after-commit.js';
 import { readLeaseFacts, type LeaseFacts } from '../leases/lease-facts.js';
 import { leaseKeyColumns, type LeaseKey } from '../leases/lease-key.js';
 import type { Hub } from '../shared/hub.js';
@@ -68,6 +68,8 @@ interface CompletedRow {
   readonly watched: number;
   /** In JSON: limits where somebody may be let in now. */
   readonly looks?: string | null;
+  /** In JSON: parents that have nothing to wait for any more. */
+  readonly parents?: string | null;
 }
 
 const BATCH = { maxItems: 1000, inFlight: 2, maxWaiting: 100_000 };
@@ -156,7 +158,10 @@ export class Settler {
 
   async #complete(items: readonly Completion[], statement: Statement): Promise<boolean[]> {
     const rows = await this.db.run<CompletedRow>(statement);
-    for (const { looks = null } of rows) this.hub.announceLimits({ limits: looksOf(looks), slept: false });
+    for (const { looks, parents } of rows) {
+      this.hub.announceLimits({ limits: idsIn(looks), slept: false });
+      this.hub.announceParents(idsIn(parents));
+    }
     if (rows[0] && rows[0].watched > 0) this.hub.announceEvents();
     const acted = new Array<boolean>(items.length).fill(false);
     for (const row of rows) {

@@ -7,7 +7,8 @@ import type { JsonText } from '../../domain/records.js';
 
 /**
  * The statements that settle and cancel jobs, as functions that run on the given connection or transaction. Jobs that
- * may have limits, which their ids tell, go through statements of their own, which give back their room.
+ * may have limits or a parent, which their ids tell, go through statements of their own, which give back their room and
+ * tell their parent.
  */
 const sql = loadStatements('outcomes/settle.sql');
 
@@ -57,6 +58,8 @@ export interface SettledRow {
   readonly dead_error: string | null;
   /** In JSON: limits where somebody may be let in now. */
   readonly looks?: string | null;
+  /** In JSON: parents that have nothing to wait for any more. */
+  readonly parents?: string | null;
 }
 
 /** A settlement with nothing but its outcome. */
@@ -138,6 +141,7 @@ export interface CancelledRow {
   readonly watched: number;
   /** As for a settlement. */
   readonly looks?: string | null;
+  readonly parents?: string | null;
 }
 
 /** Cancels waiting jobs, and returns those that were still waiting. */

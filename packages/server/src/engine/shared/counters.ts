@@ -20,7 +20,7 @@ export interface EngineMetrics {
   expired(n: number): void;
   /** Jobs that had waited for room. */
   admitted(n: number): void;
-  stale(operation: 'heartbeat' | 'complete' | 'fail' | 'release' | 'checkpoint' | 'suspend'): void;
+  stale(operation: 'heartbeat' | 'complete' | 'fail' | 'release' | 'checkpoint' | 'suspend' | 'children'): void;
   /** Signals that nobody took: their time was over, their job had ended, or there was no room for more. */
   untaken(how: 'expired' | 'job_ended' | 'refused', n: number): void;
   swept(seconds: number): void;

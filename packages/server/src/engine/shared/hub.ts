@@ -34,6 +34,8 @@ export interface LimitNews {
   readonly slept: boolean;
 }
 
+/** Ids of jobs all of whose awaited children have ended, in the process that ended the last one. */
+type ParentListener = (ids: readonly string[]) => void;
 type WorkListener = () => void;
 type LimitListener = (news: LimitNews) => void;
 type SettledListener = (news: SettledNews) => void;
@@ -50,6 +52,7 @@ export class Hub {
   readonly #failures = new Set<SettledListener>();
   readonly #workflows = new Set<(id: string) => void>();
   readonly #limits = new Set<LimitListener>();
+  readonly #parents = new Set<ParentListener>();
   #publisher: Publisher | null = null;
 
   /** Sets where this process publishes its news to the others. */
@@ -96,6 +99,11 @@ export class Hub {
   announceLimits(news: LimitNews): void {
     if (news.limits.length === 0 && !news.slept) return;
     for (const listener of this.#limits) listener(news);
+  }
+
+  announceParents(ids: readonly string[]): void {
+    if (ids.length === 0) return;
+    for (const listener of this.#parents) listener(ids);
   }
 
   hear(news: News): void {
@@ -158,6 +166,11 @@ export class Hub {
   onLimits(listener: LimitListener): () => void {
     this.#limits.add(listener);
     return () => this.#limits.delete(listener);
+  }
+
+  onParents(listener: ParentListener): () => void {
+    this.#parents.add(listener);
+    return () => this.#parents.delete(listener);
   }
 
   #wake(queue: string): void {

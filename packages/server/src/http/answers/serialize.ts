@@ -55,13 +55,16 @@ export function jobJson(job: JobRecord): string {
     `,"workflow_id":${plainOrNull(job.workflow_id)},"workflow_step_id":${textOrNull(job.workflow_step_id)}` +
     `,"tenant_id":${text(job.tenant_id)},"metadata":${job.metadata},"worker_id":${textOrNull(job.worker_id)}` +
     `,"lease_expires_at":${plainOrNull(job.lease_expires_at)},"progress":${job.progress ?? 'null'}` +
-    `${job.waiting_for ? `,"waiting_for":${waitingForJson(job.waiting_for)}` : ''}}`
+    `${parentJson(job)}${job.waiting_for ? `,"waiting_for":${waitingForJson(job.waiting_for)}` : ''}}`
   );
 }
 
-const waitingForJson = ({ checkpoint, since, until, signal, key, ask }: WaitingForRecord): string =>
+const parentJson = ({ parent_job_id: id }: Pick<JobRecord, 'parent_job_id'>): string =>
+  id === undefined ? '' : `,"parent_job_id":"${id}"`;
+
+const waitingForJson = ({ checkpoint, since, until, signal, key, ask, children }: WaitingForRecord): string =>
   `{"checkpoint":${text(checkpoint)},"since":"${since}","until":"${until}","signal":${textOrNull(signal)}` +
-  `,"key":${textOrNull(key)},"ask":${ask ?? 'null'}}`;
+  `,"key":${textOrNull(key)},"ask":${ask ?? 'null'},"children":${JSON.stringify(children)}}`;
 
 export const checkpointJson = (name: string, value: JsonText): string => `{"name":${text(name)},"value":${value}}`;
 
@@ -104,7 +107,7 @@ export function jobSummaryJson(job: JobSummaryRecord): string {
     `,"workflow_id":${plainOrNull(job.workflow_id)},"workflow_step_id":${textOrNull(job.workflow_step_id)}` +
     `,"tenant_id":${text(job.tenant_id)},"worker_id":${textOrNull(job.worker_id)}` +
     `,"lease_expires_at":${plainOrNull(job.lease_expires_at)},"progress":${job.progress ?? 'null'}` +
-    `,"payload_bytes":${job.payload_bytes}}`
+    `,"payload_bytes":${job.payload_bytes}${parentJson(job)}}`
   );
 }
 

@@ -5,6 +5,7 @@ import {
   SUSPEND_LIMITS,
   type Report,
   type SuspendRequest,
+  type SuspendWait,
 } from '@millrace/contract';
 import { isLongerThan } from '@millrace/sdk/rules';
 import { invalidField, payloadTooLarge } from '../../domain/errors.js';
@@ -22,7 +23,26 @@ export function suspensionOf(body: SuspendFields, wait: string | undefined): Sus
   if (checkpoint === undefined) throw invalidField('checkpoint', 'is required');
   if ((until === null) === (delaySecs === null)) throw invalidField('until', 'or delay_secs is required, and not both');
   if (until !== null) checkInstant(until);
-  return { checkpoint, until, delaySecs, signal: body.wait ? awaitedSignal(body.wait, wait) : null };
+  return { checkpoint, until, delaySecs, ...awaited(body.wait ?? null, wait) };
+}
+
+function awaited(
+  wait: SuspendRequest['wait'] | null,
+  text: string | undefined,
+): Pick<Suspension, 'signal' | 'children'> {
+  if (!wait) return { signal: null, children: null };
+  const { signal, children, ask } = wait;
+  if ((signal === undefined) === (children === undefined))
+    throw invalidField('wait', 'must have either a signal or children');
+  if (signal !== undefined) return { signal: awaitedSignal(signal, ask, text), children: null };
+  if (ask) throw invalidField('wait.ask', 'goes with a signal');
+  return { signal: null, children: distinct(children ?? []) };
+}
+
+function distinct(names: readonly string[]): readonly string[] {
+  const twice = names.findIndex((name, n) => names.indexOf(name) < n);
+  if (twice >= 0) throw invalidField(`wait.children[${twice}]`, 'is named twice');
+  return names;
 }
 
 /** By this server's clock: an instant is compared with the database's when the job waits. */
@@ -31,7 +51,11 @@ function checkInstant(until: string): void {
     throw invalidField('until', 'must be at most a year ahead');
 }
 
-function awaitedSignal({ signal, ask }: NonNullable<SuspendRequest['wait']>, text: string | undefined): AwaitedSignal {
+function awaitedSignal(
+  signal: NonNullable<SuspendWait['signal']>,
+  ask: SuspendWait['ask'],
+  text: string | undefined,
+): AwaitedSignal {
   const [askText] = ask && text !== undefined ? rawFields(text, ['ask']) : [];
   return { name: signal.name, key: signal.key ?? null, ask: bounded(askText ?? null, 'wait.ask', ASK_MAX_BYTES) };
 }

@@ -74,6 +74,7 @@ export function jobListQuery(query: QueryParameters): JobListQuery {
     task: read.text(query, 'task'),
     workflowId: read.text(query, 'workflow_id'),
     idempotencyKey: read.text(query, 'idempotency_key'),
+    parentId: read.text(query, 'parent_job_id'),
   };
 }
 

@@ -90,10 +90,12 @@ const suspendSchema = {
   operationId: 'suspendJob',
   summary: 'Wait without a worker',
   description:
-    'Back to its queue, due at `until` or after `delay_secs`, or sooner if it waits for a signal and one comes. The ' +
-    'delivery counts, the retry does not. The first deadline under the name of a checkpoint stands. If a signal is ' +
-    'stored that it waits for, the job takes it and is due at once. On a job that is finished it answers 204 and changes ' +
-    'nothing.',
+    'Back to its queue, due at `until` or after `delay_secs`, or sooner if it waits for a signal and one comes, or for ' +
+    'children and all of them have ended. The delivery counts, the retry does not. The first deadline under the name of a ' +
+    'checkpoint stands. What ends the wait becomes the checkpoint: `{value}` of a signal, or `{children: [{name, job_id, ' +
+    'status, result | error}]}`, in the order in which they were named; a result for which there is no room is left out, ' +
+    'with `omitted: true`. If a signal is stored that it waits for, the job takes it and is due at once; so it is if all ' +
+    'children have ended. On a job that is finished it answers 204 and changes nothing.',
   tags: ['worker'],
   security: WORKER,
   body: ref(SuspendRequest),

@@ -7,6 +7,7 @@ import { warnOfUnknown } from '../requests/warnings.js';
 import { adminRoutes } from './admin.js';
 import { attemptRoutes } from './attempts.js';
 import { checkpointReads, checkpointRoutes } from './checkpoints.js';
+import { childrenRoutes } from './children.js';
 import { cronRoutes } from './crons.js';
 import { deadLetterRoutes } from './dead-letters.js';
 import { eventRoutes } from './events.js';
@@ -43,7 +44,7 @@ const TENANT_ROUTES: readonly Register[] = [
   overviewRoutes,
   signalRoutes,
 ];
-const WORKER_ROUTES: readonly Register[] = [workerRoutes, workerBatchRoutes, checkpointRoutes];
+const WORKER_ROUTES: readonly Register[] = [workerRoutes, workerBatchRoutes, checkpointRoutes, childrenRoutes];
 const ADMIN_ROUTES: readonly Register[] = [adminRoutes, adminLimitRoutes];
 const ANYBODYS_ROUTES: readonly Register[] = [whoAmIRoutes, checkpointReads];
 

@@ -18,8 +18,8 @@ import { boundsOf, type Cursor } from './walk-bounds.js';
 
 /**
  * Lists of jobs. Which index is walked depends on the filter: the status names the table, and several of them are
- * walked side by side and merged. A workflow and an idempotency key lead to few jobs, whatever else is asked. A task is
- * searched for (see scan-statements.ts).
+ * walked side by side and merged. A workflow, an idempotency key and a parent lead to few jobs, whatever else is
+ * asked. A task is searched for (see scan-statements.ts).
  */
 export interface TenantJobFilter extends JobFilter {
   readonly tenant: string;
@@ -146,8 +146,8 @@ const statusesOf = ({ statuses }: TenantJobFilter): readonly (JobStatus | null)[
 
 const sourceOf = (status: JobStatus | null): ScannedRows => (status === null ? ALL : WALKED[status]);
 
-const isFew = ({ workflowId, idempotencyKey }: TenantJobFilter): boolean =>
-  workflowId !== null || idempotencyKey !== null;
+const isFew = ({ workflowId, idempotencyKey, parentId = null }: TenantJobFilter): boolean =>
+  workflowId !== null || idempotencyKey !== null || parentId !== null;
 
 function walkOf(filter: TenantJobFilter, named: Named, { ascending, limit, offset }: ListWindow): string {
   if (isFew(filter)) return fewWalk(filter, named);
@@ -180,9 +180,12 @@ function fewWalk(filter: TenantJobFilter, named: Named): string {
   return `FROM ${from} WHERE ${where}`;
 }
 
-/** By the index of a workflow's steps, or the table of keys; all other conditions are then looked at one by one. */
+/**
+ * By the index of a workflow's steps, the table of keys or that of children; all other conditions are then looked at
+ * one by one. A parent may have many children: they are walked in the order of their ids, and no further than a page.
+ */
 function fewJobs(
-  { statuses, workflowId, idempotencyKey }: TenantJobFilter,
+  { statuses, workflowId, idempotencyKey, parentId = null }: TenantJobFilter,
   { parameters, queue, task, bounds }: Named,
 ): ScannedRows {
   const columns = 'j.tenant, j.id, j.queue, j.task, j.workflow_id, j.idempotency_key';
@@ -197,6 +200,13 @@ function fewJobs(
     const wanted = `${parameters.add(plainArray(statuses))}::millrace.job_status[]`;
     const status = 'SELECT r.status FROM millrace.job_records r WHERE r.tenant = w.tenant AND r.id = w.id';
     conditions.push(`(${status}) = ANY (${wanted})`);
+  }
+  const parent = parentId === null ? null : `${parameters.add(parentId)}::uuid`;
+  if (parent !== null) {
+    const ofChild = columns.replace('j.id', 'c.child_id AS id');
+    const children = `SELECT ${ofChild} FROM millrace.children c, millrace.jobs j
+      WHERE c.parent_id = ${parent} AND j.tenant = c.tenant AND j.id = c.child_id`;
+    return { from: `(${children}) AS w`, where: conditions.join(' AND ') };
   }
   const few =
     key === null

@@ -158,7 +158,7 @@ describe('a suspension', () => {
       [{ checkpoint: 'x', until: 'tomorrow' }, 'until'],
       [{ checkpoint: 'x', delay_secs: -1 }, 'delay_secs'],
       [{ checkpoint: 'x', delay_secs: 31_536_001 }, 'delay_secs'],
-      [{ checkpoint: 'x', delay_secs: 1, wait: {} }, 'wait.signal'],
+      [{ checkpoint: 'x', delay_secs: 1, wait: {} }, 'wait'],
       [{ checkpoint: 'x', delay_secs: 1, wait: { signal: {} } }, 'wait.signal.name'],
       [{ checkpoint: 'x', delay_secs: 1, wait: { signal: { name: '' } } }, 'wait.signal.name'],
     ] as const) {

@@ -46,11 +46,25 @@ describe('a worker token that is limited to a queue', () => {
     ['complete', {}],
     ['fail', { error: 'e' }],
     ['release', {}],
+    ['children', { jobs: [{ name: 'x', task_name: 't', config: { queue: 'mail' } }] }],
   ])('cannot %s a job of another queue, even with its lease token', async (call, more) => {
     const { id, lease_token } = await leased('other');
     const body = { lease_token, ...more };
     expect(await limited.post(`/api/v1/jobs/${id.toUpperCase()}/${call}`, body)).toMatchObject(FORBIDDEN);
     expect((await server.a.get(`/api/v1/jobs/${id}`)).body.status).toBe('running');
+  });
+
+  it('creates children on that queue only', async () => {
+    const { id, lease_token } = await leased('mail');
+    const make = (...queues: string[]) =>
+      limited.post(`/api/v1/jobs/${id}/children`, {
+        lease_token,
+        jobs: queues.map((queue) => ({ name: `on ${queue}`, task_name: 't', config: { queue } })),
+      });
+    expect(await make('mail', 'other')).toMatchObject(FORBIDDEN);
+    expect((await server.a.get(`/api/v1/jobs?parent_job_id=${id}`)).body.jobs).toEqual([]);
+    expect((await make('mail')).status).toBe(201);
+    await server.a.post(`/api/v1/jobs/${id}/cancel`);
   });
 
   it('gets a refusal for each such item of a batch, and the rest goes ahead', async () => {
