@@ -17,6 +17,10 @@ export function parseExact(text: string): ExactJson {
 export const member = (value: ExactJson | undefined, key: string): ExactJson | undefined =>
   value instanceof Map ? (value as ReadonlyMap<string, ExactJson>).get(key) : undefined;
 
+/** NaN if it is no number. */
+export const numberOf = (value: ExactJson | undefined): number =>
+  typeof value === 'object' && value !== null && 'number' in value ? Number(value.number) : NaN;
+
 /** Whether both say the same, the order of members aside. */
 export function sameJson(one: ExactJson | undefined, other: ExactJson | undefined): boolean {
   return one !== undefined && other !== undefined && canonical(one) === canonical(other);

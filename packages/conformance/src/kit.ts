@@ -1,4 +1,4 @@
-import type { Scenario } from './scenario.js';
+import type { Group, Scenario } from './scenario.js';
 import { SCENARIOS } from './scenarios/index.js';
 import { startBeaconReceiver } from './stage/beacons.js';
 import { connectService } from './stage/service.js';
@@ -15,6 +15,8 @@ export interface KitOptions {
   readonly only?: readonly number[];
   /** Numbers of scenarios to leave out. */
   readonly skip?: readonly number[];
+  /** Groups of scenarios that the worker declines. */
+  readonly without?: readonly Group[];
   /** C: `MILLRACE_CONCURRENCY` of the worker. */
   readonly concurrency?: number;
   /** L: `MILLRACE_LEASE_SECS` of the worker. */
@@ -112,8 +114,14 @@ type Runnable = Extract<Scenario, { run: unknown }>;
 type Judged = Exclude<Scenario, Runnable>;
 const isRunnable = (scenario: Scenario): scenario is Runnable => 'run' in scenario;
 
-const choose = ({ only, skip = [] }: KitOptions): Scenario[] =>
-  SCENARIOS.filter(({ number }) => (only === undefined || only.includes(number)) && !skip.includes(number));
+/** A server of the plain protocol knows none of the groups. */
+const choose = ({ only, skip = [], without = [], plain = false }: KitOptions): Scenario[] =>
+  SCENARIOS.filter(
+    ({ number, group }) =>
+      (only === undefined || only.includes(number)) &&
+      !skip.includes(number) &&
+      (group === undefined || !(plain || without.includes(group))),
+  );
 
 const longestFirst = (scenarios: readonly Runnable[]): Runnable[] =>
   [...scenarios].sort((one, other) => other.seconds - one.seconds);

@@ -1,10 +1,12 @@
 import { parseArgs } from 'node:util';
 import { DEFAULTS } from './kit.js';
+import { GROUPS, type Group } from './scenario.js';
 
 export interface Options {
   readonly command: readonly string[];
   readonly only?: readonly number[];
   readonly skip?: readonly number[];
+  readonly without?: readonly Group[];
   readonly json: boolean;
   readonly plain: boolean;
   /** A server that runs already; one is started if there is none. */
@@ -36,6 +38,7 @@ MILLRACE_LEASE_SECS and MILLRACE_SHUTDOWN_SECS, and serves the conf.* tasks (doc
 
   --only 3,10        only these scenarios
   --skip 24,26       not these
+  --without durable  not these groups, which a worker may decline
   --plain            hide the routes that older servers do not know: gathered calls, release, whoami
   --json             print the results as JSON
   --server FILE      the server's program, instead of the one installed beside this package
@@ -60,6 +63,7 @@ export function readOptions(argv: readonly string[]): Options {
     sideBySide: count('side-by-side', values['side-by-side'], DEFAULTS.sideBySide),
     ...(values.only !== undefined && { only: numbers('only', values.only) }),
     ...(values.skip !== undefined && { skip: numbers('skip', values.skip) }),
+    ...(values.without !== undefined && { without: groups(values.without) }),
     ...(values.url !== undefined && { url: values.url.replace(/\/+$/, '') }),
     ...(values.server !== undefined && { server: values.server }),
   };
@@ -70,6 +74,7 @@ const flag = { type: 'boolean' } as const;
 const FLAGS = {
   only: text,
   skip: text,
+  without: text,
   url: text,
   server: text,
   concurrency: text,
@@ -95,6 +100,14 @@ function parse(argv: readonly string[]) {
 function numbers(name: string, value: string): number[] {
   if (!/^\d+(,\d+)*$/.test(value)) throw new Usage(`--${name} takes numbers with commas between them, not ${value}`);
   return value.split(',').map(Number);
+}
+
+function groups(value: string): Group[] {
+  return value.split(',').map((name) => {
+    const group = GROUPS.find((known) => known === name);
+    if (group === undefined) throw new Usage(`--without takes groups (${GROUPS.join(', ')}), not ${name}`);
+    return group;
+  });
 }
 
 function count(name: string, value: string | undefined, otherwise: number): number {

@@ -1,9 +1,15 @@
 import type { Evidence, Stage } from './stage/stage.js';
 
+/** What a worker need not do. */
+export const GROUPS = ['durable'] as const;
+export type Group = (typeof GROUPS)[number];
+
 /** One row of the table: what the kit does, and when the worker passes. */
 export type Scenario = {
   readonly number: number;
   readonly title: string;
+  /** What it belongs to, if a worker may decline that. */
+  readonly group?: Group;
   /** The criterion, as the table states it. */
   readonly passes: string;
 } & (

@@ -20,7 +20,7 @@ export interface Call {
 }
 
 export type CallKind = 'lease' | 'heartbeat' | 'report' | 'other';
-export type ItemKind = 'heartbeat' | 'complete' | 'fail' | 'release';
+export type ItemKind = 'heartbeat' | 'complete' | 'fail' | 'release' | 'suspend';
 
 export interface LeasedJob {
   readonly id: string;
@@ -45,8 +45,13 @@ interface Route {
   readonly item?: { readonly kind: ItemKind; readonly jobId: string };
 }
 
-const SINGLE = /^\/api\/v1\/jobs\/([^/]+)\/(heartbeat|complete|fail|release)$/;
-const OUTCOMES: Readonly<Record<string, ItemKind>> = { completed: 'complete', failed: 'fail', released: 'release' };
+const SINGLE = /^\/api\/v1\/jobs\/([^/]+)\/(heartbeat|complete|fail|release|suspend)$/;
+const OUTCOMES: Readonly<Record<string, ItemKind>> = {
+  completed: 'complete',
+  failed: 'fail',
+  released: 'release',
+  suspended: 'suspend',
+};
 
 function routeOf(method: string, path: string): Route {
   if (method !== 'POST') return { kind: 'other' };

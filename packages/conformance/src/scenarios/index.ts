@@ -1,6 +1,7 @@
 import type { Scenario } from '../scenario.js';
 import { ABORTS } from './aborts.js';
 import { CRASH } from './crash.js';
+import { DURABLE } from './durable.js';
 import { HEARTBEATS } from './heartbeats.js';
 import { OUTCOMES } from './outcomes.js';
 import { POLLING } from './polling.js';
@@ -20,4 +21,5 @@ export const SCENARIOS: readonly Scenario[] = [
   ...SHUTDOWN,
   ...CRASH,
   ...SECRECY,
+  ...DURABLE,
 ].sort((one, other) => one.number - other.number);

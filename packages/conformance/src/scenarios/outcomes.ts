@@ -1,4 +1,4 @@
-import { member, parseExact, sameJson } from '../exact-json.js';
+import { member, numberOf, parseExact, sameJson } from '../exact-json.js';
 import { textOf, type Item } from '../proxy/calls.js';
 import type { Scenario } from '../scenario.js';
 import type { Stage } from '../stage/stage.js';
@@ -32,8 +32,8 @@ async function onlyFail(subject: Subject): Promise<Item> {
 async function expectGivenBack(subject: Subject): Promise<void> {
   const { kind, fields } = await subject.report('a report', () => true);
   check(kind === 'release', `${kind} instead of release`);
-  const delay = member(fields, 'delay_secs');
-  check(typeof delay === 'number' && delay >= 5 && delay <= 300, `delay_secs is ${JSON.stringify(delay)}`);
+  const delay = numberOf(member(fields, 'delay_secs'));
+  check(delay >= 5 && delay <= 300, `delay_secs is ${delay}`);
 }
 
 export const OUTCOMES: readonly Scenario[] = [

@@ -3,12 +3,14 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { readAll } from '../proxy/upstream.js';
 
-export type BeaconEvent = 'started' | 'aborted' | 'finished';
+export type BeaconEvent = 'started' | 'aborted' | 'finished' | 'ran';
 
 /** What a task under test said about itself, and when, on the monotonic clock. */
 export interface Beacon {
   readonly event: BeaconEvent;
   readonly at: number;
+  /** Which one, of `ran`. */
+  readonly step: string | null;
 }
 
 /** Where one job posts what happens to it. */
@@ -29,7 +31,7 @@ export async function startBeaconReceiver(): Promise<BeaconReceiver> {
     const at = performance.now();
     void readAll(incoming).then((body) => {
       const event = eventIn(body);
-      if (event !== null) seenAt.get(incoming.url ?? '')?.push({ event, at });
+      if (event !== null) seenAt.get(incoming.url ?? '')?.push({ event, at, step: stepIn(body) });
       outgoing.writeHead(event === null ? 400 : 204).end();
     });
   });
@@ -51,6 +53,9 @@ export async function startBeaconReceiver(): Promise<BeaconReceiver> {
 
 /** `{"event": "started"}`, or just the word. */
 function eventIn(body: string): BeaconEvent | null {
-  const word = /\b(started|aborted|finished)\b/.exec(body)?.[1];
+  const word = /\b(started|aborted|finished|ran)\b/.exec(body)?.[1];
   return (word as BeaconEvent | undefined) ?? null;
 }
+
+/** `{"event": "ran", "step": "charge"}` */
+const stepIn = (body: string): string | null => /"step"\s*:\s*"([^"]*)"/.exec(body)?.[1] ?? null;

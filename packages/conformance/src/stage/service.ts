@@ -7,6 +7,13 @@ export interface Service {
   job(id: string): Promise<JobRecord>;
   stepJobs(workflowId: string): Promise<ReadonlyMap<string, string | null>>;
   cancel(id: string): Promise<void>;
+  /** Ends a sleep. */
+  runNow(id: string): Promise<void>;
+  /** To one job; resolves to whether it has taken it. */
+  signal(id: string, name: string, value: unknown): Promise<boolean>;
+  checkpoints(id: string): Promise<ReadonlyMap<string, unknown>>;
+  /** As its worker would. */
+  storeCheckpoint(id: string, token: string, name: string, value: unknown): Promise<void>;
 }
 
 export interface JobRecord {
@@ -45,5 +52,18 @@ export function connectService(url: string): Service {
       return new Map(steps.map((step) => [step.name, step.job_id]));
     },
     cancel: async (id) => void (await call('POST', `/jobs/${id}/cancel`)),
+    runNow: async (id) => void (await call('POST', `/jobs/${id}/run-now`)),
+    signal: async (id, name, value) => {
+      const body = JSON.stringify({ value });
+      return ((await call('POST', `/jobs/${id}/signals/${name}`, body)) as { delivered: boolean }).delivered;
+    },
+    checkpoints: async (id) => {
+      const { checkpoints } = (await call('GET', `/jobs/${id}/checkpoints`)) as {
+        checkpoints: { name: string; value: unknown }[];
+      };
+      return new Map(checkpoints.map(({ name, value }) => [name, value]));
+    },
+    storeCheckpoint: async (id, token, name, value) =>
+      void (await call('POST', `/jobs/${id}/checkpoints`, JSON.stringify({ lease_token: token, name, value }))),
   };
 }

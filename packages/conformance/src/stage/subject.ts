@@ -33,6 +33,16 @@ export class Subject {
     return this.#proxy.itemsOf(this.id, 'complete', 'fail', 'release');
   }
 
+  /** That the job is to wait, as it passed the proxy. */
+  suspensions(): readonly Item[] {
+    return this.#proxy.itemsOf(this.id, 'suspend');
+  }
+
+  /** The steps that ran, in order. */
+  ran(): readonly string[] {
+    return this.beacons('ran').map(({ step }) => step ?? '');
+  }
+
   heartbeats(): readonly Item[] {
     return this.#proxy.itemsOf(this.id, 'heartbeat');
   }

@@ -5,10 +5,10 @@ import { jsonText, Worker } from '@millrace/sdk/worker';
 
 const { MILLRACE_QUEUE: queue, MILLRACE_CONCURRENCY, MILLRACE_LEASE_SECS, MILLRACE_SHUTDOWN_SECS } = process.env;
 
-async function post(beacon, event) {
+async function post(beacon, event, step) {
   if (beacon === undefined) return;
   const headers = { 'content-type': 'application/json' };
-  await fetch(beacon, { method: 'POST', headers, body: JSON.stringify({ event }) });
+  await fetch(beacon, { method: 'POST', headers, body: JSON.stringify({ event, step }) });
 }
 
 /** A task that tells the kit when it starts, ends or is told to stop. */
@@ -33,6 +33,23 @@ function fail(message, retryable) {
   throw retryable === false ? new NonRetryableError(message) : new Error(message);
 }
 
+/** Each line of a program is a step, a sleep, a wait or a failure. */
+async function durable({ program, beacon }, ctx) {
+  const results = {};
+  for (const line of program) {
+    if (line.fail_on !== undefined && line.fail_on === ctx.job.attempt) fail(`failure ${line.fail_on}`);
+    if (line.sleep !== undefined) await ctx.sleep(line.sleep, `${line.secs}s`);
+    if (line.wait !== undefined) results[line.wait] = await ctx.waitFor(line.wait, { timeout: `${line.secs}s` });
+    if (line.step === undefined) continue;
+    results[line.step] = await ctx.step(line.step, async () => {
+      await post(beacon, 'ran', line.step);
+      await sleep(line.ms ?? 0);
+      return line.value;
+    });
+  }
+  return { results };
+}
+
 const handlers = [
   conf('echo', (_, { job }) => jsonText(job.payloadText)),
   conf('sleep', async ({ ms }, { signal }) => {
@@ -50,6 +67,7 @@ const handlers = [
       await sleep(ms, undefined, { signal });
     }
   }),
+  conf('durable', durable),
   conf('context', (seen) => ({ seen })),
   conf('exit', ({ code = 1 }) => process.exit(code)),
 ];

@@ -155,7 +155,7 @@ describe('a durable handler', async () => {
     const shaky = freshTask('shaky', { retries: { max: 0 } });
     let [tries, stores] = [0, 0];
     const losing: typeof fetch = (input, init) => {
-      if (!/\/checkpoints$/.test(input as string) || stores++ > 0) return fetch(input, init);
+      if (!(input as string).endsWith('/checkpoints') || stores++ > 0) return fetch(input, init);
       return Promise.resolve(new Response('{"error":"not now","code":"unavailable"}', { status: 503 }));
     };
     start(
@@ -176,6 +176,29 @@ describe('a durable handler', async () => {
     const job = await millrace.enqueue(shaky);
     expect(await job.result()).toEqual({ tries: 3 });
     expect([tries, stores]).toEqual([3, 2]);
+  });
+
+  it('stops without a word when its lease is gone', async () => {
+    const lost = freshTask('lost', { retries: { max: 0 } });
+    let second = 0;
+    const refusing: typeof fetch = (input, init) =>
+      (input as string).endsWith('/checkpoints')
+        ? Promise.resolve(new Response('{"error":"gone","code":"lease_lost"}', { status: 409 }))
+        : fetch(input, init);
+    const { events, calls } = start(
+      [
+        lost.handle(async (_, ctx) => {
+          await ctx.step('one', () => 1);
+          second++;
+        }),
+      ],
+      { fetch: refusing },
+    );
+    const job = await millrace.enqueue(lost);
+    await until(() => events.some(({ type: kind }) => kind === 'lease_lost') || 'no event');
+    expect(second).toBe(0);
+    expect(calls.filter((path) => /reports|fail|complete/.test(path))).toEqual([]);
+    expect((await job.get()).status).toBe('running');
   });
 
   it('says so on a server that knows no durable jobs, and keeps the job', async () => {

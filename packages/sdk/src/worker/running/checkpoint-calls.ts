@@ -17,6 +17,8 @@ export class CheckpointCalls implements CheckpointStore {
     private readonly transport: Transport,
     private readonly features: AssumedFeatures,
     private readonly held: HeldJob,
+    /** As if a heartbeat had said so: nothing more is reported. */
+    private readonly lose: () => void,
   ) {}
 
   /** A first delivery has nothing to load. */
@@ -57,8 +59,10 @@ export class CheckpointCalls implements CheckpointStore {
       } catch (error) {
         if (signal.aborted) throw signal.reason as Error;
         if (!(error instanceof MillraceError)) throw error;
-        if (error.code === 'lease_lost' || error.code === 'not_found')
+        if (error.code === 'lease_lost' || error.code === 'not_found') {
+          this.lose();
           throw new LeaseLost('the job was given to another worker', { cause: error });
+        }
         if (error.status !== null && error.status < 500) throw error;
         const waitMs = retryAfterMs(error) ?? Math.min(FIRST_PAUSE_MS * 2 ** failures, MOST_PAUSE_MS);
         await pause(waitMs, signal);

@@ -212,7 +212,7 @@ export class JobRunner {
     return {
       logger: settings.logger,
       client: settings.client,
-      checkpoints: (held) => new CheckpointCalls(transport, features, held),
+      checkpoints: (held) => new CheckpointCalls(transport, features, held, () => this.lose(held.lease, 'lease_lost')),
       isLeased: (held) => jobs.isLeased(held),
       lastProgress: ({ job }) => this.#progress.get(job.id),
       sendProgress: (held, value) => {
