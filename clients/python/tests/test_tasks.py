@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from millrace import Flow, InvalidRequestError, JobContext, Limit, MismatchError, Retries, task, workflow
+from millrace import Flow, InvalidRequestError, JobContext, Limit, MismatchError, Retries, Unique, task, workflow
 from millrace.tasks.policy import Options, instant
 from millrace.tasks.task import BaseTask, result_text
 
@@ -207,6 +207,25 @@ def test_a_context_comes_first() -> None:
     assert resize.call(7).payload == {"image": 7}
     fake: Any = object()
     assert resize(fake, 7) == {"image": 7}
+
+
+def test_jobs_may_expire_and_be_unique() -> None:
+    @task(expires=600, unique=Unique("site-{site_id}"))
+    def rebuild(site_id: int) -> None:
+        """Does nothing."""
+
+    def config(call: Any) -> Any:
+        return call.merged.config(call.payload)
+
+    assert config(rebuild.call(7)) == {"expires_secs": 600, "unique": {"key": "site-7", "while": "waiting"}}
+    debounce = Unique("all", on_conflict="replace", max_wait=timedelta(minutes=1))
+    until = datetime(2031, 1, 31, 9, tzinfo=timezone.utc)
+    assert config(rebuild.using(unique=debounce, expires=until).call(7)) == {
+        "expires_at": "2031-01-31T09:00:00Z",
+        "unique": {"key": "all", "while": "waiting", "on_conflict": "replace", "max_wait_secs": 60},
+    }
+    with pytest.raises(ValueError, match="time zone"):
+        config(rebuild.using(expires=datetime(2031, 1, 31, 9)).call(7))
 
 
 def test_the_keys_of_limits_are_made_of_arguments() -> None:

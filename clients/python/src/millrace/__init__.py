@@ -39,7 +39,7 @@ from .tasks.call import Call
 from .tasks.context import JobContext, RunningJob
 from .tasks.decorator import AsyncContextTask, ContextTask, task
 from .tasks.handles import JobHandle
-from .tasks.policy import Limit, Retries
+from .tasks.policy import Limit, Retries, Unique
 from .tasks.task import AsyncTask, Task
 from .worker.events import WorkerEvent, WorkerSummary
 from .worker.running.tracing import JobHooks
@@ -93,6 +93,7 @@ __all__ = [
     "Task",
     "UnauthorizedError",
     "UnavailableError",
+    "Unique",
     "UnsupportedMediaTypeError",
     "WaitTimeoutError",
     "Worker",

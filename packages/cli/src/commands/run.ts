@@ -38,9 +38,12 @@ export const run: Run<Options> = async (context) => {
   return EXIT.ok;
 };
 
+const uniqueOf = (key: string, state = 'waiting'): string => jsonText({ key: quoted(key), while: quoted(state) });
+
 /** The body of the request. JSON that was given stays text. */
 async function bodyOf({ args, io, options }: Context<Options>): Promise<string> {
   if (options.delay !== undefined && options.at !== undefined) throw new Misuse('give --delay or --at, not both');
+  if (options.while !== undefined && options.unique === undefined) throw new Misuse('--while needs --unique');
   const payload = await jsonObject('PAYLOAD', args[1] ?? '{}', io);
   const metadata = options.metadata === undefined ? undefined : await jsonObject('--metadata', options.metadata, io);
   const config = jsonText({
@@ -50,6 +53,8 @@ async function bodyOf({ args, io, options }: Context<Options>): Promise<string> 
     retry_backoff: quoted(options.backoff),
     retry_delay_secs: quoted(seconds('retry-delay', options['retry-delay'])),
     timeout_secs: quoted(seconds('job-timeout', options['job-timeout'])),
+    expires_secs: quoted(seconds('expires', options.expires)),
+    unique: options.unique === undefined ? undefined : uniqueOf(options.unique, options.while),
   });
   return jsonText({
     task_name: quoted(args[0]),

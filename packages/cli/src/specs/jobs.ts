@@ -45,6 +45,13 @@ export const run = spec({
     ...POLICY,
     delay: { value: 'DURATION', help: 'run it this long from now' },
     at: { value: 'INSTANT', help: 'run it at this time: 2031-01-31T09:00:00Z' },
+    expires: { value: 'DURATION', help: 'cancel it if no worker has begun it by then' },
+    unique: { value: 'KEY', help: 'if another job of this key is there, use that one' },
+    while: {
+      value: 'STATE',
+      help: 'with --unique: until a worker takes the other one, or until it has ended; default waiting',
+      choices: ['waiting', 'unfinished'],
+    },
     key: { value: 'KEY', help: 'an idempotency key: the same key creates one job' },
     metadata: { value: 'JSON', help: 'stored with the job and returned as it is' },
     wait: { help: 'wait until it has ended, and print its result' },
@@ -58,6 +65,7 @@ export const run = spec({
       `echo '{"image":8}' | millrace run resize - --queue images --key image-8`,
       'reads the payload from a pipe; the key makes it one job',
     ),
+    example('millrace run rebuild --queue sites --unique site-7 --expires 1h', 'once, however often it is called'),
   ],
   client: true,
 });

@@ -53,6 +53,16 @@ describe('run', () => {
     expect(interrupted).toMatchObject({ code: 130, stdout: '' });
   });
 
+  it('uses the job of a unique key that is there, and may let it expire', async () => {
+    const args = ['run', 'resize', '--queue=run-4', '--unique=site-7', '--expires=1h'];
+    const [first, second] = [await cli()(args), await cli()([...args, '--while=unfinished'])];
+    expect(second).toEqual({ code: 0, stdout: first.stdout, stderr: '' });
+    expect((await server.a.get(`/api/v1/jobs/${first.stdout.trim()}`)).body.config).toMatchObject({
+      expires_secs: 3600,
+      unique: { key: 'site-7', while: 'waiting' },
+    });
+  });
+
   it('creates one job with one key', async () => {
     const args = ['run', 'resize', '--queue=run-3', '--key=run-key', '--delay=1h', '--json'];
     const [first, second] = [await cli()(args), await cli()(args)];
@@ -65,6 +75,7 @@ describe('run', () => {
     [['run', 'echo', '[]'], 'PAYLOAD is not a JSON object'],
     [['run', 'echo', '--delay=1h', '--at=2031-01-31T09:00:00Z'], 'give --delay or --at, not both'],
     [['run', 'echo', '--delay=soon'], '--delay must be a number and a unit: 500ms, 30s, 10m, 2h or 1d'],
+    [['run', 'echo', '--while=waiting'], '--while needs --unique'],
     [['run', 'echo', '--at=2h'], '--at must be an instant such as 2031-01-31T09:00:00Z'],
     [['run', 'echo', '--retries=-1'], '--retries must be a whole number from 0 to 1000'],
   ])('%j is a mistake', async (args, message) => {

@@ -9,7 +9,7 @@ from typing import Any, Concatenate, Generic, Literal, ParamSpec, Protocol, Type
 from ..shared.durations import Duration
 from .context import JobContext
 from .conversion import Result
-from .policy import Limit, Options, Retries
+from .policy import Limit, Options, Retries, Unique
 from .task import AsyncTask, BaseTask, Task
 
 P = ParamSpec("P")
@@ -71,6 +71,8 @@ def task(
     retries: Retries | None = None,
     timeout: Duration | None = None,
     limits: Sequence[Limit] | None = None,
+    expires: Duration | None = None,
+    unique: Unique | None = None,
     priority: int | None = None,
     process: bool = False,
     context: Literal[False] = False,
@@ -84,6 +86,8 @@ def task(
     retries: Retries | None = None,
     timeout: Duration | None = None,
     limits: Sequence[Limit] | None = None,
+    expires: Duration | None = None,
+    unique: Unique | None = None,
     priority: int | None = None,
     process: bool = False,
 ) -> ContextDecorator: ...
@@ -96,6 +100,8 @@ def task(
     retries: Retries | None = None,
     timeout: Duration | None = None,
     limits: Sequence[Limit] | None = None,
+    expires: Duration | None = None,
+    unique: Unique | None = None,
     priority: int | None = None,
     process: bool = False,
     context: bool = False,
@@ -108,7 +114,15 @@ def task(
     >>> @task(queue="emails", retries=Retries(max=5, delay=10))
     ... def send_welcome(user_id: int, locale: str = "en") -> None: ...
     """
-    options = Options(queue=queue, retries=retries, timeout=timeout, priority=priority, limits=limits)
+    options = Options(
+        queue=queue,
+        retries=retries,
+        timeout=timeout,
+        priority=priority,
+        limits=limits,
+        expires=expires,
+        unique=unique,
+    )
 
     def decorate(decorated: Callable[..., Any]) -> BaseTask[..., Any]:
         is_async = inspect.iscoroutinefunction(decorated)

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from ..errors.call_errors import refused
 from ..shared.durations import Duration, whole_seconds
-from ..wire.types import PartialJobConfig
+from ..wire.types import JobConfigInput
 
 #: The queue of tasks that name none. On the server's own default queue, a server fails what it has no handler for.
 DEFAULT_QUEUE = "tasks"
@@ -48,17 +48,35 @@ class Limit:
 
     def written(self, payload: Mapping[str, Any] | None) -> dict[str, Any]:
         """As it is sent. The payload is None where it is not known yet: in a step that gets it from another."""
-        key = self.key
-        if not isinstance(key, str):
-            if payload is None:
-                raise refused("the key of a limit must be a text here: the arguments are known when the step runs")
-            key = key(payload)
-        elif "{" in key:
-            try:
-                key = key.format_map(payload or {})
-            except (KeyError, IndexError, ValueError, AttributeError) as error:
-                raise refused(f"the key {self.key!r} of a limit needs an argument that is not sent: {error}") from error
-        return {"key": key, "running": self.running}
+        return {"key": _key_of(self.key, payload), "running": self.running}
+
+
+@dataclass(frozen=True)
+class Unique:
+    """One job instead of several: while there is another of that key, a call gets that one.
+
+    >>> @task(unique=Unique("rebuild-{site_id}"))
+    ... def rebuild(site_id: int) -> None: ...
+    """
+
+    #: 1 to 200 characters, made like the key of a limit. Belongs to the queue.
+    key: str | Callable[[Mapping[str, Any]], str]
+    #: How long another one is in the way: until a worker first takes it, or until it has ended.
+    during: Literal["waiting", "unfinished"] = "waiting"
+    #: `replace`, while it waits: the other one takes the new arguments and instant.
+    on_conflict: Literal["keep", "replace"] | None = None
+    #: With `replace`: the longest that a job is put off, from the first call.
+    max_wait: Duration | None = None
+
+    def written(self, payload: Mapping[str, Any] | None) -> dict[str, Any]:
+        """As it is sent."""
+        fields = {
+            "key": _key_of(self.key, payload),
+            "while": self.during,
+            "on_conflict": self.on_conflict,
+            "max_wait_secs": _whole(self.max_wait),
+        }
+        return {name: value for name, value in fields.items() if value is not None}
 
 
 @dataclass(frozen=True)
@@ -73,6 +91,10 @@ class Options:
     timeout: Duration | None = None
     #: One or two: the job starts when each of them has room.
     limits: Sequence[Limit] | None = None
+    #: A job that no worker has begun by then, or this long after its creation, is cancelled. Not for steps.
+    expires: Duration | datetime | None = None
+    #: Not for steps and schedules.
+    unique: Unique | None = None
     delay: Duration | None = None
     run_at: datetime | None = None
     #: The same key creates one job, however often and from wherever it is called.
@@ -88,7 +110,7 @@ class Options:
             given["retries"] = replace(other.retries, **retries)
         return replace(other, **given)
 
-    def config(self, payload: Mapping[str, Any] | None) -> PartialJobConfig:
+    def config(self, payload: Mapping[str, Any] | None) -> JobConfigInput:
         """What the service calls the configuration of a job, without the queue.
 
         The payload is what keys of limits are made of; None where it is not known yet.
@@ -103,17 +125,34 @@ class Options:
             "retry_max_delay_secs": _whole(retries.max_delay),
             "jitter_factor": retries.jitter,
             "limits": None if self.limits is None else [limit.written(payload) for limit in self.limits],
+            "expires_secs": None if isinstance(self.expires, datetime) else _whole(self.expires),
+            "expires_at": instant(self.expires) if isinstance(self.expires, datetime) else None,
+            "unique": None if self.unique is None else self.unique.written(payload),
         }
         given: Any = {name: value for name, value in fields.items() if value is not None}
-        config: PartialJobConfig = given
+        config: JobConfigInput = given
         return config
 
 
 def instant(when: datetime) -> str:
     """An instant as the service reads it. A datetime without a zone could mean anything, and is refused."""
     if when.tzinfo is None:
-        raise ValueError("run_at needs a time zone: datetime.now(timezone.utc) + ...")
+        raise ValueError("an instant such as run_at needs a time zone: datetime.now(timezone.utc) + ...")
     return when.astimezone(timezone.utc).isoformat().replace("+00:00", "Z")
+
+
+def _key_of(key: str | Callable[[Mapping[str, Any]], str], payload: Mapping[str, Any] | None) -> str:
+    """A key made of the arguments. The payload is None where they are not known yet."""
+    if not isinstance(key, str):
+        if payload is None:
+            raise refused("the key must be a text here: the arguments are known when the step runs")
+        return key(payload)
+    if "{" not in key:
+        return key
+    try:
+        return key.format_map(payload or {})
+    except (KeyError, IndexError, ValueError, AttributeError) as error:
+        raise refused(f"the key {key!r} needs an argument that is not sent: {error}") from error
 
 
 def _whole(duration: Duration | None) -> int | None:

@@ -12,7 +12,7 @@ from .arguments import Arguments
 from .call import Call
 from .conversion import Converter, converter, hints, to_json
 from .handles import JobHandle, Sender, default_sender
-from .policy import DEFAULT_QUEUE, Limit, Options, Retries
+from .policy import DEFAULT_QUEUE, Limit, Options, Retries, Unique
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -89,6 +89,8 @@ class BaseTask(Prepared[P, R]):
         retries: Retries | None = None,
         timeout: Duration | None = None,
         limits: Sequence[Limit] | None = None,
+        expires: Duration | datetime | None = None,
+        unique: Unique | None = None,
         metadata: Mapping[str, Any] | None = None,
         client: Sender | None = None,
     ) -> Prepared[P, R]: ...
@@ -104,6 +106,8 @@ class BaseTask(Prepared[P, R]):
         retries: Retries | None = None,
         timeout: Duration | None = None,
         limits: Sequence[Limit] | None = None,
+        expires: Duration | datetime | None = None,
+        unique: Unique | None = None,
         metadata: Mapping[str, Any] | None = None,
         client: Sender | None = None,
     ) -> Prepared[P, R]: ...

@@ -30,7 +30,7 @@ const isDue = ({ record, dueAt }: StoredJob, now: number, want: Wanted): boolean
 export const isClaimable = (store: FakeStore, want: Wanted): boolean =>
   [...store.jobs.values()].some((job) => isDue(job, store.clock.now(), want) && hasRoom(store, job));
 
-/** Hands out due jobs of a queue: by priority, then by when they were due, then by age; those whose limits have room. */
+/** Hands out due jobs whose limits have room: by priority, then by when they were due, then by age. */
 export function claim(
   store: FakeStore,
   want: Wanted & { most: number; leaseSecs: number; workerId: string | null },

@@ -49,7 +49,7 @@ export function stepRecords(definition: Definition, state: string, { jobs, earli
   });
 }
 
-/** An enqueued step runs from its first attempt on: between two of them its job waits, for a retry, a signal, a time. */
+/** An enqueued step runs from its first attempt on: between attempts its job waits, for a retry, a signal or a time. */
 function stepStatus(letter: StepLetter, jobStatus: JobStatus | null, attempts: number): StepStatus {
   switch (letter) {
     case STEP.blocked:
