@@ -312,7 +312,12 @@ def test_a_job_of_an_unknown_task_goes_back_without_a_retry(
 
     start_worker(known, queues={queue: 4})
     job = unknown.enqueue()
-    until(lambda: job.get()["status"] == "pending" and job.get()["delivery_count"] == 1, "the job is back")
+
+    def is_back() -> bool:
+        found = job.get()
+        return found["status"] == "pending" and found["delivery_count"] == 1
+
+    until(is_back, "the job is back")
     record = job.get()
     assert record["retry_count"] == 0
     pause = datetime.fromisoformat(record["scheduled_at"]) - datetime.fromisoformat(record["created_at"])

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from millrace.testing import FakeServer
+from millrace import JobFailedError, NonRetryableError
+from millrace.testing import FakeServer, job_context
 
 from .conftest import StartWorker
 from .support.recipes import write_recipes
@@ -32,6 +33,30 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 def task_of(folder: Path) -> Any:
     return importlib.import_module("app.tasks").send_welcome
+
+
+def test_durable_jobs(folder: Path, fake_millrace: FakeServer) -> None:
+    refund = importlib.import_module("app.refunds").refund
+    client = fake_millrace.client()
+    small, large, refused = (refund.enqueue(order, cents) for order, cents in (("a", 1), ("b", 20_000), ("c", 20_000)))
+    fake_millrace.drain(refund)
+    asked = [wait["ask"] for wait in client.signals.waits(ask=True)]
+    assert asked == [{"text": f"Refund 20000 for {order}?"} for order in "cb"]
+    client.signals.send_to_job(large, "approval", {"approved": True})
+    fake_millrace.drain(refund)
+    fake_millrace.advance(3600)
+    fake_millrace.drain(refund)
+    assert [job.result() for job in (small, large)] == [
+        {"refund": f"ch-{order} {job.id}:refund"} for order, job in (("a", small), ("b", large))
+    ]
+    fake_millrace.advance(3 * 86_400)
+    fake_millrace.drain(refund)
+    with pytest.raises(JobFailedError, match="refused"):
+        refused.result()
+    ctx = job_context(checkpoints={"find charge": {"id": "ch-1"}}, signals={"approval": {"approved": True}})
+    assert refund(ctx, "x", 20_000) == {"refund": f"ch-1 {ctx.key('refund')}"}
+    with pytest.raises(NonRetryableError, match="refused"):
+        refund(job_context(), "x", 20_000)
 
 
 @pytest.mark.usefixtures("client")

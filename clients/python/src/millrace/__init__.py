@@ -31,6 +31,7 @@ from .errors.handler_errors import (
     RetryAfterError,
     ShuttingDown,
     StopHandler,
+    Suspended,
 )
 from .errors.outcome_errors import JobCancelledError, JobFailedError, WorkflowCancelledError, WorkflowFailedError
 from .exactjson.text import json_text
@@ -90,6 +91,7 @@ __all__ = [
     "ShuttingDown",
     "Step",
     "StopHandler",
+    "Suspended",
     "Task",
     "UnauthorizedError",
     "UnavailableError",

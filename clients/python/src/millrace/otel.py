@@ -21,6 +21,7 @@ from opentelemetry.trace import SpanKind, Status, StatusCode
 
 from .http.transport import Hooks
 from .tasks.context import RunningJob
+from .worker.durable.suspension import is_suspended
 from .worker.running.tracing import JobHooks
 
 # The fields of Trace Context; nothing else is taken from a job's metadata.
@@ -62,7 +63,9 @@ def worker_hooks() -> JobHooks:
             try:
                 yield
             except BaseException as error:
-                span.set_status(Status(StatusCode.ERROR, str(error)))
+                # A run that ends in a wait has not failed.
+                if not is_suspended(error):
+                    span.set_status(Status(StatusCode.ERROR, str(error)))
                 raise
 
     def on_report(job: RunningJob) -> str | None:

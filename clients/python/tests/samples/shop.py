@@ -3,6 +3,8 @@
 # pyright: strict
 from __future__ import annotations
 
+from dataclasses import dataclass
+from datetime import timedelta
 from typing import TypedDict
 
 from millrace import Flow, JobContext, Millrace, Retries, Worker, task, workflow
@@ -38,6 +40,36 @@ def ship_parcel(shelf: int) -> dict[str, str]:
     return {"parcel": f"p-{shelf}"}
 
 
+@dataclass
+class Charge:
+    id: str
+
+
+def find_charge() -> Charge:
+    return Charge("ch_1")
+
+
+async def charge_again(charge: Charge) -> int:
+    return len(charge.id)
+
+
+@task(queue="payments", context=True)
+def refund(ctx: JobContext, order: str) -> dict[str, str]:
+    charge = ctx.step("find charge", find_charge)
+    answer = ctx.wait_for("approval", timeout=timedelta(days=3), schema=Charge, ask={"text": f"Refund {order}?"})
+    ctx.sleep("grace", timedelta(hours=1))
+    return {"charge": charge.id if answer is None else answer.id, "key": ctx.key("refund")}
+
+
+@task(queue="payments", context=True)
+async def arefund(ctx: JobContext) -> dict[str, int]:
+    charge = ctx.step("find charge", find_charge)
+    length = await ctx.astep("again", lambda: charge_again(charge), retries=2, retry_delay=1)
+    await ctx.asleep("grace", 60)
+    answer = await ctx.await_for("approval", timeout=60, schema=Charge)
+    return {"length": length + (0 if answer is None else len(answer.id))}
+
+
 @workflow
 def order(flow: Flow, sku: str) -> None:
     reserve = flow.step("reserve", reserve_stock.call(sku))
@@ -50,6 +82,9 @@ def produce(client: Millrace, users: list[int]) -> str:
     client.enqueue_many([send_welcome.call(n) for n in users])
     client.schedules.put("nightly", "30 3 * * *", resize.call(image=0))
     order.start(sku="a-1").results()
+    client.signals.send_to_job(refund.enqueue("a-1"), "approval", Charge("ch_2"))
+    questions = [wait["ask"] for wait in client.signals.waits(ask=True)]
+    assert client.signals.send("paid", "order-7", {"asked": len(questions)})
     return sent["message_id"]
 
 

@@ -72,6 +72,18 @@ def unlike() -> Sent:
     return {"message": "x"}  # refused
 
 
+@task(context=True)
+async def durable(ctx: JobContext, n: int) -> None:
+    ctx.step("n", lambda: 1).upper()  # refused
+    ctx.step("n", 7)  # refused
+    ctx.step("n", lambda: 1, retries="3")  # refused
+    await ctx.step("n", lambda: 1)  # refused
+    (await ctx.astep("n", lambda: asyncio.sleep(0, 1))).upper()  # refused
+    ctx.sleep("n", "1h")  # refused
+    ctx.wait_for("n")  # refused
+    ctx.wait_for("n", timeout=1, schema=Sent)["message_id"]  # refused
+
+
 @workflow
 def order(flow: Flow, sku: str) -> None:
     first = flow.step("send", send.call(1))

@@ -67,11 +67,8 @@ def job_body(session: Session, call: Call[Any]) -> CreateJob:
     """The body that creates one job. Arguments are sent as they were given: the worker applies defaults."""
     options = call.merged
     payload = json_of(call.payload)
-    body: CreateJob = {
-        "task_name": call.task.name,
-        "payload": payload,
-        "config": {"queue": options.queue or DEFAULT_QUEUE, **options.config(payload)},
-    }
+    config: Any = {"queue": options.queue or DEFAULT_QUEUE, **options.config(payload)}
+    body: CreateJob = {"task_name": call.task.name, "payload": payload, "config": config}
     _set_time(session, body, options)
     metadata = session.metadata(call.task.name, options.metadata)
     if metadata:

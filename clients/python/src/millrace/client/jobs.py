@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from ..tasks.handles import JobHandle
 from ..tasks.task import BaseTask
-from ..wire.types import Attempts, Job, JobStatus, Why
+from ..wire.types import Attempts, Checkpoint, Job, JobStatus, Why
 from .job_handle import RemoteJob, cancel_job, get_job
 from .listing import Listing, joined, list_query, task_name
 from .session import Session, segment
@@ -80,6 +80,11 @@ class Jobs:
         """How its deliveries went: the first twenty and the last twenty."""
         attempts: Attempts = self._session.read(f"/jobs/{segment(job_id)}/attempts")
         return attempts
+
+    def checkpoints(self, job_id: str) -> Sequence[Checkpoint]:
+        """What a durable job has stored, in the order in which it did."""
+        stored: Sequence[Checkpoint] = self._session.read(f"/jobs/{segment(job_id)}/checkpoints")["checkpoints"]
+        return stored
 
     def why(self, job_id: str) -> Why:
         """What a job waits for, in one sentence."""

@@ -22,6 +22,7 @@ from .queues import Queues
 from .schedules import Schedules
 from .session import Session
 from .settings import sendable_token, server_url
+from .signals import Signals
 from .wait import DEFAULT_WAIT
 from .wait_all import wait_all
 from .workflows import Workflows, start_workflow
@@ -67,6 +68,7 @@ class Millrace:
         self.dead_letters = DeadLetters(self._session)
         self.operations = Operations(self._session)
         self.queues = Queues(self._session)
+        self.signals = Signals(self._session)
 
     def enqueue(self, call: Call[R]) -> JobHandle[R]:
         """Creates a job. Once it has returned, the job is stored and will run."""

@@ -43,3 +43,10 @@ class JobTimeout(StopHandler):
 
 class ShuttingDown(StopHandler):
     """The worker is stopping and gives the job back."""
+
+
+class Suspended(BaseException):
+    """Raised by a wait of a durable job: the attempt ends here, and the handler starts again when the wait is over.
+
+    Let it pass. `except Exception` does; a handler that catches everything must raise it on. `finally` runs.
+    """

@@ -31,6 +31,8 @@ class Request:
     body_text: str | None = None
     #: The Idempotency-Key.
     key: str | None = None
+    #: The Lease-Token, where a worker reads.
+    lease_token: str | None = None
     #: Instead of those of the transport.
     timeout: float | None = None
     attempts: int | None = None
@@ -209,6 +211,8 @@ class Transport:
             headers["Content-Type"] = "application/json"
         if request.key is not None:
             headers["Idempotency-Key"] = request.key
+        if request.lease_token is not None:
+            headers["Lease-Token"] = request.lease_token
         return headers
 
     def _told(self, request: Request, status: int | None, started: float) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from .call import Call
+from .durable import DurableContext
 from .handles import JobHandle
 
 R = TypeVar("R")
@@ -51,7 +52,7 @@ class RunningJob(Protocol):
         ...
 
 
-class JobContext(Protocol):
+class JobContext(DurableContext, Protocol):
     """The first argument of tasks with `context=True`."""
 
     @property

@@ -9,9 +9,11 @@ from typing import Any
 
 from ..errors.handler_errors import JobCancelled, StopHandler
 from ..tasks.context import StepOf
+from ..worker.durable.state import CheckpointStore, DurableState
 from ..worker.leases.stop_switch import StopSwitch
 from ..worker.running.context import ChildClient, Context
 from ..worker.running.process_child import ShippedJob
+from .fake.checkpoints import GivenCheckpoints
 
 
 class RecordedContext(Context):
@@ -29,6 +31,8 @@ class RecordedContext(Context):
         client: ChildClient | None,
         on_progress: Callable[[Mapping[str, Any]], None] | None = None,
         last_progress: Mapping[str, Any] | None = None,
+        checkpoints: CheckpointStore | None = None,
+        started_at: str | None = None,
     ) -> None:
         #: Every progress that was said, in order.
         self.said: list[Mapping[str, Any]] = []
@@ -43,7 +47,10 @@ class RecordedContext(Context):
             return self._switch.reason is None
 
         logger = logging.getLogger("millrace.testing")
-        super().__init__(job, self._switch, logger, client, last_progress, is_leased, keep)
+        store = GivenCheckpoints({}, {}) if checkpoints is None else checkpoints
+        # Sleeps never wait in place in a test.
+        state = DurableState(store, started_at or "9999-01-01T00:00:00Z", lambda: 0.0, self._switch)
+        super().__init__(job, self._switch, logger, client, last_progress, is_leased, keep, lambda: state)
 
     def stop(self, reason: StopHandler | None = None) -> None:
         """From now on `check()` raises: that the job was cancelled, unless said otherwise."""
@@ -51,7 +58,10 @@ class RecordedContext(Context):
 
     @staticmethod
     def of_record(
-        record: Mapping[str, Any], client: ChildClient, on_progress: Callable[[Mapping[str, Any]], None]
+        record: Mapping[str, Any],
+        client: ChildClient,
+        on_progress: Callable[[Mapping[str, Any]], None],
+        checkpoints: CheckpointStore,
     ) -> RecordedContext:
         step = record["workflow_id"]
         job = ShippedJob(
@@ -66,7 +76,7 @@ class RecordedContext(Context):
             None if step is None else StepOf(step, record["workflow_step_id"]),
             json.dumps(record["payload"], separators=(",", ":")),
         )
-        return RecordedContext(job, client, on_progress)
+        return RecordedContext(job, client, on_progress, None, checkpoints, record["started_at"])
 
 
 def job_context(
@@ -79,8 +89,14 @@ def job_context(
     metadata: Mapping[str, Any] | None = None,
     client: ChildClient | None = None,
     last_progress: Mapping[str, Any] | None = None,
+    checkpoints: Mapping[str, Any] | None = None,
+    signals: Mapping[str, Any] | None = None,
 ) -> RecordedContext:
-    """A context to call a handler with."""
+    """A context to call a handler with.
+
+    `checkpoints` are what earlier attempts have stored, by step; `signals` what waits get, by their name: without one
+    they time out. Sleeps are over at once.
+    """
     job = ShippedJob(
         "019bd0e5-7c58-7a5f-9c0e-2f9f6a0f8f10",
         task,
@@ -93,4 +109,5 @@ def job_context(
         None,
         json.dumps(payload or {}),
     )
-    return RecordedContext(job, client, None, last_progress)
+    given = GivenCheckpoints(checkpoints or {}, signals or {})
+    return RecordedContext(job, client, None, last_progress, given)

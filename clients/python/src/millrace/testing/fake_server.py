@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from datetime import datetime, timezone
 from typing import IO, Any
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -16,10 +16,14 @@ from ..http.transport import Exchange
 from ..shared.durations import Duration, seconds
 from ..shared.off_loop import off_loop
 from ..tasks.task import BaseTask
-from ..worker.reports.outcome import Completed, Outcome, Released, completion, failure
+from ..worker.durable.state import aconcluded, concluded
+from ..worker.reports.outcome import Completed, Outcome, Released, Waiting, completion, failure
 from ..workflows.references import step_payload
 from .context import RecordedContext
+from .fake.checkpoints import FakeCheckpoints
 from .fake.crons import fire_due, first_due
+from .fake.durable import suspend_job
+from .fake.durable_routes import DURABLE_ROUTES
 from .fake.exchange import FakeRequest, Reply, Route
 from .fake.job_routes import JOB_ROUTES
 from .fake.problem import Problem, invalid
@@ -53,7 +57,7 @@ class FakeServer(Exchange):
         self._store = Store(now or datetime.now(timezone.utc))
         self._routes = [
             (method, re.compile(re.sub(r":\w+", "([^/]+)", path)), route)
-            for method, path, route in [*JOB_ROUTES, *WORKER_ROUTES, *WORKFLOW_ROUTES]
+            for method, path, route in [*JOB_ROUTES, *WORKER_ROUTES, *DURABLE_ROUTES, *WORKFLOW_ROUTES]
         ]
 
     def client(self) -> Millrace:
@@ -139,13 +143,20 @@ class FakeServer(Exchange):
         payload = json.loads(json.dumps(record["payload"]))
         if record["workflow_id"] is not None:
             payload = step_payload(payload)
-        context = RecordedContext.of_record(record, self.client(), lambda said: self._progress(job, token, said))
+        context = RecordedContext.of_record(
+            record,
+            self.client(),
+            lambda said: self._progress(job, token, said),
+            FakeCheckpoints(self._store, job, token),
+        )
         outcome = _outcome(task, payload, context)
         with self._store.changed:
             if job.token != token:
                 return
             if isinstance(outcome, Completed):
                 complete(self._store, job, json.loads(outcome.result))
+            elif isinstance(outcome, Waiting):
+                suspend_job(self._store, job, outcome.suspension.fields())
             elif not isinstance(outcome, Released):
                 fail(self._store, job, outcome.error, outcome.retryable, outcome.retry_after_secs)
 
@@ -156,14 +167,27 @@ class FakeServer(Exchange):
 
 
 def _outcome(task: BaseTask[..., Any], payload: Mapping[str, Any], context: RecordedContext) -> Outcome:
+    raised: BaseException | None = None
     try:
         args, kwargs = task.arguments.restore(payload)
         if task.wants_context:
             args.insert(0, context)
-        returned = task.function(*args, **kwargs)
-        return completion(task.name, asyncio.run(returned) if task.is_async else returned)
+        if task.is_async:
+            return asyncio.run(_aoutcome(task, task.function(*args, **kwargs), context))
+        said = completion(task.name, task.function(*args, **kwargs))
     except BaseException as error:
-        return failure(error)
+        said, raised = failure(error), error
+    return concluded(context.durable, said, raised)
+
+
+async def _aoutcome(task: BaseTask[..., Any], running: Awaitable[Any], context: RecordedContext) -> Outcome:
+    """Steps that still run are tasks of the same loop: it goes on until they have ended."""
+    raised: BaseException | None = None
+    try:
+        said = completion(task.name, await running)
+    except BaseException as error:
+        said, raised = failure(error), error
+    return await aconcluded(context.durable, said, raised)
 
 
 def _refusal(store: Store, problem: Problem) -> Reply:

@@ -11,7 +11,16 @@ from typing import Literal
 from ..tasks.context import RunningJob
 
 EventType = Literal[
-    "started", "completed", "failed", "cancelled", "lease_lost", "released", "polling", "draining", "stopped"
+    "started",
+    "completed",
+    "failed",
+    "cancelled",
+    "lease_lost",
+    "released",
+    "suspended",
+    "polling",
+    "draining",
+    "stopped",
 ]
 
 
@@ -27,7 +36,7 @@ class WorkerEvent:
 
 @dataclass
 class WorkerSummary:
-    """How the jobs of a worker ended; what was cancelled or lost is in none of them."""
+    """How the jobs of a worker ended; what was cancelled, lost or suspended is in none of them."""
 
     completed: int = 0
     failed: int = 0

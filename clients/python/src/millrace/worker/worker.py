@@ -15,6 +15,7 @@ from ..http.transport import Exchange
 from ..shared.durations import Duration, seconds
 from ..tasks.task import BaseTask
 from .calls.calls import AssumedFeatures
+from .durable.checkpoint_calls import Checkpoints
 from .events import EventSink, WorkerEvent, WorkerSummary
 from .leases.held_jobs import HeldJob, HeldJobs
 from .leases.keeper import Keeper, KeeperOptions, start_keeper
@@ -162,6 +163,7 @@ class Worker:
                 self._logger,
             ),
         )
+        self._runner.checkpoints = Checkpoints(transport, self._features)
         self._runner.reporter = Reporter(
             ReportCalls(transport, self._features),
             self._jobs,

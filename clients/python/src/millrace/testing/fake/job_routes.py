@@ -110,6 +110,10 @@ def _run_now(request: FakeRequest) -> Reply:
         raise Problem(409, "already_finished", f"the job is {status} already")
     if status == "running":
         raise Problem(409, "conflict", "the job is running")
+    for wait in job.open_waits:
+        if wait.signal is not None:
+            raise Problem(409, "conflict", "the job waits for a signal")
+        wait.until = store.clock.now
     job.due_at = store.clock.now
     now = store.clock.text()
     store.change(job, scheduled_at=now, next_retry_at=now if status == "retrying" else None)

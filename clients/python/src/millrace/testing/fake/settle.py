@@ -31,6 +31,7 @@ def claim(
     for job in due[:most]:
         job.token = str(uuid.uuid4())
         job.lease_ends = now + lease_secs * 1_000_000
+        _show_wait(job, None)
         store.change(
             job,
             status="running",
@@ -76,12 +77,25 @@ def fail(store: Store, job: StoredJob, error: str, retryable: bool = True, after
 
 def release(store: Store, job: StoredJob, delay_secs: int) -> None:
     """Back to the queue: the delivery counts, the retry does not."""
-    job.due_at = store.clock.now + delay_secs * 1_000_000
+    suspend(store, job, store.clock.now + delay_secs * 1_000_000, None)
+
+
+def suspend(store: Store, job: StoredJob, due_at: int, waiting_for: dict[str, Any] | None) -> None:
+    """The same, to wait for something."""
+    job.due_at = due_at
     at = store.clock.text(job.due_at)
     has_failed = job.record["retry_count"] > 0
     job.token = None
     status = "retrying" if has_failed else "pending"
+    _show_wait(job, waiting_for)
     store.change(job, **_NOT_RUNNING, status=status, scheduled_at=at, next_retry_at=at if has_failed else None)
+
+
+def _show_wait(job: StoredJob, waiting_for: dict[str, Any] | None) -> None:
+    """The record has the field while the job waits, and only then."""
+    job.record = {name: value for name, value in job.record.items() if name != "waiting_for"}
+    if waiting_for is not None:
+        job.record["waiting_for"] = waiting_for
 
 
 def cancel(store: Store, job: StoredJob) -> None:
@@ -132,6 +146,7 @@ def _die(store: Store, job: StoredJob, reason: str, error: str) -> None:
 
 def _end(store: Store, job: StoredJob, **fields: Any) -> None:
     job.token = None
+    _show_wait(job, None)
     store.change(job, **{**_NOT_RUNNING, **fields, "next_retry_at": None, "completed_at": store.clock.text()})
     step_ended(store, job, lambda other: cancel(store, other))
 

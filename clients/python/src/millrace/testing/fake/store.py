@@ -6,6 +6,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
@@ -49,6 +50,41 @@ def instant(text: str) -> int:
     return (datetime.fromisoformat(text.replace("Z", "+00:00")) - _EPOCH) // timedelta(microseconds=1)
 
 
+@dataclass
+class StoredWait:
+    """A wait that no checkpoint has ended yet. It is open while the job has not been suspended for another."""
+
+    checkpoint: str
+    since: int
+    until: int
+    signal: str | None
+    key: str | None
+    ask: Any
+    is_open: bool = True
+
+    def shown(self, clock: Clock) -> dict[str, Any]:
+        """As the record of its job shows it."""
+        return {
+            "checkpoint": self.checkpoint,
+            "since": clock.text(self.since),
+            "until": clock.text(self.until),
+            "signal": self.signal,
+            "key": self.key,
+            "ask": self.ask,
+        }
+
+
+@dataclass(frozen=True)
+class StoredSignal:
+    name: str
+    key: str
+    value: Any
+    ends_at: int
+
+    def is_for(self, name: str | None, key: str | None) -> bool:
+        return (self.name, self.key) == (name, key)
+
+
 class StoredJob:
     """A job, and what its record does not show. Records are replaced, never changed: an answer stays what it was."""
 
@@ -58,6 +94,13 @@ class StoredJob:
         self.due_at = due_at
         self.token: str | None = None
         self.lease_ends = 0
+        #: What it has stored and waited for, by name, if it is durable.
+        self.checkpoints: dict[str, dict[str, Any]] = {}
+        self.suspensions: dict[str, StoredWait] = {}
+
+    @property
+    def open_waits(self) -> list[StoredWait]:
+        return [] if self.has_ended else [wait for wait in self.suspensions.values() if wait.is_open]
 
     @property
     def has_ended(self) -> bool:
@@ -97,6 +140,8 @@ class Store:
         self.workflows: dict[str, StoredWorkflow] = {}
         self.crons: dict[str, StoredCron] = {}
         self.letters: list[dict[str, Any]] = []
+        #: Signals that nobody has taken yet, the oldest first.
+        self.signals: list[StoredSignal] = []
         #: What a key was used for, and the answer that it got.
         self.keys: dict[str, tuple[str, Any]] = {}
 

@@ -14,13 +14,14 @@ from ...wire.types import (
     Report,
     ReportsRequest,
 )
+from .durable import suspend_job
 from .exchange import FakeRequest, Reply, Route
 from .problem import Problem, invalid
 from .settle import claim, complete, fail, held, release
 from .shapes import checked
 from .store import TENANT, Store
 
-_FEATURES = ["reports", "heartbeats", "release", "progress", "wait", "idempotency", "item_keys", "strict"]
+_FEATURES = ["reports", "heartbeats", "release", "progress", "wait", "idempotency", "item_keys", "strict", "durable"]
 
 
 def _clamped(value: int | None, low: int, high: int, absent: int) -> int:
@@ -87,7 +88,9 @@ def _report(store: Store, job_id: str, outcome: str, given: dict[str, Any]) -> N
     elif outcome == "released":
         release(store, job, given.get("delay_secs") or 0)
     else:
-        raise invalid(f"FakeServer does not know the outcome {outcome}; use a real server for that")
+        if "checkpoint" not in given:
+            raise invalid("checkpoint is required")
+        suspend_job(store, job, given)
 
 
 def _single(outcome: str, shape: Any) -> Route:

@@ -16,7 +16,7 @@ U = TypeVar("U")
 
 #: How long a call may take unless it says otherwise, in seconds.
 CALL_SECS = 10.0
-_OPTIONAL = ("reports", "heartbeats", "release", "progress")
+_OPTIONAL = ("reports", "heartbeats", "release", "progress", "durable")
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,7 @@ class AssumedFeatures:
 
     def __init__(self) -> None:
         self._missing: set[str] = set()
+        self._asked = threading.Event()
 
     def has(self, feature: str) -> bool:
         return feature not in self._missing
@@ -69,6 +70,13 @@ class AssumedFeatures:
         except MillraceError as error:
             if is_unknown_route(error):
                 self.lacks(*_OPTIONAL)
+        finally:
+            self._asked.set()
+
+    def is_known(self, feature: str) -> bool:
+        """For what cannot fall back: asks once the server was asked, whether or not it has answered."""
+        self._asked.wait(CALL_SECS)
+        return self.has(feature)
 
 
 def is_unknown_route(error: MillraceError) -> bool:

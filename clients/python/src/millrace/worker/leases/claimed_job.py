@@ -23,6 +23,7 @@ class ClaimedJob:
         "metadata",
         "queue",
         "retry_count",
+        "started_at",
         "task",
         "tenant",
         "workflow",
@@ -35,6 +36,8 @@ class ClaimedJob:
         self.queue: str = record["queue_name"]
         self.tenant: str = record["tenant_id"]
         self.attempt: int = record["delivery_count"]
+        #: When the attempt began, by the server's clock.
+        self.started_at: str = record["started_at"]
         self.retry_count: int = record["retry_count"]
         self.config: Mapping[str, Any] = record["config"]
         self.max_retries: int = self.config["max_retries"]

@@ -56,6 +56,10 @@ class HeldJob:
         #: Whether it was said that its handler ignores that it was told to stop.
         self.is_mentioned = False
 
+    def left(self) -> float:
+        """How many seconds the attempt may go on."""
+        return self.started_at + self.timeout - time.monotonic()
+
 
 class HeldJobs:
     """Every job that this worker holds, by the numbers that the keeper knows them by."""

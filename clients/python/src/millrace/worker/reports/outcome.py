@@ -10,6 +10,7 @@ from typing import Any
 
 from ...errors.handler_errors import NonRetryableError, RetryAfterError
 from ...tasks.task import result_text
+from ..durable.suspension import Suspension
 
 # The service cuts at 65,536 characters and 64 KiB; no need to send more.
 _ERROR_MAX_LENGTH = 65_536
@@ -49,7 +50,14 @@ class Released:
     delay_secs: int | None = None
 
 
-Outcome = Completed | Failed | Released
+@dataclass(frozen=True)
+class Waiting:
+    """It goes on when what it waits for has come."""
+
+    suspension: Suspension
+
+
+Outcome = Completed | Failed | Released | Waiting
 
 
 def completion(task_name: str, returned: object) -> Outcome:

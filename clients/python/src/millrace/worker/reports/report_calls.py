@@ -12,7 +12,7 @@ from ...errors.call_errors import MillraceError
 from ...http.transport import Request, Transport
 from ..calls.calls import AssumedFeatures, each_of, is_unknown_route
 from ..leases.beat_loop import HeldLease
-from .outcome import Completed, Failed, Outcome, retryable_failure
+from .outcome import Completed, Failed, Outcome, Released, Waiting, retryable_failure
 
 # Plain reports in flight at a time, against a server that takes them one by one.
 _PLAIN_AT_ONCE = 16
@@ -85,11 +85,11 @@ class ReportCalls:
 
     def _plain(self, report: Sendable) -> ReportAnswer:
         outcome = report.outcome
-        if not isinstance(outcome, (Completed, Failed)) and not self._features.has("release"):
+        if isinstance(outcome, Released) and not self._features.has("release"):
             outcome = (
                 _GIVEN_BACK if outcome.delay_secs is None else replace(_NOT_KNOWN, retry_after_secs=outcome.delay_secs)
             )
-        path = f"/jobs/{quote(report.lease.job_id, safe='')}/{_action(outcome)}"
+        path = f"/jobs/{quote(report.lease.job_id, safe='')}/{_ACTIONS[type(outcome)]}"
         text = f'{{"lease_token":{json.dumps(report.lease.token)}{_fields_text(outcome)}}}'
         try:
             self._transport.call(Request("POST", path, body_text=text))
@@ -98,12 +98,9 @@ class ReportCalls:
             return _judge_error(error)
 
 
-def _action(outcome: Outcome) -> str:
-    return "complete" if isinstance(outcome, Completed) else "fail" if isinstance(outcome, Failed) else "release"
-
-
-def _word(outcome: Outcome) -> str:
-    return "completed" if isinstance(outcome, Completed) else "failed" if isinstance(outcome, Failed) else "released"
+#: What a route does, and how a gathered report calls it.
+_ACTIONS = {Completed: "complete", Failed: "fail", Released: "release", Waiting: "suspend"}
+_WORDS = {Completed: "completed", Failed: "failed", Released: "released", Waiting: "suspended"}
 
 
 def _gathered_text(report: Sendable) -> str:
@@ -111,15 +108,16 @@ def _gathered_text(report: Sendable) -> str:
     trace = "" if report.traceparent is None else f',"traceparent":{json.dumps(report.traceparent)}'
     return (
         f'{{"job_id":{json.dumps(lease.job_id)},"lease_token":{json.dumps(lease.token)},'
-        f'"outcome":"{_word(outcome)}"{_fields_text(outcome)}{trace}}}'
+        f'"outcome":"{_WORDS[type(outcome)]}"{_fields_text(outcome)}{trace}}}'
     )
 
 
 def _fields_text(outcome: Outcome) -> str:
     if isinstance(outcome, Completed):
         return f',"result":{outcome.result}'
-    if isinstance(outcome, Failed):
-        return f",{json.dumps(outcome.fields(), separators=(',', ':'))[1:-1]}"
+    if isinstance(outcome, (Failed, Waiting)):
+        fields = outcome.fields() if isinstance(outcome, Failed) else outcome.suspension.fields()
+        return f",{json.dumps(fields, separators=(',', ':'))[1:-1]}"
     return "" if outcome.delay_secs is None else f',"delay_secs":{outcome.delay_secs}'
 
 

@@ -12,7 +12,7 @@ from ...errors.handler_errors import (
     ShuttingDown,
     StopHandler,
 )
-from ..reports.outcome import Completed, Failed, Outcome, Released, retryable_failure
+from ..reports.outcome import Completed, Failed, Outcome, Released, Waiting, retryable_failure
 
 #: What is to be done with a job: report an outcome, or nothing.
 Verdict = Outcome | Literal["cancelled", "lost"]
@@ -34,5 +34,7 @@ def verdict_of(reason: StopHandler | None, said: Outcome) -> Verdict:
         return timed_out(reason)
     assert isinstance(reason, ShuttingDown)
     # It may have finished in time after all, or know that it never will.
-    is_final = isinstance(said, Completed) or (isinstance(said, Failed) and isinstance(said.cause, NonRetryableError))
+    is_final = isinstance(said, (Completed, Waiting)) or (
+        isinstance(said, Failed) and isinstance(said.cause, NonRetryableError)
+    )
     return said if is_final else Released()

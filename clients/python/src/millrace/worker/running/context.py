@@ -13,6 +13,8 @@ from ...shared.off_loop import off_loop
 from ...tasks.call import Call
 from ...tasks.context import RunningJob
 from ...tasks.handles import JobHandle
+from ..durable.handler import DurableCalls
+from ..durable.state import DurableState
 from ..leases.stop_switch import StopSwitch
 
 R = TypeVar("R")
@@ -29,7 +31,7 @@ class ChildClient(Protocol):
     def whoami(self) -> Any: ...
 
 
-class Context:
+class Context(DurableCalls):
     """A JobContext. Nearly everything in it is made only for the handlers that ask for it."""
 
     def __init__(
@@ -41,7 +43,9 @@ class Context:
         last_progress: Mapping[str, Any] | None,
         is_leased: Callable[[], bool],
         send_progress: Callable[[Mapping[str, Any]], None],
+        make_durable: Callable[[], DurableState],
     ) -> None:
+        super().__init__(make_durable)
         self._job = job
         self._stop = stop
         self._logger = logger
@@ -85,6 +89,12 @@ class Context:
             self._send_progress(said)
         else:
             self.log.warning("progress %s; it is not sent", problem)
+
+    def key(self, name: str) -> str:
+        """The service says in the metadata of a replay where it comes from."""
+        metadata = self._job.metadata
+        origins = (metadata.get("replayed_from_first"), metadata.get("replayed_from_job"))
+        return f"{next((each for each in origins if isinstance(each, str)), self._job.id)}:{name}"
 
     def enqueue(self, call: Call[R]) -> JobHandle[R]:
         return self._child(call, next(self._calls))

@@ -10,6 +10,8 @@ from typing import Any
 from ...errors.handler_errors import JobCancelled, JobTimeout, LeaseLost, ShuttingDown
 from ...tasks.task import BaseTask
 from ...workflows.references import step_payload
+from ..durable.checkpoint_calls import CheckpointCalls, Checkpoints
+from ..durable.state import CheckpointStore, DurableState
 from ..events import EventSink
 from ..leases.claimed_job import ClaimedJob
 from ..leases.held_jobs import HeldJob, HeldJobs
@@ -18,7 +20,7 @@ from ..leases.poller import Claimed
 from ..leases.slots import Slots
 from ..options import Settings
 from ..reports.failure_log import FailureLog
-from ..reports.outcome import Completed, Failed, Outcome, Released
+from ..reports.outcome import Completed, Failed, Outcome, Released, Waiting
 from ..reports.reporter import Reported, Reporter
 from .attempt import Verdict, timed_out, verdict_of
 from .context import Context
@@ -57,7 +59,10 @@ class JobRunner:
         self._unknown: set[str] = set()
         self._threads = ThreadLane(settings.hooks.around_job)
         self._loop = LoopLane(settings.hooks.around_job)
-        self._processes = ProcessLane(settings.client, settings.logger.name, settings.hooks.around_job)
+        self._processes = ProcessLane(
+            settings.client, settings.logger.name, self._checkpoints_of, settings.hooks.around_job
+        )
+        self.checkpoints: Checkpoints
         self.keeper: Keeper
         self.reporter: Reporter
 
@@ -114,6 +119,8 @@ class JobRunner:
             elif isinstance(how, Released):
                 self._events.count("released")
                 self._events.emit("released", held.job, _age(held))
+            elif isinstance(how, Waiting):
+                self._events.emit("suspended", held.job, _age(held))
             else:
                 self._events.emit("cancelled" if how == "cancelled" else "lease_lost", held.job, _age(held))
         self._changed()
@@ -246,7 +253,14 @@ class JobRunner:
             self._progress.get(held.job.id),
             lambda: self._is_leased(held),
             lambda value: self._send_progress(held, value),
+            lambda: self._durable(held),
         )
+
+    def _durable(self, held: HeldJob) -> DurableState:
+        return DurableState(self._checkpoints_of(held), held.job.started_at, held.left, held.stop)
+
+    def _checkpoints_of(self, held: HeldJob) -> CheckpointStore:
+        return CheckpointCalls(self.checkpoints, held)
 
     def _is_leased(self, held: HeldJob) -> bool:
         if self._jobs.is_leased(held):

@@ -12,6 +12,7 @@ from ...errors.handler_errors import StopHandler
 from ...shared.threads import DaemonThreads
 from ...tasks.context import RunningJob
 from ...tasks.task import BaseTask
+from ..durable.state import aconcluded, concluded
 from ..leases.held_jobs import HeldJob
 from ..reports.outcome import Outcome, completion, failure
 from .context import Context
@@ -60,17 +61,22 @@ def _call(
     held: HeldJob, task: BaseTask[..., Any], make_context: Callable[[], Context], around: Around | None
 ) -> Outcome:
     """Calls a plain function, and says how that went."""
+    context: Context | None = None
+    raised: BaseException | None = None
     try:
         args, kwargs = task.arguments.restore(held.payload)
         if task.wants_context:
-            args.insert(0, make_context())
+            context = make_context()
+            args.insert(0, context)
         if around is None:
-            return completion(task.name, task.function(*args, **kwargs))
-        with around(held.job):
-            returned = task.function(*args, **kwargs)
-        return completion(task.name, returned)
+            said = completion(task.name, task.function(*args, **kwargs))
+        else:
+            with around(held.job):
+                returned = task.function(*args, **kwargs)
+            said = completion(task.name, returned)
     except BaseException as error:  # SystemExit too: a handler ends itself, not the worker
-        return failure(error)
+        said, raised = failure(error), error
+    return said if context is None else concluded(context.durable, said, raised)
 
 
 class LoopLane:
@@ -128,14 +134,19 @@ class LoopLane:
 async def _call_coroutine(
     held: HeldJob, task: BaseTask[..., Any], make_context: Callable[[], Context], around: Around | None
 ) -> Outcome:
+    context: Context | None = None
+    raised: BaseException | None = None
     try:
         args, kwargs = task.arguments.restore(held.payload)
         if task.wants_context:
-            args.insert(0, make_context())
+            context = make_context()
+            args.insert(0, context)
         if around is None:
-            return completion(task.name, await task.function(*args, **kwargs))
-        with around(held.job):
-            returned = await task.function(*args, **kwargs)
-        return completion(task.name, returned)
+            said = completion(task.name, await task.function(*args, **kwargs))
+        else:
+            with around(held.job):
+                returned = await task.function(*args, **kwargs)
+            said = completion(task.name, returned)
     except BaseException as error:
-        return failure(error)
+        said, raised = failure(error), error
+    return said if context is None else await aconcluded(context.durable, said, raised)

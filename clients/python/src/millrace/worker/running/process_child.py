@@ -7,7 +7,8 @@ import logging
 import os
 import signal
 import threading
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from queue import SimpleQueue
@@ -16,10 +17,12 @@ from typing import Any, Literal
 from ...errors.handler_errors import NonRetryableError, StopHandler
 from ...tasks.context import StepOf
 from ...tasks.task import BaseTask
+from ..durable.state import DurableState, concluded
 from ..leases.held_jobs import HeldJob
 from ..leases.stop_switch import StopSwitch
 from ..reports.outcome import Failed, Outcome, completion, failure
 from .context import Context
+from .process_checkpoints import AskedCheckpoints, Reply
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,9 @@ class Order:
     payload: Mapping[str, Any]
     job: ShippedJob
     last_progress: Mapping[str, Any] | None
+    #: When the attempt began, by the server's clock, and how many seconds it may go on.
+    started_at: str
+    left: float
 
     @staticmethod
     def of(held: HeldJob, task: BaseTask[..., Any], last_progress: Mapping[str, Any] | None) -> Order:
@@ -65,14 +71,19 @@ class Order:
             job.workflow,
             text,
         )
-        return Order(task.function.__module__, task.function.__qualname__, held.payload, shipped, last_progress)
+        function = task.function
+        return Order(
+            *(function.__module__, function.__qualname__, held.payload, shipped, last_progress),
+            started_at=job.started_at,
+            left=held.left(),
+        )
 
 
 @dataclass(frozen=True)
 class Said:
-    """What the process says: how the job ended, how far it is, or a question about its lease."""
+    """What the process says: how the job ended, how far it is, or a question about its lease or its checkpoints."""
 
-    kind: Literal["outcome", "progress", "leased"]
+    kind: Literal["outcome", "progress", "leased", "checkpoint"]
     value: Any = None
 
 
@@ -94,17 +105,21 @@ def serve(pipe: Connection[Any, Any], client: Any, logger_name: str) -> None:
                     orders.put(message)
                 elif isinstance(message, StopHandler):
                     current[0].stop(message)
+                elif isinstance(message, Reply):
+                    checkpoints.take(message)
                 else:
                     leased.put(message[1])
         except (OSError, EOFError):
             os._exit(1)  # the worker is gone, and with it whoever would report
 
-    threading.Thread(target=listen, daemon=True).start()
     sending = threading.Lock()
 
     def say(said: Said) -> None:
         with sending:
             pipe.send(said)
+
+    checkpoints = AskedCheckpoints(lambda question: say(Said("checkpoint", question)))
+    threading.Thread(target=listen, daemon=True).start()
 
     def is_leased() -> bool:
         say(Said("leased"))
@@ -121,19 +136,27 @@ def serve(pipe: Connection[Any, Any], client: Any, logger_name: str) -> None:
             order.last_progress,
             is_leased,
             lambda value: say(Said("progress", dict(value))),
+            _durable_maker(order, current[0], checkpoints),
         )
         say(Said("outcome", _sendable(_run(order, context))))
 
 
+def _durable_maker(order: Order, stop: StopSwitch, checkpoints: AskedCheckpoints) -> Callable[[], DurableState]:
+    ends_at = time.monotonic() + order.left
+    return lambda: DurableState(checkpoints, order.started_at, lambda: ends_at - time.monotonic(), stop)
+
+
 def _run(order: Order, context: Context) -> Outcome:
+    raised: BaseException | None = None
     try:
         task = _find(order)
         args, kwargs = task.arguments.restore(order.payload)
         if task.wants_context:
             args.insert(0, context)
-        return completion(task.name, task.function(*args, **kwargs))
+        said = completion(task.name, task.function(*args, **kwargs))
     except BaseException as error:
-        return failure(error)
+        said, raised = failure(error), error
+    return concluded(context.durable, said, raised)
 
 
 def _find(order: Order) -> BaseTask[..., Any]:

@@ -13,10 +13,12 @@ from typing import Any
 from ...errors.handler_errors import StopHandler
 from ...shared.threads import DaemonThreads
 from ...tasks.task import BaseTask
+from ..durable.state import CheckpointStore
 from ..leases.held_jobs import HeldJob
 from ..reports.outcome import Failed, Outcome, retryable_failure
 from .context import Context
 from .lanes import Around, OnEnd
+from .process_checkpoints import Question
 from .process_child import Order, Said, serve
 
 
@@ -52,9 +54,16 @@ class ProcessLane:
     A process that ends, by whatever hand, costs one attempt of the job that it ran, and of no other.
     """
 
-    def __init__(self, client: Any, logger_name: str, around: Around | None = None) -> None:
+    def __init__(
+        self,
+        client: Any,
+        logger_name: str,
+        store_of: Callable[[HeldJob], CheckpointStore],
+        around: Around | None = None,
+    ) -> None:
         self._client = client
         self._logger_name = logger_name
+        self._store_of = store_of
         self._around = around
         self._lock = threading.Lock()
         self._idle: list[_Child] = []
@@ -96,11 +105,11 @@ class ProcessLane:
         try:
             # Seen from here: a tracer of the worker's does not exist in the process.
             with nullcontext() if self._around is None else self._around(held.job):
-                return self._listen(child, context)
+                return self._listen(child, context, held)
         finally:
             self._give_back(held, child)
 
-    def _listen(self, child: _Child, context: Context) -> Outcome:
+    def _listen(self, child: _Child, context: Context, held: HeldJob) -> Outcome:
         """Until the job has ended, or its process has."""
         try:
             while True:
@@ -110,11 +119,18 @@ class ProcessLane:
                     return outcome
                 if said.kind == "progress":
                     context.progress(said.value)
-                else:
+                elif said.kind == "leased":
                     child.tell(("leased", context.leased()))
+                else:
+                    self._checkpoint(child, held, said.value)
         except (OSError, EOFError):
             child.process.join(5)
             return _ended(child.process.exitcode)
+
+    def _checkpoint(self, child: _Child, held: HeldJob, question: Question) -> None:
+        """Calls the server for the process. In a thread: steps of a handler may end side by side."""
+        store = self._store_of(held)
+        self._threads.run(lambda: child.tell(question.answered_by(store)))
 
     def _take(self, held: HeldJob) -> _Child:
         with self._lock:

@@ -1,0 +1,78 @@
+"""The checkpoints of a job that a worker holds."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+from ...errors.call_errors import MillraceError
+from ...errors.handler_errors import LeaseLost, NonRetryableError
+from ...http.transport import Request, Transport
+from ...wire.types import Checkpoints as Page
+from ..calls.calls import AssumedFeatures
+from ..leases.held_jobs import HeldJob
+from .state import Stored
+
+_FIRST_PAUSE = 0.25
+_MOST_PAUSE = 2.0
+
+
+@dataclass(frozen=True)
+class Checkpoints:
+    """How a worker reaches those of its jobs."""
+
+    transport: Transport
+    features: AssumedFeatures
+
+
+class CheckpointCalls:
+    """A CheckpointStore. Calls are repeated for as long as the lease is held."""
+
+    def __init__(self, worker: Checkpoints, held: HeldJob) -> None:
+        self._worker = worker
+        self._held = held
+        self._path = f"/jobs/{quote(held.lease.job_id, safe='')}/checkpoints"
+
+    def load(self) -> Stored:
+        """A first delivery has nothing to load."""
+        if not self._worker.features.is_known("durable"):
+            # Not for good: the server will be upgraded, and the job can wait for that.
+            raise RuntimeError("this server knows no durable jobs; it is older than this package")
+        job = self._held.job
+        if job.attempt <= 1 and "kept_checkpoints" not in job.metadata:
+            return Stored()
+        page: Page = self._call(Request("GET", self._path, lease_token=self._held.lease.token))
+        return Stored(
+            {each["name"]: each["value"] for each in page["checkpoints"]},
+            {each["name"]: each["until"] for each in page["waits"]},
+        )
+
+    def store(self, name: str, text: str) -> Any:
+        token = json.dumps(self._held.lease.token)
+        body = f'{{"lease_token":{token},"name":{json.dumps(name)},"value":{text}}}'
+        try:
+            return self._call(Request("POST", self._path, body_text=body))["value"]
+        except MillraceError as error:
+            if error.code not in ("payload_too_large", "invalid_request"):
+                raise
+            raise NonRetryableError(f'the step "{name}" cannot be kept: {error}') from error
+
+    def _call(self, request: Request) -> Any:
+        stop = self._held.stop
+        failures = 0
+        while True:
+            try:
+                return self._worker.transport.call(request).body
+            except MillraceError as error:
+                if error.code in ("lease_lost", "not_found"):
+                    raise LeaseLost("the job was given to another worker") from error
+                # A step that has run is not to run again because a server, or a proxy before it, is busy.
+                if error.status is not None and error.status < 500 and error.code != "unavailable":
+                    raise
+                pause = error.retry_after
+            wait = min(_FIRST_PAUSE * 2.0 ** min(failures, 10), _MOST_PAUSE) if pause is None else pause
+            if stop.wait(wait) and stop.reason is not None:
+                raise stop.reason
+            failures += 1

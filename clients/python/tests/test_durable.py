@@ -1,0 +1,362 @@
+"""Durable jobs: one suite for the fake server and the real one."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from functools import partial
+from typing import Any
+
+import pytest
+
+from millrace import (
+    AlreadyFinishedError,
+    ConflictError,
+    InvalidRequestError,
+    JobContext,
+    JobFailedError,
+    JobHandle,
+    Millrace,
+    NonRetryableError,
+    Retries,
+    Suspended,
+    WorkerEvent,
+    task,
+)
+from millrace.http.connections import Connections, Line, RawAnswer
+from millrace.http.transport import Exchange
+from millrace.testing import FakeServer
+
+from .conftest import Stage, StartWorker
+from .support.pool_durable import in_process, too_large
+from .support.server import until
+
+AT_ONCE = Retries(max=5, delay=0, jitter=0)
+
+
+@pytest.fixture(params=["fake", "real"])
+def stage(request: pytest.FixtureRequest) -> Stage:
+    if request.param == "fake":
+        return {"url": "http://millrace.test", "exchange": FakeServer()}
+    return {"url": request.getfixturevalue("server").url}
+
+
+def until_waiting(job: JobHandle[Any], checkpoint: str) -> Any:
+    until(lambda: job.get().get("waiting_for", {}).get("checkpoint") == checkpoint, f"the job waits for {checkpoint}")
+    return job.get()
+
+
+@dataclass
+class Charge:
+    id: str
+    cents: int
+
+
+def find_charge() -> Charge:
+    return Charge("ch_1", 1200)
+
+
+def test_steps_run_once_whatever_happens_between_them(client: Millrace, start_worker: StartWorker, queue: str) -> None:
+    ran: list[str] = []
+
+    def log(line: str, value: Any = None) -> Any:
+        ran.append(line)
+        return value
+
+    @task(queue=queue, context=True, retries=AT_ONCE)
+    def refund(ctx: JobContext) -> dict[str, Any]:
+        log("start")
+        charge = ctx.step("find charge", find_charge)
+        assert isinstance(charge, Charge)
+        pair = ctx.step("pair", lambda: log("pair", [2**60, "ü"]))
+        if ctx.job.attempt < 4:
+            raise RuntimeError(f"crash {ctx.job.attempt}")
+        nothing = ctx.step("log", lambda: log("log"))
+        return {"cents": charge.cents, "pair": pair, "nothing": nothing, "key": ctx.key("refund")}
+
+    start_worker(refund, queues={queue: 1})
+    job = refund.enqueue()
+    expected = {"cents": 1200, "pair": [2**60, "ü"], "nothing": None, "key": f"{job.id}:refund"}
+    assert job.result(timeout=60) == expected
+    assert ran == ["start", "pair", "start", "start", "start", "log"]
+    stored = [(each["name"], each["value"], each["attempt"]) for each in client.jobs.checkpoints(job.id)]
+    assert stored == [("find charge", {"id": "ch_1", "cents": 1200}, 1), ("pair", [2**60, "ü"], 1), ("log", None, 4)]
+
+
+def test_a_sleep_holds_no_worker(client: Millrace, start_worker: StartWorker, queue: str) -> None:
+    events: list[WorkerEvent] = []
+
+    @task(queue=queue, context=True, retries=Retries(max=0))
+    def nap(ctx: JobContext) -> dict[str, Any]:
+        before = ctx.step("before", lambda: ctx.job.attempt)
+        ctx.sleep("an hour", timedelta(hours=1))
+        ctx.sleep("until", datetime.now(timezone.utc) + timedelta(days=1))
+        ctx.sleep("a moment", 0.01)
+        ctx.sleep("the past", datetime.now(timezone.utc) - timedelta(days=1))
+        return {"before": before, "attempt": ctx.job.attempt}
+
+    running = start_worker(nap, queues={queue: 1}, on_event=events.append)
+    job = nap.enqueue()
+    record = until_waiting(job, "an hour")
+    assert (record["status"], record["retry_count"], record["waiting_for"]["signal"]) == ("pending", 0, None)
+    client.jobs.run_now(job.id)
+    until_waiting(job, "until")
+    client.jobs.run_now(job.id)
+    assert job.result(timeout=60) == {"before": 1, "attempt": 3}
+    assert [event.type for event in events].count("suspended") == 2
+    summary = running.stop()
+    assert (summary.completed, summary.failed, summary.released) == (1, 0, 0)
+
+
+@dataclass
+class Approval:
+    approved: bool
+
+
+def test_signals_come_before_or_after_the_wait(client: Millrace, start_worker: StartWorker, queue: str) -> None:
+    @task(queue=queue, context=True)
+    def ask(ctx: JobContext) -> dict[str, Any]:
+        choices: Any = [{"label": "Yes", "value": {"approved": True}}]
+        answer = ctx.wait_for("approval", timeout=3600, schema=Approval, ask={"text": "Refund?", "choices": choices})
+        paid = ctx.wait_for("payment", timeout=3600, signal="paid", key=queue, ask="Paid?")
+        assert answer is not None
+        return {"approved": answer.approved, "paid": paid}
+
+    start_worker(ask, queues={queue: 1})
+    job = ask.enqueue()
+    waiting = until_waiting(job, "approval")["waiting_for"]
+    assert (waiting["signal"], waiting["key"], waiting["ask"]["text"]) == ("approval", job.id, "Refund?")
+    with pytest.raises(ConflictError):
+        client.jobs.run_now(job.id)
+    assert [each["job_id"] for each in client.signals.waits(name="approval", key=job.id, ask=True)] == [job.id]
+    assert client.signals.send("paid", queue, {"cents": 1}, ttl=60) is False
+    assert client.signals.send_to_job(job, "approval", Approval(True)) is True
+    assert job.result(timeout=60) == {"approved": True, "paid": {"cents": 1}}
+    assert list(client.signals.waits(key=job.id)) == []
+    with pytest.raises(AlreadyFinishedError):
+        client.signals.send_to_job(job.id, "approval")
+    with pytest.raises(InvalidRequestError):
+        client.signals.send("", queue)
+    odd = ask.enqueue()
+    asyncio.run(client.signals.asend_to_job(odd, "approval", {"agreed": True}, idempotency_key=queue))
+    with pytest.raises(JobFailedError, match='signal that "approval" waited for is not valid: Approval has no field'):
+        odd.result(timeout=60)
+
+
+def test_a_wait_ends_at_its_deadline(client: Millrace, start_worker: StartWorker, queue: str, stage: Stage) -> None:
+    @task(queue=queue, context=True)
+    async def ask(ctx: JobContext) -> dict[str, Any]:
+        return {"answer": await ctx.await_for("approval", timeout=1), "attempt": ctx.job.attempt}
+
+    start_worker(ask, queues={queue: 1})
+    job = ask.enqueue()
+    if "exchange" in stage:
+        until_waiting(job, "approval")
+        stage["exchange"].advance(1)
+    assert job.result(timeout=60) == {"answer": None, "attempt": 2}
+    assert client.jobs.checkpoints(job.id)[0]["value"] == {"timed_out": True}
+
+
+def test_async_handlers(client: Millrace, start_worker: StartWorker, queue: str) -> None:
+    ran: list[str] = []
+
+    @task(queue=queue, context=True, retries=AT_ONCE)
+    async def all_of_it(ctx: JobContext) -> dict[str, Any]:
+        async def slow(name: str) -> str:
+            await asyncio.sleep(0.05)
+            ran.append(name)
+            return name
+
+        first = await ctx.astep("first", lambda: slow("first"))
+        # The sleep ends the attempt at once; the steps beside it end first, and are stored.
+        steps = [ctx.astep(name, partial(slow, name)) for name in "ab"]
+        names = await asyncio.gather(*steps, ctx.asleep("nap", 3600))
+        answer = await ctx.await_for("answer", timeout=60)
+        await ctx.asleep("moment", 0.01)
+        return {"first": first, "names": names, "answer": answer}
+
+    start_worker(all_of_it, queues={queue: 1})
+    job = all_of_it.enqueue()
+    until_waiting(job, "nap")
+    assert [each["name"] for each in client.jobs.checkpoints(job.id)] in (["first", "a", "b"], ["first", "b", "a"])
+    client.jobs.run_now(job.id)
+    until_waiting(job, "answer")
+    assert asyncio.run(client.signals.asend("answer", job.id, 42)) is True
+    assert job.result(timeout=60) == {"first": "first", "names": ["a", "b", None], "answer": 42}
+    assert sorted(ran) == ["a", "b", "first"]
+
+
+def test_steps_in_threads_end_before_a_wait(client: Millrace, start_worker: StartWorker, queue: str) -> None:
+    waits = threading.Event()
+
+    def slow() -> str:
+        assert waits.wait(60)
+        return "slow"
+
+    @task(queue=queue, context=True)
+    def beside(ctx: JobContext) -> dict[str, Any]:
+        threads = ThreadPoolExecutor(1)
+        running = threads.submit(ctx.step, "slow", slow)
+        try:
+            ctx.sleep("an hour", 3600)
+        finally:
+            waits.set()
+        return {"slow": running.result(60)}
+
+    start_worker(beside, queues={queue: 1})
+    job = beside.enqueue()
+    until_waiting(job, "an hour")
+    assert [each["name"] for each in client.jobs.checkpoints(job.id)] == ["slow"]
+    client.jobs.run_now(job.id)
+    assert job.result(timeout=60) == {"slow": "slow"}
+
+
+def test_processes(client: Millrace, start_worker: StartWorker, queue: str) -> None:
+    start_worker(in_process, too_large, queues={queue: 2})
+    job = in_process.using(queue=queue).enqueue()
+    until_waiting(job, "answer")
+    stored = {each["name"]: each["attempt"] for each in client.jobs.checkpoints(job.id)}
+    assert stored == {"first": 1, **{f"square {n}": 2 for n in range(4)}}
+    client.signals.send_to_job(job, "answer", "yes")
+    result = job.result(timeout=60)
+    assert (result["squares"], result["answer"]) == ([0, 1, 4, 9], "yes")
+    with pytest.raises(JobFailedError, match='the step "large" cannot be kept'):
+        too_large.using(queue=queue).enqueue().result(timeout=60)
+
+
+def twice(ctx: JobContext) -> None:
+    ctx.step("x", lambda: 1)
+    ctx.step("x", lambda: 2)
+
+
+def large(ctx: JobContext) -> None:
+    ctx.step("big", lambda: "x" * 5_000_000)
+
+
+def no_json(ctx: JobContext) -> None:
+    ctx.step("odd", lambda: Charge("ch", 1))
+
+
+def coroutine(ctx: JobContext) -> None:
+    async def later() -> None: ...
+
+    wrong: Any = ctx.step("later", later)
+    assert wrong is None
+
+
+def final(ctx: JobContext) -> None:
+    def refuse() -> None:
+        raise NonRetryableError("no such card")
+
+    ctx.step("final", refuse, retries=3)
+
+
+def two_waits(ctx: JobContext) -> None:
+    try:
+        ctx.sleep("one", 3600)
+    except Suspended:
+        pass
+    ctx.wait_for("two", timeout=60)
+
+
+@pytest.mark.parametrize(
+    ("run", "message"),
+    [
+        (twice, r'"x" is used twice in one attempt: first at .*test_durable\.py:\d+, then at .*test_durable\.py:\d+'),
+        (large, 'the step "big" cannot be kept'),
+        (no_json, 'the step "odd" cannot be kept: Object of type Charge is not JSON'),
+        (coroutine, r'the step "later" is a coroutine: await ctx\.astep'),
+        (final, "no such card"),
+        (two_waits, 'waits for "one" already; a handler has one wait at a time, so end it before "two" begins'),
+        (lambda ctx: ctx.step("x" * 201, lambda: 1), "the name of a step has 1 to 200 characters, not 201"),
+    ],
+)
+def test_what_makes_no_sense_fails_for_good(
+    client: Millrace, start_worker: StartWorker, queue: str, run: Callable[[JobContext], None], message: str
+) -> None:
+    @task(queue=queue, context=True, retries=Retries(max=5, delay=3600))
+    def odd(ctx: JobContext) -> None:
+        run(ctx)
+
+    start_worker(odd, queues={queue: 1})
+    with pytest.raises(JobFailedError, match=message):
+        odd.enqueue().result(timeout=60)
+
+
+def test_a_handler_that_swallows_a_wait_is_told(client: Millrace, start_worker: StartWorker, queue: str) -> None:
+    @task(queue=queue, context=True, retries=Retries(max=0))
+    def swallow(ctx: JobContext, what: str) -> None:
+        caught: Any = Exception if what == "errors" else BaseException
+        try:
+            ctx.sleep("an hour", 3600)
+        except caught:
+            pass
+
+    start_worker(swallow, queues={queue: 2})
+    with pytest.raises(JobFailedError, match='went on after it was to wait for "an hour": it caught Suspended'):
+        swallow.enqueue("everything").result(timeout=60)
+    until_waiting(swallow.enqueue("errors"), "an hour")
+
+
+class Between(Exchange):
+    """Passes calls on, and lets a test answer some of them itself."""
+
+    def __init__(self, stage: Stage, change: Callable[[str, str, Callable[[], RawAnswer]], RawAnswer]) -> None:
+        self._next: Any = stage.get("exchange") or Connections(stage["url"])
+        self._change = change
+
+    def exchange(self, method: str, path: str, headers: Any, body: Any, timeout: float, line: Line | None) -> RawAnswer:
+        return self._change(method, path, lambda: self._next.exchange(method, path, headers, body, timeout, line))
+
+
+def test_a_step_that_has_returned_never_runs_again(
+    client: Millrace, start_worker: StartWorker, queue: str, stage: Stage
+) -> None:
+    tries: list[int] = []
+    calls: list[str] = []
+
+    def unwilling(method: str, path: str, call: Callable[[], RawAnswer]) -> RawAnswer:
+        if path.endswith("/checkpoints"):
+            calls.append(method)
+            if len(calls) == 1:
+                return RawAnswer(503, "", {}, b'{"error":"not now","code":"unavailable"}')
+            if len(calls) == 2:
+                call()  # it is stored, and the answer is lost
+                raise ConnectionResetError("gone")
+        return call()
+
+    def shaky() -> int:
+        tries.append(len(tries) + 1)
+        if len(tries) < 3:
+            raise RuntimeError(f"try {len(tries)}")
+        return len(tries)
+
+    @task(queue=queue, context=True, retries=Retries(max=0))
+    def step(ctx: JobContext) -> dict[str, Any]:
+        return {"tries": ctx.step("shaky", shaky, retries=5, retry_delay=0.01)}
+
+    start_worker(step, queues={queue: 1}, exchange=Between(stage, unwilling))
+    assert step.enqueue().result(timeout=60) == {"tries": 3}
+    # A first delivery has nothing to load.
+    assert (tries, calls) == ([1, 2, 3], ["POST"] * 3)
+
+
+def test_an_older_server_keeps_the_job(client: Millrace, start_worker: StartWorker, queue: str, stage: Stage) -> None:
+    def older(method: str, path: str, call: Callable[[], RawAnswer]) -> RawAnswer:
+        answer = call()
+        if not path.endswith("/whoami"):
+            return answer
+        return RawAnswer(answer.status, answer.reason, answer.headers, answer.body.replace(b'"durable"', b'"other"'))
+
+    @task(queue=queue, context=True, retries=Retries(max=1, delay=3600))
+    def step(ctx: JobContext) -> None:
+        ctx.step("n", lambda: 1)
+
+    start_worker(step, queues={queue: 1}, exchange=Between(stage, older))
+    job = step.enqueue()
+    until(lambda: job.get()["status"] == "retrying", "the job waits for a newer server")
+    assert job.get()["error_message"] == "this server knows no durable jobs; it is older than this package"
