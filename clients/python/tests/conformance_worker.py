@@ -7,7 +7,9 @@ import ctypes
 import json
 import os
 import sys
+import time
 import urllib.request
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +21,10 @@ from millrace import JobContext, NonRetryableError, Worker, json_text, task
 QUEUE = os.environ["MILLRACE_QUEUE"]
 
 
-def post(payload: dict[str, Any], event: str) -> None:
+def post(payload: dict[str, Any], event: str, step: str | None = None) -> None:
     """Tells the kit, if it wants to know, and waits for its answer."""
     if "beacon" in payload:
-        body = json.dumps({"event": event}).encode()
+        body = json.dumps({"event": event} if step is None else {"event": event, "step": step}).encode()
         request = urllib.request.Request(payload["beacon"], body, {"content-type": "application/json"})
         urllib.request.urlopen(request, timeout=30).read()
 
@@ -102,6 +104,29 @@ def context(ctx: JobContext, /, **payload: Any) -> dict[str, Any]:
         return {"seen": payload}
 
 
+@task(name="conf.durable", queue=QUEUE, context=True)
+def durable(ctx: JobContext, /, program: list[dict[str, Any]], **payload: Any) -> dict[str, Any]:
+    """Each line of the program is a step, a sleep, a wait or a failure."""
+    results: dict[str, Any] = {}
+
+    def run(line: dict[str, Any]) -> Any:
+        post(payload, "ran", line["step"])
+        time.sleep(line.get("ms", 0) / 1000)
+        return line.get("value")
+
+    with Beacon(ctx, payload):
+        for line in program:
+            if line.get("fail_on") == ctx.job.attempt:
+                raise RuntimeError(f"failure {ctx.job.attempt}")
+            if "sleep" in line:
+                ctx.sleep(line["sleep"], line["secs"])
+            if "wait" in line:
+                results[line["wait"]] = ctx.wait_for(line["wait"], timeout=line["secs"])
+            if "step" in line:
+                results[line["step"]] = ctx.step(line["step"], partial(run, line))
+        return {"results": results}
+
+
 @task(name="conf.exit", queue=QUEUE, context=True)
 def leave(ctx: JobContext, /, code: int = 1, **payload: Any) -> None:
     with Beacon(ctx, payload):
@@ -110,7 +135,7 @@ def leave(ctx: JobContext, /, code: int = 1, **payload: Any) -> None:
 
 if __name__ == "__main__":
     Worker(
-        *(echo, sleep, block, fail, flaky, result, progress, context, leave),
+        *(echo, sleep, block, fail, flaky, result, progress, context, durable, leave),
         queues={QUEUE: int(os.environ["MILLRACE_CONCURRENCY"])},
         lease=float(os.environ["MILLRACE_LEASE_SECS"]),
         shutdown=float(os.environ["MILLRACE_SHUTDOWN_SECS"]),

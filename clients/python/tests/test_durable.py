@@ -345,6 +345,33 @@ def test_a_step_that_has_returned_never_runs_again(
     assert (tries, calls) == ([1, 2, 3], ["POST"] * 3)
 
 
+def test_a_job_whose_lease_is_gone_is_not_reported(
+    client: Millrace, start_worker: StartWorker, queue: str, stage: Stage
+) -> None:
+    paths: list[str] = []
+    events: list[str] = []
+
+    def refusing(method: str, path: str, call: Callable[[], RawAnswer]) -> RawAnswer:
+        paths.append(path)
+        if path.endswith("/checkpoints"):
+            return RawAnswer(409, "", {}, b'{"error":"gone","code":"lease_lost"}')
+        return call()
+
+    @task(queue=queue, context=True, retries=Retries(max=0))
+    def lost(ctx: JobContext) -> None:
+        ctx.step("one", lambda: 1)
+        paths.append("/reports after the step")
+
+    exchange = Between(stage, refusing)
+    running = start_worker(lost, queues={queue: 1}, exchange=exchange, on_event=lambda event: events.append(event.type))
+    job = lost.enqueue()
+    until(lambda: "lease_lost" in events, "the job is lost")
+    summary = running.stop()
+    assert (summary.completed, summary.failed, summary.released) == (0, 0, 0)
+    assert [path for path in paths if "report" in path] == []
+    assert job.get()["status"] == "running"
+
+
 def test_an_older_server_keeps_the_job(client: Millrace, start_worker: StartWorker, queue: str, stage: Stage) -> None:
     def older(method: str, path: str, call: Callable[[], RawAnswer]) -> RawAnswer:
         answer = call()

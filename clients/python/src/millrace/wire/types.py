@@ -62,6 +62,33 @@ class Checkpoints(TypedDict):
     waits: list[CheckpointsWaitsItem]
 
 
+class _ChildJobRequired(TypedDict):
+    name: str
+    task_name: str
+
+
+class ChildJob(_ChildJobRequired, total=False):
+    detached: bool | None
+    payload: dict[str, Any] | None
+    config: JobConfigInput | None
+    run_at: str | None
+    delay_secs: int | None
+    metadata: dict[str, Any] | None
+
+
+class _ChildrenCreatedRequired(TypedDict):
+    job_ids: list[str]
+
+
+class ChildrenCreated(_ChildrenCreatedRequired, total=False):
+    warnings: list[str]
+
+
+class ChildrenRequest(TypedDict):
+    lease_token: str
+    jobs: list[ChildJob]
+
+
 class _CompleteRequestRequired(TypedDict):
     lease_token: str
 
@@ -394,6 +421,7 @@ class _JobRequired(TypedDict):
 
 
 class Job(_JobRequired, total=False):
+    parent_job_id: str
     waiting_for: WaitingFor
 
 
@@ -505,6 +533,7 @@ class _JobSummaryRequired(TypedDict):
 
 
 class JobSummary(_JobSummaryRequired, total=False):
+    parent_job_id: str
     waiting_for: WaitingFor
 
 
@@ -854,6 +883,11 @@ class WaitResponse(TypedDict):
 WaitUntil = Literal["all", "any"]
 
 
+class WaitingForChildren(TypedDict):
+    total: int
+    unfinished: int
+
+
 class WaitingFor(TypedDict):
     checkpoint: str
     since: str
@@ -861,6 +895,7 @@ class WaitingFor(TypedDict):
     signal: str | None
     key: str | None
     ask: Ask | None
+    children: WaitingForChildren | None
 
 
 class _WaitsRequired(TypedDict):
@@ -912,6 +947,7 @@ WhyReason = Literal[
     "retry_backoff",
     "sleeping",
     "waiting_for_signal",
+    "waiting_for_children",
     "behind",
     "no_worker",
     "queue_paused",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
@@ -30,9 +31,11 @@ class Checkpoints:
 class CheckpointCalls:
     """A CheckpointStore. Calls are repeated for as long as the lease is held."""
 
-    def __init__(self, worker: Checkpoints, held: HeldJob) -> None:
+    def __init__(self, worker: Checkpoints, held: HeldJob, lose: Callable[[], None]) -> None:
+        """`lose` is as if a heartbeat had said that the job is gone: nothing more is reported."""
         self._worker = worker
         self._held = held
+        self._lose = lose
         self._path = f"/jobs/{quote(held.lease.job_id, safe='')}/checkpoints"
 
     def load(self) -> Stored:
@@ -67,6 +70,7 @@ class CheckpointCalls:
                 return self._worker.transport.call(request).body
             except MillraceError as error:
                 if error.code in ("lease_lost", "not_found"):
+                    self._lose()
                     raise LeaseLost("the job was given to another worker") from error
                 # A step that has run is not to run again because a server, or a proxy before it, is busy.
                 if error.status is not None and error.status < 500 and error.code != "unavailable":

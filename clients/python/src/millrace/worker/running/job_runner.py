@@ -260,7 +260,7 @@ class JobRunner:
         return DurableState(self._checkpoints_of(held), held.job.started_at, held.left, held.stop)
 
     def _checkpoints_of(self, held: HeldJob) -> CheckpointStore:
-        return CheckpointCalls(self.checkpoints, held)
+        return CheckpointCalls(self.checkpoints, held, lambda: self.lose(held.lease.number, "lease_lost"))
 
     def _is_leased(self, held: HeldJob) -> bool:
         if self._jobs.is_leased(held):
