@@ -29,6 +29,7 @@ import { overload } from './27-overload.js';
 import { largeJobs } from './28-large-jobs.js';
 import { largeContext } from './29-large-context.js';
 import { limits } from './46-limits.js';
+import { resumeKills } from './47-resume-kills.js';
 import { manyPriorities } from './30-many-priorities.js';
 import { lockedTable } from './31-locked-table.js';
 import { changedSchema } from './32-changed-schema.js';
@@ -95,4 +96,5 @@ export const FAULTS: readonly Fault[] = [
   costlyRequests,
   manyNames,
   limits,
+  resumeKills,
 ];

@@ -27,6 +27,7 @@ const ENQUEUE = 'server/dist/engine/jobs/enqueue.js';
 const WORKER_POOL = 'server/dist/pool/worker-pool.js';
 const START_GATE = 'server/dist/pool/start-gate.js';
 const OPERATION_WORK = 'server/dist/engine/operations/operation-work.js';
+const RESUMER = 'server/dist/engine/workflows/resumer.js';
 const CRON_FIRER = 'server/dist/engine/crons/cron-firer.js';
 
 const pause = (ms: number): string => `await new Promise((resolve) => setTimeout(resolve, ${ms}));`;
@@ -226,5 +227,13 @@ SELECT fired_at, priority, 0, 0, job_id, tenant, queue FROM fired;
     ],
     rows: [44],
     sign: /wait for signals that are stored|was acknowledged, and is there/,
+  },
+  {
+    name: 'a resume keeps the results of the steps that it resets',
+    patches: [
+      { file: RESUMER, find: /plan\.state\[step\] === STEP\.completed/, replace: 'end.state[step] === STEP.completed' },
+    ],
+    rows: [47],
+    sign: /sees a result from before the resume/,
   },
 ];
