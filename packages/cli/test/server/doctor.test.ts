@@ -61,6 +61,14 @@ describe('doctor', () => {
     expect(stdout).toContain('FAIL context has its workflow: 1');
   });
 
+  it('finds a job from before a resume that is not there', async () => {
+    await client.query(`INSERT INTO millrace.earlier_jobs (run, workflow_id, job_id, step) VALUES (1, $1, $1, 's')`, [
+      randomUUID(),
+    ]);
+    const { stdout } = await doctor(database.url);
+    expect(stdout).toContain('FAIL earlier job was set aside: 1');
+  });
+
   it('checks nothing if the schema is of another version', async () => {
     const empty = await emptyDatabase();
     try {

@@ -503,6 +503,7 @@ export interface StatementParameters {
     running_workflow_goes_on: never;
     step_has_its_context: never;
     context_has_its_workflow: never;
+    earlier_job_was_set_aside: never;
     enabled_cron_has_a_next_run: never;
     limit_counts_what_holds_room: never;
     waiting_job_waits_for_room: never;

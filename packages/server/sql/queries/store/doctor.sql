@@ -122,6 +122,22 @@ FROM millrace.workflow_contexts c
 WHERE NOT EXISTS (SELECT FROM millrace.workflow_runs r WHERE r.id = c.workflow_id)
   AND NOT EXISTS (SELECT FROM millrace.workflow_ends e WHERE e.id = c.workflow_id);
 
+-- name: earlier_job_was_set_aside
+-- The jobs that a step had before a resume have ended, belong to its workflow and name no step.
+SELECT e.workflow_id || '/' || e.step || '/' || e.run AS subject,
+       CASE WHEN j.id IS NULL THEN 'names a job that is not there'
+            WHEN j.workflow_id IS DISTINCT FROM e.workflow_id THEN 'names a job of another workflow'
+            WHEN j.step IS NOT NULL THEN 'names a job that still has a step'
+            ELSE 'names a job that has not ended' END AS finding
+FROM millrace.earlier_jobs e
+LEFT JOIN millrace.workflows w ON w.id = e.workflow_id
+LEFT JOIN millrace.jobs j ON j.tenant = w.tenant AND j.id = e.job_id
+WHERE j.id IS NULL OR j.workflow_id IS DISTINCT FROM e.workflow_id OR j.step IS NOT NULL
+   OR NOT EXISTS (
+     SELECT FROM millrace.done d
+     WHERE d.tenant = j.tenant AND d.status IN ('completed', 'failed', 'cancelled') AND d.id = j.id
+   );
+
 -- name: enabled_cron_has_a_next_run
 SELECT c.tenant || '/' || c.id AS subject, 'enabled without a next firing' AS finding
 FROM millrace.crons c WHERE c.enabled AND c.next_run_at IS NULL;

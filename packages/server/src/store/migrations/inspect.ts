@@ -20,6 +20,7 @@ export const CHECKS = [
   'running_workflow_goes_on',
   'step_has_its_context',
   'context_has_its_workflow',
+  'earlier_job_was_set_aside',
   'enabled_cron_has_a_next_run',
   'limit_counts_what_holds_room',
   'waiting_job_waits_for_room',
