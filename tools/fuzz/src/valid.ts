@@ -175,9 +175,13 @@ function waitOf({ wait }: JsonObject): Json {
   return signal === undefined || signal === null ? null : { signal, ask };
 }
 
-/** A parent has one child of a name. */
+/** A parent has one child of a name, and no other rule makes it the only one. */
 const namedApart = ({ jobs }: JsonObject): Json =>
-  (jobs as JsonObject[]).map((job, n) => ({ ...job, name: `${n}`, detached: n % 2 === 0 }));
+  (jobs as JsonObject[]).map((job, n) => ({
+    ...job,
+    ...{ name: `${n}`, detached: n % 2 === 0 },
+    ...('config' in job && { config: { ...(job.config as JsonObject), unique: null } }),
+  }));
 
 /** Jobs of the tenant's, and ids that name none. */
 function awaited({ memory }: World, tenant: Tenant, random: Random): Json {
