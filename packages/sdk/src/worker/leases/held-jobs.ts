@@ -1,10 +1,13 @@
 import type { RunningJob } from '../../task/types.js';
 import type { JsonObject } from '../../json/object.js';
+import type { JobConfig } from '../../wire/index.js';
 import { monotonicMs } from '../clock.js';
 import { LeaseCells, type Lease } from './lease-cells.js';
 import type { Slots } from './slots.js';
 import { StopSwitch } from './stop-switch.js';
-import type { RetryRule } from '../reports/failure-log.js';
+
+/** What decides whether and when a failed attempt is repeated. */
+export type RetryRule = Pick<JobConfig, 'max_retries' | 'retry_backoff' | 'retry_delay_secs' | 'retry_max_delay_secs'>;
 
 /** A job from its claim until its report is answered or it is lost. */
 export class HeldJob {

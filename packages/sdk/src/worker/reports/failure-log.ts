@@ -1,14 +1,11 @@
 import type { JsonObject } from '../../json/object.js';
 import type { Logger } from '../../shared/logger.js';
 import type { RunningJob } from '../../task/types.js';
-import type { JobConfig } from '../../wire/index.js';
 import { monotonicMs } from '../clock.js';
+import type { RetryRule } from '../leases/held-jobs.js';
 import type { Outcome } from './outcome.js';
 
 type Failed = Extract<Outcome, { kind: 'failed' }>;
-/** What decides whether and when a failed attempt is repeated. */
-export type RetryRule = Pick<JobConfig, 'max_retries' | 'retry_backoff' | 'retry_delay_secs' | 'retry_max_delay_secs'>;
-
 /** A worker whose every job fails must not fill the disk: this many lines at once, then so many per second. */
 const BURST = 50;
 const PER_SECOND = 5;
