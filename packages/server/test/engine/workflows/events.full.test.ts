@@ -44,6 +44,28 @@ describe('following a workflow', async () => {
     { name: 'two', task_name: 'x', depends_on: ['one'] },
   ];
 
+  it('ends with a workflow that fails, and shows it go on when it is opened again after a resume', async () => {
+    const id = await flows.create({ name: 'order', steps: chain() });
+    const before = [await open(id), await open(id, elsewhere)];
+    await worked.complete(id, 'one', { n: 1 });
+    await worked.fail(id, 'two');
+    for (const events of before) {
+      await until(events, 'failed completed failed');
+      expect(await events.next()).toBeNull();
+    }
+    expect((await elsewhere.post(`/api/v1/workflows/${id}/resume`, {})).status).toBe(202);
+    const after = [await open(id), await open(id, elsewhere)];
+    for (const events of after) {
+      const { workflow, steps } = await until(events, 'running completed pending');
+      expect([workflow.completed_at, steps[1]!.run]).toEqual([null, 2]);
+    }
+    await worked.complete(id, 'two');
+    for (const events of after) {
+      await until(events, 'completed completed completed');
+      expect(await events.next()).toBeNull();
+    }
+  });
+
   it('shows every state of the workflow and its steps that lasts, and ends with the workflow', async () => {
     const id = await flows.create({ name: 'order', steps: chain(), context: { n: 1 } });
     const streams = [await open(id), await open(id, elsewhere)];
