@@ -30,12 +30,12 @@ WITH asked AS MATERIALIZED (
 SELECT id, running, most, waiting FROM locked UNION ALL SELECT id, running, most, waiting FROM made;
 
 -- name: create_limited
--- Stores jobs that name limits, expire, are unique or have a parent. A child without limits has an empty array of them,
--- which only `ready` keeps, so that it is not bundled. :waits_for: in whose line each job waits; null if it is admitted.
--- A job that is not due yet sleeps instead. :limit_ids to :waiting: the limits that this transaction holds, as they are
--- from now on, each with the newest job that names it. :noted_limits and :noted_suffixes: limits that were not to be
--- had, and the job each should hear of. A job that replaces another (unique.sql) has the whole id of that one as its
--- suffix, and is due by :latest, if it waits at all.
+-- Stores jobs that name limits, expire, are unique or have a parent. A child without limits has an empty array of
+-- them, which only `ready` keeps, so that it is not bundled. :waits_for: in whose line each job waits; null if it is
+-- admitted. A job that is not due yet sleeps instead. :limit_ids to :waiting: the limits that this transaction holds,
+-- as they are from now on, each with the newest job that names it. :noted_limits and :noted_suffixes: limits that were
+-- not to be had, and the job each should hear of. A job that replaces another (unique.sql) has the whole id of that
+-- one as its suffix, and is due by :latest, if it waits at all.
 WITH clock AS MATERIALIZED (
   SELECT now() AS now, millrace.id_prefix(now()) AS prefix
 ), input AS MATERIALIZED (

@@ -11,9 +11,9 @@ import type { LimitedJob } from './limited-job.js';
 import { rememberExisting, resolveUnique, type Write } from './unique.js';
 
 /**
- * Creates jobs that name limits, expire, are unique or have a parent, in a transaction of the caller: the limits are locked,
- * the rule decides which jobs are admitted, and all of it is written. A limit that somebody else holds is not waited for: its
- * jobs join the line, and a note tells whoever holds it next.
+ * Creates jobs that name limits, expire, are unique or have a parent, in a transaction of the caller: the limits are
+ * locked, the rule decides which jobs are admitted, and all of it is written. A limit that somebody else holds is not
+ * waited for: its jobs join the line, and a note tells whoever holds it next.
  */
 const sql = loadStatements('limits/create.sql');
 
