@@ -19,9 +19,9 @@ WITH free AS MATERIALIZED (
 )
 UPDATE millrace_outbox.entries e SET tried_at = coalesce(e.tried_at, now()), taken_at = now()
 WHERE e.seq = ANY (ARRAY(SELECT seq FROM cut))
-RETURNING e.seq, coalesce(e.key, e.id::text) AS key, e.task, e.queue, e.payload::text AS payload,
+RETURNING e.seq, coalesce(e.key, e.id::text) AS key, e.task, e.payload::text AS payload, e.queue,
           e.config::text AS config, e.metadata::text AS metadata, to_json(e.run_at) #>> '{}' AS run_at,
-          extract(epoch FROM now() - e.tried_at)::float8 AS tried_secs;
+          CASE WHEN e.tried_at < now() THEN extract(epoch FROM now() - e.tried_at)::float8 END AS tried_secs;
 
 -- name: delivered
 -- Need not be on disk before we go on: an entry that a crash brings back is sent again, and its key finds its job.

@@ -1,4 +1,5 @@
-import { eachMember, isEmptyObject, memberText, withoutMember } from './raw-json.js';
+import { KeyTable } from './key-table.js';
+import { eachMemberAt, isEmptyObject, memberText, withoutMember } from './raw-json.js';
 
 /**
  * The context of a workflow, as JSON text throughout. When a step completes, the keys of its result are merged, later
@@ -16,35 +17,64 @@ export interface StepResult {
 
 const RESERVED = '_context';
 
-/**
- * `results` are in order of completion. `isCompletedStep`: whether a name is that of a step that completed before
- * these.
- */
-export function mergeResults(
-  context: string,
-  results: readonly StepResult[],
-  isCompletedStep: (name: string) => boolean,
-): string {
+/** `results` are in order of completion. `completed`: the names of the steps that completed before these. */
+export function mergeResults(context: string, results: readonly StepResult[], completed: readonly string[]): string {
   if (results.length === 0) return context;
-  const merged = new Map<string, string>();
-  eachMember(context, (key, member) => void merged.set(key, member));
-  const named = new Set<string>();
+  const merged = new Members();
+  merged.putAll(context);
+  const taken = new KeyTable();
+  for (const name of completed) taken.numberOf(name, 0, name.length);
   for (const { name, result } of results) {
     const own = withoutReserved(result);
-    eachMember(own, (key, member) => {
-      if (!named.has(key) && !isCompletedStep(key)) merged.set(key, member);
-    });
-    merged.set(name, memberText(name, own));
-    named.add(name);
+    merged.putAll(own, taken);
+    const member = memberText(name, own);
+    merged.put(name, 0, name.length, member, 0, member.length);
+    taken.numberOf(name, 0, name.length);
   }
-  return `{${[...merged.values()].join(',')}}`;
+  return merged.text();
+}
+
+/** The members of an object by their keys, as places in the texts that they come from. */
+class Members {
+  readonly #keys = new KeyTable();
+  readonly #texts: string[] = [];
+  readonly #starts: number[] = [];
+  readonly #ends: number[] = [];
+
+  /** Without those whose keys are taken. */
+  putAll(text: string, taken: KeyTable | null = null): void {
+    eachMemberAt(text, (keyText, keyStart, keyEnd, start, end) => {
+      if (taken?.has(keyText, keyStart, keyEnd) !== true) this.put(keyText, keyStart, keyEnd, text, start, end);
+    });
+  }
+
+  /** In the place of the one with the same key, or at the end. */
+  put(keyText: string, keyStart: number, keyEnd: number, text: string, start: number, end: number): void {
+    const place = this.#keys.numberOf(keyText, keyStart, keyEnd);
+    this.#texts[place] = text;
+    this.#starts[place] = start;
+    this.#ends[place] = end;
+  }
+
+  text(): string {
+    const pieces: string[] = [];
+    const count = this.#texts.length;
+    for (let from = 0, next = 1; from < count; from = next++) {
+      const text = this.#texts[from]!;
+      // Neighbours with nothing but a comma between them are one piece.
+      while (next < count && this.#texts[next] === text && this.#starts[next] === this.#ends[next - 1]! + 1) next++;
+      pieces.push(text.slice(this.#starts[from], this.#ends[next - 1]));
+    }
+    return `{${pieces.join(',')}}`;
+  }
 }
 
 /** The context with the keys of another object put over its own. */
 export function withKeys(context: string, keys: string): string {
-  const merged = new Map<string, string>();
-  for (const text of [context, keys]) eachMember(text, (key, member) => void merged.set(key, member));
-  return `{${[...merged.values()].join(',')}}`;
+  const merged = new Members();
+  merged.putAll(context);
+  merged.putAll(keys);
+  return merged.text();
 }
 
 /**

@@ -14,6 +14,7 @@ import {
   TOO_DEEP,
 } from './json-syntax.js';
 import { keyOf, nestingDepth } from './raw-json.js';
+import { atOnce, STEP, type Steps } from './steps.js';
 
 /**
  * Reads JSON that others wrote, in a time that its length bounds and not its content (ADR 31). JSON.parse makes a value
@@ -51,7 +52,19 @@ const TOO_MANY = -3;
 
 /** The value of a JSON text. Of a dense one, no more than `partOf` says; it is not asked for the others. */
 export function readJson(text: string, partOf: () => Part): ReadJson {
-  if (has(text, DENSE, ['{', '[', ','])) return readOutline(text, partOf());
+  return isDense(text) ? readOutline(text, partOf()) : parseWhole(text);
+}
+
+/** The same in steps, for a text that may be long. */
+export function* readJsonInSteps(text: string, partOf: () => Part): Steps<ReadJson> {
+  if (!isDense(text)) return parseWhole(text);
+  yield;
+  return yield* outlineInSteps(text, partOf());
+}
+
+const isDense = (text: string): boolean => has(text, DENSE, ['{', '[', ',']);
+
+function parseWhole(text: string): ReadJson {
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -74,9 +87,11 @@ function has(text: string, most: number, characters: readonly string[]): boolean
 }
 
 /** Exported for tests: everything else reads through `readJson`. */
-export function readOutline(text: string, part: Part): ReadJson {
+export const readOutline = (text: string, part: Part): ReadJson => atOnce(outlineInSteps(text, part));
+
+function* outlineInSteps(text: string, part: Part): Steps<ReadJson> {
   const draft = new Draft(text, containersIn(part) + STRANGERS_KEPT);
-  const end = draft.value(skipSpace(text, 0), part, 0);
+  const end = yield* draft.value(skipSpace(text, 0), part, 0);
   if (end === TOO_DEEP) return { kind: 'too deep' };
   if (end === TOO_MANY) return { kind: 'too many containers' };
   if (end < 0 || skipSpace(text, end) !== text.length) return { kind: 'invalid' };
@@ -92,7 +107,8 @@ function containersIn(part: Part): number {
 
 /**
  * A walk over the document that gathers what of it stays. Each method takes the position of something and returns the
- * position after it, or what is wrong.
+ * position after it, or what is wrong. It pauses between the members of what is read, and not within what is only
+ * checked.
  */
 class Draft {
   readonly #pieces: string[] = [];
@@ -100,6 +116,7 @@ class Draft {
   #done = 0;
   #strangers = 0;
   #containers = 0;
+  #pausedAt = 0;
 
   constructor(
     private readonly text: string,
@@ -111,26 +128,27 @@ class Draft {
     return this.#pieces.join('');
   }
 
-  value(at: number, part: Part, level: number): number {
+  *value(at: number, part: Part, level: number): Steps<number> {
     const unit = this.text.charCodeAt(at);
     if (unit !== OPEN_BRACE && unit !== OPEN_BRACKET) return checkValue(this.text, at, level);
     if (level === JSON_MAX_DEPTH) return TOO_DEEP;
     if (++this.#containers > this.mostContainers) return TOO_MANY;
-    if (unit === OPEN_BRACE && part.kind === 'object') return this.#object(at, part.members, level + 1);
-    if (unit === OPEN_BRACKET && part.kind === 'list') return this.#list(at, part.items, part.most, level + 1);
+    if (unit === OPEN_BRACE && part.kind === 'object') return yield* this.#object(at, part.members, level + 1);
+    if (unit === OPEN_BRACKET && part.kind === 'list') return yield* this.#list(at, part.items, part.most, level + 1);
     const end = checkValue(this.text, at, level);
     if (end > at + 2) this.#cut(at, end, unit === OPEN_BRACE ? '{}' : '[]');
     return end;
   }
 
-  #object(start: number, members: ReadonlyMap<string, Part>, level: number): number {
+  *#object(start: number, members: ReadonlyMap<string, Part>, level: number): Steps<number> {
     const { text } = this;
     let before = start;
     let at = skipSpace(text, start + 1);
     if (text.charCodeAt(at) === CLOSE_BRACE) return at + 1;
     for (;;) {
-      const end = this.#member(before, at, members, level);
+      const end = yield* this.#member(before, at, members, level);
       if (end < 0) return end;
+      if (this.#isTimeToPause(end)) yield;
       before = skipSpace(text, end);
       const next = text.charCodeAt(before);
       if (next === CLOSE_BRACE) return before + 1;
@@ -140,30 +158,31 @@ class Draft {
   }
 
   /** `before`: the position of the comma or brace before it. */
-  #member(before: number, key: number, members: ReadonlyMap<string, Part>, level: number): number {
+  *#member(before: number, key: number, members: ReadonlyMap<string, Part>, level: number): Steps<number> {
     const { text } = this;
     const keyEnd = text.charCodeAt(key) === QUOTE ? checkString(text, key) : INVALID;
     const start = keyEnd < 0 ? INVALID : checkColon(text, keyEnd);
     if (start < 0) return start;
     const part = members.get(keyOf(text, key, keyEnd));
-    if (part !== undefined) return this.value(start, part, level);
+    if (part !== undefined) return yield* this.value(start, part, level);
     // The first member always stays: without it, the next would begin with a comma.
     if (text.charCodeAt(before) !== COMMA || ++this.#strangers <= STRANGERS_KEPT)
-      return this.value(start, OPAQUE, level);
+      return yield* this.value(start, OPAQUE, level);
     const end = checkValue(text, start, level);
     if (end > 0) this.#cut(before, end, '');
     return end;
   }
 
-  #list(start: number, items: Part, most: number, level: number): number {
+  *#list(start: number, items: Part, most: number, level: number): Steps<number> {
     const { text } = this;
     let at = skipSpace(text, start + 1);
     if (text.charCodeAt(at) === CLOSE_BRACKET) return at + 1;
     /** Where the items begin that are too many. */
     let rest = Infinity;
     for (let count = 1; ; count++) {
-      const end = rest === Infinity ? this.value(at, items, level) : checkValue(text, at, level);
+      const end = rest === Infinity ? yield* this.value(at, items, level) : checkValue(text, at, level);
       if (end < 0) return end;
+      if (this.#isTimeToPause(end)) yield;
       const next = skipSpace(text, end);
       if (text.charCodeAt(next) === CLOSE_BRACKET) {
         if (rest < next) this.#cut(rest, next, '');
@@ -173,6 +192,12 @@ class Draft {
       if (count === most + 1) rest = next;
       at = skipSpace(text, next + 1);
     }
+  }
+
+  #isTimeToPause(at: number): boolean {
+    if (at - this.#pausedAt < STEP) return false;
+    this.#pausedAt = at;
+    return true;
   }
 
   #cut(start: number, end: number, instead: string): void {

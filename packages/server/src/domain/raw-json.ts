@@ -8,6 +8,7 @@ import {
   QUOTE,
   skipSpace,
 } from './json-syntax.js';
+import { STEP, type Steps } from './steps.js';
 
 /**
  * Finds the exact source text of fields in a JSON document, so that what a caller sent is what is stored: numbers
@@ -35,12 +36,50 @@ export function rawFieldsOfEach(text: string, names: readonly string[]): (string
   let at = skipSpace(text, skipSpace(text, 0) + 1);
   while (text.charCodeAt(at) !== CLOSE_BRACKET) {
     const found = noneOf(names);
-    const isObject = text.charCodeAt(at) === OPEN_BRACE;
-    at = skipSpace(text, isObject ? eachField(text, at, collect(text, names, found)) : endOfValue(text, at));
+    at = nextAfter(text, endOfItem(text, at, names, found));
     all.push(found);
-    if (text.charCodeAt(at) === COMMA) at = skipSpace(text, at + 1);
   }
   return all;
+}
+
+/**
+ * The same for the list of that name in a JSON object, in one walk over the object. Of several such lists the last
+ * counts; without one there are no items.
+ */
+export function* fieldsOfItems(text: string, list: string, names: readonly string[]): Steps<(string | undefined)[][]> {
+  let all: (string | undefined)[][] = [];
+  let pausedAt = 0;
+  let at = skipSpace(text, skipSpace(text, 0) + 1);
+  while (text.charCodeAt(at) !== CLOSE_BRACE) {
+    const keyEnd = endOfString(text, at);
+    const isList = keyOf(text, at, keyEnd) === list;
+    at = skipSpace(text, skipSpace(text, keyEnd) + 1);
+    if (isList) all = [];
+    if (isList && text.charCodeAt(at) === OPEN_BRACKET) {
+      at = skipSpace(text, at + 1);
+      while (text.charCodeAt(at) !== CLOSE_BRACKET) {
+        const found = noneOf(names);
+        at = nextAfter(text, endOfItem(text, at, names, found));
+        all.push(found);
+        if (at - pausedAt < STEP) continue;
+        pausedAt = at;
+        yield;
+      }
+      at = nextAfter(text, at + 1);
+    } else at = nextAfter(text, endOfValue(text, at));
+  }
+  return all;
+}
+
+/** From the end of an item or member to the next, or to the end of what they are in. */
+function nextAfter(text: string, end: number): number {
+  const at = skipSpace(text, end);
+  return text.charCodeAt(at) === COMMA ? skipSpace(text, at + 1) : at;
+}
+
+function endOfItem(text: string, at: number, names: readonly string[], found: (string | undefined)[]): number {
+  const isObject = text.charCodeAt(at) === OPEN_BRACE;
+  return isObject ? eachField(text, at, collect(text, names, found)) : endOfValue(text, at);
 }
 
 /** `start` and `end` are those of the value. */
@@ -55,9 +94,23 @@ const collect =
     if (field !== -1) found[field] = text.slice(start, end);
   };
 
-/** Visits the members of a JSON object: the key, and the text of key and value (`"key": value`). */
-export function eachMember(text: string, visit: (key: string, member: string) => void): void {
-  eachField(text, 0, (key, _start, end, keyStart) => visit(key, text.slice(keyStart, end)));
+/**
+ * Visits the members of a JSON object by their places: from the key to the end of the value, of which nobody need make
+ * a text. The key is what stands between `keyStart` and `keyEnd` in
+ * `keyText`: in the text itself, unless it is written with escapes.
+ */
+export function eachMemberAt(
+  text: string,
+  visit: (keyText: string, keyStart: number, keyEnd: number, start: number, end: number) => void,
+): void {
+  eachPlace(text, 0, (keyStart, keyEnd, _start, end) => {
+    for (let at = keyStart + 1; at < keyEnd - 1; at++) {
+      if (text.charCodeAt(at) !== BACKSLASH) continue;
+      const key = keyOf(text, keyStart, keyEnd);
+      return visit(key, 0, key.length, keyStart, end);
+    }
+    visit(text, keyStart + 1, keyEnd - 1, keyStart, end);
+  });
 }
 
 export const memberText = (key: string, text: string): string => `${JSON.stringify(key)}:${text}`;
@@ -108,13 +161,21 @@ export const isEmptyObject = (text: string): boolean => skipSpace(text, 1) === t
 
 /** Visits the fields of the object that begins at `from`, white space aside; returns the position after the object. */
 function eachField(text: string, from: number, visit: Visit): number {
+  return eachPlace(text, from, (keyStart, keyEnd, start, end) =>
+    visit(keyOf(text, keyStart, keyEnd), start, end, keyStart),
+  );
+}
+
+/** The quotes of the key are within its places. */
+type VisitPlace = (keyStart: number, keyEnd: number, start: number, end: number) => void;
+
+function eachPlace(text: string, from: number, visit: VisitPlace): number {
   let at = skipSpace(text, skipSpace(text, from) + 1);
   while (text.charCodeAt(at) !== CLOSE_BRACE) {
     const keyEnd = endOfString(text, at);
-    const key = keyOf(text, at, keyEnd);
     const start = skipSpace(text, skipSpace(text, keyEnd) + 1);
     const end = endOfValue(text, start);
-    visit(key, start, end, at);
+    visit(at, keyEnd, start, end);
     at = skipSpace(text, end);
     if (text.charCodeAt(at) === COMMA) at = skipSpace(text, at + 1);
   }

@@ -15,6 +15,7 @@ import { Admission } from './access/admission.js';
 import { AnswerRoom } from './access/answer-room.js';
 import { authHooks } from './access/auth.js';
 import { registerBodyParsers, registerContinue } from './requests/body.js';
+import { Turns } from './requests/turns.js';
 import { guardConnections } from './access/connections.js';
 import type { HttpContext } from './context.js';
 import { Credentials, type AuthSettings } from './access/credentials.js';
@@ -118,6 +119,7 @@ export function createApp(deps: AppDeps): FastifyInstance {
     unreadMs: deps.unreadMs ?? UNREAD_MS,
     isShuttingDown,
     openCalls: new OpenCalls(),
+    turns: new Turns(),
     admission,
     answers,
   };
@@ -140,7 +142,7 @@ export function createApp(deps: AppDeps): FastifyInstance {
   app.server.on('drop', () => deps.metrics.connectionsDropped.inc());
   app.setErrorHandler(handleError);
   app.setNotFoundHandler(handleUnknownRoute);
-  registerBodyParsers(app, deps);
+  registerBodyParsers(app, { ...deps, turns: context.turns });
   registerRequestHooks(app, context, deps.checkHost);
   if (deps.tracer) traceRequests(app, deps.tracer);
   registerContinue(app);

@@ -4,6 +4,7 @@ import type { Tracer } from '../telemetry/tracing.js';
 import type { AnswerRoom } from './access/answer-room.js';
 import type { Admission } from './access/admission.js';
 import type { OpenCalls } from './answers/open-calls.js';
+import type { Turns } from './requests/turns.js';
 
 /** What every route may use. */
 export interface HttpContext {
@@ -12,6 +13,8 @@ export interface HttpContext {
   /** Calls that wait: long polls and event streams. */
   readonly openCalls: OpenCalls;
   readonly admission: Admission;
+  /** What takes long is done in steps, between which others are served. */
+  readonly turns: Turns;
   /** Bounds the answers that their clients have not read yet. */
   readonly answers: AnswerRoom;
   /** How long a client may take nothing of its answer. */

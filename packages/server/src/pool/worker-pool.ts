@@ -74,7 +74,7 @@ const CLAIMS_IN_FLIGHT = 2;
 export const SAFETY_POLL_MS = 5_000;
 const TICK_MS = 50;
 const RETRY_MS = 1_000;
-/** How long synchronous handlers may block the event loop. */
+/** How long starting jobs may block the event loop: parsing their payloads, and handlers up to their first wait. */
 const SLICE_MS = 10;
 /** How long a handler may take to return after its signal before we stop waiting for it. */
 const GRACE_MS = 1_000;
@@ -89,6 +89,8 @@ export class WorkerPool {
   #claiming = 0;
   #claimingSlots = 0;
   #dispatching = false;
+  /** When the first job was started in this turn of the event loop; null: none was. */
+  #sliceFrom: number | null = null;
   #stopping = false;
   #news = false;
   /** The last claim got fewer jobs than it asked for, with no news since: another claim would find nothing. */
@@ -206,27 +208,26 @@ export class WorkerPool {
   }
 
   /**
-   * Starts as many jobs as there are free workers. A synchronous handler ends within its start, so one call may work
-   * through the whole buffer.
+   * Starts as many jobs as there are free workers, for SLICE_MS in each turn of the event loop. A synchronous handler
+   * ends within its start, so one call may work through the whole buffer; one that waits for nothing ends before the
+   * turn does, and calls again.
    */
   #dispatch(): void {
     if (this.#dispatching) return;
     this.#dispatching = true;
     const startedAt = performance.now();
+    if (this.#sliceFrom === null && this.#buffer.length > 0) this.#beginSlice(startedAt);
+    const sliceEnd = (this.#sliceFrom ?? startedAt) + SLICE_MS;
     this.#pace.note(startedAt, this.#executor.size > 0);
     let next = 0;
     let now = startedAt;
-    while (this.#executor.size < this.options.workers && next < this.#buffer.length) {
+    while (this.#executor.size < this.options.workers && next < this.#buffer.length && now <= sliceEnd) {
       const held = this.#buffer[next]!;
       if (!this.#gate.mayStart(held, now)) break;
       next++;
       this.#gate.started(held, now);
       this.#executor.run(held);
       now = performance.now();
-      if (now > startedAt + SLICE_MS) {
-        setImmediate(() => this.#dispatch());
-        break;
-      }
     }
     if (next > 0) this.#buffer = this.#buffer.slice(next);
     this.#dispatching = false;
@@ -234,6 +235,14 @@ export class WorkerPool {
     this.#gate.prepare(this.#buffer, this.#startAhead(), now);
     if (this.#executor.size > 0 || this.#buffer.length > 0) this.#tick ??= setInterval(() => this.#onTick(), TICK_MS);
     this.#refill();
+  }
+
+  #beginSlice(now: number): void {
+    this.#sliceFrom = now;
+    setImmediate(() => {
+      this.#sliceFrom = null;
+      if (this.#buffer.length > 0) this.#dispatch();
+    });
   }
 
   #lose(leased: HeldJob): void {

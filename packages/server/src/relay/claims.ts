@@ -19,6 +19,7 @@ const SHARE = 10;
 export class Claims {
   #floor = '0';
   #wholeDueAt = -Infinity;
+  #last: Promise<unknown> = Promise.resolve();
 
   constructor(private readonly outbox: OutboxDatabase) {}
 
@@ -27,15 +28,23 @@ export class Claims {
     return this.#wholeDueAt;
   }
 
-  async take(): Promise<Entry[]> {
+  /** One at a time: claims side by side would walk over what each other has locked, which costs more than they win. */
+  take(): Promise<Entry[]> {
+    const taken = this.#last.then(() => this.#claim());
+    this.#last = taken.catch(() => undefined);
+    return taken;
+  }
+
+  async #claim(): Promise<Entry[]> {
     const startedAt = performance.now();
     const isWhole = startedAt >= this.#wholeDueAt;
-    const entries = await this.outbox.run<Entry>('claim', {
+    const rows = await this.outbox.texts('claim', {
       floor: isWhole ? '0' : this.#floor,
       hold_secs: HOLD_SECS,
       max_entries: MOST_ENTRIES,
       max_bytes: MOST_BYTES,
     });
+    const entries = rows.map(entryOf);
     const endedAt = performance.now();
     if (isWhole) this.#wholeDueAt = endedAt + Math.min(MOST_BETWEEN_MS, SHARE * (endedAt - startedAt));
     entries.sort(bySeq);
@@ -50,6 +59,19 @@ export class Claims {
     this.#wholeDueAt = -Infinity;
   }
 }
+
+/** The columns of `claim`, in their order. */
+const entryOf = ([seq, key, task, payload, queue, config, metadata, runAt, triedSecs]: (string | null)[]): Entry => ({
+  seq: seq!,
+  key: key!,
+  task: task!,
+  payload: payload!,
+  queue: queue!,
+  config: config!,
+  metadata: metadata!,
+  runAt: runAt!,
+  triedSecs: triedSecs === null ? 0 : Number(triedSecs),
+});
 
 /** Numbers without a sign, as text. */
 const bySeq = ({ seq: a }: Entry, { seq: b }: Entry): number => a.length - b.length || (a < b ? -1 : a > b ? 1 : 0);

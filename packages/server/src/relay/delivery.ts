@@ -38,7 +38,7 @@ export class Delivery {
 
   /** Null: all of it was dealt with. */
   async deliver(entries: readonly Entry[], lives: KeyLives): Promise<Again | Stop | null> {
-    const isExpired = ({ tried_secs: secs, task }: Entry): boolean =>
+    const isExpired = ({ triedSecs: secs, task }: Entry): boolean =>
       secs > (task === null ? lives.workflowSecs : lives.jobSecs);
     const expired = entries.filter(isExpired);
     if (expired.length > 0) await this.#refuse(expired.map((entry) => [entry, EXPIRED]));
@@ -108,7 +108,7 @@ export class Delivery {
   }
 
   async #delivered(entries: readonly Entry[]): Promise<void> {
-    await this.outbox.run('delivered', { seqs: entries.map(({ seq }) => seq) });
+    await this.outbox.run('delivered', { seqs: seqsOf(entries) });
     this.events.delivered(entries.length);
   }
 
@@ -125,6 +125,9 @@ export class Delivery {
   async #release(entries: readonly Entry[], end: Again | Stop): Promise<void> {
     if (entries.length === 0) return;
     const unsent = end.kind === 'stop' || end.unsent;
-    await this.outbox.run('release', { seqs: entries.map(({ seq }) => seq), unsent });
+    await this.outbox.run('release', { seqs: seqsOf(entries), unsent });
   }
 }
+
+/** As the text of an array: numbers need no escaping. */
+const seqsOf = (entries: readonly Entry[]): string => `{${entries.map(({ seq }) => seq).join(',')}}`;

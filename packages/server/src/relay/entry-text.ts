@@ -9,9 +9,9 @@ export interface Entry {
   readonly payload: string;
   readonly config: string | null;
   readonly metadata: string | null;
-  readonly run_at: string | null;
+  readonly runAt: string | null;
   /** How long ago it was first taken by a relay that may have sent it; 0: now. */
-  readonly tried_secs: number;
+  readonly triedSecs: number;
 }
 
 /** The body of `POST /jobs/batch` for jobs. What the application wrote is passed on as it stands. */
@@ -21,7 +21,7 @@ export function batchText(entries: readonly Entry[]): string {
   return `${text}]}`;
 }
 
-function jobText({ task, key, payload, queue, config, metadata, run_at: runAt }: Entry): string {
+function jobText({ task, key, payload, queue, config, metadata, runAt }: Entry): string {
   let text = `{"task_name":${JSON.stringify(task)},"idempotency_key":${JSON.stringify(key)},"payload":${payload}`;
   if (queue !== null || config !== null) text += `,"config":${configText(queue, config)}`;
   if (metadata !== null) text += `,"metadata":${metadata}`;

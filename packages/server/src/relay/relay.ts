@@ -36,9 +36,10 @@ export interface RelayEvents {
   readonly refused: () => void;
 }
 
-const FLIGHTS = 4;
-/** One more listens. */
-const CONNECTIONS = FLIGHTS + 1;
+/** Of these, one takes entries and some write down how a call ended: about four calls are out at any time. */
+const FLIGHTS = 6;
+/** Flights that wait for the service need none. One more listens. */
+const CONNECTIONS = 4;
 
 const POLL_MS = 5_000;
 /** Where no notification arrives. */
@@ -147,7 +148,7 @@ export class Relay {
     if (this.#lives === null) return;
     const lives = this.#lives;
     if (this.#flights.size >= FLIGHTS) return void (await Promise.race(this.#flights));
-    // Where plenty waits, flights take their entries themselves, at the same time.
+    // Where plenty waits, flights take their entries themselves, while others are sent.
     if (this.#plenty) return this.#launch(async () => this.#fly(await this.#take(), lives));
     const entries = await this.#take();
     if (entries.length === 0) return this.#rest();

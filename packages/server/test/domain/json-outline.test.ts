@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { OPAQUE, readJson, readOutline, SCALAR, type Part } from '../../src/domain/json-outline.js';
+import { OPAQUE, readJson, readJsonInSteps, readOutline, SCALAR, type Part } from '../../src/domain/json-outline.js';
+import { atOnce } from '../../src/domain/steps.js';
 import { checkValue, INVALID, TOO_DEEP } from '../../src/domain/json-syntax.js';
 import { cases } from '../support/cases.js';
 import { jsonString, jsonValue, space } from '../support/json-texts.js';
@@ -185,6 +186,20 @@ describe('readOutline', () => {
       expect(readOutline(`{"${name}":${deep(999)}}`, JOB).kind).toBe('read');
       expect(readOutline(`{"${name}":${deep(1000)}}`, JOB).kind).toBe('too deep');
     }
+  });
+});
+
+describe('readJsonInSteps', () => {
+  it('reads the same, and pauses between the items of a long text', () => {
+    const item = `{"task_name":"t","payload":{"a":[${Array(500).fill('{}').join()}]}}`;
+    const text = `{"jobs":[${Array(1_000).fill(item).join()}]}`;
+    const steps = readJsonInSteps(text, () => BATCH);
+    let pauses = 0;
+    let step = steps.next();
+    for (; step.done !== true; step = steps.next()) pauses++;
+    expect(pauses).toBeGreaterThan(2);
+    expect(step.value).toEqual(readJson(text, () => BATCH));
+    expect(atOnce(readJsonInSteps('{"a":1}', () => BATCH))).toEqual({ kind: 'read', value: { a: 1 } });
   });
 });
 

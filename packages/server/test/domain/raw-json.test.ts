@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
-  eachMember,
+  eachMemberAt,
+  fieldsOfItems,
   nestingDepth,
   objectText,
   rawFields,
@@ -9,6 +10,7 @@ import {
   withMembers,
   withoutMember,
 } from '../../src/domain/raw-json.js';
+import { atOnce } from '../../src/domain/steps.js';
 import { cases } from '../support/cases.js';
 import { growth, ONE_PASS } from '../support/cpu-time.js';
 import { jsonString, jsonValue, space } from '../support/json-texts.js';
@@ -84,6 +86,34 @@ describe('rawFieldsOfEach', () => {
   });
 });
 
+describe('fieldsOfItems', () => {
+  it('finds in the last list of a name what it would find in each of its objects alone, in one walk', () => {
+    const items = fc.array(document, { maxLength: 6 });
+    const object = fc.tuple(items, items, document, space).map(([first, last, other, blank]) => ({
+      last,
+      text: `${blank}{"jobs":[${first.join(',')}],${blank}"payload":${other},"jobs"${blank}:[${last.join(',') || blank}]}`,
+    }));
+    fc.assert(
+      fc.property(object, ({ last, text }) => {
+        expect(atOnce(fieldsOfItems(text, 'jobs', NAMES))).toEqual(last.map((item) => rawFields(item, NAMES)));
+      }),
+      { numRuns: cases(1000) },
+    );
+  });
+
+  it('pauses within a long list, and finds nothing where there is none', () => {
+    const text = `{"jobs":[${Array(3_000)
+      .fill(`{"payload":{"s":"${'x'.repeat(1_000)}"}}`)
+      .join(',')}]}`;
+    const steps = fieldsOfItems(text, 'jobs', NAMES);
+    let pauses = 0;
+    while (steps.next().done !== true) pauses++;
+    expect(pauses).toBeGreaterThan(3);
+    for (const none of ['{}', '{"jobs":[]}', '{"jobs":null}', '{"other":[{"payload":1}]}'])
+      expect(atOnce(fieldsOfItems(none, 'jobs', NAMES))).toEqual([]);
+  });
+});
+
 describe('nestingDepth', () => {
   const depthOf = (value: unknown): number =>
     typeof value === 'object' && value !== null ? 1 + Math.max(0, ...Object.values(value).map(depthOf)) : 0;
@@ -106,7 +136,7 @@ describe('withoutMember', () => {
         const rest = withoutMember(text, 'payload');
         expect(JSON.parse(rest)).toEqual(others);
         expect(rest === text).toBe(rawFields(text, ['payload'])[0] === undefined);
-        eachMember(rest, (_key, member) => expect(text).toContain(member));
+        eachMemberAt(rest, (_text, _start, _end, start, end) => expect(text).toContain(rest.slice(start, end)));
       }),
       { numRuns: cases(1000) },
     );

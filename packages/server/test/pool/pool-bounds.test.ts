@@ -9,7 +9,16 @@ import { createJob, waitFor } from '../engine/kit.js';
 import { count, createMany } from './kit.js';
 
 const runs = new Map<string, number>();
+/** The turn of the event loop in which each of these started. */
+const turns: number[] = [];
+let turn = 0;
 const handlers: Handlers = {
+  // It waits for nothing, so it ends in the turn in which it starts.
+  long_start: async () => {
+    turns.push(turn);
+    for (const until = performance.now() + 15; performance.now() < until;);
+    return {};
+  },
   count_runs: (_payload, { job }) => {
     runs.set(job.id, (runs.get(job.id) ?? 0) + 1);
     return {};
@@ -50,6 +59,21 @@ describe('a pool whose outcomes cannot be stored', () => {
     });
     expect(runs.size).toBe(jobs + 50);
     expect([...runs.values()].every((times) => times === 1)).toBe(true);
+  });
+});
+
+describe('jobs that take long to start', () => {
+  it('let others have a turn after each, although their handlers end at once', async () => {
+    let ticking = true;
+    const tick = (): void => {
+      turn++;
+      if (ticking) setImmediate(tick);
+    };
+    tick();
+    await createMany(server.a, 20, 'bounded', 'long_start');
+    await until(() => turns.length === 20, { what: 'all of them to run' });
+    ticking = false;
+    expect(new Set(turns).size).toBe(20);
   });
 });
 

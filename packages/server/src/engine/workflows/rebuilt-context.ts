@@ -48,7 +48,7 @@ export async function rebuildContext(
   const before = last?.context ?? (await startOf(execute, end.id, definition));
   const start = patch === null ? before : withKeys(before, patch);
   const results = await resultsOf(execute, end.id, definition, kept);
-  const merged = mergeResults(before, results, () => false);
+  const merged = mergeResults(before, results, []);
   const bytes = results.reduce((sum, { result }) => sum + enteringBytes(result), enteringBytes(start));
   if (patch !== null && bytes > maxBytes) throw payloadTooLarge('context', maxBytes);
   const isKnown = last !== undefined && patch === null;

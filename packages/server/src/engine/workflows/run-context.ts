@@ -50,7 +50,7 @@ export async function currentContexts(execute: Execute, outdated: readonly Outda
       const { steps } = rest.definition;
       const late = [...(results.get(id) ?? []), ...completed];
       const named = late.map(({ step, result }) => ({ name: steps[step]!.name, result }));
-      return [id, mergeResults(contexts.get(id)!, named, wasMerged(rest))];
+      return [id, mergeResults(contexts.get(id)!, named, mergedSteps(rest))];
     }),
   );
 }
@@ -77,11 +77,8 @@ async function readResults(execute: Execute, runs: readonly RunContext[]): Promi
   return groupBy(completed, ({ id }) => id);
 }
 
-/** Whether a name is that of a step whose result is already in the context. */
-function wasMerged({ state, unmerged, definition }: Omit<RunContext, 'id'>): (name: string) => boolean {
+/** The names of the steps whose results are already in the context. */
+function mergedSteps({ state, unmerged, definition }: Omit<RunContext, 'id'>): string[] {
   const late = new Set(unmerged);
-  return (name) => {
-    const step = definition.indexOf.get(name);
-    return step !== undefined && state[step] === STEP.completed && !late.has(step);
-  };
+  return definition.steps.flatMap(({ name }, n) => (state[n] === STEP.completed && !late.has(n) ? [name] : []));
 }

@@ -3,12 +3,13 @@ import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { invalidRequest, MillraceError } from '../../domain/errors.js';
-import { readJson } from '../../domain/json-outline.js';
+import { readJson, readJsonInSteps, type ReadJson } from '../../domain/json-outline.js';
+import type { Steps } from '../../domain/steps.js';
 import type { Metrics } from '../../telemetry/metrics.js';
 import '../types.js';
 import { bodyLimit, NOTHING, partOf, type BodyLimits } from './body-parts.js';
 import { readBody, wasCutOff } from './body-reader.js';
-import { Turns } from './turns.js';
+import { LARGE, type Turns } from './turns.js';
 
 /**
  * Request bodies. The text is kept alongside the parsed object, because what belongs to the caller is stored as it was
@@ -19,16 +20,14 @@ import { Turns } from './turns.js';
 /** How much of an unwanted body is still read, to be thrown away. */
 const MAX_DISCARDED_BYTES = 16 * 1024 * 1024;
 
-/** Bodies of this size take turns. */
-const LARGE_BODY_BYTES = 256 * 1024;
-
 const BYTE_ORDER_MARK = 0xfeff;
 
 type Done = (error: Error | null, body?: unknown) => void;
-type Parse = (request: FastifyRequest, bytes: Buffer, done: Done) => void;
+type Parse = (request: FastifyRequest, bytes: Buffer) => unknown;
 
 interface BodySettings extends BodyLimits {
   readonly metrics: Metrics;
+  readonly turns: Turns;
 }
 
 /** For every route that is registered afterwards. */
@@ -39,38 +38,55 @@ export function registerBodyParsers(app: FastifyInstance, settings: BodySettings
     route.bodyLimit ??= bodyLimit(takes, settings);
   });
   app.removeAllContentTypeParsers();
-  const turns = new Turns();
   const reading =
-    (parse: Parse) =>
+    (parse: Parse, inSteps: (request: FastifyRequest, bytes: Buffer) => Steps<unknown>) =>
     (request: FastifyRequest, body: IncomingMessage, done: Done): void =>
       readBody(request, body, settings.metrics, (error, bytes) => {
-        if (bytes === null) done(error);
-        else if (bytes.length < LARGE_BODY_BYTES) parse(request, bytes, done);
-        else turns.take(() => parse(request, bytes, done));
+        if (bytes === null) return done(error);
+        if (bytes.length >= LARGE)
+          return void settings.turns.run(inSteps(request, bytes)).then((read) => done(null, read), done);
+        let read: unknown;
+        try {
+          read = parse(request, bytes);
+        } catch (refusal) {
+          return done(refusal as Error);
+        }
+        done(null, read);
       });
-  app.addContentTypeParser('application/json', reading(parseJsonBody));
-  app.addContentTypeParser('*', reading(refuseOtherTypes));
+  app.addContentTypeParser('application/json', reading(parseJsonBody, parseInSteps));
+  app.addContentTypeParser('*', reading(refuseOtherTypes, refuseInSteps));
 }
 
 /**
  * An empty body counts as absent: routes that take none, or need none, accept it, and the others refuse it by schema.
  * JSON.parse turns keys such as `__proto__` into own properties, and nothing here merges objects, so no key that a
  * caller sends can reach a prototype.
+ *
+ * @throws MillraceError if it is no JSON object
  */
-function parseJsonBody(request: FastifyRequest, bytes: Buffer, done: Done): void {
-  if (bytes.length === 0) return done(null, undefined);
-  const encoding = request.headers['content-encoding'];
-  if (encoding !== undefined && encoding.toLowerCase() !== 'identity') return done(unsupportedEncoding());
-  if (!isUtf8(bytes)) return done(invalidRequest('the request body is not valid UTF-8'));
-  const text = textOf(bytes);
-  const read = readJson(text, () => request.routeOptions.config.takes ?? NOTHING);
-  if (read.kind !== 'read') return done(invalidRequest(PROBLEMS[read.kind]));
+function parseJsonBody(request: FastifyRequest, bytes: Buffer): unknown {
+  if (bytes.length === 0) return undefined;
+  const text = textOf(request, bytes);
+  return bodyOf(request, text, readJson(text, partsOf(request)));
+}
+
+/** The same for a large one. */
+function* parseInSteps(request: FastifyRequest, bytes: Buffer): Steps<unknown> {
+  const text = textOf(request, bytes);
+  yield;
+  return bodyOf(request, text, yield* readJsonInSteps(text, partsOf(request)));
+}
+
+const partsOf = (request: FastifyRequest) => () => request.routeOptions.config.takes ?? NOTHING;
+
+function bodyOf(request: FastifyRequest, text: string, read: ReadJson): unknown {
+  if (read.kind !== 'read') throw invalidRequest(PROBLEMS[read.kind]);
   const body = read.value;
   if (typeof body !== 'object' || body === null || Array.isArray(body)) {
-    return done(invalidRequest('the request body must be a JSON object'));
+    throw invalidRequest('the request body must be a JSON object');
   }
   request.rawBody = text;
-  done(null, body);
+  return body;
 }
 
 const PROBLEMS = {
@@ -80,16 +96,23 @@ const PROBLEMS = {
 } as const;
 
 /** `curl -d ''` labels an empty body as a form; an empty body has no type worth refusing. */
-function refuseOtherTypes(_request: FastifyRequest, bytes: Buffer, done: Done): void {
-  if (bytes.length === 0) return done(null, undefined);
-  done(new MillraceError('unsupported_media_type', 'the request body must be application/json'));
+function refuseOtherTypes(_request: FastifyRequest, bytes: Buffer): undefined {
+  if (bytes.length === 0) return undefined;
+  throw new MillraceError('unsupported_media_type', 'the request body must be application/json');
+}
+
+function* refuseInSteps(request: FastifyRequest, bytes: Buffer): Steps<undefined> {
+  return refuseOtherTypes(request, bytes);
 }
 
 const unsupportedEncoding = (): MillraceError =>
   new MillraceError('unsupported_media_type', 'the request body must not be compressed');
 
 /** RFC 8259 lets a reader ignore a byte order mark, and some tools always write one. */
-function textOf(bytes: Buffer): string {
+function textOf(request: FastifyRequest, bytes: Buffer): string {
+  const encoding = request.headers['content-encoding'];
+  if (encoding !== undefined && encoding.toLowerCase() !== 'identity') throw unsupportedEncoding();
+  if (!isUtf8(bytes)) throw invalidRequest('the request body is not valid UTF-8');
   const text = bytes.toString('utf8');
   return text.charCodeAt(0) === BYTE_ORDER_MARK ? text.slice(1) : text;
 }

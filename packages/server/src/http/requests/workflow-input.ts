@@ -7,17 +7,24 @@ import {
 import type { FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify';
 import { invalidField } from '../../domain/errors.js';
 import { givenJobConfig, resolveJobConfig } from '../../domain/job-config.js';
-import { rawFields, rawFieldsOfEach } from '../../domain/raw-json.js';
+import { rawFields } from '../../domain/raw-json.js';
 import { characterCount } from '../../domain/text.js';
 import type { StepSpec, WorkflowSpec } from '../../domain/records.js';
 import { callerText, type InputSettings } from './caller-text.js';
-import { CALLER_FIELDS } from './job-input.js';
 import { withTrace } from './trace.js';
 
-/** A create request that passed validation, as the engine expects it. `raw` is its source text. */
-export function workflowSpec(body: CreateWorkflow, raw: string, settings: InputSettings): WorkflowSpec {
-  const [steps = '[]', context, metadata] = rawFields(raw, ['steps', 'context', 'metadata']);
-  const texts = rawFieldsOfEach(steps, CALLER_FIELDS);
+/**
+ * A create request that passed validation, as the engine expects it. `raw` is its source text, `texts` are those of
+ * CALLER_FIELDS in its steps.
+ */
+export function workflowSpec(
+  body: CreateWorkflow,
+  raw: string,
+  texts: readonly (string | undefined)[][],
+  settings: InputSettings,
+): WorkflowSpec {
+  const hasMore = Boolean(body.context) || Boolean(body.metadata);
+  const [context, metadata] = hasMore ? rawFields(raw, ['context', 'metadata']) : [];
   return {
     name: body.name,
     steps: body.steps.map((step, index) => stepSpec(step, texts[index] ?? [], `steps[${index}].`, settings)),

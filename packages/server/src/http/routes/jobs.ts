@@ -21,7 +21,7 @@ import type { HttpContext } from '../context.js';
 import { idempotencyKey, itemKeys } from '../requests/idempotency-key.js';
 import { CALLER_FIELDS, jobSpec } from '../requests/job-input.js';
 import { jobListQuery, waitSecs, wantsSummary, type QueryParameters } from '../requests/list-parameters.js';
-import { rawFields, rawFieldsOfEach } from '../../domain/raw-json.js';
+import { fieldsOfItems, rawFields } from '../../domain/raw-json.js';
 import { tracedSettings } from '../requests/trace.js';
 import { sendPage } from '../answers/page.js';
 import { noteReplay, sendCreated, sendJson, sendNothing } from '../answers/reply.js';
@@ -59,8 +59,8 @@ export function jobRoutes(app: FastifyInstance, context: HttpContext): void {
     '/jobs/batch',
     { schema: batchSchema, preValidation: boundBatch },
     async (request, reply) => {
-      const [jobs = '[]'] = rawFields(request.rawBody, ['jobs']);
-      const texts = rawFieldsOfEach(jobs, CALLER_FIELDS);
+      const { rawBody } = request;
+      const texts = await context.turns.over(rawBody, fieldsOfItems(rawBody, 'jobs', CALLER_FIELDS));
       const settings = tracedSettings(request, context);
       const specs = request.body.jobs.map((body, i) => jobSpec(body, texts[i] ?? [], settings, `jobs[${i}].`));
       const keys = itemKeys(request, request.body.jobs);

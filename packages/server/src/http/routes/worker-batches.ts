@@ -10,7 +10,7 @@ import {
 } from '@millrace/contract';
 import type { FastifyInstance, FastifyRequest, preValidationHookHandler } from 'fastify';
 import { invalidField, invalidRequest, MillraceError } from '../../domain/errors.js';
-import { rawFields, rawFieldsOfEach } from '../../domain/raw-json.js';
+import { fieldsOfItems } from '../../domain/raw-json.js';
 import { refuseOthers } from '../access/queue-scope.js';
 import type { HttpContext } from '../context.js';
 import { sendJson } from '../answers/reply.js';
@@ -33,7 +33,7 @@ export function workerBatchRoutes(app: FastifyInstance, context: HttpContext): v
     async (request, reply) => {
       const { extend_secs: extend, leases } = request.body;
       const extendSecs = clamp(extend, LEASE_LIMITS.extend_secs);
-      const texts = rawItems(request, 'leases', 'progress', leases);
+      const texts = await rawItems(request, context, 'leases', 'progress', leases);
       const read = judgeEach(request, leases, LEASE, (lease, i) => ({
         id: lease.job_id,
         token: lease.lease_token,
@@ -57,8 +57,8 @@ export function workerBatchRoutes(app: FastifyInstance, context: HttpContext): v
     async (request, reply) => {
       const { reports } = request.body;
       const startedAt = Date.now();
-      const texts = rawItems(request, 'reports', 'result', reports);
-      const waits = rawItems(request, 'reports', 'wait', reports);
+      const texts = await rawItems(request, context, 'reports', 'result', reports);
+      const waits = await rawItems(request, context, 'reports', 'wait', reports);
       const read = judgeEach(request, reports, REPORT, (report, i) => jobReport(report, texts[i], waits[i], context));
       const answers = await throughEngine(await refuseOthers(request, worker, read), (items) => worker.report(items));
       if (context.tracer !== null) traceReports(context.tracer, startedAt, reports, answers);
@@ -84,16 +84,17 @@ const boundItems =
   };
 
 /** The texts of one field of every item, as they were sent. */
-function rawItems(
+async function rawItems(
   { rawBody }: FastifyRequest,
+  { turns }: HttpContext,
   items: string,
   field: string,
   parsed: readonly unknown[],
-): (string | undefined)[] {
+): Promise<(string | undefined)[]> {
   const isThere = (item: unknown): boolean => typeof item === 'object' && item !== null && Object.hasOwn(item, field);
   if (!parsed.some(isThere)) return [];
-  const [text = '[]'] = rawFields(rawBody, [items]);
-  return rawFieldsOfEach(text, [field]).map(([value]) => value);
+  const texts = await turns.over(rawBody, fieldsOfItems(rawBody, items, [field]));
+  return texts.map(([value]) => value);
 }
 
 /** Each item as the engine takes it, or what is wrong with it. */

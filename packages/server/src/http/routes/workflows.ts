@@ -24,6 +24,8 @@ import { anyOf, bodyErrors, described, errors, nothing, REPLAYED, tagged, TENANT
 import { workflowJson, workflowSummaryJson } from '../answers/serialize.js';
 import { tracedSettings } from '../requests/trace.js';
 import { resumeBody, resumeSpec } from '../requests/resume-input.js';
+import { fieldsOfItems } from '../../domain/raw-json.js';
+import { CALLER_FIELDS } from '../requests/job-input.js';
 import { boundSteps, workflowSpec } from '../requests/workflow-input.js';
 
 interface ById {
@@ -37,7 +39,9 @@ export function workflowRoutes(app: FastifyInstance, context: HttpContext): void
     '/workflows',
     { schema: createSchema, preValidation: boundSteps },
     async (request, reply) => {
-      const spec = workflowSpec(request.body, request.rawBody, tracedSettings(request, context));
+      const { body, rawBody } = request;
+      const texts = await context.turns.over(rawBody, fieldsOfItems(rawBody, 'steps', CALLER_FIELDS));
+      const spec = workflowSpec(body, rawBody, texts, tracedSettings(request, context));
       const created = await workflows.create(request.tenant, spec, idempotencyKey(request));
       return sendCreated(reply, created, 'workflow_id', 'workflows');
     },
