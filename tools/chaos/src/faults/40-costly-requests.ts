@@ -144,9 +144,11 @@ const names = (mebibytes: number): string =>
 async function denseJson(others: Bystander, count: number): Promise<void> {
   const { stage, server } = others;
   const config = '"config":{"queue":"dense"}';
+  const item = `{"task_name":"t",${config},"payload":{"a":${objects(15.5 / 1_000)}}}`;
   type Body = readonly [path: string, body: string];
   const bodies: readonly [Body, ...Body[]] = [
     ['/api/v1/jobs/batch', `{"jobs":[{"task_name":"t",${config}}],"zzz":${objects(15.9)}}`],
+    ['/api/v1/jobs/batch', `{"jobs":[${Array<string>(1_000).fill(item).join()}]}`],
     ['/api/v1/jobs', `{"task_name":"t",${config},"payload":${names(3.9)}}`],
     ['/api/v1/workflows', `{"name":"w","steps":[{"name":"a","task_name":"t","queue":"dense"}],"zzz":${names(15)}}`],
     ['/api/v1/jobs', `{"task_name":"t",${config},"payload":{"a":${objects(3.9)}}}`],

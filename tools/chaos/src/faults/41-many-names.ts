@@ -1,4 +1,5 @@
 import type { Fault } from '../fault.js';
+import type { Database } from '../stage/database.js';
 import { TENANT_KEY, type ServerProcess } from '../stage/server.js';
 import type { Stage } from '../stage/stage.js';
 import { standBy, type Bystander } from '../support/bystander.js';
@@ -25,7 +26,7 @@ const OPERATORS_READS = ['/admin/overview', '/admin/queues', '/admin/tenants'];
 /** One tenant names queues without end, and gives a job an instant long past. Whoever reads then must get an answer. */
 export const manyNames: Fault = {
   row: 41,
-  name: 'queue names by the hundred thousand, a job from 1950',
+  name: 'queue names and errors by the hundred thousand, a job from 1950',
   check: 'every list is answered in bounded pages, memory below 1 GiB, other tenants are served in time',
   unit: 'queue names',
   full: 300_000,
@@ -45,6 +46,7 @@ export const manyNames: Fault = {
     const others: Bystander = { stage, server, client: stage.client(server) };
     for (let first = 0; first < count; first += BATCH) await create(server, first, Math.min(BATCH, count - first));
     await create(server, 0, 1, LONG_AGO);
+    await fail(database, count);
     const reading = readAll(stage, server, count);
     await standBy(others, QUEUE, reading);
     await emptyQueue(others.client, QUEUE);
@@ -60,6 +62,17 @@ async function create(server: ServerProcess, first: number, count: number, runAt
   }));
   const { status } = await call(server, '/jobs/batch', HOSTILE_KEY, { jobs });
   if (status !== 201) throw new Error(`a batch of names was answered ${status}`);
+}
+
+/** Dead letters, each with an error of its own: numbers are taken out of errors, so they are spelt in letters. */
+async function fail(database: Database, count: number): Promise<void> {
+  await database.query(
+    `INSERT INTO millrace.dead_letters (created_at, job_id, reason, tenant, queue, task, error)
+     SELECT now() - n * interval '1 second', gen_random_uuid(), 'non_retryable', 'hostile', 'failed', 't',
+            translate(n::text, '0123456789', 'abcdefghij')
+     FROM generate_series(1, $1::int) AS n`,
+    [count],
+  );
 }
 
 async function readAll(stage: Stage, server: ServerProcess, count: number): Promise<void> {

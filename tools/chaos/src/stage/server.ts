@@ -98,6 +98,8 @@ export class ServerProcess {
         ...args,
       ],
       env: {
+        // Such as the size of the heap: what whoever runs the suite gives to all of Node is meant for servers too.
+        ...(process.env.NODE_OPTIONS !== undefined && { NODE_OPTIONS: process.env.NODE_OPTIONS }),
         DATABASE_URL: databaseUrl,
         MILLRACE_API_KEYS: `${TENANT_KEY}:chaos`,
         MILLRACE_WORKER_TOKEN: WORKER_TOKEN,
