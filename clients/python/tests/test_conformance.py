@@ -11,7 +11,7 @@ from .support.server import REPOSITORY, DevServer
 
 KIT = REPOSITORY / "packages" / "conformance" / "bin" / "millrace-conformance.mjs"
 WORKER = REPOSITORY / "clients" / "python" / "tests" / "conformance_worker.py"
-QUICK = "1,2,3,4,6,11,13,14,17,18,20,21,22,24,25,27,30,32"
+QUICK = "1,2,3,4,6,11,13,14,17,18,20,21,22,24,25,27,30,32,35,36,38,39,40,41,42,43"
 
 
 @pytest.mark.parametrize("protocol", [[], ["--plain"]], ids=["gathered", "plain"])

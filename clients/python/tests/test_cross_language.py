@@ -94,3 +94,21 @@ def test_a_python_job_creates_one_for_typescript(
 
     start_worker(parent, queues={f"{queue}-py": 1}, client=client)
     assert parent.enqueue().result(timeout=60) == {"child": {"length": 4, "of": []}}
+
+
+@pytest.mark.usefixtures("ts_worker")
+def test_a_python_job_calls_one_of_typescript(
+    client: Millrace, start_worker: StartWorker, queue: str, tasks: tuple[Any, Any]
+) -> None:
+    measure, _ = tasks
+
+    @task(queue=f"{queue}-py", context=True)
+    def parent(ctx: JobContext) -> dict[str, Any]:
+        one = ctx.call("one", measure.call("grüße"))
+        return {"one": one, "many": ctx.call_all("many", [measure.call("a" * n, of=[n]) for n in range(3)])}
+
+    start_worker(parent, queues={f"{queue}-py": 1})
+    assert parent.enqueue().result(timeout=60) == {
+        "one": {"length": 5, "of": []},
+        "many": [{"length": n, "of": [n]} for n in range(3)],
+    }

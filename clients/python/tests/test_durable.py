@@ -15,6 +15,7 @@ import pytest
 
 from millrace import (
     AlreadyFinishedError,
+    ChildFailedError,
     ConflictError,
     InvalidRequestError,
     JobContext,
@@ -29,10 +30,10 @@ from millrace import (
 )
 from millrace.http.connections import Connections, Line, RawAnswer
 from millrace.http.transport import Exchange
-from millrace.testing import FakeServer
+from millrace.testing import FakeServer, job_context
 
 from .conftest import Stage, StartWorker
-from .support.pool_durable import in_process, too_large
+from .support.pool_durable import in_process, too_large, upper
 from .support.server import until
 
 AT_ONCE = Retries(max=5, delay=0, jitter=0)
@@ -216,14 +217,14 @@ def test_steps_in_threads_end_before_a_wait(client: Millrace, start_worker: Star
 
 
 def test_processes(client: Millrace, start_worker: StartWorker, queue: str) -> None:
-    start_worker(in_process, too_large, queues={queue: 2})
+    start_worker(in_process, too_large, upper, queues={queue: 2})
     job = in_process.using(queue=queue).enqueue()
     until_waiting(job, "answer")
     stored = {each["name"]: each["attempt"] for each in client.jobs.checkpoints(job.id)}
     assert stored == {"first": 1, **{f"square {n}": 2 for n in range(4)}}
     client.signals.send_to_job(job, "answer", "yes")
     result = job.result(timeout=60)
-    assert (result["squares"], result["answer"]) == ([0, 1, 4, 9], "yes")
+    assert (result["squares"], result["answer"]) == ([0, 1, 4, 9], "YES")
     with pytest.raises(JobFailedError, match='the step "large" cannot be kept'):
         too_large.using(queue=queue).enqueue().result(timeout=60)
 
@@ -271,7 +272,7 @@ def two_waits(ctx: JobContext) -> None:
         (no_json, 'the step "odd" cannot be kept: Object of type Charge is not JSON'),
         (coroutine, r'the step "later" is a coroutine: await ctx\.astep'),
         (final, "no such card"),
-        (two_waits, 'waits for "one" already; a handler has one wait at a time, so end it before "two" begins'),
+        (two_waits, 'waits for "one" already; a handler has one wait at a time, so end it before "two" begins, or'),
         (lambda ctx: ctx.step("x" * 201, lambda: 1), "the name of a step has 1 to 200 characters, not 201"),
     ],
 )
@@ -387,3 +388,111 @@ def test_an_older_server_keeps_the_job(client: Millrace, start_worker: StartWork
     job = step.enqueue()
     until(lambda: job.get()["status"] == "retrying", "the job waits for a newer server")
     assert job.get()["error_message"] == "this server knows no durable jobs; it is older than this package"
+
+
+@task
+def double(n: int) -> dict[str, int]:
+    if n < 0:
+        raise NonRetryableError(f"{n} is negative")
+    return {"doubled": 2 * n}
+
+
+@task
+def charge_of(cents: int) -> Charge:
+    return Charge("ch_1", cents)
+
+
+def test_a_job_calls_others_and_waits_for_them(client: Millrace, start_worker: StartWorker, queue: str) -> None:
+    twofold, charging = double.using(queue=queue), charge_of.using(queue=queue, metadata={"by": "parent"})
+
+    @task(queue=queue, context=True)
+    def parent(ctx: JobContext) -> dict[str, Any]:
+        charge = ctx.call("charge", charging.call(7))
+        assert isinstance(charge, Charge)
+        many = ctx.call_all("many", [twofold.call(n) for n in range(3)])
+        assert ctx.call_all("none", []) == []
+        try:
+            ctx.call_all("odd", [twofold.call(1), twofold.call(-1)])
+        except ChildFailedError as error:
+            (failed,) = error.children
+            return {"cents": charge.cents, "many": many, "failed": [failed.name, failed.status, str(error)]}
+        return {}
+
+    start_worker(parent, double, charge_of, queues={queue: 1})
+    job = parent.enqueue()
+    assert job.result(timeout=60) == {
+        "cents": 7,
+        "many": [{"doubled": 0}, {"doubled": 2}, {"doubled": 4}],
+        "failed": ["odd 2", "failed", '1 of 2 of "odd" did not complete; the first: -1 is negative'],
+    }
+    children = list(client.jobs.list(parent_job_id=job.id))
+    assert len(children) == 6
+    assert {child.get("parent_job_id") for child in children} == {job.id}
+    assert [child["metadata"] for child in children if child["task_name"] == "charge_of"] == [{"by": "parent"}]
+
+
+def test_async_handlers_call_others(client: Millrace, start_worker: StartWorker, queue: str, stage: Stage) -> None:
+    twofold = double.using(queue=queue)
+
+    @task(queue=queue, context=True)
+    async def parent(ctx: JobContext) -> dict[str, Any]:
+        one = await ctx.acall("one", twofold.call(1))
+        many = await ctx.acall_all("many", [twofold.call(2), twofold.call(3)])
+        try:
+            await ctx.acall("never", double.using(queue=f"{queue}-nobody").call(1), timeout=1)
+        except ChildFailedError as error:
+            return {"one": one, "many": many, "timed out": error.timed_out}
+        return {}
+
+    start_worker(parent, double, queues={queue: 2})
+    job = parent.enqueue()
+    if "exchange" in stage:
+        until_waiting(job, "never")
+        stage["exchange"].advance(1)
+    assert job.result(timeout=60) == {
+        "one": {"doubled": 2},
+        "many": [{"doubled": 4}, {"doubled": 6}],
+        "timed out": True,
+    }
+
+
+def test_children_are_shown_and_cancelled_with_their_parent(
+    client: Millrace, start_worker: StartWorker, queue: str
+) -> None:
+    @task(queue=queue, context=True)
+    def parent(ctx: JobContext, key: str | None = None) -> None:
+        ctx.call("mail", double.using(queue=f"{queue}-nobody", key=key).call(1))
+
+    start_worker(parent, queues={queue: 2})
+    job = parent.enqueue()
+    waiting = until_waiting(job, "mail")["waiting_for"]
+    assert (waiting["signal"], waiting["children"]) == (None, {"total": 1, "unfinished": 1})
+    with pytest.raises(ConflictError):
+        client.jobs.run_now(job.id)
+    (child,) = client.jobs.list(parent_job_id=job.id)
+    job.cancel()
+    until(lambda: client.jobs.get(child["id"])["status"] == "cancelled", "the child is cancelled")
+    with pytest.raises(JobFailedError, match='the call "mail" has a key; its name says what is the same'):
+        parent.enqueue("k").result(timeout=60)
+
+
+def test_a_failed_child_fails_its_parent_for_good(client: Millrace, start_worker: StartWorker, queue: str) -> None:
+    @task(queue=queue, context=True, retries=Retries(max=5, delay=3600))
+    def parent(ctx: JobContext) -> None:
+        ctx.call("mail", double.using(queue=queue).call(-1))
+
+    start_worker(parent, double, queues={queue: 1})
+    with pytest.raises(JobFailedError, match='"mail" failed: -1 is negative'):
+        parent.enqueue().result(timeout=60)
+
+
+def test_a_context_knows_what_calls_return() -> None:
+    def run(ctx: JobContext) -> Any:
+        return [ctx.call("charge", charge_of.call(7)), ctx.call_all("all", [double.call(1), double.call(2)])]
+
+    all_of_it = [{"doubled": 1}, {"doubled": 2}]
+    assert run(job_context(calls={"charge": Charge("c", 9), "all": all_of_it})) == [Charge("c", 9), all_of_it]
+    with pytest.raises(ChildFailedError, match='"charge" failed: no'):
+        run(job_context(calls={"charge": ValueError("no")}))
+    with pytest.raises(ChildFailedError, match='"charge" did not end in time'):
+        run(job_context())

@@ -45,16 +45,20 @@ def test_durable_jobs(folder: Path, fake_millrace: FakeServer) -> None:
     client.signals.send_to_job(large, "approval", {"approved": True})
     fake_millrace.drain(refund)
     fake_millrace.advance(3600)
-    fake_millrace.drain(refund)
+    fake_millrace.drain(refund, task_of(folder))
     assert [job.result() for job in (small, large)] == [
-        {"refund": f"ch-{order} {job.id}:refund"} for order, job in (("a", small), ("b", large))
+        {"refund": f"ch-{order} {job.id}:refund", "mail": "42-en"} for order, job in (("a", small), ("b", large))
     ]
     fake_millrace.advance(3 * 86_400)
     fake_millrace.drain(refund)
     with pytest.raises(JobFailedError, match="refused"):
         refused.result()
-    ctx = job_context(checkpoints={"find charge": {"id": "ch-1"}}, signals={"approval": {"approved": True}})
-    assert refund(ctx, "x", 20_000) == {"refund": f"ch-1 {ctx.key('refund')}"}
+    ctx = job_context(
+        checkpoints={"find charge": {"id": "ch-1"}},
+        signals={"approval": {"approved": True}},
+        calls={"mail": {"message_id": "m"}},
+    )
+    assert refund(ctx, "x", 20_000) == {"refund": f"ch-1 {ctx.key('refund')}", "mail": "m"}
     with pytest.raises(NonRetryableError, match="refused"):
         refund(job_context(), "x", 20_000)
 

@@ -23,6 +23,8 @@ from .errors.call_errors import (
     WaitTimeoutError,
 )
 from .errors.handler_errors import (
+    ChildEnd,
+    ChildFailedError,
     JobCancelled,
     JobTimeout,
     LeaseLost,
@@ -57,6 +59,8 @@ __all__ = [
     "AsyncTask",
     "AuthError",
     "Call",
+    "ChildEnd",
+    "ChildFailedError",
     "ConflictError",
     "ContextTask",
     "DeadLetterFilter",

@@ -58,6 +58,9 @@ def refund(ctx: JobContext, order: str) -> dict[str, str]:
     charge = ctx.step("find charge", find_charge)
     answer = ctx.wait_for("approval", timeout=timedelta(days=3), schema=Charge, ask={"text": f"Refund {order}?"})
     ctx.sleep("grace", timedelta(hours=1))
+    shelves = ctx.call_all("reserve", [reserve_stock.call(sku) for sku in order])
+    parcel = ctx.call("ship", ship_parcel.call(shelf=shelves[0]["shelf"]), timeout=timedelta(days=1))
+    assert parcel["parcel"]
     return {"charge": charge.id if answer is None else answer.id, "key": ctx.key("refund")}
 
 
@@ -66,6 +69,8 @@ async def arefund(ctx: JobContext) -> dict[str, int]:
     charge = ctx.step("find charge", find_charge)
     length = await ctx.astep("again", lambda: charge_again(charge), retries=2, retry_delay=1)
     await ctx.asleep("grace", 60)
+    length += (await ctx.acall("resize", resize.call(image=1)))["bytes"]
+    length += len(await ctx.acall_all("ship", [ship_parcel.call(shelf=1)]))
     answer = await ctx.await_for("approval", timeout=60, schema=Charge)
     return {"length": length + (0 if answer is None else len(answer.id))}
 

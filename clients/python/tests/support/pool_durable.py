@@ -9,6 +9,11 @@ from typing import Any
 from millrace import JobContext, Retries, task
 
 
+@task
+def upper(text: str) -> dict[str, str]:
+    return {"text": text.upper()}
+
+
 @task(context=True, process=True, retries=Retries(max=2, delay=0))
 def in_process(ctx: JobContext) -> dict[str, Any]:
     first = ctx.step("first", os.getpid)
@@ -18,7 +23,8 @@ def in_process(ctx: JobContext) -> dict[str, Any]:
         squares = list(threads.map(lambda n: ctx.step(f"square {n}", lambda: n * n), range(4)))
     answer = ctx.wait_for("answer", timeout=3600)
     ctx.sleep("a moment", 0.01)
-    return {"first": first, "squares": squares, "answer": answer, "worker": os.getppid()}
+    shout = ctx.call("shout", upper.using(queue=ctx.job.queue).call(answer))
+    return {"first": first, "squares": squares, "answer": shout["text"], "worker": os.getppid()}
 
 
 @task(context=True, process=True)

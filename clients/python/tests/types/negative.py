@@ -80,6 +80,10 @@ async def durable(ctx: JobContext, n: int) -> None:
     await ctx.step("n", lambda: 1)  # refused
     (await ctx.astep("n", lambda: asyncio.sleep(0, 1))).upper()  # refused
     ctx.sleep("n", "1h")  # refused
+    ctx.call("n", send)  # refused
+    ctx.call("n", send.call(1))["messageId"]  # refused
+    await ctx.call("n", send.call(1))  # refused
+    ctx.call_all("n", send.call(1))  # refused
     ctx.wait_for("n")  # refused
     ctx.wait_for("n", timeout=1, schema=Sent)["message_id"]  # refused
 

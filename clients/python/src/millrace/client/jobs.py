@@ -35,6 +35,7 @@ class Jobs:
         queue: str | None = None,
         task: BaseTask[..., Any] | str | None = None,
         workflow_id: str | None = None,
+        parent_job_id: str | None = None,
         key: str | None = None,
         limit: int | None = None,
         oldest_first: bool = False,
@@ -42,7 +43,7 @@ class Jobs:
         created_before: datetime | None = None,
         include_total: bool = False,
     ) -> Listing[Job]:
-        """Jobs, the newest first.
+        """Jobs, the newest first; with `parent_job_id`, those that a job has created.
 
         >>> for job in client.jobs.list(status="failed", queue="emails"): ...  # doctest: +SKIP
         """
@@ -56,6 +57,7 @@ class Jobs:
             queue=queue,
             task=task_name(task),
             workflow_id=workflow_id,
+            parent_job_id=parent_job_id,
             idempotency_key=key,
         )
         return Listing("jobs", limit, lambda cursor: self._session.read("/jobs", {**query, "cursor": cursor}))

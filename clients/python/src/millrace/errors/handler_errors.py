@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 from ..shared.durations import Duration, seconds
 
 
@@ -23,6 +26,30 @@ class RetryAfterError(Exception):
 
 class MismatchError(NonRetryableError):
     """The arguments or the result of a handler do not match its signature. Trying again would not help."""
+
+
+@dataclass(frozen=True)
+class ChildEnd:
+    """How a job ended that another one waited for."""
+
+    #: What its parent calls it.
+    name: str
+    job_id: str
+    status: str
+    error: str | None
+
+
+class ChildFailedError(NonRetryableError):
+    """Raised by `ctx.call` and `ctx.call_all`: a child failed, was cancelled, or did not end in time.
+
+    Unless the handler catches it, the job fails for good: trying again would find the same.
+    """
+
+    def __init__(self, message: str, children: Sequence[ChildEnd] = ()) -> None:
+        super().__init__(message)
+        #: Those that did not complete; none if the time was over.
+        self.children = children
+        self.timed_out = not children
 
 
 class StopHandler(BaseException):

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from datetime import datetime
 from typing import Any, Protocol, TypeVar, overload
 
 from ..shared.durations import Duration
 from ..wire.types import Ask
+from .call import Call
 
 T = TypeVar("T")
+R = TypeVar("R")
 
 
 class DurableContext(Protocol):
@@ -120,6 +122,32 @@ class DurableContext(Protocol):
         key: str | None = None,
         ask: Ask | str | None = None,
     ) -> Coroutine[Any, Any, Any]:
+        """The same, for async handlers."""
+        ...
+
+    def call(self, name: str, call: Call[R], *, timeout: Duration = ...) -> R:
+        """Runs another task as a job of its own, once per name, and waits for its result without holding a worker.
+
+        Raises ChildFailedError if it fails, is cancelled, or has not ended in time: 30 days unless said otherwise.
+
+        >>> sent = ctx.call("mail", send_mail.call(order))  # doctest: +SKIP
+        """
+        ...
+
+    def acall(self, name: str, call: Call[R], *, timeout: Duration = ...) -> Coroutine[Any, Any, R]:
+        """The same, for async handlers."""
+        ...
+
+    def call_all(self, name: str, calls: Sequence[Call[R]], *, timeout: Duration = ...) -> list[R]:
+        """The same for up to a thousand jobs at once; the results have the order of the calls.
+
+        >>> sizes = ctx.call_all("resize", [resize.call(image) for image in images])  # doctest: +SKIP
+        """
+        ...
+
+    def acall_all(
+        self, name: str, calls: Sequence[Call[R]], *, timeout: Duration = ...
+    ) -> Coroutine[Any, Any, list[R]]:
         """The same, for async handlers."""
         ...
 

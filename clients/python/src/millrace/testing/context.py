@@ -47,7 +47,7 @@ class RecordedContext(Context):
             return self._switch.reason is None
 
         logger = logging.getLogger("millrace.testing")
-        store = GivenCheckpoints({}, {}) if checkpoints is None else checkpoints
+        store = GivenCheckpoints({}, {}, {}) if checkpoints is None else checkpoints
         # Sleeps never wait in place in a test.
         state = DurableState(store, started_at or "9999-01-01T00:00:00Z", lambda: 0.0, self._switch)
         super().__init__(job, self._switch, logger, client, last_progress, is_leased, keep, lambda: state)
@@ -91,11 +91,13 @@ def job_context(
     last_progress: Mapping[str, Any] | None = None,
     checkpoints: Mapping[str, Any] | None = None,
     signals: Mapping[str, Any] | None = None,
+    calls: Mapping[str, Any] | None = None,
 ) -> RecordedContext:
     """A context to call a handler with.
 
-    `checkpoints` are what earlier attempts have stored, by step; `signals` what waits get, by their name: without one
-    they time out. Sleeps are over at once.
+    `checkpoints` are what earlier attempts have stored, by step; `signals` what waits get, by their name; `calls` what
+    `ctx.call` gets, a list of results for `call_all`, an exception for one that failed. Without one they time out.
+    Sleeps are over at once.
     """
     job = ShippedJob(
         "019bd0e5-7c58-7a5f-9c0e-2f9f6a0f8f10",
@@ -109,5 +111,5 @@ def job_context(
         None,
         json.dumps(payload or {}),
     )
-    given = GivenCheckpoints(checkpoints or {}, signals or {})
+    given = GivenCheckpoints(checkpoints or {}, signals or {}, calls or {})
     return RecordedContext(job, client, None, last_progress, given)

@@ -6,35 +6,25 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from .children import check_awaited, ends_of, unfinished
+from .keeping import keep
 from .problem import Problem, invalid
 from .settle import suspend
 from .store import Store, StoredJob, StoredSignal, StoredWait, instant
 
-_MOST_BYTES = 4_194_304
-_MOST_CHECKPOINTS = 1_000
 _MOST_SIGNAL_BYTES = 65_536
 _MOST_ASK_BYTES = 16_384
 _MOST_SIGNALS_PER_KEY = 100
 _YEAR = 366 * 86_400 * 1_000_000
 
 
-def keep(store: Store, job: StoredJob, name: str, value: Any) -> tuple[Any, bool]:
-    """What stands under the name, and whether it is new."""
-    if name in job.checkpoints:
-        return job.checkpoints[name]["value"], False
-    size = sum(len(json.dumps(each["value"])) for each in job.checkpoints.values()) + len(json.dumps(value))
-    if size > _MOST_BYTES or len(job.checkpoints) >= _MOST_CHECKPOINTS:
-        raise Problem(413, "payload_too_large", "the checkpoints of the job have no room for it")
-    attempt = job.record["delivery_count"]
-    job.checkpoints[name] = {"name": name, "value": value, "at": store.clock.text(), "attempt": attempt}
-    job.suspensions.pop(name, None)
-    return value, True
-
-
 def suspend_job(store: Store, job: StoredJob, given: Mapping[str, Any]) -> None:
     """Back to the queue until the deadline, or until what it waits for has come."""
     name = given["checkpoint"]
     signal, key, ask = _awaited(job, given.get("wait"))
+    names: list[str] | None = (given.get("wait") or {}).get("children")
+    if names is not None:
+        check_awaited(job, names)
     due_at = _due_at(store, job, given)
     for each in job.suspensions.values():
         each.is_open = False
@@ -42,13 +32,17 @@ def suspend_job(store: Store, job: StoredJob, given: Mapping[str, Any]) -> None:
     if taken is not None and name not in job.checkpoints:
         store.signals.remove(taken)
         keep(store, job, name, {"value": taken.value})
+    ends = None if names is None else ends_of(store, job, names)
+    if ends is not None:
+        keep(store, job, name, ends)
     if name in job.checkpoints:
         suspend(store, job, store.clock.now, None)
         return
     before = job.suspensions.get(name)
     since = store.clock.now if before is None else before.since
-    wait = job.suspensions[name] = StoredWait(name, since, due_at, signal, key, ask)
-    suspend(store, job, due_at, wait.shown(store.clock))
+    wait = job.suspensions[name] = StoredWait(name, since, due_at, signal, key, ask, names)
+    left = None if names is None else {"total": len(names), "unfinished": unfinished(store, job, names)}
+    suspend(store, job, due_at, {**wait.shown(store.clock), "children": left})
 
 
 def send_signal(store: Store, signal: StoredSignal) -> bool:
@@ -86,9 +80,13 @@ def _due_at(store: Store, job: StoredJob, given: Mapping[str, Any]) -> int:
 def _awaited(job: StoredJob, wait: Any) -> tuple[str | None, str | None, Any]:
     if wait is None:
         return None, None, None
-    if not isinstance(wait, dict) or not isinstance(wait.get("signal"), dict) or "name" not in wait["signal"]:
-        raise invalid("FakeServer knows waits for a signal; use a real server for others")
+    if not isinstance(wait, dict) or ("signal" in wait) == ("children" in wait):
+        raise invalid("wait must have either a signal or children")
+    if "children" in wait:
+        return None, None, None
     if len(json.dumps(wait.get("ask"))) > _MOST_ASK_BYTES:
         raise Problem(413, "payload_too_large", f"ask must have at most {_MOST_ASK_BYTES} bytes")
-    signal: dict[str, Any] = wait["signal"]
+    signal: Any = wait["signal"]
+    if not isinstance(signal, dict) or "name" not in signal:
+        raise invalid("wait.signal.name is required")
     return signal["name"], signal.get("key") or job.record["id"], wait.get("ask")

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...wire.types import CheckpointRequest, JobSignalRequest, SignalRequest, SuspendRequest
-from .durable import keep, send_signal, suspend_job
+from ...wire.types import CheckpointRequest, ChildrenRequest, JobSignalRequest, SignalRequest, SuspendRequest
+from .children import add_children
+from .durable import send_signal, suspend_job
 from .exchange import FakeRequest, Reply, Route, once
-from .job_routes import job_at
+from .job_routes import add_job, job_at
+from .keeping import keep
 from .problem import Problem, invalid
 from .settle import held
 from .shapes import checked
 from .store import StoredSignal
 
 _NAME_MAX_LENGTH = 200
+_MOST_CHILDREN = 1_000
 _WEEK_SECS = 604_800
 _MOST_TTL_SECS = 2_592_000
 _FOR_EVER = 1 << 62
@@ -54,6 +57,16 @@ def _suspend(request: FakeRequest) -> Reply:
     if job is not None:
         suspend_job(request.store, job, given)
     return 204, None
+
+
+def _children(request: FakeRequest) -> Reply:
+    given, store = checked(request.body, ChildrenRequest), request.store
+    if not 1 <= len(given["jobs"]) <= _MOST_CHILDREN:
+        raise invalid(f"jobs must have 1 to {_MOST_CHILDREN} items")
+    parent = held(store, request.params[0], given["lease_token"])
+    if parent is None:
+        raise _lease_lost()
+    return 201, {"job_ids": add_children(store, parent, given["jobs"], lambda job: add_job(store, job, None))}
 
 
 def _accepted(request: FakeRequest, signal: StoredSignal) -> Reply:
@@ -108,6 +121,7 @@ DURABLE_ROUTES: list[tuple[str, str, Route]] = [
     ("POST", "/jobs/:id/checkpoints", _store),
     ("GET", "/jobs/:id/checkpoints", _list),
     ("POST", "/jobs/:id/suspend", _suspend),
+    ("POST", "/jobs/:id/children", _children),
     ("POST", "/jobs/:id/signals/:name", _signal_job),
     ("POST", "/signals", _signal),
     ("GET", "/waits", _waits),

@@ -13,7 +13,7 @@ from .shapes import checked
 from .store import DEFAULT_QUEUE, Store, StoredJob, instant
 
 
-def _add(store: Store, given: dict[str, Any], key: str | None) -> str:
+def add_job(store: Store, given: dict[str, Any], key: str | None) -> str:
     run_at, delay = given.get("run_at"), given.get("delay_secs")
     if run_at is not None and delay is not None:
         raise invalid("delay_secs must not be given together with run_at")
@@ -33,7 +33,7 @@ def _add(store: Store, given: dict[str, Any], key: str | None) -> str:
 
 def _create(request: FakeRequest) -> Reply:
     body = checked(request.body, CreateJob)
-    return once(request, "job", lambda key: {"job_id": _add(request.store, body, key)})
+    return once(request, "job", lambda key: {"job_id": add_job(request.store, body, key)})
 
 
 def _create_batch(request: FakeRequest) -> Reply:
@@ -44,7 +44,7 @@ def _create_batch(request: FakeRequest) -> Reply:
         return _create_items(request, jobs)
 
     def make(_: str | None) -> Any:
-        ids = [_add(request.store, job, None) for job in jobs]
+        ids = [add_job(request.store, job, None) for job in jobs]
         return {"job_ids": ids, "count": len(ids)}
 
     return once(request, "batch", make)
@@ -64,7 +64,7 @@ def _create_items(request: FakeRequest, jobs: list[dict[str, Any]]) -> Reply:
         if key in keys:
             replayed.append(number)
         else:
-            keys[key] = ("job", {"job_id": _add(request.store, job, key)})
+            keys[key] = ("job", {"job_id": add_job(request.store, job, key)})
         ids.append(keys[key][1]["job_id"])
     return 201, {"job_ids": ids, "count": len(ids), "replayed": replayed}
 
@@ -90,6 +90,7 @@ def _list(request: FakeRequest) -> Reply:
         "queue": same("queue_name"),
         "task": same("task_name"),
         "workflow_id": same("workflow_id"),
+        "parent_job_id": lambda job, value: job.get("parent_job_id") == value,
         "idempotency_key": same("idempotency_key"),
     }
     return page(request, "jobs", records, filters)
@@ -111,8 +112,9 @@ def _run_now(request: FakeRequest) -> Reply:
     if status == "running":
         raise Problem(409, "conflict", "the job is running")
     for wait in job.open_waits:
-        if wait.signal is not None:
-            raise Problem(409, "conflict", "the job waits for a signal")
+        if wait.signal is not None or wait.children is not None:
+            what = "a signal" if wait.children is None else "children"
+            raise Problem(409, "conflict", f"the job waits for {what}")
         wait.until = store.clock.now
     job.due_at = store.clock.now
     now = store.clock.text()

@@ -8,6 +8,8 @@ import uuid
 from collections.abc import Collection
 from typing import Any
 
+from .children import family_ended
+from .keeping import keep
 from .problem import Problem, not_found
 from .store import Store, StoredJob
 from .workflows import mark_started, step_ended
@@ -149,6 +151,15 @@ def _end(store: Store, job: StoredJob, **fields: Any) -> None:
     _show_wait(job, None)
     store.change(job, **{**_NOT_RUNNING, **fields, "next_retry_at": None, "completed_at": store.clock.text()})
     step_ended(store, job, lambda other: cancel(store, other))
+    family_ended(
+        store, job, lambda parent, name, ends: _wake(store, parent, name, ends), lambda child: cancel(store, child)
+    )
+
+
+def _wake(store: Store, parent: StoredJob, name: str, ends: dict[str, Any]) -> None:
+    keep(store, parent, name, ends)
+    if parent.waits:
+        suspend(store, parent, min(parent.due_at, store.clock.now), None)
 
 
 def _retry_delay(config: dict[str, Any], retries: int) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from typing import Any
@@ -60,6 +60,8 @@ class StoredWait:
     signal: str | None
     key: str | None
     ask: Any
+    #: The names of the children that it is for.
+    children: Sequence[str] | None = None
     is_open: bool = True
 
     def shown(self, clock: Clock) -> dict[str, Any]:
@@ -97,6 +99,8 @@ class StoredJob:
         #: What it has stored and waited for, by name, if it is durable.
         self.checkpoints: dict[str, dict[str, Any]] = {}
         self.suspensions: dict[str, StoredWait] = {}
+        #: The jobs that it has created, by name: their ids, and whether they are detached.
+        self.children: dict[str, tuple[str, bool]] = {}
 
     @property
     def open_waits(self) -> list[StoredWait]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
@@ -12,6 +12,7 @@ from ...errors.call_errors import MillraceError
 from ...errors.handler_errors import LeaseLost, NonRetryableError
 from ...http.transport import Request, Transport
 from ...wire.types import Checkpoints as Page
+from ...wire.types import ChildJob
 from ..calls.calls import AssumedFeatures
 from ..leases.held_jobs import HeldJob
 from .state import Stored
@@ -61,6 +62,17 @@ class CheckpointCalls:
             if error.code not in ("payload_too_large", "invalid_request"):
                 raise
             raise NonRetryableError(f'the step "{name}" cannot be kept: {error}') from error
+
+    def create(self, children: Sequence[ChildJob]) -> None:
+        body = {"lease_token": self._held.lease.token, "jobs": children}
+        try:
+            self._call(Request("POST", f"/jobs/{quote(self._held.lease.job_id, safe='')}/children", body=body))
+        except MillraceError as error:
+            if error.code not in ("payload_too_large", "invalid_request"):
+                raise
+            first = f'"{children[0]["name"]}"'
+            what = first if len(children) == 1 else f"{first} and {len(children) - 1} more"
+            raise NonRetryableError(f"{what} cannot be called: {error}") from error
 
     def _call(self, request: Request) -> Any:
         stop = self._held.stop

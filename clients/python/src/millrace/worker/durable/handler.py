@@ -6,7 +6,7 @@ import asyncio
 import functools
 import inspect
 import threading
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from datetime import datetime, timezone
 from typing import Any, TypeVar
 
@@ -14,13 +14,16 @@ from ...errors.handler_errors import NonRetryableError
 from ...exactjson.text import write
 from ...shared.durations import Duration, seconds, whole_seconds
 from ...shared.off_loop import off_loop
+from ...tasks.call import Call
 from ...tasks.conversion import Converter, converter, hints, to_json
 from ...tasks.policy import instant
 from ...wire.types import Ask
+from .child_calls import CALL_TIMEOUT_SECS, NamedCall, called
 from .state import DurableState, Stored
 from .suspension import Suspension
 
 T = TypeVar("T")
+R = TypeVar("R")
 
 # Shorter sleeps wait in place.
 _IN_PLACE_SECS = 30
@@ -102,13 +105,41 @@ class DurableCalls:
 
         return wait()
 
-    def _use(self, name: str) -> DurableState:
+    def call(self, name: str, call: Call[R], *, timeout: Duration = CALL_TIMEOUT_SECS) -> R:
+        result: R = called(self._use(name, [name]), name, [(name, call)], timeout)[0]
+        return result
+
+    def acall(self, name: str, call: Call[R], *, timeout: Duration = CALL_TIMEOUT_SECS) -> Coroutine[Any, Any, R]:
+        state = self._use(name, [name])
+
+        async def wait() -> R:
+            result: R = (await off_loop(lambda: called(state, name, [(name, call)], timeout)))[0]
+            return result
+
+        return wait()
+
+    def call_all(self, name: str, calls: Sequence[Call[R]], *, timeout: Duration = CALL_TIMEOUT_SECS) -> list[R]:
+        named = _numbered(name, calls)
+        return called(self._use(name, [child for child, _ in named]), name, named, timeout)
+
+    def acall_all(
+        self, name: str, calls: Sequence[Call[R]], *, timeout: Duration = CALL_TIMEOUT_SECS
+    ) -> Coroutine[Any, Any, list[R]]:
+        named = _numbered(name, calls)
+        state = self._use(name, [child for child, _ in named])
+        return off_loop(lambda: called(state, name, named, timeout))
+
+    def _use(self, name: str, calls: Sequence[str] = ()) -> DurableState:
         state = self._state
         if state is None:
             with _making:
                 state = self._state = self._state or self._make_state()
-        state.use(name)
+        state.use(name, calls)
         return state
+
+
+def _numbered(name: str, calls: Sequence[Call[Any]]) -> list[NamedCall]:
+    return [(f"{name} {number}", call) for number, call in enumerate(calls, 1)]
 
 
 async def _astep(state: DurableState, name: str, run: Callable[[], Any], retries: int, pause: float) -> Any:

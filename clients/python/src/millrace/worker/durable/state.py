@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import threading
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -12,6 +12,7 @@ from typing import Any, NoReturn, Protocol
 
 from ...errors.handler_errors import NonRetryableError, Suspended
 from ...shared.off_loop import off_loop
+from ...wire.types import ChildJob
 from ..leases.stop_switch import StopSwitch
 from ..reports.outcome import Outcome, Waiting, failure, retryable_failure
 from .suspension import Suspension, is_suspended
@@ -36,6 +37,10 @@ class CheckpointStore(Protocol):
         """Stores JSON text; returns what stands under the name: this value, or one that was there before."""
         ...
 
+    def create(self, children: Sequence[ChildJob]) -> None:
+        """Creates jobs in the name of this one, once per name."""
+        ...
+
 
 class DurableState:
     """Nothing is done again that was done before, by name and never by position. Handlers may have threads."""
@@ -51,6 +56,7 @@ class DurableState:
         self._stored: Stored | None = None
         # Where each name was used first.
         self._places: dict[str, str] = {}
+        self._child_places: dict[str, str] = {}
         self._running = 0
         self._suspension: Suspension | None = None
         # A second wait beside the first, which nobody may have noticed: `gather` tells of the first alone.
@@ -67,16 +73,18 @@ class DurableState:
                 self._stored = self.store.load()
             return self._stored
 
-    def use(self, name: str) -> None:
-        """A name used twice would get the value of the other."""
+    def use(self, name: str, calls: Sequence[str] = ()) -> None:
+        """A name used twice would get the value of the other; so would that of a child."""
         if not 1 <= len(name) <= _NAME_MAX_LENGTH:
             raise NonRetryableError(f"the name of a step has 1 to {_NAME_MAX_LENGTH} characters, not {len(name)}")
         here = _place()
         with self._changed:
-            before = self._places.setdefault(name, here)
-            is_first = before is here
-        if not is_first:
-            raise NonRetryableError(f'the name "{name}" is used twice in one attempt: first {before}, then {here}')
+            for places, each in [(self._places, name), *((self._child_places, child) for child in calls)]:
+                before = places.setdefault(each, here)
+                if before is not here:
+                    raise NonRetryableError(
+                        f'the name "{each}" is used twice in one attempt: first {before}, then {here}'
+                    )
 
     @contextmanager
     def running(self) -> Generator[None, None, None]:
@@ -103,7 +111,7 @@ class DurableState:
                 raise Suspended(f"the job waits ({suspension.checkpoint}); let this pass")
             self._mistake = NonRetryableError(
                 f'the job waits for "{first.checkpoint}" already; a handler has one wait at a time, '
-                f'so end it before "{suspension.checkpoint}" begins'
+                f'so end it before "{suspension.checkpoint}" begins, or wait for several jobs with ctx.call_all'
             )
         raise self._mistake
 

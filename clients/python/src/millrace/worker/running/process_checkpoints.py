@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from queue import SimpleQueue
-from typing import Any
+from typing import Any, Literal
 
 from ...errors.handler_errors import NonRetryableError, StopHandler
+from ...wire.types import ChildJob
 from ..durable.state import CheckpointStore, Stored
 from ..reports.outcome import message_of
 
@@ -25,17 +26,16 @@ class Reply:
 
 @dataclass(frozen=True)
 class Question:
-    """What has the job stored before; or, with a name: store this JSON text."""
+    """A call of a CheckpointStore."""
 
     number: int
-    name: str | None = None
-    text: str = ""
+    method: Literal["load", "store", "create"]
+    arguments: tuple[Any, ...]
 
     def answered_by(self, store: CheckpointStore) -> Reply:
         """Never raises."""
         try:
-            value = store.load() if self.name is None else store.store(self.name, self.text)
-            return Reply(self.number, value)
+            return Reply(self.number, getattr(store, self.method)(*self.arguments))
         except (StopHandler, NonRetryableError) as error:
             return Reply(self.number, error=type(error)(str(error)))
         except BaseException as error:  # of any other class, which may not survive the pipe
@@ -52,11 +52,14 @@ class AskedCheckpoints:
         self._waiting: dict[int, SimpleQueue[Reply]] = {}
 
     def load(self) -> Stored:
-        stored: Stored = self._answer_to(None, "")
+        stored: Stored = self._answer_to("load")
         return stored
 
     def store(self, name: str, text: str) -> Any:
-        return self._answer_to(name, text)
+        return self._answer_to("store", name, text)
+
+    def create(self, children: Sequence[ChildJob]) -> None:
+        self._answer_to("create", children)
 
     def take(self, reply: Reply) -> None:
         with self._lock:
@@ -64,10 +67,10 @@ class AskedCheckpoints:
         if waiting is not None:
             waiting.put(reply)
 
-    def _answer_to(self, name: str | None, text: str) -> Any:
+    def _answer_to(self, method: Literal["load", "store", "create"], *arguments: Any) -> Any:
         waiting: SimpleQueue[Reply] = SimpleQueue()
         with self._lock:
-            question = Question(next(self._numbers), name, text)
+            question = Question(next(self._numbers), method, arguments)
             self._waiting[question.number] = waiting
         self._ask(question)
         reply = waiting.get()
