@@ -63,11 +63,11 @@ export function jobFields(text: string, { look }: Connection): string {
 /** What a suspended job waits for. The question is shown as it came, with the answers to choose from. */
 function waitFields(text: string, wait: Wire.WaitingFor | null | undefined): [string, string | null][] {
   if (!wait) return [];
-  const { signal, key, checkpoint, ask } = wait;
+  const { ask } = wait;
   const asked = jsonMember(jsonMember(text, 'waiting_for') ?? '{}', 'ask') ?? '{}';
   const choices = ask?.choices ? [...jsonElements(jsonMember(asked, 'choices') ?? '[]')] : [];
   return [
-    ['waiting for', signal === null ? `${checkpoint} (asleep)` : `signal ${signal}, key ${key ?? ''}`],
+    ['waiting for', awaited(wait)],
     ['until', wait.until],
     ['asks', ask?.text ?? null],
     ...choices.map((choice, n): [string, string] => [
@@ -75,4 +75,9 @@ function waitFields(text: string, wait: Wire.WaitingFor | null | undefined): [st
       `${ask?.choices?.[n]?.label ?? ''}: ${jsonMember(choice, 'value') ?? 'null'}`,
     ]),
   ];
+}
+
+function awaited({ signal, key, checkpoint, children }: Wire.WaitingFor): string {
+  if (signal !== null) return `signal ${signal}, key ${key ?? ''}`;
+  return children === null ? `${checkpoint} (asleep)` : `${children.unfinished} of ${children.total} children`;
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { checkpointsOf, store, suspend } from '../../../server/test/engine/durable/kit.js';
-import { createJob, leaseOne, newQueue } from '../../../server/test/engine/kit.js';
+import { createJob, leaseOne, newQueue, report } from '../../../server/test/engine/kit.js';
 import { KEY_A, useTestServer } from '../../../server/test/support/server.js';
 import { newCli, rowsOf, type Cli } from '../support/cli.js';
 
@@ -100,6 +100,15 @@ describe('a durable job', () => {
     expect(rowsOf(waits!)).toMatchObject([{ 'WAITS FOR': 'answer', UNTIL: expect.stringMatching(/Z$/) as unknown }]);
     const { text } = await a.get(`/api/v1/jobs/${id}/checkpoints`);
     expect((await millrace(['jobs', 'checkpoints', id, '--json'])).stdout).toBe(`${text}\n`);
+  });
+
+  it('that waits for others says how many', async () => {
+    const queue = newQueue();
+    const id = await createJob(a, queue);
+    const parent = await leaseOne(worker, queue);
+    await report(worker, 'children', parent, { jobs: [{ name: 'c', task_name: 't', config: { queue: newQueue() } }] });
+    await suspend(worker, parent, { checkpoint: 'all', delay_secs: HOUR, wait: { children: ['c'] } });
+    expect((await cli()(['jobs', 'get', id])).stdout).toMatch(/\nwaiting for +1 of 1 children\nuntil /);
   });
 
   it('that sleeps says so, and one that has stored nothing too', async () => {

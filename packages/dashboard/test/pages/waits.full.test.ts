@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { checkpointsOf, store, suspend } from '../../../server/test/engine/durable/kit.js';
-import { complete, createJob, leaseOne, newQueue } from '../../../server/test/engine/kit.js';
+import { complete, createJob, leaseOne, newQueue, report } from '../../../server/test/engine/kit.js';
 import { TENANT_A } from '../../../server/test/support/server.js';
 import { until } from '../../../server/test/support/until.js';
 import { hasBrowser, seriousFindings, useStage } from '../support/browser.js';
@@ -82,6 +82,25 @@ describe.skipIf(!hasBrowser)('durable jobs in the dashboard', async () => {
     await page.getByRole('button', { name: 'Run now', exact: true }).click();
     await page.getByRole('button', { name: 'Run now…' }).waitFor({ state: 'detached' });
     expect((await leaseOne(worker, queue)).job.id).toBe(id);
+  });
+
+  test('a job that waits for others shows them and their states', async () => {
+    const [queue, below] = [newQueue(), newQueue()];
+    const id = await createJob(a, queue, { task_name: 'parent' });
+    const parent = await leaseOne(worker, queue);
+    const child = (name: string) => ({ name, task_name: `child ${name}`, config: { queue: below } });
+    await report(worker, 'children', parent, { jobs: [child('one'), child('two')] });
+    await suspend(worker, parent, { checkpoint: 'all', delay_secs: HOUR, wait: { children: ['one', 'two'] } });
+    await complete(worker, await leaseOne(worker, below));
+    const page = await stage.visit(`/jobs/${id}`);
+    await page.getByRole('heading', { name: 'Waits for 2 other jobs' }).waitFor();
+    await page.getByText('1 of 2 have not').waitFor();
+    expect(await page.getByRole('button', { name: 'Run now…' }).count()).toBe(0);
+    const table = page.getByRole('table', { name: 'Children' });
+    await table.getByText('completed').waitFor();
+    await table.getByText('pending').waitFor();
+    await table.getByRole('link', { name: 'child two' }).click();
+    await page.getByRole('heading', { name: 'child two' }).waitFor();
   });
 
   test('all questions are on one page, the newest first, and go when they are answered', async () => {

@@ -158,7 +158,7 @@ export class Metrics {
   );
   readonly jobsSuspended = this.#gauge(
     'jobs_suspended',
-    'Durable jobs that sleep or wait for a signal, as far as 20,000 of them show.',
+    'Durable jobs that sleep, or wait for a signal or for children, as far as 20,000 of them show.',
     ['for'],
     'max',
   );

@@ -79,6 +79,7 @@ export function gaugeCollector(
     metrics.limitsOldestAge.set(limits.oldestSecs ?? 0);
     metrics.jobsSuspended.set({ for: 'sleep' }, suspended.asleep);
     metrics.jobsSuspended.set({ for: 'signal' }, suspended.for_signals);
+    metrics.jobsSuspended.set({ for: 'children' }, suspended.for_children);
     metrics.signalsStored.set(suspended.signals);
     metrics.deadLetters.set(deadLetters);
     metrics.oldestPastRetention.set(pastRetentionSecs);

@@ -19,7 +19,8 @@ export function JobActions({ job, text }: { readonly job: Job; readonly text: st
   const mayWrite = useMayWrite();
   const isLater = job.status === 'retrying' || (job.status === 'pending' && Date.parse(job.scheduled_at) > serverNow());
   // Only what it waits for ends a wait; a sleep ends when somebody says so.
-  const waits = isLater && (job.waiting_for === undefined || job.waiting_for.signal === null);
+  const { signal = null, children = null } = job.waiting_for ?? {};
+  const waits = isLater && signal === null && children === null;
   return (
     <>
       {mayWrite && job.status === 'failed' && <ReplayButton job={job} />}

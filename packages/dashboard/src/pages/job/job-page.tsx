@@ -17,6 +17,7 @@ import { AttemptList } from '../../components/attempt-list.js';
 import { useJob } from './use-job.js';
 import { JobActions } from './job-actions.js';
 import { CheckpointList } from './checkpoint-list.js';
+import { ChildList } from './child-list.js';
 import { momentsOf } from './moments.js';
 import { Timeline } from './timeline.js';
 import { WaitingForPanel } from './waiting-for.js';
@@ -118,6 +119,7 @@ function JobView({ job, text, progress }: JobViewProps): ReactNode {
       {stored !== undefined && stored.data.checkpoints.length > 0 && (
         <CheckpointList stored={stored.data} text={stored.text} moments={moments} />
       )}
+      <ChildList job={job} />
       <Panel
         title="Attempts"
         aside={

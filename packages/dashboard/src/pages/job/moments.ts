@@ -1,4 +1,4 @@
-import type { Attempt, Checkpoint, Job } from '@millrace/contract';
+import type { Attempt, Checkpoint, Job, WaitingFor } from '@millrace/contract';
 import { LOOKS, type AnyState } from '../../lib/states.js';
 
 /** Something that happened to a job, or will. */
@@ -47,7 +47,7 @@ function ending({ status, completed_at, scheduled_at, created_at, waiting_for }:
       return [];
     default: {
       if (waiting_for) {
-        const words = waiting_for.signal === null ? 'wakes' : `goes on without ${waiting_for.signal}`;
+        const words = endOfWait(waiting_for);
         return [{ key: 'due', words, at: scheduled_at, state: 'scheduled' }];
       }
       if (status === 'retrying') return [{ key: 'next', words: 'next attempt', at: scheduled_at, state: 'retrying' }];
@@ -55,4 +55,9 @@ function ending({ status, completed_at, scheduled_at, created_at, waiting_for }:
       return [{ key: 'due', words: 'due', at: scheduled_at, state: later ? 'scheduled' : 'pending' }];
     }
   }
+}
+
+function endOfWait({ signal, children }: WaitingFor): string {
+  if (signal !== null) return `goes on without ${signal}`;
+  return children === null ? 'wakes' : 'goes on without them';
 }

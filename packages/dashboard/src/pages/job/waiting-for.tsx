@@ -3,6 +3,7 @@ import type { ReactNode } from 'react';
 import { Panel } from '../../components/page.js';
 import { ExactTime, Time } from '../../components/time.js';
 import { AnswerForm } from '../../components/waits/answer-form.js';
+import { plural } from '../../lib/format.js';
 import { membersOf } from '../../lib/json/slice.js';
 
 interface WaitingForProps {
@@ -14,10 +15,10 @@ interface WaitingForProps {
 
 /** What a suspended job waits for, with the form that ends the wait. */
 export function WaitingForPanel({ jobId, waiting, text }: WaitingForProps): ReactNode {
-  const { checkpoint, signal, key, ask, since, until } = waiting;
+  const { signal, key, ask, since, until } = waiting;
   return (
     <Panel
-      title={signal === null ? `Asleep: ${checkpoint}` : `Waits for ${signal}`}
+      title={titleOf(waiting)}
       aside={
         <span>
           since <Time at={since} />, until <ExactTime at={until} />
@@ -26,7 +27,7 @@ export function WaitingForPanel({ jobId, waiting, text }: WaitingForProps): Reac
       }
     >
       {signal === null ? (
-        <p className="quiet">It goes on by itself. “Run now” ends the sleep.</p>
+        <p className="quiet">{goesOn(waiting)}</p>
       ) : (
         <AnswerForm
           awaited={{ jobId, name: signal, key: key ?? jobId }}
@@ -37,3 +38,13 @@ export function WaitingForPanel({ jobId, waiting, text }: WaitingForProps): Reac
     </Panel>
   );
 }
+
+function titleOf({ checkpoint, signal, children }: WaitingFor): string {
+  if (signal !== null) return `Waits for ${signal}`;
+  return children === null ? `Asleep: ${checkpoint}` : `Waits for ${plural(children.total, 'other job')}`;
+}
+
+const goesOn = ({ children }: WaitingFor): string =>
+  children === null
+    ? 'It goes on by itself. “Run now” ends the sleep.'
+    : `It goes on when they have ended; ${children.unfinished} of ${children.total} have not.`;

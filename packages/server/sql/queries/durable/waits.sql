@@ -257,13 +257,14 @@ SELECT (SELECT count(*) FROM gone)::int AS removed,
        (SELECT job_id FROM looked WHERE (SELECT count(*) FROM looked) = :max_rows ORDER BY job_id DESC LIMIT 1) AS next;
 
 -- name: suspended_jobs
--- For the metrics: how many jobs sleep and how many wait for signals, as far as :max_waits rows show; and how many
--- signals nobody has taken yet, counted up to :max_signals. Whatever there is, the cost is bounded.
-SELECT w.asleep, w.for_signals, (
+-- For the metrics: how many jobs sleep, wait for signals and wait for children, as far as :max_waits rows show; and
+-- how many signals nobody has taken yet, counted up to :max_signals. Whatever there is, the cost is bounded.
+SELECT w.asleep, w.for_signals, w.for_children, (
          SELECT count(*)::int FROM (SELECT FROM millrace.signals LIMIT :max_signals::int) AS s
        ) AS signals
 FROM (
-  SELECT count(*) FILTER (WHERE w.open AND w.signal IS NULL)::int AS asleep,
-         count(*) FILTER (WHERE w.open AND w.signal IS NOT NULL)::int AS for_signals
-  FROM (SELECT w.open, w.signal FROM millrace.waits w LIMIT :max_waits::int) AS w
+  SELECT count(*) FILTER (WHERE w.open AND w.signal IS NULL AND w.children IS NULL)::int AS asleep,
+         count(*) FILTER (WHERE w.open AND w.signal IS NOT NULL)::int AS for_signals,
+         count(*) FILTER (WHERE w.open AND w.children IS NOT NULL)::int AS for_children
+  FROM (SELECT w.open, w.signal, w.children FROM millrace.waits w LIMIT :max_waits::int) AS w
 ) AS w;

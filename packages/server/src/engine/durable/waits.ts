@@ -40,6 +40,7 @@ interface WaitingRow {
 export interface SuspendedJobs {
   readonly asleep: number;
   readonly for_signals: number;
+  readonly for_children: number;
   readonly signals: number;
 }
 
@@ -119,7 +120,7 @@ export class Waits {
   async suspended(): Promise<SuspendedJobs> {
     const bounds = { max_waits: WALK_LIMIT, max_signals: SIGNALS_STORED.perTenant };
     const [row] = await this.db.runPlanned<SuspendedJobs>(sql.suspended_jobs(bounds));
-    return row ?? { asleep: 0, for_signals: 0, signals: 0 };
+    return row ?? { asleep: 0, for_signals: 0, for_children: 0, signals: 0 };
   }
 }
 

@@ -6,7 +6,7 @@ import { Metrics } from '../../../src/telemetry/metrics.js';
 import { engineMetrics } from '../../../src/wiring/engine-metrics.js';
 import { connectionOf } from '../../support/pooled.js';
 import { useTestServer } from '../../support/server.js';
-import { complete, createJob, leaseOne, newQueue } from '../kit.js';
+import { complete, createJob, leaseOne, newQueue, report } from '../kit.js';
 import { signal, suspend } from './kit.js';
 
 const { a, worker, metricsUrl, database } = await useTestServer({ config: { mode: 'api' } });
@@ -33,7 +33,10 @@ function useSweeper(): { engine: EngineParts; metrics: Metrics } {
 describe('the metrics of durable jobs', () => {
   it('count jobs that sleep and wait, signals that are stored, and those that are refused', async () => {
     const queue = newQueue();
-    for (let n = 0; n < 3; n++) await createJob(a, queue);
+    for (let n = 0; n < 4; n++) await createJob(a, queue);
+    const parent = await leaseOne(worker, queue);
+    await report(worker, 'children', parent, { jobs: [{ name: 'c', task_name: 't', config: { queue: newQueue() } }] });
+    await suspend(worker, parent, { checkpoint: 'all', delay_secs: HOUR, wait: { children: ['c'] } });
     await suspend(worker, await leaseOne(worker, queue), { checkpoint: 'nap', delay_secs: HOUR });
     for (let n = 0; n < 2; n++) {
       const wait = { signal: { name: 'go', key: `k${n}` } };
@@ -42,6 +45,7 @@ describe('the metrics of durable jobs', () => {
     for (let n = 0; n < 101; n++) await signal(a, { name: 'unheard', key: 'x' });
     expect(await sample(metricsUrl, 'millrace_jobs_suspended{for="sleep"}')).toBe(1);
     expect(await sample(metricsUrl, 'millrace_jobs_suspended{for="signal"}')).toBe(2);
+    expect(await sample(metricsUrl, 'millrace_jobs_suspended{for="children"}')).toBe(1);
     expect(await sample(metricsUrl, 'millrace_signals_stored')).toBe(100);
     expect(await sample(metricsUrl, 'millrace_signals_untaken_total{how="refused"}')).toBe(1);
     expect(await sample(metricsUrl, 'millrace_signals_untaken_total{how="expired"}')).toBe(0);
