@@ -116,6 +116,8 @@ describe('creating a workflow', () => {
       'completed_at',
       'attempts',
       'error_message',
+      'run',
+      'earlier_job_ids',
     ]);
   });
 
@@ -234,6 +236,7 @@ it('is described with everything else', async () => {
     'GET /api/v1/workflows/{id}/steps',
     'POST /api/v1/workflows',
     'POST /api/v1/workflows/{id}/cancel',
+    'POST /api/v1/workflows/{id}/resume',
   ]);
   expect(components.schemas.OnFailure.enum).toEqual(['halt', 'skip', 'continue']);
 });
