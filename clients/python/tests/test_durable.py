@@ -30,6 +30,7 @@ from millrace import (
 )
 from millrace.http.connections import Connections, Line, RawAnswer
 from millrace.http.transport import Exchange
+from millrace.shared.instants import moment
 from millrace.testing import FakeServer, job_context
 
 from .conftest import Stage, StartWorker
@@ -496,3 +497,18 @@ def test_a_context_knows_what_calls_return() -> None:
         run(job_context(calls={"charge": ValueError("no")}))
     with pytest.raises(ChildFailedError, match='"charge" did not end in time'):
         run(job_context())
+
+
+@pytest.mark.parametrize(
+    ("text", "microseconds"),
+    [
+        ("2031-01-30T03:00:00Z", 0),
+        ("2031-01-30T03:00:00.5Z", 500_000),
+        ("2031-01-30T04:00:00.27782+01:00", 277_820),
+        ("2031-01-30T03:00:00.1234567Z", 123_456),
+    ],
+)
+def test_instants_have_any_number_of_digits(text: str, microseconds: int) -> None:
+    assert moment(text) == datetime(2031, 1, 30, 3, 0, 0, microseconds, timezone.utc)
+    with pytest.raises(ValueError, match="is not an instant"):
+        moment(text[:-1])

@@ -31,6 +31,7 @@ from millrace import (
     task,
     workflow,
 )
+from millrace.shared.instants import moment
 from millrace.testing import FakeServer
 
 from .conftest import Stage, StartWorker
@@ -320,7 +321,7 @@ def test_a_job_of_an_unknown_task_goes_back_without_a_retry(
     until(is_back, "the job is back")
     record = job.get()
     assert record["retry_count"] == 0
-    pause = datetime.fromisoformat(record["scheduled_at"]) - datetime.fromisoformat(record["created_at"])
+    pause = moment(record["scheduled_at"]) - moment(record["created_at"])
     assert pause.total_seconds() >= 5
 
 

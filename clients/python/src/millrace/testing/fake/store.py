@@ -11,6 +11,7 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from ...http.connections import Line
+from ...shared.instants import moment
 
 TENANT = "tenant1"
 DEFAULT_QUEUE = "default"
@@ -47,7 +48,7 @@ class Clock:
 
 def instant(text: str) -> int:
     """Microseconds of an instant as it is written."""
-    return (datetime.fromisoformat(text.replace("Z", "+00:00")) - _EPOCH) // timedelta(microseconds=1)
+    return (moment(text) - _EPOCH) // timedelta(microseconds=1)
 
 
 @dataclass

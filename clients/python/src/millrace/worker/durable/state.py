@@ -7,10 +7,11 @@ import threading
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta, timezone
 from typing import Any, NoReturn, Protocol
 
 from ...errors.handler_errors import NonRetryableError, Suspended
+from ...shared.instants import moment
 from ...shared.off_loop import off_loop
 from ...wire.types import ChildJob
 from ..leases.stop_switch import StopSwitch
@@ -18,6 +19,7 @@ from ..reports.outcome import Outcome, Waiting, failure, retryable_failure
 from .suspension import Suspension, is_suspended
 
 _NAME_MAX_LENGTH = 200
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
 @dataclass(frozen=True)
@@ -157,4 +159,4 @@ def _place() -> str:
 
 def _milliseconds(instant: str) -> int:
     """What the service writes is compared no finer than other workers do."""
-    return int(datetime.fromisoformat(instant.replace("Z", "+00:00")).timestamp() * 1000)
+    return (moment(instant) - _EPOCH) // timedelta(milliseconds=1)
