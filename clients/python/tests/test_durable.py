@@ -391,6 +391,59 @@ def test_an_older_server_keeps_the_job(client: Millrace, start_worker: StartWork
     assert job.get()["error_message"] == "this server knows no durable jobs; it is older than this package"
 
 
+def test_jobs_that_a_step_creates_are_counted_within_it(
+    client: Millrace, start_worker: StartWorker, queue: str
+) -> None:
+    quiet = double.using(queue=f"{queue}-nobody")
+
+    @task(queue=queue, context=True)
+    def parent(ctx: JobContext) -> dict[str, Any]:
+        tries: list[str] = []
+
+        def create() -> list[str]:
+            tries.append(ctx.enqueue(quiet.call(1)).id)
+            if len(tries) == 1:
+                raise RuntimeError("again")
+            return [*tries, ctx.enqueue(quiet.call(2)).id]
+
+        first, again, second = ctx.step("grüße 🦊", create, retries=1)
+        assert first == again
+        ctx.sleep("an hour", 3600)
+        # The step is skipped by now.
+        return {"made": [first, second, ctx.enqueue(quiet.call(3)).id]}
+
+    @task(queue=queue, context=True)
+    async def aparent(ctx: JobContext) -> dict[str, Any]:
+        async def create(n: int) -> str:
+            return (await ctx.aenqueue(quiet.call(n))).id
+
+        made = await asyncio.gather(*(ctx.astep(f"{n}", partial(create, n)) for n in range(3)))
+        return {"made": [*made, await create(3)]}
+
+    start_worker(parent, aparent, queues={queue: 1}, client=client)
+    job = parent.enqueue()
+    until_waiting(job, "an hour")
+    client.jobs.run_now(job.id)
+    assert len({*job.result(timeout=60)["made"], *aparent.enqueue().result(timeout=60)["made"]}) == 7
+
+
+@pytest.mark.skipif(not hasattr(asyncio, "TaskGroup"), reason="there are no task groups before Python 3.11")
+def test_a_wait_in_a_task_group_suspends(client: Millrace, start_worker: StartWorker, queue: str) -> None:
+    group: Any = getattr(asyncio, "TaskGroup", None)
+
+    @task(queue=queue, context=True)
+    async def grouped(ctx: JobContext) -> dict[str, Any]:
+        async with group() as tasks:
+            answer = tasks.create_task(ctx.await_for("answer", timeout=60))
+        return {"answer": answer.result()}
+
+    start_worker(grouped, queues={queue: 1})
+    job = grouped.enqueue()
+    until_waiting(job, "answer")
+    client.signals.send_to_job(job, "answer", 42)
+    assert job.result(timeout=60) == {"answer": 42}
+
+
 @task
 def double(n: int) -> dict[str, int]:
     if n < 0:

@@ -8,6 +8,7 @@ from millrace import Hooks, JobContext, Millrace, task
 from millrace.testing import FakeServer
 
 from .conftest import StartWorker
+from .support.server import until
 
 sdk = pytest.importorskip("opentelemetry.sdk.trace")
 
@@ -30,17 +31,24 @@ def test_a_run_is_a_span_of_its_creators_trace(start_worker: StartWorker, queue:
         with trace.get_tracer("test").start_as_current_span("inside"):
             return {"traceparent": ctx.job.metadata["traceparent"]}
 
+    @task(queue=queue, context=True)
+    def suspended(ctx: JobContext) -> None:
+        ctx.sleep("an hour", 3600)
+
     fake = FakeServer()
     hooks: Hooks = client_hooks()
     client = Millrace("http://millrace.test", exchange=fake, hooks=hooks)
-    start_worker(traced, queues={queue: 1}, exchange=fake, hooks=worker_hooks())
+    start_worker(traced, suspended, queues={queue: 1}, exchange=fake, hooks=worker_hooks())
     with trace.get_tracer("test").start_as_current_span("request") as request:
         job = traced.using(client=client).enqueue()
+        sleeping = suspended.using(client=client).enqueue()
     assert job.result(timeout=60)["traceparent"].split("-")[1] == f"{request.get_span_context().trace_id:032x}"
+    until(lambda: "waiting_for" in sleeping.get(), "the other job sleeps")
     provider.force_flush()
     spans = {span.name: span for span in exporter.get_finished_spans()}
     assert {"request", "enqueue traced", "run traced", "inside"} <= set(spans)
     assert len({span.context.trace_id for span in spans.values() if span.context}) == 1
+    assert spans["run suspended"].status.status_code is not trace.StatusCode.ERROR, "a wait is no failure"
     inside, run = spans["inside"], spans["run traced"]
     assert inside.parent is not None
     assert run.context is not None

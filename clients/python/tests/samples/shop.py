@@ -49,6 +49,10 @@ def find_charge() -> Charge:
     return Charge("ch_1")
 
 
+async def afind_charge() -> Charge:
+    return find_charge()
+
+
 async def charge_again(charge: Charge) -> int:
     return len(charge.id)
 
@@ -66,7 +70,7 @@ def refund(ctx: JobContext, order: str) -> dict[str, str]:
 
 @task(queue="payments", context=True)
 async def arefund(ctx: JobContext) -> dict[str, int]:
-    charge = ctx.step("find charge", find_charge)
+    charge = await ctx.astep("find charge", afind_charge)
     length = await ctx.astep("again", lambda: charge_again(charge), retries=2, retry_delay=1)
     await ctx.asleep("grace", 60)
     length += (await ctx.acall("resize", resize.call(image=1)))["bytes"]

@@ -91,8 +91,8 @@ class JobContext(DurableContext, Protocol):
     def enqueue(self, call: Call[R]) -> JobHandle[R]:
         """Creates a job once, however often this one is tried.
 
-        Its key is made of this job's id and the ordinal of the call. Refused if the job is another tenant's than the
-        worker's client.
+        Its key is made of this job's id and the ordinal of the call, within its step if it is made in one. Refused if
+        the job is another tenant's than the worker's client.
         """
         ...
 

@@ -19,6 +19,7 @@ from ...tasks.conversion import Converter, converter, hints, to_json
 from ...tasks.policy import instant
 from ...wire.types import Ask
 from .child_calls import CALL_TIMEOUT_SECS, NamedCall, called
+from .current_step import in_step
 from .state import DurableState, Stored
 from .suspension import Suspension
 
@@ -51,7 +52,7 @@ class DurableCalls:
             return before
         pause = seconds(retry_delay)
         with state.running():
-            returned = _tried(state, run, retries, pause)
+            returned = _tried(state, name, run, retries, pause)
             # Storing stands outside of the retries: what has returned is not run again here.
             kept: T = _kept(state, name, returned, convert)
             return kept
@@ -148,7 +149,7 @@ async def _astep(state: DurableState, name: str, run: Callable[[], Any], retries
     if name in values:
         return _restored(name, values[name], convert)
     with state.running():
-        returned = await _atried(run, retries, pause)
+        returned = await _atried(name, run, retries, pause)
         return await off_loop(lambda: _kept(state, name, returned, convert))
 
 
@@ -163,11 +164,12 @@ async def _aload(state: DurableState) -> Stored:
     return state.load() if state.is_loaded else await off_loop(state.load)
 
 
-def _tried(state: DurableState, run: Callable[[], Any], retries: int, pause: float) -> Any:
+def _tried(state: DurableState, name: str, run: Callable[[], Any], retries: int, pause: float) -> Any:
     failures = 0
     while True:
         try:
-            return run()
+            with in_step(name):
+                return run()
         except NonRetryableError:
             raise
         except Exception:
@@ -177,12 +179,13 @@ def _tried(state: DurableState, run: Callable[[], Any], retries: int, pause: flo
         _pause(state, pause)
 
 
-async def _atried(run: Callable[[], Any], retries: int, pause: float) -> Any:
+async def _atried(name: str, run: Callable[[], Any], retries: int, pause: float) -> Any:
     failures = 0
     while True:
         try:
-            returned = run()
-            return await returned if inspect.isawaitable(returned) else returned
+            with in_step(name):
+                returned = run()
+                return await returned if inspect.isawaitable(returned) else returned
         except NonRetryableError:
             raise
         except Exception:

@@ -13,6 +13,7 @@ from ...shared.off_loop import off_loop
 from ...tasks.call import Call
 from ...tasks.context import RunningJob
 from ...tasks.handles import JobHandle
+from ..durable.current_step import ordinal_of_call
 from ..durable.handler import DurableCalls
 from ..durable.state import DurableState
 from ..leases.stop_switch import StopSwitch
@@ -97,13 +98,13 @@ class Context(DurableCalls):
         return f"{next((each for each in origins if isinstance(each, str)), self._job.id)}:{name}"
 
     def enqueue(self, call: Call[R]) -> JobHandle[R]:
-        return self._child(call, next(self._calls))
+        return self._child(call, ordinal_of_call(self._calls))
 
     async def aenqueue(self, call: Call[R]) -> JobHandle[R]:
-        ordinal = next(self._calls)
+        ordinal = ordinal_of_call(self._calls)
         return await off_loop(lambda: self._child(call, ordinal))
 
-    def _child(self, call: Call[R], ordinal: int) -> JobHandle[R]:
+    def _child(self, call: Call[R], ordinal: str) -> JobHandle[R]:
         """Another attempt that makes the same calls in the same order creates none of them twice."""
         client = self._client
         if client is None:
