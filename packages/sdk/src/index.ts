@@ -15,10 +15,11 @@ export type { ScheduleDefinition, Schedules } from './client/schedules.js';
 export type { SignalOptions, Signals, Wait, WaitFilter } from './client/signals.js';
 export type { StartOptions, WorkflowFilter, Workflows } from './client/workflows.js';
 export { isSuspended, Suspended } from './durable/suspension.js';
-export type { DurableContext, StepOptions, WaitForOptions } from './task/durable.js';
+export type { CallOptions, DurableContext, StepOptions, WaitForOptions } from './task/durable.js';
 export { milliseconds, type Duration } from './shared/duration.js';
 export * from './errors/call-errors.js';
 export {
+  ChildFailedError,
   JobCancelled,
   JobTimeout,
   LeaseLost,
@@ -26,6 +27,7 @@ export {
   NonRetryableError,
   RetryAfterError,
   ShuttingDown,
+  type ChildEnd,
 } from './errors/handler-errors.js';
 export {
   JobCancelledError,
@@ -55,6 +57,9 @@ export type { Workflow as WorkflowRecord } from './records/workflows.js';
 export { type, type StandardSchema } from './task/schema.js';
 export { task } from './task/task.js';
 export type {
+  CallArgs,
+  CallContext,
+  CallResults,
   AnyTask,
   Args,
   Call,

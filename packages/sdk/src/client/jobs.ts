@@ -18,6 +18,8 @@ export interface JobFilter extends ListFilter {
   workflowId?: string;
   /** The job that was created with this key. */
   key?: string;
+  /** The jobs that this one has created. */
+  parentJobId?: string;
 }
 
 /** A named value that a durable job has stored. */
@@ -61,13 +63,14 @@ export class Jobs {
    * @example for await (const job of millrace.jobs.list({ status: 'failed', queue: 'emails' })) console.log(job.id);
    */
   list(filter: JobFilter = {}): Listing<Job> {
-    const { status, queue, task, workflowId, key } = filter;
+    const { status, queue, task, workflowId, parentJobId, key } = filter;
     const query = defined({
       ...listQuery(filter),
       status: status === undefined || typeof status === 'string' ? status : status.join(','),
       queue,
       task: typeof task === 'object' ? task.name : task,
       workflow_id: workflowId,
+      parent_job_id: parentJobId,
       idempotency_key: key,
     });
     return listing(filter.limit, async (cursor) => {

@@ -6,6 +6,9 @@ import type { JobFilter } from './jobs.js';
 import { create, read, segment, type Session } from './session.js';
 import type { WorkflowFilter } from './workflows.js';
 
+/** Operations choose jobs by everything that lists do, but for their parent. */
+type BulkJobFilter = Omit<JobFilter, 'parentJobId'>;
+
 /** A change to everything that matched a filter, made in the background. */
 export interface Operation {
   id: string;
@@ -60,7 +63,7 @@ export class Operations {
    *
    * @example const { id } = await millrace.operations.cancelJobs({ filter: { status: 'pending', queue: 'emails' } });
    */
-  cancelJobs(selection: Selection<JobFilter>, options?: Keyed): Promise<Operation> {
+  cancelJobs(selection: Selection<BulkJobFilter>, options?: Keyed): Promise<Operation> {
     return this.#start(cancelRequest(selection), options);
   }
 
@@ -87,7 +90,7 @@ export class Operations {
   }
 
   /** What `cancelJobs` would cancel. */
-  previewCancelJobs(selection: Selection<JobFilter>, options?: Signal): Promise<DryRun> {
+  previewCancelJobs(selection: Selection<BulkJobFilter>, options?: Signal): Promise<DryRun> {
     return this.#preview(cancelRequest(selection), options);
   }
 
@@ -136,7 +139,7 @@ export class Operations {
   }
 }
 
-function cancelRequest({ filter, ids }: Selection<JobFilter>): Wire.CreateOperation {
+function cancelRequest({ filter, ids }: Selection<BulkJobFilter>): Wire.CreateOperation {
   if (ids !== undefined) return { action: 'cancel_jobs', ids: ids.map(String) };
   const { status, queue, task, workflowId, key, createdAfter, createdBefore } = filter;
   return {

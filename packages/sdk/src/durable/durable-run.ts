@@ -2,8 +2,14 @@ import { NonRetryableError } from '../errors/handler-errors.js';
 import { pause } from '../http/deadline.js';
 import { milliseconds, wholeSeconds, type Duration } from '../shared/duration.js';
 import { pathOf } from '../task/schema.js';
+import type { JsonObject } from '../json/object.js';
+import type { CallOptions, DurableContext, StepOptions, WaitForOptions } from '../task/durable.js';
+import type { Call, CallContext, CallResults, OutOf } from '../task/types.js';
+import type { ChildJob } from '../wire/index.js';
+import { childJob, resultsOf } from './child-calls.js';
 import { Suspended, type Suspension } from './suspension.js';
-import type { DurableContext, StepOptions, WaitForOptions } from '../task/durable.js';
+
+type NamedCall = readonly [name: string, call: Call<unknown>];
 
 /** What a job has stored before, and the deadlines of waits that nothing has ended yet. */
 export interface Stored {
@@ -16,6 +22,8 @@ export interface CheckpointStore {
   load(): Promise<Stored>;
   /** Resolves to what stands under the name: this value, or one that was there before. */
   store(name: string, value: unknown): Promise<unknown>;
+  /** Creates jobs in the name of this one, once per name. */
+  create(children: readonly ChildJob[]): Promise<void>;
 }
 
 export interface DurableRunOptions {
@@ -27,6 +35,10 @@ export interface DurableRunOptions {
   readonly signal: () => AbortSignal;
 }
 
+const CALL_TIMEOUT = '30d';
+/** How many children one wait may be for. */
+const MOST_CALLS = 1_000;
+
 /** Shorter sleeps wait in place. */
 const IN_PLACE_MS = 30_000;
 
@@ -34,12 +46,16 @@ const IN_PLACE_MS = 30_000;
  * One attempt of a durable job: what it has done before is not done again, by name and never by position, so code may
  * change while jobs wait.
  */
-export class DurableRun implements DurableContext {
+export class DurableRun implements DurableContext, CallContext {
   readonly #options: DurableRunOptions;
   #stored: Promise<Stored> | undefined;
   /** Where each name was used first. */
   readonly #places = new Map<string, string>();
+  /** The same for the names of children. */
+  readonly #childPlaces = new Map<string, string>();
   readonly #running = new Set<Promise<unknown>>();
+  /** The name of the wait that has begun. */
+  #open: string | null = null;
   #suspension: Suspension | null = null;
   #mistake: NonRetryableError | null = null;
 
@@ -100,6 +116,37 @@ export class DurableRun implements DurableContext {
     return this.#suspend({ checkpoint: name, ...whenOf(timeout), wait });
   };
 
+  readonly call: CallContext['call'] = async (name, task, ...args) => {
+    const [input = {}, options = {}] = args as [JsonObject?, CallOptions?];
+    const [result] = await this.#await(name, [[name, { task, input, options: {} }]], options);
+    return result as OutOf<typeof task>;
+  };
+
+  readonly callAll: CallContext['callAll'] = async (name, calls, options = {}) => {
+    const named = calls.map((call, n): NamedCall => [`${name} ${n + 1}`, call]);
+    return (await this.#await(name, named, options)) as CallResults<typeof calls>;
+  };
+
+  /** Creates children that are not there, and waits until all of them have ended. */
+  async #await(name: string, calls: readonly NamedCall[], { timeout = CALL_TIMEOUT }: CallOptions): Promise<unknown[]> {
+    this.#use(name);
+    for (const [child] of calls) this.#use(child, this.#childPlaces);
+    if (calls.length === 0) return [];
+    if (calls.length > MOST_CALLS)
+      throw new NonRetryableError(`${JSON.stringify(name)} has ${calls.length} calls; ${MOST_CALLS} are the most`);
+    const { values, deadlines } = await this.#load();
+    if (values.has(name)) return resultsOf(name, values.get(name));
+    const deadline = deadlines.get(name);
+    if (deadline !== undefined && this.#isOver(deadline))
+      return resultsOf(name, await this.#options.store.store(name, { timed_out: true }));
+    // Before the call to the server: a second wait beside this one must be seen before the handler has ended.
+    this.#openWait(name);
+    const jobs = await Promise.all(calls.map(([child, call]) => childJob(child, call)));
+    if (deadline === undefined) await this.#options.store.create(jobs);
+    const children = calls.map(([child]) => child);
+    return this.#suspend({ checkpoint: name, ...whenOf(timeout), wait: { children } });
+  }
+
   /** What has returned is stored or lost with the lease, but not run again here. */
   async #runStep(name: string, run: () => unknown, options: StepOptions): Promise<unknown> {
     return this.#options.store.store(name, (await this.#tryStep(run, options)) ?? null);
@@ -124,15 +171,19 @@ export class DurableRun implements DurableContext {
   }
 
   #suspend(suspension: Suspension): never {
-    if (this.#suspension !== null) {
-      this.#mistake = new NonRetryableError(
-        `the job waits for ${JSON.stringify(this.#suspension.checkpoint)} already; a handler has one wait at a time, ` +
-          `so await it before ${JSON.stringify(suspension.checkpoint)}`,
-      );
-      throw this.#mistake;
-    }
+    this.#openWait(suspension.checkpoint);
     this.#suspension = suspension;
     throw new Suspended(suspension);
+  }
+
+  #openWait(name: string): void {
+    const open = (this.#open ??= name);
+    if (open === name) return;
+    this.#mistake = new NonRetryableError(
+      `the job waits for ${JSON.stringify(open)} already; a handler has one wait at a time, ` +
+        `so await it before ${JSON.stringify(name)}, or wait for several jobs with ctx.callAll`,
+    );
+    throw this.#mistake;
   }
 
   #isOver(until: string): boolean {
@@ -144,14 +195,14 @@ export class DurableRun implements DurableContext {
   }
 
   /** A name used twice would get the value of the other. */
-  #use(name: string): void {
+  #use(name: string, places = this.#places): void {
     const here = placeOf(new Error().stack);
-    const before = this.#places.get(name);
+    const before = places.get(name);
     if (before !== undefined)
       throw new NonRetryableError(
         `the name ${JSON.stringify(name)} is used twice in one attempt: first ${before}, then ${here}`,
       );
-    this.#places.set(name, here);
+    places.set(name, here);
   }
 }
 
@@ -160,7 +211,9 @@ const whenOf = (time: Duration | Date): Pick<Suspension, 'until' | 'delay_secs'>
 
 /** The line of the program that called us, for a message. */
 function placeOf(stack = ''): string {
-  const line = stack.split('\n').find((each) => /^\s+at /.test(each) && !/durable-run|node:internal/.test(each));
+  const line = stack
+    .split('\n')
+    .find((each) => /^\s+at /.test(each) && !/durable-run|child-calls|node:internal/.test(each));
   return line?.trim() ?? 'at an unknown place';
 }
 

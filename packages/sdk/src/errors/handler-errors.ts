@@ -25,6 +25,33 @@ export class RetryAfterError extends Error {
   }
 }
 
+/** How a child ended that its parent waited for. */
+export interface ChildEnd {
+  /** What its parent calls it. */
+  readonly name: string;
+  readonly jobId: string;
+  readonly status: 'completed' | 'failed' | 'cancelled';
+  readonly error: string | null;
+}
+
+/**
+ * Thrown by `ctx.call` and `ctx.callAll`: a child failed, was cancelled, or did not end in time. Unless the handler
+ * catches it, the job fails for good: trying again would find the same.
+ */
+export class ChildFailedError extends NonRetryableError {
+  override readonly name = 'ChildFailedError';
+  /** Those that did not complete; none if the time was over. */
+  readonly children: readonly ChildEnd[];
+  /** Whether the time was over. */
+  readonly timedOut: boolean;
+
+  constructor(message: string, children: readonly ChildEnd[]) {
+    super(message);
+    this.children = children;
+    this.timedOut = children.length === 0;
+  }
+}
+
 /** The input or the result of a handler does not match its schema. Trying again would not help. */
 export class MismatchError extends NonRetryableError {
   override readonly name = 'MismatchError';

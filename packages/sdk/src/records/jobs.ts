@@ -34,6 +34,8 @@ export interface Job {
   progress: JsonObject | null;
   /** What it waits for, while it is suspended; not in lists. */
   waitingFor: WaitingFor | null;
+  /** The job that created it while it ran, if one did. */
+  parentJobId: string | null;
 }
 
 /** What a suspended job waits for. */
@@ -45,6 +47,8 @@ export interface WaitingFor {
   signal: string | null;
   key: string | null;
   ask: Wire.Ask | null;
+  /** How many children it waits for, and how many of those have not ended. */
+  children: { total: number; unfinished: number } | null;
 }
 
 const waitingForOf = ({ since, until, ...waiting }: Wire.WaitingFor): WaitingFor => ({
@@ -78,6 +82,7 @@ export function jobOf(job: Wire.Job): Job {
     leaseExpiresAt: instantOrNull(job.lease_expires_at),
     progress: job.progress ?? null,
     waitingFor: job.waiting_for === undefined ? null : waitingForOf(job.waiting_for),
+    parentJobId: job.parent_job_id ?? null,
   };
 }
 

@@ -22,6 +22,12 @@ export interface WaitForOptions<T = unknown> {
   readonly schema?: StandardSchema<any, T>; // eslint-disable-line @typescript-eslint/no-explicit-any -- whatever goes in
 }
 
+/** Options of a call of another task. */
+export interface CallOptions {
+  /** How long to wait for its end; 30 days unless said otherwise, a year at most. */
+  readonly timeout?: Duration;
+}
+
 /**
  * What makes a handler durable: named steps that run once, and waits that hold no worker. After a crash, a failure or a
  * wait the handler runs again from its beginning, and gets what it has stored instead of doing it again. Code between

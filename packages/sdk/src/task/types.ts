@@ -5,7 +5,7 @@ import type { JsonObject } from '../json/object.js';
 import type { Logger } from '../shared/logger.js';
 import type { Transaction } from '../shared/transaction.js';
 import type { EnqueueOptions, Policy } from './policy.js';
-import type { DurableContext } from './durable.js';
+import type { CallOptions, DurableContext } from './durable.js';
 import type { Job } from '../records/jobs.js';
 
 /** What a JSON text cannot hold. */
@@ -95,6 +95,14 @@ export interface RunningJob {
   readonly payloadText: string;
 }
 
+/** Input and options of a call; a task without input needs neither. */
+export type CallArgs<In> = {} extends In ? [input?: In, options?: CallOptions] : [input: In, options?: CallOptions];
+
+/** What calls return, in their order. */
+export type CallResults<C extends readonly Call<unknown>[]> = {
+  -readonly [K in keyof C]: C[K] extends Call<infer Out> ? Out : never;
+};
+
 /** What a handler gets beside its input. */
 export interface JobContext extends DurableContext {
   readonly job: RunningJob;
@@ -111,6 +119,24 @@ export interface JobContext extends DurableContext {
    * Creates a job once, however often this job is tried: its key is made of this job's id and the ordinal of the call.
    */
   readonly enqueue: <T extends AnyTask>(task: T, ...args: Args<InOf<T>>) => Promise<JobHandle<OutOf<T>>>;
+  /**
+   * Runs another task as a job of its own, once per name, and waits for its result without holding a worker.
+   *
+   * @throws ChildFailedError if it fails, is cancelled, or does not end in time; not retried
+   * @example const sent = await ctx.call('mail', sendMail, { order });
+   */
+  readonly call: <T extends AnyTask>(name: string, task: T, ...args: CallArgs<InOf<T>>) => Promise<OutOf<T>>;
+  /**
+   * The same for up to a thousand jobs at once; the results have the order and the types of the calls.
+   *
+   * @throws ChildFailedError that lists all that did not complete
+   * @example const sizes = await ctx.callAll('resize', images.map((image) => resize.with({ image })));
+   */
+  readonly callAll: <const C extends readonly Call<unknown>[]>(
+    name: string,
+    calls: C,
+    options?: CallOptions,
+  ) => Promise<CallResults<C>>;
   /** A key for an effect of this job: the same in every attempt, and in replays of it. */
   readonly key: (name: string) => string;
   /**
@@ -122,6 +148,9 @@ export interface JobContext extends DurableContext {
    */
   readonly once: <T>(tx: Transaction, name: string, effect: () => T | Promise<T>) => Promise<T | undefined>;
 }
+
+/** The part of a context that calls other tasks. */
+export type CallContext = Pick<JobContext, 'call' | 'callAll'>;
 
 /** A job that was created, and the type of what it will return. */
 export interface JobHandle<Out> {

@@ -15,6 +15,7 @@ import { DurableRun } from '../durable/durable-run.js';
 import { isSuspended } from '../durable/suspension.js';
 import { keep } from './fake/checkpoints.js';
 import { suspendJob } from './fake/durable.js';
+import { addChildren } from './fake/new-job.js';
 import { testContext, throughJson } from './test-context.js';
 
 /** A job as a test looks at it. */
@@ -138,6 +139,7 @@ export class FakeServer {
             deadlines: new Map([...job.waits].map(([name, { until }]) => [name, until])),
           }),
         store: (name, value) => Promise.resolve(throughJson(keep(this.#store, job, name, throughJson(value)).value)),
+        create: async (children) => void addChildren(this.#store, job, throughJson(children)),
       },
       startedAt: job.record.started_at ?? job.record.created_at,
       leftMs: () => 0,

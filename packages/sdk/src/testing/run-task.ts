@@ -16,6 +16,11 @@ export interface RunOptions {
   checkpoints?: Readonly<Record<string, unknown>>;
   /** What its waits get, by their name; none: they time out. Sleeps are over at once. */
   signals?: Readonly<Record<string, unknown>>;
+  /**
+   * What its calls get, by their name: a result, a list of them for `callAll`, an Error for one that failed. None: they
+   * time out.
+   */
+  calls?: Readonly<Record<string, unknown>>;
 }
 
 /** What a handler returned, and what it said on the way. */
@@ -38,6 +43,7 @@ export async function runHandler<Out = JsonObject>(
     metadata = {},
     checkpoints = {},
     signals = {},
+    calls = {},
   }: RunOptions = {},
 ): Promise<Run<Out>> {
   const payload = throughJson(input ?? {}) as JsonObject;
@@ -55,7 +61,7 @@ export async function runHandler<Out = JsonObject>(
     payloadText: JSON.stringify(payload),
   };
   const enqueue: JobContext['enqueue'] = (task, ...args) => client.enqueue(task, ...args);
-  const durable = instantRun(checkpoints, signals, signal);
+  const durable = instantRun(checkpoints, signals, calls, signal);
   const result = await handler.run(payload, testContext(job, recording, signal, enqueue, durable));
   return { result: throughJson(result) as Out, ...recording };
 }

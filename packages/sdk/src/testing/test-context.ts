@@ -2,7 +2,7 @@ import type { JsonObject } from '../json/object.js';
 import type { DurableContext } from '../task/durable.js';
 import type { Logger } from '../shared/logger.js';
 import { effectKey, once } from '../task/once.js';
-import type { JobContext, RunningJob } from '../task/types.js';
+import type { CallContext, JobContext, RunningJob } from '../task/types.js';
 
 /** What a handler under test said. */
 export interface Recording {
@@ -16,7 +16,7 @@ export function testContext(
   recording: Recording,
   signal: AbortSignal,
   enqueue: JobContext['enqueue'],
-  durable: DurableContext,
+  durable: DurableContext & CallContext,
 ): JobContext {
   const line =
     (level: string) =>
@@ -35,6 +35,8 @@ export function testContext(
     step: durable.step,
     sleep: durable.sleep,
     waitFor: durable.waitFor,
+    call: durable.call,
+    callAll: durable.callAll,
     key: (name) => effectKey(job, name),
     once: (tx, name, effect) => once(tx, effectKey(job, name), effect),
   };

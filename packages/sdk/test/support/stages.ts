@@ -98,7 +98,7 @@ export async function workOff(stage: Stage, queue: string, handlers: readonly Ha
         { progress: [], logs: [] },
         new AbortController().signal,
         undefined as never,
-        instantRun({}, {}, new AbortController().signal),
+        instantRun({}, {}, {}, new AbortController().signal),
       );
       try {
         const result = await handler.run(payload, context);

@@ -3,7 +3,7 @@ import type * as Wire from '../../wire/index.js';
 import { SIGNAL_TTL_LIMITS } from '../../rules/limits.js';
 import { keep } from './checkpoints.js';
 import { sendSignal, suspendJob } from './durable.js';
-import { addJob } from './new-job.js';
+import { addChildren } from './new-job.js';
 import { created, nothing, ok, once, read, type FakeRequest, type Route } from './request.js';
 import { invalid, notFound, Problem } from './problem.js';
 import { held } from './settle.js';
@@ -58,13 +58,7 @@ const children: Route = ({ store: all, params, body }) => {
     throw invalid(`jobs[${unique}].config.unique`, 'is not possible for a child: it is made once per parent and name');
   const parent = held(all, params[0] ?? '', token);
   if (parent === null) throw new Problem('lease_lost', 'the lease is no longer held');
-  const ids = jobs.map(({ name, detached, ...job }) => {
-    const known = parent.children.get(name);
-    if (known !== undefined) return known.id;
-    const { id } = addJob(all, job, null, parent.record.id);
-    parent.children.set(name, { id, detached: detached ?? false });
-    return id;
-  });
+  const ids = addChildren(all, parent, jobs);
   return created({ job_ids: ids });
 };
 

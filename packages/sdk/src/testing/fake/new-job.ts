@@ -1,6 +1,6 @@
 import type * as Wire from '../../wire/index.js';
 import { invalid } from './problem.js';
-import { DEFAULT_QUEUE, fullConfig, type FakeStore } from './store.js';
+import { DEFAULT_QUEUE, fullConfig, type FakeStore, type StoredJob } from './store.js';
 import { checkUnique, inTheWay, replace } from './unique.js';
 
 export interface Added {
@@ -42,4 +42,15 @@ export function addJob(
   if (unique?.on_conflict === 'replace')
     replace(store, other, { task_name, payload, metadata, config: fullConfig(given.config ?? {}) }, dueAt);
   return { id: other.record.id, existing: true };
+}
+
+/** Once per parent and name. */
+export function addChildren(store: FakeStore, parent: StoredJob, jobs: readonly Wire.ChildJob[]): string[] {
+  return jobs.map(({ name, detached, ...job }) => {
+    const known = parent.children.get(name);
+    if (known !== undefined) return known.id;
+    const { id } = addJob(store, job, null, parent.record.id);
+    parent.children.set(name, { id, detached: detached ?? false });
+    return id;
+  });
 }

@@ -3,7 +3,7 @@ import { MillraceError } from '../../errors/call-errors.js';
 import { LeaseLost, NonRetryableError } from '../../errors/handler-errors.js';
 import { pause } from '../../http/deadline.js';
 import type { CallRequest, Transport } from '../../http/transport.js';
-import type { Checkpoints, StoredCheckpoint } from '../../wire/index.js';
+import type { Checkpoints, ChildJob, StoredCheckpoint } from '../../wire/index.js';
 import type { AssumedFeatures } from '../calls/assumed-features.js';
 import { retryAfterMs } from '../calls/calls.js';
 import type { HeldJob } from '../leases/held-jobs.js';
@@ -48,6 +48,19 @@ export class CheckpointCalls implements CheckpointStore {
       throw new NonRetryableError(`the step ${JSON.stringify(name)} cannot be kept: ${error.message}`, {
         cause: error,
       });
+    }
+  }
+
+  async create(jobs: readonly ChildJob[]): Promise<void> {
+    const { lease } = this.held;
+    try {
+      const body = { lease_token: lease.token, jobs };
+      await this.#call({ method: 'POST', path: `/jobs/${lease.jobId}/children`, body });
+    } catch (error) {
+      if (!isRefused(error)) throw error;
+      const names = jobs.map(({ name }) => JSON.stringify(name));
+      const what = names.length === 1 ? names[0] : `${names[0]} and ${names.length - 1} more`;
+      throw new NonRetryableError(`${what} cannot be called: ${error.message}`, { cause: error });
     }
   }
 

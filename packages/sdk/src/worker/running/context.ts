@@ -86,6 +86,14 @@ export class Context implements JobContext {
     return this.#makeDurable().waitFor;
   }
 
+  get call(): JobContext['call'] {
+    return this.#makeDurable().call;
+  }
+
+  get callAll(): JobContext['callAll'] {
+    return this.#makeDurable().callAll;
+  }
+
   #makeDurable(): DurableRun {
     const held = this.#held;
     return (this.#durable ??= new DurableRun({
