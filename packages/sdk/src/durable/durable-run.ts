@@ -6,6 +6,7 @@ import type { JsonObject } from '../json/object.js';
 import type { CallOptions, DurableContext, StepOptions, WaitForOptions } from '../task/durable.js';
 import type { Call, CallContext, CallResults, OutOf } from '../task/types.js';
 import type { ChildJob } from '../wire/index.js';
+import { withinStep } from './call-ordinals.js';
 import { childJob, resultsOf } from './child-calls.js';
 import { Suspended, type Suspension } from './suspension.js';
 
@@ -149,7 +150,8 @@ export class DurableRun implements DurableContext, CallContext {
 
   /** What has returned is stored or lost with the lease, but not run again here. */
   async #runStep(name: string, run: () => unknown, options: StepOptions): Promise<unknown> {
-    return this.#options.store.store(name, (await this.#tryStep(run, options)) ?? null);
+    const value = await this.#tryStep(() => withinStep(name, run), options);
+    return this.#options.store.store(name, value ?? null);
   }
 
   async #tryStep(run: () => unknown, { retries }: StepOptions): Promise<unknown> {

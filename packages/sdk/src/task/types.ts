@@ -116,7 +116,8 @@ export interface JobContext extends DurableContext {
   /** What the last attempt said, if this process knows. */
   readonly lastProgress: JsonObject | null;
   /**
-   * Creates a job once, however often this job is tried: its key is made of this job's id and the ordinal of the call.
+   * Creates a job once, however often this job is tried: its key is made of this job's id and the ordinal of the call
+   * within its step, or outside of steps.
    */
   readonly enqueue: <T extends AnyTask>(task: T, ...args: Args<InOf<T>>) => Promise<JobHandle<OutOf<T>>>;
   /**

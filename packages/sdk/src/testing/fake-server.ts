@@ -11,6 +11,7 @@ import { fireDue, firstDue } from './fake/crons.js';
 import { fakeFetch } from './fake/fake-fetch.js';
 import { claim, complete, expireJobs, expireLeases, fail } from './fake/settle.js';
 import { FakeStore, type StoredJob } from './fake/store.js';
+import { CallOrdinals } from '../durable/call-ordinals.js';
 import { DurableRun } from '../durable/durable-run.js';
 import { isSuspended } from '../durable/suspension.js';
 import { keep } from './fake/checkpoints.js';
@@ -150,7 +151,7 @@ export class FakeServer {
   #context(job: StoredJob, signal: AbortSignal, durable: DurableRun): JobContext {
     const { record } = job;
     const client = new Millrace({ ...this.options, logger: silentLogger });
-    let ordinal = 0;
+    const ordinals = new CallOrdinals();
     const running: RunningJob = {
       id: record.id,
       task: record.task_name,
@@ -164,7 +165,7 @@ export class FakeServer {
     };
     const enqueue: JobContext['enqueue'] = (task, ...args) => {
       const [input, options] = args as [never, object?];
-      const keyed = { key: `${record.id}:${++ordinal}`, ...options };
+      const keyed = { key: `${record.id}:${ordinals.next()}`, ...options };
       return client.enqueue(task, ...([input, keyed] as unknown as typeof args));
     };
     const context = testContext(running, { progress: [], logs: [] }, signal, enqueue, durable);

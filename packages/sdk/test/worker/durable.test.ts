@@ -151,6 +151,29 @@ describe('a durable handler', async () => {
     });
   });
 
+  it('numbers what it enqueues within each step, so that a step that is skipped shifts nothing', async () => {
+    const [child, parent] = [freshTask('child'), freshTask('parent', { retries: { delay: '0s', jitter: 0 } })];
+    start(
+      [
+        parent.handle(async (_, ctx) => {
+          await ctx.step('grüße 1', async () => void (await ctx.enqueue(child, { n: 1 })));
+          await ctx.enqueue(child, { n: 2 });
+          await ctx.step('second', async () => {
+            await ctx.enqueue(child, { n: 3 });
+            await ctx.enqueue(child, { n: 4 });
+            if (ctx.job.attempt === 1) throw new Error('after the fact');
+          });
+          await ctx.enqueue(child, { n: 5 });
+        }),
+      ],
+      { client: millrace },
+    );
+    await (await millrace.enqueue(parent)).result();
+    const made: unknown[] = [];
+    for await (const job of millrace.jobs.list({ queue: child.queue })) made.push(job.payload.n);
+    expect(made.sort()).toEqual([1, 2, 3, 4, 5]);
+  });
+
   it('tries a step again within the attempt, and never one that has returned', async () => {
     const shaky = freshTask('shaky', { retries: { max: 0 } });
     let [tries, stores] = [0, 0];

@@ -3,6 +3,7 @@ import type { Logger } from '../../shared/logger.js';
 import type { AnyTask, Args, InOf, JobContext, JobHandle, OutOf, RunningJob } from '../../task/types.js';
 import { effectKey, once } from '../../task/once.js';
 import type { EnqueueOptions } from '../../task/policy.js';
+import { CallOrdinals } from '../../durable/call-ordinals.js';
 import { DurableRun, type CheckpointStore } from '../../durable/durable-run.js';
 import { monotonicMs } from '../clock.js';
 import type { HeldJob } from '../leases/held-jobs.js';
@@ -130,11 +131,11 @@ function loggerFor(logger: Logger, { id, task, attempt }: RunningJob): Logger {
 }
 
 /**
- * Creates jobs whose keys are made of this job's id and the ordinal of the call: another attempt that makes the same
- * calls in the same order creates none of them twice.
+ * Creates jobs whose keys are made of this job's id and the ordinal of the call within its step, or outside of steps:
+ * another attempt that makes the same calls in the same order creates none of them twice.
  */
 function childrenOf(job: RunningJob, client: ChildClient | undefined): JobContext['enqueue'] {
-  let calls = 0;
+  const ordinals = new CallOrdinals();
   let allowed: Promise<void> | undefined;
   const allow = async (own: ChildClient): Promise<void> => {
     const { tenant } = await own.whoami();
@@ -145,7 +146,7 @@ function childrenOf(job: RunningJob, client: ChildClient | undefined): JobContex
     if (client === undefined) {
       throw new Error('ctx.enqueue needs a client with the token of a tenant: new Worker({ client: new Millrace() })');
     }
-    const key = `${job.id}:${++calls}`;
+    const key = `${job.id}:${ordinals.next()}`;
     await (allowed ??= allow(client));
     const [input, options] = args as [JsonObject?, EnqueueOptions?];
     return client.enqueue(task, ...([input ?? {}, { key, ...options }] as unknown as Args<InOf<T>>));
