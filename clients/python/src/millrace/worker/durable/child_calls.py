@@ -36,6 +36,8 @@ def called(state: DurableState, name: str, calls: Sequence[NamedCall], timeout: 
     if deadline is not None and state.is_over(deadline):
         return _results(name, calls, state.store.store(name, '{"timed_out":true}'))
     if deadline is None:
+        # Before the call: a second wait beside this one must be seen before the handler has ended.
+        state.open_wait(name)
         state.store.create([_child_job(child, call) for child, call in calls])
     wait = {"children": [child for child, _ in calls]}
     return state.suspend(Suspension(name, delay_secs=whole_seconds(timeout), wait=wait))

@@ -60,6 +60,8 @@ class DurableState:
         self._places: dict[str, str] = {}
         self._child_places: dict[str, str] = {}
         self._running = 0
+        # The name of the wait that has begun.
+        self._open: str | None = None
         self._suspension: Suspension | None = None
         # A second wait beside the first, which nobody may have noticed: `gather` tells of the first alone.
         self._mistake: NonRetryableError | None = None
@@ -106,14 +108,19 @@ class DurableState:
 
     def suspend(self, suspension: Suspension) -> NoReturn:
         """Ends the attempt, to go on when the wait is over."""
+        self.open_wait(suspension.checkpoint)
+        self._suspension = suspension
+        raise Suspended(f"the job waits ({suspension.checkpoint}); let this pass")
+
+    def open_wait(self, name: str) -> None:
+        """Begins a wait; a second one beside it is a mistake, which is remembered until the handler has ended."""
         with self._changed:
-            first = self._suspension
-            if first is None:
-                self._suspension = suspension
-                raise Suspended(f"the job waits ({suspension.checkpoint}); let this pass")
+            first = self._open = self._open or name
+            if first == name:
+                return
             self._mistake = NonRetryableError(
-                f'the job waits for "{first.checkpoint}" already; a handler has one wait at a time, '
-                f'so end it before "{suspension.checkpoint}" begins, or wait for several jobs with ctx.call_all'
+                f'the job waits for "{first}" already; a handler has one wait at a time, '
+                f'so end it before "{name}" begins, or wait for several jobs with ctx.call_all'
             )
         raise self._mistake
 
