@@ -99,7 +99,7 @@ describe.skipIf(!hasBrowser)('the ten questions', async () => {
 
   asks('Why is this job not running?', async (page, click) => {
     await goTo(page, click, made.waiting);
-    await page.locator('.why').getByText('no worker has asked for jobs of the queue').waitFor();
+    await page.locator('.why').getByText('no worker asks for jobs of the queue').waitFor();
   });
 
   asks('Who is hogging the queue?', async (page, click) => {

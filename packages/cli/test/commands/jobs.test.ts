@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { KEY_A, KEY_B, useTestServer } from '../../../server/test/support/server.js';
+import { until } from '../../../server/test/support/until.js';
 import { newCli, rowsOf, type Cli } from '../support/cli.js';
 
 const server = await useTestServer();
@@ -146,8 +147,11 @@ describe('jobs list and get', () => {
   });
 
   it('fits into the terminal, and colours only there', async () => {
-    await newJob({ task_name: 'fail', payload: { message: 'x'.repeat(200), permanent: true } });
-    await server.a.post('/api/v1/jobs/wait', { job_ids: [await newJob({ task_name: 'echo' })], wait_secs: 20 });
+    const failing = await newJob({ task_name: 'fail', payload: { message: 'x'.repeat(200), permanent: true } });
+    const job_ids = [failing, await newJob({ task_name: 'echo' })];
+    await until(
+      async () => (await server.a.post('/api/v1/jobs/wait', { job_ids, wait_secs: 20 })).body.pending.length === 0,
+    );
     const args = ['jobs', 'list', '--limit=5'];
     const wide = await cli()(args);
     const narrow = await cli()(args, { terminal: { stdout: true }, columns: 90, env: { NO_COLOR: '1' } });

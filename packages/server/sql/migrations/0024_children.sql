@@ -33,8 +33,9 @@ CREATE TABLE millrace.children (
   PRIMARY KEY (parent_id, name)
 ) WITH (fillfactor = 80);
 
-CREATE UNIQUE INDEX children_by_child ON millrace.children (child_id);
+-- In this order: while the table is empty all cost the same, and the latest is taken.
 CREATE INDEX children_of_parent ON millrace.children (parent_id, child_id);
+CREATE UNIQUE INDEX children_by_child ON millrace.children (child_id);
 CREATE INDEX children_unfinished ON millrace.children (parent_id, child_id) WHERE status IS NULL AND NOT detached;
 
 -- The names of the children that a job waits for, if it does.

@@ -152,7 +152,7 @@ SELECT (SELECT count(*) FROM gone)::int AS woken, (SELECT json_agg(DISTINCT limi
         ) AS noted)::text AS noted,
        (SELECT extract(epoch FROM scheduled_at - now()) * 1000 FROM next)::float8 AS next_ms,
        (SELECT EXISTS (SELECT FROM millrace.limits)) OR (SELECT EXISTS (SELECT FROM next)) AS in_use,
-       EXISTS (SELECT FROM millrace.ready r WHERE r.expires_at <= now()) AS expired,
+       (SELECT true FROM millrace.ready r WHERE r.expires_at <= now() ORDER BY r.expires_at LIMIT 1) IS TRUE AS expired,
        EXISTS (SELECT FROM millrace.unique_keys) AS unique_used;
 
 -- name: drop_unused

@@ -27,6 +27,7 @@ describe('lists', async () => {
       queue: null,
       task: null,
       workflowId: null,
+      parentId: null,
       idempotencyKey: null,
     });
   });
