@@ -189,6 +189,8 @@ describe('following a workflow', async () => {
       completed_at: job.completed_at,
       attempts: 1,
       error_message: null,
+      run: 1,
+      earlier_job_ids: [],
     });
     expect(bad).toEqual({
       name: 'bad',
@@ -198,6 +200,8 @@ describe('following a workflow', async () => {
       completed_at: badJob.completed_at,
       attempts: 2,
       error_message: 'two',
+      run: 1,
+      earlier_job_ids: [],
     });
     expect(late).toMatchObject({ status: 'running', started_at: expect.any(String), completed_at: null, attempts: 1 });
   });
