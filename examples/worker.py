@@ -37,7 +37,8 @@ def post(path, tries=LEASE, **body):
 def run(job, token):
     path, lost = "/jobs/" + job["id"], threading.Event()
     if job["task_name"] not in HANDLERS:  # a newer worker may know it; the pause grows, and no retry is used
-        return post(path + "/release", lease_token=token, delay_secs=min(5 * 2 ** (job["delivery_count"] - 1), 300))
+        delay = min(5 * 2 ** (job["delivery_count"] - 1), 300)
+        return post(path + "/release", lease_token=token, delay_secs=delay)
     with ThreadPoolExecutor(1) as thread:  # waits for the handler, however this block ends
         work = thread.submit(lambda: HANDLERS[job["task_name"]](job["payload"], lost))
         while wait([work], LEASE / 2).not_done:
