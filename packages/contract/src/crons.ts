@@ -13,6 +13,7 @@ import {
   ref,
   uuid,
 } from './schema.js';
+import { workflowFields } from './workflows.js';
 
 /** Firings kept per schedule: the newest ones. */
 export const CRON_FIRINGS_KEPT = 1_000;
@@ -29,13 +30,38 @@ const CRON_EXPR =
   'Crontab expression: 5 fields; 6 with the seconds first; 7 with the seconds first and the year last; or a nickname ' +
   'such as `@hourly`. If both day of month and day of week are restricted, a day matches if either does.';
 
+export const CRON_OVERLAPS = ['allow', 'skip'] as const;
+export type CronOverlap = (typeof CRON_OVERLAPS)[number];
+
+export const ScheduledWorkflow = Type.Object(workflowFields, {
+  title: 'ScheduledWorkflow',
+  description:
+    'The workflow that each firing starts, as in `POST /workflows`: in place of `task_name`, `payload`, `queue` and ' +
+    '`config`. As a whole it may be as large as a payload. Answers fill in the defaults, and can be sent again.',
+});
+export type ScheduledWorkflow = Static<typeof ScheduledWorkflow>;
+
 const cronFields = {
   cron_expr: filledText({ description: CRON_EXPR, examples: ['0 9 * * 1-5'] }),
   timezone: optional(filledText({ default: DEFAULT_TIME_ZONE, description: TIME_ZONE, examples: ['Europe/Berlin'] })),
-  task_name: nameText({ description: 'Task of the job that each firing enqueues.', examples: ['build_report'] }),
+  task_name: optional(
+    nameText({
+      description: 'Task of the job that each firing enqueues; required unless it starts a workflow.',
+      examples: ['build_report'],
+    }),
+  ),
+  workflow: optional(ScheduledWorkflow),
   payload: optional(callerObject({ description: 'Payload of every job of this schedule; `{}` if omitted.' })),
   queue: optional(filledText({ description: "Queue to enqueue on; the server's default queue if omitted." })),
   config: optional(ScheduleJobConfig),
+  overlap: optional(
+    oneOf(CRON_OVERLAPS, {
+      default: 'allow',
+      description:
+        '`skip`: an occurrence enqueues nothing while the job or workflow of the last firing has not ended, and is ' +
+        'recorded as skipped. A trigger by hand ignores it.',
+    }),
+  ),
 };
 
 export const CreateCron = Type.Object(
@@ -74,10 +100,18 @@ export const Cron = Type.Object(
     name: Type.String({ description: 'Unique per tenant.' }),
     cron_expr: Type.String({ description: 'The expression as given.' }),
     timezone: Type.String({ description: 'IANA name of the time zone of the expression, as given; `UTC` by default.' }),
-    task_name: Type.String({ description: 'Task of the job that each firing enqueues.' }),
+    task_name: nullable(
+      Type.String({ description: 'Task of the job that each firing enqueues; null if it starts a workflow.' }),
+    ),
+    workflow: nullable(ScheduledWorkflow),
     payload: callerObject({ description: 'Payload of every job of this schedule.' }),
-    queue_name: Type.String({ description: 'Queue that the jobs are enqueued on.' }),
+    queue_name: nullable(
+      Type.String({ description: 'Queue that the jobs are enqueued on; null if it starts a workflow.' }),
+    ),
     config: ScheduleJobConfig,
+    overlap: oneOf(CRON_OVERLAPS, {
+      description: 'Whether an occurrence is skipped while the job or workflow of the last firing has not ended.',
+    }),
     enabled: Type.Boolean({ description: 'False while the schedule is paused, and after its last occurrence.' }),
     next_run_at: nullable(
       instant({
@@ -87,14 +121,17 @@ export const Cron = Type.Object(
       }),
     ),
     last_enqueued_at: nullable(
-      instant({ description: 'When the schedule last enqueued a job, triggered ones included; null if it never has.' }),
+      instant({
+        description:
+          'When the schedule last enqueued a job or started a workflow, triggered ones included; null if it never has.',
+      }),
     ),
     created_at: instant({ description: 'When the schedule was created.' }),
     tenant_id: Type.String({ description: 'The tenant that owns the schedule.' }),
   },
   {
     $id: 'Cron',
-    description: 'A schedule that enqueues a job at each of its occurrences.',
+    description: 'A schedule that enqueues a job, or starts a workflow, at each of its occurrences.',
     examples: [
       {
         id: '019bd0e5-7c58-7a5f-9c0e-2f9f6a0f8f10',
@@ -102,9 +139,11 @@ export const Cron = Type.Object(
         cron_expr: '0 3 * * *',
         timezone: 'UTC',
         task_name: 'build_report',
+        workflow: null,
         payload: { day: 'prev' },
         queue_name: 'default',
         config: { max_retries: 5, timeout_secs: 60 },
+        overlap: 'allow',
         enabled: true,
         next_run_at: '2026-02-01T03:00:00Z',
         last_enqueued_at: '2026-01-31T03:00:00.004211Z',
@@ -135,24 +174,33 @@ export const CronListQuery = Type.Object({
 });
 
 export const CronTriggered = Type.Object(
-  { job_id: uuid({ description: 'The job that was enqueued.' }) },
-  { $id: 'CronTriggered' },
+  {
+    job_id: Type.Optional(uuid({ description: 'The job that was enqueued.' })),
+    workflow_id: Type.Optional(uuid({ description: 'The workflow that was started, by a schedule that has one.' })),
+  },
+  { $id: 'CronTriggered', description: 'What a trigger brought about: one of the two.' },
 );
 export type CronTriggered = Static<typeof CronTriggered>;
 
-export const CRON_FIRING_KINDS = ['on_time', 'catch_up', 'triggered'] as const;
+export const CRON_FIRING_KINDS = ['on_time', 'catch_up', 'triggered', 'skipped'] as const;
 export type CronFiringKind = (typeof CRON_FIRING_KINDS)[number];
 
 export const CronFiring = Type.Object(
   {
     occurrence: instant({ description: 'The instant at which the schedule was due; if triggered, `fired_at`.' }),
-    fired_at: instant({ description: 'When the job was enqueued.' }),
+    fired_at: instant({ description: 'When the job was enqueued or the workflow started, or the occurrence skipped.' }),
     kind: oneOf(CRON_FIRING_KINDS, {
       description:
-        '`catch_up` if no server was running to fire it in time: one job then stands for every occurrence missed ' +
-        'up to `fired_at`. `triggered` if it was requested by hand, in addition to the timetable.',
+        '`catch_up` if no server was running to fire it in time: it then stands for every occurrence missed up to ' +
+        '`fired_at`. `triggered` if it was requested by hand, in addition to the timetable. `skipped` if the job or ' +
+        'workflow of the last firing had not ended (`overlap`).',
     }),
-    job_id: uuid({ description: 'The job that was enqueued. Retention may have removed it.' }),
+    job_id: nullable(
+      uuid({ description: 'The job that was enqueued; null if none was. Retention may have removed it.' }),
+    ),
+    workflow_id: nullable(
+      uuid({ description: 'The workflow that was started; null if none was. Retention may have removed it.' }),
+    ),
   },
   {
     $id: 'CronFiring',
@@ -163,6 +211,7 @@ export const CronFiring = Type.Object(
         fired_at: '2026-01-31T03:00:00.004211Z',
         kind: 'on_time',
         job_id: '019bd0e5-7c58-7a5f-9c0e-2f9f6a0f8f10',
+        workflow_id: null,
       },
     ],
   },

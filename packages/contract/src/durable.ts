@@ -1,6 +1,7 @@
 import { Type, type Static } from 'typebox';
 import { warnings } from './common.js';
-import { instant, optional, ref, uuid } from './schema.js';
+import { logs } from './logs.js';
+import { instant, nullable, optional, ref, uuid } from './schema.js';
 import { anyJson, shortName, SUSPEND_LIMITS, waitFields, type Ask } from './waiting.js';
 import { leaseToken } from './worker.js';
 
@@ -41,7 +42,9 @@ export const Checkpoint = Type.Object(
     name: Type.String(),
     value: anyJson('As it was sent.'),
     at: instant({ description: 'When it was stored.' }),
-    attempt: Type.Integer({ description: 'The delivery that stored it; 1 for the first.' }),
+    attempt: Type.Integer({
+      description: 'The delivery that stored it; 1 for the first, 0 if it was kept from an earlier job.',
+    }),
   },
   { $id: 'Checkpoint', description: 'A named value of a job. The first one under a name stands for ever.' },
 );
@@ -64,6 +67,29 @@ export const Checkpoints = Type.Object(
 );
 export type Checkpoints = Static<typeof Checkpoints>;
 
+/** Names of checkpoints to keep. */
+export const KEPT_NAMES_MAX = 1_000;
+
+/** Which checkpoints of a job its copy begins with. */
+export const keepCheckpoints = Type.Optional(
+  // A list of types, because validators report `anyOf` at length.
+  Type.Unsafe<boolean | string[] | null>({
+    type: ['boolean', 'array', 'null'],
+    items: shortName('Name of a checkpoint.', ['find charge']),
+    maxItems: KEPT_NAMES_MAX,
+    description:
+      'Begin with copies of the checkpoints of the first job: true for all, or their names; a name that has none is ' +
+      'ignored. Time-outs and failed children are left out, since they would only fail again. The metadata of the fresh ' +
+      'job gains `kept_checkpoints`.',
+  }),
+);
+
+export const ReplayRequest = Type.Object(
+  { keep_checkpoints: keepCheckpoints },
+  { $id: 'ReplayRequest', description: 'The body may be empty.', examples: [{ keep_checkpoints: true }] },
+);
+export type ReplayRequest = Static<typeof ReplayRequest>;
+
 export const LeaseTokenHeader = Type.Object({
   'Lease-Token': Type.Optional(Type.String({ description: 'Of a worker: the token that came with the job.' })),
 });
@@ -78,6 +104,7 @@ export const SuspendRequest = Type.Object(
         description: 'In place of `until`: seconds from now. One of them is required.',
       }),
     ),
+    logs,
   },
   {
     $id: 'SuspendRequest',
@@ -143,6 +170,11 @@ export const JobSignalParams = Type.Object({
   name: shortName('What the signal is called, percent-encoded.', ['approval']),
 });
 
+export const WorkflowSignalParams = Type.Object({
+  id: uuid({ description: 'The workflow.' }),
+  name: shortName('What the signal is called, percent-encoded.', ['approved']),
+});
+
 export const WaitsQuery = Type.Object({
   name: Type.Optional(Type.String({ description: 'Only waits for signals of this name.' })),
   key: Type.Optional(Type.String({ description: 'Only waits for signals with this key.' })),
@@ -160,6 +192,8 @@ export const Wait = Type.Object(
     ask: Type.Unsafe<Ask | null>({ anyOf: [{ $ref: 'Ask#' }, { type: 'null' }] }),
     since: instant({ description: 'When the wait began.' }),
     until: instant({ description: 'When the job goes on without the signal.' }),
+    workflow_id: nullable(uuid({ description: 'The workflow that it is a step of, if it is one.' })),
+    workflow_step_id: nullable(Type.String({ description: 'The name of that step.' })),
   },
   { $id: 'Wait', description: 'A job that waits for a signal.' },
 );

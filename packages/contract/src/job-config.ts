@@ -67,7 +67,7 @@ const jitterFactor = Type.Number({
 });
 
 const LIMITS_DESCRIPTION =
-  'How many jobs of a key may run at a time. The job waits until every key that it names has room. A key belongs to ' +
+  'How many jobs of a key may run at a time, or start in a while. The job waits until every key that it names has room. A key belongs to ' +
   'the tenant and the queue; the numbers that hold are those of the newest job that named it.';
 const limits = Type.Array(LimitInput, { ...LIMITS_PER_JOB, description: LIMITS_DESCRIPTION });
 

@@ -1,4 +1,5 @@
 import { Type, type Static } from 'typebox';
+import type { ErrorDetails } from './error-details.js';
 import { TERMINAL_JOB_STATUSES } from './jobs.js';
 import { instant, NAME_MAX_LENGTH, nullable, oneOf, optional, ref, uuid } from './schema.js';
 
@@ -78,21 +79,6 @@ export const ATTEMPT_OUTCOMES = [
 ] as const;
 export type AttemptOutcome = (typeof ATTEMPT_OUTCOMES)[number];
 
-/** A longer stack is cut, never refused. */
-export const ERROR_STACK_MAX_BYTES = 65_536;
-
-export const ErrorDetails = Type.Object(
-  {
-    name: Type.Optional(nullable(Type.String({ description: 'The class of the error.', examples: ['TypeError'] }))),
-    stack: Type.Optional(nullable(Type.String({ description: 'The stack trace, as the worker reported it.' }))),
-  },
-  {
-    $id: 'ErrorDetails',
-    description: `What is known about an error beyond its message; cut at ${ERROR_STACK_MAX_BYTES} bytes.`,
-  },
-);
-export type ErrorDetails = Static<typeof ErrorDetails>;
-
 export const Attempt = Type.Object(
   {
     number: Type.Integer({ description: 'The delivery: 1 for the first.' }),
@@ -132,8 +118,11 @@ export const WHY_REASONS = [
   'waiting_for_children',
   'behind',
   'no_worker',
+  'no_handler',
   'queue_paused',
   'limited',
+  'rate_limited',
+  'waiting_for_its_turn',
   'running',
   'ended',
 ] as const;

@@ -1,5 +1,6 @@
 import { Type, type Static, type TOptional, type TString } from 'typebox';
 import { listQueryFields, page, preferHeader, searchedTo, VIEWS, warnings } from './common.js';
+import type { ErrorDetails } from './error-details.js';
 import { DEFAULT_JOB_CONFIG, JobConfig, JobConfigInput } from './job-config.js';
 import { callerObject, instant, NAME_MAX_LENGTH, nameText, nullable, oneOf, optional, ref, uuid } from './schema.js';
 import { WaitingFor } from './waiting.js';
@@ -86,6 +87,13 @@ export const Job = Type.Object(
       ...ref(WaitingFor),
       description: 'Only while the job is suspended, and not in lists: what it waits for.',
     }),
+    error_details: Type.Optional(
+      Type.Unsafe<ErrorDetails>({
+        $ref: 'ErrorDetails#',
+        description:
+          'Only where a job is read by itself, and if a worker reported it: name and stack of its last error.',
+      }),
+    ),
   },
   {
     $id: 'Job',
@@ -277,7 +285,13 @@ export const JobPage = Type.Object(
 );
 export type JobPage = Static<typeof JobPage>;
 
-const { payload: _payload, result: _result, metadata: _metadata, ...summaryFields } = Job.properties;
+const {
+  payload: _payload,
+  result: _result,
+  metadata: _metadata,
+  error_details: _details,
+  ...summaryFields
+} = Job.properties;
 
 export const JobSummary = Type.Object(
   {

@@ -1,5 +1,6 @@
 import { Type, type Static } from 'typebox';
 import { Count, listQueryFields, warnings } from './common.js';
+import { keepCheckpoints } from './durable.js';
 import { deadLetterFilterFields } from './dead-letters.js';
 import { jobFilterFields } from './jobs.js';
 import { instant, nullable, oneOf, optional, ref, uuid } from './schema.js';
@@ -53,6 +54,7 @@ export const CreateOperation = Type.Object(
         description: 'Instead of a filter: the ids of jobs, dead letters or workflows.',
       }),
     ),
+    keep_checkpoints: keepCheckpoints,
     dry_run: optional(Type.Boolean({ default: false, description: 'Only say what would match.' })),
   },
   {

@@ -1,3 +1,4 @@
+import { shownSettings } from './limits.js';
 import { Type, type Static, type TInteger, type TUnsafe } from 'typebox';
 import { CLAMPED, Count, warnings } from './common.js';
 import { JOB_STATES, type JobState } from './jobs.js';
@@ -67,6 +68,7 @@ export const QueueDepth = Type.Object(
     last_lease_at: nullable(
       instant({ description: 'When a worker last asked for jobs of the queue; null if none has within the last day.' }),
     ),
+    settings: shownSettings,
   },
   { $id: 'QueueDepth' },
 );
@@ -118,6 +120,17 @@ export const QueueDetail = Type.Object(
       }),
       { description: "The caller's first jobs in claim order." },
     ),
+    slots: nullable(
+      Type.Object(
+        {
+          offered: Type.Integer({ description: 'How many jobs the workers that asked lately can hold.' }),
+          in_use: Type.Integer({
+            description: 'How many jobs of the queue, of any tenant, they hold. Counted up to a bound.',
+          }),
+        },
+        { description: 'What workers offer on the queue; null if none says.' },
+      ),
+    ),
   },
   { $id: 'QueueDetail' },
 );
@@ -132,6 +145,12 @@ export const Worker = Type.Object(
     completed: Type.Integer({ description: 'Jobs that it completed in the last hour.' }),
     failed: Type.Integer({ description: 'Attempts that it reported as failed in the last hour.' }),
     expired: Type.Integer({ description: 'Leases of its that expired in the last hour.' }),
+    slots: nullable(
+      Type.Integer({ description: 'How many jobs of the queue it can hold; null if it did not say lately.' }),
+    ),
+    tasks: nullable(
+      Type.Array(Type.String(), { description: 'The tasks that it knows; null if it did not say lately.' }),
+    ),
   },
   { $id: 'Worker', description: 'A worker on one queue.' },
 );
@@ -196,6 +215,8 @@ export const FEATURES = [
   'item_keys',
   'strict',
   'durable',
+  'step_rules',
+  'logs',
 ] as const;
 export type Feature = (typeof FEATURES)[number];
 

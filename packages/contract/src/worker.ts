@@ -1,8 +1,9 @@
 import { Type, type Static, type TInteger } from 'typebox';
 import { ERROR_CODES } from './errors.js';
-import { ERROR_STACK_MAX_BYTES, ErrorDetails } from './job-insight.js';
+import { ERROR_STACK_MAX_BYTES, ErrorDetails } from './error-details.js';
 import { DELAY_LIMITS, Job, JobStatusSchema } from './jobs.js';
 import { JOB_CONFIG_LIMITS } from './job-config.js';
+import { logs } from './logs.js';
 import { callerObject, filledText, NAME_MAX_LENGTH, oneOf, optional, ref, uuid } from './schema.js';
 import { suspendFields } from './waiting.js';
 
@@ -12,7 +13,11 @@ export const LEASE_LIMITS = {
   lease_secs: { minimum: 1, maximum: 3600, default: 30 },
   wait_secs: { minimum: 0, maximum: 30, default: 0 },
   extend_secs: { minimum: 1, maximum: 3600, default: 30 },
+  slots: { minimum: 1, maximum: 10_000, default: 1 },
 } as const;
+
+/** How many tasks a lease call may name. */
+export const LEASE_MAX_TASKS = 200;
 
 /** How many leases one call may extend or report on. */
 export const LEASE_BATCH_LIMITS = { minimum: 1, maximum: 1000 } as const;
@@ -51,11 +56,26 @@ export const LeaseRequest = Type.Object(
         examples: ['mailer-7f9c'],
       }),
     ),
+    slots: optional(
+      Type.Integer({
+        description:
+          `How many jobs of this queue the worker can hold at a time, ${LEASE_LIMITS.slots.minimum} to ` +
+          `${LEASE_LIMITS.slots.maximum}; other numbers are clamped to that range. Shown, never enforced.`,
+      }),
+    ),
+    tasks: optional(
+      Type.Array(filledText(), {
+        maxItems: LEASE_MAX_TASKS,
+        description:
+          'The tasks that the worker knows. Shown, and told to whoever asks why a job waits; never enforced.',
+        examples: [['resize', 'thumbnail']],
+      }),
+    ),
   },
   {
     $id: 'LeaseRequest',
     description: 'The body may be empty.',
-    examples: [{ max_jobs: 10, lease_secs: 60, wait_secs: 20 }],
+    examples: [{ max_jobs: 10, lease_secs: 60, wait_secs: 20, slots: 20, tasks: ['resize'] }],
   },
 );
 export type LeaseRequest = Static<typeof LeaseRequest>;
@@ -98,6 +118,7 @@ export const HeartbeatRequest = Type.Object(
     lease_token: leaseToken,
     extend_secs: optional(clamped(LEASE_LIMITS.extend_secs, 'The new deadline, in seconds from now.')),
     progress,
+    logs,
   },
   {
     $id: 'HeartbeatRequest',
@@ -119,6 +140,7 @@ export const CompleteRequest = Type.Object(
   {
     lease_token: leaseToken,
     result: optional(callerObject({ description: 'What the handler returned; `{}` if omitted.' })),
+    logs,
   },
   {
     $id: 'CompleteRequest',
@@ -152,6 +174,7 @@ const failureFields = {
       description: `Name and stack of the error; cut at ${ERROR_STACK_MAX_BYTES} bytes, never refused for its length.`,
     }),
   ),
+  logs,
 };
 
 export const FailRequest = Type.Object(
@@ -170,7 +193,7 @@ const delaySecs = optional(
 );
 
 export const ReleaseRequest = Type.Object(
-  { lease_token: leaseToken, delay_secs: delaySecs },
+  { lease_token: leaseToken, delay_secs: delaySecs, logs },
   {
     $id: 'ReleaseRequest',
     description: 'Gives the job back to its queue. The delivery counts, the retry does not.',
@@ -184,7 +207,7 @@ const jobId = Type.String({ description: 'The job.', examples: ['019bd0e5-7c58-7
 export const HeartbeatsRequest = Type.Object(
   {
     extend_secs: optional(clamped(LEASE_LIMITS.extend_secs, 'The new deadline of all of them, in seconds from now.')),
-    leases: Type.Array(Type.Object({ job_id: jobId, lease_token: leaseToken, progress }), {
+    leases: Type.Array(Type.Object({ job_id: jobId, lease_token: leaseToken, progress, logs }), {
       minItems: LEASE_BATCH_LIMITS.minimum,
       maxItems: LEASE_BATCH_LIMITS.maximum,
       description: 'The leases to extend.',

@@ -13,6 +13,7 @@ import {
   ref,
   uuid,
 } from './schema.js';
+import { SKIP_REASONS, StepCondition, StepWait, WAIT_TASK, WORKFLOW_MAX_WAITS } from './step-rules.js';
 
 export const WORKFLOW_STATUSES = [
   'created',
@@ -59,7 +60,11 @@ const onSuccess = oneOf(ON_SUCCESS_POLICIES, { default: 'continue', description:
 export const WorkflowStepInput = Type.Object(
   {
     name: nameText({ description: 'Unique within the workflow; any characters.', examples: ['charge'] }),
-    task_name: nameText({ description: "Task of the step's job.", examples: ['charge_card'] }),
+    task_name: optional(
+      nameText({ description: "Task of the step's job; required unless it waits.", examples: ['charge_card'] }),
+    ),
+    when: optional(StepCondition),
+    wait: optional(StepWait),
     payload: optional(
       callerObject({ description: 'Passed to the handler with the key `_context` added; `{}` if omitted.' }),
     ),
@@ -83,41 +88,45 @@ export const WorkflowStepInput = Type.Object(
   },
   {
     $id: 'WorkflowStepInput',
-    description: 'One step. Its queue is a member of the step: a `queue` inside `config` has no effect.',
+    description:
+      'One step. Its queue is a member of the step: a `queue` inside `config` has no effect. It runs a task or, with ' +
+      '`wait`, waits for a signal; then it has no `task_name`, `payload`, `queue` or `config`.',
   },
 );
 export type WorkflowStepInput = Static<typeof WorkflowStepInput>;
 
-export const CreateWorkflow = Type.Object(
-  {
-    name: nameText({ description: 'A name for people; not unique.', examples: ['order'] }),
-    steps: Type.Array(ref(WorkflowStepInput), {
-      minItems: WORKFLOW_STEP_LIMITS.minimum,
-      maxItems: WORKFLOW_STEP_LIMITS.maximum,
-      description: `The steps, without cycles, and with at most ${WORKFLOW_MAX_DEPENDENCIES} dependencies in total.`,
+/** What a workflow is made of, whoever starts it: a request, or a schedule. */
+export const workflowFields = {
+  name: nameText({ description: 'A name for people; not unique.', examples: ['order'] }),
+  steps: Type.Array(ref(WorkflowStepInput), {
+    minItems: WORKFLOW_STEP_LIMITS.minimum,
+    maxItems: WORKFLOW_STEP_LIMITS.maximum,
+    description:
+      `The steps, without cycles, with at most ${WORKFLOW_MAX_DEPENDENCIES} dependencies in total, at most ` +
+      `${WORKFLOW_MAX_WAITS} of which wait for signals.`,
+  }),
+  context: optional(
+    callerObject({
+      description: 'The context that the first steps receive; `{}` if omitted.',
+      examples: [{ order_id: 'o-42' }],
     }),
-    context: optional(
-      callerObject({
-        description: 'The context that the first steps receive; `{}` if omitted.',
-        examples: [{ order_id: 'o-42' }],
-      }),
-    ),
-    metadata: optional(callerObject({ description: 'Your own data, stored and returned exactly as sent.' })),
-  },
-  {
-    $id: 'CreateWorkflow',
-    examples: [
-      {
-        name: 'order',
-        steps: [
-          { name: 'reserve', task_name: 'reserve_stock', payload: { sku: 'a-1' } },
-          { name: 'charge', task_name: 'charge_card', depends_on: ['reserve'] },
-          { name: 'notify', task_name: 'send_mail', depends_on: ['charge'], on_failure: 'continue' },
-        ],
-      },
-    ],
-  },
-);
+  ),
+  metadata: optional(callerObject({ description: 'Your own data, stored and returned exactly as sent.' })),
+};
+
+export const CreateWorkflow = Type.Object(workflowFields, {
+  $id: 'CreateWorkflow',
+  examples: [
+    {
+      name: 'order',
+      steps: [
+        { name: 'reserve', task_name: 'reserve_stock', payload: { sku: 'a-1' } },
+        { name: 'charge', task_name: 'charge_card', depends_on: ['reserve'] },
+        { name: 'notify', task_name: 'send_mail', depends_on: ['charge'], on_failure: 'continue' },
+      ],
+    },
+  ],
+});
 export type CreateWorkflow = Static<typeof CreateWorkflow>;
 
 export const WorkflowCreated = Type.Object(
@@ -129,13 +138,15 @@ export type WorkflowCreated = Static<typeof WorkflowCreated>;
 export const WorkflowStepDefinition = Type.Object(
   {
     name: Type.String(),
-    task_name: Type.String(),
+    task_name: Type.String({ description: `\`${WAIT_TASK}\` if the step waits for a signal.` }),
     payload: callerObject(),
     depends_on: Type.Array(Type.String()),
     config: PartialJobConfig,
     on_failure: onFailure,
     on_success: onSuccess,
     metadata: callerObject(),
+    when: Type.Optional(StepCondition),
+    wait: Type.Optional(StepWait),
     queue: nullable(Type.String({ description: 'The queue that the definition names; null for the default queue.' })),
   },
   { $id: 'WorkflowStepDefinition', description: 'A step as defined; a `timeout` appears as `timeout_secs`.' },
@@ -255,7 +266,11 @@ export type WorkflowSummaryPage = Static<typeof WorkflowSummaryPage>;
 export const WorkflowStep = Type.Object(
   {
     name: Type.String({ description: 'Name of the step.' }),
-    status: oneOf(STEP_STATUSES, { description: '`running` while its job is running or retrying.' }),
+    status: oneOf(STEP_STATUSES, {
+      description:
+        '`running` while its job is running or retrying, and while the step waits for a signal. Between two attempts ' +
+        '`next_retry_at` tells.',
+    }),
     job_id: nullable(uuid({ description: "The step's job; null until its dependencies have completed." })),
     started_at: nullable(instant({ description: 'When the latest attempt of its job started.' })),
     completed_at: nullable(instant({ description: 'When its job reached its final state.' })),
@@ -263,8 +278,18 @@ export const WorkflowStep = Type.Object(
     error_message: nullable(
       Type.String({ description: 'The first 2,000 characters of the error that its job last reported.' }),
     ),
+    next_retry_at: nullable(
+      instant({ description: 'When its job is tried again, while it waits for that after a failed attempt.' }),
+    ),
     run: Type.Integer({ description: '1, and one more for every job that it had before a resume.' }),
     earlier_job_ids: Type.Array(uuid(), { description: 'The jobs that it had before it was resumed, oldest first.' }),
+    skipped_by: nullable(
+      oneOf(SKIP_REASONS, {
+        description:
+          'Of a skipped step. `condition`: its own did not hold, or that of a step it depends on. `failure`: a step that ' +
+          'it depends on failed under `skip`.',
+      }),
+    ),
   },
   {
     $id: 'WorkflowStep',
@@ -277,8 +302,10 @@ export const WorkflowStep = Type.Object(
         completed_at: null,
         attempts: 1,
         error_message: null,
+        next_retry_at: null,
         run: 1,
         earlier_job_ids: [],
+        skipped_by: null,
       },
     ],
   },

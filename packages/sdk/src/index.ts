@@ -3,6 +3,7 @@
  * are in `@millrace/sdk/worker`, what tests need in `@millrace/sdk/testing`.
  */
 export type { DeadLetterFilter, DeadLetterGroup, DeadLetters } from './client/dead-letters.js';
+export type { LogLine, LogOptions, LogPage } from './client/job-logs.js';
 export type { Checkpoint, JobFilter, Jobs } from './client/jobs.js';
 export type { ListFilter, Listing, Page } from './client/listing.js';
 export { Millrace } from './client/millrace.js';
@@ -11,7 +12,7 @@ export type { DryRun, Operation, Operations, ResumeDryRun } from './client/opera
 export type { ClientOptions, Hooks } from './client/options.js';
 export type { LimitInfo, Queue, QueueDetail, Queues, WorkerInfo } from './client/queues.js';
 export type { Raw, RawAnswer, RawEvent, RawRequest } from './client/raw.js';
-export type { ScheduleDefinition, Schedules } from './client/schedules.js';
+export type { ScheduleDefinition, Schedules, WorkflowSchedule } from './client/schedules.js';
 export type { SignalOptions, Signals, Wait, WaitFilter } from './client/signals.js';
 export type { StartOptions, WorkflowFilter, Workflows } from './client/workflows.js';
 export { isSuspended, Suspended } from './durable/suspension.js';
@@ -47,9 +48,9 @@ export type {
   Transaction,
 } from './shared/transaction.js';
 export { consoleLogger, silentLogger, type Logger } from './shared/logger.js';
-export type { EnqueueOptions, Limit, Policy, Retries } from './task/policy.js';
+export type { EnqueueOptions, Limit, Policy, RateText, Retries } from './task/policy.js';
 export type { DeadLetter } from './records/dead-letters.js';
-export type { Attempt, Job, WaitingFor, Why } from './records/jobs.js';
+export type { Attempt, Job, JobError, WaitingFor, Why } from './records/jobs.js';
 export type { Firing, Schedule } from './records/schedules.js';
 export type { WhoAmI } from './records/who-am-i.js';
 export type { WorkflowStep } from './records/workflows.js';
@@ -62,6 +63,8 @@ export type {
   CallResults,
   AnyTask,
   Args,
+  BatchContext,
+  BatchOptions,
   Call,
   Handler,
   InOf,
@@ -72,11 +75,22 @@ export type {
   Task,
 } from './task/types.js';
 export type * as Wire from './wire/index.js';
-export type { ErrorCode, JobStatus, OnFailure, StepStatus, WorkflowStatus } from './wire/index.js';
+export type {
+  ErrorCode,
+  JobStatus,
+  OnFailure,
+  OnTimeout,
+  Otherwise,
+  Scalar,
+  StepStatus,
+  WorkflowStatus,
+} from './wire/index.js';
 export type {
   AnyWorkflow,
+  Condition,
   Ref,
   ResumeOptions,
+  SignalWorkflowOptions,
   Wired,
   Workflow,
   WorkflowHandle,

@@ -22,7 +22,9 @@ export {
   type JsonObject,
   type JsonValue,
 } from './handlers/types.js';
+export { ChildFailedError, isSuspended, Suspended } from '@millrace/sdk/durable';
 export { openApiDocument } from './http/openapi.js';
+export { databasesOf, type CellAddress } from './wiring/databases.js';
 export { checkPorts } from './wiring/port-check.js';
 export { startFleetMetrics, type Fleet } from './wiring/fleet-metrics-server.js';
 export { startMember, startServer, type RunningMember, type RunningServer, type ServerOptions } from './server.js';
@@ -48,5 +50,6 @@ export { isServable } from './store/migrations/schema-check.js';
 export { migrate, SchemaError, type MigrationReport } from './store/migrations/migrate.js';
 export type { FleetMember, FleetMetrics, Snapshot } from './telemetry/fleet-metrics.js';
 export { createLogger, type Logger } from './telemetry/logger.js';
+export { liveSecrets } from './wiring/line-logger.js';
 export { redactUrl } from './telemetry/redaction.js';
 export { VERSION } from './version.js';

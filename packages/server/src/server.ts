@@ -1,39 +1,22 @@
 import type { AddressInfo } from 'node:net';
-import { hostname } from 'node:os';
-import { NAME_MAX_LENGTH } from '@millrace/contract';
 import type { Logger } from 'pino';
 import type { Config } from './config/config.js';
 import { hostCheck } from './config/host-check.js';
 import { LiveCredentials } from './config/credential-files.js';
-import { cleanText } from './domain/text.js';
-import { createEngine, type EngineParts } from './engine/engine.js';
 import { builtinHandlers } from './handlers/builtin.js';
 import { resolvingReferences } from './handlers/step-references.js';
 import type { Handlers } from './handlers/types.js';
 import { createApp } from './http/app.js';
 import { Lifecycle } from './lifecycle.js';
 import { listenUrl } from './wiring/listen-url.js';
-import { createAttemptLog, type AttemptLog } from './pool/attempt-log.js';
-import { createCronScheduler } from './loops/cron-scheduler.js';
-import { FinishedLines } from './wiring/finished-lines.js';
-import { HeldLeases } from './pool/held-leases.js';
-import { createJanitor } from './loops/janitor.js';
-import { createFamilyLoop } from './loops/family.js';
-import { createLimitsLoop } from './loops/limits.js';
-import type { Loop } from './loops/loop.js';
-import { createOperationsLoop } from './loops/operations.js';
-import { createRegistration } from './loops/registration.js';
-import { createRetention } from './loops/retention.js';
-import { createSeriesWriter } from './loops/series-writer.js';
-import { POOL_LEASE_SECS, WorkerPool } from './pool/worker-pool.js';
-import { engineMetrics, gaugeCollector } from './wiring/engine-metrics.js';
-import { openDatabase } from './wiring/open-database.js';
+import { createPool } from './wiring/create-pool.js';
+import { databasesOf } from './wiring/databases.js';
+import { gaugeCollector } from './wiring/gauges.js';
 import { checkPorts } from './wiring/port-check.js';
+import { serviceOn, type Service } from './wiring/service.js';
+import { startCell, startNotifications } from './wiring/start-cell.js';
+import { startLoops } from './wiring/start-loops.js';
 import { startRelayWith } from './wiring/start-relay.js';
-import { Readiness } from './wiring/readiness.js';
-import { Notifications } from './store/connection/notifications.js';
-import type { Database } from './store/connection/database.js';
-import { currentSchema, isServable } from './store/migrations/schema-check.js';
 import type { Snapshot } from './telemetry/fleet-metrics.js';
 import { startMetricsServer } from './telemetry/metrics-server.js';
 import { Metrics, type CollectOptions } from './telemetry/metrics.js';
@@ -55,7 +38,7 @@ export interface ServerOptions {
 
 /** How often a process looks for what nobody has told it. */
 export interface Intervals {
-  /** For leases that have expired. */
+  /** For leases and jobs that have expired. */
   readonly sweepMs?: number;
   /** For jobs, on behalf of the pool and of workers that wait. */
   readonly safetyPollMs?: number;
@@ -75,9 +58,6 @@ export interface RunningMember {
   ready(): Promise<boolean>;
   stop(): Promise<void>;
 }
-
-/** A probe must answer; a database that dawdles this long is as good as gone. */
-const READY_MS = 2_000;
 
 export async function startServer(config: Config, options: ServerOptions): Promise<RunningServer> {
   return stoppedOnFailure(async (lifecycle) => {
@@ -127,9 +107,9 @@ interface Prepared {
 
 /** Everything but the ports and what runs on its own. */
 async function prepare(config: Config, options: ServerOptions, lifecycle: Lifecycle): Promise<Prepared> {
-  const { logger, credentials = new LiveCredentials(config), intervals = {} } = options;
-  const db = await openDatabase(config, logger, lifecycle);
-
+  const { logger, credentials = new LiveCredentials(config), intervals = {}, printFinished } = options;
+  const { safetyPollMs, sweepMs } = intervals;
+  const addresses = await databasesOf(config, logger, (stop) => lifecycle.onStop(stop));
   const handlers: Handlers = {
     ...builtinHandlers(config.builtinTasks),
     ...resolvingReferences(options.handlers ?? {}),
@@ -137,34 +117,21 @@ async function prepare(config: Config, options: ServerOptions, lifecycle: Lifecy
   const tasks = Object.keys(handlers).sort();
   const metrics: Metrics = new Metrics({ version: VERSION, collect: (...args) => collectGauges(...args) });
   lifecycle.onStop(() => metrics.close());
-  const readiness = new Readiness(() => isServing(db));
-  const ready = async (): Promise<boolean> => !lifecycle.stopping && (await readiness.ready());
-  const engine = createEngine({
-    db,
-    metrics: engineMetrics(metrics),
-    tasks,
-    asksOthersForTasks: config.mode === 'api',
-    defaultQueue: config.defaultQueue,
-    maxPayloadBytes: config.maxPayloadBytes,
-    retentionHours: config.retentionHours,
-    ready,
-    safetyPollMs: intervals.safetyPollMs,
-  });
-  lifecycle.onStop(() => engine.presence.stop());
-  const attemptLog = createAttemptLog(logger, engine.hub);
-  if (options.printFinished) {
-    const lines = new FinishedLines(engine.hub, engine.reads, options.printFinished);
-    lifecycle.onStop(() => lines.stop());
-  }
+  const cellOptions = { config, logger, lifecycle, metrics, tasks, safetyPollMs, printFinished };
+  const cells = await allOf(addresses.map((address) => startCell(address, cellOptions)));
+  const service = serviceOn(cells, addresses, safetyPollMs);
+  const ready = async (): Promise<boolean> => !lifecycle.stopping && (await service.ready());
   const tracer = createTracer(config, metrics, logger, lifecycle);
   const pool =
-    config.mode === 'api' ? null : createPool(config, { engine, handlers, logger, attemptLog, tracer, intervals });
-  const collectGauges = gaugeCollector(db, engine, pool);
+    config.mode === 'api'
+      ? null
+      : createPool({ config, cells, service, handlers, credentials, logger, tracer, safetyPollMs });
+  const collectGauges = gaugeCollector(cells, service, pool);
 
-  const parts: Parts = { config, credentials, engine, metrics, logger, lifecycle, tracer };
-  await startNotifications(db, parts);
+  const parts: Parts = { config, credentials, service, metrics, logger, lifecycle, tracer };
+  for (const cell of cells) await startNotifications(cell, lifecycle);
   const serve = async (): Promise<string | null> => {
-    startLoops(parts, tasks, intervals);
+    for (const cell of cells) startLoops(cell, { config, lifecycle, tasks, sweepMs });
     pool?.start();
     if (pool) lifecycle.onDrain((graceMs) => pool.stop(graceMs));
     if (config.mode === 'worker') return null;
@@ -175,10 +142,16 @@ async function prepare(config: Config, options: ServerOptions, lifecycle: Lifecy
   return { metrics, ready, serve };
 }
 
+/** When all have ended: those that started are known to the lifecycle by then, whatever became of the others. */
+async function allOf<T>(starts: readonly Promise<T>[]): Promise<T[]> {
+  await Promise.allSettled(starts);
+  return Promise.all(starts);
+}
+
 interface Parts {
   readonly config: Config;
   readonly credentials: LiveCredentials;
-  readonly engine: EngineParts;
+  readonly service: Service;
   readonly metrics: Metrics;
   readonly logger: Logger;
   readonly lifecycle: Lifecycle;
@@ -193,49 +166,6 @@ function createTracer(config: Config, metrics: Metrics, logger: Logger, lifecycl
   return tracer;
 }
 
-async function isServing(db: Database): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<boolean>((resolve) => (timer = setTimeout(() => resolve(false), READY_MS)));
-  const current = currentSchema(db).then(isServable, () => false);
-  return Promise.race([current, late]).finally(() => clearTimeout(timer));
-}
-
-async function startNotifications(db: Database, { engine: { hub }, logger, lifecycle }: Parts): Promise<void> {
-  const notifications = new Notifications(
-    db,
-    logger,
-    (news) => hub.hear(news),
-    () => hub.wakeAll(),
-  );
-  hub.connect(notifications);
-  lifecycle.onStop(() => notifications.stop());
-  if (db.canListen) return notifications.start();
-  logger.info('no --direct-database-url to listen on: work of other processes is found by looking, within 5 s');
-}
-
-function startLoops(
-  { config, engine, logger, lifecycle }: Parts,
-  tasks: readonly string[],
-  { sweepMs }: Intervals,
-): void {
-  const { maintenance, cronFirer, hub, processes, series, workers, operationWork, family } = engine;
-  const loops: Loop[] = [
-    createJanitor(maintenance, logger, sweepMs),
-    createLimitsLoop(engine, logger),
-    createFamilyLoop(family, logger, sweepMs),
-    createRetention(maintenance, config.retentionHours, logger),
-    createSeriesWriter(series, workers, logger),
-    createOperationsLoop(operationWork, maintenance, config.retentionHours, logger),
-    ...(config.mode === 'api'
-      ? []
-      : [createCronScheduler(cronFirer, hub, logger), createRegistration(processes, tasks, logger)]),
-  ];
-  for (const loop of loops) {
-    loop.start();
-    lifecycle.onStop(() => loop.stop());
-  }
-}
-
 /** A relay from the outbox of an application to this very process. If it cannot go on, the service does. */
 async function startOutboxRelay(from: string, url: string, parts: Parts): Promise<void> {
   const { config, metrics, logger, lifecycle } = parts;
@@ -244,35 +174,11 @@ async function startOutboxRelay(from: string, url: string, parts: Parts): Promis
   lifecycle.onDrain(() => relay.stop());
 }
 
-interface PoolParts {
-  readonly engine: EngineParts;
-  readonly handlers: Handlers;
-  readonly logger: Logger;
-  readonly attemptLog: AttemptLog;
-  readonly tracer: Tracer | null;
-  readonly intervals: Intervals;
-}
-
-function createPool(
-  config: Config,
-  { engine, handlers, logger, attemptLog, tracer, intervals: { safetyPollMs } }: PoolParts,
-): WorkerPool {
-  const { claimer, settler, bundles, hub, keeper } = engine;
-  const heldLeases = new HeldLeases(keeper, bundles, POOL_LEASE_SECS, logger);
-  const { defaultQueue: queue, workers, maxPayloadBytes } = config;
-  const name = processName();
-  const parts = { handlers, claimer, settler, keeper, hub, heldLeases, logger, attemptLog, tracer };
-  return new WorkerPool({ queue, workers, name, maxPayloadBytes, safetyPollMs, ...parts });
-}
-
-/** What the jobs of its pool show as their worker: enough to find the process by. */
-const processName = (): string => cleanText(`${hostname()}:${process.pid}`, NAME_MAX_LENGTH);
-
-async function startApi({ config, credentials, engine, metrics, logger, lifecycle, tracer }: Parts): Promise<string> {
+async function startApi({ config, credentials, service, metrics, logger, lifecycle, tracer }: Parts): Promise<string> {
   const { dev, defaultQueue, corsOrigins } = config;
   const { maxBodyBytes, maxPayloadBytes, maxInFlight, maxConnections } = config;
   const app = createApp({
-    engine: engine.api,
+    engine: service.api,
     auth: { dev, ...credentials.current },
     watchCredentials: (apply) => credentials.onChange(apply),
     defaultQueue,
@@ -290,12 +196,12 @@ async function startApi({ config, credentials, engine, metrics, logger, lifecycl
     isShuttingDown: () => lifecycle.stopping,
   });
   lifecycle.onDrain(async (graceMs) => {
-    engine.polls.close();
+    service.polls.close();
     // A client that dawdles over its request may not hold up the exit.
     const timer = setTimeout(() => app.server.closeAllConnections(), graceMs);
     await app.close();
     clearTimeout(timer);
-    await engine.polls.drained();
+    await service.polls.drained();
   });
   await app.listen({ host: config.host, port: config.apiPort });
   return listenUrl(config.host, (app.server.address() as AddressInfo).port);

@@ -4,6 +4,7 @@ import { deadLetterOf, type DeadLetter } from '../records/dead-letters.js';
 import type { AnyTask, JobHandle } from '../task/types.js';
 import type * as Wire from '../wire/index.js';
 import { jobHandle } from './job-handle.js';
+import { keepingBody, type Keeping } from './keeping.js';
 import { listing, listQuery, pageOf, type Listing, type ListFilter } from './listing.js';
 import { create, read, segment, type Session } from './session.js';
 
@@ -81,14 +82,16 @@ export class DeadLetters {
   }
 
   /**
-   * Creates a fresh job from a dead letter, once.
+   * Creates a fresh job from a dead letter, once. With `keepCheckpoints` it goes on after the steps that completed.
    *
    * @throws AlreadyReplayedError if it has been replayed before
    */
-  async replay(id: number, { key, signal }: Signal & { key?: string } = {}): Promise<JobHandle<JsonObject>> {
+  async replay(id: number, options: Signal & Keeping & { key?: string } = {}): Promise<JobHandle<JsonObject>> {
+    const { key, signal } = options;
     const path = `/dlq/${segment(String(id))}/replay`;
     const created = await create<Wire.JobCreated | undefined>(this.#session, {
       path,
+      ...keepingBody(options),
       key,
       signal,
       // An entry can be replayed only once, so a repeat does no harm on a server that ignores the key.

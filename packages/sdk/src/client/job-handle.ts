@@ -41,7 +41,7 @@ export async function cancelJob(session: Session, id: string, signal?: AbortSign
 
 /** The job, once it has ended. */
 export async function waitForJob(session: Session, id: string, { timeout, signal }: WaitFor = {}): Promise<Job> {
-  const limit = new TimeLimit(milliseconds(timeout ?? DEFAULT_WAIT));
+  const limit = new TimeLimit(milliseconds(timeout ?? DEFAULT_WAIT), session.clock);
   const longPolls = await session.features.has('wait');
   return waitFor({
     what: `the job ${id}`,

@@ -1,10 +1,13 @@
 import type { JsonObject } from '../json/object.js';
+import type { Duration } from '../shared/duration.js';
 import { defined } from '../task/policy.js';
 import { attemptOf, jobOf, whyOf, type Attempt, type Job, type Why } from '../records/jobs.js';
 import { instant } from '../records/instants.js';
 import type { AnyTask, JobHandle, OutOf } from '../task/types.js';
 import type * as Wire from '../wire/index.js';
 import { cancelJob, getJob, jobHandle } from './job-handle.js';
+import { keepingBody, type Keeping } from './keeping.js';
+import { followLogs, logPage, type LogLine, type LogOptions, type LogPage } from './job-logs.js';
 import { listing, listQuery, pageOf, type Listing, type ListFilter } from './listing.js';
 import { create, read, segment, type Session } from './session.js';
 
@@ -93,10 +96,11 @@ export class Jobs {
     await this.#session.transport.call({ method: 'POST', path: `/jobs/${segment(id)}/run-now`, signal });
   }
 
-  /** Creates a fresh copy of a job, with a full set of retries. */
-  async rerun(id: string, { key, signal }: Signal & { key?: string } = {}): Promise<JobHandle<JsonObject>> {
-    const path = `/jobs/${segment(id)}/rerun`;
-    const created = await create<Wire.JobCreated>(this.#session, { path, key, signal, keyFeature: 'idempotency' });
+  /** Creates a fresh copy of a job, with a full set of retries; of a durable one, with its checkpoints if you ask. */
+  async rerun(id: string, options: Signal & Keeping & { key?: string } = {}): Promise<JobHandle<JsonObject>> {
+    const { key, signal } = options;
+    const request = { path: `/jobs/${segment(id)}/rerun`, key, signal, keyFeature: 'idempotency' } as const;
+    const created = await create<Wire.JobCreated>(this.#session, { ...request, ...keepingBody(options) });
     return jobHandle(this.#session, created.job_id);
   }
 
@@ -104,6 +108,23 @@ export class Jobs {
   async attempts(id: string, { signal }: Signal = {}): Promise<{ attempts: Attempt[]; omitted: number }> {
     const body = await read<Wire.Attempts>(this.#session, `/jobs/${segment(id)}/attempts`, {}, signal);
     return { attempts: body.attempts.map(attemptOf), omitted: body.omitted };
+  }
+
+  /**
+   * What its handlers wrote, one page of it: pass `next` as `after` to go on. It is null once the job has ended and
+   * there are no more lines. With `wait`, a call that finds none waits for some.
+   */
+  logs(id: string, options: LogOptions & { after?: string | undefined; wait?: Duration } = {}): Promise<LogPage> {
+    return logPage(this.#session, id, options);
+  }
+
+  /**
+   * What its handlers wrote and will write, line by line, until the job has ended or the signal aborts.
+   *
+   * @example for await (const { level, message } of millrace.jobs.followLogs(id)) console.log(level, message);
+   */
+  followLogs(id: string, options: LogOptions = {}): AsyncIterable<LogLine> {
+    return followLogs(this.#session, id, options);
   }
 
   /** What a durable job has stored, in the order in which it was. */

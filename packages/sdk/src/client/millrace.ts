@@ -16,6 +16,7 @@ import { Queues } from './queues.js';
 import { Raw } from './raw.js';
 import { Schedules } from './schedules.js';
 import { read, type Session } from './session.js';
+import { monotonic } from './wait.js';
 import { Signals } from './signals.js';
 import { waitAll } from './wait-all.js';
 import { startWorkflow, Workflows, type StartOptions } from './workflows.js';
@@ -48,7 +49,8 @@ export class Millrace {
 
   constructor(options: ClientOptions = {}) {
     const transport = transportOf(options);
-    const session = { transport, features: new ServerFeatures(transport), hooks: options.hooks ?? {} };
+    const features = new ServerFeatures(transport);
+    const session: Session = { transport, features, hooks: options.hooks ?? {}, clock: options.clock ?? monotonic };
     this.#session = session;
     this.jobs = new Jobs(session);
     this.workflows = new Workflows(session);

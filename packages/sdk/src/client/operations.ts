@@ -1,5 +1,6 @@
 import { defined } from '../task/policy.js';
 import type * as Wire from '../wire/index.js';
+import { keepingBody, type Keeping } from './keeping.js';
 import { listing, pageOf, type Listing, type ListFilter } from './listing.js';
 import type { DeadLetterFilter } from './dead-letters.js';
 import type { JobFilter } from './jobs.js';
@@ -68,8 +69,8 @@ export class Operations {
   }
 
   /** Replays every dead letter that matches. */
-  replayDeadLetters(selection: Selection<DeadLetterFilter>, options?: Keyed): Promise<Operation> {
-    return this.#start(replayRequest(selection), options);
+  replayDeadLetters(selection: Selection<DeadLetterFilter>, options: Keyed & Keeping = {}): Promise<Operation> {
+    return this.#start({ ...replayRequest(selection), ...keepingBody(options).body }, options);
   }
 
   /**

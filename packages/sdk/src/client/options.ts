@@ -30,6 +30,8 @@ export interface ClientOptions {
   /** Where warnings go; default the console. */
   logger?: Logger;
   hooks?: Hooks;
+  /** In milliseconds; how long `result()` waits is measured by it. `FakeServer` has its own. */
+  clock?: () => number;
 }
 
 export const DEFAULT_URL = 'http://127.0.0.1:8000';

@@ -5,7 +5,7 @@ import { configOf, mergePolicies, type EnqueueOptions } from '../task/policy.js'
 import type { AnyTask, Args, InOf } from '../task/types.js';
 import type * as Wire from '../wire/index.js';
 import type { AnyWorkflow, WorkflowIn } from '../workflow/types.js';
-import { stepsFor } from '../workflow/workflow.js';
+import { definitionFor } from '../workflow/workflow.js';
 
 const ENQUEUE = `SELECT millrace_outbox.enqueue(
   $1::text, $2::text::json, $3::text, $4::text::json, $5::text::json,
@@ -63,7 +63,7 @@ export const outbox = {
   ): Promise<string> {
     const request: Wire.CreateWorkflow = {
       name: workflow.name,
-      steps: await stepsFor(workflow, input),
+      ...(await definitionFor(workflow, input)),
       ...(Object.keys(metadata).length > 0 && { metadata }),
     };
     const { id } = await runIn(tx, ENQUEUE_WORKFLOW, [JSON.stringify(request), key ?? null]);

@@ -19,6 +19,8 @@ export interface Queue {
   pausedAt: Date | null;
   /** When a worker last asked for jobs. */
   lastLeaseAt: Date | null;
+  /** What an operator has set for it: how many of its jobs may run, and start in a while; null: nothing. */
+  settings: { running: number | null; rate: { count: number; perSecs: number; burst: number } | null } | null;
 }
 
 /** A queue, with what is on it and what comes next. */
@@ -39,6 +41,9 @@ export interface WorkerInfo {
   completed: number;
   failed: number;
   expired: number;
+  /** How many jobs of the queue it can hold, and which tasks it knows; null if it did not say lately. */
+  slots: number | null;
+  tasks: string[] | null;
 }
 
 /** A key that unfinished jobs name as a limit. */
@@ -47,8 +52,10 @@ export interface LimitInfo {
   key: string;
   /** Jobs that hold room: those that run, and those that may be claimed. */
   running: number;
-  /** How many may. */
-  limit: number;
+  /** How many may; null: any number. */
+  limit: number | null;
+  /** How many may start, and in how many seconds; null: no rate. */
+  rate: { count: number; perSecs: number; burst: number } | null;
   /** Jobs in its line, counted up to 10,000. */
   waiting: number;
   /** Since when the longest-waiting of them is due. */
@@ -92,7 +99,11 @@ export class Queues {
   limits({ queue, signal }: Signal & { queue?: string } = {}): Listing<LimitInfo> {
     return listing(undefined, async (cursor) => {
       const page = await read<Wire.LimitPage>(this.#session, '/limits', defined({ queue, cursor }), signal);
-      return pageOf(page, page.limits, (use) => ({ ...use, oldest: instantOrNull(use.oldest) }));
+      return pageOf(page, page.limits, ({ rate, oldest, ...use }) => ({
+        ...use,
+        rate: rateOf(rate),
+        oldest: instantOrNull(oldest),
+      }));
     });
   }
 
@@ -116,6 +127,8 @@ export class Queues {
     return workers.map(({ worker_id: id, queue_name: queue, last_seen_at: lastSeenAt, ...counts }) => ({
       ...{ id, queue, running: counts.running, lastSeenAt: instant(lastSeenAt) },
       ...{ completed: counts.completed, failed: counts.failed, expired: counts.expired },
+      // A server before 0.3 leaves these out.
+      ...{ slots: counts.slots ?? null, tasks: counts.tasks ?? null },
     }));
   }
 }
@@ -131,5 +144,9 @@ function queueOf(queue: Wire.QueueDepth): Queue {
     oldestPendingAgeSecs: queue.oldest_pending_age_secs,
     pausedAt: instantOrNull(queue.paused_at),
     lastLeaseAt: instantOrNull(queue.last_lease_at),
+    settings: queue.settings && { running: queue.settings.running, rate: rateOf(queue.settings.rate) },
   };
 }
+
+const rateOf = (rate: Wire.RateInput | null): LimitInfo['rate'] =>
+  rate && { count: rate.count, perSecs: rate.per_secs, burst: rate.burst ?? 1 };

@@ -4,12 +4,15 @@ import { uuid7 } from '../shared/uuid7.js';
 import type { ErrorCode, Feature } from '../wire/index.js';
 import type { ServerFeatures } from './server-features.js';
 import type { Hooks } from './options.js';
+import type { Clock } from './wait.js';
 
 /** What the parts of a client share. */
 export interface Session {
   readonly transport: Transport;
   readonly features: ServerFeatures;
   readonly hooks: Hooks;
+  /** By which waiting for a result is limited. */
+  readonly clock: Clock;
 }
 
 export interface CreateRequest {

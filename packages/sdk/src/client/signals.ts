@@ -34,6 +34,9 @@ export interface Wait {
   ask: Wire.Ask | null;
   since: Date;
   until: Date;
+  /** The workflow that it is a step of, and the name of the step. */
+  workflowId: string | null;
+  workflowStep: string | null;
 }
 
 /** What durable jobs wait for: `millrace.signals`. */
@@ -71,6 +74,21 @@ export class Signals {
     return this.#send(`/jobs/${segment(id)}/signals/${segment(name)}`, { value }, idempotencyKey, signal);
   }
 
+  /**
+   * Sends a signal to one workflow, of which no step need wait for it yet.
+   *
+   * @example await millrace.signals.sendToWorkflow(run.id, 'approved', { by: 'mia' });
+   * @throws AlreadyFinishedError if the workflow has ended
+   */
+  sendToWorkflow(
+    id: string,
+    name: string,
+    value: unknown = null,
+    { idempotencyKey, signal }: Omit<SignalOptions, 'ttl'> = {},
+  ): Promise<{ delivered: boolean }> {
+    return this.#send(`/workflows/${segment(id)}/signals/${segment(name)}`, { value }, idempotencyKey, signal);
+  }
+
   /** Jobs that wait for signals, the newest first. */
   waits(filter: WaitFilter = {}): Listing<Wait> {
     const { name, key, ask, limit, signal } = filter;
@@ -91,8 +109,10 @@ export class Signals {
   }
 }
 
-const waitOf = ({ job_id: jobId, task_name: task, name, key, ask, since, until }: Wire.Wait): Wait => ({
+const waitOf = ({ job_id: jobId, task_name: task, name, key, ask, ...wait }: Wire.Wait): Wait => ({
   ...{ jobId, task, name, key, ask },
-  since: instant(since),
-  until: instant(until),
+  since: instant(wait.since),
+  until: instant(wait.until),
+  workflowId: wait.workflow_id ?? null,
+  workflowStep: wait.workflow_step_id ?? null,
 });

@@ -19,7 +19,7 @@ export async function waitAll(
   handles: readonly JobHandle<unknown>[],
   options: WaitFor = {},
 ): Promise<unknown[]> {
-  const limit = new TimeLimit(milliseconds(options.timeout ?? DEFAULT_WAIT));
+  const limit = new TimeLimit(milliseconds(options.timeout ?? DEFAULT_WAIT), session.clock);
   const { signal } = options;
   if (!(await session.features.has('wait'))) {
     const results: unknown[] = [];

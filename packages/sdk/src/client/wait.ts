@@ -9,16 +9,24 @@ export const LONG_POLL_SECS = 20;
 const POLL_FIRST_MS = 50;
 const POLL_MOST_MS = 2_000;
 
-/** A time limit by the monotonic clock: setting the computer's clock does not move it. */
+/** Milliseconds since whenever. */
+export type Clock = () => number;
+
+/** Setting the computer's clock does not move it. */
+export const monotonic: Clock = () => performance.now();
+
+/** A time limit by the clock of the client. */
 export class TimeLimit {
+  readonly #clock: Clock;
   readonly #end: number;
 
-  constructor(ms: number) {
-    this.#end = performance.now() + ms;
+  constructor(ms: number, clock: Clock) {
+    this.#clock = clock;
+    this.#end = clock() + ms;
   }
 
   leftMs(): number {
-    return Math.max(0, this.#end - performance.now());
+    return Math.max(0, this.#end - this.#clock());
   }
 
   /** Whole seconds that a call may wait at the server without overrunning; at most LONG_POLL_SECS. */
@@ -74,5 +82,5 @@ export async function waitFor<T>({ what, limit, signal, ask, longPolls, mostSecs
 const rest = (ms: number, limit: TimeLimit, signal: AbortSignal | undefined): Promise<void> =>
   pause(Math.min(ms, limit.leftMs()), signal);
 
-const isPassing = (error: unknown): boolean =>
+export const isPassing = (error: unknown): boolean =>
   error instanceof MillraceError && (error.code === 'no_answer' || (error.status !== null && isRepeated(error.status)));

@@ -1,4 +1,4 @@
-import { AbortedError, MillraceError } from '../errors/call-errors.js';
+import { MillraceError } from '../errors/call-errors.js';
 import { pause } from '../http/deadline.js';
 import { readEvents, type ServerEvent } from '../http/event-stream.js';
 import { isRepeated, retryDelayMs } from '../http/retry.js';
@@ -15,7 +15,7 @@ export interface Seen<T> {
 /**
  * Follows a stream of server-sent events until its last one, connecting again as often as needed: streams end after 15
  * minutes, servers restart, connections break. Every stream begins with the current state, which is yielded only if it
- * is news.
+ * is news. It ends without an error when the signal aborts: whoever was watching has left.
  */
 export async function* watch<T>(
   transport: Transport,
@@ -40,17 +40,14 @@ export async function* watch<T>(
           if (seen.last) return;
         }
       } catch (error) {
-        if (signal?.aborted === true) throw aborted(signal);
+        if (signal?.aborted === true) return;
         if (error instanceof MillraceError && error.status !== null && !isRepeated(error.status)) throw error;
       }
       await pause(retryDelayMs(failed + 1, null), controller.signal);
-      if (signal?.aborted === true) throw aborted(signal);
+      if (signal?.aborted === true) return;
     }
   } finally {
     signal?.removeEventListener('abort', stop);
     controller.abort();
   }
 }
-
-const aborted = (signal: AbortSignal): AbortedError =>
-  new AbortedError('watching was aborted', { code: 'aborted', cause: signal.reason });

@@ -1,5 +1,5 @@
 import { milliseconds, type Duration } from '../shared/duration.js';
-import { MillraceError } from '../errors/call-errors.js';
+import { InvalidRequestError, MillraceError } from '../errors/call-errors.js';
 import type { ServerEvent } from '../http/event-stream.js';
 import { isObject, type JsonObject } from '../json/object.js';
 import { WorkflowCancelledError, WorkflowFailedError } from '../errors/outcome-errors.js';
@@ -7,10 +7,11 @@ import { defined } from '../task/policy.js';
 import { stepOf, workflowOf, type Workflow, type WorkflowStep } from '../records/workflows.js';
 import type * as Wire from '../wire/index.js';
 import type { AnyWorkflow, ResumeOptions, WorkflowHandle, WorkflowOut } from '../workflow/types.js';
-import { stepsFor } from '../workflow/workflow.js';
+import { definitionFor, grouped } from '../workflow/workflow.js';
 import { withHook } from './enqueue.js';
 import { listing, listQuery, pageOf, type Listing, type ListFilter } from './listing.js';
 import { create, read, segment, type Session } from './session.js';
+import { Signals } from './signals.js';
 import { DEFAULT_WAIT, TimeLimit, waitFor } from './wait.js';
 import { watch, type Seen } from './watch.js';
 
@@ -37,17 +38,29 @@ export async function startWorkflow(
   input: unknown,
   { key, metadata = {}, signal }: StartOptions = {},
 ): Promise<WorkflowHandle<unknown>> {
-  const steps = (await stepsFor(workflow, input)).map((step) => {
-    const hooked = withHook(session, step.task_name, step.metadata ?? {});
+  const { steps: plain, context } = await definitionFor(workflow, input);
+  const steps = plain.map((step) => {
+    // A step that waits creates no job of the caller's.
+    const task = step.task_name ?? null;
+    if (task === null) return step;
+    const hooked = withHook(session, task, step.metadata ?? {});
     return Object.keys(hooked).length > 0 ? { ...step, metadata: hooked } : step;
   });
+  if (steps.some(({ when, wait }) => (when ?? wait ?? null) !== null) && !(await session.features.has('step_rules')))
+    throw new InvalidRequestError(
+      `this server is too old for the workflow ${workflow.name}: its steps cannot decide or wait`,
+      {
+        code: 'invalid_request',
+      },
+    );
   const body: Wire.CreateWorkflow = {
     name: workflow.name,
     steps,
+    ...(context !== undefined && { context }),
     ...(Object.keys(metadata).length > 0 && { metadata }),
   };
   const request = { path: '/workflows', body, key, signal, keyFeature: 'idempotency' } as const;
-  return workflowHandle(session, (await create<Wire.WorkflowCreated>(session, request)).workflow_id);
+  return workflowHandle(session, workflow, (await create<Wire.WorkflowCreated>(session, request)).workflow_id);
 }
 
 /** Workflows by id, and lists of them: `millrace.workflows`. */
@@ -63,8 +76,8 @@ export class Workflows {
   }
 
   /** A workflow that was started elsewhere, with the types of its results. Makes no call. */
-  handle<W extends AnyWorkflow>(_workflow: W, id: string): WorkflowHandle<WorkflowOut<W>> {
-    return workflowHandle(this.#session, id) as WorkflowHandle<WorkflowOut<W>>;
+  handle<W extends AnyWorkflow>(workflow: W, id: string): WorkflowHandle<WorkflowOut<W>> {
+    return workflowHandle(this.#session, workflow, id) as WorkflowHandle<WorkflowOut<W>>;
   }
 
   /** Workflows, the newest first. */
@@ -106,16 +119,17 @@ export class Workflows {
   }
 }
 
-function workflowHandle(session: Session, id: string): WorkflowHandle<unknown> {
+export function workflowHandle(session: Session, workflow: AnyWorkflow, id: string): WorkflowHandle<unknown> {
   return {
     id,
     status: async ({ signal } = {}) => (await getWorkflow(session, id, signal)).status,
     get: ({ signal } = {}) => getWorkflow(session, id, signal),
     steps: ({ signal } = {}) => getSteps(session, id, signal),
-    result: (options) => workflowResult(session, id, options),
+    result: async (options) => grouped(workflow, await workflowResult(session, id, options)),
     watch: ({ signal } = {}) => ({ [Symbol.asyncIterator]: () => watchWorkflow(session, id, signal) }),
     cancel: ({ signal } = {}) => cancelWorkflow(session, id, signal),
     resume: (options) => resumeWorkflow(session, id, options),
+    signal: (name, value, options) => new Signals(session).sendToWorkflow(id, name, value, options),
   };
 }
 
@@ -155,7 +169,7 @@ async function workflowResult(
   const path = `/workflows/${segment(id)}`;
   const record = await waitFor({
     what: `the workflow ${id}`,
-    limit: new TimeLimit(milliseconds(timeout ?? DEFAULT_WAIT)),
+    limit: new TimeLimit(milliseconds(timeout ?? DEFAULT_WAIT), session.clock),
     signal,
     longPolls: false,
     ask: async () => {
@@ -200,11 +214,12 @@ function changeOf({ event, data }: ServerEvent): Seen<Change> | null {
   return { state, last: hasEnded(workflow.status), text: data };
 }
 
+/** Like a stream, it ends without an error when the signal aborts. */
 async function* pollWorkflow(session: Session, id: string, signal?: AbortSignal): AsyncGenerator<Change, void> {
   for (let before = ''; ;) {
-    const { state, text } = await waitFor({
+    const seen = await waitFor({
       what: `the workflow ${id}`,
-      limit: new TimeLimit(Number.MAX_SAFE_INTEGER),
+      limit: new TimeLimit(Number.MAX_SAFE_INTEGER, session.clock),
       signal,
       longPolls: false,
       ask: async () => {
@@ -213,9 +228,13 @@ async function* pollWorkflow(session: Session, id: string, signal?: AbortSignal)
         const written = JSON.stringify(now);
         return written === before ? undefined : { state: now, text: written };
       },
+    }).catch((error: unknown) => {
+      if (signal?.aborted === true) return null;
+      throw error;
     });
-    yield state;
-    if (hasEnded(state.workflow.status)) return;
-    before = text;
+    if (seen === null) return;
+    yield seen.state;
+    if (hasEnded(seen.state.workflow.status)) return;
+    before = seen.text;
   }
 }

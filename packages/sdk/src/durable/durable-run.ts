@@ -8,7 +8,7 @@ import type { Call, CallContext, CallResults, OutOf } from '../task/types.js';
 import type { ChildJob } from '../wire/index.js';
 import { withinStep } from './call-ordinals.js';
 import { childJob, resultsOf } from './child-calls.js';
-import { Suspended, type Suspension } from './suspension.js';
+import { isSuspended, Suspended, type Suspension } from './suspension.js';
 
 type NamedCall = readonly [name: string, call: Call<unknown>];
 
@@ -23,8 +23,8 @@ export interface CheckpointStore {
   load(): Promise<Stored>;
   /** Resolves to what stands under the name: this value, or one that was there before. */
   store(name: string, value: unknown): Promise<unknown>;
-  /** Creates jobs in the name of this one, once per name. */
-  create(children: readonly ChildJob[]): Promise<void>;
+  /** Creates jobs in the name of this one, once per name. Resolves to their ids. */
+  create(children: readonly ChildJob[]): Promise<readonly string[]>;
 }
 
 export interface DurableRunOptions {
@@ -64,32 +64,22 @@ export class DurableRun implements DurableContext, CallContext {
     this.#options = options;
   }
 
-  /** What the attempt is to end with; null if it does not wait. */
-  get suspension(): Suspension | null {
-    return this.#suspension;
-  }
-
-  /** A second wait beside the first, which nobody may have noticed: `Promise.all` tells of the first alone. */
-  get mistake(): NonRetryableError | null {
-    return this.#mistake;
-  }
-
-  /** Resolves when no step runs any more: what they return is stored first. */
-  async stepsEnded(): Promise<void> {
+  /**
+   * What the attempt ends with, once nothing runs any more: what steps return is stored first. A suspension; an error
+   * instead of what the handler said; or null: as it said. `thrown`: what it threw, if anything.
+   */
+  async ended(thrown: unknown): Promise<Suspension | Error | null> {
     while (this.#running.size > 0) await Promise.allSettled(this.#running);
+    // Of a second wait beside the first nobody may have noticed: `Promise.all` tells of the first alone.
+    if (this.#mistake !== null || this.#suspension === null) return this.#mistake;
+    return isSuspended(thrown) ? this.#suspension : swallowed(this.#suspension, thrown);
   }
 
   readonly step = async <T>(name: string, run: () => T | Promise<T>, options: StepOptions = {}): Promise<T> => {
     this.#use(name);
     const { values } = await this.#load();
     if (values.has(name)) return values.get(name) as T;
-    const running = this.#runStep(name, run, options);
-    this.#running.add(running);
-    try {
-      return (await running) as T;
-    } finally {
-      this.#running.delete(running);
-    }
+    return (await this.#track(this.#runStep(name, run, options))) as T;
   };
 
   readonly sleep = async (name: string, time: Duration | Date): Promise<void> => {
@@ -128,6 +118,16 @@ export class DurableRun implements DurableContext, CallContext {
     return (await this.#await(name, named, options)) as CallResults<typeof calls>;
   };
 
+  /** Creates a job that nobody waits for, once per ordinal (CallOrdinals). Resolves to its id. */
+  enqueue(call: Call<unknown>, ordinal: string): Promise<string> {
+    return this.#track(this.#enqueue(call, `enqueue ${ordinal}`));
+  }
+
+  async #enqueue(call: Call<unknown>, name: string): Promise<string> {
+    const [id] = await this.#options.store.create([{ ...(await childJob(name, call)), detached: true }]);
+    return id!;
+  }
+
   /** Creates children that are not there, and waits until all of them have ended. */
   async #await(name: string, calls: readonly NamedCall[], { timeout = CALL_TIMEOUT }: CallOptions): Promise<unknown[]> {
     this.#use(name);
@@ -146,6 +146,16 @@ export class DurableRun implements DurableContext, CallContext {
     if (deadline === undefined) await this.#options.store.create(jobs);
     const children = calls.map(([child]) => child);
     return this.#suspend({ checkpoint: name, ...whenOf(timeout), wait: { children } });
+  }
+
+  /** The attempt does not end before it. */
+  async #track<T>(running: Promise<T>): Promise<T> {
+    this.#running.add(running);
+    try {
+      return await running;
+    } finally {
+      this.#running.delete(running);
+    }
   }
 
   /** What has returned is stored or lost with the lease, but not run again here. */
@@ -207,6 +217,13 @@ export class DurableRun implements DurableContext, CallContext {
     places.set(name, here);
   }
 }
+
+const swallowed = ({ checkpoint }: Suspension, thrown: unknown): Error =>
+  new Error(
+    `the handler went on after it was to wait for ${JSON.stringify(checkpoint)}: ` +
+      'it caught the error Suspended, which must pass',
+    { cause: thrown },
+  );
 
 const whenOf = (time: Duration | Date): Pick<Suspension, 'until' | 'delay_secs'> =>
   time instanceof Date ? { until: time.toISOString() } : { delay_secs: wholeSeconds(time) };

@@ -1,3 +1,4 @@
+import { knownInBothFormats } from '../errors/both-formats.js';
 import type { SuspendWait } from '../wire/index.js';
 
 /** What a job is suspended with: the fields of the report. */
@@ -19,6 +20,8 @@ export class Suspended extends Error {
     super(`the job waits (${suspension.checkpoint}); let this error pass`);
   }
 }
+
+knownInBothFormats({ Suspended });
 
 /** Whether an error is a suspension, or was caused by one. */
 export function isSuspended(error: unknown): boolean {

@@ -1,4 +1,5 @@
 import type { ErrorCode, ErrorDetail } from '../wire/index.js';
+import { knownInBothFormats } from './both-formats.js';
 
 /** The codes of the service, and what can go wrong without an answer of its. */
 export type MillraceErrorCode = ErrorCode | 'no_answer' | 'timeout' | 'aborted';
@@ -176,3 +177,25 @@ export function errorFor(message: string, fields: MillraceErrorFields): Millrace
 export function isErrorCode(code: unknown): code is ErrorCode {
   return typeof code === 'string' && Object.hasOwn(CLASSES, code);
 }
+
+knownInBothFormats({
+  MillraceError,
+  InvalidRequestError,
+  AuthError,
+  UnauthorizedError,
+  ForbiddenError,
+  NotFoundError,
+  MethodNotAllowedError,
+  ConflictError,
+  AlreadyFinishedError,
+  AlreadyReplayedError,
+  LeaseLostError,
+  PayloadTooLargeError,
+  UnsupportedMediaTypeError,
+  MisdirectedRequestError,
+  UnavailableError,
+  InternalError,
+  NoAnswerError,
+  WaitTimeoutError,
+  AbortedError,
+});

@@ -1,4 +1,5 @@
 import { milliseconds, type Duration } from '../shared/duration.js';
+import { knownInBothFormats } from './both-formats.js';
 
 /**
  * Thrown by a handler: the job fails for good, even if it has retries left.
@@ -76,3 +77,14 @@ export class JobTimeout extends Error {
 export class ShuttingDown extends Error {
   override readonly name = 'ShuttingDown';
 }
+
+knownInBothFormats({
+  NonRetryableError,
+  RetryAfterError,
+  ChildFailedError,
+  MismatchError,
+  JobCancelled,
+  LeaseLost,
+  JobTimeout,
+  ShuttingDown,
+});

@@ -1,3 +1,4 @@
+import { knownInBothFormats } from './both-formats.js';
 import type { Job } from '../records/jobs.js';
 import type { Workflow, WorkflowStep } from '../records/workflows.js';
 
@@ -49,3 +50,5 @@ export class WorkflowCancelledError extends Error {
     this.workflow = workflow;
   }
 }
+
+knownInBothFormats({ JobFailedError, JobCancelledError, WorkflowFailedError, WorkflowCancelledError });

@@ -183,6 +183,7 @@ export class Transport {
         return { error: this.#noAnswer(new Error('the answer is not JSON'), request, progress.unknown) };
       }
       if (isObject(body)) this.#warnings.write(body.warnings);
+      if (response.headers.get('Idempotency-Mismatch') === 'true') this.#warnings.write([mismatch(request)]);
       return { answer: { status: response.status, body, text, headers: response.headers, attempts: attempt } };
     }
     const afterUnknown = progress.unknown;
@@ -231,6 +232,9 @@ export class Transport {
     return new NoAnswerError(message, { code: 'no_answer', mayHaveHappened, key, cause });
   }
 }
+
+const mismatch = ({ method, path, key = 'of a job' }: CallRequest): string =>
+  `${method} ${path}: the key ${key} was used before with another body, and that request is what was answered`;
 
 const retryAfterOf = (error: MillraceError): number | null =>
   'retryAfter' in error && typeof error.retryAfter === 'number' ? error.retryAfter : null;

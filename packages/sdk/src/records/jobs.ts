@@ -13,6 +13,8 @@ export interface Job {
   result: JsonObject | null;
   /** What the last failed attempt reported. */
   errorMessage: string | null;
+  /** The same, with the class and the stack of the error where a job is read by itself and its worker reported them. */
+  error: JobError | null;
   retryCount: number;
   /** How often a worker has claimed it. */
   deliveryCount: number;
@@ -36,6 +38,20 @@ export interface Job {
   waitingFor: WaitingFor | null;
   /** The job that created it while it ran, if one did. */
   parentJobId: string | null;
+}
+
+/** The last error of a job. */
+export interface JobError {
+  /** `Error` unless the worker reported the class. */
+  name: string;
+  message: string;
+  stack?: string;
+}
+
+function errorOf({ error_message: message, error_details: details }: Wire.Job): JobError | null {
+  if (message === null) return null;
+  const { name, stack } = details ?? {};
+  return { name: name ?? 'Error', message, ...(typeof stack === 'string' && { stack }) };
 }
 
 /** What a suspended job waits for. */
@@ -66,6 +82,7 @@ export function jobOf(job: Wire.Job): Job {
     status: job.status,
     result: job.result,
     errorMessage: job.error_message,
+    error: errorOf(job),
     retryCount: job.retry_count,
     deliveryCount: job.delivery_count,
     createdAt: instant(job.created_at),

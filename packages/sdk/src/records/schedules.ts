@@ -8,9 +8,14 @@ export interface Schedule {
   name: string;
   cron: string;
   timezone: string;
-  task: string;
+  /** Null, like the queue, if it starts workflows. */
+  task: string | null;
   payload: JsonObject;
-  queue: string;
+  queue: string | null;
+  /** The name of the workflow that it starts; null if it enqueues jobs. */
+  workflow: string | null;
+  /** Whether an occurrence is skipped while the job or workflow of the last firing has not ended. */
+  overlap: 'allow' | 'skip';
   /** False while paused. */
   enabled: boolean;
   nextRunAt: Date | null;
@@ -27,6 +32,10 @@ export function scheduleOf(cron: Wire.Cron): Schedule {
     task: cron.task_name,
     payload: cron.payload,
     queue: cron.queue_name,
+    // A server before 0.3 leaves it out.
+    workflow: cron.workflow?.name ?? null,
+    // A server before 0.3 leaves it out.
+    overlap: cron.overlap ?? 'allow',
     enabled: cron.enabled,
     nextRunAt: instantOrNull(cron.next_run_at),
     lastEnqueuedAt: instantOrNull(cron.last_enqueued_at),
@@ -39,8 +48,11 @@ export interface Firing {
   /** When the schedule was due. */
   occurrence: Date;
   firedAt: Date;
-  kind: 'on_time' | 'catch_up' | 'triggered';
-  jobId: string;
+  kind: 'on_time' | 'catch_up' | 'triggered' | 'skipped';
+  /** Null if it was skipped, or started a workflow. */
+  jobId: string | null;
+  /** Null if it was skipped, or enqueued a job. */
+  workflowId: string | null;
 }
 
 export function firingOf(firing: Wire.CronFiring): Firing {
@@ -49,5 +61,6 @@ export function firingOf(firing: Wire.CronFiring): Firing {
     firedAt: instant(firing.fired_at),
     kind: firing.kind,
     jobId: firing.job_id,
+    workflowId: firing.workflow_id ?? null,
   };
 }

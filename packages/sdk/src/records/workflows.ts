@@ -25,10 +25,14 @@ export interface WorkflowStep {
   completedAt: Date | null;
   attempts: number;
   errorMessage: string | null;
+  /** When its job is tried again, while it waits for that; its status is `running` then. */
+  nextRetryAt: Date | null;
   /** 1, and one more for every job that it had before a resume. */
   run: number;
   /** The jobs that it had before it was resumed, oldest first. */
   earlierJobIds: string[];
+  /** Of a skipped step: whether a condition or a failure skipped it. */
+  skippedBy: 'condition' | 'failure' | null;
 }
 
 export function workflowOf(workflow: Wire.Workflow): Workflow {
@@ -54,7 +58,9 @@ export function stepOf(step: Wire.WorkflowStep): WorkflowStep {
     completedAt: instantOrNull(step.completed_at),
     attempts: step.attempts ?? 0,
     errorMessage: step.error_message ?? null,
+    nextRetryAt: instantOrNull(step.next_retry_at),
     run: step.run ?? 1,
     earlierJobIds: step.earlier_job_ids ?? [],
+    skippedBy: step.skipped_by ?? null,
   };
 }

@@ -1,8 +1,8 @@
 /* eslint-disable @typescript-eslint/no-explicit-any -- a policy that is not that of a task takes any input */
 import { InvalidRequestError } from '../errors/call-errors.js';
-import { wholeSeconds, type Duration } from '../shared/duration.js';
+import { milliseconds, wholeSeconds, type Duration } from '../shared/duration.js';
 import type { JsonObject } from '../json/object.js';
-import type { JobConfigInput, UniqueInput } from '../wire/index.js';
+import type { JobConfigInput, LimitInput, RateInput, UniqueInput } from '../wire/index.js';
 
 /** When and how often a failed attempt is repeated. What is left out takes the service's default. */
 export interface Retries {
@@ -18,18 +18,25 @@ export interface Retries {
   jitter?: number;
 }
 
+/** How many in how long: `'100/1m'`, `'5/1s'`. The length is one of whole seconds. */
+export type RateText = `${number}/${Duration}`;
+
 /**
- * How many jobs of a key may run at a time, whoever enqueued them. A key belongs to the queue; the number that holds is
- * that of the newest job.
+ * How many jobs of a key may run at a time, or start in a while, whoever enqueued them: `running`, `rate` or both. A
+ * key belongs to the queue; the numbers that hold are those of the newest job.
  *
  * @example
- * limits: [{ key: ({ userId }) => `user-${userId}`, running: 2 }]
+ * limits: [{ key: ({ userId }) => `user-${userId}`, running: 2 }, { key: 'stripe', rate: '100/1m' }]
  */
 export interface Limit<In = any> {
   /** 1 to 200 characters, or what makes them of the input. In a step that gets its input from another: only a text. */
   key: string | ((input: In) => string);
   /** 1 to 10,000. */
-  running: number;
+  running?: number;
+  /** Evenly spaced: up to 100,000 in up to a day. */
+  rate?: RateText;
+  /** With `rate`: how many may start at once, after a pause; default 1. */
+  burst?: number;
 }
 
 /**
@@ -101,11 +108,31 @@ export function configOf(policy: Policy, input: JsonObject | null): Omit<JobConf
     retry_delay_secs: retries?.delay === undefined ? undefined : wholeSeconds(retries.delay),
     retry_max_delay_secs: retries?.maxDelay === undefined ? undefined : wholeSeconds(retries.maxDelay),
     jitter_factor: retries?.jitter,
-    limits: limits?.map((limit) => ({ key: keyOf(limit, input), running: limit.running })),
+    limits: limits?.map((limit) => limitOf(limit, input)),
     expires_secs: expires === undefined || expires instanceof Date ? undefined : wholeSeconds(expires),
     expires_at: expires instanceof Date ? expires.toISOString() : undefined,
     unique: unique && uniqueOf(unique, input),
   });
+}
+
+function limitOf(limit: Limit, input: JsonObject | null): LimitInput {
+  const { running, rate, burst } = limit;
+  if (burst !== undefined && rate === undefined) throw new TypeError('burst goes with a rate');
+  return {
+    key: keyOf(limit, input),
+    ...(running !== undefined && { running }),
+    ...(rate !== undefined && { rate: { ...rateOf(rate), ...(burst !== undefined && { burst }) } }),
+  };
+}
+
+const RATE = /^(\d+)\/(\d.*)$/;
+
+function rateOf(rate: RateText): RateInput {
+  const [, count, length] = RATE.exec(rate) ?? [];
+  const ms = length === undefined ? NaN : milliseconds(length as Duration);
+  if (!Number.isInteger(ms / 1_000))
+    throw new TypeError(`${JSON.stringify(rate)} is not a rate; write a number and whole seconds: '100/1m'`);
+  return { count: Number(count), per_secs: ms / 1_000 };
 }
 
 function uniqueOf(unique: Unique, input: JsonObject | null): UniqueInput {

@@ -5,7 +5,9 @@ import { MismatchError } from '../errors/handler-errors.js';
 import { isObject, type JsonObject } from '../json/object.js';
 import { DEFAULT_QUEUE, type EnqueueOptions, type Policy } from './policy.js';
 import { pathOf, type InOfSchema, type OutOfSchema, type SchemaIssue, type StandardSchema } from './schema.js';
-import type { AnyTask, Handler, JobContext, JsonOnly, Task } from './types.js';
+import { Batches } from './batch.js';
+import type { JsonOnly } from './json-only.js';
+import type { AnyTask, Handler, JobContext, Task } from './types.js';
 
 type AnySchema = StandardSchema<any, any>;
 
@@ -27,7 +29,11 @@ export function task<
   I extends AnySchema = StandardSchema<{}, {}>,
   O extends AnySchema = StandardSchema<JsonObject | void, JsonObject | void>,
 >(
-  definition: Policy<InOfSchema<I>> & { name: Name; input?: I & JsonOnly<InOfSchema<I>>; output?: O },
+  definition: Policy<InOfSchema<I>> & {
+    name: Name;
+    input?: I & JsonOnly<InOfSchema<I>>;
+    output?: O & JsonOnly<OutOfSchema<O>>;
+  },
 ): Task<Name, InOfSchema<I>, OutOfSchema<I>, OutOfSchema<O>> {
   const { name, input, output, ...policy } = definition;
   if (typeof name !== 'string' || name === '') throw new TypeError('a task needs a name');
@@ -48,6 +54,10 @@ export function task<
     },
     with: (value: JsonObject = {}, options: EnqueueOptions = {}) => ({ task: self, input: value, options }),
     handle: (code) => ({ task: name, queue, run: run(code) }),
+    handleMany: (code, options = {}) => {
+      const batch = new Batches(code, options);
+      return { task: name, queue, run: run(batch.run), batch };
+    },
   };
   return self as Task<Name, InOfSchema<I>, OutOfSchema<I>, OutOfSchema<O>>;
 }

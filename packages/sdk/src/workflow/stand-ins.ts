@@ -29,9 +29,16 @@ function standIn(step: string, path: readonly string[]): object {
 const impossible = (step: string, path: readonly string[]): string =>
   `${['steps', step, ...path].join('.')} does not exist before the workflow runs: it can be passed on, not computed with`;
 
-/** What the payload function of a step gets as `steps`. */
-export function standIns(steps: readonly string[]): JsonObject {
-  return Object.fromEntries(steps.map((step) => [step, standIn(step, [])]));
+/** What the payload function of a step gets as `steps`: the steps that it may use, those of a group as a list. */
+export function standIns(
+  steps: readonly string[],
+  groups: ReadonlyMap<string, { readonly names: readonly string[] }>,
+): JsonObject {
+  const single = steps.map((step) => [step, standIn(step, [])] as const);
+  const lists = [...groups]
+    .filter(([, { names }]) => names.every((name) => steps.includes(name)))
+    .map(([group, { names }]) => [group, names.map((name) => standIn(name, []))] as const);
+  return Object.fromEntries<unknown>([...single, ...lists]);
 }
 
 /** A payload with stand-ins turned into references, and whether it has any. */

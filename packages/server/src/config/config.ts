@@ -1,4 +1,5 @@
 import { resolve } from 'node:path';
+import { readCellList } from './cell-list.js';
 import { OPTIONS, type Option, type OptionValues } from './options.js';
 import { readOptions, UsageError } from './read-options.js';
 import type { DatabaseAddress } from './values.js';
@@ -9,7 +10,7 @@ export { UsageError } from './read-options.js';
 export type { DatabaseAddress } from './values.js';
 
 /** What the options say, once their defaults are filled in and what they say of the database is put together. */
-export type Config = Omit<OptionValues, keyof Derived | 'databaseUrl'> & Derived;
+export type Config = Omit<OptionValues, keyof Derived | 'databaseUrl' | 'cells'> & Derived;
 
 interface Derived {
   /** Token to tenant. */
@@ -33,7 +34,7 @@ export interface Terminal {
 /** The configuration of a serving process, or a UsageError. Reads nothing but its arguments, opens nothing. */
 export function parseConfig(argv: readonly string[], env: NodeJS.ProcessEnv, io: Terminal): Config {
   const values = readOptions(argv, env);
-  const { databaseUrl: _, ...plain } = values;
+  const { databaseUrl: _, cells: __, ...plain } = values;
   const config: Config = {
     ...plain,
     ...credentials(values),
@@ -71,10 +72,24 @@ function address(values: OptionValues): Pick<Config, 'database' | 'pooler' | 'di
     return address;
   }
   if (address.database.kind === 'url') return address;
+  if (address.database.kind === 'cells')
+    throw new UsageError('--pooler is for one database; with several, their list says which are behind one');
   throw new UsageError('--pooler is for a database with a URL; the embedded one is always reached directly');
 }
 
-function database({ databaseUrl, dev, dataDir }: OptionValues): DatabaseAddress {
+function database(values: OptionValues): DatabaseAddress {
+  const { cells, databaseUrl } = values;
+  if (typeof cells !== 'string') {
+    const one = oneDatabase(values);
+    if (cells === null || cells === 1) return one;
+    if (one.kind === 'embedded') return { ...one, cells };
+    throw new UsageError('--cells needs a file that lists the databases; a number is for the embedded PostgreSQL');
+  }
+  if (databaseUrl !== null) throw new UsageError('--cells lists every database: leave out --database-url');
+  return { kind: 'cells', file: resolve(cells) };
+}
+
+function oneDatabase({ databaseUrl, dev, dataDir }: OptionValues): DatabaseAddress {
   if (databaseUrl?.kind === 'embedded') return { kind: 'embedded', dir: resolve(databaseUrl.dir) };
   if (databaseUrl !== null) return databaseUrl;
   if (dev) return { kind: 'embedded', dir: resolve(dataDir) };
@@ -130,9 +145,14 @@ function checkOutbox({ outbox, outboxToken, mode, dev }: Config): void {
 /** Everything in a configuration that must never be shown or logged. What its files hold is in LiveCredentials. */
 export function configSecrets(config: Config): readonly string[] {
   const { database: address, directDatabaseUrl, outbox, outboxToken } = config;
-  const urls = [address.kind === 'url' ? address.url : null, directDatabaseUrl, outbox];
+  const urls = [...urlsOf(address), directDatabaseUrl, outbox];
   const passwords = urls.map((url) => (url === null ? null : passwordOf(url)));
   return [...secretsOf(credentialsOf(config)), ...[...passwords, outboxToken].filter((secret) => secret !== null)];
+}
+
+function urlsOf(address: DatabaseAddress): readonly (string | null)[] {
+  if (address.kind === 'url') return [address.url];
+  return address.kind === 'cells' ? readCellList(address.file).flatMap(({ url, directUrl }) => [url, directUrl]) : [];
 }
 
 /** Sentences for the log about credentials that are too short; by default about those of the flags. */

@@ -1,3 +1,4 @@
+import { WAITS_QUEUE } from '@millrace/contract';
 import { bearerTokenOf } from '@millrace/sdk/rules';
 
 /**
@@ -65,6 +66,15 @@ export function characters(max: number): Reader<string> {
     // Code points, as PostgreSQL counts them, not UTF-16 units.
     if (Array.from(text).length > max) throw new InvalidValue(`must be at most ${max} characters`);
     return text;
+  };
+}
+
+/** The name of a queue on which anybody may create jobs. */
+export function freeQueueName(max: number): Reader<string> {
+  const read = characters(max);
+  return (text) => {
+    if (text === WAITS_QUEUE) throw new InvalidValue(`must not be ${WAITS_QUEUE}, which is reserved`);
+    return read(text);
   };
 }
 
@@ -147,7 +157,17 @@ export const httpUrl: Reader<string> = (text) => {
 };
 
 export type DatabaseAddress =
-  { readonly kind: 'url'; readonly url: string } | { readonly kind: 'embedded'; readonly dir: string };
+  | { readonly kind: 'url'; readonly url: string }
+  /** `cells`: how many databases it has; absent: one. */
+  | { readonly kind: 'embedded'; readonly dir: string; readonly cells?: number }
+  /** Several, which a file lists. */
+  | { readonly kind: 'cells'; readonly file: string };
+
+/** How many, or a file that lists them. */
+export const cellList: Reader<number | string> = (text) => {
+  if (!/^\d+$/.test(text)) return text;
+  return integer(1, 64)(text);
+};
 
 export const databaseAddress: Reader<DatabaseAddress> = (text) => {
   const url = text.trim();

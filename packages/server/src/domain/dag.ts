@@ -1,4 +1,9 @@
-import { WORKFLOW_MAX_DEPENDENCIES, type OnFailure, type TerminalWorkflowStatus } from '@millrace/contract';
+import {
+  WORKFLOW_MAX_DEPENDENCIES,
+  type OnFailure,
+  type Otherwise,
+  type TerminalWorkflowStatus,
+} from '@millrace/contract';
 
 /**
  * The rules of workflows: pure functions over a graph and the state of its steps.
@@ -14,7 +19,12 @@ export const STEP = {
   completed: 'c',
   failed: 'f',
   cancelled: 'x',
+  /** A step that it depends on failed under `skip`. */
   skipped: 's',
+  /** A condition did not hold: its own, or that of a step that it depends on. What follows is left out too. */
+  leftOut: 'n',
+  /** Its own condition did not hold, and what follows runs. */
+  passed: 'p',
 } as const;
 
 export type StepLetter = (typeof STEP)[keyof typeof STEP];
@@ -25,6 +35,8 @@ export interface GraphStep {
   readonly dependsOn: readonly number[];
   readonly dependents: readonly number[];
   readonly onFailure: OnFailure;
+  /** What follows if its condition does not hold; null: it has none. */
+  readonly otherwise: Otherwise | null;
 }
 
 export type Graph = readonly GraphStep[];
@@ -33,11 +45,12 @@ export interface StepDefinition {
   readonly name: string;
   readonly dependsOn: readonly string[];
   readonly onFailure: OnFailure;
+  readonly otherwise?: Otherwise | null;
 }
 
 export interface GraphProblem {
   readonly step: number;
-  readonly field: 'name' | 'depends_on';
+  readonly field: 'name' | 'depends_on' | 'when.ref.$step';
   readonly message: string;
 }
 
@@ -68,9 +81,10 @@ export function buildGraph(definitions: readonly StepDefinition[]): BuiltGraph {
     }
     dependsOn.push(own);
   }
-  const graph = definitions.map(({ name, onFailure }, step) => ({
+  const graph = definitions.map(({ name, onFailure, otherwise = null }, step) => ({
     name,
     onFailure,
+    otherwise,
     dependsOn: dependsOn[step] ?? [],
     dependents: dependents[step] ?? [],
   }));
@@ -96,6 +110,33 @@ export function findExcess(graph: Graph): GraphProblem | null {
     return { step, field: 'depends_on', message };
   }
   return null;
+}
+
+/**
+ * The first step whose condition refers to a step that it does not depend on, directly or not: whether that one has a
+ * result then would be a matter of luck. `refs`: the names that conditions refer to, by step.
+ */
+export function findStray(graph: Graph, refs: readonly (string | null)[]): GraphProblem | null {
+  for (const [step, ref] of refs.entries()) {
+    if (ref === null || isBefore(graph, ref, step)) continue;
+    const message = `the condition of step ${quote(graph[step]!.name)} refers to ${quote(ref)}, on which it does not depend`;
+    return { step, field: 'when.ref.$step', message };
+  }
+  return null;
+}
+
+function isBefore(graph: Graph, name: string, step: number): boolean {
+  const seen = new Set([step]);
+  const open = [step];
+  for (let at = open.pop(); at !== undefined; at = open.pop()) {
+    for (const dependency of graph[at]!.dependsOn) {
+      if (graph[dependency]!.name === name) return true;
+      if (seen.has(dependency)) continue;
+      seen.add(dependency);
+      open.push(dependency);
+    }
+  }
+  return false;
 }
 
 /**
@@ -145,29 +186,65 @@ export interface Advance {
   readonly end: WorkflowEnd | null;
 }
 
-export function begin(graph: Graph): Advance {
-  const letters = graph.map((step): StepLetter => (step.dependsOn.length === 0 ? STEP.enqueued : STEP.blocked));
-  const enqueue = letters.flatMap((letter, step) => (letter === STEP.enqueued ? [step] : []));
-  return { state: letters.join(''), enqueue, cancel: [], end: null };
+/** Whether the condition of a step holds, now that its turn has come. Asked only of steps that have one. */
+export type Holds = (step: number) => boolean;
+
+const always: Holds = () => true;
+
+export function begin(graph: Graph, holds: Holds = always): Advance {
+  const letters = graph.map((): StepLetter => STEP.blocked);
+  const roots = graph.flatMap((step, index) => (step.dependsOn.length === 0 ? [index] : []));
+  return turnsOf(graph, letters, roots, holds);
 }
 
 /**
  * What follows when the jobs of steps end, all at once: first every step takes its own outcome, then the policies
  * apply, so the order within one batch does not matter. Outcomes of steps without an unfinished job change nothing.
  */
-export function advance(graph: Graph, state: RunState, outcomes: readonly StepOutcome[]): Advance {
+export function advance(
+  graph: Graph,
+  state: RunState,
+  outcomes: readonly StepOutcome[],
+  holds: Holds = always,
+): Advance {
   const letters = [...state] as StepLetter[];
   const ended = outcomes.filter(({ step }) => letters[step] === STEP.enqueued);
   for (const { step, outcome } of ended) letters[step] = LETTER[outcome];
   const troubled = ended.filter(({ outcome }) => outcome !== 'completed').map(({ step }) => step);
-  if (troubled.some((step) => graph[step]?.onFailure === 'halt')) return stop(letters, 'failed');
-  for (const step of troubled) if (graph[step]?.onFailure === 'skip') skipDependents(graph, letters, step);
+  const before = troubled.length === 0 ? letters : [...letters];
+  for (const step of troubled)
+    if (graph[step]?.onFailure === 'skip') markBehind(graph, letters, step, STEP.skipped, SKIPPABLE);
+  if (troubled.some((step) => graph[step]?.onFailure === 'halt')) {
+    // What would be skipped from now on is cancelled with the rest.
+    return stop(
+      letters.map((letter, step) => (before[step] === STEP.blocked ? STEP.blocked : letter)),
+      'failed',
+    );
+  }
+  const behind = ended.flatMap(({ step }) => graph[step]?.dependents ?? []);
+  return turnsOf(graph, letters, behind, holds);
+}
+
+/**
+ * The turns of these steps, and of what follows from their conditions: those whose dependencies are satisfied are
+ * enqueued or, if their condition does not hold, passed over. Conditions are judged against one context, so the order
+ * does not matter.
+ */
+export function turnsOf(graph: Graph, letters: StepLetter[], steps: readonly number[], holds: Holds): Advance {
   const enqueue: number[] = [];
-  for (const { step } of ended) {
-    for (const dependent of graph[step]?.dependents ?? []) {
-      if (letters[dependent] !== STEP.blocked || !isSatisfied(graph, letters, dependent)) continue;
-      letters[dependent] = STEP.enqueued;
-      enqueue.push(dependent);
+  const open = [...steps];
+  for (let step = open.pop(); step !== undefined; step = open.pop()) {
+    if (letters[step] !== STEP.blocked || !isSatisfied(graph, letters, step)) continue;
+    const { otherwise, dependents } = graph[step]!;
+    if (otherwise === null || holds(step)) {
+      letters[step] = STEP.enqueued;
+      enqueue.push(step);
+    } else if (otherwise === 'continue') {
+      letters[step] = STEP.passed;
+      for (const dependent of dependents) open.push(dependent);
+    } else {
+      letters[step] = STEP.leftOut;
+      markBehind(graph, letters, step, STEP.leftOut, UNDECIDED);
     }
   }
   enqueue.sort((a, b) => a - b);
@@ -190,12 +267,23 @@ function stop(letters: StepLetter[], end: WorkflowEnd): Advance {
   return { state: letters.join(''), enqueue: [], cancel, end };
 }
 
-function skipDependents(graph: Graph, letters: StepLetter[], from: number): void {
+/** What a failure rules out, it rules out although a condition did so before: so the order does not matter. */
+const SKIPPABLE: ReadonlySet<StepLetter> = new Set([STEP.blocked, STEP.leftOut]);
+const UNDECIDED: ReadonlySet<StepLetter> = new Set([STEP.blocked]);
+
+/** Marks what follows a step, as far as it has one of the letters. */
+export function markBehind(
+  graph: Graph,
+  letters: StepLetter[],
+  from: number,
+  mark: StepLetter,
+  over: ReadonlySet<StepLetter>,
+): void {
   const open = [from];
   for (let step = open.pop(); step !== undefined; step = open.pop()) {
     for (const dependent of graph[step]?.dependents ?? []) {
-      if (letters[dependent] !== STEP.blocked) continue;
-      letters[dependent] = STEP.skipped;
+      if (!over.has(letters[dependent]!)) continue;
+      letters[dependent] = mark;
       open.push(dependent);
     }
   }
@@ -207,15 +295,18 @@ export function isSatisfied(graph: Graph, letters: readonly StepLetter[], step: 
 
 function satisfies(graph: Graph, letters: readonly StepLetter[], step: number): boolean {
   const letter = letters[step];
-  if (letter === STEP.completed) return true;
+  if (letter === STEP.completed || letter === STEP.passed) return true;
   return (letter === STEP.failed || letter === STEP.cancelled) && graph[step]?.onFailure === 'continue';
 }
+
+/** A condition that does not hold is no failure. */
+const FLAWLESS: ReadonlySet<StepLetter> = new Set([STEP.completed, STEP.leftOut, STEP.passed]);
 
 function endOf(letters: readonly StepLetter[]): WorkflowEnd | null {
   let flawless = true;
   for (const letter of letters) {
     if (letter === STEP.enqueued || letter === STEP.blocked) return null;
-    if (letter !== STEP.completed) flawless = false;
+    if (!FLAWLESS.has(letter)) flawless = false;
   }
   return flawless ? 'completed' : 'partially_failed';
 }

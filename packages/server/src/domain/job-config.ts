@@ -4,6 +4,7 @@ import {
   type JobConfigInput,
   type LimitInput,
   type PartialJobConfig,
+  type RateInput,
   type ScheduleJobConfig,
 } from '@millrace/contract';
 import { invalidField } from './errors.js';
@@ -63,13 +64,32 @@ function timeoutOf(given: PartialJobConfig, path: string): number | null {
 function limitsOf({ limits }: PartialJobConfig, path: string): LimitInput[] | null {
   if (limits === null || limits === undefined) return null;
   const seen = new Set<string>();
-  for (const [n, limit] of limits.entries()) {
-    if ('rate' in limit) throw invalidField(`${path}.limits[${n}].rate`, NOT_BUILT);
-    if (seen.has(limit.key)) throw invalidField(`${path}.limits[${n}].key`, 'must differ from that of the other limit');
-    seen.add(limit.key);
+  for (const [n, { key, running, rate }] of limits.entries()) {
+    if (seen.has(key)) throw invalidField(`${path}.limits[${n}].key`, 'must differ from that of the other limit');
+    seen.add(key);
+    if (typeof running !== 'number' && !isGiven(rate))
+      throw invalidField(`${path}.limits[${n}].running`, 'must be given unless rate is');
+    checkRate(rate, `${path}.limits[${n}].rate`);
   }
-  return limits.map(({ key, running }) => ({ key, running }));
+  return limits.map(({ key, running, rate }) => ({
+    key,
+    ...(typeof running === 'number' && { running }),
+    ...(isGiven(rate) && { rate: rateOf(rate) }),
+  }));
 }
+
+export function checkRate(rate: RateInput | null | undefined, path: string): void {
+  if (isGiven(rate) && (rate.burst ?? 1) > rate.count)
+    throw invalidField(`${path}.burst`, 'must not be greater than count');
+}
+
+const isGiven = (rate: RateInput | null | undefined): rate is RateInput => rate !== null && rate !== undefined;
+
+const rateOf = ({ count, per_secs, burst }: RateInput): RateInput => ({
+  count,
+  per_secs,
+  ...(typeof burst === 'number' && { burst }),
+});
 
 /** At most one of the two fields. */
 function expiryOf(
@@ -89,7 +109,6 @@ const MISPLACED: Readonly<Record<ConfigOwner, readonly string[]>> = {
   step: ['expires_secs', 'expires_at', 'unique'],
   schedule: ['expires_at', 'unique'],
 };
-const NOT_BUILT = 'is not supported by this version of the server';
 
 function refuseMisplaced(given: object, path: string, owner: ConfigOwner): void {
   const field = MISPLACED[owner].find((name) => ((given as Record<string, unknown>)[name] ?? null) !== null);

@@ -1,23 +1,28 @@
+import { hasToken, takeToken, type Bucket } from './rates.js';
+
 /**
  * Limits by key. A job that names limits is admitted to its queue when each of them has room, takes room at all of them
- * at that moment, and gives it back when the attempt ends. Until then it waits in the line of one limit that has none;
- * nothing is reserved for it anywhere.
+ * at that moment, and gives it back when the attempt ends; a token of a rate (rates.ts) it has used. Until then it
+ * waits in the line of one limit that has none; nothing is reserved for it anywhere.
  */
 
 /** A limit while somebody holds it. */
 export interface Room {
   /** How many jobs hold room. */
   running: number;
-  /** How many may. */
+  /** How many may; Infinity if only its rate counts. */
   most: number;
   /** Somebody is in its line. */
   waiting: boolean;
+  /** If it has a rate: a job that is admitted takes a token as well. */
+  readonly bucket?: Bucket | undefined;
 }
 
 /** By id. What is not in it is held by somebody else. */
 export type Rooms = ReadonlyMap<string, Room>;
 
-const hasRoom = (room: Room | undefined): room is Room => room !== undefined && room.running < room.most;
+const hasRoom = (room: Room | undefined): room is Room =>
+  room !== undefined && room.running < room.most && (room.bucket === undefined || hasToken(room.bucket));
 
 /**
  * Where a new job goes: null if it is admitted, and has taken its room; otherwise the limit in whose line it waits. It
@@ -93,5 +98,9 @@ export function admit<Job extends { readonly limits: readonly string[] }>(
 export const couldAdmit = (room: Room): boolean => room.waiting && hasRoom(room);
 
 function take(limits: readonly string[], rooms: Rooms): void {
-  for (const id of limits) rooms.get(id)!.running++;
+  for (const id of limits) {
+    const room = rooms.get(id)!;
+    room.running++;
+    if (room.bucket) takeToken(room.bucket);
+  }
 }

@@ -1,5 +1,5 @@
-import type { StepStatus } from '@millrace/contract';
-import type { Graph } from './dag.js';
+import type { SkipReason, StepStatus } from '@millrace/contract';
+import type { Graph, GraphStep } from './dag.js';
 
 /**
  * A workflow as a Mermaid diagram. A step whose name is a plain word becomes a node of that name, so that the text is
@@ -14,25 +14,54 @@ import type { Graph } from './dag.js';
 const MAX_ARROW_CHARACTERS = 400_000;
 const MAX_LABEL_BYTES = 500_000;
 
-const COLOURS: Record<StepStatus, string> = {
+/** By the status of its step; one between two attempts is told apart, and one that a condition has skipped. */
+type Colour = StepStatus | 'retrying' | 'unmet';
+
+const COLOURS: Record<Colour, string> = {
   pending: 'fill:#e5e7eb,stroke:#6b7280,color:#111827',
   running: 'fill:#bfdbfe,stroke:#2563eb,color:#111827',
+  retrying: 'fill:#ffedd5,stroke:#ea580c,color:#111827',
   completed: 'fill:#bbf7d0,stroke:#16a34a,color:#111827',
   failed: 'fill:#fecaca,stroke:#dc2626,color:#111827',
   cancelled: 'fill:#fde68a,stroke:#d97706,color:#111827',
   skipped: 'fill:#f3f4f6,stroke:#9ca3af,color:#6b7280,stroke-dasharray:4',
+  unmet: 'fill:#ffffff,stroke:#9ca3af,color:#6b7280,stroke-dasharray:2',
 };
 
-export function mermaid(graph: Graph, statuses: readonly StepStatus[]): string {
+export interface DrawnStep {
+  readonly status: StepStatus;
+  readonly skippedBy: SkipReason | null;
+  /** Its job waits for its next attempt. */
+  readonly retries: boolean;
+  /** It waits for a signal. */
+  readonly waits: boolean;
+}
+
+/** Of a step that runs a task, of one with a condition, and of one that waits for a signal. */
+const SHAPES = { task: ['[', ']'], condition: ['{{', '}}'], wait: ['([', '])'] } as const;
+
+export function mermaid(graph: Graph, steps: readonly DrawnStep[]): string {
   const { ids, arrows } = drawArrows(graph);
   const room = Math.floor(MAX_LABEL_BYTES / graph.length);
-  const nodes = graph.map(
-    (step, index) => `  ${ids[index]}["${label(step.name, room)}"]:::${statuses[index] ?? 'pending'}`,
-  );
-  const used = [...new Set(statuses)].sort();
-  const classes = used.map((status) => `  classDef ${status} ${COLOURS[status]}`);
+  const colours = steps.map(colourOf);
+  const nodes = graph.map((step, index) => {
+    const [open, close] = SHAPES[shapeOf(step, steps[index])];
+    return `  ${ids[index]}${open}"${label(step.name, room)}"${close}:::${colours[index] ?? 'pending'}`;
+  });
+  const used = [...new Set(colours)].sort();
+  const classes = used.map((colour) => `  classDef ${colour} ${COLOURS[colour]}`);
   return ['graph TD', ...nodes, ...arrows, ...classes].join('\n');
 }
+
+const colourOf = ({ status, skippedBy, retries }: DrawnStep): Colour => {
+  if (retries) return 'retrying';
+  return skippedBy === 'condition' ? 'unmet' : status;
+};
+
+const shapeOf = ({ otherwise }: GraphStep, step: DrawnStep | undefined): keyof typeof SHAPES => {
+  if (step?.waits === true) return 'wait';
+  return otherwise === null ? 'task' : 'condition';
+};
 
 function drawArrows(graph: Graph): { readonly ids: readonly string[]; readonly arrows: readonly string[] } {
   const named = graph.map((step, index) => nodeId(step.name, index));

@@ -30,6 +30,27 @@ export function rawFields(text: string, names: readonly string[]): (string | und
   return found;
 }
 
+/** The texts of the members of a JSON object that `wanted` has; the last of several duplicate keys counts. */
+export function membersNamed(text: string, wanted: { has(key: string): boolean }): Map<string, string> {
+  const found = new Map<string, string>();
+  eachField(text, 0, (key, start, end) => {
+    if (wanted.has(key)) found.set(key, text.slice(start, end));
+  });
+  return found;
+}
+
+/** The items of a JSON array, as their texts. */
+export function rawItems(text: string): string[] {
+  const items: string[] = [];
+  let at = skipSpace(text, skipSpace(text, 0) + 1);
+  while (text.charCodeAt(at) !== CLOSE_BRACKET) {
+    const end = endOfValue(text, at);
+    items.push(text.slice(at, end));
+    at = nextAfter(text, end);
+  }
+  return items;
+}
+
 /** The same for each object of a JSON array. Of an item that is no object, no field is found. */
 export function rawFieldsOfEach(text: string, names: readonly string[]): (string | undefined)[][] {
   const all: (string | undefined)[][] = [];

@@ -1,6 +1,8 @@
-import { WALK_LIMIT, type JobStatus, type Why } from '@millrace/contract';
+import { WAITS_QUEUE, WALK_LIMIT, type JobStatus, type Why } from '@millrace/contract';
 import { isTerminal } from './job-state.js';
+import { intervalSecs, type Rate } from './rates.js';
 import type { Instant, WaitingForRecord } from './records.js';
+import { saysNoHandler } from './text.js';
 
 /** Why a job does not run, in one sentence for a person. */
 
@@ -20,6 +22,8 @@ export interface Standing {
   readonly lastLeaseAt: Instant | null;
   /** Of a suspended job. */
   readonly waitingFor: WaitingForRecord | null;
+  /** What its last attempt failed with. */
+  readonly error: string | null;
 }
 
 /** A worker that waits for jobs asks for them every half minute at least, and is noted once per minute. */
@@ -31,7 +35,7 @@ export const NO_WORKER_SECS = 120;
  */
 export function whyNot(standing: Standing): Why | null {
   const { status, queue, pausedAt, scheduledAt } = standing;
-  if (isTerminal(status)) return { reason: 'ended', message: `The job ${ENDED[status]} at ${standing.completedAt}.` };
+  if (isTerminal(status)) return ended(standing);
   if (status === 'running') return runs(standing);
   if (pausedAt !== null)
     return { reason: 'queue_paused', message: `The operator has paused the queue ${quoted(queue)} at ${pausedAt}.` };
@@ -43,28 +47,101 @@ export function whyNot(standing: Standing): Why | null {
 export const isDue = ({ status, now, scheduledAt }: Standing): boolean =>
   !isTerminal(status) && status !== 'running' && !isBefore(now, scheduledAt);
 
+/** Whether somebody had it and gave it back for a while: perhaps because nobody knows its task. */
+export const isPutOff = ({ status, deliveryCount, waitingFor, pausedAt, now, scheduledAt }: Standing): boolean =>
+  status === 'pending' && deliveryCount > 0 && waitingFor === null && pausedAt === null && isBefore(now, scheduledAt);
+
+/**
+ * Workers asked for jobs of its queue lately, and none of them knows its task. Null: one does, or did not say what it
+ * knows, or nobody asked.
+ */
+export function unhandled(
+  standing: Standing,
+  task: string,
+  askers: readonly { readonly tasks: readonly string[] | null }[],
+): Why | null {
+  if (askers.length === 0 || askers.some(({ tasks }) => tasks === null || tasks.includes(task))) return null;
+  const { queue, lastLeaseAt, scheduledAt, now } = standing;
+  const who = askers.length === 1 ? 'A worker has' : `${askers.length} workers have`;
+  const knows = askers.length === 1 ? 'knows no' : 'none of them knows a';
+  return {
+    reason: 'no_handler',
+    message: `${who} asked for jobs of the queue ${quoted(queue)}, but ${knows} task ${quoted(task)}.`,
+    ...(isBefore(now, scheduledAt) && { until: scheduledAt }),
+    ...since(lastLeaseAt),
+  };
+}
+
 /** The job is due, and its queue has workers. */
 export function behind(ahead: number, { queue, lastLeaseAt }: Standing): Why {
   return { reason: 'behind', message: aheadText(ahead, quoted(queue)), ahead, ...since(lastLeaseAt) };
+}
+
+/** What keeps claims of a queue with limits from going on; both null: nothing. */
+export interface GateStanding {
+  readonly running: { readonly used: number; readonly most: number } | null;
+  readonly next: { readonly rate: Rate; readonly secs: number } | null;
+}
+
+/** The job is due, and its queue has workers, but may not start any more now. Null: it may. */
+export function gated(ahead: number, { queue, now }: Standing, { running, next }: GateStanding): Why | null {
+  const before = ahead === 0 ? 'it is next' : `${atLeast(ahead)} before it`;
+  if (running !== null) {
+    const message = `${running.used} of ${running.most} running on the queue ${quoted(queue)}; ${before}.`;
+    return { reason: 'limited', message, ahead };
+  }
+  if (next === null) return null;
+  const { rate, secs } = next;
+  const until = new Date(Date.parse(now) + (secs + ahead * intervalSecs(rate)) * 1000).toISOString();
+  const pace = `${rate.count} per ${rate.perSecs} s may start on the queue ${quoted(queue)}`;
+  return { reason: 'rate_limited', message: `${pace}; ${before}, and it may start at ${until}.`, until, ahead };
+}
+
+/** The job is due, in the line of its tenant, on a queue where tenants take turns. */
+export function waitsForItsTurn(ahead: number, { queue, lastLeaseAt }: Standing): Why {
+  const before = ahead === 0 ? 'it is the next of its tenant' : `${atLeast(ahead)} of its tenant before it`;
+  const message = `Tenants take turns on the queue ${quoted(queue)}; ${before}.`;
+  return { reason: 'waiting_for_its_turn', message, ahead, ...since(lastLeaseAt) };
 }
 
 /** The limit in whose line a job waits. */
 export interface PlaceInLine {
   readonly key: string;
   readonly running: number;
-  readonly limit: number;
+  /** Null: only its rate counts. */
+  readonly limit: number | null;
   readonly ahead: number;
+  readonly rate: Rate | null;
+  /** Seconds until somebody looks at the limit next. */
+  readonly nextSecs: number | null;
+  readonly now: Instant;
 }
 
-/** The job is due, and waits for room. */
-export function limited({ key, running, limit, ahead }: PlaceInLine): Why {
+/** The job is due, and waits for room, or for a token. */
+export function limited(place: PlaceInLine): Why {
+  const { key, running, limit, ahead, rate } = place;
+  if (rate !== null && (limit === null || running < limit)) return rateLimited(place, rate);
   const before = ahead === 0 ? 'it is the next of that key' : `${atLeast(ahead)} of that key before it`;
   return {
     reason: 'limited',
     message: `${running} of ${limit} running for ${key}; ${before}.`,
     ahead,
-    limit: { key, running, limit },
+    limit: { key, running, limit: limit ?? running },
   };
+}
+
+/** The instant is that of its token, if nothing changes: those before it take theirs first. */
+function rateLimited({ key, ahead, nextSecs, now }: PlaceInLine, rate: Rate): Why {
+  const atMs = Date.parse(now) + ((nextSecs ?? 0) + ahead * intervalSecs(rate)) * 1000;
+  const until = new Date(atMs).toISOString();
+  const before = ahead === 0 ? 'it is the next of that key' : `${atLeast(ahead)} of that key before it`;
+  const message = `${rate.count} per ${rate.perSecs} s may start for ${key}; ${before}, and it may start at ${until}.`;
+  return { reason: 'rate_limited', message, until, ahead };
+}
+
+function ended({ status, completedAt, error }: Standing): Why {
+  const because = status === 'failed' && error !== null && saysNoHandler(error) ? `: ${error}` : '';
+  return { reason: 'ended', message: `The job ${ENDED[status]} at ${completedAt}${because}.` };
 }
 
 function runs({ deliveryCount, startedAt, workerId, leaseExpiresAt }: Standing): Why {
@@ -102,7 +179,9 @@ function suspended({ checkpoint, signal, key, until, children }: WaitingForRecor
   return { reason: 'waiting_for_signal', message, until };
 }
 
-function isAttended({ now, lastLeaseAt }: Standing): boolean {
+/** Steps that wait for signals are ended by the service itself. */
+function isAttended({ queue, now, lastLeaseAt }: Standing): boolean {
+  if (queue === WAITS_QUEUE) return true;
   return lastLeaseAt !== null && Date.parse(now) - Date.parse(lastLeaseAt) <= NO_WORKER_SECS * 1000;
 }
 

@@ -12,7 +12,10 @@ import type {
   Why,
   Worker,
   WorkflowStatus,
+  QueueSettings,
+  QueueSettingsInput,
 } from '@millrace/contract';
+import type { KeptCheckpoints } from '../domain/kept-checkpoints.js';
 import type { DryRunRecord, OperationRecord, OperationSpec } from '../domain/operations.js';
 import type {
   CronFiringRecord,
@@ -23,6 +26,7 @@ import type {
   Instant,
   JobAttempts,
   JobCheckpoints,
+  JobLogs,
   JobRecord,
   JobSpec,
   JobSummaryRecord,
@@ -39,7 +43,15 @@ import type {
 import type { CreatedRange, DeadLetterFilter, JobFilter } from '../domain/filters.js';
 import type { WorkerApi } from './worker-api.js';
 
-export type { FailureReport, Heartbeat, JobReport, LeaseRequest, StandingCheckpoint, WorkerApi } from './worker-api.js';
+export type {
+  FailureReport,
+  Heartbeat,
+  JobReport,
+  LeaseRequest,
+  NewLogs,
+  StandingCheckpoint,
+  WorkerApi,
+} from './worker-api.js';
 
 /** What the layers above the engine see of it: plain records in, plain records out. */
 export interface ListQuery extends CreatedRange {
@@ -105,11 +117,20 @@ export interface Created {
   readonly replayed: boolean;
   /** Nothing was created: a job of the same unique key was there. */
   readonly existing?: boolean;
+  /** The earlier request asked for something else. */
+  readonly mismatch?: boolean;
+}
+
+/** An idempotency key, and what the request asks for under it (http/requests/digest.ts). */
+export interface CreateKey {
+  readonly key: string;
+  readonly digest: bigint;
 }
 
 export interface CreatedBatch {
   readonly ids: readonly string[];
   readonly replayed: boolean;
+  readonly mismatch: boolean;
   /** The positions of jobs that created nothing, because one of the same unique key was there. */
   readonly existing: readonly number[];
 }
@@ -117,7 +138,7 @@ export interface CreatedBatch {
 /** A job of a batch, with a key of its own or none. */
 export interface BatchItem {
   readonly spec: JobSpec;
-  readonly key: string | null;
+  readonly key: CreateKey | null;
 }
 
 export interface CreatedItems {
@@ -125,6 +146,8 @@ export interface CreatedItems {
   readonly ids: readonly string[];
   /** The positions of the items that created nothing, because there was a job of their key. */
   readonly replayed: readonly number[];
+  /** One of them asked for something else than what its key was used for. */
+  readonly mismatch: boolean;
   /** The same, because there was one of their unique key. */
   readonly existing: readonly number[];
 }
@@ -132,6 +155,14 @@ export interface CreatedItems {
 export interface WaitQuery {
   readonly ids: readonly string[];
   readonly until: 'all' | 'any';
+  readonly waitSecs: number;
+}
+
+export interface LogsQuery {
+  /** Null: all. */
+  readonly attempt: number | null;
+  /** The `next` of a page before. */
+  readonly after: string | null;
   readonly waitSecs: number;
 }
 
@@ -148,12 +179,12 @@ export interface WaitResult {
  * of request is a `conflict`.
  */
 export interface JobsApi {
-  create(tenant: string, spec: JobSpec, idempotencyKey: string | null): Promise<Created>;
-  createBatch(tenant: string, specs: readonly JobSpec[], idempotencyKey: string | null): Promise<CreatedBatch>;
+  create(tenant: string, spec: JobSpec, key: CreateKey | null): Promise<Created>;
+  createBatch(tenant: string, specs: readonly JobSpec[], key: CreateKey | null): Promise<CreatedBatch>;
   /** A batch whose items have keys of their own. A key of another kind of request refuses all of it. */
   createItems(tenant: string, items: readonly BatchItem[]): Promise<CreatedItems>;
   /** Creates a fresh copy of a job, whatever its state. */
-  rerun(tenant: string, id: string, idempotencyKey: string | null): Promise<Created>;
+  rerun(tenant: string, id: string, idempotencyKey: string | null, kept: KeptCheckpoints | null): Promise<Created>;
   get(tenant: string, id: string): Promise<JobRecord>;
   list(tenant: string, query: JobListQuery): Promise<Page<JobRecord>>;
   summaries(tenant: string, query: JobListQuery): Promise<Page<JobSummaryRecord>>;
@@ -161,6 +192,8 @@ export interface JobsApi {
   /** Resolves once the first state is known; then yields it and every later transition, ending after a terminal one. */
   watch(tenant: string, id: string, signal: AbortSignal): Promise<AsyncIterable<JobNews>>;
   attempts(tenant: string, id: string): Promise<JobAttempts>;
+  /** What its handlers wrote; waits for lines if there are none yet, until the signal fires. */
+  logs(tenant: string, id: string, query: LogsQuery, signal: AbortSignal): Promise<JobLogs>;
   /** A waiting job becomes due, if it is not yet. */
   runNow(tenant: string, id: string): Promise<void>;
   /** The job when it has ended, or as it is after that long, or when the signal fires. */
@@ -191,7 +224,7 @@ export interface DeadLettersApi {
   list(tenant: string, query: DeadLetterListQuery): Promise<Page<DeadLetterRecord>>;
   /** The group with the newest entry first. */
   groups(tenant: string, query: DeadLetterGroupsQuery): Promise<DeadLetterGroupPage>;
-  replay(tenant: string, id: string, idempotencyKey: string | null): Promise<Created>;
+  replay(tenant: string, id: string, idempotencyKey: string | null, kept: KeptCheckpoints | null): Promise<Created>;
 }
 
 export interface ResumedWorkflow {
@@ -201,7 +234,7 @@ export interface ResumedWorkflow {
 }
 
 export interface WorkflowsApi {
-  create(tenant: string, spec: WorkflowSpec, idempotencyKey: string | null): Promise<Created>;
+  create(tenant: string, spec: WorkflowSpec, key: CreateKey | null): Promise<Created>;
   get(tenant: string, id: string): Promise<WorkflowRecord>;
   list(tenant: string, query: WorkflowListQuery): Promise<Page<WorkflowRecord>>;
   summaries(tenant: string, query: WorkflowListQuery): Promise<Page<WorkflowSummaryRecord>>;
@@ -229,6 +262,11 @@ export interface CronPut {
   readonly created: boolean;
 }
 
+/** What a trigger created. */
+export interface TriggeredCron extends Created {
+  readonly created: 'job' | 'workflow';
+}
+
 export interface CronsApi {
   create(tenant: string, spec: CronSpec): Promise<string>;
   /** Creates the schedule of that name, or replaces it. */
@@ -242,8 +280,8 @@ export interface CronsApi {
   firings(tenant: string, id: string, query: ListQuery): Promise<Page<CronFiringRecord>>;
   /** Occurrences from now on; for a paused schedule, those it would have if it were resumed. */
   nextRuns(tenant: string, id: string, count: number): Promise<readonly Instant[]>;
-  /** Enqueues its job now, in addition to the timetable. */
-  trigger(tenant: string, id: string, idempotencyKey: string | null): Promise<Created>;
+  /** Enqueues its job or starts its workflow now, in addition to the timetable. */
+  trigger(tenant: string, id: string, idempotencyKey: string | null): Promise<TriggeredCron>;
   /** The occurrences of a timetable from now on, the same for every tenant. */
   preview(timetable: Pick<CronSpec, 'expr' | 'timezone'>, count: number): Promise<readonly Instant[]>;
 }
@@ -290,6 +328,14 @@ export interface DurableApi {
   signal(tenant: string, signal: Signal, idempotencyKey: string | null): Promise<SignalDelivery>;
   /** To one job, which need not wait for it yet. */
   signalJob(tenant: string, id: string, name: string, value: JsonText, key: string | null): Promise<SignalDelivery>;
+  /** To the steps of a workflow, of which none need wait for it yet. */
+  signalWorkflow(
+    tenant: string,
+    id: string,
+    name: string,
+    value: JsonText,
+    key: string | null,
+  ): Promise<SignalDelivery>;
   /** Jobs that wait for signals, the newest first. */
   waits(tenant: string, query: WaitsQuery): Promise<WaitPage>;
 }
@@ -299,6 +345,8 @@ export interface SystemApi {
   ready(): Promise<boolean>;
   /** Names of the tasks that this process runs, or in mode `api` also those that others run; sorted. */
   tasks(): Promise<readonly string[]>;
+  /** Those of the tasks that no process of the service has registered; none if no process runs any. */
+  unregistered(tasks: readonly string[]): Promise<readonly string[]>;
   /** The database's clock. */
   now(): Promise<Instant>;
   stats(tenant: string): Stats;
@@ -348,6 +396,9 @@ export interface AdminApi {
   workers(): Promise<readonly Worker[]>;
   /** By tenant, queue and key. */
   limits(query: LimitsQuery): Promise<LimitPageRead>;
+  settings(queue: string): Promise<QueueSettings>;
+  /** What is not given stays as it is. */
+  set(queue: string, settings: QueueSettingsInput): Promise<QueueSettings>;
   /** From its commit on, no claim takes a job of the queue. What runs goes on. */
   pause(queue: string): Promise<void>;
   resume(queue: string): Promise<void>;

@@ -4,6 +4,7 @@ import { Canceller } from './jobs/cancel.js';
 import { Claimer } from './leases/claim.js';
 import { CronFirer } from './crons/cron-firer.js';
 import { Crons } from './crons/crons.js';
+import { WorkflowFirings } from './crons/workflow-firings.js';
 import { DeadLetters } from './jobs/dead-letters.js';
 import { Definitions } from './workflows/definitions.js';
 import { Enqueuer } from './jobs/enqueue.js';
@@ -15,9 +16,13 @@ import { Admitter } from './limits/admitter.js';
 import { LimitReads } from './limits/limit-reads.js';
 import { LongPolls } from './leases/long-poll.js';
 import { Counters, type EngineMetrics } from './shared/counters.js';
+import { Logs } from './jobs/logs.js';
 import { Maintenance } from './jobs/maintenance.js';
 import { Processes } from './shared/processes.js';
 import { Pauses } from './leases/pauses.js';
+import { RegisteredTasks } from './shared/registered-tasks.js';
+import { QueueGates } from './leases/queue-gates.js';
+import { Offers } from './shared/offers.js';
 import { QueuePresence } from './shared/queue-presence.js';
 import { QueueDepths } from './jobs/queue-depths.js';
 import { Reads } from './jobs/reads.js';
@@ -47,6 +52,7 @@ import { Children } from './durable/children.js';
 import { Durable } from './jobs/durable.js';
 import { Parents } from './durable/parents.js';
 import { Signals } from './durable/signals.js';
+import { StepEnder } from './durable/step-ender.js';
 import { Suspender } from './durable/suspender.js';
 import { Waits } from './durable/waits.js';
 import { RunNow } from './jobs/run-now.js';
@@ -94,13 +100,20 @@ export interface EngineParts {
   readonly workflowWatcher: WorkflowWatcher;
   readonly waits: JobWaits;
   readonly presence: QueuePresence;
+  readonly offers: Offers;
   readonly allTenants: AllTenants;
   readonly processes: Processes;
   readonly admitter: Admitter;
+  readonly gates: QueueGates;
   readonly expiry: Expiry;
   readonly limitReads: LimitReads;
   readonly suspensions: Waits;
+  readonly checkpoints: Checkpoints;
+  readonly suspender: Suspender;
+  readonly children: Children;
+  readonly logs: Logs;
   readonly family: FamilySweep;
+  readonly stepEnder: StepEnder;
 }
 
 export function createEngine({
@@ -120,13 +133,15 @@ export function createEngine({
   const workerRecorder = new WorkerRecorder();
   const counters = new Counters(metrics, recorder, workerRecorder);
   const presence = new QueuePresence(db.run);
+  const offers = new Offers(db);
   const processes = new Processes(db);
+  const registered = new RegisteredTasks(processes, asksOthersForTasks ? [] : tasks);
   const reads = new Reads(db);
   const queueDepths = new QueueDepths(db, presence);
   const series = new Series(db, recorder);
-  const workers = new Workers(db, workerRecorder);
+  const workers = new Workers(db, workerRecorder, offers);
   const counts = new Counts(db);
-  const queueDetails = new QueueDetails(db, queueDepths, presence);
+  const queueDetails = new QueueDetails(db, queueDepths, presence, offers);
   const allTenants = new AllTenants(db, presence, retentionHours);
   const pauses = new Pauses(db, hub);
   const tenants = new Tenants(db);
@@ -136,7 +151,8 @@ export function createEngine({
   const keys = new Idempotency(db, retentionHours);
   const enqueuer = new Enqueuer(db, hub, counters, tenants, keys);
   const rerunner = new Rerunner(reads, enqueuer);
-  const claimer = new Claimer(db, hub, counters, presence);
+  const gates = new QueueGates(db, hub, defaultQueue);
+  const claimer = new Claimer(db, hub, counters, presence, offers, gates);
   const stepSettler = new StepSettler(db, hub, counters, definitions, defaultQueue, maxPayloadBytes);
   const settler = new Settler(db, hub, counters, stepSettler, random);
   const bundles = new BundleSettler(db, hub, counters);
@@ -148,11 +164,12 @@ export function createEngine({
   const streams = new EventStreams();
   const checkpoints = new Checkpoints(db, maxPayloadBytes);
   const suspensions = new Waits(db, metrics);
-  const durable = new Durable(reads, checkpoints, suspensions, new Signals(db, hub, keys, reads, metrics));
+  const suspender = new Suspender(db, hub, counters, maxPayloadBytes);
+  const children = new Children(db, (execute, tenant, specs) => enqueuer.createChildren(execute, tenant, specs));
   const watcher = new Watcher(db, hub, reads, streams, suspensions);
   const waits = new JobWaits(db, hub, reads);
   const limitReads = new LimitReads(db);
-  const explainer = new Explainer(db, reads, presence, limitReads, suspensions);
+  const explainer = new Explainer(db, reads, presence, offers, limitReads, suspensions, gates);
   const resumer = new Resumer({ db, hub, counters, keys, definitions, defaultQueue, maxContextBytes: maxPayloadBytes });
   const workflows = new Workflows({
     db,
@@ -166,7 +183,11 @@ export function createEngine({
     defaultQueue,
     streams,
   });
+  const workflowFirings = new WorkflowFirings(db, workflows.starts, keys.lifeSecs);
+  const signals = new Signals(db, hub, keys, reads, metrics);
+  const durable = new Durable(reads, checkpoints, suspensions, signals, workflows);
   const attempts = new Attempts(db, reads);
+  const logs = new Logs(db, reads);
   const runNow = new RunNow(db, hub, reads, suspensions);
   const operationWork = new OperationWork(db, hub, counters, stepSettler, resumer);
   const canceller = new Canceller(db, hub, counters, reads, stepSettler);
@@ -176,16 +197,17 @@ export function createEngine({
       create: (tenant, spec, key) => enqueuer.create(tenant, spec, key),
       createBatch: (tenant, specs, key) => enqueuer.createBatch(tenant, specs, key),
       createItems: (tenant, items) => enqueuer.createItems(tenant, items),
-      rerun: (tenant, id, key) => rerunner.rerun(tenant, id, key),
-      get: async (tenant, id) => suspensions.shownOn(await reads.job(tenant, id)),
+      rerun: (tenant, id, key, kept) => rerunner.rerun(tenant, id, key, kept),
+      get: async (tenant, id) => attempts.shownOn(await suspensions.shownOn(await reads.job(tenant, id))),
       list: (tenant, query) => reads.jobs(tenant, query),
       summaries: (tenant, query) => reads.summaries(tenant, query),
       cancel: (tenant, id) => canceller.cancel(tenant, id),
       watch: (tenant, id, signal) => watcher.watch(tenant, id, signal),
-      wait: (tenant, id, waitSecs, signal) => waits.job(tenant, id, waitSecs, signal),
+      wait: async (tenant, id, waitSecs, signal) => attempts.shownOn(await waits.job(tenant, id, waitSecs, signal)),
       waitForMany: (tenant, query, signal) => waits.jobs(tenant, query, signal),
       why: (tenant, id) => explainer.why(tenant, id),
       attempts: (tenant, id) => attempts.of(tenant, id),
+      logs: (tenant, id, query, signal) => logs.page(tenant, id, query, signal),
       runNow: (tenant, id) => runNow.run(tenant, id),
       queues: (tenant, query) => queueDepths.page(tenant, query),
     },
@@ -197,12 +219,13 @@ export function createEngine({
       settler,
       counters,
       checkpoints,
-      suspender: new Suspender(db, hub, counters, maxPayloadBytes),
-      children: new Children(db, (execute, tenant, specs) => enqueuer.createChildren(execute, tenant, specs)),
+      suspender,
+      children,
+      logs,
     }),
     deadLetters: new DeadLetters(db, hub, counters, keys),
     workflows,
-    crons: new Crons(db, hub, counters, tenants, keys),
+    crons: new Crons({ db, hub, counters, tenants, keys, workflows: workflows.starts, workflowFirings }),
     operations: new Operations(db, operationWork, keys),
     durable,
     insight: {
@@ -218,12 +241,15 @@ export function createEngine({
       tenants: (query) => allTenants.tenants(query),
       workers: () => workers.all(),
       limits: (query) => limitReads.pageOfAll(query),
+      settings: (queue) => gates.settings(queue),
+      set: (queue, settings) => gates.set(queue, settings),
       pause: (queue) => pauses.pause(queue),
       resume: (queue) => pauses.resume(queue),
     },
     system: {
       ready,
       tasks: () => (asksOthersForTasks ? processes.tasksBeside(tasks) : Promise.resolve(tasks)),
+      unregistered: (names) => registered.missing(names),
       now: () => processes.now(),
       stats: (tenant) => counters.of(tenant),
     },
@@ -237,7 +263,7 @@ export function createEngine({
     bundles,
     keeper,
     maintenance: new Maintenance(db, settler, bundles, counters, keys, suspensions),
-    cronFirer: new CronFirer(db, hub, counters),
+    cronFirer: new CronFirer(db, hub, counters, workflowFirings),
     reads,
     series,
     workers,
@@ -247,12 +273,19 @@ export function createEngine({
     workflowWatcher: workflows.watcher,
     waits,
     presence,
+    offers,
     allTenants,
     processes,
     admitter,
+    gates,
     expiry,
     limitReads,
     suspensions,
+    checkpoints,
+    suspender,
+    children,
+    logs,
+    stepEnder: new StepEnder({ db, claimer, settler, checkpoints, definitions }),
     family: new FamilySweep(db, hub, counters, new Parents(db, hub, maxPayloadBytes)),
   };
 }

@@ -1,3 +1,11 @@
+import {
+  NonRetryableError,
+  type AnyTask,
+  type Args,
+  type CallContext,
+  type DurableContext,
+  type InOf,
+} from '@millrace/sdk/durable';
 import type { Logger } from 'pino';
 
 /** What the author of a handler works with. JSON values first: a payload is an object of them. */
@@ -18,11 +26,16 @@ export interface HandlerJob {
   readonly payloadText: string;
 }
 
-export interface HandlerContext {
+/** What a handler gets beside its payload. Steps, waits and calls of other tasks are those of the SDK. */
+export interface HandlerContext extends DurableContext, CallContext {
   readonly job: HandlerJob;
   readonly log: Logger;
   /** Aborts on timeout, when the job is cancelled or its lease is lost, and when shutdown runs out of time. */
   readonly signal: AbortSignal;
+  /** A key for an effect of this job: the same in every attempt, and in replays of it. */
+  readonly key: (name: string) => string;
+  /** Creates a job once, however often this one is tried: calls are counted within their step. Resolves to its id. */
+  readonly enqueue: <T extends AnyTask>(task: T, ...args: Args<InOf<T>>) => Promise<{ readonly id: string }>;
 }
 
 export type HandlerResult = JsonObject | RawJson | undefined | void;
@@ -49,6 +62,6 @@ export class RawJson {
  * @example
  * if (user === null) throw new PermanentError(`no user ${id}`);
  */
-export class PermanentError extends Error {
+export class PermanentError extends NonRetryableError {
   override readonly name = 'PermanentError';
 }

@@ -15,7 +15,7 @@ import { Admission } from './access/admission.js';
 import { AnswerRoom } from './access/answer-room.js';
 import { authHooks } from './access/auth.js';
 import { registerBodyParsers, registerContinue } from './requests/body.js';
-import { Turns } from './requests/turns.js';
+import { Turns } from './turns.js';
 import { guardConnections } from './access/connections.js';
 import type { HttpContext } from './context.js';
 import { Credentials, type AuthSettings } from './access/credentials.js';
@@ -120,6 +120,7 @@ export function createApp(deps: AppDeps): FastifyInstance {
     isShuttingDown,
     openCalls: new OpenCalls(),
     turns: new Turns(),
+    sending: new Turns(),
     admission,
     answers,
   };
@@ -167,6 +168,7 @@ const ALLOWED_HEADERS = [
 ];
 const EXPOSED_HEADERS = [
   'ETag',
+  'Idempotency-Mismatch',
   'Idempotency-Replayed',
   'Location',
   'Preference-Applied',

@@ -4,7 +4,7 @@ import type { Tracer } from '../telemetry/tracing.js';
 import type { AnswerRoom } from './access/answer-room.js';
 import type { Admission } from './access/admission.js';
 import type { OpenCalls } from './answers/open-calls.js';
-import type { Turns } from './requests/turns.js';
+import type { Turns } from './turns.js';
 
 /** What every route may use. */
 export interface HttpContext {
@@ -15,6 +15,8 @@ export interface HttpContext {
   readonly admission: Admission;
   /** What takes long is done in steps, between which others are served. */
   readonly turns: Turns;
+  /** The same for what is sent to event streams. */
+  readonly sending: Turns;
   /** Bounds the answers that their clients have not read yet. */
   readonly answers: AnswerRoom;
   /** How long a client may take nothing of its answer. */

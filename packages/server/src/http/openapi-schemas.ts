@@ -1,4 +1,5 @@
-import { ENUMERATIONS, JobConfigInput, PartialJobConfig, TIMEOUT_ALIAS } from '@millrace/contract';
+import * as contract from '@millrace/contract';
+import { ENUMERATIONS, TIMEOUT_ALIAS } from '@millrace/contract';
 
 /**
  * How schemas are written in the API description. The contract writes them for the validator, which is quick on lists
@@ -21,22 +22,42 @@ const wordsOf = (schema: OpenApiSchema): string =>
 
 const NAME_BY_WORDS = new Map(Object.entries(plain(ENUMERATIONS)).map(([name, schema]) => [wordsOf(schema), name]));
 
-/** Shapes that the contract writes out wherever they are used, and that the description names. */
-const INLINE = { JobConfigInput, PartialJobConfig };
-
 /** Every named schema that the paths need, in the order of their names, each rewritten. */
 export function rewriteComponents(collected: OpenApiSchemas, usedByPaths: unknown): OpenApiSchemas {
-  const all: OpenApiSchemas = { ...collected, ...plain(INLINE), ...plain(ENUMERATIONS) };
+  // Shapes that the contract writes out wherever they are used; here they are named by their title.
+  const inline: OpenApiSchemas = Object.fromEntries(
+    titledIn(plain(contract)).map((schema) => [String(schema.title), schema] as const),
+  );
+  const all: OpenApiSchemas = { ...collected, ...inline, ...plain(ENUMERATIONS) };
   const rewritten = Object.fromEntries(
     Object.entries(all).map(([name, schema]) => [name, rewriteMembers(withoutAlias(schema))]),
   );
   const used = new Set<string>();
   collectReferences(usedByPaths, rewritten, used);
-  return Object.fromEntries([...used].sort().map((name) => [name, rewritten[name] ?? {}]));
+  return Object.fromEntries([...used].sort().map((name) => [name, known(rewritten, name)]));
+}
+
+function known(schemas: OpenApiSchemas, name: string): OpenApiSchema {
+  const schema = schemas[name];
+  if (schema === undefined) throw new Error(`the description refers to ${name}, which it does not describe`);
+  return schema;
+}
+
+/** Every schema in there that has a title, as what it is where it is not null. */
+function titledIn(value: unknown): OpenApiSchema[] {
+  if (Array.isArray(value)) return value.flatMap(titledIn);
+  if (!isRecord(value)) return [];
+  const inner = Object.values(value).flatMap(titledIn);
+  const isSchema = typeof value.title === 'string' && 'type' in value;
+  if (!isSchema) return inner;
+  return [...inner, Array.isArray(value.type) ? { ...value, ...withoutNull(value) } : value];
 }
 
 /** A schema as it appears in a place: a reference where it has a name, and a union where it may be null. */
 export function rewriteSchema(schema: OpenApiSchema): OpenApiSchema {
+  // As the contract writes it; in what the framework has collected it is a path already.
+  if (typeof schema.$ref === 'string' && schema.$ref.endsWith('#'))
+    return { ...schema, $ref: SCHEMAS_PATH + schema.$ref.slice(0, -1) };
   const inner = rewriteMembers(schema);
   const name = nameOf(inner);
   const isNullable = Array.isArray(inner.type) && inner.type.includes('null');

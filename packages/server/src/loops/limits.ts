@@ -1,20 +1,21 @@
 import type { Logger } from 'pino';
 import type { Maintenance } from '../engine/jobs/maintenance.js';
 import type { Admitter } from '../engine/limits/admitter.js';
+import type { QueueGates } from '../engine/leases/queue-gates.js';
 import type { Expiry } from '../engine/outcomes/expiry.js';
 import type { Hub } from '../engine/shared/hub.js';
 import { createLoop, type Loop } from './loop.js';
 
 /** While limits are in use, what another process left to do when it died is found within a second. */
 const USED_MS = 1_000;
-const UNUSED_MS = 5_000;
+const SWEEP_MS = 5_000;
 /** Sleepers that come one by one share a look. */
 const SLEPT_MS = 20;
-const DROP_MS = 5_000;
 const MEND_SECS = 60;
 
 export interface LimitsWork {
   readonly admitter: Admitter;
+  readonly gates: QueueGates;
   readonly expiry: Expiry;
   readonly maintenance: Maintenance;
   readonly hub: Hub;
@@ -25,17 +26,21 @@ export interface LimitsWork {
  * nobody uses any more and unique keys whose jobs have ended, ends jobs that have expired, and puts right what
  * processes of earlier versions left wrong. Where no job has limits or expires it is one statement every five seconds.
  */
-export function createLimitsLoop({ admitter, expiry, maintenance, hub }: LimitsWork, logger: Logger): Loop {
+export function createLimitsLoop(
+  { admitter, gates, expiry, maintenance, hub }: LimitsWork,
+  logger: Logger,
+  sweepMs = SWEEP_MS,
+): Loop {
   let droppedAt = -Infinity;
   let mendedAt = -Infinity;
   let uniqueAt = -Infinity;
   const dropUnique = async (now: number): Promise<void> => {
-    if (now - uniqueAt < DROP_MS) return;
+    if (now - uniqueAt < sweepMs) return;
     uniqueAt = now;
     await admitter.dropEndedUnique();
   };
   const tidy = async (now: number): Promise<void> => {
-    if (now - droppedAt >= DROP_MS) {
+    if (now - droppedAt >= sweepMs) {
       droppedAt = now;
       await admitter.dropUnused();
     }
@@ -46,15 +51,20 @@ export function createLimitsLoop({ admitter, expiry, maintenance, hub }: LimitsW
     if (mended > 0)
       logger.warn({ limits: mended }, 'counted anew how many jobs run under limits: room was left behind');
   };
+  const lookAtQueues = async (): Promise<void> => {
+    await gates.learn();
+    await gates.lines.sweep();
+  };
   const loop = createLoop(
     'limits',
-    UNUSED_MS,
+    sweepMs,
     async () => {
-      const { nextMs, inUse, expired, uniqueUsed } = await admitter.sweep();
+      const { nextMs, inUse, expired, uniqueUsed, queuesLimited } = await admitter.sweep();
+      if (queuesLimited || gates.inUse) await lookAtQueues();
       if (expired) await expiry.sweep();
       if (uniqueUsed) await dropUnique(performance.now());
       if (inUse) await tidy(performance.now());
-      return Math.min(nextMs ?? Infinity, inUse ? USED_MS : UNUSED_MS);
+      return Math.min(nextMs ?? Infinity, inUse ? USED_MS : sweepMs);
     },
     logger,
   );
@@ -64,7 +74,8 @@ export function createLimitsLoop({ admitter, expiry, maintenance, hub }: LimitsW
     stop: async () => {
       stopListening();
       await loop.stop();
-      await admitter.settled();
+      await gates.stop();
+      await admitter.stop();
     },
   };
 }

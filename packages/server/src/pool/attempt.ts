@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
-import type { JobRecord } from '../domain/records.js';
+import { NonRetryableError, type EnqueueOptions } from '@millrace/sdk/durable';
+import type { JobRecord, Suspension } from '../domain/records.js';
 import type { HeldJob } from '../engine/leases/bundle.js';
 import {
   PermanentError,
@@ -10,6 +11,8 @@ import {
   type HandlerResult,
   type JsonObject,
 } from '../handlers/types.js';
+import type { KeptLogs } from './kept-logs.js';
+import { keyOf, type DurableHandler, type DurableJobs } from './durable-jobs.js';
 
 /** How one run of a handler ended. */
 export type AttemptEnd =
@@ -22,6 +25,8 @@ export type AttemptEnd =
       /** What was thrown. */
       readonly cause: unknown;
     }
+  /** A durable job that waits: it goes back to the queue, and starts again when the wait is over. */
+  | { readonly kind: 'suspended'; readonly suspension: Suspension }
   /** Not the job's fault: it goes back to the queue unchanged. */
   | { readonly kind: 'interrupted' }
   /** The lease is gone, so the outcome no longer matters. */
@@ -43,17 +48,40 @@ export class Attempt {
   ) {}
 
   /** A handler that returns no promise has ended when this returns: promises are most of the cost of a fast job. */
-  start(handler: Handler, log: Logger, maxResultBytes: number): void {
+  start(handler: Handler, { keptLogs, maxPayloadBytes, durableJobs }: AttemptParts): void {
+    const context = new AttemptContext(this, keptLogs, durableJobs);
+    const complete = (value: HandlerResult): void => {
+      if (context.durable === null) this.#complete(value, maxPayloadBytes);
+      else void this.#endDurable(context.durable, durableJobs, null, () => this.#complete(value, maxPayloadBytes));
+    };
+    const fail = (error: unknown): void => {
+      if (context.durable === null) this.#fail(error);
+      else void this.#endDurable(context.durable, durableJobs, error, () => this.#fail(error));
+    };
     try {
       const payload = this.leased.job.parsePayload() as JsonObject;
-      const result = handler(payload, new AttemptContext(this, log));
-      if (!isPromise(result)) return this.#complete(result, maxResultBytes);
-      result.then(
-        (value) => this.#complete(value, maxResultBytes),
-        (error: unknown) => this.#fail(error),
-      );
+      const result = handler(payload, context);
+      if (isPromise(result)) result.then(complete, fail);
+      else complete(result);
     } catch (error) {
-      this.#fail(error);
+      fail(error);
+    }
+  }
+
+  /** Steps that still run are stored first. */
+  async #endDurable(
+    { run }: DurableHandler,
+    durableJobs: AttemptParts['durableJobs'],
+    thrown: unknown,
+    asSaid: () => void,
+  ): Promise<void> {
+    const ended = await run.ended(thrown);
+    if (ended === null) return asSaid();
+    if (ended instanceof Error) return this.#fail(ended);
+    try {
+      this.#finish({ kind: 'suspended', suspension: durableJobs.suspensionOf(ended) });
+    } catch (error) {
+      this.#fail(new NonRetryableError(`the job cannot wait: ${messageOf(error)}`, { cause: error }));
     }
   }
 
@@ -63,6 +91,10 @@ export class Attempt {
     if (now - this.startedAt < secs * 1000) return;
     const cause = new Error(`timed out after ${secs} s`);
     this.#stop(cause, { kind: 'failed', error: cause.message, retryable: true, how: 'timed_out', cause });
+  }
+
+  leftMs(): number {
+    return this.startedAt + this.leased.job.config.timeout_secs * 1000 - performance.now();
   }
 
   lose(): void {
@@ -91,7 +123,7 @@ export class Attempt {
   }
 
   #fail(error: unknown): void {
-    const retryable = !(error instanceof PermanentError);
+    const retryable = !(error instanceof NonRetryableError);
     this.#finish({ kind: 'failed', error: messageOf(error), retryable, how: 'failed', cause: error });
   }
 
@@ -109,13 +141,68 @@ export class Attempt {
   }
 }
 
+/** What attempts need of the pool. */
+export interface AttemptParts {
+  readonly keptLogs: Pick<KeptLogs, 'loggerFor'>;
+  /** A result that is larger than this fails the job permanently. */
+  readonly maxPayloadBytes: number;
+  readonly durableJobs: Pick<DurableJobs, 'begin' | 'suspensionOf'>;
+}
+
 class AttemptContext implements HandlerContext {
   #job: HandlerJob | null = null;
+  #durable: DurableHandler | null = null;
+  #log: Logger | null = null;
 
   constructor(
     private readonly attempt: Attempt,
-    readonly log: Logger,
+    private readonly keptLogs: AttemptParts['keptLogs'],
+    private readonly durableJobs: AttemptParts['durableJobs'],
   ) {}
+
+  get log(): Logger {
+    return (this.#log ??= this.keptLogs.loggerFor(this.attempt.leased));
+  }
+
+  /** Made when the handler first asks for what makes it durable; null if it never does. */
+  get durable(): DurableHandler | null {
+    return this.#durable;
+  }
+
+  get step(): HandlerContext['step'] {
+    return this.#beDurable().run.step;
+  }
+
+  get sleep(): HandlerContext['sleep'] {
+    return this.#beDurable().run.sleep;
+  }
+
+  get waitFor(): HandlerContext['waitFor'] {
+    return this.#beDurable().run.waitFor;
+  }
+
+  get call(): HandlerContext['call'] {
+    return this.#beDurable().run.call;
+  }
+
+  get callAll(): HandlerContext['callAll'] {
+    return this.#beDurable().run.callAll;
+  }
+
+  get key(): HandlerContext['key'] {
+    return (name) => keyOf(this.attempt.leased, name);
+  }
+
+  get enqueue(): HandlerContext['enqueue'] {
+    return (task, ...args) => {
+      const [input = {}, options = {}] = args as [JsonObject?, EnqueueOptions?];
+      return this.#beDurable().enqueue({ task, input, options });
+    };
+  }
+
+  #beDurable(): DurableHandler {
+    return (this.#durable ??= this.durableJobs.begin(this.attempt));
+  }
 
   get job(): HandlerJob {
     return (this.#job ??= new JobOfAttempt(this.attempt.leased.job));

@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import type { HeldJob } from '../engine/leases/bundle.js';
 import type { Handlers } from '../handlers/types.js';
 import type { Tracer } from '../telemetry/tracing.js';
-import { Attempt, type AttemptEnd } from './attempt.js';
+import { Attempt, type AttemptEnd, type AttemptParts } from './attempt.js';
 import { recordAttempt } from './attempt-spans.js';
 import type { OutcomeWriter } from './outcome-writer.js';
 import type { Pace } from './pace.js';
@@ -10,14 +10,12 @@ import type { Progress } from './progress.js';
 import { UnknownTasks } from './unknown-tasks.js';
 
 /** Runs the handlers of jobs that may start, and hands the end of each attempt on to be stored. */
-export interface ExecutorOptions {
+export interface ExecutorOptions extends AttemptParts {
+  readonly logger: Logger;
   readonly handlers: Handlers;
-  /** A handler's result that is larger than this fails the job permanently. */
-  readonly maxPayloadBytes: number;
-  readonly outcomes: OutcomeWriter;
+  readonly outcomes: Pick<OutcomeWriter, 'store' | 'noHandler'>;
   readonly pace: Pick<Pace, 'finished'>;
   readonly progress: Progress;
-  readonly logger: Logger;
   /** Null: nothing is traced. */
   readonly tracer: Tracer | null;
 }
@@ -37,7 +35,7 @@ export class Executor {
 
   /** A synchronous handler has ended when this returns. */
   run(held: HeldJob): void {
-    const { handlers, outcomes, logger, maxPayloadBytes } = this.options;
+    const { handlers, outcomes } = this.options;
     const { task_name: task, queue_name: queue } = held.job;
     const handler = Object.hasOwn(handlers, task) ? handlers[task] : undefined;
     if (!handler) {
@@ -46,7 +44,7 @@ export class Executor {
     }
     const attempt = new Attempt(held, this.#onEnd);
     this.#running.add(attempt);
-    attempt.start(handler, logger, maxPayloadBytes);
+    attempt.start(handler, this.options);
   }
 
   checkTimeouts(now: number): void {

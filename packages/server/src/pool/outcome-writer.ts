@@ -1,6 +1,7 @@
 import type { HeldJob } from '../engine/leases/bundle.js';
 import type { AttemptEnd } from './attempt.js';
 import type { HeldLeases } from './held-leases.js';
+import type { KeptLogs } from './kept-logs.js';
 import type { MarkMover } from './mark-mover.js';
 import { CompletionBuffer } from './completion-buffer.js';
 import { SingleOutcomes, type SingleOutcomesOptions } from './single-outcomes.js';
@@ -18,12 +19,14 @@ const FULL_CHARACTERS = 64 * 1024 * 1024;
 
 export class OutcomeWriter {
   readonly #heldLeases: HeldLeases;
+  readonly #keptLogs: Pick<KeptLogs, 'has'>;
   readonly #single: SingleOutcomes;
   readonly #completions: CompletionBuffer;
 
   constructor(options: OutcomeWriterOptions) {
-    const { heldLeases, marks, pace, progress } = options;
+    const { heldLeases, keptLogs, marks, pace, progress } = options;
     this.#heldLeases = heldLeases;
+    this.#keptLogs = keptLogs;
     this.#single = new SingleOutcomes(options);
     this.#completions = new CompletionBuffer(heldLeases, marks, this.#single, pace, progress);
   }
@@ -44,7 +47,7 @@ export class OutcomeWriter {
   }
 
   store(held: HeldJob, end: AttemptEnd): void {
-    if (end.kind === 'completed' && this.#heldLeases.isBundled(held))
+    if (end.kind === 'completed' && this.#heldLeases.isBundled(held) && !this.#keptLogs.has(held))
       this.#completions.add({ held, result: end.result });
     else this.#single.store(held, end);
   }

@@ -1,13 +1,15 @@
 import { ERROR_STACK_MAX_BYTES, ERROR_TEXT_MAX_LENGTH } from '@millrace/contract';
 import type { Logger } from 'pino';
 import { isUnavailable } from '../domain/errors.js';
-import { cleanText, errorDetails } from '../domain/text.js';
+import { cleanText, errorDetails, noHandlerHere } from '../domain/text.js';
 import type { HeldJob } from '../engine/leases/bundle.js';
 import type { Settler } from '../engine/outcomes/settle.js';
 import { plainSettlement } from '../engine/outcomes/settlement.js';
 import type { AttemptEnd } from './attempt.js';
 import { loggedAttempt, type AttemptLog } from './attempt-log.js';
+import type { DurableJobs } from './durable-jobs.js';
 import type { HeldLeases } from './held-leases.js';
+import type { KeptLogs } from './kept-logs.js';
 import type { Pace } from './pace.js';
 import { pause } from './pause.js';
 import type { Progress } from './progress.js';
@@ -20,6 +22,8 @@ import type { Progress } from './progress.js';
 export interface SingleOutcomesOptions {
   readonly settler: Settler;
   readonly heldLeases: HeldLeases;
+  readonly durableJobs: Pick<DurableJobs, 'suspend'>;
+  readonly keptLogs: Pick<KeptLogs, 'has' | 'store' | 'forget'>;
   readonly pace: Pick<Pace, 'settlementTook'>;
   readonly progress: Progress;
   readonly logger: Logger;
@@ -60,7 +64,7 @@ export class SingleOutcomes {
   }
 
   noHandler(held: HeldJob): void {
-    const error = cleanText(`no handler is registered for task "${held.job.task_name}"`, ERROR_TEXT_MAX_LENGTH);
+    const error = cleanText(noHandlerHere(held.job.task_name), ERROR_TEXT_MAX_LENGTH);
     const failed = plainSettlement(held.job.id, held.leaseToken, 'failed');
     const reason = 'handler_not_found';
     const { settler, attemptLog } = this.options;
@@ -78,6 +82,7 @@ export class SingleOutcomes {
     const settling = settlement.finally(() => {
       this.options.pace.settlementTook(performance.now() - startedAt);
       this.#storing.delete(settling);
+      this.options.keptLogs.forget(held);
       this.options.heldLeases.remove(held);
       this.options.progress.made();
     });
@@ -95,6 +100,9 @@ export class SingleOutcomes {
       }
       case 'failed':
         return this.#settleFailure(held, end);
+      case 'suspended':
+        await this.#persist(held, () => this.options.durableJobs.suspend(held, end.suspension));
+        return;
       case 'interrupted':
         await this.#persist(held, () => settler.giveBack(held, 'released'));
         return;
@@ -123,11 +131,12 @@ export class SingleOutcomes {
    * doing the work twice.
    */
   async #persist(held: HeldJob, settle: () => Promise<boolean>): Promise<boolean> {
-    const { heldLeases, logger, triesMs } = this.options;
+    const { heldLeases, keptLogs, logger, triesMs } = this.options;
     const giveUpAt = performance.now() + triesMs;
     for (;;) {
       try {
         await heldLeases.separate(held);
+        if (keptLogs.has(held)) await keptLogs.store(held);
         if (await settle()) return true;
         logger.debug({ job_id: held.job.id }, 'the lease was gone before the outcome could be stored');
         return false;

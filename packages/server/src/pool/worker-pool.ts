@@ -4,20 +4,15 @@ import { dueDelayMs } from '../engine/leases/due-delay.js';
 import type { HeldJob } from '../engine/leases/bundle.js';
 import type { Claimer } from '../engine/leases/claim.js';
 import type { Holder } from '../engine/leases/claimed-job.js';
-import type { LeaseKeeper } from '../engine/leases/lease-keeper.js';
 import type { Hub } from '../engine/shared/hub.js';
-import type { Settler } from '../engine/outcomes/settle.js';
 import { pooledSlots } from '../engine/leases/slots.js';
 import type { Handlers } from '../handlers/types.js';
 import { Pace } from './pace.js';
 import { pause } from './pause.js';
 import type { Tracer } from '../telemetry/tracing.js';
-import type { AttemptLog } from './attempt-log.js';
 import { Executor } from './executor.js';
-import { MarkMover } from './mark-mover.js';
-import { OutcomeWriter } from './outcome-writer.js';
+import { openLanes, type LaneParts, type Lanes } from './lanes.js';
 import { Progress } from './progress.js';
-import type { HeldLeases } from './held-leases.js';
 import { marked, StartGate } from './start-gate.js';
 
 /**
@@ -45,13 +40,12 @@ export interface WorkerPoolOptions {
   /** A handler's result that is larger than this fails the job permanently. */
   readonly maxPayloadBytes: number;
   readonly handlers: Handlers;
-  readonly claimer: Claimer;
-  readonly settler: Settler;
-  readonly keeper: Pick<LeaseKeeper, 'moveMarks'>;
-  readonly hub: Hub;
-  readonly heldLeases: HeldLeases;
+  readonly claimer: Pick<Claimer, 'claim' | 'nextDue'>;
+  readonly hub: Pick<Hub, 'onWork'>;
+  /** What holds its jobs and stores how they ended, for each database; `laneOf` says which of them a job is in. */
+  readonly lanes: readonly LaneParts[];
+  readonly laneOf: (held: HeldJob) => number;
   readonly logger: Logger;
-  readonly attemptLog: AttemptLog;
   /** Null: nothing is traced. */
   readonly tracer: Tracer | null;
   /** How often it looks for jobs without any news. */
@@ -81,8 +75,7 @@ const GRACE_MS = 1_000;
 
 export class WorkerPool {
   #buffer: HeldJob[] = [];
-  readonly #marks: MarkMover;
-  readonly #outcomes: OutcomeWriter;
+  readonly #lanes: Lanes;
   readonly #gate: StartGate;
   readonly #executor: Executor;
   readonly #holder: Holder;
@@ -104,15 +97,14 @@ export class WorkerPool {
   readonly #pace = new Pace(performance.now());
 
   constructor(private readonly options: WorkerPoolOptions) {
-    const { name, settler, keeper, heldLeases, handlers, maxPayloadBytes, logger, attemptLog, tracer } = options;
+    const { name, lanes, laneOf, handlers, maxPayloadBytes, logger, tracer } = options;
     const pace = this.#pace;
     const progress = new Progress();
-    const triesMs = POOL_LEASE_SECS * 1000;
     this.#holder = { workerId: name, leaseSecs: POOL_LEASE_SECS };
-    const marks = (this.#marks = new MarkMover(keeper, progress));
-    const writing = { settler, heldLeases, marks, pace, progress, logger, attemptLog, triesMs };
-    const outcomes = (this.#outcomes = new OutcomeWriter(writing));
-    this.#executor = new Executor({ handlers, maxPayloadBytes, outcomes, pace, progress, logger, tracer });
+    const writing = { pace, progress, logger, triesMs: POOL_LEASE_SECS * 1000 };
+    const { keptLogs, durableJobs, outcomes, heldLeases, marks } = (this.#lanes = openLanes(lanes, laneOf, writing));
+    const running = { handlers, maxPayloadBytes, keptLogs, durableJobs, outcomes, pace, progress, logger, tracer };
+    this.#executor = new Executor(running);
     this.#gate = new StartGate(marks, heldLeases, outcomes);
     progress.onMade(() => {
       this.#dispatch();
@@ -122,21 +114,22 @@ export class WorkerPool {
 
   start(): void {
     this.#unsubscribe = this.options.hub.onWork(this.options.queue, () => this.#wake());
-    this.options.heldLeases.start((leased) => this.#lose(leased));
+    this.#lanes.heldLeases.start((leased) => this.#lose(leased));
     this.#refill();
   }
 
   /** Gives back the jobs that have not started, waits for those that have, and interrupts them after the deadline. */
   async stop(deadlineMs: number): Promise<void> {
     this.#stopping = true;
-    this.#outcomes.hurry();
+    this.#lanes.outcomes.hurry();
     this.#unsubscribe?.();
     if (this.#timer) clearTimeout(this.#timer);
     this.#releaseBuffer();
     await Promise.race([this.#quiet(), pause(deadlineMs)]);
     this.#executor.interrupt();
     await Promise.race([this.#quiet(), pause(GRACE_MS)]);
-    await this.options.heldLeases.stop();
+    await this.#lanes.heldLeases.stop();
+    this.#lanes.keptLogs.stop();
     if (this.#tick) clearInterval(this.#tick);
   }
 
@@ -164,12 +157,12 @@ export class WorkerPool {
     while (!this.#stopping && !this.#dry && this.#claiming < CLAIMS_IN_FLIGHT) {
       const unfinished = this.#buffer.length + this.#executor.size + this.#claimingSlots;
       const room = target - unfinished;
-      const most = MAX_IN_HAND - unfinished - this.#outcomes.size;
+      const most = MAX_IN_HAND - unfinished - this.#lanes.outcomes.size;
       const worthIt = Math.min(target, 2 * MAX_CLAIM) / 2;
       const starving = this.#buffer.length === 0 && this.#claiming === 0;
       if (room <= 0 || (!starving && (this.#cut || room < worthIt))) return;
       // Outcomes that are being stored will make room; until then, a few large claims are better than many small ones.
-      if (this.#outcomes.isFull || most < Math.min(room, worthIt)) return;
+      if (this.#lanes.outcomes.isFull || most < Math.min(room, worthIt)) return;
       void this.#claim(Math.min(room, most, MAX_CLAIM));
     }
   }
@@ -201,7 +194,7 @@ export class WorkerPool {
   }
 
   #accept(jobs: readonly HeldJob[]): void {
-    for (const leased of jobs) this.options.heldLeases.add(leased);
+    for (const leased of jobs) this.#lanes.heldLeases.add(leased);
     this.#buffer = this.#buffer.length === 0 ? [...jobs] : this.#buffer.concat(jobs);
     if (this.#stopping) this.#releaseBuffer();
     this.#dispatch();
@@ -248,14 +241,14 @@ export class WorkerPool {
   #lose(leased: HeldJob): void {
     this.#executor.lose(leased);
     this.#buffer = this.#buffer.filter((buffered) => buffered !== leased);
-    this.options.heldLeases.remove(leased);
+    this.#lanes.heldLeases.remove(leased);
   }
 
   #releaseBuffer(): void {
     const unstarted = this.#buffer;
     this.#buffer = [];
     this.#gate.abandon(unstarted);
-    for (const leased of unstarted) this.#outcomes.store(leased, { kind: 'interrupted' });
+    for (const leased of unstarted) this.#lanes.outcomes.store(leased, { kind: 'interrupted' });
   }
 
   #onTick(): void {
@@ -289,7 +282,7 @@ export class WorkerPool {
    */
   #startAhead(): number {
     const atRisk = this.#pace.passedWithin(START_MS + START_MARGIN * this.#pace.settleMs);
-    return Math.max(this.options.workers, Math.min(MAX_AT_RISK, atRisk) - this.#executor.size - this.#outcomes.size);
+    return Math.max(this.options.workers, Math.min(MAX_AT_RISK, atRisk) - this.#executor.size - this.#lanes.outcomes.size);
   }
 
   /** How many jobs of the claim that is about to be made may start at once. */
@@ -308,7 +301,7 @@ export class WorkerPool {
 
   /** The pool holds nothing and expects nothing: a claim in flight may still bring jobs that must be given back. */
   #isQuiet(): boolean {
-    const inHand = this.#executor.size + this.#outcomes.size;
-    return inHand === 0 && this.#claiming === 0 && !this.#marks.isMoving;
+    const inHand = this.#executor.size + this.#lanes.outcomes.size;
+    return inHand === 0 && this.#claiming === 0 && !this.#lanes.marks.isMoving;
   }
 }

@@ -71,7 +71,7 @@ export const jsonArray = (values: readonly (string | null)[]): Buffer => strings
 export const int4Array = (values: readonly (number | null)[]): Buffer =>
   fixed(OID.int4, 4, values, (buffer, value, at) => buffer.writeInt32BE(value, at));
 
-export const int8Array = (values: readonly (number | null)[]): Buffer =>
+export const int8Array = (values: readonly (number | bigint | null)[]): Buffer =>
   fixed(OID.int8, 8, values, (buffer, value, at) => buffer.writeBigInt64BE(BigInt(value), at));
 
 export const float8Array = (values: readonly (number | null)[]): Buffer =>

@@ -11,11 +11,15 @@ export interface CronRow {
   readonly timezone: string;
   /** A bigint, as text. */
   readonly revision: string;
-  readonly task: string;
-  readonly queue: string;
+  /** Null: it starts workflows. */
+  readonly task: string | null;
+  readonly queue: string | null;
   readonly payload: JsonText;
   readonly config: JsonText;
   readonly enabled: boolean;
+  readonly skips: boolean | null;
+  /** Means nothing beside a task. */
+  readonly workflow: JsonText | null;
   readonly next_run_at: string | null;
   readonly last_enqueued_at: string | null;
   readonly created_at: string;
@@ -26,7 +30,8 @@ export interface CronFiringRow {
   readonly occurrence: string;
   readonly fired_at: string;
   readonly kind: CronFiringKind;
-  readonly job_id: string;
+  readonly job_id: string | null;
+  readonly workflow_id: string | null;
 }
 
 export const CRON_COLUMNS = columnsOf<CronRow>({
@@ -41,6 +46,8 @@ export const CRON_COLUMNS = columnsOf<CronRow>({
   payload: true,
   config: true,
   enabled: true,
+  skips: true,
+  workflow: true,
   next_run_at: true,
   last_enqueued_at: true,
   created_at: true,
@@ -52,6 +59,7 @@ export const FIRING_COLUMNS = columnsOf<CronFiringRow>({
   fired_at: true,
   kind: true,
   job_id: true,
+  workflow_id: true,
 });
 
 export function toCron(row: CronRow): CronRecord {
@@ -62,10 +70,12 @@ export function toCron(row: CronRow): CronRecord {
     cron_expr: row.expr,
     timezone: row.timezone,
     task_name: row.task,
+    workflow: row.task === null ? row.workflow : null,
     payload: row.payload,
     queue_name: row.queue,
     config: row.config,
     enabled: row.enabled,
+    overlap: row.skips === true ? 'skip' : 'allow',
     next_run_at: toInstantOrNull(row.next_run_at),
     last_enqueued_at: toInstantOrNull(row.last_enqueued_at),
     created_at: toInstant(row.created_at),
@@ -78,6 +88,7 @@ export function toCronFiring(row: CronFiringRow): CronFiringRecord {
     fired_at: toInstant(row.fired_at),
     kind: row.kind,
     job_id: row.job_id,
+    workflow_id: row.workflow_id,
   };
 }
 

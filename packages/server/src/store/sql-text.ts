@@ -37,16 +37,20 @@ function sectionsOf(source: string): Section[] {
   return sections;
 }
 
-/** Drops comment lines, which we would otherwise send to PostgreSQL with every unprepared statement. */
-function textOf(lines: readonly string[], fragments: ReadonlyMap<string, readonly string[]>): string {
-  const whole = lines.flatMap((line) => {
+/** A fragment may include others. */
+function whole(lines: readonly string[], fragments: ReadonlyMap<string, readonly string[]>): string[] {
+  return lines.flatMap((line) => {
     const included = /^-- include: +(\S+)$/.exec(line)?.[1];
     if (included === undefined) return [line];
     const fragment = fragments.get(included);
     if (!fragment) throw new Error(`there is no fragment named ${included}`);
-    return fragment;
+    return whole(fragment, fragments);
   });
-  return whole
+}
+
+/** Drops comment lines, which we would otherwise send to PostgreSQL with every unprepared statement. */
+function textOf(lines: readonly string[], fragments: ReadonlyMap<string, readonly string[]>): string {
+  return whole(lines, fragments)
     .filter((line) => line !== '' && !line.startsWith('--'))
     .join('\n')
     .trim()

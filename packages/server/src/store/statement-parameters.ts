@@ -18,7 +18,9 @@ export interface StatementParameters {
       | 'payload'
       | 'config'
       | 'job_config'
-      | 'limits';
+      | 'limits'
+      | 'skips'
+      | 'workflow';
     put_cron:
       | 'suffix'
       | 'first_ms'
@@ -32,7 +34,9 @@ export interface StatementParameters {
       | 'payload'
       | 'config'
       | 'job_config'
-      | 'limits';
+      | 'limits'
+      | 'skips'
+      | 'workflow';
     put_ended_cron:
       | 'priority'
       | 'task'
@@ -41,6 +45,8 @@ export interface StatementParameters {
       | 'config'
       | 'job_config'
       | 'limits'
+      | 'skips'
+      | 'workflow'
       | 'tenant'
       | 'name'
       | 'expr'
@@ -49,7 +55,7 @@ export interface StatementParameters {
     owner_of_cron: 'id' | 'bucket';
     pause_cron: 'tenant' | 'id' | 'revision';
     resume_cron: 'first_ms' | 'tenant' | 'id' | 'revision';
-    trigger_cron: 'tenant' | 'id' | 'suffix' | 'slots';
+    trigger_cron: 'suffix' | 'tenant' | 'id' | 'slots';
     delete_cron: 'tenant' | 'id';
     delete_firings: 'tenant' | 'id';
   };
@@ -66,6 +72,19 @@ export interface StatementParameters {
       | 'planned_at_ms'
       | 'valid_ms'
       | 'slots';
+    take_starts: 'tenants' | 'ids' | 'occurrences_ms' | 'revisions' | 'planned_at_ms' | 'valid_ms';
+    record_starts:
+      | 'tenants'
+      | 'ids'
+      | 'occurrences_ms'
+      | 'followings_ms'
+      | 'kinds'
+      | 'workflow_ids'
+      | 'keys'
+      | 'life_secs'
+      | 'slots';
+    hold_start: 'tenant' | 'id';
+    record_triggered_start: 'workflow_id' | 'tenant' | 'id' | 'slots';
   };
   'durable/checkpoints.sql': {
     store_checkpoints: 'ids' | 'tokens' | 'names' | 'values' | 'max_bytes' | 'max_count';
@@ -74,6 +93,7 @@ export interface StatementParameters {
     checkpoints_of_job: 'id';
     tenant_of_lease: 'id' | 'token';
     expire_checkpoints: 'after_id' | 'hours' | 'max_rows';
+    keep_checkpoints: 'from_ids' | 'to_ids' | 'names' | 'tenant';
   };
   'durable/children.sql': {
     hold_lease: 'id' | 'token';
@@ -100,7 +120,7 @@ export interface StatementParameters {
     first_wait: 'tenant' | 'signal' | 'key';
     wake: 'tenant' | 'id' | 'checkpoint' | 'answer';
     drop_wait: 'id';
-    store_signal: 'ttl_secs' | 'job_id' | 'tenant' | 'signal' | 'key' | 'value' | 'max_stored';
+    store_signal: 'ttl_secs' | 'job_id' | 'workflow_id' | 'tenant' | 'signal' | 'key' | 'value' | 'max_stored';
     count_signals: 'tenant' | 'max_stored';
     wait_of_job: 'id';
     deadlines_of_job: 'id';
@@ -110,6 +130,8 @@ export interface StatementParameters {
     forget_signals: 'max_rows';
     forget_job_signals: 'after_id' | 'max_rows';
     suspended_jobs: 'max_signals' | 'max_waits';
+    forget_workflow_signals: 'after_id' | 'max_rows';
+    answers_of: 'ids';
   };
   'insight/all-tenants.sql': {
     fleet_overview: 'max_rows' | 'max_tenants';
@@ -125,6 +147,7 @@ export interface StatementParameters {
     queue_known: 'queue';
     queue_by_task: 'tenant' | 'max_rows' | 'queue' | 'max_tasks';
     queue_next: 'queue' | 'max_rows' | 'tenant' | 'max_jobs';
+    queue_held: 'max_rows' | 'queue' | 'workers';
   };
   'insight/series.sql': {
     lock_series_names: never;
@@ -159,6 +182,7 @@ export interface StatementParameters {
     run_now: 'tenant' | 'id';
     run_now_limited: 'tenant' | 'id';
     standing_of_job: 'tenant' | 'id';
+    last_details: 'tenant' | 'id';
   };
   'jobs/dead-letters.sql': {
     dead_letter: 'id';
@@ -207,9 +231,10 @@ export interface StatementParameters {
       | 'metadata'
       | 'sizes'
       | 'delays'
-      | 'keys';
+      | 'keys'
+      | 'digests';
     create_fresh_alike:
-      'suffixes' | 'payloads' | 'sizes' | 'keys' | 'tenant' | 'priority' | 'queue' | 'task' | 'config';
+      'suffixes' | 'payloads' | 'sizes' | 'keys' | 'digests' | 'tenant' | 'priority' | 'queue' | 'task' | 'config';
     create_fresh_items:
       | 'tenants'
       | 'queues'
@@ -223,9 +248,10 @@ export interface StatementParameters {
       | 'metadata'
       | 'sizes'
       | 'delays'
-      | 'keys';
+      | 'keys'
+      | 'digests';
     create_fresh_alike_items:
-      'suffixes' | 'payloads' | 'sizes' | 'keys' | 'tenant' | 'priority' | 'queue' | 'task' | 'config';
+      'suffixes' | 'payloads' | 'sizes' | 'keys' | 'digests' | 'tenant' | 'priority' | 'queue' | 'task' | 'config';
     create_keyed_items:
       | 'tenants'
       | 'queues'
@@ -239,7 +265,8 @@ export interface StatementParameters {
       | 'metadata'
       | 'sizes'
       | 'delays'
-      | 'keys';
+      | 'keys'
+      | 'digests';
     jobs_of_keys: 'tenants' | 'keys';
   };
   'jobs/events.sql': {
@@ -252,9 +279,30 @@ export interface StatementParameters {
     progress_since: 'ids' | 'seen';
     unwatch: 'job_id' | 'stream';
   };
+  'jobs/logs.sql': {
+    append_logs:
+      | 'ids'
+      | 'tokens'
+      | 'counts'
+      | 'sizes'
+      | 'jobs'
+      | 'places'
+      | 'offsets'
+      | 'bytes'
+      | 'ats'
+      | 'levels'
+      | 'messages'
+      | 'fields'
+      | 'attempt_bytes';
+    log_of_job: 'tenant' | 'id' | 'attempt_bytes' | 'attempt';
+    lines_of_job: 'id' | 'after_attempt' | 'after_seq' | 'attempt' | 'max_lines';
+    log_news: 'tenants' | 'ids';
+    expire_logs: 'after_id' | 'hours' | 'max_rows';
+  };
   'jobs/maintenance.sql': {
     take_turn: 'loop' | 'period_secs';
     keep_turn: 'from_now_secs' | 'loop';
+    signs: never;
     expired: 'max_leases';
     forget_streams: never;
     forget_bundles: never;
@@ -299,6 +347,7 @@ export interface StatementParameters {
   'leases/claim.sql': {
     claim_for_pool:
       | 'queue'
+      | 'gate_held'
       | 'floor_priorities'
       | 'floor_instants'
       | 'later_floor'
@@ -308,9 +357,11 @@ export interface StatementParameters {
       | 'bundle'
       | 'secs'
       | 'worker'
+      | 'bundle_from'
       | 'known_contexts';
     claim_for_workers:
       | 'queue'
+      | 'gate_held'
       | 'floor_priorities'
       | 'floor_instants'
       | 'later_floor'
@@ -322,6 +373,52 @@ export interface StatementParameters {
       | 'known_contexts';
     mark_started: 'tenants' | 'ids';
     next_due: 'queues';
+    share_for_pool:
+      | 'queue'
+      | 'gate_held'
+      | 'later_floor'
+      | 'max_jobs'
+      | 'at_a_time'
+      | 'lines'
+      | 'counts'
+      | 'seats'
+      | 'group_seat'
+      | 'group_jobs'
+      | 'max_bytes'
+      | 'startable'
+      | 'bundle'
+      | 'secs'
+      | 'worker'
+      | 'bundle_from'
+      | 'known_contexts';
+    share_for_workers:
+      | 'queue'
+      | 'gate_held'
+      | 'later_floor'
+      | 'max_jobs'
+      | 'at_a_time'
+      | 'lines'
+      | 'counts'
+      | 'seats'
+      | 'group_seat'
+      | 'group_jobs'
+      | 'max_bytes'
+      | 'secs'
+      | 'tokens'
+      | 'workers'
+      | 'known_contexts';
+    peek: 'queue' | 'max_jobs';
+  };
+  'leases/gates.sql': {
+    hold_gate: 'queue';
+    gate_use: 'queue' | 'is_default';
+    keep_gate: 'tokens' | 'now' | 'waited' | 'queue';
+    put_settings:
+      'queue' | 'running' | 'count' | 'secs' | 'burst' | 'share' | 'sets_running' | 'sets_rate' | 'sets_share';
+    drop_settings: 'queue';
+    tell_settings: 'queue';
+    queue_settings: 'queue';
+    limited_queues: 'max_queues';
   };
   'leases/leases.sql': {
     extend: 'ids' | 'tokens' | 'secs';
@@ -333,17 +430,38 @@ export interface StatementParameters {
     pause_queue: 'queue';
     resume_queue: 'queue';
   };
+  'leases/shares.sql': {
+    drop_dissolved: 'queue';
+    place_in_turn: 'max_jobs' | 'tenant' | 'id';
+    dissolve_lines: 'queue' | 'max_jobs';
+    sort_into_lines: 'queue' | 'max_priorities' | 'max_jobs';
+    keep_last_served: 'turn' | 'queue';
+    turns_of_queue: 'queue' | 'turn' | 'max_lines' | 'max_jobs';
+  };
   'limits/admit.sql': {
     lock_limits: 'ids';
     restore_limits: 'ids' | 'tenants' | 'job_ids';
-    read_lines: 'ids' | 'max_jobs';
+    read_lines: 'ids' | 'max_jobs' | 'step_secs';
     move_waiting:
       'tenants' | 'ids' | 'places' | 'lines' | 'limit_ids' | 'running' | 'mosts' | 'newest' | 'waiting' | 'looks';
     wake_sleepers: 'max_jobs' | 'max_notes';
     drop_unused: 'after' | 'max_limits';
+    keep_rates:
+      | 'ids'
+      | 'counts'
+      | 'secs'
+      | 'bursts'
+      | 'tokens'
+      | 'next_secs'
+      | 'full_secs'
+      | 'now'
+      | 'token_limits'
+      | 'token_jobs'
+      | 'token_tenants';
+    forget_tokens: 'ids';
   };
   'limits/create.sql': {
-    take_keys: 'lasts' | 'tenants' | 'keys' | 'suffixes';
+    take_keys: 'lasts' | 'tenants' | 'keys' | 'suffixes' | 'digests';
     take_limits: 'ids' | 'tenants' | 'queues' | 'keys' | 'mosts';
     create_limited:
       | 'tenants'
@@ -391,7 +509,7 @@ export interface StatementParameters {
   };
   'operations/batches.sql': {
     jobs_to_cancel: 'ids' | 'tenant';
-    letters_to_replay: 'ids' | 'tenant' | 'max_bytes';
+    letters_to_replay: 'ids' | 'tenant' | 'keeps' | 'max_bytes';
     replay_letters: 'ids' | 'suffixes' | 'metadata' | 'tenant' | 'operation_id';
   };
   'operations/operations.sql': {
@@ -406,6 +524,7 @@ export interface StatementParameters {
       | 'filter'
       | 'scope'
       | 'ids'
+      | 'keeps'
       | 'held_secs'
       | 'max_running';
     operation: 'id';
@@ -473,13 +592,15 @@ export interface StatementParameters {
     contexts_of_steps: 'workflow_ids' | 'versions';
   };
   'shared/idempotency.sql': {
-    take_key: 'tenant' | 'key' | 'kind' | 'life_secs';
+    take_key: 'tenant' | 'key' | 'kind' | 'life_secs' | 'digest';
     keep_answer: 'ids' | 'tenant' | 'key';
     answer_of_key: 'tenant' | 'key';
     forget_keys: 'max_keys';
   };
   'shared/presence.sql': {
     note_queues: 'queues' | 'ages_secs';
+    note_offers: 'queues' | 'workers' | 'slots' | 'tasks' | 'ages_secs';
+    offers_of: 'queue' | 'max_secs' | 'max_workers';
     queue_marks: 'queues';
     register_process: 'id' | 'tasks';
     registered_tasks: 'max_tasks';
@@ -487,6 +608,10 @@ export interface StatementParameters {
   };
   'shared/tenants.sql': {
     register_tenant: 'tenant' | 'bucket';
+  };
+  'store/cells.sql': {
+    cell_range: never;
+    narrow_range: 'first_bucket' | 'last_bucket';
   };
   'store/doctor.sql': {
     job_is_in_one_table: never;
@@ -496,17 +621,21 @@ export interface StatementParameters {
     retries_stay_within_budget: never;
     no_lease_is_long_overdue: never;
     id_agrees_with_its_row: never;
+    tenant_belongs_here: never;
     key_leads_to_its_job: never;
     occurrence_has_one_job: never;
     workflow_is_in_one_table: never;
     ended_workflow_has_no_live_step: never;
     running_workflow_goes_on: never;
+    waiting_step_can_be_told: never;
     step_has_its_context: never;
     context_has_its_workflow: never;
     earlier_job_was_set_aside: never;
     enabled_cron_has_a_next_run: never;
     limit_counts_what_holds_room: never;
     waiting_job_waits_for_room: never;
+    waiting_job_has_a_turn: never;
+    token_belongs_to_a_limit: never;
   };
   'store/notifications.sql': {
     notify: 'message';
@@ -525,6 +654,7 @@ export interface StatementParameters {
     start_of_workflow: 'id' | 'step';
     kept_results: 'steps' | 'workflow_id';
     set_aside: 'steps' | 'workflow_id';
+    first_context: 'id';
   };
   'workflows/runs.sql': {
     create_workflows:
@@ -537,6 +667,7 @@ export interface StatementParameters {
       | 'states'
       | 'versions'
       | 'context_bytes'
+      | 'rules'
       | 'job_workflows'
       | 'job_suffixes'
       | 'job_queues'
@@ -604,5 +735,10 @@ export interface StatementParameters {
       | 'first_suffix'
       | 'earlier_jobs';
     jobs_of_steps: 'workflow_id' | 'steps';
+  };
+  'workflows/waits.sql': {
+    declare_rules: 'rules';
+    lock_signals: 'signals';
+    open_waits: 'tenants' | 'workflow_ids' | 'steps' | 'signals' | 'keys' | 'asks' | 'secs';
   };
 }

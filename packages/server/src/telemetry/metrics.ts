@@ -170,6 +170,7 @@ export class Metrics {
   );
   readonly deadLetters = this.#gauge('dead_letters', 'Dead letters that have not been replayed.', [], 'max');
   readonly dbConnections = this.#gauge('db_connections', 'Database connections, by state.', ['state']);
+  readonly cellUp = this.#gauge('cell_up', 'Whether the database of the cell can be reached: 1 or 0.', ['cell'], 'min');
   readonly poolWorkers = this.#gauge('pool_workers', 'In-process workers, busy and idle.', ['state']);
   readonly longPolls = this.#gauge('long_polls', 'Lease calls waiting for work.');
   readonly jobWaits = this.#gauge('job_waits', 'Calls waiting for jobs to end.');

@@ -2,6 +2,7 @@ import { afterAll, expect, inject } from 'vitest';
 import { parseConfig, type Config } from '../../src/config/config.js';
 import { startServer, type RunningServer, type ServerOptions } from '../../src/server.js';
 import { createLogger } from '../../src/telemetry/logger.js';
+import { cellsOfRun, cloneCells, listIn } from './cells.js';
 import { createClient, type Client } from './client.js';
 import { cloneDatabase, type TestDatabase } from './database.js';
 import { connectionOf } from './pooled.js';
@@ -42,7 +43,7 @@ export interface TestServer {
 
 /** The configuration of a test server: free ports on the loopback interface, two tenants, every credential. */
 export function testConfig(databaseUrl: string, overrides: Partial<Config> = {}): Config {
-  const { url, pooler, directUrl } = connectionOf(databaseUrl);
+  const list = listIn(databaseUrl);
   const flags = {
     'api-port': '0',
     'metrics-port': '0',
@@ -51,14 +52,17 @@ export function testConfig(databaseUrl: string, overrides: Partial<Config> = {})
     'jwt-secret': JWT_SECRET,
     'worker-token': WORKER_TOKEN,
     'admin-token': ADMIN_TOKEN,
-    'database-url': url,
-    pooler,
-    ...(directUrl !== null && { 'direct-database-url': directUrl }),
+    ...(list === null ? databaseFlags(databaseUrl) : { cells: list }),
     // A stop waits for what runs, and on a slow machine that takes a while.
     'shutdown-secs': '120',
   };
   const argv = Object.entries(flags).map(([flag, value]) => `--${flag}=${value}`);
   return { ...parseConfig(argv, {}, { isTTY: false }), ...overrides };
+}
+
+function databaseFlags(databaseUrl: string): Record<string, string> {
+  const { url, pooler, directUrl } = connectionOf(databaseUrl);
+  return { 'database-url': url, pooler, ...(directUrl !== null && { 'direct-database-url': directUrl }) };
 }
 
 /** The service in this process. Stopping it checks that it leaves nothing behind and has logged no secret. */
@@ -68,7 +72,7 @@ export async function startTestServer({
   handlers,
   intervals,
 }: TestServerOptions = {}): Promise<TestServer> {
-  const own = database ?? (await cloneDatabase());
+  const own = database ?? (cellsOfRun() > 1 ? await cloneCells(cellsOfRun()) : await cloneDatabase());
   const config = testConfig(own.url, overrides);
   const lines: string[] = [];
   const logger = createLogger({
@@ -76,7 +80,7 @@ export async function startTestServer({
     format: 'json',
     destination: { write: (line) => void lines.push(line) },
   });
-  const before = openHandles();
+  const release = handlesToRelease();
   const running = await startServer(config, { logger, ...(handlers && { handlers }), ...(intervals && { intervals }) });
   const url = running.apiUrl ?? 'http://no-api-in-worker-mode.invalid';
   return {
@@ -93,7 +97,7 @@ export async function startTestServer({
     log: () => lines.map((line) => JSON.parse(line) as Record<string, unknown>),
     stop: once(async () => {
       await running.stop();
-      await expectReleased(before);
+      await release();
       if (database === undefined) await own.drop();
       for (const secret of SECRETS) expect(lines.filter((line) => line.includes(secret))).toEqual([]);
     }),
@@ -126,9 +130,23 @@ function openHandles(): ReadonlyMap<string, number> {
   return counts;
 }
 
+/** What was open before the first of the servers that run now; null while none does. */
+let baseline: ReadonlyMap<string, number> | null = null;
+let runningServers = 0;
+
+/** To be called once the server has stopped. Of several that ran at a time, the last one finds what is left open. */
+function handlesToRelease(): () => Promise<void> {
+  const before = (baseline ??= openHandles());
+  runningServers++;
+  return async () => {
+    if (--runningServers > 0) return;
+    baseline = null;
+    // Connections to a pooler look like those of clients.
+    if (inject('poolerPort') === null) await expectReleased(before);
+  };
+}
+
 async function expectReleased(before: ReadonlyMap<string, number>): Promise<void> {
-  // Connections to a pooler look like those of clients, and other servers in this process may have opened more.
-  if (inject('poolerPort') !== null) return;
   await until(
     () => {
       const more = [...openHandles()].filter(([kind, count]) => count > (before.get(kind) ?? 0));

@@ -12,9 +12,9 @@ WITH clock AS MATERIALIZED (
          to_timestamp(:first_ms::float8 / 1000) AS first
 ), created AS (
   INSERT INTO millrace.crons (created_at, next_run_at, priority, id, tenant, name, expr, timezone, task, queue,
-                              payload, config, job_config, limits)
+                              payload, config, job_config, limits, skips, workflow)
   SELECT now, first, :priority, id, :tenant, :name, :expr, :timezone, :task, :queue, :payload::json, :config::json,
-         :job_config::json, :limits::uuid[]
+         :job_config::json, :limits::uuid[], :skips::bool, :workflow::json
   FROM clock WHERE first > now
   ON CONFLICT (tenant, name) WHERE name IS NOT NULL DO NOTHING
   RETURNING id
@@ -36,16 +36,16 @@ WITH clock AS MATERIALIZED (
 )
 INSERT INTO millrace.crons AS c
   (created_at, next_run_at, priority, id, tenant, name, expr, timezone, task, queue, payload, config, job_config,
-   limits)
+   limits, skips, workflow)
 SELECT now, first, :priority, id, :tenant, :name, :expr, :timezone, :task, :queue, :payload::json, :config::json,
-       :job_config::json, :limits::uuid[]
+       :job_config::json, :limits::uuid[], :skips::bool, :workflow::json
 FROM clock WHERE first > now
 ON CONFLICT (tenant, name) WHERE name IS NOT NULL DO UPDATE
 SET next_run_at = CASE WHEN c.expr = excluded.expr AND c.timezone = excluded.timezone THEN c.next_run_at
                        ELSE excluded.next_run_at END,
     priority = excluded.priority, expr = excluded.expr, timezone = excluded.timezone, task = excluded.task,
     queue = excluded.queue, payload = excluded.payload, config = excluded.config, job_config = excluded.job_config,
-    limits = excluded.limits, revision = c.revision + 1
+    limits = excluded.limits, skips = excluded.skips, workflow = excluded.workflow, revision = c.revision + 1
 RETURNING c.id, c.xmax = 0 AS created, pg_notify('millrace', json_build_object('c', :first_ms::float8)::text) AS told;
 
 -- name: put_ended_cron
@@ -53,13 +53,15 @@ RETURNING c.id, c.xmax = 0 AS created, pg_notify('millrace', json_build_object('
 -- has it is replaced as usual.
 UPDATE millrace.crons
 SET priority = :priority, task = :task, queue = :queue, payload = :payload::json, config = :config::json,
-    job_config = :job_config::json, limits = :limits::uuid[], revision = revision + 1
+    job_config = :job_config::json, limits = :limits::uuid[], skips = :skips::bool, workflow = :workflow::json,
+    revision = revision + 1
 WHERE tenant = :tenant AND name = :name AND expr = :expr AND timezone = :timezone
 RETURNING id;
 
 -- name: cron_of_tenant
 SELECT c.tenant, c.id, c.name, c.expr, c.timezone, c.revision, c.task, c.queue, c.payload, c.config, c.enabled,
-       c.next_run_at, c.last_enqueued_at, c.created_at, (extract(epoch FROM now()) * 1000)::float8 AS now_ms
+       c.skips, c.workflow, c.next_run_at, c.last_enqueued_at, c.created_at,
+       (extract(epoch FROM now()) * 1000)::float8 AS now_ms
 FROM millrace.crons c WHERE c.tenant = :tenant AND c.id = :id;
 
 -- name: owner_of_cron
@@ -89,11 +91,12 @@ RETURNING id, pg_notify('millrace', json_build_object('c', :first_ms::float8)::t
 -- first one.
 WITH triggered AS (
   UPDATE millrace.crons c
-  SET last_enqueued_at = now(), fired = c.fired + 1
-  WHERE c.tenant = :tenant AND c.id = :id
+  SET last_enqueued_at = now(), fired = c.fired + 1,
+      last_job_id = (millrace.id_prefix(now()) || millrace.marked_suffix(:suffix::text, c.job_config))::uuid,
+      last_workflow_id = NULL
+  WHERE c.tenant = :tenant AND c.id = :id AND c.task IS NOT NULL
   RETURNING c.tenant, c.id, c.name, c.task, c.queue, c.priority, c.payload, c.job_config, c.fired AS number,
-            c.limits, millrace.expiry(c.job_config, now()) AS expires_at,
-            ((SELECT millrace.id_prefix(now())) || millrace.marked_suffix(:suffix::text, c.job_config))::uuid AS job_id
+            c.limits, millrace.expiry(c.job_config, now()) AS expires_at, c.last_job_id AS job_id
 ), stored AS (
   INSERT INTO millrace.jobs (created_at, priority, id, tenant, queue, task, payload, config, metadata, limits)
   SELECT now(), priority, job_id, tenant, queue, task, payload, job_config,
@@ -113,7 +116,7 @@ WITH triggered AS (
   SELECT now(), now(), number, number % :slots::int, 'triggered', job_id, id, tenant FROM triggered
   ON CONFLICT (tenant, cron_id, slot) DO UPDATE
   SET occurrence = excluded.occurrence, fired_at = excluded.fired_at, number = excluded.number, kind = excluded.kind,
-      job_id = excluded.job_id
+      job_id = excluded.job_id, workflow_id = NULL
 )
 SELECT job_id, queue, task, priority, limits[1] AS waits_for FROM triggered;
 

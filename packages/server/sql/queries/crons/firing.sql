@@ -7,9 +7,9 @@ SELECT
   (SELECT extract(epoch FROM c.next_run_at - now()) * 1000 FROM millrace.crons c
    WHERE c.enabled AND c.next_run_at > now() ORDER BY c.next_run_at LIMIT 1)::float8 AS wait_ms,
   (SELECT json_agg(json_build_array(near.tenant, near.id, near.revision, near.expr, near.timezone,
-                                    extract(epoch FROM near.next_run_at) * 1000))
+                                    extract(epoch FROM near.next_run_at) * 1000, near.task IS NULL))
    FROM (
-     SELECT c.tenant, c.id, c.revision, c.expr, c.timezone, c.next_run_at FROM millrace.crons c
+     SELECT c.tenant, c.id, c.revision, c.expr, c.timezone, c.next_run_at, c.task FROM millrace.crons c
      WHERE c.enabled AND c.next_run_at <= now() + :lead_ms::float8 * interval '1 millisecond'
      ORDER BY c.next_run_at LIMIT :max_crons
    ) AS near)::text AS near;
@@ -31,29 +31,49 @@ WITH given AS MATERIALIZED (
     AS given (tenant, id, occurrence_ms, following_ms, kind, suffix, revision)
 ), taken AS MATERIALIZED (
   SELECT c.place, given.tenant, given.id, given.occurrence, given.following, given.kind, given.suffix,
+         CASE WHEN c.skips THEN c.last_job_id END AS after_job,
+         CASE WHEN c.skips THEN c.last_workflow_id END AS after_workflow,
          'millrace:cron:' || given.id || ':'
            || to_char(given.occurrence AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') AS key
   FROM given, LATERAL (
-    SELECT r.ctid AS place, r.enabled, r.next_run_at, r.revision FROM millrace.crons r
+    SELECT r.ctid AS place, r.enabled, r.next_run_at, r.revision, r.skips, r.last_job_id, r.last_workflow_id
+    FROM millrace.crons r
     WHERE r.tenant = given.tenant AND r.id = given.id OFFSET 0 FOR NO KEY UPDATE SKIP LOCKED
   ) AS c
   WHERE c.enabled AND c.next_run_at = given.occurrence AND c.revision = given.revision AND c.next_run_at <= now()
     AND now() <= to_timestamp(:planned_at_ms::float8 / 1000) + :valid_ms::float8 * interval '1 millisecond'
 ), sorted AS MATERIALIZED (
-  SELECT taken.*, known.key IS NULL AS fresh
+  SELECT taken.*, known.key IS NULL AS fresh,
+         known.key IS NULL AND (before.unfinished IS NOT NULL OR begun.unfinished IS NOT NULL) AS skipped
   FROM taken LEFT JOIN LATERAL (
     SELECT k.key FROM millrace.idempotency_keys k WHERE k.tenant = taken.tenant AND k.key = taken.key OFFSET 0
   ) AS known ON true
+  LEFT JOIN LATERAL (
+    SELECT true AS unfinished FROM millrace.jobs j
+    WHERE j.tenant = taken.tenant AND j.id = taken.after_job AND NOT EXISTS (
+      SELECT FROM millrace.done d
+      WHERE d.tenant = j.tenant AND d.status IN ('completed', 'failed', 'cancelled') AND d.id = j.id
+    )
+    OFFSET 0
+  ) AS before ON taken.after_job IS NOT NULL
+  LEFT JOIN LATERAL (
+    SELECT true AS unfinished FROM millrace.workflow_runs r
+    WHERE r.tenant = taken.tenant AND r.id = taken.after_workflow OFFSET 0
+  ) AS begun ON taken.after_workflow IS NOT NULL
 ), advanced AS (
   UPDATE millrace.crons c
   SET next_run_at = s.following, enabled = s.following IS NOT NULL,
-      last_enqueued_at = CASE WHEN s.fresh THEN now() ELSE c.last_enqueued_at END,
+      last_enqueued_at = CASE WHEN s.fresh AND NOT s.skipped THEN now() ELSE c.last_enqueued_at END,
+      last_job_id = CASE WHEN s.fresh AND NOT s.skipped
+        THEN ((SELECT millrace.id_prefix(now())) || millrace.marked_suffix(s.suffix, c.job_config))::uuid
+        ELSE c.last_job_id END,
+      last_workflow_id = CASE WHEN s.fresh AND NOT s.skipped THEN NULL ELSE c.last_workflow_id END,
       fired = c.fired + s.fresh::int
   FROM sorted s
   WHERE c.ctid = ANY (ARRAY(SELECT place FROM taken)) AND c.ctid = s.place
   RETURNING c.tenant, c.id, c.name, c.task, c.queue, c.priority, c.payload, c.job_config, c.fired AS number,
-            s.occurrence, s.kind, s.key, s.fresh, c.limits,
-            ((SELECT millrace.id_prefix(now())) || millrace.marked_suffix(s.suffix, c.job_config))::uuid AS job_id,
+            s.occurrence, s.kind, s.key, s.fresh AND NOT s.skipped AS fresh, s.skipped, c.limits,
+            c.last_job_id AS job_id,
             millrace.expiry(c.job_config, now()) AS expires_at
 ), keyed AS (
   INSERT INTO millrace.idempotency_keys (tenant, key, job_id) SELECT tenant, key, job_id FROM advanced WHERE fresh
@@ -74,11 +94,106 @@ WITH given AS MATERIALIZED (
   SELECT 0, limits[1], job_id, tenant FROM advanced WHERE fresh AND limits IS NOT NULL
 ), recorded AS (
   INSERT INTO millrace.cron_firings (occurrence, fired_at, number, slot, kind, job_id, cron_id, tenant)
-  SELECT occurrence, now(), number, number % :slots::int, kind, job_id, id, tenant FROM advanced WHERE fresh
+  SELECT occurrence, now(), number, number % :slots::int, CASE WHEN skipped THEN 'skipped' ELSE kind END,
+         CASE WHEN NOT skipped THEN job_id END, id, tenant
+  FROM advanced WHERE fresh OR skipped
   ON CONFLICT (tenant, cron_id, slot) DO UPDATE
   SET occurrence = excluded.occurrence, fired_at = excluded.fired_at, number = excluded.number, kind = excluded.kind,
-      job_id = excluded.job_id
+      job_id = excluded.job_id, workflow_id = NULL
 )
 SELECT id, tenant, queue, task, priority, kind, fresh AS enqueued, limits[1] AS waits_for,
        extract(epoch FROM now() - occurrence)::float8 AS lag_secs
 FROM advanced;
+
+-- name: take_starts
+WITH given AS MATERIALIZED (
+  SELECT tenant, id, to_timestamp(occurrence_ms / 1000) AS occurrence, revision
+  FROM unnest(:tenants::text[], :ids::uuid[], :occurrences_ms::float8[], :revisions::bigint[])
+    AS given (tenant, id, occurrence_ms, revision)
+), taken AS MATERIALIZED (
+  SELECT given.tenant, given.id, c.name, c.workflow,
+         CASE WHEN c.skips THEN c.last_job_id END AS after_job,
+         CASE WHEN c.skips THEN c.last_workflow_id END AS after_workflow,
+         to_char(given.occurrence AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') AS due_at,
+         'millrace:cron:' || given.id || ':'
+           || to_char(given.occurrence AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') AS key,
+         extract(epoch FROM now() - given.occurrence)::float8 AS lag_secs
+  FROM given, LATERAL (
+    SELECT r.enabled, r.next_run_at, r.revision, r.skips, r.last_job_id, r.last_workflow_id, r.name, r.workflow
+    FROM millrace.crons r
+    WHERE r.tenant = given.tenant AND r.id = given.id OFFSET 0 FOR NO KEY UPDATE SKIP LOCKED
+  ) AS c
+  WHERE c.enabled AND c.next_run_at = given.occurrence AND c.revision = given.revision AND c.next_run_at <= now()
+    AND now() <= to_timestamp(:planned_at_ms::float8 / 1000) + :valid_ms::float8 * interval '1 millisecond'
+), sorted AS (
+  SELECT taken.*, known.key IS NULL AS fresh,
+         known.key IS NULL AND (before.unfinished IS NOT NULL OR begun.unfinished IS NOT NULL) AS skipped
+  FROM taken LEFT JOIN LATERAL (
+    SELECT k.key FROM millrace.idempotency_keys k WHERE k.tenant = taken.tenant AND k.key = taken.key OFFSET 0
+  ) AS known ON true
+  LEFT JOIN LATERAL (
+    SELECT true AS unfinished FROM millrace.jobs j
+    WHERE j.tenant = taken.tenant AND j.id = taken.after_job AND NOT EXISTS (
+      SELECT FROM millrace.done d
+      WHERE d.tenant = j.tenant AND d.status IN ('completed', 'failed', 'cancelled') AND d.id = j.id
+    )
+    OFFSET 0
+  ) AS before ON taken.after_job IS NOT NULL
+  LEFT JOIN LATERAL (
+    SELECT true AS unfinished FROM millrace.workflow_runs r
+    WHERE r.tenant = taken.tenant AND r.id = taken.after_workflow OFFSET 0
+  ) AS begun ON taken.after_workflow IS NOT NULL
+)
+SELECT id, name, due_at, key, lag_secs, fresh, skipped, CASE WHEN fresh AND NOT skipped THEN workflow END AS workflow
+FROM sorted;
+
+-- name: record_starts
+WITH given AS MATERIALIZED (
+  SELECT given.tenant, given.id, to_timestamp(occurrence_ms / 1000) AS occurrence,
+         to_timestamp(following_ms / 1000) AS following, given.kind, given.workflow_id, given.key, c.place
+  FROM unnest(:tenants::text[], :ids::uuid[], :occurrences_ms::float8[], :followings_ms::float8[],
+              :kinds::millrace.firing_kind[], :workflow_ids::uuid[], :keys::text[])
+    AS given (tenant, id, occurrence_ms, following_ms, kind, workflow_id, key),
+  LATERAL (
+    SELECT r.ctid AS place FROM millrace.crons r WHERE r.tenant = given.tenant AND r.id = given.id OFFSET 0
+  ) AS c
+), advanced AS (
+  UPDATE millrace.crons c
+  SET next_run_at = g.following, enabled = g.following IS NOT NULL,
+      last_enqueued_at = CASE WHEN g.workflow_id IS NULL THEN c.last_enqueued_at ELSE now() END,
+      last_job_id = CASE WHEN g.workflow_id IS NULL THEN c.last_job_id END,
+      last_workflow_id = coalesce(g.workflow_id, c.last_workflow_id),
+      fired = c.fired + (g.kind IS NOT NULL)::int
+  FROM given g
+  WHERE c.ctid = ANY (ARRAY(SELECT place FROM given)) AND c.ctid = g.place
+  RETURNING c.tenant, c.id, c.fired AS number, g.occurrence, g.kind, g.workflow_id, g.key
+), keyed AS (
+  INSERT INTO millrace.idempotency_keys (tenant, key, job_id, kind, ids, expires_at)
+  SELECT tenant, key, '00000000-0000-0000-0000-000000000000', 'workflow', ARRAY[workflow_id],
+         now() + :life_secs::float8 * interval '1 second'
+  FROM advanced WHERE workflow_id IS NOT NULL
+)
+INSERT INTO millrace.cron_firings (occurrence, fired_at, number, slot, kind, workflow_id, cron_id, tenant)
+SELECT occurrence, now(), number, number % :slots::int, kind, workflow_id, id, tenant
+FROM advanced WHERE kind IS NOT NULL
+ON CONFLICT (tenant, cron_id, slot) DO UPDATE
+SET occurrence = excluded.occurrence, fired_at = excluded.fired_at, number = excluded.number, kind = excluded.kind,
+    job_id = NULL, workflow_id = excluded.workflow_id;
+
+-- name: hold_start
+SELECT c.name, c.workflow FROM millrace.crons c
+WHERE c.tenant = :tenant AND c.id = :id AND c.task IS NULL
+FOR NO KEY UPDATE;
+
+-- name: record_triggered_start
+WITH triggered AS (
+  UPDATE millrace.crons c
+  SET last_enqueued_at = now(), fired = c.fired + 1, last_job_id = NULL, last_workflow_id = :workflow_id
+  WHERE c.tenant = :tenant AND c.id = :id
+  RETURNING c.tenant, c.id, c.fired AS number
+)
+INSERT INTO millrace.cron_firings (occurrence, fired_at, number, slot, kind, workflow_id, cron_id, tenant)
+SELECT now(), now(), number, number % :slots::int, 'triggered', :workflow_id, id, tenant FROM triggered
+ON CONFLICT (tenant, cron_id, slot) DO UPDATE
+SET occurrence = excluded.occurrence, fired_at = excluded.fired_at, number = excluded.number, kind = excluded.kind,
+    job_id = NULL, workflow_id = excluded.workflow_id;

@@ -78,3 +78,28 @@ FROM (SELECT) AS one LEFT JOIN (
   SELECT tenant, 'completed' AS ending, job_id AS id FROM walked
   WHERE (SELECT count(*) FROM walked) = :max_rows ORDER BY job_id DESC LIMIT 1
 ) AS next ON true;
+-- name: keep_checkpoints
+WITH given AS MATERIALIZED (
+  SELECT * FROM unnest(:from_ids::uuid[], :to_ids::uuid[]) AS given (from_id, to_id)
+), kept AS MATERIALIZED (
+  SELECT c.at, given.to_id, c.name, c.value
+  FROM given, LATERAL (
+    SELECT c.at, c.name, c.value FROM millrace.checkpoints c
+    WHERE c.job_id = given.from_id AND (:names::text[] IS NULL OR c.name = ANY (:names))
+    OFFSET 0
+  ) AS c
+  WHERE c.value::text !~ '^\s*\{\s*"timed_out"\s*:\s*true\s*\}\s*$' AND (
+    left(c.value::text, 13) <> '{"children":[' OR NOT EXISTS (
+      SELECT FROM regexp_matches(
+        c.value::text, '"job_id":"([0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})","status":"(failed|cancelled)"', 'g'
+      ) AS ended (child), LATERAL (
+        SELECT o.parent_id FROM millrace.children o WHERE o.child_id = ended.child[1]::uuid OFFSET 0
+      ) AS o
+      WHERE o.parent_id = given.from_id
+    )
+  )
+), copied AS (
+  INSERT INTO millrace.checkpoints (at, attempt, job_id, name, value) SELECT at, 0, to_id, name, value FROM kept
+)
+INSERT INTO millrace.checkpoint_totals (bytes, count, job_id, tenant)
+SELECT sum(octet_length(value::text)), count(*), to_id, :tenant FROM kept GROUP BY to_id;

@@ -157,9 +157,9 @@ DELETE FROM millrace.waits WHERE job_id = :id;
 
 -- name: store_signal
 -- Keeps a signal for the next wait, unless :max_stored are kept for it already. The caller holds its lock.
-INSERT INTO millrace.signals (expires_at, job_id, tenant, name, key, value)
-SELECT coalesce(now() + :ttl_secs::float8 * interval '1 second', 'infinity'), :job_id::uuid, :tenant, :signal, :key,
-       :value::json
+INSERT INTO millrace.signals (expires_at, job_id, workflow_id, tenant, name, key, value)
+SELECT coalesce(now() + :ttl_secs::float8 * interval '1 second', 'infinity'), :job_id::uuid, :workflow_id::uuid,
+       :tenant, :signal, :key, :value::json
 WHERE (
   SELECT count(*) FROM (
     SELECT FROM millrace.signals s
@@ -191,7 +191,7 @@ WHERE job_id = :id AND open AND signal IS NULL AND children IS NULL AND until > 
 -- name: waits_of_tenant
 -- Jobs that wait for signals, the newest first, after :after_since and :after_id. Waits of jobs that have ended may be
 -- among them for a while.
-SELECT w.job_id, j.task, w.signal, w.key, w.ask::text AS ask, w.since, w.until
+SELECT w.job_id, j.task, w.signal, w.key, w.ask::text AS ask, w.since, w.until, j.workflow_id, j.step
 FROM (
   SELECT * FROM millrace.waits w
   WHERE w.tenant = :tenant AND w.open AND w.signal IS NOT NULL
@@ -200,7 +200,9 @@ FROM (
     AND (NOT :asks::bool OR w.ask IS NOT NULL)
   ORDER BY w.since DESC, w.job_id DESC LIMIT :max_waits
 ) AS w,
-LATERAL (SELECT j.task FROM millrace.jobs j WHERE j.tenant = w.tenant AND j.id = w.job_id OFFSET 0) AS j
+LATERAL (
+  SELECT j.task, j.workflow_id, j.step FROM millrace.jobs j WHERE j.tenant = w.tenant AND j.id = w.job_id OFFSET 0
+) AS j
 ORDER BY w.since DESC, w.job_id DESC;
 
 -- name: forget_waits
@@ -268,3 +270,25 @@ FROM (
          count(*) FILTER (WHERE w.open AND w.children IS NOT NULL)::int AS for_children
   FROM (SELECT w.open, w.signal, w.children FROM millrace.waits w LIMIT :max_waits::int) AS w
 ) AS w;
+-- name: forget_workflow_signals
+WITH looked AS MATERIALIZED (
+  SELECT s.workflow_id, s.tenant FROM millrace.signals s
+  WHERE s.workflow_id > :after_id ORDER BY s.workflow_id LIMIT :max_rows
+), ended AS MATERIALIZED (
+  SELECT walked.workflow_id FROM (SELECT DISTINCT workflow_id, tenant FROM looked) AS walked
+  LEFT JOIN LATERAL (
+    SELECT r.id FROM millrace.workflow_runs r WHERE r.tenant = walked.tenant AND r.id = walked.workflow_id OFFSET 0
+  ) AS r ON true
+  WHERE r.id IS NULL
+), gone AS (
+  DELETE FROM millrace.signals WHERE workflow_id = ANY (ARRAY(SELECT workflow_id FROM ended))
+  RETURNING 1
+)
+SELECT (SELECT count(*) FROM gone)::int AS removed,
+       (SELECT workflow_id FROM looked WHERE (SELECT count(*) FROM looked) = :max_rows
+        ORDER BY workflow_id DESC LIMIT 1) AS next;
+
+-- name: answers_of
+SELECT c.job_id, c.value
+FROM unnest(:ids::uuid[]) AS asked (id),
+LATERAL (SELECT c.job_id, c.value FROM millrace.checkpoints c WHERE c.job_id = asked.id OFFSET 0) AS c;

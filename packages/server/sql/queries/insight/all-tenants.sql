@@ -115,7 +115,9 @@ SELECT listed.queue, listed.queues::int AS queues, coalesce(listed.waiting - lis
        coalesce(listed.scheduled, 0)::int AS scheduled, coalesce(listed.running, 0)::int AS running,
        trunc(extract(epoch FROM now() - listed.oldest))::float8 AS oldest_pending_age_secs,
        coalesce(listed.retrying, 0)::int AS retrying, coalesce(listed.retrying_later, 0)::int AS retrying_later,
-       q.paused_at, q.last_lease_at, now() AS now, coalesce(shown.tenants, '[]')::text AS tenants
+       q.paused_at, q.last_lease_at,
+       (SELECT s.settings FROM millrace.queue_settings s WHERE s.queue = listed.queue)::text AS settings, now() AS now,
+       coalesce(shown.tenants, '[]')::text AS tenants
 FROM listed LEFT JOIN shown ON shown.queue = listed.queue LEFT JOIN millrace.queues q ON q.queue = listed.queue
 ORDER BY listed.queue NULLS FIRST;
 

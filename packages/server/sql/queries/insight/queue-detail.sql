@@ -1,7 +1,9 @@
 -- One queue, as a tenant sees it.
 
 -- name: queue_known
-SELECT q.paused_at, q.last_lease_at, now() AS now FROM (SELECT) AS always
+SELECT q.paused_at, q.last_lease_at,
+       (SELECT s.settings FROM millrace.queue_settings s WHERE s.queue = :queue)::text AS settings, now() AS now
+FROM (SELECT) AS always
 LEFT JOIN millrace.queues q ON q.queue = :queue;
 
 -- name: queue_by_task
@@ -15,6 +17,9 @@ WITH own AS MATERIALIZED (
     (SELECT r.id, r.tenant FROM millrace.ready r WHERE r.queue = :queue AND r.later IS NULL LIMIT :max_rows::int + 1)
     UNION ALL
     (SELECT r.id, r.tenant FROM millrace.ready r WHERE r.queue = :queue AND r.later LIMIT :max_rows::int + 1)
+    UNION ALL
+    (SELECT r.id, r.tenant FROM millrace.ready r
+     WHERE r.waits_for = millrace.share_line(:queue, :tenant) AND r.queue = :queue LIMIT :max_rows::int + 1)
   ) AS each
   WHERE (SELECT count(*) FROM own) > :max_rows::int LIMIT :max_rows::int + 1
 ), held AS MATERIALIZED (
@@ -65,6 +70,12 @@ FROM (
   ) AS fell_due
   UNION ALL
   SELECT * FROM (
+    SELECT r.id, r.tenant, r.priority, r.scheduled_at FROM millrace.ready r
+    WHERE r.waits_for = millrace.share_line(:queue, :tenant) AND r.queue = :queue
+    ORDER BY r.priority DESC, r.scheduled_at, r.id LIMIT :max_jobs::int
+  ) AS in_line
+  UNION ALL
+  SELECT * FROM (
     SELECT * FROM (
       SELECT r.id, r.tenant, r.priority, r.scheduled_at FROM millrace.ready r
       WHERE r.queue = :queue AND r.later AND r.scheduled_at > now() ORDER BY r.scheduled_at, r.id LIMIT :max_rows::int
@@ -76,3 +87,8 @@ FROM (
 ) AS j
 ORDER BY n.scheduled_at > now(), CASE WHEN n.scheduled_at <= now() THEN n.priority END DESC, n.scheduled_at, n.id
 LIMIT :max_jobs::int;
+
+-- name: queue_held
+SELECT count(*)::int AS n
+FROM (SELECT l.queue, l.worker FROM millrace.leases l LIMIT :max_rows::int) AS l
+WHERE l.queue = :queue AND l.worker = ANY (:workers::text[]);

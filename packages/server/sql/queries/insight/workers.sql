@@ -81,7 +81,7 @@ WITH did AS (
   GROUP BY worker, queue HAVING sum(n) > 0
 )
 SELECT now() AS now, found.worker_id, found.queue_name, found.running, found.last_seen_at, found.completed,
-       found.failed, found.expired
+       found.failed, found.expired, o.slots, o.tasks
 FROM (SELECT) AS always LEFT JOIN (
   SELECT worker AS worker_id, queue AS queue_name, coalesce(holds.n, 0)::int AS running,
          greatest(did.seen, holds.seen) AS last_seen_at, coalesce(did.completed, 0)::int AS completed,
@@ -89,4 +89,8 @@ FROM (SELECT) AS always LEFT JOIN (
   FROM did FULL JOIN holds USING (worker, queue)
   WHERE holds.n > 0 OR did.seen > now() - interval '1 hour'
   ORDER BY last_seen_at DESC, worker, queue LIMIT :max_workers::int
-) AS found ON true;
+) AS found ON true
+LEFT JOIN LATERAL (
+  SELECT o.slots, o.tasks::text AS tasks FROM millrace.offers o
+  WHERE o.queue = found.queue_name AND o.worker = found.worker_id AND o.seen_at > now() - interval '10 minutes' OFFSET 0
+) AS o ON true;

@@ -51,7 +51,7 @@ SELECT grouped.* FROM (
 ORDER BY grouped.last_at DESC, grouped.latest_id DESC;
 
 -- fragment: groups_of_the_page
-  SELECT page.fingerprint, page.task, page.reason, millrace.error_template(page.error) AS message,
+  SELECT page.fingerprint, page.task, page.reason, millrace.error_kind(page.error) AS message,
          counted.count, counted.first_at, page.created_at AS last_at, page.id AS latest_id
   FROM page, LATERAL (
     SELECT count(*)::float8 AS count, min(d.created_at) AS first_at FROM millrace.dead_letters d

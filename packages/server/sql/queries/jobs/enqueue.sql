@@ -63,8 +63,8 @@ WITH clock AS MATERIALIZED (
 -- include: columns_by_kind
 -- include: from_keyed
 ), won AS (
-  INSERT INTO millrace.idempotency_keys (tenant, key, job_id)
-  SELECT tenant, key, id FROM input ORDER BY tenant, key
+  INSERT INTO millrace.idempotency_keys (tenant, key, job_id, digest)
+  SELECT tenant, key, id, digest FROM input ORDER BY tenant, key
   ON CONFLICT (tenant, key) DO NOTHING
   RETURNING job_id
 ), stored AS (
@@ -81,11 +81,12 @@ WITH clock AS MATERIALIZED (
 WITH clock AS MATERIALIZED (
   SELECT now() AS now, millrace.id_prefix(now()) AS prefix
 ), input AS MATERIALIZED (
-  SELECT (clock.prefix || suffix)::uuid AS id, payload, size, key
-  FROM clock, unnest(:suffixes::text[], :payloads::json[], :sizes::int[], :keys::text[])
-    AS given (suffix, payload, size, key)
+  SELECT (clock.prefix || suffix)::uuid AS id, payload, size, key, digest
+  FROM clock, unnest(:suffixes::text[], :payloads::json[], :sizes::int[], :keys::text[], :digests::int8[])
+    AS given (suffix, payload, size, key, digest)
 ), taken AS (
-  INSERT INTO millrace.idempotency_keys (tenant, key, job_id) SELECT :tenant::text, key, id FROM input ORDER BY key
+  INSERT INTO millrace.idempotency_keys (tenant, key, job_id, digest)
+  SELECT :tenant::text, key, id, digest FROM input ORDER BY key
 ), stored AS (
   INSERT INTO millrace.jobs (created_at, priority, id, tenant, queue, task, payload, config, idempotency_key)
   SELECT now(), :priority::int, id, :tenant::text, :queue::text, :task::text, payload, :config::json, key FROM input
@@ -103,8 +104,8 @@ WITH clock AS MATERIALIZED (
 -- include: columns_by_kind
 -- include: from_keyed
 ), taken AS (
-  INSERT INTO millrace.idempotency_keys (tenant, key, job_id, lasts)
-  SELECT tenant, key, id, true FROM input ORDER BY tenant, key
+  INSERT INTO millrace.idempotency_keys (tenant, key, job_id, lasts, digest)
+  SELECT tenant, key, id, true, digest FROM input ORDER BY tenant, key
 ), stored AS (
   INSERT INTO millrace.jobs (created_at, run_at, priority, id, tenant, queue, task, payload, config, metadata,
                              idempotency_key)
@@ -119,12 +120,12 @@ SELECT prefix FROM clock;
 WITH clock AS MATERIALIZED (
   SELECT now() AS now, millrace.id_prefix(now()) AS prefix
 ), input AS MATERIALIZED (
-  SELECT (clock.prefix || suffix)::uuid AS id, payload, size, key
-  FROM clock, unnest(:suffixes::text[], :payloads::json[], :sizes::int[], :keys::text[])
-    AS given (suffix, payload, size, key)
+  SELECT (clock.prefix || suffix)::uuid AS id, payload, size, key, digest
+  FROM clock, unnest(:suffixes::text[], :payloads::json[], :sizes::int[], :keys::text[], :digests::int8[])
+    AS given (suffix, payload, size, key, digest)
 ), taken AS (
-  INSERT INTO millrace.idempotency_keys (tenant, key, job_id, lasts)
-  SELECT :tenant::text, key, id, true FROM input ORDER BY key
+  INSERT INTO millrace.idempotency_keys (tenant, key, job_id, lasts, digest)
+  SELECT :tenant::text, key, id, true, digest FROM input ORDER BY key
 ), stored AS (
   INSERT INTO millrace.jobs (created_at, priority, id, tenant, queue, task, payload, config, idempotency_key)
   SELECT now(), :priority::int, id, :tenant::text, :queue::text, :task::text, payload, :config::json, key FROM input
@@ -141,8 +142,8 @@ WITH clock AS MATERIALIZED (
 -- include: columns_by_kind
 -- include: from_keyed
 ), won AS (
-  INSERT INTO millrace.idempotency_keys (tenant, key, job_id, lasts)
-  SELECT tenant, key, id, true FROM input ORDER BY tenant, key
+  INSERT INTO millrace.idempotency_keys (tenant, key, job_id, lasts, digest)
+  SELECT tenant, key, id, true, digest FROM input ORDER BY tenant, key
   ON CONFLICT (tenant, key) DO NOTHING
   RETURNING job_id
 ), stored AS (
@@ -154,9 +155,10 @@ WITH clock AS MATERIALIZED (
 
 -- name: jobs_of_keys
 -- A kind: the key belongs to another kind of request, and leads to no job (see shared/idempotency.sql).
-SELECT asked.ordinal, k.job_id, k.kind
+SELECT asked.ordinal, k.job_id, k.kind, k.digest::text
 FROM unnest(:tenants::text[], :keys::text[]) WITH ORDINALITY AS asked (tenant, key, ordinal), LATERAL (
-  SELECT k.job_id, k.kind FROM millrace.idempotency_keys k WHERE k.tenant = asked.tenant AND k.key = asked.key OFFSET 0
+  SELECT k.job_id, k.kind, k.digest FROM millrace.idempotency_keys k
+  WHERE k.tenant = asked.tenant AND k.key = asked.key OFFSET 0
 ) AS k;
 
 -- fragment: columns_by_kind
@@ -178,10 +180,10 @@ FROM unnest(:tenants::text[], :keys::text[]) WITH ORDINALITY AS asked (tenant, k
   SELECT now(), :priority::int, 0, 0, id, :tenant::text, :queue::text, size FROM input
 
 -- fragment: from_keyed
-       , key
+       , key, digest
   FROM clock, unnest(:suffixes::text[], :kinds::int[], :run_ats::timestamptz[], :payloads::json[], :metadata::json[],
-                     :sizes::int[], :delays::int[], :keys::text[])
-    AS given (suffix, kind, run_at, payload, metadata, size, delay, key)
+                     :sizes::int[], :delays::int[], :keys::text[], :digests::int8[])
+    AS given (suffix, kind, run_at, payload, metadata, size, delay, key, digest)
 
 -- fragment: store_won
   INSERT INTO millrace.jobs (created_at, run_at, priority, id, tenant, queue, task, payload, config, metadata,

@@ -9,6 +9,15 @@ RETURNING name;
 -- Extends the turn: no other process can take it until a full period has passed, counted from :from_now_secs from now.
 UPDATE millrace.loops SET last_run_at = now() + :from_now_secs * interval '1 second' WHERE name = :loop;
 
+-- name: signs
+-- Whether there is anything to sweep: running jobs past their deadline, parents that may have to be woken,
+-- steps that wait for signals.
+SELECT EXISTS (SELECT FROM millrace.leases WHERE locked_until < now())
+         OR EXISTS (SELECT FROM millrace.bundles WHERE locked_until < now()) AS expired,
+       EXISTS (SELECT FROM millrace.parents WHERE open) AS parents,
+       EXISTS (SELECT FROM millrace.ready WHERE queue = 'millrace:waits' AND later)
+         OR EXISTS (SELECT FROM millrace.ready WHERE queue = 'millrace:waits' AND later IS NULL) AS waits;
+
 -- name: expired
 -- Running jobs past their deadline, oldest deadline first. These are only candidates: the settlement checks the token
 -- and the deadline again. `started` is false only if the pool that claimed the job demonstrably did not start it.
@@ -69,9 +78,11 @@ RETURNING 1;
 
 -- name: forget_presence
 -- Processes that are long gone; queues that nobody has asked for since a day ago, and of the others all but the latest
--- :max_queues. A paused queue stays.
+-- :max_queues. A paused queue stays. What workers offered goes after ten minutes.
 WITH gone AS (
   DELETE FROM millrace.processes WHERE seen_at < now() - interval '10 minutes'
+), silent AS (
+  DELETE FROM millrace.offers WHERE seen_at < now() - interval '10 minutes'
 )
 DELETE FROM millrace.queues
 WHERE paused_at IS NULL AND (last_lease_at IS NULL OR last_lease_at < greatest(

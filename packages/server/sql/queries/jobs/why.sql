@@ -2,8 +2,9 @@
 
 -- name: circumstances_of_job
 -- The state of a job, and what is known of its queue, as of one instant.
-SELECT now() AS now, rec.id, rec.queue, rec.priority, rec.status, rec.scheduled_at, rec.started_at, rec.completed_at,
-       rec.delivery_count, rec.worker, rec.lease_expires_at, q.paused_at, q.last_lease_at
+SELECT now() AS now, rec.id, rec.queue, rec.task, rec.priority, rec.status, rec.scheduled_at, rec.started_at,
+       rec.completed_at, rec.delivery_count, rec.worker, rec.lease_expires_at, rec.error, q.paused_at, q.last_lease_at,
+       EXISTS (SELECT FROM millrace.queue_limits g WHERE g.queue = rec.queue) AS gated
 FROM millrace.job_records rec
 LEFT JOIN LATERAL (
   SELECT q.paused_at, q.last_lease_at FROM millrace.queues q WHERE q.queue = rec.queue OFFSET 0

@@ -45,12 +45,12 @@ WITH pause AS MATERIALIZED (
   FROM (
     SELECT tenant, count(*)::int AS n, array_agg(id ORDER BY id) AS sorted, array_agg(id ORDER BY n) AS ids,
            array_agg(n::smallint ORDER BY n) FILTER (WHERE (SELECT mixed FROM startable)) AS numbers
-    FROM claimed WHERE plain GROUP BY tenant HAVING count(*) >= 4
+    FROM claimed WHERE plain GROUP BY tenant HAVING count(*) >= :bundle_from::int
   ) AS many
   RETURNING tenant
 ), alone AS MATERIALIZED (
   SELECT * FROM claimed
-  WHERE (SELECT mixed OR size < 4 FROM startable)
+  WHERE (SELECT mixed OR size < :bundle_from::int FROM startable)
     AND (NOT plain OR tenant <> ALL (ARRAY(SELECT tenant FROM bundle)))
 ), held AS (
   INSERT INTO millrace.leases (locked_until, started_at, scheduled_at, retry_count, delivery_count, id, token, tenant,
@@ -138,20 +138,14 @@ FROM job AS c, LATERAL (
 -- include: fields_of_c
 ) AS fields;
 
--- Where the due jobs are. Most are in claim order: that takes one walk along one index, however many priorities there
--- are, or, if floors are given (:floor_priorities and :floor_instants), one walk per priority from its floor. Jobs that
--- were not due when they were written are apart from that, ordered by time (:later_floor is the floor there). The
--- statements sort both together, and take the first :max_jobs, skipping those that other claims have locked.
--- Jobs of the second kind that have fallen due but are not taken move into claim order. A claim looks at up to a
--- hundred of them even if :max_jobs is smaller, so that claims of one job do not keep a high-priority job waiting
--- behind many that fell due before it.
--- A claim returns at most :max_bytes of jobs, but always the first job. `cut` says that this limit ended it and more
--- jobs are due. Jobs that were locked but not taken are unlocked at the commit. A job that has expired is skipped: a
--- sweep ends it (outcomes/expiry.sql).
-
 -- fragment: pause
 -- A paused queue yields nothing: none of the walks begins.
-  SELECT EXISTS (SELECT FROM millrace.queues q WHERE q.queue = :queue AND q.paused_at IS NOT NULL) AS paused
+  SELECT gate.closed OR EXISTS (
+           SELECT FROM millrace.queues q WHERE q.queue = :queue AND q.paused_at IS NOT NULL
+         ) AS paused, gate.closed AS gated
+  FROM (
+    SELECT NOT :gate_held::bool AND EXISTS (SELECT FROM millrace.queue_limits g WHERE g.queue = :queue) AS closed
+  ) AS gate
 
 -- fragment: floors
   SELECT * FROM unnest(:floor_priorities::int[], :floor_instants::timestamptz[]) AS given (priority, since)
@@ -260,6 +254,7 @@ FROM job AS c, LATERAL (
   (SELECT count(*) FROM seen)::int AS watched,
   now()::text AS now,
   (SELECT n IS NOT NULL FROM too_much) AS cut,
+  (SELECT gated FROM pause) AS gated,
   (SELECT extract(epoch FROM max(scheduled_at)) * 1000 FROM fell_due)::float8 AS fell_due_up_to,
   (SELECT json_agg(json_build_object('priority', priority, 'since', since)) FROM (
      SELECT priority, (extract(epoch FROM min(scheduled_at)) * 1000)::float8 AS since FROM moved GROUP BY priority
@@ -291,7 +286,8 @@ WHERE r.ctid = ANY (ARRAY(
 -- How long until the first job of each of these queues falls due: waiting claims set their timers by this. Queues with
 -- no waiting jobs are left out, and so are paused ones: whoever waits there is woken when they are resumed. Every job
 -- in claim order is due, except those that a server of an earlier version may have put there in the meantime.
-SELECT asked.queue, extract(epoch FROM least(first.scheduled_at, next.scheduled_at) - now())::float8 AS secs
+SELECT asked.queue, extract(epoch FROM least(first.scheduled_at, next.scheduled_at, line.scheduled_at) - now())::float8
+         AS secs
 FROM unnest(:queues::text[]) AS asked (queue)
 LEFT JOIN LATERAL (
   SELECT r.scheduled_at FROM millrace.ready r
@@ -304,6 +300,228 @@ LEFT JOIN LATERAL (
   ORDER BY r.scheduled_at, r.id LIMIT 1
 ) AS next ON true
 LEFT JOIN LATERAL (
+  SELECT r.scheduled_at FROM (
+    SELECT left(md5(g.queue), 16) AS half FROM millrace.queue_limits g
+    WHERE g.queue = asked.queue AND g.share IS NOT NULL OFFSET 0
+  ) AS shared, LATERAL (
+    SELECT r.scheduled_at FROM millrace.ready r
+    WHERE r.waits_for > (half || repeat('0', 16))::uuid AND r.waits_for <= (half || repeat('f', 16))::uuid
+      AND (r.expires_at IS NULL OR r.expires_at > now())
+    ORDER BY r.waits_for LIMIT 1
+  ) AS r
+) AS line ON true
+LEFT JOIN LATERAL (
   SELECT q.paused_at FROM millrace.queues q WHERE q.queue = asked.queue OFFSET 0
 ) AS known ON true
-WHERE (first.scheduled_at IS NOT NULL OR next.scheduled_at IS NOT NULL) AND known.paused_at IS NULL;
+WHERE coalesce(first.scheduled_at, next.scheduled_at, line.scheduled_at) IS NOT NULL AND known.paused_at IS NULL;
+
+-- name: share_for_pool
+WITH pause AS MATERIALIZED (
+-- include: pause
+), fell_due AS MATERIALIZED (
+-- include: jobs_that_fell_due
+), due AS MATERIALIZED (
+  SELECT row_number() OVER (ORDER BY (round - 1) / :at_a_time::int, seat, round) AS n, found.*
+  FROM (
+    SELECT head.*, turn.seat, row_number() OVER (
+      PARTITION BY turn.seat ORDER BY head.priority DESC, head.scheduled_at, head.id
+    ) AS round
+    FROM unnest(:lines::uuid[], :counts::int[], :seats::int[]) AS turn (line, most, seat), LATERAL (
+      SELECT r.ctid AS place, r.priority, r.scheduled_at, r.retry_count, r.delivery_count, r.id, r.tenant,
+             r.workflow_id, r.error, r.size, r.limits, r.expires_at, false AS later
+      FROM millrace.ready r
+      WHERE r.waits_for = turn.line AND r.queue = :queue
+        AND (r.expires_at IS NULL OR r.expires_at > now()) AND NOT (SELECT paused FROM pause)
+      ORDER BY r.priority DESC, r.scheduled_at, r.id
+      LIMIT turn.most
+      FOR UPDATE SKIP LOCKED
+    ) AS head
+    UNION ALL
+    SELECT head.*, :group_seat::int, row_number() OVER (ORDER BY head.priority DESC, head.scheduled_at, head.id)
+    FROM (
+      SELECT * FROM (
+        SELECT r.ctid AS place, r.priority, r.scheduled_at, r.retry_count, r.delivery_count, r.id, r.tenant,
+               r.workflow_id, r.error, r.size, r.limits, r.expires_at, false AS later
+        FROM millrace.ready r
+        WHERE r.queue = :queue AND r.later IS NULL AND r.scheduled_at <= now()
+          AND (r.expires_at IS NULL OR r.expires_at > now()) AND NOT (SELECT paused FROM pause)
+        ORDER BY r.priority DESC, r.scheduled_at, r.id
+        LIMIT :group_jobs::int
+        FOR UPDATE SKIP LOCKED
+      ) AS in_order
+      UNION ALL
+      SELECT * FROM fell_due
+    ) AS head
+  ) AS found
+), too_much AS MATERIALIZED (
+-- include: first_beyond_max_bytes
+), claimed AS MATERIALIZED (
+  SELECT n, place, priority, scheduled_at, retry_count, delivery_count, id, tenant, workflow_id, error,
+         retry_count = 0 AND delivery_count = 0 AND workflow_id IS NULL AND error IS NULL AND limits IS NULL AS plain
+  FROM due
+  WHERE n <= :max_jobs::int AND n < coalesce((SELECT n FROM too_much), 2147483647)
+), gone AS (
+  DELETE FROM millrace.ready WHERE ctid = ANY (ARRAY(SELECT place FROM claimed))
+), fallen AS (
+-- include: take_fallen
+), moved AS (
+-- include: move_fallen
+), startable AS MATERIALIZED (
+  SELECT count(*)::int AS size,
+         least(:startable::int, min(n) FILTER (WHERE NOT plain AND error = 'lease expired') - 1)::int AS reach,
+         bool_or(NOT plain OR tenant <> (SELECT tenant FROM claimed LIMIT 1)) AS mixed
+  FROM claimed
+), mark AS (
+  INSERT INTO millrace.claim_marks (claimed_at, reach, token)
+  SELECT now(), reach, :bundle FROM startable WHERE reach < size
+), bundle AS (
+  INSERT INTO millrace.bundles (locked_until, started_at, first_id, last_id, token, tenant, queue, open, taken, ids,
+                                numbers, worker)
+  SELECT now() + :secs::int * interval '1 second', now(), sorted[1], sorted[n], :bundle, tenant, :queue,
+         repeat('1', n)::varbit, '', ids, numbers, :worker::text
+  FROM (
+    SELECT tenant, count(*)::int AS n, array_agg(id ORDER BY id) AS sorted, array_agg(id ORDER BY n) AS ids,
+           array_agg(n::smallint ORDER BY n) FILTER (WHERE (SELECT mixed FROM startable)) AS numbers
+    FROM claimed WHERE plain GROUP BY tenant HAVING count(*) >= :bundle_from::int
+  ) AS many
+  RETURNING tenant
+), alone AS MATERIALIZED (
+  SELECT * FROM claimed
+  WHERE (SELECT mixed OR size < :bundle_from::int FROM startable)
+    AND (NOT plain OR tenant <> ALL (ARRAY(SELECT tenant FROM bundle)))
+), held AS (
+  INSERT INTO millrace.leases (locked_until, started_at, scheduled_at, retry_count, delivery_count, id, token, tenant,
+                               workflow_id, error, worker)
+  SELECT now() + :secs::int * interval '1 second', now(), CASE WHEN delivery_count > 0 THEN scheduled_at END,
+         retry_count, delivery_count + 1, id, (left(:bundle::text, 32) || lpad(to_hex(n), 4, '0'))::uuid, tenant,
+         workflow_id, error, :worker::text
+  FROM alone
+), seen AS (
+  INSERT INTO millrace.transitions (at, scheduled_at, started_at, retry_count, delivery_count, status, job_id, error,
+                                    locked_until, worker)
+  SELECT now(), CASE WHEN delivery_count > 0 THEN scheduled_at END, now(), retry_count, delivery_count + 1, 'running',
+         id, error, now() + :secs::int * interval '1 second', :worker::text
+  FROM claimed
+-- include: that_is_watched
+), named AS MATERIALIZED (
+  SELECT DISTINCT j.workflow_id, j.context AS version
+  FROM claimed c, LATERAL (
+    SELECT j.workflow_id, j.context FROM millrace.jobs j
+    WHERE j.tenant = c.tenant AND j.id = c.id AND j.context IS NOT NULL OFFSET 0
+  ) AS j
+  WHERE (SELECT mixed FROM startable) AND c.workflow_id IS NOT NULL
+), context AS MATERIALIZED (
+-- include: unknown_contexts
+)
+SELECT
+  (SELECT json_agg(n) FROM alone)::text AS alone,
+  (json_agg(c.tenant) FILTER (WHERE c.n = 1 OR (SELECT mixed FROM startable)))::text AS tenants,
+-- include: answer
+FROM (
+-- include: whole_jobs
+) AS c, LATERAL (
+-- include: fields_of_c
+) AS fields;
+
+-- name: share_for_workers
+WITH pause AS MATERIALIZED (
+-- include: pause
+), fell_due AS MATERIALIZED (
+-- include: jobs_that_fell_due
+), due AS MATERIALIZED (
+  SELECT row_number() OVER (ORDER BY (round - 1) / :at_a_time::int, seat, round) AS n, found.*
+  FROM (
+    SELECT head.*, turn.seat, row_number() OVER (
+      PARTITION BY turn.seat ORDER BY head.priority DESC, head.scheduled_at, head.id
+    ) AS round
+    FROM unnest(:lines::uuid[], :counts::int[], :seats::int[]) AS turn (line, most, seat), LATERAL (
+      SELECT r.ctid AS place, r.priority, r.scheduled_at, r.retry_count, r.delivery_count, r.id, r.tenant,
+             r.workflow_id, r.error, r.size, r.limits, r.expires_at, false AS later
+      FROM millrace.ready r
+      WHERE r.waits_for = turn.line AND r.queue = :queue
+        AND (r.expires_at IS NULL OR r.expires_at > now()) AND NOT (SELECT paused FROM pause)
+      ORDER BY r.priority DESC, r.scheduled_at, r.id
+      LIMIT turn.most
+      FOR UPDATE SKIP LOCKED
+    ) AS head
+    UNION ALL
+    SELECT head.*, :group_seat::int, row_number() OVER (ORDER BY head.priority DESC, head.scheduled_at, head.id)
+    FROM (
+      SELECT * FROM (
+        SELECT r.ctid AS place, r.priority, r.scheduled_at, r.retry_count, r.delivery_count, r.id, r.tenant,
+               r.workflow_id, r.error, r.size, r.limits, r.expires_at, false AS later
+        FROM millrace.ready r
+        WHERE r.queue = :queue AND r.later IS NULL AND r.scheduled_at <= now()
+          AND (r.expires_at IS NULL OR r.expires_at > now()) AND NOT (SELECT paused FROM pause)
+        ORDER BY r.priority DESC, r.scheduled_at, r.id
+        LIMIT :group_jobs::int
+        FOR UPDATE SKIP LOCKED
+      ) AS in_order
+      UNION ALL
+      SELECT * FROM fell_due
+    ) AS head
+  ) AS found
+), too_much AS MATERIALIZED (
+-- include: first_beyond_max_bytes
+), claimed AS MATERIALIZED (
+  SELECT n, place, priority, scheduled_at, retry_count, delivery_count, id, tenant, workflow_id, error
+  FROM due
+  WHERE n <= :max_jobs::int AND n < coalesce((SELECT n FROM too_much), 2147483647)
+), gone AS (
+  DELETE FROM millrace.ready WHERE ctid = ANY (ARRAY(SELECT place FROM claimed))
+), fallen AS (
+-- include: take_fallen
+), moved AS (
+-- include: move_fallen
+), job AS MATERIALIZED (
+-- include: whole_jobs
+), held AS (
+  INSERT INTO millrace.leases (locked_until, started_at, scheduled_at, retry_count, delivery_count, id, token, tenant,
+                               workflow_id, error, worker, queue, task)
+  SELECT now() + (:secs::int[])[n] * interval '1 second', now(), CASE WHEN delivery_count > 0 THEN scheduled_at END,
+         retry_count, delivery_count + 1, id, (:tokens::uuid[])[n], tenant, workflow_id, error, (:workers::text[])[n],
+         :queue, task
+  FROM job
+), seen AS (
+  INSERT INTO millrace.transitions (at, scheduled_at, started_at, retry_count, delivery_count, status, job_id, error,
+                                    locked_until, worker)
+  SELECT now(), CASE WHEN delivery_count > 0 THEN scheduled_at END, now(), retry_count, delivery_count + 1, 'running',
+         id, error, now() + (:secs::int[])[n] * interval '1 second', (:workers::text[])[n]
+  FROM claimed
+-- include: that_is_watched
+), named AS MATERIALIZED (
+  SELECT DISTINCT workflow_id, context AS version FROM job WHERE context IS NOT NULL
+), context AS MATERIALIZED (
+-- include: unknown_contexts
+)
+SELECT
+  json_agg(c.tenant)::text AS tenants,
+-- include: answer
+FROM job AS c, LATERAL (
+-- include: fields_of_c
+) AS fields;
+
+-- name: peek
+SELECT EXISTS (SELECT FROM millrace.queue_limits g WHERE g.queue = :queue) AS gated,
+       (SELECT json_agg(json_build_array(head.priority, extract(epoch FROM head.scheduled_at))) FROM (
+          SELECT found.priority, found.scheduled_at FROM (
+            SELECT * FROM (
+              SELECT r.priority, r.scheduled_at, r.id FROM millrace.ready r
+              WHERE r.queue = :queue AND r.later IS NULL AND r.scheduled_at <= now()
+                AND (r.expires_at IS NULL OR r.expires_at > now())
+              ORDER BY r.priority DESC, r.scheduled_at, r.id
+              LIMIT :max_jobs::int
+            ) AS in_order
+            UNION ALL
+            SELECT * FROM (
+              SELECT r.priority, r.scheduled_at, r.id FROM millrace.ready r
+              WHERE r.queue = :queue AND r.later AND r.scheduled_at <= now()
+                AND (r.expires_at IS NULL OR r.expires_at > now())
+              ORDER BY r.scheduled_at, r.id
+              LIMIT greatest(:max_jobs::int, 100)
+            ) AS fallen
+          ) AS found
+          WHERE NOT EXISTS (SELECT FROM millrace.queues q WHERE q.queue = :queue AND q.paused_at IS NOT NULL)
+          ORDER BY found.priority DESC, found.scheduled_at, found.id
+          LIMIT :max_jobs::int
+        ) AS head)::text AS heads;

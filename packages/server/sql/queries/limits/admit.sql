@@ -23,15 +23,21 @@ WITH newest AS MATERIALIZED (
     WHERE n.limit_id = asked.id AND n.job_id IS NOT NULL ORDER BY n.job_id DESC LIMIT 1
   ) AS n ON true
 )
-INSERT INTO millrace.limits (most, id, newest, tenant, queue, key)
-SELECT own.most, newest.limit_id, newest.job_id, j.tenant, j.queue, own.key
+INSERT INTO millrace.limits (most, rate_count, rate_secs, rate_burst, id, newest, tenant, queue, key)
+SELECT own.most, own.rate_count, own.rate_secs, own.rate_burst, newest.limit_id, newest.job_id, j.tenant, j.queue,
+       own.key
 FROM newest, LATERAL (
   SELECT j.tenant, j.queue, j.config, j.limits FROM millrace.jobs j
   WHERE j.tenant = newest.tenant AND j.id = newest.job_id OFFSET 0
 ) AS j, LATERAL (
-  SELECT (named.value ->> 'running')::int AS most, named.value ->> 'key' AS key
-  FROM json_array_elements(j.config -> 'limits') WITH ORDINALITY AS named (value, n)
-  WHERE j.limits[named.n] = newest.limit_id
+  SELECT each.value ->> 'key' AS key, numbers.*
+  FROM json_array_elements(j.config -> 'limits') WITH ORDINALITY AS each (value, n), LATERAL (
+  SELECT (each.value ->> 'running')::int AS most, (each.value #>> '{rate,count}')::int AS rate_count,
+         (each.value #>> '{rate,per_secs}')::int AS rate_secs,
+         CASE WHEN json_typeof(each.value -> 'rate') = 'object'
+              THEN coalesce((each.value #>> '{rate,burst}')::int, 1) END AS rate_burst
+  ) AS numbers
+  WHERE j.limits[each.n] = newest.limit_id
 ) AS own
 ORDER BY newest.limit_id
 ON CONFLICT (id) DO NOTHING
@@ -49,37 +55,77 @@ WITH note AS (
          (array_agg(note.tenant ORDER BY note.job_id DESC) FILTER (WHERE note.job_id IS NOT NULL))[1] AS tenant,
          (array_agg(note.job_id ORDER BY note.job_id DESC) FILTER (WHERE note.job_id IS NOT NULL))[1] AS job_id
   FROM note GROUP BY note.limit_id
+), held AS MATERIALIZED (
+  SELECT l.* FROM unnest(:ids::uuid[]) AS asked (id),
+  LATERAL (SELECT l.* FROM millrace.limits l WHERE l.id = asked.id OFFSET 0) AS l
+), token AS MATERIALIZED (
+  SELECT t.place, t.limit_id, t.job_id, t.tenant, t.admitted_at, r.found IS NOT NULL AS unclaimed
+  FROM held, LATERAL (
+    SELECT t.ctid AS place, t.* FROM millrace.limit_tokens t
+    WHERE t.limit_id = held.id AND held.tokens IS NOT NULL OFFSET 0
+  ) AS t
+  LEFT JOIN LATERAL (
+    SELECT true AS found FROM millrace.ready r
+    WHERE r.tenant = t.tenant AND r.id = t.job_id AND millrace.holds_room(r.later, r.waits_for, r.limits) OFFSET 0
+  ) AS r ON true
+), used AS (
+  DELETE FROM millrace.limit_tokens WHERE ctid = ANY (ARRAY(SELECT place FROM token WHERE NOT unclaimed))
+), bucket AS MATERIALIZED (
+  SELECT token.limit_id, count(*)::int AS given, count(*) FILTER (WHERE NOT unclaimed)::int AS gone,
+         count(*) FILTER (WHERE d.found IS NOT NULL)::int AS refunded,
+         min(token.admitted_at) FILTER (WHERE unclaimed) AS oldest
+  FROM token LEFT JOIN LATERAL (
+    SELECT true AS found FROM millrace.done d
+    WHERE NOT token.unclaimed AND d.tenant = token.tenant AND d.status = 'cancelled' AND d.id = token.job_id
+      AND (d.started_at IS NULL OR d.started_at < token.admitted_at) OFFSET 0
+  ) AS d ON true
+  GROUP BY token.limit_id
 ), known AS MATERIALIZED (
-  SELECT l.id, l.running - coalesce(told.given_back, 0) AS running, coalesce(named.most, l.most) AS most,
-         CASE WHEN named.most IS NULL THEN l.newest ELSE told.job_id END AS newest
-  FROM unnest(:ids::uuid[]) AS asked (id),
-  LATERAL (
-    SELECT l.id, l.running, l.most, l.newest FROM millrace.limits l WHERE l.id = asked.id OFFSET 0
-  ) AS l
+  SELECT l.id, l.running - coalesce(told.given_back, 0) AS running, l.waiting, l.tokens, l.refilled_at,
+         l.rate_count AS old_count, l.rate_secs AS old_secs, l.rate_burst AS old_burst, now.*,
+         CASE WHEN named.n IS NULL THEN l.newest ELSE told.job_id END AS newest
+  FROM held AS l
   LEFT JOIN told ON told.limit_id = l.id
   LEFT JOIN LATERAL (
-    SELECT (each.value ->> 'running')::int AS most
-    FROM (
+    SELECT each.n, numbers.* FROM (
       SELECT j.config, j.limits FROM millrace.jobs j WHERE j.tenant = told.tenant AND j.id = told.job_id OFFSET 0
-    ) AS j, LATERAL json_array_elements(j.config -> 'limits') WITH ORDINALITY AS each (value, n)
+    ) AS j, LATERAL json_array_elements(j.config -> 'limits') WITH ORDINALITY AS each (value, n), LATERAL (
+  SELECT (each.value ->> 'running')::int AS most, (each.value #>> '{rate,count}')::int AS rate_count,
+         (each.value #>> '{rate,per_secs}')::int AS rate_secs,
+         CASE WHEN json_typeof(each.value -> 'rate') = 'object'
+              THEN coalesce((each.value #>> '{rate,burst}')::int, 1) END AS rate_burst
+    ) AS numbers
     WHERE (l.newest IS NULL OR told.job_id > l.newest) AND j.limits[each.n] = l.id
-  ) AS named ON true
+  ) AS named ON true,
+  LATERAL (
+    SELECT CASE WHEN named.n IS NULL THEN l.most ELSE named.most END AS most,
+           CASE WHEN named.n IS NULL THEN l.rate_count ELSE named.rate_count END AS rate_count,
+           CASE WHEN named.n IS NULL THEN l.rate_secs ELSE named.rate_secs END AS rate_secs,
+           CASE WHEN named.n IS NULL THEN l.rate_burst ELSE named.rate_burst END AS rate_burst
+  ) AS now
 )
-SELECT known.id, known.running, known.most, known.newest,
+SELECT known.id, known.running, known.most, known.newest, line.shown, known.waiting AS waited,
+       known.rate_count, known.rate_secs, known.rate_burst, known.old_count, known.old_secs, known.old_burst,
+       known.tokens, clock.at::text AS now, extract(epoch FROM clock.at - known.refilled_at)::float8 AS elapsed_secs,
+       coalesce(bucket.given, 0) AS given, coalesce(bucket.gone, 0) AS gone, coalesce(bucket.refunded, 0) AS refunded,
+       extract(epoch FROM clock.at - bucket.oldest)::float8 AS oldest_secs,
        (SELECT json_agg(json_build_array(head.tenant, head.id, head.limits))
         FROM (
           SELECT r.tenant, r.id, r.limits FROM millrace.ready r WHERE r.waits_for = known.id
-          ORDER BY r.priority DESC, r.scheduled_at, r.id
-          LIMIT greatest(0, least(known.most - known.running, :max_jobs::int)) + 1
+          ORDER BY r.priority DESC, r.scheduled_at, r.id LIMIT line.shown
         ) AS head)::text AS heads
-FROM known;
+FROM (SELECT clock_timestamp() AS at) AS clock, known LEFT JOIN bucket ON bucket.limit_id = known.id,
+LATERAL (
+  SELECT greatest(0, least(known.most - known.running, :max_jobs::int,
+    ceil(known.rate_burst + :step_secs::float8 * known.rate_count / known.rate_secs)::int + 1)) + 1 AS shown
+) AS line;
 
 -- name: move_waiting
 -- Writes what was decided: jobs leave their line for the queue (:places null) or for the line of another limit, and
 -- limits are as given, plus one for each job that took room. A job that somebody else has locked, to cancel it, stays:
 -- its line is looked at again. :looks: so are these.
 WITH asked AS MATERIALIZED (
-  SELECT asked.place AS waits_for, asked.line, r.at
+  SELECT asked.id, asked.place AS waits_for, asked.line, r.at
   FROM unnest(:tenants::text[], :ids::uuid[], :places::uuid[], :lines::uuid[]) AS asked (tenant, id, place, line)
   LEFT JOIN LATERAL (
     SELECT r.ctid AS at, r.waits_for FROM millrace.ready r
@@ -115,6 +161,7 @@ WITH asked AS MATERIALIZED (
   RETURNING limit_id
 )
 SELECT (SELECT json_agg(DISTINCT limit_id) FROM noted)::text AS looks,
+       (SELECT json_agg(asked.id) FROM asked WHERE asked.at IS NULL)::text AS missed,
        (SELECT json_agg(json_build_array(admitted.queue, admitted.priority, admitted.n, admitted.since)) FROM (
           SELECT gone.queue, gone.priority, count(*)::int AS n,
                  (extract(epoch FROM min(gone.scheduled_at)) * 1000)::float8 AS since
@@ -148,29 +195,55 @@ WITH due AS MATERIALIZED (
 )
 SELECT (SELECT count(*) FROM gone)::int AS woken, (SELECT json_agg(DISTINCT limits[1]) FROM gone)::text AS limits,
        (SELECT json_agg(DISTINCT noted.limit_id) FROM (
-          SELECT n.limit_id FROM millrace.limit_notes n ORDER BY n.limit_id LIMIT :max_notes::int
+          (SELECT n.limit_id FROM millrace.limit_notes n ORDER BY n.limit_id LIMIT :max_notes::int)
+          UNION ALL
+          (SELECT l.id FROM millrace.limits l WHERE l.next_at <= now() ORDER BY l.next_at LIMIT :max_notes::int)
         ) AS noted)::text AS noted,
        (SELECT extract(epoch FROM scheduled_at - now()) * 1000 FROM next)::float8 AS next_ms,
        (SELECT EXISTS (SELECT FROM millrace.limits)) OR (SELECT EXISTS (SELECT FROM next)) AS in_use,
        (SELECT true FROM millrace.ready r WHERE r.expires_at <= now() ORDER BY r.expires_at LIMIT 1) IS TRUE AS expired,
-       EXISTS (SELECT FROM millrace.unique_keys) AS unique_used;
+       EXISTS (SELECT FROM millrace.unique_keys) AS unique_used,
+       EXISTS (SELECT FROM millrace.queue_limits) AS queues_limited;
 
 -- name: drop_unused
 -- Limits that nobody uses any more, :max_limits of those after :after. A limit with notes or with somebody in its line
 -- is in use; if that begins while we look, the note brings the limit back (restore_limits).
 WITH walked AS MATERIALIZED (
-  SELECT l.id, l.running, l.waiting FROM millrace.limits l
+  SELECT l.id, l.running, l.waiting, l.full_at FROM millrace.limits l
   WHERE l.id > :after::uuid ORDER BY l.id LIMIT :max_limits::int
 ), unused AS MATERIALIZED (
-  SELECT w.id FROM walked w WHERE w.running = 0 AND NOT w.waiting
+  SELECT w.id FROM walked w WHERE w.running = 0 AND NOT w.waiting AND (w.full_at IS NULL OR w.full_at <= now())
 ), gone AS (
   DELETE FROM millrace.limits l WHERE l.id = ANY (ARRAY(
     SELECT held.id FROM unused, LATERAL (
       SELECT l.id FROM millrace.limits l
-      WHERE l.id = unused.id AND l.running = 0 AND NOT l.waiting FOR UPDATE SKIP LOCKED
+      WHERE l.id = unused.id AND l.running = 0 AND NOT l.waiting AND (l.full_at IS NULL OR l.full_at <= now())
+        AND NOT EXISTS (SELECT FROM millrace.limit_tokens t WHERE t.limit_id = l.id)
+      FOR UPDATE SKIP LOCKED
     ) AS held
   ))
   RETURNING 1
 )
 SELECT (SELECT count(*) FROM gone)::int AS dropped, (SELECT max(id::text) FROM walked) AS last,
        (SELECT count(*) FROM walked)::int AS walked;
+
+-- name: keep_rates
+WITH given AS MATERIALIZED (
+  SELECT * FROM unnest(:ids::uuid[], :counts::int[], :secs::int[], :bursts::int[], :tokens::float8[],
+                       :next_secs::float8[], :full_secs::float8[])
+    AS given (id, count, secs, burst, tokens, next_secs, full_secs)
+), kept AS (
+  UPDATE millrace.limits l
+  SET rate_count = given.count, rate_secs = given.secs, rate_burst = given.burst, tokens = given.tokens,
+      refilled_at = CASE WHEN given.tokens IS NOT NULL THEN greatest(l.refilled_at, :now::timestamptz) END,
+      next_at = :now::timestamptz + given.next_secs * interval '1 second',
+      full_at = :now::timestamptz + given.full_secs * interval '1 second'
+  FROM given WHERE l.id = ANY (:ids::uuid[]) AND l.id = given.id
+)
+INSERT INTO millrace.limit_tokens (admitted_at, limit_id, job_id, tenant)
+SELECT :now::timestamptz, each.limit_id, each.job_id, each.tenant
+FROM unnest(:token_limits::uuid[], :token_jobs::uuid[], :token_tenants::text[]) AS each (limit_id, job_id, tenant)
+ON CONFLICT (limit_id, job_id) DO NOTHING;
+
+-- name: forget_tokens
+DELETE FROM millrace.limit_tokens t WHERE t.limit_id = ANY (:ids::uuid[]);

@@ -4,9 +4,9 @@
 -- name: take_keys
 -- Idempotency keys of jobs, each with the id that its job would get. Returns those that were free. In sorted order,
 -- like everybody who inserts keys. :lasts: true for the items of a batch, otherwise null.
-INSERT INTO millrace.idempotency_keys (tenant, key, job_id, lasts)
-SELECT tenant, key, (millrace.id_prefix(now()) || suffix)::uuid, :lasts::bool
-FROM unnest(:tenants::text[], :keys::text[], :suffixes::text[]) AS given (tenant, key, suffix)
+INSERT INTO millrace.idempotency_keys (tenant, key, job_id, lasts, digest)
+SELECT tenant, key, (millrace.id_prefix(now()) || suffix)::uuid, :lasts::bool, digest
+FROM unnest(:tenants::text[], :keys::text[], :suffixes::text[], :digests::int8[]) AS given (tenant, key, suffix, digest)
 ORDER BY tenant, key
 ON CONFLICT (tenant, key) DO NOTHING
 RETURNING job_id;
@@ -18,7 +18,7 @@ WITH asked AS MATERIALIZED (
   SELECT * FROM unnest(:ids::uuid[], :tenants::text[], :queues::text[], :keys::text[], :mosts::int[])
     AS asked (id, tenant, queue, key, most)
 ), locked AS MATERIALIZED (
-  SELECT l.id, l.running, l.most, l.waiting FROM millrace.limits l
+  SELECT l.id, l.running, l.most, l.waiting, l.rate_count IS NOT NULL AS rated FROM millrace.limits l
   WHERE l.id = ANY (:ids::uuid[]) ORDER BY l.id FOR NO KEY UPDATE SKIP LOCKED
 ), made AS (
   INSERT INTO millrace.limits (most, id, tenant, queue, key)
@@ -27,7 +27,8 @@ WITH asked AS MATERIALIZED (
   ON CONFLICT (id) DO NOTHING
   RETURNING id, running, most, waiting
 )
-SELECT id, running, most, waiting FROM locked UNION ALL SELECT id, running, most, waiting FROM made;
+SELECT id, running, most, waiting, rated FROM locked
+UNION ALL SELECT id, running, most, waiting, false FROM made;
 
 -- name: create_limited
 -- Stores jobs that name limits, expire, are unique or have a parent. A child without limits has an empty array of

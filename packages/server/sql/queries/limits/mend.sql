@@ -14,6 +14,10 @@ LEFT JOIN (
     ) AS j
     UNION ALL
     SELECT r.limits FROM millrace.ready r WHERE r.limits IS NOT NULL AND r.later IS NOT FALSE
+    UNION ALL
+    SELECT r.limits FROM millrace.ready r
+    WHERE r.waits_for IS NOT NULL AND r.waits_for <> ALL (r.limits)
+      AND (SELECT EXISTS (SELECT FROM millrace.queue_limits g WHERE g.share IS NOT NULL))
   ) AS holder, unnest(holder.limits) AS each (id)
   GROUP BY each.id
 ) AS holds ON holds.id = l.id
@@ -30,6 +34,8 @@ WITH holder AS MATERIALIZED (
   ) AS j
   UNION ALL
   SELECT r.limits FROM millrace.ready r WHERE r.limits IS NOT NULL AND r.later IS NOT FALSE
+  UNION ALL
+  SELECT r.limits FROM millrace.ready r WHERE r.waits_for IS NOT NULL AND r.waits_for <> ALL (r.limits)
   UNION ALL
   SELECT j.limits FROM millrace.ready r, LATERAL (
     SELECT j.limits FROM millrace.jobs j WHERE j.tenant = r.tenant AND j.id = r.id OFFSET 0

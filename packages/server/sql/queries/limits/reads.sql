@@ -3,7 +3,9 @@
 -- name: place_in_line
 -- The limit in whose line a job waits, and how many are before it there, counted up to :max_jobs. No row: it waits in
 -- none.
-SELECT l.key, l.running, l.most, least(:max_jobs::int, (SELECT count(*) FROM (
+SELECT l.key, l.running, l.most, l.rate_count, l.rate_secs, l.rate_burst,
+       greatest(0, extract(epoch FROM l.next_at - now()))::float8 AS next_secs, now()::text AS now,
+       least(:max_jobs::int, (SELECT count(*) FROM (
   SELECT FROM millrace.ready a
   WHERE a.waits_for = r.waits_for AND a.priority > r.priority
   LIMIT :max_jobs::int
@@ -16,14 +18,15 @@ FROM (
   SELECT r.waits_for, r.priority, r.scheduled_at, r.id FROM millrace.ready r
   WHERE r.tenant = :tenant AND r.id = :id AND r.waits_for IS NOT NULL
 ) AS r, LATERAL (
-  SELECT l.key, l.running, l.most FROM millrace.limits l WHERE l.id = r.waits_for OFFSET 0
+  SELECT l.* FROM millrace.limits l WHERE l.id = r.waits_for OFFSET 0
 ) AS l;
 
 -- name: limits_of_tenant
 -- A page of a tenant's limits, by queue and key, after the last of the page before.
-SELECT l.tenant, l.queue, l.key, l.running, l.most, line.waiting, line.oldest
+SELECT l.tenant, l.queue, l.key, l.running, l.most, l.rate_count, l.rate_secs, l.rate_burst, line.waiting,
+       line.oldest
 FROM (
-  SELECT l.id, l.tenant, l.queue, l.key, l.running, l.most FROM millrace.limits l
+  SELECT l.* FROM millrace.limits l
   WHERE l.tenant = :tenant AND l.key IS NOT NULL AND (:only::text IS NULL OR l.queue = :only)
     AND (l.queue, l.key) > (:after_queue, :after_key)
   ORDER BY l.queue, l.key LIMIT :limit::int
@@ -33,9 +36,10 @@ ORDER BY l.queue, l.key;
 
 -- name: limits_of_all
 -- The same for all tenants.
-SELECT l.tenant, l.queue, l.key, l.running, l.most, line.waiting, line.oldest
+SELECT l.tenant, l.queue, l.key, l.running, l.most, l.rate_count, l.rate_secs, l.rate_burst, line.waiting,
+       line.oldest
 FROM (
-  SELECT l.id, l.tenant, l.queue, l.key, l.running, l.most FROM millrace.limits l
+  SELECT l.* FROM millrace.limits l
   WHERE l.key IS NOT NULL AND (:only::text IS NULL OR l.queue = :only)
     AND (l.tenant, l.queue, l.key) > (:after_tenant, :after_queue, :after_key)
   ORDER BY l.tenant, l.queue, l.key LIMIT :limit::int
@@ -46,7 +50,10 @@ ORDER BY l.tenant, l.queue, l.key;
 -- name: waiting_for_room
 -- For the metrics: how many jobs wait for room, counted up to :max_jobs, and since when the oldest of them is due.
 SELECT count(*)::int AS waiting, extract(epoch FROM now() - min(line.scheduled_at))::float8 AS oldest_secs
-FROM (SELECT r.scheduled_at FROM millrace.ready r WHERE r.waits_for IS NOT NULL LIMIT :max_jobs::int) AS line;
+FROM (
+  SELECT r.scheduled_at FROM millrace.ready r
+  WHERE r.waits_for IS NOT NULL AND r.waits_for = ANY (r.limits) LIMIT :max_jobs::int
+) AS line;
 
 -- fragment: line_of_l
 LATERAL (

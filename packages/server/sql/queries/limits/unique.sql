@@ -43,10 +43,11 @@ WITH gone AS (
         SELECT r.ctid AS place FROM millrace.ready r WHERE r.tenant = given.tenant AND r.id = given.id OFFSET 0
       ) AS w
     )) AND r.delivery_count = 0
-  RETURNING r.id, r.later, r.limits
+  RETURNING r.id, r.later, r.waits_for, r.limits
 ), noted AS (
   INSERT INTO millrace.limit_notes (given_back, limit_id)
-  SELECT count(*), each.id FROM gone, unnest(gone.limits) AS each (id) WHERE gone.later IS NOT FALSE GROUP BY each.id
+  SELECT count(*), each.id FROM gone, unnest(gone.limits) AS each (id)
+  WHERE millrace.holds_room(gone.later, gone.waits_for, gone.limits) GROUP BY each.id
   RETURNING limit_id
 )
 SELECT (SELECT json_agg(id) FROM gone)::text AS ids, (SELECT json_agg(limit_id) FROM noted)::text AS looks;

@@ -18,7 +18,10 @@ FROM (
   ) AS d ON d.tenant = :tenant
   LEFT JOIN LATERAL (
     SELECT j.metadata, pg_column_size(j.payload) + coalesce(pg_column_size(j.metadata), 0)
-                       + coalesce(j.context_bytes, 0) AS bytes
+                       + coalesce(j.context_bytes, 0)
+                       + CASE WHEN :keeps::bool THEN coalesce((
+                           SELECT t.bytes FROM millrace.checkpoint_totals t WHERE t.job_id = j.id
+                         ), 0) ELSE 0 END AS bytes
     FROM millrace.jobs j WHERE j.tenant = d.tenant AND j.id = d.job_id OFFSET 0
   ) AS j ON true
 ) AS sized
@@ -47,13 +50,14 @@ WITH clock AS MATERIALIZED (
     SELECT j.priority, j.tenant, j.queue, j.task, j.config, j.payload, j.context, j.workflow_id, j.limits
     FROM millrace.jobs j WHERE j.tenant = d.tenant AND j.id = d.job_id OFFSET 0
   ) AS j
-  WHERE d.tenant = :tenant AND d.replayed_at IS NULL
+  WHERE d.tenant = :tenant AND d.replayed_at IS NULL AND j.queue <> 'millrace:waits'
 ), taken AS (
   UPDATE millrace.dead_letters d
   SET replayed_at = j.now, replay_job_id = j.id
   FROM original j
   WHERE d.id = ANY (ARRAY(SELECT letter FROM original)) AND d.id = j.letter AND d.replayed_at IS NULL
-  RETURNING j.now, j.id, j.priority, j.tenant, j.queue, j.task, j.payload, j.config, j.metadata, j.limits, j.expires_at
+  RETURNING j.letter, j.now, j.id, j.priority, j.tenant, j.queue, j.task, j.payload, j.config, j.metadata, j.limits,
+            j.expires_at
 ), stored AS (
   INSERT INTO millrace.jobs (created_at, priority, id, tenant, queue, task, payload, config, metadata, limits)
   SELECT now, priority, id, tenant, queue, task, payload, config, metadata, limits FROM taken
@@ -69,4 +73,4 @@ WITH clock AS MATERIALIZED (
 ), noted AS (
   INSERT INTO millrace.operation_jobs (operation_id, job_id) SELECT :operation_id, id FROM taken
 )
-SELECT queue, task, priority, limits[1] AS waits_for FROM taken;
+SELECT id, letter, queue, task, priority, limits[1] AS waits_for FROM taken;

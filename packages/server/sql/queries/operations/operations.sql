@@ -12,7 +12,7 @@ SELECT now(), least(now(), :before::timestamptz), CASE WHEN asked.is_later THEN 
        'running', :exact, (millrace.id_prefix(now()) || :suffix)::uuid, :holder, :tenant, :filter::json, :scope::json,
        :ids::text[]
 FROM (
-  SELECT :action::millrace.operation_action > 'replay_dead_letters' AS is_later,
+  SELECT :keeps::bool OR :action::millrace.operation_action > 'replay_dead_letters' AS is_later,
          now() + :held_secs::float8 * interval '1 second' AS held_until
 ) AS asked, (
   SELECT slot FROM generate_series(1, :max_running::int) AS slot
@@ -74,8 +74,8 @@ WHERE ctid = ANY (ARRAY(
 -- name: release_operations
 -- A process that stops leaves what it holds to the others.
 UPDATE millrace.operations
-SET holder = NULL, lease_until = CASE WHEN action > 'replay_dead_letters' THEN 'infinity'::timestamptz END,
-    held_until = CASE WHEN action > 'replay_dead_letters' THEN '-infinity'::timestamptz END
+SET holder = NULL, lease_until = CASE WHEN held_until IS NOT NULL THEN 'infinity'::timestamptz END,
+    held_until = CASE WHEN held_until IS NOT NULL THEN '-infinity'::timestamptz END
 WHERE status = 'running' AND holder = :holder;
 
 -- name: state_of_operation
@@ -97,9 +97,9 @@ SET place = :place, ids = CASE WHEN :is_over THEN NULL ELSE :ids::text[] END,
     exact = o.exact OR :is_over,
     status = CASE WHEN :is_over THEN 'completed' ELSE o.status END,
     completed_at = CASE WHEN :is_over THEN now() END,
-    lease_until = CASE WHEN :is_over THEN NULL WHEN o.action > 'replay_dead_letters' THEN 'infinity'
+    lease_until = CASE WHEN :is_over THEN NULL WHEN o.held_until IS NOT NULL THEN 'infinity'
                        ELSE clock_timestamp() + :held_secs::float8 * interval '1 second' END,
-    held_until = CASE WHEN NOT :is_over AND o.action > 'replay_dead_letters'
+    held_until = CASE WHEN NOT :is_over AND o.held_until IS NOT NULL
                       THEN clock_timestamp() + :held_secs::float8 * interval '1 second' END,
     holder = CASE WHEN NOT :is_over THEN o.holder END
 FROM (
@@ -203,9 +203,9 @@ FROM unnest(:ids::uuid[]) WITH ORDINALITY AS given (id, n), LATERAL (
 ORDER BY given.n;
 
 -- fragment: hold
-    lease_until = CASE WHEN action > 'replay_dead_letters' THEN 'infinity'
+    lease_until = CASE WHEN held_until IS NOT NULL THEN 'infinity'
                        ELSE now() + :held_secs::float8 * interval '1 second' END,
-    held_until = CASE WHEN action > 'replay_dead_letters' THEN now() + :held_secs::float8 * interval '1 second' END
+    held_until = CASE WHEN held_until IS NOT NULL THEN now() + :held_secs::float8 * interval '1 second' END
 
 -- fragment: records
 SELECT id, tenant, action, filter, status, matched::float8 AS matched, exact, done::float8 AS done,

@@ -8,7 +8,7 @@ WITH due AS MATERIALIZED (
   ORDER BY r.expires_at LIMIT :max_jobs::int FOR UPDATE SKIP LOCKED
 ), gone AS (
   DELETE FROM millrace.ready r WHERE r.ctid = ANY (ARRAY(SELECT place FROM due))
-  RETURNING r.id, r.tenant, r.scheduled_at, r.queue, r.later, r.limits
+  RETURNING r.id, r.tenant, r.scheduled_at, r.queue, r.later, r.waits_for, r.limits
 ), ended AS (
   INSERT INTO millrace.done (completed_at, scheduled_at, retry_count, delivery_count, status, id, tenant, error)
   SELECT now(), scheduled_at, 0, 0, 'cancelled', id, tenant, :error FROM gone
@@ -19,7 +19,7 @@ WITH due AS MATERIALIZED (
   RETURNING 1
 ), freed AS MATERIALIZED (
   SELECT each.id, count(*)::int AS n FROM gone, unnest(gone.limits) AS each (id)
-  WHERE gone.later IS NOT FALSE GROUP BY each.id
+  WHERE millrace.holds_room(gone.later, gone.waits_for, gone.limits) GROUP BY each.id
 ), locked AS MATERIALIZED (
   SELECT l.id, l.waiting FROM millrace.limits l
   WHERE l.id = ANY (ARRAY(SELECT id FROM freed)) ORDER BY l.id FOR NO KEY UPDATE SKIP LOCKED

@@ -64,16 +64,18 @@ WITH given AS MATERIALIZED (
          j.priority, held.retry_count + (held.outcome = 'retrying')::int,
          held.delivery_count - (held.outcome = 'undelivered')::int,
          held.id, held.tenant, j.queue, held.workflow_id, held.error,
-         CASE WHEN j.limits IS NOT NULL AND held.outcome <> 'undelivered' THEN false WHEN due.at > now() THEN true END,
+         CASE WHEN j.limits IS NOT NULL AND NOT room.stays THEN false WHEN due.at > now() THEN true END,
          millrace.job_size(j.payload, j.metadata, held.error, j.context_bytes),
          CASE WHEN held.outcome = 'undelivered' THEN coalesce(j.limits, '{}') ELSE j.limits END,
-         CASE WHEN held.outcome <> 'undelivered' AND due.at <= now() THEN j.limits[1] END,
+         CASE WHEN NOT room.stays AND due.at <= now() THEN j.limits[1] END,
          CASE WHEN held.outcome = 'undelivered' AND held.delivery_count = 1
               THEN millrace.expiry(j.config, j.created_at) END
   FROM held, LATERAL (SELECT * FROM millrace.jobs j WHERE j.tenant = held.tenant AND j.id = held.id OFFSET 0) AS j,
   LATERAL (
     SELECT coalesce(held.retry_at, held.scheduled_at, j.run_at, j.created_at) AS at
-  ) AS due
+  ) AS due, LATERAL (
+    SELECT held.outcome = 'undelivered' AND NOT millrace.has_rate(j.config) AS stays
+  ) AS room
   WHERE held.outcome IN ('retrying', 'released', 'undelivered')
   RETURNING id, queue, priority, scheduled_at, tenant, waits_for
 ), buried AS (
@@ -85,9 +87,9 @@ WITH given AS MATERIALIZED (
 ), freed AS MATERIALIZED (
   SELECT each.id, count(*)::int AS n
   FROM held, LATERAL (
-    SELECT j.limits FROM millrace.jobs j WHERE j.tenant = held.tenant AND j.id = held.id OFFSET 0
+    SELECT j.limits, j.config FROM millrace.jobs j WHERE j.tenant = held.tenant AND j.id = held.id OFFSET 0
   ) AS j, unnest(j.limits) AS each (id)
-  WHERE held.outcome <> 'undelivered' GROUP BY each.id
+  WHERE held.outcome <> 'undelivered' OR millrace.has_rate(j.config) GROUP BY each.id
 ), locked AS MATERIALIZED (
 -- include: limits_to_free
 ), kept AS (
@@ -261,14 +263,14 @@ SELECT gone.id, origin.queue, origin.task, (SELECT count(*) FROM seen)::int AS w
 -- one that waits for room, or sleeps, has none.
 WITH gone AS (
 -- include: waiting_to_cancel
-    , r.later, r.limits
+    , r.later, r.waits_for, r.limits
 ), ended AS (
 -- include: end_waiting
 ), seen AS (
 -- include: note_cancelled
 ), freed AS MATERIALIZED (
   SELECT each.id, count(*)::int AS n FROM gone, unnest(gone.limits) AS each (id)
-  WHERE gone.later IS NOT FALSE GROUP BY each.id
+  WHERE millrace.holds_room(gone.later, gone.waits_for, gone.limits) GROUP BY each.id
 ), locked AS MATERIALIZED (
 -- include: limits_to_free
 ), kept AS (

@@ -8,9 +8,26 @@ FROM unnest(:queues::text[], :ages_secs::float8[]) AS asked (queue, age_secs)
 ORDER BY asked.queue
 ON CONFLICT (queue) DO UPDATE SET last_lease_at = greatest(queues.last_lease_at, excluded.last_lease_at);
 
+-- name: note_offers
+-- What workers say of themselves when they ask, and how long ago they last did.
+INSERT INTO millrace.offers (seen_at, slots, queue, worker, tasks)
+SELECT now() - asked.age_secs * interval '1 second', asked.slots, asked.queue, asked.worker, asked.tasks
+FROM unnest(:queues::text[], :workers::text[], :slots::int[], :tasks::json[], :ages_secs::float8[])
+  AS asked (queue, worker, slots, tasks, age_secs)
+ORDER BY asked.queue, asked.worker
+ON CONFLICT (queue, worker) DO UPDATE
+SET seen_at = greatest(offers.seen_at, excluded.seen_at), slots = excluded.slots, tasks = excluded.tasks;
+
+-- name: offers_of
+-- Who asked for jobs of a queue in the last :max_secs.
+SELECT o.worker, o.slots, o.tasks::text AS tasks FROM millrace.offers o
+WHERE o.queue = :queue AND o.seen_at > now() - :max_secs::int * interval '1 second'
+LIMIT :max_workers::int;
+
 -- name: queue_marks
 -- What is known of these queues besides how much they hold.
-SELECT asked.queue, q.paused_at, q.last_lease_at, now() AS now
+SELECT asked.queue, q.paused_at, q.last_lease_at,
+       (SELECT s.settings FROM millrace.queue_settings s WHERE s.queue = asked.queue)::text AS settings, now() AS now
 FROM unnest(:queues::text[]) AS asked (queue) LEFT JOIN millrace.queues q ON q.queue = asked.queue;
 
 -- name: register_process

@@ -56,6 +56,13 @@ FROM millrace.jobs j LEFT JOIN millrace.tenants t ON t.tenant = j.tenant
 WHERE replace(left(j.id::text, 18), '-', '') <> millrace.id_prefix(j.created_at)
    OR t.bucket IS NULL OR lpad(to_hex(t.bucket), 4, '0') <> substr(j.id::text, 25, 4);
 
+-- name: tenant_belongs_here
+-- A tenant whose bucket is outside the range of this database belongs to another one.
+SELECT t.tenant AS subject, format('has the bucket %s, this database holds %s to %s', t.bucket, c.first_bucket,
+                                   c.last_bucket) AS finding
+FROM millrace.tenants t, millrace.cell c
+WHERE t.bucket NOT BETWEEN c.first_bucket AND c.last_bucket;
+
 -- name: key_leads_to_its_job
 -- The key of any other kind of request remembers what that created. One that expires has outlived its job.
 SELECT k.tenant || '/' || k.key AS subject,
@@ -99,6 +106,15 @@ FROM millrace.workflow_runs r, LATERAL (
               OR EXISTS (SELECT FROM millrace.leases x WHERE x.id = j.id))) AS live
 ) AS counted
 WHERE counted.enqueued = 0 OR counted.enqueued <> counted.live;
+
+-- name: waiting_step_can_be_told
+-- The job of a step that waits for a signal sleeps until its deadline, and its wait is open: otherwise no signal could
+-- end it.
+SELECT r.tenant || '/' || r.id AS subject, 'waits for a signal that nobody can send to it' AS finding
+FROM millrace.ready r
+WHERE r.queue = 'millrace:waits' AND r.scheduled_at > now()
+  AND NOT EXISTS (SELECT FROM millrace.waits w WHERE w.job_id = r.id AND w.open)
+  AND NOT EXISTS (SELECT FROM millrace.checkpoints c WHERE c.job_id = r.id);
 
 -- name: step_has_its_context
 -- Every context version that a job, a run or an ended workflow names must be stored.
@@ -156,7 +172,10 @@ LEFT JOIN (
   FROM millrace.jobs j, unnest(j.limits) AS each (id)
   WHERE j.limits IS NOT NULL AND (
     j.id IN (SELECT x.id FROM millrace.running x)
-    OR EXISTS (SELECT FROM millrace.ready r WHERE r.tenant = j.tenant AND r.id = j.id AND r.later IS NOT FALSE)
+    OR EXISTS (
+      SELECT FROM millrace.ready r
+      WHERE r.tenant = j.tenant AND r.id = j.id AND millrace.holds_room(r.later, r.waits_for, r.limits)
+    )
   )
   GROUP BY each.id
 ) AS holds ON holds.id = l.id
@@ -169,5 +188,18 @@ SELECT r.tenant || '/' || r.id AS subject,
        CASE WHEN l.id IS NULL THEN 'waits for a limit that does not exist'
             ELSE format('waits for %s, of which %s of %s run', l.key, l.running, l.most) END AS finding
 FROM millrace.ready r LEFT JOIN millrace.limits l ON l.id = r.waits_for
-WHERE r.waits_for IS NOT NULL AND (l.id IS NULL OR l.running < l.most OR NOT l.waiting)
+WHERE r.waits_for = ANY (r.limits)
+  AND (l.id IS NULL OR NOT l.waiting OR (l.running < coalesce(l.most, 2147483647) AND l.next_at IS NULL))
   AND NOT EXISTS (SELECT FROM millrace.limit_notes n WHERE n.limit_id = r.waits_for);
+
+-- name: waiting_job_has_a_turn
+-- A job in the line of its tenant is served while tenants take turns on its queue, or while the lines are dissolved.
+SELECT r.tenant || '/' || r.id AS subject, 'waits for its turn on a queue without turns' AS finding
+FROM millrace.ready r
+WHERE r.waits_for = millrace.share_line(r.queue, r.tenant)
+  AND NOT EXISTS (SELECT FROM millrace.queue_limits g WHERE g.queue = r.queue AND g.share IS NOT NULL);
+
+-- name: token_belongs_to_a_limit
+SELECT t.limit_id || '/' || t.job_id AS subject, 'is a token of a limit that does not exist' AS finding
+FROM millrace.limit_tokens t
+WHERE NOT EXISTS (SELECT FROM millrace.limits l WHERE l.id = t.limit_id);

@@ -56,12 +56,14 @@ LATERAL (
 
 -- fragment: jobs_of_the_steps
   SELECT json_agg(json_build_array(j.step, j.id, rec.status, rec.started_at::text, rec.completed_at::text,
-                                   rec.delivery_count, left(rec.error, 2000)))
+                                   rec.delivery_count, left(rec.error, 2000),
+                                   CASE WHEN rec.status = 'retrying' THEN rec.scheduled_at::text END))
   FROM (
     SELECT j.step, j.id, j.tenant FROM millrace.jobs j WHERE j.workflow_id = :id AND j.step IS NOT NULL OFFSET 0
   ) AS j,
   LATERAL (
-    SELECT r.status, r.started_at, r.completed_at, r.delivery_count, r.error FROM millrace.job_records r
+    SELECT r.status, r.started_at, r.completed_at, r.delivery_count, r.error, r.scheduled_at
+    FROM millrace.job_records r
     WHERE r.tenant = j.tenant AND r.id = j.id OFFSET 0
   ) AS rec
 

@@ -6,14 +6,16 @@ WITH clock AS MATERIALIZED (
 ), flow AS MATERIALIZED (
   SELECT (clock.prefix || suffix)::uuid AS id, clock.now, given.*
   FROM clock, unnest(:suffixes::text[], :tenants::text[], :names::text[], :definitions::json[], :contexts::json[],
-                     :metadata::json[], :states::text[], :versions::int[], :context_bytes::int[])
-    WITH ORDINALITY AS given (suffix, tenant, name, definition, context, metadata, state, version, context_bytes, n)
+                     :metadata::json[], :states::text[], :versions::int[], :context_bytes::int[], :rules::int[])
+    WITH ORDINALITY
+    AS given (suffix, tenant, name, definition, context, metadata, state, version, context_bytes, rules, n)
 ), stored AS (
   INSERT INTO millrace.workflows (created_at, id, tenant, name, definition, metadata)
   SELECT now, id, tenant, name, definition, metadata FROM flow
 ), begun AS (
-  INSERT INTO millrace.workflow_runs (status, id, tenant, state, context, version, context_bytes)
-  SELECT 'created', id, tenant, state, CASE WHEN version IS NULL THEN context END, version, context_bytes FROM flow
+  INSERT INTO millrace.workflow_runs (status, id, tenant, state, context, version, context_bytes, rules)
+  SELECT 'created', id, tenant, state, CASE WHEN version IS NULL THEN context END, version, context_bytes, rules
+  FROM flow
 ), contexts AS (
   INSERT INTO millrace.workflow_contexts (workflow_id, version, context)
   SELECT id, version, context FROM flow WHERE version IS NOT NULL
@@ -120,10 +122,11 @@ WITH clock AS MATERIALIZED (
   WHERE r.ctid = ANY (ARRAY(SELECT place FROM given WHERE ending IS NOT NULL)) AND r.id = given.id
   -- A step that completed or failed had started, even if no claim marked the workflow.
   RETURNING r.tenant, r.id, given.state, given.ending, coalesce(given.context, r.context) AS context, r.version,
+            r.rules,
             CASE WHEN given.state ~ '[cf]' THEN coalesce(r.started_at, now()) ELSE r.started_at END AS started_at
 ), ended AS (
-  INSERT INTO millrace.workflow_ends (completed_at, started_at, status, id, tenant, state, context, version)
-  SELECT now(), started_at, ending, id, tenant, state, context, version FROM gone
+  INSERT INTO millrace.workflow_ends (completed_at, started_at, status, id, tenant, state, context, version, rules)
+  SELECT now(), started_at, ending, id, tenant, state, context, version, rules FROM gone
 ), step AS MATERIALIZED (
   SELECT (clock.prefix || given.suffix)::uuid AS id, clock.now, given.*
   FROM clock, unnest(:job_suffixes::text[], :job_tenants::text[], :job_workflow_ids::uuid[], :job_queues::text[],
@@ -151,12 +154,13 @@ WITH clock AS MATERIALIZED (
 ), gone AS (
   DELETE FROM millrace.workflow_ends e
   WHERE e.tenant = :tenant AND e.status = :status::millrace.workflow_status AND e.id = :id
-  RETURNING e.started_at
+  RETURNING e.started_at, e.rules
 ), begun AS (
-  INSERT INTO millrace.workflow_runs (started_at, status, id, tenant, state, context, version, context_bytes, resumes)
+  INSERT INTO millrace.workflow_runs
+    (started_at, status, id, tenant, state, context, version, context_bytes, resumes, rules)
   SELECT started_at, CASE WHEN started_at IS NULL THEN 'created' ELSE 'running' END::millrace.workflow_status, :id,
          :tenant, :state, CASE WHEN :version::int IS NULL THEN :context::json END, coalesce(:version, :last_version),
-         :context_bytes, :run
+         :context_bytes, :run, rules
   FROM gone
 ), contexts AS (
   INSERT INTO millrace.workflow_contexts (workflow_id, version, context)
@@ -181,9 +185,9 @@ WITH clock AS MATERIALIZED (
 -- include: note_limits
 ), letters AS (
   UPDATE millrace.dead_letters d
-  SET replayed_at = clock.now, replay_job_id = (clock.prefix || :first_suffix)::uuid
+  SET replayed_at = clock.now, replay_job_id = (clock.prefix || :first_suffix::text)::uuid
   FROM clock
-  WHERE d.job_id = ANY (:earlier_jobs::uuid[]) AND d.replayed_at IS NULL
+  WHERE d.job_id = ANY (:earlier_jobs::uuid[]) AND d.replayed_at IS NULL AND :first_suffix::text IS NOT NULL
 )
 SELECT prefix FROM clock;
 

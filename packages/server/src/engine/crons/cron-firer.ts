@@ -11,19 +11,24 @@ import { loadStatements } from '../../store/sql.js';
 import type { Hub } from '../shared/hub.js';
 import type { Counters } from '../shared/counters.js';
 import { random32 } from '../shared/random.js';
+import type { Due } from './due.js';
+import type { WorkflowFirings } from './workflow-firings.js';
 
 /**
  * Fires the schedules that are due. Any number of processes do this at once, and all that a process keeps between two
  * statements is a plan: a few seconds ahead and without locks, it reads what will be due and computes the occurrence
  * after it, so that at the instant itself nothing is left to do but fire. Firing takes one statement per batch, which
  * acts only on schedules that are due and have not moved since they were read. A process that is stopped, killed or cut
- * off in between has fired either all of a batch or none of it.
+ * off in between has fired either all of a batch or none of it. Schedules that start workflows take a transaction per
+ * batch (workflow-firings.ts).
  */
 const sql = { ...loadStatements('crons/crons.sql'), ...loadStatements('crons/firing.sql') };
 
 /** Schedules per look and per statement: large enough to need few, small enough that none takes long. */
 const LOOK = 10_000;
 const BATCH = 250;
+/** The same of those that start workflows: each may be as large as a payload. */
+const START_BATCH = 16;
 /** How long before its instant an occurrence is planned. Compiling ten thousand new expressions takes two seconds. */
 export const LEAD_MS = 3_000;
 /** A scheduler looks at least this often, so that it notices a clock that is set forward. */
@@ -62,17 +67,15 @@ interface Agenda {
   readonly near: string | null;
 }
 
-type NearRow = [tenant: string, id: string, revision: number, expr: string, timezone: string, occurrenceMs: number];
-
-interface Due extends FiringDecision {
-  readonly tenant: string;
-  readonly id: string;
-  /** Of the schedule as it was read: once it is replaced, the decision is void. */
-  readonly revision: number;
-  readonly occurrenceMs: number;
-  /** When the firing was decided on. */
-  readonly decidedMs: number;
-}
+type NearRow = [
+  tenant: string,
+  id: string,
+  revision: number,
+  expr: string,
+  timezone: string,
+  occurrenceMs: number,
+  isStart: boolean,
+];
 
 /** What a look found, in order of occurrence. */
 interface Outlook {
@@ -109,11 +112,17 @@ export class CronFirer {
     inFlight: 2,
     maxWaiting: LOOK,
   });
+  readonly #starts = new Batcher<Due, boolean>((due) => this.#start(due), {
+    maxItems: START_BATCH,
+    inFlight: 2,
+    maxWaiting: LOOK,
+  });
 
   constructor(
     private readonly db: Database,
     private readonly hub: Hub,
     private readonly counters: Counters,
+    private readonly workflows: WorkflowFirings,
   ) {}
 
   /** Fires by plan if what is due has been planned; otherwise looks first. */
@@ -132,7 +141,9 @@ export class CronFirer {
     const startMs = clock();
     const later = planned.findIndex(({ occurrenceMs }) => occurrenceMs > startMs);
     const due = shareOut(later < 0 ? planned : planned.slice(0, later));
-    const results = await Promise.allSettled(due.map((schedule) => this.#firings.submit(schedule)));
+    const results = await Promise.allSettled(
+      due.map((each) => (each.isStart ? this.#starts : this.#firings).submit(each)),
+    );
     const fired = results.filter((result) => result.status === 'fulfilled' && result.value).length;
     const refused = refusedOf(due, results);
     const nowMs = clock();
@@ -161,13 +172,13 @@ export class CronFirer {
     const planned: Due[] = [];
     const broken: BrokenCron[] = [];
     const known = new Map<string, FiringDecision>();
-    for (const [n, [tenant, id, revision, expr, timezone, occurrenceMs]] of rows.entries()) {
+    for (const [n, [tenant, id, revision, expr, timezone, occurrenceMs, isStart]] of rows.entries()) {
       if (n % BATCH === BATCH - 1) await nextTurn();
       try {
         const key = `${occurrenceMs} ${timezone} ${expr}`;
         const decision = known.get(key) ?? decideFiring({ expr, timezone }, occurrenceMs, seen);
         known.set(key, decision);
-        planned.push({ ...decision, tenant, id, revision, occurrenceMs, decidedMs: seen.nowMs });
+        planned.push({ ...decision, tenant, id, revision, occurrenceMs, decidedMs: seen.nowMs, isStart });
       } catch (error) {
         if (!(error instanceof UnreadableCron)) throw error;
         await this.db.run(sql.pause_cron({ tenant, id, revision }));
@@ -196,6 +207,13 @@ export class CronFirer {
     this.#announce(rows.filter((row) => row.enqueued));
     const fired = new Set(rows.map((row) => row.id));
     return due.map(({ id }) => fired.has(id));
+  }
+
+  async #start(due: readonly Due[]): Promise<boolean[]> {
+    const { advanced, firings } = await this.workflows.fire(due, DECISION_HOLDS_MS);
+    this.#intendedAt = performance.now();
+    for (const { kind, lagSecs } of firings) this.counters.metrics.cronFired(kind, lagSecs);
+    return due.map(({ id }) => advanced.has(id));
   }
 
   #announce(fired: readonly FiredRow[]): void {

@@ -22,7 +22,7 @@ import {
 } from '../../store/lists/list-statements.js';
 import { loadStatements } from '../../store/sql.js';
 import { arrayText } from '../limits/create-limited.js';
-import { limitIdsOf } from '../limits/limit-id.js';
+import { limitIdsOf } from '../shared/limit-id.js';
 import type { Counters } from '../shared/counters.js';
 import { DUE_CURSOR, ID_CURSOR, idsOf, NUMBER_CURSOR } from '../shared/cursor.js';
 import type { Effect, Idempotency } from '../shared/idempotency.js';
@@ -30,8 +30,10 @@ import type { Hub } from '../shared/hub.js';
 import { readPage, type Listing } from '../shared/page.js';
 import { random32 } from '../shared/random.js';
 import type { Tenants } from '../shared/tenants.js';
+import type { WorkflowStarter } from '../shared/workflow-starter.js';
+import type { WorkflowFirings } from './workflow-firings.js';
 import type { CronFiringRecord, CronRecord, CronSpec, Instant } from '../../domain/records.js';
-import type { Created, CronListQuery, CronPut, CronsApi, ListQuery, Page } from '../api.js';
+import type { CronListQuery, CronPut, CronsApi, ListQuery, Page, TriggeredCron } from '../api.js';
 
 /**
  * Schedules as their tenants see them. Occurrences are computed here, starting from the database's time; the statement
@@ -41,23 +43,28 @@ const sql = loadStatements('crons/crons.sql');
 
 type CronRowNow = CronRow & { readonly now_ms: number };
 
+export interface CronsDeps {
+  readonly db: Database;
+  readonly hub: Hub;
+  readonly counters: Counters;
+  readonly tenants: Tenants;
+  readonly keys: Idempotency;
+  readonly workflows: WorkflowStarter;
+  readonly workflowFirings: WorkflowFirings;
+}
+
 export class Crons implements CronsApi {
-  constructor(
-    private readonly db: Database,
-    private readonly hub: Hub,
-    private readonly counters: Counters,
-    private readonly tenants: Tenants,
-    private readonly keys: Idempotency,
-  ) {}
+  constructor(private readonly deps: CronsDeps) {}
 
   async create(tenant: string, spec: CronSpec): Promise<string> {
     checkTimetable(spec, 'cron_expr');
-    await this.tenants.register(tenant);
+    const columns = this.#columnsOf(tenant, spec);
+    await this.deps.tenants.register(tenant);
     for (;;) {
       const first = nextAfter(spec, await this.#now());
       if (first === null) throw neverFires('cron_expr');
-      const [answer] = await this.db.run<{ ahead: boolean; id: string | null }>(
-        sql.create_cron({ ...beginning(tenant, first), ...columnsOf(tenant, spec) }),
+      const [answer] = await this.deps.db.run<{ ahead: boolean; id: string | null }>(
+        sql.create_cron({ ...beginning(tenant, first), ...columns }),
       );
       if (answer?.id) return answer.id;
       if (answer?.ahead) throw new MillraceError('conflict', `a schedule named "${spec.name}" already exists`);
@@ -66,19 +73,18 @@ export class Crons implements CronsApi {
 
   async put(tenant: string, spec: CronSpec): Promise<CronPut> {
     checkTimetable(spec, 'cron_expr');
-    await this.tenants.register(tenant);
+    const columns = this.#columnsOf(tenant, spec);
+    await this.deps.tenants.register(tenant);
     for (;;) {
       const first = nextAfter(spec, await this.#now());
       if (first === null) return { id: await this.#putEnded(tenant, spec), created: false };
-      const [put] = await this.db.run<CronPut>(
-        sql.put_cron({ ...beginning(tenant, first), ...columnsOf(tenant, spec) }),
-      );
+      const [put] = await this.deps.db.run<CronPut>(sql.put_cron({ ...beginning(tenant, first), ...columns }));
       if (put) return { id: put.id, created: put.created };
     }
   }
 
   async #putEnded(tenant: string, spec: CronSpec): Promise<string> {
-    const [put] = await this.db.run<{ id: string }>(sql.put_ended_cron(columnsOf(tenant, spec)));
+    const [put] = await this.deps.db.run<{ id: string }>(sql.put_ended_cron(this.#columnsOf(tenant, spec)));
     if (!put) throw neverFires('cron_expr');
     return put.id;
   }
@@ -90,8 +96,8 @@ export class Crons implements CronsApi {
   async list(tenant: string, query: CronListQuery): Promise<Page<CronRecord>> {
     const { createdAfter, createdBefore } = query;
     const filter: CronFilter = { tenant, createdAfter, createdBefore };
-    if (query.byNextRun) return readPage(this.db, query, byDue(filter));
-    return readPage<CronRow, string, CronRecord>(this.db, query, {
+    if (query.byNextRun) return readPage(this.deps.db, query, byDue(filter));
+    return readPage<CronRow, string, CronRecord>(this.deps.db, query, {
       list: (window) => listCrons(filter, window),
       count: () => countCrons(filter),
       rowsOf: (rows, budget) => cronsOf(tenant, idsOf(rows), budget),
@@ -102,12 +108,12 @@ export class Crons implements CronsApi {
   }
 
   async remove(tenant: string, id: string): Promise<void> {
-    const deleted = isUuid(id) && (await this.db.transaction((execute) => deleteCron(execute, tenant, id)));
+    const deleted = isUuid(id) && (await this.deps.db.transaction((execute) => deleteCron(execute, tenant, id)));
     if (!deleted) throw await this.#absent(id);
   }
 
   async pause(tenant: string, id: string): Promise<void> {
-    const [paused] = isUuid(id) ? await this.db.run(sql.pause_cron({ tenant, id, revision: null })) : [];
+    const [paused] = isUuid(id) ? await this.deps.db.run(sql.pause_cron({ tenant, id, revision: null })) : [];
     if (!paused) throw await this.#absent(id);
   }
 
@@ -117,35 +123,50 @@ export class Crons implements CronsApi {
       const row = await this.#row(tenant, id);
       const next = row.enabled ? null : nextAfter(row, row.now_ms);
       if (next === null) return;
-      const [resumed] = await this.db.run(sql.resume_cron({ tenant, id, first_ms: next, revision: row.revision }));
+      const [resumed] = await this.deps.db.run(sql.resume_cron({ tenant, id, first_ms: next, revision: row.revision }));
       if (resumed) return;
     }
   }
 
-  async trigger(tenant: string, id: string, key: string | null): Promise<Created> {
+  async trigger(tenant: string, id: string, key: string | null): Promise<TriggeredCron> {
     if (!isUuid(id)) throw notFound('schedule');
     const use = key === null ? null : { tenant, key, kind: `trigger ${id.toLowerCase()}` };
-    const { ids, replayed } = await this.keys.once(use, (execute) => this.#trigger(execute, tenant, id));
-    return { id: ids[0]!, replayed };
+    const effect = async (execute: Execute): Promise<Effect> =>
+      (await this.#triggerJob(execute, tenant, id)) ?? this.#triggerWorkflow(use && execute, tenant, id);
+    const { ids, replayed } = await this.deps.keys.once(use, effect);
+    const [jobId, workflowId] = ids;
+    if (workflowId === undefined) return { created: 'job', id: jobId!, replayed };
+    return { created: 'workflow', id: workflowId, replayed };
   }
 
-  async #trigger(execute: Execute, tenant: string, id: string): Promise<Effect> {
+  /** Null: there is no such schedule that enqueues jobs. */
+  async #triggerJob(execute: Execute, tenant: string, id: string): Promise<Effect | null> {
+    const { counters, hub } = this.deps;
     const suffix = idSuffix(0, bucketOf(tenant), random32());
     const [job] = await execute<TriggeredRow>(sql.trigger_cron({ tenant, id, suffix, slots: CRON_FIRINGS_KEPT }));
-    if (!job) throw await this.#absent(id, execute);
+    if (!job) return null;
     const committed = (): void => {
-      this.counters.created({ tenant, queue: job.queue, task: job.task });
-      this.hub.announceWork(job.queue, job.priority, null);
-      if (job.waits_for !== null) this.hub.announceLimits({ limits: [job.waits_for], slept: false });
+      counters.created({ tenant, queue: job.queue, task: job.task });
+      hub.announceWork(job.queue, job.priority, null);
+      if (job.waits_for !== null) hub.announceLimits({ limits: [job.waits_for], slept: false });
     };
     return { ids: [job.job_id], committed };
+  }
+
+  /** `within`: the transaction that holds the key of the request; null: it has none, and gets a transaction here. */
+  async #triggerWorkflow(within: Execute | null, tenant: string, id: string): Promise<Effect> {
+    const { db, workflowFirings } = this.deps;
+    const trigger = (execute: Execute): Promise<Effect | null> => workflowFirings.trigger(execute, tenant, id);
+    const started = await (within === null ? db.transaction(trigger) : trigger(within));
+    if (!started) throw await this.#absent(id, within ?? db.run);
+    return started;
   }
 
   async firings(tenant: string, id: string, query: ListQuery): Promise<Page<CronFiringRecord>> {
     const { id: cronId } = await this.#row(tenant, id);
     const { createdAfter, createdBefore } = query;
     const filter = { tenant, cronId, createdAfter, createdBefore };
-    return readPage<CronFiringRow, number, CronFiringRecord>(this.db, query, {
+    return readPage<CronFiringRow, number, CronFiringRecord>(this.deps.db, query, {
       list: (window) => listFirings(filter, window),
       count: () => countFirings(filter),
       toItems: (rows) => rows.map(toCronFiring),
@@ -166,18 +187,37 @@ export class Crons implements CronsApi {
     return next.map(instantText);
   }
 
+  #columnsOf(tenant: string, spec: CronSpec) {
+    const { workflow, queue, jobConfig } = spec;
+    return {
+      priority: jobConfig?.priority ?? DEFAULT_JOB_CONFIG.priority,
+      tenant,
+      name: spec.name,
+      expr: spec.expr,
+      timezone: spec.timezone,
+      task: spec.task,
+      queue,
+      payload: spec.payload,
+      config: spec.config,
+      job_config: jobConfig && JSON.stringify(jobConfig),
+      limits: queue === null ? null : arrayText(limitIdsOf(tenant, queue, jobConfig)),
+      skips: spec.overlap === 'skip' ? true : null,
+      workflow: workflow && this.deps.workflows.textOf(workflow, 'workflow.'),
+    };
+  }
+
   async #now(): Promise<number> {
-    const [clock] = await this.db.run<{ now_ms: number }>(sql.cron_clock());
+    const [clock] = await this.deps.db.run<{ now_ms: number }>(sql.cron_clock());
     return clock?.now_ms ?? 0;
   }
 
   async #row(tenant: string, id: string): Promise<CronRowNow> {
-    const [row] = isUuid(id) ? await this.db.run<CronRowNow>(sql.cron_of_tenant({ tenant, id })) : [];
+    const [row] = isUuid(id) ? await this.deps.db.run<CronRowNow>(sql.cron_of_tenant({ tenant, id })) : [];
     if (!row) throw await this.#absent(id);
     return row;
   }
 
-  async #absent(id: string, execute: Execute = this.db.run): Promise<MillraceError> {
+  async #absent(id: string, execute: Execute = this.deps.db.run): Promise<MillraceError> {
     const [owner] = isUuid(id) ? await execute(sql.owner_of_cron({ id, bucket: bucketOfId(id) })) : [];
     return owner ? forbidden('this schedule belongs to another tenant') : notFound('schedule');
   }
@@ -234,18 +274,4 @@ async function deleteCron(execute: Execute, tenant: string, id: string): Promise
 const beginning = (tenant: string, firstMs: number) => ({
   suffix: idSuffix(0, bucketOf(tenant), random32()),
   first_ms: firstMs,
-});
-
-const columnsOf = (tenant: string, spec: CronSpec) => ({
-  priority: spec.jobConfig?.priority ?? DEFAULT_JOB_CONFIG.priority,
-  tenant,
-  name: spec.name,
-  expr: spec.expr,
-  timezone: spec.timezone,
-  task: spec.task,
-  queue: spec.queue,
-  payload: spec.payload,
-  config: spec.config,
-  job_config: spec.jobConfig && JSON.stringify(spec.jobConfig),
-  limits: arrayText(limitIdsOf(tenant, spec.queue, spec.jobConfig)),
 });

@@ -1,7 +1,8 @@
 import { CHECKPOINTS_PER_JOB } from '@millrace/contract';
 import { MillraceError } from '../../domain/errors.js';
+import type { KeptCheckpoints } from '../../domain/kept-checkpoints.js';
 import type { CheckpointRecord, JsonText } from '../../domain/records.js';
-import { jsonArray, textArray } from '../../store/arrays.js';
+import { jsonArray, textArray, uuidArray } from '../../store/arrays.js';
 import { Batcher } from '../../store/batcher.js';
 import type { Database, Execute } from '../../store/connection/database.js';
 import { toInstant } from '../../store/rows.js';
@@ -52,6 +53,30 @@ export const expireCheckpoints = (bounds: ExpiryBounds): Statement => sql.expire
 export async function tenantOfLease(execute: Execute, { id, token }: LeaseKey): Promise<string | null> {
   const [lease] = await execute<{ tenant: string }>(sql.tenant_of_lease({ id, token }));
   return lease?.tenant ?? null;
+}
+
+/** A job, and its copy. */
+export interface CopiedJob {
+  readonly from: string;
+  readonly to: string;
+}
+
+/** Gives copies of jobs, which the same transaction creates, their checkpoints. All are the tenant's. */
+export async function keepCheckpoints(
+  execute: Execute,
+  tenant: string,
+  jobs: readonly CopiedJob[],
+  kept: KeptCheckpoints,
+): Promise<void> {
+  if (jobs.length === 0) return;
+  await execute(
+    sql.keep_checkpoints({
+      tenant,
+      from_ids: uuidArray(jobs.map(({ from }) => from)),
+      to_ids: uuidArray(jobs.map(({ to }) => to)),
+      names: kept === true ? null : textArray(kept),
+    }),
+  );
 }
 
 export class Checkpoints {

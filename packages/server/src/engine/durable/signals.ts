@@ -9,7 +9,7 @@ import type { Hub } from '../shared/hub.js';
 import type { Effect, Idempotency } from '../shared/idempotency.js';
 import type { SignalDelivery } from '../api.js';
 import type { JobLookup } from './job-lookup.js';
-import { signalLock } from './signal-lock.js';
+import { signalLock } from '../shared/signal-lock.js';
 import { announceWoken, wakeJob } from './wake.js';
 
 /**
@@ -74,9 +74,11 @@ export class Signals {
     return owner === null || isTerminal(owner.status);
   }
 
-  async #store(execute: Execute, tenant: string, { name, key, value, ttlSecs, jobId }: Signal): Promise<void> {
+  async #store(execute: Execute, tenant: string, signal: Signal): Promise<void> {
+    const { name, key, value, ttlSecs, jobId, workflowId = null } = signal;
     const max = SIGNALS_STORED.perKey;
-    const values = { tenant, signal: name, key, value, ttl_secs: ttlSecs, job_id: jobId, max_stored: max };
+    const to = { tenant, signal: name, key, job_id: jobId, workflow_id: workflowId };
+    const values = { ...to, value, ttl_secs: ttlSecs, max_stored: max };
     const [stored] = await execute(sql.store_signal(values));
     if (!stored) throw this.#refused(`${max} signals of this name and key are stored, and nobody takes them`);
   }

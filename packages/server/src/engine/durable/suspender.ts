@@ -9,7 +9,7 @@ import type { Counters } from '../shared/counters.js';
 import type { Hub } from '../shared/hub.js';
 import { tenantOfLease } from './checkpoints.js';
 import { endsOf } from './parents.js';
-import { signalLock } from './signal-lock.js';
+import { signalLock } from '../shared/signal-lock.js';
 
 /**
  * Puts running jobs back to their queue, to be due at an instant, or when a signal comes or their children have ended.

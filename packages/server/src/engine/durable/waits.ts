@@ -1,4 +1,4 @@
-import { SIGNALS_STORED, WALK_LIMIT } from '@millrace/contract';
+import { SIGNALS_STORED, WAITS_QUEUE, WALK_LIMIT, type JobStatus } from '@millrace/contract';
 import type { JobCheckpoints, JobRecord, JsonText, WaitRecord, WaitingForRecord } from '../../domain/records.js';
 import type { Database } from '../../store/connection/database.js';
 import { toInstant } from '../../store/rows.js';
@@ -22,6 +22,8 @@ interface WaitRow {
   readonly ask: JsonText | null;
   readonly since: string;
   readonly until: string;
+  readonly workflow_id: string | null;
+  readonly step: string | null;
 }
 
 interface WaitingRow {
@@ -48,6 +50,7 @@ export class Waits {
   /** Where the next sweeps go on. */
   #waitsAfter = FIRST_ID;
   #signalsAfter = FIRST_ID;
+  #workflowSignalsAfter = FIRST_ID;
 
   constructor(
     private readonly db: Database,
@@ -61,12 +64,12 @@ export class Waits {
 
   /** A job as it is shown by itself: with what it waits for. */
   async shownOn(job: JobRecord): Promise<JobRecord> {
-    const waiting = await this.ofState(job);
+    const waiting = await this.ofState({ ...job, queue: job.queue_name });
     return waiting === null ? job : { ...job, waiting_for: waiting };
   }
 
-  /** The same of any job; only one that a worker has given back can wait for anything. */
-  async ofState(job: Pick<JobRecord, 'id' | 'status' | 'delivery_count'>): Promise<WaitingForRecord | null> {
+  /** The same of any job; only one that a worker has given back, or a waiting step, can wait for anything. */
+  async ofState(job: JobState): Promise<WaitingForRecord | null> {
     return mayWait(job) ? this.of(job.id) : null;
   }
 
@@ -114,6 +117,11 @@ export class Waits {
     );
     this.metrics.untaken('job_ended', signal?.removed ?? 0);
     this.#signalsAfter = signal?.next ?? FIRST_ID;
+    const [toWorkflow] = await this.db.run<{ removed: number; next: string | null }>(
+      sql.forget_workflow_signals({ after_id: this.#workflowSignalsAfter, max_rows: SWEEP }),
+    );
+    this.metrics.untaken('job_ended', toWorkflow?.removed ?? 0);
+    this.#workflowSignalsAfter = toWorkflow?.next ?? FIRST_ID;
   }
 
   /** For the metrics: counted as far as it is cheap. */
@@ -124,8 +132,15 @@ export class Waits {
   }
 }
 
-const mayWait = ({ status, delivery_count: deliveries }: Pick<JobRecord, 'status' | 'delivery_count'>): boolean =>
-  deliveries > 0 && (status === 'pending' || status === 'retrying');
+interface JobState {
+  readonly id: string;
+  readonly queue: string;
+  readonly status: JobStatus;
+  readonly delivery_count: number;
+}
+
+const mayWait = ({ queue, status, delivery_count: deliveries }: JobState): boolean =>
+  (deliveries > 0 || queue === WAITS_QUEUE) && (status === 'pending' || status === 'retrying');
 
 const toWaitingFor = ({ total, unfinished, since, until, ...row }: WaitingRow): WaitingForRecord => ({
   ...row,
@@ -134,8 +149,9 @@ const toWaitingFor = ({ total, unfinished, since, until, ...row }: WaitingRow): 
   children: total === null ? null : { total, unfinished: unfinished ?? 0 },
 });
 
-const toWait = ({ task, signal, since, until, ...row }: WaitRow): WaitRecord => ({
+const toWait = ({ task, signal, since, until, step, ...row }: WaitRow): WaitRecord => ({
   ...row,
+  workflow_step_id: step,
   task_name: task,
   name: signal,
   since: toInstant(since),

@@ -15,7 +15,7 @@ import { loadStatements } from '../../store/sql.js';
 import type { CursorQuery, TenantPage } from '../api.js';
 import { cursorAfter, NAME_CURSOR, readCursor } from '../shared/cursor.js';
 import { freshMsOfCount, AnswerCache, type CachedAnswer } from '../shared/answer-cache.js';
-import { markedNow } from '../shared/queue-marks.js';
+import { markedNow, settingsIn } from '../shared/queue-marks.js';
 import type { QueuePresence } from '../shared/queue-presence.js';
 
 /** All tenants together, for operators. Every count has a bound, whatever the tables hold. */
@@ -49,7 +49,8 @@ interface OverviewRow {
   readonly totals: string;
 }
 
-interface DepthRow extends QueueDepth {
+interface DepthRow extends Omit<QueueDepth, 'settings'> {
+  readonly settings: string | null;
   readonly queues: number;
   /** Those of `retrying` that are also among `scheduled`. */
   readonly retrying_later: number;
@@ -123,6 +124,7 @@ export class AllTenants {
     return rows.map(({ now, tenants, queues: _, retrying_later: __, ...depth }) => ({
       ...depth,
       paused_at: toInstantOrNull(depth.paused_at),
+      settings: settingsIn(depth.settings),
       last_lease_at: this.presence.lastLease(depth.queue, { now, last_lease_at: depth.last_lease_at }),
       tenants: JSON.parse(tenants) as AdminTenant[],
     }));

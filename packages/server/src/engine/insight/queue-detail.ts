@@ -1,9 +1,12 @@
 import { WALK_LIMIT, type QueueDepth, type QueueDetail } from '@millrace/contract';
+import { textArray } from '../../store/arrays.js';
 import type { Database } from '../../store/connection/database.js';
 import { toInstant, toInstantOrNull } from '../../store/rows.js';
 import { loadStatements } from '../../store/sql.js';
 import type { QueueDepths } from '../jobs/queue-depths.js';
 import { AnswerCache } from '../shared/answer-cache.js';
+import type { Offers } from '../shared/offers.js';
+import { settingsIn } from '../shared/queue-marks.js';
 import type { QueuePresence } from '../shared/queue-presence.js';
 
 /** One queue as a tenant sees it: how deep it is, which tasks wait there, and which jobs are next. */
@@ -12,10 +15,13 @@ const sql = loadStatements('insight/queue-detail.sql');
 /** How many tasks and how many jobs are named. */
 const MAX_TASKS = 1_000;
 const NEXT_SHOWN = 20;
+/** How many leases are looked at to see how many jobs workers hold. */
+const MAX_HELD = 100_000;
 
 interface KnownRow {
   readonly paused_at: string | null;
   readonly last_lease_at: string | null;
+  readonly settings: string | null;
   readonly now: string;
 }
 
@@ -37,15 +43,27 @@ export class QueueDetails {
     private readonly db: Database,
     private readonly depths: QueueDepths,
     private readonly presence: QueuePresence,
+    private readonly offers: Offers,
   ) {}
 
   async of(tenant: string, queue: string): Promise<QueueDetail> {
-    const [depth, tasks, next] = await Promise.all([
+    const [depth, tasks, next, slots] = await Promise.all([
       this.#depth(tenant, queue),
       this.#byTask(tenant, queue),
       this.#next(tenant, queue),
+      this.#slots(tenant, queue),
     ]);
-    return { ...depth, ...tasks, next };
+    return { ...depth, ...tasks, next, slots };
+  }
+
+  /** Null: no worker says how many jobs it can hold. */
+  async #slots(tenant: string, queue: string): Promise<QueueDetail['slots']> {
+    const offers = (await this.offers.of(tenant, queue)).filter(({ slots }) => slots !== null);
+    if (offers.length === 0) return null;
+    const workers = textArray(offers.map(({ worker }) => worker));
+    const statement = sql.queue_held({ queue, workers, max_rows: MAX_HELD });
+    const [row] = await this.db.count<{ n: number }>({ tenant, statement });
+    return { offered: offers.reduce((sum, { slots }) => sum + slots!, 0), in_use: row!.n };
   }
 
   /** The same count as in the list of queues; a queue that holds nothing of the tenant's is all zeros. */
@@ -62,6 +80,7 @@ export class QueueDetails {
       retrying: 0,
       paused_at: toInstantOrNull(known?.paused_at ?? null),
       last_lease_at: known ? this.presence.lastLease(queue, known) : null,
+      settings: settingsIn(known?.settings ?? null),
     };
   }
 

@@ -3,6 +3,7 @@ import { float8Array, int4Array, textArray } from '../../store/arrays.js';
 import type { Database } from '../../store/connection/database.js';
 import { toInstant } from '../../store/rows.js';
 import { loadStatements } from '../../store/sql.js';
+import type { Offers } from '../shared/offers.js';
 import type { WorkerRecorder, WorkerTally } from '../shared/worker-recorder.js';
 
 /**
@@ -22,12 +23,14 @@ const ALL_TENANTS = '';
 const HOUR_MS = 3_600_000;
 
 /** The first row tells the time even if there is no worker: then the rest is null. */
-type WorkerRow = { readonly now: string } & (Worker | { readonly worker_id: null });
+type WorkerRow = { readonly now: string } & (StoredWorker | { readonly worker_id: null });
+type StoredWorker = Omit<Worker, 'tasks'> & { readonly tasks: string | null };
 
 export class Workers {
   constructor(
     private readonly db: Database,
     readonly recorder: WorkerRecorder,
+    private readonly offers: Offers,
   ) {}
 
   /** Those that held jobs of the tenant, the last seen first. */
@@ -76,6 +79,12 @@ export class Workers {
     );
   }
 
+  /** What this process heard itself is newer than what is written. */
+  #withOffer(worker: Worker): Worker {
+    const heard = this.offers.heard(worker.queue_name, worker.worker_id);
+    return heard === null ? worker : { ...worker, slots: heard.slots, tasks: heard.tasks && [...heard.tasks] };
+  }
+
   async #read(
     query: Parameters<Database['count']>[0],
     concerns: (tally: WorkerTally) => boolean,
@@ -90,7 +99,11 @@ export class Workers {
     }
     const isRecent = ({ running, last_seen_at: at }: Worker): boolean =>
       running > 0 || nowMs - Date.parse(at) < HOUR_MS;
-    return [...workers.values()].filter(isRecent).sort(byLastSeen).slice(0, MAX_WORKERS);
+    return [...workers.values()]
+      .filter(isRecent)
+      .sort(byLastSeen)
+      .slice(0, MAX_WORKERS)
+      .map((worker) => this.#withOffer(worker));
   }
 }
 
@@ -101,10 +114,15 @@ export class Workers {
 function unwritten(tally: WorkerTally, nowMs: number, askedAt: number): Worker {
   tally.instant ??= new Date(nowMs - Math.max(0, askedAt - tally.seenAt)).toISOString();
   const { worker, queue, completed, failed, expired, instant } = tally;
-  return { worker_id: worker, queue_name: queue, running: 0, last_seen_at: instant, completed, failed, expired };
+  const counts = { running: 0, completed, failed, expired };
+  return { worker_id: worker, queue_name: queue, last_seen_at: instant, ...counts, slots: null, tasks: null };
 }
 
-const written = (row: Worker): Worker => ({ ...row, last_seen_at: toInstant(row.last_seen_at) });
+const written = ({ tasks, ...row }: StoredWorker): Worker => ({
+  ...row,
+  last_seen_at: toInstant(row.last_seen_at),
+  tasks: tasks === null ? null : (JSON.parse(tasks) as string[]),
+});
 
 function add(workers: Map<string, Worker>, more: Worker): void {
   const key = `${more.worker_id}\0${more.queue_name}`;

@@ -1,7 +1,7 @@
 import type { AttemptOutcome, JobStatus } from '@millrace/contract';
 import { forbidden, notFound } from '../../domain/errors.js';
 import { isUuid } from '../../domain/ids.js';
-import type { AttemptRecord, JobAttempts, JsonText } from '../../domain/records.js';
+import type { AttemptRecord, JobAttempts, JobRecord, JsonText } from '../../domain/records.js';
 import type { Database } from '../../store/connection/database.js';
 import { toInstant, toInstantOrNull } from '../../store/rows.js';
 import { loadStatements } from '../../store/sql.js';
@@ -45,6 +45,14 @@ export class Attempts {
     const latest = latestAttempt(first);
     if (latest) attempts.push(latest);
     return { attempts, omitted: Math.max(0, first.delivery_count - attempts.length) };
+  }
+
+  /** A job as it is shown by itself: with what is known of its last error. Costs nothing if it has none. */
+  async shownOn(job: JobRecord): Promise<JobRecord> {
+    if (job.error_message === null || job.delivery_count === 0) return job;
+    const statement = sql.last_details({ tenant: job.tenant_id, id: job.id });
+    const [last] = await this.db.run<{ details: JsonText | null }>(statement);
+    return last?.details ? { ...job, error_details: last.details } : job;
   }
 }
 

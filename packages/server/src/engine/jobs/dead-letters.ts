@@ -1,9 +1,12 @@
 import { forbidden, MillraceError, notFound } from '../../domain/errors.js';
 import { bucketOf, idSuffix } from '../../domain/ids.js';
+import { markedAsKept, type KeptCheckpoints } from '../../domain/kept-checkpoints.js';
+import { unlessWaiting } from '../../domain/reserved-queue.js';
 import { rawFields, withMembers } from '../../domain/raw-json.js';
 import type { Database, Execute } from '../../store/connection/database.js';
 import { toDeadLetter, type DeadLetterRow } from '../../store/rows.js';
 import { loadStatements } from '../../store/sql.js';
+import { keepCheckpoints } from '../durable/checkpoints.js';
 import type { Hub } from '../shared/hub.js';
 import type { Counters } from '../shared/counters.js';
 import type { Effect, Idempotency } from '../shared/idempotency.js';
@@ -45,18 +48,21 @@ export class DeadLetters implements DeadLettersApi {
     return readGroups(this.db, tenant, query);
   }
 
-  async replay(tenant: string, id: string, key: string | null): Promise<Created> {
+  async replay(tenant: string, id: string, key: string | null, kept: KeptCheckpoints | null): Promise<Created> {
     const use = key === null ? null : { tenant, key, kind: `replay ${id}` };
-    const { ids, replayed } = await this.keys.once(use, (execute) => this.#replay(execute, tenant, id));
+    const effect = (execute: Execute): Promise<Effect> => this.#replay(execute, tenant, id, kept);
+    const { ids, replayed } = await this.keys.once(use, effect, { together: kept !== null });
     return { id: ids[0]!, replayed };
   }
 
-  async #replay(execute: Execute, tenant: string, id: string): Promise<Effect> {
+  async #replay(execute: Execute, tenant: string, id: string, kept: KeptCheckpoints | null): Promise<Effect> {
     const letter = await this.get(tenant, id, execute);
+    unlessWaiting(letter.queue_name);
     const suffix = idSuffix(0, bucketOf(tenant), random32());
-    const metadata = await replayMetadata(execute, letter);
+    const metadata = await replayMetadata(execute, letter, kept);
     const [created] = await execute<ReplayedRow>(sql.replay({ id, suffix, metadata }));
     if (created) {
+      if (kept) await keepCheckpoints(execute, tenant, [{ from: letter.job_id, to: created.id }], kept);
       const committed = (): void => {
         this.counters.created({ tenant, queue: created.queue, task: created.task });
         this.hub.announceWork(created.queue, created.priority, null);
@@ -82,23 +88,33 @@ interface ReplayedRow {
 }
 
 /** The metadata of the job that failed, with where the new one comes from. No job's metadata ever changes. */
-async function replayMetadata(execute: Execute, { id, tenant_id, job_id }: DeadLetterRecord): Promise<JsonText> {
+async function replayMetadata(
+  execute: Execute,
+  { id, tenant_id, job_id }: DeadLetterRecord,
+  kept: KeptCheckpoints | null,
+): Promise<JsonText> {
   const [job] = await execute<{ metadata: JsonText | null }>(sql.metadata_of_job({ tenant: tenant_id, id: job_id }));
-  return withOrigin(job?.metadata ?? null, job_id, String(id));
+  return withOrigin(job?.metadata ?? null, job_id, String(id), kept);
 }
 
 /**
  * The metadata of a replay: that of the job that failed, and where it comes from. The replay of a replay also names
  * the first job, so that a worker can tell an effect that has happened.
  */
-export function withOrigin(metadata: JsonText | null, jobId: string, letterId: string): JsonText {
+export function withOrigin(
+  metadata: JsonText | null,
+  jobId: string,
+  letterId: string,
+  kept: KeptCheckpoints | null,
+): JsonText {
   const [first, before] = rawFields(metadata ?? '{}', ['replayed_from_first', 'replayed_from_job']);
   const origin = first ?? before;
-  return withMembers(metadata ?? '{}', [
+  const replay = withMembers(metadata ?? '{}', [
     ['replayed_from_job', JSON.stringify(jobId)],
     ['replayed_from_dead_letter', letterId],
     ...(origin === undefined ? [] : [['replayed_from_first', origin] as const]),
   ]);
+  return markedAsKept(replay, kept);
 }
 
 const INT64_MAX = 9_223_372_036_854_775_807n;

@@ -6,6 +6,7 @@ import type { DurableApi, SignalDelivery, WaitPage, WaitsQuery } from '../api.js
 import type { Checkpoints } from '../durable/checkpoints.js';
 import type { Signals } from '../durable/signals.js';
 import type { Waits } from '../durable/waits.js';
+import type { Workflows } from '../workflows/workflows.js';
 import type { Owner, Reads } from './reads.js';
 
 /** What tenants and workers see of durable jobs, and what tenants tell them. */
@@ -15,6 +16,7 @@ export class Durable implements DurableApi {
     private readonly stored: Checkpoints,
     private readonly waiting: Waits,
     private readonly signals: Signals,
+    private readonly workflows: Pick<Workflows, 'statusOf'>,
   ) {}
 
   async checkpoints(tenant: string, id: string): Promise<JobCheckpoints> {
@@ -44,6 +46,21 @@ export class Durable implements DurableApi {
     if (isTerminal(status)) throw new MillraceError('already_finished', `the job is already ${status}`);
     const jobId = id.toLowerCase();
     return this.signals.send(tenant, { name, key: jobId, value, ttlSecs: null, jobId }, idempotencyKey);
+  }
+
+  async signalWorkflow(
+    tenant: string,
+    id: string,
+    name: string,
+    value: JsonText,
+    idempotencyKey: string | null,
+  ): Promise<SignalDelivery> {
+    const status = await this.workflows.statusOf(tenant, id);
+    if (status !== 'created' && status !== 'running')
+      throw new MillraceError('already_finished', `the workflow is already ${status}`);
+    const workflowId = id.toLowerCase();
+    const signal = { name, key: workflowId, value, ttlSecs: null, jobId: null, workflowId };
+    return this.signals.send(tenant, signal, idempotencyKey);
   }
 
   waits(tenant: string, query: WaitsQuery): Promise<WaitPage> {

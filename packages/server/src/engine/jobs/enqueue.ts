@@ -8,21 +8,22 @@ import { createLimited, takeKeys, type CreatedLimited } from '../limits/create-l
 import { isLimited, type LimitedJob } from '../limits/limited-job.js';
 import type { Hub } from '../shared/hub.js';
 import type { Counters } from '../shared/counters.js';
-import { otherKind, type Effect, type Idempotency } from '../shared/idempotency.js';
+import { differs, otherKind, type Effect, type Idempotency, type KeyUse } from '../shared/idempotency.js';
 import type { Tenants } from '../shared/tenants.js';
 import type { JobSpec } from '../../domain/records.js';
-import type { BatchItem, Created, CreatedBatch, CreatedItems } from '../api.js';
+import type { BatchItem, Created, CreatedBatch, CreatedItems, CreateKey } from '../api.js';
 import {
   alikeColumns,
   areAlike,
   columns,
   insertOf,
+  keyColumns,
   kindsOf,
   limitedColumns,
   suffixesFor,
   type NewJob,
 } from './job-columns.js';
-import { KeyedItems } from './keyed-items.js';
+import { KeyedItems, type WinnerRow } from './keyed-items.js';
 
 /**
  * Creating jobs: one implementation over arrays. Single creates are gathered (group commit); a batch is one statement,
@@ -35,6 +36,7 @@ const sql = loadStatements('jobs/enqueue.sql');
 
 export interface KeyedJob extends NewJob {
   readonly key: string;
+  readonly digest: bigint;
 }
 
 interface KeyedRow {
@@ -71,53 +73,58 @@ export class Enqueuer {
     this.#items = new KeyedItems(db);
   }
 
-  async create(tenant: string, spec: JobSpec, key: string | null): Promise<Created> {
+  async create(tenant: string, spec: JobSpec, key: CreateKey | null): Promise<Created> {
     await this.tenants.register(tenant);
     if (isLimited(spec)) {
-      const created = await this.#limited.submit({ tenant, spec, key });
+      const created = await this.#limited.submit({ tenant, spec, key: null, ...key });
       if (created === null) throw otherKind();
       return created;
     }
     if (key === null) return { id: await this.#singles.submit({ tenant, spec }), replayed: false };
-    const created = await this.#keyed.submit({ tenant, spec, key });
+    const created = await this.#keyed.submit({ tenant, spec, ...key });
     if (created === null) throw otherKind();
     return created;
   }
 
-  async createBatch(tenant: string, specs: readonly JobSpec[], key: string | null): Promise<CreatedBatch> {
+  async createBatch(tenant: string, specs: readonly JobSpec[], key: CreateKey | null): Promise<CreatedBatch> {
     await this.tenants.register(tenant);
-    return this.createOnce(tenant, key, 'batch', () => Promise.resolve(specs));
+    return this.createOnce(key && { tenant, ...key, kind: 'batch' }, tenant, () => Promise.resolve(specs));
   }
 
   async createItems(tenant: string, items: readonly BatchItem[]): Promise<CreatedItems> {
     await this.tenants.register(tenant);
-    const { ids, replayed, existing, plain, limited } = await this.#items.store(tenant, items);
-    if (plain.length > 0) this.#created(plain, ids[0]);
+    const { plain, limited, ...answer } = await this.#items.store(tenant, items);
+    if (plain.length > 0) this.#created(plain, answer.ids[0]);
     for (const created of limited) this.#createdLimited(created);
-    return { ids, replayed, existing };
+    return answer;
   }
 
-  /** Creates what `specsOf` says, once for a key of that kind. The tenant must be registered. */
+  /**
+   * Creates what `specsOf` says, once for the key. The tenant must be registered. What `then` does with the
+   * new jobs happens in the same transaction.
+   */
   async createOnce(
+    use: KeyUse | null,
     tenant: string,
-    key: string | null,
-    kind: string,
     specsOf: (execute: Execute) => Promise<readonly JobSpec[]>,
+    then: ((execute: Execute, ids: readonly string[]) => Promise<void>) | null = null,
   ): Promise<CreatedBatch> {
     let existing: readonly number[] = [];
-    const done = await this.keys.once(key === null ? null : { tenant, key, kind }, async (execute): Promise<Effect> => {
+    const effect = async (execute: Execute): Promise<Effect> => {
       const jobs = (await specsOf(execute)).map((spec) => ({ tenant, spec }));
-      const needsTransaction = key === null && jobs.some(({ spec }) => isLimited(spec));
+      const needsTransaction = use === null && then === null && jobs.some(({ spec }) => isLimited(spec));
       const stored = needsTransaction
         ? await this.db.transaction((inside) => store(inside, jobs))
         : await store(execute, jobs);
+      await then?.(execute, stored.ids);
       existing = stored.existing;
       const committed = (): void => {
         if (stored.plain.length > 0) this.#created(stored.plain, stored.ids[0]);
         if (stored.limited) this.#createdLimited(stored.limited);
       };
       return { ids: stored.ids, committed };
-    });
+    };
+    const done = await this.keys.once(use, effect, { together: then !== null });
     return { ...done, existing: done.replayed ? [] : existing };
   }
 
@@ -179,17 +186,17 @@ export class Enqueuer {
    * then costs a failed statement; after that we look for a while, so that nobody can make us fail again and again.
    */
   async #storeKeyed(suffixes: readonly string[], jobs: readonly KeyedJob[]): Promise<KeyedRow> {
-    const keys = textArray(jobs.map((job) => job.key));
+    const keys = keyColumns(jobs);
     const run = async (statement: Statement): Promise<KeyedRow> => (await this.db.run<KeyedRow>(statement))[0]!;
     if (areAlike(jobs) && performance.now() >= this.#looksUntil) {
       try {
-        return await run(sql.create_fresh_alike({ keys, ...alikeColumns(suffixes, jobs) }));
+        return await run(sql.create_fresh_alike({ ...keys, ...alikeColumns(suffixes, jobs) }));
       } catch (error) {
         if (!isTaken(error)) throw error;
         this.#looksUntil = performance.now() + LOOK_MS;
       }
     }
-    return run(sql.create_keyed_jobs({ keys, ...columns(suffixes, jobs, kindsOf(jobs)) }));
+    return run(sql.create_keyed_jobs({ ...keys, ...columns(suffixes, jobs, kindsOf(jobs)) }));
   }
 
   /**
@@ -198,15 +205,16 @@ export class Enqueuer {
    */
   async #resolveLosers(jobs: readonly KeyedJob[], created: (Created | null)[]): Promise<(Created | null)[]> {
     const losers = jobs.flatMap((job, index) => (created[index] === null ? [{ job, index }] : []));
-    const rows = await this.db.run<{ ordinal: string; job_id: string; kind: string | null }>(
+    const rows = await this.db.run<WinnerRow>(
       sql.jobs_of_keys({
         tenants: textArray(losers.map(({ job }) => job.tenant)),
         keys: textArray(losers.map(({ job }) => job.key)),
       }),
     );
     const found = new Map(rows.map((row) => [Number(row.ordinal) - 1, row]));
-    for (const [n, { job_id: id, kind }] of found) {
-      if (kind === null) created[losers[n]!.index] = { id, replayed: true };
+    for (const [n, { job_id: id, kind, digest }] of found) {
+      const { job, index } = losers[n]!;
+      if (kind === null) created[index] = { id, replayed: true, mismatch: differs(digest, job.digest) };
     }
     const gone = losers.filter((_, n) => !found.has(n));
     if (gone.length > 0) {
@@ -252,9 +260,12 @@ export class Enqueuer {
 
 interface LimitedRequest extends NewJob {
   readonly key: string | null;
+  readonly digest?: bigint;
 }
 
-const toKeyed = ({ tenant, spec, key }: LimitedRequest): KeyedJob => ({ tenant, spec, key: key ?? '' });
+const toKeyed = ({ tenant, spec, key, digest = 0n }: LimitedRequest): KeyedJob => ({
+  ...{ tenant, spec, key: key ?? '', digest },
+});
 
 /** Ids are in the order of the jobs. */
 interface Stored {

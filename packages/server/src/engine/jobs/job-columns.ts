@@ -1,6 +1,6 @@
 import { bucketOf, idSuffix } from '../../domain/ids.js';
 import type { JobSpec } from '../../domain/records.js';
-import { int4Array, jsonArray, plainArray, textArray } from '../../store/arrays.js';
+import { int4Array, int8Array, jsonArray, plainArray, textArray } from '../../store/arrays.js';
 import { loadStatements, type Statement } from '../../store/sql.js';
 import { isLimited } from '../limits/limited-job.js';
 import { random32 } from '../shared/random.js';
@@ -23,6 +23,12 @@ export function insertOf(suffixes: readonly string[], jobs: readonly NewJob[]): 
   if (kinds !== null) return sql.create_jobs(columns(suffixes, jobs, kinds));
   return sql.create_varied({ suffixes: textArray(suffixes), ...kindColumns(jobs), ...ownColumns(jobs) });
 }
+
+/** Idempotency keys, and what is asked for under them. */
+export const keyColumns = (jobs: readonly { readonly key: string; readonly digest: bigint }[]) => ({
+  keys: textArray(jobs.map(({ key }) => key)),
+  digests: int8Array(jobs.map(({ digest }) => digest)),
+});
 
 /** What jobs with limits have like all others. */
 export const limitedColumns = (jobs: readonly NewJob[]) => ({ ...kindColumns(jobs), ...ownColumns(jobs) });

@@ -7,12 +7,13 @@ import { loadStatements, type Statement } from '../../store/sql.js';
 import type { BatchItem } from '../api.js';
 import { createLimited, takeKeys, type CreatedLimited } from '../limits/create-limited.js';
 import { isLimited } from '../limits/limited-job.js';
-import { otherKind } from '../shared/idempotency.js';
+import { differs, otherKind } from '../shared/idempotency.js';
 import {
   alikeColumns,
   areAlike,
   columns,
   insertOf,
+  keyColumns,
   kindsOf,
   limitedColumns,
   suffixesFor,
@@ -34,18 +35,29 @@ const LOOK_MS = 60_000;
 
 interface Item extends NewJob {
   readonly key: string | null;
+  readonly digest?: bigint;
   readonly suffix: string;
   /** Where it stands in the request. */
   readonly index: number;
 }
 
-type KeyedItem = Item & { readonly key: string };
+type KeyedItem = Item & { readonly key: string; readonly digest: bigint };
+
+/** Whose a key that was taken is. */
+export interface WinnerRow {
+  readonly ordinal: string;
+  readonly job_id: string;
+  readonly kind: string | null;
+  readonly digest: string | null;
+}
 
 export interface StoredItems {
   /** In the order of the request. */
   readonly ids: readonly string[];
   /** The positions of items that created nothing: their job was there, or is that of an earlier item. */
   readonly replayed: readonly number[];
+  /** One of them asked for something else than what its key was used for. */
+  readonly mismatch: boolean;
   /** The same, because there was one of their unique key. */
   readonly existing: readonly number[];
   /** What was created, and the rest of what is to be told. */
@@ -58,6 +70,7 @@ interface Stored {
   readonly isNew: boolean;
   /** One of its unique key was there. */
   readonly existing?: boolean;
+  readonly mismatch?: boolean;
 }
 
 /** By item, and how those with limits were created. */
@@ -78,14 +91,17 @@ export class KeyedItems {
       (await this.#storeFresh(unique)) ?? (await this.db.transaction((execute) => storeAll(execute, unique)));
     const replayed: number[] = [];
     const found: number[] = [];
+    let differ = false;
     const ids = positions.map((position, index) => {
-      const { id, isNew, existing = false } = stored.get(unique[position]!)!;
-      if (!isNew || unique[position]!.index !== index) replayed.push(index);
+      const item = unique[position]!;
+      const { id, isNew, existing = false, mismatch = false } = stored.get(item)!;
+      differ ||= mismatch || item.digest !== items[index]!.key?.digest;
+      if (!isNew || item.index !== index) replayed.push(index);
       else if (existing) found.push(index);
       return id;
     });
     const plain = unique.filter((item) => stored.get(item)!.isNew && !isLimited(item.spec));
-    return { ids, replayed, existing: found, plain, limited };
+    return { ids, replayed, mismatch: differ, existing: found, plain, limited };
   }
 
   /** Null: some are not keyed, or a key was taken. */
@@ -110,10 +126,10 @@ function onePerKey(tenant: string, items: readonly BatchItem[]): { unique: Item[
   const places = new Map<string, number>();
   const firsts: { readonly item: BatchItem; readonly index: number }[] = [];
   const positions = items.map((item, index) => {
-    const known = item.key === null ? undefined : places.get(item.key);
+    const known = item.key === null ? undefined : places.get(item.key.key);
     if (known !== undefined) return known;
     const place = firsts.push({ item, index }) - 1;
-    if (item.key !== null) places.set(item.key, place);
+    if (item.key !== null) places.set(item.key.key, place);
     return place;
   });
   const jobs = firsts.map(({ item }) => ({ tenant, spec: item.spec }));
@@ -121,7 +137,8 @@ function onePerKey(tenant: string, items: readonly BatchItem[]): { unique: Item[
   const unique = firsts.map(({ item: { spec, key }, index }, n) => ({
     tenant,
     spec,
-    key,
+    key: null,
+    ...key,
     suffix: suffixes[n]!,
     index,
   }));
@@ -179,16 +196,16 @@ async function storeKeyed(execute: Execute, items: readonly KeyedItem[], stored:
 }
 
 async function findWinners(execute: Execute, losers: readonly KeyedItem[], stored: Map<Item, Stored>): Promise<void> {
-  const winners = await execute<{ ordinal: string; job_id: string; kind: string | null }>(
+  const winners = await execute<WinnerRow>(
     sql.jobs_of_keys({
       tenants: textArray(losers.map(({ tenant }) => tenant)),
       keys: textArray(losers.map(({ key }) => key)),
     }),
   );
-  for (const { ordinal, job_id: id, kind } of winners) {
+  for (const { ordinal, job_id: id, kind, digest } of winners) {
     const item = losers[Number(ordinal) - 1]!;
     if (kind !== null) throw itemOfOtherKind(item);
-    stored.set(item, { id, isNew: false });
+    stored.set(item, { id, isNew: false, mismatch: differs(digest, item.digest) });
   }
 }
 
@@ -201,12 +218,10 @@ function itemOfOtherKind({ index }: Item): MillraceError {
 function freshInsert(items: readonly KeyedItem[]): Statement {
   if (!areAlike(items)) return sql.create_fresh_items(keyedColumns(items));
   const suffixes = items.map(({ suffix }) => suffix);
-  return sql.create_fresh_alike_items({ keys: keysOf(items), ...alikeColumns(suffixes, items) });
+  return sql.create_fresh_alike_items({ ...keyColumns(items), ...alikeColumns(suffixes, items) });
 }
-
-const keysOf = (items: readonly KeyedItem[]): Buffer => textArray(items.map(({ key }) => key));
 
 function keyedColumns(items: readonly KeyedItem[]) {
   const suffixes = items.map(({ suffix }) => suffix);
-  return { keys: keysOf(items), ...columns(suffixes, items, kindsOf(items)) };
+  return { ...keyColumns(items), ...columns(suffixes, items, kindsOf(items)) };
 }

@@ -27,6 +27,22 @@ interface ExpiredLease {
   readonly started: boolean;
 }
 
+interface Signs {
+  readonly expired: boolean;
+  readonly parents: boolean;
+  readonly waits: boolean;
+}
+
+/**
+ * What came of a sweep: how many jobs it reclaimed, whether any parent has children to look after, and whether any step
+ * waits for a signal.
+ */
+export interface Swept {
+  readonly reclaimed: number;
+  readonly parents: boolean;
+  readonly waits: boolean;
+}
+
 export class Maintenance {
   constructor(
     private readonly db: Database,
@@ -49,12 +65,20 @@ export class Maintenance {
     await this.db.run(sql.keep_turn({ loop, from_now_secs: fromNowSecs }));
   }
 
+  /** Looks whether there is anything to reclaim, and reclaims it. */
+  async sweep(): Promise<Swept> {
+    const startedAt = performance.now();
+    const [signs] = await this.db.runPlanned<Signs>(sql.signs());
+    const reclaimed = signs?.expired ? await this.reclaimExpired() : 0;
+    this.counters.metrics.swept((performance.now() - startedAt) / 1000);
+    return { reclaimed, parents: signs?.parents ?? false, waits: signs?.waits ?? false };
+  }
+
   /**
    * Sends every job whose lease expired through the failure policy, and those that were demonstrably not started back
    * to where they came from. Returns how many.
    */
   async reclaimExpired(): Promise<number> {
-    const startedAt = performance.now();
     let reclaimed = 0;
     for (;;) {
       const leases = await this.db.runPlanned<ExpiredLease>(sql.expired({ max_leases: SWEEP_BATCH }));
@@ -65,7 +89,6 @@ export class Maintenance {
       if (leases.length < SWEEP_BATCH || n === 0) break;
     }
     this.counters.metrics.expired(reclaimed);
-    this.counters.metrics.swept((performance.now() - startedAt) / 1000);
     return reclaimed;
   }
 

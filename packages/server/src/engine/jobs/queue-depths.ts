@@ -4,7 +4,7 @@ import { toInstantOrNull } from '../../store/rows.js';
 import { loadStatements } from '../../store/sql.js';
 import { AnswerCache, freshMsOfCount } from '../shared/answer-cache.js';
 import { cursorAfter, NAME_CURSOR, readCursor } from '../shared/cursor.js';
-import { markedNow } from '../shared/queue-marks.js';
+import { markedNow, settingsIn } from '../shared/queue-marks.js';
 import type { QueuePresence } from '../shared/queue-presence.js';
 import type { CursorQuery, QueuePage } from '../api.js';
 
@@ -20,7 +20,11 @@ const MOST = QUEUE_PAGE_LIMITS.maximum;
 const START = '';
 
 /** `waiting`: how many jobs were looked at. */
-type DepthRow = QueueDepth & { readonly now: string; readonly waiting: number };
+type DepthRow = Omit<QueueDepth, 'settings'> & {
+  readonly settings: string | null;
+  readonly now: string;
+  readonly waiting: number;
+};
 
 export class QueueDepths {
   readonly #first = new AnswerCache<readonly DepthRow[]>(([row]) => freshMsOfCount(row?.waiting ?? 0));
@@ -60,6 +64,7 @@ export class QueueDepths {
     return {
       ...depth,
       paused_at: toInstantOrNull(depth.paused_at),
+      settings: settingsIn(depth.settings),
       last_lease_at: this.presence.lastLease(depth.queue, { now, last_lease_at: depth.last_lease_at }),
     };
   }

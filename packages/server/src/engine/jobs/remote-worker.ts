@@ -16,7 +16,16 @@ import type { Checkpoints } from '../durable/checkpoints.js';
 import type { Children } from '../durable/children.js';
 import type { Suspender } from '../durable/suspender.js';
 import type { ChildSpec, JsonText, LeasedJob, Suspension } from '../../domain/records.js';
-import type { FailureReport, Heartbeat, JobReport, LeaseRequest, StandingCheckpoint, WorkerApi } from '../api.js';
+import type {
+  FailureReport,
+  Heartbeat,
+  JobReport,
+  LeaseRequest,
+  NewLogs,
+  StandingCheckpoint,
+  WorkerApi,
+} from '../api.js';
+import type { Logs } from './logs.js';
 
 /**
  * The protocol of remote workers. It uses the same claims and settlements as the pool, and calls for many jobs go
@@ -40,6 +49,7 @@ export interface RemoteWorkerParts {
   readonly checkpoints: Checkpoints;
   readonly suspender: Suspender;
   readonly children: Children;
+  readonly logs: Logs;
 }
 
 export class RemoteWorker implements WorkerApi {
@@ -57,25 +67,24 @@ export class RemoteWorker implements WorkerApi {
     return this.parts.polls.lease(request, signal);
   }
 
-  async heartbeat(id: string, token: string, extendSecs: number, progress: JsonText | null = null): Promise<JobStatus> {
+  async heartbeat({ id, token, extendSecs, progress, logs }: Heartbeat): Promise<JobStatus> {
     const lease = leaseOf(id, token);
-    if (lease && (await this.#beats.submit({ id: lease.id, token: lease.token, extendSecs, progress })))
-      return 'running';
+    const keeping = this.#keepLogs(lease, logs);
+    const beat = lease && this.#beats.submit({ id: lease.id, token: lease.token, extendSecs, progress });
+    const [extended] = await Promise.all([beat, keeping]);
+    if (extended) return 'running';
     const status = await this.#statusOf(id);
     if (isTerminal(status)) return status;
     throw this.#lost('heartbeat');
   }
 
   heartbeats(beats: readonly Heartbeat[]): Promise<(JobStatus | MillraceError)[]> {
-    return inTurns(beats, (turn) =>
-      Promise.all(
-        turn.map((beat) => this.heartbeat(beat.id, beat.token, beat.extendSecs, beat.progress).catch(asRefusal)),
-      ),
-    );
+    return inTurns(beats, (turn) => Promise.all(turn.map((beat) => this.heartbeat(beat).catch(asRefusal))));
   }
 
-  async complete(id: string, token: string, result: JsonText): Promise<void> {
+  async complete(id: string, token: string, result: JsonText, logs: NewLogs = null): Promise<void> {
     const lease = leaseOf(id, token);
+    await this.#keepLogs(lease, logs);
     if (lease && (await this.parts.settler.complete({ id: lease.id, token: lease.token, result }))) return;
     await this.#tooLate(id, 'complete');
   }
@@ -83,13 +92,15 @@ export class RemoteWorker implements WorkerApi {
   async fail(id: string, token: string, error: string, retryable: boolean, more: FailureReport = {}): Promise<void> {
     const { settler } = this.parts;
     const lease = leaseOf(id, token);
+    await this.#keepLogs(lease, more.logs ?? null);
     const facts = lease && (await settler.leaseFacts(lease.id, lease.token));
     if (facts && (await settler.fail({ ...lease, error, retryable, ...more, ...facts }))) return;
     await this.#tooLate(id, 'fail');
   }
 
-  async release(id: string, token: string, delaySecs: number | null): Promise<void> {
+  async release(id: string, token: string, delaySecs: number | null, logs: NewLogs = null): Promise<void> {
     const lease = leaseOf(id, token);
+    await this.#keepLogs(lease, logs);
     if (lease && (await this.parts.settler.release(lease.id, lease.token, delaySecs))) return;
     await this.#tooLate(id, 'release');
   }
@@ -110,8 +121,9 @@ export class RemoteWorker implements WorkerApi {
     throw this.#lost('children');
   }
 
-  async suspend(id: string, token: string, suspension: Suspension): Promise<void> {
+  async suspend(id: string, token: string, suspension: Suspension, logs: NewLogs = null): Promise<void> {
     const lease = leaseOf(id, token);
+    await this.#keepLogs(lease, logs);
     if (lease && (await this.parts.suspender.suspend(lease, suspension))) return;
     await this.#tooLate(id, 'suspend');
   }
@@ -128,8 +140,27 @@ export class RemoteWorker implements WorkerApi {
     return new Map(rows.map(({ id, queue }) => [id, queue]));
   }
 
-  /** Most reports are completions: those are settled together, without promises for each. */
+  /** Before the report itself, which ends the lease. */
+  async #keepLogs(lease: LeaseKey | null, lines: NewLogs): Promise<void> {
+    if (lease && lines !== null) await this.parts.logs.append({ ...lease, lines });
+  }
+
+  /** Lines go first, all together; a report whose lines cannot be kept now is refused, and comes again. */
   async #reportTurn(turn: readonly JobReport[]): Promise<(MillraceError | null)[]> {
+    if (turn.every(({ logs }) => logs === null)) return this.#settleTurn(turn);
+    const logged = turn.flatMap(({ id, token, logs }, place) => {
+      const lease = leaseOf(id, token);
+      return lease && logs !== null ? [{ ...lease, lines: logs, place }] : [];
+    });
+    const refusals = await this.parts.logs.appendAll(logged);
+    const refused = new Map(logged.flatMap(({ place }, n) => (refusals[n] ? [[place, refusals[n]]] : [])));
+    const answers = await this.#settleTurn(turn.filter((_, place) => !refused.has(place)));
+    let next = 0;
+    return turn.map((_, place) => refused.get(place) ?? answers[next++]!);
+  }
+
+  /** Most reports are completions: those are settled together, without promises for each. */
+  async #settleTurn(turn: readonly JobReport[]): Promise<(MillraceError | null)[]> {
     const answers = new Array<MillraceError | null>(turn.length).fill(null);
     const completions: Completion[] = [];
     const places: number[] = [];
@@ -159,7 +190,7 @@ export class RemoteWorker implements WorkerApi {
       case 'completed':
         return this.complete(id, token, report.result);
       case 'failed':
-        return this.fail(id, token, report.error, report.retryable, report);
+        return this.fail(id, token, report.error, report.retryable, { ...report, logs: null });
       case 'released':
         return this.release(id, token, report.delaySecs);
       case 'suspended':

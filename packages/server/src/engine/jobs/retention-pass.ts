@@ -2,12 +2,13 @@ import type { Database } from '../../store/connection/database.js';
 import { loadStatements, type Statement } from '../../store/sql.js';
 import { expireCheckpoints } from '../durable/checkpoints.js';
 import { expireChildren } from '../durable/parents.js';
+import { expireLogs } from './logs.js';
 
 /**
  * One pass over all tenants that removes what is older than the window: workflows with their jobs, then jobs, then dead
- * letters, which are kept twice as long, then what durable jobs had stored. Each step continues where the last one
- * stopped, however many tenants there are; the next pass finds what ends behind the cursor. A pass stores no state: if
- * its process dies, the next pass of any process removes the rest.
+ * letters, which are kept twice as long, then what durable jobs had stored and what handlers wrote. Each step continues
+ * where the last one stopped, however many tenants there are; the next pass finds what ends behind the cursor. A pass
+ * stores no state: if its process dies, the next pass of any process removes the rest.
  */
 const sql = loadStatements('jobs/retention.sql');
 
@@ -36,7 +37,7 @@ interface Bounds {
 }
 
 interface Phase {
-  readonly kind: 'workflows' | 'jobs' | 'deadLetters' | 'durableJobs' | 'parents';
+  readonly kind: 'workflows' | 'jobs' | 'deadLetters' | 'durableJobs' | 'parents' | 'loggedJobs';
   readonly statement: (bounds: Bounds, cursor: Cursor) => Statement;
   /** For how many windows it is kept. */
   readonly windows: number;
@@ -64,6 +65,7 @@ const PHASES: readonly Phase[] = [
     statement: (bounds, { after_id }) => expireChildren({ ...bounds, after_id }),
     windows: 1,
   },
+  { kind: 'loggedJobs', statement: (bounds, { after_id }) => expireLogs({ ...bounds, after_id }), windows: 1 },
 ];
 
 interface StepRow {
@@ -75,7 +77,7 @@ interface StepRow {
 }
 
 export class RetentionPass {
-  readonly removed = { workflows: 0, jobs: 0, deadLetters: 0, durableJobs: 0, parents: 0 };
+  readonly removed = { workflows: 0, jobs: 0, deadLetters: 0, durableJobs: 0, parents: 0, loggedJobs: 0 };
   #overdueSecs = 0;
   #phase = 0;
   #cursor = START;

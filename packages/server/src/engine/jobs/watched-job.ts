@@ -7,6 +7,7 @@ import type { Database } from '../../store/connection/database.js';
 import type { JobRow } from '../../store/rows.js';
 import { loadStatements } from '../../store/sql.js';
 import type { JobNews } from '../api.js';
+import { withParents } from '../durable/parent-ids.js';
 import type { Waits } from '../durable/waits.js';
 import { completeJobs } from '../shared/job-records.js';
 import type { PulledStream } from '../shared/pulled-stream.js';
@@ -215,6 +216,13 @@ export class WatchedJob {
     return missed && this.#shared(`${this.id}#${seq}<${rank(last)}`, missed);
   }
 
+  /** With what it waits for, and whose child it is: as reading the job shows it. */
+  async #shown(record: JobRecord): Promise<JobRecord> {
+    const { db, waits } = this.options;
+    const [job] = await withParents(db.run, [record]);
+    return waits.shownOn(job!);
+  }
+
   async #transition(seq: number): Promise<StatusNews | null> {
     const name = `${this.id}#${seq}`;
     const known = this.options.recent.get(name);
@@ -229,7 +237,7 @@ export class WatchedJob {
   async #readTransition(name: string, seq: number): Promise<StatusNews | null> {
     const { db, tenant, id } = this.options;
     const [job] = await completeJobs(db.run, await db.run<JobRow>(sql.transition({ tenant, id, seq })));
-    return job ? this.#shared(name, await this.options.waits.shownOn(job.record)) : null;
+    return job ? this.#shared(name, await this.#shown(job.record)) : null;
   }
 
   #readShared(): Promise<Snapshot | null> {
@@ -246,7 +254,7 @@ export class WatchedJob {
     const rows = await db.run<JobRow & StateRow>(sql.watched_job({ tenant, id }));
     const [job] = await completeJobs(db.run, rows);
     if (!job) return null;
-    const record = await this.options.waits.shownOn(job.record);
+    const record = await this.#shown(job.record);
     return { news: this.#shared(this.#nameOf(job.row), record), ...placeOf(job.row) };
   }
 

@@ -2,11 +2,14 @@ import { WALK_LIMIT, type JobStatus, type Why } from '@millrace/contract';
 import { forbidden, notFound } from '../../domain/errors.js';
 import { isUuid } from '../../domain/ids.js';
 import type { Instant, WaitingForRecord } from '../../domain/records.js';
-import { behind, isDue, limited, whyNot, type Standing } from '../../domain/why.js';
+import * as words from '../../domain/why.js';
+import { isDue, isPutOff, unhandled, whyNot, type Standing } from '../../domain/why.js';
 import type { Database } from '../../store/connection/database.js';
 import { toInstant, toInstantOrNull } from '../../store/rows.js';
 import { loadStatements } from '../../store/sql.js';
+import type { QueueGates } from '../leases/queue-gates.js';
 import type { LimitReads } from '../limits/limit-reads.js';
+import type { Offers } from '../shared/offers.js';
 import type { QueuePresence } from '../shared/queue-presence.js';
 import type { Waits } from '../durable/waits.js';
 import type { Reads } from './reads.js';
@@ -17,6 +20,7 @@ interface StandingRow {
   readonly now: string;
   readonly id: string;
   readonly queue: string;
+  readonly task: string;
   readonly priority: number;
   readonly status: JobStatus;
   readonly scheduled_at: string;
@@ -25,8 +29,10 @@ interface StandingRow {
   readonly delivery_count: number;
   readonly worker: string | null;
   readonly lease_expires_at: string | null;
+  readonly error: string | null;
   readonly paused_at: string | null;
   readonly last_lease_at: string | null;
+  readonly gated: boolean;
 }
 
 /** What a job waits for. Only a job that is due on a queue that is worked on costs a second statement. */
@@ -35,8 +41,10 @@ export class Explainer {
     private readonly db: Database,
     private readonly reads: Reads,
     private readonly presence: QueuePresence,
+    private readonly offers: Offers,
     private readonly limits: LimitReads,
     private readonly waits: Waits,
+    private readonly gates: Pick<QueueGates, 'standing' | 'lines'>,
   ) {}
 
   async why(tenant: string, id: string): Promise<Why> {
@@ -47,8 +55,18 @@ export class Explainer {
     const waiting = await this.waits.ofState(row);
     const standing = toStanding(row, lastLeaseAt, waiting);
     const place = isDue(standing) ? await this.limits.placeOf(tenant, id) : null;
-    if (place !== null) return limited(place);
-    return whyNot(standing) ?? behind(await this.#ahead(tenant, row), standing);
+    if (place !== null) return words.limited(place);
+    const why = whyNot(standing);
+    if (why === null || isPutOff(standing)) {
+      const nobody = unhandled(standing, row.task, await this.offers.of(tenant, row.queue));
+      if (nobody !== null) return nobody;
+    }
+    if (why !== null) return why;
+    const inLine = row.gated ? await this.gates.lines.placeOf(tenant, id, WALK_LIMIT) : null;
+    const ahead = inLine ?? (await this.#ahead(tenant, row));
+    const gate = row.gated ? await this.gates.standing(row.queue) : null;
+    const shut = gate && words.gated(ahead, standing, gate);
+    return shut ?? (inLine === null ? words.behind(ahead, standing) : words.waitsForItsTurn(ahead, standing));
   }
 
   async #ahead(tenant: string, { queue, priority, scheduled_at, id }: StandingRow): Promise<number> {
@@ -71,4 +89,5 @@ const toStanding = (row: StandingRow, lastLeaseAt: Instant | null, waitingFor: W
   pausedAt: toInstantOrNull(row.paused_at),
   lastLeaseAt,
   waitingFor,
+  error: row.error,
 });

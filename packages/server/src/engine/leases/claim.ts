@@ -1,18 +1,24 @@
 import { int4Array, plainArray, textArray, uuidArray } from '../../store/arrays.js';
 import type { Database } from '../../store/connection/database.js';
 import { toInstant } from '../../store/rows.js';
-import { loadStatements } from '../../store/sql.js';
+import { loadStatements, type Statement } from '../../store/sql.js';
 import { holdInBundles, type HeldJob } from './bundle.js';
 import { markClaim } from './claim-mark.js';
 import type { QueueHead } from './idle-queues.js';
 import { ClaimedJob, type OptionalFields } from './claimed-job.js';
 import { contextKey, KnownContexts } from './known-contexts.js';
 import type { Hub } from '../shared/hub.js';
+import { ratedIdsOf } from '../shared/limit-id.js';
 import { ClaimFloors, type Floors } from './claim-floors.js';
 import type { Counters } from '../shared/counters.js';
+import type { Offers } from '../shared/offers.js';
 import type { QueuePresence } from '../shared/queue-presence.js';
+import type { Passage, QueueGates } from './queue-gates.js';
 import type { Slots } from './slots.js';
+import { turnColumns } from './tenant-lines.js';
+import type { CellHeads, Head } from '../../domain/heads.js';
 import type { JobRecord } from '../../domain/records.js';
+import type { LeaseRequest } from '../api.js';
 
 /** Claiming: the only way into `running`, for the pool and for remote workers alike. */
 const sql = loadStatements('leases/claim.sql');
@@ -22,6 +28,8 @@ interface ClaimAnswer {
   readonly watched: number;
   readonly now: string;
   readonly cut: boolean;
+  /** The queue has limits, and nothing was claimed because the claim did not hold its gate. */
+  readonly gated: boolean;
   /** Milliseconds since 1970. */
   readonly fell_due_up_to: number | null;
   readonly moved: string | null;
@@ -71,6 +79,8 @@ export class Claimer {
     private readonly hub: Hub,
     private readonly counters: Counters,
     private readonly presence: QueuePresence,
+    private readonly offers: Offers,
+    private readonly gates: QueueGates,
   ) {
     hub.onAnyWork((queue, news) => this.#floors.heard(queue, news));
   }
@@ -78,16 +88,24 @@ export class Claimer {
   async claim(queue: string, slots: Slots): Promise<Claim> {
     const count = Math.min(slots.count, this.#limits.get(queue) ?? Infinity);
     const { jobs, cut } = await this.#claimUpTo(queue, slots, count);
-    this.presence.seen(queue, jobs.length > 0);
+    this.claimed(queue, slots, jobs.length > 0);
     const ended = cut || (jobs.length === count && count < slots.count);
     if (!ended) this.#limits.delete(queue);
     else if (this.#limits.size < MAX_LIMITS_KEPT) this.#limits.set(queue, jobs.length * 2);
     return { jobs, cut: ended };
   }
 
+  /** Somebody has claimed jobs of the queue, here or in another database. */
+  claimed(queue: string, slots: Slots, found: boolean): void {
+    this.presence.seen(queue, found);
+    // The pool ends what it does not know, so nothing waits for a handler there.
+    if (slots.bundle !== null) this.offers.note(queue, null, null, null);
+  }
+
   /** Somebody asks for jobs of the queue, and may wait for them without a claim. */
-  asked(queue: string): void {
+  asked({ queue, workerId, slots, tasks }: LeaseRequest): void {
     this.presence.seen(queue, false);
+    this.offers.note(queue, workerId, slots, tasks);
   }
 
   /** Seconds until the next waiting job of the queue falls due (0 or less: it is due), or null if none waits. */
@@ -96,13 +114,22 @@ export class Claimer {
     return head?.secs ?? null;
   }
 
-  /** The first job to fall due on each of these queues, except those on which none waits. */
-  heads(queues: readonly string[]): Promise<QueueHead[]> {
-    return this.db.run<QueueHead>(sql.next_due({ queues: textArray(queues) }));
+  /** The first job to fall due on each of these queues, except those on which none waits; or when its gate opens. */
+  async heads(queues: readonly string[]): Promise<QueueHead[]> {
+    const heads = await this.db.run<QueueHead>(sql.next_due({ queues: textArray(queues) }));
+    return heads.map(({ queue, secs }) => ({ queue, secs: Math.max(secs, this.gates.closedSecs(queue)) }));
+  }
+
+  /** What a claim would find. Where several databases hold the queue, this tells which of them to claim from. */
+  async peek(queue: string, count: number): Promise<CellHeads> {
+    const [row] = await this.db.run<PeekRow>(sql.peek({ queue, max_jobs: count }));
+    if (!row?.gated) return { gated: false, heads: parse<[number, number]>(row?.heads ?? null).map(toHead) };
+    const secs = await this.nextDue(queue);
+    return { gated: secs !== null && secs <= 0, heads: [] };
   }
 
   async #claimUpTo(queue: string, slots: Slots, count: number): Promise<Claim> {
-    const floors = this.#floors.floorsFor(queue, performance.now());
+    const floors = this.gates.lines.isShared(queue) ? null : this.#floors.floorsFor(queue, performance.now());
     if (!floors) return this.#claimExactly(queue, slots, { count, bytes: slots.bytes, floors });
     const ahead = await this.#claimFrom(queue, slots, { count, bytes: slots.bytes, floors });
     const taken = ahead.jobs.length;
@@ -128,17 +155,22 @@ export class Claimer {
   async #claimFrom(queue: string, slots: Slots, { count, bytes, floors }: Wanted): Promise<Found> {
     const startedAt = performance.now();
     const contexts = this.#contexts.now();
-    const [answer] = await this.db.run<ClaimAnswer>(
-      slots.claim({
+    const answer = await this.#ask(queue, count, (passage) => {
+      const wanted = {
         queue,
-        max_jobs: count,
+        max_jobs: passage?.most ?? count,
+        gate_held: passage !== null,
         max_bytes: bytes,
-        floor_priorities: floors && int4Array(floors.priorities),
-        floor_instants: floors && plainArray(floors.since),
         later_floor: floors?.later ?? '-infinity',
         known_contexts: contexts.size === 0 ? null : textArray([...contexts.keys()]),
-      }),
-    );
+      };
+      if (passage?.turns) return slots.share({ ...turnColumns(passage.turns), ...wanted }, !passage.counted);
+      return slots.claim({
+        floor_priorities: floors && int4Array(floors.priorities),
+        floor_instants: floors && plainArray(floors.since),
+        ...wanted,
+      });
+    });
     if (!answer?.ids) return NOTHING;
     if (answer.watched > 0) this.hub.announceEvents();
     const jobs = toJobs(queue, slots, answer, this.#contextOf(answer, contexts));
@@ -147,6 +179,25 @@ export class Claimer {
     if (this.hub.hearsWorkflows) this.#announceWorkflows(jobs);
     const held = leased(jobs, slots, parse<number>(answer.alone ?? null));
     return { jobs: held, cut: answer.cut, bytes: answer.payloads.length };
+  }
+
+  /** Through the gate of the queue, if it has settings; otherwise `passage` is null. */
+  async #ask(
+    queue: string,
+    count: number,
+    statement: (passage: Passage | null) => Statement,
+  ): Promise<ClaimAnswer | null> {
+    if (!this.gates.isKnown(queue)) {
+      const [answer] = await this.db.run<ClaimAnswer>(statement(null));
+      if (!answer?.gated) return answer ?? null;
+      this.gates.know(queue);
+    }
+    const passed = await this.gates.claim(queue, count, async (execute, passage) => {
+      const [answer] = await execute<ClaimAnswer>(statement(passage));
+      return { answer: answer ?? null, taken: answer?.ids ? answer.ids.split(',').length : 0 };
+    });
+    // The settings were taken away meanwhile.
+    return passed === null ? this.#ask(queue, count, statement) : passed.answer;
   }
 
   /** The context of a job: it came with the answer, or was known before. */
@@ -183,13 +234,17 @@ export class Claimer {
     const { metrics, series, workers } = this.counters;
     metrics.claimed(jobs.length, seconds);
     const nowMs = Date.parse(toInstant(answer.now));
+    const rated: string[] = [];
     for (const { config, scheduledMs, dueMs, tenant_id: tenant, task_name: task, worker_id: worker } of jobs) {
+      if (config.limits !== undefined) rated.push(...ratedIdsOf(tenant, queue, config));
       const waitedSecs = Math.max(0, (nowMs - dueMs) / 1000);
       metrics.waited(waitedSecs);
       series.waited(tenant, queue, task, waitedSecs);
       workers.seen(tenant, worker, queue);
       this.#floors.claimedUpTo(queue, config.priority, scheduledMs);
     }
+    // Whoever gives out tokens has to know who was claimed.
+    this.hub.announceLimits({ limits: rated, slept: false });
     if (answer.fell_due_up_to !== null) this.#floors.fellDueUpTo(queue, Math.floor(answer.fell_due_up_to));
     // Jobs that moved into claim order may be behind a floor there, in this process or another.
     for (const { priority, since } of parse<{ priority: number; since: number }>(answer.moved)) {
@@ -198,7 +253,15 @@ export class Claimer {
   }
 }
 
-function byClaimOrder({ job: a }: HeldJob, { job: b }: HeldJob): number {
+interface PeekRow {
+  readonly gated: boolean;
+  /** Pairs of priority and instant, in JSON. */
+  readonly heads: string | null;
+}
+
+const toHead = ([priority, at]: readonly [number, number]): Head => ({ priority, at });
+
+export function byClaimOrder({ job: a }: HeldJob, { job: b }: HeldJob): number {
   return b.config.priority - a.config.priority || compare(a.scheduled_at, b.scheduled_at) || compare(a.id, b.id);
 }
 

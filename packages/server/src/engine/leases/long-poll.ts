@@ -31,6 +31,10 @@ const GIVE_BACK_WAIT_MS = 1_000;
 
 const NOTHING: Claim = { jobs: [], cut: false };
 
+/** Where jobs come from: one database, or several. */
+export type ClaimSource = Pick<Claimer, 'claim' | 'heads' | 'asked'>;
+export type WorkNews = Pick<Hub, 'onWork' | 'onAnyWork'>;
+
 interface Caller {
   readonly request: LeaseRequest;
   deadline: number;
@@ -53,8 +57,8 @@ export class LongPolls {
   #closed = false;
 
   constructor(
-    private readonly claimer: Claimer,
-    private readonly hub: Hub,
+    private readonly claimer: ClaimSource,
+    private readonly hub: WorkNews,
     private readonly sink: UndeliveredSink,
     safetyPollMs?: number,
   ) {
@@ -72,7 +76,7 @@ export class LongPolls {
   lease(request: LeaseRequest, signal: AbortSignal): Promise<readonly LeasedJob[]> {
     if (this.#closed) return Promise.reject(unavailable('the service is shutting down'));
     if (signal.aborted) return Promise.resolve([]);
-    this.claimer.asked(request.queue);
+    this.claimer.asked(request);
     return this.#polls(request.queue).serve(request, signal);
   }
 
@@ -124,8 +128,8 @@ export class LongPolls {
 
 /** What the polls of one queue need from LongPolls. */
 interface PollsOwner {
-  readonly claimer: Claimer;
-  readonly hub: Hub;
+  readonly claimer: ClaimSource;
+  readonly hub: WorkNews;
   readonly idle: IdleQueues;
   readonly firstLook: ClaimProbe;
   /** Shutdown waits until this is done. It must not fail. */

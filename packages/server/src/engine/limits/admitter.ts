@@ -1,8 +1,11 @@
 import { admit, type Admission, type Line, type Room } from '../../domain/limits.js';
+import { STEP_SECS } from '../../domain/rates.js';
 import { boolArray, int4Array, textArray, uuidArray } from '../../store/arrays.js';
 import type { Database, Execute } from '../../store/connection/database.js';
 import { loadStatements } from '../../store/sql.js';
 import type { Hub } from '../shared/hub.js';
+import { LookTimers } from './look-timers.js';
+import { bucketOf, giveBack, keepRates, type RateRow } from './rated.js';
 import { dropEnded } from './unique.js';
 
 /**
@@ -10,7 +13,8 @@ import { dropEnded } from './unique.js';
  * commit; the look that follows is a transaction of its own. What is to be looked at is also written down (a note), so
  * that a process that dies in between loses nothing: a sweep of any process finds it.
  *
- * Invariant: nobody waits in the line of a limit that has room, unless there is a note about it.
+ * Invariant: nobody waits in the line of a limit that has room, unless there is a note about it. Where only a token is
+ * missing, the limit says when to look next.
  */
 const sql = loadStatements('limits/admit.sql');
 const mending = loadStatements('limits/mend.sql');
@@ -37,17 +41,20 @@ interface WaitingJob {
 /** Jobs that wait for one limit and need another, by that. */
 type NeededBy = ReadonlyMap<string, WaitingJob>;
 
-interface LineRow {
-  readonly id: string;
+interface LineRow extends RateRow {
   readonly running: number;
-  readonly most: number;
+  readonly most: number | null;
   readonly newest: string | null;
+  /** How many of the line were asked for. */
+  readonly shown: number;
   /** In JSON: tenant, id and limits of each. */
   readonly heads: string | null;
 }
 
 interface MovedRow {
   readonly looks: string | null;
+  /** In JSON: ids of jobs that stayed. */
+  readonly missed: string | null;
   /** In JSON: queue, priority, how many, and since when the first is due. */
   readonly admitted: string | null;
 }
@@ -59,6 +66,8 @@ interface Passed {
   /** To be looked at again: now, because there is more to let in, or in a moment, because somebody else has them. */
   readonly again: readonly string[];
   readonly busy: readonly string[];
+  /** Seconds until these are to be looked at. */
+  readonly later: ReadonlyMap<string, number>;
 }
 
 export interface Swept {
@@ -72,6 +81,8 @@ export interface Swept {
   readonly expired: boolean;
   /** Whether there are unique jobs. */
   readonly uniqueUsed: boolean;
+  /** Whether an operator has set limits for queues. */
+  readonly queuesLimited: boolean;
 }
 
 interface SweptRow {
@@ -82,12 +93,14 @@ interface SweptRow {
   readonly in_use: boolean;
   readonly expired: boolean;
   readonly unique_used: boolean;
+  readonly queues_limited: boolean;
 }
 
 export class Admitter {
   /** Limits to look at, with how often they were found busy. */
   readonly #wanted = new Map<string, number>();
   #looking: Promise<void> | null = null;
+  readonly #timers = new LookTimers((limits) => this.#want(limits));
   #dropAfter = FIRST_ID;
 
   constructor(
@@ -96,6 +109,12 @@ export class Admitter {
     private readonly noteAdmitted: (jobs: number) => void,
   ) {
     hub.onLimits(({ limits }) => this.#want(limits));
+  }
+
+  /** From here on it looks only where it is told to. */
+  async stop(): Promise<void> {
+    this.#timers.stop();
+    await this.settled();
   }
 
   /** Resolves when everything that was to be looked at has been. */
@@ -116,6 +135,7 @@ export class Admitter {
       inUse: row?.in_use ?? false,
       expired: row?.expired ?? false,
       uniqueUsed: row?.unique_used ?? false,
+      queuesLimited: row?.queues_limited ?? false,
     };
   }
 
@@ -165,6 +185,7 @@ export class Admitter {
         this.hub.announceWork(queue, priority, Math.floor(sinceMs));
       }
       for (const id of passed.again) this.#wanted.set(id, 0);
+      for (const [id, secs] of passed.later) this.#timers.set(id, secs * 1000);
       const busy = passed.busy.filter((id) => (tries.get(id) ?? 0) < MAX_TRIES && !this.#wanted.has(id));
       if (busy.length > 0 && this.#wanted.size === 0) await pause(BUSY_MS);
       for (const id of busy) this.#wanted.set(id, (tries.get(id) ?? 0) + 1);
@@ -195,14 +216,25 @@ export class Admitter {
   ): Promise<{ passed: Passed; missing: NeededBy }> {
     const held = await lockLimits(execute, ids, neededBy);
     const busy = ids.filter((id) => !held.has(id));
-    if (held.size === 0) return { passed: { admitted: [], again: [], busy }, missing: new Map() };
-    const rows = await execute<LineRow>(sql.read_lines({ ids: uuidArray([...held]), max_jobs: MAX_JOBS }));
-    const rooms = new Map(rows.map(({ id, running, most }) => [id, { running, most, waiting: false }]));
+    if (held.size === 0) return { passed: { admitted: [], again: [], busy, later: new Map() }, missing: new Map() };
+    const rows = await execute<LineRow>(
+      sql.read_lines({ ids: uuidArray([...held]), max_jobs: MAX_JOBS, step_secs: STEP_SECS }),
+    );
+    const rooms = new Map(rows.map((row) => [row.id, toRoom(row)]));
     const admission = admit(rows.map(toLine), rooms);
     const [moved] = await execute<MovedRow>(sql.move_waiting(moveColumns(rows, rooms, admission)));
+    const missed = new Set(parse<string>(moved?.missed ?? null));
+    const moves = admission.moves.filter(({ to }) => to === null).map(({ job }) => job);
+    for (const job of moves) if (missed.has(job.id)) giveBack(rooms, job);
+    const later = await keepRates(
+      execute,
+      rows,
+      rooms,
+      moves.filter(({ id }) => !missed.has(id)),
+    );
     const again = parse<string>(moved?.looks ?? null);
     const admitted = parse<Admitted>(moved?.admitted ?? null);
-    return { passed: { admitted, again, busy }, missing: admission.missing };
+    return { passed: { admitted, again, busy, later }, missing: admission.missing };
   }
 }
 
@@ -228,9 +260,16 @@ async function lockLimits(
   return held;
 }
 
-function toLine({ id, running, most, heads }: LineRow): Line<WaitingJob> {
+const toRoom = (row: LineRow): Room => ({
+  running: row.running,
+  most: row.most ?? Infinity,
+  waiting: false,
+  bucket: bucketOf(row),
+});
+
+function toLine({ id, shown, heads }: LineRow): Line<WaitingJob> {
   const jobs = parse<[string, string, string[]]>(heads).map(([tenant, job, limits]) => ({ tenant, id: job, limits }));
-  return { limit: id, jobs, isWhole: jobs.length <= Math.max(0, Math.min(most - running, MAX_JOBS)) };
+  return { limit: id, jobs, isWhole: jobs.length < shown };
 }
 
 function moveColumns(

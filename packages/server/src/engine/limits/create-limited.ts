@@ -2,11 +2,11 @@ import type { JobConfig, LimitInput } from '@millrace/contract';
 import { idsWith } from '../../domain/ids.js';
 import { couldAdmit, placeNew, type Room } from '../../domain/limits.js';
 import type { JobSpec } from '../../domain/records.js';
-import { boolArray, int4Array, plainArray, textArray, uuidArray } from '../../store/arrays.js';
+import { boolArray, int4Array, int8Array, plainArray, textArray, uuidArray } from '../../store/arrays.js';
 import type { Execute } from '../../store/connection/database.js';
 import { loadStatements } from '../../store/sql.js';
 import type { LimitNews } from '../shared/hub.js';
-import { limitId, limitIdsOf } from './limit-id.js';
+import { limitId, limitIdsOf } from '../shared/limit-id.js';
 import type { LimitedJob } from './limited-job.js';
 import { rememberExisting, resolveUnique, type Write } from './unique.js';
 
@@ -50,8 +50,11 @@ interface NamedLimit {
   readonly job: LimitedJob;
 }
 
-interface LockedRow extends Room {
+interface LockedRow {
   readonly id: string;
+  readonly running: number;
+  readonly waiting: boolean;
+  readonly rated: boolean;
 }
 
 /** Takes the idempotency keys of jobs, and returns the suffixes of those whose key was free. */
@@ -65,6 +68,7 @@ export async function takeKeys(
       tenants: textArray(jobs.map(({ tenant }) => tenant)),
       keys: textArray(jobs.map(({ key }) => key)),
       suffixes: textArray(jobs.map(({ suffix }) => suffix)),
+      digests: int8Array(jobs.map(({ digest }) => digest ?? null)),
       lasts: of === 'items' ? true : null,
     }),
   );
@@ -121,7 +125,6 @@ async function write(
   const none = areChildren ? [] : null;
   const named = namedBy(jobs);
   const rooms = named.size === 0 ? new Map<string, Room>() : await takeLimits(execute, [...named.values()]);
-  for (const [id, room] of rooms) room.most = named.get(id)!.limit.running;
   const idsOf = jobs.map(({ tenant, spec }) => limitIdsOf(tenant, spec.queue, spec.config) ?? none);
   const places = jobs.map(({ spec }, n) => {
     const ids = idsOf[n] ?? [];
@@ -172,19 +175,27 @@ function namedBy(jobs: readonly LimitedJob[]): ReadonlyMap<string, NamedLimit> {
   return named;
 }
 
-/** Those that nobody else holds, by id. */
-async function takeLimits(execute: Execute, named: readonly NamedLimit[]): Promise<ReadonlyMap<string, Room>> {
+/**
+ * Those that nobody else holds, by id, with the numbers of the newest job. Limits with a rate are left to whoever looks
+ * at their lines, which the note about them brings about: only there are tokens given out.
+ */
+async function takeLimits(execute: Execute, all: readonly NamedLimit[]): Promise<ReadonlyMap<string, Room>> {
+  const named = all.flatMap(({ id, limit, job }) =>
+    typeof limit.running === 'number' && !limit.rate ? [{ id, key: limit.key, most: limit.running, job }] : [],
+  );
   if (named.length === 0) return new Map();
   const rows = await execute<LockedRow>(
     sql.take_limits({
       ids: uuidArray(named.map(({ id }) => id)),
       tenants: textArray(named.map(({ job }) => job.tenant)),
       queues: textArray(named.map(({ job }) => job.spec.queue)),
-      keys: textArray(named.map(({ limit }) => limit.key)),
-      mosts: int4Array(named.map(({ limit }) => limit.running)),
+      keys: textArray(named.map(({ key }) => key)),
+      mosts: int4Array(named.map(({ most }) => most)),
     }),
   );
-  return new Map(rows.map(({ id, running, most, waiting }) => [id, { running, most, waiting }]));
+  const mosts = new Map(named.map(({ id, most }) => [id, most]));
+  const plain = rows.filter(({ rated }) => !rated);
+  return new Map(plain.map(({ id, running, waiting }) => [id, { running, most: mosts.get(id)!, waiting }]));
 }
 
 function limitColumns(rooms: ReadonlyMap<string, Room>, named: ReadonlyMap<string, NamedLimit>) {

@@ -2,27 +2,36 @@ import { LIMIT_WAITING_COUNTED, WALK_LIMIT, type AdminLimitUse } from '@millrace
 import { isLimitedId } from '../../domain/ids.js';
 import type { PlaceInLine } from '../../domain/why.js';
 import type { Database } from '../../store/connection/database.js';
-import { toInstantOrNull } from '../../store/rows.js';
+import { toInstant, toInstantOrNull } from '../../store/rows.js';
 import { loadStatements, type Statement } from '../../store/sql.js';
 import type { LimitPageRead, LimitsQuery } from '../api.js';
+import { toRate } from './rated.js';
 import { cursorAfter, namesCursor, readCursor } from '../shared/cursor.js';
 
 /** What people are told about limits. */
 const sql = loadStatements('limits/reads.sql');
 
-interface PlaceRow {
-  readonly key: string;
-  readonly running: number;
-  readonly most: number;
-  readonly ahead: number;
+interface RateColumns {
+  readonly rate_count: number | null;
+  readonly rate_secs: number | null;
+  readonly rate_burst: number | null;
 }
 
-interface UseRow {
+interface PlaceRow extends RateColumns {
+  readonly key: string;
+  readonly running: number;
+  readonly most: number | null;
+  readonly ahead: number;
+  readonly next_secs: number | null;
+  readonly now: string;
+}
+
+interface UseRow extends RateColumns {
   readonly tenant: string;
   readonly queue: string;
   readonly key: string;
   readonly running: number;
-  readonly most: number;
+  readonly most: number | null;
   readonly waiting: number;
   readonly oldest: string | null;
 }
@@ -41,7 +50,7 @@ export class LimitReads {
     if (!isLimitedId(id)) return null;
     const statement = sql.place_in_line({ tenant, id, max_jobs: WALK_LIMIT });
     const [row] = await this.db.read<PlaceRow>({ tenant, statement });
-    return row ? { key: row.key, running: row.running, limit: row.most, ahead: row.ahead } : null;
+    return row ? toPlace(row) : null;
   }
 
   /** Those of one tenant. */
@@ -91,12 +100,22 @@ const boundsOf = ({ queue, limit }: LimitsQuery) => ({
   max_jobs: LIMIT_WAITING_COUNTED,
 });
 
+function toPlace({ key, running, most, ahead, next_secs: nextSecs, now, ...row }: PlaceRow): PlaceInLine {
+  const rate = toRate(row.rate_count, row.rate_secs, row.rate_burst);
+  return { key, running, limit: most, ahead, rate, nextSecs, now: toInstant(now) };
+}
+
 const toUse = (row: UseRow): AdminLimitUse => ({
   tenant_id: row.tenant,
   queue: row.queue,
   key: row.key,
   running: row.running,
   limit: row.most,
+  rate: rateIn(row),
   waiting: row.waiting,
   oldest: toInstantOrNull(row.oldest),
 });
+
+function rateIn({ rate_count: count, rate_secs: secs, rate_burst: burst }: UseRow): AdminLimitUse['rate'] {
+  return count === null || secs === null ? null : { count, per_secs: secs, burst: burst ?? 1 };
+}

@@ -8,6 +8,8 @@ export interface LimitedJob {
   readonly suffix: string;
   /** Its idempotency key. */
   readonly key: string | null;
+  /** Of the request, if it has a key. */
+  readonly digest?: bigint;
 }
 
 /**

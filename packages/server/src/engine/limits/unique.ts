@@ -5,7 +5,7 @@ import type { JobSpec } from '../../domain/records.js';
 import { textArray, uuidArray } from '../../store/arrays.js';
 import type { Execute } from '../../store/connection/database.js';
 import { loadStatements } from '../../store/sql.js';
-import { limitId } from './limit-id.js';
+import { limitId } from '../shared/limit-id.js';
 import type { LimitedJob } from './limited-job.js';
 
 /**

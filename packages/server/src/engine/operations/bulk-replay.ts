@@ -1,8 +1,10 @@
 import { bucketOf, idSuffix } from '../../domain/ids.js';
+import type { KeptCheckpoints } from '../../domain/kept-checkpoints.js';
 import type { JsonText } from '../../domain/records.js';
 import { int8Array, jsonArray, textArray } from '../../store/arrays.js';
 import type { Execute } from '../../store/connection/database.js';
 import { loadStatements } from '../../store/sql.js';
+import { keepCheckpoints } from '../durable/checkpoints.js';
 import { withOrigin } from '../jobs/dead-letters.js';
 import type { AfterCommit } from '../outcomes/after-commit.js';
 import { random32 } from '../shared/random.js';
@@ -21,6 +23,8 @@ interface LetterRow {
 }
 
 interface ReplayedRow {
+  readonly id: string;
+  readonly letter: string;
   readonly queue: string;
   readonly task: string;
   readonly priority: number;
@@ -38,10 +42,11 @@ export async function replayLetters(
   tenant: string,
   operationId: string,
   ids: readonly string[],
+  kept: KeptCheckpoints | null,
   afterCommit: AfterCommit,
 ): Promise<Replayed> {
   const letters = await execute<LetterRow>(
-    sql.letters_to_replay({ tenant, ids: int8Array(ids.map(Number)), max_bytes: MAX_BYTES }),
+    sql.letters_to_replay({ tenant, ids: int8Array(ids.map(Number)), max_bytes: MAX_BYTES, keeps: kept !== null }),
   );
   const bucket = bucketOf(tenant);
   const created = await execute<ReplayedRow>(
@@ -49,10 +54,17 @@ export async function replayLetters(
       tenant,
       ids: int8Array(letters.map(({ id }) => Number(id))),
       suffixes: textArray(letters.map((_, position) => idSuffix(position, bucket, random32()))),
-      metadata: jsonArray(letters.map(({ id, job_id: jobId, metadata }) => withOrigin(metadata, jobId ?? '', id))),
+      metadata: jsonArray(
+        letters.map(({ id, job_id: jobId, metadata }) => withOrigin(metadata, jobId ?? '', id, kept)),
+      ),
       operation_id: operationId,
     }),
   );
+  if (kept) {
+    const jobs = new Map(letters.map(({ id, job_id: jobId }) => [id, jobId]));
+    const copied = created.map(({ id, letter }) => ({ from: jobs.get(letter)!, to: id }));
+    await keepCheckpoints(execute, tenant, copied, kept);
+  }
   for (const { queue, task, priority, waits_for: limit } of created)
     afterCommit.enqueued({ tenant, queue, task }, priority, limit);
   return { looked: letters.length, created: created.length };

@@ -2,6 +2,8 @@ import { randomUUID } from 'node:crypto';
 import type { OperationAction, OperationStatus } from '@millrace/contract';
 import { isStepId } from '../../domain/ids.js';
 import type { DeadLetterFilter, JobFilter, WorkflowScope } from '../../domain/filters.js';
+import type { KeptCheckpoints } from '../../domain/kept-checkpoints.js';
+import type { ReplayScope } from '../../domain/operations.js';
 import type { JsonText } from '../../domain/records.js';
 import { textArray, uuidArray } from '../../store/arrays.js';
 import type { Database, Execute } from '../../store/connection/database.js';
@@ -186,7 +188,7 @@ export class OperationWork {
     afterCommit: AfterCommit,
   ): Promise<Done> {
     if (action === 'replay_dead_letters') {
-      const { looked, created } = await replayLetters(execute, tenant, id, ids, afterCommit);
+      const { looked, created } = await replayLetters(execute, tenant, id, ids, keptIn(scope), afterCommit);
       return { looked, changed: created, replayed: created };
     }
     if (action === 'resume_workflows') {
@@ -198,6 +200,10 @@ export class OperationWork {
     return { looked: ids.length, changed, replayed: 0 };
   }
 }
+
+/** Which checkpoints a replay keeps; null: none. */
+const keptIn = (scope: JsonText | null): KeptCheckpoints | null =>
+  (JSON.parse(scope ?? '{}') as ReplayScope).keptCheckpoints ?? null;
 
 /** The next batch of an operation that was given ids. */
 const firstOf = (ids: readonly string[]): WalkedChunk => ({

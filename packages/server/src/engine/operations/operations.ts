@@ -1,7 +1,14 @@
 import { DRY_RUN_SAMPLE, OPERATIONS_ACTIVE, type Count } from '@millrace/contract';
 import { forbidden, MillraceError, notFound } from '../../domain/errors.js';
 import { bucketOf, idSuffix, isUuid } from '../../domain/ids.js';
-import type { DryRunRecord, OperationItem, OperationRecord, OperationSpec } from '../../domain/operations.js';
+import type {
+  DryRunRecord,
+  OperationItem,
+  OperationRecord,
+  OperationSpec,
+  ReplayScope,
+} from '../../domain/operations.js';
+import type { JsonText } from '../../domain/records.js';
 import { int8Array, textArray, uuidArray } from '../../store/arrays.js';
 import type { Database, Execute } from '../../store/connection/database.js';
 import { toInstant, toInstantOrNull } from '../../store/rows.js';
@@ -117,7 +124,8 @@ export class Operations implements OperationsApi {
       suffix,
       action: spec.action,
       filter: spec.ids === null ? spec.filter : null,
-      scope: spec.ids === null ? JSON.stringify(spec.scope) : null,
+      scope: scopeOf(spec),
+      keeps: spec.kept !== null,
       ids: spec.ids === null ? null : textArray(ids),
       before: spec.ids === null ? spec.scope.createdBefore : null,
       matched: matched.n,
@@ -164,6 +172,13 @@ export class Operations implements OperationsApi {
       created_at: toInstant(created_at),
     }));
   }
+}
+
+/** What a batch needs to know: the filter as it was understood, and what replays keep. */
+function scopeOf(spec: OperationSpec): JsonText | null {
+  const replay: ReplayScope = spec.kept === null ? {} : { keptCheckpoints: spec.kept };
+  if (spec.ids === null) return JSON.stringify({ ...spec.scope, ...replay });
+  return spec.kept === null ? null : JSON.stringify(replay);
 }
 
 const toRecord = (row: OperationRow): OperationRecord => ({

@@ -24,6 +24,8 @@ export interface KeyUse {
   readonly tenant: string;
   readonly key: string;
   readonly kind: string;
+  /** What the request asks for; absent where its path says all of it. */
+  readonly digest?: bigint;
 }
 
 export interface Effect {
@@ -37,37 +39,61 @@ export interface Done {
   readonly ids: readonly string[];
   /** True: an earlier request with the same key did it. */
   readonly replayed: boolean;
+  /** That one asked for something else. */
+  readonly mismatch: boolean;
 }
+
+/** Whether a repeat asks for something else than what its key was used for; of keys from before nobody knows. */
+export const differs = (stored: string | null, asked: bigint | undefined): boolean =>
+  stored !== null && asked !== undefined && stored !== String(asked);
 
 export const otherKind = (): MillraceError =>
   new MillraceError('conflict', 'this idempotency key has been used for another request');
 
+interface KnownRow {
+  readonly kind: string | null;
+  readonly ids: string[] | null;
+  readonly digest: string | null;
+}
+
+interface Taken {
+  readonly ids: readonly string[];
+  /** Null if somebody else did it. */
+  readonly committed: (() => void) | null;
+  readonly mismatch?: boolean;
+}
+
 export class Idempotency {
-  readonly #lifeSecs: number;
+  /** How long a key is remembered, unless it goes with its job. */
+  readonly lifeSecs: number;
 
   /** `retentionHours`: null if nothing is ever removed. */
   constructor(
     private readonly db: Database,
     retentionHours: number | null,
   ) {
-    this.#lifeSecs = (retentionHours ?? DEFAULT_LIFE_HOURS) * SECONDS_PER_HOUR;
+    this.lifeSecs = (retentionHours ?? DEFAULT_LIFE_HOURS) * SECONDS_PER_HOUR;
   }
 
   /**
    * The effect runs with the means to run statements, and must have no effect but through them: with a key they are one
-   * transaction, which may be repeated; without one (null), each statement is its own.
+   * transaction, which may be repeated; without one (null), each is its own, unless they are to be `together`.
    */
-  async once(use: KeyUse | null, effect: (execute: Execute) => Promise<Effect>): Promise<Done> {
+  async once(
+    use: KeyUse | null,
+    effect: (execute: Execute) => Promise<Effect>,
+    { together = false }: { readonly together?: boolean } = {},
+  ): Promise<Done> {
     if (use === null) {
-      const { ids, committed } = await effect(this.db.run);
+      const { ids, committed } = await (together ? this.db.transaction(effect) : effect(this.db.run));
       committed();
-      return { ids, replayed: false };
+      return { ids, replayed: false, mismatch: false };
     }
     for (;;) {
       const done = await this.db.transaction((execute) => this.#take(execute, use, effect));
       if (done === null) continue;
       done.committed?.();
-      return { ids: done.ids, replayed: done.committed === null };
+      return { ids: done.ids, replayed: done.committed === null, mismatch: done.mismatch ?? false };
     }
   }
 
@@ -79,18 +105,26 @@ export class Idempotency {
     }
   }
 
-  /** Null: the key was taken, and is gone again. `committed` is null if somebody else did it. */
+  /** Null: the key was taken, and is gone again. */
   async #take(
     execute: Execute,
-    { tenant, key, kind }: KeyUse,
+    { tenant, key, kind, digest }: KeyUse,
     effect: (execute: Execute) => Promise<Effect>,
-  ): Promise<{ readonly ids: readonly string[]; readonly committed: (() => void) | null } | null> {
-    const [taken] = await execute(sql.take_key({ tenant, key, kind, life_secs: this.#lifeSecs }));
+  ): Promise<Taken | null> {
+    const [taken] = await execute(
+      sql.take_key({
+        tenant,
+        key,
+        kind,
+        life_secs: this.lifeSecs,
+        digest: digest === undefined ? null : String(digest),
+      }),
+    );
     if (!taken) {
-      const [known] = await execute<{ kind: string | null; ids: string[] | null }>(sql.answer_of_key({ tenant, key }));
+      const [known] = await execute<KnownRow>(sql.answer_of_key({ tenant, key }));
       if (!known) return null;
       if (known.kind !== kind) throw otherKind();
-      return { ids: known.ids ?? [], committed: null };
+      return { ids: known.ids ?? [], committed: null, mismatch: differs(known.digest, digest) };
     }
     const done = await effect(execute);
     await execute(sql.keep_answer({ tenant, key, ids: uuidArray(done.ids) }));

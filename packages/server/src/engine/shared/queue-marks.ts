@@ -1,6 +1,11 @@
+import type { QueueDepth } from '@millrace/contract';
 import { textArray } from '../../store/arrays.js';
 import type { Database } from '../../store/connection/database.js';
 import { loadStatements } from '../../store/sql.js';
+
+/** As `millrace.queue_settings` has them. */
+export const settingsIn = (text: string | null): QueueDepth['settings'] =>
+  text === null ? null : (JSON.parse(text) as QueueDepth['settings']);
 
 const sql = loadStatements('shared/presence.sql');
 
@@ -9,6 +14,7 @@ interface QueueMarks {
   readonly queue: string;
   readonly paused_at: string | null;
   readonly last_lease_at: string | null;
+  readonly settings: string | null;
   readonly now: string;
 }
 

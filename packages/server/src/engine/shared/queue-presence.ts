@@ -3,6 +3,7 @@ import type { Execute } from '../../store/connection/database.js';
 import { toInstant, toInstantOrNull } from '../../store/rows.js';
 import { loadStatements } from '../../store/sql.js';
 import type { Instant } from '../../domain/records.js';
+import { Flusher, FLUSH_MS, IDLE_MS } from './flusher.js';
 
 /**
  * When workers last asked for jobs of each queue: what tells a queue that nobody works on from one that is merely
@@ -13,10 +14,6 @@ import type { Instant } from '../../domain/records.js';
  */
 const sql = loadStatements('shared/presence.sql');
 
-const FLUSH_MS = 15_000;
-const IDLE_MS = 60_000;
-/** The first after a pause goes out at once, but for what comes along with it. */
-const GATHER_MS = 250;
 const MAX_PER_FLUSH = 1_000;
 const MAX_REMEMBERED = 10_000;
 
@@ -31,15 +28,18 @@ export class QueuePresence {
   /** In the order of when they were first seen. */
   readonly #marks = new Map<string, Mark>();
   readonly #unwritten = new Set<string>();
-  #timer: NodeJS.Timeout | null = null;
-  #writing: Promise<void> | null = null;
-  #flushedAt = -Infinity;
-  #stopped = false;
+  readonly #flusher: Flusher;
 
   constructor(
     private readonly execute: Execute,
     private readonly now: () => number = () => performance.now(),
-  ) {}
+  ) {
+    this.#flusher = new Flusher(
+      () => this.#flush(),
+      () => this.#unwritten.size === 0,
+      now,
+    );
+  }
 
   /** `found`: it got jobs, so the queue is at work anyhow. */
   seen(queue: string, found: boolean): void {
@@ -49,7 +49,7 @@ export class QueuePresence {
     mark.instant = null;
     if (seenAt - mark.writtenAt < (found ? FLUSH_MS : IDLE_MS)) return;
     this.#unwritten.add(queue);
-    this.#arm();
+    this.#flusher.arm();
   }
 
   /** The later of when somebody asked this process and what is written, both by the database's clock. */
@@ -64,10 +64,8 @@ export class QueuePresence {
     return stored !== null && Date.parse(stored) > Date.parse(mark.instant) ? stored : mark.instant;
   }
 
-  async stop(): Promise<void> {
-    this.#stopped = true;
-    if (this.#timer) clearTimeout(this.#timer);
-    await this.#writing;
+  stop(): Promise<void> {
+    return this.#flusher.stop();
   }
 
   #remember(queue: string): Mark {
@@ -80,26 +78,13 @@ export class QueuePresence {
     return mark;
   }
 
-  #arm(): void {
-    if (this.#timer || this.#writing || this.#stopped || this.#unwritten.size === 0) return;
-    const waitMs = Math.max(GATHER_MS, this.#flushedAt + FLUSH_MS - this.now());
-    this.#timer = setTimeout(() => {
-      this.#timer = null;
-      this.#writing = this.#flush().finally(() => {
-        this.#writing = null;
-        this.#arm();
-      });
-    }, waitMs);
-    this.#timer.unref();
-  }
-
   async #flush(): Promise<void> {
-    this.#flushedAt = this.now();
+    const now = this.now();
     const queues = [...this.#unwritten].slice(0, MAX_PER_FLUSH);
     for (const queue of queues) this.#unwritten.delete(queue);
     const known = queues.filter((queue) => this.#marks.has(queue));
-    const ages = known.map((queue) => (this.#flushedAt - this.#marks.get(queue)!.seenAt) / 1000);
-    for (const queue of known) this.#marks.get(queue)!.writtenAt = this.#flushedAt;
+    const ages = known.map((queue) => (now - this.#marks.get(queue)!.seenAt) / 1000);
+    for (const queue of known) this.#marks.get(queue)!.writtenAt = now;
     // What could not be written is written after the next call.
     await this.execute(sql.note_queues({ queues: textArray(known), ages_secs: float8Array(ages) })).catch(() => {
       for (const queue of known) this.#forgetWriting(queue);

@@ -1,12 +1,13 @@
-import { PartialJobConfig, WORKFLOW_STEP_LIMITS, type OnFailure } from '@millrace/contract';
+import { PartialJobConfig, WORKFLOW_STEP_LIMITS, type OnFailure, type OnTimeout } from '@millrace/contract';
 import { buildGraph, type Graph, type GraphProblem } from '../../domain/dag.js';
 import { resolveJobConfig } from '../../domain/job-config.js';
 import { OPAQUE, readJson, SCALAR, type Part } from '../../domain/json-outline.js';
-import { objectText, rawFieldsOfEach } from '../../domain/raw-json.js';
+import { objectText, rawFields, rawFieldsOfEach } from '../../domain/raw-json.js';
+import { stepWhen, waitingStep } from '../../domain/step-rules.js';
 import { textArray, uuidArray } from '../../store/arrays.js';
 import type { Execute } from '../../store/connection/database.js';
 import { loadStatements } from '../../store/sql.js';
-import type { JsonText, StepSpec } from '../../domain/records.js';
+import type { JsonText, StepSpec, StepWaitSpec } from '../../domain/records.js';
 
 /**
  * What a workflow is made of. The definition never changes, so a process reads and parses it once and keeps it:
@@ -18,7 +19,12 @@ export interface Definition {
   readonly graph: Graph;
   readonly steps: readonly StepSpec[];
   readonly indexOf: ReadonlyMap<string, number>;
+  /** Which rules its steps go by: null are those of the first version, RULES those with conditions and waits. */
+  readonly rules: number | null;
 }
+
+/** A program that does not know these rules cannot advance workflows that go by them (migration 0030). */
+const RULES = 1;
 
 export interface WorkflowKey {
   readonly tenant: string;
@@ -80,18 +86,31 @@ export class Definitions {
 }
 
 const weigh = ({ steps }: Definition): number =>
-  steps.reduce((sum, { payload, metadata }) => sum + STEP_OVERHEAD + payload.length + (metadata?.length ?? 0), 0);
+  steps.reduce((sum, { payload, metadata, when, wait }) => {
+    const rules = (when?.text.length ?? 0) + (wait?.ask?.length ?? 0);
+    return sum + STEP_OVERHEAD + payload.length + (metadata?.length ?? 0) + rules;
+  }, 0);
 
 /** The definition of these steps, or the reason why they do not form one. */
 export function define(
   steps: readonly StepSpec[],
 ): { readonly definition: Definition } | { readonly problem: GraphProblem } {
-  const built = buildGraph(steps);
+  const built = buildGraph(steps.map(({ when, ...step }) => ({ ...step, otherwise: when?.otherwise ?? null })));
   if ('problem' in built) return built;
+  const hasRules = steps.some(({ when, wait }) => Boolean(when) || Boolean(wait));
   return {
-    definition: { graph: built.graph, steps, indexOf: new Map(steps.map((step, index) => [step.name, index])) },
+    definition: {
+      graph: built.graph,
+      steps,
+      indexOf: new Map(steps.map((step, index) => [step.name, index])),
+      rules: hasRules ? RULES : null,
+    },
   };
 }
+
+/** Whether it may begin without a root step. The context that it begins with is stored then, for want of a job. */
+export const mayBeginWithout = ({ graph }: Definition): boolean =>
+  graph.some(({ dependsOn, otherwise }) => dependsOn.length === 0 && otherwise !== null);
 
 function parse(text: JsonText): Definition {
   const defined = define(parseSteps(text));
@@ -100,12 +119,20 @@ function parse(text: JsonText): Definition {
 }
 
 /** The definition as it is stored and shown. */
-export function stepsText(steps: readonly StepSpec[]): JsonText {
-  return `[${steps.map(stepText).join(',')}]`;
-}
+export const stepsText = (steps: readonly StepSpec[]): JsonText => `[${steps.map(stepText).join(',')}]`;
 
-function stepText(step: StepSpec): JsonText {
-  return objectText([
+/** The same, as a request may have it: what follows from a wait is left out. */
+export const requestedSteps = (steps: readonly StepSpec[]): JsonText => `[${steps.map(requestedStep).join(',')}]`;
+
+const requestedStep = (step: StepSpec): JsonText =>
+  objectText(membersOf(step).filter(([key]) => !step.wait || !OF_TASKS.has(key)));
+
+const OF_TASKS: ReadonlySet<string> = new Set(['task_name', 'payload', 'config', 'queue']);
+
+const stepText = (step: StepSpec): JsonText => objectText(membersOf(step));
+
+function membersOf(step: StepSpec): (readonly [key: string, text: JsonText])[] {
+  return [
     ['name', JSON.stringify(step.name)],
     ['task_name', JSON.stringify(step.task)],
     ['payload', step.payload],
@@ -114,15 +141,34 @@ function stepText(step: StepSpec): JsonText {
     ['on_failure', JSON.stringify(step.onFailure)],
     ['on_success', '"continue"'],
     ['metadata', step.metadata ?? '{}'],
+    ...(step.when ? [['when', step.when.text] as const] : []),
+    ...(step.wait ? [['wait', waitText(step.wait)] as const] : []),
     ['queue', JSON.stringify(step.queue)],
+  ];
+}
+
+const waitText = ({ signal, key, timeoutSecs, ask, onTimeout }: StepWaitSpec): JsonText =>
+  objectText([
+    ['signal', JSON.stringify(signal)],
+    ['key', JSON.stringify(key)],
+    ['timeout_secs', String(timeoutSecs)],
+    ['ask', ask ?? 'null'],
+    ['on_timeout', JSON.stringify(onTimeout)],
   ]);
+
+interface StoredWait {
+  readonly signal: string;
+  readonly key: string | null;
+  readonly timeout_secs: number;
+  readonly on_timeout: OnTimeout;
 }
 
 interface StoredStep {
   readonly name: string;
-  readonly task_name: string;
+  /** Absent, like the configuration, in a step that waits and was stored as it was requested. */
+  readonly task_name?: string;
   readonly depends_on: readonly string[];
-  readonly config: PartialJobConfig;
+  readonly config?: PartialJobConfig;
   readonly on_failure: OnFailure;
   /** Absent in what was stored before steps had a queue of their own. */
   readonly queue?: string | null;
@@ -146,29 +192,41 @@ const STORED_STEPS: Part = {
       ['on_failure', SCALAR],
       ['on_success', SCALAR],
       ['metadata', OPAQUE],
+      ['when', OPAQUE],
+      ['wait', OPAQUE],
       ['queue', SCALAR],
     ]),
   },
 };
 
-function parseSteps(definition: JsonText): StepSpec[] {
+/** The steps of a stored definition. */
+export function parseSteps(definition: JsonText): StepSpec[] {
   const read = readJson(definition, () => STORED_STEPS);
   if (read.kind !== 'read') throw new Error(`a stored workflow cannot be read: ${read.kind}`);
   const parsed = read.value as readonly StoredStep[];
-  return rawFieldsOfEach(definition, ['payload', 'metadata']).map(([payload = '{}', metadata = null], index) => {
+  return rawFieldsOfEach(definition, ['payload', 'metadata', 'when', 'wait']).map((texts, index) => {
+    const [payload = '{}', metadata = null, when, wait] = texts;
     const step = parsed[index]!;
     return {
       name: step.name,
-      task: step.task_name,
+      task: step.task_name ?? '',
       payload,
       dependsOn: step.depends_on,
-      config: JSON.stringify(step.config),
-      jobConfig: resolveJobConfig(step.config),
+      config: JSON.stringify(step.config ?? {}),
+      jobConfig: resolveJobConfig(step.config ?? {}),
       onFailure: step.on_failure,
       metadata,
       queue: step.queue ?? null,
+      ...(when !== undefined && { when: stepWhen(when) }),
+      ...(wait !== undefined && waitingStep(storedWait(wait))),
     };
   });
+}
+
+function storedWait(text: JsonText): StepWaitSpec {
+  const { signal, key, timeout_secs: timeoutSecs, on_timeout: onTimeout } = JSON.parse(text) as StoredWait;
+  const [ask = 'null'] = rawFields(text, ['ask']);
+  return { signal, key, timeoutSecs, ask: ask === 'null' ? null : ask, onTimeout };
 }
 
 /** How every definition ends whose steps know of queues: in a member that is the last one of its step. */

@@ -5,7 +5,7 @@ import type { JsonText } from '../../domain/records.js';
 import { textArray } from '../../store/arrays.js';
 import type { Execute } from '../../store/connection/database.js';
 import { loadStatements } from '../../store/sql.js';
-import type { Definition, WorkflowKey } from './definitions.js';
+import { mayBeginWithout, type Definition, type WorkflowKey } from './definitions.js';
 
 /**
  * The context of a workflow that is resumed, as if the steps that are reset had never completed: what its first step
@@ -64,7 +64,12 @@ export async function rebuildContext(
 }
 
 /** What the first root step received. Its job is the one that was created with the workflow: nothing was reset yet. */
-async function startOf(execute: Execute, id: string, { graph, steps }: Definition): Promise<JsonText> {
+async function startOf(execute: Execute, id: string, definition: Definition): Promise<JsonText> {
+  const { graph, steps } = definition;
+  if (mayBeginWithout(definition)) {
+    const [first] = await execute<{ context: JsonText }>(sql.first_context({ id }));
+    return first!.context;
+  }
   const root = graph.findIndex(({ dependsOn }) => dependsOn.length === 0);
   const [row] = await execute<{ payload: JsonText; context: JsonText | null }>(
     sql.start_of_workflow({ id, step: steps[root]!.name }),

@@ -3,7 +3,7 @@ import { STEP } from '../../domain/dag.js';
 import { invalidRequest, MillraceError, notFound } from '../../domain/errors.js';
 import { bucketOf, idsWith, idSuffix } from '../../domain/ids.js';
 import type { ResumeSpec } from '../../domain/records.js';
-import { resumeRun, type Resumption } from '../../domain/resume.js';
+import { restart, resumeRun, type Resumption } from '../../domain/resume.js';
 import { int4Array, textArray, uuidArray } from '../../store/arrays.js';
 import type { Database, Execute } from '../../store/connection/database.js';
 import { loadStatements } from '../../store/sql.js';
@@ -15,7 +15,9 @@ import type { Effect, Idempotency } from '../shared/idempotency.js';
 import { random32 } from '../shared/random.js';
 import type { Definition, Definitions, WorkflowKey } from './definitions.js';
 import { rebuildContext } from './rebuilt-context.js';
-import { limitsOf, shareContext, stepColumns, stepSuffixes, type NewStepJob } from './run-writer.js';
+import { limitsOf, shareContext, stepColumns, stepSuffixes, writeRuns, type NewStepJob } from './run-writer.js';
+import { declareRules, openWaits } from './step-waits.js';
+import { conditionsIn } from './turns.js';
 
 /**
  * A workflow that ended goes on, in one transaction: lock its end, decide by the rules of domain/resume.ts, set aside
@@ -81,15 +83,21 @@ export class Resumer {
     const rebuilt = await rebuildContext(execute, end, definition, kept, spec.context, this.deps.maxContextBytes);
     if (rebuilt.run > WORKFLOW_MAX_RESUMES)
       throw new MillraceError('conflict', `the workflow has been resumed ${WORKFLOW_MAX_RESUMES} times`);
-    const context = shareContext(rebuilt.text, plan.enqueue.length, rebuilt.lastVersion + 1);
-    const jobs = plan.enqueue.map((step) => ({ tenant, workflowId: id, spec: definition.steps[step]!, context }));
+    const next = restart(
+      definition.graph,
+      plan,
+      conditionsIn(definition, rebuilt.text, (step) => plan.state[step] === STEP.completed),
+    );
+    const context = shareContext(rebuilt.text, next.enqueue.length, rebuilt.lastVersion + 1);
+    const jobs = next.enqueue.map((step) => ({ tenant, workflowId: id, spec: definition.steps[step]!, context }));
     const suffixes = stepSuffixes(jobs);
     const suffix = idSuffix(0, bucketOf(tenant), random32());
     const names = textArray(namesOf(definition, plan.reset));
     const earlier = await execute<{ id: string }>(sql.set_aside({ workflow_id: id, steps: names }));
+    await declareRules(execute, [definition.rules]);
     const [row] = await execute<{ prefix: string }>(
       sql.resume_run({
-        ...{ tenant, id, status, suffix, state: plan.state, run: rebuilt.run },
+        ...{ tenant, id, status, suffix, state: next.state, run: rebuilt.run },
         context: context.text,
         version: context.version,
         last_version: rebuilt.lastVersion,
@@ -98,12 +106,21 @@ export class Resumer {
         start_context: rebuilt.newStart,
         steps: int4Array(plan.reset),
         earlier_jobs: uuidArray(earlier.map((job) => job.id)),
-        first_suffix: suffixes[0]!,
+        first_suffix: suffixes[0] ?? null,
         job_suffixes: textArray(suffixes),
         ...stepColumns(jobs, this.deps.defaultQueue),
       }),
     );
+    await openWaits(execute, jobs);
     this.#announce(id, jobs, afterCommit);
+    if (next.end !== null) {
+      const version = context.version ?? rebuilt.lastVersion;
+      const locked = { tenant, id, definition, version, state: next.state, unmerged: [], context: null };
+      const run = { ...locked, stored_apart: context.version !== null, context_bytes: rebuilt.bytes };
+      const change = { locked: run, advance: next, completed: [], contextBytes: rebuilt.bytes };
+      await writeRuns(execute, [change], this.deps.defaultQueue, afterCommit);
+      afterCommit.workflowEnded(tenant, next.end);
+    }
     return idsWith(row!.prefix)(suffix);
   }
 

@@ -5,9 +5,10 @@ import { int4Array, jsonArray, plainArray, textArray, uuidArray } from '../../st
 import type { Execute } from '../../store/connection/database.js';
 import { loadStatements } from '../../store/sql.js';
 import { limitsColumn } from '../limits/create-limited.js';
-import { limitIdsOf } from '../limits/limit-id.js';
+import { limitIdsOf } from '../shared/limit-id.js';
 import type { AfterCommit } from '../outcomes/after-commit.js';
 import { random32 } from '../shared/random.js';
+import { declareRules, openWaits } from './step-waits.js';
 import { currentContexts, isOutdated, type CompletedStep, type RunContext } from './run-context.js';
 import type { JsonText, StepSpec } from '../../domain/records.js';
 
@@ -41,6 +42,8 @@ export interface Change {
   readonly completed: readonly CompletedStep[];
   /** How many bytes have entered the context, including those. */
   readonly contextBytes: number;
+  /** The context with all of that in it, if it has been read. */
+  readonly context?: JsonText;
 }
 
 /** A context as the jobs that are enqueued with it receive it. `version` null: it is copied into their payloads. */
@@ -72,10 +75,16 @@ export async function writeRuns(
   queue: string,
   afterCommit: AfterCommit,
 ): Promise<void> {
-  const contexts = await currentContexts(execute, changes.filter(needsContext).map(outdatedBy));
+  const needing = changes.filter(needsContext);
+  const unread = needing.filter(({ context }) => context === undefined);
+  const contexts = await currentContexts(execute, unread.map(outdatedBy));
+  for (const { locked, context } of needing) if (context !== undefined) contexts.set(locked.id, context);
   const written = changes.map((change) => nextOf(change, contexts.get(change.locked.id) ?? null));
   const jobs = written.flatMap(jobsOf);
+  const rules = changes.map(({ locked }) => locked.definition.rules);
+  await declareRules(execute, rules);
   await execute(sql.advance_runs(Object.assign(runColumns(written), jobColumns(jobs, queue))));
+  await openWaits(execute, jobs);
   for (const job of jobs) {
     const { tenant, spec } = job;
     const origin = { tenant, queue: spec.queue ?? queue, task: spec.task };

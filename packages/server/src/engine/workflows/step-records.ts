@@ -1,4 +1,4 @@
-import type { JobStatus, StepStatus } from '@millrace/contract';
+import type { JobStatus, SkipReason, StepStatus } from '@millrace/contract';
 import { STEP, type StepLetter } from '../../domain/dag.js';
 import { groupBy } from '../../domain/group-by.js';
 import type { WorkflowStepRecord } from '../../domain/records.js';
@@ -14,6 +14,7 @@ export type JobOfStep = readonly [
   completedAt: string | null,
   deliveryCount: number,
   error: string | null,
+  nextRetryAt: string | null,
 ];
 
 /** A job that a step had before its last one. */
@@ -30,24 +31,34 @@ export interface JobTexts {
 export function stepRecords(definition: Definition, state: string, { jobs, earlier }: JobTexts): WorkflowStepRecord[] {
   const byStep = new Map((JSON.parse(jobs ?? '[]') as JobOfStep[]).map((job) => [job[0], job]));
   const before = groupBy(JSON.parse(earlier ?? '[]') as EarlierJob[], ([step]) => step);
-  return definition.steps.map(({ name }, step) => {
+  return definition.steps.map(({ name, wait }, step) => {
+    const letter = state[step] as StepLetter;
     const job = byStep.get(name);
-    const [, jobId = null, jobStatus = null, startedAt = null, completedAt = null, attempts = 0, error = null] =
-      job ?? [];
+    const [, jobId = null, jobStatus = null, startedAt = null, completedAt = null, attempts = 0] = job ?? [];
+    const [error = null, nextRetryAt = null] = (job?.slice(6) as [string?, string?] | undefined) ?? [];
     const earlierIds = (before.get(name) ?? []).map(([, id]) => id);
     return {
       name,
-      status: stepStatus(state[step] as StepLetter, jobStatus, attempts),
+      status: wait && letter === STEP.enqueued ? 'running' : stepStatus(letter, jobStatus, attempts),
       job_id: jobId,
       started_at: toInstantOrNull(startedAt),
       completed_at: toInstantOrNull(completedAt),
       attempts,
-      error_message: error,
+      // What an attempt failed with is told of its job; a step that completed has nothing to complain of.
+      error_message: letter === STEP.completed ? null : error,
+      next_retry_at: toInstantOrNull(nextRetryAt),
       run: earlierIds.length + 1,
       earlier_job_ids: earlierIds,
+      skipped_by: SKIPPED_BY[letter] ?? null,
     };
   });
 }
+
+const SKIPPED_BY: Partial<Record<StepLetter, SkipReason>> = {
+  [STEP.skipped]: 'failure',
+  [STEP.leftOut]: 'condition',
+  [STEP.passed]: 'condition',
+};
 
 /** An enqueued step runs from its first attempt on: between attempts its job waits, for a retry, a signal or a time. */
 function stepStatus(letter: StepLetter, jobStatus: JobStatus | null, attempts: number): StepStatus {
@@ -63,6 +74,8 @@ function stepStatus(letter: StepLetter, jobStatus: JobStatus | null, attempts: n
     case STEP.cancelled:
       return 'cancelled';
     case STEP.skipped:
+    case STEP.leftOut:
+    case STEP.passed:
       return 'skipped';
   }
 }

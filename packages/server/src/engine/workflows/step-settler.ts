@@ -9,6 +9,7 @@ import type { Definitions, WorkflowKey } from './definitions.js';
 import type { Hub } from '../shared/hub.js';
 import type { Counters } from '../shared/counters.js';
 import { jobsOfSteps, writeRuns, type Change, type LockedRun } from './run-writer.js';
+import { changesOf, type Move } from './turns.js';
 import { groupBy } from '../../domain/group-by.js';
 import { leaseKeyColumns } from '../leases/lease-key.js';
 import type { StepSettling } from '../outcomes/settle.js';
@@ -99,8 +100,7 @@ export class StepSettler implements StepSettling {
       if (ending.length === 0) continue;
       const cancellation = new Cancellation(execute, tenant, afterCommit, { workflowsLocked: true });
       await cancellation.all(ending.map((job) => job.id));
-      const next = advance(locked.definition.graph, locked.state, ending);
-      await this.#follow(execute, [unmergedChange(locked, next)], afterCommit);
+      await this.#follow(execute, await changesOf(execute, [moveOf(locked, ending, [])]), afterCommit);
       cancelled += ending.length;
     }
     return cancelled;
@@ -127,13 +127,15 @@ export class StepSettler implements StepSettling {
     // The end of one job can be reported twice at once. The context takes the result that the job took.
     const acted = settled.map((row) => standing[row.n - 1]!);
     const byRun = groupBy(acted, (report) => held.get(report.id)!.locked);
-    const changes = [...byRun].map(([locked, ends]) =>
-      changeBy(
+    const moves = [...byRun].map(([locked, ends]) => {
+      const ended = ends.map((report) => endOf(report, held.get(report.id)!.step, bytesOf(report)));
+      return moveOf(
         locked,
-        ends.map((report) => endOf(report, held.get(report.id)!.step, bytesOf(report))),
-      ),
-    );
-    await this.#follow(execute, changes, afterCommit);
+        ended,
+        ended.filter(({ outcome }) => outcome === 'completed'),
+      );
+    });
+    await this.#follow(execute, await changesOf(execute, moves), afterCommit);
     const done = new Set(acted);
     return reports.map((report) => done.has(report));
   }
@@ -201,11 +203,12 @@ const endOf = ({ outcome, result }: Settlement, step: number, bytes: number): En
   bytes,
 });
 
-function changeBy(locked: LockedRun, ended: readonly Ended[]): Change {
-  const completed = ended.filter(({ outcome }) => outcome === 'completed');
-  const contextBytes = completed.reduce((sum, { bytes }) => sum + bytes, locked.context_bytes);
-  return { locked, advance: advance(locked.definition.graph, locked.state, ended), completed, contextBytes };
-}
+const moveOf = (locked: LockedRun, ended: readonly StepOutcome[], completed: readonly Ended[]): Move => ({
+  locked,
+  completed,
+  contextBytes: completed.reduce((sum, { bytes }) => sum + bytes, locked.context_bytes),
+  next: (holds) => advance(locked.definition.graph, locked.state, ended, holds),
+});
 
 const unmergedChange = (locked: LockedRun, next: Advance): Change => ({
   locked,

@@ -1,26 +1,20 @@
-import { begin, findExcess, type GraphProblem } from '../../domain/dag.js';
-import { forbidden, invalidRequest, MillraceError, notFound } from '../../domain/errors.js';
-import { bucketOf, bucketOfId, idSuffix, idsWith, isUuid } from '../../domain/ids.js';
+import type { WorkflowStatus } from '@millrace/contract';
+import { forbidden, MillraceError, notFound } from '../../domain/errors.js';
+import { bucketOfId, isUuid } from '../../domain/ids.js';
 import { mermaid } from '../../domain/mermaid.js';
-import { int4Array, jsonArray, textArray } from '../../store/arrays.js';
-import { Batcher } from '../../store/batcher.js';
-import type { Database, Execute } from '../../store/connection/database.js';
+import type { Execute } from '../../store/connection/database.js';
 import { toInstant, toInstantOrNull, type WorkflowRow, type WorkflowSummaryRow } from '../../store/rows.js';
 import { loadStatements, type Statement } from '../../store/sql.js';
-import { define, shownSteps, stepsText, type Definition, type Definitions } from './definitions.js';
+import { WorkflowCreator, type CreatorDeps } from './creator.js';
+import { shownSteps, type Definition } from './definitions.js';
 import type { EventStreams } from '../shared/event-streams.js';
-import type { Hub } from '../shared/hub.js';
-import type { Counters } from '../shared/counters.js';
-import type { Effect, Idempotency } from '../shared/idempotency.js';
 import { readPage } from '../shared/page.js';
-import { random32 } from '../shared/random.js';
 import { currentContexts } from './run-context.js';
 import { namesOf, planResume, type Resumer } from './resumer.js';
-import { shareContext, stepColumns, limitsOf, stepSuffixes, type NewStepJob } from './run-writer.js';
 import { stepRecords, type JobTexts } from './step-records.js';
 import type { StepSettler } from './step-settler.js';
+import { StoredStarts } from './stored-starts.js';
 import { WorkflowWatcher } from './watch.js';
-import type { Tenants } from '../shared/tenants.js';
 import { toSummary, workflowListing } from './workflow-list.js';
 import type {
   JsonText,
@@ -31,55 +25,35 @@ import type {
   WorkflowStepRecord,
   WorkflowSummaryRecord,
 } from '../../domain/records.js';
-import type { Created, Page, ResumedWorkflow, WorkflowListQuery, WorkflowsApi } from '../api.js';
+import type { Created, CreateKey, Page, ResumedWorkflow, WorkflowListQuery, WorkflowsApi } from '../api.js';
 
-const sql = { ...loadStatements('workflows/runs.sql'), ...loadStatements('workflows/reads.sql') };
+const sql = loadStatements('workflows/reads.sql');
 
 interface RowAndJobs extends Pick<WorkflowRow, 'tenant' | 'id' | 'definition' | 'state'>, JobTexts {}
 
-interface NewWorkflow {
-  readonly tenant: string;
-  readonly spec: WorkflowSpec;
-  readonly definition: Definition;
-}
-
-const BATCH = { maxItems: 200, inFlight: 2, maxWaiting: 20_000 };
-
-export interface WorkflowsDeps {
-  readonly db: Database;
-  readonly hub: Hub;
-  readonly counters: Counters;
-  readonly tenants: Tenants;
-  readonly keys: Idempotency;
-  readonly definitions: Definitions;
+export interface WorkflowsDeps extends CreatorDeps {
   readonly stepSettler: StepSettler;
   readonly resumer: Resumer;
-  readonly defaultQueue: string;
   readonly streams: EventStreams;
 }
 
 export class Workflows implements WorkflowsApi {
-  readonly #creates = new Batcher<NewWorkflow, string>((items) => this.#insert(items), BATCH);
+  readonly #creator: WorkflowCreator;
 
   readonly watcher: WorkflowWatcher;
 
+  /** For schedules. */
+  readonly starts: StoredStarts;
+
   constructor(private readonly deps: WorkflowsDeps) {
     const { db, hub, streams } = deps;
+    this.#creator = new WorkflowCreator(deps);
+    this.starts = new StoredStarts(this.#creator);
     this.watcher = new WorkflowWatcher(db.run, hub, streams, (tenant, id) => this.#snapshot(tenant, id));
   }
 
-  async create(tenant: string, spec: WorkflowSpec, key: string | null): Promise<Created> {
-    const defined = define(spec.steps);
-    if ('problem' in defined) throw refusal(defined.problem);
-    const excess = findExcess(defined.definition.graph);
-    if (excess) throw refusal(excess);
-    await this.deps.tenants.register(tenant);
-    const item = { tenant, spec, definition: defined.definition };
-    if (key === null) return { id: await this.#creates.submit(item), replayed: false };
-    const { ids, replayed } = await this.deps.keys.once({ tenant, key, kind: 'workflow' }, (execute) =>
-      this.#store(execute, [item]),
-    );
-    return { id: ids[0]!, replayed };
+  create(tenant: string, spec: WorkflowSpec, key: CreateKey | null): Promise<Created> {
+    return this.#creator.create(tenant, spec, key);
   }
 
   async get(tenant: string, id: string): Promise<WorkflowRecord> {
@@ -108,6 +82,11 @@ export class Workflows implements WorkflowsApi {
     return this.deps.resumer.resume({ tenant, id }, spec, key);
   }
 
+  /** Its status, for whoever has something to tell it. */
+  async statusOf(tenant: string, id: string): Promise<WorkflowStatus> {
+    return (await this.#row(tenant, id)).status;
+  }
+
   async previewResume(tenant: string, id: string, spec: ResumeSpec): Promise<readonly string[]> {
     const row = await this.#row(tenant, id);
     const definition = this.deps.definitions.parsed(row.id, row.definition);
@@ -126,7 +105,10 @@ export class Workflows implements WorkflowsApi {
     const { definition, steps } = await this.#steps(tenant, id);
     return mermaid(
       definition.graph,
-      steps.map((step) => step.status),
+      steps.map(({ status, skipped_by: by, next_retry_at: retryAt }, index) => {
+        const waits = Boolean(definition.steps[index]!.wait);
+        return { status, skippedBy: by, retries: retryAt !== null, waits };
+      }),
     );
   }
 
@@ -143,58 +125,6 @@ export class Workflows implements WorkflowsApi {
     const row = await this.#row<WorkflowRow & RowAndJobs>(tenant, id, sql.workflow_and_all, read);
     const [workflow] = await this.#toRecords([row]);
     return { workflow: workflow!, steps: stepRecords(definitions.parsed(row.id, row.definition), row.state, row) };
-  }
-
-  async #insert(items: readonly NewWorkflow[]): Promise<readonly string[]> {
-    const { ids, committed } = await this.#store(this.deps.db.run, items);
-    committed();
-    return ids;
-  }
-
-  async #store(execute: Execute, items: readonly NewWorkflow[]): Promise<Effect> {
-    const begun = items.map((item) => begin(item.definition.graph));
-    const suffixes = items.map(({ tenant }, n) => idSuffix(n, bucketOf(tenant), random32()));
-    const contexts = items.map(({ spec }, n) => shareContext(spec.context, begun[n]!.enqueue.length, 1));
-    const roots = items.flatMap(({ tenant, spec }, n) =>
-      begun[n]!.enqueue.map((step) => {
-        return { n: n + 1, tenant, workflowId: '', spec: spec.steps[step]!, context: contexts[n]! };
-      }),
-    );
-    const [row] = await execute<{ prefix: string }>(
-      sql.create_workflows({
-        suffixes: textArray(suffixes),
-        tenants: textArray(items.map((item) => item.tenant)),
-        names: textArray(items.map((item) => item.spec.name)),
-        definitions: jsonArray(items.map((item) => stepsText(item.spec.steps))),
-        contexts: jsonArray(items.map((item) => item.spec.context)),
-        metadata: jsonArray(items.map((item) => item.spec.metadata)),
-        states: textArray(begun.map(({ state }) => state)),
-        versions: int4Array(contexts.map(({ version }) => version)),
-        context_bytes: int4Array(contexts.map(({ text, bytes }) => (text === '{}' ? 0 : bytes))),
-        job_workflows: int4Array(roots.map((root) => root.n)),
-        job_suffixes: textArray(stepSuffixes(roots, items.length)),
-        ...stepColumns(roots, this.deps.defaultQueue),
-      }),
-    );
-    const ids = suffixes.map(idsWith(row!.prefix));
-    const committed = (): void => {
-      items.forEach((item, n) => this.deps.definitions.keep(ids[n]!, item.definition));
-      this.#created(items, roots);
-    };
-    return { ids, committed };
-  }
-
-  #created(items: readonly NewWorkflow[], roots: readonly NewStepJob[]): void {
-    const { hub, counters, defaultQueue } = this.deps;
-    for (const { tenant } of items) counters.workflowCreated(tenant);
-    for (const root of roots) {
-      const { tenant, spec } = root;
-      const queue = spec.queue ?? defaultQueue;
-      counters.created({ tenant, queue, task: spec.task });
-      const limits = limitsOf(root, defaultQueue);
-      if (limits === null) hub.announceWork(queue, spec.jobConfig?.priority ?? 0, null);
-      else hub.announceLimits({ limits: limits.slice(0, 1), slept: false });
-    }
   }
 
   async #row<R extends object = WorkflowRow>(
@@ -221,10 +151,6 @@ export class Workflows implements WorkflowsApi {
     );
     return rows.map((row) => toRecord(row, contexts.get(row.id) ?? row.context));
   }
-}
-
-function refusal({ step, field, message }: GraphProblem): MillraceError {
-  return invalidRequest(message, [{ path: `steps[${step}].${field}`, message }]);
 }
 
 /** `context`: what a step that started now would receive. */

@@ -1,5 +1,6 @@
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
 
 /**
  * How a server stops taking connections without dropping a request that is on its way. Without care, such a request can
@@ -9,12 +10,13 @@ import type { Socket } from 'node:net';
  *   turn of the event loop in which nothing arrived: that turn has taken in everything that was there.
  * - Node closes connections that are idle between two requests, but not those that have never carried one, such as
  *   browsers and connection pools open in advance, and would wait a minute for them. Their first request may be on its
- *   way, so they are given a moment before they are closed.
+ *   way, so they are given a moment before they are closed. They come as long as the listener is open, so this is
+ *   repeated until none is left.
  */
 export interface Gate {
   /** Resolves at a moment when the listener can be closed safely. */
   quiet(): Promise<void>;
-  /** After a moment, closes the connections that have still carried nothing. */
+  /** Until the server is closed, closes connections that have carried nothing for a moment. */
   closeUnused(): void;
 }
 
@@ -40,14 +42,17 @@ export function guardConnections(server: Server): Gate {
       await endOfTurn();
     } while (somebodyCame && performance.now() < giveUpAt);
   };
-  const closeUnused = (): void => {
-    for (const socket of open) if (socket.bytesRead === 0) socket.destroy();
+  const isUnused = (socket: Socket): boolean => socket.bytesRead === 0;
+  const closeUnused = async (): Promise<void> => {
+    while (server.listening || open.size > 0) {
+      const unused = [...open].filter(isUnused);
+      await delay(FIRST_REQUEST_WITHIN_MS, undefined, { ref: false });
+      // In a busy process the moment may be over before what has arrived in it was read: timers come first in a turn.
+      await quiet();
+      for (const socket of unused) if (isUnused(socket)) socket.destroy();
+    }
   };
-  return {
-    quiet,
-    // In a busy process the moment may be over before what has arrived in it was read: timers come first in a turn.
-    closeUnused: () => void setTimeout(() => void quiet().then(closeUnused), FIRST_REQUEST_WITHIN_MS).unref(),
-  };
+  return { quiet, closeUnused: () => void closeUnused() };
 }
 
 const endOfTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));

@@ -37,6 +37,7 @@ export async function refuseOthers<Item extends { readonly id: string }>(
   return items.map((item) => {
     if (item instanceof MillraceError) return item;
     const queue = queues.get(item.id.toLowerCase());
+    if (queue instanceof MillraceError) return queue;
     return queue === undefined || scope.has(queue) ? item : OTHER_QUEUE;
   });
 }

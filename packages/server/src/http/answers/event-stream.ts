@@ -1,8 +1,7 @@
-import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { COUNTED_BYTES, type AnswerHold } from '../access/answer-room.js';
 import type { HttpContext } from '../context.js';
+import { EventWriter, eventOf, type SharedEvent } from './shared-event.js';
 import { cutWhenUnread } from './unread.js';
 
 /**
@@ -38,104 +37,47 @@ export async function streamEvents<T extends object>(
   request: FastifyRequest,
   reply: FastifyReply,
   context: HttpContext,
-  { states, signal, format }: EventSource<T>,
+  source: EventSource<T>,
 ): Promise<void> {
   const { raw } = reply;
-  const write = (state: T): boolean => writeShared(raw, eventOf(state, format), request.tenant, context);
+  const writer = new EventWriter(raw, request.tenant, source.signal, context);
   raw.writeHead(200, { ...(reply.getHeaders() as Record<string, string>), ...HEADERS });
   // Otherwise the client would not learn that the stream is open until the first event.
   raw.flushHeaders();
   cutWhenUnread(raw, context);
-  const keepAlive = setInterval(() => {
-    if (!raw.writableNeedDrain) raw.write(': keep-alive\n\n');
-  }, KEEP_ALIVE_MS);
+  const keepAlive = setInterval(() => writer.keepAlive(), KEEP_ALIVE_MS);
   try {
-    await pump(raw, write, states[Symbol.asyncIterator](), signal);
+    await pump(writer, source);
   } finally {
     clearInterval(keepAlive);
   }
   endOrCut(raw);
 }
 
-/**
- * What is sent of a state. Those who follow the same thing are given the same object, so it is made once, and counts
- * once however many have not read it yet.
- */
-interface SharedEvent {
-  readonly text: string | Buffer;
-  readonly bytes: number;
-  hold: AnswerHold | null;
-  holders: number;
-}
-
-const events = new WeakMap<object, SharedEvent>();
-
-function eventOf<T extends object>(state: T, format: (state: T) => string): SharedEvent {
-  let event = events.get(state);
-  if (event === undefined) {
-    const formatted = format(state);
-    const text = formatted.length < COUNTED_BYTES ? formatted : Buffer.from(formatted);
-    events.set(state, (event = { text, bytes: text.length, hold: null, holders: 0 }));
-  }
-  return event;
-}
-
-/** A large event that there is no room for is not sent: the stream is cut off instead. */
-function writeShared(
-  raw: ServerResponse,
-  event: SharedEvent,
-  owner: string,
-  { answers, metrics }: HttpContext,
-): boolean {
-  const { text, bytes } = event;
-  if (typeof text === 'string') return raw.write(text);
-  event.hold ??= answers.tryHold(owner, bytes);
-  if (event.hold === null) {
-    metrics.requestsShed.inc({ load: 'answer' });
-    raw.destroy();
-    return false;
-  }
-  event.holders += 1;
-  let isHolder = true;
-  const release = (): void => {
-    raw.off('close', release);
-    if (isHolder) event.holders -= 1;
-    isHolder = false;
-    if (event.holders > 0) return;
-    event.hold?.release();
-    event.hold = null;
-  };
-  raw.once('close', release);
-  return raw.write(text, release);
-}
-
-async function pump<T>(
-  raw: ServerResponse,
-  write: (state: T) => boolean,
-  states: AsyncIterator<T>,
-  signal: AbortSignal,
-): Promise<void> {
+async function pump<T extends object>(writer: EventWriter, { states, signal, format }: EventSource<T>): Promise<void> {
+  const iterator = states[Symbol.asyncIterator]();
   try {
     for (;;) {
-      const sent = await unlessAborted(sendNext(write, states, signal), signal);
-      if (sent === null || sent === 'end') return;
-      if (sent === 'full') await unlessAborted(once(raw, 'drain'), signal);
+      const event = await unlessAborted(nextEvent(iterator, format), signal);
+      if (event === null || signal.aborted) return;
+      await unlessAborted(writer.send(event), signal);
     }
   } finally {
     // Not awaited: an iterator in the middle of a wait returns only when that wait is over.
-    states.return?.()?.catch(() => undefined);
+    iterator.return?.()?.catch(() => undefined);
   }
 }
 
-/** On its own, so that nothing holds the state while the client takes it and the next one is waited for. */
-async function sendNext<T>(
-  write: (state: T) => boolean,
+/**
+ * Null: there are no more. On its own, so that nothing holds the state while the client takes it and the next one is
+ * waited for.
+ */
+async function nextEvent<T extends object>(
   states: AsyncIterator<T>,
-  signal: AbortSignal,
-): Promise<'end' | 'full' | 'more'> {
+  format: (state: T) => string,
+): Promise<SharedEvent | null> {
   const next = await states.next();
-  if (next.done === true || signal.aborted) return 'end';
-  return write(next.value) ? 'more' : 'full';
+  return next.done === true ? null : eventOf(next.value, format);
 }
 
 /** The value of the promise, or null as soon as the signal fires; the promise is then abandoned. */

@@ -34,18 +34,22 @@ export const withWarnings = (text: string, { warnings }: FastifyRequest): string
 /** 201: what was created, now or by an earlier request with the same idempotency key, and where it is. */
 export function sendCreated(
   reply: FastifyReply,
-  { id, replayed }: Created,
+  { id, replayed, mismatch }: Created,
   field: string,
   path: string,
   status = 201,
 ): FastifyReply {
   if (replayed) noteReplay(reply);
+  if (mismatch === true) noteMismatch(reply);
   reply.header('location', `/api/v1/${path}/${id}`);
   return sendJson(reply, status, `{"${field}":"${id}"}`);
 }
 
 /** The answer repeats an earlier one: this request did nothing. */
 export const noteReplay = (reply: FastifyReply): FastifyReply => reply.header('idempotency-replayed', 'true');
+
+/** The earlier request of the same key asked for something else: a key that was meant for another request. */
+export const noteMismatch = (reply: FastifyReply): FastifyReply => reply.header('idempotency-mismatch', 'true');
 
 /** 204: done, with nothing to return. */
 export const sendNothing = (reply: FastifyReply): FastifyReply => reply.code(204).send();

@@ -5,6 +5,8 @@ import type {
   DeadLetterRecord,
   Instant,
   JobAttempts,
+  JobLogs,
+  LogRecord,
   JobCheckpoints,
   JobRecord,
   JobSummaryRecord,
@@ -55,7 +57,8 @@ export function jobJson(job: JobRecord): string {
     `,"workflow_id":${plainOrNull(job.workflow_id)},"workflow_step_id":${textOrNull(job.workflow_step_id)}` +
     `,"tenant_id":${text(job.tenant_id)},"metadata":${job.metadata},"worker_id":${textOrNull(job.worker_id)}` +
     `,"lease_expires_at":${plainOrNull(job.lease_expires_at)},"progress":${job.progress ?? 'null'}` +
-    `${parentJson(job)}${job.waiting_for ? `,"waiting_for":${waitingForJson(job.waiting_for)}` : ''}}`
+    `${parentJson(job)}${job.waiting_for ? `,"waiting_for":${waitingForJson(job.waiting_for)}` : ''}` +
+    `${job.error_details === undefined ? '' : `,"error_details":${job.error_details}`}}`
   );
 }
 
@@ -79,7 +82,8 @@ export function waitsJson({ waits, nextCursor }: WaitPage): string {
   const items = waits.map(
     (wait) =>
       `{"job_id":"${wait.job_id}","task_name":${text(wait.task_name)},"name":${text(wait.name)}` +
-      `,"key":${text(wait.key)},"ask":${wait.ask ?? 'null'},"since":"${wait.since}","until":"${wait.until}"}`,
+      `,"key":${text(wait.key)},"ask":${wait.ask ?? 'null'},"since":"${wait.since}","until":"${wait.until}"` +
+      `,"workflow_id":${textOrNull(wait.workflow_id)},"workflow_step_id":${textOrNull(wait.workflow_step_id)}}`,
   );
   const next = nextCursor === null ? '' : `,"next_cursor":${text(nextCursor)}`;
   return `{"waits":[${items.join(',')}],"has_more":${nextCursor !== null}${next}}`;
@@ -126,6 +130,16 @@ function attemptJson(attempt: AttemptRecord): string {
 
 export const attemptsJson = ({ attempts, omitted }: JobAttempts): string =>
   `{"attempts":[${attempts.map(attemptJson).join(',')}],"omitted":${omitted}}`;
+
+export const logsJson = ({ lines, omitted, next }: JobLogs): string => {
+  const ending = next === null ? '' : `,"next":${JSON.stringify(next)}`;
+  return `{"lines":[${lines.map(logLineJson).join(',')}],"omitted":${omitted}${ending}}`;
+};
+
+function logLineJson({ attempt, seq, at, level, message, fields }: LogRecord): string {
+  const said = `"attempt":${attempt},"seq":${seq},"at":"${at}","level":"${level}","message":${JSON.stringify(message)}`;
+  return `{${said}${fields === null ? '' : `,"fields":${fields}`}}`;
+}
 
 export function deadLetterJson(letter: DeadLetterRecord): string {
   const { id, job_id, queue_name, task_name, reason, error_message, created_at } = letter;
@@ -183,9 +197,9 @@ export function workflowSummaryJson(workflow: WorkflowSummaryRecord): string {
 export function cronJson(cron: CronRecord): string {
   return (
     `{"id":"${cron.id}","name":${text(cron.name)},"cron_expr":${text(cron.cron_expr)}` +
-    `,"timezone":${text(cron.timezone)},"task_name":${text(cron.task_name)},"payload":${cron.payload}` +
-    `,"queue_name":${text(cron.queue_name)}` +
-    `,"config":${cron.config},"enabled":${cron.enabled},"next_run_at":${plainOrNull(cron.next_run_at)}` +
+    `,"timezone":${text(cron.timezone)},"task_name":${textOrNull(cron.task_name)},"workflow":${cron.workflow}` +
+    `,"payload":${cron.payload},"queue_name":${textOrNull(cron.queue_name)}` +
+    `,"config":${cron.config},"overlap":"${cron.overlap}","enabled":${cron.enabled},"next_run_at":${plainOrNull(cron.next_run_at)}` +
     `,"last_enqueued_at":${plainOrNull(cron.last_enqueued_at)},"created_at":"${cron.created_at}"` +
     `,"tenant_id":${text(cron.tenant_id)}}`
   );

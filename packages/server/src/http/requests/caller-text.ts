@@ -6,6 +6,8 @@ import type { TraceContext } from '../../telemetry/trace-context.js';
 export interface InputSettings {
   readonly defaultQueue: string;
   readonly maxPayloadBytes: number;
+  /** Whether the server runs in development mode (dev-policy.ts). */
+  readonly dev?: boolean;
   /** The trace that jobs without one of their own carry on; absent or null: none. */
   readonly trace?: TraceContext | null;
 }

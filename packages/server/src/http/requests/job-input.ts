@@ -2,8 +2,10 @@ import type { CreateJob, JobConfig } from '@millrace/contract';
 import { invalidField } from '../../domain/errors.js';
 import { parseInstant } from '../../domain/instant.js';
 import { resolveJobConfig } from '../../domain/job-config.js';
+import { freeQueue } from '../../domain/reserved-queue.js';
 import type { JobSpec } from '../../domain/records.js';
 import { callerText, type InputSettings } from './caller-text.js';
+import { givenPolicy } from './dev-policy.js';
 import { withTrace } from './trace.js';
 
 /** The fields of a create request that belong to the caller and are stored as they were sent. */
@@ -23,11 +25,11 @@ export function jobSpec(
   if (typeof runAt === 'string' && typeof delaySecs === 'number')
     throw invalidField(`${path}delay_secs`, 'must not be given together with run_at');
   const [payloadText, metadataText] = texts;
-  const policy = resolveJobConfig(config, `${path}config`);
+  const policy = resolveJobConfig(givenPolicy(config, settings), `${path}config`);
   checkExpiry(policy, body, path);
   return {
     task: body.task_name,
-    queue: config?.queue ?? settings.defaultQueue,
+    queue: freeQueue(config?.queue ?? settings.defaultQueue, `${path}config.queue`),
     payload: callerText(payload, payloadText, '{}', `${path}payload`, settings),
     config: policy,
     runAt: typeof runAt === 'string' ? parseInstant(runAt) : null,

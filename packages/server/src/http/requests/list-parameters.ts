@@ -22,6 +22,7 @@ import type {
   DeadLetterListQuery,
   JobListQuery,
   ListQuery,
+  LogsQuery,
   SeriesQuery,
   WaitsQuery,
   WorkflowListQuery,
@@ -138,3 +139,11 @@ export function seriesQuery(query: QueryParameters): SeriesQuery {
 }
 
 export const waitSecs = (query: QueryParameters): number => read.wholeNumber(query, 'wait_secs', WAIT_LIMITS);
+
+/** 0 stands for all attempts; there is none of that number. */
+const ATTEMPTS: Limits = { minimum: 0, maximum: 2_147_483_647, default: 0 };
+
+export function logsQuery(query: QueryParameters): LogsQuery {
+  const attempt = read.wholeNumber(query, 'attempt', ATTEMPTS);
+  return { attempt: attempt === 0 ? null : attempt, after: read.text(query, 'after'), waitSecs: waitSecs(query) };
+}

@@ -10,10 +10,12 @@ import {
 import type { FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify';
 import { invalidField, invalidRequest, MillraceError } from '../../domain/errors.js';
 import { isUuid } from '../../domain/ids.js';
+import { keptCheckpoints } from '../../domain/kept-checkpoints.js';
 import type { DeadLetterFilter, JobFilter, WorkflowScope } from '../../domain/filters.js';
-import type { OperationSpec } from '../../domain/operations.js';
+import type { OperationSelection, OperationSpec } from '../../domain/operations.js';
 import { characterCount } from '../../domain/text.js';
 import { deadLetterListQuery, jobListQuery, workflowListQuery, type QueryParameters } from './list-parameters.js';
+import { boundNames } from './replay-input.js';
 
 /**
  * What a bulk operation is to work on. Unlike elsewhere, a name that means nothing is refused: a change to everything
@@ -36,6 +38,14 @@ const DEAD_LETTER_ID = /^[1-9]\d{0,15}$/;
 
 /** A request that passed validation, as the engine expects it. */
 export function operationSpec(body: CreateOperation): OperationSpec {
+  const kept = keptCheckpoints(body.keep_checkpoints);
+  const spec = { ...selected(body), kept };
+  if (kept !== null && spec.action !== 'replay_dead_letters')
+    throw invalidField('keep_checkpoints', 'goes with replay_dead_letters');
+  return spec;
+}
+
+function selected(body: CreateOperation): OperationSelection {
   const stranger = Object.keys(body).find((name) => !FIELDS.includes(name));
   if (stranger !== undefined) throw invalidField(stranger.slice(0, 64), 'is not a known field');
   const { action, filter, ids } = body;
@@ -58,9 +68,9 @@ export function operationSpec(body: CreateOperation): OperationSpec {
 }
 
 /** Runs before the validator checks each id: the validator reports every problem, and this bounds their number. */
-export function boundIds(request: FastifyRequest, _reply: FastifyReply, done: HookHandlerDoneFunction): void {
+export function boundIds(request: FastifyRequest, reply: FastifyReply, done: HookHandlerDoneFunction): void {
   const { ids } = (request.body ?? {}) as { ids?: unknown };
-  if (!Array.isArray(ids) || ids.length <= OPERATION_IDS_LIMITS.maximum) return done();
+  if (!Array.isArray(ids) || ids.length <= OPERATION_IDS_LIMITS.maximum) return boundNames(request, reply, done);
   done(invalidField('ids', `must have at most ${OPERATION_IDS_LIMITS.maximum} items`));
 }
 

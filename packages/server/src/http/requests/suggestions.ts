@@ -43,7 +43,7 @@ export function suggestion({ name, path, index }: Stranger, known: readonly stri
   if (name.length > MAX_LENGTH) return null;
   const own = index === null ? path : path.replace(`[${index}]`, '[]');
   // What stands beside it is nearer than the same name elsewhere only if it is spelled nearly the same.
-  const nearest = [...known].sort((x, y) => Number(!isBeside(x, own)) - Number(!isBeside(y, own)));
+  const nearest = [...known].sort((x, y) => distance(x, own) - distance(y, own));
   const found =
     nearest.find((candidate) => plain(lastOf(candidate)) === plain(name)) ??
     nearest.find((candidate) => lastOf(candidate) === OTHER_WORDS.get(name.toLowerCase())) ??
@@ -56,6 +56,10 @@ export function suggestion({ name, path, index }: Stranger, known: readonly stri
 const lastOf = (path: string): string => path.slice(path.lastIndexOf('.') + 1);
 const isBeside = (candidate: string, path: string): boolean =>
   candidate.startsWith(path) && !candidate.slice(path.length).includes('.');
+
+/** Elsewhere, what is nearer to the top is more likely meant. */
+const distance = (candidate: string, path: string): number =>
+  isBeside(candidate, path) ? 0 : candidate.split('.').length;
 
 /** `taskName`, `task-name` and `task_name` are one name. */
 const plain = (name: string): string => name.toLowerCase().replaceAll(/[_\-. ]/g, '');

@@ -36,7 +36,9 @@ export function traceRequests(app: FastifyInstance, tracer: Tracer): void {
 export const tracedSettings = ({ span }: FastifyRequest, settings: InputSettings): InputSettings =>
   span === null ? settings : { ...pick(settings), trace: span.context };
 
-const pick = ({ defaultQueue, maxPayloadBytes }: InputSettings): InputSettings => ({ defaultQueue, maxPayloadBytes });
+const pick = ({ defaultQueue, maxPayloadBytes, dev = false }: InputSettings): InputSettings => ({
+  ...{ defaultQueue, maxPayloadBytes, dev },
+});
 
 /** The metadata with the trace of the request, unless the caller has put one there. The rest stays as it was sent. */
 export function withTrace(metadata: JsonText | null, trace: TraceContext | null): JsonText | null {

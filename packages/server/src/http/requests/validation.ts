@@ -9,7 +9,13 @@ import { isStorableText } from '../../domain/text.js';
  * take arrays check the length first.
  */
 export const validatorOptions: NonNullable<FastifyServerOptions['ajv']> = {
-  customOptions: { coerceTypes: false, useDefaults: false, removeAdditional: false, allErrors: true },
+  customOptions: {
+    coerceTypes: false,
+    useDefaults: false,
+    removeAdditional: false,
+    allErrors: true,
+    allowUnionTypes: true,
+  },
   // Runs after the stock formats are in place, so that ours replace them.
   onCreate: (ajv) => {
     ajv.addFormat('text', isStorableText);

@@ -6,15 +6,19 @@ import {
   AdminWorkers,
   QUEUE_TENANTS_SHOWN,
   QueueParams,
+  QueueSettings,
+  QueueSettingsInput,
   ref,
 } from '@millrace/contract';
 import type { FastifyInstance } from 'fastify';
+import { checkRate } from '../../domain/job-config.js';
 import type { HttpContext } from '../context.js';
 import { listQuery, type QueryParameters } from '../requests/list-parameters.js';
+import { freeQueue } from '../../domain/reserved-queue.js';
 import { queueName } from '../requests/queue-name.js';
 import { sendTagged } from '../answers/etag.js';
-import { sendNothing } from '../answers/reply.js';
-import { ADMIN, bodyErrors, nothing, tagged, vital } from './route-docs.js';
+import { sendJson, sendNothing, withWarnings } from '../answers/reply.js';
+import { ADMIN, bodyErrors, described, nothing, tagged, vital } from './route-docs.js';
 
 interface OfQueue {
   Params: { queue: string };
@@ -41,8 +45,22 @@ export function adminRoutes(app: FastifyInstance, { engine: { admin }, version }
     sendTagged(request, reply, JSON.stringify({ workers: await admin.workers() })),
   );
 
+  app.get<OfQueue>('/admin/queues/:queue', { schema: settingsSchema }, async (request, reply) =>
+    sendTagged(request, reply, JSON.stringify(await admin.settings(queueName(request.params.queue)))),
+  );
+
+  app.put<OfQueue & { Body: QueueSettingsInput }>(
+    '/admin/queues/:queue',
+    { schema: putSettingsSchema },
+    async (request, reply) => {
+      checkRate(request.body.rate, 'rate');
+      const settings = await admin.set(queueName(request.params.queue), request.body);
+      return sendJson(reply, 200, withWarnings(JSON.stringify(settings), request));
+    },
+  );
+
   app.post<OfQueue>('/admin/queues/:queue/pause', vital(pauseSchema), async (request, reply) => {
-    await admin.pause(queueName(request.params.queue));
+    await admin.pause(freeQueue(queueName(request.params.queue), 'queue'));
     return sendNothing(reply);
   });
 
@@ -92,6 +110,34 @@ const workersSchema = {
   tags: ['admin'],
   security: ADMIN,
   docs: tagged(ref(AdminWorkers), 'The workers.', 403),
+};
+
+const SETTINGS_NOTE =
+  'They hold for all tenants and workers together, from the commit on, for what waits too; what runs goes on. Each ' +
+  'database holds them for itself: where tenants are spread over several, each of those counts alone.';
+
+const settingsSchema = {
+  operationId: 'getQueueSettings',
+  summary: 'Limits of a queue',
+  description: `What is set for the queue, all null if nothing is. ${SETTINGS_NOTE}`,
+  tags: ['admin'],
+  security: ADMIN,
+  docs: { params: QueueParams, ...tagged(ref(QueueSettings), 'The settings.', 403) },
+};
+
+const putSettingsSchema = {
+  operationId: 'putQueueSettings',
+  summary: 'Limit a queue',
+  description:
+    'How many of its jobs may run at a time, at which rate they start, and whether tenants take turns. ' +
+    `${SETTINGS_NOTE} Any name will do, whether the queue holds jobs or not.`,
+  body: QueueSettingsInput,
+  tags: ['admin'],
+  security: ADMIN,
+  docs: {
+    params: QueueParams,
+    response: { 200: described(ref(QueueSettings), 'As it is set now.'), ...bodyErrors(403) },
+  },
 };
 
 const pauseSchema = {

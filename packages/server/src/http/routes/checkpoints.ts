@@ -16,7 +16,8 @@ import { sendJson, sendNothing } from '../answers/reply.js';
 import { checkpointJson, checkpointsJson } from '../answers/serialize.js';
 import type { HttpContext } from '../context.js';
 import { suspensionOf, valueText } from '../requests/durable-input.js';
-import { bodyErrors, described, errors, nothing, TENANT, vital, WORKER } from './route-docs.js';
+import { newLogs } from '../requests/log-input.js';
+import { bodyErrors, described, errors, nothing, reporting, TENANT, vital, WORKER } from './route-docs.js';
 
 interface ById<Body = unknown> {
   Params: { id: string };
@@ -36,10 +37,11 @@ export function checkpointRoutes(app: FastifyInstance, context: HttpContext): vo
     return sendJson(reply, standing.isNew ? 201 : 200, checkpointJson(name, standing.value));
   });
 
-  app.post<ById<SuspendRequest>>('/jobs/:id/suspend', vital(suspendSchema), async (request, reply) => {
+  app.post<ById<SuspendRequest>>('/jobs/:id/suspend', reporting(suspendSchema), async (request, reply) => {
     await checkJob(request, worker);
-    const [wait] = rawFields(request.rawBody, ['wait']);
-    await worker.suspend(request.params.id, request.body.lease_token, suspensionOf(request.body, wait));
+    const { lease_token: token, logs } = request.body;
+    const [wait, lines] = rawFields(request.rawBody, ['wait', 'logs']);
+    await worker.suspend(request.params.id, token, suspensionOf(request.body, wait), newLogs(logs, lines));
     return sendNothing(reply);
   });
 }

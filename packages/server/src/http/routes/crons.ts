@@ -33,6 +33,7 @@ import { sendPage } from '../answers/page.js';
 import { sendCreated, sendJson, sendNothing } from '../answers/reply.js';
 import { bodyErrors, described, errors, JOB_LOCATION, nothing, REPLAYED, tagged, TENANT, vital } from './route-docs.js';
 import { cronJson } from '../answers/serialize.js';
+import { boundScheduledSteps } from '../requests/workflow-input.js';
 
 interface ById {
   Params: { id: string };
@@ -51,8 +52,10 @@ export function cronRoutes(app: FastifyInstance, context: HttpContext): void {
     return sendPage(request, reply, context, page, query, { key: 'crons', itemJson: cronJson });
   });
 
-  app.post<{ Body: CreateCron }>('/cron', { schema: createSchema }, async (request, reply) => {
-    const id = await engine.crons.create(request.tenant, cronSpec(request.body, request.rawBody, context));
+  const creates = { preValidation: boundScheduledSteps };
+  app.post<{ Body: CreateCron }>('/cron', { schema: createSchema, ...creates }, async (request, reply) => {
+    const spec = await cronSpec(request.body, request.rawBody, context);
+    const id = await engine.crons.create(request.tenant, spec);
     reply.header('location', `/api/v1/cron/${id}`);
     return sendJson(reply, 201, `{"cron_id":"${id}"}`);
   });
@@ -64,8 +67,8 @@ export function cronRoutes(app: FastifyInstance, context: HttpContext): void {
 
   // The parameter is a name. It is called `id`, as in the other routes of this path, because the API description
   // identifies a path by its shape.
-  app.put<ById & { Body: PutCron }>('/cron/:id', { schema: putSchema }, async (request, reply) => {
-    const spec = putCronSpec(request.params.id, request.body, request.rawBody, context);
+  app.put<ById & { Body: PutCron }>('/cron/:id', { schema: putSchema, ...creates }, async (request, reply) => {
+    const spec = await putCronSpec(request.params.id, request.body, request.rawBody, context);
     const { id, created } = await engine.crons.put(request.tenant, spec);
     reply.header('location', `/api/v1/cron/${id}`);
     return sendJson(reply, created ? 201 : 200, `{"cron_id":"${id}"}`);
@@ -92,7 +95,9 @@ export function cronRoutes(app: FastifyInstance, context: HttpContext): void {
 
   app.post<ById>('/cron/:id/trigger', { schema: triggerSchema }, async (request, reply) => {
     const created = await engine.crons.trigger(request.tenant, request.params.id, idempotencyKey(request));
-    return sendCreated(reply, created, 'job_id', 'jobs');
+    return created.created === 'job'
+      ? sendCreated(reply, created, 'job_id', 'jobs')
+      : sendCreated(reply, created, 'workflow_id', 'workflows');
   });
 
   app.get<ByIdWithQuery>('/cron/:id/firings', { schema: firingsSchema }, async (request, reply) => {
@@ -128,8 +133,9 @@ const createSchema = {
   operationId: 'createCron',
   summary: 'Create a schedule',
   description:
-    'It fires first at the next occurrence after its creation. Each occurrence enqueues exactly one job, whatever ' +
-    'the number of servers. Occurrences missed while no server ran collapse into one catch-up.',
+    'It fires first at the next occurrence after its creation. Each occurrence enqueues exactly one job, or starts ' +
+    'exactly one workflow, whatever the number of servers. Occurrences missed while no server ran collapse into one ' +
+    'catch-up.',
   body: ref(CreateCron),
   docs: {
     response: {
@@ -186,7 +192,8 @@ const deleteSchema = {
   ...SHARED,
   operationId: 'deleteCron',
   summary: 'Delete a schedule',
-  description: 'Jobs that it enqueued stay as they are; the record of its firings goes with it.',
+  description:
+    'Jobs that it enqueued and workflows that it started stay as they are; the record of its firings goes with it.',
   docs: { params: IdParams, response: { 204: nothing('Deleted.'), ...bodyErrors(403, 404) } },
 };
 
@@ -213,9 +220,9 @@ const triggerSchema = {
   operationId: 'triggerCron',
   summary: 'Trigger a schedule',
   description:
-    'Enqueues its job now, in addition to the timetable: `next_run_at` stays, and the next occurrence gets its own job. A ' +
-    'paused or ended schedule can be triggered too. The firing is recorded with kind `triggered`. Each call enqueues ' +
-    'a job, unless it repeats an `Idempotency-Key`.',
+    'Enqueues its job or starts its workflow now, in addition to the timetable: `next_run_at` stays, and the next ' +
+    'occurrence gets its own. A paused or ended schedule can be triggered too. The firing is recorded with kind ' +
+    '`triggered`. Each call does so, unless it repeats an `Idempotency-Key`.',
   docs: {
     params: IdParams,
     headers: IdempotentHeaders,

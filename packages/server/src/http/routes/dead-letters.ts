@@ -8,12 +8,15 @@ import {
   IdempotentHeaders,
   JobCreated,
   ref,
+  ReplayRequest,
 } from '@millrace/contract';
 import type { FastifyInstance } from 'fastify';
 import { notFound } from '../../domain/errors.js';
+import { keptCheckpoints } from '../../domain/kept-checkpoints.js';
 import type { HttpContext } from '../context.js';
 import { idempotencyKey } from '../requests/idempotency-key.js';
 import { deadLetterGroupsQuery, deadLetterListQuery, type QueryParameters } from '../requests/list-parameters.js';
+import { replayBody } from '../requests/replay-input.js';
 import { sendTagged } from '../answers/etag.js';
 import { sendPage } from '../answers/page.js';
 import { sendCreated, sendJson } from '../answers/reply.js';
@@ -45,11 +48,16 @@ export function deadLetterRoutes(app: FastifyInstance, context: HttpContext): vo
     sendJson(reply, 200, deadLetterJson(await engine.deadLetters.get(request.tenant, deadLetterId(request.params.id)))),
   );
 
-  app.post<ById>('/dlq/:id/replay', { schema: replaySchema }, async (request, reply) => {
-    const id = deadLetterId(request.params.id);
-    const created = await engine.deadLetters.replay(request.tenant, id, idempotencyKey(request));
-    return sendCreated(reply, created, 'job_id', 'jobs');
-  });
+  app.post<ById & { Body: ReplayRequest }>(
+    '/dlq/:id/replay',
+    { schema: replaySchema, preValidation: replayBody },
+    async (request, reply) => {
+      const id = deadLetterId(request.params.id);
+      const kept = keptCheckpoints(request.body.keep_checkpoints);
+      const created = await engine.deadLetters.replay(request.tenant, id, idempotencyKey(request), kept);
+      return sendCreated(reply, created, 'job_id', 'jobs');
+    },
+  );
 }
 
 /** Text that cannot be an id is simply not found. */
@@ -110,6 +118,7 @@ const replaySchema = {
     'job of all in `replayed_from_first`.',
   tags: ['dead letters'],
   security: TENANT,
+  body: ref(ReplayRequest),
   docs: {
     params: DeadLetterParams,
     headers: IdempotentHeaders,

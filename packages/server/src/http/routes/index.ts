@@ -13,6 +13,7 @@ import { deadLetterRoutes } from './dead-letters.js';
 import { eventRoutes } from './events.js';
 import { jobRoutes } from './jobs.js';
 import { adminLimitRoutes, limitRoutes } from './limits.js';
+import { logRoutes } from './logs.js';
 import { operationRoutes } from './operations.js';
 import { overviewRoutes } from './overview.js';
 import { queueRoutes } from './queues.js';
@@ -36,6 +37,7 @@ const TENANT_ROUTES: readonly Register[] = [
   jobRoutes,
   waitRoutes,
   attemptRoutes,
+  logRoutes,
   eventRoutes,
   workflowRoutes,
   cronRoutes,

@@ -13,18 +13,23 @@ import {
   JobPage,
   JobSummaryPage,
   ref,
+  ReplayRequest,
 } from '@millrace/contract';
 import type { FastifyInstance, FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify';
 import { invalidField } from '../../domain/errors.js';
+import { keptCheckpoints } from '../../domain/kept-checkpoints.js';
 import type { JobSpec } from '../../domain/records.js';
 import type { HttpContext } from '../context.js';
 import { idempotencyKey, itemKeys } from '../requests/idempotency-key.js';
+import { digestOf, jobDigest } from '../requests/digest.js';
 import { CALLER_FIELDS, jobSpec } from '../requests/job-input.js';
 import { jobListQuery, waitSecs, wantsSummary, type QueryParameters } from '../requests/list-parameters.js';
 import { fieldsOfItems, rawFields } from '../../domain/raw-json.js';
+import { replayBody } from '../requests/replay-input.js';
+import { warnOfUnregistered } from '../requests/unregistered.js';
 import { tracedSettings } from '../requests/trace.js';
 import { sendPage } from '../answers/page.js';
-import { noteReplay, sendCreated, sendJson, sendNothing } from '../answers/reply.js';
+import { noteMismatch, noteReplay, sendCreated, sendJson, sendNothing } from '../answers/reply.js';
 import {
   anyOf,
   bodyErrors,
@@ -32,6 +37,7 @@ import {
   errors,
   EXISTING,
   JOB_LOCATION,
+  MISMATCH,
   nothing,
   REPLAYED,
   tagged,
@@ -49,8 +55,11 @@ export function jobRoutes(app: FastifyInstance, context: HttpContext): void {
 
   app.post<{ Body: CreateJob }>('/jobs', { schema: createSchema }, async (request, reply) => {
     const key = idempotencyKey(request, request.body.idempotency_key);
-    const spec = jobSpec(request.body, rawFields(request.rawBody, CALLER_FIELDS), tracedSettings(request, context));
-    const created = await engine.jobs.create(request.tenant, spec, key);
+    const texts = rawFields(request.rawBody, CALLER_FIELDS);
+    const spec = jobSpec(request.body, texts, tracedSettings(request, context));
+    const use = key === null ? null : { key, digest: jobDigest(spec, texts[1]) };
+    const created = await engine.jobs.create(request.tenant, spec, use);
+    await warnOfUnregistered(request, context, [spec]);
     if (created.existing !== true) return sendCreated(reply, created, 'job_id', 'jobs');
     return sendCreated(reply.header('millrace-existing', 'true'), created, 'job_id', 'jobs', 200);
   });
@@ -65,14 +74,22 @@ export function jobRoutes(app: FastifyInstance, context: HttpContext): void {
       const specs = request.body.jobs.map((body, i) => jobSpec(body, texts[i] ?? [], settings, `jobs[${i}].`));
       const keys = itemKeys(request, request.body.jobs);
       if (keys !== null) {
-        const items = specs.map((spec, n) => ({ spec, key: keys[n] ?? null }));
-        const { ids, replayed, existing } = await engine.jobs.createItems(request.tenant, items);
+        const items = specs.map((spec, n) => {
+          const key = keys[n] ?? null;
+          return { spec, key: key === null ? null : { key, digest: jobDigest(spec, texts[n]?.[1]) } };
+        });
+        const { ids, replayed, existing, mismatch } = await engine.jobs.createItems(request.tenant, items);
+        if (mismatch) noteMismatch(reply);
+        await warnOfUnregistered(request, context, specs);
         const found = areUnique(specs) && { existing };
         return sendJson(reply, 201, JSON.stringify({ job_ids: ids, count: ids.length, replayed, ...found }));
       }
       const key = idempotencyKey(request);
-      const { ids, replayed, existing } = await engine.jobs.createBatch(request.tenant, specs, key);
+      const use = key === null ? null : { key, digest: digestOf(rawBody) };
+      const { ids, replayed, existing, mismatch } = await engine.jobs.createBatch(request.tenant, specs, use);
       if (replayed) noteReplay(reply);
+      if (mismatch) noteMismatch(reply);
+      await warnOfUnregistered(request, context, specs);
       const found = areUnique(specs) && { existing };
       return sendJson(reply, 201, JSON.stringify({ job_ids: ids, count: ids.length, ...found }));
     },
@@ -101,10 +118,15 @@ export function jobRoutes(app: FastifyInstance, context: HttpContext): void {
     },
   );
 
-  app.post<ById>('/jobs/:id/rerun', { schema: rerunSchema }, async (request, reply) => {
-    const created = await engine.jobs.rerun(request.tenant, request.params.id, idempotencyKey(request));
-    return sendCreated(reply, created, 'job_id', 'jobs');
-  });
+  app.post<ById & { Body: ReplayRequest }>(
+    '/jobs/:id/rerun',
+    { schema: rerunSchema, preValidation: replayBody },
+    async (request, reply) => {
+      const kept = keptCheckpoints(request.body.keep_checkpoints);
+      const created = await engine.jobs.rerun(request.tenant, request.params.id, idempotencyKey(request), kept);
+      return sendCreated(reply, created, 'job_id', 'jobs');
+    },
+  );
 
   app.post<ById>('/jobs/:id/cancel', vital(cancelSchema), async (request, reply) => {
     await engine.jobs.cancel(request.tenant, request.params.id);
@@ -139,7 +161,7 @@ const createSchema = {
         headers: { ...JOB_LOCATION, ...EXISTING },
       }),
       201: described(ref(JobCreated), 'Created, or found by its idempotency key.', {
-        headers: { ...JOB_LOCATION, ...REPLAYED },
+        headers: { ...JOB_LOCATION, ...REPLAYED, ...MISMATCH },
       }),
       ...bodyErrors(409),
     },
@@ -160,7 +182,9 @@ const batchSchema = {
   docs: {
     headers: IdempotentHeaders,
     response: {
-      201: described(ref(JobBatchCreated), 'Created, or found by their idempotency key.', { headers: REPLAYED }),
+      201: described(ref(JobBatchCreated), 'Created, or found by their idempotency key.', {
+        headers: { ...REPLAYED, ...MISMATCH },
+      }),
       ...bodyErrors(409),
     },
   },
@@ -175,6 +199,7 @@ const rerunSchema = {
     "workflow's step belongs to no workflow; its payload carries the context that the step received.",
   tags: ['jobs'],
   security: TENANT,
+  body: ref(ReplayRequest),
   docs: {
     params: IdParams,
     headers: IdempotentHeaders,

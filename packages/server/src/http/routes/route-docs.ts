@@ -1,3 +1,4 @@
+import { boundLogs } from '../requests/log-input.js';
 import { ConditionalHeaders, ErrorBody, ref } from '@millrace/contract';
 import type { TSchema } from 'typebox';
 import type { RouteDocs } from '../types.js';
@@ -41,6 +42,12 @@ export const REPLAYED = {
   'Idempotency-Replayed': {
     type: 'string',
     description: '`true` if an earlier request with the same idempotency key did it, and this one nothing.',
+  },
+};
+export const MISMATCH = {
+  'Idempotency-Mismatch': {
+    type: 'string',
+    description: '`true` if the earlier request with the same idempotency key had another body.',
   },
 };
 export const EXISTING = {
@@ -90,4 +97,12 @@ export const PUBLIC: [] = [];
 export const vital = <Schema extends object>(schema: Schema): { schema: Schema; config: { load: 'vital' } } => ({
   schema,
   config: { load: 'vital' },
+});
+
+/** The same, of a worker that may send lines along. */
+export const reporting = <Schema extends object>(
+  schema: Schema,
+): ReturnType<typeof vital<Schema>> & { preValidation: typeof boundLogs } => ({
+  ...vital(schema),
+  preValidation: boundLogs,
 });

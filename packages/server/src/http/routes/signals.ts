@@ -7,9 +7,11 @@ import {
   SignalRequest,
   Waits,
   WaitsQuery,
+  WorkflowSignalParams,
 } from '@millrace/contract';
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify';
 import { rawFields } from '../../domain/raw-json.js';
+import type { DurableApi } from '../../engine/api.js';
 import { sendJson } from '../answers/reply.js';
 import { waitsJson } from '../answers/serialize.js';
 import type { HttpContext } from '../context.js';
@@ -17,6 +19,33 @@ import { signalName, signalValue } from '../requests/durable-input.js';
 import { idempotencyKey } from '../requests/idempotency-key.js';
 import { waitsQuery, type QueryParameters } from '../requests/list-parameters.js';
 import { bodyErrors, described, errors, REPLAYED, TENANT } from './route-docs.js';
+
+interface ToOne {
+  Params: { id: string; name: string };
+  Body: JobSignalRequest | undefined;
+}
+
+/** The body may be empty. */
+const toOne = <Schema extends object>(schema: Schema) => ({
+  schema,
+  preValidation: (request: FastifyRequest, _reply: FastifyReply, done: HookHandlerDoneFunction) => (
+    (request.body ??= {}),
+    done()
+  ),
+});
+
+/** To one job or one workflow. */
+async function sendToOne(
+  request: FastifyRequest<ToOne>,
+  reply: FastifyReply,
+  signal: DurableApi['signalJob'],
+): Promise<FastifyReply> {
+  const { id, name } = request.params;
+  const [raw] = request.rawBody === '' ? [] : rawFields(request.rawBody, ['value']);
+  const sent = await signal(request.tenant, id, signalName(name), signalValue(raw), idempotencyKey(request));
+  if (sent.replayed) reply.header('Idempotency-Replayed', 'true');
+  return sendJson(reply, 202, `{"delivered":${sent.delivered}}`);
+}
 
 /** What tenants tell jobs that wait, and which those are. */
 export function signalRoutes(app: FastifyInstance, { engine }: HttpContext): void {
@@ -29,17 +58,12 @@ export function signalRoutes(app: FastifyInstance, { engine }: HttpContext): voi
     return sendJson(reply, 202, `{"delivered":${sent.delivered}}`);
   });
 
-  app.post<{ Params: { id: string; name: string }; Body: JobSignalRequest | undefined }>(
-    '/jobs/:id/signals/:name',
-    { schema: jobSignalSchema, preValidation: (request, _reply, done) => ((request.body ??= {}), done()) },
-    async (request, reply) => {
-      const { id, name } = request.params;
-      const [raw] = request.rawBody === '' ? [] : rawFields(request.rawBody, ['value']);
-      const key = idempotencyKey(request);
-      const sent = await engine.durable.signalJob(request.tenant, id, signalName(name), signalValue(raw), key);
-      if (sent.replayed) reply.header('Idempotency-Replayed', 'true');
-      return sendJson(reply, 202, `{"delivered":${sent.delivered}}`);
-    },
+  app.post<ToOne>('/jobs/:id/signals/:name', toOne(jobSignalSchema), (request, reply) =>
+    sendToOne(request, reply, (...args) => engine.durable.signalJob(...args)),
+  );
+
+  app.post<ToOne>('/workflows/:id/signals/:name', toOne(workflowSignalSchema), (request, reply) =>
+    sendToOne(request, reply, (...args) => engine.durable.signalWorkflow(...args)),
   );
 
   app.get<{ Querystring: QueryParameters }>('/waits', { schema: waitsSchema }, async (request, reply) =>
@@ -76,6 +100,24 @@ const jobSignalSchema = {
   body: ref(JobSignalRequest),
   docs: {
     params: JobSignalParams,
+    response: {
+      202: described(ref(SignalAccepted), 'Delivered, or stored.', { headers: REPLAYED }),
+      ...bodyErrors(403, 404, 409),
+    },
+  },
+};
+
+const workflowSignalSchema = {
+  operationId: 'signalWorkflow',
+  summary: 'Send a signal to a workflow',
+  description:
+    'The same with the id of the workflow as the key, which is what a step waits for whose `wait` names no key. It is kept ' +
+    'until the workflow ends; afterwards the answer is 409 `already_finished`.',
+  tags: ['workflows'],
+  security: TENANT,
+  body: ref(JobSignalRequest),
+  docs: {
+    params: WorkflowSignalParams,
     response: {
       202: described(ref(SignalAccepted), 'Delivered, or stored.', { headers: REPLAYED }),
       ...bodyErrors(403, 404, 409),

@@ -14,7 +14,8 @@ import { fieldsOfItems } from '../../domain/raw-json.js';
 import { refuseOthers } from '../access/queue-scope.js';
 import type { HttpContext } from '../context.js';
 import { sendJson } from '../answers/reply.js';
-import { jobReport, progressText } from '../requests/report-input.js';
+import { cutLogs, newLogs } from '../requests/log-input.js';
+import { jobReport, progressText, REPORT_TEXTS } from '../requests/report-input.js';
 import { traceReports } from '../requests/trace.js';
 import { validationDetails } from '../requests/validation.js';
 import { bodyErrors, described, vital, WORKER } from './route-docs.js';
@@ -33,12 +34,13 @@ export function workerBatchRoutes(app: FastifyInstance, context: HttpContext): v
     async (request, reply) => {
       const { extend_secs: extend, leases } = request.body;
       const extendSecs = clamp(extend, LEASE_LIMITS.extend_secs);
-      const texts = await rawItems(request, context, 'leases', 'progress', leases);
+      const texts = await rawItems(request, context, 'leases', ['progress', 'logs'], leases);
       const read = judgeEach(request, leases, LEASE, (lease, i) => ({
         id: lease.job_id,
         token: lease.lease_token,
         extendSecs,
-        progress: progressText(lease.progress, texts[i]),
+        progress: progressText(lease.progress, texts[i]?.[0]),
+        logs: newLogs(lease.logs, texts[i]?.[1]),
       }));
       const answers = await throughEngine(await refuseOthers(request, worker, read), (beats) =>
         worker.heartbeats(beats),
@@ -57,9 +59,8 @@ export function workerBatchRoutes(app: FastifyInstance, context: HttpContext): v
     async (request, reply) => {
       const { reports } = request.body;
       const startedAt = Date.now();
-      const texts = await rawItems(request, context, 'reports', 'result', reports);
-      const waits = await rawItems(request, context, 'reports', 'wait', reports);
-      const read = judgeEach(request, reports, REPORT, (report, i) => jobReport(report, texts[i], waits[i], context));
+      const texts = await rawItems(request, context, 'reports', REPORT_TEXTS, reports);
+      const read = judgeEach(request, reports, REPORT, (report, i) => jobReport(report, texts[i] ?? [], context));
       const answers = await throughEngine(await refuseOthers(request, worker, read), (items) => worker.report(items));
       if (context.tracer !== null) traceReports(context.tracer, startedAt, reports, answers);
       return sendJson(
@@ -79,22 +80,25 @@ const boundItems =
   (field: 'leases' | 'reports'): preValidationHookHandler =>
   (request, _reply, done) => {
     const items = ((request.body ?? {}) as Record<string, unknown>)[field];
-    if (!Array.isArray(items) || items.length <= LEASE_BATCH_LIMITS.maximum) return done();
+    if (!Array.isArray(items)) return done();
+    if (items.length <= LEASE_BATCH_LIMITS.maximum) {
+      items.forEach(cutLogs);
+      return done();
+    }
     done(invalidField(field, `must have at most ${LEASE_BATCH_LIMITS.maximum} items`));
   };
 
-/** The texts of one field of every item, as they were sent. */
+/** The texts of these fields of every item, as they were sent. */
 async function rawItems(
   { rawBody }: FastifyRequest,
   { turns }: HttpContext,
   items: string,
-  field: string,
+  fields: readonly string[],
   parsed: readonly unknown[],
-): Promise<(string | undefined)[]> {
-  const isThere = (item: unknown): boolean => typeof item === 'object' && item !== null && Object.hasOwn(item, field);
-  if (!parsed.some(isThere)) return [];
-  const texts = await turns.over(rawBody, fieldsOfItems(rawBody, items, [field]));
-  return texts.map(([value]) => value);
+): Promise<(string | undefined)[][]> {
+  const areThere = (item: unknown): boolean =>
+    typeof item === 'object' && item !== null && fields.some((field) => Object.hasOwn(item, field));
+  return parsed.some(areThere) ? turns.over(rawBody, fieldsOfItems(rawBody, items, fields)) : [];
 }
 
 /** Each item as the engine takes it, or what is wrong with it. */

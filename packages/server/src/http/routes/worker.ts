@@ -17,11 +17,13 @@ import type { LeaseRequest as EngineLeaseRequest } from '../../engine/api.js';
 import { checkJob, checkQueue } from '../access/queue-scope.js';
 import type { HttpContext } from '../context.js';
 import { callerText } from '../requests/caller-text.js';
+import { freeQueue } from '../../domain/reserved-queue.js';
 import { queueName } from '../requests/queue-name.js';
+import { newLogs, textOfLogs } from '../requests/log-input.js';
 import { errorText, failureReport, progressText } from '../requests/report-input.js';
 import { rawFields } from '../../domain/raw-json.js';
 import { sendJson, sendNothing } from '../answers/reply.js';
-import { bodyErrors, described, nothing, vital, WORKER } from './route-docs.js';
+import { bodyErrors, described, nothing, reporting, WORKER } from './route-docs.js';
 import { leaseJson } from '../answers/serialize.js';
 
 interface ById<Body> {
@@ -47,35 +49,41 @@ export function workerRoutes(app: FastifyInstance, context: HttpContext): void {
     },
   );
 
-  app.post<ById<HeartbeatRequest>>('/jobs/:id/heartbeat', vital(heartbeatSchema), async (request, reply) => {
+  app.post<ById<HeartbeatRequest>>('/jobs/:id/heartbeat', reporting(heartbeatSchema), async (request, reply) => {
     await checkJob(request, worker);
-    const { lease_token: token, extend_secs: extend, progress } = request.body;
-    const [raw] = progress ? rawFields(request.rawBody, ['progress']) : [];
-    const secs = clamp(extend, LEASE_LIMITS.extend_secs);
-    const status = await worker.heartbeat(request.params.id, token, secs, progressText(progress, raw));
+    const { lease_token: token, extend_secs: extend, progress, logs } = request.body;
+    const [raw, lines] = progress || logs ? rawFields(request.rawBody, ['progress', 'logs']) : [];
+    const status = await worker.heartbeat({
+      id: request.params.id,
+      token,
+      extendSecs: clamp(extend, LEASE_LIMITS.extend_secs),
+      progress: progressText(progress, raw),
+      logs: newLogs(logs, lines),
+    });
     return sendJson(reply, 200, `{"status":"${status}"}`);
   });
 
-  app.post<ById<CompleteRequest>>('/jobs/:id/complete', vital(completeSchema), async (request, reply) => {
+  app.post<ById<CompleteRequest>>('/jobs/:id/complete', reporting(completeSchema), async (request, reply) => {
     await checkJob(request, worker);
-    const { lease_token: token, result } = request.body;
-    const [raw] = result ? rawFields(request.rawBody, ['result']) : [];
-    await worker.complete(request.params.id, token, callerText(result, raw, '{}', 'result', context));
+    const { lease_token: token, result, logs } = request.body;
+    const [raw, lines] = result || logs ? rawFields(request.rawBody, ['result', 'logs']) : [];
+    const text = callerText(result, raw, '{}', 'result', context);
+    await worker.complete(request.params.id, token, text, newLogs(logs, lines));
     return sendNothing(reply);
   });
 
-  app.post<ById<FailRequest>>('/jobs/:id/fail', vital(failSchema), async (request, reply) => {
+  app.post<ById<FailRequest>>('/jobs/:id/fail', reporting(failSchema), async (request, reply) => {
     await checkJob(request, worker);
-    const { lease_token: token, error, retryable } = request.body;
-    const more = failureReport(request.body);
+    const { lease_token: token, error, retryable, logs } = request.body;
+    const more = { ...failureReport(request.body), logs: newLogs(logs, textOfLogs(request)) };
     await worker.fail(request.params.id, token, errorText(error), retryable ?? true, more);
     return sendNothing(reply);
   });
 
-  app.post<ById<ReleaseRequest>>('/jobs/:id/release', vital(releaseSchema), async (request, reply) => {
+  app.post<ById<ReleaseRequest>>('/jobs/:id/release', reporting(releaseSchema), async (request, reply) => {
     await checkJob(request, worker);
-    const { lease_token: token, delay_secs: delaySecs } = request.body;
-    await worker.release(request.params.id, token, delaySecs ?? null);
+    const { lease_token: token, delay_secs: delaySecs, logs } = request.body;
+    await worker.release(request.params.id, token, delaySecs ?? null, newLogs(logs, textOfLogs(request)));
     return sendNothing(reply);
   });
 }
@@ -96,11 +104,13 @@ async function waitForJobs(
 
 function leaseRequest(queue: string, body: LeaseRequest): EngineLeaseRequest {
   return {
-    queue: queueName(queue),
+    queue: freeQueue(queueName(queue), 'queue'),
     maxJobs: clamp(body.max_jobs, LEASE_LIMITS.max_jobs),
     leaseSecs: clamp(body.lease_secs, LEASE_LIMITS.lease_secs),
     waitSecs: clamp(body.wait_secs, LEASE_LIMITS.wait_secs),
     workerId: body.worker_id ?? null,
+    slots: typeof body.slots === 'number' ? clamp(body.slots, LEASE_LIMITS.slots) : null,
+    tasks: body.tasks ?? null,
   };
 }
 

@@ -16,17 +16,29 @@ import {
 } from '@millrace/contract';
 import type { FastifyInstance } from 'fastify';
 import type { HttpContext } from '../context.js';
+import { digestOf } from '../requests/digest.js';
 import { idempotencyKey } from '../requests/idempotency-key.js';
 import { wantsSummary, workflowListQuery, type QueryParameters } from '../requests/list-parameters.js';
 import { sendPage } from '../answers/page.js';
 import { noteReplay, sendCreated, sendJson, sendNothing } from '../answers/reply.js';
-import { anyOf, bodyErrors, described, errors, nothing, REPLAYED, tagged, TENANT, vital } from './route-docs.js';
+import {
+  anyOf,
+  bodyErrors,
+  described,
+  errors,
+  MISMATCH,
+  nothing,
+  REPLAYED,
+  tagged,
+  TENANT,
+  vital,
+} from './route-docs.js';
 import { workflowJson, workflowSummaryJson } from '../answers/serialize.js';
+import { warnOfUnregistered } from '../requests/unregistered.js';
 import { tracedSettings } from '../requests/trace.js';
 import { resumeBody, resumeSpec } from '../requests/resume-input.js';
 import { fieldsOfItems } from '../../domain/raw-json.js';
-import { CALLER_FIELDS } from '../requests/job-input.js';
-import { boundSteps, workflowSpec } from '../requests/workflow-input.js';
+import { boundSteps, STEP_FIELDS, workflowSpec } from '../requests/workflow-input.js';
 
 interface ById {
   Params: { id: string };
@@ -40,9 +52,13 @@ export function workflowRoutes(app: FastifyInstance, context: HttpContext): void
     { schema: createSchema, preValidation: boundSteps },
     async (request, reply) => {
       const { body, rawBody } = request;
-      const texts = await context.turns.over(rawBody, fieldsOfItems(rawBody, 'steps', CALLER_FIELDS));
+      const texts = await context.turns.over(rawBody, fieldsOfItems(rawBody, 'steps', STEP_FIELDS));
       const spec = workflowSpec(body, rawBody, texts, tracedSettings(request, context));
-      const created = await workflows.create(request.tenant, spec, idempotencyKey(request));
+      const key = idempotencyKey(request);
+      const use = key === null ? null : { key, digest: digestOf(rawBody) };
+      const created = await workflows.create(request.tenant, spec, use);
+      const named = spec.steps.map((step) => ({ task: step.task, queue: step.queue ?? context.defaultQueue }));
+      await warnOfUnregistered(request, context, named);
       return sendCreated(reply, created, 'workflow_id', 'workflows');
     },
   );
@@ -102,13 +118,14 @@ const createSchema = {
   description:
     'Steps that depend on no other are enqueued at once; the others when what they depend on has completed. A step ' +
     'runs on its own `queue`, or else on the default queue. A graph with a cycle is refused, ' +
-    'and the message names the steps on it.',
+    'and the message names the steps on it. A step with `when` runs only if its condition holds when its turn comes; a ' +
+    'step with `wait` waits for a signal instead of running a task.',
   body: ref(CreateWorkflow),
   docs: {
     headers: IdempotentHeaders,
     response: {
       201: described(ref(WorkflowCreated), 'Created, or found by its idempotency key.', {
-        headers: { Location: { type: 'string', description: 'Path of the workflow.' }, ...REPLAYED },
+        headers: { Location: { type: 'string', description: 'Path of the workflow.' }, ...REPLAYED, ...MISMATCH },
       }),
       ...bodyErrors(409),
     },

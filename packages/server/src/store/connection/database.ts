@@ -50,6 +50,8 @@ export interface DatabaseOptions {
   readonly pooler?: Pooler;
   /** Bypasses the pooler, for LISTEN, which needs a connection of its own. */
   readonly directUrl?: string | null;
+  /** Called at each statement that fails because the database is out of reach. */
+  readonly onOutage?: () => void;
 }
 
 /**
@@ -281,8 +283,10 @@ export class Database {
         return result;
       } catch (error) {
         if (isCollision(error) && tries < COLLISION_TRIES) continue;
-        if (isOutage(error)) this.#note(error);
-        else if (isBusy(error)) this.#noteBusy(name, error);
+        if (isOutage(error)) {
+          this.#note(error);
+          this.options.onOutage?.();
+        } else if (isBusy(error)) this.#noteBusy(name, error);
         throw translate(error);
       }
     }

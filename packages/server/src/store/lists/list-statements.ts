@@ -138,7 +138,7 @@ export interface CronFilter extends CreatedRange {
   readonly tenant: string;
 }
 
-const CRONS = recordView('millrace.crons', CRON_COLUMNS, ['payload']);
+const CRONS = recordView('millrace.crons', CRON_COLUMNS, ['payload', 'workflow']);
 
 export function listCrons(filter: CronFilter, window: ListWindow): TenantRead {
   return pageOf(CRONS, 'list_crons', filter.tenant, walkedCrons(filter, cursorOf(window)), window);

@@ -13,17 +13,21 @@ export const CHECKS = [
   'retries_stay_within_budget',
   'no_lease_is_long_overdue',
   'id_agrees_with_its_row',
+  'tenant_belongs_here',
   'key_leads_to_its_job',
   'occurrence_has_one_job',
   'workflow_is_in_one_table',
   'ended_workflow_has_no_live_step',
   'running_workflow_goes_on',
+  'waiting_step_can_be_told',
   'step_has_its_context',
   'context_has_its_workflow',
   'earlier_job_was_set_aside',
   'enabled_cron_has_a_next_run',
   'limit_counts_what_holds_room',
   'waiting_job_waits_for_room',
+  'waiting_job_has_a_turn',
+  'token_belongs_to_a_limit',
 ] as const;
 
 export type CheckName = (typeof CHECKS)[number];

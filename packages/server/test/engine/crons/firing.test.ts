@@ -60,7 +60,7 @@ describe('a firing', () => {
     expect(cron.last_enqueued_at).toBe(job.created_at);
     expect(Date.parse(cron.next_run_at!) - Date.parse(occurrence)).toBe(86_400_000);
     expect(await polls.firings(id)).toEqual([
-      { occurrence, fired_at: job.created_at, kind: 'on_time', job_id: job.id },
+      { occurrence, fired_at: job.created_at, kind: 'on_time', job_id: job.id, workflow_id: null },
     ]);
   });
 

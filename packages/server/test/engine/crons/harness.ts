@@ -1,5 +1,6 @@
 import { expect } from 'vitest';
 import { CronFirer } from '../../../src/engine/crons/cron-firer.js';
+import type { WorkflowFirings } from '../../../src/engine/crons/workflow-firings.js';
 import { Hub } from '../../../src/engine/shared/hub.js';
 import { Counters, type EngineMetrics } from '../../../src/engine/shared/counters.js';
 import { Database } from '../../../src/store/connection/database.js';
@@ -27,6 +28,7 @@ export interface ShownFiring {
   readonly fired_at: string;
   readonly kind: string;
   readonly job_id: string;
+  readonly workflow_id: string | null;
 }
 
 /** What a test does with schedules through the API of one tenant. */
@@ -80,6 +82,9 @@ export async function advanceTo(clock: Clock, instant: string | null): Promise<v
   await clock.advance(ms / 1000 + 0.01);
 }
 
+/** Schedules that start workflows are tested on a whole server. */
+const NO_WORKFLOWS = null as unknown as WorkflowFirings;
+
 export interface TestFirer {
   readonly firer: CronFirer;
   readonly fired: { readonly kind: string; readonly lagSeconds: number }[];
@@ -115,6 +120,6 @@ export function createFirer(
     },
   };
   const counters = new Counters(metrics as unknown as EngineMetrics);
-  const firer = new CronFirer(stoppable as unknown as Database, new Hub(), counters);
+  const firer = new CronFirer(stoppable as unknown as Database, new Hub(), counters, NO_WORKFLOWS);
   return { firer, fired, statements, close: () => db.close() };
 }

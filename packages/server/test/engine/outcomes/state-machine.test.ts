@@ -48,7 +48,12 @@ describe('the state machine of a job', async () => {
   const get = (id: string): Promise<JobRecord> => api.jobs.get(TENANT, id);
   const never = new AbortController().signal;
   const lease = async (queue: string): Promise<LeasedJob | undefined> =>
-    (await api.worker.lease({ queue, maxJobs: 1, leaseSecs: LEASE_SECS, waitSecs: 0, workerId: null }, never))[0];
+    (
+      await api.worker.lease(
+        { queue, maxJobs: 1, leaseSecs: LEASE_SECS, waitSecs: 0, workerId: null, slots: null, tasks: null },
+        never,
+      )
+    )[0];
   /** Refusals are part of the table: nothing happens. */
   const refusable = (work: Promise<unknown>): Promise<unknown> =>
     work.catch((error: { code?: string }) => expect(['lease_lost', 'already_finished']).toContain(error.code));

@@ -13,3 +13,7 @@ export function limitIdsOf(tenant: string, queue: string, config: JobConfig | nu
   const limits = config?.limits;
   return limits === undefined ? null : limits.map(({ key }) => limitId(tenant, queue, key));
 }
+
+/** The ids of those that have a rate. */
+export const ratedIdsOf = (tenant: string, queue: string, { limits = [] }: JobConfig): string[] =>
+  limits.flatMap(({ key, rate }) => (rate ? [limitId(tenant, queue, key)] : []));

@@ -1,4 +1,4 @@
-import { atOnce, type Steps } from '../../domain/steps.js';
+import { atOnce, type Steps } from '../domain/steps.js';
 
 /**
  * Work that would hold up the event loop for a while, one step of it per turn of the loop: neither the steps of a large
@@ -21,13 +21,27 @@ export class Turns {
           return true;
         }
       };
-      if (this.#waiting.push(step) === 1) setImmediate(this.#next);
+      this.#join(step);
+    });
+  }
+
+  /** Resolves in a turn of the loop that nobody else was given. */
+  next(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#join(() => {
+        resolve();
+        return true;
+      });
     });
   }
 
   /** What takes steps over a text: a short one is done at once. */
   over<T>(text: string, steps: Steps<T>): T | Promise<T> {
     return text.length < LARGE ? atOnce(steps) : this.run(steps);
+  }
+
+  #join(step: () => boolean): void {
+    if (this.#waiting.push(step) === 1) setImmediate(this.#next);
   }
 
   readonly #next = (): void => {

@@ -1,0 +1,53 @@
+-- name: hold_gate
+SELECT EXISTS (SELECT FROM millrace.queue_limits g WHERE g.queue = :queue) AS known,
+       EXISTS (SELECT FROM (
+         SELECT g.queue FROM millrace.queue_limits g WHERE g.queue = :queue FOR NO KEY UPDATE SKIP LOCKED
+       ) AS held) AS held;
+
+-- name: gate_use
+SELECT g.running AS most, g.rate_count, g.rate_secs, g.rate_burst, g.tokens, g.waited, g.share, g.turn,
+       now()::text AS now,
+       extract(epoch FROM now() - g.refilled_at)::float8 AS elapsed_secs,
+       CASE WHEN g.running IS NULL THEN 0 ELSE (
+         SELECT count(*) FROM (
+           SELECT FROM millrace.leases l WHERE l.queue = :queue OR (:is_default::bool AND l.queue IS NULL)
+           LIMIT g.running
+         ) AS leased
+       ) + (
+         SELECT coalesce(sum(length(replace(b.open::text, '0', ''))), 0) FROM millrace.bundles b WHERE b.queue = :queue
+       ) END::int AS used
+FROM millrace.queue_limits g WHERE g.queue = :queue;
+
+-- name: keep_gate
+UPDATE millrace.queue_limits
+SET tokens = :tokens::float8, refilled_at = greatest(refilled_at, :now::timestamptz), waited = :waited::bool
+WHERE queue = :queue;
+
+-- name: put_settings
+INSERT INTO millrace.queue_limits AS g (queue, running, rate_count, rate_secs, rate_burst, share, shared_since, set_at)
+VALUES (:queue, :running::int, :count::int, :secs::int, :burst::int, nullif(:share::bool, false),
+        CASE WHEN :share::bool THEN now() END, now())
+ON CONFLICT (queue) DO UPDATE
+SET running = CASE WHEN :sets_running::bool THEN excluded.running ELSE g.running END,
+    rate_count = CASE WHEN :sets_rate::bool THEN excluded.rate_count ELSE g.rate_count END,
+    rate_secs = CASE WHEN :sets_rate::bool THEN excluded.rate_secs ELSE g.rate_secs END,
+    rate_burst = CASE WHEN :sets_rate::bool THEN excluded.rate_burst ELSE g.rate_burst END,
+    tokens = CASE WHEN :sets_rate::bool AND excluded.rate_count IS NULL THEN NULL ELSE g.tokens END,
+    share = CASE WHEN :share::bool THEN true WHEN :sets_share::bool AND g.share IS NOT NULL THEN false
+                 ELSE g.share END,
+    shared_since = CASE WHEN :share::bool AND g.share IS NOT TRUE THEN now() ELSE g.shared_since END,
+    set_at = now();
+
+-- name: drop_settings
+DELETE FROM millrace.queue_limits
+WHERE queue = :queue AND running IS NULL AND rate_count IS NULL AND share IS NULL;
+
+-- name: tell_settings
+SELECT pg_notify('millrace', json_build_object('q', json_build_array(json_build_array(:queue::text)))::text);
+
+-- name: queue_settings
+SELECT (SELECT s.settings FROM millrace.queue_settings s WHERE s.queue = :queue)::text AS settings;
+
+-- name: limited_queues
+SELECT g.queue, g.running IS NOT NULL OR g.rate_count IS NOT NULL AS counted, g.share
+FROM millrace.queue_limits g ORDER BY g.queue LIMIT :max_queues::int;

@@ -1,0 +1,135 @@
+-- name: drop_dissolved
+WITH span AS MATERIALIZED (
+  SELECT (half || repeat('0', 16))::uuid AS before, (half || repeat('f', 16))::uuid AS last
+  FROM left(md5(:queue), 16) AS half
+)
+DELETE FROM millrace.queue_limits g
+WHERE g.queue = :queue AND NOT g.share AND g.running IS NULL AND g.rate_count IS NULL
+  AND g.set_at < now() - interval '1 minute' AND (
+    SELECT true FROM millrace.ready r
+    WHERE r.waits_for > (SELECT before FROM span) AND r.waits_for <= (SELECT last FROM span)
+    ORDER BY r.waits_for LIMIT 1
+  ) IS NULL;
+
+-- name: place_in_turn
+SELECT least(:max_jobs::int, (SELECT count(*) FROM (
+  SELECT FROM millrace.ready a WHERE a.waits_for = r.waits_for AND a.priority > r.priority LIMIT :max_jobs::int
+) AS higher) + (SELECT count(*) FROM (
+  SELECT FROM millrace.ready a
+  WHERE a.waits_for = r.waits_for AND a.priority = r.priority AND (a.scheduled_at, a.id) < (r.scheduled_at, r.id)
+  LIMIT :max_jobs::int
+) AS earlier))::int AS ahead
+FROM (
+  SELECT r.waits_for, r.priority, r.scheduled_at, r.id, r.queue, r.tenant FROM millrace.ready r
+  WHERE r.tenant = :tenant AND r.id = :id OFFSET 0
+) AS r
+WHERE r.waits_for = millrace.share_line(r.queue, r.tenant);
+
+-- name: dissolve_lines
+WITH span AS MATERIALIZED (
+  SELECT (half || repeat('0', 16))::uuid AS before, (half || repeat('f', 16))::uuid AS last
+  FROM left(md5(:queue), 16) AS half
+), place AS MATERIALIZED (
+  SELECT r.ctid AS at FROM millrace.ready r
+  WHERE r.waits_for > (SELECT before FROM span) AND r.waits_for <= (SELECT last FROM span)
+    AND EXISTS (SELECT FROM millrace.queue_limits g WHERE g.queue = :queue AND NOT g.share)
+  ORDER BY r.waits_for LIMIT :max_jobs::int FOR UPDATE SKIP LOCKED
+), back AS (
+  UPDATE millrace.ready r SET later = NULL, waits_for = NULL WHERE r.ctid = ANY (ARRAY(SELECT at FROM place))
+  RETURNING 1
+)
+SELECT count(*)::int AS back FROM back;
+
+-- name: sort_into_lines
+WITH RECURSIVE gate AS MATERIALIZED (
+  SELECT g.shared_since FROM millrace.queue_limits g WHERE g.queue = :queue AND g.share
+), level AS (
+  SELECT first.priority, 1 AS n FROM gate, LATERAL (
+    SELECT r.priority FROM millrace.ready r WHERE r.queue = :queue AND r.later IS NULL
+    ORDER BY r.priority DESC, r.scheduled_at, r.id LIMIT 1
+  ) AS first
+  UNION ALL
+  SELECT next.priority, level.n + 1 FROM level, LATERAL (
+    SELECT r.priority FROM millrace.ready r
+    WHERE r.queue = :queue AND r.later IS NULL AND r.priority < level.priority
+    ORDER BY r.priority DESC, r.scheduled_at, r.id LIMIT 1
+  ) AS next
+  WHERE level.n < :max_priorities::int
+), fresh AS MATERIALIZED (
+  SELECT one.place FROM level, LATERAL (
+    SELECT r.ctid AS place FROM millrace.ready r
+    WHERE r.queue = :queue AND r.later IS NULL AND r.priority = level.priority
+      AND r.scheduled_at >= (SELECT shared_since FROM gate) AND r.scheduled_at <= now()
+    ORDER BY r.scheduled_at, r.id LIMIT :max_jobs::int FOR UPDATE SKIP LOCKED
+  ) AS one
+  LIMIT :max_jobs::int
+), backlog AS MATERIALIZED (
+  SELECT r.ctid AS place FROM millrace.ready r
+  WHERE r.queue = :queue AND r.later IS NULL AND r.scheduled_at <= now() AND EXISTS (SELECT FROM gate)
+    AND (SELECT count(*) FROM fresh) < :max_jobs::int
+  ORDER BY r.priority DESC, r.scheduled_at, r.id LIMIT :max_jobs::int FOR UPDATE SKIP LOCKED
+), sorted AS (
+  UPDATE millrace.ready r SET later = false, waits_for = millrace.share_line(r.queue, r.tenant)
+  WHERE r.ctid = ANY (ARRAY(SELECT place FROM fresh UNION SELECT place FROM backlog))
+  RETURNING 1
+)
+SELECT count(*)::int AS sorted FROM sorted;
+
+-- name: keep_last_served
+UPDATE millrace.queue_limits SET turn = :turn::uuid WHERE queue = :queue;
+
+-- name: turns_of_queue
+WITH RECURSIVE span AS MATERIALIZED (
+  SELECT (half || repeat('0', 16))::uuid AS before, (half || repeat('f', 16))::uuid AS last
+  FROM left(md5(:queue), 16) AS half
+), ahead AS (
+  SELECT first.line, 1 AS n FROM span, LATERAL (
+    SELECT r.waits_for AS line FROM millrace.ready r
+    WHERE r.waits_for > coalesce(:turn::uuid, span.before) AND r.waits_for <= span.last
+    ORDER BY r.waits_for LIMIT 1
+  ) AS first
+  UNION ALL
+  SELECT next.line, ahead.n + 1 FROM ahead, LATERAL (
+    SELECT r.waits_for AS line FROM millrace.ready r
+    WHERE r.waits_for > ahead.line AND r.waits_for <= (SELECT last FROM span)
+    ORDER BY r.waits_for LIMIT 1
+  ) AS next
+  WHERE ahead.n < :max_lines::int
+), behind AS (
+  SELECT first.line, 1 AS n FROM span, LATERAL (
+    SELECT r.waits_for AS line FROM millrace.ready r
+    WHERE r.waits_for > span.before AND r.waits_for <= :turn::uuid
+      AND (SELECT count(*) FROM ahead) < :max_lines::int
+    ORDER BY r.waits_for LIMIT 1
+  ) AS first
+  UNION ALL
+  SELECT next.line, behind.n + 1 FROM behind, LATERAL (
+    SELECT r.waits_for AS line FROM millrace.ready r
+    WHERE r.waits_for > behind.line AND r.waits_for <= :turn::uuid
+    ORDER BY r.waits_for LIMIT 1
+  ) AS next
+  WHERE behind.n < :max_lines::int
+), line AS MATERIALIZED (
+  SELECT line, 0 AS part, n FROM ahead UNION ALL SELECT line, 2, n FROM behind
+), rest AS MATERIALIZED (
+  SELECT (
+    SELECT true FROM millrace.ready r WHERE r.queue = :queue AND r.later IS NULL AND r.scheduled_at <= now()
+    ORDER BY r.priority DESC, r.scheduled_at, r.id LIMIT 1
+  ) IS TRUE OR (
+    SELECT true FROM millrace.ready r WHERE r.queue = :queue AND r.later AND r.scheduled_at <= now()
+    ORDER BY r.scheduled_at, r.id LIMIT 1
+  ) IS TRUE AS waits
+), part AS MATERIALIZED (
+  SELECT CASE WHEN served.n > 1 THEN 2 * ceil(:max_jobs::float8 / served.n)::int END AS most
+  FROM (SELECT count(*) + (SELECT waits::int FROM rest) AS n FROM line) AS served
+), counted AS (
+  SELECT line.line, line.part, line.n, CASE WHEN part.most IS NULL THEN :max_jobs::int ELSE (
+    SELECT count(*) FROM (
+      SELECT FROM millrace.ready r WHERE r.waits_for = line.line LIMIT part.most
+    ) AS waiting
+  ) END AS waiting
+  FROM line, part
+  UNION ALL
+  SELECT NULL, 1, 1, coalesce(part.most, :max_jobs::int) FROM part, rest WHERE rest.waits
+)
+SELECT json_agg(json_build_array(line, waiting) ORDER BY part, n)::text AS turns FROM counted;

@@ -1,0 +1,162 @@
+import {
+  QUEUE_TENANTS_SHOWN,
+  type AdminOverview,
+  type AdminQueue,
+  type AdminTenant,
+  type Count,
+  type Worker,
+} from '@millrace/contract';
+import { isUnavailable } from '../domain/errors.js';
+import type { AdminApi } from '../engine/api.js';
+import { cursorAfter, NAME_CURSOR, namesCursor } from '../engine/shared/cursor.js';
+import { away, type Cell } from './cell.js';
+
+/**
+ * What operators see and do, over all cells. An answer is of all of them: if one does not answer, the error names it.
+ * What changes a queue changes it in every cell; said again, it does the same, so whoever was refused says it again.
+ */
+const MAX_QUEUES = 1_000;
+const MAX_WORKERS = 1_000;
+
+export function adminOver(cells: readonly Cell[]): AdminApi {
+  const all = <T>(ask: (admin: AdminApi) => Promise<T>): Promise<T[]> =>
+    Promise.all(
+      cells.map(async (cell) => {
+        if (cell.isAway()) throw away(cell);
+        return ask(cell.engine.api.admin).catch((error: unknown) => {
+          throw isUnavailable(error) ? away(cell, error) : error;
+        });
+      }),
+    );
+  const queues = async (): Promise<AdminQueue[]> => mergedQueues(await all((admin) => admin.queues()));
+  return {
+    overview: async () => {
+      const [parts, named] = await Promise.all([all((admin) => admin.overview()), queues()]);
+      return mergedOverview(parts, named.filter(({ pending, scheduled, running }) => pending + scheduled + running > 0));
+    },
+    queues,
+    tenants: async (query) => {
+      const parts = await all((admin) => admin.tenants(query));
+      const { items, last } = page(parts.map(({ tenants, nextCursor }) => ({ items: tenants, nextCursor })), query.limit, ({ tenant_id }) => [tenant_id]);
+      return { tenants: items, nextCursor: last === null ? null : cursorAfter(NAME_CURSOR, last.tenant_id) };
+    },
+    workers: async () => mergedWorkers((await all((admin) => admin.workers())).flat()),
+    limits: async (query) => {
+      const parts = await all((admin) => admin.limits(query));
+      const { items, last } = page(parts.map(({ limits, nextCursor }) => ({ items: limits, nextCursor })), query.limit, ({ tenant_id, queue, key }) => [tenant_id, queue, key]);
+      const after = last && cursorAfter(namesCursor(3), [last.tenant_id, last.queue, last.key]);
+      return { limits: items, nextCursor: after };
+    },
+    settings: async (queue) => (await all((admin) => admin.settings(queue)))[0]!,
+    set: async (queue, settings) => (await all((admin) => admin.set(queue, settings)))[0]!,
+    pause: async (queue) => void (await all((admin) => admin.pause(queue))),
+    resume: async (queue) => void (await all((admin) => admin.resume(queue))),
+  };
+}
+
+/** The first of the pages in the order of `keyOf`; `last`: where the next one begins, if there is more. */
+function page<T>(
+  parts: readonly { readonly items: readonly T[]; readonly nextCursor: string | null }[],
+  limit: number,
+  keyOf: (item: T) => readonly string[],
+): { readonly items: T[]; readonly last: T | null } {
+  const sorted = parts.flatMap((part) => part.items).sort((a, b) => compareNames(keyOf(a), keyOf(b)));
+  const items = sorted.slice(0, limit);
+  const hasMore = sorted.length > limit || parts.some(({ nextCursor }) => nextCursor !== null);
+  return { items, last: hasMore ? (items.at(-1) ?? null) : null };
+}
+
+/** By their bytes, as the database sorts names. */
+function compareNames(a: readonly string[], b: readonly string[]): number {
+  for (let n = 0; n < a.length; n++) {
+    const order = Buffer.compare(Buffer.from(a[n]!), Buffer.from(b[n]!));
+    if (order !== 0) return order;
+  }
+  return 0;
+}
+
+const sum = (numbers: readonly number[]): number => numbers.reduce((total, n) => total + n, 0);
+
+const most = (numbers: readonly (number | null)[]): number | null =>
+  numbers.reduce((max, n) => (n === null || (max !== null && max >= n) ? max : n), null);
+
+/** Instants of the service have no fixed number of digits, but all end in Z. */
+const latest = (instants: readonly (string | null)[]): string | null =>
+  instants.reduce((last, at) => (at === null || (last !== null && Date.parse(last) >= Date.parse(at)) ? last : at), null);
+
+const counted = (counts: readonly Count[]): Count => ({
+  n: sum(counts.map(({ n }) => n)),
+  exact: counts.every(({ exact }) => exact),
+});
+
+function mergedCounts<K extends string>(parts: readonly Readonly<Record<K, Count>>[]): Record<K, Count> {
+  const names = Object.keys(parts[0]!) as K[];
+  return Object.fromEntries(names.map((name) => [name, counted(parts.map((part) => part[name]))])) as Record<K, Count>;
+}
+
+type Overview = Omit<AdminOverview, 'version'>;
+
+function mergedOverview(parts: readonly Overview[], busy: readonly AdminQueue[]): Overview {
+  return {
+    now: parts[0]!.now,
+    tenants: sum(parts.map(({ tenants }) => tenants)),
+    queues: Math.max(busy.length, ...parts.map(({ queues }) => queues)),
+    paused_queues: [...new Set(parts.flatMap((part) => part.paused_queues))].sort().slice(0, MAX_QUEUES),
+    jobs: mergedCounts(parts.map(({ jobs }) => jobs)),
+    dead_letters: counted(parts.map((part) => part.dead_letters)),
+    workflows: mergedCounts(parts.map(({ workflows }) => workflows)),
+    oldest_pending_age_secs: most(parts.map((part) => part.oldest_pending_age_secs)),
+    oldest_past_retention_secs: most(parts.map((part) => part.oldest_past_retention_secs)),
+  };
+}
+
+const held = ({ pending, scheduled, running }: AdminTenant): number => pending + scheduled + running;
+
+function mergedQueues(parts: readonly (readonly AdminQueue[])[]): AdminQueue[] {
+  const byName = new Map<string, AdminQueue>();
+  for (const queue of parts.flat()) {
+    const known = byName.get(queue.queue);
+    byName.set(queue.queue, known === undefined ? queue : bothOf(known, queue));
+  }
+  const size = ({ pending, scheduled, running }: AdminQueue): number => pending + scheduled + running;
+  return [...byName.values()]
+    .sort((a, b) => Number(b.paused_at !== null) - Number(a.paused_at !== null) || size(b) - size(a))
+    .slice(0, MAX_QUEUES)
+    .sort((a, b) => compareNames([a.queue], [b.queue]));
+}
+
+const bothOf = (a: AdminQueue, b: AdminQueue): AdminQueue => ({
+  ...a,
+  pending: a.pending + b.pending,
+  scheduled: a.scheduled + b.scheduled,
+  retrying: a.retrying + b.retrying,
+  running: a.running + b.running,
+  oldest_pending_age_secs: most([a.oldest_pending_age_secs, b.oldest_pending_age_secs]),
+  paused_at: a.paused_at ?? b.paused_at,
+  last_lease_at: latest([a.last_lease_at, b.last_lease_at]),
+  settings: a.settings ?? b.settings,
+  tenants: [...a.tenants, ...b.tenants].sort((one, two) => held(two) - held(one)).slice(0, QUEUE_TENANTS_SHOWN),
+});
+
+function mergedWorkers(workers: readonly Worker[]): Worker[] {
+  const known = new Map<string, Worker>();
+  for (const worker of workers) {
+    const key = `${worker.worker_id}\0${worker.queue_name}`;
+    const other = known.get(key);
+    known.set(key, other === undefined ? worker : workerOf(other, worker));
+  }
+  return [...known.values()]
+    .sort((a, b) => Date.parse(b.last_seen_at) - Date.parse(a.last_seen_at) || compareNames([a.worker_id], [b.worker_id]))
+    .slice(0, MAX_WORKERS);
+}
+
+const workerOf = (a: Worker, b: Worker): Worker => ({
+  ...a,
+  running: a.running + b.running,
+  completed: a.completed + b.completed,
+  failed: a.failed + b.failed,
+  expired: a.expired + b.expired,
+  last_seen_at: latest([a.last_seen_at, b.last_seen_at])!,
+  slots: a.slots ?? b.slots,
+  tasks: a.tasks ?? b.tasks,
+});

@@ -1,0 +1,141 @@
+import { isUnavailable } from '../domain/errors.js';
+import { shareOut, type CellHeads } from '../domain/heads.js';
+import type { HeldJob } from '../engine/leases/bundle.js';
+import { byClaimOrder, type Claim, type Claimer } from '../engine/leases/claim.js';
+import type { QueueHead } from '../engine/leases/idle-queues.js';
+import type { Slots } from '../engine/leases/slots.js';
+import type { LeaseRequest } from '../engine/api.js';
+import { away, present, type Cell } from './cell.js';
+
+/**
+ * Claims over several databases. It looks at what each could give out, and claims from those that hold the first jobs in
+ * claim order, as many as they hold of them: exact for one claimer, and approximate while others claim the same jobs. What
+ * others took meanwhile is made up for by the databases that have more.
+ *
+ * A database that does not answer a look within SLOW_MS is passed over until it does.
+ */
+const SLOW_MS = 1_000;
+const NOTHING: CellHeads = { heads: [], gated: false };
+
+type ClaimCell = Pick<Cell, 'name' | 'isAway'> & { readonly engine: { readonly claimer: Claimer } };
+
+/** One cell, what it has shown, and which of the slots it is asked to fill. */
+interface Share {
+  readonly cell: ClaimCell;
+  readonly seen: CellHeads;
+  readonly places: readonly number[];
+}
+
+interface Filled {
+  readonly jobs: readonly HeldJob[];
+  readonly isShort: boolean;
+  readonly cut: boolean;
+}
+
+export class CellsClaimer {
+  /** Those that have not answered a look in time. */
+  readonly #slow = new Set<ClaimCell>();
+
+  constructor(private readonly cells: readonly ClaimCell[]) {}
+
+  async claim(queue: string, slots: Slots): Promise<Claim> {
+    for (const { engine } of this.cells) engine.claimer.claimed(queue, slots, false);
+    const jobs: HeldJob[] = [];
+    let free = Array.from({ length: slots.count }, (_, place) => place);
+    let asked = present(this.cells);
+    let cut = false;
+    for (;;) {
+      const shares = await this.#look(queue, asked, free);
+      if (shares.length === 0) break;
+      const filled = await this.#fill(queue, slots, shares, jobs.length > 0);
+      filled.forEach((part) => jobs.push(...part.jobs));
+      cut = filled.some((part) => part.cut);
+      const used = new Set(shares.flatMap(({ places }, n) => places.slice(0, filled[n]!.jobs.length)));
+      free = free.filter((place) => !used.has(place));
+      const hasMore = shares.filter(({ seen, places }, n) => {
+        return !filled[n]!.isShort && (seen.gated || seen.heads.length > places.length);
+      });
+      if (cut || free.length === 0 || hasMore.length === 0 || !filled.some(({ isShort }) => isShort)) break;
+      asked = hasMore.map(({ cell }) => cell);
+    }
+    return { jobs: jobs.sort(byClaimOrder), cut };
+  }
+
+  asked(request: LeaseRequest): void {
+    for (const { engine } of this.cells) engine.claimer.asked(request);
+  }
+
+  async nextDue(queue: string): Promise<number | null> {
+    const [head] = await this.heads([queue]);
+    return head?.secs ?? null;
+  }
+
+  /** The first of all databases. */
+  async heads(queues: readonly string[]): Promise<QueueHead[]> {
+    const answers = await this.#askAll(present(this.cells), ({ engine }) => engine.claimer.heads(queues));
+    const secs = new Map<string, number>();
+    for (const head of answers.flatMap((answer) => answer ?? []))
+      secs.set(head.queue, Math.min(head.secs, secs.get(head.queue) ?? Infinity));
+    return [...secs].map(([queue, soonest]) => ({ queue, secs: soonest }));
+  }
+
+  async #look(queue: string, cells: readonly ClaimCell[], free: readonly number[]): Promise<Share[]> {
+    const seen = await this.#askAll(cells, ({ engine }) => engine.claimer.peek(queue, free.length));
+    const found = seen.map((answer) => answer ?? NOTHING);
+    let next = 0;
+    return shareOut(found, free.length).flatMap((count, n) => {
+      const places = free.slice(next, (next += count));
+      // A database whose jobs all come later than those of the others may still make up for what those do not have.
+      return count > 0 || found[n]!.heads.length > 0 ? [{ cell: cells[n]!, seen: found[n]!, places }] : [];
+    });
+  }
+
+  /** What could be claimed must reach the caller, whatever happens to the other claims. */
+  async #fill(queue: string, slots: Slots, shares: readonly Share[], hasSome: boolean): Promise<Filled[]> {
+    const bytes = Math.floor(slots.bytes / Math.max(1, shares.filter(({ places }) => places.length > 0).length));
+    const claims = shares.map(async ({ cell, places }): Promise<Filled | { readonly error: unknown }> => {
+      if (places.length === 0) return { jobs: [], isShort: false, cut: false };
+      try {
+        const { jobs, cut } = await cell.engine.claimer.claim(queue, slots.pick(places, bytes));
+        return { jobs, cut, isShort: jobs.length < places.length && !cut };
+      } catch (error) {
+        return { error };
+      }
+    });
+    const filled = await Promise.all(claims);
+    const failure = filled.find((part) => 'error' in part);
+    const gotNothing = filled.every((part) => 'error' in part || part.jobs.length === 0);
+    if (failure !== undefined && gotNothing && !hasSome && !isUnavailable(failure.error)) throw failure.error;
+    return filled.map((part) => ('error' in part ? { jobs: [], isShort: true, cut: false } : part));
+  }
+
+  /** Null in the place of each that is away or takes too long. If none answers, this fails. */
+  async #askAll<T>(cells: readonly ClaimCell[], ask: (cell: ClaimCell) => Promise<T>): Promise<(T | null)[]> {
+    let failure: unknown = null;
+    const answers = await Promise.all(
+      cells.map((cell) =>
+        this.#slow.has(cell)
+          ? null
+          : this.#inTime(cell, ask(cell)).catch((error: unknown) => {
+              failure ??= error;
+              return null;
+            }),
+      ),
+    );
+    if (failure !== null && answers.every((answer) => answer === null)) throw failure as Error;
+    return answers;
+  }
+
+  #inTime<T>(cell: ClaimCell, answer: Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => {
+        this.#slow.add(cell);
+        reject(away(cell));
+      }, SLOW_MS);
+      answer.then(resolve, reject).finally(() => {
+        clearTimeout(timer);
+        this.#slow.delete(cell);
+      });
+    });
+  }
+}

@@ -1,0 +1,28 @@
+import type { Logger } from 'pino';
+import { readCellList, type CellAddress } from '../config/cell-list.js';
+import type { DatabaseConfig } from '../config/config.js';
+import { EVERY_BUCKET, evenRanges } from '../domain/cells.js';
+import { startEmbedded } from '../embedded/index.js';
+import { ensureDatabase } from '../store/migrations/create-database.js';
+
+export type { CellAddress } from '../config/cell-list.js';
+
+/** Every database of the configuration, in the order of its list. Starts the embedded PostgreSQL, if it is that. */
+export async function databasesOf(
+  { database, pooler, directDatabaseUrl: directUrl }: Pick<DatabaseConfig, 'database' | 'pooler' | 'directDatabaseUrl'>,
+  logger: Logger,
+  onStop: (stop: () => Promise<void>) => void,
+): Promise<readonly CellAddress[]> {
+  if (database.kind === 'cells') return readCellList(database.file);
+  const only = { name: '', range: EVERY_BUCKET, pooler, directUrl };
+  if (database.kind === 'url') return [{ ...only, url: database.url }];
+  const { url, stop } = await startEmbedded({ dir: database.dir, log: logger });
+  onStop(stop);
+  if (database.cells === undefined) return [{ ...only, url }];
+  const cells: CellAddress[] = [];
+  for (const [index, range] of evenRanges(database.cells).entries()) {
+    const name = `cell${index + 1}`;
+    cells.push({ ...only, name, range, url: await ensureDatabase(url, `millrace_${name}`) });
+  }
+  return cells;
+}

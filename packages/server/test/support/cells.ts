@@ -1,0 +1,42 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import pg from 'pg';
+import { evenRanges, rangeText } from '../../src/domain/cells.js';
+import { cloneDatabase, type TestDatabase } from './database.js';
+
+/** The databases of a service on several cells, as one: a statement runs on each, and its rows come one after another. */
+export interface TestCells extends TestDatabase {
+  /** In the order of their ranges. */
+  readonly cells: readonly TestDatabase[];
+  /** What --cells is given. */
+  readonly file: string;
+}
+
+const PREFIX = 'cells:';
+
+/** The list that such an address stands for; null: it is the address of one database. */
+export const listIn = (url: string): string | null => (url.startsWith(PREFIX) ? url.slice(PREFIX.length) : null);
+
+export async function cloneCells(count: number): Promise<TestCells> {
+  const cells = await Promise.all(Array.from({ length: count }, () => cloneDatabase()));
+  const dir = mkdtempSync(join(tmpdir(), 'millrace-cells-'));
+  const file = join(dir, 'cells.json');
+  const ranges = evenRanges(count);
+  const list = cells.map(({ url }, n) => ({ name: `c${n + 1}`, buckets: rangeText(ranges[n]!), database_url: url }));
+  writeFileSync(file, JSON.stringify(list));
+  return {
+    cells,
+    file,
+    url: PREFIX + file,
+    query: async <R extends pg.QueryResultRow>(text: string, values?: readonly unknown[]) =>
+      (await Promise.all(cells.map((cell) => cell.query<R>(text, values)))).flat(),
+    drop: async (options) => {
+      await Promise.all(cells.map((cell) => cell.drop(options)));
+      rmSync(dir, { recursive: true });
+    },
+  };
+}
+
+/** On how many databases the servers of this run stand: MILLRACE_TEST_CELLS, or one. */
+export const cellsOfRun = (): number => Number(process.env.MILLRACE_TEST_CELLS ?? 1);
