@@ -1,9 +1,10 @@
 import type { Count, OperationAction, OperationStatus } from '@millrace/contract';
 import type { DeadLetterFilter, JobFilter, WorkflowScope } from './filters.js';
+import type { KeptCheckpoints } from './kept-checkpoints.js';
 import type { Instant, JsonText } from './records.js';
 
 /** What to do, and to what: a filter that suits the action, or ids. */
-export type OperationSpec =
+export type OperationSelection =
   | { readonly action: OperationAction; readonly ids: readonly string[] }
   | { readonly action: 'cancel_jobs'; readonly ids: null; readonly filter: JsonText; readonly scope: JobFilter }
   | {
@@ -18,6 +19,16 @@ export type OperationSpec =
       readonly filter: JsonText;
       readonly scope: WorkflowScope;
     };
+
+export type OperationSpec = OperationSelection & {
+  /** Which checkpoints replays keep; null: none. */
+  readonly kept: KeptCheckpoints | null;
+};
+
+/** What the scope of an operation says of replays. */
+export interface ReplayScope {
+  readonly keptCheckpoints?: KeptCheckpoints;
+}
 
 export interface OperationRecord {
   readonly id: string;

@@ -1,13 +1,18 @@
 import type {
   AttemptOutcome,
   CronFiringKind,
+  CronOverlap,
   DeadLetterReason,
   JobConfig,
   JobStatus,
+  LogLevel,
   OnFailure,
+  OnTimeout,
+  SkipReason,
   StepStatus,
   WorkflowStatus,
 } from '@millrace/contract';
+import type { Condition } from './conditions.js';
 
 /**
  * The records of the service, as every layer sees them: plain data, no behaviour.
@@ -61,6 +66,8 @@ export interface JobRecord {
   readonly waiting_for?: WaitingForRecord | null;
   /** Only of a child, and only where it is read. */
   readonly parent_job_id?: string;
+  /** Name and stack of its last error, where they are read. */
+  readonly error_details?: JsonText | null;
 }
 
 /** Without what may be large. */
@@ -119,6 +126,8 @@ export interface Signal {
   /** How long it is kept; null: as long as the job that it is for. */
   readonly ttlSecs: number | null;
   readonly jobId: string | null;
+  /** It goes with that workflow. */
+  readonly workflowId?: string | null;
 }
 
 /** A named value of a job. */
@@ -157,6 +166,27 @@ export interface WaitRecord {
   readonly ask: JsonText | null;
   readonly since: Instant;
   readonly until: Instant;
+  /** Of a step that waits. */
+  readonly workflow_id: string | null;
+  readonly workflow_step_id: string | null;
+}
+
+/** A line that a handler has written. */
+export interface LogRecord {
+  readonly attempt: number;
+  readonly seq: number;
+  readonly at: Instant;
+  readonly level: LogLevel;
+  readonly message: string;
+  readonly fields: JsonText | null;
+}
+
+export interface JobLogs {
+  readonly lines: readonly LogRecord[];
+  /** How many others were written. */
+  readonly omitted: number;
+  /** Where the next page begins; null: there will be none. */
+  readonly next: string | null;
 }
 
 export interface JobAttempts {
@@ -208,6 +238,26 @@ export interface StepSpec {
   readonly jobConfig: JobConfig | null;
   readonly onFailure: OnFailure;
   readonly metadata: JsonText | null;
+  /** Absent: it runs whatever came before. */
+  readonly when?: StepWhen;
+  /** Absent: it runs its task. */
+  readonly wait?: StepWaitSpec;
+}
+
+/** A condition, with the text that is stored and shown. */
+export interface StepWhen extends Condition {
+  readonly text: JsonText;
+}
+
+/** What a step waits for instead of running a task. */
+export interface StepWaitSpec {
+  readonly signal: string;
+  /** Null: the id of the workflow. */
+  readonly key: string | null;
+  readonly timeoutSecs: number;
+  /** A question to a person. */
+  readonly ask: JsonText | null;
+  readonly onTimeout: OnTimeout;
 }
 
 export interface WorkflowSpec {
@@ -245,8 +295,11 @@ export interface WorkflowStepRecord {
   readonly completed_at: Instant | null;
   readonly attempts: number;
   readonly error_message: string | null;
+  /** When its next attempt is due; null: it does not wait for one. */
+  readonly next_retry_at: Instant | null;
   readonly run: number;
   readonly earlier_job_ids: readonly string[];
+  readonly skipped_by: SkipReason | null;
 }
 
 /** What a resume begins with; null: every step that failed or was cancelled. */
@@ -267,13 +320,17 @@ export interface CronSpec {
   readonly expr: string;
   /** An IANA name. */
   readonly timezone: string;
-  readonly task: string;
-  readonly queue: string;
+  readonly overlap: CronOverlap;
+  /** Null: it starts a workflow. */
+  readonly task: string | null;
+  readonly queue: string | null;
   readonly payload: JsonText;
   /** As given, under the stored field names: what the API shows. */
   readonly config: JsonText;
   /** The resulting configuration of each job. null: every default. */
   readonly jobConfig: JobConfig | null;
+  /** What it starts; null: a job. */
+  readonly workflow: WorkflowSpec | null;
 }
 
 export interface CronRecord {
@@ -282,10 +339,13 @@ export interface CronRecord {
   readonly name: string;
   readonly cron_expr: string;
   readonly timezone: string;
-  readonly task_name: string;
+  /** Null: it starts a workflow. */
+  readonly task_name: string | null;
+  readonly workflow: JsonText | null;
   readonly payload: JsonText;
-  readonly queue_name: string;
+  readonly queue_name: string | null;
   readonly config: JsonText;
+  readonly overlap: CronOverlap;
   readonly enabled: boolean;
   /** null after the last occurrence. */
   readonly next_run_at: Instant | null;
@@ -297,5 +357,7 @@ export interface CronFiringRecord {
   readonly occurrence: Instant;
   readonly fired_at: Instant;
   readonly kind: CronFiringKind;
-  readonly job_id: string;
+  /** Null: it started a workflow, or was skipped. */
+  readonly job_id: string | null;
+  readonly workflow_id: string | null;
 }
