@@ -35,6 +35,7 @@ export default defineConfig({
       '@millrace/contract': source('packages/contract/src/index.ts'),
       '@millrace/sdk/worker': source('packages/sdk/src/worker/index.ts'),
       '@millrace/sdk/testing': source('packages/sdk/src/testing/index.ts'),
+      '@millrace/sdk/durable': source('packages/sdk/src/durable/index.ts'),
       '@millrace/sdk/references': source('packages/sdk/src/workflow/references.ts'),
       '@millrace/sdk/rules': source('packages/sdk/src/rules/index.ts'),
       '@millrace/sdk/otel': source('packages/sdk/src/otel/index.ts'),
@@ -47,7 +48,7 @@ export default defineConfig({
   },
   test: {
     globalSetup: ['packages/server/test/support/global-setup.ts'],
-    setupFiles: ['packages/server/test/support/cases.ts'],
+    setupFiles: ['packages/server/test/support/cases.ts', 'packages/server/test/support/validators.ts'],
     pool: 'forks',
     maxWorkers: CORES,
     // Files that run in one worker share the modules: loading them anew for each file took a third of the run.

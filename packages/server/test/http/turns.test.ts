@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { atOnce, type Steps } from '../../../src/domain/steps.js';
-import { Turns } from '../../../src/http/requests/turns.js';
+import { atOnce, type Steps } from '../../src/domain/steps.js';
+import { Turns } from '../../src/http/turns.js';
 
 const done: string[] = [];
 function* work(name: string, steps: number): Steps<string> {

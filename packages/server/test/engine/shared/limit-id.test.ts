@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { limitId } from '../../../src/engine/limits/limit-id.js';
+import { limitId } from '../../../src/engine/shared/limit-id.js';
 
 it('gives each key of each queue and tenant an id of its own', () => {
   const ids = [
