@@ -9,6 +9,7 @@ A test compares the file with what this script makes of the server's document.
 from __future__ import annotations
 
 import json
+import keyword
 import subprocess
 import sys
 from pathlib import Path
@@ -58,14 +59,21 @@ class Writer:
     def _define_object(self, name: str, schema: dict[str, Any]) -> None:
         required = set(schema.get("required", []))
         fields = {field: self._type(name + _camel(field), part) for field, part in schema["properties"].items()}
-        always = {field: kind for field, kind in fields.items() if field in required}
-        sometimes = {field: kind for field, kind in fields.items() if field not in required}
+        bases: list[str] = []
+        for total, part in ((True, "Required"), (False, "Optional")):
+            # A class has no place for names that are words of the language, or no words at all.
+            spelt = {each: kind for each, kind in fields.items() if (each in required) is total and not _is_word(each)}
+            if spelt:
+                bases.append(f"_{name}{part}Spelt")
+                self._parts[bases[-1]] = _spelt(bases[-1], spelt, total)
+        always = {field: kind for field, kind in fields.items() if field in required and _is_word(field)}
+        sometimes = {field: kind for field, kind in fields.items() if field not in required and _is_word(field)}
         if always and sometimes:
-            base = f"_{name}Required"
-            self._parts[base] = _class(base, "TypedDict", always)
-            self._parts[name] = _class(name, f"{base}, total=False", sometimes)
-        else:
-            self._parts[name] = _class(name, "TypedDict" if always else "TypedDict, total=False", fields)
+            bases.insert(0, f"_{name}Required")
+            self._parts[bases[0]] = _class(bases[0], "TypedDict", always)
+        own = sometimes or always
+        partial = ["total=False"] if own is sometimes else []
+        self._parts[name] = _class(name, ", ".join([*(bases or ["TypedDict"]), *partial]), own)
 
     def _type(self, name: str, schema: dict[str, Any]) -> str:
         if "$ref" in schema:
@@ -99,6 +107,15 @@ def _union(kinds: list[str]) -> str:
 def _class(name: str, bases: str, fields: dict[str, str]) -> str:
     lines = "".join(f"    {field}: {kind}\n" for field, kind in fields.items())
     return f"\n\nclass {name}({bases}):\n{lines}\n"
+
+
+def _spelt(name: str, fields: dict[str, str], total: bool) -> str:
+    lines = "".join(f"        {field!r}: {kind!r},\n" for field, kind in fields.items())
+    return f"\n\n{name} = TypedDict(\n    {name!r},\n    {{\n{lines}    }},\n    total={total},\n)\n"
+
+
+def _is_word(field: str) -> bool:
+    return field.isidentifier() and not keyword.iskeyword(field)
 
 
 def _camel(field: str) -> str:

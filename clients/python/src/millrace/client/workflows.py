@@ -129,7 +129,10 @@ def start_workflow(
 
 
 def _with_metadata(session: Session, step: WorkflowStepInput) -> dict[str, Any]:
-    metadata = session.metadata(step["task_name"], step.get("metadata"))
+    task = step.get("task_name")
+    if task is None:
+        return {**step}  # a step that waits creates no job of the caller's
+    metadata = session.metadata(task, step.get("metadata"))
     return {**step, "metadata": metadata} if metadata else {**step}
 
 

@@ -95,6 +95,20 @@ class _CompleteRequestRequired(TypedDict):
 
 class CompleteRequest(_CompleteRequestRequired, total=False):
     result: dict[str, Any] | None
+    logs: list[NewLogLine] | None
+
+
+_ConditionRefOptionalSpelt = TypedDict(
+    "_ConditionRefOptionalSpelt",
+    {
+        "$step": "str | None",
+    },
+    total=False,
+)
+
+
+class ConditionRef(_ConditionRefOptionalSpelt, total=False):
+    path: list[str] | None
 
 
 class Count(TypedDict):
@@ -105,14 +119,16 @@ class Count(TypedDict):
 class _CreateCronRequired(TypedDict):
     name: str
     cron_expr: str
-    task_name: str
 
 
 class CreateCron(_CreateCronRequired, total=False):
     timezone: str | None
+    task_name: str | None
+    workflow: ScheduledWorkflow | None
     payload: dict[str, Any] | None
     queue: str | None
     config: ScheduleJobConfig | None
+    overlap: CronOverlap | None
 
 
 class _CreateJobRequired(TypedDict):
@@ -139,6 +155,7 @@ class _CreateOperationRequired(TypedDict):
 class CreateOperation(_CreateOperationRequired, total=False):
     filter: OperationFilter
     ids: list[str] | None
+    keep_checkpoints: bool | list[str] | None
     dry_run: bool | None
 
 
@@ -157,10 +174,12 @@ class Cron(TypedDict):
     name: str
     cron_expr: str
     timezone: str
-    task_name: str
+    task_name: str | None
+    workflow: ScheduledWorkflow | None
     payload: dict[str, Any]
-    queue_name: str
+    queue_name: str | None
     config: ScheduleJobConfig
+    overlap: CronOverlap
     enabled: bool
     next_run_at: str | None
     last_enqueued_at: str | None
@@ -180,10 +199,11 @@ class CronFiring(TypedDict):
     occurrence: str
     fired_at: str
     kind: CronFiringKind
-    job_id: str
+    job_id: str | None
+    workflow_id: str | None
 
 
-CronFiringKind = Literal["on_time", "catch_up", "triggered"]
+CronFiringKind = Literal["on_time", "catch_up", "triggered", "skipped"]
 
 
 class _CronFiringPageRequired(TypedDict):
@@ -201,6 +221,8 @@ class CronFiringPage(_CronFiringPageRequired, total=False):
 
 
 CronOrder = Literal["created_at ASC", "created_at DESC", "next_run_at ASC"]
+
+CronOverlap = Literal["allow", "skip"]
 
 
 class _CronPageRequired(TypedDict):
@@ -221,8 +243,9 @@ class CronPreview(TypedDict):
     next: list[str]
 
 
-class CronTriggered(TypedDict):
+class CronTriggered(TypedDict, total=False):
     job_id: str
+    workflow_id: str
 
 
 class DeadLetter(TypedDict):
@@ -348,6 +371,7 @@ class FailRequest(_FailRequestRequired, total=False):
     retryable: bool | None
     retry_after_secs: int | None
     details: ErrorDetails | None
+    logs: list[NewLogLine] | None
 
 
 class _HeartbeatRequestRequired(TypedDict):
@@ -357,6 +381,7 @@ class _HeartbeatRequestRequired(TypedDict):
 class HeartbeatRequest(_HeartbeatRequestRequired, total=False):
     extend_secs: int | None
     progress: dict[str, Any] | None
+    logs: list[NewLogLine] | None
 
 
 class HeartbeatResponse(TypedDict):
@@ -370,6 +395,7 @@ class _HeartbeatsRequestLeasesItemRequired(TypedDict):
 
 class HeartbeatsRequestLeasesItem(_HeartbeatsRequestLeasesItemRequired, total=False):
     progress: dict[str, Any] | None
+    logs: list[NewLogLine] | None
 
 
 class _HeartbeatsRequestRequired(TypedDict):
@@ -423,6 +449,7 @@ class _JobRequired(TypedDict):
 class Job(_JobRequired, total=False):
     parent_job_id: str
     waiting_for: WaitingFor
+    error_details: ErrorDetails
 
 
 class _JobBatchCreatedRequired(TypedDict):
@@ -474,6 +501,15 @@ class _JobCreatedRequired(TypedDict):
 
 class JobCreated(_JobCreatedRequired, total=False):
     warnings: list[str]
+
+
+class _JobLogsRequired(TypedDict):
+    lines: list[LogLine]
+    omitted: int
+
+
+class JobLogs(_JobLogsRequired, total=False):
+    next: str
 
 
 class _JobPageRequired(TypedDict):
@@ -557,6 +593,8 @@ class LeaseRequest(TypedDict, total=False):
     lease_secs: int | None
     wait_secs: int | None
     worker_id: str | None
+    slots: int | None
+    tasks: list[str] | None
 
 
 class LeaseResponse(TypedDict):
@@ -568,7 +606,13 @@ class LeasedJob(TypedDict):
     lease_token: str
 
 
-Limit = Any
+class _LimitRequired(TypedDict):
+    key: str
+
+
+class Limit(_LimitRequired, total=False):
+    running: int | None
+    rate: Rate | None
 
 
 class _LimitPageRequired(TypedDict):
@@ -585,9 +629,35 @@ class LimitUse(TypedDict):
     queue: str
     key: str
     running: int
-    limit: int
+    limit: int | None
+    rate: Rate | None
     waiting: int
     oldest: str | None
+
+
+LogLevel = Literal["debug", "info", "warn", "error"]
+
+
+class _LogLineRequired(TypedDict):
+    attempt: int
+    seq: int
+    at: str
+    level: LogLevel
+    message: str
+
+
+class LogLine(_LogLineRequired, total=False):
+    fields: dict[str, Any]
+
+
+class _NewLogLineRequired(TypedDict):
+    at: str
+    level: LogLevel
+    message: str
+
+
+class NewLogLine(_NewLogLineRequired, total=False):
+    fields: dict[str, Any] | None
 
 
 class _NextRunsRequired(TypedDict):
@@ -601,6 +671,8 @@ class NextRuns(_NextRunsRequired, total=False):
 OnFailure = Literal["halt", "skip", "continue"]
 
 OnSuccess = Literal["continue"]
+
+OnTimeout = Literal["fail", "continue"]
 
 
 class OperationOutcome(TypedDict):
@@ -666,6 +738,8 @@ class Operations(_OperationsRequired, total=False):
 
 Order = Literal["created_at ASC", "created_at DESC"]
 
+Otherwise = Literal["skip", "continue"]
+
 
 class PartialJobConfig(TypedDict, total=False):
     priority: int | None
@@ -683,15 +757,23 @@ PrincipalKind = Literal["tenant", "worker", "admin", "developer"]
 
 class _PutCronRequired(TypedDict):
     cron_expr: str
-    task_name: str
 
 
 class PutCron(_PutCronRequired, total=False):
     name: str | None
     timezone: str | None
+    task_name: str | None
+    workflow: ScheduledWorkflow | None
     payload: dict[str, Any] | None
     queue: str | None
     config: ScheduleJobConfig | None
+    overlap: CronOverlap | None
+
+
+class QueueDepthSettings(TypedDict):
+    running: int | None
+    rate: Rate | None
+    share: QueueShare | None
 
 
 class QueueDepth(TypedDict):
@@ -703,6 +785,13 @@ class QueueDepth(TypedDict):
     retrying: int
     paused_at: str | None
     last_lease_at: str | None
+    settings: QueueDepthSettings | None
+
+
+class QueueDetailSettings(TypedDict):
+    running: int | None
+    rate: Rate | None
+    share: QueueShare | None
 
 
 class QueueDetailByTaskItem(TypedDict):
@@ -718,6 +807,11 @@ class QueueDetailNextItem(TypedDict):
     scheduled_at: str
 
 
+class QueueDetailSlots(TypedDict):
+    offered: int
+    in_use: int
+
+
 class QueueDetail(TypedDict):
     queue: str
     pending: int
@@ -727,9 +821,27 @@ class QueueDetail(TypedDict):
     retrying: int
     paused_at: str | None
     last_lease_at: str | None
+    settings: QueueDetailSettings | None
     by_task: list[QueueDetailByTaskItem]
     by_task_exact: bool
     next: list[QueueDetailNextItem]
+    slots: QueueDetailSlots | None
+
+
+class QueueSettings(TypedDict):
+    queue: str
+    running: int | None
+    rate: Rate | None
+    share: QueueShare | None
+
+
+class QueueSettingsInput(TypedDict, total=False):
+    running: int | None
+    rate: Rate | None
+    share: QueueShare | None
+
+
+QueueShare = Literal["tenant"]
 
 
 class _QueuesRequired(TypedDict):
@@ -742,12 +854,26 @@ class Queues(_QueuesRequired, total=False):
     warnings: list[str]
 
 
+class _RateRequired(TypedDict):
+    count: int
+    per_secs: int
+
+
+class Rate(_RateRequired, total=False):
+    burst: int | None
+
+
 class _ReleaseRequestRequired(TypedDict):
     lease_token: str
 
 
 class ReleaseRequest(_ReleaseRequestRequired, total=False):
     delay_secs: int | None
+    logs: list[NewLogLine] | None
+
+
+class ReplayRequest(TypedDict, total=False):
+    keep_checkpoints: bool | list[str] | None
 
 
 class _ReportRequired(TypedDict):
@@ -762,6 +888,7 @@ class Report(_ReportRequired, total=False):
     retryable: bool | None
     retry_after_secs: int | None
     details: ErrorDetails | None
+    logs: list[NewLogLine] | None
     delay_secs: int | None
     checkpoint: str
     until: str | None
@@ -798,7 +925,27 @@ class ResumeWorkflow(TypedDict, total=False):
 
 RetryBackoff = Literal["fixed", "linear", "exponential"]
 
-ScheduleJobConfig = Any
+
+class ScheduleJobConfig(TypedDict, total=False):
+    priority: int | None
+    max_retries: int | None
+    timeout_secs: int | None
+    retry_backoff: RetryBackoff | None
+    retry_delay_secs: int | None
+    retry_max_delay_secs: int | None
+    jitter_factor: float | None
+    limits: list[Limit] | None
+    expires_secs: int | None
+
+
+class _ScheduledWorkflowRequired(TypedDict):
+    name: str
+    steps: list[WorkflowStepInput]
+
+
+class ScheduledWorkflow(_ScheduledWorkflowRequired, total=False):
+    context: dict[str, Any] | None
+    metadata: dict[str, Any] | None
 
 
 class _SignalAcceptedRequired(TypedDict):
@@ -819,7 +966,40 @@ class SignalRequest(_SignalRequestRequired, total=False):
     ttl_secs: int | None
 
 
+SkipReason = Literal["condition", "failure"]
+
+
+_StepConditionOptionalSpelt = TypedDict(
+    "_StepConditionOptionalSpelt",
+    {
+        "is": "str | float | bool | None",
+        "in": "list[str | float | bool | None] | None",
+    },
+    total=False,
+)
+
+
+class _StepConditionRequired(TypedDict):
+    ref: ConditionRef
+
+
+class StepCondition(_StepConditionRequired, _StepConditionOptionalSpelt, total=False):
+    is_not: str | float | bool | None
+    otherwise: Otherwise | None
+
+
 StepStatus = Literal["pending", "running", "completed", "failed", "cancelled", "skipped"]
+
+
+class _StepWaitRequired(TypedDict):
+    signal: str
+    timeout_secs: int
+
+
+class StepWait(_StepWaitRequired, total=False):
+    key: str | None
+    ask: Ask | None
+    on_timeout: OnTimeout | None
 
 
 class StoredCheckpoint(TypedDict):
@@ -836,9 +1016,21 @@ class SuspendRequest(_SuspendRequestRequired, total=False):
     until: str | None
     wait: SuspendWait | None
     delay_secs: int | None
+    logs: list[NewLogLine] | None
 
 
-SuspendWait = Any
+class _SuspendWaitSignalRequired(TypedDict):
+    name: str
+
+
+class SuspendWaitSignal(_SuspendWaitSignalRequired, total=False):
+    key: str | None
+
+
+class SuspendWait(TypedDict, total=False):
+    signal: SuspendWaitSignal
+    ask: Ask | None
+    children: list[str]
 
 
 class Tasks(TypedDict):
@@ -847,7 +1039,28 @@ class Tasks(TypedDict):
 
 TerminalJobStatus = Literal["completed", "failed", "cancelled"]
 
-Unique = Any
+
+_UniqueRequiredSpelt = TypedDict(
+    "_UniqueRequiredSpelt",
+    {
+        "while": "UniqueWhile",
+    },
+    total=True,
+)
+
+
+class _UniqueRequired(TypedDict):
+    key: str
+
+
+class Unique(_UniqueRequired, _UniqueRequiredSpelt, total=False):
+    on_conflict: UniqueConflict | None
+    max_wait_secs: int | None
+
+
+UniqueConflict = Literal["keep", "replace"]
+
+UniqueWhile = Literal["waiting", "unfinished"]
 
 
 class Wait(TypedDict):
@@ -858,6 +1071,8 @@ class Wait(TypedDict):
     ask: Ask | None
     since: str
     until: str
+    workflow_id: str | None
+    workflow_step_id: str | None
 
 
 class _WaitRequestRequired(TypedDict):
@@ -950,8 +1165,11 @@ WhyReason = Literal[
     "waiting_for_children",
     "behind",
     "no_worker",
+    "no_handler",
     "queue_paused",
     "limited",
+    "rate_limited",
+    "waiting_for_its_turn",
     "running",
     "ended",
 ]
@@ -965,6 +1183,8 @@ class Worker(TypedDict):
     completed: int
     failed: int
     expired: int
+    slots: int | None
+    tasks: list[str] | None
 
 
 class _WorkersRequired(TypedDict):
@@ -1046,11 +1266,13 @@ class WorkflowStep(TypedDict):
     completed_at: str | None
     attempts: int
     error_message: str | None
+    next_retry_at: str | None
     run: int
     earlier_job_ids: list[str]
+    skipped_by: SkipReason | None
 
 
-class WorkflowStepDefinition(TypedDict):
+class _WorkflowStepDefinitionRequired(TypedDict):
     name: str
     task_name: str
     payload: dict[str, Any]
@@ -1062,12 +1284,19 @@ class WorkflowStepDefinition(TypedDict):
     queue: str | None
 
 
+class WorkflowStepDefinition(_WorkflowStepDefinitionRequired, total=False):
+    when: StepCondition
+    wait: StepWait
+
+
 class _WorkflowStepInputRequired(TypedDict):
     name: str
-    task_name: str
 
 
 class WorkflowStepInput(_WorkflowStepInputRequired, total=False):
+    task_name: str | None
+    when: StepCondition | None
+    wait: StepWait | None
     payload: dict[str, Any] | None
     depends_on: list[str] | None
     queue: str | None
