@@ -19,7 +19,8 @@ CREATE TYPE millrace.dead_reason AS ENUM (
 CREATE TYPE millrace.firing_kind AS ENUM (
   'on_time',
   'catch_up',
-  'triggered'
+  'triggered',
+  'skipped'
 );
 
 CREATE TYPE millrace.workflow_status AS ENUM (
@@ -123,7 +124,7 @@ CREATE OR REPLACE FUNCTION millrace.complete_dead_letter()
 AS $function$
 BEGIN
   NEW.id := (NEW.id << 16) | millrace.bucket_of_id(NEW.job_id);
-  NEW.fingerprint := millrace.fingerprint(NEW.task, NEW.reason::text, NEW.error);
+  NEW.fingerprint := millrace.failure_group(NEW.task, NEW.reason::text, NEW.error);
   RETURN NEW;
 END
 $function$;
@@ -183,6 +184,98 @@ CREATE OR REPLACE FUNCTION millrace.marked_suffix(suffix text, config json)
 AS $function$
   SELECT CASE WHEN coalesce(config -> 'limits', config -> 'expires_secs', config -> 'expires_at') IS NULL THEN suffix
               ELSE '9' || substr(suffix, 2) END
+$function$;
+
+CREATE OR REPLACE FUNCTION millrace.has_rate(config json)
+ RETURNS boolean
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+AS $function$
+  SELECT CASE WHEN json_typeof(config -> 'limits') = 'array' THEN EXISTS (
+    SELECT FROM json_array_elements(config -> 'limits') AS named (value)
+    WHERE json_typeof(named.value -> 'rate') = 'object'
+  ) ELSE false END
+$function$;
+
+CREATE OR REPLACE FUNCTION millrace.check_rules()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  IF coalesce(nullif(current_setting('millrace.rules', true), '')::int, 0) < OLD.rules THEN
+    RAISE EXCEPTION 'the workflow goes by rules that this program does not know'
+      USING ERRCODE = 'object_not_in_prerequisite_state';
+  END IF;
+  IF TG_OP = 'DELETE' THEN
+    RETURN OLD;
+  END IF;
+  RETURN NEW;
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION millrace.share_line(queue text, tenant text)
+ RETURNS uuid
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE STRICT
+AS $function$
+  SELECT (left(md5(queue), 16) || left(md5(tenant), 16))::uuid
+$function$;
+
+CREATE OR REPLACE FUNCTION millrace.holds_room(later boolean, waits_for uuid, limits uuid[])
+ RETURNS boolean
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+AS $function$
+  SELECT later IS NOT FALSE OR coalesce(waits_for <> ALL (limits), false)
+$function$;
+
+CREATE OR REPLACE FUNCTION millrace.error_kind(error text)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE STRICT
+AS $function$
+  SELECT nullif(left(regexp_replace(regexp_replace(regexp_replace(regexp_replace(regexp_replace(regexp_replace(
+    regexp_replace(line,
+    '(["''`])[^"''`]*[.](?:png|jpe?g|gif|webp|heic|tiff?|svg|pdf|docx?|xlsx?|pptx?|odt|ods|rtf|txt|csv|tsv|'
+      || 'parquet|avro|jsonl?|ndjson|xml|ya?ml|html?|zip|gz|tgz|bz2|xz|zst|tar|7z|mp[34]|mov|avi|mkv|webm|wav|ogg|'
+      || 'flac|log|tmp|bin|dat)(["''`])', '\1<file>\2', 'gi'),
+    '[^][\s"''`(){}<>,;=:|]+[.](?:png|jpe?g|gif|webp|heic|tiff?|svg|pdf|docx?|xlsx?|pptx?|odt|ods|rtf|txt|csv|tsv|'
+      || 'parquet|avro|jsonl|ndjson|ya?ml|zip|gz|tgz|bz2|xz|zst|tar|7z|mp[34]|mov|avi|mkv|webm|wav|ogg|flac|tmp)'
+      || '(?![0-9A-Za-z_])', '<file>', 'gi'),
+    '[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}', '<id>', 'g'),
+    '(?<![0-9A-Za-z])0x[0-9a-fA-F]+(?![0-9A-Za-z])', '<id>', 'g'),
+    '(?<![0-9A-Za-z])(?=[0-9A-Za-z]*[0-9])(?=[0-9A-Za-z]*[A-Za-z])([0-9a-fA-F]{8,}|[0-9A-Za-z]{16,})(?![0-9A-Za-z])',
+    '<id>', 'g'),
+    '(?<![0-9A-Za-z])([A-Za-z]+)_(?=[A-Za-z]*[0-9])[0-9A-Za-z]+(?![0-9A-Za-z_])', '\1_<id>', 'g'),
+    '[0-9]+([.][0-9]+)*', '<n>', 'g'), 200), '')
+  FROM (
+    SELECT rtrim(left(split_part(ltrim(left(error, 4000), E' \t\r\n'), E'\n', 1), 1000), E' \t\r') COLLATE "C" AS line
+  ) AS first
+$function$;
+
+CREATE OR REPLACE FUNCTION millrace.failure_group(task text, reason text, error text)
+ RETURNS text
+ LANGUAGE sql
+ STABLE PARALLEL SAFE
+AS $function$
+  SELECT left(encode(sha256(convert_to(
+    json_build_array(task, reason, millrace.error_kind(error))::text, 'UTF8')), 'hex'), 16)
+$function$;
+
+CREATE OR REPLACE FUNCTION millrace.check_cell()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  cell record;
+BEGIN
+  SELECT c.first_bucket, c.last_bucket INTO cell FROM millrace.cell c FOR SHARE;
+  IF NEW.bucket NOT BETWEEN cell.first_bucket AND cell.last_bucket THEN
+    RAISE EXCEPTION 'the tenant is of another cell: its bucket is %, this database holds % to %',
+      NEW.bucket, cell.first_bucket, cell.last_bucket USING ERRCODE = 'object_not_in_prerequisite_state';
+  END IF;
+  RETURN NEW;
+END
 $function$;
 
 CREATE TABLE millrace.migrations (
@@ -297,6 +390,7 @@ CREATE TABLE millrace.idempotency_keys (
   ids uuid[],
   expires_at timestamp with time zone,
   lasts boolean,
+  digest bigint,
   CONSTRAINT idempotency_keys_pkey PRIMARY KEY (tenant, key)
 );
 
@@ -358,14 +452,18 @@ CREATE TABLE millrace.crons (
   tenant text COLLATE "C" NOT NULL,
   name text COLLATE "C" NOT NULL,
   expr text NOT NULL,
-  task text NOT NULL,
-  queue text COLLATE "C" NOT NULL,
+  task text,
+  queue text COLLATE "C",
   payload json NOT NULL,
   config json NOT NULL,
   job_config json,
   timezone text DEFAULT 'UTC'::text NOT NULL,
   revision bigint DEFAULT 0 NOT NULL,
   limits uuid[],
+  skips boolean,
+  last_job_id uuid,
+  workflow json,
+  last_workflow_id uuid,
   CONSTRAINT crons_pkey PRIMARY KEY (tenant, id),
   CONSTRAINT crons_check CHECK (((next_run_at IS NOT NULL) OR (NOT enabled)))
 ) WITH (fillfactor=80);
@@ -376,9 +474,10 @@ CREATE TABLE millrace.cron_firings (
   number bigint NOT NULL,
   slot smallint NOT NULL,
   kind millrace.firing_kind NOT NULL,
-  job_id uuid NOT NULL,
+  job_id uuid,
   cron_id uuid NOT NULL,
   tenant text COLLATE "C" NOT NULL,
+  workflow_id uuid,
   CONSTRAINT cron_firings_pkey PRIMARY KEY (tenant, cron_id, slot)
 ) WITH (fillfactor=80);
 
@@ -403,6 +502,7 @@ CREATE TABLE millrace.workflow_runs (
   version integer,
   context_bytes integer DEFAULT 0 NOT NULL,
   resumes integer,
+  rules integer,
   CONSTRAINT workflow_runs_pkey PRIMARY KEY (tenant, id),
   CONSTRAINT workflow_runs_check CHECK (((context IS NOT NULL) OR (version IS NOT NULL))),
   CONSTRAINT workflow_runs_status_check CHECK ((status = ANY (ARRAY['created'::millrace.workflow_status, 'running'::millrace.workflow_status])))
@@ -417,6 +517,7 @@ CREATE TABLE millrace.workflow_ends (
   state text NOT NULL,
   context json,
   version integer,
+  rules integer,
   CONSTRAINT workflow_ends_pkey PRIMARY KEY (tenant, status, id),
   CONSTRAINT workflow_ends_check CHECK (((context IS NOT NULL) OR (version IS NOT NULL))),
   CONSTRAINT workflow_ends_status_check CHECK ((status <> ALL (ARRAY['created'::millrace.workflow_status, 'running'::millrace.workflow_status])))
@@ -556,13 +657,20 @@ CREATE TABLE millrace.workers (
 
 CREATE TABLE millrace.limits (
   running integer DEFAULT 0 NOT NULL,
-  most integer NOT NULL,
+  most integer,
   waiting boolean DEFAULT false NOT NULL,
   id uuid NOT NULL,
   newest uuid,
   tenant text COLLATE "C" NOT NULL,
   queue text COLLATE "C" NOT NULL,
   key text COLLATE "C" NOT NULL,
+  rate_count integer,
+  rate_secs integer,
+  rate_burst integer,
+  tokens double precision,
+  refilled_at timestamp with time zone,
+  next_at timestamp with time zone,
+  full_at timestamp with time zone,
   CONSTRAINT limits_pkey PRIMARY KEY (id)
 ) WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=2000, autovacuum_vacuum_cost_delay=0);
 
@@ -613,6 +721,7 @@ CREATE TABLE millrace.signals (
   name text COLLATE "C" NOT NULL,
   key text COLLATE "C" NOT NULL,
   value json NOT NULL,
+  workflow_id uuid,
   CONSTRAINT signals_pkey PRIMARY KEY (tenant, name, key, seq)
 );
 
@@ -662,6 +771,72 @@ CREATE TABLE millrace.children (
   error text,
   CONSTRAINT children_pkey PRIMARY KEY (parent_id, name)
 ) WITH (fillfactor=80);
+
+CREATE TABLE millrace.limit_tokens (
+  admitted_at timestamp with time zone NOT NULL,
+  limit_id uuid NOT NULL,
+  job_id uuid NOT NULL,
+  tenant text COLLATE "C" NOT NULL,
+  CONSTRAINT limit_tokens_pkey PRIMARY KEY (limit_id, job_id)
+) WITH (autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=2000, autovacuum_vacuum_cost_delay=0);
+
+CREATE TABLE millrace.queue_limits (
+  set_at timestamp with time zone NOT NULL,
+  refilled_at timestamp with time zone,
+  tokens double precision,
+  running integer,
+  rate_count integer,
+  rate_secs integer,
+  rate_burst integer,
+  waited boolean DEFAULT false NOT NULL,
+  queue text COLLATE "C" NOT NULL,
+  share boolean,
+  shared_since timestamp with time zone,
+  turn uuid,
+  CONSTRAINT queue_limits_pkey PRIMARY KEY (queue)
+) WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=200, autovacuum_vacuum_cost_delay=0);
+
+CREATE TABLE millrace.offers (
+  seen_at timestamp with time zone NOT NULL,
+  slots integer,
+  queue text COLLATE "C" NOT NULL,
+  worker text COLLATE "C" NOT NULL,
+  tasks json,
+  CONSTRAINT offers_pkey PRIMARY KEY (queue, worker)
+) WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=200);
+
+CREATE TABLE millrace.log_totals (
+  bytes bigint NOT NULL,
+  lines bigint NOT NULL,
+  replaced bigint NOT NULL,
+  attempt integer NOT NULL,
+  slot smallint NOT NULL,
+  job_id uuid NOT NULL,
+  tenant text COLLATE "C" NOT NULL,
+  CONSTRAINT log_totals_pkey PRIMARY KEY (job_id, slot)
+) WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=200);
+
+CREATE TABLE millrace.log_lines (
+  at timestamp with time zone NOT NULL,
+  start bigint NOT NULL,
+  seq bigint NOT NULL,
+  bytes integer NOT NULL,
+  attempt integer NOT NULL,
+  level smallint NOT NULL,
+  job_id uuid NOT NULL,
+  message text NOT NULL,
+  fields json,
+  CONSTRAINT log_lines_pkey PRIMARY KEY (job_id, attempt, seq)
+);
+
+CREATE TABLE millrace.cell (
+  first_bucket integer NOT NULL,
+  last_bucket integer NOT NULL,
+  only_row boolean DEFAULT true NOT NULL,
+  CONSTRAINT cell_pkey PRIMARY KEY (only_row),
+  CONSTRAINT cell_check CHECK (((first_bucket >= 0) AND (first_bucket <= last_bucket) AND (last_bucket <= 65535))),
+  CONSTRAINT cell_only_row_check CHECK (only_row)
+);
 
 CREATE INDEX tenants_by_bucket ON millrace.tenants USING btree (bucket);
 
@@ -713,6 +888,8 @@ CREATE INDEX workers_by_age ON millrace.workers USING btree (at);
 
 CREATE INDEX limits_by_name ON millrace.limits USING btree (tenant, queue, key) WHERE (key IS NOT NULL);
 
+CREATE INDEX limits_by_next ON millrace.limits USING btree (next_at) WHERE (next_at IS NOT NULL);
+
 CREATE INDEX limit_notes_by_limit ON millrace.limit_notes USING btree (limit_id);
 
 CREATE INDEX waits_by_signal ON millrace.waits USING btree (tenant, signal, key, since, job_id) WHERE (open AND (signal IS NOT NULL));
@@ -722,6 +899,8 @@ CREATE INDEX waits_of_tenant ON millrace.waits USING btree (tenant, since, job_i
 CREATE INDEX signals_by_expiry ON millrace.signals USING btree (expires_at);
 
 CREATE INDEX signals_of_jobs ON millrace.signals USING btree (job_id) WHERE (job_id IS NOT NULL);
+
+CREATE INDEX signals_of_workflows ON millrace.signals USING btree (workflow_id) WHERE (workflow_id IS NOT NULL);
 
 CREATE INDEX parents_open ON millrace.parents USING btree (parent_id) WHERE open;
 
@@ -854,4 +1033,24 @@ CREATE VIEW millrace.workflow_records AS
           WHERE ((r.context IS NULL) AND (e.context IS NULL) AND (c_1.workflow_id = w.id) AND (c_1.version = COALESCE(r.version, e.version)))
          OFFSET 0) c ON (true));
 
+CREATE VIEW millrace.queue_settings AS
+ SELECT queue,
+    json_build_object('running', running, 'rate',
+        CASE
+            WHEN (rate_count IS NOT NULL) THEN json_build_object('count', rate_count, 'per_secs', rate_secs, 'burst', rate_burst)
+            ELSE NULL::json
+        END, 'share',
+        CASE
+            WHEN share THEN 'tenant'::text
+            ELSE NULL::text
+        END) AS settings
+   FROM millrace.queue_limits g
+  WHERE ((running IS NOT NULL) OR (rate_count IS NOT NULL) OR share);
+
 CREATE TRIGGER complete_dead_letter BEFORE INSERT ON millrace.dead_letters FOR EACH ROW EXECUTE FUNCTION millrace.complete_dead_letter();
+
+CREATE TRIGGER check_rules_of_changes BEFORE UPDATE OF state ON millrace.workflow_runs FOR EACH ROW WHEN ((old.rules IS NOT NULL)) EXECUTE FUNCTION millrace.check_rules();
+
+CREATE TRIGGER check_rules_of_ends BEFORE DELETE ON millrace.workflow_runs FOR EACH ROW WHEN ((old.rules IS NOT NULL)) EXECUTE FUNCTION millrace.check_rules();
+
+CREATE TRIGGER check_cell BEFORE INSERT ON millrace.tenants FOR EACH ROW EXECUTE FUNCTION millrace.check_cell();

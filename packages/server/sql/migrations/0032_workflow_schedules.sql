@@ -1,4 +1,4 @@
--- oldest program: 32
+-- oldest program: 15
 --
 -- Schedules that start workflows: `workflow` is what is started, and there is no task.
 ALTER TABLE millrace.crons ALTER COLUMN task DROP NOT NULL;

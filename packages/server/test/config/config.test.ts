@@ -171,7 +171,7 @@ it('has a sample above for every option', () => {
     Object.values(OPTIONS)
       .map((option) => `--${option.flag}`)
       .sort(),
-  ).toEqual([...sampled, '--dev'].sort());
+  ).toEqual([...sampled, '--dev', '--cells'].sort());
 });
 
 describe('values that are refused', () => {

@@ -27,9 +27,12 @@ interface Parsed {
 }
 
 function draw(steps: readonly Step[], statuses: readonly StepStatus[] = steps.map(() => 'pending')): string {
-  const built = buildGraph(steps.map(({ name, dependsOn = [] }) => ({ name, dependsOn, onFailure: 'halt' })));
+  const built = buildGraph(
+    steps.map(({ name, dependsOn = [] }) => ({ name, dependsOn, onFailure: 'halt', otherwise: null })),
+  );
   if ('problem' in built) throw new Error(built.problem.message);
-  return mermaid(built.graph, statuses);
+  const drawn = statuses.map((status) => ({ status, skippedBy: null, retries: false, waits: false }));
+  return mermaid(built.graph, drawn);
 }
 
 async function parse(diagram: string): Promise<Parsed> {

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { advance, begin, buildGraph, cancelRun, type Graph } from '../../src/domain/dag.js';
-import { resumeRun } from '../../src/domain/resume.js';
+import { restart, resumeRun } from '../../src/domain/resume.js';
 import { chooser, graphs, type Chooser } from '../engine/workflows/graphs.js';
 import { Model, type ModelStep, type Policy } from '../engine/workflows/model.js';
 import { cases } from '../support/cases.js';
@@ -60,7 +60,8 @@ class Life {
       expect(this.graph[step]!.dependsOn).toContain(dependency);
       return null;
     }
-    const { state, reset, enqueue } = resumed.resumption;
+    const { reset } = resumed.resumption;
+    const { state, enqueue } = restart(this.graph, resumed.resumption);
     expect(reset.map((step) => this.graph[step]!.name)).toEqual(expected);
     expect(enqueue.map((step) => this.graph[step]!.name)).toEqual(this.model.live());
     expect(enqueue.length).toBeGreaterThan(0);
@@ -123,19 +124,24 @@ describe('a resume', () => {
   const joined = (policy: Policy): Graph =>
     build([step('a'), step('b', [], policy), step('c', ['a', 'b']), step('d', ['c'])]);
 
+  const resumed = (graph: Graph, before: string, named: readonly number[]): object => {
+    const answer = resumeRun(graph, before, named);
+    if ('problem' in answer) return answer;
+    const { state, enqueue } = restart(graph, answer.resumption);
+    return { state, reset: answer.resumption.reset, enqueue };
+  };
+
   it('refuses a named step whose dependency neither completed nor is reset, whatever the policy', () => {
     expect(resumeRun(joined('continue'), 'cfxx', [2])).toEqual({ problem: { step: 2, dependency: 1 } });
-    expect(resumeRun(joined('halt'), 'cfxx', [3, 1])).toMatchObject({ resumption: { reset: [1, 2, 3], enqueue: [1] } });
+    expect(resumed(joined('halt'), 'cfxx', [3, 1])).toMatchObject({ reset: [1, 2, 3], enqueue: [1] });
   });
 
   it('goes on behind a failure that counted as a completion', () => {
-    expect(resumeRun(joined('continue'), 'cfcf', [0])).toEqual({
-      resumption: { state: 'qfbb', reset: [0, 2, 3], enqueue: [0] },
-    });
+    expect(resumed(joined('continue'), 'cfcf', [0])).toEqual({ state: 'qfbb', reset: [0, 2, 3], enqueue: [0] });
   });
 
   it('leaves out what a failure under skip still rules out, and refuses what one under halt does', () => {
-    expect(resumeRun(joined('skip'), 'cfss', [0])).toEqual({ resumption: { state: 'qfss', reset: [0], enqueue: [0] } });
+    expect(resumed(joined('skip'), 'cfss', [0])).toEqual({ state: 'qfss', reset: [0], enqueue: [0] });
     expect(resumeRun(joined('halt'), 'cfxx', [0])).toEqual({ problem: { step: 2, dependency: 1 } });
   });
 });

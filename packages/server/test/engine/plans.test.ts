@@ -40,6 +40,11 @@ const MEANT: Readonly<Record<string, string>> = { fire_crons: 'crons_pkey' };
 const FROM_THE_FRONT: Readonly<Record<string, string>> = {
   claim_for_pool: 'ready_in_claim_order',
   claim_for_workers: 'ready_in_claim_order',
+  share_for_pool: 'ready_in_claim_order',
+  share_for_workers: 'ready_in_claim_order',
+  peek: 'ready_in_claim_order',
+  sort_into_lines: 'ready_in_claim_order',
+  turns_of_queue: 'ready_in_claim_order',
 };
 
 /** Once a minute, in one process: leases are as many as jobs run at this moment. */

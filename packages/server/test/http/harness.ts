@@ -112,9 +112,14 @@ export function fakeEngine(overrides: Overrides = {}): FakeEngine {
     jobs: {
       create: async () => CREATED,
       createBatch: async (_tenant: string, specs: readonly JobSpec[]) => {
-        return { ids: specs.map(() => JOB_ID), replayed: false, existing: [] };
+        return { ids: specs.map(() => JOB_ID), replayed: false, mismatch: false, existing: [] };
       },
-      createItems: async (_tenant, items) => ({ ids: items.map(() => JOB_ID), replayed: [], existing: [] }),
+      createItems: async (_tenant, items) => ({
+        ids: items.map(() => JOB_ID),
+        replayed: [],
+        mismatch: false,
+        existing: [],
+      }),
       rerun: async () => CREATED,
       get: async () => jobRecord(),
       list: async (_tenant: string, _query: ListQuery) => EMPTY_PAGE,
@@ -125,6 +130,7 @@ export function fakeEngine(overrides: Overrides = {}): FakeEngine {
       waitForMany: async () => ({ ended: [], pending: [], missing: [] }),
       why: async () => ({ reason: 'running', message: 'It runs.' }),
       attempts: async () => ({ attempts: [], omitted: 0 }),
+      logs: async () => ({ lines: [], omitted: 0, next: null }),
       runNow: async () => undefined,
       queues: async () => ({ queues: [], nextCursor: null }),
       ...overrides.jobs,
@@ -153,6 +159,7 @@ export function fakeEngine(overrides: Overrides = {}): FakeEngine {
     system: {
       ready: async () => true,
       tasks: async () => ['echo', 'fail', 'log', 'sleep'],
+      unregistered: async () => [],
       now: async () => '2026-01-31T09:00:00.123456Z',
       stats: () => NO_STATS,
       ...overrides.system,

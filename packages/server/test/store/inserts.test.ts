@@ -51,6 +51,8 @@ const LEFT_OUT: Readonly<Record<string, Readonly<Record<string, readonly string[
     settle_limited: [],
     claim_for_pool: ['later', 'waits_for'],
     claim_for_workers: ['later', 'waits_for'],
+    share_for_pool: ['later', 'waits_for'],
+    share_for_workers: ['later', 'waits_for'],
     run_now: ['later', ...OF_LIMITED],
     run_now_limited: [],
     move_waiting: [],

@@ -12,6 +12,8 @@ const MEANT: Readonly<Record<string, readonly string[]>> = {
   // Whether anybody watches anything: the first entry answers, and few jobs are watched at a time.
   claim_for_pool: ['watches_pkey'],
   claim_for_workers: ['watches_pkey'],
+  share_for_pool: ['watches_pkey'],
+  share_for_workers: ['watches_pkey'],
   settle: ['watches_pkey'],
   settle_completed: ['watches_pkey'],
   settle_bundled: ['watches_pkey'],
@@ -21,11 +23,20 @@ const MEANT: Readonly<Record<string, readonly string[]>> = {
   cancel_waiting_limited: ['watches_pkey'],
   run_now_limited: ['watches_pkey'],
   // What nobody has taken up yet, a thousand at a time, and whether there is any limit.
-  wake_sleepers: ['limit_notes_by_limit', 'limits', 'limits_pkey', 'limits_by_name', 'unique_keys', 'unique_keys_pkey'],
+  wake_sleepers: [
+    ...['limit_notes_by_limit', 'limits', 'limits_pkey', 'limits_by_name', 'unique_keys', 'unique_keys_pkey'],
+    ...['queue_limits', 'queue_limits_pkey'],
+  ],
+  // One row, and whether any tenant is outside its range.
+  cell_range: ['cell'],
+  narrow_range: ['cell', 'tenants_by_bucket'],
+  // What operators have set, a row each.
+  limited_queues: ['queue_limits', 'queue_limits_pkey'],
   forget_streams: ['watches', 'watches_pkey', 'transitions_by_job'],
-  // A process writes itself down, and a queue is one row, of which there are ten thousand at most.
+  // A process writes itself down, and a queue is one row, of which there are ten thousand at most; so is a worker that
+  // asked in the last ten minutes.
   registered_tasks: ['processes'],
-  forget_presence: ['processes', 'queues'],
+  forget_presence: ['processes', 'queues', 'offers'],
   // At most five operations of a tenant run at a time.
   adopt_operations: ['operations_running'],
   release_operations: ['operations_running'],
@@ -70,6 +81,8 @@ const FILL = `
   INSERT INTO millrace.claim_marks SELECT at, n, id FROM made;
   INSERT INTO millrace.attempts (started_at, ended_at, number, slot, outcome, job_id, tenant) SELECT at, at, 1, 1, 'failed', id, 't' FROM made;
   INSERT INTO millrace.progress (at, job_id, token, tenant, progress) SELECT at, id, id, 't', '{}' FROM made;
+  INSERT INTO millrace.log_totals (bytes, lines, replaced, attempt, slot, job_id, tenant) SELECT 1, 1, 0, 1, 1, id, 't' FROM made;
+  INSERT INTO millrace.log_lines (at, start, seq, bytes, attempt, level, job_id, message) SELECT at, 0, 1, 1, 1, 0, id, 'x' FROM made;
   INSERT INTO millrace.done (completed_at, retry_count, delivery_count, status, id, tenant, result) SELECT at, 0, 1, 'completed', id, 't', '{}' FROM made;
   INSERT INTO millrace.queues (last_lease_at, queue) SELECT at, n::text FROM made;
   INSERT INTO millrace.processes (seen_at, id, tasks) SELECT at, id, '{echo}' FROM made;

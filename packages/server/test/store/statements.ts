@@ -9,11 +9,13 @@ export const QUERIES = new URL('../../sql/queries/', import.meta.url);
 
 /** Not run on the hot pool: planned each time for what is there. */
 export const PLANNED_ANEW = [
+  'signs',
   'expired',
   'queue_depths',
   'queue_marks',
   'paused_queues',
   'queue_known',
+  'queue_held',
   'queue_by_task',
   'queue_next',
   'fleet_overview',
@@ -36,6 +38,7 @@ export const PLANNED_ANEW = [
   'suspended_jobs',
   'miscounted',
   'recount',
+  'gate_use',
 ];
 const OPERATORS = 'store/doctor.sql';
 

@@ -42,6 +42,8 @@ describe('creating', () => {
       payload: {},
       queue_name: 'reports / täglich',
       config: { max_retries: 7, timeout_secs: 20, jitter_factor: 0 },
+      overlap: 'allow',
+      workflow: null,
       enabled: true,
       next_run_at: expect.stringMatching(/T03:30:00Z$/),
       last_enqueued_at: null,

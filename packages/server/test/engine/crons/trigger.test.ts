@@ -47,7 +47,7 @@ describe('triggering', () => {
     expect(job.scheduled_at).toBe(job.created_at);
     expect(await desk.get(id)).toEqual({ ...before, last_enqueued_at: job.created_at });
     expect(await desk.firings(id)).toEqual([
-      { occurrence: job.created_at, fired_at: job.created_at, kind: 'triggered', job_id: job.id },
+      { occurrence: job.created_at, fired_at: job.created_at, kind: 'triggered', job_id: job.id, workflow_id: null },
     ]);
   });
 

@@ -66,9 +66,21 @@ describe('GET /queues/{queue}', async () => {
     await createJobs(b, queue, 2);
     const zeros = { pending: 0, scheduled: 0, running: 0, retrying: 0, oldest_pending_age_secs: null };
     const nothing = { queue, ...zeros, by_task: [], by_task_exact: true, next: [] };
-    expect(await detail(queue)).toEqual({ ...nothing, paused_at: null, last_lease_at: null });
+    expect(await detail(queue)).toEqual({
+      ...nothing,
+      paused_at: null,
+      last_lease_at: null,
+      settings: null,
+      slots: null,
+    });
     await admin.post(`/api/v1/admin/queues/${queue}/pause`);
-    expect(await detail(queue)).toEqual({ ...nothing, paused_at: expect.any(String), last_lease_at: null });
+    expect(await detail(queue)).toEqual({
+      ...nothing,
+      paused_at: expect.any(String),
+      last_lease_at: null,
+      settings: null,
+      slots: null,
+    });
     expect(await detail(queue, b)).toMatchObject({ pending: 2, paused_at: expect.any(String) });
     expect((await detail(queue, b)).next).toHaveLength(2);
   });

@@ -18,7 +18,7 @@ import {
   type Leased,
 } from '../kit.js';
 
-const NOTHING = { running: 0, completed: 0, failed: 0, expired: 0 };
+const NOTHING = { running: 0, completed: 0, failed: 0, expired: 0, slots: null, tasks: null };
 
 describe('GET /workers', async () => {
   const server = await useTestServer({ config: { workers: 4 }, intervals: SWEEP_OFTEN });

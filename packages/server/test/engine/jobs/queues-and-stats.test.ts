@@ -25,6 +25,7 @@ describe('GET /api/v1/queues', async () => {
       retrying: 0,
       paused_at: null,
       last_lease_at: null,
+      settings: null,
     });
     expect(Number.isInteger(depth!.oldest_pending_age_secs)).toBe(true);
     expect(depth!.oldest_pending_age_secs).toBeGreaterThanOrEqual(0);
@@ -35,6 +36,7 @@ describe('GET /api/v1/queues', async () => {
       scheduled: 1,
       running: 2,
       last_lease_at: expect.stringMatching(/Z$/),
+      settings: null,
     });
     // One waits for its retry, one has ended.
     await fail(
@@ -65,6 +67,7 @@ describe('GET /api/v1/queues', async () => {
       retrying: 0,
       paused_at: null,
       last_lease_at: null,
+      settings: null,
     });
     await kit.cancel(a, id);
     expect(await depthOf(queue)).toBeUndefined();

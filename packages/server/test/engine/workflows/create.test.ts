@@ -116,8 +116,10 @@ describe('creating a workflow', () => {
       'completed_at',
       'attempts',
       'error_message',
+      'next_retry_at',
       'run',
       'earlier_job_ids',
+      'skipped_by',
     ]);
   });
 
@@ -237,6 +239,7 @@ it('is described with everything else', async () => {
     'POST /api/v1/workflows',
     'POST /api/v1/workflows/{id}/cancel',
     'POST /api/v1/workflows/{id}/resume',
+    'POST /api/v1/workflows/{id}/signals/{name}',
   ]);
   expect(components.schemas.OnFailure.enum).toEqual(['halt', 'skip', 'continue']);
 });

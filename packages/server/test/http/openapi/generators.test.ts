@@ -129,7 +129,9 @@ describe('schemas', () => {
 
   it('know one spelling of the timeout, with its default', () => {
     const configs = schemas.filter(([, { properties }]) => Object.hasOwn(properties ?? {}, 'max_retries'));
-    expect(configs.map(([at]) => at).sort()).toEqual(['JobConfig', 'JobConfigInput', 'PartialJobConfig']);
+    expect(configs.map(([at]) => at).sort()).toEqual([
+      ...['JobConfig', 'JobConfigInput', 'PartialJobConfig', 'ScheduleJobConfig'],
+    ]);
     for (const [at, { properties, description }] of configs) {
       const { timeout_secs: timeout, ...others } = properties as Record<string, { anyOf?: Schema[] } & Schema>;
       expect(timeout?.anyOf?.[0] ?? timeout, at).toMatchObject({ default: DEFAULT_JOB_CONFIG.timeout_secs });

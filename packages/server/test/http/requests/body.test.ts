@@ -105,7 +105,7 @@ describe('bodies', async () => {
     expect((await a.post('/api/v1/jobs', body)).status).toBe(201);
     expect(created()).toMatchObject({ payload: json, metadata: json });
     await worker.post(`/api/v1/jobs/${JOB_ID}/complete`, `{"result":${json},"lease_token":"${LEASE_TOKEN}"}`);
-    expect(engine.last('worker.complete')).toEqual([JOB_ID, LEASE_TOKEN, json]);
+    expect(engine.last('worker.complete')).toEqual([JOB_ID, LEASE_TOKEN, json, null]);
     const items = [`{"task_name":"a"}`, `{"payload":${json},"task_name":"b"}`, `{"metadata":${json},"task_name":"c"}`];
     const batch = `{"jobs":[${items.join()}]}`;
     expect((await a.post('/api/v1/jobs/batch', batch)).status).toBe(201);

@@ -173,6 +173,6 @@ describe('dead letters', async () => {
     const reply = await a.post('/api/v1/dlq/17/replay');
     expect([reply.status, Object.keys(reply.body as object)]).toEqual([201, ['job_id']]);
     expect(reply.headers.get('location')).toBe(`/api/v1/jobs/${reply.body.job_id}`);
-    expect(engine.last('deadLetters.replay')).toEqual(['tenant-a', '17', null]);
+    expect(engine.last('deadLetters.replay')).toEqual(['tenant-a', '17', null, null]);
   });
 });

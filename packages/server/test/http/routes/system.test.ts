@@ -47,6 +47,7 @@ describe('system routes', async () => {
       retrying: 1,
       paused_at: null,
       last_lease_at: null,
+      settings: null,
     },
   ];
   const { a, engine } = await useApp({

@@ -27,7 +27,9 @@ describe('the worker protocol', async () => {
   it.each([undefined, {}, { max_jobs: null, lease_secs: null, wait_secs: null }, '{}'])(
     'leases one job for thirty seconds without waiting by default (%j)',
     async (body) => {
-      expect(await lease(body)).toEqual({ queue: 'q', maxJobs: 1, leaseSecs: 30, waitSecs: 0, workerId: null });
+      expect(await lease(body)).toEqual({
+        ...{ queue: 'q', maxJobs: 1, leaseSecs: 30, waitSecs: 0, workerId: null, slots: null, tasks: null },
+      });
     },
   );
 
@@ -75,10 +77,14 @@ describe('the worker protocol', async () => {
     },
   );
 
+  const beat = (extendSecs: number): object => ({
+    ...{ id: JOB_ID, token: LEASE_TOKEN, extendSecs, progress: null, logs: null },
+  });
+
   it('heartbeats', async () => {
     const reply = await worker.post(`/api/v1/jobs/${JOB_ID}/heartbeat`, { lease_token: LEASE_TOKEN, extend_secs: 60 });
     expect([reply.status, reply.body]).toEqual([200, { status: 'running' }]);
-    expect(engine.last('worker.heartbeat')).toEqual([JOB_ID, LEASE_TOKEN, 60, null]);
+    expect(engine.last('worker.heartbeat')).toEqual([beat(60)]);
   });
 
   it.each([
@@ -88,22 +94,22 @@ describe('the worker protocol', async () => {
     [3601, 3600],
   ])('extends a lease by %s as %s', async (extend_secs, expected) => {
     await worker.post(`/api/v1/jobs/${JOB_ID}/heartbeat`, { lease_token: LEASE_TOKEN, extend_secs });
-    expect(engine.last('worker.heartbeat')).toEqual([JOB_ID, LEASE_TOKEN, expected, null]);
+    expect(engine.last('worker.heartbeat')).toEqual([beat(expected)]);
   });
 
   it('completes', async () => {
     const body = { lease_token: LEASE_TOKEN, result: { ok: true } };
     const reply = await worker.post(`/api/v1/jobs/${JOB_ID}/complete`, body);
     expect([reply.status, reply.text]).toEqual([204, '']);
-    expect(engine.last('worker.complete')).toEqual([JOB_ID, LEASE_TOKEN, '{"ok":true}']);
+    expect(engine.last('worker.complete')).toEqual([JOB_ID, LEASE_TOKEN, '{"ok":true}', null]);
     for (const result of [undefined, null]) {
       await worker.post(`/api/v1/jobs/${JOB_ID}/complete`, { lease_token: LEASE_TOKEN, result });
-      expect(engine.last('worker.complete')).toEqual([JOB_ID, LEASE_TOKEN, '{}']);
+      expect(engine.last('worker.complete')).toEqual([JOB_ID, LEASE_TOKEN, '{}', null]);
     }
   });
 
   it('fails, retryable by default', async () => {
-    const NOTHING_MORE = { retryAfterSecs: null, details: null };
+    const NOTHING_MORE = { retryAfterSecs: null, details: null, logs: null };
     const fail = (body: object) => worker.post(`/api/v1/jobs/${JOB_ID}/fail`, { lease_token: LEASE_TOKEN, ...body });
     const reply = await fail({ error: 'no luck' });
     expect([reply.status, reply.text]).toEqual([204, '']);
