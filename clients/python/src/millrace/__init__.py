@@ -1,7 +1,7 @@
 """Millrace: durable jobs and workflows. Client, typed tasks and worker."""
 
 from .client.millrace import Millrace, use_client
-from .client.operations import DeadLetterFilter, JobFilter
+from .client.operations import DeadLetterFilter, JobFilter, WorkflowFilter
 from .errors.call_errors import (
     AlreadyFinishedError,
     AlreadyReplayedError,
@@ -109,6 +109,7 @@ __all__ = [
     "Workflow",
     "WorkflowCancelledError",
     "WorkflowFailedError",
+    "WorkflowFilter",
     "WorkflowHandle",
     "json_text",
     "task",

@@ -33,3 +33,8 @@ def stubborn() -> None:
     """Ignores that it is told to stop; only its process can be ended."""
     while True:
         time.sleep(1)
+
+
+@task(context=True, process=True)
+def talk(ctx: JobContext, message: str) -> None:
+    ctx.log.info(message)

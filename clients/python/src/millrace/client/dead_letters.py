@@ -10,6 +10,7 @@ from ..tasks.policy import instant
 from ..tasks.task import BaseTask
 from ..wire.types import DeadLetter, DeadLetterGroup, DeadLetterReason
 from .job_handle import RemoteJob
+from .keeping import Kept, keeping
 from .listing import Listing, list_query, task_name
 from .session import Session
 
@@ -68,11 +69,17 @@ class DeadLetters:
         }
         return Listing("groups", limit, lambda cursor: self._session.read("/dlq/groups", {**query, "cursor": cursor}))
 
-    def replay(self, letter_id: int, *, key: str | None = None) -> JobHandle[dict[str, Any]]:
-        """Creates a fresh job from a dead letter, once. Raises AlreadyReplayedError if it has been replayed before."""
+    def replay(
+        self, letter_id: int, *, keep_checkpoints: Kept = False, key: str | None = None
+    ) -> JobHandle[dict[str, Any]]:
+        """Creates a fresh job from a dead letter, once. Raises AlreadyReplayedError if it has been replayed before.
+
+        One of a durable job goes on after the steps that completed if `keep_checkpoints` is true, or a list of their
+        names.
+        """
         path = f"/dlq/{int(letter_id)}/replay"
         # An entry can be replayed only once, so a repeat does no harm on a server that ignores the key.
-        created = self._session.create(path, key=key, done_if=("already_replayed",))
+        created = self._session.create(path, keeping(keep_checkpoints), key=key, done_if=("already_replayed",))
         # Without an answer of its own, a try took effect: the entry says which job it made.
         job_id = self.get(letter_id)["replay_job_id"] if created is None else created["job_id"]
         return RemoteJob(self._session, job_id or "", lambda result: result)

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from datetime import datetime
 from typing import Any, TypeVar
 
+from ..http.connections import Line
+from ..shared.durations import Duration
+from ..shared.off_loop import off_loop
 from ..tasks.handles import JobHandle
 from ..tasks.task import BaseTask
-from ..wire.types import Attempts, Checkpoint, Job, JobStatus, Why
+from ..wire.types import Attempts, Checkpoint, Job, JobLogs, JobStatus, LogLine, Why
 from .job_handle import RemoteJob, cancel_job, get_job
+from .job_logs import follow_logs, log_page
+from .keeping import Kept, keeping
 from .listing import Listing, joined, list_query, task_name
 from .session import Session, segment
 
@@ -73,15 +78,47 @@ class Jobs:
         """Makes a job due that is scheduled or waits for its next try."""
         self._session.change("POST", f"/jobs/{segment(job_id)}/run-now")
 
-    def rerun(self, job_id: str, *, key: str | None = None) -> JobHandle[dict[str, Any]]:
-        """Creates a fresh copy of a job, with a full set of retries."""
-        created = self._session.create(f"/jobs/{segment(job_id)}/rerun", key=key, key_feature="idempotency")
+    def rerun(
+        self, job_id: str, *, keep_checkpoints: Kept = False, key: str | None = None
+    ) -> JobHandle[dict[str, Any]]:
+        """Creates a fresh copy of a job, with a full set of retries.
+
+        One of a durable job goes on after the steps that completed if `keep_checkpoints` is true, or a list of their
+        names.
+        """
+        path = f"/jobs/{segment(job_id)}/rerun"
+        created = self._session.create(path, keeping(keep_checkpoints), key=key, key_feature="idempotency")
         return RemoteJob(self._session, created["job_id"], _same)
 
     def attempts(self, job_id: str) -> Attempts:
         """How its deliveries went: the first twenty and the last twenty."""
         attempts: Attempts = self._session.read(f"/jobs/{segment(job_id)}/attempts")
         return attempts
+
+    def logs(self, job_id: str, *, attempt: int | None = None, after: str | None = None, wait: Duration = 0) -> JobLogs:
+        """What its handlers wrote, one page of it: pass `next` as `after` to go on.
+
+        Without `next` the job has ended and there are no more lines. With `wait`, a call that finds none waits for
+        some.
+        """
+        return log_page(self._session, job_id, attempt, after, wait)
+
+    def follow_logs(self, job_id: str, *, attempt: int | None = None) -> Iterator[LogLine]:
+        """What its handlers wrote and will write, line by line, until the job has ended.
+
+        >>> for line in client.jobs.follow_logs(job.id): print(line["message"])  # doctest: +SKIP
+        """
+        return follow_logs(self._session, job_id, attempt, Line())
+
+    async def afollow_logs(self, job_id: str, *, attempt: int | None = None) -> AsyncIterator[LogLine]:
+        """The same, for asyncio."""
+        line = Line()
+        lines = follow_logs(self._session, job_id, attempt, line)
+        try:
+            while (each := await off_loop(lambda: next(lines, None), line.cut)) is not None:
+                yield each
+        finally:
+            line.cut()
 
     def checkpoints(self, job_id: str) -> Sequence[Checkpoint]:
         """What a durable job has stored, in the order in which it did."""

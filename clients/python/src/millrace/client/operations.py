@@ -8,7 +8,8 @@ from typing import Any
 
 from ..tasks.policy import instant
 from ..tasks.task import BaseTask
-from ..wire.types import DeadLetterReason, DryRun, JobStatus, Operation
+from ..wire.types import DeadLetterReason, DryRun, JobStatus, Operation, ReplayRequest, WorkflowStatus
+from .keeping import Kept, keeping
 from .listing import Listing, joined, task_name
 from .session import Session, segment
 
@@ -65,6 +66,27 @@ class DeadLetterFilter(dict[str, Any]):
         )
 
 
+class WorkflowFilter(dict[str, Any]):
+    """Which workflows a bulk operation changes."""
+
+    def __init__(
+        self,
+        *,
+        status: WorkflowStatus | None = None,
+        name: str | None = None,
+        created_after: datetime | None = None,
+        created_before: datetime | None = None,
+    ) -> None:
+        super().__init__(
+            _given(
+                status=status,
+                name=name,
+                created_after=None if created_after is None else instant(created_after),
+                created_before=None if created_before is None else instant(created_before),
+            )
+        )
+
+
 class Operations:
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -73,9 +95,25 @@ class Operations:
         """Cancels every job that matches, or has one of these ids. What is created later is never touched."""
         return self._start("cancel_jobs", selected, key)
 
-    def replay_dead_letters(self, selected: DeadLetterFilter | Sequence[int], *, key: str | None = None) -> Operation:
-        """Replays every dead letter that matches, or has one of these ids."""
-        return self._start("replay_dead_letters", selected, key)
+    def replay_dead_letters(
+        self,
+        selected: DeadLetterFilter | Sequence[int],
+        *,
+        keep_checkpoints: Kept = False,
+        key: str | None = None,
+    ) -> Operation:
+        """Replays every dead letter that matches, or has one of these ids.
+
+        With `keep_checkpoints`, copies of durable jobs go on after the steps that completed.
+        """
+        return self._start("replay_dead_letters", selected, key, keeping(keep_checkpoints))
+
+    def resume_workflows(self, selected: WorkflowFilter | Sequence[str], *, key: str | None = None) -> Operation:
+        """Resumes every workflow that matches, from the steps that failed or were cancelled.
+
+        Without a status: those that failed as a whole or in part.
+        """
+        return self._start("resume_workflows", selected, key)
 
     def preview_cancel_jobs(self, selected: JobFilter | Sequence[str]) -> DryRun:
         """What `cancel_jobs` would cancel."""
@@ -84,6 +122,10 @@ class Operations:
     def preview_replay_dead_letters(self, selected: DeadLetterFilter | Sequence[int]) -> DryRun:
         """What `replay_dead_letters` would replay."""
         return self._preview("replay_dead_letters", selected)
+
+    def preview_resume_workflows(self, selected: WorkflowFilter | Sequence[str]) -> DryRun:
+        """What `resume_workflows` would resume."""
+        return self._preview("resume_workflows", selected)
 
     def get(self, operation_id: str) -> Operation:
         operation: Operation = self._session.read(f"/operations/{segment(operation_id)}")
@@ -98,8 +140,8 @@ class Operations:
         path = f"/operations/{segment(operation_id)}/stop"
         self._session.change("POST", path, done_if=("already_finished",))
 
-    def _start(self, action: str, selected: Any, key: str | None) -> Operation:
-        created = self._session.create("/operations", _request(action, selected), key=key)
+    def _start(self, action: str, selected: Any, key: str | None, kept: ReplayRequest | None = None) -> Operation:
+        created = self._session.create("/operations", {**_request(action, selected), **(kept or {})}, key=key)
         return self.get(created["operation_id"])
 
     def _preview(self, action: str, selected: Any) -> DryRun:

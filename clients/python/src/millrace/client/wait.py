@@ -15,8 +15,8 @@ T = TypeVar("T")
 
 #: How long `result()` waits unless told otherwise, in seconds.
 DEFAULT_WAIT = 300.0
-# How long one call waits at the server: shorter than the half minute after which proxies like to hang up.
-_LONG_POLL_SECS = 20
+#: How long one call waits at the server: shorter than the half minute after which proxies like to hang up.
+LONG_POLL_SECS = 20
 _POLL_FIRST = 0.05
 _POLL_MOST = 2.0
 
@@ -41,7 +41,7 @@ def wait_for(
     ask: Callable[[int], T | None],
     *,
     long_polls: bool,
-    most_secs: int = _LONG_POLL_SECS,
+    most_secs: int = LONG_POLL_SECS,
     line: Line | None = None,
 ) -> T:
     """Asks until there is something to return or the time is over.
@@ -62,7 +62,7 @@ def wait_for(
                 time.sleep(min(_POLL_FIRST * 1.5 ** min(asked, 20), _POLL_MOST, limit.left()))
             asked += 1
         except MillraceError as error:
-            if not _is_passing(error) or (line is not None and line.is_cut):
+            if not is_passing(error) or (line is not None and line.is_cut):
                 raise
             failed, cause = failed + 1, error
             time.sleep(min(retry_delay(failed, None), limit.left()))
@@ -71,5 +71,6 @@ def wait_for(
             raise WaitTimeoutError(message, Failure("timeout")) from cause
 
 
-def _is_passing(error: MillraceError) -> bool:
+def is_passing(error: MillraceError) -> bool:
+    """Whether the next try may be answered."""
     return error.code == "no_answer" or (error.status is not None and is_repeated(error.status))

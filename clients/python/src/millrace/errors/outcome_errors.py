@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..wire.types import Job, Workflow, WorkflowStep
+from ..wire.types import ErrorDetails, Job, Workflow, WorkflowStep
 
 
 class JobFailedError(Exception):
@@ -14,6 +14,8 @@ class JobFailedError(Exception):
         reason = job["error_message"] or "no reason given"
         super().__init__(f"the job {job['id']} ({job['task_name']}) failed: {reason}")
         self.job = job
+        #: Name and stack of the error, if the worker told them.
+        self.details: ErrorDetails | None = job.get("error_details")
 
 
 class JobCancelledError(Exception):

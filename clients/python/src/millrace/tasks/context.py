@@ -60,7 +60,7 @@ class JobContext(DurableContext, Protocol):
 
     @property
     def log(self) -> logging.LoggerAdapter[logging.Logger]:
-        """The worker's logger; every line names the job."""
+        """The worker's logger; every line names the job, and is kept with the attempt (`client.jobs.logs`)."""
         ...
 
     @property

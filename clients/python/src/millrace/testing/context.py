@@ -9,6 +9,7 @@ from typing import Any
 
 from ..errors.handler_errors import JobCancelled, StopHandler
 from ..tasks.context import StepOf
+from ..wire.types import NewLogLine
 from ..worker.durable.state import CheckpointStore, DurableState
 from ..worker.leases.stop_switch import StopSwitch
 from ..worker.running.context import ChildClient, Context
@@ -30,18 +31,26 @@ class RecordedContext(Context):
         job: ShippedJob,
         client: ChildClient | None,
         on_progress: Callable[[Mapping[str, Any]], None] | None = None,
+        on_line: Callable[[NewLogLine], None] | None = None,
         last_progress: Mapping[str, Any] | None = None,
         checkpoints: CheckpointStore | None = None,
         started_at: str | None = None,
     ) -> None:
         #: Every progress that was said, in order.
         self.said: list[Mapping[str, Any]] = []
+        #: Every line that was written to `ctx.log`, in order.
+        self.lines: list[NewLogLine] = []
         self._switch = StopSwitch()
 
         def keep(value: Mapping[str, Any]) -> None:
             self.said.append(json.loads(json.dumps(value)))
             if on_progress is not None:
                 on_progress(value)
+
+        def keep_line(line: NewLogLine) -> None:
+            self.lines.append(line)
+            if on_line is not None:
+                on_line(line)
 
         def is_leased() -> bool:
             return self._switch.reason is None
@@ -50,7 +59,7 @@ class RecordedContext(Context):
         store = GivenCheckpoints({}, {}, {}) if checkpoints is None else checkpoints
         # Sleeps never wait in place in a test.
         state = DurableState(store, started_at or "9999-01-01T00:00:00Z", lambda: 0.0, self._switch)
-        super().__init__(job, self._switch, logger, client, last_progress, is_leased, keep, lambda: state)
+        super().__init__(job, self._switch, logger, client, last_progress, is_leased, keep, lambda: state, keep_line)
 
     def stop(self, reason: StopHandler | None = None) -> None:
         """From now on `check()` raises: that the job was cancelled, unless said otherwise."""
@@ -61,6 +70,7 @@ class RecordedContext(Context):
         record: Mapping[str, Any],
         client: ChildClient,
         on_progress: Callable[[Mapping[str, Any]], None],
+        on_line: Callable[[NewLogLine], None],
         checkpoints: CheckpointStore,
     ) -> RecordedContext:
         step = record["workflow_id"]
@@ -76,7 +86,7 @@ class RecordedContext(Context):
             None if step is None else StepOf(step, record["workflow_step_id"]),
             json.dumps(record["payload"], separators=(",", ":")),
         )
-        return RecordedContext(job, client, on_progress, None, checkpoints, record["started_at"])
+        return RecordedContext(job, client, on_progress, on_line, None, checkpoints, record["started_at"])
 
 
 def job_context(
@@ -112,4 +122,4 @@ def job_context(
         json.dumps(payload or {}),
     )
     given = GivenCheckpoints(checkpoints or {}, signals or {}, calls or {})
-    return RecordedContext(job, client, None, last_progress, given)
+    return RecordedContext(job, client, None, None, last_progress, given)

@@ -16,6 +16,7 @@ from ..http.transport import Exchange
 from ..shared.durations import Duration, seconds
 from ..shared.off_loop import off_loop
 from ..tasks.task import BaseTask
+from ..wire.types import NewLogLine
 from ..worker.durable.state import aconcluded, concluded
 from ..worker.reports.outcome import Completed, Outcome, Released, Waiting, completion, failure
 from ..workflows.references import step_payload
@@ -26,6 +27,7 @@ from .fake.durable import suspend_job
 from .fake.durable_routes import DURABLE_ROUTES
 from .fake.exchange import FakeRequest, Reply, Route
 from .fake.job_routes import JOB_ROUTES
+from .fake.logs import keep_lines
 from .fake.problem import Problem, invalid
 from .fake.settle import claim, complete, expire_leases, fail
 from .fake.store import Store, StoredJob
@@ -147,6 +149,7 @@ class FakeServer(Exchange):
             record,
             self.client(),
             lambda said: self._progress(job, token, said),
+            lambda line: self._line(job, token, line),
             FakeCheckpoints(self._store, job, token),
         )
         outcome = _outcome(task, payload, context)
@@ -158,12 +161,17 @@ class FakeServer(Exchange):
             elif isinstance(outcome, Waiting):
                 suspend_job(self._store, job, outcome.suspension.fields())
             elif not isinstance(outcome, Released):
-                fail(self._store, job, outcome.error, outcome.retryable, outcome.retry_after_secs)
+                fail(self._store, job, outcome.error, outcome.retryable, outcome.retry_after_secs, outcome.details)
 
     def _progress(self, job: StoredJob, token: str | None, said: Mapping[str, Any]) -> None:
         with self._store.changed:
             if job.token == token:
                 self._store.change(job, progress=json.loads(json.dumps(said)))
+
+    def _line(self, job: StoredJob, token: str | None, line: NewLogLine) -> None:
+        with self._store.changed:
+            if job.token == token:
+                keep_lines(self._store, job, [{**line, "at": self._store.clock.text()}])
 
 
 def _outcome(task: BaseTask[..., Any], payload: Mapping[str, Any], context: RecordedContext) -> Outcome:

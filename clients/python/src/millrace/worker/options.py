@@ -18,6 +18,8 @@ from .running.context import ChildClient
 from .running.tracing import JobHooks
 
 KeeperKind = Literal["process", "thread"]
+#: Where lines of `ctx.log` go: to the logger and the server, or to the logger alone.
+LogsKind = Literal["server", "local"]
 
 _MOST_SLOTS = 10_000
 _DEFAULT_SLOTS = 10
@@ -40,6 +42,7 @@ class Settings:
     signals: bool
     logger: logging.Logger
     hooks: JobHooks
+    logs: LogsKind
 
 
 def with_defaults(
@@ -56,9 +59,12 @@ def with_defaults(
     signals: bool,
     logger: logging.Logger | None,
     hooks: JobHooks | None,
+    logs: LogsKind,
     exchange: Exchange | None,
 ) -> Settings:
     """Raises ValueError or TypeError if an option makes no sense."""
+    if logs not in ("server", "local"):
+        raise ValueError(f'logs is "server" or "local", not {logs!r}')
     own = logger or logging.getLogger("millrace.worker")
     hooks = hooks or JobHooks()
     calls = Hooks(on_request=hooks.on_request, on_response=hooks.on_response)
@@ -78,6 +84,7 @@ def with_defaults(
         signals=signals,
         logger=own,
         hooks=hooks,
+        logs=logs,
     )
 
 

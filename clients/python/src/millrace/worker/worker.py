@@ -17,11 +17,13 @@ from ..tasks.task import BaseTask
 from .calls.calls import AssumedFeatures
 from .durable.checkpoint_calls import Checkpoints
 from .events import EventSink, WorkerEvent, WorkerSummary
+from .leases.heartbeat_calls import HeartbeatCalls
 from .leases.held_jobs import HeldJob, HeldJobs
 from .leases.keeper import Keeper, KeeperOptions, start_keeper
-from .leases.poller import Claimed, Poller, PollerOptions
+from .leases.poller import Claimed, Offer, Poller, PollerOptions
 from .leases.slots import Slots
-from .options import KeeperKind, with_defaults
+from .logs.log_sender import LogSender
+from .options import KeeperKind, LogsKind, with_defaults
 from .reports.report_calls import ReportCalls
 from .reports.reporter import Reporter
 from .running.context import ChildClient
@@ -78,15 +80,18 @@ class Worker:
         signals: bool = True,
         logger: logging.Logger | None = None,
         hooks: JobHooks | None = None,
+        logs: LogsKind = "server",
         on_event: Callable[[WorkerEvent], None] | None = None,
         exchange: Exchange | None = None,
     ) -> None:
         """`queues` says how many jobs of each queue run at a time: 10 of each queue of its tasks unless said otherwise.
 
-        Without `url` and `token` it reads MILLRACE_URL and MILLRACE_WORKER_TOKEN. `client` is for `ctx.enqueue`.
+        Without `url` and `token` it reads MILLRACE_URL and MILLRACE_WORKER_TOKEN. `client` is for `ctx.enqueue`. What
+        handlers write to `ctx.log` is kept with the attempt as well, unless `logs` is "local".
         """
         self._settings = with_defaults(
-            tasks, queues, url, token, client, lease, poll, shutdown, name, keeper, signals, logger, hooks, exchange
+            *(tasks, queues, url, token, client, lease, poll, shutdown, name, keeper, signals, logger, hooks, logs),
+            exchange,
         )
         self._logger = self._settings.logger
         self._events = EventSink(on_event, self._logger)
@@ -169,8 +174,17 @@ class Worker:
             self._jobs,
             settings.lease_secs,
             self._logger,
+            lambda: self._features.has("logs"),
             self._traceparent,
             self._runner.reported,
+        )
+        self._runner.logs = LogSender(
+            HeartbeatCalls(transport, self._features, settings.lease_secs),
+            self._features,
+            self._jobs,
+            min(max(settings.lease_secs / 4, 1.0), 5.0),
+            self._logger,
+            self._runner.reporter.logs_sent,
         )
         threading.Thread(target=self._look_after, args=(keeper,), name="millrace-watch", daemon=True).start()
         threading.Thread(target=self._features.ask, args=(transport,), name="millrace-whoami", daemon=True).start()
@@ -187,6 +201,7 @@ class Worker:
                     settings.lease_secs,
                     settings.poll_secs,
                     settings.name,
+                    Offer(count, tuple(settings.tasks)),
                     self._on_poll,
                     self._on_claimed,
                     self._on_refused,
@@ -222,6 +237,7 @@ class Worker:
             self._runner.reporter.drained(_LAST_REPORTS_SECS)
         left = self._runner.running
         self._runner.keeper.close()
+        self._runner.logs.close()
         self._runner.reporter.close()
         self._runner.close()
         if left > 0:

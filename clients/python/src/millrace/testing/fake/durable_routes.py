@@ -10,6 +10,7 @@ from .durable import send_signal, suspend_job
 from .exchange import FakeRequest, Reply, Route, once
 from .job_routes import add_job, job_at
 from .keeping import keep
+from .logs import keep_lines
 from .problem import Problem, invalid
 from .settle import held
 from .shapes import checked
@@ -55,6 +56,7 @@ def _suspend(request: FakeRequest) -> Reply:
     given = checked(request.body, SuspendRequest)
     job = held(request.store, request.params[0], given["lease_token"])
     if job is not None:
+        keep_lines(request.store, job, given.get("logs"))
         suspend_job(request.store, job, given)
     return 204, None
 

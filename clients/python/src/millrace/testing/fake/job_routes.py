@@ -7,6 +7,7 @@ from typing import Any
 from ...shared.uuid7 import uuid7
 from ...wire.types import CreateJob, CreateJobBatch, WaitRequest
 from .exchange import FakeRequest, Reply, Route, once, page, same
+from .logs import has_more, log_page
 from .problem import Problem, invalid, not_found
 from .settle import cancel
 from .shapes import checked
@@ -81,6 +82,13 @@ def _get(request: FakeRequest) -> Reply:
     secs = min(int(request.query.get("wait_secs", "0")), 30)
     request.store.wait(lambda: job.has_ended, secs, request.timeout, request.line)
     return 200, job.record
+
+
+def _logs(request: FakeRequest) -> Reply:
+    job, attempt, after = job_at(request), request.query.get("attempt"), request.query.get("after")
+    secs = min(int(request.query.get("wait_secs", "0")), 30)
+    request.store.wait(lambda: has_more(job, attempt, after), secs, request.timeout, request.line)
+    return 200, log_page(job, attempt, after)
 
 
 def _list(request: FakeRequest) -> Reply:
@@ -220,6 +228,7 @@ JOB_ROUTES: list[tuple[str, str, Route]] = [
     ("POST", "/jobs/wait", _wait),
     ("GET", "/jobs", _list),
     ("GET", "/jobs/:id", _get),
+    ("GET", "/jobs/:id/logs", _logs),
     ("POST", "/jobs/:id/cancel", _cancel),
     ("POST", "/jobs/:id/run-now", _run_now),
     ("POST", "/jobs/:id/rerun", _rerun),

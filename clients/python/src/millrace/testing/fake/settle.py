@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import uuid
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from .children import family_ended
@@ -57,7 +57,15 @@ def complete(store: Store, job: StoredJob, result: dict[str, Any]) -> None:
     _end(store, job, status="completed", result=result)
 
 
-def fail(store: Store, job: StoredJob, error: str, retryable: bool = True, after_secs: int | None = None) -> None:
+def fail(
+    store: Store,
+    job: StoredJob,
+    error: str,
+    retryable: bool = True,
+    after_secs: int | None = None,
+    details: Mapping[str, Any] | None = None,
+) -> None:
+    _show(job, error_details=details or None)
     retries, config = job.record["retry_count"], job.record["config"]
     if not retryable:
         _die(store, job, "non_retryable", error)
@@ -95,9 +103,13 @@ def suspend(store: Store, job: StoredJob, due_at: int, waiting_for: dict[str, An
 
 def _show_wait(job: StoredJob, waiting_for: dict[str, Any] | None) -> None:
     """The record has the field while the job waits, and only then."""
-    job.record = {name: value for name, value in job.record.items() if name != "waiting_for"}
-    if waiting_for is not None:
-        job.record["waiting_for"] = waiting_for
+    _show(job, waiting_for=waiting_for)
+
+
+def _show(job: StoredJob, **fields: Any) -> None:
+    """Fields that a record has only if there is something to show."""
+    job.record = {name: value for name, value in job.record.items() if name not in fields}
+    job.record.update({name: value for name, value in fields.items() if value is not None})
 
 
 def cancel(store: Store, job: StoredJob) -> None:

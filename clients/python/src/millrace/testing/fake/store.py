@@ -102,6 +102,9 @@ class StoredJob:
         self.suspensions: dict[str, StoredWait] = {}
         #: The jobs that it has created, by name: their ids, and whether they are detached.
         self.children: dict[str, tuple[str, bool]] = {}
+        #: What its handlers wrote, as far as it is kept, and how many lines that was.
+        self.logs: list[dict[str, Any]] = []
+        self.lines = 0
 
     @property
     def open_waits(self) -> list[StoredWait]:

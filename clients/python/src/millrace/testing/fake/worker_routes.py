@@ -16,12 +16,16 @@ from ...wire.types import (
 )
 from .durable import suspend_job
 from .exchange import FakeRequest, Reply, Route
+from .logs import keep_lines
 from .problem import Problem, invalid
 from .settle import claim, complete, fail, held, release
 from .shapes import checked
 from .store import TENANT, Store
 
-_FEATURES = ["reports", "heartbeats", "release", "progress", "wait", "idempotency", "item_keys", "strict", "durable"]
+_FEATURES = [
+    *("reports", "heartbeats", "release", "progress", "wait", "idempotency", "item_keys", "strict", "durable"),
+    "logs",
+]
 
 
 def _clamped(value: int | None, low: int, high: int, absent: int) -> int:
@@ -46,11 +50,13 @@ def _lease(request: FakeRequest) -> Reply:
     return 200, {"jobs": [{"job": job.record, "lease_token": job.token} for job in claimed]}
 
 
-def _beat(store: Store, job_id: str, token: str, extend_secs: int | None, progress: Any) -> str:
-    job = held(store, job_id, token)
+def _beat(store: Store, job_id: str, given: dict[str, Any], extend_secs: int | None) -> str:
+    job = held(store, job_id, given["lease_token"])
     if job is None:
         return str(store.jobs[job_id].record["status"])
     job.lease_ends = store.clock.now + _clamped(extend_secs, 1, 3600, 30) * 1_000_000
+    keep_lines(store, job, given.get("logs"))
+    progress = given.get("progress")
     said = job.record["progress"] if progress is None else progress
     store.change(job, lease_expires_at=store.clock.text(job.lease_ends), progress=said)
     return "running"
@@ -58,8 +64,7 @@ def _beat(store: Store, job_id: str, token: str, extend_secs: int | None, progre
 
 def _heartbeat(request: FakeRequest) -> Reply:
     given = checked(request.body, HeartbeatRequest)
-    token, extend, progress = given["lease_token"], given.get("extend_secs"), given.get("progress")
-    return 200, {"status": _beat(request.store, request.params[0], token, extend, progress)}
+    return 200, {"status": _beat(request.store, request.params[0], given, given.get("extend_secs"))}
 
 
 def _heartbeats(request: FakeRequest) -> Reply:
@@ -68,8 +73,7 @@ def _heartbeats(request: FakeRequest) -> Reply:
     for lease in given["leases"]:
         job_id = lease["job_id"]
         try:
-            extend, progress = given.get("extend_secs"), lease.get("progress")
-            status = _beat(request.store, job_id, lease["lease_token"], extend, progress)
+            status = _beat(request.store, job_id, lease, given.get("extend_secs"))
             answers.append({"job_id": job_id, "status": status})
         except Problem as problem:
             answers.append({"job_id": job_id, "code": problem.code, "error": str(problem)})
@@ -81,10 +85,12 @@ def _report(store: Store, job_id: str, outcome: str, given: dict[str, Any]) -> N
     job = held(store, job_id, given["lease_token"])
     if job is None:
         return
+    keep_lines(store, job, given.get("logs"))
     if outcome == "completed":
         complete(store, job, given.get("result") or {})
     elif outcome == "failed":
-        fail(store, job, given["error"], given.get("retryable") is not False, given.get("retry_after_secs"))
+        retryable, after_secs = given.get("retryable") is not False, given.get("retry_after_secs")
+        fail(store, job, given["error"], retryable, after_secs, given.get("details"))
     elif outcome == "released":
         release(store, job, given.get("delay_secs") or 0)
     else:

@@ -16,7 +16,7 @@ U = TypeVar("U")
 
 #: How long a call may take unless it says otherwise, in seconds.
 CALL_SECS = 10.0
-_OPTIONAL = ("reports", "heartbeats", "release", "progress", "durable")
+_OPTIONAL = ("reports", "heartbeats", "release", "progress", "durable", "logs")
 
 
 @dataclass(frozen=True)

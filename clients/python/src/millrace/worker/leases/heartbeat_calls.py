@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 from ...errors.call_errors import MillraceError
 from ...http.transport import Request, Transport
+from ...wire.types import NewLogLine
 from ..calls.calls import AssumedFeatures, each_of, is_unknown_route
 
 #: The answer that says nothing about the lease.
@@ -29,6 +30,8 @@ class Beat:
     job_id: str
     token: str
     progress: Mapping[str, Any] | None = None
+    #: What the handler wrote since the last one.
+    logs: Sequence[NewLogLine] = ()
 
 
 class HeartbeatCalls:
@@ -42,7 +45,7 @@ class HeartbeatCalls:
     def send(self, beats: Sequence[Beat], timeout: float) -> list[str]:
         sent = list(beats)
         if not self._features.has("progress"):
-            sent = [_without_progress(beat) for beat in sent]
+            sent = [replace(beat, progress=None) for beat in sent]
         if self._features.has("heartbeats"):
             parts = [sent[at : at + _MOST_PER_CALL] for at in range(0, len(sent), _MOST_PER_CALL)]
             answers = each_of(parts, 4, lambda part: self._gathered(part, timeout))
@@ -60,9 +63,9 @@ class HeartbeatCalls:
         except MillraceError as error:
             if is_unknown_route(error):
                 self._features.lacks("heartbeats")
-            # The lease matters more than what was said about the work: progress that the server refuses is dropped.
-            if error.status in (400, 413) and any(beat.progress is not None for beat in beats):
-                return self._gathered([_without_progress(beat) for beat in beats], timeout)
+            # The lease matters more than what was said about the work: what the server refuses of that is dropped.
+            if error.status in (400, 413) and any(map(_says_more, beats)):
+                return self._gathered([_bare(beat) for beat in beats], timeout)
             return [UNANSWERED] * len(beats)
 
     def _plain(self, beat: Beat, timeout: float) -> str:
@@ -71,8 +74,8 @@ class HeartbeatCalls:
         try:
             return _answer_of(self._transport.call(Request("POST", path, body=body, timeout=timeout)).body["status"])
         except MillraceError as error:
-            if error.status in (400, 413) and beat.progress is not None:
-                return self._plain(_without_progress(beat), timeout)
+            if error.status in (400, 413) and _says_more(beat):
+                return self._plain(_bare(beat), timeout)
             return _answer_of(error.code)
 
 
@@ -80,11 +83,17 @@ def _fields(beat: Beat) -> dict[str, Any]:
     fields: dict[str, Any] = {"lease_token": beat.token}
     if beat.progress is not None:
         fields["progress"] = beat.progress
+    if beat.logs:
+        fields["logs"] = beat.logs
     return fields
 
 
-def _without_progress(beat: Beat) -> Beat:
-    return replace(beat, progress=None)
+def _says_more(beat: Beat) -> bool:
+    return beat.progress is not None or len(beat.logs) > 0
+
+
+def _bare(beat: Beat) -> Beat:
+    return replace(beat, progress=None, logs=())
 
 
 def _answer_of(word: str | None) -> str:

@@ -6,12 +6,15 @@ import itertools
 import threading
 import time
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .beat_loop import HeldLease
 from .claimed_job import ClaimedJob
 from .slots import Slots
 from .stop_switch import StopSwitch
+
+if TYPE_CHECKING:
+    from ..logs.log_buffer import LogBuffer
 
 
 class HeldJob:
@@ -23,6 +26,7 @@ class HeldJob:
         "job",
         "judged",
         "lease",
+        "logs",
         "payload",
         "reporting",
         "slots",
@@ -55,6 +59,8 @@ class HeldJob:
         self.judged = False
         #: Whether it was said that its handler ignores that it was told to stop.
         self.is_mentioned = False
+        #: What its handler wrote and has not been sent; None: nothing.
+        self.logs: LogBuffer | None = None
 
     def left(self) -> float:
         """How many seconds the attempt may go on."""

@@ -12,13 +12,15 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-from ...errors.call_errors import AuthError, MillraceError
+from ...errors.call_errors import AuthError, InvalidRequestError, MillraceError
 from ...http.connections import Line
 from ...http.transport import Request, Transport
 from ..calls.calls import CALL_SECS
 from .slots import Slots
 
 _MOST_PER_CALL = 100
+# How many tasks the service takes with a poll.
+_MOST_TASKS = 200
 # The least time between two polls that bring nothing.
 _QUIET_SECS = 1.0
 _FIRST_BACKOFF = 1.0
@@ -37,6 +39,18 @@ class Claimed:
 
 
 @dataclass(frozen=True)
+class Offer:
+    """What the worker can do, for those who look at it; it changes nothing about what comes."""
+
+    slots: int
+    tasks: Sequence[str]
+
+    def fields(self) -> dict[str, Any]:
+        """As they are sent."""
+        return {"slots": self.slots, "tasks": list(self.tasks[:_MOST_TASKS])}
+
+
+@dataclass(frozen=True)
 class PollerOptions:
     queue: str
     slots: Slots
@@ -45,6 +59,7 @@ class PollerOptions:
     lease_secs: int
     poll_secs: int
     name: str
+    offer: Offer
     on_poll: Callable[[], None]
     on_claimed: Callable[[Claimed, Slots], None]
     #: The server does not accept the token: no poll will succeed.
@@ -59,6 +74,7 @@ class Poller:
         self._stopping = threading.Event()
         self._line = Line()
         self._failures = 0
+        self._offer = options.offer.fields()
         self._path = f"/queues/{quote(options.queue, safe='')}/lease"
         self._thread = threading.Thread(target=self._run, name=f"millrace-poll-{options.queue}", daemon=True)
 
@@ -94,6 +110,7 @@ class Poller:
             "lease_secs": options.lease_secs,
             "wait_secs": options.poll_secs,
             "worker_id": options.name,
+            **self._offer,
         }
         request = Request("POST", self._path, body=body, timeout=options.poll_secs + CALL_SECS, line=self._line)
         try:
@@ -114,6 +131,9 @@ class Poller:
         if isinstance(error, AuthError):
             self._stopping.set()
             self._options.on_refused(error)
+            return
+        if isinstance(error, InvalidRequestError) and self._offer:
+            self._offer = {}  # a server from before there were offers
             return
         # A bug of ours is not the server's fault, but it must not end the worker either.
         message = str(error) if isinstance(error, MillraceError) else "".join(traceback.format_exception(error))

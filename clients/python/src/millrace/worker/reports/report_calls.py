@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 from ...errors.call_errors import MillraceError
 from ...http.transport import Request, Transport
+from ...wire.types import NewLogLine
 from ..calls.calls import AssumedFeatures, each_of, is_unknown_route
 from ..leases.beat_loop import HeldLease
 from .outcome import Completed, Failed, Outcome, Released, Waiting, retryable_failure
@@ -40,6 +41,8 @@ class Sendable:
     outcome: Outcome
     #: The span that the run was, if it is traced.
     traceparent: str | None = None
+    #: What the handler wrote since it was last sent.
+    logs: Sequence[NewLogLine] = ()
 
 
 _ACCEPTED = ReportAnswer("accepted")
@@ -90,7 +93,7 @@ class ReportCalls:
                 _GIVEN_BACK if outcome.delay_secs is None else replace(_NOT_KNOWN, retry_after_secs=outcome.delay_secs)
             )
         path = f"/jobs/{quote(report.lease.job_id, safe='')}/{_ACTIONS[type(outcome)]}"
-        text = f'{{"lease_token":{json.dumps(report.lease.token)}{_fields_text(outcome)}}}'
+        text = f'{{"lease_token":{json.dumps(report.lease.token)}{_fields_text(outcome)}{_logs_text(report)}}}'
         try:
             self._transport.call(Request("POST", path, body_text=text))
             return _ACCEPTED
@@ -108,7 +111,7 @@ def _gathered_text(report: Sendable) -> str:
     trace = "" if report.traceparent is None else f',"traceparent":{json.dumps(report.traceparent)}'
     return (
         f'{{"job_id":{json.dumps(lease.job_id)},"lease_token":{json.dumps(lease.token)},'
-        f'"outcome":"{_WORDS[type(outcome)]}"{_fields_text(outcome)}{trace}}}'
+        f'"outcome":"{_WORDS[type(outcome)]}"{_fields_text(outcome)}{_logs_text(report)}{trace}}}'
     )
 
 
@@ -119,6 +122,10 @@ def _fields_text(outcome: Outcome) -> str:
         fields = outcome.fields() if isinstance(outcome, Failed) else outcome.suspension.fields()
         return f",{json.dumps(fields, separators=(',', ':'))[1:-1]}"
     return "" if outcome.delay_secs is None else f',"delay_secs":{outcome.delay_secs}'
+
+
+def _logs_text(report: Sendable) -> str:
+    return f',"logs":{json.dumps(report.logs, separators=(",", ":"))}' if report.logs else ""
 
 
 def _judge_error(error: MillraceError) -> ReportAnswer:

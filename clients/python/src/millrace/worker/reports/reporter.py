@@ -10,7 +10,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from ...wire.types import NewLogLine
 from ..leases.held_jobs import HeldJob, HeldJobs
+from ..logs.log_buffer import size_of
 from .outcome import Completed, Failed, Outcome, permanent_failure
 from .report_calls import ReportAnswer, ReportCalls, Sendable
 
@@ -33,6 +35,8 @@ class _Pending:
     settled: bool = False
     #: Whether it has been sent without an answer: what has never been sent is not given up.
     tried: bool = False
+    #: What the handler wrote since it was last sent; None: it has not been asked for yet.
+    logs: Sequence[NewLogLine] | None = None
 
 
 class Reporter:
@@ -48,6 +52,7 @@ class Reporter:
         jobs: HeldJobs,
         lease_secs: float,
         logger: logging.Logger,
+        takes_logs: Callable[[], bool],
         traceparent: Callable[[HeldJob], str | None],
         on_reported: Callable[[Sequence[tuple[HeldJob, Reported]]], None],
     ) -> None:
@@ -55,12 +60,15 @@ class Reporter:
         self._jobs = jobs
         self._lease_secs = lease_secs
         self._logger = logger
+        self._takes_logs = takes_logs
         self._traceparent = traceparent
         self._on_reported = on_reported
         self._changed = threading.Condition()
         self._pending: list[_Pending] = []
         self._sending = False
         self._hurried = False
+        # Whether it is too late to wait for lines that are on their way.
+        self._late = False
         self._closed = False
         threading.Thread(target=self._run, name="millrace-reports", daemon=True).start()
 
@@ -82,10 +90,16 @@ class Reporter:
         with self._changed:
             return self._changed.wait_for(lambda: not self._pending, most_secs)
 
+    def logs_sent(self) -> None:
+        """A call with lines has ended, for which reports may have waited."""
+        with self._changed:
+            if self._pending:
+                self._changed.notify_all()
+
     def hurry(self) -> None:
         """Tries again now, whatever the pause."""
         with self._changed:
-            self._hurried = True
+            self._hurried = self._late = True
             self._changed.notify_all()
 
     def close(self) -> None:
@@ -98,7 +112,7 @@ class Reporter:
         while True:
             with self._changed:
                 self._sending = False
-                self._changed.wait_for(lambda: self._pending or self._closed)
+                self._changed.wait_for(lambda: self._has_ready() or self._closed)
                 if self._closed:
                     return
                 self._sending = True
@@ -113,7 +127,9 @@ class Reporter:
 
     def _send(self, batch: Sequence[_Pending], failures: int) -> float | None:
         """Sends a batch; returns how long to wait if not everything was answered."""
-        sendable = [Sendable(each.held.lease, each.outcome, self._traceparent(each.held)) for each in batch]
+        sendable = [
+            Sendable(each.held.lease, each.outcome, self._traceparent(each.held), each.logs or ()) for each in batch
+        ]
         try:
             answers = self._calls.send(sendable)
         except Exception:  # a bug of ours must not lose the reports
@@ -130,6 +146,9 @@ class Reporter:
                 settled.append((each, each.outcome))
             elif answer.kind == "lost":
                 settled.append((each, "lost"))
+            elif each.logs:
+                # The outcome matters more than what was said on the way.
+                each.logs = ()
             elif each.replaced:
                 self._logger.error("the server does not take a failure report: %s%s", answer.why, _about(each.held))
                 settled.append((each, "lost"))
@@ -144,12 +163,24 @@ class Reporter:
         batch: list[_Pending] = []
         size = 0
         with self._changed:
-            for each in self._pending:
-                size += _size_of(each.outcome)
+            for each in filter(self._is_ready, self._pending):
+                size += _size_of(each)
                 if batch and (len(batch) >= _MOST_PER_CALL or size > _BYTES_PER_CALL):
                     break
                 batch.append(each)
         return batch
+
+    def _has_ready(self) -> bool:
+        return any(map(self._is_ready, self._pending))
+
+    def _is_ready(self, pending: _Pending) -> bool:
+        """Whether it can be sent. Lines that are on their way go first: a lease takes none once it has ended."""
+        if pending.logs is None:
+            buffer = pending.held.logs
+            pending.logs = () if buffer is None else buffer.close(self._late)
+            if pending.logs and not self._takes_logs():
+                pending.logs = ()
+        return pending.logs is not None
 
     def _give_up(self) -> None:
         """Nothing came back for a whole lease after the lease was over."""
@@ -189,10 +220,12 @@ def _pause_for(failures: int) -> float:
     return min(_FIRST_PAUSE * 2.0 ** min(failures, 10), _MOST_PAUSE) * (0.75 + random.random() / 2)
 
 
-def _size_of(outcome: Outcome) -> int:
+def _size_of(pending: _Pending) -> int:
+    outcome = pending.outcome
+    lines = sum(map(size_of, pending.logs or ()))
     if isinstance(outcome, Completed):
-        return len(outcome.result)
-    return 2 * len(outcome.error) if isinstance(outcome, Failed) else 0
+        return lines + len(outcome.result)
+    return lines + (2 * len(outcome.error) if isinstance(outcome, Failed) else 0)
 
 
 def _about(held: HeldJob) -> str:

@@ -7,16 +7,18 @@ import json
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from ...shared.off_loop import off_loop
 from ...tasks.call import Call
 from ...tasks.context import RunningJob
 from ...tasks.handles import JobHandle
+from ...wire.types import NewLogLine
 from ..durable.current_step import ordinal_of_call
 from ..durable.handler import DurableCalls
 from ..durable.state import DurableState
 from ..leases.stop_switch import StopSwitch
+from ..logs.job_log import JobLog
 
 R = TypeVar("R")
 
@@ -45,7 +47,9 @@ class Context(DurableCalls):
         is_leased: Callable[[], bool],
         send_progress: Callable[[Mapping[str, Any]], None],
         make_durable: Callable[[], DurableState],
+        keep_line: Callable[[NewLogLine], None] | None = None,
     ) -> None:
+        """`keep_line` gets what the handler writes; None: it is for the logger alone."""
         super().__init__(make_durable)
         self._job = job
         self._stop = stop
@@ -54,6 +58,7 @@ class Context(DurableCalls):
         self._last_progress = last_progress
         self._is_leased = is_leased
         self._send_progress = send_progress
+        self.keep_line = keep_line
         self._calls = itertools.count(1)
         self._allowed = False
 
@@ -63,7 +68,7 @@ class Context(DurableCalls):
 
     @property
     def log(self) -> logging.LoggerAdapter[logging.Logger]:
-        return JobLog(self._logger, {"job": self._job.id, "task": self._job.task, "attempt": self._job.attempt})
+        return JobLog(self._logger, self._job, self.keep_line)
 
     @property
     def last_progress(self) -> Mapping[str, Any] | None:
@@ -116,21 +121,6 @@ class Context(DurableCalls):
             self._allowed = True
         key = call.options.key or f"{self._job.id}:{ordinal}"
         return client.enqueue(replace(call, options=replace(call.options, key=key)))
-
-
-if TYPE_CHECKING:
-    _Adapter = logging.LoggerAdapter[logging.Logger]
-else:
-    _Adapter = logging.LoggerAdapter  # takes no parameter at run time before Python 3.11
-
-
-class JobLog(_Adapter):
-    """Every line says which job it is about, as text and as fields of the record."""
-
-    def process(self, msg: Any, kwargs: Any) -> tuple[Any, Any]:
-        fields = dict(self.extra or {})
-        kwargs["extra"] = {**fields, **(kwargs.get("extra") or {})}
-        return f"{msg} (job {fields['job']}, task {fields['task']}, attempt {fields['attempt']})", kwargs
 
 
 def _problem_with(value: Mapping[str, Any]) -> str | None:

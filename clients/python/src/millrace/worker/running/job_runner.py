@@ -18,6 +18,7 @@ from ..leases.held_jobs import HeldJob, HeldJobs
 from ..leases.keeper import Keeper
 from ..leases.poller import Claimed
 from ..leases.slots import Slots
+from ..logs.log_sender import LogSender
 from ..options import Settings
 from ..reports.failure_log import FailureLog
 from ..reports.outcome import Completed, Failed, Outcome, Released, Waiting
@@ -64,6 +65,7 @@ class JobRunner:
         )
         self.checkpoints: Checkpoints
         self.keeper: Keeper
+        self.logs: LogSender
         self.reporter: Reporter
 
     @property
@@ -92,9 +94,10 @@ class JobRunner:
             return
         is_cancelled = answer == "cancelled"
         if held.reporting:
-            # Most likely it has ended because our own report was taken, whose answer is still under way.
-            if answer not in ("completed", "failed"):
-                self.reporter.drop(held, "cancelled" if is_cancelled else "lost")
+            # Most likely the lease is over because our own report was taken, whose answer is still under way: that
+            # answer says which. Only what was cancelled meanwhile needs none.
+            if is_cancelled:
+                self.reporter.drop(held, "cancelled")
             return
         self._jobs.let_go([held])
         held.stop.stop(
@@ -254,6 +257,7 @@ class JobRunner:
             lambda: self._is_leased(held),
             lambda value: self._send_progress(held, value),
             lambda: self._durable(held),
+            (lambda line: self.logs.write(held, line)) if self._settings.logs == "server" else None,
         )
 
     def _durable(self, held: HeldJob) -> DurableState:

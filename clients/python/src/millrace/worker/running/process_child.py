@@ -53,9 +53,13 @@ class Order:
     #: When the attempt began, by the server's clock, and how many seconds it may go on.
     started_at: str
     left: float
+    #: Whether what the handler writes is kept.
+    keeps_lines: bool
 
     @staticmethod
-    def of(held: HeldJob, task: BaseTask[..., Any], last_progress: Mapping[str, Any] | None) -> Order:
+    def of(
+        held: HeldJob, task: BaseTask[..., Any], last_progress: Mapping[str, Any] | None, keeps_lines: bool
+    ) -> Order:
         job = held.job
         # Finding the text means reading an answer again: only for those who can ask for it.
         text = job.payload_text if task.wants_context else ""
@@ -76,14 +80,15 @@ class Order:
             *(function.__module__, function.__qualname__, held.payload, shipped, last_progress),
             started_at=job.started_at,
             left=held.left(),
+            keeps_lines=keeps_lines,
         )
 
 
 @dataclass(frozen=True)
 class Said:
-    """What the process says: how the job ended, how far it is, or a question about its lease or its checkpoints."""
+    """What the process says: how the job ended, how far it is, a line, or a question about lease or checkpoints."""
 
-    kind: Literal["outcome", "progress", "leased", "checkpoint"]
+    kind: Literal["outcome", "progress", "line", "leased", "checkpoint"]
     value: Any = None
 
 
@@ -137,6 +142,7 @@ def serve(pipe: Connection[Any, Any], client: Any, logger_name: str) -> None:
             is_leased,
             lambda value: say(Said("progress", dict(value))),
             _durable_maker(order, current[0], checkpoints),
+            (lambda line: say(Said("line", line))) if order.keeps_lines else None,
         )
         say(Said("outcome", _sendable(_run(order, context))))
 

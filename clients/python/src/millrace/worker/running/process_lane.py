@@ -100,7 +100,7 @@ class ProcessLane:
         def stop(reason: StopHandler) -> None:
             child.tell(reason)
 
-        child.tell(Order.of(held, task, context.last_progress))
+        child.tell(Order.of(held, task, context.last_progress, context.keep_line is not None))
         held.stop.on_stop(stop)
         try:
             # Seen from here: a tracer of the worker's does not exist in the process.
@@ -119,6 +119,9 @@ class ProcessLane:
                     return outcome
                 if said.kind == "progress":
                     context.progress(said.value)
+                elif said.kind == "line":
+                    if context.keep_line is not None:
+                        context.keep_line(said.value)
                 elif said.kind == "leased":
                     child.tell(("leased", context.leased()))
                 else:
