@@ -9,10 +9,12 @@ const dashboard = '^packages/dashboard/src';
 const contract = '^packages/contract/';
 const npm = '^node_modules/';
 const core = 'core';
-/** What the server takes from the SDK, neither of which imports anything: the rule of references between steps… */
+/** What the server takes from the SDK: the rule of references between steps… */
 const references = '^packages/sdk/dist/workflow/references\\.';
 /** …and the rules of requests, which it shares with the fake server. */
 const rules = '^packages/sdk/dist/rules/index\\.';
+/** …and what makes handlers durable, wherever they run. */
+const durable = '^packages/sdk/dist/durable/index\\.';
 /** What the benchmark compares the service with; installed only where it has been run. */
 const peers = '(bullmq|graphile-worker|ioredis|pg-boss)';
 /** What a tool may import of a package. */
@@ -134,7 +136,7 @@ module.exports = {
       to: { path: `${server}/engine/`, pathNot: `${server}/engine/api\\.ts$` },
     },
     ...stack('http', ['routes', 'answers', 'requests', 'access']),
-    layer('pool', ['engine', 'domain', 'handlers', 'telemetry']),
+    layer('pool', ['engine', 'domain', 'handlers', 'telemetry'], [durable]),
     ...['start-gate', 'executor', 'outcome-writer', 'completion-buffer', 'single-outcomes'].map(
       (stage, index, stages) => ({
         name: `pool-${stage}-hands-on`,
@@ -153,7 +155,7 @@ module.exports = {
       from: { path: `${server}/relay/` },
       to: { path: `${server}/store/`, pathNot: `${server}/store/outbox/` },
     },
-    layer('handlers', ['telemetry'], [references]),
+    layer('handlers', ['telemetry'], [references, durable]),
     layer('telemetry', []),
     layer('embedded', ['telemetry']),
     layer('config', ['handlers', 'telemetry'], [rules]),

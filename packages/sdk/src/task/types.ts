@@ -8,23 +8,6 @@ import type { EnqueueOptions, Policy } from './policy.js';
 import type { CallOptions, DurableContext } from './durable.js';
 import type { Job } from '../records/jobs.js';
 
-/** What a JSON text cannot hold. */
-type NotJson = Date | bigint | symbol | ((...args: never[]) => unknown) | ReadonlyMap<any, any> | ReadonlySet<any>;
-type Odd<T> = {
-  [K in keyof T]-?: [Exclude<T[K], undefined>] extends [never]
-    ? never
-    : Exclude<T[K], undefined> extends NotJson
-      ? K
-      : never;
-}[keyof T];
-/**
- * Looks at the fields of the input, one level deep on purpose: deeper checks cost compile time and break on recursive
- * types. Never looks at the schema itself: those of some validators are too large to compare.
- */
-export type JsonOnly<T> = [Odd<T>] extends [never]
-  ? unknown
-  : { readonly error: `the field ${Odd<T> & string} is not JSON; send a string or a number` };
-
 /** The definition of a task: shared by those who enqueue it and the worker that runs it. */
 export interface Task<Name extends string, In, Parsed, Out> {
   readonly name: Name;
@@ -46,7 +29,37 @@ export interface Task<Name extends string, In, Parsed, Out> {
    * @example resize.handle(async ({ image }, { signal }) => ({ bytes: await shrink(image, signal) }))
    */
   handle(run: (input: Parsed, ctx: JobContext) => Out | Promise<Out>): Handler<Name>;
+  /**
+   * The code that runs many of its jobs in one call, for effects that cost less together. Each job keeps its own lease,
+   * timeout and outcome: return one result per input, in their order, or an Error for one that failed.
+   *
+   * @example
+   * record.handleMany(async (inputs) => { await db.insert(inputs); return inputs.map(() => ({})); }, { size: 500 })
+   */
+  handleMany(run: RunMany<Parsed, Out>, options?: BatchOptions): Handler<Name>;
 }
+
+/** When a batch is full, or has waited long enough. */
+export interface BatchOptions {
+  /** How many jobs one call takes at most: 1 to 1,000, default 100. The worker holds as many at a time. */
+  size?: number;
+  /** How long the first job of a batch waits for others; default 100 ms. */
+  linger?: Duration;
+}
+
+/** What a batch handler gets beside the inputs. */
+export interface BatchContext {
+  /** What each job would have got by itself, in the order of the inputs. */
+  readonly jobs: readonly JobContext[];
+  /** Aborts when nothing of the batch is wanted any more; each job has a signal of its own. */
+  readonly signal: AbortSignal;
+}
+
+/** The code of a batch handler. */
+export type RunMany<In, Out> = (
+  inputs: readonly In[],
+  ctx: BatchContext,
+) => readonly (Out | Error)[] | Promise<readonly (Out | Error)[]>;
 
 /** Any task, whatever goes in and comes out. */
 export type AnyTask = Task<string, any, any, any>;
@@ -78,6 +91,8 @@ export interface Handler<Name extends string = string> {
    * @throws MismatchError if the payload or the result does not match its schema, or the result is not an object
    */
   run(payload: JsonObject, ctx: JobContext): Promise<JsonObject>;
+  /** Of a batch handler: how many jobs a call takes, and word from the worker that no more than these will come. */
+  readonly batch?: { readonly size: number; readonly expect: (jobs: number) => void };
 }
 
 /** What a handler is told about the job it runs. */
@@ -110,14 +125,15 @@ export interface JobContext extends DurableContext {
   readonly leased: () => boolean;
   /** Aborts with JobCancelled, LeaseLost, JobTimeout or ShuttingDown as its reason. */
   readonly signal: AbortSignal;
+  /** Kept with the attempt, beside going to the log of the worker: `millrace.jobs.logs` shows it. */
   readonly log: Logger;
   /** Sent with the next heartbeat, at most once per second. */
   readonly progress: (value: JsonObject) => void;
   /** What the last attempt said, if this process knows. */
   readonly lastProgress: JsonObject | null;
   /**
-   * Creates a job once, however often this job is tried: its key is made of this job's id and the ordinal of the call
-   * within its step, or outside of steps.
+   * Creates a job once, however often this job is tried: calls are counted within their step, or outside of steps. It
+   * is a child of this job, which does not wait for it.
    */
   readonly enqueue: <T extends AnyTask>(task: T, ...args: Args<InOf<T>>) => Promise<JobHandle<OutOf<T>>>;
   /**

@@ -13,7 +13,6 @@ import { claim, complete, expireJobs, expireLeases, fail } from './fake/settle.j
 import { FakeStore, type StoredJob } from './fake/store.js';
 import { CallOrdinals } from '../durable/call-ordinals.js';
 import { DurableRun } from '../durable/durable-run.js';
-import { isSuspended } from '../durable/suspension.js';
 import { keep } from './fake/checkpoints.js';
 import { suspendJob } from './fake/durable.js';
 import { addChildren } from './fake/new-job.js';
@@ -114,20 +113,14 @@ export class FakeServer {
       controller.abort(job.record.status === 'cancelled' ? new JobCancelled('the job was cancelled') : new LeaseLost());
     });
     const durable = this.#durable(job, controller.signal);
-    try {
-      const payload = throughJson(job.record.payload);
-      const step = job.record.workflow_id !== null;
-      const context = this.#context(job, controller.signal, durable);
-      const result = throughJson(await handler.run(step ? stepPayload(payload) : payload, context));
-      if (job.leaseToken === token && !hasEnded(job.record.status)) complete(this.#store, job, result);
-    } catch (error) {
-      if (job.leaseToken !== token || hasEnded(job.record.status)) return;
-      if (durable.mistake !== null) fail(this.#store, job, failureOf(durable.mistake));
-      else if (durable.suspension !== null && isSuspended(error)) suspendJob(this.#store, job, durable.suspension);
-      else fail(this.#store, job, failureOf(error));
-    } finally {
-      stop();
-    }
+    const context = this.#context(job, controller.signal, durable);
+    const said = await outcomeOf(handler, job, context);
+    const ended = await durable.ended(said.thrown);
+    stop();
+    if (job.leaseToken !== token || hasEnded(job.record.status)) return;
+    if (ended !== null && !(ended instanceof Error)) return suspendJob(this.#store, job, ended);
+    if (ended === null && 'result' in said) return complete(this.#store, job, said.result);
+    fail(this.#store, job, failureOf(ended ?? said.thrown));
   }
 
   /** Sleeps never wait in place here: they are over when the clock is moved. */
@@ -140,7 +133,7 @@ export class FakeServer {
             deadlines: new Map([...job.waits].map(([name, { until }]) => [name, until])),
           }),
         store: (name, value) => Promise.resolve(throughJson(keep(this.#store, job, name, throughJson(value)).value)),
-        create: async (children) => void addChildren(this.#store, job, throughJson(children)),
+        create: (children) => Promise.resolve(addChildren(this.#store, job, throughJson(children))),
       },
       startedAt: job.record.started_at ?? job.record.created_at,
       leftMs: () => 0,
@@ -173,6 +166,21 @@ export class FakeServer {
       if (job.record.status === 'running') this.#store.change(job, { progress: throughJson(value) });
     };
     return { ...context, progress };
+  }
+}
+
+/** What the handler says: a result, or what it threw. */
+async function outcomeOf(
+  handler: Handler,
+  { record }: StoredJob,
+  context: JobContext,
+): Promise<{ result: JsonObject; thrown: null } | { thrown: unknown }> {
+  try {
+    const payload = throughJson(record.payload);
+    const result = await handler.run(record.workflow_id === null ? payload : stepPayload(payload), context);
+    return { result: throughJson(result), thrown: null };
+  } catch (error) {
+    return { thrown: error };
   }
 }
 

@@ -20,7 +20,7 @@ export function instantRun(
     store: {
       load: () => Promise.resolve({ values, deadlines }),
       store: (_name, value) => Promise.resolve(throughJson(value)),
-      create: () => Promise.resolve(),
+      create: (jobs) => Promise.resolve(jobs.map(() => NOBODY)),
     },
     startedAt: new Date().toISOString(),
     leftMs: () => 0,
@@ -34,4 +34,6 @@ const endOf = (result: unknown): object =>
     ? { name: '', job_id: '', status: 'failed', error: result.message }
     : { name: '', job_id: '', status: 'completed', result: throughJson(result) };
 
+/** The id of a job that is not created: its end is given with the calls. */
+const NOBODY = '00000000-0000-7000-8000-000000000001';
 const EPOCH = new Date(0).toISOString();

@@ -1,7 +1,17 @@
 /** What all routes share: errors, pages, and who is calling. */
 
 export type Feature =
-  'reports' | 'heartbeats' | 'release' | 'progress' | 'wait' | 'idempotency' | 'item_keys' | 'strict' | 'durable';
+  | 'reports'
+  | 'heartbeats'
+  | 'release'
+  | 'progress'
+  | 'wait'
+  | 'idempotency'
+  | 'item_keys'
+  | 'strict'
+  | 'durable'
+  | 'step_rules'
+  | 'logs';
 
 /** The codes of the errors that the service answers with. */
 export type ErrorCode =

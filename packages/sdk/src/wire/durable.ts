@@ -1,4 +1,5 @@
 /** Durable jobs: checkpoints, suspensions and signals. */
+import type { NewLogLine } from './logs.js';
 
 export interface CheckpointRequest {
   lease_token: string;
@@ -23,6 +24,11 @@ export interface Checkpoints {
   waits: { name: string; until: string }[];
 }
 
+/** Which checkpoints a copy of a job begins with. */
+export interface ReplayRequest {
+  keep_checkpoints?: boolean | string[] | null;
+}
+
 export interface Ask {
   text: string;
   choices?: { label: string; value: unknown }[] | null;
@@ -40,6 +46,7 @@ export interface SuspendRequest {
   until?: string | null;
   wait?: SuspendWait | null;
   delay_secs?: number | null;
+  logs?: NewLogLine[] | null;
 }
 
 export interface WaitingFor {
@@ -76,6 +83,8 @@ export interface Wait {
   ask: Ask | null;
   since: string;
   until: string;
+  workflow_id: string | null;
+  workflow_step_id: string | null;
 }
 
 export interface Waits {

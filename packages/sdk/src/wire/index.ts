@@ -8,6 +8,7 @@ export type * from './crons.js';
 export type * from './dead-letters.js';
 export type * from './durable.js';
 export type * from './jobs.js';
+export type * from './logs.js';
 export type * from './operations.js';
 export type * from './queues.js';
 export type * from './worker.js';

@@ -8,10 +8,18 @@ export type JobStatus = 'pending' | 'running' | 'retrying' | 'completed' | 'fail
 export type TerminalJobStatus = 'completed' | 'failed' | 'cancelled';
 export type RetryBackoff = 'fixed' | 'linear' | 'exponential';
 
-/** How many jobs of a key may run at a time. */
+/** How many jobs may start in a while, evenly spaced. */
+export interface RateInput {
+  count: number;
+  per_secs: number;
+  burst?: number | null;
+}
+
+/** How many jobs of a key may run at a time, or start in a while. */
 export interface LimitInput {
   key: string;
-  running: number;
+  running?: number | null;
+  rate?: RateInput | null;
 }
 
 /** One job instead of several. */
@@ -84,6 +92,7 @@ export interface Job {
   lease_expires_at: string | null;
   progress: JsonObject | null;
   waiting_for?: WaitingFor;
+  error_details?: ErrorDetails;
 }
 
 export interface CreateJob {
@@ -160,8 +169,11 @@ export interface Why {
     | 'waiting_for_children'
     | 'behind'
     | 'no_worker'
+    | 'no_handler'
     | 'queue_paused'
     | 'limited'
+    | 'rate_limited'
+    | 'waiting_for_its_turn'
     | 'running'
     | 'ended';
   message: string;

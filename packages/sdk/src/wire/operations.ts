@@ -24,6 +24,7 @@ export interface CreateOperation {
   filter?: OperationFilter;
   ids?: string[] | null;
   dry_run?: boolean | null;
+  keep_checkpoints?: boolean | string[] | null;
 }
 
 export interface OperationCreated {

@@ -1,4 +1,12 @@
 /** Queues, workers and tasks. */
+import type { RateInput } from './jobs.js';
+
+/** What an operator has set for a queue. */
+export interface ShownQueueSettings {
+  running: number | null;
+  rate: RateInput | null;
+  share: 'tenant' | null;
+}
 
 export interface QueueDepth {
   queue: string;
@@ -9,6 +17,7 @@ export interface QueueDepth {
   retrying: number;
   paused_at: string | null;
   last_lease_at: string | null;
+  settings: ShownQueueSettings | null;
 }
 
 export interface Queues {
@@ -22,6 +31,7 @@ export interface QueueDetail extends QueueDepth {
   by_task: { task_name: string; waiting: number; running: number }[];
   by_task_exact: boolean;
   next: { id: string; task_name: string; priority: number; scheduled_at: string }[];
+  slots: { offered: number; in_use: number } | null;
 }
 
 export interface Worker {
@@ -32,6 +42,8 @@ export interface Worker {
   completed: number;
   failed: number;
   expired: number;
+  slots: number | null;
+  tasks: string[] | null;
 }
 
 export interface Workers {
@@ -43,7 +55,8 @@ export interface LimitUse {
   queue: string;
   key: string;
   running: number;
-  limit: number;
+  limit: number | null;
+  rate: RateInput | null;
   waiting: number;
   oldest: string | null;
 }

@@ -3,12 +3,15 @@ import type { JsonObject } from '../json/object.js';
 import type { ErrorCode } from './common.js';
 import type { SuspendWait } from './durable.js';
 import type { ErrorDetails, Job, JobStatus } from './jobs.js';
+import type { NewLogLine } from './logs.js';
 
 export interface LeaseRequest {
   max_jobs?: number | null;
   lease_secs?: number | null;
   wait_secs?: number | null;
   worker_id?: string | null;
+  slots?: number | null;
+  tasks?: string[] | null;
 }
 
 export interface LeasedJob {
@@ -24,6 +27,7 @@ export interface HeartbeatRequest {
   lease_token: string;
   extend_secs?: number | null;
   progress?: JsonObject | null;
+  logs?: NewLogLine[] | null;
 }
 
 export interface HeartbeatResponse {
@@ -32,7 +36,7 @@ export interface HeartbeatResponse {
 
 export interface HeartbeatsRequest {
   extend_secs?: number | null;
-  leases: { job_id: string; lease_token: string; progress?: JsonObject | null }[];
+  leases: { job_id: string; lease_token: string; progress?: JsonObject | null; logs?: NewLogLine[] | null }[];
 }
 
 export interface HeartbeatsResponse {
@@ -42,6 +46,7 @@ export interface HeartbeatsResponse {
 export interface CompleteRequest {
   lease_token: string;
   result?: JsonObject | null;
+  logs?: NewLogLine[] | null;
 }
 
 export interface FailRequest {
@@ -50,11 +55,13 @@ export interface FailRequest {
   retryable?: boolean | null;
   retry_after_secs?: number | null;
   details?: ErrorDetails | null;
+  logs?: NewLogLine[] | null;
 }
 
 export interface ReleaseRequest {
   lease_token: string;
   delay_secs?: number | null;
+  logs?: NewLogLine[] | null;
 }
 
 export interface Report {
@@ -71,6 +78,7 @@ export interface Report {
   until?: string | null;
   wait?: SuspendWait | null;
   traceparent?: string | null;
+  logs?: NewLogLine[] | null;
 }
 
 export interface ReportsRequest {

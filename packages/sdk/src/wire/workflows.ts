@@ -1,6 +1,7 @@
 /** Workflows and their steps. */
 import type { JsonObject } from '../json/object.js';
 import type { PageFields } from './common.js';
+import type { Ask } from './durable.js';
 import type { PartialJobConfig } from './jobs.js';
 
 /** The states of a workflow. */
@@ -10,9 +11,36 @@ export type StepStatus = 'pending' | 'running' | 'completed' | 'failed' | 'cance
 /** What the failure of a step means for its workflow: it fails, what follows is skipped, or it goes on. */
 export type OnFailure = 'halt' | 'skip' | 'continue';
 
+/** What becomes of the steps behind one whose condition does not hold. */
+export type Otherwise = 'skip' | 'continue';
+/** What happens if no signal comes in time. */
+export type OnTimeout = 'fail' | 'continue';
+/** What a condition compares with. */
+export type Scalar = string | number | boolean | null;
+/** Why a step was skipped. */
+export type SkipReason = 'condition' | 'failure';
+
+export interface StepCondition {
+  ref: { $step?: string | null; path?: string[] | null };
+  is?: Scalar;
+  is_not?: Scalar;
+  in?: Scalar[] | null;
+  otherwise?: Otherwise | null;
+}
+
+export interface StepWait {
+  signal: string;
+  key?: string | null;
+  timeout_secs: number;
+  ask?: Ask | null;
+  on_timeout?: OnTimeout | null;
+}
+
 export interface WorkflowStepInput {
   name: string;
-  task_name: string;
+  task_name?: string | null;
+  when?: StepCondition | null;
+  wait?: StepWait | null;
   payload?: JsonObject | null;
   depends_on?: string[] | null;
   queue?: string | null;
@@ -43,6 +71,8 @@ export interface WorkflowStepDefinition {
   on_failure: OnFailure;
   on_success: 'continue';
   metadata: JsonObject;
+  when?: StepCondition;
+  wait?: StepWait;
   queue: string | null;
 }
 
@@ -72,8 +102,10 @@ export interface WorkflowStep {
   completed_at: string | null;
   attempts: number;
   error_message: string | null;
+  next_retry_at: string | null;
   run: number;
   earlier_job_ids: string[];
+  skipped_by: SkipReason | null;
 }
 
 export interface WorkflowSteps {

@@ -5,7 +5,8 @@ import type { JsonObject } from '../json/object.js';
 import type { Policy } from '../task/policy.js';
 import type { Workflow as WorkflowRecord, WorkflowStep } from '../records/workflows.js';
 import type { AnyTask, InOf, OutOf } from '../task/types.js';
-import type { OnFailure, WorkflowStatus } from '../wire/index.js';
+import type { OutOfSchema, StandardSchema } from '../task/schema.js';
+import type { Ask, OnFailure, OnTimeout, Otherwise, Scalar, WorkflowStatus } from '../wire/index.js';
 
 declare const referred: unique symbol;
 
@@ -38,24 +39,62 @@ type Behind<S, A extends string> =
   A | (A extends keyof S ? (S[A] extends { above: infer Up extends string } ? Up : never) : never);
 type Visible<S, A extends string> = {
   readonly [K in Behind<S, A>]: K extends keyof S
-    ? S[K] extends { out: infer Out; policy: infer P }
-      ? Ref<P extends 'continue' ? Out | undefined : Out>
-      : never
+    ? S[K] extends { each: infer Out; policy: infer P }
+      ? readonly Ref<P extends 'continue' ? Out | undefined : Out>[]
+      : S[K] extends { out: infer Out; policy: infer P }
+        ? Ref<P extends 'continue' ? Out | undefined : Out>
+        : never
     : never;
 };
 type PolicyOf<S, K> = K extends keyof S ? (S[K] extends { policy: infer P } ? P : never) : never;
 /** A step that may be passed over, or depends on one that may be skipped, may have no result. */
 type Final<S> = {
-  [K in keyof S]: S[K] extends { out: infer Out; above: infer Up; policy: infer P }
+  [K in keyof S]: S[K] extends { out: infer Out; each?: infer Each; above: infer Up; policy: infer P }
     ? P extends 'halt'
       ? 'skip' extends PolicyOf<S, Up>
-        ? Out | undefined
+        ? Missing<Out, Each>
         : Out
-      : Out | undefined
+      : Missing<Out, Each>
     : never;
 };
+/** A list of results keeps its length: what is missing in it is undefined. */
+type Missing<Out, Each> = unknown extends Each ? Out | undefined : (Each | undefined)[];
 
-export type StepOptions<T extends AnyTask, Parsed, S, After extends keyof S & string, P extends OnFailure> = Policy & {
+/** What payloads, conditions and questions are made of. */
+interface From<Parsed, S, After extends string> {
+  input: Parsed;
+  steps: Visible<S, After>;
+}
+
+/**
+ * Whether a step runs, judged when its turn comes: what is compared, and exactly one comparison. Where the field leads
+ * nowhere the value is null; numbers compare by value.
+ *
+ * @example
+ * when: ({ steps }) => ({ ref: steps.charge.currency, in: ['EUR', 'CHF'] })
+ */
+export type Condition = {
+  /** A result of an earlier step, or a field of one; or the way to a field of the context. */
+  ref: { readonly [referred]: unknown } | { readonly path: readonly string[] };
+  /**
+   * If it does not hold, the step is skipped. `skip` (the default): so is everything behind it. `continue`: what is
+   * behind it runs without its result.
+   */
+  otherwise?: Otherwise;
+} & (
+  | { is: Scalar; isNot?: never; in?: never }
+  | { isNot: Scalar; is?: never; in?: never }
+  | { in: readonly Scalar[]; is?: never; isNot?: never }
+);
+type When<Parsed, S, After extends string> = (from: From<Parsed, S, After>) => Condition;
+/** What a condition adds to the policy of its step: nothing if there is none. */
+type OtherwiseOf<W> = W extends (from: never) => infer C
+  ? C extends { otherwise: 'continue' }
+    ? 'continue'
+    : 'skip'
+  : never;
+
+interface SharedOptions<After extends string, P extends OnFailure, W> {
   /** The steps that must have completed. Their results, and those of the steps behind them, can be used. */
   after?: readonly After[];
   /**
@@ -64,9 +103,61 @@ export type StepOptions<T extends AnyTask, Parsed, S, After extends keyof S & st
    */
   onFailure?: P;
   metadata?: JsonObject;
-} & ({} extends InOf<T>
-    ? { payload?: (from: { input: Parsed; steps: Visible<S, After> }) => Wired<InOf<T>> }
-    : { payload: (from: { input: Parsed; steps: Visible<S, After> }) => Wired<InOf<T>> });
+  /** Decides whether the step runs, when its turn comes. */
+  when?: W;
+}
+
+export type StepOptions<
+  T extends AnyTask,
+  Parsed,
+  S,
+  After extends keyof S & string,
+  P extends OnFailure,
+  W = When<Parsed, S, After>,
+> = Policy &
+  SharedOptions<After, P, W> &
+  ({} extends InOf<T>
+    ? { payload?: (from: From<Parsed, S, After>) => Wired<InOf<T>> }
+    : { payload: (from: From<Parsed, S, After>) => Wired<InOf<T>> });
+
+export type MapOptions<
+  Item,
+  T extends AnyTask,
+  Parsed,
+  S,
+  After extends keyof S & string,
+  P extends OnFailure,
+  W = When<Parsed, S, After>,
+> = Policy &
+  SharedOptions<After, P, W> & {
+    payload: (from: From<Parsed, S, After>, item: Item, index: number) => Wired<InOf<T>>;
+  };
+
+export interface WaitOptions<
+  Parsed,
+  S,
+  After extends keyof S & string,
+  P extends OnFailure,
+  O extends StandardSchema<any, any>,
+  Late extends OnTimeout,
+  W = When<Parsed, S, After>,
+> extends SharedOptions<After, P, W> {
+  /** How long it waits, from the moment its turn comes; a year at most. */
+  timeout: Duration;
+  /** The signal's name; that of the step unless said otherwise. */
+  signal?: string;
+  /** Which one of that name; the id of the workflow unless said otherwise. */
+  key?: string | ((from: From<Parsed, S, After>) => string);
+  /** A question to a person, shown where waits are. */
+  ask?: Ask | ((from: From<Parsed, S, After>) => Ask);
+  /** If no signal comes in time: the step fails (`fail`, the default), or completes with `timed_out: true`. */
+  onTimeout?: Late;
+  /** The type of the signal's value, which is the result of the step: checked by the compiler alone. */
+  output?: O;
+}
+type WaitOut<O extends StandardSchema<any, any>, Late> = 'continue' extends Late
+  ? Partial<OutOfSchema<O>> & { timed_out?: true }
+  : OutOfSchema<O>;
 
 /** The definition of a workflow: a graph of steps, each a task. */
 export interface Workflow<In, Parsed, S> {
@@ -84,11 +175,55 @@ export interface Workflow<In, Parsed, S> {
     T extends AnyTask,
     const After extends keyof S & string = never,
     const P extends OnFailure = 'halt',
+    W extends When<Parsed, S, After> = never,
   >(
     name: Name extends keyof S ? `there is a step ${Name} already` : Name,
     task: T,
-    options: StepOptions<T, Parsed, S, After, P>,
-  ): Workflow<In, Parsed, S & Record<Name, { out: OutOf<T>; above: Behind<S, After>; policy: P }>>;
+    options: StepOptions<T, Parsed, S, After, P, W>,
+  ): Workflow<In, Parsed, S & Record<Name, { out: OutOf<T>; above: Behind<S, After>; policy: P | OtherwiseOf<W> }>>;
+  /**
+   * The workflow with one more step that runs no task: it waits for a signal, whose value becomes its result.
+   *
+   * @example .wait('approved', { after: ['reserve'], timeout: '3d', ask: { text: 'Ship the order?' } })
+   */
+  wait<
+    const Name extends string,
+    const After extends keyof S & string = never,
+    const P extends OnFailure = 'halt',
+    O extends StandardSchema<any, any> = StandardSchema<JsonObject, JsonObject>,
+    const Late extends OnTimeout = 'fail',
+    W extends When<Parsed, S, After> = never,
+  >(
+    name: Name extends keyof S ? `there is a step ${Name} already` : Name,
+    options: WaitOptions<Parsed, S, After, P, O, Late, W>,
+  ): Workflow<
+    In,
+    Parsed,
+    S & Record<Name, { out: WaitOut<O, Late>; above: Behind<S, After>; policy: P | OtherwiseOf<W> }>
+  >;
+  /**
+   * The workflow with one step per item, side by side: `resize-0`, `resize-1` and so on. Whoever comes after `resize`
+   * comes after all of them, and gets their results as a list.
+   *
+   * @example .map('resize', sizes, resize, { payload: ({ input }, size) => ({ image: input.image, size }) })
+   */
+  map<
+    const Name extends string,
+    Item,
+    T extends AnyTask,
+    const After extends keyof S & string = never,
+    const P extends OnFailure = 'halt',
+    W extends When<Parsed, S, After> = never,
+  >(
+    name: Name extends keyof S ? `there is a step ${Name} already` : Name,
+    items: readonly Item[],
+    task: T,
+    options: MapOptions<Item, T, Parsed, S, After, P, W>,
+  ): Workflow<
+    In,
+    Parsed,
+    S & Record<Name, { out: OutOf<T>[]; each: OutOf<T>; above: Behind<S, After>; policy: P | OtherwiseOf<W> }>
+  >;
 }
 
 /** Any workflow, whatever its input and its steps. */
@@ -122,6 +257,20 @@ export interface WorkflowHandle<Out> {
    * @example await run.resume({ from: ['charge'], context: { card: 'tok_2' } });
    */
   resume(options?: ResumeOptions): Promise<string[]>;
+  /**
+   * Sends a signal to it, of which no step need wait for it yet.
+   *
+   * @throws AlreadyFinishedError if the workflow has ended
+   * @example await run.signal('approved', { by: 'mia' });
+   */
+  signal(name: string, value?: unknown, options?: SignalWorkflowOptions): Promise<{ delivered: boolean }>;
+}
+
+/** Options of a signal to a workflow. */
+export interface SignalWorkflowOptions {
+  /** Makes the call repeatable across processes: one signal per key. */
+  idempotencyKey?: string;
+  signal?: AbortSignal;
 }
 
 /** Options of resuming a workflow. */

@@ -113,7 +113,35 @@ const SAME: {
   ChildJob: Equal<Wire.ChildJob, Contract.ChildJob>;
   ChildrenRequest: Equal<Wire.ChildrenRequest, Contract.ChildrenRequest>;
   ChildrenCreated: Equal<Wire.ChildrenCreated, Contract.ChildrenCreated>;
+  LogLevel: Equal<Wire.LogLevel, Contract.LogLevel>;
+  NewLogLine: Equal<Wire.NewLogLine, Contract.NewLogLine>;
+  LogLine: Equal<Wire.LogLine, Contract.LogLine>;
+  JobLogs: Equal<Wire.JobLogs, Contract.JobLogs>;
+  ReplayRequest: Equal<Wire.ReplayRequest, Contract.ReplayRequest>;
+  RateInput: Equal<Wire.RateInput, Contract.RateInput>;
+  CronOverlap: Equal<Wire.CronOverlap, Contract.CronOverlap>;
+  ScheduledWorkflow: Equal<Wire.ScheduledWorkflow, Contract.ScheduledWorkflow>;
+  Otherwise: Equal<Wire.Otherwise, Contract.Otherwise>;
+  OnTimeout: Equal<Wire.OnTimeout, Contract.OnTimeout>;
+  Scalar: Equal<Wire.Scalar, Contract.Scalar>;
+  SkipReason: Equal<Wire.SkipReason, Contract.SkipReason>;
+  StepCondition: Equal<Wire.StepCondition, Contract.StepCondition>;
+  StepWait: Equal<Wire.StepWait, Contract.StepWait>;
 } = {
+  LogLevel: true,
+  NewLogLine: true,
+  LogLine: true,
+  JobLogs: true,
+  ReplayRequest: true,
+  RateInput: true,
+  CronOverlap: true,
+  ScheduledWorkflow: true,
+  Otherwise: true,
+  OnTimeout: true,
+  Scalar: true,
+  SkipReason: true,
+  StepCondition: true,
+  StepWait: true,
   ChildJob: true,
   ChildrenRequest: true,
   ChildrenCreated: true,
@@ -226,13 +254,16 @@ describe('the shapes on the wire', () => {
       'crons',
       'dead-letters',
       'durable',
+      'error-details',
       'errors',
       'job-config',
       'job-insight',
       'jobs',
       'limits',
+      'logs',
       'operations',
       'series',
+      'step-rules',
     ];
     const contract = [...files, 'system', 'unique', 'waiting', 'worker', 'workflow-resume', 'workflows'].flatMap(
       (file) => namesIn(`../../../contract/src/${file}.ts`, /^export type (\w+)/gm),

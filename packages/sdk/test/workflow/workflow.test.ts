@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { InvalidRequestError, Millrace, silentLogger, task, type, workflow } from '../../src/index.js';
-import { stepsFor } from '../../src/workflow/workflow.js';
+import { definitionFor } from '../../src/workflow/workflow.js';
 import { scriptedFetch } from '../support/scripted-fetch.js';
 
 const reserve = task({
@@ -28,7 +28,7 @@ describe('the steps of a workflow', () => {
       metadata: { by: 'test' },
       payload: ({ steps }) => ({ shelf: steps.reserve.shelf, tags: steps.reserve.tags, all: steps.reserve }),
     });
-    expect(JSON.parse(JSON.stringify(await stepsFor(flow, { sku: 'a' })))).toEqual([
+    expect(JSON.parse(JSON.stringify((await definitionFor(flow, { sku: 'a' })).steps))).toEqual([
       { name: 'reserve', task_name: 'reserve', payload: { sku: 'a' }, depends_on: [], queue: 'stock', config: {} },
       {
         name: 'ship',
@@ -57,18 +57,18 @@ describe('the steps of a workflow', () => {
     ];
     for (const payload of tries) {
       const flow = base.step('ship', ship, { after: ['reserve'], payload: ({ steps }) => payload(steps) as never });
-      await expect(stepsFor(flow, { sku: 'a' }), String(payload)).rejects.toThrow('steps.reserve');
+      await expect(definitionFor(flow, { sku: 'a' }), String(payload)).rejects.toThrow('steps.reserve');
     }
   });
 
   it('see only what is upstream', async () => {
     const flow = base.step('ship', ship, { payload: ({ steps }) => ({ shelf: (steps as any).reserve?.shelf ?? 0 }) });
-    expect((await stepsFor(flow, { sku: 'a' }))[1]!.payload).toEqual({ shelf: 0 });
+    expect((await definitionFor(flow, { sku: 'a' })).steps[1]!.payload).toEqual({ shelf: 0 });
   });
 
   it('cannot hold data that workers would take for a reference', async () => {
     const flow = base.step('ship', ship, { payload: () => ({ shelf: 1, all: { $step: 'reserve' } }) });
-    await expect(stepsFor(flow, { sku: 'a' })).rejects.toThrow('$step');
+    await expect(definitionFor(flow, { sku: 'a' })).rejects.toThrow('$step');
   });
 
   it('are refused at once if they have a name twice or follow what is not above', () => {

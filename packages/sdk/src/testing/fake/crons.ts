@@ -18,10 +18,12 @@ export function putCron(store: FakeStore, name: string, given: Wire.PutCron): { 
     name,
     cron_expr: given.cron_expr,
     timezone,
-    task_name: given.task_name,
+    task_name: given.task_name ?? null,
+    workflow: null,
     payload: given.payload ?? {},
     queue_name: given.queue ?? DEFAULT_QUEUE,
     config: given.config ?? {},
+    overlap: given.overlap ?? 'allow',
     enabled,
     next_run_at: same ? before.record.next_run_at : enabled && next !== null ? store.clock.text(next) : null,
     last_enqueued_at: before?.record.last_enqueued_at ?? null,
@@ -57,13 +59,15 @@ export function fireCron(store: FakeStore, cron: StoredCron, occurrence: number 
   const due = occurrence ?? now;
   const metadata = { cron_id: id, cron_name: name, ...(occurrence !== null && { cron_due_at: store.clock.text(due) }) };
   const idempotency_key = occurrence === null ? null : `millrace:cron:${id}:${store.clock.text(due)}`;
-  const job = store.addJob({ task_name, queue_name, payload, metadata, idempotency_key }, config, now);
+  const place = { task_name: task_name ?? '', queue_name: queue_name ?? DEFAULT_QUEUE };
+  const job = store.addJob({ ...place, payload, metadata, idempotency_key }, config, now);
   const kind = occurrence === null ? 'triggered' : 'on_time';
   cron.firings.unshift({
     occurrence: store.clock.text(due),
     fired_at: store.clock.text(),
     kind,
     job_id: job.record.id,
+    workflow_id: null,
   });
   cron.record = { ...cron.record, last_enqueued_at: store.clock.text() };
   return job.record.id;

@@ -214,6 +214,7 @@ const queues: Route = ({ store }) => {
       retrying: waiting.filter(({ record }) => record.status === 'retrying').length,
       paused_at: null,
       last_lease_at: null,
+      settings: null,
     };
   });
   return ok({ queues: rows });

@@ -28,7 +28,7 @@ export function createWorkflow(store: FakeStore, given: Wire.CreateWorkflow): St
 function definitionOf(step: Wire.WorkflowStepInput): Wire.WorkflowStepDefinition {
   return {
     name: step.name,
-    task_name: step.task_name,
+    task_name: step.task_name ?? '',
     payload: step.payload ?? {},
     depends_on: [...new Set(step.depends_on ?? [])],
     config: step.config ?? {},
@@ -78,8 +78,10 @@ export function stepRecords(store: FakeStore, workflow: StoredWorkflow): Wire.Wo
       completed_at: job?.completed_at ?? null,
       attempts: job?.delivery_count ?? 0,
       error_message: job?.error_message ?? null,
+      next_retry_at: job?.status === 'retrying' ? job.next_retry_at : null,
       run: step.earlier.length + 1,
       earlier_job_ids: [...step.earlier],
+      skipped_by: stepStatus(store, step) === 'skipped' ? 'failure' : null,
     };
   });
 }

@@ -1,6 +1,5 @@
 import { JobCancelled, JobTimeout, LeaseLost, NonRetryableError, ShuttingDown } from '../../errors/handler-errors.js';
 import type { JsonObject } from '../../json/object.js';
-import { isSuspended } from '../../durable/suspension.js';
 import type { Handler } from '../../task/types.js';
 import type { Context } from './context.js';
 import type { DurableRun } from '../../durable/durable-run.js';
@@ -60,12 +59,9 @@ export class Attempt {
 
   /** Steps that still run are stored before the job is let go. */
   async #endDurable(durable: DurableRun, said: Outcome, thrown: unknown): Promise<void> {
-    await durable.stepsEnded();
-    const { suspension, mistake } = durable;
-    if (mistake !== null) return this.#end(failure(mistake));
-    if (suspension === null) return this.#end(said);
-    if (isSuspended(thrown)) return this.#end({ kind: 'suspended', suspension });
-    this.#end(retryableFailure(swallowed(suspension.checkpoint), thrown ?? undefined));
+    const ended = await durable.ended(thrown);
+    if (ended === null) this.#end(said);
+    else this.#end(ended instanceof Error ? failure(ended) : { kind: 'suspended', suspension: ended });
   }
 
   #told(): void {
@@ -89,9 +85,6 @@ export class Attempt {
     this.#owner.onVerdict(this.#held, verdict);
   }
 }
-
-const swallowed = (name: string): string =>
-  `the handler went on after it was to wait for ${JSON.stringify(name)}: it caught the error Suspended, which must pass`;
 
 const timedOut = (reason: JobTimeout): Verdict => retryableFailure(reason.message, reason);
 

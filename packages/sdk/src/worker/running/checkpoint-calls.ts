@@ -3,7 +3,7 @@ import { MillraceError } from '../../errors/call-errors.js';
 import { LeaseLost, NonRetryableError } from '../../errors/handler-errors.js';
 import { pause } from '../../http/deadline.js';
 import type { CallRequest, Transport } from '../../http/transport.js';
-import type { Checkpoints, ChildJob, StoredCheckpoint } from '../../wire/index.js';
+import type { Checkpoints, ChildJob, ChildrenCreated, StoredCheckpoint } from '../../wire/index.js';
 import type { AssumedFeatures } from '../calls/assumed-features.js';
 import { retryAfterMs } from '../calls/calls.js';
 import type { HeldJob } from '../leases/held-jobs.js';
@@ -51,11 +51,12 @@ export class CheckpointCalls implements CheckpointStore {
     }
   }
 
-  async create(jobs: readonly ChildJob[]): Promise<void> {
+  async create(jobs: readonly ChildJob[]): Promise<readonly string[]> {
     const { lease } = this.held;
     try {
       const body = { lease_token: lease.token, jobs };
-      await this.#call({ method: 'POST', path: `/jobs/${lease.jobId}/children`, body });
+      const path = `/jobs/${lease.jobId}/children`;
+      return (await this.#call<ChildrenCreated>({ method: 'POST', path, body })).job_ids;
     } catch (error) {
       if (!isRefused(error)) throw error;
       const names = jobs.map(({ name }) => JSON.stringify(name));
