@@ -38,7 +38,6 @@ export default defineConfig({
       '@millrace/sdk/durable': source('packages/sdk/src/durable/index.ts'),
       '@millrace/sdk/references': source('packages/sdk/src/workflow/references.ts'),
       '@millrace/sdk/rules': source('packages/sdk/src/rules/index.ts'),
-      '@millrace/sdk/durable': source('packages/sdk/src/durable/index.ts'),
       '@millrace/sdk/otel': source('packages/sdk/src/otel/index.ts'),
       '@millrace/conformance': source('packages/conformance/src/index.ts'),
       '@millrace/sdk': source('packages/sdk/src/index.ts'),

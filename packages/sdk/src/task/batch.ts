@@ -49,9 +49,9 @@ export class Batches<In, Out> {
       this.#timer ??= setTimeout(() => this.#flush(), this.#lingerMs);
     });
 
-  /** No more than these will come for now: the next call need not wait for others. */
+  /** No more than these will come beside those that wait: the next call need not wait for others. */
   readonly expect = (jobs: number): void => {
-    this.#enough = Math.min(jobs, this.size);
+    this.#enough = Math.min(this.#waiting.size + jobs, this.size);
   };
 
   #flush(): void {

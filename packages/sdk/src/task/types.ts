@@ -41,7 +41,7 @@ export interface Task<Name extends string, In, Parsed, Out> {
 
 /** When a batch is full, or has waited long enough. */
 export interface BatchOptions {
-  /** How many jobs one call takes at most: 1 to 1,000, default 100. The worker holds as many at a time. */
+  /** How many jobs one call takes at most: 1 to 1,000, default 100. Give the queue as many slots. */
   size?: number;
   /** How long the first job of a batch waits for others; default 100 ms. */
   linger?: Duration;

@@ -101,7 +101,15 @@ export class FakeServer {
       const [job] = claim(this.#store, { tasks, most: 1, leaseSecs: LEASE_SECS, workerId: 'drain' });
       const handler = job === undefined ? undefined : byTask.get(job.record.task_name);
       if (job === undefined || handler === undefined) return;
-      await this.#run(job, handler);
+      const { batch } = handler;
+      if (batch === undefined) {
+        await this.#run(job, handler);
+        continue;
+      }
+      const rest = { tasks: new Set([handler.task]), most: batch.size - 1, leaseSecs: LEASE_SECS, workerId: 'drain' };
+      const all = [job, ...claim(this.#store, rest)];
+      batch.expect(all.length);
+      await Promise.all(all.map((each) => this.#run(each, handler)));
     }
   }
 

@@ -62,6 +62,7 @@ export async function runHandler<Out = JsonObject>(
   };
   const enqueue: JobContext['enqueue'] = (task, ...args) => client.enqueue(task, ...args);
   const durable = instantRun(checkpoints, signals, calls, signal);
+  handler.batch?.expect(1);
   const result = await handler.run(payload, testContext(job, recording, signal, enqueue, durable));
   return { result: throughJson(result) as Out, ...recording };
 }

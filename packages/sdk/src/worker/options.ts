@@ -12,6 +12,8 @@ export interface ChildClient {
   enqueue<T extends AnyTask>(task: T, ...args: Args<InOf<T>>): Promise<JobHandle<OutOf<T>>>;
   /** Whose jobs it creates. */
   whoami(): Promise<{ readonly tenant: string | null }>;
+  /** Looks at jobs that were created. */
+  readonly jobs?: { handle<T extends AnyTask>(task: T, id: string): JobHandle<OutOf<T>> };
 }
 
 /** What a worker serves, and how. */
@@ -23,7 +25,7 @@ export interface WorkerOptions {
   /** How many jobs of each queue run at a time. */
   readonly queues: Readonly<Record<string, number>>;
   readonly handlers: readonly Handler[];
-  /** For `ctx.enqueue`: a worker token cannot create jobs. */
+  /** For what `ctx.enqueue` creates: to look at it, to give it a key, and where the worker's token may not create it. */
   readonly client?: ChildClient;
   /** How long the server waits for a sign of life: whole seconds, 1 s to 1 h; 60 s unless said otherwise. */
   readonly lease?: Duration;
@@ -38,6 +40,8 @@ export interface WorkerOptions {
   /** Whether SIGTERM and SIGINT stop it; they do unless said otherwise. */
   readonly signals?: boolean;
   readonly logger?: Logger;
+  /** Where `ctx.log` writes: to the logger and to the job (`kept`), or to the logger alone (`local`). Default `kept`. */
+  readonly logs?: 'kept' | 'local';
   readonly hooks?: Hooks;
   /** Makes the calls instead of `node:http`. Heartbeats then come from the same thread. */
   readonly fetch?: typeof globalThis.fetch;
@@ -57,6 +61,7 @@ export interface Settings {
   readonly keeper: 'thread' | 'inline';
   readonly signals: boolean;
   readonly logger: Logger;
+  readonly logs: 'kept' | 'local';
   readonly hooks: Hooks;
 }
 
@@ -85,6 +90,7 @@ export function withDefaults(options: WorkerOptions): Settings {
     keeper: options.keeper ?? (fetch === undefined ? 'thread' : 'inline'),
     signals: options.signals ?? true,
     logger,
+    logs: options.logs ?? 'kept',
     hooks,
   } as const;
   if (fetch !== undefined && settings.keeper === 'thread') {

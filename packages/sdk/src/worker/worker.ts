@@ -8,7 +8,9 @@ import { JobRunner } from './running/job-runner.js';
 import { startInlineKeeper, startThreadKeeper, type Keeper } from './leases/keeper.js';
 import { withDefaults, type Settings, type WorkerOptions } from './options.js';
 import { Poller } from './leases/poller.js';
+import { LogSender } from './reports/log-sender.js';
 import { Reporter } from './reports/reporter.js';
+import { LEASE_MAX_TASKS } from '../rules/limits.js';
 import { onSignals } from './signals.js';
 import { Slots } from './leases/slots.js';
 import { AssumedFeatures } from './calls/assumed-features.js';
@@ -51,6 +53,7 @@ export class Worker {
   readonly #transport: Transport;
   readonly #features = new AssumedFeatures();
   readonly #jobs: HeldJobs;
+  readonly #logs: LogSender;
   readonly #reporter: Reporter;
   readonly #runner: JobRunner;
   readonly #slots: ReadonlyMap<string, Slots>;
@@ -75,10 +78,17 @@ export class Worker {
     this.#slots = new Map([...settings.queues].map(([queue, count]) => [queue, new Slots(count)]));
     const leaseMs = settings.leaseSecs * 1_000;
     const { logger, hooks } = settings;
+    this.#logs = new LogSender({
+      transport: this.#transport,
+      features: this.#features,
+      jobs: this.#jobs,
+      leaseSecs: settings.leaseSecs,
+    });
     this.#reporter = new Reporter({
       transport: this.#transport,
       features: this.#features,
       jobs: this.#jobs,
+      logs: this.#logs,
       leaseMs,
       logger,
       hooks,
@@ -88,6 +98,7 @@ export class Worker {
       settings,
       jobs: this.#jobs,
       reporter: this.#reporter,
+      logs: this.#logs,
       keeper: () => this.#keeper ?? this.#startKeeper(),
       events: this.#events,
       transport: this.#transport,
@@ -174,6 +185,7 @@ export class Worker {
       this.#reporter.hurry();
       await Promise.race([this.#reporter.drained(), pause(LAST_REPORTS_MS)]);
     }
+    this.#logs.close();
     await this.#keeper?.close();
     this.#status = 'stopped';
     const left = this.#runner.running;
@@ -214,7 +226,9 @@ export class Worker {
   }
 
   #startPoller(queue: string, slots: Slots): Poller {
-    const { leaseSecs, pollSecs, name, logger } = this.#settings;
+    const { leaseSecs, pollSecs, name, logger, handlers } = this.#settings;
+    // A list that leaves out some would say that they are not known.
+    const tasks = handlers.size <= LEASE_MAX_TASKS ? { tasks: [...handlers.keys()] } : {};
     return new Poller({
       queue,
       transport: this.#transport,
@@ -222,6 +236,7 @@ export class Worker {
       leaseSecs,
       pollSecs,
       name,
+      offer: { slots: slots.count, ...tasks },
       free: () => slots.free,
       slotFreed: () => slots.changed(),
       onPoll: () => {
@@ -269,9 +284,15 @@ export class Worker {
   }
 
   #warnAboutQueues(): void {
-    for (const { task, queue } of this.#settings.handlers.values()) {
-      if (this.#slots.has(queue)) continue;
-      this.#settings.logger.warn(`${task} goes to the queue ${queue}, which this worker does not poll`);
+    for (const { task, queue, batch } of this.#settings.handlers.values()) {
+      const slots = this.#slots.get(queue)?.count;
+      if (slots === undefined) {
+        this.#settings.logger.warn(`${task} goes to the queue ${queue}, which this worker does not poll`);
+      } else if (batch !== undefined && batch.size > slots) {
+        this.#settings.logger.warn(
+          `${task} takes batches of up to ${batch.size}, but the queue ${queue} has ${slots} slots here`,
+        );
+      }
     }
   }
 }

@@ -228,13 +228,42 @@ describe('jobs of a worker', async () => {
     expect(new Set(children).size).toBe(2);
   });
 
+  it('create them as children, without a client too', async () => {
+    const [child, parent] = [freshTask('child'), freshTask('parent')];
+    const refusals: string[] = [];
+    start([
+      parent.handle(async (_input, { enqueue }) => {
+        const made = await enqueue(child, { n: 1 }, { metadata: { a: 1 } });
+        await made.get().catch((error: Error) => refusals.push(error.message));
+        return { id: made.id };
+      }),
+    ]);
+    const job = await millrace.enqueue(parent);
+    const { id } = await job.result();
+    expect(await millrace.jobs.get(id)).toMatchObject({ parentJobId: job.id, payload: { n: 1 }, metadata: { a: 1 } });
+    expect(refusals).toEqual([expect.stringContaining('needs a client')]);
+  });
+
+  it('go through the client where the worker may not create them', async () => {
+    const [child, parent] = [freshTask('child'), freshTask('parent')];
+    const forbidden: typeof globalThis.fetch = (input, init) =>
+      String(input).endsWith('/children')
+        ? Promise.resolve(Response.json({ error: 'limited', code: 'forbidden', timestamp: '' }, { status: 403 }))
+        : globalThis.fetch(input, init);
+    const handler = parent.handle(async (_input, { enqueue }) => ({ id: (await enqueue(child)).id }));
+    start([handler], { client: millrace, fetch: forbidden });
+    const job = await millrace.enqueue(parent);
+    const { id } = await job.result();
+    expect(await millrace.jobs.get(id)).toMatchObject({ parentJobId: null, key: `${job.id}:1` });
+  });
+
   it.each([
     ['without a client', {}, 'needs a client'],
     ['with the client of another tenant', { client: new Millrace({ url: server.url, token: KEY_B }) }, 'belongs to'],
-  ])('create none %s', async (_title, options, message) => {
+  ])('create none with a key %s', async (_title, options, message) => {
     const child = freshTask('child');
     const parent = freshTask('parent');
-    start([parent.handle(async (_input, { enqueue }) => void (await enqueue(child)))], options);
+    start([parent.handle(async (_input, { enqueue }) => void (await enqueue(child, {}, { key: 'k' })))], options);
     const job = await millrace.enqueue(parent, {}, { retries: { max: 0 } });
     await expect(job.result()).rejects.toMatchObject({
       job: { errorMessage: expect.stringContaining(message) },

@@ -41,4 +41,4 @@ export class AssumedFeatures {
   }
 }
 
-const OPTIONAL: readonly Feature[] = ['reports', 'heartbeats', 'release', 'progress', 'durable'];
+const OPTIONAL: readonly Feature[] = ['reports', 'heartbeats', 'release', 'progress', 'durable', 'logs'];

@@ -2,7 +2,7 @@ import { AuthError, MillraceError } from '../../errors/call-errors.js';
 import { pause } from '../../http/deadline.js';
 import type { Transport } from '../../http/transport.js';
 import type { Logger } from '../../shared/logger.js';
-import type { LeaseResponse, LeasedJob } from '../../wire/index.js';
+import type { LeaseRequest, LeaseResponse, LeasedJob } from '../../wire/index.js';
 import { monotonicMs } from '../clock.js';
 import { CALL_MS, retryAfterMs } from '../calls/calls.js';
 
@@ -22,6 +22,8 @@ export interface PollerOptions {
   readonly leaseSecs: number;
   readonly pollSecs: number;
   readonly name: string;
+  /** What the worker offers on this queue: how many jobs it can hold, and which tasks it knows. */
+  readonly offer: Pick<LeaseRequest, 'slots' | 'tasks'>;
   /** How many jobs could start now. */
   readonly free: () => number;
   /** Resolves when there may be more of them than before, or on stop. */
@@ -44,6 +46,8 @@ export class Poller {
   readonly #stopping = new AbortController();
   readonly #hangUp = new AbortController();
   #failures = 0;
+  /** An older server refuses an offer; it has no use for one. */
+  #offers = true;
   readonly #done: Promise<void>;
 
   constructor(options: PollerOptions) {
@@ -80,14 +84,15 @@ export class Poller {
   }
 
   async #poll(free: number): Promise<void> {
-    const { queue, transport, leaseSecs, pollSecs, name, onClaimed, onPoll } = this.#options;
+    const { queue, transport, leaseSecs, pollSecs, name, offer, onClaimed, onPoll } = this.#options;
+    const request = { max_jobs: free, lease_secs: leaseSecs, wait_secs: pollSecs, worker_id: name };
     const calledAt = monotonicMs();
     onPoll();
     try {
       const { body, text } = await transport.call<LeaseResponse>({
         method: 'POST',
         path: `/queues/${encodeURIComponent(queue)}/lease`,
-        body: { max_jobs: free, lease_secs: leaseSecs, wait_secs: pollSecs, worker_id: name },
+        body: this.#offers ? { ...request, ...offer } : request,
         timeoutMs: pollSecs * 1_000 + CALL_MS,
         signal: this.#hangUp.signal,
       });
@@ -106,6 +111,10 @@ export class Poller {
     if (error instanceof AuthError) {
       this.#stopping.abort();
       return this.#options.onRefused(error);
+    }
+    if (this.#offers && error instanceof MillraceError && error.code === 'invalid_request') {
+      this.#offers = false;
+      return;
     }
     // A bug of ours is not the server's fault, but it must not end the worker either.
     const message = error instanceof MillraceError ? error.message : String((error as Error).stack);

@@ -4,17 +4,14 @@
  * takes no reports must not fill the memory.
  */
 export class Slots {
-  readonly #count: number;
   #running = 0;
   #reporting = 0;
   #waiters: (() => void)[] = [];
 
-  constructor(count: number) {
-    this.#count = count;
-  }
+  constructor(readonly count: number) {}
 
   get free(): number {
-    return this.#count - this.#running - Math.max(0, this.#reporting - this.#count);
+    return this.count - this.#running - Math.max(0, this.#reporting - this.count);
   }
 
   take(): void {

@@ -56,6 +56,7 @@ export const permanentFailure = (message: string, cause?: unknown): Outcome => (
   kind: 'failed',
   error: cut(message),
   retryable: false,
+  ...(cause instanceof Error && { details: detailsOf(cause) }),
   cause,
 });
 
@@ -63,6 +64,7 @@ export const retryableFailure = (message: string, cause?: unknown): Outcome => (
   kind: 'failed',
   error: cut(message),
   retryable: true,
+  ...(cause instanceof Error && { details: detailsOf(cause) }),
   cause,
 });
 

@@ -1,6 +1,7 @@
 import { MillraceError } from '../../errors/call-errors.js';
 import type { Transport } from '../../http/transport.js';
 import type { ReportsResponse } from '../../wire/index.js';
+import type { BufferedLine } from '../../shared/log-buffer.js';
 import type { Lease } from '../leases/lease-cells.js';
 import type { Outcome } from './outcome.js';
 import type { AssumedFeatures } from '../calls/assumed-features.js';
@@ -19,6 +20,8 @@ export type ReportAnswer =
 export interface Sendable {
   readonly lease: Lease;
   readonly outcome: Outcome;
+  /** What its handler wrote and has not been sent yet. */
+  readonly logs: readonly BufferedLine[];
   /** The span that the run was, if it is traced. */
   readonly traceparent?: string | undefined;
 }
@@ -74,7 +77,7 @@ async function gathered(
 async function plain(
   transport: Transport,
   features: AssumedFeatures,
-  { lease, outcome }: Sendable,
+  { lease, outcome, logs }: Sendable,
 ): Promise<ReportAnswer> {
   const token = JSON.stringify(lease.token);
   const sent = features.has('release') || outcome.kind !== 'released' ? outcome : givenBack(outcome);
@@ -82,7 +85,7 @@ async function plain(
     await transport.call({
       method: 'POST',
       path: `/jobs/${encodeURIComponent(lease.jobId)}/${ACTIONS[sent.kind]}`,
-      bodyText: `{"lease_token":${token}${fieldsText(sent)}}`,
+      bodyText: `{"lease_token":${token}${fieldsText(sent)}${logsText(logs)}}`,
     });
     return { kind: 'accepted' };
   } catch (error) {
@@ -101,10 +104,14 @@ const givenBack = ({ delaySecs }: Extract<Outcome, { kind: 'released' }>): Outco
   ...(delaySecs !== undefined && { retryAfterSecs: delaySecs }),
 });
 
-function gatheredText({ lease, outcome, traceparent }: Sendable): string {
+const logsText = (logs: readonly BufferedLine[]): string =>
+  logs.length === 0 ? '' : `,"logs":${JSON.stringify(logs)}`;
+
+function gatheredText({ lease, outcome, logs, traceparent }: Sendable): string {
   const [id, token] = [JSON.stringify(lease.jobId), JSON.stringify(lease.token)];
   const trace = traceparent === undefined ? '' : `,"traceparent":${JSON.stringify(traceparent)}`;
-  return `{"job_id":${id},"lease_token":${token},"outcome":"${outcome.kind}"${fieldsText(outcome)}${trace}}`;
+  const fields = `${fieldsText(outcome)}${logsText(logs)}${trace}`;
+  return `{"job_id":${id},"lease_token":${token},"outcome":"${outcome.kind}"${fields}}`;
 }
 
 function fieldsText(outcome: Outcome): string {

@@ -3,6 +3,8 @@ import type { Transport } from '../../http/transport.js';
 import type { Logger } from '../../shared/logger.js';
 import { monotonicMs } from '../clock.js';
 import type { HeldJob, HeldJobs } from '../leases/held-jobs.js';
+import type { BufferedLine } from '../../shared/log-buffer.js';
+import type { LogSender } from './log-sender.js';
 import { permanentFailure, type Outcome } from './outcome.js';
 import { sendReports, type ReportAnswer } from './report-calls.js';
 import type { AssumedFeatures } from '../calls/assumed-features.js';
@@ -13,6 +15,12 @@ export type Reported = Outcome | 'lost' | 'cancelled';
 interface Pending {
   readonly held: HeldJob;
   outcome: Outcome;
+  /** What the handler wrote and has not been sent; known once the report is. */
+  logs: readonly BufferedLine[] | null;
+  /** Whether a call with it is under way. */
+  sent: boolean;
+  /** What a heartbeat has said of the job meanwhile; its own answer says whether it was taken before that. */
+  doubt: 'lost' | 'cancelled' | null;
   /** Whether the server has refused what the handler said, so that this is the worker's own failure report. */
   replaced: boolean;
   /** Whether it has ended. */
@@ -23,6 +31,7 @@ export interface ReporterOptions {
   readonly transport: Transport;
   readonly features: AssumedFeatures;
   readonly jobs: HeldJobs;
+  readonly logs: LogSender;
   readonly leaseMs: number;
   readonly logger: Logger;
   readonly hooks: Pick<Hooks, 'onReport'>;
@@ -59,7 +68,7 @@ export class Reporter {
 
   report(held: HeldJob, outcome: Outcome): void {
     held.reporting = true;
-    this.#pending.push({ held, outcome, replaced: false, settled: false });
+    this.#pending.push({ held, outcome, logs: null, sent: false, doubt: null, replaced: false, settled: false });
     if (!this.#sending) void this.#send();
   }
 
@@ -68,10 +77,15 @@ export class Reporter {
     return this.#pending.length === 0 ? Promise.resolve() : new Promise((resolve) => this.#idle.push(resolve));
   }
 
-  /** Forgets the report: the job was cancelled or taken away. */
-  drop(held: HeldJob, why: 'lost' | 'cancelled'): void {
-    const dropped = this.#pending.find((each) => each.held === held);
-    if (dropped !== undefined) this.#settle(dropped, why);
+  /**
+   * A heartbeat says that the job was cancelled or taken away. A report that is under way may have been taken before:
+   * its answer tells. Any other is forgotten.
+   */
+  doubt(held: HeldJob, why: 'lost' | 'cancelled'): void {
+    const doubted = this.#pending.find((each) => each.held === held);
+    if (doubted === undefined) return;
+    if (doubted.sent) doubted.doubt = why;
+    else this.#settle(doubted, why);
     this.#forgetSettled();
   }
 
@@ -88,23 +102,33 @@ export class Reporter {
       this.#giveUp();
       const batch = this.#nextBatch();
       if (batch.length === 0) break;
-      const sendable = batch.map(({ held, outcome }) => ({
-        lease: held.lease,
-        outcome,
-        traceparent: this.#trace(held),
-      }));
-      const answers = await sendReports(this.#options.transport, this.#options.features, sendable);
+      const answers = await this.#call(batch);
       let pauseMs: number | null = null;
       batch.forEach((each, index) => {
         const answer = answers[index] ?? { kind: 'unanswered', retryAfterMs: null };
-        if (answer.kind === 'unanswered') pauseMs = Math.max(pauseMs ?? 0, answer.retryAfterMs ?? pauseFor(failures));
-        else this.#judge(each, answer);
+        each.sent = false;
+        if (answer.kind !== 'unanswered') this.#judge(each, answer);
+        else if (each.doubt !== null) this.#settle(each, each.doubt);
+        else pauseMs = Math.max(pauseMs ?? 0, answer.retryAfterMs ?? pauseFor(failures));
       });
       this.#forgetSettled();
       failures = pauseMs === null ? 0 : failures + 1;
       if (pauseMs !== null) await this.#pause(pauseMs);
     }
     this.#sending = false;
+  }
+
+  async #call(batch: readonly Pending[]): Promise<ReportAnswer[]> {
+    const { transport, features, logs } = this.#options;
+    for (const each of batch) each.sent = true;
+    await logs.settled(batch.map(({ held }) => held));
+    const reports = batch.map((each) => ({
+      lease: each.held.lease,
+      outcome: each.outcome,
+      logs: (each.logs ??= logs.take(each.held)),
+      traceparent: this.#trace(each.held),
+    }));
+    return sendReports(transport, features, reports);
   }
 
   /** A hook that throws costs the span, not the report. */
@@ -122,7 +146,7 @@ export class Reporter {
     const batch: Pending[] = [];
     let bytes = 0;
     for (const each of this.#pending) {
-      bytes += sizeOf(each.outcome);
+      bytes += sizeOf(each.outcome) + this.#options.logs.sizeOf(each.held);
       if (batch.length > 0 && (batch.length >= MOST_PER_CALL || bytes > BYTES_PER_CALL)) break;
       batch.push(each);
     }
@@ -131,13 +155,14 @@ export class Reporter {
 
   #judge(pending: Pending, answer: Exclude<ReportAnswer, { kind: 'unanswered' }>): void {
     if (answer.kind === 'accepted') return this.#settle(pending, pending.outcome);
-    if (answer.kind === 'lost') return this.#settle(pending, 'lost');
+    if (answer.kind === 'lost') return this.#settle(pending, pending.doubt ?? 'lost');
     if (pending.replaced) {
       this.#options.logger.error(`the server does not take a failure report: ${answer.why}`, about(pending.held));
       return this.#settle(pending, 'lost');
     }
     this.#options.logger.error(`the server refuses a report: ${answer.why}`, about(pending.held));
     pending.outcome = permanentFailure(`the server refuses the result: ${answer.why}`);
+    pending.logs = [];
     pending.replaced = true;
   }
 

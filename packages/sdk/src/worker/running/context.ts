@@ -1,21 +1,20 @@
 import { isObject, type JsonObject } from '../../json/object.js';
 import type { Logger } from '../../shared/logger.js';
-import type { AnyTask, Args, InOf, JobContext, JobHandle, OutOf, RunningJob } from '../../task/types.js';
+import type { JobContext, RunningJob } from '../../task/types.js';
 import { effectKey, once } from '../../task/once.js';
-import type { EnqueueOptions } from '../../task/policy.js';
-import { CallOrdinals } from '../../durable/call-ordinals.js';
 import { DurableRun, type CheckpointStore } from '../../durable/durable-run.js';
 import { monotonicMs } from '../clock.js';
 import type { HeldJob } from '../leases/held-jobs.js';
-import type { ChildClient } from '../options.js';
+import { enqueuedChildren, type EnqueueOwner } from './enqueued-children.js';
 
 /** What the service takes as progress. */
 const PROGRESS_MAX_BYTES = 16_384;
 
 /** What contexts need of the worker. */
-export interface ContextOwner {
+export interface ContextOwner extends EnqueueOwner {
   readonly logger: Logger;
-  readonly client: ChildClient | undefined;
+  /** Keeps a line with the attempt; undefined if lines stay here. */
+  readonly keepLine: ((held: HeldJob, level: keyof Logger, message: string, fields?: JsonObject) => void) | undefined;
   /** Where durable jobs keep what they have done. */
   checkpoints(held: HeldJob): CheckpointStore;
   isLeased(held: HeldJob): boolean;
@@ -47,7 +46,7 @@ export class Context implements JobContext {
   }
 
   get log(): Logger {
-    return (this.#log ??= loggerFor(this.#owner.logger, this.job));
+    return (this.#log ??= loggerFor(this.#held, this.#owner));
   }
 
   get leased(): () => boolean {
@@ -106,7 +105,7 @@ export class Context implements JobContext {
   }
 
   get enqueue(): JobContext['enqueue'] {
-    return (this.#enqueue ??= childrenOf(this.job, this.#owner.client));
+    return (this.#enqueue ??= enqueuedChildren(this.job, () => this.#makeDurable(), this.#owner));
   }
 }
 
@@ -120,35 +119,15 @@ function problemWith(value: unknown): string | null {
   }
 }
 
-/** Every line says which job it is about. */
-function loggerFor(logger: Logger, { id, task, attempt }: RunningJob): Logger {
-  const fields = { job: id, task, attempt };
+/** In the worker's own log every line says which job it is about; what is kept is with the job anyway. */
+function loggerFor(held: HeldJob, { logger, keepLine }: ContextOwner): Logger {
+  const { id, task, attempt } = held.job;
+  const about = { job: id, task, attempt };
   const on =
     (level: keyof Logger) =>
-    (message: string, more: JsonObject = {}): void =>
-      logger[level](message, { ...fields, ...more });
+    (message: string, fields?: JsonObject): void => {
+      logger[level](message, { ...about, ...fields });
+      keepLine?.(held, level, message, fields);
+    };
   return { debug: on('debug'), info: on('info'), warn: on('warn'), error: on('error') };
-}
-
-/**
- * Creates jobs whose keys are made of this job's id and the ordinal of the call within its step, or outside of steps:
- * another attempt that makes the same calls in the same order creates none of them twice.
- */
-function childrenOf(job: RunningJob, client: ChildClient | undefined): JobContext['enqueue'] {
-  const ordinals = new CallOrdinals();
-  let allowed: Promise<void> | undefined;
-  const allow = async (own: ChildClient): Promise<void> => {
-    const { tenant } = await own.whoami();
-    if (tenant === job.tenant) return;
-    throw new Error(`the job belongs to the tenant ${job.tenant}, but the worker's client creates jobs for another`);
-  };
-  return async <T extends AnyTask>(task: T, ...args: Args<InOf<T>>): Promise<JobHandle<OutOf<T>>> => {
-    if (client === undefined) {
-      throw new Error('ctx.enqueue needs a client with the token of a tenant: new Worker({ client: new Millrace() })');
-    }
-    const key = `${job.id}:${ordinals.next()}`;
-    await (allowed ??= allow(client));
-    const [input, options] = args as [JsonObject?, EnqueueOptions?];
-    return client.enqueue(task, ...([input ?? {}, { key, ...options }] as unknown as Args<InOf<T>>));
-  };
 }

@@ -19,6 +19,7 @@ import type { Transport } from '../../http/transport.js';
 import type { AssumedFeatures } from '../calls/assumed-features.js';
 import { CheckpointCalls } from './checkpoint-calls.js';
 import { ProgressMemory } from './progress-memory.js';
+import type { LogSender } from '../reports/log-sender.js';
 import type { Reported, Reporter } from '../reports/reporter.js';
 import type { Slots } from '../leases/slots.js';
 
@@ -26,6 +27,7 @@ export interface JobRunnerOptions {
   readonly settings: Settings;
   readonly jobs: HeldJobs;
   readonly reporter: Reporter;
+  readonly logs: LogSender;
   readonly keeper: () => Keeper;
   readonly events: EventSink;
   readonly transport: Transport;
@@ -68,10 +70,17 @@ export class JobRunner {
 
   /** Starts every job that a poll brought. */
   start(claimed: Claimed, slots: Slots): void {
-    for (const held of this.#hold(claimed, slots)) {
-      slots.take();
-      this.#run(held);
-    }
+    const all = this.#hold(claimed, slots);
+    for (let n = 0; n < all.length; n++) slots.take();
+    if (slots.free <= 0) this.#announce(all);
+    for (const held of all) this.#run(held);
+  }
+
+  /** No more jobs can come before some of these have ended: a batch need not wait for others. */
+  #announce(all: readonly HeldJob[]): void {
+    const counts = new Map<string, number>();
+    for (const { job } of all) counts.set(job.task, (counts.get(job.task) ?? 0) + 1);
+    for (const [task, count] of counts) this.#options.settings.handlers.get(task)?.batch?.expect(count);
   }
 
   /** Gives back what a poll brought, without starting it. */
@@ -112,8 +121,8 @@ export class JobRunner {
     if (held === undefined) return;
     const isCancelled = answer === 'cancelled';
     if (held.reporting) {
-      // Most likely it has ended because our own report was taken, whose answer is still under way.
-      if (answer !== 'completed' && answer !== 'failed') reporter.drop(held, isCancelled ? 'cancelled' : 'lost');
+      // Most likely it is no longer ours because our own report was taken, whose answer is still under way.
+      if (answer !== 'completed' && answer !== 'failed') reporter.doubt(held, isCancelled ? 'cancelled' : 'lost');
       return;
     }
     held.stop.stop(
@@ -208,10 +217,13 @@ export class JobRunner {
   }
 
   #contextOwner(): ContextOwner {
-    const { settings, jobs, keeper, transport, features } = this.#options;
+    const { settings, jobs, keeper, transport, features, logs } = this.#options;
     return {
       logger: settings.logger,
+      keepLine: settings.logs === 'local' ? undefined : logs.write.bind(logs),
       client: settings.client,
+      hooks: settings.hooks,
+      createsChildren: () => features.isKnown('durable'),
       checkpoints: (held) => new CheckpointCalls(transport, features, held, () => this.lose(held.lease, 'lease_lost')),
       isLeased: (held) => jobs.isLeased(held),
       lastProgress: ({ job }) => this.#progress.get(job.id),

@@ -1,0 +1,59 @@
+import { describe, expect, it } from 'vitest';
+import { freshTask, gate, until, useWorkerKit } from '../support/worker-kit.js';
+
+describe('a worker', async () => {
+  const { millrace, start } = await useWorkerKit();
+
+  it('says how many jobs of a queue it can hold, and which tasks it knows', async () => {
+    const known = freshTask('known');
+    const { open, opened } = gate();
+    start([known.handle(() => opened)], { name: 'offerer' });
+    const job = await millrace.enqueue(known);
+    const worker = await until(async () =>
+      (await millrace.queues.workers()).find(({ queue, slots }) => queue === known.queue && slots !== null),
+    );
+    expect(worker).toMatchObject({ id: 'offerer', slots: 4, tasks: ['known'] });
+    open();
+    await job.result();
+  });
+
+  it('offers nothing to a server that refuses offers', async () => {
+    const known = freshTask('known');
+    start([known.handle(() => ({}))], {
+      fetch: (input, init) =>
+        String(input).endsWith('/lease') && String(init?.body).includes('slots')
+          ? Promise.resolve(Response.json({ error: 'slots', code: 'invalid_request', timestamp: '' }, { status: 400 }))
+          : globalThis.fetch(input, init),
+    });
+    expect(await (await millrace.enqueue(known)).result()).toEqual({});
+  });
+
+  it('believes the answer to its report rather than a heartbeat that the report overtook', async () => {
+    const quick = freshTask('quick', { retries: { delay: '1h' } });
+    const { open, opened } = gate();
+    let taken = false;
+    const { events, worker } = start(
+      [
+        quick.handle(() => {
+          throw new Error('tried again later');
+        }),
+      ],
+      {
+        lease: '1s',
+        fetch: async (input, init) => {
+          const answer = await globalThis.fetch(input, init);
+          // The server has taken the report; its answer arrives after heartbeats have said that the lease is gone.
+          if (String(input).endsWith('/reports')) {
+            taken = true;
+            await opened;
+          } else if (String(input).endsWith('/heartbeats') && taken) setTimeout(open, 50);
+          return answer;
+        },
+      },
+    );
+    await millrace.enqueue(quick);
+    await until(() => events.some(({ type }) => type === 'failed' || type === 'lease_lost'));
+    expect(events.map(({ type }) => type)).not.toContain('lease_lost');
+    expect(worker.health.held).toBe(0);
+  });
+});
