@@ -103,6 +103,9 @@ export const next: Run<(typeof specs)['cronNext']['options']> = async (context) 
   return EXIT.ok;
 };
 
+/** What a firing made; one that was skipped made nothing. */
+const madeBy = ({ job_id: job, workflow_id: workflow }: Wire.CronFiring): string => job ?? workflow ?? '';
+
 export const firings: Run<(typeof specs)['cronFirings']['options']> = async (context) => {
   const connection = connect(context);
   const id = await scheduleId(connection, context.args[0], context.signal);
@@ -111,13 +114,13 @@ export const firings: Run<(typeof specs)['cronFirings']['options']> = async (con
     rows: 'firings',
     query: {},
     columns: () => [
-      { title: 'JOB', kind: 'id', cell: ({ job_id: job }) => job },
+      { title: 'JOB OR WORKFLOW', kind: 'id', cell: madeBy },
       { title: 'DUE', cell: ({ occurrence }) => occurrence },
       { title: 'FIRED', cell: ({ fired_at: at }) => at },
       { title: 'KIND', cell: ({ kind }) => kind },
     ],
     kind: 'jobs',
-    id: ({ job_id: job }) => job,
+    id: madeBy,
     nothing: 'no firings',
   });
 };
@@ -128,7 +131,9 @@ export const trigger: Run<(typeof specs)['cronTrigger']['options']> = async (con
   const id = await scheduleId(connection, args[0], signal);
   const request = { method: 'POST', key: options.key ?? true, signal } as const;
   const fired = await connection.raw.call<Wire.CronTriggered>(['cron', id, 'trigger'], request);
-  connection.recent.made('jobs', fired.body.job_id);
-  await io.print(options.json ? fired.text : fired.body.job_id);
+  const { job_id: job, workflow_id: workflow } = fired.body;
+  const made = job ?? workflow ?? '';
+  connection.recent.made(typeof job === 'string' ? 'jobs' : 'workflows', made);
+  await io.print(options.json ? fired.text : made);
   return EXIT.ok;
 };

@@ -1,15 +1,25 @@
 import { inspect, isServable, type Inspection } from '@millrace/server';
 import type { Invocation } from '../invocation/invocation.js';
-import { withDatabase } from './with-database.js';
+import { eachDatabase, type Done } from './each-database.js';
 
 /** Checks a database's invariants without changing anything. Exits with 1 if one of them does not hold. */
 export async function doctor(invocation: Invocation): Promise<number> {
   const asJson = invocation.argv.includes('--json');
   const argv = invocation.argv.filter((flag) => flag !== '--json');
-  const inspection = await withDatabase({ ...invocation, argv }, inspect);
-  await invocation.io.print(asJson ? JSON.stringify(inspection, null, 2) : inWords(inspection));
-  return isHealthy(inspection) ? 0 : 1;
+  const inspections = await eachDatabase({ ...invocation, argv }, inspect);
+  await invocation.io.print(asJson ? inJson(inspections) : inspections.map(named).join('\n'));
+  return inspections.every(({ result }) => isHealthy(result)) ? 0 : 1;
 }
+
+/** Of one database as it is; of several a list, each with its name. */
+function inJson(inspections: readonly Done<Inspection>[]): string {
+  const [first] = inspections;
+  const only = inspections.length === 1 && first?.name === '' ? first.result : null;
+  return JSON.stringify(only ?? inspections.map(({ name, result }) => ({ name, ...result })), null, 2);
+}
+
+const named = ({ name, result }: Done<Inspection>): string =>
+  name === '' ? inWords(result) : `${name}:\n${inWords(result)}`;
 
 const isHealthy = ({ schema, checks }: Inspection): boolean =>
   isServable(schema) && checks.every(({ violations }) => violations === 0);

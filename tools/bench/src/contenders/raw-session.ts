@@ -105,6 +105,8 @@ export function prepareClaim(queue: string, ids: readonly string[]): PreparedCla
       secs: LEASE_SECS,
       startable: ids.length,
       worker: 'raw',
+      gate_held: false,
+      bundle_from: 4,
     }),
     isDone: ([row]) => row?.taken?.lastIndexOf('1') === ids.length - 1,
     settle: settle_bundled({
@@ -134,6 +136,7 @@ export function prepareLease(queue: string, ids: readonly string[]): PreparedCla
       tokens: uuidArray(tokens),
       secs: int4Array(ids.map(() => LEASE_SECS)),
       workers: null,
+      gate_held: false,
     }),
     isDone: ([row]) => row?.numbers?.split(',').length === ids.length,
     settle: settle_completed({

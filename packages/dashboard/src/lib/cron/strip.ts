@@ -9,8 +9,9 @@ export interface Mark {
   readonly count: number;
   /** The least ordinary kind among them. */
   readonly kind: CronFiringKind;
-  /** The newest of them. */
-  readonly jobId: string;
+  /** The newest of them; null: it made no job. */
+  readonly jobId: string | null;
+  readonly workflowId: string | null;
 }
 
 export interface Strip {
@@ -25,21 +26,21 @@ export const STRIP_MS = 24 * 3_600_000;
 /** Ten minutes each: a schedule that fires every second still has a bounded number of marks. */
 export const STRIP_SHARES = 144;
 
-const WEIGHT: Readonly<Record<CronFiringKind, number>> = { on_time: 0, triggered: 1, catch_up: 2 };
+const WEIGHT: Readonly<Record<CronFiringKind, number>> = { on_time: 0, triggered: 1, catch_up: 2, skipped: 3 };
 
 /**
  * The last 24 hours of a schedule. `firings` are the newest ones, newest first; `isComplete` says that there are no
  * older ones.
  */
 export function stripOf(
-  firings: readonly Pick<CronFiring, 'fired_at' | 'kind' | 'job_id'>[],
+  firings: readonly Pick<CronFiring, 'fired_at' | 'kind' | 'job_id' | 'workflow_id'>[],
   isComplete: boolean,
   now: number,
 ): Strip {
   const start = now - STRIP_MS;
   const share = STRIP_MS / STRIP_SHARES;
   const marks = new Map<number, Mark>();
-  for (const { fired_at, kind, job_id } of firings) {
+  for (const { fired_at, kind, job_id, workflow_id } of firings) {
     const instant = Date.parse(fired_at);
     if (Number.isNaN(instant) || instant < start) continue;
     // What fired a moment after we last looked at the clock belongs into the last share.
@@ -53,6 +54,7 @@ export function stripOf(
       count: (known?.count ?? 0) + 1,
       kind: known !== undefined && WEIGHT[known.kind] >= WEIGHT[kind] ? known.kind : kind,
       jobId: known?.jobId ?? job_id,
+      workflowId: known?.workflowId ?? workflow_id,
     });
   }
   const oldest = firings.at(-1);

@@ -10,7 +10,7 @@ export interface CronActions {
   readonly setEnabled: (cron: Cron, enabled: boolean) => void;
 }
 
-/** What happens at once: it can be undone, or makes a single job. */
+/** What happens at once: it can be undone, or makes a single job or workflow. */
 export function useCronActions(): CronActions {
   const navigate = useNavigate();
   const run = (request: Change, done: (answer: unknown) => void): void => {
@@ -31,9 +31,11 @@ export function useCronActions(): CronActions {
   };
   const trigger = (cron: Cron): void =>
     run({ method: 'POST', path: `/cron/${cron.id}/trigger`, idempotencyKey: newUuid() }, (answer) => {
-      const { job_id } = answer as CronTriggered;
-      const open = (): void => void navigate({ to: '/jobs/$id', params: { id: job_id } });
-      say(`${cron.name} is triggered.`, [{ label: 'Open job', run: open }]);
+      const { job_id, workflow_id } = answer as CronTriggered;
+      const isJob = typeof job_id === 'string';
+      const params = { id: job_id ?? workflow_id ?? '' };
+      const open = (): void => void navigate({ to: isJob ? '/jobs/$id' : '/workflows/$id', params });
+      say(`${cron.name} is triggered.`, [{ label: isJob ? 'Open job' : 'Open workflow', run: open }]);
     });
   return { trigger, setEnabled };
 }

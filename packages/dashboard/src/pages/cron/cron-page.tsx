@@ -85,8 +85,10 @@ const draftOf = (cron: Cron, text: string, index: number): Draft => ({
   name: cron.name,
   expression: cron.cron_expr,
   timezone: cron.timezone,
-  task: cron.task_name,
-  queue: cron.queue_name,
+  task: cron.task_name ?? '',
+  queue: cron.queue_name ?? '',
+  overlap: cron.overlap,
+  workflow: cron.workflow ? (memberText(text, 'crons', index, 'workflow') ?? null) : null,
   payload: memberText(text, 'crons', index, 'payload') ?? '{}',
   config: memberText(text, 'crons', index, 'config') ?? '{}',
 });

@@ -12,6 +12,7 @@ import { say } from '../../components/toasts.js';
 import { useNow } from '../../lib/clock.js';
 import { useMayWrite } from '../../session/session.js';
 import { useCronActions } from './actions.js';
+import { FiringLink } from './firing-link.js';
 import { kindInWords, FiringStrip } from './firing-strip.js';
 import { useFirings } from './use-firings.js';
 import { wordsOf } from './words.js';
@@ -37,18 +38,8 @@ export function CronDetails({ cron, payload, config, onEdit, onClose }: DetailsP
           ['expression', <span className="mono">{cron.cron_expr}</span>],
           ['in words', wordsOf(cron.cron_expr) ?? '–'],
           ['time zone', cron.timezone],
-          [
-            'task',
-            <Link to="/jobs" search={{ task: cron.task_name } as never}>
-              {cron.task_name}
-            </Link>,
-          ],
-          [
-            'queue',
-            <Link to="/queues/$queue" params={{ queue: cron.queue_name }}>
-              {cron.queue_name}
-            </Link>,
-          ],
+          ...whatItStarts(cron),
+          ['overlap', cron.overlap === 'skip' ? 'skips while the last firing has not ended' : 'allowed'],
           ['created', <Time at={cron.created_at} />],
         ]}
       />
@@ -84,6 +75,24 @@ export function CronDetails({ cron, payload, config, onEdit, onClose }: DetailsP
   );
 }
 
+function whatItStarts(cron: Cron): (readonly [string, ReactNode])[] {
+  if (cron.workflow) return [['workflow', cron.workflow.name]];
+  return [
+    [
+      'task',
+      <Link to="/jobs" search={{ task: cron.task_name } as never}>
+        {cron.task_name}
+      </Link>,
+    ],
+    [
+      'queue',
+      <Link to="/queues/$queue" params={{ queue: cron.queue_name ?? '' }}>
+        {cron.queue_name}
+      </Link>,
+    ],
+  ];
+}
+
 function FiringList({ cron }: { readonly cron: Cron }): ReactNode {
   const now = useNow();
   const { firings, error } = useFirings(cron.id, ALL_PAGES);
@@ -100,11 +109,11 @@ function FiringList({ cron }: { readonly cron: Cron }): ReactNode {
         </div>
       </div>
       <ol className="plain-list">
-        {firings.items.slice(0, FIRINGS_LISTED).map(({ occurrence, fired_at, kind, job_id }) => (
-          <li key={`${job_id} ${occurrence}`}>
-            <Link to="/jobs/$id" params={{ id: job_id }}>
+        {firings.items.slice(0, FIRINGS_LISTED).map(({ occurrence, fired_at, kind, job_id, workflow_id }) => (
+          <li key={`${job_id ?? workflow_id} ${occurrence}`}>
+            <FiringLink jobId={job_id} workflowId={workflow_id}>
               <Time at={fired_at} />
-            </Link>{' '}
+            </FiringLink>{' '}
             <span className="quiet">{kindInWords(kind)}</span>
           </li>
         ))}

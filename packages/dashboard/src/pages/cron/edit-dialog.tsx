@@ -1,4 +1,4 @@
-import type { CronPreview } from '@millrace/contract';
+import type { CronOverlap, CronPreview } from '@millrace/contract';
 import { useEffect, useState, type ReactNode } from 'react';
 import { change, type Change } from '../../api/client.js';
 import { refresh, useRead } from '../../api/hooks.js';
@@ -19,6 +19,9 @@ export interface Draft {
   readonly queue: string;
   readonly payload: string;
   readonly config: string;
+  readonly overlap: CronOverlap;
+  /** Not null: it starts this workflow, in place of a job. */
+  readonly workflow: string | null;
 }
 
 const NEW: Draft = {
@@ -29,9 +32,13 @@ const NEW: Draft = {
   queue: '',
   payload: '{}',
   config: '{}',
+  overlap: 'allow',
+  workflow: null,
 };
 
-const FIELDS: readonly (readonly [keyof Draft, string, string])[] = [
+type Field = Exclude<keyof Draft, 'overlap' | 'workflow'>;
+
+const FIELDS: readonly (readonly [Field, string, string])[] = [
   ['name', 'Name', 'nightly-report'],
   ['expression', 'Expression', '0 3 * * *'],
   ['timezone', 'Time zone', 'UTC'],
@@ -45,9 +52,13 @@ interface EditDialogProps {
   readonly onClose: () => void;
 }
 
+/** What a schedule says of jobs; one that starts workflows has none of it. */
+const OF_JOBS: ReadonlySet<Field> = new Set(['task', 'queue', 'payload', 'config']);
+
 const TEXTS = [
   ['payload', 'Payload (JSON)', 5],
   ['config', 'Policy (JSON): max_retries, timeout_secs, priority …', 2],
+  ['workflow', 'Workflow (JSON): name, steps …', 9],
 ] as const;
 
 /** Creates a schedule, or replaces the one of the same name, and shows when it would fire. */
@@ -55,7 +66,8 @@ export function EditDialog({ draft, onClose }: EditDialogProps): ReactNode {
   const [fields, setFields] = useState(draft ?? NEW);
   const [, setAddress] = useAddress();
   const request = requestOf(fields, draft !== null);
-  const invalid = TEXTS.find(([name]) => !isObjectText(fields[name]))?.[0];
+  const texts = TEXTS.filter(([name]) => (name === 'workflow') === (fields.workflow !== null));
+  const invalid = texts.find(([name]) => !isObjectText(fields[name] ?? ''))?.[0];
   const set = (name: keyof Draft) => (value: string) => setFields({ ...fields, [name]: value });
   const verb = draft === null ? 'Create' : 'Save';
   const save = async (): Promise<void> => {
@@ -77,7 +89,7 @@ export function EditDialog({ draft, onClose }: EditDialogProps): ReactNode {
       wide
     >
       <div className="fields">
-        {FIELDS.map(([name, label, placeholder]) => (
+        {FIELDS.filter(([name]) => fields.workflow === null || !OF_JOBS.has(name)).map(([name, label, placeholder]) => (
           <TextField
             key={name}
             label={label}
@@ -92,12 +104,20 @@ export function EditDialog({ draft, onClose }: EditDialogProps): ReactNode {
         ))}
       </div>
       <Preview expression={fields.expression} timezone={fields.timezone} />
-      {TEXTS.map(([name, label, rows]) => (
+      <label className="check">
+        <input
+          type="checkbox"
+          checked={fields.overlap === 'skip'}
+          onChange={({ target }) => setFields({ ...fields, overlap: target.checked ? 'skip' : 'allow' })}
+        />{' '}
+        Skip an occurrence while the last firing has not ended
+      </label>
+      {texts.map(([name, label, rows]) => (
         <JsonField
           key={name}
           label={label}
           rows={rows}
-          value={fields[name]}
+          value={fields[name] ?? ''}
           aria-invalid={invalid === name}
           onChange={set(name)}
         />
@@ -115,10 +135,15 @@ function requestOf(fields: Draft, isEdit: boolean): Change {
     name: isEdit ? undefined : typedString(fields.name),
     cron_expr: typedString(fields.expression),
     timezone: typedString(fields.timezone),
-    task_name: typedString(fields.task),
-    queue: typedString(fields.queue),
-    payload: fields.payload,
-    config: fields.config,
+    overlap: typedString(fields.overlap),
+    ...(fields.workflow === null
+      ? {
+          task_name: typedString(fields.task),
+          queue: typedString(fields.queue),
+          payload: fields.payload,
+          config: fields.config,
+        }
+      : { workflow: fields.workflow }),
   });
   return isEdit
     ? { method: 'PUT', path: `/cron/${encodeURIComponent(fields.name)}`, body }

@@ -1,15 +1,16 @@
 import type { CronFiringKind } from '@millrace/contract';
-import { Link } from '@tanstack/react-router';
 import { memo, useMemo, type ReactNode } from 'react';
 import { stripOf } from '../../lib/cron/strip.js';
 import { clock, plural } from '../../lib/format.js';
 import { useZone } from '../../lib/preferences.js';
+import { FiringLink } from './firing-link.js';
 import type { Firings } from './use-firings.js';
 
 const KINDS: Readonly<Record<CronFiringKind, string>> = {
   on_time: 'on time',
   catch_up: 'late, after a pause of the servers',
   triggered: 'by hand',
+  skipped: 'skipped: the last one had not ended',
 };
 
 /** Minutes are enough: the strip shows a day, and a mark is ten minutes wide. */
@@ -22,7 +23,7 @@ interface FiringStripProps {
   readonly isFocusable?: boolean;
 }
 
-/** The last 24 hours of a schedule; each mark leads to its job. */
+/** The last 24 hours of a schedule; each mark leads to its job or workflow. */
 export function FiringStrip({ firings, now, isFocusable = false }: FiringStripProps): ReactNode {
   return <StripMarks firings={firings} minute={Math.ceil(now / MINUTE)} isFocusable={isFocusable} />;
 }
@@ -45,13 +46,13 @@ const StripMarks = memo(function StripMarks(props: {
           title="Older firings are not shown here."
         />
       )}
-      {strip.marks.map(({ at, from, to, count, kind, jobId }) => {
+      {strip.marks.map(({ at, from, to, count, kind, jobId, workflowId }) => {
         const title = `${clock(from, zone)}–${clock(to, zone)}: fired ${count === 1 ? 'once' : `${count} times`}, ${KINDS[kind]}`;
         return (
           <li key={at} className={`strip-mark ${kind}`} style={{ insetInlineStart: `${100 * at}%` }}>
-            <Link
-              to="/jobs/$id"
-              params={{ id: jobId }}
+            <FiringLink
+              jobId={jobId}
+              workflowId={workflowId}
               title={title}
               aria-label={title}
               tabIndex={isFocusable ? 0 : -1}

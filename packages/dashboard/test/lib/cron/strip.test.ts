@@ -6,6 +6,7 @@ const firing = (agoMs: number, kind: 'on_time' | 'catch_up' | 'triggered' = 'on_
   fired_at: new Date(NOW - agoMs).toISOString(),
   kind,
   job_id: `job ${agoMs}`,
+  workflow_id: null,
 });
 const HOUR = 3_600_000;
 

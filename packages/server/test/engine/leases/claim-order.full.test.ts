@@ -143,6 +143,7 @@ describe('the work of a claim', () => {
         max_bytes: 1e9,
         later_floor: '-infinity',
         workers: null,
+        gate_held: false,
         known_contexts: null,
       }),
     );
