@@ -7,7 +7,7 @@ import { ChaosClient } from '../history/client.js';
 import { History } from '../history/history.js';
 import { ACTOR_DEFAULTS, CREDENTIALS, startActor, type ActorKind, type ActorOptions } from './actors.js';
 import { Cluster } from './cluster.js';
-import { contention } from './contention.js';
+import { stretched } from './contention.js';
 import type { Database, Host } from './database.js';
 import type { ManagedProcess } from './processes.js';
 import { ServerProcess, type ServerOptions } from './server.js';
@@ -71,11 +71,9 @@ export class Stage {
   /** Reports a violation if something took too long. The limit is stretched if the machine is busy with other work. */
   expectWithin(limitMs: number, tookMs: number, what: string): void {
     if (tookMs <= limitMs) return;
-    const stretched = limitMs * contention(tookMs);
-    if (tookMs > stretched) {
-      this.violation(
-        `${what}: ${Math.round(tookMs)} ms, at most ${limitMs} (${Math.round(stretched)} on this busy machine)`,
-      );
+    const most = stretched(limitMs, tookMs);
+    if (tookMs > most) {
+      this.violation(`${what}: ${Math.round(tookMs)} ms, at most ${limitMs} (${Math.round(most)} on this machine)`);
     }
   }
 

@@ -7,7 +7,7 @@ import { probeHealth } from './health.js';
 import { mebibytes } from './memory.js';
 
 /** What others may notice of what one tenant does, on a machine that has nothing else to do. */
-const HEALTH_MS = 500;
+const HEALTH_MS = 250;
 const CREATE_MS = 1_000;
 const EVERY_MS = 50;
 /** What the bodies of all requests may hold together. */

@@ -16,8 +16,9 @@ describe('a workflow of a thousand steps', async () => {
   }
 
   it('is resumed from the first step in at most twice the time of starting it', async () => {
-    const ratios: number[] = [];
-    for (let round = 0; round < 4; round++) {
+    // The shortest of ten: what else happens on the machine only ever adds to a time.
+    const times = { start: Infinity, resume: Infinity };
+    for (let round = 0; round < 10; round++) {
       let id = '';
       const started = await seconds(async () => {
         id = await workflows.create([step('first'), ...wide]);
@@ -31,8 +32,9 @@ describe('a workflow of a thousand steps', async () => {
       const steps = await workflows.steps(id);
       expect(steps.filter((each) => each.job_id !== null)).toHaveLength(1000);
       await workflows.cancel(id);
-      if (round > 0) ratios.push(resumed / started);
+      times.start = Math.min(times.start, started);
+      times.resume = Math.min(times.resume, resumed);
     }
-    expect(ratios.sort((one, two) => one - two)[1]).toBeLessThan(2);
+    expect(times.resume / times.start).toBeLessThan(2);
   });
 });
