@@ -1,8 +1,8 @@
 -- oldest program: 15
 --
--- Steps that decide and wait (docs/adr/0039-step-rules.md). `rules`: the rules that a workflow goes by; null: those that
--- every program knows. A program that does not know them must not end its steps: it would run what was to be left out.
--- Whoever advances such a workflow says first, for its transaction, which rules it knows (`millrace.rules`).
+-- Steps that decide and wait (docs/adr/0039-step-rules.md). `rules`: the rules that a workflow goes by; null: those
+-- that every program knows. A program that does not know them must not end its steps: it would run what was to be left
+-- out. Whoever advances such a workflow says first, for its transaction, which rules it knows (`millrace.rules`).
 ALTER TABLE millrace.workflow_runs ADD COLUMN rules integer;
 ALTER TABLE millrace.workflow_ends ADD COLUMN rules integer;
 

@@ -8,9 +8,9 @@ import type { LeaseRequest } from '../engine/api.js';
 import { away, present, type Cell } from './cell.js';
 
 /**
- * Claims over several databases. It looks at what each could give out, and claims from those that hold the first jobs in
- * claim order, as many as they hold of them: exact for one claimer, and approximate while others claim the same jobs. What
- * others took meanwhile is made up for by the databases that have more.
+ * Claims over several databases. It looks at what each could give out, and claims from those that hold the first jobs
+ * in claim order, as many as they hold of them: exact for one claimer, and approximate while others claim the same
+ * jobs. What others took meanwhile is made up for by the databases that have more.
  *
  * A database that does not answer a look within SLOW_MS is passed over until it does.
  */

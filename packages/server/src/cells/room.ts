@@ -7,9 +7,9 @@ import { away, present, type Cell, type Doors } from './cell.js';
 import { workerOver } from './worker.js';
 
 /**
- * The use cases over several databases: what names an id goes to the cell that the id leads to, what names only a tenant
- * to the cell of the tenant, and what concerns all of them to all (admin.ts, worker.ts). An id of another tenant's is
- * refused by the cell that holds it, as if there were only one.
+ * The use cases over several databases: what names an id goes to the cell that the id leads to, what names only a
+ * tenant to the cell of the tenant, and what concerns all of them to all (admin.ts, worker.ts). An id of another
+ * tenant's is refused by the cell that holds it, as if there were only one.
  */
 export interface RoomOptions {
   readonly cells: readonly Cell[];

@@ -10,9 +10,9 @@ import { MarkMover } from './mark-mover.js';
 import { OutcomeWriter, type OutcomeWriterOptions } from './outcome-writer.js';
 
 /**
- * What follows the claim, for each database: who holds the jobs, moves the marks of claims and stores outcomes. A pool on
- * several databases has a lane for each, so that outcomes of one that is away hold up none of the others. With one there
- * is nothing in between.
+ * What follows the claim, for each database: who holds the jobs, moves the marks of claims and stores outcomes. A pool
+ * on several databases has a lane for each, so that outcomes of one that is away hold up none of the others. With one
+ * there is nothing in between.
  */
 export interface LaneParts {
   readonly settler: Settler;

@@ -5,7 +5,7 @@ import pg from 'pg';
 import { evenRanges, rangeText } from '../../src/domain/cells.js';
 import { cloneDatabase, type TestDatabase } from './database.js';
 
-/** The databases of a service on several cells, as one: a statement runs on each, and its rows come one after another. */
+/** The databases of a service on several cells, as one: a statement runs on each, and their rows are put together. */
 export interface TestCells extends TestDatabase {
   /** In the order of their ranges. */
   readonly cells: readonly TestDatabase[];
