@@ -22,7 +22,8 @@ SELECT
 -- locked and skips it. No process waits. Advancing the schedule, taking the key of the occurrence, creating the job and
 -- recording the firing are one statement: no crash can come between them, and all of them act on exactly the rows that
 -- were advanced. A job with limits joins the line of its first one. A key that already exists means that the occurrence
--- has its job (the schedule was set back, by hand or by restoring a backup): then the schedule only advances.
+-- has its job (the schedule was set back, by hand or by restoring a backup): then the schedule only advances. A skipped
+-- occurrence is recorded without a job, and takes no key.
 WITH given AS MATERIALIZED (
   SELECT tenant, id, to_timestamp(occurrence_ms / 1000) AS occurrence, to_timestamp(following_ms / 1000) AS following,
          kind, suffix, revision
@@ -43,23 +44,7 @@ WITH given AS MATERIALIZED (
   WHERE c.enabled AND c.next_run_at = given.occurrence AND c.revision = given.revision AND c.next_run_at <= now()
     AND now() <= to_timestamp(:planned_at_ms::float8 / 1000) + :valid_ms::float8 * interval '1 millisecond'
 ), sorted AS MATERIALIZED (
-  SELECT taken.*, known.key IS NULL AS fresh,
-         known.key IS NULL AND (before.unfinished IS NOT NULL OR begun.unfinished IS NOT NULL) AS skipped
-  FROM taken LEFT JOIN LATERAL (
-    SELECT k.key FROM millrace.idempotency_keys k WHERE k.tenant = taken.tenant AND k.key = taken.key OFFSET 0
-  ) AS known ON true
-  LEFT JOIN LATERAL (
-    SELECT true AS unfinished FROM millrace.jobs j
-    WHERE j.tenant = taken.tenant AND j.id = taken.after_job AND NOT EXISTS (
-      SELECT FROM millrace.done d
-      WHERE d.tenant = j.tenant AND d.status IN ('completed', 'failed', 'cancelled') AND d.id = j.id
-    )
-    OFFSET 0
-  ) AS before ON taken.after_job IS NOT NULL
-  LEFT JOIN LATERAL (
-    SELECT true AS unfinished FROM millrace.workflow_runs r
-    WHERE r.tenant = taken.tenant AND r.id = taken.after_workflow OFFSET 0
-  ) AS begun ON taken.after_workflow IS NOT NULL
+-- include: fresh_or_skipped
 ), advanced AS (
   UPDATE millrace.crons c
   SET next_run_at = s.following, enabled = s.following IS NOT NULL,
@@ -106,6 +91,9 @@ SELECT id, tenant, queue, task, priority, kind, fresh AS enqueued, limits[1] AS 
 FROM advanced;
 
 -- name: take_starts
+-- First statement of a transaction that fires schedules with workflows: locks those that are due under the conditions
+-- of fire_crons, and returns what to start. The workflows are created in between, and record_starts ends it: so a
+-- workflow, its firing and the advanced schedule are committed together or not at all.
 WITH given AS MATERIALIZED (
   SELECT tenant, id, to_timestamp(occurrence_ms / 1000) AS occurrence, revision
   FROM unnest(:tenants::text[], :ids::uuid[], :occurrences_ms::float8[], :revisions::bigint[])
@@ -126,28 +114,15 @@ WITH given AS MATERIALIZED (
   WHERE c.enabled AND c.next_run_at = given.occurrence AND c.revision = given.revision AND c.next_run_at <= now()
     AND now() <= to_timestamp(:planned_at_ms::float8 / 1000) + :valid_ms::float8 * interval '1 millisecond'
 ), sorted AS (
-  SELECT taken.*, known.key IS NULL AS fresh,
-         known.key IS NULL AND (before.unfinished IS NOT NULL OR begun.unfinished IS NOT NULL) AS skipped
-  FROM taken LEFT JOIN LATERAL (
-    SELECT k.key FROM millrace.idempotency_keys k WHERE k.tenant = taken.tenant AND k.key = taken.key OFFSET 0
-  ) AS known ON true
-  LEFT JOIN LATERAL (
-    SELECT true AS unfinished FROM millrace.jobs j
-    WHERE j.tenant = taken.tenant AND j.id = taken.after_job AND NOT EXISTS (
-      SELECT FROM millrace.done d
-      WHERE d.tenant = j.tenant AND d.status IN ('completed', 'failed', 'cancelled') AND d.id = j.id
-    )
-    OFFSET 0
-  ) AS before ON taken.after_job IS NOT NULL
-  LEFT JOIN LATERAL (
-    SELECT true AS unfinished FROM millrace.workflow_runs r
-    WHERE r.tenant = taken.tenant AND r.id = taken.after_workflow OFFSET 0
-  ) AS begun ON taken.after_workflow IS NOT NULL
+-- include: fresh_or_skipped
 )
 SELECT id, name, due_at, key, lag_secs, fresh, skipped, CASE WHEN fresh AND NOT skipped THEN workflow END AS workflow
 FROM sorted;
 
 -- name: record_starts
+-- Advances the schedules that take_starts has locked, and records their firings: with the workflow that was started,
+-- without one if the occurrence was skipped, and not at all (:kinds null) if it had fired before. The key of the
+-- occurrence lives for :life_secs, since no job carries it.
 WITH given AS MATERIALIZED (
   SELECT given.tenant, given.id, to_timestamp(occurrence_ms / 1000) AS occurrence,
          to_timestamp(following_ms / 1000) AS following, given.kind, given.workflow_id, given.key, c.place
@@ -181,11 +156,13 @@ SET occurrence = excluded.occurrence, fired_at = excluded.fired_at, number = exc
     job_id = NULL, workflow_id = excluded.workflow_id;
 
 -- name: hold_start
+-- The workflow of a schedule that is triggered by hand, locked until the firing is recorded.
 SELECT c.name, c.workflow FROM millrace.crons c
 WHERE c.tenant = :tenant AND c.id = :id AND c.task IS NULL
 FOR NO KEY UPDATE;
 
 -- name: record_triggered_start
+-- Like trigger_cron, for a workflow that this transaction has started.
 WITH triggered AS (
   UPDATE millrace.crons c
   SET last_enqueued_at = now(), fired = c.fired + 1, last_job_id = NULL, last_workflow_id = :workflow_id
@@ -197,3 +174,24 @@ SELECT now(), now(), number, number % :slots::int, 'triggered', :workflow_id, id
 ON CONFLICT (tenant, cron_id, slot) DO UPDATE
 SET occurrence = excluded.occurrence, fired_at = excluded.fired_at, number = excluded.number, kind = excluded.kind,
     job_id = NULL, workflow_id = excluded.workflow_id;
+
+-- fragment: fresh_or_skipped
+-- Whether the occurrence has fired before (not `fresh`), and whether what the last firing brought about has not ended,
+-- of a schedule that then skips. A job that retention has removed has ended; so has a workflow that is no run any more.
+  SELECT taken.*, known.key IS NULL AS fresh,
+         known.key IS NULL AND (before.unfinished IS NOT NULL OR begun.unfinished IS NOT NULL) AS skipped
+  FROM taken LEFT JOIN LATERAL (
+    SELECT k.key FROM millrace.idempotency_keys k WHERE k.tenant = taken.tenant AND k.key = taken.key OFFSET 0
+  ) AS known ON true
+  LEFT JOIN LATERAL (
+    SELECT true AS unfinished FROM millrace.jobs j
+    WHERE j.tenant = taken.tenant AND j.id = taken.after_job AND NOT EXISTS (
+      SELECT FROM millrace.done d
+      WHERE d.tenant = j.tenant AND d.status IN ('completed', 'failed', 'cancelled') AND d.id = j.id
+    )
+    OFFSET 0
+  ) AS before ON taken.after_job IS NOT NULL
+  LEFT JOIN LATERAL (
+    SELECT true AS unfinished FROM millrace.workflow_runs r
+    WHERE r.tenant = taken.tenant AND r.id = taken.after_workflow OFFSET 0
+  ) AS begun ON taken.after_workflow IS NOT NULL

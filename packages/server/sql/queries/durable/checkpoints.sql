@@ -79,6 +79,10 @@ FROM (SELECT) AS one LEFT JOIN (
   WHERE (SELECT count(*) FROM walked) = :max_rows ORDER BY job_id DESC LIMIT 1
 ) AS next ON true;
 -- name: keep_checkpoints
+-- The copy of a job (:to_ids) begins with checkpoints of the first one (:from_ids): all, or those under :names. Left
+-- out is what would only fail again: waits that timed out, and children that failed or were cancelled. That a text
+-- looks like the end of children is not enough: a job of that id must be a child of the first one. Attempt 0 says that
+-- no attempt of the copy stored them.
 WITH given AS MATERIALIZED (
   SELECT * FROM unnest(:from_ids::uuid[], :to_ids::uuid[]) AS given (from_id, to_id)
 ), kept AS MATERIALIZED (

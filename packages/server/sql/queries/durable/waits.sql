@@ -270,7 +270,10 @@ FROM (
          count(*) FILTER (WHERE w.open AND w.children IS NOT NULL)::int AS for_children
   FROM (SELECT w.open, w.signal, w.children FROM millrace.waits w LIMIT :max_waits::int) AS w
 ) AS w;
+
 -- name: forget_workflow_signals
+-- Signals to workflows that have ended or are gone, as forget_job_signals. A workflow that is resumed finds none of
+-- those that it did not take before.
 WITH looked AS MATERIALIZED (
   SELECT s.workflow_id, s.tenant FROM millrace.signals s
   WHERE s.workflow_id > :after_id ORDER BY s.workflow_id LIMIT :max_rows
@@ -289,6 +292,8 @@ SELECT (SELECT count(*) FROM gone)::int AS removed,
         ORDER BY workflow_id DESC LIMIT 1) AS next;
 
 -- name: answers_of
+-- What jobs of waiting steps have for an answer: a step waits once, so its job has one checkpoint at most. None: it is
+-- due because of its deadline.
 SELECT c.job_id, c.value
 FROM unnest(:ids::uuid[]) AS asked (id),
 LATERAL (SELECT c.job_id, c.value FROM millrace.checkpoints c WHERE c.job_id = asked.id OFFSET 0) AS c;

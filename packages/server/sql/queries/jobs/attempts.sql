@@ -69,7 +69,9 @@ SELECT queue, priority, scheduled_at, waits_for, (SELECT count(*) FROM seen)::in
 -- What a job that could not be made due is doing instead.
 SELECT rec.status, rec.scheduled_at <= now() AS due
 FROM millrace.job_records rec WHERE rec.tenant = :tenant AND rec.id = :id;
+
 -- name: last_details
+-- Name and stack of the last error of a job.
 SELECT a.details FROM millrace.attempts a
 WHERE a.tenant = :tenant AND a.job_id = :id AND a.error IS NOT NULL
 ORDER BY a.number DESC LIMIT 1;

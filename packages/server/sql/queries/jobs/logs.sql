@@ -79,6 +79,7 @@ LEFT JOIN LATERAL (
 ) AS t ON true;
 
 -- name: lines_of_job
+-- A page of the lines that are kept, by attempt and number, after the last of the page before.
 SELECT x.attempt, x.seq, x.at, x.level, x.message, x.fields::text AS fields
 FROM millrace.log_lines x
 WHERE x.job_id = :id AND (x.attempt, x.seq) > (:after_attempt::int, :after_seq::bigint)

@@ -3,11 +3,11 @@
 
 -- name: claim_for_pool
 -- Claims for a process's own pool. The plain jobs of a tenant (never delivered, no error, no workflow, no limits) share
--- a bundle under the token :bundle if there are at least four. Every other job has its own lease: the token of the k-th
--- job is the bundle's with k in its last two bytes. `alone` lists their numbers. A pool may start the first :startable
--- jobs at once, or only those before the first job that was lost with its process earlier. If the claim has more jobs
--- than that, a mark says how far the pool may start (docs/adr/0016-unstarted-jobs.md). If all are plain jobs of one
--- tenant (`mixed` is false), nothing is looked for that such jobs do not have, and the tenant is given once.
+-- a bundle under the token :bundle if there are at least :bundle_from. Every other job has its own lease: the token of
+-- the k-th job is the bundle's with k in its last two bytes. `alone` lists their numbers. A pool may start the first
+-- :startable jobs at once, or only those before the first job that was lost with its process earlier. If the claim has
+-- more jobs than that, a mark says how far the pool may start (docs/adr/0016-unstarted-jobs.md). If all are plain jobs
+-- of one tenant (`mixed` is false), nothing is looked for that such jobs do not have, and the tenant is given once.
 WITH pause AS MATERIALIZED (
 -- include: pause
 ), floor AS MATERIALIZED (
@@ -16,6 +16,24 @@ WITH pause AS MATERIALIZED (
 -- include: jobs_that_fell_due
 ), due AS MATERIALIZED (
 -- include: due_jobs
+-- include: hold_for_pool
+
+-- name: claim_for_workers
+-- Claims for callers, one job each: leases the k-th job under the k-th of :tokens for the k-th of :secs to the k-th of
+-- :workers (null if nobody gave a name). The lease also says queue and task, for the report: so the jobs are read first
+-- (`job`), and once.
+WITH pause AS MATERIALIZED (
+-- include: pause
+), floor AS MATERIALIZED (
+-- include: floors
+), fell_due AS MATERIALIZED (
+-- include: jobs_that_fell_due
+), due AS MATERIALIZED (
+-- include: due_jobs
+-- include: hold_for_workers
+
+-- fragment: hold_for_pool
+-- What becomes of the due jobs if the pool claims them.
 ), too_much AS MATERIALIZED (
 -- include: first_beyond_max_bytes
 ), claimed AS MATERIALIZED (
@@ -86,18 +104,8 @@ FROM (
 -- include: fields_of_c
 ) AS fields;
 
--- name: claim_for_workers
--- Claims for callers, one job each: leases the k-th job under the k-th of :tokens for the k-th of :secs to the k-th of
--- :workers (null if nobody gave a name). The lease also says queue and task, for the report: so the jobs are read first
--- (`job`), and once.
-WITH pause AS MATERIALIZED (
--- include: pause
-), floor AS MATERIALIZED (
--- include: floors
-), fell_due AS MATERIALIZED (
--- include: jobs_that_fell_due
-), due AS MATERIALIZED (
--- include: due_jobs
+-- fragment: hold_for_workers
+-- The same if workers do.
 ), too_much AS MATERIALIZED (
 -- include: first_beyond_max_bytes
 ), claimed AS MATERIALIZED (
@@ -138,8 +146,59 @@ FROM job AS c, LATERAL (
 -- include: fields_of_c
 ) AS fields;
 
+-- fragment: jobs_in_turn
+-- The first :counts jobs of each of :lines, by the usual order within a line and by :seats between them, :at_a_time of
+-- each before the next one's. Jobs that are in no line yet (:group_jobs of them, and those that fell due) have a seat
+-- as one group.
+  SELECT row_number() OVER (ORDER BY (round - 1) / :at_a_time::int, seat, round) AS n, found.*
+  FROM (
+    SELECT head.*, turn.seat, row_number() OVER (
+      PARTITION BY turn.seat ORDER BY head.priority DESC, head.scheduled_at, head.id
+    ) AS round
+    FROM unnest(:lines::uuid[], :counts::int[], :seats::int[]) AS turn (line, most, seat), LATERAL (
+      SELECT r.ctid AS place, r.priority, r.scheduled_at, r.retry_count, r.delivery_count, r.id, r.tenant,
+             r.workflow_id, r.error, r.size, r.limits, r.expires_at, false AS later
+      FROM millrace.ready r
+      WHERE r.waits_for = turn.line AND r.queue = :queue
+        AND (r.expires_at IS NULL OR r.expires_at > now()) AND NOT (SELECT paused FROM pause)
+      ORDER BY r.priority DESC, r.scheduled_at, r.id
+      LIMIT turn.most
+      FOR UPDATE SKIP LOCKED
+    ) AS head
+    UNION ALL
+    SELECT head.*, :group_seat::int, row_number() OVER (ORDER BY head.priority DESC, head.scheduled_at, head.id)
+    FROM (
+      SELECT * FROM (
+        SELECT r.ctid AS place, r.priority, r.scheduled_at, r.retry_count, r.delivery_count, r.id, r.tenant,
+               r.workflow_id, r.error, r.size, r.limits, r.expires_at, false AS later
+        FROM millrace.ready r
+        WHERE r.queue = :queue AND r.later IS NULL AND r.scheduled_at <= now()
+          AND (r.expires_at IS NULL OR r.expires_at > now()) AND NOT (SELECT paused FROM pause)
+        ORDER BY r.priority DESC, r.scheduled_at, r.id
+        LIMIT :group_jobs::int
+        FOR UPDATE SKIP LOCKED
+      ) AS in_order
+      UNION ALL
+      SELECT * FROM fell_due
+    ) AS head
+  ) AS found
+
+-- Where the due jobs are. Most are in claim order: that takes one walk along one index, however many priorities there
+-- are, or, if floors are given (:floor_priorities and :floor_instants), one walk per priority from its floor. Jobs that
+-- were not due when they were written are apart from that, ordered by time (:later_floor is the floor there). The
+-- statements sort both together, and take the first :max_jobs, skipping those that other claims have locked.
+--
+-- Jobs of the second kind that have fallen due but are not taken move into claim order. A claim looks at up to a
+-- hundred of them even if :max_jobs is smaller, so that claims of one job do not keep a high-priority job waiting
+-- behind many that fell due before it.
+--
+-- A claim returns at most :max_bytes of jobs, but always the first job. `cut` says that this limit ended it and more
+-- jobs are due. Jobs that were locked but not taken are unlocked at the commit. A job that has expired is skipped: a
+-- sweep ends it (outcomes/expiry.sql).
+
 -- fragment: pause
--- A paused queue yields nothing: none of the walks begins.
+-- A paused queue yields nothing: none of the walks begins. Nor does one with settings, unless the caller holds its
+-- gate: `gated` says so, and the claim is tried again through it (gates.sql).
   SELECT gate.closed OR EXISTS (
            SELECT FROM millrace.queues q WHERE q.queue = :queue AND q.paused_at IS NOT NULL
          ) AS paused, gate.closed AS gated
@@ -316,192 +375,30 @@ LEFT JOIN LATERAL (
 WHERE coalesce(first.scheduled_at, next.scheduled_at, line.scheduled_at) IS NOT NULL AND known.paused_at IS NULL;
 
 -- name: share_for_pool
+-- claim_for_pool on a queue where tenants take turns: the caller holds the gate of the queue, and says how many jobs of
+-- which lines it takes (turns_of_queue in shares.sql, domain/shares.ts).
 WITH pause AS MATERIALIZED (
 -- include: pause
 ), fell_due AS MATERIALIZED (
 -- include: jobs_that_fell_due
 ), due AS MATERIALIZED (
-  SELECT row_number() OVER (ORDER BY (round - 1) / :at_a_time::int, seat, round) AS n, found.*
-  FROM (
-    SELECT head.*, turn.seat, row_number() OVER (
-      PARTITION BY turn.seat ORDER BY head.priority DESC, head.scheduled_at, head.id
-    ) AS round
-    FROM unnest(:lines::uuid[], :counts::int[], :seats::int[]) AS turn (line, most, seat), LATERAL (
-      SELECT r.ctid AS place, r.priority, r.scheduled_at, r.retry_count, r.delivery_count, r.id, r.tenant,
-             r.workflow_id, r.error, r.size, r.limits, r.expires_at, false AS later
-      FROM millrace.ready r
-      WHERE r.waits_for = turn.line AND r.queue = :queue
-        AND (r.expires_at IS NULL OR r.expires_at > now()) AND NOT (SELECT paused FROM pause)
-      ORDER BY r.priority DESC, r.scheduled_at, r.id
-      LIMIT turn.most
-      FOR UPDATE SKIP LOCKED
-    ) AS head
-    UNION ALL
-    SELECT head.*, :group_seat::int, row_number() OVER (ORDER BY head.priority DESC, head.scheduled_at, head.id)
-    FROM (
-      SELECT * FROM (
-        SELECT r.ctid AS place, r.priority, r.scheduled_at, r.retry_count, r.delivery_count, r.id, r.tenant,
-               r.workflow_id, r.error, r.size, r.limits, r.expires_at, false AS later
-        FROM millrace.ready r
-        WHERE r.queue = :queue AND r.later IS NULL AND r.scheduled_at <= now()
-          AND (r.expires_at IS NULL OR r.expires_at > now()) AND NOT (SELECT paused FROM pause)
-        ORDER BY r.priority DESC, r.scheduled_at, r.id
-        LIMIT :group_jobs::int
-        FOR UPDATE SKIP LOCKED
-      ) AS in_order
-      UNION ALL
-      SELECT * FROM fell_due
-    ) AS head
-  ) AS found
-), too_much AS MATERIALIZED (
--- include: first_beyond_max_bytes
-), claimed AS MATERIALIZED (
-  SELECT n, place, priority, scheduled_at, retry_count, delivery_count, id, tenant, workflow_id, error,
-         retry_count = 0 AND delivery_count = 0 AND workflow_id IS NULL AND error IS NULL AND limits IS NULL AS plain
-  FROM due
-  WHERE n <= :max_jobs::int AND n < coalesce((SELECT n FROM too_much), 2147483647)
-), gone AS (
-  DELETE FROM millrace.ready WHERE ctid = ANY (ARRAY(SELECT place FROM claimed))
-), fallen AS (
--- include: take_fallen
-), moved AS (
--- include: move_fallen
-), startable AS MATERIALIZED (
-  SELECT count(*)::int AS size,
-         least(:startable::int, min(n) FILTER (WHERE NOT plain AND error = 'lease expired') - 1)::int AS reach,
-         bool_or(NOT plain OR tenant <> (SELECT tenant FROM claimed LIMIT 1)) AS mixed
-  FROM claimed
-), mark AS (
-  INSERT INTO millrace.claim_marks (claimed_at, reach, token)
-  SELECT now(), reach, :bundle FROM startable WHERE reach < size
-), bundle AS (
-  INSERT INTO millrace.bundles (locked_until, started_at, first_id, last_id, token, tenant, queue, open, taken, ids,
-                                numbers, worker)
-  SELECT now() + :secs::int * interval '1 second', now(), sorted[1], sorted[n], :bundle, tenant, :queue,
-         repeat('1', n)::varbit, '', ids, numbers, :worker::text
-  FROM (
-    SELECT tenant, count(*)::int AS n, array_agg(id ORDER BY id) AS sorted, array_agg(id ORDER BY n) AS ids,
-           array_agg(n::smallint ORDER BY n) FILTER (WHERE (SELECT mixed FROM startable)) AS numbers
-    FROM claimed WHERE plain GROUP BY tenant HAVING count(*) >= :bundle_from::int
-  ) AS many
-  RETURNING tenant
-), alone AS MATERIALIZED (
-  SELECT * FROM claimed
-  WHERE (SELECT mixed OR size < :bundle_from::int FROM startable)
-    AND (NOT plain OR tenant <> ALL (ARRAY(SELECT tenant FROM bundle)))
-), held AS (
-  INSERT INTO millrace.leases (locked_until, started_at, scheduled_at, retry_count, delivery_count, id, token, tenant,
-                               workflow_id, error, worker)
-  SELECT now() + :secs::int * interval '1 second', now(), CASE WHEN delivery_count > 0 THEN scheduled_at END,
-         retry_count, delivery_count + 1, id, (left(:bundle::text, 32) || lpad(to_hex(n), 4, '0'))::uuid, tenant,
-         workflow_id, error, :worker::text
-  FROM alone
-), seen AS (
-  INSERT INTO millrace.transitions (at, scheduled_at, started_at, retry_count, delivery_count, status, job_id, error,
-                                    locked_until, worker)
-  SELECT now(), CASE WHEN delivery_count > 0 THEN scheduled_at END, now(), retry_count, delivery_count + 1, 'running',
-         id, error, now() + :secs::int * interval '1 second', :worker::text
-  FROM claimed
--- include: that_is_watched
-), named AS MATERIALIZED (
-  SELECT DISTINCT j.workflow_id, j.context AS version
-  FROM claimed c, LATERAL (
-    SELECT j.workflow_id, j.context FROM millrace.jobs j
-    WHERE j.tenant = c.tenant AND j.id = c.id AND j.context IS NOT NULL OFFSET 0
-  ) AS j
-  WHERE (SELECT mixed FROM startable) AND c.workflow_id IS NOT NULL
-), context AS MATERIALIZED (
--- include: unknown_contexts
-)
-SELECT
-  (SELECT json_agg(n) FROM alone)::text AS alone,
-  (json_agg(c.tenant) FILTER (WHERE c.n = 1 OR (SELECT mixed FROM startable)))::text AS tenants,
--- include: answer
-FROM (
--- include: whole_jobs
-) AS c, LATERAL (
--- include: fields_of_c
-) AS fields;
+-- include: jobs_in_turn
+-- include: hold_for_pool
 
 -- name: share_for_workers
+-- The same for workers.
 WITH pause AS MATERIALIZED (
 -- include: pause
 ), fell_due AS MATERIALIZED (
 -- include: jobs_that_fell_due
 ), due AS MATERIALIZED (
-  SELECT row_number() OVER (ORDER BY (round - 1) / :at_a_time::int, seat, round) AS n, found.*
-  FROM (
-    SELECT head.*, turn.seat, row_number() OVER (
-      PARTITION BY turn.seat ORDER BY head.priority DESC, head.scheduled_at, head.id
-    ) AS round
-    FROM unnest(:lines::uuid[], :counts::int[], :seats::int[]) AS turn (line, most, seat), LATERAL (
-      SELECT r.ctid AS place, r.priority, r.scheduled_at, r.retry_count, r.delivery_count, r.id, r.tenant,
-             r.workflow_id, r.error, r.size, r.limits, r.expires_at, false AS later
-      FROM millrace.ready r
-      WHERE r.waits_for = turn.line AND r.queue = :queue
-        AND (r.expires_at IS NULL OR r.expires_at > now()) AND NOT (SELECT paused FROM pause)
-      ORDER BY r.priority DESC, r.scheduled_at, r.id
-      LIMIT turn.most
-      FOR UPDATE SKIP LOCKED
-    ) AS head
-    UNION ALL
-    SELECT head.*, :group_seat::int, row_number() OVER (ORDER BY head.priority DESC, head.scheduled_at, head.id)
-    FROM (
-      SELECT * FROM (
-        SELECT r.ctid AS place, r.priority, r.scheduled_at, r.retry_count, r.delivery_count, r.id, r.tenant,
-               r.workflow_id, r.error, r.size, r.limits, r.expires_at, false AS later
-        FROM millrace.ready r
-        WHERE r.queue = :queue AND r.later IS NULL AND r.scheduled_at <= now()
-          AND (r.expires_at IS NULL OR r.expires_at > now()) AND NOT (SELECT paused FROM pause)
-        ORDER BY r.priority DESC, r.scheduled_at, r.id
-        LIMIT :group_jobs::int
-        FOR UPDATE SKIP LOCKED
-      ) AS in_order
-      UNION ALL
-      SELECT * FROM fell_due
-    ) AS head
-  ) AS found
-), too_much AS MATERIALIZED (
--- include: first_beyond_max_bytes
-), claimed AS MATERIALIZED (
-  SELECT n, place, priority, scheduled_at, retry_count, delivery_count, id, tenant, workflow_id, error
-  FROM due
-  WHERE n <= :max_jobs::int AND n < coalesce((SELECT n FROM too_much), 2147483647)
-), gone AS (
-  DELETE FROM millrace.ready WHERE ctid = ANY (ARRAY(SELECT place FROM claimed))
-), fallen AS (
--- include: take_fallen
-), moved AS (
--- include: move_fallen
-), job AS MATERIALIZED (
--- include: whole_jobs
-), held AS (
-  INSERT INTO millrace.leases (locked_until, started_at, scheduled_at, retry_count, delivery_count, id, token, tenant,
-                               workflow_id, error, worker, queue, task)
-  SELECT now() + (:secs::int[])[n] * interval '1 second', now(), CASE WHEN delivery_count > 0 THEN scheduled_at END,
-         retry_count, delivery_count + 1, id, (:tokens::uuid[])[n], tenant, workflow_id, error, (:workers::text[])[n],
-         :queue, task
-  FROM job
-), seen AS (
-  INSERT INTO millrace.transitions (at, scheduled_at, started_at, retry_count, delivery_count, status, job_id, error,
-                                    locked_until, worker)
-  SELECT now(), CASE WHEN delivery_count > 0 THEN scheduled_at END, now(), retry_count, delivery_count + 1, 'running',
-         id, error, now() + (:secs::int[])[n] * interval '1 second', (:workers::text[])[n]
-  FROM claimed
--- include: that_is_watched
-), named AS MATERIALIZED (
-  SELECT DISTINCT workflow_id, context AS version FROM job WHERE context IS NOT NULL
-), context AS MATERIALIZED (
--- include: unknown_contexts
-)
-SELECT
-  json_agg(c.tenant)::text AS tenants,
--- include: answer
-FROM job AS c, LATERAL (
--- include: fields_of_c
-) AS fields;
+-- include: jobs_in_turn
+-- include: hold_for_workers
 
 -- name: peek
+-- What a claim of :max_jobs could take, without locking anything: priority and instant of each, in claim order. With
+-- several databases it is asked of each before one of them is claimed from (cells/claimer.ts). Jobs in the lines of
+-- tenants are left out: `gated` says that there may be more.
 SELECT EXISTS (SELECT FROM millrace.queue_limits g WHERE g.queue = :queue) AS gated,
        (SELECT json_agg(json_build_array(head.priority, extract(epoch FROM head.scheduled_at))) FROM (
           SELECT found.priority, found.scheduled_at FROM (

@@ -1,10 +1,18 @@
+-- Queues for which an operator has set something. Their claims go through a gate, one at a time: the row of the queue,
+-- held until the end of the transaction (docs/adr/0038-queue-limits.md).
+
 -- name: hold_gate
+-- First statement of a claim through the gate. `held` is false while another claim holds it: the caller tries again
+-- shortly rather than wait with a connection.
 SELECT EXISTS (SELECT FROM millrace.queue_limits g WHERE g.queue = :queue) AS known,
        EXISTS (SELECT FROM (
          SELECT g.queue FROM millrace.queue_limits g WHERE g.queue = :queue FOR NO KEY UPDATE SKIP LOCKED
        ) AS held) AS held;
 
 -- name: gate_use
+-- What the caller may take, and by whose turn. In a snapshot that is younger than the lock, so that what others claimed
+-- before is among what runs. Leases of the default queue name no queue; jobs that were bundled before there was a limit
+-- count by their bits. Counting stops where it is full.
 SELECT g.running AS most, g.rate_count, g.rate_secs, g.rate_burst, g.tokens, g.waited, g.share, g.turn,
        now()::text AS now,
        extract(epoch FROM now() - g.refilled_at)::float8 AS elapsed_secs,
@@ -19,11 +27,14 @@ SELECT g.running AS most, g.rate_count, g.rate_secs, g.rate_burst, g.tokens, g.w
 FROM millrace.queue_limits g WHERE g.queue = :queue;
 
 -- name: keep_gate
+-- What is left of the tokens, as of the instant for which gate_use told them.
 UPDATE millrace.queue_limits
 SET tokens = :tokens::float8, refilled_at = greatest(refilled_at, :now::timestamptz), waited = :waited::bool
 WHERE queue = :queue;
 
 -- name: put_settings
+-- What is not set stays as it is. Turns that end are marked (share = false) until their lines are dissolved; those that
+-- begin remember when, since jobs from before are in no line.
 INSERT INTO millrace.queue_limits AS g (queue, running, rate_count, rate_secs, rate_burst, share, shared_since, set_at)
 VALUES (:queue, :running::int, :count::int, :secs::int, :burst::int, nullif(:share::bool, false),
         CASE WHEN :share::bool THEN now() END, now())
@@ -39,15 +50,19 @@ SET running = CASE WHEN :sets_running::bool THEN excluded.running ELSE g.running
     set_at = now();
 
 -- name: drop_settings
+-- A row that says nothing would cost each claim of the queue a gate.
 DELETE FROM millrace.queue_limits
 WHERE queue = :queue AND running IS NULL AND rate_count IS NULL AND share IS NULL;
 
 -- name: tell_settings
+-- Wakes the claims that wait, in every process: what they may take has changed.
 SELECT pg_notify('millrace', json_build_object('q', json_build_array(json_build_array(:queue::text)))::text);
 
 -- name: queue_settings
+-- One row always; null if nothing is set.
 SELECT (SELECT s.settings FROM millrace.queue_settings s WHERE s.queue = :queue)::text AS settings;
 
 -- name: limited_queues
+-- For processes that never claim from them. `counted`: it matters when a job there ends.
 SELECT g.queue, g.running IS NOT NULL OR g.rate_count IS NOT NULL AS counted, g.share
 FROM millrace.queue_limits g ORDER BY g.queue LIMIT :max_queues::int;

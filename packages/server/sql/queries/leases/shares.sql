@@ -1,7 +1,11 @@
+-- Queues where tenants take turns: their jobs are sorted into lines, one per tenant
+-- (docs/adr/0041-shares-of-tenants.md).
+
 -- name: drop_dissolved
+-- The end of turns: the row goes once no line is left. A minute after the setting, since a process that has not heard
+-- of it may still be sorting.
 WITH span AS MATERIALIZED (
-  SELECT (half || repeat('0', 16))::uuid AS before, (half || repeat('f', 16))::uuid AS last
-  FROM left(md5(:queue), 16) AS half
+-- include: span_of_queue
 )
 DELETE FROM millrace.queue_limits g
 WHERE g.queue = :queue AND NOT g.share AND g.running IS NULL AND g.rate_count IS NULL
@@ -12,6 +16,7 @@ WHERE g.queue = :queue AND NOT g.share AND g.running IS NULL AND g.rate_count IS
   ) IS NULL;
 
 -- name: place_in_turn
+-- How many of its tenant are before a job, counted up to :max_jobs. No row: it is in no line.
 SELECT least(:max_jobs::int, (SELECT count(*) FROM (
   SELECT FROM millrace.ready a WHERE a.waits_for = r.waits_for AND a.priority > r.priority LIMIT :max_jobs::int
 ) AS higher) + (SELECT count(*) FROM (
@@ -26,9 +31,10 @@ FROM (
 WHERE r.waits_for = millrace.share_line(r.queue, r.tenant);
 
 -- name: dissolve_lines
+-- Puts jobs of lines back into claim order, :max_jobs at a time, once their tenants take turns no more. What a claim
+-- has locked is left to it.
 WITH span AS MATERIALIZED (
-  SELECT (half || repeat('0', 16))::uuid AS before, (half || repeat('f', 16))::uuid AS last
-  FROM left(md5(:queue), 16) AS half
+-- include: span_of_queue
 ), place AS MATERIALIZED (
   SELECT r.ctid AS at FROM millrace.ready r
   WHERE r.waits_for > (SELECT before FROM span) AND r.waits_for <= (SELECT last FROM span)
@@ -41,6 +47,9 @@ WITH span AS MATERIALIZED (
 SELECT count(*)::int AS back FROM back;
 
 -- name: sort_into_lines
+-- Puts jobs in claim order into the lines of their tenants, :max_jobs at a time: first those that came since tenants
+-- take turns, found by their priority and instant without a walk over the backlog, then the backlog. What a claim has
+-- locked is left to it.
 WITH RECURSIVE gate AS MATERIALIZED (
   SELECT g.shared_since FROM millrace.queue_limits g WHERE g.queue = :queue AND g.share
 ), level AS (
@@ -76,12 +85,15 @@ WITH RECURSIVE gate AS MATERIALIZED (
 SELECT count(*)::int AS sorted FROM sorted;
 
 -- name: keep_last_served
+-- The next claim begins after this line.
 UPDATE millrace.queue_limits SET turn = :turn::uuid WHERE queue = :queue;
 
 -- name: turns_of_queue
+-- Whose turn it is, from the line after :turn round to it, up to :max_lines of them, and how many jobs each has,
+-- counted as far as it matters. Each line is found by a probe of the index, however long the one before it is. Those
+-- who are in no line have a turn too (null), after the last line.
 WITH RECURSIVE span AS MATERIALIZED (
-  SELECT (half || repeat('0', 16))::uuid AS before, (half || repeat('f', 16))::uuid AS last
-  FROM left(md5(:queue), 16) AS half
+-- include: span_of_queue
 ), ahead AS (
   SELECT first.line, 1 AS n FROM span, LATERAL (
     SELECT r.waits_for AS line FROM millrace.ready r
@@ -133,3 +145,8 @@ WITH RECURSIVE span AS MATERIALIZED (
   SELECT NULL, 1, 1, coalesce(part.most, :max_jobs::int) FROM part, rest WHERE rest.waits
 )
 SELECT json_agg(json_build_array(line, waiting) ORDER BY part, n)::text AS turns FROM counted;
+
+-- fragment: span_of_queue
+-- The lines of a queue are next to each other in the index: they begin with the same half (millrace.share_line).
+  SELECT (half || repeat('0', 16))::uuid AS before, (half || repeat('f', 16))::uuid AS last
+  FROM left(md5(:queue), 16) AS half

@@ -32,10 +32,7 @@ FROM newest, LATERAL (
 ) AS j, LATERAL (
   SELECT each.value ->> 'key' AS key, numbers.*
   FROM json_array_elements(j.config -> 'limits') WITH ORDINALITY AS each (value, n), LATERAL (
-  SELECT (each.value ->> 'running')::int AS most, (each.value #>> '{rate,count}')::int AS rate_count,
-         (each.value #>> '{rate,per_secs}')::int AS rate_secs,
-         CASE WHEN json_typeof(each.value -> 'rate') = 'object'
-              THEN coalesce((each.value #>> '{rate,burst}')::int, 1) END AS rate_burst
+-- include: numbers_of_each
   ) AS numbers
   WHERE j.limits[each.n] = newest.limit_id
 ) AS own
@@ -46,7 +43,9 @@ RETURNING id;
 -- name: read_lines
 -- What is known of limits that this transaction holds, with the first in their lines: one more than there is room for,
 -- so that it shows whether somebody is left. Takes up the notes about them. Of several jobs that named a limit the
--- newest counts, unless a newer one has counted before.
+-- newest counts, unless a newer one has counted before. Of a limit with a rate also how many jobs have a token
+-- (`given`), how many of them have left the queue since (`gone`), and how many of these were cancelled unclaimed
+-- (`refunded`); those that are gone are forgotten.
 WITH note AS (
   DELETE FROM millrace.limit_notes n WHERE n.limit_id = ANY (:ids::uuid[])
   RETURNING n.limit_id, n.given_back, n.tenant, n.job_id
@@ -90,10 +89,7 @@ WITH note AS (
     SELECT each.n, numbers.* FROM (
       SELECT j.config, j.limits FROM millrace.jobs j WHERE j.tenant = told.tenant AND j.id = told.job_id OFFSET 0
     ) AS j, LATERAL json_array_elements(j.config -> 'limits') WITH ORDINALITY AS each (value, n), LATERAL (
-  SELECT (each.value ->> 'running')::int AS most, (each.value #>> '{rate,count}')::int AS rate_count,
-         (each.value #>> '{rate,per_secs}')::int AS rate_secs,
-         CASE WHEN json_typeof(each.value -> 'rate') = 'object'
-              THEN coalesce((each.value #>> '{rate,burst}')::int, 1) END AS rate_burst
+-- include: numbers_of_each
     ) AS numbers
     WHERE (l.newest IS NULL OR told.job_id > l.newest) AND j.limits[each.n] = l.id
   ) AS named ON true,
@@ -228,6 +224,9 @@ SELECT (SELECT count(*) FROM gone)::int AS dropped, (SELECT max(id::text) FROM w
        (SELECT count(*) FROM walked)::int AS walked;
 
 -- name: keep_rates
+-- The buckets of limits that this transaction holds, as domain/rates.ts left them at :now (the instant of read_lines),
+-- and who was let in with a token. :tokens null: there is no rate any more. When to look next, and from when on the row
+-- is not needed, count from the same instant.
 WITH given AS MATERIALIZED (
   SELECT * FROM unnest(:ids::uuid[], :counts::int[], :secs::int[], :bursts::int[], :tokens::float8[],
                        :next_secs::float8[], :full_secs::float8[])
@@ -246,4 +245,12 @@ FROM unnest(:token_limits::uuid[], :token_jobs::uuid[], :token_tenants::text[]) 
 ON CONFLICT (limit_id, job_id) DO NOTHING;
 
 -- name: forget_tokens
+-- Of limits that have no rate any more.
 DELETE FROM millrace.limit_tokens t WHERE t.limit_id = ANY (:ids::uuid[]);
+
+-- fragment: numbers_of_each
+-- What a job says of a limit (each.value): how many may run, how many may start, or both.
+  SELECT (each.value ->> 'running')::int AS most, (each.value #>> '{rate,count}')::int AS rate_count,
+         (each.value #>> '{rate,per_secs}')::int AS rate_secs,
+         CASE WHEN json_typeof(each.value -> 'rate') = 'object'
+              THEN coalesce((each.value #>> '{rate,burst}')::int, 1) END AS rate_burst

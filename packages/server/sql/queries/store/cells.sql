@@ -1,3 +1,5 @@
+-- Which tenants belong to this database (docs/adr/0042-ranges.md).
+
 -- name: cell_range
 SELECT first_bucket, last_bucket FROM millrace.cell;
 

@@ -59,5 +59,8 @@ WITH old AS MATERIALIZED (
   INSERT INTO millrace.earlier_jobs (run, workflow_id, job_id, step) SELECT run, :workflow_id, id, step FROM old
 )
 UPDATE millrace.jobs SET step = NULL WHERE ctid = ANY (ARRAY(SELECT place FROM old)) RETURNING id;
+
 -- name: first_context
+-- What the workflow was created with, if no root step can tell: those that decide or wait may have no job, or one whose
+-- payload has no context.
 SELECT c.context FROM millrace.workflow_contexts c WHERE c.workflow_id = :id AND c.version = 1;

@@ -1,13 +1,22 @@
+-- Steps that wait for signals, and workflows whose rules not every program knows (docs/adr/0039-step-rules.md).
+
 -- name: declare_rules
+-- Until the end of the transaction: the trigger check_rules lets it change such workflows.
 SELECT set_config('millrace.rules', :rules, true);
 
 -- name: lock_signals
+-- As lock_signal in durable/waits.sql, for several: in the order of the locks, so that two transactions that want the
+-- same ones do not wait for each other.
 SELECT pg_advisory_xact_lock(given.lock) FROM (
   SELECT DISTINCT hashtextextended(signal, 7034902) AS lock FROM unnest(:signals::text[]) AS given (signal)
   ORDER BY lock OFFSET 0
 ) AS given;
 
 -- name: open_waits
+-- Jobs of waiting steps, just created in this transaction: each takes the oldest stored signal, which becomes its
+-- checkpoint, and is due; otherwise it sleeps until its deadline, with an open wait. Of several that wait for the same
+-- signal the first takes the first. Nobody claims such a job before its end, so its workflow is marked as running here.
+-- The caller holds the locks of the signals.
 WITH wait AS MATERIALIZED (
   SELECT given.*, j.id, now() + given.secs * interval '1 second' AS until,
          row_number() OVER (PARTITION BY given.tenant, given.signal, given.key ORDER BY given.n) AS place
