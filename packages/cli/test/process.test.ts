@@ -52,6 +52,7 @@ describe('each command', () => {
     ['jobs', 'wait', '@last'],
     ['jobs', 'attempts', '@last'],
     ['jobs', 'why', '@last'],
+    ['jobs', 'logs', '@last'],
     ['jobs', 'checkpoints', '@last'],
     ['signal', 'paid', '{"cents":1}', '--key=order-7', '--ttl=1h'],
     ['waits', '--ask'],
@@ -90,6 +91,7 @@ describe('each command', () => {
     ['queues', 'get', 'every'],
     ['queues', 'pause', 'every'],
     ['queues', 'resume', 'every'],
+    ['queues', 'set', 'every', '--running=none'],
     ['limits', 'list'],
     ['workers'],
     ['worker', '/not/there.mjs'],
@@ -214,7 +216,7 @@ describe('completion', () => {
       ],
       [
         ['queues', ''],
-        ['get', 'pause', 'resume'],
+        ['get', 'pause', 'resume', 'set'],
       ],
       [['jobs', 'import', 'wanted'], ['wanted.ndjson']],
     ])(`in ${shell} %j becomes %j, and files only where one is expected`, async (words, expected) => {

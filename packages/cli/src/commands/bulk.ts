@@ -13,6 +13,8 @@ export interface Change {
   readonly action: Wire.Operation['action'];
   readonly filter: Readonly<Record<string, string | boolean | undefined>>;
   readonly ids: readonly string[];
+  /** Whether replays keep the checkpoints of durable jobs. */
+  readonly keep?: boolean;
 }
 
 const WORDS = {
@@ -29,7 +31,7 @@ type Bulk = Pick<Context, 'io' | 'signal'> & { readonly options: Values<typeof B
 export async function changeMany(context: Bulk, connection: Connection, change: Change): Promise<number> {
   const { io, options, signal } = context;
   const { verb, what } = WORDS[change.action];
-  const selection = selectionOf(change);
+  const selection = { ...selectionOf(change), ...(change.keep === true && { keep_checkpoints: true }) };
   const preview = await connection.raw.call<Wire.DryRun>(['operations'], {
     method: 'POST',
     body: JSON.stringify({ ...selection, dry_run: true }),

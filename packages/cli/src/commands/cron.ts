@@ -29,7 +29,11 @@ export const list: Run<(typeof specs)['cronList']['options']> = async (context) 
       { title: 'NAME', kind: 'text', cell: ({ name }) => name },
       { title: 'EXPRESSION', cell: ({ cron_expr: expression }) => expression },
       { title: 'ZONE', cell: ({ timezone }) => timezone },
-      { title: 'TASK', kind: 'text', cell: ({ task_name: task }) => task },
+      {
+        title: 'TASK',
+        kind: 'text',
+        cell: ({ task_name: task, workflow }) => task ?? `workflow ${workflow?.name ?? ''}`,
+      },
       { title: 'QUEUE', kind: 'text', cell: ({ queue_name: queue }) => queue },
       { title: 'NEXT', cell: ({ enabled, next_run_at: at }) => (enabled ? (until(at, now) ?? 'never') : 'paused') },
     ],
@@ -44,6 +48,7 @@ export const put: Run<(typeof specs)['cronPut']['options']> = async (context) =>
   const body = jsonText({
     cron_expr: quoted(expression),
     timezone: quoted(options.timezone),
+    overlap: quoted(options.overlap),
     task_name: quoted(task),
     payload: await jsonObject('PAYLOAD', payload, io),
     queue: quoted(options.queue),

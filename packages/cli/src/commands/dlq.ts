@@ -110,7 +110,8 @@ export const replay: Run<(typeof specs)['dlqReplay']['options']> = async (contex
   const ids = (await words(args, io, MOST_IDS)).map((id) => connection.recent.resolve('dead letters', id));
   const [only] = ids;
   if (ids.length === 1 && only !== undefined && !options['dry-run']) {
-    const request = { method: 'POST', key: options.key ?? true, signal } as const;
+    const kept = options['keep-checkpoints'] && { body: JSON.stringify({ keep_checkpoints: true }) };
+    const request = { method: 'POST', key: options.key ?? true, signal, ...kept } as const;
     const replayed = await connection.raw.call<Wire.JobCreated>(['dlq', only, 'replay'], request);
     connection.recent.made('jobs', replayed.body.job_id);
     await io.print(options.json ? replayed.text : replayed.body.job_id);
@@ -118,5 +119,6 @@ export const replay: Run<(typeof specs)['dlqReplay']['options']> = async (contex
   }
   if (options.key !== undefined) throw new Misuse('--key is for one id');
   const filter = { ...filterOf(options), ...(options.all && { replayed: false }) };
-  return changeMany(context, connection, { action: 'replay_dead_letters', ids, filter });
+  const keep = options['keep-checkpoints'];
+  return changeMany(context, connection, { action: 'replay_dead_letters', ids, filter, keep });
 };

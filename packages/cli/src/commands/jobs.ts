@@ -7,7 +7,7 @@ import { table } from '../show/table.js';
 import type * as specs from '../specs/jobs.js';
 import { plain, plainLines } from '../terminal/plain.js';
 import { EXIT } from '../invocation/exit.js';
-import { jsonObject, since } from '../invocation/values.js';
+import { jsonObject, jsonText, since } from '../invocation/values.js';
 import { jobColumns, jobFields, type JobSummary } from './job-views.js';
 
 type Options<K extends keyof typeof specs> = (typeof specs)[K] extends { readonly options: infer O } ? O : never;
@@ -68,7 +68,8 @@ export const rerun: Run<Options<'jobsRerun'>> = async (context) => {
   const { args, io, options, signal } = context;
   const connection = connect(context);
   const path = ['jobs', jobId(connection, args[0]), 'rerun'];
-  const request = { method: 'POST', key: options.key ?? true, signal } as const;
+  const kept = options['keep-checkpoints'] && { body: jsonText({ keep_checkpoints: 'true' }) };
+  const request = { method: 'POST', key: options.key ?? true, signal, ...kept } as const;
   const created = await connection.raw.call<Wire.JobCreated>(path, request);
   connection.recent.made('jobs', created.body.job_id);
   await io.print(options.json ? created.text : created.body.job_id);

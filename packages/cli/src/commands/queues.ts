@@ -60,6 +60,10 @@ function queueText(queue: Wire.QueueDetail, now: Date, { look }: Connection): st
       ['oldest', queue.oldest_pending_age_secs === null ? null : span(queue.oldest_pending_age_secs * 1_000)],
       ['last asked for', queue.last_lease_at],
       ['paused', queue.paused_at],
+      ['slots of workers', queue.slots && `${queue.slots.in_use} of ${queue.slots.offered} in use`],
+      ['most that run', queue.settings?.running],
+      ['rate', rateText(queue.settings?.rate)],
+      ['share', queue.settings?.share],
     ],
     look.paint,
   );
@@ -98,6 +102,10 @@ const change =
 export const queuesPause = change('pause', 'paused');
 export const queuesResume = change('resume', 'resumed');
 
+/** `100/60s`, and what may start at once beyond that. */
+export const rateText = (rate: Wire.RateInput | null | undefined): string | null =>
+  rate ? `${rate.count}/${rate.per_secs}s${(rate.burst ?? 1) > 1 ? ` burst ${rate.burst}` : ''}` : null;
+
 export const limitsList: Run<(typeof specs)['limitsList']['options']> = async (context) =>
   showList<Wire.LimitUse>(context, connect(context), {
     path: ['limits'],
@@ -108,6 +116,7 @@ export const limitsList: Run<(typeof specs)['limitsList']['options']> = async (c
       { title: 'KEY', kind: 'text', cell: ({ key }) => key },
       { title: 'RUNNING', kind: 'number', cell: ({ running }) => running },
       { title: 'LIMIT', kind: 'number', cell: ({ limit }) => limit },
+      { title: 'RATE', cell: ({ rate }) => rateText(rate) },
       { title: 'WAITING', kind: 'number', cell: ({ waiting }) => waiting },
       { title: 'OLDEST', cell: ({ oldest }) => age(oldest, now) },
     ],
@@ -123,6 +132,7 @@ export const workers: Run<(typeof specs)['workers']['options']> = async (context
       { title: 'WORKER', kind: 'text', cell: ({ worker_id: worker }) => worker },
       { title: 'QUEUE', kind: 'text', cell: ({ queue_name: queue }) => queue },
       { title: 'RUNNING', kind: 'number', cell: ({ running }) => running },
+      { title: 'SLOTS', kind: 'number', cell: ({ slots }) => slots },
       { title: 'COMPLETED', kind: 'number', cell: ({ completed }) => completed },
       { title: 'FAILED', kind: 'number', cell: ({ failed }) => failed },
       { title: 'EXPIRED', kind: 'number', cell: ({ expired }) => expired },

@@ -10,16 +10,22 @@ import { jobId } from './jobs.js';
 
 export const signal: Run<(typeof specs)['signal']['options']> = async (context) => {
   const { args, io, options, signal: stop } = context;
-  const { job, key, ttl } = options;
-  if ((job === undefined) === (key === undefined)) throw new Misuse('either --job or --key says who it is for');
-  if (job !== undefined && ttl !== undefined)
-    throw new Misuse('--ttl goes with --key; one to a job is kept until it ends');
+  const { job, workflow, key, ttl } = options;
+  if ([job, workflow, key].filter((given) => given !== undefined).length !== 1)
+    throw new Misuse('either --job or --key or --workflow says who it is for');
+  if (key === undefined && ttl !== undefined)
+    throw new Misuse('--ttl goes with --key; one to a job or a workflow is kept until it ends');
   const name = args[0] ?? '';
   const value = args[1] === undefined ? undefined : await jsonValue('VALUE', args[1], io);
   const connection = connect(context);
-  const path = job === undefined ? ['signals'] : ['jobs', jobId(connection, job), 'signals', name];
+  const path =
+    job !== undefined
+      ? ['jobs', jobId(connection, job), 'signals', name]
+      : workflow !== undefined
+        ? ['workflows', connection.recent.resolve('workflows', workflow), 'signals', name]
+        : ['signals'];
   const body =
-    job === undefined
+    key !== undefined
       ? jsonText({ name: quoted(name), key: quoted(key), value, ttl_secs: quoted(seconds('ttl', ttl)) })
       : jsonText({ value });
   const request = { method: 'POST', body, key: options['idempotency-key'] ?? true, signal: stop } as const;

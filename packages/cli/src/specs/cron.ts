@@ -28,6 +28,11 @@ export const cronPut = spec({
     timezone: { value: 'ZONE', help: 'the IANA time zone of the expression; default UTC' },
     queue: { value: 'QUEUE', help: "the queue of its jobs; otherwise the server's default queue" },
     config: { value: 'JSON', help: 'how its jobs are run, as in the body of `POST /cron`' },
+    overlap: {
+      value: 'WORD',
+      help: 'skip: not while the last firing has not ended; default allow',
+      choices: ['allow', 'skip'],
+    },
     ...JSON_OUTPUT,
   },
   examples: [

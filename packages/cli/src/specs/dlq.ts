@@ -72,6 +72,7 @@ export const dlqReplay = spec({
     ...FILTER,
     all: { help: 'all that have not been replayed' },
     key: { value: 'KEY', help: 'an idempotency key, for one id' },
+    'keep-checkpoints': { help: 'steps of durable jobs that completed do not run again' },
     ...BULK,
     ...JSON_OUTPUT,
   },

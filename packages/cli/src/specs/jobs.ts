@@ -177,7 +177,11 @@ export const jobsRerun = spec({
   name: 'jobs rerun',
   summary: 'run a fresh copy of a job',
   arguments: [ID],
-  options: { key: { value: 'KEY', help: 'an idempotency key: the same key makes one copy' }, ...JSON_OUTPUT },
+  options: {
+    key: { value: 'KEY', help: 'an idempotency key: the same key makes one copy' },
+    'keep-checkpoints': { help: 'steps of a durable job that completed do not run again' },
+    ...JSON_OUTPUT,
+  },
   examples: [example('millrace jobs rerun @1', 'the first row of the last list')],
   client: true,
 });
@@ -206,6 +210,23 @@ export const jobsRunNow = spec({
   arguments: [ID],
   options: {},
   examples: [example('millrace jobs run-now @1', 'the first row of the last list')],
+  client: true,
+});
+
+export const jobsLogs = spec({
+  name: 'jobs logs',
+  summary: 'show what the handlers of a job wrote',
+  description: 'With --follow until the job has ended, or until you press Ctrl-C.',
+  arguments: [ID],
+  options: {
+    follow: { help: 'wait for more lines', short: 'f' },
+    attempt: { value: 'N', help: 'only lines of this attempt' },
+    jsonl: { help: 'print each line as JSON' },
+  },
+  examples: [
+    example('millrace jobs logs @last', 'of the job that was created last from here'),
+    example('millrace jobs logs -f @1', 'follow the first row of the last list'),
+  ],
   client: true,
 });
 

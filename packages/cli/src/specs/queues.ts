@@ -36,6 +36,28 @@ const change = (name: 'pause' | 'resume', summary: string, does: string) =>
 export const queuesPause = change('pause', 'pause a queue for all tenants', 'running jobs continue; no others start');
 export const queuesResume = change('resume', 'resume a paused queue', 'waiting workers get them at once');
 
+export const queuesSet = spec({
+  name: 'queues set',
+  summary: 'limit a queue for all tenants, or let tenants take turns',
+  description:
+    "For operators: needs the server's admin token, from --token, the profile's admin-token or " +
+    'MILLRACE_ADMIN_TOKEN. What is not given stays as it is; none takes a setting away. Prints what holds then.',
+  arguments: [{ name: 'QUEUE', help: 'the name of a queue' }],
+  options: {
+    running: { value: 'N', help: 'how many of its jobs may run at a time, or none' },
+    rate: { value: 'COUNT/SECS', help: 'how many may start in so many seconds, such as 100/60, or none' },
+    burst: { value: 'N', help: 'with --rate: how many may start at once after a pause' },
+    share: { value: 'WORD', help: 'tenant: tenants take turns; or none', choices: ['tenant', 'none'] },
+    ...JSON_OUTPUT,
+  },
+  examples: [
+    example('millrace queues set emails --rate 100/60', 'a hundred a minute'),
+    example('millrace queues set exports --running 4 --share tenant', 'four at a time, tenant by tenant'),
+    example('millrace queues set emails --rate none', 'no rate any more'),
+  ],
+  client: true,
+});
+
 export const limitsList = spec({
   name: 'limits list',
   summary: 'show the keys that unfinished jobs name as limits',

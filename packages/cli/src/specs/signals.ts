@@ -6,14 +6,15 @@ export const signal = spec({
   name: 'signal',
   summary: 'send a signal to a job that waits for it, now or later',
   description:
-    'With --job to that job; with --key to the oldest job that waits for this name and key. If none waits yet, the ' +
-    'signal is kept for the next one that does.',
+    'With --job to that job; with --workflow to the steps of that workflow; with --key to the oldest job that waits ' +
+    'for this name and key. If none waits yet, the signal is kept for the next one that does.',
   arguments: [
     { name: 'NAME', help: 'what the signal is called' },
     { name: 'VALUE', help: 'any JSON, or - for standard input; default null', optional: true },
   ],
   options: {
     job: { value: 'ID', help: 'to this job: its id, @last, or @1 for the first row of the last list' },
+    workflow: { value: 'ID', help: 'to the step of this workflow that waits for it: its id, or @1 and so on' },
     key: { value: 'KEY', help: 'to whichever job waits for the name with this key' },
     ttl: { value: 'DURATION', help: 'with --key: how long it is kept if nobody waits for it; default 7d' },
     'idempotency-key': { value: 'KEY', help: 'the same key sends one signal' },

@@ -137,7 +137,7 @@ describe('cron', () => {
     expect((await millrace(['cron', 'next', '@1', '--count=3'])).stdout.trimEnd().split('\n')).toHaveLength(3);
     const { stdout: job } = await millrace(['cron', 'trigger', 'nightly']);
     expect(rowsOf((await millrace(['cron', 'firings', 'nightly'])).stdout)[0]).toMatchObject({
-      JOB: job.trim(),
+      'JOB OR WORKFLOW': job.trim(),
       KIND: 'triggered',
     });
     expect((await millrace(['cron', 'pause', 'nightly'])).stdout).toBe('paused nightly\n');
@@ -192,6 +192,16 @@ describe('queues', () => {
     expect(rowsOf(tasks)).toEqual([{ TASK: 'resize', WAITING: '1', RUNNING: '0' }]);
     expect(rowsOf(next)).toMatchObject([{ TASK: 'resize', PRIORITY: '0', DUE: 'now' }]);
     expect(await millrace(['queues', 'pause', 'held'])).toMatchObject({ code: 4 });
+    const set = (...options: string[]) => millrace(['queues', 'set', 'held', ...options], { env });
+    expect((await set('--running=4', '--rate=100/60', '--burst=5', '--share=tenant')).stdout).toBe(
+      'held: at most 4 run, rate 100/60s burst 5, tenants take turns\n',
+    );
+    expect((await millrace(['queues', 'get', 'held'])).stdout).toContain('100/60s burst 5');
+    expect((await set('--running=none', '--rate=none', '--share=none')).stdout).toBe(
+      'held: any number may run, no rate, no turns\n',
+    );
+    for (const wrong of [[], ['--rate=fast'], ['--burst=2'], ['--running=0']])
+      expect(await set(...wrong)).toMatchObject({ code: 2, stdout: '' });
     expect(await millrace(['queues', 'pause', 'held'], { env })).toMatchObject({ code: 0, stdout: 'paused held\n' });
     const held = async (): Promise<string | undefined> =>
       rowsOf((await millrace(['queues'])).stdout).find(({ QUEUE }) => QUEUE === 'held')?.PAUSED;

@@ -54,6 +54,13 @@ describe('signal', () => {
     expect(late.stderr).toContain('already cancelled');
   });
 
+  it('goes to the step of a workflow that waits for it', async () => {
+    const steps = [{ name: 'ask', wait: { signal: 'approved', timeout_secs: HOUR } }];
+    const { workflow_id: id } = (await a.post('/api/v1/workflows', { name: 'w', steps })).body;
+    const sent = await cli()(['signal', 'approved', '{"by":"ann"}', '--workflow', id]);
+    expect(sent).toEqual({ code: 0, stdout: 'delivered\n', stderr: '' });
+  });
+
   it.each([
     [['signal', 'go'], 'either --job or --key'],
     [['signal', 'go', '--job=x', '--key=y'], 'either --job or --key'],

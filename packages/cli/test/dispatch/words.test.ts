@@ -177,7 +177,7 @@ describe('completion', () => {
     [['jobs', 'list', '--status', 'f'], ['failed']],
     [
       ['queues', ''],
-      ['get', 'pause', 'resume'],
+      ['get', 'pause', 'resume', 'set'],
     ],
     [
       ['queues', '--j'],
