@@ -42,13 +42,14 @@ from .tasks.call import Call
 from .tasks.context import JobContext, RunningJob
 from .tasks.decorator import AsyncContextTask, ContextTask, task
 from .tasks.handles import JobHandle
-from .tasks.policy import Limit, Retries, Unique
+from .tasks.policy import Limit, Rate, Retries, Unique
 from .tasks.task import AsyncTask, Task
 from .worker.events import WorkerEvent, WorkerSummary
 from .worker.running.tracing import JobHooks
 from .worker.worker import Worker, WorkerHealth
 from .workflows.flow import Flow, Step
-from .workflows.workflow import Workflow, WorkflowHandle, workflow
+from .workflows.rules import When
+from .workflows.workflow import Workflow, WorkflowCall, WorkflowHandle, workflow
 
 __version__ = "0.2.0"
 
@@ -89,6 +90,7 @@ __all__ = [
     "NonRetryableError",
     "NotFoundError",
     "PayloadTooLargeError",
+    "Rate",
     "Retries",
     "RetryAfterError",
     "RunningJob",
@@ -102,11 +104,13 @@ __all__ = [
     "Unique",
     "UnsupportedMediaTypeError",
     "WaitTimeoutError",
+    "When",
     "Worker",
     "WorkerEvent",
     "WorkerHealth",
     "WorkerSummary",
     "Workflow",
+    "WorkflowCall",
     "WorkflowCancelledError",
     "WorkflowFailedError",
     "WorkflowFilter",

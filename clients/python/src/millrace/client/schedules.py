@@ -5,44 +5,46 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..errors.call_errors import Failure, NotFoundError
+from ..errors.call_errors import Failure, NotFoundError, refused
 from ..tasks.call import Call
 from ..tasks.handles import JobHandle
 from ..tasks.policy import DEFAULT_QUEUE
-from ..wire.types import Cron, CronFiring, PutCron
+from ..wire.types import Cron, CronFiring, CronOverlap, CronTriggered, PutCron, ScheduledWorkflow
+from ..workflows.workflow import WorkflowCall, WorkflowHandle
 from .enqueue import json_of
 from .job_handle import RemoteJob
 from .listing import Listing, list_query
 from .session import Session, segment
+from .workflows import RemoteWorkflow
 
 
 class Schedules:
     def __init__(self, session: Session) -> None:
         self._session = session
 
-    def put(self, name: str, cron: str, call: Call[Any], *, timezone: str | None = None) -> Cron:
+    def put(
+        self,
+        name: str,
+        cron: str,
+        call: Call[Any] | WorkflowCall,
+        *,
+        timezone: str | None = None,
+        overlap: CronOverlap | None = None,
+    ) -> Cron:
         """Creates the schedule, or brings the one of that name in line; calling it at every start is fine.
 
         Whether it is paused stays as it is. `cron` is a crontab expression, six fields with the seconds first, or a
         nickname such as `@hourly`; `timezone` the IANA name of the zone that it is meant in, UTC unless said otherwise.
+        With `overlap="skip"` nothing is enqueued while the job or workflow of the last firing has not ended.
 
         >>> client.schedules.put("nightly", "30 3 * * *", resize.call(image=0))  # doctest: +SKIP
+        >>> client.schedules.put("weekly", "@weekly", report.call(pages=3), overlap="skip")  # doctest: +SKIP
         """
-        options = call.merged
-        if options.delay is not None or options.run_at is not None or options.key is not None:
-            raise TypeError(
-                f"the schedule {name} says when its jobs run: they have no delay, instant or key of their own"
-            )
-        payload = json_of(call.payload)
-        body: PutCron = {
-            "cron_expr": cron,
-            "task_name": call.task.name,
-            "payload": payload,
-            "queue": options.queue or DEFAULT_QUEUE,
-            "config": options.config(payload),
-        }
+        body = _started_by(cron, call) if isinstance(call, WorkflowCall) else _enqueued_by(name, cron, call)
         if timezone is not None:
             body["timezone"] = timezone
+        if overlap is not None:
+            body["overlap"] = overlap
         stored = self._session.change("PUT", f"/cron/{segment(name)}", body)
         schedule: Cron = self._session.read(f"/cron/{segment(stored['cron_id'])}")
         return schedule
@@ -78,9 +80,11 @@ class Schedules:
 
     def trigger(self, name: str, *, key: str | None = None) -> JobHandle[dict[str, Any]]:
         """Enqueues its job now, beside the timetable."""
-        path = f"/cron/{self._find(name)['id']}/trigger"
-        created = self._session.create(path, key=key, key_feature="idempotency")
-        return RemoteJob(self._session, created["job_id"], lambda result: result)
+        return RemoteJob(self._session, self._trigger(name, key).get("job_id", ""), lambda result: result)
+
+    def trigger_workflow(self, name: str, *, key: str | None = None) -> WorkflowHandle:
+        """Starts its workflow now, beside the timetable."""
+        return RemoteWorkflow(self._session, self._trigger(name, key, starts_workflow=True).get("workflow_id", ""))
 
     def firings(self, name: str, *, limit: int | None = None) -> Listing[CronFiring]:
         """The last thousand firings, the newest first."""
@@ -93,9 +97,41 @@ class Schedules:
         instants: Sequence[str] = self._session.read("/cron/preview", {"expr": cron, "timezone": timezone})["next"]
         return instants
 
+    def _trigger(self, name: str, key: str | None, *, starts_workflow: bool = False) -> CronTriggered:
+        found = self._find(name)
+        # A server before 0.3 knows no schedules of workflows.
+        if (found.get("workflow") is not None) is not starts_workflow:
+            hint = "enqueues a job: use trigger()" if starts_workflow else "starts a workflow: use trigger_workflow()"
+            raise refused(f"the schedule {name!r} {hint}")
+        path = f"/cron/{found['id']}/trigger"
+        triggered: CronTriggered = self._session.create(path, key=key, key_feature="idempotency")
+        return triggered
+
     def _find(self, name: str) -> Cron:
         """The service knows schedules by id; programs know them by name."""
         for schedule in self.list():
             if schedule["name"] == name:
                 return schedule
         raise NotFoundError(f"there is no schedule {name!r}", Failure("not_found", status=404))
+
+
+def _enqueued_by(name: str, cron: str, call: Call[Any]) -> PutCron:
+    options = call.merged
+    if options.delay is not None or options.run_at is not None or options.key is not None:
+        raise TypeError(f"the schedule {name} says when its jobs run: they have no delay, instant or key of their own")
+    payload = json_of(call.payload)
+    config: Any = options.config(payload)
+    return {
+        "cron_expr": cron,
+        "task_name": call.task.name,
+        "payload": payload,
+        "queue": options.queue or DEFAULT_QUEUE,
+        "config": config,
+    }
+
+
+def _started_by(cron: str, call: WorkflowCall) -> PutCron:
+    workflow: ScheduledWorkflow = {"name": call.name, "steps": list(call.steps)}
+    if call.metadata:
+        workflow["metadata"] = dict(call.metadata)
+    return {"cron_expr": cron, "workflow": workflow}

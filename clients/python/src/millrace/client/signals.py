@@ -1,4 +1,4 @@
-"""What durable jobs wait for: `client.signals`."""
+"""What durable jobs and steps of workflows wait for: `client.signals`."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from ..shared.off_loop import off_loop
 from ..tasks.conversion import to_json
 from ..tasks.handles import JobHandle
 from ..wire.types import SignalRequest, Wait
+from ..workflows.workflow import WorkflowHandle
 from .listing import Listing
 from .session import Session, segment
 
@@ -56,6 +57,23 @@ class Signals:
         path, body = _path(job, name), {"value": _json(value)}
         return await off_loop(lambda: self._send(path, body, idempotency_key, line), line.cut)
 
+    def send_to_workflow(
+        self, workflow: WorkflowHandle | str, name: str, value: Any = None, *, idempotency_key: str | None = None
+    ) -> bool:
+        """Sends a signal to one workflow, of which no step need wait for it yet; returns whether one did.
+
+        Raises AlreadyFinishedError if it has ended.
+        """
+        return self._send(_workflow_path(workflow, name), {"value": _json(value)}, idempotency_key)
+
+    async def asend_to_workflow(
+        self, workflow: WorkflowHandle | str, name: str, value: Any = None, *, idempotency_key: str | None = None
+    ) -> bool:
+        """The same, for asyncio."""
+        line = Line()
+        path, body = _workflow_path(workflow, name), {"value": _json(value)}
+        return await off_loop(lambda: self._send(path, body, idempotency_key, line), line.cut)
+
     def waits(
         self, *, name: str | None = None, key: str | None = None, ask: bool | None = None, limit: int | None = None
     ) -> Listing[Wait]:
@@ -77,6 +95,10 @@ def _request(name: str, key: str, value: Any, ttl: Duration | None) -> SignalReq
 
 def _path(job: JobHandle[Any] | str, name: str) -> str:
     return f"/jobs/{segment(job if isinstance(job, str) else job.id)}/signals/{segment(name)}"
+
+
+def _workflow_path(workflow: WorkflowHandle | str, name: str) -> str:
+    return f"/workflows/{segment(workflow if isinstance(workflow, str) else workflow.id)}/signals/{segment(name)}"
 
 
 def _json(value: Any) -> Any:

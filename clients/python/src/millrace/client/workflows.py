@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from ..errors.call_errors import refused
 from ..errors.outcome_errors import WorkflowCancelledError, WorkflowFailedError
 from ..exactjson.text import read
 from ..http.connections import Line
@@ -13,10 +14,20 @@ from ..http.event_stream import ServerEvent
 from ..http.transport import Request
 from ..shared.durations import Duration
 from ..shared.off_loop import off_loop
-from ..wire.types import Workflow, WorkflowEvent, WorkflowStatus, WorkflowStep, WorkflowStepInput
+from ..wire.types import (
+    ResumeWorkflow,
+    Workflow,
+    WorkflowEvent,
+    WorkflowResumed,
+    WorkflowStatus,
+    WorkflowStep,
+    WorkflowStepInput,
+)
 from ..workflows.workflow import WorkflowHandle
+from .enqueue import json_of
 from .listing import Listing, list_query
 from .session import Session, segment
+from .signals import Signals
 from .wait import DEFAULT_WAIT, TimeLimit, wait_for
 from .watch import Seen, watch
 
@@ -55,6 +66,19 @@ class RemoteWorkflow:
     def cancel(self) -> None:
         self._session.change("POST", f"{self._path}/cancel", done_if=("already_finished",))
 
+    def signal(self, name: str, value: Any = None, *, idempotency_key: str | None = None) -> bool:
+        return Signals(self._session).send_to_workflow(self._id, name, value, idempotency_key=idempotency_key)
+
+    def resume(
+        self,
+        *,
+        steps: Sequence[str] | None = None,
+        context: Mapping[str, Any] | None = None,
+        dry_run: bool = False,
+        key: str | None = None,
+    ) -> Sequence[str]:
+        return self._resume(_resumption(steps, context, dry_run), key)
+
     async def aget(self) -> Workflow:
         return await off_loop(self.get)
 
@@ -64,6 +88,27 @@ class RemoteWorkflow:
 
     async def acancel(self) -> None:
         await off_loop(self.cancel)
+
+    async def asignal(self, name: str, value: Any = None, *, idempotency_key: str | None = None) -> bool:
+        signals = Signals(self._session)
+        return await signals.asend_to_workflow(self._id, name, value, idempotency_key=idempotency_key)
+
+    async def aresume(
+        self,
+        *,
+        steps: Sequence[str] | None = None,
+        context: Mapping[str, Any] | None = None,
+        dry_run: bool = False,
+        key: str | None = None,
+    ) -> Sequence[str]:
+        line = Line()
+        body = _resumption(steps, context, dry_run)
+        return await off_loop(lambda: self._resume(body, key, line), line.cut)
+
+    def _resume(self, body: ResumeWorkflow, key: str | None, line: Line | None = None) -> Sequence[str]:
+        path = f"{self._path}/resume"
+        resumed: WorkflowResumed = self._session.create(path, body, key=key, key_feature="idempotency", line=line)
+        return resumed["steps"]
 
     def _results(self, timeout: Duration, line: Line | None) -> dict[str, Any]:
         """Workflows have no long poll; the pauses between the questions grow to two seconds."""
@@ -108,6 +153,19 @@ class Workflows:
         """Cancels a workflow and every step of it that has not ended. Raises AlreadyFinishedError if it has ended."""
         RemoteWorkflow(self._session, workflow_id).cancel()
 
+    def resume(
+        self,
+        workflow_id: str,
+        *,
+        steps: Sequence[str] | None = None,
+        context: Mapping[str, Any] | None = None,
+        dry_run: bool = False,
+        key: str | None = None,
+    ) -> Sequence[str]:
+        """Lets a workflow that failed, failed in part or was cancelled go on: see `WorkflowHandle.resume`."""
+        run = RemoteWorkflow(self._session, workflow_id)
+        return run.resume(steps=steps, context=context, dry_run=dry_run, key=key)
+
     def diagram(self, workflow_id: str) -> str:
         """Mermaid source: one node per step, coloured by its status."""
         return str(self._session.read(f"/workflows/{segment(workflow_id)}/diagram")["diagram"])
@@ -120,12 +178,27 @@ def start_workflow(
     key: str | None,
     metadata: Mapping[str, Any] | None,
 ) -> RemoteWorkflow:
+    if any("when" in step or "wait" in step for step in steps) and not session.features.has("step_rules"):
+        raise refused(f"this server is too old for the workflow {name}: its steps cannot decide or wait")
     written = [_with_metadata(session, step) for step in steps]
     body: dict[str, Any] = {"name": name, "steps": written}
     if metadata:
         body["metadata"] = dict(metadata)
     created = session.create("/workflows", body, key=key, key_feature="idempotency")
     return RemoteWorkflow(session, created["workflow_id"])
+
+
+def _resumption(steps: Sequence[str] | None, context: Mapping[str, Any] | None, dry_run: bool) -> ResumeWorkflow:
+    if isinstance(steps, str):
+        raise TypeError(f"steps is a list of names, not the text {steps!r}")
+    body: ResumeWorkflow = {}
+    if steps is not None:
+        body["steps"] = list(steps)
+    if context is not None:
+        body["context"] = json_of(dict(context))
+    if dry_run:
+        body["dry_run"] = True
+    return body
 
 
 def _with_metadata(session: Session, step: WorkflowStepInput) -> dict[str, Any]:

@@ -10,6 +10,8 @@ from typing import Any, Literal
 from ..errors.call_errors import refused
 from ..shared.durations import Duration, whole_seconds
 from ..wire.types import JobConfigInput
+from ..wire.types import Limit as LimitInput
+from ..wire.types import Rate as RateInput
 
 #: The queue of tasks that name none. On the server's own default queue, a server fails what it has no handler for.
 DEFAULT_QUEUE = "tasks"
@@ -32,23 +34,51 @@ class Retries:
 
 
 @dataclass(frozen=True)
+class Rate:
+    """How many jobs may start in a span of time, evenly spaced."""
+
+    #: 1 to 100,000.
+    count: int
+    #: The span: up to a day, in whole seconds, rounded up.
+    per: Duration
+    #: How many may start at once, after a pause; one unless said otherwise, at most `count`.
+    burst: int | None = None
+
+    def written(self) -> RateInput:
+        """As it is sent."""
+        rate: RateInput = {"count": self.count, "per_secs": whole_seconds(self.per)}
+        if self.burst is not None:
+            rate["burst"] = self.burst
+        return rate
+
+
+@dataclass(frozen=True)
 class Limit:
-    """How many jobs of a key may run at a time, whoever enqueued them.
+    """How many jobs of a key may run at a time, how many may start in a span of time, or both; whoever enqueued them.
 
-    A key belongs to the queue; the number that holds is that of the newest job.
+    A key belongs to the queue; the numbers that hold are those of the newest job.
 
-    >>> @task(limits=[Limit("user-{user_id}", running=2)])
+    >>> @task(limits=[Limit("user-{user_id}", running=2), Limit("stripe", rate=Rate(100, per=60))])
     ... def export(user_id: int) -> None: ...
     """
 
     #: 1 to 200 characters. `{name}` stands for an argument; a function makes the key of all arguments that are sent.
     key: str | Callable[[Mapping[str, Any]], str]
     #: 1 to 10,000.
-    running: int
+    running: int | None = None
+    rate: Rate | None = None
 
-    def written(self, payload: Mapping[str, Any] | None) -> dict[str, Any]:
+    def written(self, payload: Mapping[str, Any] | None) -> LimitInput:
         """As it is sent. The payload is None where it is not known yet: in a step that gets it from another."""
-        return {"key": _key_of(self.key, payload), "running": self.running}
+        key = _key_of(self.key, payload)
+        if self.running is None and self.rate is None:
+            raise refused(f"the limit {key!r} limits nothing: give it running, a rate, or both")
+        limit: LimitInput = {"key": key}
+        if self.running is not None:
+            limit["running"] = self.running
+        if self.rate is not None:
+            limit["rate"] = self.rate.written()
+        return limit
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,7 @@ from .fake.job_routes import JOB_ROUTES
 from .fake.logs import keep_lines
 from .fake.problem import Problem, invalid
 from .fake.settle import claim, complete, expire_leases, fail
+from .fake.step_waits import end_waits, first_wait_due
 from .fake.store import Store, StoredJob
 from .fake.streams import stream
 from .fake.worker_routes import WORKER_ROUTES
@@ -82,11 +83,13 @@ class FakeServer(Exchange):
         store = self._store
         with store.changed:
             end = store.clock.now + int(seconds(by) * 1_000_000)
-            while (due := first_due(store)) is not None and due <= end:
-                store.clock.now = due
+            while (due := _first_due(store)) is not None and due <= end:
+                store.clock.now = max(due, store.clock.now)
                 fire_due(store)
+                end_waits(store)
             store.clock.now = end
             expire_leases(store)
+            end_waits(store)
             store.changed.notify_all()
 
     def drain(self, *tasks: BaseTask[..., Any]) -> None:
@@ -118,6 +121,7 @@ class FakeServer(Exchange):
                 query = dict(parse_qsl(parts.query))
                 request = FakeRequest(self._store, params, query, parsed, headers, timeout, line)
                 status, answer = route(request)
+                end_waits(self._store)
             except Problem as problem:
                 status, answer = _refusal(self._store, problem)
             # Without white space, as the service writes it.
@@ -162,6 +166,7 @@ class FakeServer(Exchange):
                 suspend_job(self._store, job, outcome.suspension.fields())
             elif not isinstance(outcome, Released):
                 fail(self._store, job, outcome.error, outcome.retryable, outcome.retry_after_secs, outcome.details)
+            end_waits(self._store)
 
     def _progress(self, job: StoredJob, token: str | None, said: Mapping[str, Any]) -> None:
         with self._store.changed:
@@ -172,6 +177,12 @@ class FakeServer(Exchange):
         with self._store.changed:
             if job.token == token:
                 keep_lines(self._store, job, [{**line, "at": self._store.clock.text()}])
+
+
+def _first_due(store: Store) -> int | None:
+    """The first instant at which something happens by itself; None if nothing does."""
+    due = [at for at in (first_due(store), first_wait_due(store)) if at is not None]
+    return min(due, default=None)
 
 
 def _outcome(task: BaseTask[..., Any], payload: Mapping[str, Any], context: RecordedContext) -> Outcome:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Concatenate, Generic, ParamSpec, Protocol, overload
 
 from ..errors.call_errors import refused
@@ -41,11 +42,49 @@ class WorkflowHandle(Protocol):
 
     def cancel(self) -> None: ...
 
+    def signal(self, name: str, value: Any = None, *, idempotency_key: str | None = None) -> bool:
+        """Sends a signal to the step that waits for it, or will; returns whether one did.
+
+        Raises AlreadyFinishedError if the workflow has ended.
+
+        >>> run.signal("approved", {"by": "mia"})  # doctest: +SKIP
+        """
+        ...
+
+    def resume(
+        self,
+        *,
+        steps: Sequence[str] | None = None,
+        context: Mapping[str, Any] | None = None,
+        dry_run: bool = False,
+        key: str | None = None,
+    ) -> Sequence[str]:
+        """Lets a workflow that failed, failed in part or was cancelled go on; returns the steps that run again.
+
+        From the named steps, of which some may have completed, or else from every step that failed or was cancelled.
+        Everything behind them runs again. `context` has keys that are put over those of the context; `dry_run` only
+        says what would run. Raises ConflictError if it has not ended, or completed.
+
+        >>> run.resume(steps=["charge"], context={"card": "tok_2"})  # doctest: +SKIP
+        """
+        ...
+
     async def aget(self) -> WorkflowRecord: ...
 
     async def aresults(self, timeout: Duration = ...) -> dict[str, Any]: ...
 
     async def acancel(self) -> None: ...
+
+    async def asignal(self, name: str, value: Any = None, *, idempotency_key: str | None = None) -> bool: ...
+
+    async def aresume(
+        self,
+        *,
+        steps: Sequence[str] | None = None,
+        context: Mapping[str, Any] | None = None,
+        dry_run: bool = False,
+        key: str | None = None,
+    ) -> Sequence[str]: ...
 
 
 class WorkflowSender(Protocol):
@@ -58,6 +97,15 @@ class WorkflowSender(Protocol):
     async def astart_steps(
         self, name: str, steps: list[WorkflowStepInput], key: str | None, metadata: Mapping[str, Any] | None
     ) -> WorkflowHandle: ...
+
+
+@dataclass(frozen=True)
+class WorkflowCall:
+    """A workflow with its arguments, for a schedule."""
+
+    name: str
+    steps: Sequence[WorkflowStepInput]
+    metadata: Mapping[str, Any] | None = None
 
 
 class PreparedWorkflow(Generic[P]):
@@ -84,6 +132,12 @@ class PreparedWorkflow(Generic[P]):
     async def astart(self, *args: P.args, **kwargs: P.kwargs) -> WorkflowHandle:
         """The same, for asyncio."""
         return await self._sender.astart_steps(self.name, self.steps(*args, **kwargs), self._key, self._metadata)
+
+    def call(self, *args: P.args, **kwargs: P.kwargs) -> WorkflowCall:
+        """For a schedule that starts it: the arguments are those of every run. Starts nothing."""
+        if self._key is not None:
+            raise TypeError(f"the workflow {self.name} is started by a schedule many times: it has no key")
+        return WorkflowCall(self.name, self.steps(*args, **kwargs), self._metadata)
 
     def steps(self, *args: P.args, **kwargs: P.kwargs) -> list[WorkflowStepInput]:
         """Runs the function and returns the steps as they would be sent. Starts nothing."""

@@ -8,7 +8,10 @@ from typing import Any
 from .cron_expression import Timetable
 from .problem import invalid
 from .store import DEFAULT_QUEUE, TENANT, Store, StoredCron, instant
+from .workflows import create_workflow
 
+# What a schedule of jobs has, and one of workflows has not.
+_OF_JOBS = ("task_name", "payload", "queue", "config")
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
@@ -17,6 +20,12 @@ def put_cron(store: Store, name: str, given: dict[str, Any]) -> tuple[StoredCron
     zone = given.get("timezone") or "UTC"
     if zone.upper() != "UTC":
         raise invalid("timezone is one that FakeServer does not know; use a real server")
+    workflow = given.get("workflow")
+    if workflow is None and given.get("task_name") is None:
+        raise invalid("task_name is required unless the schedule starts a workflow")
+    extra = next((field for field in _OF_JOBS if given.get(field) is not None), None)
+    if workflow is not None and extra is not None:
+        raise invalid(f"{extra} must not be given together with workflow")
     expression = given["cron_expr"]
     before = next((cron for cron in store.crons.values() if cron.record["name"] == name), None)
     old = {} if before is None else before.record
@@ -26,10 +35,12 @@ def put_cron(store: Store, name: str, given: dict[str, Any]) -> tuple[StoredCron
         "name": name,
         "cron_expr": expression,
         "timezone": zone,
-        "task_name": given["task_name"],
+        "task_name": given.get("task_name"),
+        "workflow": workflow,
         "payload": given.get("payload") or {},
-        "queue_name": given.get("queue") or DEFAULT_QUEUE,
+        "queue_name": None if workflow is not None else given.get("queue") or DEFAULT_QUEUE,
         "config": given.get("config") or {},
+        "overlap": given.get("overlap") or "allow",
         "enabled": old.get("enabled", True),
         "next_run_at": old["next_run_at"] if old.get("cron_expr") == expression else upcoming,
         "last_enqueued_at": old.get("last_enqueued_at"),
@@ -62,25 +73,43 @@ def next_runs(store: Store, expression: str, count: int) -> list[str]:
     return runs
 
 
-def fire(store: Store, cron: StoredCron, occurrence: str | None) -> str:
-    """Enqueues its job: for an occurrence, or because somebody asked for it."""
+def fire(store: Store, cron: StoredCron, occurrence: str | None) -> dict[str, str]:
+    """Enqueues its job, or starts its workflow: for an occurrence, or because somebody asked for it."""
     record = cron.record
     metadata = {"cron_id": record["id"], "cron_name": record["name"]}
     key = None
     if occurrence is not None:
         metadata["cron_due_at"] = occurrence
         key = f"millrace:cron:{record['id']}:{occurrence}"
-    fields = {
-        **{name: record[name] for name in ("task_name", "queue_name", "payload")},
-        "metadata": metadata,
-        "idempotency_key": key,
-    }
-    job = store.add_job(fields, record["config"], store.clock.now)
+    if record["workflow"] is not None:
+        given = record["workflow"]
+        started = create_workflow(store, {**given, "metadata": {**(given.get("metadata") or {}), **metadata}})
+        made = {"workflow_id": str(started.record["id"])}
+    else:
+        fields = {
+            **{name: record[name] for name in ("task_name", "queue_name", "payload")},
+            "metadata": metadata,
+            "idempotency_key": key,
+        }
+        made = {"job_id": str(store.add_job(fields, record["config"], store.clock.now).record["id"])}
     now = store.clock.text()
-    kind = "triggered" if occurrence is None else "on_time"
-    cron.firings.append({"occurrence": occurrence or now, "fired_at": now, "kind": kind, "job_id": job.record["id"]})
+    _record(store, cron, occurrence or now, "triggered" if occurrence is None else "on_time", made)
     cron.record = {**record, "last_enqueued_at": now}
-    return str(job.record["id"])
+    return made
+
+
+def _record(store: Store, cron: StoredCron, occurrence: str, kind: str, made: dict[str, str]) -> None:
+    ids = {name: made.get(name) for name in ("job_id", "workflow_id")}
+    cron.firings.append({"occurrence": occurrence, "fired_at": store.clock.text(), "kind": kind, **ids})
+
+
+def _goes_on(store: Store, cron: StoredCron) -> bool:
+    """Whether what the last firing made has not ended."""
+    made = [each for each in cron.firings if each["kind"] != "skipped"]
+    if not made:
+        return False
+    things = [store.jobs.get(made[-1]["job_id"] or ""), store.workflows.get(made[-1]["workflow_id"] or "")]
+    return any(thing is not None and not thing.has_ended for thing in things)
 
 
 def first_due(store: Store) -> int | None:
@@ -95,7 +124,10 @@ def fire_due(store: Store) -> None:
     for cron in list(store.crons.values()):
         at = cron.record["next_run_at"]
         if cron.record["enabled"] and at is not None and instant(at) <= store.clock.now:
-            fire(store, cron, at)
+            if cron.record["overlap"] == "skip" and _goes_on(store, cron):
+                _record(store, cron, at, "skipped", {})
+            else:
+                fire(store, cron, at)
             upcoming = _next(store, cron.record["cron_expr"])
             cron.record = {**cron.record, "enabled": upcoming is not None, "next_run_at": upcoming}
 

@@ -15,6 +15,7 @@ from .problem import Problem, invalid
 from .settle import held
 from .shapes import checked
 from .store import StoredSignal
+from .workflow_routes import workflow_at
 
 _NAME_MAX_LENGTH = 200
 _MOST_CHILDREN = 1_000
@@ -95,6 +96,15 @@ def _signal_job(request: FakeRequest) -> Reply:
     return _accepted(request, StoredSignal(name, job.record["id"], given.get("value"), _FOR_EVER))
 
 
+def _signal_workflow(request: FakeRequest) -> Reply:
+    workflow = workflow_at(request)
+    if workflow.has_ended:
+        raise Problem(409, "already_finished", f"the workflow is {workflow.record['status']} already")
+    given = checked(request.body or {}, JobSignalRequest)
+    name = _name("name", request.params[1])
+    return _accepted(request, StoredSignal(name, workflow.record["id"], given.get("value"), _FOR_EVER))
+
+
 def _waits(request: FakeRequest) -> Reply:
     """All on one page: tests have few."""
     query, clock = request.query, request.store.clock
@@ -112,6 +122,8 @@ def _waits(request: FakeRequest) -> Reply:
                 "ask": wait.ask,
                 "since": clock.text(wait.since),
                 "until": clock.text(wait.until),
+                "workflow_id": job.record["workflow_id"],
+                "workflow_step_id": job.record["workflow_step_id"],
             }
             found.append((wait.since, shown))
     found.reverse()
@@ -125,6 +137,7 @@ DURABLE_ROUTES: list[tuple[str, str, Route]] = [
     ("POST", "/jobs/:id/suspend", _suspend),
     ("POST", "/jobs/:id/children", _children),
     ("POST", "/jobs/:id/signals/:name", _signal_job),
+    ("POST", "/workflows/:id/signals/:name", _signal_workflow),
     ("POST", "/signals", _signal),
     ("GET", "/waits", _waits),
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...shared.uuid7 import uuid7
-from ...wire.types import CreateJob, CreateJobBatch, WaitRequest
+from ...wire.types import CreateJob, CreateJobBatch, ReplayRequest, WaitRequest
 from .exchange import FakeRequest, Reply, Route, once, page, same
 from .logs import has_more, log_page
 from .problem import Problem, invalid, not_found
@@ -130,16 +130,29 @@ def _run_now(request: FakeRequest) -> Reply:
     return 204, None
 
 
-def _copy(store: Store, job: dict[str, Any], **origin: Any) -> str:
-    """A fresh job like another one, which its metadata names."""
-    fields = {name: job[name] for name in ("task_name", "queue_name", "payload")}
-    copied = store.add_job({**fields, "metadata": {**job["metadata"], **origin}}, job["config"], store.clock.now)
+def _copy(store: Store, job: StoredJob, kept: bool | list[str] | None, **origin: Any) -> str:
+    """A fresh job like another one, which its metadata names, with those of its checkpoints that are to be kept."""
+    record = job.record
+    fields = {name: record[name] for name in ("task_name", "queue_name", "payload")}
+    metadata = {name: value for name, value in record["metadata"].items() if name != "kept_checkpoints"}
+    # So the worker knows that there is something to read at the first delivery.
+    mark = {"kept_checkpoints": True} if kept else {}
+    given = {**fields, "metadata": {**metadata, **origin, **mark}}
+    copied = store.add_job(given, record["config"], store.clock.now)
+    if kept:
+        names = job.checkpoints if kept is True else [name for name in job.checkpoints if name in kept]
+        copied.checkpoints = {name: job.checkpoints[name] for name in names}
     return str(copied.record["id"])
 
 
+def _kept(request: FakeRequest) -> bool | list[str] | None:
+    kept: bool | list[str] | None = checked(request.body or {}, ReplayRequest).get("keep_checkpoints")
+    return kept
+
+
 def _rerun(request: FakeRequest) -> Reply:
-    record = job_at(request).record
-    return once(request, "rerun", lambda _: {"job_id": _copy(request.store, record, rerun_of=record["id"])})
+    job, kept = job_at(request), _kept(request)
+    return once(request, "rerun", lambda _: {"job_id": _copy(request.store, job, kept, rerun_of=job.record["id"])})
 
 
 def _wait(request: FakeRequest) -> Reply:
@@ -181,13 +194,13 @@ def _letters(request: FakeRequest) -> Reply:
 
 
 def _replay(request: FakeRequest) -> Reply:
-    store, letter = request.store, _letter(request)
+    store, letter, kept = request.store, _letter(request), _kept(request)
 
     def make(_: str | None) -> Any:
         if letter["replayed_at"] is not None:
             raise Problem(409, "already_replayed", "the dead letter was replayed already")
-        job = store.jobs[letter["job_id"]].record
-        job_id = _copy(store, job, replayed_from_job=job["id"], replayed_from_dead_letter=letter["id"])
+        job, letter_id = store.jobs[letter["job_id"]], letter["id"]
+        job_id = _copy(store, job, kept, replayed_from_job=job.record["id"], replayed_from_dead_letter=letter_id)
         store.letters[store.letters.index(letter)] = {
             **letter,
             "replayed_at": store.clock.text(),

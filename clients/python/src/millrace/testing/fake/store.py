@@ -122,10 +122,13 @@ class StoredJob:
 class StoredWorkflow:
     def __init__(self, record: dict[str, Any]) -> None:
         self.record = record
-        #: By the name of the step: its state while it has no job, and the id of its job.
+        #: By the name of the step: its state while it has no job, the id of its job, and those before a resume.
         self.steps: dict[str, dict[str, Any]] = {
-            step["name"]: {"status": "pending", "job_id": None} for step in record["steps"]
+            step["name"]: {"status": "pending", "job_id": None, "earlier": []} for step in record["steps"]
         }
+        #: What its first steps received, and the steps whose results were added to that since, in order.
+        self.start: dict[str, Any] = record["context"]
+        self.completed: list[str] = []
 
     @property
     def has_ended(self) -> bool:

@@ -20,11 +20,12 @@ from .logs import keep_lines
 from .problem import Problem, invalid
 from .settle import claim, complete, fail, held, release
 from .shapes import checked
+from .step_rules import WAITS_QUEUE
 from .store import TENANT, Store
 
 _FEATURES = [
     *("reports", "heartbeats", "release", "progress", "wait", "idempotency", "item_keys", "strict", "durable"),
-    "logs",
+    *("step_rules", "logs"),
 ]
 
 
@@ -34,6 +35,8 @@ def _clamped(value: int | None, low: int, high: int, absent: int) -> int:
 
 def _lease(request: FakeRequest) -> Reply:
     given, store, queue = checked(request.body or {}, LeaseRequest), request.store, request.params[0]
+    if queue == WAITS_QUEUE:
+        raise invalid(f"queue must not be {queue}: nobody leases from it")
 
     def is_due() -> bool:
         jobs = store.jobs.values()

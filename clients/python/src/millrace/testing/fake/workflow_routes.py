@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from ...wire.types import CreateWorkflow, PutCron
+from ...wire.types import CreateWorkflow, PutCron, ResumeWorkflow
 from .crons import fire, next_runs, put_cron, set_enabled
 from .exchange import FakeRequest, Reply, Route, once, page, same
 from .problem import Problem, not_found
+from .resume import plan, resume
 from .settle import cancel
 from .shapes import checked
 from .store import StoredCron, StoredWorkflow
@@ -35,6 +36,18 @@ def _cancel(request: FakeRequest) -> Reply:
         raise Problem(409, "already_finished", f"the workflow is {workflow.record['status']} already")
     stop_workflow(store, workflow, "cancelled", lambda job: cancel(store, job))
     return 204, None
+
+
+def _resume(request: FakeRequest) -> Reply:
+    workflow, store = workflow_at(request), request.store
+    given = checked(request.body or {}, ResumeWorkflow)
+    named, workflow_id = given.get("steps"), workflow.record["id"]
+    if given.get("dry_run"):
+        return 200, {"workflow_id": workflow_id, "steps": plan(store, workflow, named)}
+    patch = given.get("context") or {}
+    kind = f"resume {workflow_id}"
+    steps = lambda _: {"workflow_id": workflow_id, "steps": resume(store, workflow, named, patch)}  # noqa: E731
+    return 200, once(request, kind, steps)[1]
 
 
 def _cron(request: FakeRequest) -> StoredCron:
@@ -77,7 +90,7 @@ def _next(request: FakeRequest) -> Reply:
 
 def _trigger(request: FakeRequest) -> Reply:
     cron = _cron(request)
-    return once(request, "trigger", lambda _: {"job_id": fire(request.store, cron, None)})
+    return once(request, "trigger", lambda _: fire(request.store, cron, None))
 
 
 def _firings(request: FakeRequest) -> Reply:
@@ -95,6 +108,7 @@ WORKFLOW_ROUTES: list[tuple[str, str, Route]] = [
         lambda request: (200, {"steps": step_records(request.store, workflow_at(request))}),
     ),
     ("POST", "/workflows/:id/cancel", _cancel),
+    ("POST", "/workflows/:id/resume", _resume),
     ("GET", "/cron", _crons),
     ("GET", "/cron/preview", lambda request: (200, {"next": next_runs(request.store, request.query["expr"], 5)})),
     ("PUT", "/cron/:name", _put),

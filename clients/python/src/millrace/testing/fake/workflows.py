@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from .problem import invalid
-from .store import DEFAULT_QUEUE, ENDED, TENANT, Store, StoredJob, StoredWorkflow
+from .step_rules import WAIT_TASK, WAITS_QUEUE, begin_wait, check_rules, holds
+from .store import DEFAULT_QUEUE, TENANT, Store, StoredJob, StoredWorkflow
 
 
 def create_workflow(store: Store, given: dict[str, Any]) -> StoredWorkflow:
     _check_graph(given["steps"])
+    check_rules(given["steps"])
     record: dict[str, Any] = {
         "id": store.new_id(),
         "name": given["name"],
@@ -24,21 +26,24 @@ def create_workflow(store: Store, given: dict[str, Any]) -> StoredWorkflow:
         "tenant_id": TENANT,
     }
     workflow = store.workflows[record["id"]] = StoredWorkflow(record)
-    _enqueue_ready(store, workflow)
+    advance(store, workflow)
     return workflow
 
 
 def _definition(step: dict[str, Any]) -> dict[str, Any]:
+    waits = step.get("wait") is not None
+    rules = {name: step[name] for name in ("when", "wait") if step.get(name) is not None}
     return {
         "name": step["name"],
-        "task_name": step["task_name"],
+        "task_name": WAIT_TASK if waits else step["task_name"],
         "payload": step.get("payload") or {},
         "depends_on": list(dict.fromkeys(step.get("depends_on") or [])),
         "config": step.get("config") or {},
         "on_failure": step.get("on_failure") or "halt",
         "on_success": "continue",
         "metadata": step.get("metadata") or {},
-        "queue": step.get("queue"),
+        **rules,
+        "queue": WAITS_QUEUE if waits else step.get("queue"),
     }
 
 
@@ -66,13 +71,17 @@ def _check_graph(steps: list[dict[str, Any]]) -> None:
         walk(name, ())
 
 
-def step_status(store: Store, step: dict[str, Any]) -> str:
+def step_status(store: Store, workflow: StoredWorkflow, name: str) -> str:
     """The state of a step: that of its job, once it has one."""
+    step = workflow.steps[name]
     job = store.jobs.get(step["job_id"] or "")
     if job is None or step["status"] == "skipped":
         return str(step["status"])
-    status = str(job.record["status"])
-    return "running" if status == "retrying" else status
+    if job.has_ended:
+        return str(job.record["status"])
+    # Between attempts, too; and while the step waits for a signal.
+    runs = job.record["delivery_count"] > 0 or job.record["task_name"] == WAIT_TASK
+    return "running" if runs else "pending"
 
 
 def step_records(store: Store, workflow: StoredWorkflow) -> list[dict[str, Any]]:
@@ -80,15 +89,20 @@ def step_records(store: Store, workflow: StoredWorkflow) -> list[dict[str, Any]]
     for name, step in workflow.steps.items():
         job = store.jobs.get(step["job_id"] or "")
         record = {} if job is None else job.record
+        status = step_status(store, workflow, name)
         records.append(
             {
                 "name": name,
-                "status": step_status(store, step),
+                "status": status,
                 "job_id": step["job_id"],
                 "started_at": record.get("started_at"),
                 "completed_at": record.get("completed_at"),
                 "attempts": record.get("delivery_count", 0),
-                "error_message": record.get("error_message"),
+                "error_message": None if status == "completed" else record.get("error_message"),
+                "next_retry_at": record.get("next_retry_at"),
+                "run": len(step["earlier"]) + 1,
+                "earlier_job_ids": step["earlier"],
+                "skipped_by": step.get("skipped_by"),
             }
         )
     return records
@@ -98,17 +112,19 @@ def step_ended(store: Store, job: StoredJob, cancel: Callable[[StoredJob], None]
     """What the end of a step's job means for its workflow."""
     workflow = store.workflows.get(job.record["workflow_id"] or "")
     name = job.record["workflow_step_id"]
-    if workflow is None or workflow.has_ended:
+    if workflow is None or workflow.has_ended or name is None:
         return
     definition = next(step for step in workflow.record["steps"] if step["name"] == name)
     if job.record["status"] == "completed":
-        _merge(workflow, name, job.record["result"] or {})
+        context = merged(workflow.record["context"], name, job.record["result"] or {}, workflow.completed)
+        workflow.completed = [*workflow.completed, name]
+        workflow.record = {**workflow.record, "context": context}
     elif definition["on_failure"] == "halt":
         stop_workflow(store, workflow, "failed", cancel)
         return
     elif definition["on_failure"] == "skip":
-        _skip_after(workflow, name)
-    _enqueue_ready(store, workflow)
+        _skip_after(workflow, name, "failure")
+    advance(store, workflow)
 
 
 def stop_workflow(store: Store, workflow: StoredWorkflow, status: str, cancel: Callable[[StoredJob], None]) -> None:
@@ -130,38 +146,64 @@ def mark_started(store: Store, job: StoredJob) -> None:
         workflow.record = {**workflow.record, "status": "running", "started_at": store.clock.text()}
 
 
-def _merge(workflow: StoredWorkflow, name: str, result: dict[str, Any]) -> None:
+def merged(context: Mapping[str, Any], name: str, result: dict[str, Any], completed: Sequence[str]) -> dict[str, Any]:
     """Keys of a result are merged, the result itself is under the name of its step; names of steps win."""
-    before = workflow.record["context"]
-    keys = {key: value for key, value in result.items() if key != "_context"}
-    done = {each for each, step in workflow.steps.items() if step["status"] == "completed"}
-    named = {key: value for key, value in before.items() if key in done}
-    workflow.steps[name]["status"] = "completed"
-    workflow.record = {**workflow.record, "context": {**before, **keys, **named, name: result}}
+    own = {key: value for key, value in result.items() if key != "_context"}
+    named = {key: value for key, value in context.items() if key in completed}
+    return {**context, **own, **named, name: own}
 
 
-def _skip_after(workflow: StoredWorkflow, name: str) -> None:
+def _skip_after(workflow: StoredWorkflow, name: str, why: str) -> None:
+    """What a failure rules out, it rules out although a condition did so before."""
     for step in workflow.record["steps"]:
         state = workflow.steps[step["name"]]
-        if name in step["depends_on"] and state["job_id"] is None and state["status"] != "skipped":
-            state["status"] = "skipped"
-            _skip_after(workflow, step["name"])
+        is_open = state["job_id"] is None and state["status"] == "pending"
+        is_left_out = why == "failure" and state.get("skipped_by") == "condition" and not state.get("passes")
+        if name in step["depends_on"] and (is_open or is_left_out):
+            state.update(status="skipped", skipped_by=why)
+            _skip_after(workflow, step["name"], why)
 
 
-def _enqueue_ready(store: Store, workflow: StoredWorkflow) -> None:
-    """Enqueues every step whose dependencies have ended well enough, and ends the workflow when nothing is left."""
-    for definition in workflow.record["steps"]:
-        step = workflow.steps[definition["name"]]
-        if step["job_id"] is not None or step["status"] != "pending":
-            continue
-        if all(step_status(store, workflow.steps[name]) in ENDED for name in definition["depends_on"]):
-            step["job_id"] = _enqueue_step(store, workflow, definition)
-    statuses = [step_status(store, step) for step in workflow.steps.values()]
-    if "pending" in statuses or "running" in statuses:
+def advance(store: Store, workflow: StoredWorkflow) -> None:
+    """Takes the turns that have come, and ends the workflow when nothing is left."""
+    while any(_take_turn(store, workflow, definition) for definition in workflow.record["steps"]):
+        pass
+    statuses = {name: step_status(store, workflow, name) for name in workflow.steps}
+    if "pending" in statuses.values() or "running" in statuses.values():
         return
-    status = "completed" if set(statuses) == {"completed"} else "partially_failed"
+    # A condition that does not hold is no failure.
+    flawless = all(
+        status == "completed" or workflow.steps[name].get("skipped_by") == "condition"
+        for name, status in statuses.items()
+    )
+    status = "completed" if flawless else "partially_failed"
     workflow.record = {**workflow.record, "status": status, "completed_at": store.clock.text()}
     store.changed.notify_all()
+
+
+def _take_turn(store: Store, workflow: StoredWorkflow, definition: dict[str, Any]) -> bool:
+    """Whether the turn of the step had come: it is enqueued or, if its condition does not hold, passed over."""
+    step, when = workflow.steps[definition["name"]], definition.get("when")
+    if step["job_id"] is not None or step["status"] != "pending":
+        return False
+    if not all(_satisfies(store, workflow, name) for name in definition["depends_on"]):
+        return False
+    if when is None or holds(when, workflow.record["context"], lambda name: name in workflow.completed):
+        step["job_id"] = _enqueue_step(store, workflow, definition)
+        return True
+    passes = when.get("otherwise") == "continue"
+    step.update(status="skipped", skipped_by="condition", passes=passes)
+    if not passes:
+        _skip_after(workflow, definition["name"], "condition")
+    return True
+
+
+def _satisfies(store: Store, workflow: StoredWorkflow, name: str) -> bool:
+    status = step_status(store, workflow, name)
+    if status == "completed" or workflow.steps[name].get("passes"):
+        return True
+    definition = next(step for step in workflow.record["steps"] if step["name"] == name)
+    return status in ("failed", "cancelled") and definition["on_failure"] == "continue"
 
 
 def _enqueue_step(store: Store, workflow: StoredWorkflow, step: dict[str, Any]) -> str:
@@ -177,4 +219,6 @@ def _enqueue_step(store: Store, workflow: StoredWorkflow, step: dict[str, Any]) 
         step["config"],
         store.clock.now,
     )
+    if step.get("wait") is not None:
+        begin_wait(store, workflow, job, step["wait"])
     return str(job.record["id"])
