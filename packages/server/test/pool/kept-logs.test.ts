@@ -28,7 +28,7 @@ const handlers: Handlers = {
   many: (_payload, { log }) => {
     for (let n = 1; n <= 500; n++) log.info(`line ${n}`);
   },
-  each: ({ n }, { log }) => log.info(`of ${String(n)}`),
+  each: ({ n }, { log }) => log.info(`of ${n as number}`),
 };
 const server = await useTestServer({ handlers, config: { workers: 4 }, intervals: NEWS_ALONE });
 const { a, database } = server;
