@@ -159,10 +159,10 @@ SELECT fired_at, priority, 0, 0, job_id, tenant, queue FROM fired;
     patches: [
       {
         file: WORKER_POOL,
-        find: /MAX_IN_HAND - unfinished - this\.#outcomes\.size/,
+        find: /MAX_IN_HAND - unfinished - this\.#lanes\.outcomes\.size/,
         replace: 'MAX_IN_HAND - unfinished',
       },
-      { file: WORKER_POOL, find: /this\.#outcomes\.isFull \|\| /, replace: '' },
+      { file: WORKER_POOL, find: /this\.#lanes\.outcomes\.isFull \|\| /, replace: '' },
       // The mark of a claim moves with outcomes, so it would stop the pool as well.
       { file: START_GATE, find: /return isMarked\(held\) && [^;]*;/, replace: 'return true;' },
     ],

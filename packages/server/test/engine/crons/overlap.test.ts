@@ -85,7 +85,7 @@ describe('a schedule with overlap skip', () => {
     const queue = newQueue();
     const id = await daily(queue);
     await pass(id);
-    const [{ job_id: job }] = (await desk.firings(id)) as [{ job_id: string }];
+    const [{ job_id: job }] = (await desk.firings(id)) as unknown as [{ job_id: string }];
     await cancel(a, job);
     await database.query('DELETE FROM millrace.done WHERE id = $1', [job]);
     await database.query('DELETE FROM millrace.jobs WHERE id = $1', [job]);
