@@ -20,11 +20,11 @@ afterAll(async () => {
   await database.drop();
 });
 
-function aProcess(): { readonly offers: Offers; pass(secs: number): void } {
+function aProcess(): { readonly offers: Offers; readonly pass: (secs: number) => void } {
   let now = 0;
   const offers = new Offers(db, () => now);
   opened.push(offers);
-  return { offers, pass: (secs) => (now += secs * 1_000) };
+  return { offers, pass: (secs) => void (now += secs * 1_000) };
 }
 const stored = (queue: string): Promise<any[]> =>
   database.query('SELECT worker, slots FROM millrace.offers WHERE queue = $1 ORDER BY worker', [queue]);

@@ -2,6 +2,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { createClient, type Client } from '../../support/client.js';
 import { cloneDatabase } from '../../support/database.js';
 import { KEY_A, startTestServer } from '../../support/server.js';
+import { until } from '../../support/until.js';
 import { startAnotherServer } from '../../engine/another-server.js';
 
 /** Whoever creates a job that no process of the service runs is told so. One process runs tasks, one only serves. */
@@ -15,6 +16,10 @@ afterAll(async () => {
   await server.stop();
   await database.drop();
 });
+
+/** What a process runs it says soon after its start. */
+const registered = `SELECT FROM millrace.processes WHERE 'known' = ANY (tasks)`;
+await until(async () => (await database.query(registered)).length === 1, { what: 'the tasks to be registered' });
 
 const warning = (task: string): string =>
   `no server process has registered the task ${task}; remote workers lease from queues that you name in config.queue`;

@@ -34,8 +34,8 @@ const tenantIn = ({ first, last }: typeof EVERY_BUCKET): string => {
     if (bucket >= first && bucket <= last) return `tenant-${n}`;
   }
 };
-const register = ({ query }: TestDatabase, tenant: string): Promise<unknown> =>
-  query('INSERT INTO millrace.tenants (tenant, bucket) VALUES ($1, $2)', [tenant, bucketOf(tenant)]);
+const register = (database: TestDatabase, tenant: string): Promise<unknown> =>
+  database.query('INSERT INTO millrace.tenants (tenant, bucket) VALUES ($1, $2)', [tenant, bucketOf(tenant)]);
 
 describe('the range of a database', () => {
   it('is everything at first, becomes narrower, and never wider again', async () => {
