@@ -29,8 +29,8 @@ type OddField<T, Left extends keyof Below | 0, Path extends string> = {
 }[keyof T & string];
 
 /**
- * Looks at the fields of an input or a result, four levels deep on purpose: deeper checks cost compile time and break on
- * recursive types. Never looks at the schema itself: those of some validators are too large to compare.
+ * Looks at the fields of an input or a result, four levels deep on purpose: deeper checks cost compile time and break
+ * on recursive types. Never looks at the schema itself: those of some validators are too large to compare.
  */
 export type JsonOnly<T> = [Odd<T, 4, ''>] extends [never]
   ? unknown

@@ -25,7 +25,7 @@ export interface WorkerOptions {
   /** How many jobs of each queue run at a time. */
   readonly queues: Readonly<Record<string, number>>;
   readonly handlers: readonly Handler[];
-  /** For what `ctx.enqueue` creates: to look at it, to give it a key, and where the worker's token may not create it. */
+  /** For what `ctx.enqueue` creates: to look at it, to give it a key, and where the worker's token may not create. */
   readonly client?: ChildClient;
   /** How long the server waits for a sign of life: whole seconds, 1 s to 1 h; 60 s unless said otherwise. */
   readonly lease?: Duration;
@@ -40,7 +40,7 @@ export interface WorkerOptions {
   /** Whether SIGTERM and SIGINT stop it; they do unless said otherwise. */
   readonly signals?: boolean;
   readonly logger?: Logger;
-  /** Where `ctx.log` writes: to the logger and to the job (`kept`), or to the logger alone (`local`). Default `kept`. */
+  /** Where `ctx.log` writes: to the logger and the job (`kept`, the default), or to the logger alone (`local`). */
   readonly logs?: 'kept' | 'local';
   readonly hooks?: Hooks;
   /** Makes the calls instead of `node:http`. Heartbeats then come from the same thread. */

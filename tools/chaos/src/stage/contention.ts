@@ -1,6 +1,7 @@
 /**
  * How much longer everything takes than on a quiet machine, because others use the processor too, or because it is a
- * slow one. Time limits are stretched by the worst value while they ran, or the service would be blamed for its machine:
+ * slow one. Time limits are stretched by the worst value while they ran, or the service would be blamed for its
+ * machine:
  *
  * - by the time that a fixed piece of work takes, divided by what it takes on a quiet machine of today;
  * - by how late this process itself was, which takes the times: when the machine stands still, so does the clock hand.
