@@ -12,7 +12,7 @@ import pytest
 from millrace import JobContext, JobFailedError, Millrace, Retries, task
 from millrace.testing import FakeServer, job_context
 from millrace.wire.types import LogLine, NewLogLine
-from millrace.worker.logs.log_buffer import LogBuffer, new_line, size_of
+from millrace.worker.leases.log_buffer import LogBuffer, new_line, size_of
 
 from .conftest import Stage, StartWorker
 from .support.pool_tasks import talk

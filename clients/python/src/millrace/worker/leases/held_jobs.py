@@ -6,15 +6,13 @@ import itertools
 import threading
 import time
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .beat_loop import HeldLease
 from .claimed_job import ClaimedJob
+from .log_buffer import LogBuffer
 from .slots import Slots
 from .stop_switch import StopSwitch
-
-if TYPE_CHECKING:
-    from ..logs.log_buffer import LogBuffer
 
 
 class HeldJob:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...tasks.context import RunningJob
 from ...wire.types import LogLevel, NewLogLine
-from .log_buffer import new_line
+from ..leases.log_buffer import new_line
 
 if TYPE_CHECKING:
     _Adapter = logging.LoggerAdapter[logging.Logger]

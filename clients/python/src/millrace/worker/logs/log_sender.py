@@ -10,7 +10,7 @@ from ...wire.types import NewLogLine
 from ..calls.calls import AssumedFeatures
 from ..leases.heartbeat_calls import UNANSWERED, Beat, HeartbeatCalls
 from ..leases.held_jobs import HeldJob, HeldJobs
-from .log_buffer import LogBuffer
+from ..leases.log_buffer import LogBuffer
 
 # What is written meanwhile goes together; an attempt that is shorter sends its lines with its report.
 _EVERY_SECS = 1.0

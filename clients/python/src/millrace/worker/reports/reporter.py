@@ -12,7 +12,7 @@ from typing import Literal
 
 from ...wire.types import NewLogLine
 from ..leases.held_jobs import HeldJob, HeldJobs
-from ..logs.log_buffer import size_of
+from ..leases.log_buffer import size_of
 from .outcome import Completed, Failed, Outcome, permanent_failure
 from .report_calls import ReportAnswer, ReportCalls, Sendable
 
