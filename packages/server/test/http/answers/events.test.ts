@@ -260,3 +260,26 @@ describe('a client that does not read', () => {
     socket.destroy();
   });
 });
+
+describe('many streams on one large job', () => {
+  it('are sent in pieces, so that others get their turn in between', async () => {
+    const record = jobRecord({ status: 'completed', result: `{"text":"${'x'.repeat(2 * 1024 * 1024)}"}` });
+    const { app, a } = await start(async () => states(record));
+    const sockets: Socket[] = [];
+    app.server.on('connection', (socket: Socket) => void sockets.push(socket));
+    const written = (): number => sockets.reduce((sum, { bytesWritten }) => sum + bytesWritten, 0);
+    let most = 0;
+    let watching = true;
+    const look = (before: number): void => {
+      const now = written();
+      most = Math.max(most, now - before);
+      if (watching) setImmediate(look, now);
+    };
+    look(0);
+    const replies = await Promise.all(Array.from({ length: 20 }, () => a.get(PATH)));
+    watching = false;
+    for (const { text } of replies) expect(text.length).toBeGreaterThan(2 * 1024 * 1024);
+    expect(written()).toBeGreaterThan(20 * 2 * 1024 * 1024);
+    expect(most).toBeLessThan(1024 * 1024);
+  });
+});
