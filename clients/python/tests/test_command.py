@@ -16,6 +16,7 @@ from millrace import Millrace
 from millrace.commands.main import run
 
 from .support.load_tasks import brief, endless, signals_itself
+from .support.pool_tasks import talk
 from .support.server import DEADLINE_SECS, REPOSITORY, DevServer, until
 
 HERE = REPOSITORY / "clients" / "python"
@@ -66,6 +67,16 @@ def test_a_stop_under_load_loses_nothing_and_repeats_nothing(
     start("tests.support.load_tasks", "--queue", f"{queue}=20")
     client.wait_all(jobs, timeout=DEADLINE_SECS)
     assert Counter(lines(noted)) == Counter(job.id for job in jobs)
+
+
+def test_lines_of_handlers_stay_here_if_that_is_wanted(client: Millrace, start: Start, queue: str) -> None:
+    process = start("tests.support.pool_tasks", "-q", f"{queue}=1", "--logs", "local")
+    job = talk.using(queue=queue).enqueue("not for everybody")
+    job.result(timeout=60)
+    assert client.jobs.logs(job.id)["lines"] == []
+    process.send_signal(signal.SIGTERM)
+    _, said = process.communicate(timeout=DEADLINE_SECS)
+    assert process.returncode == 0, said
 
 
 def test_a_second_signal_gives_everything_back_at_once(client: Millrace, start: Start, queue: str, noted: Path) -> None:
@@ -119,7 +130,7 @@ def test_a_changed_file_starts_it_again(
 def test_usage(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     assert run(["worker", "json"]) == 2
     assert "no task in json" in capsys.readouterr().err
-    for wrong in (["worker"], ["worker", "x", "--queue", "a=b"], ["nothing"]):
+    for wrong in (["worker"], ["worker", "x", "--queue", "a=b"], ["worker", "x", "--logs", "all"], ["nothing"]):
         with pytest.raises(SystemExit) as refused:
             run(wrong)
         assert refused.value.code == 2

@@ -7,7 +7,7 @@ import asyncio
 from datetime import datetime, timezone
 from typing import TypedDict
 
-from millrace import Flow, JobContext, Millrace, Retries, Worker, task, workflow
+from millrace import Flow, JobContext, Limit, Millrace, Retries, When, Worker, task, workflow
 
 
 class Sent(TypedDict):
@@ -51,6 +51,12 @@ Worker(send, keeper="fiber")  # refused
 Retries(backoff="quadratic")  # refused
 task(queue=7)  # refused
 send.using(limits=[("user", 1)])  # refused
+Limit("user", rate=(1, 60))  # refused
+Worker(send, logs="nowhere")  # refused
+When(["state"], is_={"a": 1})  # refused
+When(["state"], is_="paid", otherwise="stop")  # refused
+client.schedules.put("nightly", "@daily", send.call(1), overlap="wait")  # refused
+client.jobs.rerun("id", keep_checkpoints=1)  # refused
 
 
 @task  # refused

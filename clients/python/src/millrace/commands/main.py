@@ -54,6 +54,7 @@ def _work(options: argparse.Namespace) -> int:
             lease=options.lease,
             shutdown=options.shutdown,
             name=options.name,
+            logs=options.logs,
         )
     except (TypeError, ValueError) as error:
         print(f"millrace: {error}", file=sys.stderr)
@@ -103,6 +104,12 @@ def _parser() -> argparse.ArgumentParser:
     worker.add_argument("--name", help="shown on the jobs that it runs; host and process unless given")
     worker.add_argument(
         "--log-level", default="info", choices=["debug", "info", "warning", "error"], help="what is logged (info)"
+    )
+    worker.add_argument(
+        "--logs",
+        default="server",
+        choices=["server", "local"],
+        help="where lines of ctx.log go besides the log: kept with the attempt (server), or nowhere (local)",
     )
     worker.add_argument("--reload", action="store_true", help="start again when a source file changes: for development")
     return parser
