@@ -28,6 +28,8 @@ const JOBS: Readonly<Record<string, readonly (string | null)[]>> = {
   f: ['failed'],
   x: ['cancelled', null],
   s: [null],
+  n: [null],
+  p: [null],
 };
 
 /** `ended`: and none goes on. */
