@@ -141,6 +141,19 @@ describe.skipIf(!hasBrowser)('jobs in the dashboard', async () => {
     await page.getByRole('button', { name: 'Replayed: open' }).waitFor();
   });
 
+  test('what handlers wrote is shown as it was written, and only that', async () => {
+    const id = await create({ config: { queue: 'logs' } });
+    const { token } = await lease('logs');
+    const page = await stage.visit(`/jobs/${id}`);
+    const logs = [{ at: '2026-01-31T09:00:00Z', level: 'warn', message: PROBE, fields: { part: 7 } }];
+    const beat = await server.worker.post(`/api/v1/jobs/${id}/heartbeat`, { lease_token: token, logs });
+    expect(beat.status).toBe(200);
+    const log = page.getByRole('list', { name: 'Log' });
+    await log.getByText(PROBE).waitFor();
+    await log.getByText('{"part":7}').waitFor();
+    await log.getByText('#1 warn').waitFor();
+  });
+
   test('numbers that no JavaScript number holds are shown, and run again, to the byte', async () => {
     const payload = '{"big":9007199254740993,"price":1.10,"huge":1e400}';
     const body = `{"task_name":"exact","payload":${payload},"config":{"queue":"exact"}}`;

@@ -56,6 +56,31 @@ describe.skipIf(!hasBrowser)('workflows in the dashboard', async () => {
     expect(await page.getByLabel('Name').inputValue()).toBe('listed');
   });
 
+  test('steps that wait, are tried again or were skipped by a condition are told apart', async () => {
+    const queue = 'rules';
+    const id = await create({
+      name: 'rules',
+      context: { kind: 'small' },
+      steps: [
+        { name: 'ask', wait: { signal: 'approved', timeout_secs: 3_600 } },
+        { name: 'large', task_name: 't', queue, when: { ref: { path: ['kind'] }, is: 'large' } },
+        { name: 'try', task_name: 't', queue, config: { retry_delay_secs: 3_600, jitter_factor: 0 } },
+      ],
+    });
+    await runStep(queue, { outcome: 'failed', error: 'not yet' });
+    const page = await stage.visit(`/workflows/${id}`);
+    await becomes(page, 'ask', 'awaiting');
+    await becomes(page, 'large', 'unmet');
+    await becomes(page, 'try', 'retrying');
+    await box(page, 'large').click();
+    await page.locator('.state').getByText('skipped: its condition did not hold').waitFor();
+    await box(page, 'try').click();
+    await page.getByText('next attempt').waitFor();
+    await box(page, 'ask').click();
+    await page.getByText('the signal approved').waitFor();
+    expect(await seriousFindings(page)).toEqual([]);
+  });
+
   test('a workflow is followed live: boxes change, and where it hung is one click away', async () => {
     const id = await create(order('live'));
     const page = await stage.visit(`/workflows/${id}`);

@@ -16,6 +16,7 @@ import { hasEnded, stateOf } from '../../lib/states.js';
 import { AttemptList } from '../../components/attempt-list.js';
 import { useJob } from './use-job.js';
 import { JobActions } from './job-actions.js';
+import { LogList } from './log-list.js';
 import { CheckpointList } from './checkpoint-list.js';
 import { ChildList } from './child-list.js';
 import { momentsOf } from './moments.js';
@@ -132,6 +133,7 @@ function JobView({ job, text, progress }: JobViewProps): ReactNode {
       >
         <AttemptList job={job} read={attempts} />
       </Panel>
+      {job.delivery_count > 0 && <LogList jobId={job.id} isRunning={job.status === 'running'} />}
       <div className="columns">
         <Panel title="Payload">
           <RawJson text={members.get('payload') ?? 'null'} label="Payload" />

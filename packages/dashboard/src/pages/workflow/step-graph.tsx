@@ -1,7 +1,7 @@
-import type { StepStatus, WorkflowStep, WorkflowStepDefinition } from '@millrace/contract';
+import type { WorkflowStep, WorkflowStepDefinition } from '@millrace/contract';
 import { memo, useLayoutEffect, useMemo, useRef, useState, type MouseEvent, type ReactNode } from 'react';
 import { layOut, pathOf, type Layout } from '../../lib/graph/layout.js';
-import { LOOKS } from '../../lib/states.js';
+import { LOOKS, stepState, type AnyState } from '../../lib/states.js';
 import { useDragScroll } from './drag-scroll.js';
 
 interface StepGraphProps {
@@ -25,7 +25,11 @@ const READABLE_ZOOM = 0.6;
  */
 export function StepGraph({ definitions, steps, critical, selected, onSelect }: StepGraphProps): ReactNode {
   const drawing = useDrawing(definitions);
-  const statuses = useMemo(() => new Map(steps.map(({ name, status }) => [name, status])), [steps]);
+  const waiting = useMemo(() => waitingIn(definitions), [definitions]);
+  const states = useMemo(
+    () => new Map(steps.map((step) => [step.name, stepState(step, waiting.has(step.name))])),
+    [steps, waiting],
+  );
   const frame = useRef<HTMLDivElement>(null);
   const [zoom, setZoom] = useState(1);
   useDragScroll(frame);
@@ -80,7 +84,7 @@ export function StepGraph({ definitions, steps, critical, selected, onSelect }: 
               name={name}
               x={drawing.layout.nodes[index]?.x ?? 0}
               y={drawing.layout.nodes[index]?.y ?? 0}
-              status={statuses.get(name) ?? 'pending'}
+              state={states.get(name) ?? 'pending'}
               critical={critical.has(name)}
               selected={name === selected}
             />
@@ -138,20 +142,24 @@ const Edges = memo(function Edges({
   );
 });
 
+/** The names of steps that wait for a signal instead of running a task. */
+const waitingIn = (definitions: readonly WorkflowStepDefinition[]): ReadonlySet<string> =>
+  new Set(definitions.filter(({ wait }) => wait).map(({ name }) => name));
+
 interface BoxProps {
   readonly name: string;
   readonly x: number;
   readonly y: number;
-  readonly status: StepStatus;
+  readonly state: AnyState;
   readonly critical: boolean;
   readonly selected: boolean;
 }
 
-const Box = memo(function Box({ name, x, y, status, critical, selected }: BoxProps): ReactNode {
-  const { shape, tone, word } = LOOKS[status];
+const Box = memo(function Box({ name, x, y, state, critical, selected }: BoxProps): ReactNode {
+  const { shape, tone, word } = LOOKS[state];
   const classes = ['node', `tone-${tone}`, critical && 'critical', selected && 'selected'].filter(Boolean).join(' ');
   return (
-    <g className={classes} transform={`translate(${x} ${y})`} data-step={name} data-status={status}>
+    <g className={classes} transform={`translate(${x} ${y})`} data-step={name} data-status={state}>
       <title>{`${name}: ${word}`}</title>
       <rect width={BOX.width} height={BOX.height} rx={4} />
       <text x={10} y={BOX.height / 2} className="shape">

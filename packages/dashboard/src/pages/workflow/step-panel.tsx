@@ -1,4 +1,4 @@
-import type { Job } from '@millrace/contract';
+import type { Job, WorkflowStepDefinition } from '@millrace/contract';
 import { Link } from '@tanstack/react-router';
 import { useState, type ReactNode } from 'react';
 import { useRead } from '../../api/hooks.js';
@@ -10,7 +10,7 @@ import { Time } from '../../components/time.js';
 import { useAddress } from '../../lib/address.js';
 import { duration } from '../../lib/format.js';
 import { memberText } from '../../lib/json/spans.js';
-import { hasEnded } from '../../lib/states.js';
+import { hasEnded, stepState } from '../../lib/states.js';
 import { useMayWrite } from '../../session/session.js';
 import { isResumable, ResumeDialog } from './resume-dialog.js';
 import type { LiveWorkflow } from './use-workflow.js';
@@ -32,7 +32,7 @@ export function StepPanel({ live, name }: { readonly live: LiveWorkflow; readonl
       title={name}
       aside={
         <>
-          <State state={step.status} />
+          <State state={stepState(step, Boolean(definition.wait))} />
           {mayWrite && isResumable(live.workflow) && (
             <button type="button" className="button small" onClick={() => setResuming(true)}>
               Resume from here…
@@ -53,7 +53,7 @@ export function StepPanel({ live, name }: { readonly live: LiveWorkflow; readonl
       {step.error_message !== null && <pre className="error-text tone-red">{step.error_message}</pre>}
       <Facts
         facts={[
-          ['task', <span className="mono">{definition.task_name}</span>],
+          ...ruleFacts(definition, step.next_retry_at),
           ['job', step.job_id === null ? 'not yet: waits for its dependencies' : <JobLink id={step.job_id} />],
           ['attempts', step.attempts],
           ...(step.earlier_job_ids.length === 0
@@ -79,6 +79,18 @@ export function StepPanel({ live, name }: { readonly live: LiveWorkflow; readonl
       )}
     </Panel>
   );
+}
+
+/** What it does, and what decides whether and when. */
+function ruleFacts(
+  { task_name: task, when, wait }: WorkflowStepDefinition,
+  retryAt: string | null,
+): (readonly [string, ReactNode])[] {
+  return [
+    wait ? ['waits for', `the signal ${wait.signal}`] : ['task', <span className="mono">{task}</span>],
+    ...(!when ? [] : ([['only if', <code>{JSON.stringify(when)}</code>]] as const)),
+    ...(retryAt === null ? [] : ([['next attempt', <Time at={retryAt} />]] as const)),
+  ];
 }
 
 const FAILURE = {
