@@ -189,7 +189,7 @@ async function enqueuedBy({ task, ...rest }: { task: AnyTask }): Promise<Partial
 }
 
 async function startedBy({ workflow, ...rest }: { workflow: AnyWorkflow }): Promise<Wire.CreateWorkflow> {
-  const { input, metadata } = rest as { input?: unknown; metadata?: JsonObject };
+  const { input = {}, metadata } = rest as { input?: unknown; metadata?: JsonObject };
   return {
     name: workflow.name,
     ...(await definitionFor(workflow, input)),

@@ -3,19 +3,22 @@ import { milliseconds, type Duration } from '../shared/duration.js';
 import { NonRetryableError, RetryAfterError } from '../errors/handler-errors.js';
 import { JobCancelled, LeaseLost } from '../errors/handler-errors.js';
 import type { JsonObject } from '../json/object.js';
-import { silentLogger } from '../shared/logger.js';
+import { silentLogger, type Logger } from '../shared/logger.js';
+import type { EnqueueOptions } from '../task/policy.js';
 import { hasEnded } from '../records/jobs.js';
 import { stepPayload } from '../workflow/references.js';
 import type { Handler, JobContext, RunningJob } from '../task/types.js';
 import { fireDue, firstDue } from './fake/crons.js';
 import { fakeFetch } from './fake/fake-fetch.js';
-import { claim, complete, expireJobs, expireLeases, fail } from './fake/settle.js';
+import { claim, complete, expireJobs, expireLeases, fail, type Failure } from './fake/settle.js';
 import { FakeStore, type StoredJob } from './fake/store.js';
 import { CallOrdinals } from '../durable/call-ordinals.js';
 import { DurableRun } from '../durable/durable-run.js';
 import { keep } from './fake/checkpoints.js';
 import { suspendJob } from './fake/durable.js';
+import { keepLogs } from './fake/logs.js';
 import { addChildren } from './fake/new-job.js';
+import { endStepWaits } from './fake/step-waits.js';
 import { testContext, throughJson } from './test-context.js';
 
 /** A job as a test looks at it. */
@@ -36,7 +39,7 @@ const LEASE_SECS = 3_600;
  * The service in memory, behind `fetch`, with a clock that tests move. Everything goes through JSON. Unknown fields are
  * refused, and so is whatever the service refuses by its default limits. Retry delays have no jitter, so tests know
  * when. What it does not know it refuses with a message that says so: time zones and years in schedules, bulk
- * operations, attempts and reasons. The same suite of tests holds it and the real service to the same behaviour.
+ * operations and reasons. The same suite of tests holds it and the real service to the same behaviour.
  *
  * @example
  * const fake = new FakeServer();
@@ -47,13 +50,23 @@ const LEASE_SECS = 3_600;
  */
 export class FakeServer {
   /** For `new Millrace()` and `new Worker()`. */
-  readonly options: { readonly url: string; readonly token: string; readonly fetch: typeof globalThis.fetch };
+  readonly options: {
+    readonly url: string;
+    readonly token: string;
+    readonly fetch: typeof globalThis.fetch;
+    readonly clock: () => number;
+  };
   readonly #store: FakeStore;
 
   /** The clock starts at the given instant, by default now, and does not move until `advance`. */
   constructor({ now = new Date() }: { now?: Date } = {}) {
     this.#store = new FakeStore(now);
-    this.options = { url: 'http://millrace.test', token: 'fake', fetch: fakeFetch(this.#store) };
+    this.options = {
+      url: 'http://millrace.test',
+      token: 'fake',
+      fetch: fakeFetch(this.#store),
+      clock: () => this.#store.clock.now(),
+    };
   }
 
   /** What the clock says. */
@@ -85,6 +98,7 @@ export class FakeServer {
     clock.moveTo(end);
     expireLeases(this.#store);
     expireJobs(this.#store);
+    endStepWaits(this.#store);
     this.#store.changed();
     // Lets the calls that were waiting for this instant be answered before the test goes on.
     await new Promise((resolve) => setTimeout(resolve, 0));
@@ -98,6 +112,7 @@ export class FakeServer {
     const byTask = new Map(handlers.map((handler) => [handler.task, handler]));
     const tasks = new Set(byTask.keys());
     for (;;) {
+      endStepWaits(this.#store);
       const [job] = claim(this.#store, { tasks, most: 1, leaseSecs: LEASE_SECS, workerId: 'drain' });
       const handler = job === undefined ? undefined : byTask.get(job.record.task_name);
       if (job === undefined || handler === undefined) return;
@@ -165,15 +180,23 @@ export class FakeServer {
       payloadText: JSON.stringify(record.payload),
     };
     const enqueue: JobContext['enqueue'] = (task, ...args) => {
-      const [input, options] = args as [never, object?];
-      const keyed = { key: `${record.id}:${ordinals.next()}`, ...options };
-      return client.enqueue(task, ...([input, keyed] as unknown as typeof args));
+      const [input = {}, options = {}] = args as [JsonObject?, EnqueueOptions?];
+      const ordinal = ordinals.next();
+      if (options.key !== undefined) return client.enqueue(task, ...args);
+      return durable.enqueue({ task, input, options }, ordinal).then((id) => client.jobs.handle(task, id));
     };
     const context = testContext(running, { progress: [], logs: [] }, signal, enqueue, durable);
     const progress = (value: JsonObject): void => {
       if (job.record.status === 'running') this.#store.change(job, { progress: throughJson(value) });
     };
-    return { ...context, progress };
+    const line =
+      (level: keyof Logger) =>
+      (message: string, fields?: JsonObject): void =>
+        keepLogs(this.#store, job, [
+          { at: this.#store.clock.text(), level, message, ...(fields && { fields: throughJson(fields) }) },
+        ]);
+    const log = { debug: line('debug'), info: line('info'), warn: line('warn'), error: line('error') };
+    return { ...context, progress, log };
   }
 }
 
@@ -192,10 +215,11 @@ async function outcomeOf(
   }
 }
 
-function failureOf(error: unknown): { error: string; retryable: boolean; retryAfterSecs: number | null } {
+function failureOf(error: unknown): Failure {
   return {
     error: error instanceof Error ? error.message : String(error),
     retryable: !(error instanceof NonRetryableError),
     retryAfterSecs: error instanceof RetryAfterError ? Math.ceil(error.afterMs / 1_000) : null,
+    details: error instanceof Error ? { name: error.name, stack: error.stack ?? null } : null,
   };
 }

@@ -86,15 +86,10 @@ export type Condition = {
   | { isNot: Scalar; is?: never; in?: never }
   | { in: readonly Scalar[]; is?: never; isNot?: never }
 );
-type When<Parsed, S, After extends string> = (from: From<Parsed, S, After>) => Condition;
 /** What a condition adds to the policy of its step: nothing if there is none. */
-type OtherwiseOf<W> = W extends (from: never) => infer C
-  ? C extends { otherwise: 'continue' }
-    ? 'continue'
-    : 'skip'
-  : never;
+type OtherwiseOf<C> = C extends { otherwise: 'continue' } ? 'continue' : C extends Condition ? 'skip' : never;
 
-interface SharedOptions<After extends string, P extends OnFailure, W> {
+interface SharedOptions<Parsed, S, After extends string, P extends OnFailure, C extends Condition> {
   /** The steps that must have completed. Their results, and those of the steps behind them, can be used. */
   after?: readonly After[];
   /**
@@ -104,7 +99,7 @@ interface SharedOptions<After extends string, P extends OnFailure, W> {
   onFailure?: P;
   metadata?: JsonObject;
   /** Decides whether the step runs, when its turn comes. */
-  when?: W;
+  when?: (from: From<Parsed, S, After>) => C;
 }
 
 export type StepOptions<
@@ -113,9 +108,9 @@ export type StepOptions<
   S,
   After extends keyof S & string,
   P extends OnFailure,
-  W = When<Parsed, S, After>,
+  C extends Condition = Condition,
 > = Policy &
-  SharedOptions<After, P, W> &
+  SharedOptions<Parsed, S, After, P, C> &
   ({} extends InOf<T>
     ? { payload?: (from: From<Parsed, S, After>) => Wired<InOf<T>> }
     : { payload: (from: From<Parsed, S, After>) => Wired<InOf<T>> });
@@ -127,9 +122,9 @@ export type MapOptions<
   S,
   After extends keyof S & string,
   P extends OnFailure,
-  W = When<Parsed, S, After>,
+  C extends Condition = Condition,
 > = Policy &
-  SharedOptions<After, P, W> & {
+  SharedOptions<Parsed, S, After, P, C> & {
     payload: (from: From<Parsed, S, After>, item: Item, index: number) => Wired<InOf<T>>;
   };
 
@@ -140,8 +135,8 @@ export interface WaitOptions<
   P extends OnFailure,
   O extends StandardSchema<any, any>,
   Late extends OnTimeout,
-  W = When<Parsed, S, After>,
-> extends SharedOptions<After, P, W> {
+  C extends Condition = Condition,
+> extends SharedOptions<Parsed, S, After, P, C> {
   /** How long it waits, from the moment its turn comes; a year at most. */
   timeout: Duration;
   /** The signal's name; that of the step unless said otherwise. */
@@ -175,12 +170,12 @@ export interface Workflow<In, Parsed, S> {
     T extends AnyTask,
     const After extends keyof S & string = never,
     const P extends OnFailure = 'halt',
-    W extends When<Parsed, S, After> = never,
+    C extends Condition = never,
   >(
     name: Name extends keyof S ? `there is a step ${Name} already` : Name,
     task: T,
-    options: StepOptions<T, Parsed, S, After, P, W>,
-  ): Workflow<In, Parsed, S & Record<Name, { out: OutOf<T>; above: Behind<S, After>; policy: P | OtherwiseOf<W> }>>;
+    options: StepOptions<T, Parsed, S, After, P, C>,
+  ): Workflow<In, Parsed, S & Record<Name, { out: OutOf<T>; above: Behind<S, After>; policy: P | OtherwiseOf<C> }>>;
   /**
    * The workflow with one more step that runs no task: it waits for a signal, whose value becomes its result.
    *
@@ -192,14 +187,14 @@ export interface Workflow<In, Parsed, S> {
     const P extends OnFailure = 'halt',
     O extends StandardSchema<any, any> = StandardSchema<JsonObject, JsonObject>,
     const Late extends OnTimeout = 'fail',
-    W extends When<Parsed, S, After> = never,
+    C extends Condition = never,
   >(
     name: Name extends keyof S ? `there is a step ${Name} already` : Name,
-    options: WaitOptions<Parsed, S, After, P, O, Late, W>,
+    options: WaitOptions<Parsed, S, After, P, O, Late, C>,
   ): Workflow<
     In,
     Parsed,
-    S & Record<Name, { out: WaitOut<O, Late>; above: Behind<S, After>; policy: P | OtherwiseOf<W> }>
+    S & Record<Name, { out: WaitOut<O, Late>; above: Behind<S, After>; policy: P | OtherwiseOf<C> }>
   >;
   /**
    * The workflow with one step per item, side by side: `resize-0`, `resize-1` and so on. Whoever comes after `resize`
@@ -213,16 +208,16 @@ export interface Workflow<In, Parsed, S> {
     T extends AnyTask,
     const After extends keyof S & string = never,
     const P extends OnFailure = 'halt',
-    W extends When<Parsed, S, After> = never,
+    C extends Condition = never,
   >(
     name: Name extends keyof S ? `there is a step ${Name} already` : Name,
     items: readonly Item[],
     task: T,
-    options: MapOptions<Item, T, Parsed, S, After, P, W>,
+    options: MapOptions<Item, T, Parsed, S, After, P, C>,
   ): Workflow<
     In,
     Parsed,
-    S & Record<Name, { out: OutOf<T>[]; each: OutOf<T>; above: Behind<S, After>; policy: P | OtherwiseOf<W> }>
+    S & Record<Name, { out: OutOf<T>[]; each: OutOf<T>; above: Behind<S, After>; policy: P | OtherwiseOf<C> }>
   >;
 }
 

@@ -42,7 +42,7 @@ export async function useWorkerKit(): Promise<WorkerKit> {
         logger: silentLogger,
         onEvent: (event) => events.push(event),
         fetch: (input, init) => {
-          calls.push(new URL(input instanceof Request ? input.url : input).pathname.replace('/api/v1', ''));
+          calls.push(pathOf(input));
           return fetch(input, init);
         },
         ...rest,
@@ -59,6 +59,10 @@ export async function useWorkerKit(): Promise<WorkerKit> {
 /** A task on a queue of its own. Jobs that fail stay where they are for an hour. */
 export const freshTask = (name: string, policy: JsonObject = {}): AnyTask =>
   task({ name, queue: `${name}-${randomUUID()}`, retries: { delay: '1h' }, ...policy });
+
+/** The path of a call, without the prefix. */
+export const pathOf = (input: string | URL | Request): string =>
+  new URL(input instanceof Request ? input.url : input).pathname.replace('/api/v1', '');
 
 /** Something that a test lets happen. */
 export function gate(): { readonly open: () => void; readonly opened: Promise<void> } {

@@ -9,7 +9,16 @@ import {
 } from '@millrace/sdk';
 import { jsonText } from '@millrace/sdk/worker';
 import { describe, expect, it } from 'vitest';
-import { aborted, freshTask, gate, KEY_B, recordingLogger, until, useWorkerKit } from '../support/worker-kit.js';
+import {
+  aborted,
+  freshTask,
+  gate,
+  KEY_B,
+  pathOf,
+  recordingLogger,
+  until,
+  useWorkerKit,
+} from '../support/worker-kit.js';
 
 describe('jobs of a worker', async () => {
   const { server, millrace, start } = await useWorkerKit();
@@ -247,7 +256,7 @@ describe('jobs of a worker', async () => {
   it('go through the client where the worker may not create them', async () => {
     const [child, parent] = [freshTask('child'), freshTask('parent')];
     const forbidden: typeof globalThis.fetch = (input, init) =>
-      String(input).endsWith('/children')
+      pathOf(input).endsWith('/children')
         ? Promise.resolve(Response.json({ error: 'limited', code: 'forbidden', timestamp: '' }, { status: 403 }))
         : globalThis.fetch(input, init);
     const handler = parent.handle(async (_input, { enqueue }) => ({ id: (await enqueue(child)).id }));

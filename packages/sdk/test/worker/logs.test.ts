@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { freshTask, gate, until, useWorkerKit } from '../support/worker-kit.js';
+import { freshTask, gate, pathOf, until, useWorkerKit } from '../support/worker-kit.js';
 
 describe('what handlers write', async () => {
   const { millrace, start } = await useWorkerKit();
@@ -51,7 +51,7 @@ describe('what handlers write', async () => {
     let failed = 0;
     start([write.handle(async (_, { log }) => (log.info('once'), await opened, {}))], {
       fetch: (input, init) => {
-        if (!String(input).endsWith('/heartbeats')) return globalThis.fetch(input, init);
+        if (!pathOf(input).endsWith('/heartbeats')) return globalThis.fetch(input, init);
         failed++;
         return Promise.reject(new TypeError('no connection'));
       },
@@ -69,7 +69,7 @@ describe('what handlers write', async () => {
     start([write.handle((_, { log }) => log.info('mine'))], {
       logs: 'local',
       fetch: (input, init) => {
-        if (String(input).endsWith('/reports')) bodies.push(String(init?.body));
+        if (pathOf(input).endsWith('/reports')) bodies.push(init?.body as string);
         return globalThis.fetch(input, init);
       },
     });
@@ -84,7 +84,7 @@ describe('what handlers write', async () => {
     start([write.handle((_, { log }) => log.info('unwanted'))], {
       fetch: async (input, init) => {
         const answer = await globalThis.fetch(input, init);
-        if (!String(input).endsWith('/whoami')) return answer;
+        if (!pathOf(input).endsWith('/whoami')) return answer;
         const body = (await answer.json()) as { features: string[] };
         return Response.json({ ...body, features: body.features.filter((word) => word !== 'logs') });
       },

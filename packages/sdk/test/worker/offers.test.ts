@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { freshTask, gate, until, useWorkerKit } from '../support/worker-kit.js';
+import { freshTask, gate, pathOf, until, useWorkerKit } from '../support/worker-kit.js';
 
 describe('a worker', async () => {
   const { millrace, start } = await useWorkerKit();
@@ -21,7 +21,7 @@ describe('a worker', async () => {
     const known = freshTask('known');
     start([known.handle(() => ({}))], {
       fetch: (input, init) =>
-        String(input).endsWith('/lease') && String(init?.body).includes('slots')
+        pathOf(input).endsWith('/lease') && (init?.body as string).includes('slots')
           ? Promise.resolve(Response.json({ error: 'slots', code: 'invalid_request', timestamp: '' }, { status: 400 }))
           : globalThis.fetch(input, init),
     });
@@ -43,10 +43,10 @@ describe('a worker', async () => {
         fetch: async (input, init) => {
           const answer = await globalThis.fetch(input, init);
           // The server has taken the report; its answer arrives after heartbeats have said that the lease is gone.
-          if (String(input).endsWith('/reports')) {
+          if (pathOf(input).endsWith('/reports')) {
             taken = true;
             await opened;
-          } else if (String(input).endsWith('/heartbeats') && taken) setTimeout(open, 50);
+          } else if (pathOf(input).endsWith('/heartbeats') && taken) setTimeout(open, 50);
           return answer;
         },
       },

@@ -1,13 +1,22 @@
 import type * as Wire from '../../wire/index.js';
 import { parseCron } from './cron-expression.js';
 import { invalid } from './problem.js';
+import { hasEnded } from '../../records/jobs.js';
 import { DEFAULT_QUEUE, TENANT, type FakeStore, type StoredCron } from './store.js';
+import { createWorkflow, workflowEnded } from './workflows.js';
+
+const OF_JOBS = ['task_name', 'payload', 'queue', 'config'] as const;
 
 /** Creates the schedule of a name or replaces what it says. */
 export function putCron(store: FakeStore, name: string, given: Wire.PutCron): { cron: StoredCron; created: boolean } {
   const timezone = given.timezone ?? 'UTC';
   if (timezone.toUpperCase() !== 'UTC')
     throw invalid('timezone', 'is one that FakeServer does not know; use devServer()');
+  const { workflow = null } = given;
+  const extra = workflow && OF_JOBS.find((field) => (given[field] ?? null) !== null);
+  if (extra) throw invalid(extra, 'must be left out: the schedule has a workflow');
+  if (workflow === null && !given.task_name)
+    throw invalid('task_name', 'is required, unless the schedule has a workflow');
   const timetable = parseCron(given.cron_expr);
   const before = [...store.crons.values()].find((cron) => cron.record.name === name);
   const same = before?.record.cron_expr === given.cron_expr;
@@ -19,9 +28,9 @@ export function putCron(store: FakeStore, name: string, given: Wire.PutCron): { 
     cron_expr: given.cron_expr,
     timezone,
     task_name: given.task_name ?? null,
-    workflow: null,
+    workflow,
     payload: given.payload ?? {},
-    queue_name: given.queue ?? DEFAULT_QUEUE,
+    queue_name: workflow === null ? (given.queue ?? DEFAULT_QUEUE) : null,
     config: given.config ?? {},
     overlap: given.overlap ?? 'allow',
     enabled,
@@ -53,24 +62,40 @@ export function nextRuns(store: FakeStore, expression: string, count: number): s
   return runs;
 }
 
-export function fireCron(store: FakeStore, cron: StoredCron, occurrence: number | null): string {
-  const { id, name, task_name, queue_name, payload, config } = cron.record;
-  const now = store.clock.now();
-  const due = occurrence ?? now;
-  const metadata = { cron_id: id, cron_name: name, ...(occurrence !== null && { cron_due_at: store.clock.text(due) }) };
-  const idempotency_key = occurrence === null ? null : `millrace:cron:${id}:${store.clock.text(due)}`;
-  const place = { task_name: task_name ?? '', queue_name: queue_name ?? DEFAULT_QUEUE };
-  const job = store.addJob({ ...place, payload, metadata, idempotency_key }, config, now);
-  const kind = occurrence === null ? 'triggered' : 'on_time';
-  cron.firings.unshift({
-    occurrence: store.clock.text(due),
-    fired_at: store.clock.text(),
-    kind,
-    job_id: job.record.id,
-    workflow_id: null,
-  });
+/** What a firing brings about. `occurrence`: null if it is triggered by hand, which no overlap hinders. */
+export function fireCron(store: FakeStore, cron: StoredCron, occurrence: number | null): Wire.CronTriggered {
+  const due = store.clock.text(occurrence ?? store.clock.now());
+  const times = { occurrence: due, fired_at: store.clock.text() };
+  if (occurrence !== null && cron.record.overlap === 'skip' && isUnderWay(store, cron)) {
+    cron.firings.unshift({ ...times, kind: 'skipped', job_id: null, workflow_id: null });
+    return {};
+  }
+  const { id, name } = cron.record;
+  const metadata = { cron_id: id, cron_name: name, ...(occurrence !== null && { cron_due_at: due }) };
+  const fired = started(store, cron, metadata, occurrence === null ? null : `millrace:cron:${id}:${due}`);
+  const { job_id = null, workflow_id = null } = fired;
+  cron.firings.unshift({ ...times, kind: occurrence === null ? 'triggered' : 'on_time', job_id, workflow_id });
   cron.record = { ...cron.record, last_enqueued_at: store.clock.text() };
-  return job.record.id;
+  return fired;
+}
+
+function started(store: FakeStore, { record }: StoredCron, metadata: object, key: string | null): Wire.CronTriggered {
+  const { task_name, queue_name, payload, config, workflow } = record;
+  if (workflow !== null)
+    return {
+      workflow_id: createWorkflow(store, { ...workflow, metadata: { ...workflow.metadata, ...metadata } }).record.id,
+    };
+  const place = { task_name: task_name ?? '', queue_name: queue_name ?? DEFAULT_QUEUE };
+  const fields = { ...place, payload, metadata: { ...metadata }, idempotency_key: key };
+  return { job_id: store.addJob(fields, config, store.clock.now()).record.id };
+}
+
+/** Whether the job or workflow of the last firing has not ended. */
+function isUnderWay(store: FakeStore, { firings }: StoredCron): boolean {
+  const last = firings.find(({ kind }) => kind !== 'skipped');
+  const job = store.job(last?.job_id ?? '');
+  const workflow = store.workflows.get(last?.workflow_id ?? '');
+  return (job !== undefined && !hasEnded(job.record.status)) || (workflow !== undefined && !workflowEnded(workflow));
 }
 
 /** The first instant at which a schedule is due; null if none is. */

@@ -6,9 +6,12 @@ import { sendSignal, suspendJob } from './durable.js';
 import { addChildren } from './new-job.js';
 import { created, nothing, ok, once, read, type FakeRequest, type Route } from './request.js';
 import { invalid, notFound, Problem } from './problem.js';
+import { keepLogs } from './logs.js';
 import { held } from './settle.js';
-import { checkBody, SHAPES } from './shapes.js';
+import { checkBody } from './checks.js';
+import { SHAPES } from './shapes.js';
 import type { StoredJob } from './store.js';
+import { workflowEnded } from './workflows.js';
 
 const store: Route = (exchange) => {
   const { params, body } = exchange;
@@ -34,7 +37,9 @@ const list: Route = ({ store: { jobs }, params, headers }) => {
 const suspend: Route = ({ store: all, params, body }) => {
   const given = checkBody<Wire.SuspendRequest>(body, SHAPES.suspend);
   const job = held(all, params[0] ?? '', given.lease_token);
-  if (job !== null) suspendJob(all, job, suspensionOf(given));
+  if (job === null) return nothing;
+  keepLogs(all, job, given.logs);
+  suspendJob(all, job, suspensionOf(given));
   return nothing;
 };
 
@@ -84,6 +89,17 @@ const signalJob: Route = (exchange) => {
   return accepted(exchange, `signal ${name} ${id}`, () => sendSignal(exchange.store, one));
 };
 
+const signalWorkflow: Route = (exchange) => {
+  const [id = '', name = ''] = exchange.params;
+  const workflow = exchange.store.workflows.get(id);
+  if (workflow === undefined) throw notFound('workflow');
+  if (workflowEnded(workflow))
+    throw new Problem('already_finished', `the workflow is already ${workflow.record.status}`);
+  const { value = null } = checkBody<Wire.JobSignalRequest>(exchange.body ?? {}, SHAPES.jobSignal);
+  const one = { name, key: id, value, endsAt: Infinity };
+  return accepted(exchange, `signal ${name} ${id}`, () => sendSignal(exchange.store, one));
+};
+
 const waits: Route = ({ store: { jobs }, query }) => {
   const [name, key, asks] = [read.text(query, 'name'), read.text(query, 'key'), read.truth(query, 'ask')];
   const found = [...jobs.values()]
@@ -96,7 +112,7 @@ const waits: Route = ({ store: { jobs }, query }) => {
 
 const waitOf = ({ record }: StoredJob, { signal: name, key, ask, since, until }: Wire.WaitingFor) => ({
   ...{ job_id: record.id, task_name: record.task_name, name, key, ask },
-  ...{ since, until },
+  ...{ since, until, workflow_id: record.workflow_id, workflow_step_id: record.workflow_step_id },
 });
 
 export const durableRoutes: readonly (readonly [string, string, Route])[] = [
@@ -105,6 +121,7 @@ export const durableRoutes: readonly (readonly [string, string, Route])[] = [
   ['POST', '/jobs/:id/suspend', suspend],
   ['POST', '/jobs/:id/children', children],
   ['POST', '/jobs/:id/signals/:name', signalJob],
+  ['POST', '/workflows/:id/signals/:name', signalWorkflow],
   ['POST', '/signals', signal],
   ['GET', '/waits', waits],
 ];

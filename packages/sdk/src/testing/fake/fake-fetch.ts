@@ -3,7 +3,9 @@ import { DEFAULT_MAX_BODY_BYTES, JSON_MAX_DEPTH } from '../../rules/limits.js';
 import { durableRoutes } from './durable-routes.js';
 import type { FakeRequest, Reply, Route } from './request.js';
 import { jobRoutes } from './job-routes.js';
+import { logRoutes } from './logs.js';
 import { Problem } from './problem.js';
+import { endStepWaits } from './step-waits.js';
 import type { FakeStore } from './store.js';
 import { workerRoutes } from './worker-routes.js';
 import { workflowRoutes } from './workflow-routes.js';
@@ -17,7 +19,7 @@ interface Entry {
 }
 
 /** Plain segments win over parameters: `/jobs/batch` is not a job. */
-const TABLE: readonly Entry[] = [...jobRoutes, ...workerRoutes, ...workflowRoutes, ...durableRoutes]
+const TABLE: readonly Entry[] = [...[...jobRoutes, ...workerRoutes, ...workflowRoutes, ...durableRoutes], ...logRoutes]
   .map(([method, path, route]) => ({
     method,
     pattern: new RegExp(`^${path.replace(/:[a-z]+/g, '([^/]+)')}$`),
@@ -61,7 +63,9 @@ async function answer(store: FakeStore, request: Request, text: string): Promise
     headers: request.headers,
     signal: request.signal,
   };
-  return found.route(exchange);
+  const reply = await found.route(exchange);
+  endStepWaits(store);
+  return reply;
 }
 
 /** A parameter that is given twice is a list, as it is for the service. */

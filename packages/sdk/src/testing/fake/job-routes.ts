@@ -17,9 +17,10 @@ import {
 } from './request.js';
 import { invalid, notFound, Problem } from './problem.js';
 import { cancel } from './settle.js';
-import { checkBody, SHAPES } from './shapes.js';
+import { checkBody } from './checks.js';
+import { SHAPES } from './shapes.js';
 import { addJob, type Added } from './new-job.js';
-import type { FakeStore, StoredJob } from './store.js';
+import type { StoredJob } from './store.js';
 
 const createJob: Route = (request) => {
   const body = checkBody<Wire.CreateJob>(request.body, SHAPES.job);
@@ -89,7 +90,7 @@ const STATUSES = ['pending', 'running', 'retrying', 'completed', 'failed', 'canc
 
 const listJobs: Route = (request) => {
   const statuses = read.someOf(request.query, 'status', STATUSES);
-  const records = [...request.store.jobs.values()].map((job) => job.record);
+  const records = [...request.store.jobs.values()].map(({ record: { error_details: _, ...record } }) => record);
   return page(request, 'jobs', records, {
     status: (job) => statuses.includes(job.status),
     queue: (job, value) => job.queue_name === value,
@@ -124,17 +125,38 @@ const runNow: Route = (request) => {
 };
 
 /** A fresh job like another one, which its metadata names. */
-function copyOf(store: FakeStore, job: Wire.Job, origin: Record<string, unknown>): string {
-  const { task_name, queue_name, payload, metadata } = job;
+function copyOf(
+  { store, body }: FakeRequest,
+  { record: job, checkpoints }: StoredJob,
+  origin: Record<string, unknown>,
+): string {
+  const { keep_checkpoints: asked } = checkBody<Wire.ReplayRequest>(body ?? {}, SHAPES.replay);
+  const { task_name, queue_name, payload } = job;
   const { expires_at: _, unique: __, ...config } = job.config;
-  const fields = { task_name, queue_name, payload, metadata: { ...metadata, ...origin } };
-  return store.addJob(fields, config, store.clock.now()).record.id;
+  const { kept_checkpoints: ___, ...before } = job.metadata;
+  const isKept = asked === true || Array.isArray(asked);
+  const metadata = { ...before, ...origin, ...(isKept && { kept_checkpoints: true }) };
+  const copy = store.addJob({ task_name, queue_name, payload, metadata }, config, store.clock.now());
+  for (const [name, { value }] of checkpoints) {
+    if (!isKept || isFailure(value) || (Array.isArray(asked) && !asked.includes(name))) continue;
+    copy.checkpoints.set(name, { name, value, at: store.clock.text(), attempt: 0 });
+  }
+  return copy.record.id;
+}
+
+/** A time-out, or children that did not complete: kept, they would only fail again. */
+function isFailure(value: unknown): boolean {
+  const { timed_out: timedOut, children } = (value ?? {}) as { timed_out?: unknown; children?: unknown };
+  if (timedOut === true) return true;
+  return Array.isArray(children) && children.some((child: { status?: string }) => child.status !== 'completed');
 }
 
 const rerun: Route = (request) => {
-  const { record } = jobAt(request);
-  return once(request, 'rerun', () => ({ job_id: copyOf(request.store, record, { rerun_of: record.id }) }));
+  const job = jobAt(request);
+  return once(request, 'rerun', () => ({ job_id: copyOf(request, job, { rerun_of: job.record.id }) }));
 };
+
+const attempts: Route = (request) => ok({ attempts: jobAt(request).attempts, omitted: 0 });
 
 const wait: Route = async ({ store, body, signal }) => {
   const given = checkBody<Wire.WaitRequest>(body, SHAPES.wait);
@@ -179,16 +201,17 @@ const replay: Route = (request): Reply => {
   const { store } = request;
   const letter = letterAt(request);
   return once(request, 'replay', () => {
-    const job = store.job(letter.job_id)?.record;
+    const old = store.job(letter.job_id);
+    const job = old?.record;
     if (letter.replayed_at !== null) throw new Problem('already_replayed', 'the dead letter was replayed already');
-    if (job === undefined) throw notFound('job');
+    if (old === undefined || job === undefined) throw notFound('job');
     const first = job.metadata.replayed_from_first ?? job.metadata.replayed_from_job;
     const origin = {
       replayed_from_job: job.id,
       replayed_from_dead_letter: letter.id,
       ...(first !== undefined && { replayed_from_first: first }),
     };
-    const id = copyOf(store, job, origin);
+    const id = copyOf(request, old, origin);
     const replayed = { ...letter, replayed_at: store.clock.text(), replay_job_id: id };
     store.deadLetters[store.deadLetters.indexOf(letter)] = replayed;
     return { job_id: id };
@@ -230,6 +253,7 @@ export const jobRoutes: readonly (readonly [string, string, Route])[] = [
   ['POST', '/jobs/:id/cancel', cancelJob],
   ['POST', '/jobs/:id/run-now', runNow],
   ['POST', '/jobs/:id/rerun', rerun],
+  ['GET', '/jobs/:id/attempts', attempts],
   ['GET', '/dlq', listLetters],
   ['GET', '/dlq/:id', (request) => ok(letterAt(request))],
   ['POST', '/dlq/:id/replay', replay],

@@ -1,7 +1,7 @@
 import type * as Wire from '../../wire/index.js';
 import { Problem } from './problem.js';
 import type { FakeStore, StoredWorkflow } from './store.js';
-import { enqueueReady, mergeResult, stepStatus } from './workflows.js';
+import { enqueueReady, mergeResult, PENDING, stepStatus } from './workflows.js';
 
 const RESUMABLE: readonly Wire.WorkflowStatus[] = ['failed', 'partially_failed', 'cancelled'];
 
@@ -18,9 +18,18 @@ export function stepsToReset(store: FakeStore, workflow: StoredWorkflow, named: 
     before = reset.size;
     for (const step of steps) if (step.depends_on.some((name) => reset.has(name))) reset.add(step.name);
   }
+  const isFine = (name: string): boolean =>
+    reset.has(name) || statusOf(name) === 'completed' || workflow.steps.get(name)!.passed;
+  // What is behind a step that was left out, and is not named itself, stays left out too.
+  for (let before = -1; before !== reset.size;) {
+    before = reset.size;
+    for (const { name, depends_on: above } of steps)
+      if (!named?.includes(name) && above.some((other) => !isFine(other) && statusOf(other) === 'skipped'))
+        reset.delete(name);
+  }
   for (const step of steps) {
     if (!reset.has(step.name)) continue;
-    const stuck = step.depends_on.find((name) => !reset.has(name) && statusOf(name) !== 'completed');
+    const stuck = step.depends_on.find((name) => !isFine(name));
     if (stuck !== undefined)
       throw new Problem('invalid_request', `step "${step.name}" depends on "${stuck}", which does not run again`);
   }
@@ -36,7 +45,7 @@ export function resumeWorkflow(store: FakeStore, workflow: StoredWorkflow, given
       job.record = { ...job.record, workflow_step_id: null };
       step.earlier.push(job.record.id);
     }
-    Object.assign(step, { status: 'pending', jobId: null });
+    Object.assign(step, PENDING);
   }
   const { started_at: startedAt } = workflow.record;
   const status = startedAt === null ? 'created' : 'running';

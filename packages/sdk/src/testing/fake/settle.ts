@@ -3,9 +3,9 @@ import { hasEnded } from '../../records/jobs.js';
 import type * as Wire from '../../wire/index.js';
 import { ended } from './children.js';
 import { notFound, Problem } from './problem.js';
-import { hasRoom } from './limits.js';
+import { hasRoom, takeTokens } from './limits.js';
 import type { FakeStore, StoredJob } from './store.js';
-import { markStarted, stepEnded } from './workflows.js';
+import { markStarted, stepEnded, WAIT_TASK } from './workflows.js';
 
 /** What changes the state of a job, by the service's own rules. */
 
@@ -13,6 +13,9 @@ export interface Failure {
   readonly error: string;
   readonly retryable?: boolean | null;
   readonly retryAfterSecs?: number | null;
+  readonly details?: Wire.ErrorDetails | null;
+  /** Of its attempt; `failed` unless said otherwise. */
+  readonly outcome?: Wire.Attempt['outcome'];
 }
 
 export interface Wanted {
@@ -23,6 +26,7 @@ export interface Wanted {
 const isDue = ({ record, dueAt }: StoredJob, now: number, want: Wanted): boolean =>
   (record.status === 'pending' || record.status === 'retrying') &&
   dueAt <= now &&
+  record.task_name !== WAIT_TASK &&
   (want.queue === undefined || record.queue_name === want.queue) &&
   (want.tasks?.has(record.task_name) ?? true);
 
@@ -43,6 +47,7 @@ export function claim(
     if (claimed.length === want.most) break;
     if (!hasRoom(store, job)) continue;
     claimed.push(job);
+    takeTokens(store, job);
     job.leaseToken = globalThis.crypto.randomUUID();
     job.leaseEnds = now + want.leaseSecs * 1_000;
     const { waiting_for: _, ...record } = job.record;
@@ -55,23 +60,37 @@ export function claim(
       worker_id: want.workerId,
       lease_expires_at: store.clock.text(job.leaseEnds),
     });
+    job.attempts.push({
+      ...{ number: job.record.delivery_count, outcome: 'running', worker_id: want.workerId },
+      ...{ started_at: store.clock.text(), ended_at: null },
+      ...{ error_message: null, error_details: null, next_retry_at: null },
+    });
     markStarted(store, job);
   }
   return claimed;
 }
 
 export function complete(store: FakeStore, job: StoredJob, result: JsonObject): void {
+  endAttempt(store, job, { outcome: 'completed' });
   end(store, job, { status: 'completed', result });
 }
 
 export function fail(store: FakeStore, job: StoredJob, failure: Failure): void {
   const { config, retry_count: retryCount } = job.record;
-  const fields = { error_message: failure.error };
+  const details = failure.details ?? null;
+  const fields = { error_message: failure.error, ...(details !== null && { error_details: details }) };
+  const ending = {
+    outcome: failure.outcome ?? 'failed',
+    error_message: failure.error,
+    error_details: details,
+  } as const;
+  endAttempt(store, job, ending);
   if (failure.retryable === false) return die(store, job, 'non_retryable', fields);
   if (retryCount >= config.max_retries) return die(store, job, 'max_attempts_exceeded', fields);
   const delaySecs = failure.retryAfterSecs ?? retryDelaySecs(config, retryCount);
   job.dueAt = store.clock.now() + delaySecs * 1_000;
   const next = store.clock.text(job.dueAt);
+  endAttempt(store, job, { ...ending, next_retry_at: next });
   letGo(job);
   store.change(job, {
     ...fields,
@@ -85,11 +104,13 @@ export function fail(store: FakeStore, job: StoredJob, failure: Failure): void {
 
 /** Back to the queue: the delivery counts, the retry does not. */
 export function release(store: FakeStore, job: StoredJob, delaySecs: number): void {
+  endAttempt(store, job, { outcome: 'released' });
   suspend(store, job, store.clock.now() + delaySecs * 1_000, null);
 }
 
 /** The same, to wait for something. */
 export function suspend(store: FakeStore, job: StoredJob, dueAt: number, waiting: Wire.WaitingFor | null): void {
+  if (job.record.status === 'running') endAttempt(store, job, { outcome: 'suspended' });
   job.dueAt = dueAt;
   const scheduled = store.clock.text(job.dueAt);
   const failedBefore = job.record.retry_count > 0;
@@ -105,6 +126,7 @@ export function suspend(store: FakeStore, job: StoredJob, dueAt: number, waiting
 }
 
 export function cancel(store: FakeStore, job: StoredJob): void {
+  if (job.record.status === 'running') endAttempt(store, job, { outcome: 'cancelled' });
   end(store, job, { status: 'cancelled' });
 }
 
@@ -127,7 +149,7 @@ function expiryOf({ delivery_count: deliveries, created_at: createdAt, config }:
 export function expireLeases(store: FakeStore): void {
   for (const job of store.jobs.values()) {
     if (job.record.status === 'running' && job.leaseEnds <= store.clock.now())
-      fail(store, job, { error: 'lease expired' });
+      fail(store, job, { error: 'lease expired', outcome: 'lease_expired' });
   }
 }
 
@@ -144,6 +166,14 @@ export function held(store: FakeStore, id: string, token: string): StoredJob | n
 
 export function resultOf(value: unknown): JsonObject {
   return isObject(value) ? value : {};
+}
+
+/** Says how the present attempt ended; what was said first stands. */
+function endAttempt(store: FakeStore, job: StoredJob, fields: Partial<Wire.Attempt>): void {
+  const last = job.attempts.pop();
+  if (last === undefined) return;
+  const outcome = last.outcome === 'running' ? fields.outcome : last.outcome;
+  job.attempts.push({ ...last, ended_at: store.clock.text(), ...fields, ...(outcome !== undefined && { outcome }) });
 }
 
 const NOT_RUNNING = { worker_id: null, lease_expires_at: null, progress: null } as const;

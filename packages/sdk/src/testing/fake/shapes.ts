@@ -1,119 +1,37 @@
-import { isObject, type JsonObject } from '../../json/object.js';
-import { characterCount, isInstant, isLongerThan, isStorableText, NOT_STORABLE } from '../../rules/index.js';
 import * as limits from '../../rules/limits.js';
-import { invalid, Problem } from './problem.js';
-
-/** Checks one value, given its path. */
-type Check = (value: unknown, path: string) => void;
-interface Range {
-  readonly minimum: number;
-  readonly maximum: number;
-}
-export type Shape = Readonly<Record<string, { readonly check: Check; readonly required?: boolean }>>;
-
-const text: Check = (value, path) => {
-  if (typeof value !== 'string') throw invalid(path, 'must be string');
-};
-const filled: Check = (value, path) => {
-  text(value, path);
-  if (value === '') throw invalid(path, 'must not be empty');
-  if (!isStorableText(value as string)) throw invalid(path, NOT_STORABLE);
-  if (characterCount(value as string) > limits.NAME_MAX_LENGTH)
-    throw invalid(path, `must have at most ${limits.NAME_MAX_LENGTH} characters`);
-};
-const name: Check = (value, path) => {
-  filled(value, path);
-  if (!/\S/.test(value as string)) throw invalid(path, 'must not be blank');
-};
-/** The key of a limit, or of a unique job. */
-const limitKey: Check = (value, path) => {
-  filled(value, path);
-  const { maxLength } = limits.LIMIT_KEY_LENGTH;
-  if (characterCount(value as string) > maxLength) throw invalid(path, `must have at most ${maxLength} characters`);
-};
-const object: Check = (value, path) => {
-  if (!isObject(value)) throw invalid(path, 'must be object');
-};
-/** JSON that belongs to the caller. */
-const json =
-  (maxBytes: number): Check =>
-  (value, path) => {
-    object(value, path);
-    if (!isLongerThan(maxBytes, JSON.stringify(value))) return;
-    const message = `must be at most ${maxBytes} bytes of JSON`;
-    throw new Problem('payload_too_large', `${path} ${message}`, [{ path, message }]);
-  };
-const payload = json(limits.DEFAULT_MAX_PAYLOAD_BYTES);
-const progress = json(limits.PROGRESS_MAX_BYTES);
-const flag: Check = (value, path) => {
-  if (typeof value !== 'boolean') throw invalid(path, 'must be boolean');
-};
-const integer =
-  (range: Range): Check =>
-  (value, path) => {
-    if (!Number.isInteger(value)) throw invalid(path, 'must be integer');
-    between(value as number, path, range);
-  };
-/** Numbers outside their range are clamped later, not refused. */
-const clamped: Check = (value, path) => {
-  if (!Number.isInteger(value)) throw invalid(path, 'must be integer');
-};
-const fraction =
-  (range: Range): Check =>
-  (value, path) => {
-    if (typeof value !== 'number') throw invalid(path, 'must be number');
-    between(value, path, range);
-  };
-const word =
-  (...words: string[]): Check =>
-  (value, path) => {
-    if (!words.includes(value as string)) throw invalid(path, `must be one of ${words.join(', ')}`);
-  };
-const instant: Check = (value, path) => {
-  text(value, path);
-  if (!isInstant(value as string)) throw invalid(path, 'must be an RFC 3339 instant with an offset or Z');
-};
-const list =
-  (item: Check, { minimum, maximum }: Range): Check =>
-  (value, path) => {
-    if (!Array.isArray(value)) throw invalid(path, 'must be array');
-    if (value.length < minimum) throw invalid(path, `must have at least ${minimum} item`);
-    if (value.length > maximum) throw invalid(path, `must have at most ${maximum} items`);
-    value.forEach((each, index) => item(each, `${path}[${index}]`));
-  };
-const nested =
-  (shape: () => Shape): Check =>
-  (value, path) => {
-    object(value, path);
-    checkFields(value as JsonObject, shape(), path);
-  };
-
-function between(value: number, path: string, { minimum, maximum }: Range): void {
-  if (value < minimum) throw invalid(path, `must be >= ${minimum}`);
-  if (value > maximum) throw invalid(path, `must be <= ${maximum}`);
-}
-
-/** The SDK asks for strict handling, so a field that the service does not know is refused. */
-function checkFields(fields: JsonObject, shape: Shape, at: string): void {
-  const path = (field: string): string => (at === '' ? field : `${at}.${field}`);
-  for (const field of Object.keys(fields)) {
-    if (!Object.hasOwn(shape, field)) throw invalid(path(field), 'is not a known field');
-  }
-  for (const [field, { check, required = false }] of Object.entries(shape)) {
-    const value = fields[field];
-    if (value !== undefined && value !== null) check(value, path(field));
-    else if (required) throw invalid(path(field), 'is required');
-  }
-}
-
-/** The body of a request, checked. */
-export function checkBody<T>(body: unknown, shape: Shape): T {
-  if (!isObject(body)) throw new Problem('invalid_request', 'the body must be a JSON object');
-  checkFields(body, shape, '');
-  return body as T;
-}
+import type { LimitInput } from '../../wire/index.js';
+import {
+  anything,
+  clamped,
+  filled,
+  flag,
+  fraction,
+  instant,
+  integer,
+  json,
+  limitKey,
+  list,
+  name,
+  nested,
+  object,
+  payload,
+  progress,
+  shortName,
+  text,
+  word,
+  type Check,
+  type Shape,
+} from './checks.js';
+import { invalid } from './problem.js';
 
 const policy = limits.JOB_CONFIG_LIMITS;
+const limit: Check = (value, path) => {
+  nested(() => limitShape)(value, path);
+  const { running = null, rate = null } = value as LimitInput;
+  if (running === null && rate === null) throw invalid(`${path}.running`, 'must be given unless rate is');
+  if (rate !== null && (rate.burst ?? 1) > rate.count)
+    throw invalid(`${path}.rate.burst`, 'must not be greater than count');
+};
 const partialConfig: Shape = {
   priority: { check: integer(policy.priority) },
   max_retries: { check: integer(policy.max_retries) },
@@ -124,10 +42,7 @@ const partialConfig: Shape = {
   retry_max_delay_secs: { check: integer(policy.retry_max_delay_secs) },
   jitter_factor: { check: fraction(policy.jitter_factor) },
   limits: {
-    check: list(
-      nested(() => limitShape),
-      { minimum: 1, maximum: 2 },
-    ),
+    check: list(limit, { minimum: 1, maximum: 2 }),
   },
 };
 const scheduleConfig: Shape = { ...partialConfig, expires_secs: { check: integer(limits.EXPIRES_LIMITS) } };
@@ -145,9 +60,20 @@ const uniqueShape: Shape = {
 };
 const limitShape: Shape = {
   key: { check: limitKey, required: true },
-  running: { check: integer({ minimum: 1, maximum: 10_000 }), required: true },
+  running: { check: integer(limits.LIMIT_RUNNING) },
+  rate: { check: nested(() => rateShape) },
+};
+const rateShape: Shape = {
+  count: { check: integer(limits.RATE_LIMITS.count), required: true },
+  per_secs: { check: integer(limits.RATE_LIMITS.per_secs), required: true },
+  burst: { check: integer(limits.RATE_LIMITS.burst) },
 };
 const delay = integer(limits.DELAY_LIMITS);
+const keptNames = { minimum: 0, maximum: limits.KEPT_NAMES_MAX };
+/** Which checkpoints a copy begins with: all or none, or these. */
+const kept: Check = (value, path) => {
+  if (typeof value !== 'boolean') list(shortName, keptNames)(value, path);
+};
 
 const job: Shape = {
   task_name: { check: name, required: true },
@@ -162,7 +88,9 @@ const { idempotency_key: _, ...ofChild } = job;
 const child: Shape = { ...ofChild, name: { check: filled, required: true }, detached: { check: flag } };
 const step: Shape = {
   name: { check: name, required: true },
-  task_name: { check: name, required: true },
+  task_name: { check: name },
+  when: { check: nested(() => condition) },
+  wait: { check: nested(() => stepWait) },
   payload: { check: payload },
   depends_on: { check: list(text, { minimum: 0, maximum: limits.WORKFLOW_STEP_LIMITS.maximum }) },
   queue: { check: filled },
@@ -171,28 +99,51 @@ const step: Shape = {
   on_success: { check: word('continue') },
   metadata: { check: payload },
 };
+const scalar: Check = (value, path) => {
+  if (!['string', 'number', 'boolean'].includes(typeof value))
+    throw invalid(path, 'must be string, number, boolean or null');
+};
+const condition: Shape = {
+  ref: {
+    check: nested(() => ({
+      $step: { check: filled },
+      path: { check: list(text, { minimum: 0, maximum: 10 }) },
+    })),
+    required: true,
+  },
+  is: { check: scalar },
+  is_not: { check: scalar },
+  in: { check: list((value, path) => void (value === null || scalar(value, path)), { minimum: 1, maximum: 100 }) },
+  otherwise: { check: word('skip', 'continue') },
+};
+const stepWait: Shape = {
+  signal: { check: shortName, required: true },
+  key: { check: shortName },
+  timeout_secs: { check: integer({ minimum: 1, maximum: limits.DELAY_LIMITS.maximum }), required: true },
+  ask: { check: json(limits.ASK_MAX_BYTES) },
+  on_timeout: { check: word('fail', 'continue') },
+};
+/** Lines beyond the limit are left out, never refused. */
+const logs = {
+  check: list(
+    nested(() => ({
+      at: { check: instant, required: true },
+      level: { check: word('debug', 'info', 'warn', 'error'), required: true },
+      message: { check: text, required: true },
+      fields: { check: object },
+    })),
+    { minimum: 0, maximum: Infinity },
+  ),
+};
 const token: Shape = { lease_token: { check: text, required: true } };
 const failure: Shape = {
   error: { check: text },
   retryable: { check: flag },
   retry_after_secs: { check: integer(limits.RETRY_AFTER_LIMITS) },
   details: { check: object },
+  logs,
 };
 
-/** The name of a checkpoint or a signal. */
-const shortName: Check = (value, path) => {
-  filled(value, path);
-  if (characterCount(value as string) > limits.CHECKPOINT_NAME_MAX_LENGTH)
-    throw invalid(path, `must have at most ${limits.CHECKPOINT_NAME_MAX_LENGTH} characters`);
-};
-/** Any JSON. */
-const anything =
-  (maxBytes: number): Check =>
-  (value, path) => {
-    if (!isLongerThan(maxBytes, JSON.stringify(value))) return;
-    const message = `must be at most ${maxBytes} bytes of JSON`;
-    throw new Problem('payload_too_large', `${path} ${message}`, [{ path, message }]);
-  };
 const awaited: Shape = {
   signal: {
     check: nested(() => ({ name: { check: shortName, required: true }, key: { check: shortName } })),
@@ -205,6 +156,19 @@ const suspension: Shape = {
   until: { check: instant },
   delay_secs: { check: delay },
   wait: { check: nested(() => awaited) },
+};
+
+const workflow: Shape = {
+  name: { check: name, required: true },
+  steps: {
+    check: list(
+      nested(() => step),
+      limits.WORKFLOW_STEP_LIMITS,
+    ),
+    required: true,
+  },
+  context: { check: payload },
+  metadata: { check: payload },
 };
 
 /** The bodies that the fake server reads. */
@@ -229,27 +193,30 @@ export const SHAPES = {
     lease_secs: { check: clamped },
     wait_secs: { check: clamped },
     worker_id: { check: filled },
+    slots: { check: clamped },
+    tasks: { check: list(filled, { minimum: 0, maximum: limits.LEASE_MAX_TASKS }) },
   },
-  heartbeat: { ...token, extend_secs: { check: clamped }, progress: { check: progress } },
+  heartbeat: { ...token, extend_secs: { check: clamped }, progress: { check: progress }, logs },
   heartbeats: {
     extend_secs: { check: clamped },
     leases: {
       check: list(
-        nested(() => ({ ...token, job_id: { check: text, required: true }, progress: { check: progress } })),
+        nested(() => ({ ...token, job_id: { check: text, required: true }, progress: { check: progress }, logs })),
         limits.LEASE_BATCH_LIMITS,
       ),
       required: true,
     },
   },
-  complete: { ...token, result: { check: payload } },
+  complete: { ...token, result: { check: payload }, logs },
   fail: { ...token, ...failure, error: { check: text, required: true } },
-  release: { ...token, delay_secs: { check: delay } },
+  release: { ...token, delay_secs: { check: delay }, logs },
+  replay: { keep_checkpoints: { check: kept } },
   checkpoint: {
     ...token,
     name: { check: shortName, required: true },
     value: { check: anything(limits.DEFAULT_MAX_PAYLOAD_BYTES) },
   },
-  suspend: { ...token, ...suspension },
+  suspend: { ...token, ...suspension, logs },
   children: {
     ...token,
     jobs: {
@@ -277,18 +244,7 @@ export const SHAPES = {
     ...suspension,
     traceparent: { check: text },
   },
-  workflow: {
-    name: { check: name, required: true },
-    steps: {
-      check: list(
-        nested(() => step),
-        limits.WORKFLOW_STEP_LIMITS,
-      ),
-      required: true,
-    },
-    context: { check: payload },
-    metadata: { check: payload },
-  },
+  workflow,
   resume: {
     steps: { check: list(text, limits.WORKFLOW_STEP_LIMITS) },
     context: { check: payload },
@@ -298,9 +254,11 @@ export const SHAPES = {
     name: { check: name },
     cron_expr: { check: filled, required: true },
     timezone: { check: filled },
-    task_name: { check: name, required: true },
+    task_name: { check: name },
+    workflow: { check: nested(() => workflow) },
     payload: { check: payload },
     queue: { check: filled },
     config: { check: nested(() => scheduleConfig) },
+    overlap: { check: word('allow', 'skip') },
   },
 } satisfies Record<string, Shape>;

@@ -26,6 +26,10 @@ export interface StoredJob {
   leaseToken: string | null;
   leaseEnds: number;
   dueAt: number;
+  /** Its deliveries, the first one first. */
+  readonly attempts: Wire.Attempt[];
+  /** What its handlers wrote. */
+  readonly logs: Wire.LogLine[];
   /** Of a durable job: what it has stored and waited for, by name. */
   readonly checkpoints: Map<string, Wire.Checkpoint>;
   readonly waits: Map<string, StoredWait>;
@@ -45,6 +49,10 @@ export interface StoredStep {
   jobId: string | null;
   /** The jobs that it had before it was resumed. */
   readonly earlier: string[];
+  /** Of a skipped one. */
+  skippedBy: 'condition' | 'failure' | null;
+  /** Its condition did not hold, and what follows runs. */
+  passed: boolean;
 }
 
 export interface StoredCron {
@@ -76,6 +84,8 @@ export class FakeStore {
   readonly workflows = new Map<string, StoredWorkflow>();
   readonly crons = new Map<string, StoredCron>();
   readonly deadLetters: Wire.DeadLetter[] = [];
+  /** Of rates: what was left in the bucket of a key, and when. */
+  readonly tokens = new Map<string, { readonly tokens: number; readonly at: number }>();
   /** Those that nobody has taken yet, the oldest first. */
   readonly signals: StoredSignal[] = [];
   /** What a key was used for, and the answer that it got. */
@@ -130,7 +140,7 @@ export class FakeStore {
     };
     const job: StoredJob = {
       ...{ record, ordinal: this.jobs.size, leaseToken: null, leaseEnds: 0, dueAt },
-      ...{ checkpoints: new Map(), waits: new Map(), children: new Map() },
+      ...{ attempts: [], logs: [], checkpoints: new Map(), waits: new Map(), children: new Map() },
     };
     this.jobs.set(record.id, job);
     this.changed();

@@ -5,8 +5,10 @@ import { clamp, nothing, ok, type FakeRequest, type Route } from './request.js';
 import { Problem } from './problem.js';
 import { suspendJob } from './durable.js';
 import { suspensionOf } from './durable-routes.js';
+import { keepLogs } from './logs.js';
 import { claim, complete, fail, held, isClaimable, release, resultOf } from './settle.js';
-import { checkBody, SHAPES } from './shapes.js';
+import { checkBody } from './checks.js';
+import { SHAPES } from './shapes.js';
 import type { FakeStore } from './store.js';
 
 const lease: Route = async ({ store, params, body, signal }) => {
@@ -30,6 +32,7 @@ function beat(store: FakeStore, id: string, given: Wire.HeartbeatRequest): Wire.
   const job = held(store, id, given.lease_token);
   if (job === null) return store.job(id)?.record.status ?? 'completed';
   job.leaseEnds = store.clock.now() + clamp(given.extend_secs, LEASE_LIMITS.extend_secs) * 1_000;
+  keepLogs(store, job, given.logs);
   const progress = given.progress ?? job.record.progress;
   store.change(job, { lease_expires_at: store.clock.text(job.leaseEnds), progress });
   return job.record.status;
@@ -52,8 +55,8 @@ function item<T>(id: string, make: () => T): T | { job_id: string; code: Wire.Er
 
 const heartbeats: Route = ({ store, body }) => {
   const { extend_secs, leases } = checkBody<Wire.HeartbeatsRequest>(body, SHAPES.heartbeats);
-  const answers = leases.map(({ job_id, lease_token, progress }) => {
-    const given = { lease_token, extend_secs: extend_secs ?? null, progress: progress ?? null };
+  const answers = leases.map(({ job_id, lease_token, progress, logs }) => {
+    const given = { lease_token, extend_secs: extend_secs ?? null, progress: progress ?? null, logs: logs ?? null };
     const answer = item(job_id, () => ({ job_id, status: beat(store, job_id, given) }));
     return 'code' in answer ? { job_id, code: answer.code } : answer;
   });
@@ -64,6 +67,7 @@ const heartbeats: Route = ({ store, body }) => {
 function report(store: FakeStore, given: Wire.Report): void {
   const job = held(store, given.job_id, given.lease_token);
   if (job === null) return;
+  keepLogs(store, job, given.logs);
   switch (given.outcome) {
     case 'completed':
       return complete(store, job, resultOf(given.result));
@@ -72,6 +76,7 @@ function report(store: FakeStore, given: Wire.Report): void {
         error: given.error ?? '',
         retryable: given.retryable ?? true,
         retryAfterSecs: given.retry_after_secs ?? null,
+        details: given.details ?? null,
       });
     case 'released':
       return release(store, job, given.delay_secs ?? 0);
@@ -103,6 +108,11 @@ const reports: Route = ({ store, body }) => {
   return ok({ reports: answers });
 };
 
+const FEATURES: readonly Wire.Feature[] = [
+  ...(['reports', 'heartbeats', 'release', 'progress', 'wait', 'idempotency', 'item_keys', 'strict'] as const),
+  ...(['durable', 'step_rules', 'logs'] as const),
+];
+
 const whoami: Route = ({ store }) =>
   ok({
     kind: 'developer',
@@ -113,7 +123,7 @@ const whoami: Route = ({ store }) =>
     default_queue: 'default',
     retention_hours: null,
     now: store.clock.text(),
-    features: ['reports', 'heartbeats', 'release', 'progress', 'wait', 'idempotency', 'item_keys', 'strict', 'durable'],
+    features: FEATURES,
   });
 
 export const workerRoutes: readonly (readonly [string, string, Route])[] = [

@@ -5,7 +5,8 @@ import { eventStream, nothing, numberIn, ok, once, page, read, type FakeRequest,
 import { notFound, Problem } from './problem.js';
 import { resumeWorkflow, stepsToReset } from './resume.js';
 import { cancel } from './settle.js';
-import { checkBody, SHAPES } from './shapes.js';
+import { checkBody } from './checks.js';
+import { SHAPES } from './shapes.js';
 import type { StoredCron, StoredWorkflow } from './store.js';
 import { createWorkflow, stepRecords, stopWorkflow, workflowEnded } from './workflows.js';
 
@@ -103,7 +104,7 @@ const preview: Route = ({ store, query }) => ok({ next: nextRuns(store, read.tex
 
 const trigger: Route = (request) => {
   const cron = cronAt(request);
-  return once(request, 'trigger', () => ({ job_id: fireCron(request.store, cron, null) }));
+  return once(request, 'trigger', () => fireCron(request.store, cron, null));
 };
 
 const firings: Route = (request) => {

@@ -14,8 +14,8 @@ export class Slots {
     return this.count - this.#running - Math.max(0, this.#reporting - this.count);
   }
 
-  take(): void {
-    this.#running++;
+  take(jobs: number): void {
+    this.#running += jobs;
   }
 
   leave(): void {

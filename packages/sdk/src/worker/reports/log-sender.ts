@@ -57,7 +57,7 @@ export class LogSender {
   /** Resolves when none of these jobs has lines under way: they would arrive after the report, and be lost. */
   async settled(jobs: readonly HeldJob[]): Promise<void> {
     if (jobs.some((held) => this.#buffers.has(held))) await this.#options.features.isKnown('logs');
-    await Promise.all(jobs.map((held) => this.#sending.get(held)));
+    await Promise.all(jobs.flatMap((held) => this.#sending.get(held) ?? []));
   }
 
   /** What the report of a job is to bring along. */

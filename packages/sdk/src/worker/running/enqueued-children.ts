@@ -33,7 +33,7 @@ export function enqueuedChildren(
     task: T,
     input: JsonObject,
     options: EnqueueOptions,
-    cause?: unknown,
+    cause?: Error,
   ): Promise<JobHandle<OutOf<T>>> => {
     if (client === undefined) throw cause ?? new Error(`ctx.enqueue needs a client here: ${CLIENT}`);
     await (allowed ??= allow(job, client));

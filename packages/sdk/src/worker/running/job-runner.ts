@@ -71,7 +71,7 @@ export class JobRunner {
   /** Starts every job that a poll brought. */
   start(claimed: Claimed, slots: Slots): void {
     const all = this.#hold(claimed, slots);
-    for (let n = 0; n < all.length; n++) slots.take();
+    slots.take(all.length);
     if (slots.free <= 0) this.#announce(all);
     for (const held of all) this.#run(held);
   }
