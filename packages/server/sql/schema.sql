@@ -213,6 +213,23 @@ BEGIN
 END
 $function$;
 
+CREATE OR REPLACE FUNCTION millrace.check_resumed()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  IF EXISTS (
+    SELECT FROM millrace.workflows w, json_array_elements(w.definition) AS step (value)
+    WHERE w.tenant = NEW.tenant AND w.id = NEW.id
+      AND (json_typeof(step.value -> 'when') = 'object' OR json_typeof(step.value -> 'wait') = 'object')
+  ) THEN
+    RAISE EXCEPTION 'the workflow goes by rules that this program does not know'
+      USING ERRCODE = 'object_not_in_prerequisite_state';
+  END IF;
+  RETURN NEW;
+END
+$function$;
+
 CREATE OR REPLACE FUNCTION millrace.share_line(queue text, tenant text)
  RETURNS uuid
  LANGUAGE sql
@@ -1052,5 +1069,7 @@ CREATE TRIGGER complete_dead_letter BEFORE INSERT ON millrace.dead_letters FOR E
 CREATE TRIGGER check_rules_of_changes BEFORE UPDATE OF state ON millrace.workflow_runs FOR EACH ROW WHEN ((old.rules IS NOT NULL)) EXECUTE FUNCTION millrace.check_rules();
 
 CREATE TRIGGER check_rules_of_ends BEFORE DELETE ON millrace.workflow_runs FOR EACH ROW WHEN ((old.rules IS NOT NULL)) EXECUTE FUNCTION millrace.check_rules();
+
+CREATE TRIGGER check_rules_of_resumes BEFORE INSERT ON millrace.workflow_runs FOR EACH ROW WHEN (((new.rules IS NULL) AND (new.resumes > 0))) EXECUTE FUNCTION millrace.check_resumed();
 
 CREATE TRIGGER check_cell BEFORE INSERT ON millrace.tenants FOR EACH ROW EXECUTE FUNCTION millrace.check_cell();

@@ -56,6 +56,20 @@ describe('a workflow with rules', () => {
     expect(await workflows.status(id)).toBe('completed');
   });
 
+  it('is not resumed by a program that does not know them', async () => {
+    const resumed = `
+      WITH gone AS (DELETE FROM millrace.workflow_ends WHERE id = $1 RETURNING *)
+      INSERT INTO millrace.workflow_runs (started_at, status, id, tenant, state, version, context_bytes, resumes)
+      SELECT started_at, 'running', id, tenant, state, 0, 2, 1 FROM gone RETURNING id`;
+    const id = await workflows.create([step('a'), step('b', ['a'], when)]);
+    await workflows.cancel(id);
+    await expect(database.query(resumed, [id])).rejects.toThrow(REFUSED);
+    expect(await workflows.status(id)).toBe('cancelled');
+    const plain = await workflows.create([step('a')]);
+    await workflows.cancel(plain);
+    expect(await database.query(resumed, [plain])).toEqual([{ id: plain }]);
+  });
+
   it('is begun by any program: that it has started is no matter of rules', async () => {
     const id = await workflows.create([step('a'), step('b', ['a'], when)]);
     await database.query(`UPDATE millrace.workflow_runs SET status = 'running', started_at = now() WHERE id = $1`, [
