@@ -21,7 +21,7 @@ const peers = '(bullmq|graphile-worker|ioredis|pg-boss)';
 const face = '^packages/(server/dist/(index|testing)|contract/dist/index|sdk/dist/(worker/)?index)\\.';
 
 /** Every layer of the server, from the top down; what is not in a folder is beside or above them. */
-const LAYERS = 'wiring|config|http|relay|pool|loops|engine|store|domain|handlers|embedded|telemetry';
+const LAYERS = 'wiring|config|http|relay|cells|pool|loops|engine|store|domain|handlers|embedded|telemetry';
 
 /** `layer` may import itself, the contract, npm packages, Node's own modules and the named layers; nothing else. */
 const layer = (name, below, others = []) => ({
@@ -146,6 +146,7 @@ module.exports = {
         to: { path: `${server}/pool/(${['worker-pool', ...stages.slice(0, index)].join('|')})\\.ts$` },
       }),
     ),
+    layer('cells', ['engine', 'domain']),
     layer('loops', ['engine', 'domain', 'telemetry']),
     layer('relay', ['store', 'telemetry']),
     {
@@ -158,7 +159,7 @@ module.exports = {
     layer('handlers', ['telemetry'], [references, durable]),
     layer('telemetry', []),
     layer('embedded', ['telemetry']),
-    layer('config', ['handlers', 'telemetry'], [rules]),
+    layer('config', ['domain', 'handlers', 'telemetry'], [rules]),
     {
       name: 'wiring-is-for-the-composition-root',
       comment: 'what server.ts puts the layers together with may know them all; none of them knows it',
