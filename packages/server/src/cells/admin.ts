@@ -32,18 +32,29 @@ export function adminOver(cells: readonly Cell[]): AdminApi {
   return {
     overview: async () => {
       const [parts, named] = await Promise.all([all((admin) => admin.overview()), queues()]);
-      return mergedOverview(parts, named.filter(({ pending, scheduled, running }) => pending + scheduled + running > 0));
+      return mergedOverview(
+        parts,
+        named.filter(({ pending, scheduled, running }) => pending + scheduled + running > 0),
+      );
     },
     queues,
     tenants: async (query) => {
       const parts = await all((admin) => admin.tenants(query));
-      const { items, last } = page(parts.map(({ tenants, nextCursor }) => ({ items: tenants, nextCursor })), query.limit, ({ tenant_id }) => [tenant_id]);
+      const { items, last } = page(
+        parts.map(({ tenants, nextCursor }) => ({ items: tenants, nextCursor })),
+        query.limit,
+        ({ tenant_id }) => [tenant_id],
+      );
       return { tenants: items, nextCursor: last === null ? null : cursorAfter(NAME_CURSOR, last.tenant_id) };
     },
     workers: async () => mergedWorkers((await all((admin) => admin.workers())).flat()),
     limits: async (query) => {
       const parts = await all((admin) => admin.limits(query));
-      const { items, last } = page(parts.map(({ limits, nextCursor }) => ({ items: limits, nextCursor })), query.limit, ({ tenant_id, queue, key }) => [tenant_id, queue, key]);
+      const { items, last } = page(
+        parts.map(({ limits, nextCursor }) => ({ items: limits, nextCursor })),
+        query.limit,
+        ({ tenant_id, queue, key }) => [tenant_id, queue, key],
+      );
       const after = last && cursorAfter(namesCursor(3), [last.tenant_id, last.queue, last.key]);
       return { limits: items, nextCursor: after };
     },
@@ -82,7 +93,10 @@ const most = (numbers: readonly (number | null)[]): number | null =>
 
 /** Instants of the service have no fixed number of digits, but all end in Z. */
 const latest = (instants: readonly (string | null)[]): string | null =>
-  instants.reduce((last, at) => (at === null || (last !== null && Date.parse(last) >= Date.parse(at)) ? last : at), null);
+  instants.reduce(
+    (last, at) => (at === null || (last !== null && Date.parse(last) >= Date.parse(at)) ? last : at),
+    null,
+  );
 
 const counted = (counts: readonly Count[]): Count => ({
   n: sum(counts.map(({ n }) => n)),
@@ -146,7 +160,9 @@ function mergedWorkers(workers: readonly Worker[]): Worker[] {
     known.set(key, other === undefined ? worker : workerOf(other, worker));
   }
   return [...known.values()]
-    .sort((a, b) => Date.parse(b.last_seen_at) - Date.parse(a.last_seen_at) || compareNames([a.worker_id], [b.worker_id]))
+    .sort(
+      (a, b) => Date.parse(b.last_seen_at) - Date.parse(a.last_seen_at) || compareNames([a.worker_id], [b.worker_id]),
+    )
     .slice(0, MAX_WORKERS);
 }
 

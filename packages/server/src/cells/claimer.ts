@@ -113,14 +113,13 @@ export class CellsClaimer {
   async #askAll<T>(cells: readonly ClaimCell[], ask: (cell: ClaimCell) => Promise<T>): Promise<(T | null)[]> {
     let failure: unknown = null;
     const answers = await Promise.all(
-      cells.map((cell) =>
-        this.#slow.has(cell)
-          ? null
-          : this.#inTime(cell, ask(cell)).catch((error: unknown) => {
-              failure ??= error;
-              return null;
-            }),
-      ),
+      cells.map(async (cell) => {
+        if (this.#slow.has(cell)) return null;
+        return this.#inTime(cell, ask(cell)).catch((error: unknown) => {
+          failure ??= error;
+          return null;
+        });
+      }),
     );
     if (failure !== null && answers.every((answer) => answer === null)) throw failure as Error;
     return answers;

@@ -111,9 +111,11 @@ function jobsOver({ cells, ofTenant, ofId }: Doors, map: CellMap): JobsApi {
       // Those are refused if they are another tenant's, and otherwise unknown: there is nothing to wait for.
       const now: WaitQuery = { ids: others, until: 'all', waitSecs: 0 };
       for (const [cell, ids] of byCell(others, map))
-        await ofId(ids[0]!).jobs.waitForMany(tenant, { ...now, ids }, signal).catch((error: unknown) => {
-          throw cells[cell]!.isAway() ? away(cells[cell]!, error) : error;
-        });
+        await ofId(ids[0]!)
+          .jobs.waitForMany(tenant, { ...now, ids }, signal)
+          .catch((error: unknown) => {
+            throw cells[cell]!.isAway() ? away(cells[cell]!, error) : error;
+          });
       const own = query.ids.filter(isOwn);
       const found = own.length === 0 ? NONE : await home.waitForMany(tenant, { ...query, ids: own }, signal);
       const missing = new Set([...found.missing, ...others]);

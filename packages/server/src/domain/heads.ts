@@ -52,4 +52,5 @@ function evenShares(cells: readonly CellHeads[], count: number): number[] {
   return shares;
 }
 
-const comesBefore = (a: Head, b: Head): boolean => a.priority > b.priority || (a.priority === b.priority && a.at < b.at);
+const comesBefore = (a: Head, b: Head): boolean =>
+  a.priority > b.priority || (a.priority === b.priority && a.at < b.at);

@@ -1,6 +1,8 @@
 import { JSON_MAX_DEPTH } from '@millrace/contract';
 import {
   checkColon,
+  checkRest,
+  checkStep,
   checkString,
   checkValue,
   CLOSE_BRACE,
@@ -9,6 +11,7 @@ import {
   INVALID,
   OPEN_BRACE,
   OPEN_BRACKET,
+  PAUSED,
   QUOTE,
   skipSpace,
   TOO_DEEP,
@@ -48,7 +51,7 @@ const DENSE = 8_192;
 /** So many members that the reader does not know stay in an outline, to be told of. */
 const STRANGERS_KEPT = 64;
 
-const TOO_MANY = -3;
+const TOO_MANY = -4;
 
 /** The value of a JSON text. Of a dense one, no more than `partOf` says; it is not asked for the others. */
 export function readJson(text: string, partOf: () => Part): ReadJson {
@@ -107,8 +110,7 @@ function containersIn(part: Part): number {
 
 /**
  * A walk over the document that gathers what of it stays. Each method takes the position of something and returns the
- * position after it, or what is wrong. It pauses between the members of what is read, and not within what is only
- * checked.
+ * position after it, or what is wrong.
  */
 class Draft {
   readonly #pieces: string[] = [];
@@ -135,7 +137,7 @@ class Draft {
     if (++this.#containers > this.mostContainers) return TOO_MANY;
     if (unit === OPEN_BRACE && part.kind === 'object') return yield* this.#object(at, part.members, level + 1);
     if (unit === OPEN_BRACKET && part.kind === 'list') return yield* this.#list(at, part.items, part.most, level + 1);
-    const end = checkValue(this.text, at, level);
+    const end = yield* this.#check(at, level);
     if (end > at + 2) this.#cut(at, end, unit === OPEN_BRACE ? '{}' : '[]');
     return end;
   }
@@ -168,7 +170,7 @@ class Draft {
     // The first member always stays: without it, the next would begin with a comma.
     if (text.charCodeAt(before) !== COMMA || ++this.#strangers <= STRANGERS_KEPT)
       return yield* this.value(start, OPAQUE, level);
-    const end = checkValue(text, start, level);
+    const end = yield* this.#check(start, level);
     if (end > 0) this.#cut(before, end, '');
     return end;
   }
@@ -180,7 +182,8 @@ class Draft {
     /** Where the items begin that are too many. */
     let rest = Infinity;
     for (let count = 1; ; count++) {
-      const end = rest === Infinity ? yield* this.value(at, items, level) : checkValue(text, at, level);
+      let end = rest === Infinity ? yield* this.value(at, items, level) : checkStep(text, at, level);
+      if (end === PAUSED) end = yield* checkRest(text);
       if (end < 0) return end;
       if (this.#isTimeToPause(end)) yield;
       const next = skipSpace(text, end);
@@ -192,6 +195,11 @@ class Draft {
       if (count === most + 1) rest = next;
       at = skipSpace(text, next + 1);
     }
+  }
+
+  *#check(at: number, level: number): Steps<number> {
+    const end = checkStep(this.text, at, level);
+    return end === PAUSED ? yield* checkRest(this.text) : end;
   }
 
   #isTimeToPause(at: number): boolean {

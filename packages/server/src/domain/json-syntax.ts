@@ -1,4 +1,5 @@
 import { JSON_MAX_DEPTH } from '@millrace/contract';
+import { STEP, type Steps } from './steps.js';
 
 /**
  * Checks JSON without parsing it: what it accepts, JSON.parse accepts, and the other way round. JSON.parse makes a
@@ -9,6 +10,8 @@ import { JSON_MAX_DEPTH } from '@millrace/contract';
 /** What comes instead of a position where the text is no JSON, or is nested too deeply. */
 export const INVALID = -1;
 export const TOO_DEEP = -2;
+/** Of a check that is to go on (`checkRest`). */
+export const PAUSED = -3;
 
 export const QUOTE = 0x22;
 export const COMMA = 0x2c;
@@ -25,16 +28,50 @@ const ZERO = 0x30;
 const NINE = 0x39;
 const LOWER_U = 0x75;
 
-/** By level: whether the container there is an object. Nothing awaits during a check, so all share it. */
-const isObject = new Uint8Array(JSON_MAX_DEPTH + 1);
+interface Check {
+  at: number;
+  /** How many containers the value is in. */
+  level: number;
+  depth: number;
+  /** By level: whether the container there is an object. */
+  readonly isObject: Uint8Array;
+}
+
+/** The check that began last. Nothing awaits within a step, so all share it. */
+const latest: Check = { at: 0, level: 0, depth: 0, isObject: new Uint8Array(JSON_MAX_DEPTH + 1) };
 
 /**
  * The position after the value that begins at `start`, or INVALID or TOO_DEEP. `level`: how many containers it is in.
  */
-export function checkValue(text: string, start: number, level: number): number {
-  let depth = level;
-  let at = start;
+export const checkValue = (text: string, start: number, level: number): number =>
+  checkStep(text, start, level, Infinity);
+
+/** The same, but PAUSED after about `step` units. */
+export function checkStep(text: string, start: number, level: number, step = STEP): number {
+  latest.at = start;
+  latest.level = latest.depth = level;
+  return proceed(text, latest, start + step);
+}
+
+/** Goes on, in steps, with the check that has just paused. */
+export function* checkRest(text: string, step = STEP): Steps<number> {
+  const mine = { ...latest, isObject: latest.isObject.slice() };
   for (;;) {
+    yield;
+    const end = proceed(text, mine, mine.at + step);
+    if (end !== PAUSED) return end;
+  }
+}
+
+function proceed(text: string, check: Check, until: number): number {
+  const { level, isObject } = check;
+  let { depth, at } = check;
+  for (;;) {
+    if (at >= until) {
+      check.depth = depth;
+      check.at = at;
+      return PAUSED;
+    }
     const unit = text.charCodeAt(at);
     if (unit === OPEN_BRACE || unit === OPEN_BRACKET) {
       if (depth === JSON_MAX_DEPTH) return TOO_DEEP;

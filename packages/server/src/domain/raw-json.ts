@@ -71,6 +71,11 @@ export function* fieldsOfItems(text: string, list: string, names: readonly strin
   let all: (string | undefined)[][] = [];
   let pausedAt = 0;
   let at = skipSpace(text, skipSpace(text, 0) + 1);
+  const isTimeToPause = (): boolean => {
+    if (at - pausedAt < STEP) return false;
+    pausedAt = at;
+    return true;
+  };
   while (text.charCodeAt(at) !== CLOSE_BRACE) {
     const keyEnd = endOfString(text, at);
     const isList = keyOf(text, at, keyEnd) === list;
@@ -82,12 +87,11 @@ export function* fieldsOfItems(text: string, list: string, names: readonly strin
         const found = noneOf(names);
         at = nextAfter(text, endOfItem(text, at, names, found));
         all.push(found);
-        if (at - pausedAt < STEP) continue;
-        pausedAt = at;
-        yield;
+        if (isTimeToPause()) yield;
       }
       at = nextAfter(text, at + 1);
-    } else at = nextAfter(text, endOfValue(text, at));
+    } else at = nextAfter(text, yield* endOfValueInSteps(text, at));
+    if (isTimeToPause()) yield;
   }
   return all;
 }
@@ -258,9 +262,25 @@ function endOfValue(text: string, start: number): number {
   return isOpening(first) ? endOfContainer(text, start) : endOfScalar(text, start);
 }
 
-function endOfContainer(text: string, start: number): number {
-  let depth = 0;
-  let at = start;
+function* endOfValueInSteps(text: string, start: number): Steps<number> {
+  if (!isOpening(text.charCodeAt(start))) return endOfValue(text, start);
+  let at = passContainer(text, start, 0, start + STEP);
+  for (let depth = openDepth; depth > 0; depth = openDepth) {
+    yield;
+    at = passContainer(text, at, depth, at + STEP);
+  }
+  return at;
+}
+
+const endOfContainer = (text: string, start: number): number => passContainer(text, start, 0, Infinity);
+
+/** How many containers were still open where the last pass ended. */
+let openDepth = 0;
+
+/** `from` is in the middle of that many containers, or at the opening bracket of one. */
+function passContainer(text: string, from: number, open: number, until: number): number {
+  let depth = open;
+  let at = from;
   do {
     const unit = text.charCodeAt(at);
     if (unit === QUOTE) {
@@ -270,7 +290,8 @@ function endOfContainer(text: string, start: number): number {
     if (isOpening(unit)) depth++;
     else if (isClosing(unit)) depth--;
     at++;
-  } while (depth > 0);
+  } while (depth > 0 && at < until);
+  openDepth = depth;
   return at;
 }
 

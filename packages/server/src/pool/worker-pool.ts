@@ -282,7 +282,10 @@ export class WorkerPool {
    */
   #startAhead(): number {
     const atRisk = this.#pace.passedWithin(START_MS + START_MARGIN * this.#pace.settleMs);
-    return Math.max(this.options.workers, Math.min(MAX_AT_RISK, atRisk) - this.#executor.size - this.#lanes.outcomes.size);
+    return Math.max(
+      this.options.workers,
+      Math.min(MAX_AT_RISK, atRisk) - this.#executor.size - this.#lanes.outcomes.size,
+    );
   }
 
   /** How many jobs of the claim that is about to be made may start at once. */

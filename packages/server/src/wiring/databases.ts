@@ -16,8 +16,9 @@ export async function databasesOf(
   if (database.kind === 'cells') return readCellList(database.file);
   const only = { name: '', range: EVERY_BUCKET, pooler, directUrl };
   if (database.kind === 'url') return [{ ...only, url: database.url }];
-  const { url, stop } = await startEmbedded({ dir: database.dir, log: logger });
-  onStop(stop);
+  const embedded = await startEmbedded({ dir: database.dir, log: logger });
+  const { url } = embedded;
+  onStop(() => embedded.stop());
   if (database.cells === undefined) return [{ ...only, url }];
   const cells: CellAddress[] = [];
   for (const [index, range] of evenRanges(database.cells).entries()) {

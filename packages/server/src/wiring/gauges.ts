@@ -21,7 +21,10 @@ export function gaugeCollector(
     metrics.jobWaits.set(sum(({ engine }) => engine.waits.waiting));
     metrics.eventStreams.set(sum(({ engine }) => engine.watcher.open + engine.workflowWatcher.open));
     for (const state of ['total', 'idle', 'waiting'] as const)
-      metrics.dbConnections.set({ state }, sum(({ db }) => db.connections()[state]));
+      metrics.dbConnections.set(
+        { state },
+        sum(({ db }) => db.connections()[state]),
+      );
     metrics.poolWorkers.set({ state: 'busy' }, pool?.busy ?? 0);
     metrics.poolWorkers.set({ state: 'idle' }, pool ? pool.size - pool.busy : 0);
     if (cells.length > 1) for (const { name: cell, isAway } of cells) metrics.cellUp.set({ cell }, isAway() ? 0 : 1);
@@ -52,9 +55,18 @@ function show(metrics: Metrics, found: readonly DatabaseGauges[]): void {
   const most = (secs: (gauges: DatabaseGauges) => number): number => Math.max(0, ...found.map(secs));
   metrics.limitsWaiting.set(sum(({ limits }) => limits.waiting));
   metrics.limitsOldestAge.set(most(({ limits }) => limits.oldestSecs ?? 0));
-  metrics.jobsSuspended.set({ for: 'sleep' }, sum(({ suspended }) => suspended.asleep));
-  metrics.jobsSuspended.set({ for: 'signal' }, sum(({ suspended }) => suspended.for_signals));
-  metrics.jobsSuspended.set({ for: 'children' }, sum(({ suspended }) => suspended.for_children));
+  metrics.jobsSuspended.set(
+    { for: 'sleep' },
+    sum(({ suspended }) => suspended.asleep),
+  );
+  metrics.jobsSuspended.set(
+    { for: 'signal' },
+    sum(({ suspended }) => suspended.for_signals),
+  );
+  metrics.jobsSuspended.set(
+    { for: 'children' },
+    sum(({ suspended }) => suspended.for_children),
+  );
   metrics.signalsStored.set(sum(({ suspended }) => suspended.signals));
   metrics.deadLetters.set(sum(({ deadLetters }) => deadLetters));
   metrics.oldestPastRetention.set(most(({ pastRetentionSecs }) => pastRetentionSecs));

@@ -5,9 +5,11 @@ import type { TSchema } from 'typebox';
 import type { Config } from '../config/config.js';
 import { invalidField, invalidRequest } from '../domain/errors.js';
 import { isInstant } from '../domain/instant.js';
-import { nestingDepth, rawFields } from '../domain/raw-json.js';
+import { fieldsOfItems, nestingDepth, rawFields } from '../domain/raw-json.js';
+import { atOnce } from '../domain/steps.js';
 import { isStorableText } from '../domain/text.js';
 import { childSpecs } from '../http/requests/children-input.js';
+import { CALLER_FIELDS } from '../http/requests/job-input.js';
 import { suspensionOf, valueText } from '../http/requests/durable-input.js';
 import { validationDetails } from '../http/requests/validation.js';
 import type { HandlerRequests } from '../pool/durable-jobs.js';
@@ -28,7 +30,7 @@ export function handlerRequests(settings: Pick<Config, 'defaultQueue' | 'maxPayl
       const text = shallow('jobs', JSON.stringify({ ...UNDER_LEASE, jobs }));
       const body = JSON.parse(text) as contract.ChildrenRequest;
       check(contract.ChildrenRequest, body);
-      return childSpecs(body.jobs, text, settings);
+      return childSpecs(body.jobs, atOnce(fieldsOfItems(text, 'jobs', CALLER_FIELDS)), settings);
     },
     suspension: (wait) => {
       const text = JSON.stringify({ ...UNDER_LEASE, ...wait });

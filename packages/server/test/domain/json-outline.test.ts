@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { OPAQUE, readJson, readJsonInSteps, readOutline, SCALAR, type Part } from '../../src/domain/json-outline.js';
 import { atOnce } from '../../src/domain/steps.js';
-import { checkValue, INVALID, TOO_DEEP } from '../../src/domain/json-syntax.js';
+import { checkRest, checkStep, checkValue, INVALID, PAUSED, TOO_DEEP } from '../../src/domain/json-syntax.js';
 import { cases } from '../support/cases.js';
 import { jsonString, jsonValue, space } from '../support/json-texts.js';
 
@@ -189,7 +189,38 @@ describe('readOutline', () => {
   });
 });
 
+describe('a check in steps', () => {
+  it('comes to the same end, wherever it pauses', () => {
+    const inSteps = (text: string, step: number): number => {
+      const end = checkStep(text, 0, 0, step);
+      if (end !== PAUSED) return end;
+      const rest = checkRest(text, step);
+      // Another check, while this one pauses.
+      for (let next = rest.next(); ; next = rest.next()) {
+        if (next.done === true) return next.value;
+        checkValue('[{"a":[[]]}]', 0, 0);
+      }
+    };
+    fc.assert(
+      fc.property(fc.oneof(jsonValue, broken(jsonValue)), fc.integer({ min: 1, max: 20 }), (text, step) => {
+        expect(inSteps(text, step)).toBe(checkValue(text, 0, 0));
+      }),
+      { numRuns: cases(500) },
+    );
+  });
+});
+
 describe('readJsonInSteps', () => {
+  it('pauses within a single value', () => {
+    const text = `{"jobs":[],"zzz":[${Array(1_000_000).fill('{}').join()}]}`;
+    const steps = readJsonInSteps(text, () => BATCH);
+    let pauses = 0;
+    let step = steps.next();
+    for (; step.done !== true; step = steps.next()) pauses++;
+    expect(pauses).toBeGreaterThan(5);
+    expect(step.value).toEqual({ kind: 'read', value: { jobs: [], zzz: [] } });
+  });
+
   it('reads the same, and pauses between the items of a long text', () => {
     const item = `{"task_name":"t","payload":{"a":[${Array(500).fill('{}').join()}]}}`;
     const text = `{"jobs":[${Array(1_000).fill(item).join()}]}`;

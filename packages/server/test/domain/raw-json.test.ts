@@ -101,7 +101,7 @@ describe('fieldsOfItems', () => {
     );
   });
 
-  it('pauses within a long list, and finds nothing where there is none', () => {
+  it('pauses within a long list or value, and finds nothing where there is none', () => {
     const text = `{"jobs":[${Array(3_000)
       .fill(`{"payload":{"s":"${'x'.repeat(1_000)}"}}`)
       .join(',')}]}`;
@@ -109,6 +109,12 @@ describe('fieldsOfItems', () => {
     let pauses = 0;
     while (steps.next().done !== true) pauses++;
     expect(pauses).toBeGreaterThan(3);
+    const beside = `{"zzz":{"a":[${Array(1_000_000).fill('"]"').join()}]},"jobs":[{"payload":7}]}`;
+    const walk = fieldsOfItems(beside, 'jobs', NAMES);
+    let step = walk.next();
+    for (pauses = 0; step.done !== true; step = walk.next()) pauses++;
+    expect(pauses).toBeGreaterThan(5);
+    expect(step.value).toEqual([['7', undefined, undefined]]);
     for (const none of ['{}', '{"jobs":[]}', '{"jobs":null}', '{"other":[{"payload":1}]}'])
       expect(atOnce(fieldsOfItems(none, 'jobs', NAMES))).toEqual([]);
   });

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import pg from 'pg';
+import type pg from 'pg';
 import { evenRanges, rangeText } from '../../src/domain/cells.js';
 import { cloneDatabase, type TestDatabase } from './database.js';
 

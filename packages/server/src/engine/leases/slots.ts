@@ -84,10 +84,11 @@ export function separateSlots(slots: readonly Slot[], bytes = MAX_LEASED_BYTES):
     tokenOf: (k) => slots[k]?.token ?? '',
     holderOf: (k) => slots[k]!,
     after: (taken) => separateSlots(slots.slice(taken), bytes),
-    pick: (places, most) => separateSlots(
-      places.map((k) => slots[k]!),
-      most,
-    ),
+    pick: (places, most) =>
+      separateSlots(
+        places.map((k) => slots[k]!),
+        most,
+      ),
   };
 }
 

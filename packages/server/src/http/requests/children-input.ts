@@ -1,14 +1,18 @@
 import type { ChildJob } from '@millrace/contract';
 import { invalidField } from '../../domain/errors.js';
-import { rawFields, rawFieldsOfEach } from '../../domain/raw-json.js';
 import type { ChildSpec } from '../../domain/records.js';
 import type { InputSettings } from './caller-text.js';
-import { CALLER_FIELDS, jobSpec } from './job-input.js';
+import { jobSpec } from './job-input.js';
 
-/** Jobs that a running job creates, from what was sent to what the engine takes. `body`: the text of the request. */
-export function childSpecs(jobs: readonly ChildJob[], body: string, settings: InputSettings): ChildSpec[] {
-  const [list = '[]'] = rawFields(body, ['jobs']);
-  const texts = rawFieldsOfEach(list, CALLER_FIELDS);
+/**
+ * Jobs that a running job creates, from what was sent to what the engine takes. `texts`: of each, what belongs to the
+ * caller (CALLER_FIELDS).
+ */
+export function childSpecs(
+  jobs: readonly ChildJob[],
+  texts: readonly (readonly (string | undefined)[])[],
+  settings: InputSettings,
+): ChildSpec[] {
   const named = new Set<string>();
   return jobs.map((job, n) => {
     const path = `jobs[${n}].`;

@@ -4,7 +4,9 @@ import { invalidField } from '../../domain/errors.js';
 import { checkJob, checkQueue } from '../access/queue-scope.js';
 import { sendJson } from '../answers/reply.js';
 import type { HttpContext } from '../context.js';
+import { fieldsOfItems } from '../../domain/raw-json.js';
 import { childSpecs } from '../requests/children-input.js';
+import { CALLER_FIELDS } from '../requests/job-input.js';
 import { tracedSettings } from '../requests/trace.js';
 import { bodyErrors, described, WORKER } from './route-docs.js';
 
@@ -23,7 +25,9 @@ export function childrenRoutes(app: FastifyInstance, context: HttpContext): void
     async (request, reply) => {
       await checkJob(request, worker);
       const { lease_token: token, jobs } = request.body;
-      const children = childSpecs(jobs, request.rawBody, tracedSettings(request, context));
+      const { rawBody } = request;
+      const texts = await context.turns.over(rawBody, fieldsOfItems(rawBody, 'jobs', CALLER_FIELDS));
+      const children = childSpecs(jobs, texts, tracedSettings(request, context));
       for (const { spec } of children) checkQueue(request, spec.queue);
       const ids = await worker.children(request.params.id, token, children);
       return sendJson(reply, 201, JSON.stringify({ job_ids: ids }));
