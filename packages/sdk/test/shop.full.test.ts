@@ -70,7 +70,7 @@ it('the shop of examples/ signs up, resizes, sells and sweeps', async () => {
     parcel: '2-from-shelf-6',
     steps: [
       step('reserve', 'completed'),
-      step('charge', 'completed', expect.stringContaining('does not answer')),
+      step('charge', 'completed'),
       step('ship', 'completed'),
     ],
   });

@@ -99,7 +99,7 @@ describe('following a workflow', async () => {
     expect(event.steps[0]).toMatchObject({ attempts: 1, error_message: 'first', completed_at: null });
     await worked.complete(id, 'one');
     event = await until(events, 'completed completed');
-    expect(event.steps[0]).toMatchObject({ attempts: 2, error_message: 'first', completed_at: expect.any(String) });
+    expect(event.steps[0]).toMatchObject({ attempts: 2, error_message: null, completed_at: expect.any(String) });
   });
 
   it('shows a cancellation', async () => {
@@ -189,8 +189,10 @@ describe('following a workflow', async () => {
       completed_at: job.completed_at,
       attempts: 1,
       error_message: null,
+      next_retry_at: null,
       run: 1,
       earlier_job_ids: [],
+      skipped_by: null,
     });
     expect(bad).toEqual({
       name: 'bad',
@@ -200,8 +202,10 @@ describe('following a workflow', async () => {
       completed_at: badJob.completed_at,
       attempts: 2,
       error_message: 'two',
+      next_retry_at: null,
       run: 1,
       earlier_job_ids: [],
+      skipped_by: null,
     });
     expect(late).toMatchObject({ status: 'running', started_at: expect.any(String), completed_at: null, attempts: 1 });
   });
