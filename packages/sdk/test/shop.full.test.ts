@@ -68,11 +68,7 @@ it('the shop of examples/ signs up, resizes, sells and sweeps', async () => {
   expect(slow).toEqual({
     status: 'completed',
     parcel: '2-from-shelf-6',
-    steps: [
-      step('reserve', 'completed'),
-      step('charge', 'completed'),
-      step('ship', 'completed'),
-    ],
+    steps: [step('reserve', 'completed'), step('charge', 'completed'), step('ship', 'completed')],
   });
   expect(declined).toMatchObject({
     status: 'failed',
