@@ -12,7 +12,7 @@ await runStages('npm run test:full', [
   ['types', types],
   ['lint', lint],
   ['long tests', tests(['full', 'properties', 'full-alone'], process.argv.slice(2))],
-  ['faults', faults(['--short'])],
+  ['faults', faults],
   ['python', python],
 ]);
 warnWithoutBrowser('npm run test:full');

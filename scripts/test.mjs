@@ -1,11 +1,8 @@
 // `npm test`: what a change can break, in a few minutes. Arguments go to vitest.
-import { browser, faults, format, imports, lintChanged, tests, types, warnWithoutBrowser } from './lib/checks.mjs';
+import { browser, format, imports, kills, lintChanged, tests, types, warnWithoutBrowser } from './lib/checks.mjs';
 import { installed } from './lib/setup.mjs';
 import { runStages, together } from './lib/stages.mjs';
 import { root } from './lib/tools.mjs';
-
-/** Kills of a server, of workers and of PostgreSQL; all rows run in `npm run test:full`. */
-const KILLS = ['--only', '1,2,5'];
 
 process.chdir(root);
 await installed();
@@ -15,6 +12,6 @@ await runStages('npm test', [
   ['lint of what has changed, and imports', together(lintChanged, imports)],
   ['tests', tests(['quick', 'alone'], process.argv.slice(2))],
   // Without other tests: it measures how fast the service comes back.
-  ['faults', faults(KILLS)],
+  ['faults', kills],
 ]);
 warnWithoutBrowser('npm test');

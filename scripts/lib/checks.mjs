@@ -34,8 +34,13 @@ export const tests =
     return runTool('vitest', 'vitest', ['run', ...chosen, ...reporters, ...args], { env: { ...process.env, ...env } });
   };
 
-/** The fault suite, with only these rows or those of its short run. */
-export const faults = (args) => () => run(process.execPath, [join(root, 'tools/chaos/dist/main.js'), ...args]);
+const chaos = (args) => () => run(process.execPath, [join(root, 'tools/chaos/dist/main.js'), ...args]);
+
+/** Kills of a server, of workers and of PostgreSQL. */
+const KILLS = '1,2,5';
+export const kills = chaos(['--only', KILLS]);
+/** The other rows of the fault suite's short run. */
+export const faults = chaos(['--short', '--except', KILLS]);
 
 /** Finds or installs what the dashboard's tests need. Without a browser they are skipped, and `npm test` says so. */
 export async function browser() {

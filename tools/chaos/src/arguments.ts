@@ -4,6 +4,7 @@ import { readFlags, UsageError, wholeNumber } from '@millrace/tools-shared';
 export interface Arguments {
   readonly seed: number;
   readonly only: readonly number[] | null;
+  readonly except: readonly number[];
   readonly scale: number | null;
   readonly short: boolean;
   readonly json: string | null;
@@ -15,6 +16,7 @@ export const USAGE = `npm run chaos -- [flags]
 
   --seed N      draw everything random from this seed (printed at the start of every run)
   --only LIST   only these rows of the table in docs/reliability.md, such as 1,5,16; with --mutants, these mutants
+  --except LIST without these rows
   --scale X     X times the full counts; 1 is the full run (default: the everyday counts)
   --short       without the rows that npm test leaves out: what they prove, its other tests prove on a small scale
   --json FILE   write the outcome to this file
@@ -28,6 +30,7 @@ const MAX_ROW = 999;
 const FLAGS = {
   seed: { type: 'string' },
   only: { type: 'string' },
+  except: { type: 'string' },
   scale: { type: 'string' },
   short: { type: 'boolean', default: false },
   json: { type: 'string' },
@@ -41,7 +44,8 @@ export function readArguments(argv: readonly string[]): Arguments {
   if (values.help) throw new UsageError(USAGE, 0);
   return {
     seed: values.seed === undefined ? randomInt(1_000_000) : wholeNumber('seed', values.seed, MAX_SEED),
-    only: values.only === undefined ? null : values.only.split(',').map((row) => wholeNumber('only', row, MAX_ROW)),
+    only: values.only === undefined ? null : rowsIn('only', values.only),
+    except: values.except === undefined ? [] : rowsIn('except', values.except),
     scale: values.scale === undefined ? null : readScale(values.scale),
     short: values.short,
     json: values.json ?? null,
@@ -49,6 +53,8 @@ export function readArguments(argv: readonly string[]): Arguments {
     mutants: values.mutants,
   };
 }
+
+const rowsIn = (flag: string, list: string): number[] => list.split(',').map((row) => wholeNumber(flag, row, MAX_ROW));
 
 function readScale(text: string): number {
   const value = Number(text);

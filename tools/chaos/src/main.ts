@@ -10,8 +10,9 @@ import { runFaults } from './runner.js';
 const print = (text: string): void => void process.stdout.write(`${text}\n`);
 
 /** `npm run chaos`: exits with 0 only if nothing was violated. */
-async function tryFaults({ seed, only, scale, short, json, publish: publishes }: Arguments): Promise<number> {
-  const faults = FAULTS.filter(({ row, rare }) => only?.includes(row) ?? !(rare && short));
+async function tryFaults(chosen: Arguments): Promise<number> {
+  const { seed, only, except, scale, short, json, publish: publishes } = chosen;
+  const faults = FAULTS.filter(({ row, rare }) => !except.includes(row) && (only?.includes(row) ?? !(rare && short)));
   if (faults.length === 0) throw new UsageError('there is no such row');
   const outcomes = await runFaults(faults, {
     seed,
