@@ -52,12 +52,16 @@ const NOSNIFF = [['x-content-type-options', 'nosniff']] as const;
 const problem = (code: string): object => ({ error: 'no', code, timestamp: '2026-01-31T09:00:00.000Z' });
 const JOB = '{"task_name":"echo"}';
 
+const LINE = { at: '2026-01-31T09:00:00Z', level: 'info', message: 'x' };
+const LINES = JSON.stringify({ lease_token: ID, logs: Array.from({ length: 101 }, () => LINE) });
+
 const rules = (testCase: Case, outcome: Outcome): string[] => judge(world(), testCase, outcome).map(({ rule }) => rule);
 
 describe('a correct answer breaks no rule', () => {
   it.each<[string, Case, Outcome]>([
     ['a creation', request('createJob', { body: JOB }), answered(201, { job_id: ID })],
     ['an empty answer', request('cancelJob'), answered(204)],
+    ['a report with too many lines', request('releaseJob', { body: LINES }), answered(204)],
     ['a refusal', request('createJob', { kind: 'json.drop', body: '{}' }), answered(400, problem('invalid_request'))],
     [
       'a caller who sees their own data',
@@ -111,6 +115,13 @@ describe('every rule can be broken', () => {
   ])('%s', (rule, testCase, outcome) => {
     expect(rules(testCase, outcome)).toContain(rule);
   });
+});
+
+it('a refusal is told with its reason, so that a smaller request is one that fails for the same', () => {
+  const refusal = answered(400, { ...problem('invalid_request'), error: 'queue "x" is odd' });
+  expect(judge(world(), request('createJob', { body: JOB }), refusal)).toEqual([
+    { rule: 'refused-valid', detail: '400 to a valid request: "queue \\"x\\" is odd"' },
+  ]);
 });
 
 it('an id given to two tenants is noticed', () => {
