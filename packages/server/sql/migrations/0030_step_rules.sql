@@ -27,7 +27,8 @@ CREATE TRIGGER check_rules_of_ends BEFORE DELETE ON millrace.workflow_runs
 CREATE FUNCTION millrace.check_resumed() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   IF EXISTS (
-    SELECT FROM millrace.workflows w, json_array_elements(w.definition) AS step (value)
+    -- Without escapes: looking into JSON decodes them, which fails for some that payloads may have (`\u0000`).
+    SELECT FROM millrace.workflows w, json_array_elements(replace(w.definition::text, '\u', '\n')::json) AS step (value)
     WHERE w.tenant = NEW.tenant AND w.id = NEW.id
       AND (json_typeof(step.value -> 'when') = 'object' OR json_typeof(step.value -> 'wait') = 'object')
   ) THEN

@@ -56,6 +56,14 @@ describe('a workflow with rules', () => {
     expect(await workflows.status(id)).toBe('completed');
   });
 
+  it('is looked for in definitions of any content', async () => {
+    const steps = '[{"name":"a","task_name":"t","queue":"none","payload":{"s":"\\u0000 \\ud800 \\\\u0000"}}]';
+    const created = await a.post('/api/v1/workflows', `{"name":"w","steps":${steps}}`);
+    const { workflow_id: id } = created.body;
+    expect((await a.post(`/api/v1/workflows/${id}/cancel`)).status).toBe(204);
+    expect((await a.post(`/api/v1/workflows/${id}/resume`, {})).status).toBe(202);
+  });
+
   it('is not resumed by a program that does not know them', async () => {
     const resumed = `
       WITH gone AS (DELETE FROM millrace.workflow_ends WHERE id = $1 RETURNING *)
