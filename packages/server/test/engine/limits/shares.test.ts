@@ -2,7 +2,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { inspect } from '../../../src/store/migrations/inspect.js';
 import { createClient } from '../../support/client.js';
 import { cloneDatabase } from '../../support/database.js';
-import { startTestServer, TENANT_A, WORKER_TOKEN } from '../../support/server.js';
+import { startTestServer, TENANT_A, TENANT_B, WORKER_TOKEN } from '../../support/server.js';
 import { until } from '../../support/until.js';
 import { startAnotherServer } from '../another-server.js';
 import { cancel, complete, createJob, createJobs, fail, lease, leaseOne, newQueue, type Leased } from '../kit.js';
@@ -89,14 +89,19 @@ describe('tenants that take turns', () => {
 
   it('serve what was there before, and what is in no line yet', async () => {
     const queue = newQueue();
-    const ids = await createJobs(a, queue, 30);
+    const ids = await createJobs(a, queue, 12);
     await share(queue, 'tenant');
-    await createJobs(b, queue, 5);
+    const others = await createJobs(b, queue, 3);
+    // How soon jobs are in line is not promised: whether they are or not, each is served, and those of a tenant in order.
     const found: Leased[] = [];
-    for (let n = 0; n < 12; n++) found.push(await leaseOne(worker, queue, { wait_secs: 20 }));
-    expect(tenants(found).replaceAll('a', '')).toBe('bbbbb');
-    expect(found.filter(({ job }) => job.tenant_id === TENANT_A).map(({ job }) => job.id)).toEqual(ids.slice(0, 7));
-    await sorted(queue, 23);
+    for (let n = 0; n < 15; n++) found.push(await leaseOne(worker, queue, { wait_secs: 20 }));
+    const of = (tenant: string): string[] =>
+      found
+        .map(({ job }) => job)
+        .filter((job) => job.tenant_id === tenant)
+        .map(({ id }) => id);
+    expect([of(TENANT_A), of(TENANT_B)]).toEqual([ids, others]);
+    await sound();
   });
 
   it('come back in line after a retry, and leave it when they are cancelled', async () => {
