@@ -92,7 +92,7 @@ describe('tenants that take turns', () => {
     const ids = await createJobs(a, queue, 12);
     await share(queue, 'tenant');
     const others = await createJobs(b, queue, 3);
-    // How soon jobs are in line is not promised: whether they are or not, each is served, and those of a tenant in order.
+    // How soon jobs are in line is not promised. Each is served in any case, and those of a tenant in order.
     const found: Leased[] = [];
     for (let n = 0; n < 15; n++) found.push(await leaseOne(worker, queue, { wait_secs: 20 }));
     const of = (tenant: string): string[] =>
