@@ -132,9 +132,14 @@ describe('a job that sleeps', () => {
     const events = await openEvents(a, id);
     const leased = await leaseOne(worker, queue);
     await suspend(worker, leased, { checkpoint: 'nap', delay_secs: HOUR });
+    // What it waits for is told as long as it does.
+    const before = [(await events.next())!, (await events.next())!, (await events.next())!];
     await clock.advance(HOUR);
     await complete(worker, await leaseOne(worker, queue));
-    const told = (await events.rest()).map(({ status, waiting_for: waiting }) => [status, waiting?.checkpoint]);
+    const told = [...before, ...(await events.rest())].map(({ status, waiting_for: waiting }) => [
+      status,
+      waiting?.checkpoint,
+    ]);
     expect(told).toEqual([
       ['pending', undefined],
       ['running', undefined],
