@@ -15,7 +15,7 @@ if (!arePeersInstalled()) {
   console.error('installing the peers (npm ci in tools/bench) ...');
   if ((await runNpm(['ci', '--prefix', bench, '--no-audit', '--no-fund'])) !== 0) process.exit(1);
   // What src/peers.d.ts says of the peers is checked against their own types.
-  if ((await runTool('typescript', 'tsc', ['-p', join(bench, 'tsconfig.peers.json')])) !== 0) process.exit(1);
+  if ((await runTool('typescript-native', 'tsc', ['-p', join(bench, 'tsconfig.peers.json')])) !== 0) process.exit(1);
 }
 process.exit(await run(process.execPath, [join(bench, 'dist', 'main.js'), ...process.argv.slice(2)]));
 

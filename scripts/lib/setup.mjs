@@ -111,7 +111,7 @@ async function build(projects) {
   // tsc goes by file times, and copying files over a built clone brings new contents with old times.
   const force = isBuilt() ? [] : ['--force'];
   // Side by side: the bundler needs nothing that the compiler makes, because types leave nothing behind.
-  const types = runTool('typescript', 'tsc', ['-b', ...projects, ...force]);
+  const types = runTool('typescript-native', 'tsc', ['-b', ...projects, ...force]);
   const files = isDashboardBuilt() ? 0 : buildDashboard();
   const code = (await types) || (await files);
   if (code === 0) {
