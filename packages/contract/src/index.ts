@@ -4,6 +4,7 @@ export * from './common.js';
 export * from './crons.js';
 export * from './dead-letters.js';
 export * from './durable.js';
+export * from './ends.js';
 export * from './enumerations.js';
 export * from './error-details.js';
 export * from './errors.js';

@@ -3,6 +3,7 @@
  * are in `@millrace/sdk/worker`, what tests need in `@millrace/sdk/testing`.
  */
 export type { DeadLetterFilter, DeadLetterGroup, DeadLetters } from './client/dead-letters.js';
+export type { EndedJob, EndsOptions } from './client/job-ends.js';
 export type { LogLine, LogOptions, LogPage } from './client/job-logs.js';
 export type { Checkpoint, JobFilter, Jobs } from './client/jobs.js';
 export type { ListFilter, Listing, Page } from './client/listing.js';

@@ -856,6 +856,23 @@ CREATE TABLE millrace.cell (
   CONSTRAINT cell_only_row_check CHECK (only_row)
 );
 
+CREATE TABLE millrace.followed (
+  until timestamp with time zone NOT NULL,
+  course uuid NOT NULL,
+  tenant text COLLATE "C" NOT NULL,
+  CONSTRAINT followed_pkey PRIMARY KEY (tenant)
+) WITH (fillfactor=50);
+
+CREATE TABLE millrace.recent_ends (
+  xid xid8 DEFAULT pg_current_xact_id() NOT NULL,
+  seq bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
+  at timestamp with time zone NOT NULL,
+  job_id uuid NOT NULL,
+  status millrace.job_status NOT NULL,
+  tenant text COLLATE "C" NOT NULL,
+  CONSTRAINT recent_ends_pkey PRIMARY KEY (tenant, xid, seq)
+) WITH (autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=2000);
+
 CREATE INDEX tenants_by_bucket ON millrace.tenants USING btree (bucket);
 
 CREATE INDEX jobs_by_queue ON millrace.jobs USING btree (tenant, queue, id) WHERE (queue IS NOT NULL);

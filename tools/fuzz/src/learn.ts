@@ -46,7 +46,8 @@ const LISTED: readonly (readonly [string, Kind])[] = [
 ];
 
 function learnIds({ memory }: World, { operation, draft }: Case, tenant: Tenant, body: Body): Violation[] {
-  for (const cursor of [body.next_cursor, body.prev_cursor]) {
+  const next = operation.id === 'listEndedJobs' ? body.next : body.next_cursor;
+  for (const cursor of [next, body.prev_cursor]) {
     // One of another order is good for that order alone.
     if (typeof cursor === 'string' && !draft.target.includes('order_by'))
       memory.learnCursor(tenant, operation.id, cursor);

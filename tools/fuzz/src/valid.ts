@@ -27,6 +27,7 @@ export interface Blank {
   readonly body: Json | undefined;
 }
 
+const ENDS = ['failed', 'cancelled,completed', 'failed,failed, completed'];
 const STATES = ['pending', 'failed,cancelled', 'completed, running', 'retrying,retrying,pending'];
 
 /** A request that the service has every reason to accept. */
@@ -85,6 +86,9 @@ function headersOf({ callers, host }: World, operation: Operation, tenant: Tenan
   return headers;
 }
 
+/** Which parameter of a list takes what its answers say to go on with. */
+export const cursorName = (operation: string): string => (operation === 'listEndedJobs' ? 'after' : 'cursor');
+
 function queryOf(
   { memory, checker }: World,
   { id, parameters }: Operation,
@@ -92,14 +96,20 @@ function queryOf(
   random: Random,
 ): Blank['query'] {
   const own = memory.cursors.filter((known) => known.tenant === tenant && known.operation === id);
-  if (own.length > 0 && random.chance(0.2)) return [['cursor', random.pick(own).cursor]];
+  const cursor = cursorName(id);
+  if (own.length > 0 && random.chance(0.2)) return [[cursor, random.pick(own).cursor]];
   return parameters
-    .filter(({ in: place, name }) => place === 'query' && name !== 'cursor')
+    .filter(({ in: place, name }) => place === 'query' && name !== cursor)
     .filter(({ name }) => name === 'expr' || random.chance(0.25))
-    .map((parameter) => [parameter.name, queryValue(parameter, checker, random)]);
+    .map((parameter) => [parameter.name, queryValue(id, parameter, checker, random)]);
 }
 
-function queryValue({ name, schema: given }: Parameter, checker: SchemaChecker, random: Random): string {
+function queryValue(
+  operation: string,
+  { name, schema: given }: Parameter,
+  checker: SchemaChecker,
+  random: Random,
+): string {
   const schema = typeof given.$ref === 'string' ? checker.resolve(given.$ref) : given;
   if (name === 'queue' || name === 'queue_name') return random.pick(QUEUES);
   if (name === 'task' || name === 'task_name') return random.pick(TASKS);
@@ -107,7 +117,7 @@ function queryValue({ name, schema: given }: Parameter, checker: SchemaChecker, 
   if (name === 'job_id' || name === 'workflow_id' || name === 'parent_job_id')
     return random.chance(0.8) ? random.uuid() : random.word();
   // Of workflows it has an enumeration.
-  if (name === 'status' && schema.enum === undefined) return random.pick(STATES);
+  if (name === 'status' && schema.enum === undefined) return random.pick(operation === 'listEndedJobs' ? ENDS : STATES);
   if (name === 'wait_secs') return random.pick(['0', '-1', '1']);
   // Where a page of log lines ended: an attempt, and a line of it.
   if (name === 'after') return `${random.integer(1, 3)}.${random.below(50)}`;

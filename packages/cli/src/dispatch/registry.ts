@@ -49,6 +49,7 @@ export const COMMANDS: readonly Command[] = [
   command(jobs.jobsAttempts, async () => (await import('../commands/jobs.js')).attempts),
   command(jobs.jobsWhy, async () => (await import('../commands/jobs.js')).why),
   command(jobs.jobsLogs, async () => (await import('../commands/jobs-logs.js')).logs),
+  command(jobs.tail, async () => (await import('../commands/tail.js')).tail),
   command(jobs.jobsCheckpoints, async () => (await import('../commands/jobs-checkpoints.js')).checkpoints),
   command(signals.signal, async () => (await import('../commands/signals.js')).signal),
   command(signals.waits, async () => (await import('../commands/signals.js')).waits),

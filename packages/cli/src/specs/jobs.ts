@@ -195,6 +195,31 @@ export const jobsAttempts = spec({
   client: true,
 });
 
+const ENDS = ['completed', 'failed', 'cancelled'] as const;
+
+export const tail = spec({
+  name: 'tail',
+  summary: 'follow jobs as they end, on all queues',
+  description:
+    'Prints one line per job: when it ended and how, how long it ran, its id, task and queue, and the error. Begins ' +
+    'with the last ones, and goes on until you press Ctrl-C.',
+  options: {
+    queue: { value: 'QUEUE', help: 'of this queue' },
+    task: { value: 'TASK', help: 'of this task' },
+    status: { value: 'STATE,…', help: `that ended like this: ${ENDS.join(', ')}`, choices: ENDS },
+    lines: { value: 'N', help: 'how many of those that have ended to begin with; default 10', short: 'n' },
+    count: { value: 'N', help: 'stop after that many lines' },
+    jsonl: { help: 'print each job as JSON, one per line, without payload, result and metadata' },
+    interval: { value: 'DURATION', help: 'how often to look, at most; default 1s' },
+  },
+  examples: [
+    example('millrace tail', 'everything that ends'),
+    example('millrace tail --status failed --queue emails', 'what fails on one queue'),
+    example('millrace tail --lines 0 --jsonl | jq -r .task_name', 'the tasks of what ends from now on'),
+  ],
+  client: true,
+});
+
 export const jobsWhy = spec({
   name: 'jobs why',
   summary: 'explain in one sentence why a job is not running',

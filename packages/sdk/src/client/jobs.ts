@@ -7,6 +7,7 @@ import type { AnyTask, JobHandle, OutOf } from '../task/types.js';
 import type * as Wire from '../wire/index.js';
 import { cancelJob, getJob, jobHandle } from './job-handle.js';
 import { keepingBody, type Keeping } from './keeping.js';
+import { followEnds, type EndedJob, type EndsOptions } from './job-ends.js';
 import { followLogs, logPage, type LogLine, type LogOptions, type LogPage } from './job-logs.js';
 import { listing, listQuery, pageOf, type Listing, type ListFilter } from './listing.js';
 import { create, read, segment, type Session } from './session.js';
@@ -80,6 +81,15 @@ export class Jobs {
       const page = await read<Wire.JobPage>(this.#session, '/jobs', { ...query, cursor }, filter.signal);
       return pageOf(page, page.jobs, jobOf);
     });
+  }
+
+  /**
+   * Jobs as they end, in that order, each once, until the signal aborts. What ends after this resolves is told.
+   *
+   * @example for await (const { task, status } of await millrace.jobs.followEnds()) console.log(task, status);
+   */
+  followEnds(options: EndsOptions = {}): Promise<AsyncIterable<EndedJob>> {
+    return followEnds(this.#session, options);
   }
 
   /**

@@ -38,6 +38,7 @@ export const LEASE_LIMITS = {
 } as const;
 export const WAIT_LIMITS = { minimum: 0, maximum: 30, default: 0 } as const;
 export const PAGE_LIMITS = { minimum: 1, maximum: 100, default: 50 } as const;
+export const ENDED_LIMITS = { minimum: 1, maximum: 1000, default: 100 } as const;
 export const NEXT_RUNS_LIMITS = { minimum: 1, maximum: 100, default: 10 } as const;
 export const PROGRESS_MAX_BYTES = 16_384;
 export const LOG_LINES_PER_CALL = 100;

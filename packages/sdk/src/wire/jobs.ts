@@ -127,6 +127,17 @@ export interface JobPage extends PageFields {
   searched_to?: string;
 }
 
+export interface JobSummary extends Omit<Job, 'payload' | 'result' | 'metadata' | 'error_details'> {
+  payload_bytes: number;
+}
+
+export interface EndedJobs {
+  jobs: JobSummary[];
+  next: string;
+  more: boolean;
+  missed: boolean;
+}
+
 export interface WaitRequest {
   job_ids: string[];
   until?: 'all' | 'any' | null;

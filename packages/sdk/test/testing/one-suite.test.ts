@@ -13,6 +13,7 @@ import {
   workflow,
   WorkflowCancelledError,
   WorkflowFailedError,
+  type EndedJob,
   type Job,
 } from '../../src/index.js';
 import { parseCron } from '../../src/testing/fake/cron-expression.js';
@@ -41,6 +42,37 @@ describe.each([
       output: type<{ n: number }>(),
       retries: { max: 1, delay: '30s', jitter: 0 },
     });
+
+  describe('jobs as they end', () => {
+    it('are told once each, in that order, those that were asked for', async () => {
+      const queue = freshQueue();
+      const double = doubling(queue);
+      const over = new AbortController();
+      const options = { queue, every: '20ms', signal: over.signal } as const;
+      const ends = await stage.millrace.jobs.followEnds(options);
+      const cancelled = await stage.millrace.jobs.followEnds({ ...options, status: 'cancelled', task: double });
+      const [first, second, third] = [
+        await stage.millrace.enqueue(double, { n: 1 }),
+        await stage.millrace.enqueue(double, { n: 2 }),
+        await stage.millrace.enqueue(double, { n: 3 }),
+      ];
+      await third.cancel();
+      await second.cancel();
+      await workOff(stage, queue, [double.handle(({ n }) => ({ n: n * 2 }))]);
+      const told: EndedJob[] = [];
+      for await (const job of ends) if (told.push(job) === 3) break;
+      expect(told.map(({ id, status }) => [id, status])).toEqual([
+        [third.id, 'cancelled'],
+        [second.id, 'cancelled'],
+        [first.id, 'completed'],
+      ]);
+      expect(told[2]).toMatchObject({ task: 'double', queue, completedAt: expect.any(Date) });
+      expect(told[2]).not.toHaveProperty('payload');
+      const those: string[] = [];
+      for await (const { id } of cancelled) if (those.push(id) === 2) over.abort();
+      expect(those).toEqual([third.id, second.id]);
+    });
+  });
 
   describe('a job', () => {
     it('is created, run and waited for', async () => {

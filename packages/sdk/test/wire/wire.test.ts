@@ -117,6 +117,8 @@ const SAME: {
   NewLogLine: Equal<Wire.NewLogLine, Contract.NewLogLine>;
   LogLine: Equal<Wire.LogLine, Contract.LogLine>;
   JobLogs: Equal<Wire.JobLogs, Contract.JobLogs>;
+  JobSummary: Equal<Wire.JobSummary, Contract.JobSummary>;
+  EndedJobs: Equal<Wire.EndedJobs, Contract.EndedJobs>;
   ReplayRequest: Equal<Wire.ReplayRequest, Contract.ReplayRequest>;
   RateInput: Equal<Wire.RateInput, Contract.RateInput>;
   CronOverlap: Equal<Wire.CronOverlap, Contract.CronOverlap>;
@@ -132,6 +134,8 @@ const SAME: {
   NewLogLine: true,
   LogLine: true,
   JobLogs: true,
+  JobSummary: true,
+  EndedJobs: true,
   ReplayRequest: true,
   RateInput: true,
   CronOverlap: true,
@@ -254,6 +258,7 @@ describe('the shapes on the wire', () => {
       'crons',
       'dead-letters',
       'durable',
+      'ends',
       'error-details',
       'errors',
       'job-config',

@@ -97,6 +97,7 @@ function jobsOver({ cells, ofTenant, ofId }: Doors, map: CellMap): JobsApi {
     get: async (tenant, id) => ofId(id).jobs.get(tenant, id),
     list: async (tenant, query) => ofTenant(tenant).jobs.list(tenant, query),
     summaries: async (tenant, query) => ofTenant(tenant).jobs.summaries(tenant, query),
+    ended: async (tenant, query) => ofTenant(tenant).jobs.ended(tenant, query),
     cancel: async (tenant, id) => ofId(id).jobs.cancel(tenant, id),
     watch: async (tenant, id, signal) => ofId(id).jobs.watch(tenant, id, signal),
     attempts: async (tenant, id) => ofId(id).jobs.attempts(tenant, id),

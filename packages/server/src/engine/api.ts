@@ -166,6 +166,26 @@ export interface LogsQuery {
   readonly waitSecs: number;
 }
 
+/** Jobs in the order in which they ended. */
+export interface EndedJobsQuery {
+  /** The `next` of a page before; null: from now on. */
+  readonly after: string | null;
+  readonly limit: number;
+  /** Empty: all. */
+  readonly statuses: readonly TerminalJobStatus[];
+  readonly queue: string | null;
+  readonly task: string | null;
+}
+
+export interface EndedJobsPage {
+  readonly jobs: readonly JobSummaryRecord[];
+  readonly next: string;
+  /** Others have ended already. */
+  readonly more: boolean;
+  /** Some that ended since the page before may be missing. */
+  readonly missed: boolean;
+}
+
 /** Each list in the order of the question. */
 export interface WaitResult {
   readonly ended: readonly { readonly id: string; readonly status: TerminalJobStatus }[];
@@ -188,6 +208,8 @@ export interface JobsApi {
   get(tenant: string, id: string): Promise<JobRecord>;
   list(tenant: string, query: JobListQuery): Promise<Page<JobRecord>>;
   summaries(tenant: string, query: JobListQuery): Promise<Page<JobSummaryRecord>>;
+  /** What has ended since the page before; from the first page on, ends are recorded for a while. */
+  ended(tenant: string, query: EndedJobsQuery): Promise<EndedJobsPage>;
   cancel(tenant: string, id: string): Promise<void>;
   /** Resolves once the first state is known; then yields it and every later transition, ending after a terminal one. */
   watch(tenant: string, id: string, signal: AbortSignal): Promise<AsyncIterable<JobNews>>;

@@ -16,6 +16,7 @@ import { Admitter } from './limits/admitter.js';
 import { LimitReads } from './limits/limit-reads.js';
 import { LongPolls } from './leases/long-poll.js';
 import { Counters, type EngineMetrics } from './shared/counters.js';
+import { Ends } from './jobs/ends.js';
 import { Logs } from './jobs/logs.js';
 import { Maintenance } from './jobs/maintenance.js';
 import { Processes } from './shared/processes.js';
@@ -188,6 +189,7 @@ export function createEngine({
   const durable = new Durable(reads, checkpoints, suspensions, signals, workflows);
   const attempts = new Attempts(db, reads);
   const logs = new Logs(db, reads);
+  const ends = new Ends(db, reads);
   const runNow = new RunNow(db, hub, reads, suspensions);
   const operationWork = new OperationWork(db, hub, counters, stepSettler, resumer);
   const canceller = new Canceller(db, hub, counters, reads, stepSettler);
@@ -201,6 +203,7 @@ export function createEngine({
       get: async (tenant, id) => attempts.shownOn(await suspensions.shownOn(await reads.job(tenant, id))),
       list: (tenant, query) => reads.jobs(tenant, query),
       summaries: (tenant, query) => reads.summaries(tenant, query),
+      ended: (tenant, query) => ends.page(tenant, query),
       cancel: (tenant, id) => canceller.cancel(tenant, id),
       watch: (tenant, id, signal) => watcher.watch(tenant, id, signal),
       wait: async (tenant, id, waitSecs, signal) => attempts.shownOn(await waits.job(tenant, id, waitSecs, signal)),

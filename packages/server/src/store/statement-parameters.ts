@@ -191,6 +191,12 @@ export interface StatementParameters {
     metadata_of_job: 'tenant' | 'id';
     replay: 'suffix' | 'id' | 'metadata';
   };
+  'jobs/ends.sql': {
+    course_of_tenant: 'tenant' | 'at_least_secs';
+    follow_ends: 'secs' | 'tenant' | 'margin_secs';
+    ends_between: 'tenant' | 'after_xid' | 'after_seq' | 'since' | 'upto' | 'max_rows';
+    forget_ends: 'secs' | 'max_rows';
+  };
   'jobs/enqueue.sql': {
     create_jobs:
       | 'tenants'

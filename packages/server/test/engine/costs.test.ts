@@ -160,6 +160,21 @@ describe('the cost of', () => {
     expect(cost.bytes / 1000, cost.detail).toBeLessThan(700);
   });
 
+  it('telling each job as it ends: a narrow row more, and nothing once nobody has asked for a while', async () => {
+    const life = async (): Promise<number> => {
+      const before = await ended();
+      const cost = await costOf(async () => {
+        for (let n = 0; n < 5; n++) await batch(1000, POOL_QUEUE);
+        await untilEnded(before + 5000);
+      });
+      return cost.bytes / 5000;
+    };
+    expect((await a.get('/api/v1/jobs/ended')).status).toBe(200);
+    expect(await life()).toBeLessThan(1350);
+    await admin.query('UPDATE millrace.followed SET until = now()');
+    expect(await life()).toBeLessThan(1100);
+  });
+
   it('asking whether the server is ready: one statement per second, however many ask', async () => {
     const startedAt = performance.now();
     const cost = await costOf(() => together(16, 300, () => a.get('/ready')));
@@ -193,6 +208,21 @@ describe('the cost of', () => {
     const leased = await lease(worker, 'beating', { max_jobs: 100 });
     const cost = await costOf(() => together(16, 100, (k) => heartbeat(worker, leased[k]!)));
     expect(cost.statements, cost.detail).toBeLessThan(50);
+  });
+
+  it('what a hundred handlers wrote, with heartbeats and reports: one statement more for each call', async () => {
+    await batch(100, 'writing');
+    const leased = await lease(worker, 'writing', { max_jobs: 100 });
+    const at = new Date().toISOString();
+    const logs = Array.from({ length: 10 }, () => ({ at, level: 'info', message: 'x'.repeat(100) }));
+    const items = leased.map(({ job: { id }, lease_token }) => ({ job_id: id, lease_token, logs }));
+    const cost = await costOf(async () => {
+      await worker.post('/api/v1/heartbeats', { leases: items });
+      const reports = items.map((item) => ({ ...item, outcome: 'completed' }));
+      expect((await worker.post('/api/v1/reports', { reports })).body.reports[99]).toMatchObject({ ok: true });
+    });
+    expect(cost.statements, cost.detail).toBeLessThanOrEqual(4 + OTHERS);
+    expect(cost.bytes / 2_000, cost.detail).toBeLessThan(450);
   });
 
   it('a workflow of three steps by itself: less than 7 kB and two dozen statements', async () => {

@@ -131,6 +131,7 @@ export function fakeEngine(overrides: Overrides = {}): FakeEngine {
       why: async () => ({ reason: 'running', message: 'It runs.' }),
       attempts: async () => ({ attempts: [], omitted: 0 }),
       logs: async () => ({ lines: [], omitted: 0, next: null }),
+      ended: async () => ({ jobs: [], next: '', more: false, missed: false }),
       runNow: async () => undefined,
       queues: async () => ({ queues: [], nextCursor: null }),
       ...overrides.jobs,

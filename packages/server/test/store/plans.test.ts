@@ -7,6 +7,8 @@ import { hotConnection, PLANNED_ANEW, statements } from './statements.js';
  * (docs/adr/0009-plans.md). So each must have the right plan whatever they hold: no table is read from end to end, as a
  * table or along an index without a condition.
  */
+/** The tenants who follow the ends of their jobs at this moment, a row each. */
+const FOLLOWED = ['followed', 'followed_pkey'];
 /** Whole readings that are meant, by statement and index or table. */
 const MEANT: Readonly<Record<string, readonly string[]>> = {
   // Whether anybody watches anything: the first entry answers, and few jobs are watched at a time.
@@ -14,14 +16,17 @@ const MEANT: Readonly<Record<string, readonly string[]>> = {
   claim_for_workers: ['watches_pkey'],
   share_for_pool: ['watches_pkey'],
   share_for_workers: ['watches_pkey'],
-  settle: ['watches_pkey'],
-  settle_completed: ['watches_pkey'],
-  settle_bundled: ['watches_pkey'],
-  cancel_waiting: ['watches_pkey'],
-  settle_limited: ['watches_pkey'],
-  settle_completed_limited: ['watches_pkey'],
-  cancel_waiting_limited: ['watches_pkey'],
+  settle: ['watches_pkey', ...FOLLOWED],
+  settle_completed: ['watches_pkey', ...FOLLOWED],
+  settle_bundled: ['watches_pkey', ...FOLLOWED],
+  cancel_waiting: ['watches_pkey', ...FOLLOWED],
+  settle_limited: ['watches_pkey', ...FOLLOWED],
+  settle_completed_limited: ['watches_pkey', ...FOLLOWED],
+  cancel_waiting_limited: ['watches_pkey', ...FOLLOWED],
   run_now_limited: ['watches_pkey'],
+  expire_waiting: FOLLOWED,
+  // What ended in the last minutes.
+  forget_ends: ['recent_ends', 'recent_ends_pkey', ...FOLLOWED],
   // What nobody has taken up yet, a thousand at a time, and whether there is any limit.
   wake_sleepers: [
     ...['limit_notes_by_limit', 'limits', 'limits_pkey', 'limits_by_name', 'unique_keys', 'unique_keys_pkey'],
@@ -84,6 +89,8 @@ const FILL = `
   INSERT INTO millrace.log_totals (bytes, lines, replaced, attempt, slot, job_id, tenant) SELECT 1, 1, 0, 1, 1, id, 't' FROM made;
   INSERT INTO millrace.log_lines (at, start, seq, bytes, attempt, level, job_id, message) SELECT at, 0, 1, 1, 1, 0, id, 'x' FROM made;
   INSERT INTO millrace.done (completed_at, retry_count, delivery_count, status, id, tenant, result) SELECT at, 0, 1, 'completed', id, 't', '{}' FROM made;
+  INSERT INTO millrace.followed (until, course, tenant) SELECT at, id, n::text FROM made;
+  INSERT INTO millrace.recent_ends (at, job_id, status, tenant) SELECT at, id, 'completed', 't' FROM made;
   INSERT INTO millrace.queues (last_lease_at, queue) SELECT at, n::text FROM made;
   INSERT INTO millrace.processes (seen_at, id, tasks) SELECT at, id, '{echo}' FROM made;
   INSERT INTO millrace.idempotency_keys SELECT 't', n::text, id FROM made;

@@ -1,6 +1,6 @@
 import type { Random } from '@millrace/tools-shared';
 import { withExtraHeader, withHeader, withoutHeader, type Draft } from '../draft.js';
-import { caseOf, draftOf, kindOf, targetOf, type Blank } from '../valid.js';
+import { caseOf, cursorName, draftOf, kindOf, targetOf, type Blank } from '../valid.js';
 import { oddText } from '../values.js';
 import type { Mutation, Mutations } from './types.js';
 
@@ -232,12 +232,13 @@ const oddQuery: Mutation = (blank, random) => {
 
 /** Cursors from another list or of another tenant, and tampered ones. */
 const oddCursor: Mutation = (blank, random, { memory }) => {
-  const takesCursor = blank.operation.parameters.some(({ name }) => name === 'cursor');
+  const cursorIs = cursorName(blank.operation.id);
+  const takesCursor = blank.operation.parameters.some(({ name }) => name === cursorIs);
   if (!takesCursor || memory.cursors.length === 0) return null;
   const { cursor } = random.pick(memory.cursors);
   const at = random.below(cursor.length);
   const tampered = random.chance(0.5) ? cursor : cursor.slice(0, at) + random.word(1) + cursor.slice(at + 1);
-  const target = targetOf({ ...blank, query: [['cursor', tampered]] });
+  const target = targetOf({ ...blank, query: [[cursorIs, tampered]] });
   return caseOf(blank, 'query.cursor', { ...draftOf(blank), target });
 };
 

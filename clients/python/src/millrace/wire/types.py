@@ -324,6 +324,13 @@ class DryRun(_DryRunRequired, total=False):
     warnings: list[str]
 
 
+class EndedJobs(TypedDict):
+    jobs: list[JobSummary]
+    next: str
+    more: bool
+    missed: bool
+
+
 class ErrorDetailsItem(TypedDict):
     path: str
     message: str

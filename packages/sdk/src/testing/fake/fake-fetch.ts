@@ -1,6 +1,7 @@
 import { isLongerThan, type QueryParameters } from '../../rules/index.js';
 import { DEFAULT_MAX_BODY_BYTES, JSON_MAX_DEPTH } from '../../rules/limits.js';
 import { durableRoutes } from './durable-routes.js';
+import { endRoutes } from './ends.js';
 import type { FakeRequest, Reply, Route } from './request.js';
 import { jobRoutes } from './job-routes.js';
 import { logRoutes } from './logs.js';
@@ -19,7 +20,10 @@ interface Entry {
 }
 
 /** Plain segments win over parameters: `/jobs/batch` is not a job. */
-const TABLE: readonly Entry[] = [...[...jobRoutes, ...workerRoutes, ...workflowRoutes, ...durableRoutes], ...logRoutes]
+const TABLE: readonly Entry[] = [
+  ...[...jobRoutes, ...workerRoutes, ...workflowRoutes, ...durableRoutes],
+  ...[...logRoutes, ...endRoutes],
+]
   .map(([method, path, route]) => ({
     method,
     pattern: new RegExp(`^${path.replace(/:[a-z]+/g, '([^/]+)')}$`),

@@ -205,6 +205,7 @@ function die(store: FakeStore, job: StoredJob, reason: Wire.DeadLetterReason, fi
 
 function end(store: FakeStore, job: StoredJob, fields: Partial<Wire.Job>): void {
   letGo(job);
+  store.ended.push(job.record.id);
   store.change(job, { ...NOT_RUNNING, ...fields, next_retry_at: null, completed_at: store.clock.text() });
   stepEnded(store, job, (other) => cancel(store, other));
   ended(store, job, {

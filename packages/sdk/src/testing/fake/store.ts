@@ -86,6 +86,8 @@ export class FakeStore {
   readonly deadLetters: Wire.DeadLetter[] = [];
   /** Of rates: what was left in the bucket of a key, and when. */
   readonly tokens = new Map<string, { readonly tokens: number; readonly at: number }>();
+  /** The jobs that have ended, in that order. */
+  readonly ended: string[] = [];
   /** Those that nobody has taken yet, the oldest first. */
   readonly signals: StoredSignal[] = [];
   /** What a key was used for, and the answer that it got. */

@@ -12,6 +12,10 @@ WITH due AS MATERIALIZED (
 ), ended AS (
   INSERT INTO millrace.done (completed_at, scheduled_at, retry_count, delivery_count, status, id, tenant, error)
   SELECT now(), scheduled_at, 0, 0, 'cancelled', id, tenant, :error FROM gone
+), followed AS (
+  INSERT INTO millrace.recent_ends (at, job_id, status, tenant)
+  SELECT now(), id, 'cancelled', tenant FROM gone
+  WHERE EXISTS (SELECT FROM millrace.followed f WHERE f.tenant = gone.tenant AND f.until > now())
 ), seen AS (
   INSERT INTO millrace.transitions (at, scheduled_at, retry_count, delivery_count, status, job_id, error)
   SELECT now(), scheduled_at, 0, 0, 'cancelled', id, :error

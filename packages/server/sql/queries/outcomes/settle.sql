@@ -13,6 +13,8 @@ WITH given AS MATERIALIZED (
 -- include: leases_to_settle
 ), ended AS (
 -- include: end_jobs
+), followed AS (
+-- include: follow_held
 ), again AS (
   INSERT INTO millrace.ready (scheduled_at, started_at, priority, retry_count, delivery_count, id, tenant, queue,
                               workflow_id, error, later, size)
@@ -56,6 +58,8 @@ WITH given AS MATERIALIZED (
 -- include: leases_to_settle
 ), ended AS (
 -- include: end_jobs
+), followed AS (
+-- include: follow_held
 ), again AS (
   INSERT INTO millrace.ready (scheduled_at, started_at, priority, retry_count, delivery_count, id, tenant, queue,
                               workflow_id, error, later, size, limits, waits_for, expires_at)
@@ -132,6 +136,8 @@ WITH held AS (
 -- include: leases_to_complete
 ), ended AS (
 -- include: end_completed
+), followed AS (
+-- include: follow_completed
 ), seen AS (
 -- include: note_completed
 )
@@ -146,6 +152,8 @@ WITH held AS (
 -- include: leases_to_complete
 ), ended AS (
 -- include: end_completed
+), followed AS (
+-- include: follow_completed
 ), seen AS (
 -- include: note_completed
 ), freed AS MATERIALIZED (
@@ -233,6 +241,12 @@ WITH asked AS MATERIALIZED (
   INSERT INTO millrace.done (completed_at, started_at, retry_count, delivery_count, status, id, tenant, result)
   SELECT now(), member.started_at, 0, 1, 'completed', member.id, member.tenant, given.result
   FROM given JOIN member ON member.n = given.n AND member.position = given.position
+), followed AS (
+  INSERT INTO millrace.recent_ends (at, job_id, status, tenant)
+  SELECT now(), member.id, 'completed', member.tenant
+  FROM given JOIN member ON member.n = given.n AND member.position = given.position
+  WHERE (SELECT EXISTS (SELECT FROM millrace.followed))
+    AND EXISTS (SELECT FROM millrace.followed f WHERE f.tenant = member.tenant AND f.until > now())
 ), seen AS (
   INSERT INTO millrace.transitions (at, started_at, retry_count, delivery_count, status, job_id, result)
   SELECT now(), member.started_at, 0, 1, 'completed', member.id, given.result
@@ -251,6 +265,8 @@ WITH gone AS (
 -- include: waiting_to_cancel
 ), ended AS (
 -- include: end_waiting
+), followed AS (
+-- include: follow_gone
 ), seen AS (
 -- include: note_cancelled
 )
@@ -266,6 +282,8 @@ WITH gone AS (
     , r.later, r.waits_for, r.limits
 ), ended AS (
 -- include: end_waiting
+), followed AS (
+-- include: follow_gone
 ), seen AS (
 -- include: note_cancelled
 ), freed AS MATERIALIZED (
@@ -322,6 +340,29 @@ SELECT gone.id, origin.queue, origin.task, (SELECT count(*) FROM seen)::int AS w
   SELECT now(), started_at, scheduled_at, retry_count, delivery_count, outcome::millrace.job_status, id, tenant,
          result, error
   FROM held WHERE outcome IN ('completed', 'failed', 'cancelled')
+
+-- Ends are recorded while their tenant follows them (jobs/ends.sql).
+
+-- fragment: follow_held
+  INSERT INTO millrace.recent_ends (at, job_id, status, tenant)
+  SELECT now(), id, outcome::millrace.job_status, tenant
+  FROM held
+  WHERE (SELECT EXISTS (SELECT FROM millrace.followed)) AND outcome IN ('completed', 'failed', 'cancelled')
+    AND EXISTS (SELECT FROM millrace.followed f WHERE f.tenant = held.tenant AND f.until > now())
+
+-- fragment: follow_completed
+  INSERT INTO millrace.recent_ends (at, job_id, status, tenant)
+  SELECT now(), id, 'completed', tenant
+  FROM held
+  WHERE (SELECT EXISTS (SELECT FROM millrace.followed))
+    AND EXISTS (SELECT FROM millrace.followed f WHERE f.tenant = held.tenant AND f.until > now())
+
+-- fragment: follow_gone
+  INSERT INTO millrace.recent_ends (at, job_id, status, tenant)
+  SELECT now(), id, 'cancelled', tenant
+  FROM gone
+  WHERE (SELECT EXISTS (SELECT FROM millrace.followed))
+    AND EXISTS (SELECT FROM millrace.followed f WHERE f.tenant = gone.tenant AND f.until > now())
 
 -- fragment: bury_jobs
   INSERT INTO millrace.dead_letters (created_at, job_id, reason, tenant, queue, task, error, retry_count)

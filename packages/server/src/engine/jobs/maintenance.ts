@@ -4,6 +4,7 @@ import { loadStatements } from '../../store/sql.js';
 import type { Counters } from '../shared/counters.js';
 import type { Idempotency } from '../shared/idempotency.js';
 import type { Waits } from '../durable/waits.js';
+import { forgetEnds } from './ends.js';
 import { RetentionPass } from './retention-pass.js';
 import { LEASE_EXPIRED } from '../leases/claim-mark.js';
 import type { BundleSettler } from '../outcomes/bundles.js';
@@ -95,6 +96,7 @@ export class Maintenance {
   /** Removes what streams, bundles, processes, workers, keyed requests and waits leave behind. */
   async forgetTraces(): Promise<void> {
     await this.db.run(sql.forget_streams());
+    await forgetEnds(this.db);
     await this.db.run(sql.forget_bundles());
     await this.db.run(sql.forget_claim_marks());
     await this.keys.forget();

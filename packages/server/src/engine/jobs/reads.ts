@@ -13,6 +13,7 @@ import {
   type TenantJobFilter,
   type JobView,
 } from '../../store/lists/job-lists.js';
+import type { Budget } from '../../store/lists/list-statements.js';
 import { toJobSummary, type JobRow, type JobSummaryRow } from '../../store/rows.js';
 import { loadStatements } from '../../store/sql.js';
 import { MAX_QUEUE_LABELS, type Depth } from '../../telemetry/queue-labels.js';
@@ -72,6 +73,13 @@ export class Reads {
       const read: Execute = (statement) => this.db.read({ tenant, statement });
       return withParents(read, rows.map(toJobSummary));
     });
+  }
+
+  /** Those with these ids, in this order, as many as fit into the budget. */
+  async summariesOf(tenant: string, ids: readonly string[], budget: Budget): Promise<readonly JobSummaryRecord[]> {
+    const read: Execute = (statement) => this.db.read({ tenant, statement });
+    const rows = await this.db.read<JobSummaryRow>(jobsOf(tenant, ids, budget, 'summary'));
+    return withParents(read, rows.map(toJobSummary));
   }
 
   async #page<Row extends JobSummaryRow | JobRow, Item>(

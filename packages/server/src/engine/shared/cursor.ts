@@ -112,6 +112,46 @@ export const DEAD_LETTER_CURSOR: CursorCodec<DeadLetterPlace> = {
     isInstant(createdAt) && isWhole(id) && rest.length === 0 ? { createdAt, id } : null,
 };
 
+/** For jobs in the order in which they ended (engine/jobs/ends.ts). */
+export interface EndsPlace {
+  readonly course: string;
+  /** The snapshot that saw what has been told, and when it was taken. */
+  readonly since: string;
+  readonly at: string;
+  /** Up to where what follows is being told, and how much of that has been; null: the next question begins a page. */
+  readonly page: { readonly upto: string; readonly uptoAt: string; readonly xid: string; readonly seq: string } | null;
+}
+
+export const ENDS_CURSOR: CursorCodec<EndsPlace> = {
+  partsOf: ({ course, since, at, page }) => [
+    ...[course, since, at],
+    ...(page === null ? [] : [page.upto, page.uptoAt, page.xid, page.seq]),
+  ],
+  atOf: ([course, since, at, ...rest]) => {
+    if (!isId(course) || !isSnapshot(since) || !isInstant(at)) return null;
+    if (rest.length === 0) return { course, since, at, page: null };
+    const [upto, uptoAt, xid, seq, ...others] = rest;
+    const isPage = isSnapshot(upto) && isInstant(uptoAt) && isNumeral(xid) && isNumeral(seq) && others.length === 0;
+    return isPage ? { course, since, at, page: { upto, uptoAt, xid, seq } } : null;
+  },
+};
+
+/** What a snapshot surely does not see begins here. */
+export const firstSeen = (snapshot: string): string => snapshot.slice(0, snapshot.indexOf(':'));
+
+/** As PostgreSQL writes a pg_snapshot: where it begins and ends, and what was under way between them, in order. */
+function isSnapshot(part: unknown): part is string {
+  if (typeof part !== 'string' || !/^\d{1,18}:\d{1,18}:(\d{1,18}(,\d{1,18})*)?$/.test(part)) return false;
+  const [first, end, others = ''] = part.split(':');
+  const [xmin, xmax] = [BigInt(first!), BigInt(end!)];
+  const underWay = others === '' ? [] : others.split(',').map(BigInt);
+  const isInside = (xid: bigint, n: number): boolean =>
+    xid >= xmin && xid < xmax && !(n > 0 && xid <= underWay[n - 1]!);
+  return xmin > 0n && xmax >= xmin && underWay.every(isInside);
+}
+
+const isNumeral = (part: unknown): part is string => typeof part === 'string' && /^\d{1,18}$/.test(part);
+
 const INSTANT = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{1,6})?Z$/;
 
 const isId = (part: unknown): part is string => typeof part === 'string' && isUuid(part);

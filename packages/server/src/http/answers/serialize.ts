@@ -18,7 +18,7 @@ import type {
   WorkflowSummaryRecord,
 } from '../../domain/records.js';
 import type { DryRunRecord, OperationRecord } from '../../domain/operations.js';
-import type { DeadLetterGroupPage, OperationPage, Page, PageEnds, WaitPage } from '../../engine/api.js';
+import type { DeadLetterGroupPage, EndedJobsPage, OperationPage, Page, PageEnds, WaitPage } from '../../engine/api.js';
 
 /**
  * Assembles the JSON text of records. Payload, result and metadata are already JSON and pass through untouched: they
@@ -130,6 +130,9 @@ function attemptJson(attempt: AttemptRecord): string {
 
 export const attemptsJson = ({ attempts, omitted }: JobAttempts): string =>
   `{"attempts":[${attempts.map(attemptJson).join(',')}],"omitted":${omitted}}`;
+
+export const endedJobsJson = ({ jobs, next, more, missed }: EndedJobsPage): string =>
+  `{"jobs":[${jobs.map(jobSummaryJson).join(',')}],"next":${JSON.stringify(next)},"more":${more},"missed":${missed}}`;
 
 export const logsJson = ({ lines, omitted, next }: JobLogs): string => {
   const ending = next === null ? '' : `,"next":${JSON.stringify(next)}`;

@@ -3,11 +3,13 @@ import {
   CRON_ORDERS,
   DEAD_LETTER_REASONS,
   DEFAULT_TIME_ZONE,
+  ENDED_LIMITS,
   JOB_STATUSES,
   NEXT_RUNS_LIMITS,
   ORDERS,
   PAGE_LIMITS,
   QUEUE_PAGE_LIMITS,
+  TERMINAL_JOB_STATUSES,
   VIEWS,
   WAIT_LIMITS,
   WORKFLOW_STATUSES,
@@ -20,6 +22,7 @@ import type {
   CursorQuery,
   DeadLetterGroupsQuery,
   DeadLetterListQuery,
+  EndedJobsQuery,
   JobListQuery,
   ListQuery,
   LogsQuery,
@@ -76,6 +79,16 @@ export function jobListQuery(query: QueryParameters): JobListQuery {
     workflowId: read.text(query, 'workflow_id'),
     idempotencyKey: read.text(query, 'idempotency_key'),
     parentId: read.text(query, 'parent_job_id'),
+  };
+}
+
+export function endedJobsQuery(query: QueryParameters): EndedJobsQuery {
+  return {
+    after: read.text(query, 'after'),
+    limit: read.wholeNumber(query, 'limit', ENDED_LIMITS),
+    statuses: read.someOf(query, 'status', TERMINAL_JOB_STATUSES),
+    queue: read.text(query, 'queue'),
+    task: read.text(query, 'task'),
   };
 }
 

@@ -10,6 +10,7 @@ import { checkpointReads, checkpointRoutes } from './checkpoints.js';
 import { childrenRoutes } from './children.js';
 import { cronRoutes } from './crons.js';
 import { deadLetterRoutes } from './dead-letters.js';
+import { endRoutes } from './ends.js';
 import { eventRoutes } from './events.js';
 import { jobRoutes } from './jobs.js';
 import { adminLimitRoutes, limitRoutes } from './limits.js';
@@ -38,6 +39,7 @@ const TENANT_ROUTES: readonly Register[] = [
   waitRoutes,
   attemptRoutes,
   logRoutes,
+  endRoutes,
   eventRoutes,
   workflowRoutes,
   cronRoutes,
