@@ -34,11 +34,13 @@ export default tseslint.config(
   {
     ignores: [
       '**/dist/**',
+      'packages/sdk/cjs/**',
       '**/node_modules/**',
       '.cache/**',
       '.millrace/**',
       'coverage/**',
       'packages/sdk/test/types/**',
+      'packages/sdk/test/installed/programs/**',
       'scripts/smoke/app.ts',
     ],
   },

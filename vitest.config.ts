@@ -46,6 +46,8 @@ export default defineConfig({
       '@millrace/tools-shared': source('tools/shared/src/index.ts'),
     },
   },
+  // Of TypeScript, .cts is left out unless it is named.
+  esbuild: { include: /\.([cm]?ts|[jt]sx)$/ },
   test: {
     globalSetup: ['packages/server/test/support/global-setup.ts'],
     setupFiles: ['packages/server/test/support/cases.ts', 'packages/server/test/support/validators.ts'],

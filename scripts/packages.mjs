@@ -76,7 +76,7 @@ function checkContents({ name, tarball, files }) {
   const manifest = manifestOf(join(root, 'packages', directory));
   const { engines, exports = {}, bin = {} } = manifest;
   const built = name === DASHBOARD ? dashboardFiles(manifest) : compiledFiles(files);
-  const named = Object.values(exports).flatMap((entry) => (typeof entry === 'string' ? [entry] : Object.values(entry)));
+  const named = Object.values(exports).flatMap(filesOf);
   const wanted = ['README.md', 'LICENSE', ...built, ...named.map((path) => path.slice(2)), ...Object.values(bin)];
   const missing = wanted.filter((path) => !files.includes(path));
   if (missing.length > 0 || built.length === 0) throw new Error(`${tarball} lacks ${missing.join(', ') || 'its code'}`);
@@ -85,10 +85,17 @@ function checkContents({ name, tarball, files }) {
   if (engines?.node !== manifestOf(root).engines.node) throw new Error(`${name} does not say which Node it needs`);
 }
 
-/** For every source its code, its types and its source map. */
+/** The files that an entry of `exports` names, whatever the conditions. */
+function filesOf(entry) {
+  return typeof entry === 'string' ? [entry] : Object.values(entry).flatMap(filesOf);
+}
+
+/** For every source its code, its types and its source map, in each format of the package. */
 function compiledFiles(files) {
   const sources = files.filter((path) => /^src\/.*\.ts$/.test(path)).map((path) => path.slice(4, -3));
-  return sources.flatMap((path) => ['.js', '.d.ts', '.js.map'].map((end) => `dist/${path}${end}`));
+  const formats = files.includes('cjs/package.json') ? ['dist', 'cjs'] : ['dist'];
+  const ends = ['.js', '.d.ts', '.js.map'];
+  return formats.flatMap((format) => sources.flatMap((path) => ends.map((end) => `${format}/${path}${end}`)));
 }
 
 /** The document, the files that it names, and all that those load later: whatever the build has put there. */

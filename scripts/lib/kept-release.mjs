@@ -6,7 +6,7 @@ import { join } from 'node:path';
 
 /** What a server needs. The dashboard is files for browsers, and no part of an upgrade under load. */
 const PACKAGES = ['contract', 'sdk', 'server', 'cli'];
-const LEFT_OUT = ['src', '*.d.ts', '*.map', '*.md'];
+const LEFT_OUT = ['src', 'cjs', '*.d.ts', '*.d.cts', '*.map', '*.md'];
 /** It is part of every clone from then on. */
 const MAX_BYTES = 768 * 1024;
 

@@ -127,6 +127,7 @@ function fingerprint() {
   const projects = ['packages', 'tools'].flatMap((dir) => readdirSync(join(root, dir)).map((name) => join(dir, name)));
   const sources = projects.flatMap((dir) => [
     join(dir, 'tsconfig.json'),
+    join(dir, 'tsconfig.cjs.json'),
     join(dir, 'package.json'),
     join(dir, 'vite.config.ts'),
     join(dir, 'index.html'),

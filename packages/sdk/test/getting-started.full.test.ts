@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import ts from 'typescript';
@@ -7,9 +7,12 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Millrace, task } from '../src/index.js';
 import { devServer, type DevServer } from '../src/testing/index.js';
 
+/** Programs that run after a plain `npm init -y`, and what they are called here. */
+const READMES = { 'README.md': 'readme', 'packages/sdk/README.md': 'package' };
+
 /**
- * The page as its reader meets it: every block that names a file, compiled and run against a real server; and so is the
- * program in the README.
+ * The page as its reader meets it: every block that names a file, compiled and run against a real server; and so are the
+ * programs in the READMEs, which are CommonJS there.
  */
 describe('getting started', () => {
   let directory: string;
@@ -24,8 +27,13 @@ describe('getting started', () => {
     for (const [, name = '', code = ''] of page.matchAll(/```ts\n\/\/ (\S+)\n(.*?)```/gs)) {
       await writeFile(join(directory, name), code);
     }
-    const readme = await readFile(new URL('../../../README.md', import.meta.url), 'utf8');
-    await writeFile(join(directory, 'readme.ts'), /```ts\n(.*?)```/s.exec(readme)![1]!);
+    // As `npm init -y` leaves a folder.
+    await mkdir(join(directory, 'plain'));
+    await writeFile(join(directory, 'plain/package.json'), '{"type":"commonjs"}');
+    for (const [file, name] of Object.entries(READMES)) {
+      const readme = await readFile(new URL(`../../../${file}`, import.meta.url), 'utf8');
+      await writeFile(join(directory, 'plain', `${name}.ts`), /```ts\n(.*?)```/s.exec(readme)![1]!);
+    }
     dev = await devServer();
   });
   afterAll(async () => {
@@ -46,9 +54,8 @@ describe('getting started', () => {
   };
 
   it('compiles, and does what it says', async () => {
-    const files = ['tasks.ts', 'worker.ts', 'app.ts', 'tasks.test.ts', 'readme.ts'].map((name) =>
-      join(directory, name),
-    );
+    const names = ['tasks.ts', 'worker.ts', 'app.ts', 'tasks.test.ts', 'plain/readme.ts', 'plain/package.ts'];
+    const files = names.map((name) => join(directory, name));
     const options = {
       ...{ target: ts.ScriptTarget.ES2022, module: ts.ModuleKind.NodeNext, strict: true, types: ['node'] },
       ...{ moduleResolution: ts.ModuleResolutionKind.NodeNext, skipLibCheck: true },
@@ -67,9 +74,16 @@ describe('getting started', () => {
     worker.child.kill('SIGTERM');
     expect((await worker.ended).code).toBe(0);
 
-    const readme = run('readme.js');
-    readme.child.stdout.on('data', (chunk: Buffer) => chunk.includes('bytes') && readme.child.kill('SIGTERM'));
-    expect(await readme.ended).toEqual({ code: 0, output: expect.stringContaining('{ bytes: 7000 }\n') });
+    // Each ends by itself, and does the same when it is run again.
+    for (const [name, last] of [
+      ['readme', '{ bytes: 7000 }'],
+      ['readme', '{ bytes: 7000 }'],
+      ['package', '700'],
+      ['package', '700'],
+    ]) {
+      const { code, output } = await run(`plain/${name}.js`).ended;
+      expect({ code, lines: output.split('\n') }).toEqual({ code: 0, lines: expect.arrayContaining([last]) });
+    }
   });
 
   it('runs on a server that the client finds, with the queue of tasks that name none', async () => {

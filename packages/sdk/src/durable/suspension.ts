@@ -1,4 +1,4 @@
-import { knownInBothFormats } from '../errors/both-formats.js';
+import { knownInBothFormats } from '../shared/both-formats.js';
 import type { SuspendWait } from '../wire/index.js';
 
 /** What a job is suspended with: the fields of the report. */

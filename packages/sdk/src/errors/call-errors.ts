@@ -1,5 +1,5 @@
 import type { ErrorCode, ErrorDetail } from '../wire/index.js';
-import { knownInBothFormats } from './both-formats.js';
+import { knownInBothFormats } from '../shared/both-formats.js';
 
 /** The codes of the service, and what can go wrong without an answer of its. */
 export type MillraceErrorCode = ErrorCode | 'no_answer' | 'timeout' | 'aborted';

@@ -1,5 +1,5 @@
 import { milliseconds, type Duration } from '../shared/duration.js';
-import { knownInBothFormats } from './both-formats.js';
+import { knownInBothFormats } from '../shared/both-formats.js';
 
 /**
  * Thrown by a handler: the job fails for good, even if it has retries left.

@@ -1,4 +1,4 @@
-import { knownInBothFormats } from './both-formats.js';
+import { knownInBothFormats } from '../shared/both-formats.js';
 import type { Job } from '../records/jobs.js';
 import type { Workflow, WorkflowStep } from '../records/workflows.js';
 

@@ -34,10 +34,11 @@ export interface Program {
 }
 
 /** Runs a compiled program until the test ends. */
-export function runProgram(file: string, env: Record<string, string>): Program {
+export function runProgram(file: string, env: Record<string, string>, cwd?: string): Program {
   const child = spawn(process.execPath, [file], {
     env: { ...process.env, ...env },
     stdio: ['ignore', 'pipe', 'inherit'],
+    ...(cwd !== undefined && { cwd }),
   });
   onTestFinished(() => void child.kill('SIGKILL'));
   let output = '';

@@ -11,7 +11,7 @@ const EXTENSIONS = new Set(['.ts', '.mjs', '.cjs', '.sql', '.py', '.sh']);
 const EXEMPT = [/^packages\/server\/sql\/migrations\/000[123]_/, /^packages\/server\/sql\/schema\.sql$/];
 
 const isSkipped = (name: string): boolean =>
-  name.startsWith('.') || ['node_modules', 'dist', 'coverage'].includes(name);
+  name.startsWith('.') || ['node_modules', 'dist', 'cjs', 'coverage'].includes(name);
 
 function filesIn(directory: string): string[] {
   return readdirSync(repositoryFile(directory), { withFileTypes: true }).flatMap((entry) => {

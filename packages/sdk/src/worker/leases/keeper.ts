@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { Worker as Thread } from 'node:worker_threads';
 import type { JsonObject } from '../../json/object.js';
 import { BeatLoop } from './beat-loop.js';
@@ -6,6 +7,7 @@ import { sendHeartbeats, type BeatAnswer } from './heartbeat-calls.js';
 import type { Lease, LeaseCells } from './lease-cells.js';
 import type { AssumedFeatures } from '../calls/assumed-features.js';
 import { openTransport, type Connection } from '../calls/calls.js';
+import place from './place.cjs';
 
 /** Keeps alive the leases in the cells. */
 export interface Keeper {
@@ -63,16 +65,20 @@ export function startInlineKeeper({ connection, features, cells, leaseSecs, onLo
 export function startThreadKeeper(options: KeeperOptions): Keeper {
   const { connection, cells, leaseSecs, onLost } = options;
   const { url, token, logger } = connection;
+  const inlineBecause = (reason: string): Keeper => {
+    logger.warn(`no thread of its own for heartbeats (${reason}): a handler that blocks for a lease loses its job`);
+    return startInlineKeeper(options);
+  };
+  if (place.folder === '') return inlineBecause('its file is not beside this bundle');
   const workerData: ThreadData = { url, token, leaseSecs, buffer: cells.buffer };
-  const thread = new Thread(new URL('./keeper-thread.js', import.meta.url), { workerData });
+  const thread = new Thread(join(place.folder, 'keeper-thread.js'), { workerData });
   const post = (message: ToThread): void => thread.postMessage(message);
   let inline: Keeper | null = null;
   let closed = false;
   thread.on('message', ({ lost, answer }: FromThread) => onLost(lost, answer));
   const fallBack = (reason: string): void => {
     if (closed || inline !== null) return;
-    logger.warn(`no thread of its own for heartbeats (${reason}): a handler that blocks for a lease loses its job`);
-    inline = startInlineKeeper(options);
+    inline = inlineBecause(reason);
     inline.beatBy(monotonicMs());
   };
   thread.once('error', (error) => fallBack(error.message));

@@ -1,6 +1,6 @@
 import { NonRetryableError, RetryAfterError } from '../../errors/handler-errors.js';
 import type { Suspension } from '../../durable/suspension.js';
-import { JsonText } from '../../json/text.js';
+import { JsonText } from '../../shared/json-text.js';
 import type { JsonObject } from '../../json/object.js';
 import type { ErrorDetails } from '../../wire/index.js';
 

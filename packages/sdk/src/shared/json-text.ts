@@ -1,4 +1,5 @@
-import { isObject, type JsonObject } from './object.js';
+import { isObject, type JsonObject } from '../json/object.js';
+import { knownInBothFormats } from './both-formats.js';
 
 /** A result that is JSON text already. */
 export class JsonText {
@@ -8,6 +9,8 @@ export class JsonText {
     return JSON.parse(this.text);
   }
 }
+
+knownInBothFormats({ JsonText });
 
 /**
  * A result made of JSON text, sent as it is: for numbers that JavaScript cannot hold, or for text that some other

@@ -1,0 +1,10 @@
+// A handler that blocks its thread until a file is there: only a thread of its own can send heartbeats meanwhile.
+import { existsSync } from 'node:fs';
+import { task } from '@millrace/sdk';
+import { Worker } from '@millrace/sdk/worker';
+
+const handler = task({ name: 'block' }).handle(() => {
+  while (!existsSync('go-on'));
+  return { blocked: true };
+});
+await new Worker({ queues: { tasks: 1 }, lease: '2s', handlers: [handler] }).run();
