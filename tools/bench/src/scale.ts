@@ -34,6 +34,8 @@ export interface Scale {
   /** Requests for each kind of page. */
   readonly pages: number;
   readonly idleSecs: number;
+  /** Jobs that sleep or wait while an idle server is measured. */
+  readonly waiting: number;
 }
 
 export const FULL: Scale = {
@@ -76,6 +78,7 @@ export const FULL: Scale = {
   streams: 300,
   pages: 100,
   idleSecs: 60,
+  waiting: 10_000,
 };
 
 export const QUICK: Scale = {
@@ -118,4 +121,5 @@ export const QUICK: Scale = {
   streams: 300,
   pages: 10,
   idleSecs: 6,
+  waiting: 10_000,
 };

@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { copyBuild, patched } from '../src/build-copy.js';
 import { FAULTS } from '../src/faults/index.js';
-import { MUTANTS, type Mutant } from '../src/mutants/list.js';
+import { MUTANTS } from '../src/mutants/list.js';
+import type { Mutant } from '../src/mutants/mutant.js';
 
 const dir = mkdtempSync(join(tmpdir(), 'millrace-mutant-test-'));
 afterEach(() => rmSync(dir, { recursive: true, force: true }));

@@ -1,5 +1,6 @@
 import type { Case } from '../bench.js';
 import type { Scale } from '../scale.js';
+import { durable } from './durable.js';
 import { events } from './events.js';
 import { growth } from './growth/index.js';
 import { history } from './history.js';
@@ -24,6 +25,7 @@ export const CASES: Readonly<Record<CaseName, Case>> = {
   latency,
   outbox,
   workflows,
+  durable,
   events,
   wal,
   idle,
@@ -33,7 +35,7 @@ export const CASES: Readonly<Record<CaseName, Case>> = {
   growth,
 };
 
-const HEAVY: readonly CaseName[] = ['idle', 'snapshot', 'history', 'insight', 'growth', 'wal'];
+const HEAVY: readonly CaseName[] = ['durable', 'idle', 'snapshot', 'history', 'insight', 'growth', 'wal'];
 
 export const roundsOf = (name: CaseName, scale: Scale): number =>
   HEAVY.includes(name) ? scale.heavyRounds : scale.rounds;

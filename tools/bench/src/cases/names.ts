@@ -7,6 +7,7 @@ export const CASE_NAMES = [
   'latency',
   'outbox',
   'workflows',
+  'durable',
   'events',
   'wal',
   'idle',

@@ -47,7 +47,7 @@ const count = (n: number): string => n.toLocaleString('en-GB');
 export const groups = (scale: Scale): readonly Group[] => [
   ...throughputGroups(),
   ...httpGroups(scale),
-  ...costGroups(),
+  ...costGroups(scale),
   ...agingGroups(scale),
   ...growthGroups(scale),
 ];
@@ -121,6 +121,23 @@ function httpGroups({ streams }: Scale): Group[] {
       ],
     },
     {
+      of: 'durable',
+      title: 'Durable jobs, and workflows that go on',
+      metrics: [
+        metric('durable-call.heartbeat', 'a heartbeat that carries progress, p50', 'ms'),
+        metric('durable-call.checkpoint', 'a checkpoint, p50', 'ms'),
+        metric('durable-wake-p50.signal', 'from a signal to the lease of the job that waited, p50', 'ms'),
+        metric('durable-wake-p99.signal', 'from a signal to the lease of the job that waited, p99', 'ms'),
+        metric(
+          'durable-wake.children',
+          'from the end of the last of a thousand children to the lease of the parent',
+          'ms',
+        ),
+        metric('durable-steps.start', 'starting a workflow of a thousand steps', 'ms'),
+        metric('durable-steps.resume', 'resuming it from the first', 'ms'),
+      ],
+    },
+    {
       of: 'outbox',
       title: "The outbox in the application's database",
       metrics: [
@@ -145,7 +162,7 @@ function httpGroups({ streams }: Scale): Group[] {
   ];
 }
 
-function costGroups(): Group[] {
+function costGroups({ waiting }: Scale): Group[] {
   return [
     {
       of: 'wal',
@@ -156,6 +173,15 @@ function costGroups(): Group[] {
         metric('wal.single', 'created singly, without full-page images', 'bytes'),
         metric('wal-images.single', 'created singly, full-page images', 'bytes'),
       ],
+    },
+    {
+      of: 'durable',
+      title: `A server with nothing to do, beside ${count(waiting)} jobs that sleep or wait`,
+      metrics: entries({ without: 'without them', beside: 'beside them' }).flatMap(([key, title]) => [
+        metric(`durable-idle-cpu.${key}`, `processor, ${title}`, '% of a core'),
+        metric(`durable-idle-statements.${key}`, `statements, ${title}`, '/s'),
+        metric(`durable-idle-wal.${key}`, `write-ahead log, ${title}`, 'bytes/s'),
+      ]),
     },
     {
       of: 'idle',

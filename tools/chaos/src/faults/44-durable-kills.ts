@@ -3,11 +3,9 @@ import { monotonicMs } from '@millrace/tools-shared';
 import type { Fault } from '../fault.js';
 import type { ChaosClient } from '../history/client.js';
 import { QUICK } from '../stage/actors.js';
-import type { Cluster } from '../stage/cluster.js';
-import type { Database } from '../stage/database.js';
 import type { ManagedProcess } from '../stage/processes.js';
-import type { ServerProcess } from '../stage/server.js';
-import type { Stage } from '../stage/stage.js';
+import { breakThings, type Breakable } from '../support/breaking.js';
+import { judgeSteps } from '../support/durable-steps.js';
 import { untilServing } from '../support/serving.js';
 
 const QUEUE = 'durable';
@@ -41,8 +39,14 @@ export const durableKills: Fault = {
     const endsAt = monotonicMs() + count * 1_000;
     const workers: ManagedProcess[] = [];
     const sent = new Set<string>();
-    const episode: Episode = { stage, cluster, database, servers, workers, sent, going: () => monotonicMs() < endsAt };
-    startWorkers(episode, WORKERS);
+    const startWorker = (): void => {
+      const { url } = servers[workers.length % servers.length]!;
+      const options = { queue: QUEUE, maxJobs: 10, workMs: [0, 40], leaseSecs: LEASE_SECS } as const;
+      workers.push(stage.durableWorker({ urls: [url], ...options }));
+    };
+    const going = (): boolean => monotonicMs() < endsAt;
+    const episode: Episode = { stage, cluster, database, servers, workers, sent, startWorker, going };
+    for (let n = 0; n < WORKERS; n++) startWorker();
     await stage.outage(async () => {
       await Promise.all([breakThings(episode), ...clients.map((client) => create(episode, client))]);
       await untilServing(stage, servers);
@@ -54,53 +58,9 @@ export const durableKills: Fault = {
   },
 };
 
-interface Episode {
-  readonly stage: Stage;
-  readonly cluster: Cluster;
-  readonly database: Database;
-  readonly servers: readonly ServerProcess[];
-  /** All that were ever started. */
-  readonly workers: ManagedProcess[];
+interface Episode extends Breakable {
   /** Values of signals that were acknowledged. */
   readonly sent: Set<string>;
-  readonly going: () => boolean;
-}
-
-function startWorkers({ stage, servers, workers }: Episode, n: number): void {
-  for (let each = 0; each < n; each++) {
-    const { url } = servers[workers.length % servers.length]!;
-    workers.push(
-      stage.durableWorker({ urls: [url], queue: QUEUE, maxJobs: 10, workMs: [0, 40], leaseSecs: LEASE_SECS }),
-    );
-  }
-}
-
-async function breakThings(episode: Episode): Promise<void> {
-  const { stage, cluster, database, servers, workers, going } = episode;
-  const broken = { workers: 0, servers: 0, connections: 0, postgres: 0 };
-  while (going()) {
-    await stage.sleep(stage.random.between(100, 700));
-    const choice = stage.random.below(10);
-    if (choice < 4) {
-      const alive = workers.filter(({ isAlive }) => isAlive);
-      await stage.random.pick(alive).kill();
-      startWorkers(episode, 1);
-      broken.workers++;
-    } else if (choice < 6) {
-      const victim = stage.random.pick(servers);
-      await victim.process.kill();
-      await victim.start();
-      broken.servers++;
-    } else if (choice < 9) {
-      await database.terminateBackends(`application_name <> 'chaos'`, stage.random.integer(1, 3));
-      broken.connections++;
-    } else {
-      await cluster.stop('immediate');
-      await cluster.start();
-      broken.postgres++;
-    }
-  }
-  stage.note(`killed: ${JSON.stringify(broken)}`);
 }
 
 /** Creates a job, and sends as many signals as it will wait for: some come before their wait, some after. */
@@ -148,38 +108,6 @@ async function settled({ stage, database }: Episode): Promise<void> {
     },
     { what: 'every job to end', withinMs: 120_000, everyMs: 200 },
   );
-}
-
-interface StepLine {
-  readonly msg: 'ran' | 'kept';
-  readonly job: string;
-  readonly step: string;
-  readonly at: number;
-  readonly value?: string;
-  readonly mine?: string | null;
-}
-
-function judgeSteps(stage: Stage, workers: readonly ManagedProcess[]): void {
-  const steps = new Map<string, StepLine[]>();
-  for (const worker of workers)
-    for (const line of worker.lines() as readonly unknown[] as readonly StepLine[]) {
-      if (line.msg !== 'ran' && line.msg !== 'kept') continue;
-      const name = `${line.job} ${line.step}`;
-      steps.set(name, [...(steps.get(name) ?? []), line]);
-    }
-  let runs = 0;
-  for (const [name, lines] of steps) {
-    const kept = lines.filter(({ msg }) => msg === 'kept');
-    const acknowledgedAt = Math.min(...kept.map(({ at }) => at));
-    const ran = lines.filter(({ msg }) => msg === 'ran');
-    runs += ran.length;
-    if (ran.some(({ at }) => at > acknowledgedAt)) stage.violation(`${name} ran after its result was acknowledged`);
-    if (new Set(kept.map(({ value }) => value)).size > 1) stage.violation(`${name} had two results`);
-    const other = kept.some(({ mine, value }) => mine !== null && mine !== value);
-    if (other) stage.violation(`${name} ran, and another result stood under its name`);
-  }
-  stage.expect(steps.size > 0, 'no step ran: nothing was tested');
-  stage.note(`${steps.size} steps, ${runs} runs of them`);
 }
 
 async function judgeSignals({ stage, database, sent }: Episode): Promise<void> {

@@ -30,6 +30,8 @@ import { largeJobs } from './28-large-jobs.js';
 import { largeContext } from './29-large-context.js';
 import { limits } from './46-limits.js';
 import { resumeKills } from './47-resume-kills.js';
+import { childrenKills } from './48-children-kills.js';
+import { waitKills } from './52-wait-kills.js';
 import { manyPriorities } from './30-many-priorities.js';
 import { lockedTable } from './31-locked-table.js';
 import { changedSchema } from './32-changed-schema.js';
@@ -63,6 +65,8 @@ export const FAULTS: readonly Fault[] = [
   splitFleet,
   crashPostgres,
   durableKills,
+  childrenKills,
+  waitKills,
   outboxKills,
   outboxRelays,
   killWorkers,

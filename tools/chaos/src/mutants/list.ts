@@ -1,21 +1,9 @@
-import type { Patch } from '../build-copy.js';
-
-/** The service with one thing broken, and the rows that must catch it. */
-export interface Mutant {
-  readonly name: string;
-  readonly patches: readonly Patch[];
-  readonly rows: readonly number[];
-  /** What they must report: a row that fails for another reason, such as a busy machine, has caught nothing. */
-  readonly sign: RegExp;
-  /** A multiple of the everyday count: some mistakes take luck to show. */
-  readonly times?: number;
-}
+import { DURABLE_MUTANTS } from './durable.js';
+import { pause, type Mutant } from './mutant.js';
 
 const CLAIM_SQL = 'server/sql/queries/leases/claim.sql';
 const MAINTENANCE_SQL = 'server/sql/queries/jobs/maintenance.sql';
 const SETTLE_SQL = 'server/sql/queries/outcomes/settle.sql';
-const CHECKPOINTS_SQL = 'server/sql/queries/durable/checkpoints.sql';
-const SIGNALS = 'server/dist/engine/durable/signals.js';
 const FIRING_SQL = 'server/sql/queries/crons/firing.sql';
 const DATABASE = 'server/dist/store/connection/database.js';
 const SESSION = 'server/dist/store/connection/session.js';
@@ -27,10 +15,7 @@ const ENQUEUE = 'server/dist/engine/jobs/enqueue.js';
 const WORKER_POOL = 'server/dist/pool/worker-pool.js';
 const START_GATE = 'server/dist/pool/start-gate.js';
 const OPERATION_WORK = 'server/dist/engine/operations/operation-work.js';
-const RESUMER = 'server/dist/engine/workflows/resumer.js';
 const CRON_FIRER = 'server/dist/engine/crons/cron-firer.js';
-
-const pause = (ms: number): string => `await new Promise((resolve) => setTimeout(resolve, ${ms}));`;
 
 export const MUTANTS: readonly Mutant[] = [
   {
@@ -205,35 +190,5 @@ SELECT fired_at, priority, 0, 0, job_id, tenant, queue FROM fired;
     rows: [43],
     sign: /order \d+ has \d+ jobs/,
   },
-  {
-    name: 'a checkpoint is stored without the lock on its lease',
-    patches: [
-      // It takes its time as well: what it has seen of the lease may be over by then.
-      {
-        file: CHECKPOINTS_SQL,
-        find: /(FROM millrace\.leases l)( WHERE l\.id = given\.id AND l\.token = given\.token\s+OFFSET 0) FOR KEY SHARE/,
-        replace: '$1, pg_sleep(0.3)$2',
-      },
-    ],
-    rows: [45],
-    sign: /the next attempt had read/,
-  },
-  {
-    name: 'a signal looks for a wait, and is stored, outside a transaction',
-    patches: [
-      { file: SIGNALS, find: /await this\.db\.transaction\(effect\)/, replace: 'await effect(this.db.run)' },
-      { file: SIGNALS, find: /await this\.keys\.once\(use, effect\)/, replace: 'await effect(this.db.run)' },
-      { file: SIGNALS, find: /(await this\.#store\(execute)/, replace: `${pause(300)} $1` },
-    ],
-    rows: [44],
-    sign: /wait for signals that are stored|was acknowledged, and is there/,
-  },
-  {
-    name: 'a resume keeps the results of the steps that it resets',
-    patches: [
-      { file: RESUMER, find: /plan\.state\[step\] === STEP\.completed/, replace: 'end.state[step] === STEP.completed' },
-    ],
-    rows: [47],
-    sign: /sees a result from before the resume/,
-  },
+  ...DURABLE_MUTANTS,
 ];

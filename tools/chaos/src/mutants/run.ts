@@ -5,7 +5,8 @@ import { onExit } from '@millrace/tools-shared';
 import { copyBuild } from '../build-copy.js';
 import { FAULTS } from '../faults/index.js';
 import { runFaults } from '../runner.js';
-import { MUTANTS, type Mutant } from './list.js';
+import { MUTANTS } from './list.js';
+import type { Mutant } from './mutant.js';
 
 export interface MutantOutcome {
   readonly name: string;

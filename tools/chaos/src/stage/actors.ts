@@ -25,6 +25,8 @@ export interface ActorSettings {
   readonly pauseMs: number;
   readonly task: string;
   readonly config: Readonly<Record<string, unknown>>;
+  /** The folder of the SDK under test, for workers that may be run with a broken one. */
+  readonly sdk: string;
 }
 
 /** A job that fails is retried at once, and often: no row waits for a backoff unless that is what it tests. */
@@ -44,9 +46,10 @@ export const ACTOR_DEFAULTS = {
   config: QUICK,
 } as const;
 
-export type ActorKind = 'worker' | 'sdk-worker' | 'durable-worker' | 'producer';
+export type ActorKind = 'worker' | 'sdk-worker' | 'durable-worker' | 'family-worker' | 'producer';
 
-export type ActorOptions = Pick<ActorSettings, 'urls'> & Partial<Omit<ActorSettings, 'name' | 'seed' | 'journal'>>;
+export type ActorOptions = Pick<ActorSettings, 'urls'> &
+  Partial<Omit<ActorSettings, 'name' | 'seed' | 'journal' | 'sdk'>>;
 
 export function startActor(
   kind: ActorKind,

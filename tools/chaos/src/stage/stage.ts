@@ -150,6 +150,11 @@ export class Stage {
     return this.#actor('durable-worker', options);
   }
 
+  /** The SDK under test with jobs that have children; its log says which steps it runs, and what stands for them. */
+  familyWorker(options: ActorOptions): ManagedProcess {
+    return this.#actor('family-worker', options);
+  }
+
   /** A process that creates jobs until it has made as many as asked for. */
   producer(options: ActorOptions): ManagedProcess {
     return this.#actor('producer', options);
@@ -217,7 +222,13 @@ export class Stage {
     const settings = { ...ACTOR_DEFAULTS, ...CREDENTIALS, queue: 'remote', ...options };
     const process = startActor(
       kind,
-      { ...settings, name, journal, seed: this.random.fork(name).integer(0, 0xffff_ffff) },
+      {
+        ...settings,
+        name,
+        journal,
+        sdk: join(this.millrace, '../../../sdk'),
+        seed: this.random.fork(name).integer(0, 0xffff_ffff),
+      },
       (text) => this.violation(text),
     );
     this.#processes.push(process);
