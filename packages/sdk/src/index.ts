@@ -11,7 +11,7 @@ export { Millrace } from './client/millrace.js';
 export { outbox, type OutboxStartOptions } from './client/outbox.js';
 export type { DryRun, Operation, Operations, ResumeDryRun } from './client/operations.js';
 export type { ClientOptions, Hooks } from './client/options.js';
-export type { LimitInfo, Queue, QueueDetail, Queues, WorkerInfo } from './client/queues.js';
+export type { LimitInfo, Queue, QueueDetail, Queues, QueueSettings, WorkerInfo } from './client/queues.js';
 export type { Raw, RawAnswer, RawEvent, RawRequest } from './client/raw.js';
 export type { ScheduleDefinition, Schedules, WorkflowSchedule } from './client/schedules.js';
 export type { SignalOptions, Signals, Wait, WaitFilter } from './client/signals.js';

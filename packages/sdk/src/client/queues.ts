@@ -19,8 +19,18 @@ export interface Queue {
   pausedAt: Date | null;
   /** When a worker last asked for jobs. */
   lastLeaseAt: Date | null;
-  /** What an operator has set for it: how many of its jobs may run, and start in a while; null: nothing. */
-  settings: { running: number | null; rate: { count: number; perSecs: number; burst: number } | null } | null;
+  /** What an operator has set for it; null: nothing. */
+  settings: QueueSettings | null;
+}
+
+/** What an operator has set for a queue. */
+export interface QueueSettings {
+  /** How many of its jobs may run; null: any number. */
+  running: number | null;
+  /** How many may start, and in how many seconds; null: no rate. */
+  rate: { count: number; perSecs: number; burst: number } | null;
+  /** `tenant`: tenants take turns on it; null: jobs run in order, whoever's they are. */
+  share: 'tenant' | null;
 }
 
 /** A queue, with what is on it and what comes next. */
@@ -30,6 +40,8 @@ export interface QueueDetail extends Queue {
   byTaskExact: boolean;
   /** The first jobs in claim order. */
   next: { id: string; task: string; priority: number; scheduledAt: Date }[];
+  /** How many jobs its workers can hold, and hold; null: none of them says. */
+  slots: { offered: number; inUse: number } | null;
 }
 
 /** A worker that held the caller's jobs in the last hour. */
@@ -92,6 +104,8 @@ export class Queues {
         ...{ id, task, priority },
         scheduledAt: instant(at),
       })),
+      // A server before 0.3 leaves it out.
+      slots: queue.slots ? { offered: queue.slots.offered, inUse: queue.slots.in_use } : null,
     };
   }
 
@@ -144,7 +158,11 @@ function queueOf(queue: Wire.QueueDepth): Queue {
     oldestPendingAgeSecs: queue.oldest_pending_age_secs,
     pausedAt: instantOrNull(queue.paused_at),
     lastLeaseAt: instantOrNull(queue.last_lease_at),
-    settings: queue.settings && { running: queue.settings.running, rate: rateOf(queue.settings.rate) },
+    settings: queue.settings && {
+      running: queue.settings.running,
+      rate: rateOf(queue.settings.rate),
+      share: queue.settings.share ?? null,
+    },
   };
 }
 

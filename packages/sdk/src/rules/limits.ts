@@ -40,6 +40,10 @@ export const WAIT_LIMITS = { minimum: 0, maximum: 30, default: 0 } as const;
 export const PAGE_LIMITS = { minimum: 1, maximum: 100, default: 50 } as const;
 export const ENDED_LIMITS = { minimum: 1, maximum: 1000, default: 100 } as const;
 export const NEXT_RUNS_LIMITS = { minimum: 1, maximum: 100, default: 10 } as const;
+/** How many rows a walk over waiting jobs reads before it says so and stops. */
+export const WALK_LIMIT = 20_000;
+export const OPERATION_IDS_LIMITS = { minimum: 1, maximum: 1000 } as const;
+export const WAITS_QUEUE = 'millrace:waits';
 export const PROGRESS_MAX_BYTES = 16_384;
 export const LOG_LINES_PER_CALL = 100;
 export const LOG_MESSAGE_MAX_BYTES = 8_192;

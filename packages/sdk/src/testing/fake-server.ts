@@ -38,8 +38,8 @@ const LEASE_SECS = 3_600;
 /**
  * The service in memory, behind `fetch`, with a clock that tests move. Everything goes through JSON. Unknown fields are
  * refused, and so is whatever the service refuses by its default limits. Retry delays have no jitter, so tests know
- * when. What it does not know it refuses with a message that says so: time zones and years in schedules, bulk
- * operations and reasons. The same suite of tests holds it and the real service to the same behaviour.
+ * when; bulk operations have ended when they are answered. The few routes that it does not know, such as series, it
+ * refuses with a message that says so. The same suites of tests hold it and the real service to the same behaviour.
  *
  * @example
  * const fake = new FakeServer();

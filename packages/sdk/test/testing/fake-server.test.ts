@@ -9,6 +9,8 @@ import {
   silentLogger,
   task,
   type,
+  WaitTimeoutError,
+  workflow,
   type StandardSchema,
 } from '../../src/index.js';
 import { client, FakeServer, runHandler, runTask } from '../../src/testing/index.js';
@@ -181,9 +183,10 @@ describe('data', () => {
   });
 
   it('that the fake server does not know is refused by name', async () => {
-    const error = await client(new FakeServer())
-      .operations.list()
-      .toArray()
+    const fake = new FakeServer();
+    const { id } = await client(fake).start(workflow({ name: 'flow' }).step('only', other, {}), {});
+    const error = await client(fake)
+      .workflows.diagram(id)
       .catch((reason: unknown) => reason);
     expect(error).toBeInstanceOf(NotFoundError);
     expect((error as Error).message).toContain('devServer()');
@@ -214,6 +217,56 @@ describe('a handler alone', () => {
 });
 
 describe('the clock', () => {
+  it('ends waits for results, whatever the clock on the wall says', async () => {
+    const fake = new FakeServer();
+    const job = await client(fake).enqueue(double, { n: 1 });
+    let isOver = false;
+    const waited = job.result({ timeout: '90s' }).catch((error: unknown) => {
+      isOver = true;
+      return error;
+    });
+    await fake.advance('89s');
+    expect(isOver).toBe(false);
+    await fake.advance('1s');
+    expect(await waited).toBeInstanceOf(WaitTimeoutError);
+    await fake.drain([double.handle(({ n }) => ({ n }))]);
+    expect(await job.result()).toEqual({ n: 1 });
+  });
+
+  it('runs programs that put their schedules when they start, in the time zones that they name', async () => {
+    const fake = new FakeServer({ now: new Date('2030-03-30T12:00:00Z') });
+    const millrace = client(fake);
+    const daily = workflow({ name: 'report' }).step('only', other, {});
+    const atStart = async () => {
+      const timezone = 'Europe/Berlin';
+      await millrace.schedules.put({ name: 'sweep', cron: '30 2 * * *', timezone, task: other });
+      await millrace.schedules.put({ name: 'report', cron: '0 9 * * *', timezone, workflow: daily, input: {} });
+    };
+    await atStart();
+    await atStart();
+    expect(await millrace.schedules.list().toArray()).toHaveLength(2);
+    // The clocks go forward in the night: half past two does not exist, and nine o'clock comes an hour sooner.
+    await fake.advance('24h');
+    const fired = async (name: string) =>
+      (await millrace.schedules.firings(name).toArray()).map(({ occurrence }) => occurrence.toISOString().slice(0, 16));
+    expect(await fired('sweep')).toEqual(['2030-03-31T01:00']);
+    expect(await fired('report')).toEqual(['2030-03-31T07:00']);
+    await fake.drain([other.handle(() => undefined)]);
+    expect((await millrace.workflows.list().toArray()).map(({ status }) => status)).toEqual(['completed']);
+  });
+
+  it('keeps what is paused from running', async () => {
+    const fake = new FakeServer();
+    const millrace = client(fake);
+    const job = await millrace.enqueue(other);
+    await millrace.queues.pause('tasks');
+    await fake.drain([other.handle(() => undefined)]);
+    expect(await millrace.jobs.why(job.id)).toMatchObject({ reason: 'queue_paused' });
+    await millrace.queues.resume('tasks');
+    await fake.drain([other.handle(() => undefined)]);
+    expect(await job.get()).toMatchObject({ status: 'completed' });
+  });
+
   it('fires every occurrence on the way, at its instant', async () => {
     const fake = new FakeServer({ now: new Date('2030-01-01T00:00:30Z') });
     const millrace = new Millrace({ ...fake.options, logger: silentLogger });

@@ -16,7 +16,7 @@ import {
   type EndedJob,
   type Job,
 } from '../../src/index.js';
-import { parseCron } from '../../src/testing/fake/cron-expression.js';
+import { timetableOf } from '../../src/testing/fake/cron-expression.js';
 import { fakeStage, lease, realStage, workOff, type Stage } from '../support/stages.js';
 
 let names = 0;
@@ -607,10 +607,15 @@ describe.each([
       '15 10 1,15 jan-jun *',
       '*/20 * * * * *',
       '0 12 29 2 *',
-    ])('means the same instants by %s', async (cron) => {
-      const next = await stage.millrace.schedules.preview(cron);
+      '0 0 9 1 1 * 2190-2199',
+      '30 2 * * * Europe/Berlin',
+      '*/20 * * * * America/St_Johns',
+      '0 0 * * 0 pacific/auckland',
+    ])('means the same instants by %s', async (words) => {
+      const [, cron = '', timezone] = /^(.*?)(?: (\S+\/\S+))?$/.exec(words)!;
+      const next = await stage.millrace.schedules.preview(cron, timezone === undefined ? {} : { timezone });
       expect(next).toHaveLength(5);
-      const timetable = parseCron(cron);
+      const timetable = timetableOf(cron, timezone);
       const expected = [next[0]!.getTime()];
       while (expected.length < 5) expected.push(timetable.next(expected.at(-1)!)!);
       expect(timetable.next(expected[0]! - 1)).toBe(expected[0]);

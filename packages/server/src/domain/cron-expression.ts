@@ -1,21 +1,12 @@
 import { CronDate, CronPattern, type CronOptions } from 'croner';
-import { readCronFields, type CronFields } from './cron-fields.js';
-import { firstShown, highWater, segmentsAfter, timeZone, wallAt, type TimeZone } from './time-zone.js';
+import { occurrenceAfter, parseCron, timeZone, type CronFields, type WallTimes } from '@millrace/sdk/rules';
 
 /**
- * When a crontab expression fires. cron-fields.ts has the grammar; croner walks the calendar, in UTC by arithmetic (at
- * a fixed offset of zero), so that neither the process's TZ nor daylight saving plays any part. In another time zone
- * the same walk goes over wall times, and time-zone.ts says at which instants the clock shows them:
- *
- * - With a fixed hour, an expression fires when the clock first reaches a wall time or passes over it. What a clock
- *   change skips fires at the change, and what it repeats fires once.
- * - With a wildcard hour (every hour matches), it fires whenever the clock shows a matching wall time, so it follows
- *   elapsed time.
- *
- * Instants are milliseconds since 1970; occurrences are whole seconds, and strictly increase.
+ * When a crontab expression fires. The grammar and the meeting of wall times with clocks are rules that the fake server
+ * shares (packages/sdk/src/rules); croner walks the calendar, in UTC by arithmetic (at a fixed offset of zero), so that
+ * neither the process's TZ nor daylight saving plays any part. In another time zone the same walk goes over wall times.
  */
-export type ParsedCron =
-  { readonly ok: true; readonly fields: CronFields } | { readonly ok: false; readonly error: string };
+export { parseCron };
 
 /** A crontab expression and the IANA name of the zone in whose wall time it is meant. */
 export interface Timetable {
@@ -24,7 +15,6 @@ export interface Timetable {
 }
 
 interface Compiled {
-  readonly everyHour: boolean;
   readonly pattern: CronPattern;
   readonly options: CronOptions;
 }
@@ -34,50 +24,15 @@ export class UnreadableCron extends Error {
   override readonly name = 'UnreadableCron';
 }
 
-/** Whether the text is an expression that fires in some year and, if not, what is wrong with it. */
-export function parseCron(expr: string): ParsedCron {
-  const read = readCronFields(expr);
-  if (!read.ok || hasDay(read.fields)) return read;
-  return { ok: false, error: 'never fires: none of its months has any of its days' };
-}
-
 export const isTimeZone = (name: string): boolean => timeZone(name) !== null;
 
 /** The first occurrence strictly after the instant, or null if there is none. Throws UnreadableCron. */
 export function nextAfter({ expr, timezone }: Timetable, instantMs: number): number | null {
   const compiled = compiledOf(expr);
-  if (timezone === 'UTC') return nextWall(compiled, instantMs);
+  if (timezone === 'UTC') return compiled.next(instantMs);
   const zone = timeZone(timezone);
   if (!zone) throw new UnreadableCron(`not a time zone: "${timezone}"`);
-  const after = Math.floor(instantMs);
-  return compiled.everyHour ? nextElapsed(compiled, zone, after) : nextFixed(compiled, zone, after);
-}
-
-/** The high-water mark makes it strict: wall times up to there have fired, or would have at an earlier jump. */
-function nextFixed(compiled: Compiled, zone: TimeZone, instant: number): number | null {
-  const wall = nextWall(compiled, highWater(zone, instant));
-  return wall === null ? null : firstShown(zone, wall);
-}
-
-/**
- * Near the instant segment by segment, since wall times may come again; beyond that only those that were never shown
- * are of interest.
- */
-function nextElapsed(compiled: Compiled, zone: TimeZone, instant: number): number | null {
-  let last = instant;
-  for (const { start, end, offset } of segmentsAfter(zone, instant)) {
-    const wall = nextWall(compiled, start + offset - 1);
-    if (wall !== null && wall - offset < end) return wall - offset;
-    last = end - 1;
-  }
-  let wall = nextWall(compiled, highWater(zone, last));
-  while (wall !== null) {
-    const found = firstShown(zone, wall);
-    const shown = wallAt(zone, found);
-    if (shown === wall) return found;
-    wall = nextWall(compiled, shown - 1);
-  }
-  return null;
+  return occurrenceAfter(compiled, zone, instantMs);
 }
 
 /** The first match strictly after a wall time. */
@@ -120,9 +75,9 @@ export function nextN(timetable: Timetable, instantMs: number, n: number): numbe
  * again and again. The cache takes about 25 MB at most; the oldest entry is evicted first.
  */
 const KEPT = 10_000;
-const kept = new Map<string, Compiled>();
+const kept = new Map<string, WallTimes>();
 
-function compiledOf(expr: string): Compiled {
+function compiledOf(expr: string): WallTimes {
   const known = kept.get(expr);
   if (known) return known;
   const parsed = parseCron(expr);
@@ -136,22 +91,12 @@ function compiledOf(expr: string): Compiled {
   return compiled;
 }
 
-function compile(fields: CronFields): Compiled {
+function compile(fields: CronFields): WallTimes {
   const pattern = new CronPattern(patternText(fields));
   // Ten thousand flags, most of a pattern's memory, that are never read unless the year is restricted.
   if (fields.years === null) pattern.year = [];
-  return { everyHour: fields.hours.length === 24, pattern, options: { domAndDow: !fields.eitherDay } };
-}
-
-const DAYS_IN_MONTH = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
-
-/**
- * Whether any year has such a day. A search for 30 February would go through four hundred years before it gave up, and
- * one request could block the process meanwhile. Weekdays need no check: every date falls on each of them in some year.
- */
-function hasDay({ days, months, eitherDay }: CronFields): boolean {
-  const first = days[0] ?? Infinity;
-  return eitherDay || months.some((month) => first <= (DAYS_IN_MONTH[month - 1] ?? 0));
+  const compiled: Compiled = { pattern, options: { domAndDow: !fields.eitherDay } };
+  return { everyHour: fields.hours.length === 24, next: (wallMs) => nextWall(compiled, wallMs) };
 }
 
 /** The library gets plain lists of what has been parsed here, so nothing depends on its own grammar. */

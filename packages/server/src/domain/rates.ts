@@ -1,3 +1,5 @@
+import { intervalSecs, spareTokens, STEP_SECS, type Rate } from '@millrace/sdk/rules';
+
 /**
  * Rates of limits: a bucket of tokens, one for each job that is let into its queue. In any span of `perSecs` no more
  * than `count + burst` jobs are claimed, although nobody knows when those that were let in will be.
@@ -7,11 +9,7 @@
  * given a token within it: one of those that were in the bucket, or one of the `count - spare` that came. Claims are
  * seen when somebody looks, which is later than they happen, so too many are taken for unclaimed, never too few.
  */
-export interface Rate {
-  readonly count: number;
-  readonly perSecs: number;
-  readonly burst: number;
-}
+export { intervalSecs, STEP_SECS, type Rate };
 
 export interface Bucket {
   readonly rate: Rate;
@@ -36,13 +34,6 @@ export interface LeftBucket {
   readonly refunded: number;
 }
 
-/**
- * Fast rates are kept in steps of this length: tokens may gather for so long, whatever the burst, or a rate of a
- * thousand per second would need a claim every millisecond.
- */
-export const STEP_SECS = 0.025;
-/** A claim happens a moment after the instant that it bears. */
-const GUARD_SECS = 0.01;
 /** How much of a token may come while it could not be given out: so nothing is lost when a claim or a look is late. */
 const CATCH_UP = 0.5;
 /** Less than any look can tell. */
@@ -50,13 +41,7 @@ const NEARLY = 1e-6;
 const FIRST_LOOK_SECS = 1;
 const LAST_LOOK_SECS = 3_600;
 
-/** What a step takes is taken from what comes, so that a span never has more than it may. */
-const spare = ({ count, perSecs }: Rate): number => Math.floor((count * STEP_SECS) / perSecs);
-
-/** Seconds from one token to the next. */
-export const intervalSecs = (rate: Rate): number => (rate.perSecs + GUARD_SECS) / (rate.count - spare(rate));
-
-const capacity = (rate: Rate): number => rate.burst + spare(rate);
+const capacity = (rate: Rate): number => rate.burst + spareTokens(rate);
 
 export const fullBucket = (rate: Rate): Bucket => ({ rate, tokens: capacity(rate), unclaimed: 0 });
 

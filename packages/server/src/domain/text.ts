@@ -1,6 +1,6 @@
 import { isStorableText } from '@millrace/sdk/rules';
 
-export { characterCount, isStorableText } from '@millrace/sdk/rules';
+export { characterCount, isStorableText, noHandlerHere, noServerRuns } from '@millrace/sdk/rules';
 
 /** Text that is made storable, never refused: error texts and the like. Which text that is, the shared rules say. */
 
@@ -37,16 +37,6 @@ export function errorDetails(
 }
 
 const MAX_ERROR_NAME = 255;
-
-const ELSEWHERE = 'remote workers lease from queues that you name in config.queue';
-
-/** To whoever creates a job of the default queue that will fail at once. */
-export const noServerRuns = (task: string): string => `no server process has registered the task ${task}; ${ELSEWHERE}`;
-
-/** What such a job fails with. */
-export const noHandlerHere = (task: string): string => `${NO_HANDLER} "${task}"; ${ELSEWHERE}`;
-const NO_HANDLER = 'no handler is registered for task';
-export const saysNoHandler = (error: string): boolean => error.startsWith(NO_HANDLER);
 
 /** Steps back by one if `end` would split a surrogate pair. */
 function endOfCharacter(text: string, end: number): number {

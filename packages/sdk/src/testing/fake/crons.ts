@@ -1,5 +1,5 @@
 import type * as Wire from '../../wire/index.js';
-import { parseCron } from './cron-expression.js';
+import { firstOf, timetableOf, type Timetable } from './cron-expression.js';
 import { invalid } from './problem.js';
 import { hasEnded } from '../../records/jobs.js';
 import { DEFAULT_QUEUE, TENANT, type FakeStore, type StoredCron } from './store.js';
@@ -10,18 +10,16 @@ const OF_JOBS = ['task_name', 'payload', 'queue', 'config'] as const;
 /** Creates the schedule of a name or replaces what it says. */
 export function putCron(store: FakeStore, name: string, given: Wire.PutCron): { cron: StoredCron; created: boolean } {
   const timezone = given.timezone ?? 'UTC';
-  if (timezone.toUpperCase() !== 'UTC')
-    throw invalid('timezone', 'is one that FakeServer does not know; use devServer()');
   const { workflow = null } = given;
   const extra = workflow && OF_JOBS.find((field) => (given[field] ?? null) !== null);
   if (extra) throw invalid(extra, 'must be left out: the schedule has a workflow');
   if (workflow === null && !given.task_name)
     throw invalid('task_name', 'is required, unless the schedule has a workflow');
-  const timetable = parseCron(given.cron_expr);
+  const timetable = timetableOf(given.cron_expr, timezone);
   const before = [...store.crons.values()].find((cron) => cron.record.name === name);
-  const same = before?.record.cron_expr === given.cron_expr;
+  const same = before?.record.cron_expr === given.cron_expr && before.record.timezone === timezone;
   const enabled = before?.record.enabled ?? true;
-  const next = timetable.next(store.clock.now());
+  const next = same ? timetable.next(store.clock.now()) : firstOf(timetable, store.clock.now());
   const record: Wire.Cron = {
     id: before?.record.id ?? store.newId(),
     name,
@@ -46,13 +44,16 @@ export function putCron(store: FakeStore, name: string, given: Wire.PutCron): { 
 
 export function setEnabled(store: FakeStore, cron: StoredCron, enabled: boolean): void {
   if (cron.record.enabled === enabled) return;
-  const next = enabled ? parseCron(cron.record.cron_expr).next(store.clock.now()) : null;
+  const next = enabled ? timesOf(cron.record).next(store.clock.now()) : null;
+  // One whose last occurrence has passed has nothing to resume.
+  if (enabled && next === null) return;
   cron.record = { ...cron.record, enabled, next_run_at: next === null ? null : store.clock.text(next) };
 }
 
+export const timesOf = ({ cron_expr, timezone }: Wire.Cron): Timetable => timetableOf(cron_expr, timezone);
+
 /** The next instants; those it would have if it were resumed now. */
-export function nextRuns(store: FakeStore, expression: string, count: number): string[] {
-  const timetable = parseCron(expression);
+export function nextRuns(store: FakeStore, timetable: Timetable, count: number): string[] {
   const runs: string[] = [];
   for (let at: number | null = store.clock.now(); runs.length < count;) {
     at = timetable.next(at);
@@ -109,10 +110,10 @@ export function firstDue(store: FakeStore): number | null {
 /** Fires what is due at the clock's instant. */
 export function fireDue(store: FakeStore): void {
   for (const cron of store.crons.values()) {
-    const { enabled, next_run_at: text, cron_expr: expression } = cron.record;
+    const { enabled, next_run_at: text } = cron.record;
     if (!enabled || text === null || Date.parse(text) > store.clock.now()) continue;
     fireCron(store, cron, Date.parse(text));
-    const next = parseCron(expression).next(store.clock.now());
+    const next = timesOf(cron.record).next(store.clock.now());
     cron.record = {
       ...cron.record,
       enabled: next !== null,

@@ -1,11 +1,15 @@
 import { isLongerThan, type QueryParameters } from '../../rules/index.js';
 import { DEFAULT_MAX_BODY_BYTES, JSON_MAX_DEPTH } from '../../rules/limits.js';
+import { countRoutes } from './counts.js';
 import { durableRoutes } from './durable-routes.js';
 import { endRoutes } from './ends.js';
 import type { FakeRequest, Reply, Route } from './request.js';
 import { jobRoutes } from './job-routes.js';
+import { groupRoutes } from './letter-groups.js';
 import { logRoutes } from './logs.js';
+import { operationRoutes } from './operations.js';
 import { Problem } from './problem.js';
+import { queueRoutes } from './queue-routes.js';
 import { endStepWaits } from './step-waits.js';
 import type { FakeStore } from './store.js';
 import { workerRoutes } from './worker-routes.js';
@@ -22,7 +26,7 @@ interface Entry {
 /** Plain segments win over parameters: `/jobs/batch` is not a job. */
 const TABLE: readonly Entry[] = [
   ...[...jobRoutes, ...workerRoutes, ...workflowRoutes, ...durableRoutes],
-  ...[...logRoutes, ...endRoutes],
+  ...[...logRoutes, ...endRoutes, ...queueRoutes, ...operationRoutes, ...groupRoutes, ...countRoutes],
 ]
   .map(([method, path, route]) => ({
     method,

@@ -16,11 +16,14 @@ import {
   type Route,
 } from './request.js';
 import { invalid, notFound, Problem } from './problem.js';
+import { copyOf, replayLetter, type Kept } from './copies.js';
 import { cancel } from './settle.js';
 import { checkBody } from './checks.js';
 import { SHAPES } from './shapes.js';
 import { addJob, type Added } from './new-job.js';
 import type { StoredJob } from './store.js';
+import { whyOf } from './why.js';
+import { JOB_STATUSES } from './words.js';
 
 const createJob: Route = (request) => {
   const body = checkBody<Wire.CreateJob>(request.body, SHAPES.job);
@@ -86,10 +89,8 @@ const getJob: Route = async (request) => {
   return ok(job.record);
 };
 
-const STATUSES = ['pending', 'running', 'retrying', 'completed', 'failed', 'cancelled'];
-
 const listJobs: Route = (request) => {
-  const statuses = read.someOf(request.query, 'status', STATUSES);
+  const statuses = read.someOf(request.query, 'status', JOB_STATUSES);
   const records = [...request.store.jobs.values()].map(({ record: { error_details: _, ...record } }) => record);
   return page(request, 'jobs', records, {
     status: (job) => statuses.includes(job.status),
@@ -124,36 +125,14 @@ const runNow: Route = (request) => {
   return nothing;
 };
 
-/** A fresh job like another one, which its metadata names. */
-function copyOf(
-  { store, body }: FakeRequest,
-  { record: job, checkpoints }: StoredJob,
-  origin: Record<string, unknown>,
-): string {
-  const { keep_checkpoints: asked } = checkBody<Wire.ReplayRequest>(body ?? {}, SHAPES.replay);
-  const { task_name, queue_name, payload } = job;
-  const { expires_at: _, unique: __, ...config } = job.config;
-  const { kept_checkpoints: ___, ...before } = job.metadata;
-  const isKept = asked === true || Array.isArray(asked);
-  const metadata = { ...before, ...origin, ...(isKept && { kept_checkpoints: true }) };
-  const copy = store.addJob({ task_name, queue_name, payload, metadata }, config, store.clock.now());
-  for (const [name, { value }] of checkpoints) {
-    if (!isKept || isFailure(value) || (Array.isArray(asked) && !asked.includes(name))) continue;
-    copy.checkpoints.set(name, { name, value, at: store.clock.text(), attempt: 0 });
-  }
-  return copy.record.id;
-}
-
-/** A time-out, or children that did not complete: kept, they would only fail again. */
-function isFailure(value: unknown): boolean {
-  const { timed_out: timedOut, children } = (value ?? {}) as { timed_out?: unknown; children?: unknown };
-  if (timedOut === true) return true;
-  return Array.isArray(children) && children.some((child: { status?: string }) => child.status !== 'completed');
-}
+const keptBy = ({ body }: FakeRequest): Kept =>
+  checkBody<Wire.ReplayRequest>(body ?? {}, SHAPES.replay).keep_checkpoints;
 
 const rerun: Route = (request) => {
   const job = jobAt(request);
-  return once(request, 'rerun', () => ({ job_id: copyOf(request, job, { rerun_of: job.record.id }) }));
+  return once(request, 'rerun', () => ({
+    job_id: copyOf(request.store, job, { rerun_of: job.record.id }, keptBy(request)),
+  }));
 };
 
 const attempts: Route = (request) => ok({ attempts: jobAt(request).attempts, omitted: 0 });
@@ -197,50 +176,9 @@ const listLetters: Route = (request) =>
     fingerprint: (letter, value) => letter.fingerprint === value,
   });
 
-const replay: Route = (request): Reply => {
-  const { store } = request;
+const replay: Route = (request) => {
   const letter = letterAt(request);
-  return once(request, 'replay', () => {
-    const old = store.job(letter.job_id);
-    const job = old?.record;
-    if (letter.replayed_at !== null) throw new Problem('already_replayed', 'the dead letter was replayed already');
-    if (old === undefined || job === undefined) throw notFound('job');
-    const first = job.metadata.replayed_from_first ?? job.metadata.replayed_from_job;
-    const origin = {
-      replayed_from_job: job.id,
-      replayed_from_dead_letter: letter.id,
-      ...(first !== undefined && { replayed_from_first: first }),
-    };
-    const id = copyOf(request, old, origin);
-    const replayed = { ...letter, replayed_at: store.clock.text(), replay_job_id: id };
-    store.deadLetters[store.deadLetters.indexOf(letter)] = replayed;
-    return { job_id: id };
-  });
-};
-
-const queues: Route = ({ store }) => {
-  const names = new Set<string>();
-  const records = [...store.jobs.values()].filter(({ record }) => !hasEnded(record.status));
-  for (const { record } of records) names.add(record.queue_name);
-  const now = store.clock.now();
-  const rows = [...names].sort().map((queue): Wire.QueueDepth => {
-    const own = records.filter(({ record }) => record.queue_name === queue);
-    const waiting = own.filter(({ record }) => record.status !== 'running');
-    const due = waiting.filter(({ dueAt }) => dueAt <= now);
-    const oldest = Math.min(...due.map(({ dueAt }) => dueAt));
-    return {
-      queue,
-      pending: due.length,
-      scheduled: waiting.length - due.length,
-      running: own.length - waiting.length,
-      oldest_pending_age_secs: due.length === 0 ? null : Math.floor((now - oldest) / 1_000),
-      retrying: waiting.filter(({ record }) => record.status === 'retrying').length,
-      paused_at: null,
-      last_lease_at: null,
-      settings: null,
-    };
-  });
-  return ok({ queues: rows });
+  return once(request, 'replay', () => ({ job_id: replayLetter(request.store, letter, keptBy(request)) }));
 };
 
 export const jobRoutes: readonly (readonly [string, string, Route])[] = [
@@ -254,8 +192,8 @@ export const jobRoutes: readonly (readonly [string, string, Route])[] = [
   ['POST', '/jobs/:id/run-now', runNow],
   ['POST', '/jobs/:id/rerun', rerun],
   ['GET', '/jobs/:id/attempts', attempts],
+  ['GET', '/jobs/:id/why', (request) => ok(whyOf(request.store, jobAt(request)))],
   ['GET', '/dlq', listLetters],
   ['GET', '/dlq/:id', (request) => ok(letterAt(request))],
   ['POST', '/dlq/:id/replay', replay],
-  ['GET', '/queues', queues],
 ];

@@ -111,6 +111,27 @@ export function page<T extends Listed>(
   });
 }
 
+/** One page of a list that is in an order of its own: of names, if they are given. */
+export function pageByName<T>(
+  request: FakeRequest,
+  key: string,
+  all: readonly T[],
+  nameOf?: (item: T) => string,
+): Reply {
+  const { query } = request;
+  const cursor = read.text(query, 'cursor');
+  const limit = numberIn(query, 'limit', PAGE_LIMITS);
+  const from = cursor === null ? 0 : placeOf(cursor, key);
+  const compare = (a: T, b: T): number => (nameOf!(a) < nameOf!(b) ? -1 : 1);
+  const sorted = nameOf === undefined ? all : [...all].sort(compare);
+  const more = from + limit < sorted.length;
+  return ok({
+    [key]: sorted.slice(from, from + limit),
+    has_more: more,
+    ...(more && { next_cursor: cursorOf(key, from + limit) }),
+  });
+}
+
 const cursorOf = (key: string, place: number): string => btoa(JSON.stringify([key, place]));
 
 function placeOf(cursor: string, key: string): number {

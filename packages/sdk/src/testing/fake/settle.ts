@@ -2,6 +2,7 @@ import { isObject, type JsonObject } from '../../json/object.js';
 import { hasEnded } from '../../records/jobs.js';
 import type * as Wire from '../../wire/index.js';
 import { ended } from './children.js';
+import { errorKind } from './error-kind.js';
 import { notFound, Problem } from './problem.js';
 import { hasRoom, takeTokens } from './limits.js';
 import type { FakeStore, StoredJob } from './store.js';
@@ -23,25 +24,32 @@ export interface Wanted {
   readonly tasks?: ReadonlySet<string>;
 }
 
-const isDue = ({ record, dueAt }: StoredJob, now: number, want: Wanted): boolean =>
-  (record.status === 'pending' || record.status === 'retrying') &&
-  dueAt <= now &&
-  record.task_name !== WAIT_TASK &&
-  (want.queue === undefined || record.queue_name === want.queue) &&
-  (want.tasks?.has(record.task_name) ?? true);
+/** Whether it waits, and is due. */
+export const isWaiting = ({ record, dueAt }: StoredJob, now: number): boolean =>
+  (record.status === 'pending' || record.status === 'retrying') && dueAt <= now && record.task_name !== WAIT_TASK;
+
+/** By priority, then by when they were due, then by age. */
+export const inClaimOrder = (a: StoredJob, b: StoredJob): number =>
+  b.record.config.priority - a.record.config.priority || a.dueAt - b.dueAt || a.ordinal - b.ordinal;
+
+const isDue = (store: FakeStore, job: StoredJob, want: Wanted): boolean =>
+  isWaiting(job, store.clock.now()) && !store.paused.has(job.record.queue_name) && isWanted(job, want);
+
+const isWanted = ({ record }: StoredJob, want: Wanted): boolean =>
+  (want.queue === undefined || record.queue_name === want.queue) && (want.tasks?.has(record.task_name) ?? true);
 
 /** Whether there is a job to hand out. */
 export const isClaimable = (store: FakeStore, want: Wanted): boolean =>
-  [...store.jobs.values()].some((job) => isDue(job, store.clock.now(), want) && hasRoom(store, job));
+  [...store.jobs.values()].some((job) => isDue(store, job, want) && hasRoom(store, job));
 
-/** Hands out due jobs whose limits have room: by priority, then by when they were due, then by age. */
+/** Hands out due jobs whose limits have room, in the order of claims. */
 export function claim(
   store: FakeStore,
   want: Wanted & { most: number; leaseSecs: number; workerId: string | null },
 ): StoredJob[] {
   const now = store.clock.now();
-  const due = [...store.jobs.values()].filter((job) => isDue(job, now, want));
-  due.sort((a, b) => b.record.config.priority - a.record.config.priority || a.dueAt - b.dueAt || a.ordinal - b.ordinal);
+  const due = [...store.jobs.values()].filter((job) => isDue(store, job, want));
+  due.sort(inClaimOrder);
   const claimed: StoredJob[] = [];
   for (const job of due) {
     if (claimed.length === want.most) break;
@@ -198,7 +206,7 @@ function die(store: FakeStore, job: StoredJob, reason: Wire.DeadLetterReason, fi
     tenant_id: record.tenant_id,
     payload_bytes: new TextEncoder().encode(JSON.stringify(record.payload)).length,
     retry_count: record.retry_count,
-    fingerprint: `${record.task_name}:${reason}:${(fields.error_message ?? '').split('\n')[0]?.replace(/\d+/g, '#') ?? ''}`,
+    fingerprint: JSON.stringify([record.task_name, reason, errorKind(fields.error_message ?? null)]),
   });
   end(store, job, { ...fields, status: 'failed' });
 }

@@ -244,6 +244,13 @@ export const SHAPES = {
     ...suspension,
     traceparent: { check: text },
   },
+  operation: {
+    action: { check: word('cancel_jobs', 'replay_dead_letters', 'resume_workflows'), required: true },
+    filter: { check: object },
+    ids: { check: list(text, limits.OPERATION_IDS_LIMITS) },
+    dry_run: { check: flag },
+    keep_checkpoints: { check: kept },
+  },
   workflow,
   resume: {
     steps: { check: list(text, limits.WORKFLOW_STEP_LIMITS) },

@@ -60,6 +60,20 @@ export interface StoredCron {
   readonly firings: Wire.CronFiring[];
 }
 
+/** A worker that has asked for jobs of a queue. */
+export interface Asker {
+  readonly worker: string;
+  readonly slots: number | null;
+  readonly tasks: readonly string[] | null;
+  readonly at: number;
+}
+
+export interface StoredOperation {
+  readonly record: Omit<Wire.Operation, 'outcome'>;
+  /** The jobs that replays created. */
+  readonly replays: readonly string[];
+}
+
 /** How the service fills in what a policy leaves out. */
 const DEFAULT_CONFIG: Wire.JobConfig = {
   priority: 0,
@@ -88,6 +102,11 @@ export class FakeStore {
   readonly tokens = new Map<string, { readonly tokens: number; readonly at: number }>();
   /** The jobs that have ended, in that order. */
   readonly ended: string[] = [];
+  readonly operations = new Map<string, StoredOperation>();
+  /** Since when queues are paused. */
+  readonly paused = new Map<string, string>();
+  /** Who has asked for jobs, by queue and worker. */
+  readonly asked = new Map<string, Map<string, Asker>>();
   /** Those that nobody has taken yet, the oldest first. */
   readonly signals: StoredSignal[] = [];
   /** What a key was used for, and the answer that it got. */

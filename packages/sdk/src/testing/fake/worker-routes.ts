@@ -2,6 +2,7 @@ import { isObject } from '../../json/object.js';
 import { LEASE_LIMITS } from '../../rules/limits.js';
 import type * as Wire from '../../wire/index.js';
 import { clamp, nothing, ok, type FakeRequest, type Route } from './request.js';
+import { noteAsk } from './presence.js';
 import { Problem } from './problem.js';
 import { suspendJob } from './durable.js';
 import { suspensionOf } from './durable-routes.js';
@@ -19,6 +20,7 @@ const lease: Route = async ({ store, params, body, signal }) => {
     leaseSecs: clamp(given.lease_secs, LEASE_LIMITS.lease_secs),
     workerId: given.worker_id ?? null,
   };
+  noteAsk(store, want.queue, given);
   let jobs = claim(store, want);
   const deadline = store.clock.now() + clamp(given.wait_secs, LEASE_LIMITS.wait_secs) * 1_000;
   while (jobs.length === 0 && store.clock.now() < deadline) {

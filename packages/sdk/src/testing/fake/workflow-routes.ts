@@ -1,8 +1,9 @@
 import { NEXT_RUNS_LIMITS } from '../../rules/limits.js';
 import type * as Wire from '../../wire/index.js';
-import { fireCron, nextRuns, putCron, setEnabled } from './crons.js';
+import { firstOf, timetableOf } from './cron-expression.js';
+import { fireCron, nextRuns, putCron, setEnabled, timesOf } from './crons.js';
 import { eventStream, nothing, numberIn, ok, once, page, read, type FakeRequest, type Route } from './request.js';
-import { notFound, Problem } from './problem.js';
+import { invalid, notFound, Problem } from './problem.js';
 import { resumeWorkflow, stepsToReset } from './resume.js';
 import { cancel } from './settle.js';
 import { checkBody } from './checks.js';
@@ -97,10 +98,16 @@ const enable =
 
 const next: Route = (request) => {
   const count = numberIn(request.query, 'count', NEXT_RUNS_LIMITS);
-  return ok({ next_run_at: nextRuns(request.store, cronAt(request).record.cron_expr, count) });
+  return ok({ next_run_at: nextRuns(request.store, timesOf(cronAt(request).record), count) });
 };
 
-const preview: Route = ({ store, query }) => ok({ next: nextRuns(store, read.text(query, 'expr') ?? '', 5) });
+const preview: Route = ({ store, query }) => {
+  const expression = read.text(query, 'expr');
+  if (expression === null) throw invalid('expr', 'is required');
+  const timetable = timetableOf(expression, read.text(query, 'timezone') ?? undefined, 'expr');
+  firstOf(timetable, store.clock.now(), 'expr');
+  return ok({ next: nextRuns(store, timetable, 5) });
+};
 
 const trigger: Route = (request) => {
   const cron = cronAt(request);

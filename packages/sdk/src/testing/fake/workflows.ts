@@ -1,5 +1,6 @@
 import { isObject, type JsonObject } from '../../json/object.js';
 import { hasEnded } from '../../records/jobs.js';
+import { WAITS_QUEUE } from '../../rules/limits.js';
 import type * as Wire from '../../wire/index.js';
 import { checkedCondition, checkReferences, holds } from './conditions.js';
 import { invalid, Problem } from './problem.js';
@@ -15,7 +16,6 @@ import {
 
 /** The task and the queue of steps that wait for signals; nobody leases them. */
 export const WAIT_TASK = 'millrace:wait';
-const WAITS_QUEUE = 'millrace:waits';
 
 /** What a step that runs a task has, and one that waits has not. */
 const TASK_FIELDS = ['task_name', 'payload', 'queue', 'config'] as const;

@@ -1,4 +1,5 @@
 import { CRON_FIRINGS_KEPT, DEFAULT_JOB_CONFIG } from '@millrace/contract';
+import { NEVER_AGAIN, NOT_A_ZONE } from '@millrace/sdk/rules';
 import { isTimeZone, nextAfter, nextN, parseCron, type Timetable } from '../../domain/cron-expression.js';
 import { forbidden, invalidField, MillraceError, notFound } from '../../domain/errors.js';
 import { bucketOf, bucketOfId, idSuffix, isUuid } from '../../domain/ids.js';
@@ -256,11 +257,11 @@ function checkTimetable({ expr, timezone }: Timetable, field: string): void {
   const parsed = parseCron(expr);
   if (!parsed.ok) throw invalidField(field, parsed.error);
   if (!isTimeZone(timezone)) {
-    throw invalidField('timezone', 'must be a name of the IANA time zone database, such as Europe/Berlin');
+    throw invalidField('timezone', NOT_A_ZONE);
   }
 }
 
-const neverFires = (field: string): MillraceError => invalidField(field, 'never fires: its last occurrence has passed');
+const neverFires = (field: string): MillraceError => invalidField(field, NEVER_AGAIN);
 
 const instantText = (ms: number): Instant => new Date(ms).toISOString().replace('.000Z', 'Z');
 

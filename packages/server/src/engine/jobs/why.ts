@@ -1,9 +1,8 @@
 import { WALK_LIMIT, type JobStatus, type Why } from '@millrace/contract';
+import { why as words, type Standing } from '@millrace/sdk/rules';
 import { forbidden, notFound } from '../../domain/errors.js';
 import { isUuid } from '../../domain/ids.js';
 import type { Instant, WaitingForRecord } from '../../domain/records.js';
-import * as words from '../../domain/why.js';
-import { isDue, isPutOff, unhandled, whyNot, type Standing } from '../../domain/why.js';
 import type { Database } from '../../store/connection/database.js';
 import { toInstant, toInstantOrNull } from '../../store/rows.js';
 import { loadStatements } from '../../store/sql.js';
@@ -54,11 +53,11 @@ export class Explainer {
     const lastLeaseAt = this.presence.lastLease(row.queue, row);
     const waiting = await this.waits.ofState(row);
     const standing = toStanding(row, lastLeaseAt, waiting);
-    const place = isDue(standing) ? await this.limits.placeOf(tenant, id) : null;
+    const place = words.isDue(standing) ? await this.limits.placeOf(tenant, id) : null;
     if (place !== null) return words.limited(place);
-    const why = whyNot(standing);
-    if (why === null || isPutOff(standing)) {
-      const nobody = unhandled(standing, row.task, await this.offers.of(tenant, row.queue));
+    const why = words.whyNot(standing);
+    if (why === null || words.isPutOff(standing)) {
+      const nobody = words.unhandled(standing, row.task, await this.offers.of(tenant, row.queue));
       if (nobody !== null) return nobody;
     }
     if (why !== null) return why;

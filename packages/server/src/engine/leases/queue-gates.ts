@@ -1,7 +1,7 @@
 import type { QueueSettings, QueueSettingsInput } from '@millrace/contract';
 import { bucketTokens, fullBucket, nextTokenSecs, refill, type Bucket, type Rate } from '../../domain/rates.js';
 import type { Turns } from '../../domain/shares.js';
-import type { GateStanding } from '../../domain/why.js';
+import type { GateStanding } from '@millrace/sdk/rules';
 import { unavailable } from '../../domain/errors.js';
 import type { Database, Execute } from '../../store/connection/database.js';
 import { loadStatements } from '../../store/sql.js';

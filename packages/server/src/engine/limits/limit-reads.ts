@@ -1,6 +1,6 @@
 import { LIMIT_WAITING_COUNTED, WALK_LIMIT, type AdminLimitUse } from '@millrace/contract';
 import { isLimitedId } from '../../domain/ids.js';
-import type { PlaceInLine } from '../../domain/why.js';
+import type { PlaceInLine } from '@millrace/sdk/rules';
 import type { Database } from '../../store/connection/database.js';
 import { toInstant, toInstantOrNull } from '../../store/rows.js';
 import { loadStatements, type Statement } from '../../store/sql.js';

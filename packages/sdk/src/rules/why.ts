@@ -1,10 +1,44 @@
-import { WAITS_QUEUE, WALK_LIMIT, type JobStatus, type Why } from '@millrace/contract';
-import { isTerminal } from './job-state.js';
+import { WAITS_QUEUE, WALK_LIMIT } from './limits.js';
+import { saysNoHandler } from './no-handler.js';
 import { intervalSecs, type Rate } from './rates.js';
-import type { Instant, WaitingForRecord } from './records.js';
-import { saysNoHandler } from './text.js';
 
 /** Why a job does not run, in one sentence for a person. */
+
+type Instant = string;
+type JobStatus = 'pending' | 'running' | 'retrying' | 'completed' | 'failed' | 'cancelled';
+
+/** The answer, as it is sent. */
+export interface Why {
+  reason:
+    | 'due_later'
+    | 'retry_backoff'
+    | 'sleeping'
+    | 'waiting_for_signal'
+    | 'waiting_for_children'
+    | 'behind'
+    | 'no_worker'
+    | 'no_handler'
+    | 'queue_paused'
+    | 'limited'
+    | 'rate_limited'
+    | 'waiting_for_its_turn'
+    | 'running'
+    | 'ended';
+  message: string;
+  until?: string;
+  ahead?: number;
+  limit?: { key: string; running: number; limit: number };
+  last_lease_at?: string;
+}
+
+/** What a suspended job waits for. */
+interface Suspension {
+  readonly checkpoint: string;
+  readonly signal: string | null;
+  readonly key: string | null;
+  readonly until: Instant;
+  readonly children: { readonly total: number; readonly unfinished: number } | null;
+}
 
 /** The state of a job, as of `now`. */
 export interface Standing {
@@ -21,7 +55,7 @@ export interface Standing {
   /** When a worker last asked for jobs of its queue; null: not within a day. */
   readonly lastLeaseAt: Instant | null;
   /** Of a suspended job. */
-  readonly waitingFor: WaitingForRecord | null;
+  readonly waitingFor: Suspension | null;
   /** What its last attempt failed with. */
   readonly error: string | null;
 }
@@ -167,7 +201,7 @@ function waits(standing: Standing): Why {
 }
 
 /** It is due at its deadline, or sooner by a signal or when its children have ended. */
-function suspended({ checkpoint, signal, key, until, children }: WaitingForRecord): Why {
+function suspended({ checkpoint, signal, key, until, children }: Suspension): Why {
   if (children !== null) {
     const left = `${children.unfinished} of ${children.total}`;
     const message = `The job waits for its children (${quoted(checkpoint)}), ${left} of which have not ended, until ${until}.`;
@@ -207,6 +241,8 @@ function aheadText(ahead: number, queue: string): string {
 
 const atLeast = (count: number): string => (count >= WALK_LIMIT ? `at least ${count}` : String(count));
 const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
+
+const isTerminal = (status: JobStatus): boolean => Object.hasOwn(ENDED, status);
 
 const ENDED: Readonly<Record<string, string>> = {
   completed: 'completed',

@@ -1,0 +1,131 @@
+import { hasEnded } from '../../records/jobs.js';
+import type * as Wire from '../../wire/index.js';
+import { linesOf } from './admission.js';
+import { askersOf, lastAsk } from './presence.js';
+import { nothing, ok, pageByName, read, type Route } from './request.js';
+import { inClaimOrder, isWaiting } from './settle.js';
+import type { FakeStore, StoredJob } from './store.js';
+
+/** Queues, their limits, and who works on them. */
+
+const unfinished = (store: FakeStore): StoredJob[] =>
+  [...store.jobs.values()].filter(({ record }) => !hasEnded(record.status));
+
+function depthOf(store: FakeStore, queue: string): Wire.QueueDepth {
+  const now = store.clock.now();
+  const own = unfinished(store).filter(({ record }) => record.queue_name === queue);
+  const waiting = own.filter(({ record }) => record.status !== 'running');
+  const due = waiting.filter(({ dueAt }) => dueAt <= now);
+  const oldest = Math.min(...due.map(({ dueAt }) => dueAt));
+  return {
+    queue,
+    pending: due.length,
+    scheduled: waiting.length - due.length,
+    running: own.length - waiting.length,
+    oldest_pending_age_secs: due.length === 0 ? null : Math.floor((now - oldest) / 1_000),
+    retrying: waiting.filter(({ record }) => record.status === 'retrying').length,
+    paused_at: store.paused.get(queue) ?? null,
+    last_lease_at: lastAsk(store, queue),
+    settings: null,
+  };
+}
+
+const queues: Route = ({ store }) => {
+  const names = new Set(unfinished(store).map(({ record }) => record.queue_name));
+  return ok({ queues: [...names].sort().map((queue) => depthOf(store, queue)) });
+};
+
+const NEXT_SHOWN = 20;
+
+const queueDetail: Route = ({ store, params }) => {
+  const [queue = ''] = params;
+  const own = unfinished(store).filter(({ record }) => record.queue_name === queue);
+  const tasks = new Map<string, { waiting: number; running: number }>();
+  for (const { record } of own) {
+    const { waiting, running } = tasks.get(record.task_name) ?? { waiting: 0, running: 0 };
+    const runs = record.status === 'running';
+    tasks.set(record.task_name, { waiting: waiting + Number(!runs), running: running + Number(runs) });
+  }
+  const isDue = (job: StoredJob): number => Number(isWaiting(job, store.clock.now()));
+  const next = own
+    .filter(({ record }) => record.status !== 'running')
+    .sort((a, b) => isDue(b) - isDue(a) || inClaimOrder(a, b));
+  const offers = askersOf(store, queue).filter(({ slots }) => slots !== null);
+  const workers = offers.map(({ worker }) => worker);
+  const inUse = own.filter(({ record }) => workers.includes(record.worker_id ?? '')).length;
+  const detail: Wire.QueueDetail = {
+    ...depthOf(store, queue),
+    by_task: [...tasks].map(([task_name, counts]) => ({ task_name, ...counts })),
+    by_task_exact: true,
+    next: next.slice(0, NEXT_SHOWN).map(({ record: { id, task_name, config, scheduled_at } }) => ({
+      ...{ id, task_name, priority: config.priority, scheduled_at },
+    })),
+    slots: offers.length === 0 ? null : { offered: offers.reduce((sum, { slots }) => sum + slots!, 0), in_use: inUse },
+  };
+  return ok(detail);
+};
+
+const limits: Route = (request) => {
+  const queue = read.text(request.query, 'queue');
+  const lines = [...linesOf(request.store).values()].filter((line) => queue === null || line.queue === queue);
+  const uses = lines.map(({ queue: name, key, running, limit, rate, waiting }): Wire.LimitUse => ({
+    ...{ queue: name, key, running, limit, waiting: waiting.length },
+    rate: rate && { count: rate.count, per_secs: rate.perSecs, burst: rate.burst },
+    oldest: waiting.length === 0 ? null : request.store.clock.text(Math.min(...waiting.map(({ dueAt }) => dueAt))),
+  }));
+  return pageByName(request, 'limits', uses, ({ queue: name, key }) => JSON.stringify([name, key]));
+};
+
+const HOUR_MS = 3_600_000;
+
+/** Those that held jobs in the last hour, the last seen first. */
+const workers: Route = ({ store }) => {
+  const known = new Map<string, Wire.Worker>();
+  for (const { record, attempts } of store.jobs.values()) {
+    for (const { worker_id: worker, outcome, started_at, ended_at } of attempts) {
+      const seen = outcome === 'running' ? store.clock.text() : (ended_at ?? started_at ?? '');
+      if (worker === null || store.clock.now() - Date.parse(seen) >= HOUR_MS) continue;
+      const key = JSON.stringify([worker, record.queue_name]);
+      const offer = askersOf(store, record.queue_name).find((asker) => asker.worker === worker);
+      const before = known.get(key) ?? {
+        ...{ worker_id: worker, queue_name: record.queue_name, running: 0, last_seen_at: seen },
+        ...{ completed: 0, failed: 0, expired: 0, slots: offer?.slots ?? null },
+        tasks: offer?.tasks ? [...offer.tasks] : null,
+      };
+      known.set(key, {
+        ...before,
+        running: before.running + Number(outcome === 'running'),
+        completed: before.completed + Number(outcome === 'completed'),
+        failed: before.failed + Number(outcome === 'failed'),
+        expired: before.expired + Number(outcome === 'lease_expired'),
+        last_seen_at: Date.parse(seen) > Date.parse(before.last_seen_at) ? seen : before.last_seen_at,
+      });
+    }
+  }
+  const bySeen = (a: Wire.Worker, b: Wire.Worker): number => Date.parse(b.last_seen_at) - Date.parse(a.last_seen_at);
+  return ok({ workers: [...known.values()].sort(bySeen) });
+};
+
+const pause: Route = ({ store, params }) => {
+  const [queue = ''] = params;
+  if (!store.paused.has(queue)) store.paused.set(queue, store.clock.text());
+  return nothing;
+};
+
+const resume: Route = ({ store, params }) => {
+  store.paused.delete(params[0] ?? '');
+  store.changed();
+  return nothing;
+};
+
+export const queueRoutes: readonly (readonly [string, string, Route])[] = [
+  ['GET', '/queues', queues],
+  ['GET', '/queues/:queue', queueDetail],
+  ['GET', '/limits', limits],
+  ['GET', '/workers', workers],
+  // The fake server's token is that of a developer, who is an operator too.
+  ['POST', '/admin/queues/:queue/pause', pause],
+  ['POST', '/admin/queues/:queue/resume', resume],
+  // No handler runs inside of it.
+  ['GET', '/tasks', () => ok({ tasks: [] })],
+];
