@@ -120,7 +120,7 @@ SELECT fired_at, priority, 0, 0, job_id, tenant, queue FROM fired;
     sign: /^batch .* jobs of/,
   },
   {
-    name: 'claims have no limit of bytes',
+    name: 'claims have no limit in bytes',
     patches: [
       { file: CLAIM_SQL, find: /WHERE bytes > :max_bytes::bigint/, replace: 'WHERE bytes > :max_bytes::bigint * 1000' },
     ],
@@ -155,7 +155,7 @@ SELECT fired_at, priority, 0, 0, job_id, tenant, queue FROM fired;
     sign: /jobs were in hand at once/,
   },
   {
-    name: 'an operation does not stop at what was created after it',
+    name: 'an operation also changes jobs that were created after it',
     patches: [{ file: OPERATION_WORK, find: /createdBefore: before/, replace: 'createdBefore: null' }],
     rows: [37],
     sign: /of the \d+ jobs that were created afterwards are left/,
@@ -177,7 +177,7 @@ SELECT fired_at, priority, 0, 0, job_id, tenant, queue FROM fired;
     sign: /dense JSON of POST/,
   },
   {
-    name: 'the age of a job counts from its instant, however long past',
+    name: 'the age of a job counts from its due time, however long past',
     patches: [
       { file: QUEUE_DEPTHS_SQL, find: /millrace\.due_since\(r\.id, r\.scheduled_at\)/, replace: 'r.scheduled_at' },
     ],
@@ -185,7 +185,7 @@ SELECT fired_at, priority, 0, 0, job_id, tenant, queue FROM fired;
     sign: /s old, by GET \/queues/,
   },
   {
-    name: 'a relay makes up a key for each call',
+    name: 'a relay invents a new key for each call',
     patches: [{ file: ENTRY_TEXT, find: /JSON\.stringify\(key\)/, replace: 'JSON.stringify(String(Math.random()))' }],
     rows: [43],
     sign: /order \d+ has \d+ jobs/,
