@@ -30,6 +30,8 @@ const out = resolve(root, values.out ?? 'release');
 const date = new Date().toISOString();
 /** Where the fault suite finds the release before. Each release replaces what is there. */
 const KEPT = 'tools/chaos/releases/previous.tgz';
+/** What is compiled or bundled, and so not in the repository. */
+const BUILT = [...PUBLISHED.map((name) => `packages/${name}/dist`), 'packages/sdk/cjs'];
 const stage = mkdtempSync(join(tmpdir(), 'millrace-release-'));
 process.once('exit', () => rmSync(stage, { recursive: true, force: true }));
 
@@ -61,8 +63,7 @@ function check() {
 
 /** The tarballs hold what was compiled. A dry run takes what there is. */
 async function build() {
-  const isBuilt = PUBLISHED.every((name) => existsSync(join(root, 'packages', name, 'dist')));
-  if (isDry && isBuilt) return;
+  if (isDry && BUILT.every((folder) => existsSync(join(root, folder)))) return;
   await installed();
   if ((await buildAll()) !== 0) fail('the build failed');
 }
@@ -74,9 +75,7 @@ function prepareStage() {
     mkdirSync(join(stage, dirname(path)), { recursive: true });
     cpSync(join(root, path), join(stage, path));
   }
-  for (const name of PUBLISHED) {
-    cpSync(join(root, 'packages', name, 'dist'), join(stage, 'packages', name, 'dist'), { recursive: true });
-  }
+  for (const folder of BUILT) cpSync(join(root, folder), join(stage, folder), { recursive: true });
   return files.filter((path) => {
     const before = existsSync(join(stage, path)) ? readFileSync(join(stage, path), 'utf8') : null;
     const after = before === null ? null : withVersion(path, before, version, date.slice(0, 10));

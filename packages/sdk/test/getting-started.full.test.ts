@@ -11,8 +11,8 @@ import { devServer, type DevServer } from '../src/testing/index.js';
 const READMES = { 'README.md': 'readme', 'packages/sdk/README.md': 'package' };
 
 /**
- * The page as its reader meets it: every block that names a file, compiled and run against a real server; and so are the
- * programs in the READMEs, which are CommonJS there.
+ * The page as its reader meets it: every block that names a file, compiled and run against a real server; and so are
+ * the programs in the READMEs, which are CommonJS there.
  */
 describe('getting started', () => {
   let directory: string;
