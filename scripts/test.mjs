@@ -1,5 +1,5 @@
 // `npm test`: what a change can break, in a few minutes. Arguments go to vitest.
-import { browser, format, imports, kills, lintChanged, tests, types, warnWithoutBrowser } from './lib/checks.mjs';
+import { browser, imports, kills, style, tests, types, warnWithoutBrowser } from './lib/checks.mjs';
 import { installed } from './lib/setup.mjs';
 import { runStages, together } from './lib/stages.mjs';
 import { root } from './lib/tools.mjs';
@@ -8,8 +8,8 @@ process.chdir(root);
 await installed();
 await runStages('npm test', [
   ['browser', browser],
-  ['types and format', together(types, format)],
-  ['lint of what has changed, and imports', together(lintChanged, imports)],
+  ['types and imports', together(types, imports)],
+  ['format and lint of what has changed', style],
   ['tests', tests(['quick', 'alone'], process.argv.slice(2))],
   // Without other tests: it measures how fast the service comes back.
   ['faults', kills],

@@ -23,8 +23,9 @@ const FAST = {
   fsync: 'off',
   full_page_writes: 'off',
   synchronous_commit: 'off',
-  max_wal_size: '8GB',
-  autovacuum_naptime: '60s',
+  max_wal_size: '2GB',
+  // Shared out among the hundreds of databases of a run, each of which would have a worker started for it.
+  autovacuum_naptime: '600s',
 };
 
 /** One PostgreSQL for the whole run, with a migrated template that every test file clones. */
