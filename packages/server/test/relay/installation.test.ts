@@ -52,7 +52,7 @@ describe('installing', () => {
     await expect(outboxStatus(empty.url)).rejects.toThrow(/no outbox in this database: millrace outbox install/);
     await expect(uninstallOutbox(empty.url, { force: true })).rejects.toThrow(/no outbox/);
     await empty.drop();
-    await expect(outboxStatus(empty.url)).rejects.toThrow(/no such database/);
+    await expect(outboxStatus(`${empty.url}_which_is_not_there`)).rejects.toThrow(/no such database/);
   });
 
   it('is undone by uninstalling, which refuses while entries wait', async () => {

@@ -9,7 +9,7 @@ export interface TestDatabase {
   readonly url: string;
   /** The rows of one statement, on a connection that is closed afterwards. */
   query<R extends pg.QueryResultRow = Record<string, unknown>>(text: string, values?: readonly unknown[]): Promise<R[]>;
-  /** Gives it up. Fails if anybody still holds a connection in the end: a stopped server must have closed all of its own. */
+  /** Gives it up. Fails if anybody still holds a connection: a stopped server must have closed all of its own. */
   drop(options?: { readonly patienceMs?: number }): Promise<void>;
 }
 
