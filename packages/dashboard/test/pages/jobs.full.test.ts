@@ -145,13 +145,52 @@ describe.skipIf(!hasBrowser)('jobs in the dashboard', async () => {
     const id = await create({ config: { queue: 'logs' } });
     const { token } = await lease('logs');
     const page = await stage.visit(`/jobs/${id}`);
-    const logs = [{ at: '2026-01-31T09:00:00Z', level: 'warn', message: PROBE, fields: { part: 7 } }];
-    const beat = await server.worker.post(`/api/v1/jobs/${id}/heartbeat`, { lease_token: token, logs });
-    expect(beat.status).toBe(200);
+    const beat = (fields: string, message = PROBE) =>
+      server.worker.post(
+        `/api/v1/jobs/${id}/heartbeat`,
+        `{"lease_token":"${token}","logs":[{"at":"2026-01-31T09:00:00Z","level":"warn",` +
+          `"message":${JSON.stringify(message)},"fields":${fields}}]}`,
+      );
+    expect((await beat('{"part": 9007199254740993, "price": 1.10}')).status).toBe(200);
     const log = page.getByRole('list', { name: 'Log' });
     await log.getByText(PROBE).waitFor();
-    await log.getByText('{"part":7}').waitFor();
+    // To the byte, as everything that comes from tenants.
+    await log.getByText('{"part": 9007199254740993, "price": 1.10}').waitFor();
     await log.getByText('#1 warn').waitFor();
+  });
+
+  test('a log of many pages is shown to its end, and followed while the job runs', async () => {
+    const id = await create({ config: { queue: 'long-log' } });
+    const { token } = await lease('long-log');
+    const path = `/api/v1/jobs/${id}/heartbeat`;
+    const write = async (from: number, count: number): Promise<void> => {
+      const line = (n: number) => ({ at: '2026-01-31T09:00:00Z', level: 'info', message: `n${n}` });
+      const logs = Array.from({ length: count }, (_, n) => line(from + n));
+      expect((await server.worker.post(path, { lease_token: token, logs })).status).toBe(200);
+    };
+    for (let n = 0; n < 1_100; n += 100) await write(n, 100);
+    const page = await stage.visit(`/jobs/${id}`);
+    const log = page.getByRole('list', { name: 'Log' });
+    await log.getByText('n1099', { exact: true }).waitFor();
+    await page.getByText('1,100 lines').waitFor();
+    const isAtEnd = (): Promise<boolean> =>
+      log.evaluate((list) => list.scrollTop + list.clientHeight >= list.scrollHeight - 8);
+    await expect.poll(isAtEnd).toBe(true);
+    await write(2_000, 5);
+    await log.getByText('n2004', { exact: true }).waitFor();
+    await expect.poll(isAtEnd).toBe(true);
+    // Whoever reads further up is left there.
+    await log.evaluate((list) => {
+      list.scrollTop = 0;
+    });
+    await write(3_000, 5);
+    await page.getByText('1,110 lines').waitFor();
+    expect(await log.evaluate((list) => list.scrollTop)).toBe(0);
+    expect(await log.getByRole('listitem').count()).toBe(1_110);
+    expect(await seriousFindings(page)).toEqual([]);
+    const done = { lease_token: token, logs: [{ at: '2026-01-31T09:00:01Z', level: 'error', message: 'the last' }] };
+    await server.worker.post(`/api/v1/jobs/${id}/complete`, done);
+    await log.getByText('the last').waitFor();
   });
 
   test('numbers that no JavaScript number holds are shown, and run again, to the byte', async () => {

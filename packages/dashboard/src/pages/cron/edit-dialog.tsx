@@ -104,12 +104,12 @@ export function EditDialog({ draft, onClose }: EditDialogProps): ReactNode {
         ))}
       </div>
       <Preview expression={fields.expression} timezone={fields.timezone} />
-      <label className="check">
+      <label className="tick">
         <input
           type="checkbox"
           checked={fields.overlap === 'skip'}
           onChange={({ target }) => setFields({ ...fields, overlap: target.checked ? 'skip' : 'allow' })}
-        />{' '}
+        />
         Skip an occurrence while the last firing has not ended
       </label>
       {texts.map(([name, label, rows]) => (

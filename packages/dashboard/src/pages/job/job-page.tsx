@@ -133,7 +133,7 @@ function JobView({ job, text, progress }: JobViewProps): ReactNode {
       >
         <AttemptList job={job} read={attempts} />
       </Panel>
-      {job.delivery_count > 0 && <LogList jobId={job.id} isRunning={job.status === 'running'} />}
+      {job.delivery_count > 0 && <LogList key={job.id} jobId={job.id} isRunning={job.status === 'running'} />}
       <div className="columns">
         <Panel title="Payload">
           <RawJson text={members.get('payload') ?? 'null'} label="Payload" />
