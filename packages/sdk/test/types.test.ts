@@ -19,6 +19,8 @@ const OPTIONS = {
   types: [],
 } satisfies ts.CompilerOptions;
 
+const FORMAT = { languageVersion: ts.ScriptTarget.ES2022, impliedNodeFormat: ts.ModuleKind.ESNext } as const;
+
 /** Codes that say that something was not found at all: then a case would fail for the wrong reason. */
 const NOT_FOUND = [2304, 2307, 2305, 7016];
 
@@ -46,6 +48,45 @@ describe('the types', () => {
     expect(found.filter((each) => !cases.includes(each.case))).toEqual([]);
   });
 
+  it('say in one line what is wrong', () => {
+    const reasons = {
+      "flow.step('b', ship, { after: ['x'] })": 'x is not a step above',
+      "flow.step('a', ship, {})": 'there is a step a already',
+      "task({ name: 'a', input: list })": 'the input is not an object: wrap it, as in { value: … }',
+      "task({ name: 'a', output: list })": 'the output is not an object: wrap it, as in { value: … }',
+      "task({ name: 'a', output: type<{ at: Date }>() })":
+        'the output has a field that is not JSON (at): send a string or a number',
+      "task({ name: 'a', input: type<{ rows: { n: bigint }[] }>() })":
+        'the input has a field that is not JSON (rows[].n): send a string or a number',
+    };
+    const { faults } = compiled(
+      join(folder, 'reasons.ts'),
+      [
+        "import { task, type, workflow, type StandardSchema } from '@millrace/sdk';",
+        'declare const list: StandardSchema<string[]>;',
+        "const ship = task({ name: 'ship' });",
+        "const flow = workflow({ name: 'flow' }).step('a', ship, {});",
+        ...Object.keys(reasons).map((code, index) => `export const wrong${index} = ${code};`),
+      ].join('\n'),
+    );
+    const said = faults.map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, '\n'));
+    const reason = (text: string): string => `^[^\\n]* to (type|parameter of type) '"${escaped(text)}"'\\.$`;
+    expect(said).toEqual(Object.values(reasons).map((text) => expect.stringMatching(reason(text)) as unknown));
+  });
+
+  it('take recursive types, however many ways lead through them', () => {
+    const fields = Array.from({ length: 8 }, (_, n) => `f${n}: Tree[] | { deeper: Tree }`).join('; ');
+    const { faults, program } = compiled(
+      join(folder, 'recursive.ts'),
+      `import { task, type } from '@millrace/sdk';
+       export interface Tree { ${fields}; json: Json }
+       type Json = string | number | boolean | null | Json[] | { [key: string]: Json };
+       export const trees = task({ name: 'trees', input: type<Tree>(), output: type<{ tree: Tree; json: Json }>() });`,
+    );
+    expect(faults.map(({ messageText }) => messageText)).toEqual([]);
+    expect(program.getInstantiationCount()).toBeLessThan(20_000);
+  });
+
   it('stay shallow: 200 tasks and 60 steps are little work', () => {
     const { faults, program } = compiled(join(folder, 'large.ts'), largeProgram(200, 60));
     expect(faults.map(({ messageText }) => messageText)).toEqual([]);
@@ -53,6 +94,8 @@ describe('the types', () => {
     expect(program.getInstantiationCount()).toBeLessThan(MOST_WORK);
   });
 });
+
+const escaped = (text: string): string => text.replace(/[()[\]{}.]/g, String.raw`\$&`);
 
 /** A program as a large application would write it. */
 function largeProgram(tasks: number, steps: number): string {
@@ -92,7 +135,7 @@ function compiled(path: string, text: string): Compiled {
   const host = ts.createCompilerHost(OPTIONS);
   const read = host.getSourceFile.bind(host);
   host.getSourceFile = (name, ...rest) => {
-    if (name === path) return ts.createSourceFile(name, text, ts.ScriptTarget.ES2022);
+    if (name === path) return ts.createSourceFile(name, text, FORMAT);
     if (!parsed.has(name)) parsed.set(name, read(name, ...rest));
     return parsed.get(name);
   };

@@ -12,6 +12,7 @@ export interface MillraceErrorFields {
   readonly details?: readonly ErrorDetail[];
   readonly mayHaveHappened?: boolean;
   readonly key?: string | null;
+  readonly route?: string | null;
   readonly retryAfter?: number | null;
   readonly cause?: unknown;
 }
@@ -38,6 +39,8 @@ export class MillraceError extends Error {
   readonly mayHaveHappened: boolean;
   /** The Idempotency-Key of the call, if it had one: calling again with the same key repeats nothing. */
   readonly key: string | null;
+  /** What was called, such as `POST /jobs`; null if nothing was sent. */
+  readonly route: string | null;
 
   constructor(message: string, fields: MillraceErrorFields) {
     super(message, fields.cause === undefined ? undefined : { cause: fields.cause });
@@ -48,6 +51,7 @@ export class MillraceError extends Error {
     this.details = fields.details ?? [];
     this.mayHaveHappened = fields.mayHaveHappened ?? false;
     this.key = fields.key ?? null;
+    this.route = fields.route ?? null;
   }
 }
 

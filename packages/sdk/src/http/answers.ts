@@ -26,6 +26,9 @@ interface RefusedCall {
   readonly key?: string;
 }
 
+/** What was called, for the `route` of an error. */
+export const routeOf = ({ method, path }: Pick<RefusedCall, 'method' | 'path'>): string => `${method} ${path}`;
+
 /** The error that an answer means. A proxy in between may answer with something else than the service's body. */
 export function refusal(
   response: RefusedAnswer,
@@ -35,8 +38,8 @@ export function refusal(
   const parsed = parse(text);
   const body = isObject(parsed) ? parsed : {};
   const { status, headers } = response;
-  const message = typeof body.error === 'string' ? body.error : `${status} ${response.statusText}`.trim();
-  return errorFor(`${request.method} ${request.path}: ${message}`, {
+  const answered = `the server answered ${`${status} ${response.statusText}`.trim()}`;
+  return errorFor(typeof body.error === 'string' ? body.error : answered, {
     code: isErrorCode(body.code) ? body.code : codeOf(status),
     status,
     requestId: headers.get('x-request-id'),
@@ -44,6 +47,7 @@ export function refusal(
     retryAfter: parseRetryAfter(headers.get('retry-after')),
     mayHaveHappened,
     key: request.key ?? null,
+    route: routeOf(request),
   });
 }
 

@@ -2,7 +2,7 @@ import { errorFor, NoAnswerError, type MillraceError } from '../errors/call-erro
 import { isObject } from '../json/object.js';
 import type { Logger } from '../shared/logger.js';
 import type { ErrorCode } from '../wire/index.js';
-import { NOT_JSON, parse, reasonOf, refusal } from './answers.js';
+import { NOT_JSON, parse, reasonOf, refusal, routeOf } from './answers.js';
 import { pause, startDeadline } from './deadline.js';
 import { isRepeated, retryDelayMs } from './retry.js';
 import { WarningLog } from './warning-log.js';
@@ -223,18 +223,18 @@ export class Transport {
     request: Pick<CallRequest, 'method' | 'path' | 'signal' | 'key'>,
     mayHaveHappened: boolean,
   ): MillraceError {
-    const key = request.key ?? null;
+    const known = { mayHaveHappened, key: request.key ?? null, route: routeOf(request) };
     if (request.signal?.aborted === true) {
-      const fields = { code: 'aborted', mayHaveHappened, key, cause: request.signal.reason as unknown } as const;
+      const fields = { ...known, code: 'aborted', cause: request.signal.reason as unknown } as const;
       return errorFor('the call was aborted', fields);
     }
-    const message = `${request.method} ${this.#base}${request.path}: no answer (${reasonOf(cause)})`;
-    return new NoAnswerError(message, { code: 'no_answer', mayHaveHappened, key, cause });
+    const message = `no answer from ${this.#options.url} (${reasonOf(cause)})`;
+    return new NoAnswerError(message, { ...known, code: 'no_answer', cause });
   }
 }
 
-const mismatch = ({ method, path, key = 'of a job' }: CallRequest): string =>
-  `${method} ${path}: the key ${key} was used before with another body, and that request is what was answered`;
+const mismatch = ({ key = 'of a job', ...request }: CallRequest): string =>
+  `the key ${key} was used before with another body, and what came of that was answered (${routeOf(request)})`;
 
 const retryAfterOf = (error: MillraceError): number | null =>
   'retryAfter' in error && typeof error.retryAfter === 'number' ? error.retryAfter : null;

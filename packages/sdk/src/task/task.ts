@@ -6,7 +6,7 @@ import { isObject, type JsonObject } from '../json/object.js';
 import { DEFAULT_QUEUE, type EnqueueOptions, type Policy } from './policy.js';
 import { pathOf, type InOfSchema, type OutOfSchema, type SchemaIssue, type StandardSchema } from './schema.js';
 import { Batches } from './batch.js';
-import type { JsonOnly } from './json-only.js';
+import type { InputSchema, OutputSchema } from './json-only.js';
 import type { AnyTask, Handler, JobContext, Task } from './types.js';
 
 type AnySchema = StandardSchema<any, any>;
@@ -31,11 +31,12 @@ export function task<
 >(
   definition: Policy<InOfSchema<I>> & {
     name: Name;
-    input?: I & JsonOnly<InOfSchema<I>>;
-    output?: O & JsonOnly<OutOfSchema<O>>;
+    input?: InputSchema<I>;
+    output?: OutputSchema<O>;
   },
 ): Task<Name, InOfSchema<I>, OutOfSchema<I>, OutOfSchema<O>> {
-  const { name, input, output, ...policy } = definition;
+  const { name, ...rest } = definition;
+  const { input, output, ...policy } = rest as { input?: I; output?: O } & Policy<InOfSchema<I>>;
   if (typeof name !== 'string' || name === '') throw new TypeError('a task needs a name');
   const queue = policy.queue ?? DEFAULT_QUEUE;
   const run = (code: (value: any, ctx: JobContext) => unknown): Handler<Name>['run'] =>

@@ -60,6 +60,9 @@ type Final<S> = {
 /** A list of results keeps its length: what is missing in it is undefined. */
 type Missing<Out, Each> = unknown extends Each ? Out | undefined : (Each | undefined)[];
 
+/** A step that was added before, or one line that says that it was not. */
+type Above<S, After extends string> = After extends keyof S ? After : `${After} is not a step above`;
+
 /** What payloads, conditions and questions are made of. */
 interface From<Parsed, S, After extends string> {
   input: Parsed;
@@ -91,7 +94,7 @@ type OtherwiseOf<C> = C extends { otherwise: 'continue' } ? 'continue' : C exten
 
 interface SharedOptions<Parsed, S, After extends string, P extends OnFailure, C extends Condition> {
   /** The steps that must have completed. Their results, and those of the steps behind them, can be used. */
-  after?: readonly After[];
+  after?: readonly Above<S, After>[];
   /**
    * What happens if the step fails for good. `halt` (the default): the workflow fails. `skip`: the steps after it are
    * skipped. `continue`: they run without its result.
@@ -106,7 +109,7 @@ export type StepOptions<
   T extends AnyTask,
   Parsed,
   S,
-  After extends keyof S & string,
+  After extends string,
   P extends OnFailure,
   C extends Condition = Condition,
 > = Policy &
@@ -120,7 +123,7 @@ export type MapOptions<
   T extends AnyTask,
   Parsed,
   S,
-  After extends keyof S & string,
+  After extends string,
   P extends OnFailure,
   C extends Condition = Condition,
 > = Policy &
@@ -131,7 +134,7 @@ export type MapOptions<
 export interface WaitOptions<
   Parsed,
   S,
-  After extends keyof S & string,
+  After extends string,
   P extends OnFailure,
   O extends StandardSchema<any, any>,
   Late extends OnTimeout,
@@ -168,7 +171,7 @@ export interface Workflow<In, Parsed, S> {
   step<
     const Name extends string,
     T extends AnyTask,
-    const After extends keyof S & string = never,
+    const After extends string = never,
     const P extends OnFailure = 'halt',
     C extends Condition = never,
   >(
@@ -183,7 +186,7 @@ export interface Workflow<In, Parsed, S> {
    */
   wait<
     const Name extends string,
-    const After extends keyof S & string = never,
+    const After extends string = never,
     const P extends OnFailure = 'halt',
     O extends StandardSchema<any, any> = StandardSchema<JsonObject, JsonObject>,
     const Late extends OnTimeout = 'fail',
@@ -206,7 +209,7 @@ export interface Workflow<In, Parsed, S> {
     const Name extends string,
     Item,
     T extends AnyTask,
-    const After extends keyof S & string = never,
+    const After extends string = never,
     const P extends OnFailure = 'halt',
     C extends Condition = never,
   >(

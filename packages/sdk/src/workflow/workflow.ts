@@ -4,6 +4,7 @@ import { InvalidRequestError } from '../errors/call-errors.js';
 import type { JsonObject } from '../json/object.js';
 import { wholeSeconds, type Duration } from '../shared/duration.js';
 import { configOf, defined, mergePolicies, type Policy } from '../task/policy.js';
+import type { InputSchema } from '../task/json-only.js';
 import type { InOfSchema, OutOfSchema, StandardSchema } from '../task/schema.js';
 import { checked } from '../task/task.js';
 import type { AnyTask } from '../task/types.js';
@@ -74,9 +75,13 @@ const DEFINITION = Symbol.for('@millrace/sdk/workflow');
  */
 export function workflow<I extends StandardSchema<any, any> = StandardSchema<{}, {}>>(definition: {
   name: string;
-  input?: I;
+  input?: InputSchema<I>;
 }): Workflow<InOfSchema<I>, OutOfSchema<I>, {}> {
-  const flow: unknown = build(definition.name, { input: definition.input, steps: [], groups: new Map() });
+  const flow: unknown = build(definition.name, {
+    input: definition.input as I | undefined,
+    steps: [],
+    groups: new Map(),
+  });
   return flow as Workflow<InOfSchema<I>, OutOfSchema<I>, {}>;
 }
 

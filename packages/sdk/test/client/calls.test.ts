@@ -65,7 +65,9 @@ describe('a create', () => {
     const error = await millrace.enqueue(resize, { image: 7 }).catch((reason: unknown) => reason);
     expect(error).toBeInstanceOf(NoAnswerError);
     expect(error).toMatchObject({ code: 'no_answer', status: null, mayHaveHappened: true });
-    expect((error as MillraceError).message).toContain('ECONNREFUSED');
+    // Words for people; the route is a field.
+    expect((error as MillraceError).message).toMatch(/^no answer from http\S+ \(connect ECONNREFUSED\)$/);
+    expect((error as MillraceError).route).toBe('POST /jobs');
     expect((error as MillraceError).key).toMatch(UUID7);
     expect(calls).toHaveLength(5);
   });
@@ -95,6 +97,7 @@ describe('a create', () => {
     const error = await millrace.enqueue(resize, { image: 7 }).catch((reason: unknown) => reason);
     expect(error).toBeInstanceOf(InvalidRequestError);
     expect(error).toMatchObject({ status: 400, requestId: 'r-9', details: body.details, mayHaveHappened: false });
+    expect(error).toMatchObject({ message: 'config.queue is odd', route: 'POST /jobs' });
     expect(calls).toHaveLength(1);
   });
 
@@ -169,9 +172,20 @@ describe('answers', () => {
     expect(warn.mock.calls.map(([line]) => line as string)).toEqual(['the server says: a', 'the server says: b']);
   });
 
+  it('to a key with another body than before are warned of, once', async () => {
+    const headers = { 'Idempotency-Mismatch': 'true' };
+    const { millrace } = scripted({ 'POST /base/jobs': [{ status: 200, body: { job_id: 'j' }, headers }] });
+    for (const image of [1, 2]) await millrace.enqueue(resize, { image }, { key: 'once' });
+    expect(warn.mock.calls.map(([line]) => line as string)).toEqual([
+      'the server says: the key once was used before with another body, and what came of that was answered (POST /jobs)',
+    ]);
+  });
+
   it('that are not the service’s own have the class of their status', async () => {
     const { millrace } = scripted({ 'GET /base/jobs/x': [{ status: 401, body: 'who are you' }] });
-    await expect(millrace.jobs.get('x')).rejects.toBeInstanceOf(UnauthorizedError);
+    const refused: unknown = await millrace.jobs.get('x').catch((error: unknown) => error);
+    expect(refused).toBeInstanceOf(UnauthorizedError);
+    expect(refused).toMatchObject({ message: 'the server answered 401', route: 'GET /jobs/x' });
     const { millrace: other } = scripted({ 'GET /base/jobs/x': [{ status: 500, body: { code: 'invented' } }] });
     await expect(other.jobs.get('x')).rejects.toBeInstanceOf(InternalError);
   });
