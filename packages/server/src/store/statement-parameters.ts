@@ -108,6 +108,7 @@ export interface StatementParameters {
     is_awaiting: 'id' | 'checkpoint';
     end_waiting: 'id';
     parents_of: 'ids';
+    forgotten_parents: 'after_id' | 'max_rows';
     walk_parents: 'after_id' | 'max_rows';
     children_to_cancel: 'id' | 'max_rows';
     unheard_ends: 'after_parent' | 'after_child' | 'max_rows';

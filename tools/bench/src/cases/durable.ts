@@ -125,7 +125,7 @@ interface Idle {
   readonly cpu: number;
 }
 
-/** A server with nothing to do; then the same with half of so many jobs asleep, and half waiting for signals. */
+/** A server with nothing to do; then the same with so many jobs that sleep, or wait for signals or children. */
 async function idleWithWaits(scope: Scope): Promise<void> {
   const { results, scale } = scope.bench;
   const without = await idle(scope, 0);
@@ -172,12 +172,14 @@ async function idle(scope: Scope, waiting: number): Promise<Idle> {
 
 async function suspend(port: number, count: number): Promise<void> {
   const calls = await DurableCalls.open(port);
+  const kinds = [{}, { wait: { signal: { name: 'go' } } }, { wait: { children: ['child'] } }] as const;
   for (let left = count; left > 0; left -= BATCH) {
     const jobs = await started(calls, Math.min(left, BATCH));
-    await calls.report(jobs, (n) => ({
-      ...{ outcome: 'suspended', checkpoint: 'wait', ...FAR },
-      ...(n % 2 === 0 && { wait: { signal: { name: 'go' } } }),
-    }));
+    for (const { id, token } of jobs.filter((_, n) => n % 3 === 2)) {
+      const child = { name: 'child', ...JOB, ...FAR };
+      await calls.asWorker(`/api/v1/jobs/${id}/children`, { lease_token: token, jobs: [child] }, 201);
+    }
+    await calls.report(jobs, (n) => ({ outcome: 'suspended', checkpoint: 'wait', ...FAR, ...kinds[n % 3] }));
   }
   calls.close();
 }

@@ -143,7 +143,7 @@ export const BARS: readonly Bar[] = [
   atMost(
     'durable',
     'idle: statements that jobs which sleep or wait add',
-    0.2,
+    0.5,
     '/s',
     ['durable-idle-statements.beside', 'durable-idle-statements.without'],
     (beside, without) => beside - without,

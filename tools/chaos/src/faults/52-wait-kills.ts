@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { monotonicMs } from '@millrace/tools-shared';
 import type { Fault } from '../fault.js';
 import type { ChaosClient } from '../history/client.js';
 import { QUICK } from '../stage/actors.js';
@@ -26,9 +25,9 @@ export const waitKills: Fault = {
   row: 52,
   name: 'sleeps, signals and waiting steps, under kill -9 of servers and PostgreSQL',
   check: 'no signal lost or taken twice, each wait ends once, no wake-up lost',
-  unit: 'seconds',
+  unit: 'kills',
   full: 600,
-  everyday: 20,
+  everyday: 12,
   rare: true,
   async run(stage, count) {
     const cluster = await stage.cluster();
@@ -36,10 +35,11 @@ export const waitKills: Fault = {
     const servers = [await stage.server({ database }), await stage.server({ database, mode: 'api' })];
     const [one, two] = servers.map((server) => stage.client(server)) as [ChaosClient, ChaosClient];
     stage.poolQueues.add(QUEUE); // its jobs end without a call that the history knows
-    const endsAt = monotonicMs() + count * 1_000;
+    let left = count;
     let stopped = false;
-    const going = (): boolean => monotonicMs() < endsAt;
-    const breakable = { stage, cluster, database, servers, workers: [], startWorker: () => undefined, going };
+    const going = (): boolean => left > 0;
+    const onBroken = (): unknown => left--;
+    const breakable = { stage, cluster, database, servers, workers: [], startWorker: () => undefined, going, onBroken };
     const waits: Waits = { ...breakable, sent: new Set(), given: new Map() };
     const endings: Endings = new Map();
     const worker = {

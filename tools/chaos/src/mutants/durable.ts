@@ -72,8 +72,12 @@ export const DURABLE_MUTANTS: readonly Mutant[] = [
   {
     name: 'whoever ends the last child wakes the parent, and nobody else does',
     patches: [
-      { file: CHILDREN_SQL, find: /WHERE complete AND status IS NULL/, replace: 'WHERE false' },
-      { file: PARENTS, find: /const outcome = await this\.#wake/, replace: `${pause(300)} $&` },
+      {
+        file: CHILDREN_SQL,
+        find: /p\.awaits IS NOT NULL AND p\.pending <= 0 AS complete/,
+        replace: 'false AS complete',
+      },
+      { file: PARENTS, find: /const outcome = await this\.#wake/, replace: `${pause(2_000)} $&` },
     ],
     rows: [48],
     sign: /parents wait for children that have all ended/,
@@ -84,8 +88,8 @@ export const DURABLE_MUTANTS: readonly Mutant[] = [
       { file: CHILDREN_SQL, find: /FROM found WHERE status <> 'cancelled'/, replace: 'FROM found' },
       {
         file: FAMILY_SWEEP,
-        find: /(of await this\.parents\.sweep\(\)\)\s*)([^;]*;)/,
-        replace: `$1{ ${pause(1_000)} $2 }`,
+        find: /(of await this\.parents\.closeEnded\(\)\)\s*)([^;]*;)/,
+        replace: `$1{ ${pause(3_000)} $2 }`,
       },
     ],
     rows: [48],

@@ -14,6 +14,8 @@ export interface Breakable {
   readonly workers: ManagedProcess[];
   startWorker(): void;
   readonly going: () => boolean;
+  /** Called after each thing that was broken. */
+  onBroken?(): void;
 }
 
 /** A span of the database's clock, which is that of this machine. */
@@ -54,6 +56,7 @@ export async function breakThings(breakable: Breakable): Promise<readonly Span[]
       away.push({ from, to: Date.now() });
       broken.postgres++;
     }
+    breakable.onBroken?.();
   }
   stage.note(`killed: ${JSON.stringify(broken)}`);
   return away;

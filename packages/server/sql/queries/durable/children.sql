@@ -95,28 +95,41 @@ FROM unnest(:ids::uuid[]) AS asked (id), LATERAL (
   SELECT c.child_id, c.parent_id FROM millrace.children c WHERE c.child_id = asked.id OFFSET 0
 ) AS c;
 
--- name: walk_parents
--- Among :max_rows open parents after :after_id: those that have nothing to wait for any more (`complete`), those that
--- were cancelled, and those that have ended otherwise. `next`: where to go on; null: that was all.
+-- name: forgotten_parents
+-- Parents that have nothing to wait for any more, and that nobody has woken, among :max_rows open ones after :after_id.
+-- It looks nowhere else, so that however often it is asked, those that wait cost next to nothing. `next`: where to go
+-- on; null: that was all.
 WITH walked AS MATERIALIZED (
-  SELECT p.parent_id, p.tenant, p.awaits IS NOT NULL AND p.pending <= 0 AS complete FROM millrace.parents p
+  SELECT p.parent_id, p.awaits IS NOT NULL AND p.pending <= 0 AS complete FROM millrace.parents p
+  WHERE p.open AND p.parent_id > :after_id ORDER BY p.parent_id LIMIT :max_rows::int
+)
+SELECT (SELECT max(parent_id::text) FROM walked HAVING count(*) = :max_rows::int) AS next,
+       (SELECT json_agg(parent_id) FROM walked WHERE complete)::text AS forgotten;
+
+-- name: walk_parents
+-- Among :max_rows open parents after :after_id: those that were cancelled, and those that have ended otherwise, which
+-- are closed. Most of them wait in a queue, which is looked at first. `next`: where to go on; null: that was all.
+WITH walked AS MATERIALIZED (
+  SELECT p.parent_id, p.tenant FROM millrace.parents p
   WHERE p.open AND p.parent_id > :after_id ORDER BY p.parent_id LIMIT :max_rows::int
 ), found AS MATERIALIZED (
-  SELECT walked.parent_id, walked.tenant, walked.complete, ended.status
+  SELECT walked.parent_id, walked.tenant, ended.status
   FROM walked LEFT JOIN LATERAL (
+    SELECT r.id FROM millrace.ready r WHERE r.tenant = walked.tenant AND r.id = walked.parent_id OFFSET 0
+  ) AS r ON true,
+  LATERAL (
     SELECT ending.status FROM unnest(ARRAY['completed', 'failed', 'cancelled']::millrace.job_status[])
       AS ending (status), LATERAL (
       SELECT FROM millrace.done d
       WHERE d.tenant = walked.tenant AND d.status = ending.status AND d.id = walked.parent_id OFFSET 0
     ) AS d
-  ) AS ended ON true
+  ) AS ended
+  WHERE r.id IS NULL
 ), closed AS (
   UPDATE millrace.parents p SET open = false, awaits = NULL
   WHERE p.parent_id = ANY (ARRAY(SELECT parent_id FROM found WHERE status <> 'cancelled'))
 )
-SELECT EXISTS (SELECT FROM walked) AS walked,
-       (SELECT max(parent_id::text) FROM walked HAVING count(*) = :max_rows::int) AS next,
-       (SELECT json_agg(parent_id) FROM found WHERE complete AND status IS NULL)::text AS complete,
+SELECT (SELECT max(parent_id::text) FROM walked HAVING count(*) = :max_rows::int) AS next,
        (SELECT json_agg(json_build_array(parent_id, tenant)) FROM found WHERE status = 'cancelled')::text AS cancelled;
 
 -- name: children_to_cancel

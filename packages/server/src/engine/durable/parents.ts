@@ -15,8 +15,10 @@ import { announceWoken, wakeJob, type WokenRow } from './wake.js';
  */
 const sql = loadStatements('durable/children.sql');
 
-/** Rows that one statement of a sweep looks at. */
+/** Children of a cancelled parent that are cancelled together. */
 const SWEEP = 1_000;
+/** Parents that one statement of a sweep looks at. */
+const WALK = 10_000;
 /** Unfinished children that one sweep looks at: those of processes that know nothing of parents. */
 const SWEEP_CHILDREN = 5_000;
 const FIRST_ID = '00000000-0000-0000-0000-000000000000';
@@ -33,9 +35,14 @@ interface ParentRow {
 const NOBODY: ParentRow = { tenant: '', awaits: null, pending: 0 };
 
 interface WalkedRow {
-  readonly walked: boolean;
   readonly next: string | null;
-  readonly complete: string | null;
+}
+
+interface ForgottenRow extends WalkedRow {
+  readonly forgotten: string | null;
+}
+
+interface EndedRow extends WalkedRow {
   readonly cancelled: string | null;
 }
 
@@ -88,24 +95,28 @@ export class Parents {
     while (this.#waking) await this.#waking;
   }
 
-  /**
-   * Wakes whom nobody has woken, and forgets parents that have ended. Returns those that were cancelled and may have
-   * children left.
-   */
-  async sweep(): Promise<readonly CancelledParent[]> {
+  /** Wakes whom nobody has woken. */
+  async wakeForgotten(): Promise<void> {
+    await this.#walk<ForgottenRow>(sql.forgotten_parents, ({ forgotten }) => this.#want(parse<string>(forgotten)));
+    await this.settled();
+  }
+
+  /** Forgets parents that have ended. Returns those that were cancelled and may have children left. */
+  async closeEnded(): Promise<readonly CancelledParent[]> {
     const cancelled: CancelledParent[] = [];
-    let after: string | null = FIRST_ID;
-    while (after !== null) {
-      const statement: Statement = sql.walk_parents({ after_id: after, max_rows: SWEEP });
-      const [row]: WalkedRow[] = await this.db.run<WalkedRow>(statement);
-      // Where nobody has children, that is all.
-      if (row?.walked && after === FIRST_ID) await this.#hearEnds();
-      this.#want(parse<string>(row?.complete));
-      for (const [id, tenant] of parse<[string, string]>(row?.cancelled)) cancelled.push({ id, tenant });
+    await this.#walk<EndedRow>(sql.walk_parents, (row) => {
+      for (const [id, tenant] of parse<[string, string]>(row.cancelled)) cancelled.push({ id, tenant });
+    });
+    return cancelled;
+  }
+
+  /** Page by page over the open parents. */
+  async #walk<R extends WalkedRow>(page: typeof sql.walk_parents, found: (row: R) => void): Promise<void> {
+    for (let after: string | null = FIRST_ID; after !== null;) {
+      const [row]: R[] = await this.db.run<R>(page({ after_id: after, max_rows: WALK }));
+      if (row) found(row);
       after = row?.next ?? null;
     }
-    await this.settled();
-    return cancelled;
   }
 
   /** Children of a cancelled parent that have not ended: some of them. None: there is nothing left to do about it. */
@@ -114,8 +125,8 @@ export class Parents {
     return rows.map((row) => row.id);
   }
 
-  /** Notes the ends of children about which nobody was told. */
-  async #hearEnds(): Promise<void> {
+  /** Notes the ends of children about which nobody was told: of some of them each time. */
+  async hearEnds(): Promise<void> {
     const statement = sql.unheard_ends({ ...this.#unheardAfter, max_rows: SWEEP_CHILDREN });
     const [row] = await this.db.run<UnheardRow>(statement);
     this.#unheardAfter = { after_parent: row?.next_parent ?? FIRST_ID, after_child: row?.next_child ?? FIRST_ID };

@@ -5,12 +5,19 @@ import { Cancellation } from '../outcomes/cancel.js';
 import type { Counters } from '../shared/counters.js';
 import type { Hub } from '../shared/hub.js';
 
+/** The sweeps, of which one comes every five seconds, that look which parents have ended: within ten seconds. */
+const CLOSE_EVERY = 2;
+/** Those that look for ends of children of which older programs told nobody. */
+const HEAR_EVERY = 6;
+
 /**
  * What is left to do about parents and children, whichever process left it: parents that nobody has woken, ends that
  * nobody was told of, and the children of parents that were cancelled, which are cancelled too, and theirs. All of it
  * is found in tables, so a crash loses none of it.
  */
 export class FamilySweep {
+  #runs = 0;
+
   constructor(
     private readonly db: Database,
     private readonly hub: Hub,
@@ -18,12 +25,20 @@ export class FamilySweep {
     private readonly parents: Parents,
   ) {}
 
-  /** Returns how many children it cancelled. */
+  /** Not everything each time, so that thousands of parents may wait for next to nothing. Returns how many it cancelled. */
   async run(): Promise<number> {
+    const run = this.#runs++;
+    if (run % HEAR_EVERY === 0) await this.parents.hearEnds();
+    await this.parents.wakeForgotten();
+    return run % CLOSE_EVERY === 0 ? this.#cancelOrphans() : 0;
+  }
+
+  /** Returns how many children it cancelled. */
+  async #cancelOrphans(): Promise<number> {
     let cancelled = 0;
     for (;;) {
       let ofThisRound = 0;
-      for (const parent of await this.parents.sweep()) ofThisRound += await this.#cancelChildren(parent);
+      for (const parent of await this.parents.closeEnded()) ofThisRound += await this.#cancelChildren(parent);
       cancelled += ofThisRound;
       // What was cancelled may have children itself.
       if (ofThisRound === 0) return cancelled;

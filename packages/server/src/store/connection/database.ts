@@ -136,6 +136,8 @@ export class Database {
   async openListener(): Promise<pg.Client> {
     if (this.#listenUrl === null) throw new Error('behind a pooler, listening needs a direct database URL');
     const client = new pg.Client(this.#connection(withSettings(this.#listenUrl, COMMON_SETTINGS)));
+    // From the beginning: it may be lost before whoever wants it has it. Then its next statement fails, and says so.
+    client.on('error', () => undefined);
     try {
       await client.connect();
     } catch (error) {

@@ -88,9 +88,7 @@ const DEAF =
 
 async function openListener(db: Database): Promise<pg.Client> {
   try {
-    const client = await db.openListener();
-    client.on('error', () => undefined);
-    return client;
+    return await db.openListener();
   } catch (error) {
     const cause = (error as Error).cause;
     if (!(cause instanceof Error && REFUSED.test(cause.message))) throw error;
