@@ -48,3 +48,33 @@ export const Series = Type.Object(
   },
 );
 export type Series = Static<typeof Series>;
+
+/** How many tenants a plot by tenant names. */
+export const SERIES_TENANTS_SHOWN = 8;
+
+export const AdminSeriesQuery = Type.Object({
+  queue: SeriesQuery.properties.queue,
+  from: SeriesQuery.properties.from,
+  to: SeriesQuery.properties.to,
+});
+
+export const AdminSeries = Type.Object(
+  {
+    from: instant({ description: 'Start of the first step.' }),
+    step_secs: Type.Integer({ description: 'Length of each step.' }),
+    tenants: Type.Array(
+      Type.Object({
+        tenant_id: Type.String(),
+        ended: counts('Jobs of the tenant that completed or failed for good, by step.'),
+      }),
+      { description: `The ${SERIES_TENANTS_SHOWN} tenants for whom most jobs ended, the largest first.` },
+    ),
+    others: counts('Jobs of all other tenants, by step.'),
+    counted_from: nullable(
+      instant({ description: 'There were too many series to read: nothing is counted before it. Null: all is.' }),
+    ),
+    warnings,
+  },
+  { $id: 'AdminSeries', description: 'Whose jobs ended over time.' },
+);
+export type AdminSeries = Static<typeof AdminSeries>;

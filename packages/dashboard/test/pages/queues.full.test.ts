@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest';
-import { ADMIN_TOKEN } from '../../../server/test/support/server.js';
+import { ADMIN_TOKEN, startTestServer } from '../../../server/test/support/server.js';
 import { hasBrowser, seriousFindings, useStage } from '../support/browser.js';
 
 /** What a tenant could write where a text is shown. */
@@ -66,6 +66,90 @@ describe.skipIf(!hasBrowser)('queues, workers and the view of operators in the d
     await row.getByRole('button', { name: 'Pause held' }).waitFor();
     expect((await server.worker.post('/api/v1/queues/held/lease', {})).body.jobs).toHaveLength(1);
     await tenant.locator('.page-head').getByText('paused').waitFor({ state: 'detached' });
+  });
+
+  test('a queue shows its limits: what is set for it, and how much of each key is used', async () => {
+    for (let n = 0; n < 3; n++) {
+      const config = { queue: 'limited', limits: [{ key: 'user-7', running: 2 }] };
+      await server.a.post('/api/v1/jobs', { task_name: 'export', config });
+    }
+    await server.a.post('/api/v1/jobs', {
+      task_name: 'call',
+      config: { queue: 'limited', limits: [{ key: 'partner', rate: { count: 100, per_secs: 60, burst: 5 } }] },
+    });
+    await server.worker.post('/api/v1/queues/limited/lease', { max_jobs: 10, slots: 4, worker_id: 'w' });
+    await server.admin.send('PUT', '/api/v1/admin/queues/limited', { body: { running: 50, share: 'tenant' } });
+    const page = await stage.visit('/queues/limited');
+    await page.getByText('of the queue: at most 50 running, tenants take turns').waitFor();
+    const keys = page.getByRole('table', { name: 'Limits by key' });
+    const user = keys.locator('[data-row="user-7"]');
+    await user.getByText('2/2').waitFor();
+    expect(await user.locator('td[data-title="Waiting"]').textContent()).toBe('1');
+    await keys.locator('[data-row="partner"]').getByText('100 per 1 min, up to 5 at once').waitFor();
+    await page.getByText('slots in use').waitFor();
+    await page.getByText(/^\d of 4$/).waitFor();
+    expect(await seriousFindings(page)).toEqual([]);
+    // A queue without limits has no empty panel.
+    await create('free', 'work');
+    const free = await stage.visit('/queues/free');
+    await free.locator('.by-task li', { hasText: 'work' }).waitFor();
+    await free.waitForLoadState('networkidle');
+    expect(await free.getByRole('heading', { name: 'Limits' }).count()).toBe(0);
+  });
+
+  test('an operator sets the limits of a queue, and takes them away', async () => {
+    await create('narrow', 'work');
+    const page = await stage.visit('/admin', { token: ADMIN_TOKEN });
+    const row = page.locator('[data-row="narrow"]');
+    await row.getByRole('button', { name: 'Limits of narrow' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Limits of narrow' });
+    await dialog.getByLabel('Running at a time').fill('3');
+    await dialog.getByLabel('Jobs that may start').fill('1000');
+    await dialog.getByLabel('Tenants take turns').check();
+    await dialog.getByRole('button', { name: 'Set limits' }).click();
+    await row.getByText('tenants take turns').waitFor();
+    expect(await row.locator('.limits li').allTextContents()).toEqual([
+      'at most 3 running',
+      '1,000 per 1 min',
+      'tenants take turns',
+    ]);
+    const { body } = await server.admin.get('/api/v1/admin/queues/narrow');
+    const rate = { count: 1000, per_secs: 60, burst: 1 };
+    expect(body).toEqual({ queue: 'narrow', running: 3, rate, share: 'tenant' });
+
+    await row.getByRole('button', { name: 'Limits of narrow' }).click();
+    await dialog.getByLabel('Running at a time').fill('');
+    await dialog.getByLabel('Jobs that may start').fill('');
+    await dialog.getByLabel('Tenants take turns').uncheck();
+    await dialog.getByRole('button', { name: 'Set limits' }).click();
+    await row.locator('td[data-title="Limits"]').getByText('–').waitFor();
+  });
+
+  test('an operator sees whose jobs ended, of all queues and of one', async () => {
+    // What a process did is written when it stops.
+    const other = await startTestServer({ config: { mode: 'api' }, database: server.database });
+    for (const [client, queue, n] of [
+      [other.a, 'shared', 3],
+      [other.b, 'shared', 1],
+      [other.b, 'own', 5],
+    ] as const) {
+      for (let i = 0; i < n; i++) await client.post('/api/v1/jobs', { task_name: 't', config: { queue } });
+      const { body } = await other.worker.post(`/api/v1/queues/${queue}/lease`, { max_jobs: n, worker_id: 'w' });
+      const reports = (body.jobs as { job: { id: string }; lease_token: string }[]).map(({ job, lease_token }) => ({
+        ...{ job_id: job.id, lease_token, outcome: 'completed' },
+      }));
+      expect((await other.worker.post('/api/v1/reports', { reports })).status).toBe(200);
+    }
+    await other.stop();
+    const page = await stage.visit('/admin', { token: ADMIN_TOKEN });
+    const plot = (): Promise<string | null> =>
+      page.getByRole('img', { name: /^Jobs ended per/ }).getAttribute('aria-label');
+    await expect.poll(plot).toMatch(/: tenant-b: 6; tenant-a: 3$/);
+    await create('shared', 'later');
+    await page.getByRole('option', { name: 'shared' }).waitFor({ state: 'attached' });
+    await page.getByRole('combobox', { name: /^Queue/ }).selectOption('shared');
+    await expect.poll(plot).toMatch(/: tenant-a: 3; tenant-b: 1$/);
+    expect(await page.locator('rect.bar').count()).toBeGreaterThanOrEqual(2);
   });
 
   test('texts of tenants stay texts, and axe finds nothing serious', async () => {

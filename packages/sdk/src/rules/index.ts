@@ -1,6 +1,7 @@
 /**
  * Rules that several packages share: what of a request is refused, and in which words, by the service and by the fake
- * server; when schedules fire; why a job does not run; which tokens can be sent; which words resemble each other. Nothing here imports anything.
+ * server; when schedules fire; why a job does not run; which tokens can be sent; which words resemble each other.
+ * Nothing here imports anything.
  */
 export type { CronFields } from './cron-fields.js';
 export { NEVER_AGAIN, NOT_A_ZONE, occurrenceAfter, parseCron, type WallTimes } from './cron-occurrences.js';

@@ -6,6 +6,7 @@ import {
   type Count,
   type Worker,
 } from '@millrace/contract';
+import { mergedPlots } from '../domain/ends-by-tenant.js';
 import { isUnavailable } from '../domain/errors.js';
 import type { AdminApi } from '../engine/api.js';
 import { cursorAfter, NAME_CURSOR, namesCursor } from '../engine/shared/cursor.js';
@@ -48,6 +49,7 @@ export function adminOver(cells: readonly Cell[]): AdminApi {
       return { tenants: items, nextCursor: last === null ? null : cursorAfter(NAME_CURSOR, last.tenant_id) };
     },
     workers: async () => mergedWorkers((await all((admin) => admin.workers())).flat()),
+    series: async (query) => mergedPlots(await all((admin) => admin.series(query))),
     limits: async (query) => {
       const parts = await all((admin) => admin.limits(query));
       const { items, last } = page(

@@ -15,6 +15,7 @@ import type {
   QueueSettings,
   QueueSettingsInput,
 } from '@millrace/contract';
+import type { EndsByTenant } from '../domain/ends-by-tenant.js';
 import type { KeptCheckpoints } from '../domain/kept-checkpoints.js';
 import type { DryRunRecord, OperationRecord, OperationSpec } from '../domain/operations.js';
 import type {
@@ -383,6 +384,9 @@ export interface SeriesQuery {
   readonly to: Instant | null;
 }
 
+/** Of all tenants together. */
+export type AdminSeriesQuery = Omit<SeriesQuery, 'task'>;
+
 export interface InsightApi {
   counts(tenant: string, queue: string | null): Promise<Omit<Counts, 'warnings'>>;
   series(tenant: string, query: SeriesQuery): Promise<Omit<Series, 'warnings'>>;
@@ -416,6 +420,8 @@ export interface AdminApi {
   /** In the order of their names. */
   tenants(query: CursorQuery): Promise<TenantPage>;
   workers(): Promise<readonly Worker[]>;
+  /** Whose jobs ended, over time. */
+  series(query: AdminSeriesQuery): Promise<EndsByTenant>;
   /** By tenant, queue and key. */
   limits(query: LimitsQuery): Promise<LimitPageRead>;
   settings(queue: string): Promise<QueueSettings>;

@@ -144,6 +144,9 @@ export interface StatementParameters {
   'insight/counts.sql': {
     counts: 'tenant' | 'max_rows' | 'sample' | 'queue';
   };
+  'insight/ends-by-tenant.sql': {
+    ends_by_tenant: 'until' | 'since' | 'max_rows' | 'queue' | 'max_tenants';
+  };
   'insight/queue-detail.sql': {
     queue_known: 'queue';
     queue_by_task: 'tenant' | 'max_rows' | 'queue' | 'max_tasks';

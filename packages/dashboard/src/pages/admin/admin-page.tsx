@@ -8,6 +8,7 @@ import { State } from '../../components/state.js';
 import { WorkerTable } from '../../components/tables/worker-table.js';
 import { roughly } from '../../lib/format.js';
 import { AdminQueuesPanel } from './admin-queues.js';
+import { SharesPanel } from './shares.js';
 import { TenantsPanel } from './tenants.js';
 import './admin.css';
 
@@ -29,7 +30,10 @@ export default function AdminPage(): ReactNode {
         {(data) => <Overview data={data} />}
       </Loaded>
       <AdminQueuesPanel />
-      <TenantsPanel />
+      <div className="columns">
+        <SharesPanel />
+        <TenantsPanel />
+      </div>
       <WorkersPanel />
     </Page>
   );

@@ -10,14 +10,17 @@ import { Table, type Column } from '../../components/tables/table.js';
 import { Time } from '../../components/time.js';
 import { say, sayError } from '../../components/toasts.js';
 import { number, roughly } from '../../lib/format.js';
+import { settingsWords } from '../../lib/limits.js';
 import { useMayWrite } from '../../session/session.js';
+import { SettingsDialog } from './queue-settings.js';
 
 /** Queues over all tenants, with those that hold most of each, and the switch that pauses one. */
 export function AdminQueuesPanel(): ReactNode {
   const read = useRead<AdminQueues>('/admin/queues');
   const mayWrite = useMayWrite();
   const [pausing, setPausing] = useState<AdminQueue | null>(null);
-  const columns = [...COLUMNS, ...(mayWrite ? [actionColumn(setPausing)] : [])];
+  const [limiting, setLimiting] = useState<AdminQueue | null>(null);
+  const columns = [...COLUMNS, ...(mayWrite ? [actionColumn(setPausing, setLimiting)] : [])];
   return (
     <Panel title="Queues">
       <Loaded read={read} what="Queues">
@@ -29,6 +32,7 @@ export function AdminQueuesPanel(): ReactNode {
           )
         }
       </Loaded>
+      {limiting !== null && <SettingsDialog queue={limiting} onClose={() => setLimiting(null)} />}
       {pausing !== null && <PauseDialog queue={pausing} onClose={() => setPausing(null)} />}
     </Panel>
   );
@@ -65,8 +69,20 @@ const COLUMNS: readonly Column<AdminQueue>[] = [
     numeric: true,
     cell: ({ last_lease_at }) => <Time at={last_lease_at} otherwise="not today" />,
   },
+  { key: 'limits', title: 'Limits', cell: ({ settings }) => <Limits words={settingsWords(settings)} /> },
   { key: 'tenants', title: 'Tenants that hold most', wide: true, cell: (row) => <Holders queue={row} /> },
 ];
+
+const Limits = ({ words }: { readonly words: readonly string[] }): ReactNode =>
+  words.length === 0 ? (
+    '–'
+  ) : (
+    <ul className="limits">
+      {words.map((word) => (
+        <li key={word}>{word}</li>
+      ))}
+    </ul>
+  );
 
 function Holders({ queue }: { readonly queue: AdminQueue }): ReactNode {
   const held = queue.tenants.map(({ tenant_id, pending, scheduled, running }) => ({
@@ -84,25 +100,31 @@ function Holders({ queue }: { readonly queue: AdminQueue }): ReactNode {
   );
 }
 
-const actionColumn = (pause: (queue: AdminQueue) => void): Column<AdminQueue> => ({
+type Choose = (queue: AdminQueue) => void;
+
+const actionColumn = (pause: Choose, limit: Choose): Column<AdminQueue> => ({
   key: 'do',
   title: 'Action',
-  cell: (row) =>
-    row.paused_at === null ? (
-      <button type="button" className="button small" aria-label={`Pause ${row.queue}`} onClick={() => pause(row)}>
-        Pause…
+  cell: (row) => (
+    <span className="buttons">
+      <button type="button" className="button small" aria-label={`Limits of ${row.queue}`} onClick={() => limit(row)}>
+        Limits…
       </button>
-    ) : (
-      <button
-        type="button"
-        className="button small"
-        aria-label={`Resume ${row.queue}`}
-        onClick={() => resume(row.queue)}
-      >
-        Resume
-      </button>
-    ),
+      <PauseButton row={row} pause={pause} />
+    </span>
+  ),
 });
+
+const PauseButton = ({ row, pause }: { readonly row: AdminQueue; readonly pause: Choose }): ReactNode =>
+  row.paused_at === null ? (
+    <button type="button" className="button small" aria-label={`Pause ${row.queue}`} onClick={() => pause(row)}>
+      Pause…
+    </button>
+  ) : (
+    <button type="button" className="button small" aria-label={`Resume ${row.queue}`} onClick={() => resume(row.queue)}>
+      Resume
+    </button>
+  );
 
 function resume(queue: string): void {
   change(request(queue, 'resume'))

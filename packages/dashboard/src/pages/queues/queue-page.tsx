@@ -10,6 +10,7 @@ import { Time } from '../../components/time.js';
 import { number, roughly } from '../../lib/format.js';
 import { ByTask } from './by-task.js';
 import { NextJobs } from './next-jobs.js';
+import { QueueLimits } from './queue-limits.js';
 import { QueuePlots } from './queue-plots.js';
 import { QueueWorkers } from './queue-workers.js';
 import './queues.css';
@@ -37,7 +38,7 @@ export default function QueuePage(): ReactNode {
     >
       {error !== null && <ErrorNote error={error} />}
       {depth === undefined && error === null && (isOlder && list.data !== undefined ? <Nothing /> : <Loading />)}
-      {depth !== undefined && <Depth depth={depth} />}
+      {depth !== undefined && <Depth depth={depth} slots={known?.slots ?? null} />}
       <QueuePlots queue={queue} />
       <div className="columns">
         <Panel title="By task" aside={<span className="quiet">what fills the queue</span>}>
@@ -47,6 +48,7 @@ export default function QueuePage(): ReactNode {
           {known === undefined ? <Unknown isOlder={isOlder} /> : <NextJobs next={known.next} />}
         </Panel>
       </div>
+      <QueueLimits queue={queue} detail={known ?? null} />
       <QueueWorkers queue={queue} />
     </Page>
   );
@@ -65,7 +67,12 @@ const Nothing = (): ReactNode => <p className="quiet">The queue holds no unfinis
 const Unknown = ({ isOlder }: { readonly isOlder: boolean }): ReactNode =>
   isOlder ? <p className="quiet">This server does not support it.</p> : <Loading />;
 
-function Depth({ depth }: { readonly depth: QueueDepth }): ReactNode {
+interface DepthProps {
+  readonly depth: QueueDepth;
+  readonly slots: QueueDetail['slots'];
+}
+
+function Depth({ depth, slots }: DepthProps): ReactNode {
   const tile = (name: string, status: string, n: number): ReactNode => (
     <li key={name}>
       <FilterLink to="/jobs" filter={{ queue: depth.queue, status }}>
@@ -87,6 +94,16 @@ function Depth({ depth }: { readonly depth: QueueDepth }): ReactNode {
           <span className="figure">{age === null ? '–' : roughly(age * 1000)}</span>
         </span>
       </li>
+      {slots !== null && (
+        <li>
+          <span className="tile">
+            <span className="quiet">slots in use</span>
+            <span className="figure">
+              {number(slots.in_use)} of {number(slots.offered)}
+            </span>
+          </span>
+        </li>
+      )}
       <li>
         <span className="tile">
           <span className="quiet">a worker last asked</span>

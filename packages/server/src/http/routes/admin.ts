@@ -1,6 +1,8 @@
 import {
   AdminOverview,
   AdminQueues,
+  AdminSeries,
+  AdminSeriesQuery,
   AdminTenants,
   AdminTenantsQuery,
   AdminWorkers,
@@ -9,11 +11,12 @@ import {
   QueueSettings,
   QueueSettingsInput,
   ref,
+  SERIES_TENANTS_SHOWN,
 } from '@millrace/contract';
 import type { FastifyInstance } from 'fastify';
 import { checkRate } from '../../domain/job-config.js';
 import type { HttpContext } from '../context.js';
-import { listQuery, type QueryParameters } from '../requests/list-parameters.js';
+import { listQuery, seriesQuery, type QueryParameters } from '../requests/list-parameters.js';
 import { freeQueue } from '../../domain/reserved-queue.js';
 import { queueName } from '../requests/queue-name.js';
 import { sendTagged } from '../answers/etag.js';
@@ -43,6 +46,10 @@ export function adminRoutes(app: FastifyInstance, { engine: { admin }, version }
 
   app.get('/admin/workers', { schema: workersSchema }, async (request, reply) =>
     sendTagged(request, reply, JSON.stringify({ workers: await admin.workers() })),
+  );
+
+  app.get<{ Querystring: QueryParameters }>('/admin/series', { schema: seriesSchema }, async (request, reply) =>
+    sendTagged(request, reply, JSON.stringify(await admin.series(seriesQuery(request.query)))),
   );
 
   app.get<OfQueue>('/admin/queues/:queue', { schema: settingsSchema }, async (request, reply) =>
@@ -110,6 +117,18 @@ const workersSchema = {
   tags: ['admin'],
   security: ADMIN,
   docs: tagged(ref(AdminWorkers), 'The workers.', 403),
+};
+
+const seriesSchema = {
+  operationId: 'getAdminSeries',
+  summary: 'Plot whose jobs ended',
+  description:
+    `Jobs that completed or failed for good, over time: those of the ${SERIES_TENANTS_SHOWN} tenants with the most of ` +
+    'them, and of all others together. Steps of 5 minutes for the last two days, of an hour for 60 days. The last ' +
+    'step is up to 15 seconds behind.',
+  tags: ['admin'],
+  security: ADMIN,
+  docs: { querystring: AdminSeriesQuery, ...tagged(ref(AdminSeries), 'The columns of the plot.', 403) },
 };
 
 const SETTINGS_NOTE =
