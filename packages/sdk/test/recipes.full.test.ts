@@ -1,8 +1,8 @@
 import 'reflect-metadata';
 import { readFileSync } from 'node:fs';
-import { mkdir, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { NestFactory } from '@nestjs/core';
 import { Millrace, silentLogger, task } from '@millrace/sdk';
 import type { Express } from 'express';
@@ -14,7 +14,7 @@ import { afterAll, expect, it, onTestFinished, vi } from 'vitest';
 import { emptyDatabase } from '../../server/test/support/database.js';
 import { until } from '../../server/test/support/until.js';
 import { KEY_A, useTestServer, WORKER_TOKEN } from '../../server/test/support/server.js';
-import { compile, programFolder, runProgram } from './support/programs.js';
+import { blocksOf, compile, programFolder, runProgram, writeBlocks } from './support/programs.js';
 
 const PAGE = readFileSync(new URL('../../../docs/recipes.md', import.meta.url), 'utf8');
 const application = await emptyDatabase();
@@ -25,14 +25,9 @@ const server = await useTestServer({ config: { mode: 'api', outbox: application.
 
 it('the recipes compile, enqueue in their transaction, and their workers do the work', async () => {
   const folder = await programFolder();
-  const blocks = [...PAGE.matchAll(/```ts\n\/\/ (\S+)\n(.*?)```/gs)].map(([, name = '', code = '']) => ({
-    name,
-    code,
-  }));
-  for (const { name, code } of blocks) {
-    await mkdir(dirname(join(folder, name)), { recursive: true });
-    await writeFile(join(folder, name), code);
-  }
+  // A monorepo is a folder of its own (recipes-around.full.test.ts).
+  const blocks = blocksOf(PAGE).filter(({ name }) => /^(?!apps\/|packages\/).*\.ts$/.test(name));
+  await writeBlocks(folder, blocks);
   await writeFile(join(folder, 'tsconfig.json'), '{"compilerOptions":{"experimentalDecorators":true}}');
   const problems = compile(
     blocks.map(({ name }) => join(folder, name)),

@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import ts from 'typescript';
 import { onTestFinished } from 'vitest';
@@ -11,6 +11,25 @@ export async function programFolder(): Promise<string> {
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
   await writeFile(join(folder, 'package.json'), '{"type":"module"}');
   return folder;
+}
+
+export interface Block {
+  readonly name: string;
+  readonly code: string;
+}
+
+/** The blocks of a page that name a file: TypeScript in its first line, others in the line before. */
+export function blocksOf(page: string): Block[] {
+  const typed = [...page.matchAll(/```ts\n\/\/ (\S+)\n(.*?)```/gs)];
+  const others = [...page.matchAll(/^`([^`\n]+)`:\n\n```\w+\n(.*?)```/gms)];
+  return [...typed, ...others].map(([, name = '', code = '']) => ({ name, code }));
+}
+
+export async function writeBlocks(folder: string, blocks: readonly Block[]): Promise<void> {
+  for (const { name, code } of blocks) {
+    await mkdir(dirname(join(folder, name)), { recursive: true });
+    await writeFile(join(folder, name), code);
+  }
 }
 
 /** Compiles programs as their reader would, strictly, and returns what the compiler has against them. */
