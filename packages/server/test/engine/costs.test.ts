@@ -1,126 +1,14 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startEmbedded } from '../../src/embedded/index.js';
-import { startServer, type RunningServer } from '../../src/server.js';
-import { createLogger } from '../../src/telemetry/logger.js';
-import { createClient, type Client } from '../support/client.js';
-import { KEY_A, testConfig, WORKER_TOKEN } from '../support/server.js';
+import { describe, expect, it } from 'vitest';
 import { until } from '../support/until.js';
+import { job, OTHERS, POOL_QUEUE, together, useCosts } from './cost-kit.js';
 import { complete, createJob, heartbeat, idsOf, lease, report } from './kit.js';
 
 /**
- * What each path costs in statements and in bytes of write-ahead log: figures that a busy machine does not change, so
- * that an extra statement or index shows here and not in next month's benchmark. A limit is about a tenth above what
- * was measured when it was set. It has its own PostgreSQL, since nobody else may write to the log meanwhile.
+ * What each path costs in statements and in bytes of write-ahead log, so that an extra statement or index shows here
+ * and not in next month's benchmark. A limit is about a tenth above what was measured when it was set.
  */
-const SETTINGS = {
-  fsync: 'off',
-  // Images of whole pages depend on checkpoints, not on jobs.
-  full_page_writes: 'off',
-  autovacuum: 'off',
-  shared_preload_libraries: 'pg_stat_statements',
-};
-
-/**
- * What is done once a minute may fall into any measurement, all of it at once: statements that ran a single time are
- * counted apart. The sweep may come again and again; on top of that, so many statements per second. The series and what
- * workers did, written every 15 seconds whatever happened, are not counted at all.
- */
-const ONCE_A_MINUTE = 24;
-const OTHERS = 6;
-const IDLE_PER_SECOND = 2;
-const PERIODIC = `(query ILIKE '%millrace.series%' OR query ILIKE '%millrace.workers%')`;
-
-const POOL_QUEUE = 'zebra';
-
-interface Cost {
-  readonly secs: number;
-  /** Those that ran more than once, without what the server would have done anyway. */
-  readonly statements: number;
-  /** How many ran a single time. */
-  readonly once: number;
-  readonly bytes: number;
-  /** Statements by how often they ran, for whoever has to find out what changed. */
-  readonly detail: string;
-}
-
-describe('the cost of', () => {
-  const dir = mkdtempSync(join(tmpdir(), 'millrace-test-'));
-  const silent = createLogger({ level: 'silent', format: 'json' });
-  let stopPostgres: () => Promise<void>;
-  let admin: pg.Client;
-  let server: RunningServer;
-  let a: Client;
-  let worker: Client;
-  beforeAll(async () => {
-    const embedded = await startEmbedded({ dir, log: silent, settings: SETTINGS });
-    stopPostgres = () => embedded.stop();
-    admin = new pg.Client({ connectionString: embedded.url, application_name: 'test kit' });
-    await admin.connect();
-    await admin.query('CREATE EXTENSION pg_stat_statements');
-    const config = testConfig(embedded.url, { workers: 10, defaultQueue: POOL_QUEUE });
-    server = await startServer(config, { logger: silent, handlers: { nothing: () => ({ ok: true }) } });
-    a = createClient(server.apiUrl!, KEY_A);
-    worker = createClient(server.apiUrl!, WORKER_TOKEN);
-    // The first job of a tenant registers it, and the first statement of a connection is prepared.
-    await batch(1000, POOL_QUEUE);
-    await untilEnded(1000);
-  });
-  afterAll(async () => {
-    await server.stop();
-    await admin.end();
-    await stopPostgres();
-    rmSync(dir, { recursive: true, force: true });
-  });
-
-  async function costOf(work: () => Promise<void>): Promise<Cost> {
-    await admin.query('SELECT pg_stat_statements_reset()');
-    const { rows: before } = await admin.query<{ lsn: string }>('SELECT pg_current_wal_insert_lsn()::text AS lsn');
-    const startedAt = performance.now();
-    await work();
-    const secs = (performance.now() - startedAt) / 1000;
-    const { rows } = await admin.query<{ bytes: number; calls: { n: number; query: string }[] }>(
-      `SELECT (pg_current_wal_insert_lsn() - $1::pg_lsn)::float8
-                - (SELECT coalesce(sum(wal_bytes), 0) FROM pg_stat_statements WHERE ${PERIODIC})::float8 AS bytes,
-              (SELECT coalesce(
-                        json_agg(json_build_object('n', calls, 'query', left(query, 60)) ORDER BY calls DESC), '[]')
-               FROM pg_stat_statements
-               WHERE (query ILIKE '%millrace.%' OR query ILIKE 'begin%') AND NOT ${PERIODIC}) AS calls`,
-      [before[0]!.lsn],
-    );
-    const { bytes, calls } = rows[0]!;
-    const detail = calls.map(({ n, query }) => `${n} × ${query.replaceAll(/\s+/g, ' ')}`).join('\n');
-    const all = calls.reduce((sum, { n }) => sum + n, 0);
-    const once = calls.filter(({ n }) => n === 1).length;
-    return { bytes, secs, statements: all - once - IDLE_PER_SECOND * secs, once, detail };
-  }
-
-  const job = (n: number, queue: string): object => ({
-    task_name: 'nothing',
-    payload: { n, s: 'abcdefgh' },
-    config: { queue },
-  });
-  const post = async (path: string, body: object): Promise<any> => {
-    const reply = await a.post(path, body);
-    expect(reply.status, reply.text).toBe(201);
-    return reply.body;
-  };
-  const batch = (count: number, queue: string): Promise<any> =>
-    post('/api/v1/jobs/batch', { jobs: Array.from({ length: count }, (_, n) => job(n, queue)) });
-  const ended = async (): Promise<number> => (await a.get('/api/v1/stats')).body.jobs_completed as number;
-  const untilEnded = (n: number): Promise<unknown> =>
-    until(async () => (await ended()) >= n, { what: `${n} jobs to end` });
-  /** One after the other, by each of that many callers. */
-  const together = async (callers: number, calls: number, call: (n: number) => Promise<unknown>): Promise<void> => {
-    let next = 0;
-    const caller = async (): Promise<void> => {
-      while (next < calls) await call(next++);
-    };
-    await Promise.all(Array.from({ length: callers }, caller));
-  };
+describe('the cost of', async () => {
+  const { a, worker, admin, costOf, post, batch, ended, untilEnded } = await useCosts();
 
   it('a batch: one statement, less than 800 bytes per job', async () => {
     const cost = await costOf(async () => {
@@ -269,25 +157,5 @@ describe('the cost of', () => {
     });
     expect(found).toEqual([id]);
     expect(cost.statements, cost.detail).toBeLessThanOrEqual(60);
-  });
-
-  it('doing nothing: at most two statements per second', async () => {
-    const sweeps = async (): Promise<number> => {
-      const text = await (await fetch(new URL('/metrics', server.metricsUrl))).text();
-      return Number(/^millrace_sweep_seconds_count (\d+)$/m.exec(text)?.[1]);
-    };
-    const sweep = async (): Promise<void> => {
-      const before = await sweeps();
-      await until(async () => (await sweeps()) > before, { what: 'a sweep', everyMs: 250 });
-    };
-    await sweep();
-    // Two of five seconds.
-    const cost = await costOf(async () => {
-      await sweep();
-      await sweep();
-    });
-    // What is done once a minute may fall into them or not.
-    expect(cost.once, cost.detail).toBeLessThanOrEqual(ONCE_A_MINUTE);
-    expect(cost.statements, cost.detail).toBeLessThanOrEqual(0);
   });
 });
