@@ -79,7 +79,7 @@ describe('the refund, whose worker is killed at every line', async () => {
         'SELECT count(*)::int AS held FROM millrace.leases',
       );
       const job = await millrace.jobs.get(id);
-      const isDue = held === 0 && (job.waitingFor === null || job.waitingFor.children !== null);
+      const isDue = held === 0 && job.waitingFor?.children !== null;
       return isDue ? job : `it is ${job.status}, ${held} are held`;
     });
   }
