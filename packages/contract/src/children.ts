@@ -13,7 +13,7 @@ export const ChildJob = Type.Object(
     detached: optional(
       Type.Boolean({
         default: false,
-        description: 'True: it goes its own way. It cannot be waited for, and is not cancelled with its parent.',
+        description: 'True: it is independent. It cannot be waited for, and is not cancelled with its parent.',
       }),
     ),
     ...createJobFields,
@@ -28,7 +28,7 @@ export const ChildrenRequest = Type.Object(
     jobs: Type.Array(ref(ChildJob), {
       minItems: CHILDREN_LIMITS.minimum,
       maxItems: CHILDREN_LIMITS.maximum,
-      description: 'Those whose name is new are created, all of them or none.',
+      description: 'Those with a new name are created, all of them or none.',
     }),
   },
   {
@@ -46,7 +46,7 @@ export type ChildrenRequest = Static<typeof ChildrenRequest>;
 export const ChildrenCreated = Type.Object(
   {
     job_ids: Type.Array(uuid(), {
-      description: 'In the order of the request; of a name that the parent had used, the child of that time.',
+      description: 'In the order of the request; for a name that the parent has used before, the existing child.',
     }),
     warnings,
   },

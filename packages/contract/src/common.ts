@@ -52,8 +52,9 @@ export type ListQuery = Static<typeof ListQuery>;
 export const warnings = Type.Optional(
   Type.Array(Type.String(), {
     description:
-      'What had no effect: unknown fields and parameters, a queue where none is read, numbers of the query that are out ' +
-      'of range. Absent if there is nothing to say. With `Prefer: handling=strict` the request is refused instead (400).',
+      'Parts of the request that had no effect: unknown fields and parameters, a queue where none is read, numbers ' +
+      'in the query that are out of range. Absent if there are none. With `Prefer: handling=strict` the request is ' +
+      'refused instead (400).',
     examples: [['unknown field "queue"; did you mean config.queue?']],
   }),
 );
@@ -63,7 +64,7 @@ export const preferHeader = {
   Prefer: Type.Optional(
     Type.String({
       description:
-        '`handling=strict` refuses unknown fields and parameters, and numbers of the query that are out of range ' +
+        '`handling=strict` refuses unknown fields and parameters, and numbers in the query that are out of range ' +
         '(400), instead of warning about them.',
       examples: ['handling=strict'],
     }),
@@ -73,7 +74,9 @@ export const preferHeader = {
 /** The header of a read that can be repeated cheaply, RFC 9110. */
 export const ConditionalHeaders = Type.Object({
   'If-None-Match': Type.Optional(
-    Type.String({ description: 'The `ETag` of an earlier answer: while it would be the same again, 304 and no body.' }),
+    Type.String({
+      description: 'The `ETag` of an earlier answer: if nothing has changed since, the answer is a 304 without a body.',
+    }),
   ),
 });
 
@@ -95,7 +98,7 @@ export const Count = Type.Object(
     n: Type.Integer({ minimum: 0, description: 'How many.' }),
     exact: Type.Boolean({
       description:
-        'Whether all were counted. If not, `n` is an estimate; of what an operation matches, there are at least `n`.',
+        'Whether all were counted. If not, `n` is an estimate; for the matches of an operation, a lower bound.',
     }),
   },
   { $id: 'Count', examples: [{ n: 4211, exact: true }] },
@@ -107,7 +110,7 @@ export const pageFields = {
   limit: Type.Integer({ description: 'The page size that was applied.' }),
   offset: Type.Integer({ description: 'The offset that was applied; 0 when a cursor was given.' }),
   has_more: Type.Boolean({
-    description: 'Whether another page follows. After a `prev_cursor` one always does: where it came from.',
+    description: 'Whether another page follows. After a `prev_cursor` one always does: the page it came from.',
   }),
   next_cursor: Type.Optional(
     Type.String({ description: 'Pass it as `cursor` to get the next page. Opaque; absent on the last page.' }),
@@ -116,7 +119,7 @@ export const pageFields = {
     Type.String({
       description:
         'Pass it as `cursor` to get the page before this one, in the same order. Opaque; absent on an empty page, ' +
-        'unless a search has to go on.',
+        'unless a search has to continue.',
     }),
   ),
   total: Type.Optional(Type.Integer({ description: 'Exact number of matching items; only with `include_total`.' })),

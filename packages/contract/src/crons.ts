@@ -22,7 +22,7 @@ export const CRON_FIRINGS_KEPT = 1_000;
 export const DEFAULT_TIME_ZONE = 'UTC';
 
 const TIME_ZONE =
-  'IANA name of the time zone that the expression is meant in; case does not matter. If the hour is fixed, a time ' +
+  'IANA name of the time zone of the expression; case does not matter. If the hour is fixed, a time ' +
   'that a clock change skips fires at the change, and one that it repeats fires once; if every hour matches, the ' +
   'schedule follows elapsed time.';
 
@@ -78,7 +78,7 @@ export const PutCron = Type.Object(
   { name: optional(nameText({ description: 'If given, the name in the path.' })), ...cronFields },
   {
     $id: 'PutCron',
-    description: 'What the schedule of a name is to be. What is left out takes its default, not its former value.',
+    description: 'The schedule to store under a name. Omitted fields take their defaults, not their former values.',
     examples: [{ cron_expr: '0 3 * * *', timezone: 'Europe/Berlin', task_name: 'build_report' }],
   },
 );
@@ -178,7 +178,7 @@ export const CronTriggered = Type.Object(
     job_id: Type.Optional(uuid({ description: 'The job that was enqueued.' })),
     workflow_id: Type.Optional(uuid({ description: 'The workflow that was started, by a schedule that has one.' })),
   },
-  { $id: 'CronTriggered', description: 'What a trigger brought about: one of the two.' },
+  { $id: 'CronTriggered', description: 'What a trigger created: one of the two.' },
 );
 export type CronTriggered = Static<typeof CronTriggered>;
 
@@ -259,7 +259,7 @@ export const CronPreviewQuery = Type.Object({
 });
 
 export const CronPreview = Type.Object(
-  { next: Type.Array(instant(), { description: 'Earliest first; fewer than five when the expression ends before.' }) },
+  { next: Type.Array(instant(), { description: 'Earliest first; fewer than five if the expression has no more.' }) },
   {
     $id: 'CronPreview',
     description: 'When a schedule with this expression and time zone would fire, if it were created now.',

@@ -46,7 +46,7 @@ export const Checkpoint = Type.Object(
       description: 'The delivery that stored it; 1 for the first, 0 if it was kept from an earlier job.',
     }),
   },
-  { $id: 'Checkpoint', description: 'A named value of a job. The first one under a name stands for ever.' },
+  { $id: 'Checkpoint', description: 'A named value of a job. The first value under a name is never replaced.' },
 );
 export type Checkpoint = Static<typeof Checkpoint>;
 
@@ -57,7 +57,7 @@ export const Checkpoints = Type.Object(
       Type.Object({
         name: Type.String({ description: 'The checkpoint that will end the wait.' }),
         until: instant({
-          description: 'The deadline that stands: a sleep is over if the attempt began then or later.',
+          description: 'The deadline of the wait: a sleep is over if the attempt began then or later.',
         }),
       }),
       { description: 'Waits that no checkpoint has ended yet.' },
@@ -78,9 +78,9 @@ export const keepCheckpoints = Type.Optional(
     items: shortName('Name of a checkpoint.', ['find charge']),
     maxItems: KEPT_NAMES_MAX,
     description:
-      'Begin with copies of the checkpoints of the first job: true for all, or their names; a name that has none is ' +
-      'ignored. Time-outs and failed children are left out, since they would only fail again. The metadata of the fresh ' +
-      'job gains `kept_checkpoints`.',
+      'Start with copies of the checkpoints of the first job: true for all, or their names; a name without a ' +
+      'checkpoint is ignored. Time-outs and failed children are left out, since they would only fail again. The ' +
+      'metadata of the new job gains `kept_checkpoints`.',
   }),
 );
 
@@ -109,7 +109,7 @@ export const SuspendRequest = Type.Object(
   {
     $id: 'SuspendRequest',
     description:
-      'Puts the job back to its queue, due at an instant, or when a signal comes or its children have ended. The ' +
+      'Puts the job back into its queue, due at an instant, or when a signal comes or its children have ended. The ' +
       'delivery counts, the retry does not.',
     examples: [
       { lease_token: '5f0c1a52-6f4b-4b5e-9d6c-0b7f3d1d2a10', checkpoint: 'grace', delay_secs: 3600 },
@@ -191,7 +191,7 @@ export const Wait = Type.Object(
     key: Type.String({ description: 'Its key.' }),
     ask: Type.Unsafe<Ask | null>({ anyOf: [{ $ref: 'Ask#' }, { type: 'null' }] }),
     since: instant({ description: 'When the wait began.' }),
-    until: instant({ description: 'When the job goes on without the signal.' }),
+    until: instant({ description: 'When the job continues without the signal.' }),
     workflow_id: nullable(uuid({ description: 'The workflow that it is a step of, if it is one.' })),
     workflow_step_id: nullable(Type.String({ description: 'The name of that step.' })),
   },

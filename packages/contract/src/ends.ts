@@ -11,11 +11,13 @@ export const FOLLOW_SECS = 120;
 
 export const EndedJobsQuery = Type.Object({
   after: Type.Optional(
-    Type.String({ description: 'The `next` of the answer before. Without it, the answer says where to begin: now.' }),
+    Type.String({ description: 'The `next` of the last answer. Without it, the listing begins now.' }),
   ),
   limit: Type.Optional(Type.Integer({ ...ENDED_LIMITS, description: `How many ends are looked at. ${CLAMPED}` })),
   status: Type.Optional(
-    Type.String({ description: 'Only jobs that ended so: `completed`, `failed`, `cancelled`; several with commas.' }),
+    Type.String({
+      description: 'Only jobs that ended like this: `completed`, `failed`, `cancelled`; separated by commas.',
+    }),
   ),
   queue: Type.Optional(Type.String({ description: 'Only jobs of this queue.' })),
   task: Type.Optional(Type.String({ description: 'Only jobs of this task.' })),
@@ -23,13 +25,15 @@ export const EndedJobsQuery = Type.Object({
 
 export const EndedJobs = Type.Object(
   {
-    jobs: Type.Array(ref(JobSummary), { description: 'In the order in which they ended; each is told once.' }),
-    next: Type.String({ description: 'Pass it as `after` to go on. There is always one: more may end.' }),
-    more: Type.Boolean({ description: 'Whether others have ended already. Ask for them at once.' }),
+    jobs: Type.Array(ref(JobSummary), { description: 'In the order in which they ended; each is listed once.' }),
+    next: Type.String({ description: 'Pass it as `after` to continue. There is always one: more jobs may end.' }),
+    more: Type.Boolean({ description: 'Whether more jobs have already ended. If so, ask again at once.' }),
     missed: Type.Boolean({
-      description: `Whether ends since the answer before may be missing: you asked more than ${FOLLOW_SECS} seconds ago.`,
+      description:
+        'Whether ends since the last answer may be missing, because you last asked more than ' +
+        `${FOLLOW_SECS} seconds ago.`,
     }),
   },
-  { $id: 'EndedJobs', description: 'Jobs that have ended since the answer before.' },
+  { $id: 'EndedJobs', description: 'Jobs that have ended since the last answer.' },
 );
 export type EndedJobs = Static<typeof EndedJobs>;

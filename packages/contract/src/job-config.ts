@@ -67,18 +67,18 @@ const jitterFactor = Type.Number({
 });
 
 const LIMITS_DESCRIPTION =
-  'How many jobs of a key may run at a time, or start in a while. The job waits until every key that it names has room. A key belongs to ' +
-  'the tenant and the queue; the numbers that hold are those of the newest job that named it.';
+  'How many jobs of a key may run at a time, or start in a given time. The job waits until every key that it names ' +
+  'has room. A key belongs to the tenant and the queue; the newest job that names it sets its numbers.';
 const limits = Type.Array(LimitInput, { ...LIMITS_PER_JOB, description: LIMITS_DESCRIPTION });
 
 const expiresSecs = Type.Integer({
   ...EXPIRES_LIMITS,
   description:
-    'A job that no worker has begun this many seconds after its creation is cancelled. Not in workflow steps, and not ' +
-    'together with `expires_at`.',
+    'A job that no worker has started this many seconds after its creation is cancelled. Not in workflow steps, and ' +
+    'not together with `expires_at`.',
 });
 const expiresAt = instant({
-  description: 'The same as an instant. Not before `run_at`; not in workflow steps and schedules.',
+  description: 'The same, as an instant. Not before `run_at`; not in workflow steps and schedules.',
   examples: ['2026-01-31T09:15:00Z'],
 });
 

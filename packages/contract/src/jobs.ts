@@ -77,7 +77,7 @@ export const Job = Type.Object(
     workflow_step_id: nullable(Type.String({ description: 'The name of that step.' })),
     parent_job_id: Type.Optional(
       uuid({
-        description: 'Only of a job that another one created while it ran, and not where it is leased: that job.',
+        description: 'The job that created this one while it ran. Absent for other jobs, and in leases.',
       }),
     ),
     tenant_id: Type.String({ description: 'The tenant that owns the job.' }),
@@ -85,13 +85,12 @@ export const Job = Type.Object(
     ...runningFields,
     waiting_for: Type.Optional({
       ...ref(WaitingFor),
-      description: 'Only while the job is suspended, and not in lists: what it waits for.',
+      description: 'What a suspended job waits for. Absent for other jobs, and in lists.',
     }),
     error_details: Type.Optional(
       Type.Unsafe<ErrorDetails>({
         $ref: 'ErrorDetails#',
-        description:
-          'Only where a job is read by itself, and if a worker reported it: name and stack of its last error.',
+        description: 'Name and stack of its last error, if a worker reported them. Only where a single job is read.',
       }),
     ),
   },
@@ -142,8 +141,8 @@ export const createJobFields = {
   run_at: optional(
     instant({
       description:
-        'Earliest start, as RFC 3339 with an offset or Z; a space may stand for the `T`, and the offset may lack its ' +
-        'colon. An instant in the past means now.',
+        'Earliest start, as RFC 3339 with an offset or Z; a space may replace the `T`, and the colon of the offset ' +
+        'may be omitted. An instant in the past means now.',
       examples: ['2026-01-31T09:00:00Z'],
     }),
   ),
@@ -168,8 +167,9 @@ export const CreateJob = Type.Object(
     idempotency_key: optional(
       Type.String({
         description:
-          'The same as the header `Idempotency-Key`; two different values are refused. In a batch: the key of this job ' +
-          'alone, instead of one in the header for all of them. It lives with its job, and at least seven days.',
+          'The same as the header `Idempotency-Key`; two different values are refused. In a batch: the key of this ' +
+          'job alone, instead of one in the header for all of them. It is kept as long as its job, and at least ' +
+          'seven days.',
       }),
     ),
   },
@@ -231,14 +231,14 @@ export const JobBatchCreated = Type.Object(
     replayed: Type.Optional(
       Type.Array(Type.Integer(), {
         description:
-          'If jobs had keys of their own: the positions of those that created nothing, because there was a job of ' +
-          'their key.',
+          'If jobs had keys of their own: the positions of those that created nothing, because a job with their key ' +
+          'existed.',
       }),
     ),
     existing: Type.Optional(
       Type.Array(Type.Integer(), {
         description:
-          'If jobs were `unique`: the positions of those that created nothing, because one of them was there.',
+          'If jobs were `unique`: the positions of those that created nothing, because a job of their key existed.',
       }),
     ),
     warnings,

@@ -71,7 +71,7 @@ const settingFields = {
   share: nullable(
     oneOf(QUEUE_SHARES, {
       description:
-        '`tenant`: tenants take turns, however much one of them has waiting. Null: who was first comes first.',
+        '`tenant`: tenants take turns, however many jobs one of them has waiting. Null: first come, first served.',
     }),
   ),
 };
@@ -85,7 +85,7 @@ export const QueueSettingsInput = Type.Object(
   },
   {
     title: 'QueueSettingsInput',
-    description: 'What is not given stays as it is; null removes.',
+    description: 'A setting that is left out stays as it is; null removes it.',
     examples: [{ running: 50, rate: { count: 1000, per_secs: 60 }, share: 'tenant' }],
   },
 );
@@ -95,7 +95,7 @@ export const QueueSettings = Type.Object(
   { queue: Type.String({ description: 'Name of the queue.' }), ...settingFields },
   {
     $id: 'QueueSettings',
-    description: 'What an operator has set for a queue, in this database: with several, each holds it for itself.',
+    description: 'What an operator has set for a queue. With several databases, each has its own settings.',
     examples: [{ queue: 'emails', running: 50, rate: { count: 1000, per_secs: 60, burst: 1 }, share: null }],
   },
 );
@@ -117,7 +117,7 @@ const useFields = {
   key: Type.String({ description: 'The key, as jobs name it.' }),
   running: Type.Integer({ description: 'How many jobs hold room: those that run, and those that may be claimed.' }),
   limit: nullable(
-    Type.Integer({ description: 'How many may: the number of the newest job that named the key. Null: any number.' }),
+    Type.Integer({ description: 'How many may, by the newest job that named the key. Null: any number.' }),
   ),
   rate: nullable(RateInput),
   waiting: Type.Integer({

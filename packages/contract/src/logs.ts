@@ -37,11 +37,11 @@ export const logs = optional(
       {
         ...lineFields,
         message: Type.String({
-          description: `What is said; cut at ${LOG_MESSAGE_MAX_BYTES} bytes. What cannot be stored is replaced.`,
+          description: `Cut at ${LOG_MESSAGE_MAX_BYTES} bytes. Characters that cannot be stored are replaced.`,
         }),
         fields: optional(
           callerObject({
-            description: `What belongs to it. Beyond ${LOG_FIELDS_MAX_BYTES} bytes, its beginning is kept as a text.`,
+            description: `Structured data. Beyond ${LOG_FIELDS_MAX_BYTES} bytes, its beginning is kept as text.`,
           }),
         ),
       },
@@ -76,10 +76,10 @@ export const LogLine = Type.Object(
       description: 'Its number within the attempt, from 1. A gap is where lines were not kept.',
     }),
     ...lineFields,
-    message: Type.String({ description: 'What was said.' }),
+    message: Type.String({ description: 'The message.' }),
     fields: Type.Optional(callerObject({ description: 'As they were sent.' })),
   },
-  { $id: 'LogLine', description: 'What a handler wrote.', examples: [{ attempt: 1, seq: 1, ...LINE }] },
+  { $id: 'LogLine', description: 'A line that a handler wrote.', examples: [{ attempt: 1, seq: 1, ...LINE }] },
 );
 export type LogLine = Static<typeof LogLine>;
 
@@ -94,8 +94,7 @@ export const JobLogs = Type.Object(
     }),
     next: Type.Optional(
       Type.String({
-        description:
-          'Pass it as `after` to go on. Absent: there are no more lines, and none will come, since the job has ended.',
+        description: 'Pass it as `after` to continue. Absent: the job has ended, and there are no more lines.',
       }),
     ),
   },

@@ -34,10 +34,10 @@ export const OperationFilter = Type.Object(
   {
     $id: 'OperationFilter',
     description:
-      'The parameters of the list that the action works on: those of jobs, of dead letters or of workflows; any other ' +
-      'name is refused, and so is an empty filter. Without `status`, jobs that have not ended match, and workflows that ' +
-      'failed as a whole or in part; without `replayed`, dead letters that have not been replayed. What is created after ' +
-      'the operation never matches.',
+      'The parameters of the list that the action works on: those of jobs, of dead letters or of workflows. Other ' +
+      'names are refused, and so is an empty filter. Without `status`, jobs that have not ended match, and workflows ' +
+      'that failed as a whole or in part; without `replayed`, dead letters that have not been replayed. Items ' +
+      'created after the operation never match.',
     examples: [{ status: 'pending', queue: 'emails' }],
   },
 );
@@ -108,7 +108,7 @@ export const Operation = Type.Object(
         failed: Type.Integer({ description: 'Replayed jobs that failed again or were cancelled.' }),
         unfinished: Type.Integer({ description: 'Replayed jobs that have not ended.' }),
       },
-      { description: 'What became of replayed jobs; zeros for other actions.' },
+      { description: 'What happened to replayed jobs; zeros for other actions.' },
     ),
     created_at: instant({ description: 'When it was requested.' }),
     completed_at: nullable(instant({ description: 'When it ended.' })),

@@ -51,7 +51,7 @@ export const StepCondition = Type.Object(
         path: optional(
           Type.Array(Type.String({ maxLength: 255 }), {
             maxItems: CONDITION_LIMITS.path,
-            description: 'The fields to follow, from object to object. Where it leads nowhere, the value is null.',
+            description: 'The fields to follow, from object to object. If one of them is missing, the value is null.',
             examples: [['amount', 'currency']],
           }),
         ),
@@ -74,15 +74,15 @@ export const StepCondition = Type.Object(
       oneOf(OTHERWISE, {
         default: 'skip',
         description:
-          'If it does not hold, the step is skipped. `skip`: so is everything behind it. `continue`: what is behind it ' +
-          'runs as if it had completed.',
+          'If the condition does not hold, the step is skipped. `skip`: so is everything behind it. `continue`: the ' +
+          'steps behind it run as if it had completed.',
       }),
     ),
   },
   {
     title: 'StepCondition',
     description:
-      'Judged when the turn of the step comes, against the context as it is then: exactly one of `is`, `is_not` and ' +
+      'Evaluated when it is the turn of the step, against the context at that time. Exactly one of `is`, `is_not` and ' +
       `\`in\`. At most ${CONDITION_MAX_BYTES} bytes of JSON.`,
     examples: [{ ref: { $step: 'charge', path: ['currency'] }, in: ['EUR', 'CHF'] }],
   },
@@ -101,23 +101,23 @@ export const StepWait = Type.Object(
     ask: Type.Optional(
       Type.Unsafe<Ask | null>({
         anyOf: [{ $ref: 'Ask#' }, { type: 'null' }],
-        description: 'A question to a person, for whom the wait is listed.',
+        description: 'A question to a person; `GET /waits?ask=true` lists it.',
       }),
     ),
     on_timeout: optional(
       oneOf(ON_TIMEOUT_POLICIES, {
         default: 'fail',
         description:
-          'If no signal comes in time. `fail`: the step fails, and its `on_failure` applies. `continue`: it completes ' +
-          'with the result `{"timed_out": true}`.',
+          'What happens if no signal comes in time. `fail`: the step fails, and its `on_failure` applies. ' +
+          '`continue`: it completes with the result `{"timed_out": true}`.',
       }),
     ),
   },
   {
     title: 'StepWait',
     description:
-      'The step waits for a signal instead of running a task. The value of the signal is its result; what is no object ' +
-      'becomes `{"value": …}`.',
+      'The step waits for a signal instead of running a task. Its result is the value of the signal; a value that is ' +
+      'not an object becomes `{"value": …}`.',
     examples: [{ signal: 'approved', timeout_secs: 259_200, ask: { text: 'Ship the order?' } }],
   },
 );

@@ -42,7 +42,7 @@ export type Stats = Static<typeof Stats>;
 export const Tasks = Type.Object(
   {
     tasks: Type.Array(Type.String(), {
-      description: 'Names of the tasks that there are handlers for in servers, sorted.',
+      description: 'Names of the tasks that servers have handlers for, sorted.',
       examples: [['echo', 'fail', 'log', 'sleep']],
     }),
   },
@@ -59,8 +59,8 @@ export const QueueDepth = Type.Object(
     oldest_pending_age_secs: nullable(
       Type.Integer({
         description:
-          'How long the longest-waiting claimable job has been claimable, in whole seconds, from the later of its ' +
-          'instant and its creation; null if none is.',
+          'How long the longest-waiting claimable job has been claimable, in whole seconds, from its due time or its ' +
+          'creation, whichever is later; null if there is none.',
       }),
     ),
     retrying: Type.Integer({ description: 'How many of `pending` and `scheduled` have failed before.' }),
@@ -144,12 +144,14 @@ export const Worker = Type.Object(
     last_seen_at: instant({ description: 'When it last leased, extended or reported.' }),
     completed: Type.Integer({ description: 'Jobs that it completed in the last hour.' }),
     failed: Type.Integer({ description: 'Attempts that it reported as failed in the last hour.' }),
-    expired: Type.Integer({ description: 'Leases of its that expired in the last hour.' }),
+    expired: Type.Integer({ description: 'Its leases that expired in the last hour.' }),
     slots: nullable(
-      Type.Integer({ description: 'How many jobs of the queue it can hold; null if it did not say lately.' }),
+      Type.Integer({ description: 'How many jobs of the queue it can hold; null if it has not said so lately.' }),
     ),
     tasks: nullable(
-      Type.Array(Type.String(), { description: 'The tasks that it knows; null if it did not say lately.' }),
+      Type.Array(Type.String(), {
+        description: 'The tasks that it has handlers for; null if it has not said so lately.',
+      }),
     ),
   },
   { $id: 'Worker', description: 'A worker on one queue.' },

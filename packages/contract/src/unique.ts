@@ -14,26 +14,28 @@ export const UniqueInput = Type.Object(
       type: 'string',
       format: 'text',
       ...LIMIT_KEY_LENGTH,
-      description: 'What there is one job of. Belongs to the tenant and the queue.',
+      description: 'What there should be only one job for. Belongs to the tenant and the queue.',
       examples: ['rebuild-7'],
     }),
     while: oneOf(UNIQUE_WHILES, {
       description:
-        'How long another job of the key is in the way: until it is first delivered (`waiting`), or until it has ended.',
+        'How long a job holds the key: until it is first delivered (`waiting`), or until it has ended ' +
+        '(`unfinished`).',
     }),
     on_conflict: optional(
       oneOf(UNIQUE_CONFLICTS, {
         default: 'keep',
         description:
-          '`keep`: nothing is created. `replace`, with `waiting` only: the one that waits takes the new task, payload, ' +
-          'metadata, config and instant. Either way the answer is its id.',
+          '`keep`: nothing is created. `replace`, with `waiting` only: the waiting job takes on the new task, ' +
+          'payload, metadata, config and due time. Either way the answer has its id.',
       }),
     ),
     max_wait_secs: optional(
       Type.Integer({
         ...MAX_WAIT_LIMITS,
         description:
-          'With `replace`: the job is due this long after it was first created, however often it is put off.',
+          'With `replace`: the job is due this long after it was first created at the latest, however often it is ' +
+          'replaced.',
       }),
     ),
   },

@@ -97,8 +97,8 @@ export const waitFields = {
         },
       },
       description:
-        'What may end the wait before its time: either a signal, or the end of all children named. Without it, the job ' +
-        'sleeps.',
+        'What may end the wait early: either a signal, or the end of all the children that it names. Without it, the ' +
+        'job sleeps.',
     }),
   ),
 };

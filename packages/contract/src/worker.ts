@@ -67,7 +67,7 @@ export const LeaseRequest = Type.Object(
       Type.Array(filledText(), {
         maxItems: LEASE_MAX_TASKS,
         description:
-          'The tasks that the worker knows. Shown, and told to whoever asks why a job waits; never enforced.',
+          'The tasks that the worker has handlers for. Shown, and used to explain why a job waits; never enforced.',
         examples: [['resize', 'thumbnail']],
       }),
     ),
@@ -253,8 +253,8 @@ export const Report = Type.Object(
     traceparent: optional(
       Type.String({
         description:
-          'The span that the attempt was, as in the header of a single call (W3C Trace Context). Of use if the server ' +
-          'traces; anything else has no effect.',
+          'The span of the attempt, as in the header of a single call (W3C Trace Context). Used if the server ' +
+          'traces; a malformed one has no effect.',
         examples: ['00-4bf92f3577b34da6a3ce929d0e0e4736-b7ad6b7169203331-01'],
       }),
     ),
@@ -268,7 +268,7 @@ export const ReportsRequest = Type.Object(
     reports: Type.Array(ref(Report), {
       minItems: LEASE_BATCH_LIMITS.minimum,
       maxItems: LEASE_BATCH_LIMITS.maximum,
-      description: 'Each is judged by itself: a bad one does not spoil the others.',
+      description: 'Each is checked on its own: a bad one does not affect the others.',
     }),
   },
   { $id: 'ReportsRequest' },

@@ -19,7 +19,7 @@ export const ResumeWorkflow = Type.Object(
       }),
     ),
     context: optional(
-      callerObject({ description: 'Keys that are put over those of the context.', examples: [{ card: 'tok_2' }] }),
+      callerObject({ description: 'Keys that override those of the context.', examples: [{ card: 'tok_2' }] }),
     ),
     dry_run: optional(Type.Boolean({ default: false, description: 'Only say which steps would run again.' })),
   },
@@ -32,7 +32,7 @@ export const WorkflowResumed = Type.Object(
     workflow_id: uuid({ description: 'Identifier of the workflow.' }),
     steps: Type.Array(Type.String(), {
       description:
-        'The steps that run again, in the order of their definition: those it begins with and all behind them.',
+        'The steps that run again, in the order of their definition: those it starts from and all behind them.',
     }),
     warnings,
   },

@@ -268,8 +268,8 @@ export const WorkflowStep = Type.Object(
     name: Type.String({ description: 'Name of the step.' }),
     status: oneOf(STEP_STATUSES, {
       description:
-        '`running` while its job is running or retrying, and while the step waits for a signal. Between two attempts ' +
-        '`next_retry_at` tells.',
+        '`running` while its job is running or retrying, and while the step waits for a signal. Between two ' +
+        'attempts, `next_retry_at` says when the next one is due.',
     }),
     job_id: nullable(uuid({ description: "The step's job; null until its dependencies have completed." })),
     started_at: nullable(instant({ description: 'When the latest attempt of its job started.' })),
@@ -281,13 +281,13 @@ export const WorkflowStep = Type.Object(
     next_retry_at: nullable(
       instant({ description: 'When its job is tried again, while it waits for that after a failed attempt.' }),
     ),
-    run: Type.Integer({ description: '1, and one more for every job that it had before a resume.' }),
+    run: Type.Integer({ description: '1, plus one for every job that it had before a resume.' }),
     earlier_job_ids: Type.Array(uuid(), { description: 'The jobs that it had before it was resumed, oldest first.' }),
     skipped_by: nullable(
       oneOf(SKIP_REASONS, {
         description:
-          'Of a skipped step. `condition`: its own did not hold, or that of a step it depends on. `failure`: a step that ' +
-          'it depends on failed under `skip`.',
+          'Why the step was skipped. `condition`: its own condition did not hold, or that of a step it depends on. ' +
+          '`failure`: a step that it depends on failed under `skip`.',
       }),
     ),
   },

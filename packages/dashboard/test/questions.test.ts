@@ -124,7 +124,7 @@ describe.skipIf(!hasBrowser)('the ten questions', async () => {
     await page.getByRole('img', { name: /^Waiting time/ }).waitFor();
     await click(page.getByRole('table', { name: 'Queues' }).getByRole('link', { name: 'mail', exact: true }));
     await page.getByText('a worker last asked').waitFor();
-    await page.getByText('oldest waits').waitFor();
+    await page.getByText('oldest waiting').waitFor();
   });
 
   asks('Where does the workflow hang?', async (page, click) => {

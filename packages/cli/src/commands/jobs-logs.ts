@@ -34,7 +34,7 @@ export const logs: Run<(typeof spec)['options']> = async (context) => {
     // Whoever follows ends it like this.
     if (!(options.follow && signal.aborted)) throw error;
   }
-  if (shown === 0) io.complain('its handlers have written nothing\n');
+  if (shown === 0) io.complain('its handlers have not written anything\n');
   return EXIT.ok;
 };
 

@@ -55,8 +55,7 @@ export const tail: Run<(typeof specs)['tail']['options']> = async (context) => {
       const begun = performance.now();
       const { page, ended } = await look(context, connection, next);
       next = page.next;
-      if (page.missed)
-        io.complain('jobs may have ended that are not shown: the server was not asked for two minutes\n');
+      if (page.missed) io.complain('some jobs that ended may not be shown: the server was not asked for two minutes\n');
       if (await show(ended.filter(({ job }) => !shown.delete(job.id)))) return EXIT.ok;
       if (!page.more) await delay(Math.max(interval, REST * (performance.now() - begun)), undefined, { signal });
     }

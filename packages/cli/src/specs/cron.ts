@@ -30,7 +30,7 @@ export const cronPut = spec({
     config: { value: 'JSON', help: 'how its jobs are run, as in the body of `POST /cron`' },
     overlap: {
       value: 'WORD',
-      help: 'skip: not while the last firing has not ended; default allow',
+      help: 'skip: do not fire while the last firing has not ended; default allow',
       choices: ['allow', 'skip'],
     },
     ...JSON_OUTPUT,
@@ -53,7 +53,7 @@ const change = (name: string, summary: string, does: string) =>
   });
 
 export const cronPause = change('pause', 'stop a schedule from firing until it is resumed', 'no firings until then');
-export const cronResume = change('resume', 'let a schedule fire again', 'missed occurrences are not made up');
+export const cronResume = change('resume', 'let a schedule fire again', 'missed occurrences do not run');
 
 export const cronDelete = spec({
   name: 'cron delete',

@@ -18,7 +18,7 @@ export const dlqList = spec({
   summary: 'list the jobs that failed permanently, newest first',
   options: {
     ...FILTER,
-    job: { value: 'ID', help: 'the one of this job' },
+    job: { value: 'ID', help: 'the dead letter of this job' },
     replayed: { help: 'only those that have been replayed' },
     'not-replayed': { help: 'only those that have not been replayed' },
     ...ORDER,
@@ -72,7 +72,7 @@ export const dlqReplay = spec({
     ...FILTER,
     all: { help: 'all that have not been replayed' },
     key: { value: 'KEY', help: 'an idempotency key, for one id' },
-    'keep-checkpoints': { help: 'steps of durable jobs that completed do not run again' },
+    'keep-checkpoints': { help: 'do not run completed steps of durable jobs again' },
     ...BULK,
     ...JSON_OUTPUT,
   },

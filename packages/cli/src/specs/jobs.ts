@@ -45,11 +45,11 @@ export const run = spec({
     ...POLICY,
     delay: { value: 'DURATION', help: 'run it this long from now' },
     at: { value: 'INSTANT', help: 'run it at this time: 2031-01-31T09:00:00Z' },
-    expires: { value: 'DURATION', help: 'cancel it if no worker has begun it by then' },
-    unique: { value: 'KEY', help: 'if another job of this key is there, use that one' },
+    expires: { value: 'DURATION', help: 'cancel it if no worker has started it by then' },
+    unique: { value: 'KEY', help: 'use an existing job of this key, if there is one' },
     while: {
       value: 'STATE',
-      help: 'with --unique: until a worker takes the other one, or until it has ended; default waiting',
+      help: 'with --unique: a job holds the key until a worker takes it, or until it has ended; default waiting',
       choices: ['waiting', 'unfinished'],
     },
     key: { value: 'KEY', help: 'an idempotency key: the same key creates one job' },
@@ -88,8 +88,8 @@ export const jobsGet = spec({
   arguments: [ID],
   options: { ...JSON_OUTPUT, ...WATCH },
   examples: [
-    example('millrace jobs get @last', 'the job that was created last from here'),
-    example('millrace jobs get @1 --json', 'the first row of the last list, as the API gives it'),
+    example('millrace jobs get @last', 'the last job created from here'),
+    example('millrace jobs get @1 --json', 'the first row of the last list, as the API returns it'),
   ],
   client: true,
 });
@@ -132,7 +132,7 @@ export const jobsWatch = spec({
   description: 'Prints one line per change. The exit code is 3 if the job fails or is cancelled.',
   arguments: [ID],
   options: { jsonl: { help: 'print the job as JSON at every change, one per line' } },
-  examples: [example('millrace jobs watch @last', 'the job that was created last from here')],
+  examples: [example('millrace jobs watch @last', 'the last job created from here')],
   client: true,
 });
 
@@ -179,7 +179,7 @@ export const jobsRerun = spec({
   arguments: [ID],
   options: {
     key: { value: 'KEY', help: 'an idempotency key: the same key makes one copy' },
-    'keep-checkpoints': { help: 'steps of a durable job that completed do not run again' },
+    'keep-checkpoints': { help: 'do not run completed steps of a durable job again' },
     ...JSON_OUTPUT,
   },
   examples: [example('millrace jobs rerun @1', 'the first row of the last list')],
@@ -225,7 +225,7 @@ export const jobsWhy = spec({
   summary: 'explain in one sentence why a job is not running',
   arguments: [ID],
   options: JSON_OUTPUT,
-  examples: [example('millrace jobs why @last', 'the job that was created last from here')],
+  examples: [example('millrace jobs why @last', 'the last job created from here')],
   client: true,
 });
 
@@ -241,7 +241,7 @@ export const jobsRunNow = spec({
 export const jobsLogs = spec({
   name: 'jobs logs',
   summary: 'show what the handlers of a job wrote',
-  description: 'With --follow until the job has ended, or until you press Ctrl-C.',
+  description: 'With --follow, prints lines until the job has ended or you press Ctrl-C.',
   arguments: [ID],
   options: {
     follow: { help: 'wait for more lines', short: 'f' },
@@ -249,7 +249,7 @@ export const jobsLogs = spec({
     jsonl: { help: 'print each line as JSON' },
   },
   examples: [
-    example('millrace jobs logs @last', 'of the job that was created last from here'),
+    example('millrace jobs logs @last', 'of the last job created from here'),
     example('millrace jobs logs -f @1', 'follow the first row of the last list'),
   ],
   client: true,

@@ -9,7 +9,7 @@ export const worker = spec({
     'The module exports handlers (`task.handle(…)` of @millrace/sdk), each by itself or in an array, under any ' +
     'names. It runs them until it is told to stop, as the Worker of the SDK does: the first signal lets jobs finish, ' +
     'the second gives them back at once.',
-  arguments: [{ name: 'FILE', help: 'a JavaScript module (TypeScript too, where Node runs it)' }],
+  arguments: [{ name: 'FILE', help: 'a JavaScript module (or TypeScript, if your Node runs it)' }],
   options: {
     queue: { value: 'QUEUE=N', help: 'a queue and how many of its jobs run at a time; may be repeated', many: true },
     concurrency: { value: 'N', help: 'how many jobs of each queue run at a time; default 10' },
@@ -27,7 +27,7 @@ export const worker = spec({
 
 export const configSet = spec({
   name: 'config set',
-  summary: 'store where the server is, and the token, in a profile',
+  summary: 'store the address of the server and the token in a profile',
   arguments: [
     { name: 'SETTING', help: `one of ${SETTINGS.join(', ')}`, choices: SETTINGS },
     { name: 'VALUE', help: 'its value; - reads it from standard input, which keeps tokens out of the shell history' },

@@ -19,16 +19,16 @@ export const operationsGet = spec({
   summary: 'show an operation',
   arguments: [OPERATION],
   options: { ...JSON_OUTPUT, ...WATCH },
-  examples: [example('millrace operations get @last', 'the one that was started last from here')],
+  examples: [example('millrace operations get @last', 'the last one started from here')],
   client: true,
 });
 
 export const operationsStop = spec({
   name: 'operations stop',
-  summary: 'stop an operation; what it has changed stays changed',
+  summary: 'stop an operation; changes that it has made stay',
   arguments: [OPERATION],
   options: {},
-  examples: [example('millrace operations stop @last', 'the one that was started last from here')],
+  examples: [example('millrace operations stop @last', 'the last one started from here')],
   client: true,
 });
 
@@ -37,6 +37,6 @@ export const operationsWatch = spec({
   summary: 'follow an operation until it ends',
   arguments: [OPERATION],
   options: { jsonl: { help: 'print the operation as JSON at every change, one per line' } },
-  examples: [example('millrace operations watch @last', 'the one that was started last from here')],
+  examples: [example('millrace operations watch @last', 'the last one started from here')],
   client: true,
 });

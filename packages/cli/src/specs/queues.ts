@@ -16,7 +16,7 @@ export const queuesGet = spec({
   summary: 'show one queue: its tasks, and what is claimed next',
   arguments: [{ name: 'QUEUE', help: 'the name of a queue' }],
   options: { ...JSON_OUTPUT, ...WATCH },
-  examples: [example('millrace queues get emails', 'who is next')],
+  examples: [example('millrace queues get emails', 'what is next')],
   client: true,
 });
 
@@ -41,7 +41,7 @@ export const queuesSet = spec({
   summary: 'limit a queue for all tenants, or let tenants take turns',
   description:
     "For operators: needs the server's admin token, from --token, the profile's admin-token or " +
-    'MILLRACE_ADMIN_TOKEN. What is not given stays as it is; none takes a setting away. Prints what holds then.',
+    'MILLRACE_ADMIN_TOKEN. Settings that you leave out stay as they are; none removes one. Prints the result.',
   arguments: [{ name: 'QUEUE', help: 'the name of a queue' }],
   options: {
     running: { value: 'N', help: 'how many of its jobs may run at a time, or none' },

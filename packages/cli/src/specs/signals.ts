@@ -6,10 +6,10 @@ export const signal = spec({
   name: 'signal',
   summary: 'send a signal to a job that waits for it, now or later',
   description:
-    'With --job to that job; with --workflow to the steps of that workflow; with --key to the oldest job that waits ' +
-    'for this name and key. If none waits yet, the signal is kept for the next one that does.',
+    'With --job it goes to that job, with --workflow to the steps of that workflow, with --key to the oldest job ' +
+    'that waits for this name and key. If none waits yet, the signal is kept for the next one that does.',
   arguments: [
-    { name: 'NAME', help: 'what the signal is called' },
+    { name: 'NAME', help: 'the name of the signal' },
     { name: 'VALUE', help: 'any JSON, or - for standard input; default null', optional: true },
   ],
   options: {

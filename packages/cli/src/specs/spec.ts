@@ -62,7 +62,7 @@ export const CONNECTION = {
   url: { value: 'URL', help: 'where the server is' },
   token: {
     value: 'TOKEN',
-    help: 'the token to use; better in MILLRACE_TOKEN or a profile, where `ps` does not see it',
+    help: 'the token to use; better in MILLRACE_TOKEN or a profile, where `ps` does not show it',
   },
   profile: { value: 'NAME', help: 'use this profile of the configuration' },
 } as const;

@@ -23,7 +23,7 @@ export const workflowsList = spec({
 export const workflowsGet = spec({
   name: 'workflows get',
   summary: 'show a workflow and its steps',
-  description: 'With --json the record alone; its steps as the API gives them with --steps --json.',
+  description: '--json prints the record alone; --steps --json prints its steps, as the API returns them.',
   arguments: [ID],
   options: { steps: { help: 'only the steps' }, ...JSON_OUTPUT, ...WATCH },
   examples: [example('millrace workflows get @last --watch', 'follow it until interrupted')],
@@ -38,7 +38,7 @@ export const workflowsWatch = spec({
     'or is cancelled.',
   arguments: [ID],
   options: { jsonl: { help: 'print workflow and steps as JSON at every change, one per line' } },
-  examples: [example('millrace workflows watch @last', 'the workflow that was started last from here')],
+  examples: [example('millrace workflows watch @last', 'the last workflow started from here')],
   client: true,
 });
 
@@ -68,21 +68,21 @@ export const workflowsCancel = spec({
   summary: 'cancel a workflow and every step that has not ended',
   arguments: [ID],
   options: {},
-  examples: [example('millrace workflows cancel @last', 'the workflow that was started last from here')],
+  examples: [example('millrace workflows cancel @last', 'the last workflow started from here')],
   client: true,
 });
 
 export const workflowsResume = spec({
   name: 'workflows resume',
-  summary: 'let an ended workflow go on, or all that match',
+  summary: 'resume an ended workflow, or all that match',
   description:
     'One id resumes that workflow: from the steps named by --from, or else from every step that failed or was ' +
-    'cancelled; everything behind them runs again. Several ids or a filter become an operation: it first says how many ' +
-    'workflows match, and asks. Without --status, a filter means those that failed, as a whole or in part.',
+    'cancelled; everything behind them runs again. Several ids or a filter become an operation: it first says how ' +
+    'many workflows match, and asks. Without --status, a filter means those that failed, as a whole or in part.',
   arguments: [{ ...ID, name: 'ID…', help: 'ids of workflows, @last, @1 and so on', optional: true, many: true }],
   options: {
     from: { value: 'STEP', help: 'begin with this step; may be given several times', many: true },
-    context: { value: 'JSON', help: 'an object whose keys are put over those of the context' },
+    context: { value: 'JSON', help: 'an object whose keys override those of the context' },
     key: { value: 'KEY', help: 'an idempotency key: the same key resumes once' },
     status: { value: 'STATE', help: `all in this state: ${RESUMABLE.join(', ')}`, choices: RESUMABLE },
     name: { value: 'NAME', help: 'all of this name' },

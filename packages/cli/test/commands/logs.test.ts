@@ -45,6 +45,6 @@ describe('jobs logs', () => {
     const { stdout } = await cli()(['jobs', 'logs', id, '--jsonl', '--attempt=1']);
     expect(JSON.parse(stdout)).toMatchObject({ attempt: 1, message: 'begun', fields: { n: 1 } });
     const nothing = await cli()(['jobs', 'logs', id, '--attempt=2']);
-    expect(nothing).toEqual({ code: 0, stdout: '', stderr: 'its handlers have written nothing\n' });
+    expect(nothing).toEqual({ code: 0, stdout: '', stderr: 'its handlers have not written anything\n' });
   });
 });

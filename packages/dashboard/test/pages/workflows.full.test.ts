@@ -114,9 +114,9 @@ describe.skipIf(!hasBrowser)('workflows in the dashboard', async () => {
     const dialog = page.getByRole('dialog');
     await dialog.getByText('3 steps will run again').waitFor();
     expect(await dialog.locator('.resumed-steps li').allTextContents()).toEqual(['reserve', 'ship', 'mail']);
-    await dialog.getByLabel(/Put over the context/).fill('{"truck": [');
+    await dialog.getByLabel(/Changes to the context/).fill('{"truck": [');
     expect(await dialog.getByRole('button', { name: 'Resume' }).isDisabled()).toBe(true);
-    await dialog.getByLabel(/Put over the context/).fill('{"truck": 2.50}');
+    await dialog.getByLabel(/Changes to the context/).fill('{"truck": 2.50}');
     expect(await seriousFindings(page)).toEqual([]);
     await dialog.getByRole('button', { name: 'Resume' }).click();
     await page.getByText('goes on').waitFor();

@@ -67,11 +67,11 @@ function splitFields(expr: string): string[] {
   const words = expr.trim().split(/\s+/);
   const [first = ''] = words;
   if (/^(cron_)?tz=/i.test(first)) {
-    throw new Unreadable('must not name a time zone: the field timezone does');
+    throw new Unreadable('must not name a time zone: use the field timezone');
   }
   if (!first.startsWith('@')) return words;
   const nickname = first.toLowerCase();
-  if (nickname === '@reboot') throw new Unreadable('must not be @reboot: the service has no such moment');
+  if (nickname === '@reboot') throw new Unreadable('must not be @reboot: the service has no such event');
   const meaning = Object.hasOwn(NICKNAMES, nickname) ? NICKNAMES[nickname] : undefined;
   if (meaning === undefined || words.length > 1) {
     throw new Unreadable(`must be one of ${Object.keys(NICKNAMES).join(', ')}, or five to seven fields`);

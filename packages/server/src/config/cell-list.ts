@@ -50,13 +50,13 @@ function cellOf(entry: unknown): CellAddress {
   if (typeof entry !== 'object' || entry === null || Array.isArray(entry)) throw new Error('must be an object');
   const fields = entry as Readonly<Record<string, unknown>>;
   const unknown = Object.keys(fields).find((field) => !FIELDS.has(field));
-  if (unknown !== undefined) throw new Error(`has a field that is not known: ${unknown.slice(0, 40)}`);
+  if (unknown !== undefined) throw new Error(`has an unknown field: ${unknown.slice(0, 40)}`);
   const { name, buckets, database_url: url, direct_database_url: directUrl = null, pooler = 'none' } = fields;
   if (typeof name !== 'string' || !NAME.test(name))
     throw new Error('needs a name of letters, digits, dots, dashes and underscores');
   const range = typeof buckets === 'string' ? parseRange(buckets) : null;
   if (range === null) throw new Error('needs buckets such as 0-16383, within 0-65535');
-  if (pooler !== 'none' && pooler !== 'transaction') throw new Error('has a pooler that is not none or transaction');
+  if (pooler !== 'none' && pooler !== 'transaction') throw new Error('has a pooler other than none or transaction');
   if (directUrl !== null && pooler === 'none') throw new Error('has a direct_database_url, but no pooler');
   return {
     name,

@@ -43,7 +43,7 @@ export function checkDistinct({ apiKeys, readKeys, workerTokens, adminTokens }: 
     throw new UsageError('--worker-token is also a token of --read-keys; tenants and workers must not share one');
   }
   if ([...readKeys.keys()].some((token) => apiKeys.has(token))) {
-    throw new UsageError('a token of --read-keys is also one of --api-keys: it cannot be told whether it may write');
+    throw new UsageError('a token is in both --read-keys and --api-keys, so it is unclear whether it may write');
   }
   if (adminTokens.some(isWorker)) {
     throw new UsageError('--admin-token is also the --worker-token; operators and workers must not share one');

@@ -196,7 +196,7 @@ export const OPTIONS = {
     'FILE|N',
     optional(cellList),
     null,
-    'a file that lists several databases to spread tenants over; or how many the embedded PostgreSQL shall hold',
+    'a file that lists the databases to spread tenants over; or how many to create in the embedded PostgreSQL',
     { fallbackText: 'one database' },
   ),
   pooler: option(

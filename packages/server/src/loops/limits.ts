@@ -49,7 +49,10 @@ export function createLimitsLoop(
     if (!(await maintenance.takeTurn('limits', MEND_SECS))) return;
     const mended = await admitter.mend();
     if (mended > 0)
-      logger.warn({ limits: mended }, 'counted anew how many jobs run under limits: room was left behind');
+      logger.warn(
+        { limits: mended },
+        'counted again how many jobs run under limits: some room had not been given back',
+      );
   };
   const lookAtQueues = async (): Promise<void> => {
     await gates.learn();

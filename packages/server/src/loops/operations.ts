@@ -36,7 +36,8 @@ export function createOperationsLoop(
     LOOK_MS,
     async () => {
       const adopted = await work.adopt();
-      if (adopted.length > 0) logger.info({ operations: adopted.length }, 'goes on with operations that nobody held');
+      if (adopted.length > 0)
+        logger.info({ operations: adopted.length }, 'took over operations that no process was working on');
       for (const id of adopted) runner.take(id);
       if (looks++ % LOOKS_PER_HOUR === 0 && (await maintenance.takeTurn('operations', HOUR_SECS)))
         await work.forget(retentionHours ?? DEFAULT_KEPT_HOURS);

@@ -25,8 +25,8 @@ const WORKFLOWS_AT_ONCE = 8;
 const EXPIRED: Refusal = {
   code: 'key_expired',
   error:
-    'it was first tried so long ago that the service no longer remembers its key: whether there is a job, only you can ' +
-    'tell; outbox retry sends it again',
+    'it was first tried so long ago that the service no longer remembers its key; check whether its ' +
+    'job exists, then send it again with outbox retry, or prune it',
 };
 
 export class Delivery {

@@ -26,7 +26,7 @@ export async function introduce(service: ServiceClient): Promise<KeyLives | Agai
   if (kind !== 'tenant' && kind !== 'developer') return stop('its token must be that of a tenant');
   if (readOnly === true) return stop('its token may only read');
   if (!Array.isArray(features) || !features.includes('item_keys'))
-    return stop('the service is older than this relay: it does not know keys per job of a batch');
+    return stop('the service is older than this relay: it does not support a key for each job of a batch');
   const workflowSecs = typeof retention === 'number' ? Math.min(WEEK_SECS, retention * 3_600) : WEEK_SECS;
   return { jobSecs: WEEK_SECS - MARGIN_SECS, workflowSecs: Math.max(0, workflowSecs - MARGIN_SECS) };
 }

@@ -57,7 +57,10 @@ export function verdictOf(reply: Reply): Verdict {
   if (status !== 400 && status !== 409 && status !== 413) return { kind: 'stop', reason };
   const named = itemsOf(details);
   if (named.some(({ path, message }) => path.endsWith('.idempotency_key') && /known field|no effect/.test(message)))
-    return { kind: 'stop', reason: 'the service is older than this relay: it does not know keys per job of a batch' };
+    return {
+      kind: 'stop',
+      reason: 'the service is older than this relay: it does not support a key for each job of a batch',
+    };
   if (named.length === 0) return { kind: 'split', refusal: { code: code ?? String(status), error: reason } };
   const items = named.map(({ index, path, message }): [number, Refusal] => [
     index,

@@ -57,7 +57,7 @@ async function useSchema(state: SchemaState, url: string, autoMigrate: boolean, 
   if (refused) throw new SchemaError(refused);
   if (state.kind !== 'compatible') return;
   const { found, expected } = state;
-  logger.info({ found, expected }, 'the database schema is newer than this program, which can live with it');
+  logger.info({ found, expected }, 'the database schema is newer than this program, but compatible with it');
 }
 
 /** Waits for what may come: a server that is being started. A wrong password or a database that is missing will not. */

@@ -89,5 +89,5 @@ export async function startNotifications(
   hub.connect(notifications);
   lifecycle.onStop(() => notifications.stop());
   if (db.canListen) return notifications.start();
-  logger.info('no --direct-database-url to listen on: work of other processes is found by looking, within 5 s');
+  logger.info('no --direct-database-url to listen on: work of other processes is found by polling, within 5 s');
 }

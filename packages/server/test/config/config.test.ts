@@ -394,7 +394,7 @@ describe('fail-closed start', () => {
 
   it('refuses a token that is in two lists', () => {
     expect(refusal(['--api-keys=same:t', '--read-keys=same:t', '--worker-token=w'], DATABASE)).toMatch(
-      /^a token of --read-keys is also one of --api-keys/,
+      /^a token is in both --read-keys and --api-keys/,
     );
     expect(refusal(['--api-keys=k:t', '--read-keys=same:t', '--worker-token=same'], DATABASE)).toMatch(
       /^--worker-token is also a token of --read-keys/,

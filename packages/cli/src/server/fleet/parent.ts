@@ -148,7 +148,8 @@ export class ProcessFleet implements Fleet {
         const { serving } = place;
         Object.assign(place, { process: null, serving: false });
         const how = { process: worker.process.pid, code, signal, ...(failure && { reason: failure.message }) };
-        if (!serving) reject(failure ?? new MemberFailure(`a process ended at its start (${code ?? signal})`, 1));
+        if (!serving)
+          reject(failure ?? new MemberFailure(`a process ended while it was starting (${code ?? signal})`, 1));
         if (serving && !this.#stopping) this.#replace(place, worker.id, how);
       });
     });

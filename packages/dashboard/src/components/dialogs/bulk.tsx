@@ -112,7 +112,7 @@ function DryRunView({ dry, noun }: { readonly dry: DryRun | Error | null; readon
     return (
       <p>
         There is so much to look at that counting was given up before the first match: how many {noun}s match is not
-        known. This cannot be undone. What is created from now on is not touched.
+        known. This cannot be undone. Items created from now on are not affected.
       </p>
     );
   }
@@ -121,7 +121,7 @@ function DryRunView({ dry, noun }: { readonly dry: DryRun | Error | null; readon
     <div className="stack">
       <p className="sentence">
         <b className="figures">{atLeast(dry.matched)}</b> {dry.matched.n === 1 ? `${noun} matches` : `${noun}s match`}.
-        This cannot be undone. What is created from now on is not touched.
+        This cannot be undone. Items created from now on are not affected.
       </p>
       <ul className="sample" aria-label="The first that match">
         {dry.sample.map(({ id, task_name, queue_name, created_at }) => (

@@ -70,7 +70,7 @@ const COLUMNS: readonly Column<AdminQueue>[] = [
     cell: ({ last_lease_at }) => <Time at={last_lease_at} otherwise="not today" />,
   },
   { key: 'limits', title: 'Limits', cell: ({ settings }) => <Limits words={settingsWords(settings)} /> },
-  { key: 'tenants', title: 'Tenants that hold most', wide: true, cell: (row) => <Holders queue={row} /> },
+  { key: 'tenants', title: 'Largest tenants', wide: true, cell: (row) => <Holders queue={row} /> },
 ];
 
 const Limits = ({ words }: { readonly words: readonly string[] }): ReactNode =>

@@ -35,7 +35,7 @@ export function useCronActions(): CronActions {
       const isJob = typeof job_id === 'string';
       const params = { id: job_id ?? workflow_id ?? '' };
       const open = (): void => void navigate({ to: isJob ? '/jobs/$id' : '/workflows/$id', params });
-      say(`${cron.name} is triggered.`, [{ label: isJob ? 'Open job' : 'Open workflow', run: open }]);
+      say(`${cron.name} was triggered.`, [{ label: isJob ? 'Open job' : 'Open workflow', run: open }]);
     });
   return { trigger, setEnabled };
 }

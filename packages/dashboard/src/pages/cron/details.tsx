@@ -165,7 +165,7 @@ function DetailActions({ cron, onEdit, onClose }: Pick<DetailsProps, 'cron' | 'o
           onClose={() => setDeleting(false)}
         >
           <p>
-            The schedule and the list of its firings are removed. Jobs that it has made stay. This cannot be undone.
+            The schedule and the list of its firings are removed. Jobs that it has created stay. This cannot be undone.
           </p>
         </Confirm>
       )}

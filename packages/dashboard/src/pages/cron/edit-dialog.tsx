@@ -168,7 +168,7 @@ function Preview({ expression, timezone }: { readonly expression: string; readon
   return (
     <div className="preview" aria-live="polite">
       <p>
-        <b>{wordsOf(settled.expression) ?? 'No words for this expression'}</b>
+        <b>{wordsOf(settled.expression) ?? 'This expression cannot be put into words'}</b>
       </p>
       {read.error !== null && <p className="tone-red preview-error">{read.error.message}</p>}
       <ol className="plain-list">

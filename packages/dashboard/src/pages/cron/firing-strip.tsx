@@ -38,7 +38,7 @@ const StripMarks = memo(function StripMarks(props: {
   const strip = useMemo(() => stripOf(firings.items, firings.isComplete, minute * MINUTE), [firings, minute]);
   const total = strip.marks.reduce((sum, { count }) => sum + count, 0);
   return (
-    <ol className="strip" aria-label={`${plural(total, 'firing')} known of the last 24 hours`}>
+    <ol className="strip" aria-label={`${plural(total, 'firing')} in the last 24 hours, as far as known`}>
       {strip.unknownTo > 0 && (
         <li
           className="strip-unknown"

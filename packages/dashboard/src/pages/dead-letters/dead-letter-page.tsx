@@ -58,7 +58,7 @@ function ReplayButton({ entry }: { readonly entry: DeadLetter }): ReactNode {
     setBusy(true);
     change(request)
       .then(async () => {
-        say(`Dead letter ${entry.id} is replayed.`);
+        say(`Dead letter ${entry.id} was replayed.`);
         await refresh();
       })
       .catch(sayError)

@@ -53,7 +53,7 @@ const NoGroups = ({ isFiltered }: { readonly isFiltered: boolean }): ReactNode =
         body: JSON.stringify({ task_name: 'fail', payload: { message: 'on purpose', permanent: true } }),
       })}
     >
-      No job has failed for good. This makes one:
+      No job has failed for good. This creates one that does:
     </Empty>
   );
 

@@ -83,7 +83,7 @@ function CancelButton({ job }: { readonly job: Job }): ReactNode {
   return (
     <Asking label="Cancel…" title={`Cancel ${job.task_name}`} verb="Cancel the job" request={cancelOf(job.id)} danger>
       {job.status === 'running'
-        ? 'Its worker finds out at its next heartbeat; what it has done by then is not undone.'
+        ? 'Its worker finds out at its next heartbeat; anything it has done by then is not undone.'
         : 'It will not run. This cannot be undone.'}
     </Asking>
   );

@@ -46,5 +46,5 @@ function titleOf({ checkpoint, signal, children }: WaitingFor): string {
 
 const goesOn = ({ children }: WaitingFor): string =>
   children === null
-    ? 'It goes on by itself. “Run now” ends the sleep.'
-    : `It goes on when they have ended; ${children.unfinished} of ${children.total} have not.`;
+    ? 'It continues by itself. “Run now” ends the sleep.'
+    : `It continues when they have ended; ${children.unfinished} of ${children.total} have not.`;

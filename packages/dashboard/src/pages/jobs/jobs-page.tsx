@@ -85,7 +85,7 @@ const LiveButton = ({ live, isSelecting, onClick }: LiveButtonProps): ReactNode 
     className="button"
     aria-pressed={live}
     onClick={onClick}
-    title={live ? 'Refreshes every two seconds' : 'Stands still'}
+    title={live ? 'Refreshes every two seconds' : 'Does not refresh'}
   >
     {!live ? '‖ paused' : isSelecting ? '‖ waits for the selection' : '● live'}
   </button>

@@ -60,8 +60,8 @@ export default function OperationsPage(): ReactNode {
                     body: '{"action":"cancel_jobs","filter":{"queue":"mail"},"dry_run":true}',
                   })}
                 >
-                  There was no bulk operation yet. Select rows under Jobs or Dead letters to begin one. This only says
-                  how many jobs would match:
+                  There has been no bulk operation yet. Select rows under Jobs or Dead letters to start one. This only
+                  says how many jobs would match:
                 </Empty>
               ) : (
                 <Table

@@ -65,7 +65,7 @@ const Paused = ({ since }: { readonly since: string }): ReactNode => (
 const Nothing = (): ReactNode => <p className="quiet">The queue holds no unfinished job.</p>;
 
 const Unknown = ({ isOlder }: { readonly isOlder: boolean }): ReactNode =>
-  isOlder ? <p className="quiet">This server does not support it.</p> : <Loading />;
+  isOlder ? <p className="quiet">This server does not support this.</p> : <Loading />;
 
 interface DepthProps {
   readonly depth: QueueDepth;
@@ -90,7 +90,7 @@ function Depth({ depth, slots }: DepthProps): ReactNode {
       {tile('running', 'running', depth.running)}
       <li>
         <span className="tile">
-          <span className="quiet">oldest waits</span>
+          <span className="quiet">oldest waiting</span>
           <span className="figure">{age === null ? '–' : roughly(age * 1000)}</span>
         </span>
       </li>

@@ -24,7 +24,7 @@ export default function QueuesPage(): ReactNode {
                 body: JSON.stringify({ task_name: 'send_mail', config: { queue: 'mail' } }),
               })}
             >
-              No queue holds unfinished jobs. A queue is there as soon as a job names it:
+              No queue holds unfinished jobs. A queue exists as soon as a job names it:
             </Empty>
           ) : (
             <div className="panel">

@@ -15,13 +15,16 @@ export default function WaitingPage(): ReactNode {
   const [{ cursor }] = useAddress();
   const read = useRead<Waits>('/waits', { query: { ask: true, cursor, limit: 50 } });
   return (
-    <Page title="Waiting for you" aside={<span className="quiet">jobs that ask a person, the newest first</span>}>
+    <Page
+      title="Waiting for you"
+      aside={<span className="quiet">jobs with a question for a person, newest first</span>}
+    >
       <Loaded read={read} what="Waits">
         {(page, text) => (
           <>
             {page.waits.length === 0 ? (
               <div className="panel">
-                <Empty>No job asks anything. A handler does so with ctx.waitFor and a question.</Empty>
+                <Empty>No job is asking anything. A handler asks with ctx.waitFor and a question.</Empty>
               </div>
             ) : (
               <WaitList waits={page.waits} text={text} />

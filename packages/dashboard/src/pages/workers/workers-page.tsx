@@ -15,7 +15,7 @@ export default function WorkersPage(): ReactNode {
         {({ workers }) =>
           workers.length === 0 ? (
             <Empty curl={curlOf({ method: 'POST', path: '/queues/default/lease', body: '{"worker_id":"me"}' })}>
-              No worker has held a job in the last hour. A worker begins like this, with the token of the workers:
+              No worker has held a job in the last hour. Start a worker like this, with the worker token:
             </Empty>
           ) : (
             <div className="panel">

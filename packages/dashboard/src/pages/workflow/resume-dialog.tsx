@@ -62,7 +62,7 @@ export function ResumeDialog({ workflow, from, onClose }: ResumeProps): ReactNod
         </>
       )}
       <JsonField
-        label="Put over the context (an object, or nothing)"
+        label="Changes to the context (an object, or nothing)"
         value={context}
         onChange={setContext}
         rows={3}

@@ -57,10 +57,13 @@ export function suspensionOf(given: Partial<Wire.SuspendRequest>): Parameters<ty
 const children: Route = ({ store: all, params, body }) => {
   const { lease_token: token, jobs } = checkBody<Wire.ChildrenRequest>(body, SHAPES.children);
   const twice = jobs.findIndex(({ name }, n) => jobs.findIndex((other) => other.name === name) < n);
-  if (twice >= 0) throw invalid(`jobs[${twice}].name`, 'is the name of another child of this request');
+  if (twice >= 0) throw invalid(`jobs[${twice}].name`, 'is the name of another child in this request');
   const unique = jobs.findIndex(({ config }) => (config?.unique ?? null) !== null);
   if (unique >= 0)
-    throw invalid(`jobs[${unique}].config.unique`, 'is not possible for a child: it is made once per parent and name');
+    throw invalid(
+      `jobs[${unique}].config.unique`,
+      'is not possible for a child: it is created once per parent and name',
+    );
   const parent = held(all, params[0] ?? '', token);
   if (parent === null) throw new Problem('lease_lost', 'the lease is no longer held');
   const ids = addChildren(all, parent, jobs);

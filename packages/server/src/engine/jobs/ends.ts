@@ -85,7 +85,7 @@ export class Ends {
     if (known !== null) return known;
     await this.db.run(sql.follow_ends({ tenant, secs: RECORD_SECS, margin_secs: MARGIN_SECS }));
     const moment = await this.#moment(tenant, 0);
-    if (moment === null) throw unavailable('the ends of jobs could not be followed; try again');
+    if (moment === null) throw unavailable('ended jobs could not be followed; try again');
     return moment;
   }
 

@@ -56,7 +56,7 @@ export class LogFollowers {
     signal: AbortSignal,
     read: () => Promise<Read>,
   ): Promise<JobLogs> {
-    if (!this.#quota.take(tenant, 1)) throw unavailable('too many logs are followed at this moment; try again shortly');
+    if (!this.#quota.take(tenant, 1)) throw unavailable('too many logs are being followed; try again shortly');
     const follower: Follower = { tenant, id, total: -1, hasNews: false, wake: () => undefined };
     const deadline = performance.now() + waitSecs * 1_000;
     this.#enter(follower);

@@ -41,7 +41,7 @@ export class RunNow {
     if (!isUuid(id)) throw notFound('job');
     const waiting = await this.#waiting(tenant, id);
     if (waiting === 'signal')
-      throw new MillraceError('conflict', 'the job waits for a signal; send it one, or let its time run out');
+      throw new MillraceError('conflict', 'the job waits for a signal; send it, or wait for its deadline');
     if (waiting === 'children') throw new MillraceError('conflict', 'the job waits for its children');
     if (waiting === 'sleep') await this.waits.endSleep(id);
     for (;;) {

@@ -113,8 +113,7 @@ export class JobWaits {
     work: (waiter: Waiter) => Promise<T>,
     asked = ids.length,
   ): Promise<T> {
-    if (!this.#awaited.take(tenant, asked))
-      throw unavailable('too many jobs are waited for at this moment; try again shortly');
+    if (!this.#awaited.take(tenant, asked)) throw unavailable('too many jobs are being waited for; try again shortly');
     const waiter = newWaiter(tenant, ids, isOver);
     this.#enter(waiter);
     try {

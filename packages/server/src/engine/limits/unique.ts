@@ -192,7 +192,7 @@ async function takeReplaced(
   );
   let left = [...stored].filter(([key, { waiting }]) => waiting && wanted.has(key));
   for (let round = 0; left.length > 0; round++) {
-    if (round === ROUNDS) throw unavailable('the jobs move too fast to be replaced; try again shortly');
+    if (round === ROUNDS) throw unavailable('the jobs change too quickly to be replaced; try again shortly');
     const asked = left.map(([, holder]) => holder);
     const [row] = await execute<{ ids: string | null; looks: string | null }>(sql.take_waiting(jobColumns(asked)));
     const taken = new Set(parse(row?.ids));

@@ -37,7 +37,7 @@ export class Cancellation {
     let cancelled = 0;
     let left = ids;
     for (let round = 0; left.length > 0; round++) {
-      if (round === ROUNDS) throw unavailable('the jobs move too fast to be cancelled; try again shortly');
+      if (round === ROUNDS) throw unavailable('the jobs change too quickly to be cancelled; try again shortly');
       const missed = await this.running(await this.waiting(left));
       cancelled += left.length - missed.length;
       left = missed.length === 0 ? missed : await stillLive(missed);

@@ -10,8 +10,7 @@ export class EventStreams {
 
   /** Returns how to give it back; doing that again changes nothing. */
   take(tenant: string): () => void {
-    if (!this.#open.take(tenant, 1))
-      throw unavailable('too many event streams are open at this moment; try again shortly');
+    if (!this.#open.take(tenant, 1)) throw unavailable('too many event streams are open; try again shortly');
     let isHeld = true;
     return () => {
       if (isHeld) this.#open.giveBack(tenant, 1);

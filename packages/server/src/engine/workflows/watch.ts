@@ -106,8 +106,7 @@ export class WorkflowWatcher {
       this.#poller.ask(id);
       return known;
     }
-    if (!this.#steps.take(tenant, steps))
-      throw unavailable('too many workflows are watched at this moment; try again shortly');
+    if (!this.#steps.take(tenant, steps)) throw unavailable('too many workflows are being watched; try again shortly');
     const watched: Watched = { tenant, id, steps, followers: new Set(), mark: null, reading: null };
     this.#watched.set(id, watched);
     this.#unsubscribe ??= this.hub.onWorkflows((moved) => this.#hear(moved));

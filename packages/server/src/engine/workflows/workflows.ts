@@ -74,7 +74,7 @@ export class Workflows implements WorkflowsApi {
   async cancel(tenant: string, id: string): Promise<void> {
     const row = await this.#row(tenant, id);
     if (row.completed_at === null && (await this.deps.stepSettler.cancelWorkflow(row))) return;
-    throw new MillraceError('already_finished', 'the workflow has ended already');
+    throw new MillraceError('already_finished', 'the workflow has already ended');
   }
 
   async resume(tenant: string, id: string, spec: ResumeSpec, key: string | null): Promise<ResumedWorkflow> {

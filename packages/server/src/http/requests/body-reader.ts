@@ -44,7 +44,7 @@ export function readBody(request: FastifyRequest, body: IncomingMessage, metrics
     pieces += 1;
     if (pieces > MAX_PIECES) {
       cutOff.add(raw);
-      return stop(invalidRequest('the request body comes in too many pieces'), null);
+      return stop(invalidRequest('the request body arrives in too many pieces'), null);
     }
     if (received + chunk.length > bodyLimit) return stop(tooLarge(), null);
     if (request.admitted?.hold(received + chunk.length) === false) {

@@ -16,7 +16,7 @@ export function childSpecs(
   const named = new Set<string>();
   return jobs.map((job, n) => {
     const path = `jobs[${n}].`;
-    if (named.has(job.name)) throw invalidField(`${path}name`, 'is the name of another child of this request');
+    if (named.has(job.name)) throw invalidField(`${path}name`, 'is the name of another child in this request');
     named.add(job.name);
     refuseKeys(job, path);
     return { name: job.name, detached: job.detached ?? false, spec: jobSpec(job, texts[n] ?? [], settings, path) };
@@ -31,6 +31,6 @@ function refuseKeys(job: ChildJob, path: string): void {
     ['idempotency_key', key],
   ] as const) {
     if ((value ?? null) === null) continue;
-    throw invalidField(`${path}${field}`, 'is not possible for a child: it is made once per parent and name');
+    throw invalidField(`${path}${field}`, 'is not possible for a child: it is created once per parent and name');
   }
 }

@@ -81,9 +81,9 @@ const overviewSchema = {
   operationId: 'getAdminOverview',
   summary: 'Everything at a glance',
   description:
-    'Counts over all tenants, exact as far as `exact` says. Waiting and running jobs are counted up to a million of ' +
-    'each, the rest up to 10,000. From 100,000 waiting jobs on, counts may be some seconds old (`now` says when they ' +
-    'were made), at most 30.',
+    'Counts over all tenants, exact where `exact` says so. Waiting and running jobs are counted up to a million of ' +
+    'each, the rest up to 10,000. From 100,000 waiting jobs on, counts may be up to 30 seconds old; `now` says when ' +
+    'they were made.',
   tags: ['admin'],
   security: ADMIN,
   docs: tagged(ref(AdminOverview), 'The overview.', 403),
@@ -104,7 +104,7 @@ const queuesSchema = {
 const tenantsSchema = {
   operationId: 'listAdminTenants',
   summary: 'Tenants and what they hold',
-  description: 'In the order of their names. Of each, up to 10,000 waiting jobs are counted.',
+  description: 'In the order of their names. Up to 10,000 waiting jobs are counted for each.',
   tags: ['admin'],
   security: ADMIN,
   docs: { querystring: AdminTenantsQuery, ...tagged(ref(AdminTenants), 'A page.', 403) },
@@ -138,7 +138,7 @@ const SETTINGS_NOTE =
 const settingsSchema = {
   operationId: 'getQueueSettings',
   summary: 'Limits of a queue',
-  description: `What is set for the queue, all null if nothing is. ${SETTINGS_NOTE}`,
+  description: `What is set for the queue; all null if nothing is. ${SETTINGS_NOTE}`,
   tags: ['admin'],
   security: ADMIN,
   docs: { params: QueueParams, ...tagged(ref(QueueSettings), 'The settings.', 403) },
@@ -163,8 +163,8 @@ const pauseSchema = {
   operationId: 'pauseQueue',
   summary: 'Pause a queue',
   description:
-    'For all tenants. From now on no job of it is leased, by no process of the service; jobs that run go on, and jobs ' +
-    'can be created. A queue that is paused stays so. Any name will do, whether the queue holds jobs or not.',
+    'Affects all tenants. From now on no process of the service leases its jobs; running jobs continue, and jobs can ' +
+    'still be created. A paused queue stays paused. Any name is accepted, whether or not the queue holds jobs.',
   tags: ['admin'],
   security: ADMIN,
   docs: { params: QueueParams, response: { 204: nothing('Paused.'), ...bodyErrors() } },
@@ -173,7 +173,7 @@ const pauseSchema = {
 const resumeSchema = {
   operationId: 'resumeQueue',
   summary: 'Resume a queue',
-  description: 'Workers that wait for jobs of it get them at once. A queue that is not paused stays as it is.',
+  description: 'Workers that wait for its jobs get them at once. A queue that is not paused stays as it is.',
   tags: ['admin'],
   security: ADMIN,
   docs: { params: QueueParams, response: { 204: nothing('Resumed.'), ...bodyErrors() } },

@@ -39,8 +39,8 @@ const runNowSchema = {
   operationId: 'runJobNow',
   summary: 'Make a waiting job due',
   description:
-    'A job that is scheduled for later, or waits for its retry, becomes due now, whatever happens to it then. Nothing ' +
-    'changes for a job that is due already. A running job is a `conflict`, an ended one `already_finished`.',
+    'A job that is scheduled for later, or waits for its retry, becomes due now. Nothing changes for a job that is ' +
+    'already due. A running job is a `conflict`, an ended one `already_finished`.',
   tags: ['jobs'],
   security: TENANT,
   docs: { params: IdParams, response: { 204: nothing('It is due.'), ...bodyErrors(403, 404, 409) } },

@@ -72,9 +72,10 @@ const checkpointSchema = {
   operationId: 'storeCheckpoint',
   summary: 'Keep a value under a name',
   description:
-    'The first value stored under a name stands for ever: 201 if this call stored it, 200 with what stands if there was ' +
-    'one. So it may be repeated. It belongs to the job, not to the attempt, and goes with the job. It ends the wait of ' +
-    'that name, if there is one. A job has at most 1,000, and all of them together are bounded like a payload (413).',
+    'The first value stored under a name is never replaced: the answer is 201 if this call stored it, and 200 with ' +
+    'the stored value if there was one. So the call may be repeated. A checkpoint belongs to the job, not to the ' +
+    'attempt, and is removed with the job. It ends the wait of that name, if there is one. A job has at most 1,000, ' +
+    'and all of them together are bounded like a payload (413).',
   tags: ['worker'],
   security: WORKER,
   body: ref(CheckpointRequest),
@@ -92,12 +93,13 @@ const suspendSchema = {
   operationId: 'suspendJob',
   summary: 'Wait without a worker',
   description:
-    'Back to its queue, due at `until` or after `delay_secs`, or sooner if it waits for a signal and one comes, or for ' +
-    'children and all of them have ended. The delivery counts, the retry does not. The first deadline under the name of a ' +
-    'checkpoint stands. What ends the wait becomes the checkpoint: `{value}` of a signal, or `{children: [{name, job_id, ' +
-    'status, result | error}]}`, in the order in which they were named; a result for which there is no room is left out, ' +
-    'with `omitted: true`. If a signal is stored that it waits for, the job takes it and is due at once; so it is if all ' +
-    'children have ended. On a job that is finished it answers 204 and changes nothing.',
+    'Puts the job back into its queue, due at `until` or after `delay_secs`. It is due sooner if it waits for a ' +
+    'signal and one comes, or for children and all of them have ended. The delivery counts, the retry does not. A ' +
+    'wait keeps the first deadline given under the name of its checkpoint. What ends the wait becomes the ' +
+    'checkpoint: `{value}` of a signal, or `{children: [{name, job_id, status, result | error}]}`, in the order in ' +
+    'which they were named; a result that does not fit is left out, with `omitted: true`. If the signal is already ' +
+    'stored, or all children have ended, the job is due at once. On a finished job the call answers 204 and changes ' +
+    'nothing.',
   tags: ['worker'],
   security: WORKER,
   body: ref(SuspendRequest),
@@ -108,8 +110,8 @@ const checkpointsSchema = {
   operationId: 'listCheckpoints',
   summary: 'What a job has stored',
   description:
-    'Its checkpoints in the order in which they were stored, and the deadlines of waits that nothing has ended yet. A ' +
-    'worker passes the token of its lease in the header `Lease-Token`, and is refused (409) if it no longer holds the job.',
+    'Its checkpoints in the order in which they were stored, and the deadlines of open waits. A worker passes the ' +
+    'token of its lease in the header `Lease-Token`, and is refused (409) if it no longer holds the job.',
   tags: ['jobs'],
   security: [...TENANT, ...WORKER],
   docs: {

@@ -46,11 +46,11 @@ const childrenSchema = {
   operationId: 'createChildren',
   summary: 'Create jobs while one runs',
   description:
-    'Up to 1000 jobs of the same tenant, made once per parent and name: a repeat returns the ids of the first time, and ' +
-    'new names are created, all of them or none. `POST /jobs/{id}/suspend` waits for them. A token that is limited to ' +
-    'queues creates on those only (403). If the parent is cancelled, its unfinished children are cancelled too, and ' +
-    'theirs, within 15 seconds, unless they are `detached`. `config.unique` and `idempotency_key` are refused: the name ' +
-    'says what is the same.',
+    'Up to 1000 jobs of the same tenant, created once per parent and name: a repeat returns the ids of the first ' +
+    'time, and new names are created, all of them or none. `POST /jobs/{id}/suspend` waits for them. A token that is ' +
+    'limited to queues creates jobs on those only (403). If the parent is cancelled, its unfinished children are ' +
+    'cancelled too, and theirs, within 15 seconds, unless they are `detached`. `config.unique` and `idempotency_key` ' +
+    'are refused: the name takes their place.',
   tags: ['worker'],
   security: WORKER,
   body: ref(ChildrenRequest),

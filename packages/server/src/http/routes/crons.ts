@@ -150,9 +150,9 @@ const putSchema = {
   operationId: 'putCron',
   summary: 'Create or replace the schedule of a name',
   description:
-    'The path names the schedule, percent-encoded. Creates it, or replaces it as a whole; `enabled` stays as ' +
-    'it is. With the same expression and time zone `next_run_at` stays too; otherwise it is the next occurrence of ' +
-    'the new expression, and nothing fires by the old one any more. The same request may be sent again at any time.',
+    'The path names the schedule, percent-encoded. Creates it, or replaces it as a whole; `enabled` stays as it is. ' +
+    'With the same expression and time zone `next_run_at` stays too; otherwise it is the next occurrence of the new ' +
+    'expression, and the old one no longer fires. The same request may be sent again at any time.',
   body: ref(PutCron),
   docs: {
     params: CronNameParams,
@@ -169,8 +169,8 @@ const previewSchema = {
   operationId: 'previewCron',
   summary: 'Preview an expression',
   description:
-    'The next five instants at which a schedule with this expression and time zone would fire. Refuses what creating ' +
-    'such a schedule would refuse. Nothing is stored.',
+    'The next five instants at which a schedule with this expression and time zone would fire. Refuses anything that ' +
+    'creating such a schedule would refuse. Nothing is stored.',
   docs: {
     querystring: CronPreviewQuery,
     response: { 200: described(ref(CronPreview), 'The instants.'), ...errors(400, 401, 503) },
@@ -210,8 +210,8 @@ const resumeSchema = {
   operationId: 'resumeCron',
   summary: 'Resume a schedule',
   description:
-    'It fires at its next future occurrence; what was missed while it was paused is not caught up. Resuming one that ' +
-    'is not paused, or one whose last occurrence has passed, changes nothing.',
+    'It fires at its next future occurrence; occurrences missed while it was paused do not run. Resuming a schedule ' +
+    'that is not paused, or whose last occurrence has passed, changes nothing.',
   docs: { params: IdParams, response: { 204: nothing('Resumed.'), ...bodyErrors(403, 404) } },
 };
 
@@ -251,7 +251,7 @@ const nextSchema = {
   ...SHARED,
   operationId: 'listNextRuns',
   summary: 'The next occurrences of a schedule',
-  description: 'Computed from its expression and time zone; of a paused schedule, those it would have if resumed now.',
+  description: 'Computed from its expression and time zone; for a paused schedule, those it would have if resumed now.',
   docs: {
     params: IdParams,
     querystring: NextRunsQuery,

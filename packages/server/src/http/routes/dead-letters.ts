@@ -70,8 +70,8 @@ const listSchema = {
   operationId: 'listDeadLetters',
   summary: 'List dead letters',
   description:
-    'Newest first unless asked otherwise. `status` and `queue` do not apply. With `queue_name`, `task_name`, `reason` or ' +
-    '`replayed`, a page may come back short: see `searched_to`.',
+    'Newest first unless asked otherwise. `status` and `queue` do not apply. With `queue_name`, `task_name`, ' +
+    '`reason` or `replayed`, a page may come back short: see `searched_to`.',
   tags: ['dead letters'],
   security: TENANT,
   docs: {
@@ -82,12 +82,12 @@ const listSchema = {
 
 const groupsSchema = {
   operationId: 'listDeadLetterGroups',
-  summary: 'Dead letters by what they have in common',
+  summary: 'Dead letters grouped by what they have in common',
   description:
     'Entries of the same task, the same reason and the same first line of the error, with ids and numbers taken out. ' +
     'The group with the newest entry comes first. Counts are exact. A group that gets a new entry between two pages ' +
-    'moves to the front, and so may be missing from the later page. Of a tenant with more than 5,000 groups, entries ' +
-    'are searched for those that are the newest of their group, and a page may come back short: see `searched_to`.',
+    'moves to the front, and so may be missing from the later page. For a tenant with more than 5,000 groups, a page ' +
+    'may come back short, because it searches for the newest entry of each group: see `searched_to`.',
   tags: ['dead letters'],
   security: TENANT,
   docs: {
@@ -112,10 +112,10 @@ const replaySchema = {
   operationId: 'replayDeadLetter',
   summary: 'Replay a dead letter',
   description:
-    'Creates a fresh job with the same task, payload, queue and config and a full retry budget. Works once per entry, ' +
-    'and only while the original job has not been removed by retention. The metadata of the fresh job is that of the ' +
-    'first one, with `replayed_from_job` and `replayed_from_dead_letter` added; the replay of a replay names the first ' +
-    'job of all in `replayed_from_first`.',
+    'Creates a new job with the same task, payload, queue and config and a full retry budget. Works once per entry, ' +
+    'and only until retention has removed the original job. The metadata of the new job is that of the first one, ' +
+    'with `replayed_from_job` and `replayed_from_dead_letter` added; the replay of a replay names the very first job ' +
+    'in `replayed_from_first`.',
   tags: ['dead letters'],
   security: TENANT,
   body: ref(ReplayRequest),

@@ -16,10 +16,10 @@ const endedSchema = {
   operationId: 'listEndedJobs',
   summary: 'Follow jobs as they end',
   description:
-    'Jobs in the order in which they ended. The first answer, to a question without `after`, has none: it says where ' +
-    'to begin. From then on every job that ends is told once, however many end at a time, as long as you ask again ' +
-    'within two minutes; `missed` says that you did not. A page may be short, or empty, although there are `more`. ' +
-    'Repeating a question repeats its answer.',
+    'Jobs in the order in which they ended. The first answer, to a call without `after`, has no jobs: it says where ' +
+    'to begin. From then on every job that ends is listed once, however many end at a time, as long as you call ' +
+    'again within two minutes; `missed` says that you did not. A page may be short, or empty, even if there are ' +
+    '`more`. Repeating a call repeats its answer.',
   tags: ['jobs'],
   security: TENANT,
   docs: {

@@ -59,10 +59,10 @@ const eventsSchema = {
   summary: 'Follow a job',
   description:
     'A stream of server-sent events. `status` carries the whole job as JSON: first its current state, then every ' +
-    'transition in order. `progress` carries what the running attempt has reported since, the latest if there were ' +
-    'several within a moment. The stream ends after a final state, or after 15 minutes. Comment lines ' +
-    'keep idle connections alive. Events carry no id: a client that reconnects starts from the current state. How many ' +
-    'streams a tenant may have open at a time is limited: beyond that, the call is a 503.',
+    'transition in order. `progress` carries what the running attempt has reported since; if it reported several ' +
+    'times in quick succession, the latest. The stream ends after a final state, or after 15 minutes. Comment lines ' +
+    'keep idle connections alive. Events carry no id: a client that reconnects starts from the current state. A ' +
+    'tenant may have a limited number of streams open at a time: beyond that, the call is a 503.',
   tags: ['jobs'],
   security: TENANT,
   docs: {
@@ -82,11 +82,11 @@ const workflowEventsSchema = {
   operationId: 'watchWorkflow',
   summary: 'Follow a workflow',
   description:
-    'A stream of server-sent events. Each is called `status` and carries the workflow and its steps as JSON: first as ' +
-    'they are, then whenever either has changed. Changes that follow each other within about a second may come as one ' +
-    'event, and so do those that happen while a client is slow to read: every state that lasts is shown, and the last ' +
-    'one always is. The stream ends as that of a job does. How many steps may be watched at a time is limited: beyond ' +
-    'that, the call is a 503.',
+    'A stream of server-sent events. Each is called `status` and carries the workflow and its steps as JSON: first ' +
+    'as they are, then whenever either has changed. Changes that follow each other within about a second may come as ' +
+    'one event, and so may those that happen while a client is slow to read: every state that lasts is shown, and ' +
+    'the last one always is. The stream ends like that of a job. A limited number of steps may be watched at a time: ' +
+    'beyond that, the call is a 503.',
   tags: ['workflows'],
   security: TENANT,
   docs: {

@@ -150,7 +150,7 @@ const createSchema = {
   description:
     'The job is stored durably before the answer. With an `Idempotency-Key` that was used before, the answer is the ' +
     'id of the first job, whatever the body says. The key may also be sent as `idempotency_key` in the body. With ' +
-    '`config.unique`, a job of the same key that is still there is returned instead, with a 200.',
+    '`config.unique`, an existing job that holds the key is returned instead, with a 200.',
   tags: ['jobs'],
   security: TENANT,
   body: ref(CreateJob),
@@ -172,10 +172,10 @@ const batchSchema = {
   operationId: 'createJobBatch',
   summary: 'Create up to 1000 jobs',
   description:
-    'All of them or none, in one transaction. One `Idempotency-Key` covers the whole batch; its jobs do not carry it. ' +
-    'Or each job has its own, as `idempotency_key`: what an earlier request created under it, in whatever batch, is ' +
-    'returned, and the rest is created; the answer says which in `replayed`. Both together are a 400. A key that was ' +
-    'used for another kind of request is a 409 that names the job, and nothing is created.',
+    'All of them or none, in one transaction. One `Idempotency-Key` covers the whole batch; its jobs do not carry ' +
+    'it. Or each job has its own, as `idempotency_key`: jobs that an earlier request created under those keys, in ' +
+    'whatever batch, are returned, and the rest are created; the answer says which in `replayed`. Both together are ' +
+    'a 400. A key that was used for another kind of request is a 409 that names the job, and nothing is created.',
   tags: ['jobs'],
   security: TENANT,
   body: ref(CreateJobBatch),
@@ -194,7 +194,7 @@ const rerunSchema = {
   operationId: 'rerunJob',
   summary: 'Run a job again',
   description:
-    'Creates a fresh job with the same queue, task, payload and config, a full retry budget, and the same metadata ' +
+    'Creates a new job with the same queue, task, payload and config, a full retry budget, and the same metadata ' +
     'with `rerun_of` added. The state of the first one does not matter, and does not change. The copy of a ' +
     "workflow's step belongs to no workflow; its payload carries the context that the step received.",
   tags: ['jobs'],

@@ -27,8 +27,8 @@ const logsSchema = {
   operationId: 'listLogs',
   summary: 'Read what handlers wrote',
   description:
-    'The lines that handlers of the job wrote, attempt by attempt, up to 1000 of them; `next` leads to those that ' +
-    'follow. While the job has not ended there is always a `next`, since more may come: follow it with `wait_secs`, or ' +
+    'The lines that handlers of the job wrote, attempt by attempt, up to 1000 of them; `next` leads to the following ' +
+    'ones. Until the job has ended there is always a `next`, since more may come: follow it with `wait_secs`, or ' +
     'stop at a page without lines. Lines may come twice if a worker had to repeat a call.',
   tags: ['jobs'],
   security: TENANT,

@@ -57,10 +57,9 @@ const createSchema = {
   operationId: 'createOperation',
   summary: 'Change everything that matches',
   description:
-    'Cancels jobs, replays dead letters or resumes workflows in the background: those that a filter selects, or those ' +
-    'with the given ids. ' +
-    'Nothing that is created after the operation is touched. An id that is not of this tenant counts for nothing. ' +
-    `With \`dry_run\`, the answer is how many match and the first ${DRY_RUN_SAMPLE} of them, and nothing changes. At ` +
+    'Cancels jobs, replays dead letters or resumes workflows in the background: those that a filter selects, or ' +
+    'those with the given ids. Items created after the operation are not affected. Ids of other tenants are ignored. ' +
+    `With \`dry_run\`, the answer says how many match and shows the first ${DRY_RUN_SAMPLE}, and nothing changes. At ` +
     `most ${OPERATIONS_ACTIVE} operations of a tenant run at once.`,
   tags: ['operations'],
   security: TENANT,
@@ -104,7 +103,7 @@ const getSchema = {
 const stopSchema = {
   operationId: 'stopOperation',
   summary: 'Stop an operation',
-  description: 'Takes effect after the batch that is under way. What has been changed stays changed.',
+  description: 'Takes effect after the current batch. Changes that it has made stay.',
   tags: ['operations'],
   security: TENANT,
   docs: { params: IdParams, response: { 204: nothing('Stopped.'), ...bodyErrors(403, 404, 409) } },

@@ -22,8 +22,8 @@ const countsSchema = {
   operationId: 'getCounts',
   summary: 'Count jobs, dead letters and workflows',
   description:
-    'Each job counts once, in one state. Exact up to 10,000; beyond that an estimate. Of one queue, what has ended is ' +
-    'what happened in the last 60 days.',
+    'Each job counts once, in one state. Exact up to 10,000; beyond that an estimate. For one queue, ended jobs are ' +
+    'those of the last 60 days.',
   tags: ['system'],
   security: TENANT,
   docs: { querystring: CountsQuery, ...tagged(ref(Counts), 'The counts.') },
@@ -33,9 +33,9 @@ const seriesSchema = {
   operationId: 'getSeries',
   summary: 'Plot what happened over time',
   description:
-    'Steps of 15 seconds for the last hour, of 5 minutes for two days, of an hour for 60 days: the finest that `from` ' +
-    'allows. The last step is up to 15 seconds behind. A tenant has a hundred series at most; further tasks count ' +
-    'under the queue and task `other`.',
+    'Steps of 15 seconds for the last hour, of 5 minutes for two days, of an hour for 60 days: the finest that ' +
+    '`from` allows. The last step is up to 15 seconds behind. A tenant has a hundred series at most; further tasks ' +
+    'count under the queue and task `other`.',
   tags: ['system'],
   security: TENANT,
   docs: { querystring: SeriesQuery, ...tagged(ref(Series), 'The columns of the plot.') },

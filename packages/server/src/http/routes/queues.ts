@@ -30,7 +30,7 @@ const queueSchema = {
 
 const workersSchema = {
   operationId: 'listWorkers',
-  summary: 'Who works',
+  summary: 'Workers and what they do',
   description:
     "Workers that held the caller's jobs in the last hour, the last seen first, at most 1,000: by the `worker_id` of " +
     'their leases, or by the name of a server process. Workers that give no `worker_id` are left out. What another ' +

@@ -8,7 +8,7 @@ import type { RouteDocs } from '../types.js';
 const MEANING = {
   400: 'The request is not valid; `details` says where.',
   401: 'The credential is missing or not valid here.',
-  403: 'The resource belongs to another tenant, or the credential may not do this: it may only read, or is of another kind.',
+  403: 'The resource belongs to another tenant, or the credential may only read, or is of the wrong kind.',
   404: 'No such resource.',
   409: 'The state of the resource forbids it; `code` says why.',
   413: 'The request body, or a field of it, is larger than this server accepts.',
@@ -41,7 +41,7 @@ export const described = (schema: TSchema, description: string, extra: object = 
 export const REPLAYED = {
   'Idempotency-Replayed': {
     type: 'string',
-    description: '`true` if an earlier request with the same idempotency key did it, and this one nothing.',
+    description: '`true` if an earlier request with the same idempotency key did it, and this one did nothing.',
   },
 };
 export const MISMATCH = {
@@ -51,7 +51,7 @@ export const MISMATCH = {
   },
 };
 export const EXISTING = {
-  'Millrace-Existing': { type: 'string', description: '`true`: the job was there already, by its unique key.' },
+  'Millrace-Existing': { type: 'string', description: '`true` if a job with the same unique key already existed.' },
 };
 export const JOB_LOCATION = { Location: { type: 'string', description: 'Path of the job.' } };
 /** A stream of server-sent events. */

@@ -75,9 +75,10 @@ const signalSchema = {
   operationId: 'sendSignal',
   summary: 'Send a signal',
   description:
-    'To the oldest job of the tenant that waits for this name and key: it gets the value and is due. If none waits, the ' +
-    'signal is stored, and the next wait takes the oldest: it makes no difference which of the two comes first. One wait ' +
-    'takes it. At most 100 are stored per name and key, and 100,000 per tenant: beyond that, nobody takes them (409).',
+    'Goes to the oldest job of the tenant that waits for this name and key: the job gets the value and is due. If ' +
+    'none waits, the signal is stored, and the next wait takes the oldest one: it makes no difference whether the ' +
+    'signal or the wait comes first. Each signal ends one wait. At most 100 are stored per name and key, and 100,000 ' +
+    'per tenant: beyond that, the call is a 409, since nobody takes them.',
   tags: ['jobs'],
   security: TENANT,
   body: ref(SignalRequest),
@@ -93,8 +94,8 @@ const jobSignalSchema = {
   operationId: 'signalJob',
   summary: 'Send a signal to a job',
   description:
-    'The same with the id of the job as the key, which is what a job waits for that names no key. It is kept until the ' +
-    'job ends; afterwards the answer is 409 `already_finished`.',
+    'The same with the id of the job as the key, which a job waits for if it names no key. It is kept until the job ' +
+    'ends; afterwards the answer is 409 `already_finished`.',
   tags: ['jobs'],
   security: TENANT,
   body: ref(JobSignalRequest),
@@ -111,7 +112,7 @@ const workflowSignalSchema = {
   operationId: 'signalWorkflow',
   summary: 'Send a signal to a workflow',
   description:
-    'The same with the id of the workflow as the key, which is what a step waits for whose `wait` names no key. It is kept ' +
+    'The same with the id of the workflow as the key, which a step waits for if its `wait` names no key. It is kept ' +
     'until the workflow ends; afterwards the answer is 409 `already_finished`.',
   tags: ['workflows'],
   security: TENANT,

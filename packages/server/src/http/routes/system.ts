@@ -49,8 +49,8 @@ const readySchema = {
   operationId: 'getReady',
   summary: 'Whether the server can do its work',
   description:
-    'Asks the database, at most once per second, and answers 503 while the server starts or stops: the answer may be a ' +
-    'second old.',
+    'Asks the database, at most once per second, and answers 503 while the server starts or stops: the answer may be ' +
+    'a second old.',
   tags: ['system'],
   security: PUBLIC,
   docs: {
@@ -86,8 +86,8 @@ const queuesSchema = {
   summary: 'Queues and their depth',
   description:
     "Queues that hold unfinished jobs of the caller's tenant, in the order of their names, at most 1,000 of them per " +
-    'page. All is counted at this moment, unless 100,000 jobs or more wait: then the counts of the first page may be ' +
-    'two seconds old for each 100,000, at most 30 seconds.',
+    'page. Counts are current, unless 100,000 jobs or more wait: then those of the first page may be two seconds old ' +
+    'for each 100,000, at most 30 seconds.',
   tags: ['system'],
   security: TENANT,
   docs: { querystring: QueueListQuery, ...tagged(ref(Queues), 'A page, or all of them.') },

@@ -36,10 +36,10 @@ const waitSchema = {
   operationId: 'waitForJobs',
   summary: 'Wait for jobs to end',
   description:
-    'Answers when all of the jobs, or any of them, have ended, or when the time is up. Endings are noticed at once in ' +
-    'the process that stores them, and within about a second elsewhere. Nothing is written. Unknown and malformed ids ' +
-    "are `missing`; another tenant's id is a 403. How many jobs may be waited for at a time is limited: beyond that, " +
-    'the call is a 503.',
+    'Answers when all of the jobs, or any of them, have ended, or when the time is up. Ends are noticed at once in ' +
+    'the process that stores them, and within about a second elsewhere. Nothing is written. Unknown and malformed ' +
+    "ids are `missing`; another tenant's id is a 403. A limited number of jobs may be waited for at a time: beyond " +
+    'that, the call is a 503.',
   tags: ['jobs'],
   security: TENANT,
   body: ref(WaitRequest),
@@ -52,8 +52,8 @@ const whySchema = {
   operationId: 'whyJob',
   summary: 'Why a job does not run',
   description:
-    'What the job waits for, in one sentence: its time, its retry, a worker, or the jobs ahead of it (of all tenants; ' +
-    'only their number is told). Or that it runs, or has ended.',
+    'What the job waits for, in one sentence: its time, its retry, a worker, or the jobs ahead of it (of all ' +
+    'tenants, but only their number is shown). Or that it runs, or has ended.',
   tags: ['jobs'],
   security: TENANT,
   docs: { params: IdParams, response: { 200: described(ref(Why), 'The reason.'), ...errors(400, 401, 403, 404, 503) } },

@@ -37,8 +37,8 @@ const whoAmISchema = {
   operationId: 'whoAmI',
   summary: 'Who the caller is',
   description:
-    'Takes every kind of credential. Says what it is, whose jobs it reaches, when it expires, and what the server can ' +
-    'do beyond the plain protocol.',
+    'Takes every kind of credential. Says what it is, whose jobs it reaches, when it expires, and what the server ' +
+    'can do beyond the plain protocol.',
   tags: ['system'],
   security: [...TENANT, ...WORKER, ...ADMIN],
   docs: { response: { 200: described(ref(WhoAmI), 'The caller and the server.'), ...errors(400, 401, 503) } },

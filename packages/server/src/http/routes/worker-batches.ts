@@ -170,7 +170,7 @@ const heartbeatsSchema = {
   summary: 'Extend many leases',
   description:
     'A heartbeat for up to 1000 leases in one call. The answer has one entry per lease, in the same order: the ' +
-    '`status` that a heartbeat of its own would have been answered with, or the `code` of its error.',
+    '`status` that a separate heartbeat would have got, or the `code` of its error.',
   tags: ['worker'],
   security: WORKER,
   body: bodyOf('leases', { extend_secs: HeartbeatsRequest.properties.extend_secs }),
@@ -182,11 +182,11 @@ const heartbeatsSchema = {
 
 const reportsSchema = {
   operationId: 'reportJobs',
-  summary: 'Report how many attempts ended',
+  summary: 'Report the outcome of many attempts',
   description:
-    'Up to 1000 reports in one call, each as `complete`, `fail`, `release` or `suspend` would take it. The answer has one entry ' +
-    'per report, in the same order: `ok`, or the `code` of the error that a call of its own would have been answered ' +
-    'with. A report that is wrong does not spoil the others. Of two reports on one job, the first goes first.',
+    'Up to 1000 reports in one call, each with what `complete`, `fail`, `release` or `suspend` would take. The ' +
+    'answer has one entry per report, in the same order: `ok`, or the `code` of the error that a separate call would ' +
+    'have got. A bad report does not affect the others. If two reports are about one job, the first one goes first.',
   tags: ['worker'],
   security: WORKER,
   body: bodyOf('reports'),

@@ -157,8 +157,8 @@ const releaseSchema = {
   operationId: 'releaseJob',
   summary: 'Give a job back',
   description:
-    'Back to its queue, due at once or after `delay_secs`: the delivery counts, the retry does not. On a job that is ' +
-    'finished it answers 204 and changes nothing.',
+    'Puts the job back into its queue, due at once or after `delay_secs`: the delivery counts, the retry does not. ' +
+    'On a finished job the call answers 204 and changes nothing.',
   tags: ['worker'],
   security: WORKER,
   body: ref(ReleaseRequest),
@@ -168,7 +168,7 @@ const releaseSchema = {
 const completeSchema = {
   operationId: 'completeJob',
   summary: 'Report success',
-  description: 'Repeating it on a job that is finished answers 204 and changes nothing.',
+  description: 'Repeating it on a finished job answers 204 and changes nothing.',
   tags: ['worker'],
   security: WORKER,
   body: ref(CompleteRequest),
@@ -180,7 +180,7 @@ const failSchema = {
   summary: 'Report failure',
   description:
     'Schedules a retry if `retryable` and budget remain, otherwise fails the job for good and writes a dead letter. ' +
-    'Repeating it on a job that is finished answers 204 and changes nothing.',
+    'Repeating it on a finished job answers 204 and changes nothing.',
   tags: ['worker'],
   security: WORKER,
   body: ref(FailRequest),

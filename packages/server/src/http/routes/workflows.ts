@@ -116,10 +116,10 @@ const createSchema = {
   operationId: 'createWorkflow',
   summary: 'Create a workflow',
   description:
-    'Steps that depend on no other are enqueued at once; the others when what they depend on has completed. A step ' +
-    'runs on its own `queue`, or else on the default queue. A graph with a cycle is refused, ' +
-    'and the message names the steps on it. A step with `when` runs only if its condition holds when its turn comes; a ' +
-    'step with `wait` waits for a signal instead of running a task.',
+    'Steps without dependencies are enqueued at once, the others when their dependencies have completed. A step runs ' +
+    'on its own `queue`, or else on the default queue. A graph with a cycle is refused, and the message names its ' +
+    'steps. A step with `when` runs only if its condition holds when its turn comes; a step with `wait` waits for a ' +
+    'signal instead of running a task.',
   body: ref(CreateWorkflow),
   docs: {
     headers: IdempotentHeaders,
@@ -137,8 +137,8 @@ const listSchema = {
   operationId: 'listWorkflows',
   summary: 'List workflows',
   description:
-    'Ordered by created_at, then id. Follow `next_cursor`: pages never repeat or skip a workflow. With `name`, a page ' +
-    'may come back short: see `searched_to`.',
+    'Ordered by created_at, then id. Follow `next_cursor`: pages never repeat or skip a workflow. With `name`, a ' +
+    'page may come back short: see `searched_to`.',
   docs: {
     querystring: WorkflowListQuery,
     ...tagged(anyOf(ref(WorkflowPage), ref(WorkflowSummaryPage)), 'A page; of summaries with `view=summary`.'),
@@ -171,10 +171,10 @@ const resumeSchema = {
   operationId: 'resumeWorkflow',
   summary: 'Resume a workflow',
   description:
-    'A workflow that failed, failed in part or was cancelled goes on: the named steps run again, or else every step ' +
+    'Continues a workflow that failed, failed in part or was cancelled: the named steps run again, or else every step ' +
     'that failed or was cancelled, and so does everything behind them. Each gets a new job when its turn comes. The ' +
-    'context is rebuilt without the results of those steps, and `context` is put over it. Open dead letters of the ' +
-    'earlier jobs count as replayed. A step whose dependency neither completed nor runs again is refused. With ' +
+    'context is rebuilt without the results of those steps, and the keys of `context` override it. Open dead letters ' +
+    'of the earlier jobs count as replayed. A step whose dependency neither completed nor runs again is refused. With ' +
     `\`dry_run\` nothing changes. A workflow can be resumed ${WORKFLOW_MAX_RESUMES} times.`,
   body: ref(ResumeWorkflow),
   docs: {
@@ -182,7 +182,7 @@ const resumeSchema = {
     headers: IdempotentHeaders,
     response: {
       200: described(ref(WorkflowResumed), 'The steps that would run again: with `dry_run`.'),
-      202: described(ref(WorkflowResumed), 'It goes on.', { headers: REPLAYED }),
+      202: described(ref(WorkflowResumed), 'It continues.', { headers: REPLAYED }),
       ...bodyErrors(403, 404, 409),
     },
   },

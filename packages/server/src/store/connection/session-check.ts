@@ -32,7 +32,7 @@ interface Probe {
 export async function checkSessions(db: Database): Promise<void> {
   const [hot, read] = await probe(db);
   if (hot.deadline !== HOT_TIMEOUT_MS || read.deadline !== READ_TIMEOUT_MS)
-    throw new SessionError(`what stands between this process and PostgreSQL drops session settings: set ${TOLD}`);
+    throw new SessionError(`a pooler or proxy in front of PostgreSQL drops session settings: set ${TOLD}`);
   // Two connections that are open at the same time cannot share a backend, unless a pooler lends it to both.
   if (db.pooler === 'none' && hot.pid === read.pid)
     throw new SessionError(`the database URL leads to a pooler in transaction mode: set ${TOLD}`);

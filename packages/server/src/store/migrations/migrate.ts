@@ -130,7 +130,7 @@ async function applyPatiently(client: pg.Client, migration: Migration): Promise<
 
 const lockedOut = ({ name }: Migration): string =>
   `migration ${name} did not get its locks within ${PATIENCE_MS / 1_000} s: another transaction holds a table of the ` +
-  'schema, a backup for example; run it again when that has ended';
+  'schema, a backup for example; run it again when that transaction has ended';
 
 async function applyOnce(client: pg.Client, migration: Migration): Promise<boolean> {
   await client.query('BEGIN');

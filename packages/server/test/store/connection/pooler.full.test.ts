@@ -129,7 +129,7 @@ describe('behind a pooler in transaction mode', async () => {
     const workers = await startTestServer({ database: own, config: { mode: 'worker', ...config } });
     const api = await startTestServer({ database: own, config: { mode: 'api', ...config } });
     onTestFinished(() => Promise.all([api.stop(), workers.stop()]).then(() => undefined));
-    expect(workers.log().map(({ msg }) => msg)).toContainEqual(expect.stringContaining('found by looking, within 5 s'));
+    expect(workers.log().map(({ msg }) => msg)).toContainEqual(expect.stringContaining('found by polling, within 5 s'));
     const { body } = await api.a.post('/api/v1/jobs', { task_name: 'echo' });
     await until(async () => (await api.a.get(`/api/v1/jobs/${body.job_id}`)).body.status === 'completed', {
       what: 'the job to be found',
@@ -165,7 +165,7 @@ describe('a start is refused', async () => {
   it('where it drops them', async () => {
     const url = await pooled(database, 'ignore');
     expect(await refusalOf(unannounced(url))).toBe(
-      `what stands between this process and PostgreSQL drops session settings: set ${advice}`,
+      `a pooler or proxy in front of PostgreSQL drops session settings: set ${advice}`,
     );
   });
 

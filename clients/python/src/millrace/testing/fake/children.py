@@ -18,7 +18,7 @@ def add_children(store: Store, parent: StoredJob, jobs: Sequence[dict[str, Any]]
     if len(set(names)) < len(names):
         raise invalid("two children of one request have the same name")
     if any((job.get("config") or {}).get("unique") is not None for job in jobs):
-        raise invalid("config.unique is not possible for a child: it is made once per parent and name")
+        raise invalid("config.unique is not possible for a child: it is created once per parent and name")
     for job in jobs:
         if job["name"] not in parent.children:
             child = store.jobs[add({name: value for name, value in job.items() if name not in ("name", "detached")})]

@@ -57,7 +57,7 @@ def _check_condition(name: str, when: Mapping[str, Any], above: Mapping[str, Seq
                 seen.add(other)
                 ahead.append(other)
     if target is not None and target not in seen:
-        raise invalid(f"the condition of {name} refers to {target}, on which it does not depend")
+        raise invalid(f"the condition of {name} refers to {target}, which it does not depend on")
 
 
 def holds(when: Mapping[str, Any], context: Mapping[str, Any], has_completed: Callable[[str], bool]) -> bool:
