@@ -16,7 +16,7 @@ const MOST_LIVE = 40;
 /** A sweep comes every five seconds, and takes its time. */
 const WOKEN_MS = 7_000;
 const CANCELLED_MS = 15_000;
-/** Times are those of the beginnings of transactions, and whoever wakes a parent may have begun before the last child's. */
+/** Times are when transactions began, and the one that wakes a parent may have begun before the last child's. */
 const OVERLAP_MS = 1_000;
 /** That many looks in a row, over more than two sweeps, are no coincidence. */
 const STUCK_LOOKS = 60;

@@ -43,14 +43,14 @@ export function SettingsDialog({ queue: { queue, settings }, onClose }: Settings
       onSubmit={save}
       onClose={onClose}
     >
-      <p className="quiet">They hold for all tenants together, for what waits too. What runs goes on.</p>
+      <p className="quiet">They apply to all tenants together, and to waiting jobs too. Running jobs continue.</p>
       <TextField label="Running at a time" placeholder="any number" {...whole} value={running} onChange={setRunning} />
       <div className="fields">
         <TextField label="Jobs that may start" placeholder="any number" {...whole} value={count} onChange={setCount} />
         <TextField label="in so many seconds" {...whole} value={per} onChange={setPer} disabled={count === ''} />
         <TextField label="of them at once" {...whole} value={burst} onChange={setBurst} disabled={count === ''} />
       </div>
-      <label className="check">
+      <label className="tick">
         <input type="checkbox" checked={takesTurns} onChange={(event) => setTakesTurns(event.target.checked)} />
         Tenants take turns
       </label>

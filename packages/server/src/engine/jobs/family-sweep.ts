@@ -25,7 +25,7 @@ export class FamilySweep {
     private readonly parents: Parents,
   ) {}
 
-  /** Not everything each time, so that thousands of parents may wait for next to nothing. Returns how many it cancelled. */
+  /** Parts of it skip rounds, so that thousands of waiting parents cost little. Returns how many it cancelled. */
   async run(): Promise<number> {
     const run = this.#runs++;
     if (run % HEAR_EVERY === 0) await this.parents.hearEnds();
