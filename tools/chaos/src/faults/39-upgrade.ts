@@ -9,6 +9,7 @@ import type { Stage } from '../stage/stage.js';
 import { startBalancer, type Balancer } from '../support/balancer.js';
 import { expectNoFailedRequest } from '../support/failed-requests.js';
 import { startLoad } from '../support/load.js';
+import { expectNoHarm } from '../support/mixed-versions.js';
 
 const RELEASE = fileURLToPath(new URL('../../releases/previous.tgz', import.meta.url));
 
@@ -34,7 +35,8 @@ export const upgrade: Fault = {
     try {
       const load = startLoad(stage, [balancer.url], { leaseSecs: 10, maxJobs: 10, waitSecs: 2 });
       for (let turn = 0; turn < count; turn++) {
-        for (const program of [after, before]) await roll(stage, { servers, balancer, program });
+        await roll(stage, { servers, balancer, program: after, mixed: turn === 0 && before !== stage.millrace });
+        await roll(stage, { servers, balancer, program: before });
       }
       await load.stopProducing();
       await stage.drained(database, 120_000);
@@ -51,10 +53,12 @@ interface Rolling {
   readonly servers: readonly ServerProcess[];
   readonly balancer: Balancer;
   readonly program: string;
+  /** Whether to see, once both run side by side, what the older program does to what it does not know. */
+  readonly mixed?: boolean;
 }
 
-async function roll(stage: Stage, { servers, balancer, program }: Rolling): Promise<void> {
-  for (const server of servers) {
+async function roll(stage: Stage, { servers, balancer, program, mixed = false }: Rolling): Promise<void> {
+  for (const [n, server] of servers.entries()) {
     await stage.sleep(stage.random.between(100, 500));
     balancer.takeOut(server);
     await server.process.terminate();
@@ -65,6 +69,7 @@ async function roll(stage: Stage, { servers, balancer, program }: Rolling): Prom
       const { status } = await fetch(`${url}/ready`);
       stage.expect(status === 200, `${name} was not ready (${status}) while versions were mixed`);
     }
+    if (mixed && n === 0) await expectNoHarm(stage, servers[1]!, server);
   }
 }
 
