@@ -1,6 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import ts from 'typescript';
 import { onTestFinished } from 'vitest';
@@ -49,35 +50,59 @@ export interface Program {
   readonly child: ChildProcess;
   /** Resolves when its output matches. */
   readonly said: (pattern: RegExp) => Promise<RegExpExecArray>;
+  /** The same for what it writes to stderr. */
+  readonly complained: (pattern: RegExp) => Promise<RegExpExecArray>;
+  /** All that it has written there. */
+  readonly complaints: () => string;
   readonly ended: Promise<number | null>;
 }
 
 /** Runs a compiled program until the test ends. */
-export function runProgram(file: string, env: Record<string, string>, cwd?: string): Program {
-  const child = spawn(process.execPath, [file], {
+export function runProgram(
+  file: string,
+  env: Record<string, string>,
+  cwd?: string,
+  args: readonly string[] = [],
+): Program {
+  const child = spawn(process.execPath, [file, ...args], {
     env: { ...process.env, ...env },
-    stdio: ['ignore', 'pipe', 'inherit'],
+    stdio: ['ignore', 'pipe', 'pipe'],
     ...(cwd !== undefined && { cwd }),
   });
   onTestFinished(() => void child.kill('SIGKILL'));
-  let output = '';
-  const waiting = new Set<() => void>();
-  child.stdout.setEncoding('utf8').on('data', (text: string) => {
-    output += text;
-    for (const look of waiting) look();
-  });
+  child.stderr.pipe(process.stderr, { end: false });
   const ended = new Promise<number | null>((resolve) => child.once('close', resolve));
-  const said = (pattern: RegExp): Promise<RegExpExecArray> =>
+  const output = new Heard(child.stdout, ended, file);
+  const errors = new Heard(child.stderr, ended, file);
+  return { child, said: output.matches, complained: errors.matches, complaints: () => errors.text, ended };
+}
+
+/** What a program writes to one of its outputs. */
+class Heard {
+  text = '';
+  readonly #waiting = new Set<() => void>();
+
+  constructor(
+    stream: Readable,
+    private readonly ended: Promise<unknown>,
+    private readonly file: string,
+  ) {
+    stream.setEncoding('utf8').on('data', (text: string) => {
+      this.text += text;
+      for (const look of this.#waiting) look();
+    });
+  }
+
+  readonly matches = (pattern: RegExp): Promise<RegExpExecArray> =>
     new Promise((resolve, reject) => {
       const look = (): void => {
-        const found = pattern.exec(output);
+        const found = pattern.exec(this.text);
         if (found === null) return;
-        waiting.delete(look);
+        this.#waiting.delete(look);
         resolve(found);
       };
-      waiting.add(look);
+      this.#waiting.add(look);
       look();
-      void ended.then(() => reject(new Error(`${file} ended and never said ${String(pattern)}`)));
+      void this.ended.then(() => reject(new Error(`${this.file} ended and never said ${String(pattern)}`)));
     });
-  return { child, said, ended };
 }
