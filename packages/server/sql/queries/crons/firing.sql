@@ -23,7 +23,9 @@ SELECT
 -- recording the firing are one statement: no crash can come between them, and all of them act on exactly the rows that
 -- were advanced. A job with limits joins the line of its first one. A key that already exists means that the occurrence
 -- has its job (the schedule was set back, by hand or by restoring a backup): then the schedule only advances. A skipped
--- occurrence is recorded without a job, and takes no key.
+-- occurrence is recorded without a job, and takes no key. A schedule that was triggered by hand between this statement's
+-- snapshot and its lock is not found where `taken` saw it, and stays due: whether what was triggered has ended is not
+-- visible here.
 WITH given AS MATERIALIZED (
   SELECT tenant, id, to_timestamp(occurrence_ms / 1000) AS occurrence, to_timestamp(following_ms / 1000) AS following,
          kind, suffix, revision
@@ -94,6 +96,8 @@ FROM advanced;
 -- First statement of a transaction that fires schedules with workflows: locks those that are due under the conditions
 -- of fire_crons, and returns what to start. The workflows are created in between, and record_starts ends it: so a
 -- workflow, its firing and the advanced schedule are committed together or not at all.
+-- A schedule that skips, and was triggered by hand between this statement's snapshot and its lock (`seen` is what the
+-- snapshot has), stays due as in fire_crons.
 WITH given AS MATERIALIZED (
   SELECT tenant, id, to_timestamp(occurrence_ms / 1000) AS occurrence, revision
   FROM unnest(:tenants::text[], :ids::uuid[], :occurrences_ms::float8[], :revisions::bigint[])
@@ -110,9 +114,14 @@ WITH given AS MATERIALIZED (
     SELECT r.enabled, r.next_run_at, r.revision, r.skips, r.last_job_id, r.last_workflow_id, r.name, r.workflow
     FROM millrace.crons r
     WHERE r.tenant = given.tenant AND r.id = given.id OFFSET 0 FOR NO KEY UPDATE SKIP LOCKED
-  ) AS c
+  ) AS c LEFT JOIN LATERAL (
+    SELECT r.last_job_id, r.last_workflow_id FROM millrace.crons r
+    WHERE c.skips AND r.tenant = given.tenant AND r.id = given.id OFFSET 0
+  ) AS seen ON true
   WHERE c.enabled AND c.next_run_at = given.occurrence AND c.revision = given.revision AND c.next_run_at <= now()
     AND now() <= to_timestamp(:planned_at_ms::float8 / 1000) + :valid_ms::float8 * interval '1 millisecond'
+    AND (c.skips IS NOT TRUE OR (c.last_job_id IS NOT DISTINCT FROM seen.last_job_id
+                                 AND c.last_workflow_id IS NOT DISTINCT FROM seen.last_workflow_id))
 ), sorted AS (
 -- include: fresh_or_skipped
 )
