@@ -32,6 +32,7 @@ import { limits } from './46-limits.js';
 import { resumeKills } from './47-resume-kills.js';
 import { childrenKills } from './48-children-kills.js';
 import { waitKills } from './52-wait-kills.js';
+import { scheduledWorkflows } from './53-scheduled-workflows.js';
 import { manyPriorities } from './30-many-priorities.js';
 import { lockedTable } from './31-locked-table.js';
 import { changedSchema } from './32-changed-schema.js';
@@ -67,6 +68,7 @@ export const FAULTS: readonly Fault[] = [
   durableKills,
   childrenKills,
   waitKills,
+  scheduledWorkflows,
   outboxKills,
   outboxRelays,
   killWorkers,

@@ -1,5 +1,6 @@
 import { DURABLE_MUTANTS } from './durable.js';
 import { pause, type Mutant } from './mutant.js';
+import { SCHEDULE_MUTANTS } from './schedules.js';
 
 const CLAIM_SQL = 'server/sql/queries/leases/claim.sql';
 const MAINTENANCE_SQL = 'server/sql/queries/jobs/maintenance.sql';
@@ -191,4 +192,5 @@ SELECT fired_at, priority, 0, 0, job_id, tenant, queue FROM fired;
     sign: /order \d+ has \d+ jobs/,
   },
   ...DURABLE_MUTANTS,
+  ...SCHEDULE_MUTANTS,
 ];
