@@ -8,6 +8,7 @@ import { age, span } from '../show/time.js';
 import type { JSON_OUTPUT, Values, WATCH } from '../specs/spec.js';
 import type * as specs from '../specs/queues.js';
 import { EXIT } from '../invocation/exit.js';
+import { plain } from '../terminal/plain.js';
 
 type Whole = Pick<Context, 'io' | 'signal'> & {
   readonly options: Values<typeof JSON_OUTPUT & typeof WATCH & { readonly jsonl: { readonly help: string } }>;
@@ -94,10 +95,28 @@ const change =
   async (context) => {
     const { args, io, signal } = context;
     const { raw } = connect(context, 'adminToken');
-    await raw.call(['admin', 'queues', args[0] ?? '', action], { method: 'POST', signal });
-    await io.print(`${done} ${args[0] ?? ''}`);
+    const [queue = ''] = args;
+    const isStranger = action === 'pause' && !(await isKnown(raw, queue, signal));
+    await raw.call(['admin', 'queues', queue, action], { method: 'POST', signal });
+    await io.print(`${done} ${queue}`);
+    if (isStranger)
+      io.complain(
+        `millrace: ${plain(`nothing waits or runs on the queue ${queue}, and nobody has worked on it lately`)}; ` +
+          'is that its name?\n',
+      );
     return EXIT.ok;
   };
+
+/** Whether anything is on a queue, or somebody held jobs of it in the last hour. */
+async function isKnown(raw: Connection['raw'], queue: string, signal: AbortSignal): Promise<boolean> {
+  const held = await raw.call<{ queues: { queue: string }[] }>(['admin', 'queues'], { signal });
+  if (held.body.queues.length >= MOST_SHOWN || held.body.queues.some((each) => each.queue === queue)) return true;
+  const { body } = await raw.call<Wire.Workers>(['admin', 'workers'], { signal });
+  return body.workers.some(({ queue_name: name }) => name === queue);
+}
+
+/** An answer with as many queues may lack others. */
+const MOST_SHOWN = 1_000;
 
 export const queuesPause = change('pause', 'paused');
 export const queuesResume = change('resume', 'resumed');

@@ -1,10 +1,11 @@
 import { jsonMember, type Wire } from '@millrace/sdk';
-import { connect } from '../connection/connect.js';
+import { connect, type Connection } from '../connection/connect.js';
 import type { Context, Run } from '../invocation/context.js';
 import type { run as spec } from '../specs/jobs.js';
 import { plain } from '../terminal/plain.js';
 import { EXIT, Misuse } from '../invocation/exit.js';
 import { durationMs, instant, jsonObject, jsonText, quoted, seconds, wholeNumber } from '../invocation/values.js';
+import { queuesOfTask } from './task-queues.js';
 import { waitForJob } from './wait-for-job.js';
 
 type Options = (typeof spec)['options'];
@@ -18,6 +19,8 @@ export const run: Run<Options> = async (context) => {
   const created = await connection.raw.call<Wire.JobCreated>(['jobs'], request);
   const id = created.body.job_id;
   connection.recent.made('jobs', id);
+  // The warning itself was printed when the answer came.
+  if (created.body.warnings !== undefined && options.queue === undefined) await offerQueues(context, connection, id);
   if (!options.wait) {
     await io.print(options.json ? created.text : id);
     return EXIT.ok;
@@ -37,6 +40,15 @@ export const run: Run<Options> = async (context) => {
   if (!options.json) await io.print(jsonMember(text, 'result') ?? '{}');
   return EXIT.ok;
 };
+
+/** No server process runs it: where it ran before, somebody does. */
+async function offerQueues({ args, io, signal }: Context<Options>, connection: Connection, id: string): Promise<void> {
+  const task = args[0] ?? '';
+  const queues = await queuesOfTask(connection, task, { but: id, signal });
+  if (queues.length === 0) return;
+  const named = queues.map((queue) => `--queue=${queue}`).join(' or ');
+  io.complain(`millrace: ${plain(`jobs of the task ${task} were on other queues before: ${named}`)}\n`);
+}
 
 const uniqueOf = (key: string, state = 'waiting'): string => jsonText({ key: quoted(key), while: quoted(state) });
 

@@ -16,7 +16,7 @@ export interface Found<C> {
 const LISTS: ReadonlySet<string> = new Set(['queues', 'workers']);
 /** What people look for under another name. */
 const HINTS: ReadonlyMap<string, string> = new Map([
-  ['logs', 'millrace jobs attempts ID shows what failed, millrace jobs watch ID follows a job'],
+  ['logs', 'millrace jobs logs ID shows what the handlers of a job wrote, millrace tail follows jobs as they end'],
   ['ps', 'millrace jobs list shows jobs, millrace workers who runs them'],
   ['status', 'millrace queues shows what waits and runs, millrace doctor examines the database'],
   ['start', 'millrace dev starts a server on this machine, millrace serve one in production'],

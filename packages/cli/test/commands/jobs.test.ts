@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { KEY_A, KEY_B, useTestServer } from '../../../server/test/support/server.js';
+import { ADMIN_TOKEN, KEY_A, KEY_B, useTestServer } from '../../../server/test/support/server.js';
 import { until } from '../../../server/test/support/until.js';
 import { newCli, rowsOf, type Cli } from '../support/cli.js';
 
@@ -12,6 +12,23 @@ const newJob = async (body: object): Promise<string> =>
 /** A job that nobody runs. */
 const waitingJob = (queue: string): Promise<string> => newJob({ task_name: 'resize', config: { queue } });
 
+/** Here, since its server has few queues: an operator is shown a thousand at most. */
+describe('queues pause', () => {
+  it('doubts the name of a queue that nobody uses', async () => {
+    const millrace = cli();
+    const env = { MILLRACE_ADMIN_TOKEN: ADMIN_TOKEN };
+    await millrace(['run', 'resize', '--queue=held']);
+    expect(await millrace(['queues', 'pause', 'held'], { env })).toMatchObject({ code: 0, stderr: '' });
+    expect(await millrace(['queues', 'resume', 'held'], { env })).toMatchObject({ code: 0, stderr: '' });
+    expect(await millrace(['queues', 'pause', 'hold'], { env })).toEqual({
+      ...{ code: 0, stdout: 'paused hold\n' },
+      stderr:
+        'millrace: nothing waits or runs on the queue hold, and nobody has worked on it lately; is that its name?\n',
+    });
+    expect((await millrace(['queues', 'resume', 'hold'], { env })).stderr).toBe('');
+  });
+});
+
 describe('run', () => {
   it('prints the id of the job, which is @last from then on', async () => {
     const millrace = cli();
@@ -21,6 +38,17 @@ describe('run', () => {
     expect(job).toMatchObject({ task_name: 'resize', queue_name: 'run-1', payload: { image: 7 } });
     expect(job.config.priority).toBe(-3);
     expect((await millrace(['jobs', 'get', '@last', '--json'])).stdout).toContain(`"id":"${job.id}"`);
+  });
+
+  it('says where a task ran before that no server process knows', async () => {
+    const millrace = cli();
+    await millrace(['run', 'thumbnail', '--queue=images']);
+    await millrace(['run', 'thumbnail', '--queue=more-images']);
+    const { code, stdout, stderr } = await millrace(['run', 'thumbnail']);
+    expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringMatching(/^\S{36}\n$/) });
+    expect(stderr).toContain('no server process has registered the task thumbnail');
+    expect(stderr).toMatch(/were on other queues before: --queue=more-images or --queue=images\n$/);
+    expect((await millrace(['run', 'unheard-of'])).stderr).not.toContain('before');
   });
 
   it('waits for the result and prints it with every digit', async () => {

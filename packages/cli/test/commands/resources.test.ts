@@ -202,7 +202,9 @@ describe('queues', () => {
     );
     for (const wrong of [[], ['--rate=fast'], ['--burst=2'], ['--running=0']])
       expect(await set(...wrong)).toMatchObject({ code: 2, stdout: '' });
-    expect(await millrace(['queues', 'pause', 'held'], { env })).toMatchObject({ code: 0, stdout: 'paused held\n' });
+    expect(await millrace(['queues', 'pause', 'held'], { env })).toEqual({
+      ...{ code: 0, stdout: 'paused held\n', stderr: '' },
+    });
     const held = async (): Promise<string | undefined> =>
       rowsOf((await millrace(['queues'])).stdout).find(({ QUEUE }) => QUEUE === 'held')?.PAUSED;
     expect(await held()).toBe('yes');

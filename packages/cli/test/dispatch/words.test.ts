@@ -59,7 +59,8 @@ describe('what was mistyped', () => {
     [['frobnicate'], 'unknown command; see --help'],
     [
       ['logs', 'x'],
-      'unknown command; millrace jobs attempts ID shows what failed, millrace jobs watch ID follows a job',
+      'unknown command; millrace jobs logs ID shows what the handlers of a job wrote, ' +
+        'millrace tail follows jobs as they end',
     ],
     [['constructor'], 'unknown command; see --help'],
     [['jobs', 'list', '--quue', 'x'], 'unknown option --quue; did you mean --queue?'],

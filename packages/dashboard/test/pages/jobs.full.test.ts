@@ -159,6 +159,24 @@ describe.skipIf(!hasBrowser)('jobs in the dashboard', async () => {
     await log.getByText('#1 warn').waitFor();
   });
 
+  test('a new job of a task that no server process knows is pointed to the queues that it was on', async () => {
+    await create({ task_name: 'thumbnail', config: { queue: 'images' } });
+    const page = await stage.visit('/jobs');
+    await page.getByRole('button', { name: 'New job' }).click();
+    const dialog = page.getByRole('dialog', { name: 'New job' });
+    await dialog.getByLabel('Task').fill('thumbnail');
+    await dialog.getByLabel('Task').blur();
+    await dialog.getByText('No server process has registered the task thumbnail').waitFor();
+    expect(await seriousFindings(page)).toEqual([]);
+    await dialog.getByRole('button', { name: 'images' }).click();
+    expect(await dialog.getByLabel('Queue').inputValue()).toBe('images');
+    await dialog.getByText('No server process').waitFor({ state: 'detached' });
+    await dialog.getByLabel('Queue').fill('');
+    await dialog.getByLabel('Task').fill('echo');
+    await dialog.getByLabel('Task').blur();
+    await dialog.getByText('No server process').waitFor({ state: 'detached' });
+  });
+
   test('a log of many pages is shown to its end, and followed while the job runs', async () => {
     const id = await create({ config: { queue: 'long-log' } });
     const { token } = await lease('long-log');

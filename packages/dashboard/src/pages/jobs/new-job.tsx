@@ -1,6 +1,6 @@
-import type { Job, JobCreated, Tasks } from '@millrace/contract';
+import type { Job, JobCreated, JobSummary, Tasks } from '@millrace/contract';
 import { useNavigate } from '@tanstack/react-router';
-import { useId, useState, type ReactNode } from 'react';
+import { useState, type ReactNode } from 'react';
 import { change, type Change } from '../../api/client.js';
 import { refresh, useRead } from '../../api/hooks.js';
 import { FormDialog } from '../../components/dialogs/form-dialog.js';
@@ -82,20 +82,70 @@ interface FieldsProps {
 
 function MainFields({ draft, set }: FieldsProps): ReactNode {
   const { default_queue } = useWho();
-  const tasks = useRead<Tasks>('/tasks', { pollMs: null }).data?.tasks ?? [];
-  const list = useId();
+  const tasks = useRead<Tasks>('/tasks', { pollMs: null }).data?.tasks;
+  // Looked for when somebody has written the whole name, not letter by letter.
+  const [task, setTask] = useState(draft.task.trim());
+  const before = useQueuesOf(task);
+  const isDefault = [default_queue, ''].includes(draft.queue.trim());
+  const isStranger = tasks !== undefined && task !== '' && task === draft.task.trim() && !tasks.includes(task);
   return (
-    <div className="fields">
-      <TextField label="Task" value={draft.task} onChange={(task) => set({ task })} list={list} required />
-      <datalist id={list}>
-        {tasks.map((task) => (
-          <option key={task} value={task} />
-        ))}
-      </datalist>
-      <TextField label="Queue" value={draft.queue} placeholder={default_queue} onChange={(queue) => set({ queue })} />
-      <NumberField label="Delay, seconds" name="delay" placeholder="0" draft={draft} set={set} />
-    </div>
+    <>
+      <div className="fields">
+        <TextField
+          label="Task"
+          value={draft.task}
+          onChange={(name) => set({ task: name })}
+          onBlur={() => setTask(draft.task.trim())}
+          list="new-job-tasks"
+          required
+        />
+        <Suggestions id="new-job-tasks" values={tasks ?? []} />
+        <TextField
+          label="Queue"
+          value={draft.queue}
+          placeholder={default_queue}
+          onChange={(queue) => set({ queue })}
+          list="new-job-queues"
+        />
+        <Suggestions id="new-job-queues" values={before} />
+        <NumberField label="Delay, seconds" name="delay" placeholder="0" draft={draft} set={set} />
+      </div>
+      {isStranger && isDefault && (
+        <p className="note tone-amber" role="status">
+          <span>
+            No server process has registered the task {task}; remote workers lease from queues that you name.
+            {before.length > 0 && ' Its jobs were on other queues before: '}
+            {before.map((queue) => (
+              <button key={queue} type="button" className="button small" onClick={() => set({ queue })}>
+                {queue}
+              </button>
+            ))}
+          </span>
+        </p>
+      )}
+    </>
   );
+}
+
+const Suggestions = ({ id, values }: { readonly id: string; readonly values: readonly string[] }): ReactNode => (
+  <datalist id={id}>
+    {values.map((value) => (
+      <option key={value} value={value} />
+    ))}
+  </datalist>
+);
+
+/** How many of the last jobs of a task are looked at. */
+const LOOKED_AT = 100;
+
+/** The queues that the last jobs of a task were on, but for the default one. */
+function useQueuesOf(task: string): readonly string[] {
+  const { default_queue } = useWho();
+  const query = { task, view: 'summary', limit: LOOKED_AT };
+  const { data } = useRead<{ jobs: JobSummary[] }>('/jobs', { query, enabled: task !== '', pollMs: null });
+  const queues = new Set(task === '' ? [] : data?.jobs.map(({ queue_name: queue }) => queue));
+  queues.delete(default_queue);
+  return [...queues];
 }
 
 const PolicyFields = (fields: FieldsProps): ReactNode => (
