@@ -120,6 +120,8 @@ describe('a wait', () => {
       expect([reply.status, reply.body?.code], JSON.stringify(ask).slice(0, 80)).toEqual([400, 'invalid_request']);
       expect(reply.body.details[0].path).toMatch(/^wait/);
     }
+    const large = { text: 'x', choices: [{ label: 'y', value: 'z'.repeat(16_384) }] };
+    expect((await suspend(worker, leased, forSignal('k', { ask: large }))).status).toBe(413);
   });
 
   it('ends when its checkpoint is stored, and no other', async () => {
