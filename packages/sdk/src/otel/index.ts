@@ -8,6 +8,7 @@
  * const millrace = new Millrace({ hooks });
  * await new Worker({ queues: { emails: 20 }, handlers, hooks }).run();
  */
+import { thrownText } from '../shared/thrown.js';
 import type { Hooks } from '../client/options.js';
 import type { JsonObject } from '../json/object.js';
 import type { RunningJob } from '../task/types.js';
@@ -85,7 +86,7 @@ export function otel<Context>(
       try {
         return await api.context.with(inside, run);
       } catch (error) {
-        const exception = error instanceof Error ? error : new Error(String(error));
+        const exception = error instanceof Error ? error : new Error(thrownText(error));
         span.recordException(exception);
         span.setStatus({ code: ERROR, message: exception.message });
         throw error;

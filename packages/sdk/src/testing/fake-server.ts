@@ -1,5 +1,6 @@
 import { Millrace } from '../client/millrace.js';
 import { milliseconds, type Duration } from '../shared/duration.js';
+import { thrownText } from '../shared/thrown.js';
 import { NonRetryableError, RetryAfterError } from '../errors/handler-errors.js';
 import { JobCancelled, LeaseLost } from '../errors/handler-errors.js';
 import type { JsonObject } from '../json/object.js';
@@ -217,7 +218,7 @@ async function outcomeOf(
 
 function failureOf(error: unknown): Failure {
   return {
-    error: error instanceof Error ? error.message : String(error),
+    error: thrownText(error),
     retryable: !(error instanceof NonRetryableError),
     retryAfterSecs: error instanceof RetryAfterError ? Math.ceil(error.afterMs / 1_000) : null,
     details: error instanceof Error ? { name: error.name, stack: error.stack ?? null } : null,

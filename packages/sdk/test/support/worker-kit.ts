@@ -4,7 +4,7 @@ import { Worker, type WorkerEvent, type WorkerOptions } from '@millrace/sdk/work
 import { onTestFinished } from 'vitest';
 import { KEY_A, useTestServer, WORKER_TOKEN, type TestServer } from '../../../server/test/support/server.js';
 
-export { KEY_B } from '../../../server/test/support/server.js';
+export { ADMIN_TOKEN, KEY_B } from '../../../server/test/support/server.js';
 export { until } from '../../../server/test/support/until.js';
 
 /** A real server without a pool of its own, and what a test needs to run a worker for it. */

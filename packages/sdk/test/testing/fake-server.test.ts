@@ -182,6 +182,13 @@ describe('data', () => {
     await expect(runTask(double, () => [] as never, { n: 1 })).rejects.toBeInstanceOf(MismatchError);
   });
 
+  it('that threw what is no error says what it was', async () => {
+    const fake = new FakeServer();
+    const job = await client(fake).enqueue(double, { n: 1 }, { retries: { max: 0 } });
+    await fake.drain([double.handle(() => Promise.reject({ code: 7 }))]); // eslint-disable-line @typescript-eslint/prefer-promise-reject-errors
+    expect((await job.get()).errorMessage).toBe('{"code":7}');
+  });
+
   it('that the fake server does not know is refused by name', async () => {
     const fake = new FakeServer();
     const { id } = await client(fake).start(workflow({ name: 'flow' }).step('only', other, {}), {});

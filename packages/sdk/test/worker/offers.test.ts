@@ -1,8 +1,9 @@
+import { AuthError, Millrace, silentLogger } from '@millrace/sdk';
 import { describe, expect, it } from 'vitest';
-import { freshTask, gate, pathOf, until, useWorkerKit } from '../support/worker-kit.js';
+import { ADMIN_TOKEN, freshTask, gate, pathOf, until, useWorkerKit } from '../support/worker-kit.js';
 
 describe('a worker', async () => {
-  const { millrace, start } = await useWorkerKit();
+  const { millrace, server, start } = await useWorkerKit();
 
   it('says how many jobs of a queue it can hold, and which tasks it knows', async () => {
     const known = freshTask('known');
@@ -15,6 +16,22 @@ describe('a worker', async () => {
     expect(worker).toMatchObject({ id: 'offerer', slots: 4, tasks: ['known'] });
     open();
     await job.result();
+  });
+
+  it('gets no job of a queue while an operator has paused it', async () => {
+    const held = freshTask('held');
+    const operator = new Millrace({ url: server.url, token: ADMIN_TOKEN, logger: silentLogger });
+    await operator.queues.pause(held.queue);
+    const job = await millrace.enqueue(held);
+    const { calls } = start([held.handle(() => ({ ran: true }))], { poll: '1s' });
+    // An answer to a poll that came in vain.
+    await until(() => calls.filter((path) => path.endsWith('/lease')).length > 1);
+    expect((await job.get()).status).toBe('pending');
+    expect((await millrace.queues.get(held.queue)).pausedAt).toBeInstanceOf(Date);
+    await operator.queues.resume(held.queue);
+    expect(await job.result()).toEqual({ ran: true });
+    expect((await millrace.queues.get(held.queue)).pausedAt).toBeNull();
+    await expect(millrace.queues.pause(held.queue)).rejects.toBeInstanceOf(AuthError);
   });
 
   it('offers nothing to a server that refuses offers', async () => {

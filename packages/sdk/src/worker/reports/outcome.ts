@@ -1,6 +1,7 @@
 import { NonRetryableError, RetryAfterError } from '../../errors/handler-errors.js';
 import type { Suspension } from '../../durable/suspension.js';
 import { JsonText } from '../../shared/json-text.js';
+import { thrownText } from '../../shared/thrown.js';
 import type { JsonObject } from '../../json/object.js';
 import type { ErrorDetails } from '../../wire/index.js';
 
@@ -68,18 +69,7 @@ export const retryableFailure = (message: string, cause?: unknown): Outcome => (
   cause,
 });
 
-const messageOf = (error: unknown): string =>
-  cut(error instanceof Error ? error.message || error.name : thrownText(error)) || 'the handler threw nothing';
-
-/** Some libraries throw plain objects; what they hold says more than `[object Object]`. */
-function thrownText(thrown: unknown): string {
-  if (typeof thrown !== 'object' || thrown === null) return String(thrown);
-  try {
-    return JSON.stringify(thrown);
-  } catch {
-    return 'an object that is no error, and cannot be written as JSON';
-  }
-}
+const messageOf = (error: unknown): string => cut(thrownText(error));
 
 function detailsOf(error: unknown): ErrorDetails {
   if (!(error instanceof Error)) return {};
