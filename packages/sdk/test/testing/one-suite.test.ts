@@ -666,6 +666,7 @@ describe.each([
       expect(await workOff(stage, queue, handlers)).toEqual(['reserve', 'ship']);
       expect(await run.result()).toEqual({ reserve: { shelf: 3, at: { hall: 'A-1' } }, ship: { parcel: 'A-1-3' } });
       expect(seen).toEqual(['{"shelf":3,"hall":"A-1"}']);
+      expect((await run.get()).context, 'what it was started with').toMatchObject({ input: { sku: 'a-1' } });
       expect(await run.get()).toMatchObject({ name: 'order', status: 'completed', metadata: { by: 'test' } });
       expect((await run.steps()).map(({ name, status }) => [name, status])).toEqual([
         ['reserve', 'completed'],

@@ -1,7 +1,7 @@
 import { AuthError, ShuttingDown, silentLogger } from '@millrace/sdk';
 import { Worker } from '@millrace/sdk/worker';
 import { describe, expect, it } from 'vitest';
-import { aborted, freshTask, gate, until, useWorkerKit } from '../support/worker-kit.js';
+import { aborted, freshTask, gate, recordingLogger, until, useWorkerKit } from '../support/worker-kit.js';
 
 describe('a worker that stops', async () => {
   const { millrace, start } = await useWorkerKit();
@@ -20,6 +20,28 @@ describe('a worker that stops', async () => {
     expect(await running).toEqual({ completed: 1, failed: 0, released: 0 });
     expect((await job.get()).status).toBe('completed');
     expect(events.at(-1)).toMatchObject({ type: 'stopped' });
+  });
+
+  it('says at the first Ctrl-C what it finishes, and gives it back at the second', async () => {
+    const slow = freshTask('slow');
+    const { logger, lines } = recordingLogger();
+    const before = process.listeners('SIGINT');
+    const { worker, running } = start([slow.handle((_, { signal }) => aborted(signal).then(() => undefined))], {
+      ...{ signals: true, logger },
+    });
+    const jobs = await millrace.enqueueMany([slow.with({}), slow.with({}), slow.with({})]);
+    await until(() => worker.health.held === 3);
+    // As a process would be told, without telling the rest of this one.
+    const [told] = process.listeners('SIGINT').filter((listener) => !before.includes(listener));
+    told!('SIGINT');
+    expect(worker.health.status).toBe('draining');
+    const says = { level: 'info', message: 'finishing 3 jobs; press Ctrl-C again to give them back' };
+    expect(lines).toContainEqual(says);
+    told!('SIGINT');
+    expect(await running).toMatchObject({ failed: 0 });
+    expect(lines.filter(({ message }) => message.startsWith('finishing'))).toHaveLength(1);
+    expect(process.listeners('SIGINT')).toEqual(before);
+    for (const { id } of jobs) expect(await millrace.jobs.get(id)).toMatchObject({ retryCount: 0, errorMessage: null });
   });
 
   it('stops once, however often it is asked', async () => {
