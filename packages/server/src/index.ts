@@ -24,6 +24,7 @@ export {
 } from './handlers/types.js';
 export { ChildFailedError, isSuspended, Suspended } from '@millrace/sdk/durable';
 export { openApiDocument } from './http/openapi.js';
+export { DEV_RETRY_DELAY_SECS } from './http/requests/dev-policy.js';
 export { databasesOf, type CellAddress } from './wiring/databases.js';
 export { checkPorts } from './wiring/port-check.js';
 export { startFleetMetrics, type Fleet } from './wiring/fleet-metrics-server.js';

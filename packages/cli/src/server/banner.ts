@@ -1,4 +1,4 @@
-import { VERSION, type Config, type Logger, type RunningServer } from '@millrace/server';
+import { DEV_RETRY_DELAY_SECS, VERSION, type Config, type Logger, type RunningServer } from '@millrace/server';
 import type { Io } from '../terminal/io.js';
 
 export type Addresses = Pick<RunningServer, 'apiUrl' | 'metricsUrl'>;
@@ -26,6 +26,7 @@ function banner(config: Config, { apiUrl, metricsUrl }: Addresses): string {
   const lines = ['', `  Millrace ${VERSION} is ready, in development mode`, ''];
   for (const [name = '', address = ''] of addresses) lines.push(`    ${name.padEnd(11)}${address}`);
   if (apiUrl !== null) lines.push('', '  Try it:', '', `    ${exampleCall(apiUrl)}`);
+  lines.push('', `  Retries begin after ${DEV_RETRY_DELAY_SECS} s here, unless a job says otherwise.`);
   if (apiUrl !== null && config.corsOrigins === null) lines.push('', ...OPEN_TO_PAGES);
   return [...lines, ''].join('\n');
 }

@@ -94,6 +94,7 @@ describe('development mode', () => {
     const curl = /^ *(curl .*)$/m.exec(text.text)![1]!;
     const { job_id: id } = JSON.parse(execFileSync('sh', ['-c', curl], { encoding: 'utf8' })) as { job_id: string };
     await until(async () => (await jobStatus(server, 'dev', id)) === 'completed', { what: 'the job to complete' });
+    expect(text.text).toContain('Retries begin after 1 s here, unless a job says otherwise.');
     expect(text.text).toContain('Any page open in your browser can reach this server');
     expect(text.text).toContain('--cors-origins none ends that');
   });

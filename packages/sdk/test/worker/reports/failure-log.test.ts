@@ -39,7 +39,7 @@ describe('a failed attempt', () => {
     [0, { retryable: false }, 'error', 'attempt 1 of 4 of the job j1, for good: no'],
   ] as const)('after %i retries, %j, is told at %s', (retries, fields, level, rest) => {
     const { log, lines } = logOf();
-    log.write(jobAt(retries), failed(fields) as never, RULE);
+    log.write(jobAt(retries), failed(fields), RULE);
     expect(lines).toMatchObject([{ level, message: `resize failed: ${rest}` }]);
   });
 
@@ -58,10 +58,10 @@ describe('a failed attempt', () => {
 
 it('many failed attempts are told up to a rate, and counted beyond it', () => {
   const { log, lines } = logOf();
-  for (let n = 0; n < 1_000; n++) log.write(jobAt(0), failed() as never, RULE);
+  for (let n = 0; n < 1_000; n++) log.write(jobAt(0), failed(), RULE);
   expect(lines).toHaveLength(50);
   vi.advanceTimersByTime(1_000);
-  for (let n = 0; n < 1_000; n++) log.write(jobAt(0), failed() as never, RULE);
+  for (let n = 0; n < 1_000; n++) log.write(jobAt(0), failed(), RULE);
   expect(lines[50]).toMatchObject({ level: 'warn', message: '950 more failures were not logged' });
   expect(lines).toHaveLength(50 + 1 + 5);
 });
