@@ -35,7 +35,7 @@ export class TimeLimit {
   }
 }
 
-export interface WaitOptions<T> {
+export interface WaitCall<T> {
   /** What is waited for, as the error names it. */
   readonly what: string;
   readonly limit: TimeLimit;
@@ -53,7 +53,7 @@ export interface WaitOptions<T> {
  * Asks until there is something to return or the time is over. Calls that got no answer do not end it: whoever waits
  * wants to know the outcome, also after a restart of the server.
  */
-export async function waitFor<T>({ what, limit, signal, ask, longPolls, mostSecs }: WaitOptions<T>): Promise<T> {
+export async function waitFor<T>({ what, limit, signal, ask, longPolls, mostSecs }: WaitCall<T>): Promise<T> {
   let cause: unknown;
   for (let asked = 0, failed = 0; ; asked++) {
     try {

@@ -105,7 +105,7 @@ interface SharedOptions<Parsed, S, After extends string, P extends OnFailure, C 
   when?: (from: From<Parsed, S, After>) => C;
 }
 
-export type StepOptions<
+export type WorkflowStepOptions<
   T extends AnyTask,
   Parsed,
   S,
@@ -131,7 +131,7 @@ export type MapOptions<
     payload: (from: From<Parsed, S, After>, item: Item, index: number) => Wired<InOf<T>>;
   };
 
-export interface WaitOptions<
+export interface WorkflowWaitOptions<
   Parsed,
   S,
   After extends string,
@@ -177,7 +177,7 @@ export interface Workflow<In, Parsed, S> {
   >(
     name: Name extends keyof S ? `there is a step ${Name} already` : Name,
     task: T,
-    options: StepOptions<T, Parsed, S, After, P, C>,
+    options: WorkflowStepOptions<T, Parsed, S, After, P, C>,
   ): Workflow<In, Parsed, S & Record<Name, { out: OutOf<T>; above: Behind<S, After>; policy: P | OtherwiseOf<C> }>>;
   /**
    * The workflow with one more step that runs no task: it waits for a signal, whose value becomes its result.
@@ -193,7 +193,7 @@ export interface Workflow<In, Parsed, S> {
     C extends Condition = never,
   >(
     name: Name extends keyof S ? `there is a step ${Name} already` : Name,
-    options: WaitOptions<Parsed, S, After, P, O, Late, C>,
+    options: WorkflowWaitOptions<Parsed, S, After, P, O, Late, C>,
   ): Workflow<
     In,
     Parsed,

@@ -6,7 +6,7 @@ export type EndsByTenant = Omit<AdminSeries, 'warnings'>;
 type Shown = EndsByTenant['tenants'][number];
 
 /** The steps of a plot, in seconds since 1970. */
-export interface Steps {
+export interface PlotSteps {
   readonly first: number;
   readonly step: number;
   readonly until: number;
@@ -16,7 +16,7 @@ export interface Steps {
 export type Ended = readonly [tenant: string | null, at: number, n: number];
 
 export function plotOf(
-  { first, step, until }: Steps,
+  { first, step, until }: PlotSteps,
   ended: readonly Ended[],
   countedFrom: number | null,
 ): EndsByTenant {

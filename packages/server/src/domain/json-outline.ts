@@ -17,7 +17,7 @@ import {
   TOO_DEEP,
 } from './json-syntax.js';
 import { keyOf, nestingDepth } from './raw-json.js';
-import { atOnce, STEP, type Steps } from './steps.js';
+import { atOnce, STEP_UNITS, type Steps } from './steps.js';
 
 /**
  * Reads JSON that others wrote, in a time that its length bounds and not its content (ADR 31). JSON.parse makes a value
@@ -203,7 +203,7 @@ class Draft {
   }
 
   #isTimeToPause(at: number): boolean {
-    if (at - this.#pausedAt < STEP) return false;
+    if (at - this.#pausedAt < STEP_UNITS) return false;
     this.#pausedAt = at;
     return true;
   }

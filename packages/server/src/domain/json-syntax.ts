@@ -1,5 +1,5 @@
 import { JSON_MAX_DEPTH } from '@millrace/contract';
-import { STEP, type Steps } from './steps.js';
+import { STEP_UNITS, type Steps } from './steps.js';
 
 /**
  * Checks JSON without parsing it: what it accepts, JSON.parse accepts, and the other way round. JSON.parse makes a
@@ -47,14 +47,14 @@ export const checkValue = (text: string, start: number, level: number): number =
   checkStep(text, start, level, Infinity);
 
 /** The same, but PAUSED after about `step` units. */
-export function checkStep(text: string, start: number, level: number, step = STEP): number {
+export function checkStep(text: string, start: number, level: number, step = STEP_UNITS): number {
   latest.at = start;
   latest.level = latest.depth = level;
   return proceed(text, latest, start + step);
 }
 
 /** Goes on, in steps, with the check that has just paused. */
-export function* checkRest(text: string, step = STEP): Steps<number> {
+export function* checkRest(text: string, step = STEP_UNITS): Steps<number> {
   const mine = { ...latest, isObject: latest.isObject.slice() };
   for (;;) {
     yield;

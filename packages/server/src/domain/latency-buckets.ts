@@ -7,7 +7,7 @@
  */
 const SMALLEST_SECS = 0.001;
 const BUCKETS_PER_DOUBLING = 2;
-export const BUCKETS = 62;
+export const LATENCY_BUCKETS = 62;
 
 /** Counts by bucket. Buckets after the last that holds anything may be missing. */
 export type BucketCounts = readonly number[];
@@ -15,11 +15,14 @@ export type BucketCounts = readonly number[];
 /** The bucket of a duration. What is longer than the last bucket reaches counts in the last. */
 export function latencyBucketOf(seconds: number): number {
   if (!(seconds > SMALLEST_SECS)) return 0;
-  return Math.min(BUCKETS - 1, Math.ceil(Math.log2(seconds / SMALLEST_SECS) * BUCKETS_PER_DOUBLING));
+  return Math.min(LATENCY_BUCKETS - 1, Math.ceil(Math.log2(seconds / SMALLEST_SECS) * BUCKETS_PER_DOUBLING));
 }
 
 /** The longest duration that each bucket holds. */
-const UPPER_SECS = Array.from({ length: BUCKETS }, (_, bucket) => SMALLEST_SECS * 2 ** (bucket / BUCKETS_PER_DOUBLING));
+const UPPER_SECS = Array.from(
+  { length: LATENCY_BUCKETS },
+  (_, bucket) => SMALLEST_SECS * 2 ** (bucket / BUCKETS_PER_DOUBLING),
+);
 
 export function addCounts(into: number[], counts: BucketCounts): void {
   for (let bucket = 0; bucket < counts.length; bucket++) into[bucket] = (into[bucket] ?? 0) + counts[bucket]!;

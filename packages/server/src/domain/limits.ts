@@ -47,15 +47,15 @@ export interface Line<Job> {
   readonly isWhole: boolean;
 }
 
-export interface Move<Job> {
+export interface LineMove<Job> {
   readonly job: Job;
   readonly from: string;
   /** Null: into its queue. */
   readonly to: string | null;
 }
 
-export interface Admission<Job> {
-  readonly moves: readonly Move<Job>[];
+export interface AdmitResult<Job> {
+  readonly moves: readonly LineMove<Job>[];
   /** Limits that a job in front needs, each with such a job: somebody else holds them, or they have been dropped. */
   readonly missing: ReadonlyMap<string, Job>;
   /** Limits that have room although somebody is in their line: they must be looked at again. */
@@ -69,8 +69,8 @@ export interface Admission<Job> {
 export function admit<Job extends { readonly limits: readonly string[] }>(
   lines: readonly Line<Job>[],
   rooms: Rooms,
-): Admission<Job> {
-  const moves: Move<Job>[] = [];
+): AdmitResult<Job> {
+  const moves: LineMove<Job>[] = [];
   const missing = new Map<string, Job>();
   const joined = new Set<string>();
   const left = new Map(lines.map(({ limit, jobs }) => [limit, jobs.length]));

@@ -8,7 +8,7 @@ import {
   QUOTE,
   skipSpace,
 } from './json-syntax.js';
-import { STEP, type Steps } from './steps.js';
+import { STEP_UNITS, type Steps } from './steps.js';
 
 /**
  * Finds the exact source text of fields in a JSON document, so that what a caller sent is what is stored: numbers
@@ -72,7 +72,7 @@ export function* fieldsOfItems(text: string, list: string, names: readonly strin
   let pausedAt = 0;
   let at = skipSpace(text, skipSpace(text, 0) + 1);
   const isTimeToPause = (): boolean => {
-    if (at - pausedAt < STEP) return false;
+    if (at - pausedAt < STEP_UNITS) return false;
     pausedAt = at;
     return true;
   };
@@ -264,10 +264,10 @@ function endOfValue(text: string, start: number): number {
 
 function* endOfValueInSteps(text: string, start: number): Steps<number> {
   if (!isOpening(text.charCodeAt(start))) return endOfValue(text, start);
-  let at = passContainer(text, start, 0, start + STEP);
+  let at = passContainer(text, start, 0, start + STEP_UNITS);
   for (let depth = openDepth; depth > 0; depth = openDepth) {
     yield;
-    at = passContainer(text, at, depth, at + STEP);
+    at = passContainer(text, at, depth, at + STEP_UNITS);
   }
   return at;
 }

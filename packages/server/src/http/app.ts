@@ -15,7 +15,7 @@ import { Admission } from './access/admission.js';
 import { AnswerRoom } from './access/answer-room.js';
 import { authHooks } from './access/auth.js';
 import { registerBodyParsers, registerContinue } from './requests/body.js';
-import { Turns } from './turns.js';
+import { LoopTurns } from './turns.js';
 import { guardConnections } from './access/connections.js';
 import type { HttpContext } from './context.js';
 import { Credentials, type AuthSettings } from './access/credentials.js';
@@ -119,8 +119,8 @@ export function createApp(deps: AppDeps): FastifyInstance {
     unreadMs: deps.unreadMs ?? UNREAD_MS,
     isShuttingDown,
     openCalls: new OpenCalls(),
-    turns: new Turns(),
-    sending: new Turns(),
+    turns: new LoopTurns(),
+    sending: new LoopTurns(),
     admission,
     answers,
   };

@@ -4,7 +4,7 @@ import type { Tracer } from '../telemetry/tracing.js';
 import type { AnswerRoom } from './access/answer-room.js';
 import type { Admission } from './access/admission.js';
 import type { OpenCalls } from './answers/open-calls.js';
-import type { Turns } from './turns.js';
+import type { LoopTurns } from './turns.js';
 
 /** What every route may use. */
 export interface HttpContext {
@@ -14,9 +14,9 @@ export interface HttpContext {
   readonly openCalls: OpenCalls;
   readonly admission: Admission;
   /** What takes long is done in steps, between which others are served. */
-  readonly turns: Turns;
+  readonly turns: LoopTurns;
   /** The same for what is sent to event streams. */
-  readonly sending: Turns;
+  readonly sending: LoopTurns;
   /** Bounds the answers that their clients have not read yet. */
   readonly answers: AnswerRoom;
   /** How long a client may take nothing of its answer. */

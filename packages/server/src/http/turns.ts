@@ -5,7 +5,7 @@ import { atOnce, type Steps } from '../domain/steps.js';
  * request nor several requests that arrive together add up for everybody else, who get their turn in between. Those
  * that are at work take turns as well, so a smaller one does not wait for all of a larger one.
  */
-export class Turns {
+export class LoopTurns {
   readonly #waiting: (() => boolean)[] = [];
 
   /** Resolves to what the steps return. */

@@ -12,7 +12,7 @@ import {
   type JsonObject,
 } from '../handlers/types.js';
 import type { KeptLogs } from './kept-logs.js';
-import { keyOf, type DurableHandler, type DurableJobs } from './durable-jobs.js';
+import { durableKey, type DurableHandler, type DurableJobs } from './durable-jobs.js';
 
 /** How one run of a handler ended. */
 export type AttemptEnd =
@@ -190,7 +190,7 @@ class AttemptContext implements HandlerContext {
   }
 
   get key(): HandlerContext['key'] {
-    return (name) => keyOf(this.attempt.leased, name);
+    return (name) => durableKey(this.attempt.leased, name);
   }
 
   get enqueue(): HandlerContext['enqueue'] {

@@ -92,7 +92,7 @@ export class DurableHandler {
 }
 
 /** The same in every attempt, and in replays. */
-export const keyOf = ({ job: { id, metadata } }: HeldJob, name: string): string =>
+export const durableKey = ({ job: { id, metadata } }: HeldJob, name: string): string =>
   effectKey({ id, metadata: JSON.parse(metadata) as Record<string, unknown> }, name);
 
 class AttemptStore implements CheckpointStore {

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { addCounts, latencyBucketOf, BUCKETS, percentile } from '../../src/domain/latency-buckets.js';
+import { addCounts, latencyBucketOf, LATENCY_BUCKETS, percentile } from '../../src/domain/latency-buckets.js';
 
 const countsOf = (durations: readonly number[]): number[] => {
-  const counts = new Array<number>(BUCKETS).fill(0);
+  const counts = new Array<number>(LATENCY_BUCKETS).fill(0);
   for (const seconds of durations) counts[latencyBucketOf(seconds)]!++;
   return counts;
 };
@@ -45,6 +45,6 @@ describe('durations in buckets', () => {
     expect(latencyBucketOf(-1)).toBe(0);
     expect(latencyBucketOf(Number.NaN)).toBe(0);
     expect(latencyBucketOf(0)).toBe(0);
-    expect(latencyBucketOf(1e12)).toBe(BUCKETS - 1);
+    expect(latencyBucketOf(1e12)).toBe(LATENCY_BUCKETS - 1);
   });
 });

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { atOnce, type Steps } from '../../src/domain/steps.js';
-import { Turns } from '../../src/http/turns.js';
+import { LoopTurns } from '../../src/http/turns.js';
 
 const done: string[] = [];
 function* work(name: string, steps: number): Steps<string> {
@@ -14,7 +14,7 @@ function* work(name: string, steps: number): Steps<string> {
 }
 
 it('does one step per turn of the event loop, and lets those at work take turns', async () => {
-  const turns = new Turns();
+  const turns = new LoopTurns();
   const results = [turns.run(work('a', 3)), turns.run(work('b', 1)), turns.run(work('c', 2))];
   expect(done).toEqual([]);
   const order = ['a1', 'b1', 'c1', 'a2', 'c2', 'a3'];
@@ -27,7 +27,7 @@ it('does one step per turn of the event loop, and lets those at work take turns'
 });
 
 it('goes on with the others where one fails', async () => {
-  const turns = new Turns();
+  const turns = new LoopTurns();
   // eslint-disable-next-line require-yield -- it fails before it could
   const failing = turns.run(
     (function* (): Steps<never> {
@@ -40,7 +40,7 @@ it('goes on with the others where one fails', async () => {
 });
 
 it('does what concerns a short text at once, and what concerns a long one in turns', async () => {
-  const turns = new Turns();
+  const turns = new LoopTurns();
   expect(turns.over('short', work('s', 3))).toBe('s');
   const long = turns.over('x'.repeat(256 * 1024), work('l', 2));
   expect(done.at(-1)).toBe('s3');

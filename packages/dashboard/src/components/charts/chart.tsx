@@ -49,7 +49,7 @@ export function Chart({ title, from, stepMs, lines, format, tops = [] }: ChartPr
     >
       {({ x, y }) =>
         lines.map(({ name, tone, dash, values }) => (
-          <path key={name} className={`line tone-${tone}`} strokeDasharray={dash} d={pathOf(values, x, y)} />
+          <path key={name} className={`line tone-${tone}`} strokeDasharray={dash} d={linePath(values, x, y)} />
         ))
       }
     </Frame>
@@ -57,7 +57,7 @@ export function Chart({ title, from, stepMs, lines, format, tops = [] }: ChartPr
 }
 
 /** Gaps stay gaps; a value between two gaps becomes a dot. */
-export function pathOf(
+export function linePath(
   values: readonly (number | null)[],
   x: (index: number) => number,
   y: (value: number) => number,
@@ -111,7 +111,7 @@ export function Sparkline({ values, label, tone = 'blue' }: SparklineProps): Rea
         role="img"
         aria-label={label}
       >
-        <path className="line" d={pathOf(values, x, y)} />
+        <path className="line" d={linePath(values, x, y)} />
       </svg>
     </span>
   );

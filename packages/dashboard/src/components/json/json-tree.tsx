@@ -1,6 +1,6 @@
 import { Fragment, useMemo, useState, type ReactNode } from 'react';
 import { number } from '../../lib/format.js';
-import { membersOf, textOf, type JsonMember, type JsonSpan } from '../../lib/json/spans.js';
+import { memberSpans, textOf, type JsonMember, type JsonSpan } from '../../lib/json/spans.js';
 
 /** Members shown at first, and added by each "more". A payload may have a hundred thousand. */
 const PORTION = 100;
@@ -43,10 +43,10 @@ export function JsonTree({ text, span, depth, name = null }: NodeProps): ReactNo
 /** Fits on a line, and has nothing to fold. */
 const isShort = (text: string, span: JsonSpan): boolean =>
   span.end - span.start <= INLINE_CHARS &&
-  [...membersOf(text, span)].every(({ value: { kind } }) => kind !== 'object' && kind !== 'array');
+  [...memberSpans(text, span)].every(({ value: { kind } }) => kind !== 'object' && kind !== 'array');
 
 function Inline({ text, span }: { readonly text: string; readonly span: JsonSpan }): ReactNode {
-  const values = [...membersOf(text, span)].map(({ value }) => value);
+  const values = [...memberSpans(text, span)].map(({ value }) => value);
   const last = values.at(-1)?.end ?? span.start;
   return (
     <>
@@ -111,7 +111,7 @@ function Container({ text, span, depth, name = null }: NodeProps): ReactNode {
 
 function Members({ text, span, depth }: NodeProps): ReactNode {
   const [shown, setShown] = useState(PORTION);
-  const [members, hasMore] = useMemo(() => take(membersOf(text, span), shown), [text, span, shown]);
+  const [members, hasMore] = useMemo(() => take(memberSpans(text, span), shown), [text, span, shown]);
   return (
     <div className="json-members">
       {members.map(({ key, value }) => (

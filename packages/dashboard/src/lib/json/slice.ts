@@ -2,21 +2,21 @@
  * Cuts members out of JSON text without reprinting them: parsing would round large numbers and drop the zero of `1.10`,
  * and what a tenant sent is shown, copied and sent again exactly as it was.
  */
-import { keyName, membersOf as spansOf, rootOf, textOf } from './spans.js';
+import { keyName, memberSpans, rootOf, textOf } from './spans.js';
 
 /** The raw text of each member of the object that `text` is. The text must be valid JSON. */
 export function membersOf(text: string): Map<string, string> {
   const root = rootOf(text);
   const members = new Map<string, string>();
   if (root?.kind !== 'object') return members;
-  for (const { key, value } of spansOf(text, root)) members.set(keyName(key ?? '""'), textOf(text, value));
+  for (const { key, value } of memberSpans(text, root)) members.set(keyName(key ?? '""'), textOf(text, value));
   return members;
 }
 
 /** The raw texts of the elements of the array that `text` is. */
 export function elementsOf(text: string): string[] {
   const root = rootOf(text);
-  return root?.kind === 'array' ? [...spansOf(text, root)].map(({ value }) => textOf(text, value)) : [];
+  return root?.kind === 'array' ? [...memberSpans(text, root)].map(({ value }) => textOf(text, value)) : [];
 }
 
 /** Puts an object together from raw texts; members without a text are left out. */

@@ -95,7 +95,7 @@ export function rootOf(text: string): JsonSpan | null {
 }
 
 /** The members of an object or the items of an array, one after the other: a reader may stop early. */
-export function* membersOf(text: string, { kind, start, end }: JsonSpan): Generator<JsonMember> {
+export function* memberSpans(text: string, { kind, start, end }: JsonSpan): Generator<JsonMember> {
   if (kind !== 'object' && kind !== 'array') return;
   let at = start + 1;
   while (at < end) {
@@ -143,7 +143,7 @@ export function memberText(text: string, ...path: readonly (string | number)[]):
 function find(text: string, container: JsonSpan, part: string | number): JsonSpan | null {
   let found: JsonSpan | null = null;
   let index = 0;
-  for (const { key, value } of membersOf(text, container)) {
+  for (const { key, value } of memberSpans(text, container)) {
     if (typeof part === 'number') {
       if (index++ === part) return value;
     } else if (key !== null && keyName(key) === part) found = value;

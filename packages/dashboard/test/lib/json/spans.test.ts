@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { keyName, memberText, membersOf, rootOf, textOf, type JsonSpan } from '../../../src/lib/json/spans.js';
+import { keyName, memberText, memberSpans, rootOf, textOf, type JsonSpan } from '../../../src/lib/json/spans.js';
 
 /** Puts a text together again from its spans, through the functions under test only. */
 function rebuild(text: string, span: JsonSpan): unknown {
-  if (span.kind === 'array') return [...membersOf(text, span)].map(({ value }) => rebuild(text, value));
+  if (span.kind === 'array') return [...memberSpans(text, span)].map(({ value }) => rebuild(text, value));
   if (span.kind === 'object') {
-    const entries = [...membersOf(text, span)].map(({ key, value }) => [keyName(key!), rebuild(text, value)]);
+    const entries = [...memberSpans(text, span)].map(({ key, value }) => [keyName(key!), rebuild(text, value)]);
     return Object.fromEntries(entries);
   }
   return JSON.parse(textOf(text, span));
@@ -54,7 +54,7 @@ describe('spans of a JSON text', () => {
         (text) => {
           const root = rootOf(text);
           if (root === null) return;
-          for (const { value } of membersOf(text, root)) expect(value.end).toBeLessThanOrEqual(text.length);
+          for (const { value } of memberSpans(text, root)) expect(value.end).toBeLessThanOrEqual(text.length);
         },
       ),
     );

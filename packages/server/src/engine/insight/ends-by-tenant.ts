@@ -1,5 +1,5 @@
 import { SERIES_TENANTS_SHOWN } from '@millrace/contract';
-import { plotOf, type Ended, type EndsByTenant, type Steps } from '../../domain/ends-by-tenant.js';
+import { plotOf, type Ended, type EndsByTenant, type PlotSteps } from '../../domain/ends-by-tenant.js';
 import type { Database } from '../../store/connection/database.js';
 import { loadStatements } from '../../store/sql.js';
 import type { AdminSeriesQuery } from '../api.js';
@@ -12,7 +12,7 @@ const TURN = '\0ends';
 /** How many rows of series, of all tenants and tasks, one answer looks at. */
 const MAX_ROWS = 200_000;
 
-interface EndsRow extends Steps {
+interface EndsRow extends PlotSteps {
   readonly counted_from: number | null;
   /** In JSON. */
   readonly ended: string;

@@ -1,11 +1,11 @@
-import { admit, type Admission, type Line, type Room } from '../../domain/limits.js';
+import { admit, type AdmitResult, type Line, type Room } from '../../domain/limits.js';
 import { STEP_SECS } from '../../domain/rates.js';
 import { boolArray, int4Array, textArray, uuidArray } from '../../store/arrays.js';
 import type { Database, Execute } from '../../store/connection/database.js';
 import { loadStatements } from '../../store/sql.js';
 import type { Hub } from '../shared/hub.js';
 import { LookTimers } from './look-timers.js';
-import { bucketOf, giveBack, keepRates, type RateRow } from './rated.js';
+import { tokenBucketOf, giveBack, keepRates, type RateRow } from './rated.js';
 import { dropEnded } from './unique.js';
 
 /**
@@ -70,7 +70,7 @@ interface Passed {
   readonly later: ReadonlyMap<string, number>;
 }
 
-export interface Swept {
+export interface SweptLimits {
   /** How many jobs fell due and joined their lines. */
   readonly woken: number;
   /** Milliseconds until the next one does; null: none sleeps. */
@@ -123,7 +123,7 @@ export class Admitter {
   }
 
   /** Wakes jobs that have fallen due, and looks at all limits about which there are notes. */
-  async sweep(): Promise<Swept> {
+  async sweep(): Promise<SweptLimits> {
     const [row] = await this.db.run<SweptRow>(sql.wake_sleepers({ max_jobs: SWEEP_JOBS, max_notes: SWEEP_NOTES }));
     const limits = [...parse<string>(row?.limits ?? null), ...parse<string>(row?.noted ?? null)];
     this.#want(limits);
@@ -264,7 +264,7 @@ const toRoom = (row: LineRow): Room => ({
   running: row.running,
   most: row.most ?? Infinity,
   waiting: false,
-  bucket: bucketOf(row),
+  bucket: tokenBucketOf(row),
 });
 
 function toLine({ id, shown, heads }: LineRow): Line<WaitingJob> {
@@ -275,7 +275,7 @@ function toLine({ id, shown, heads }: LineRow): Line<WaitingJob> {
 function moveColumns(
   rows: readonly LineRow[],
   rooms: ReadonlyMap<string, Room>,
-  { moves, unfinished }: Admission<WaitingJob>,
+  { moves, unfinished }: AdmitResult<WaitingJob>,
 ) {
   return {
     tenants: textArray(moves.map(({ job }) => job.tenant)),

@@ -42,7 +42,7 @@ export interface AdmittedJob {
 }
 
 /** Undefined: it has no rate. */
-export function bucketOf(row: RateRow): Bucket | undefined {
+export function tokenBucketOf(row: RateRow): Bucket | undefined {
   const rate = toRate(row.rate_count, row.rate_secs, row.rate_burst);
   if (rate === null) return undefined;
   const old = toRate(row.old_count, row.old_secs, row.old_burst);

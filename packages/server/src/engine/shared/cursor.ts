@@ -12,7 +12,7 @@ import { isStorableText } from '../../domain/text.js';
  *   place '+' n      what follows this row but for the first n that match: a search stopped before its offset was over
  *   '^'              the list from its start: what follows an empty page before the first row
  */
-export interface Place<At> {
+export interface CursorPlace<At> {
   /** Null: the start of the list. */
   readonly at: At | null;
   readonly backward: boolean;
@@ -39,7 +39,7 @@ export const cursorAfter = <At>(codec: CursorCodec<At>, at: At, skip = 0): strin
 
 export const cursorBefore = <At>(codec: CursorCodec<At>, at: At): string => encode([...codec.partsOf(at), BACKWARD]);
 
-export function readCursor<At>(codec: CursorCodec<At>, cursor: string): Place<At> {
+export function readCursor<At>(codec: CursorCodec<At>, cursor: string): CursorPlace<At> {
   const parts = decode(cursor);
   if (parts.length === 1 && parts[0] === START) return { at: null, backward: false, skip: 0 };
   const backward = parts.at(-1) === BACKWARD;

@@ -2,7 +2,7 @@ import type { Database } from '../../store/connection/database.js';
 import { textLength } from '../../store/rows.js';
 import type { Budget, ListWindow, TenantRead, Sized } from '../../store/lists/list-statements.js';
 import { MAX_PAGE_BYTES, type ListQuery, type Page, type PageEnds, type PagePart } from '../api.js';
-import { cursorAfter, cursorBefore, readCursor, START_CURSOR, type CursorCodec, type Place } from './cursor.js';
+import { cursorAfter, cursorBefore, readCursor, START_CURSOR, type CursorCodec, type CursorPlace } from './cursor.js';
 import { search, type SearchResult, type Search } from './search.js';
 
 /** A list that can be read page by page. `At` is the place of a row, by what orders the list. */
@@ -32,7 +32,7 @@ export async function readPage<Row extends object, At, Item>(
   query: ListQuery,
   listing: Listing<Row, At, Item>,
 ): Promise<Page<Item>> {
-  const place: Place<At> =
+  const place: CursorPlace<At> =
     query.cursor === null
       ? { at: null, backward: false, skip: query.offset }
       : readCursor(listing.cursors, query.cursor);
@@ -86,7 +86,7 @@ interface Begun<Row, At> extends Extent<At> {
 async function beginPage<Row extends object, At, Item>(
   db: Database,
   listing: Listing<Row, At, Item>,
-  { at: after, backward, skip: offset }: Place<At>,
+  { at: after, backward, skip: offset }: CursorPlace<At>,
   { ascending: isAscending, limit }: ListQuery,
 ): Promise<Begun<Row, At>> {
   const ascending = isAscending !== backward;

@@ -1,5 +1,5 @@
 import { SERIES_OTHER } from '@millrace/contract';
-import { latencyBucketOf, BUCKETS } from '../../domain/latency-buckets.js';
+import { latencyBucketOf, LATENCY_BUCKETS } from '../../domain/latency-buckets.js';
 
 /** Where a job belongs. */
 export interface Origin {
@@ -85,7 +85,7 @@ export class SeriesRecorder {
       target.failed += tally.failed;
       target.retried += tally.retried;
       target.cancelled += tally.cancelled;
-      for (let bucket = 0; bucket < BUCKETS; bucket++) {
+      for (let bucket = 0; bucket < LATENCY_BUCKETS; bucket++) {
         target.waits[bucket]! += tally.waits[bucket]!;
         target.runs[bucket]! += tally.runs[bucket]!;
       }
@@ -125,6 +125,6 @@ export const newTally = (tenant: string, queue: string, task: string): Tally => 
   failed: 0,
   retried: 0,
   cancelled: 0,
-  waits: new Array<number>(BUCKETS).fill(0),
-  runs: new Array<number>(BUCKETS).fill(0),
+  waits: new Array<number>(LATENCY_BUCKETS).fill(0),
+  runs: new Array<number>(LATENCY_BUCKETS).fill(0),
 });

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify';
 import { forbidden, MillraceError } from '../../domain/errors.js';
 import type { AuthFailure } from '../../telemetry/metrics.js';
-import { bearerToken, type Credentials } from './credentials.js';
+import { tokenOfHeader, type Credentials } from './credentials.js';
 import type { Principal } from './principal.js';
 
 type Hook = (request: FastifyRequest, reply: FastifyReply, done: HookHandlerDoneFunction) => void;
@@ -34,7 +34,7 @@ export function authHooks(credentials: Credentials, onFailure: (kind: AuthFailur
       done(refusal.error);
     };
     return (request, _reply, done) => {
-      const token = bearerToken(request.headers.authorization);
+      const token = tokenOfHeader(request.headers.authorization);
       if (token === null) {
         onFailure(MISSING.kind);
         return done(MISSING.error);

@@ -67,7 +67,7 @@ export class Credentials {
 const headerText = (token: string): string => Buffer.from(token).toString('latin1');
 
 /** The token of an Authorization header, or null if there is none. The scheme is not case-sensitive. */
-export function bearerToken(header: string | undefined): string | null {
+export function tokenOfHeader(header: string | undefined): string | null {
   if (header === undefined || header.length < 8 || header.slice(0, 7).toLowerCase() !== 'bearer ') return null;
   const token = header.slice(7).trim();
   return token === '' ? null : token;

@@ -9,7 +9,7 @@ import type { Metrics } from '../../telemetry/metrics.js';
 import '../types.js';
 import { bodyLimit, NOTHING, partOf, type BodyLimits } from './body-parts.js';
 import { readBody, wasCutOff } from './body-reader.js';
-import { LARGE, type Turns } from '../turns.js';
+import { LARGE, type LoopTurns } from '../turns.js';
 
 /**
  * Request bodies. The text is kept alongside the parsed object, because what belongs to the caller is stored as it was
@@ -27,7 +27,7 @@ type Parse = (request: FastifyRequest, bytes: Buffer) => unknown;
 
 interface BodySettings extends BodyLimits {
   readonly metrics: Metrics;
-  readonly turns: Turns;
+  readonly turns: LoopTurns;
 }
 
 /** For every route that is registered afterwards. */

@@ -13,11 +13,11 @@ import type { CronSpec, WorkflowSpec } from '../../domain/records.js';
 import { characterCount, isStorableText } from '../../domain/text.js';
 import { callerText, type InputSettings } from './caller-text.js';
 import { givenPolicy } from './dev-policy.js';
-import type { Turns } from '../turns.js';
+import type { LoopTurns } from '../turns.js';
 import { STEP_FIELDS, workflowSpec } from './workflow-input.js';
 
 interface CronSettings extends InputSettings {
-  readonly turns: Turns;
+  readonly turns: LoopTurns;
 }
 
 /** A create request that passed validation, as the engine expects it. `raw` is its source text. */

@@ -36,7 +36,7 @@ const OPAQUE = new Set(['payload', 'metadata', 'context', 'result', 'details', '
 const TIMEOUTS = ['timeout', 'timeout_secs'];
 
 const LEAF: Member = { shape: null, isList: false };
-export const NOTHING: Shape = { members: new Map() };
+export const NO_SHAPE: Shape = { members: new Map() };
 
 const BY_ID = new Map(
   (Object.values(contract) as unknown[])

@@ -13,7 +13,7 @@ import '../types.js';
 import { isStrict } from './headers.js';
 import {
   fits,
-  NOTHING,
+  NO_SHAPE,
   pathsOf,
   shapeOf,
   strangers,
@@ -177,7 +177,7 @@ function routeOf({ schema }: RouteOptions): Route | null {
     operationId?: string;
   };
   if (docs === undefined || !hasRoomForWarnings(docs.response)) return null;
-  const shape = body === undefined ? NOTHING : shapeOf(body);
+  const shape = body === undefined ? NO_SHAPE : shapeOf(body);
   const parameters = docs.querystring?.properties ?? {};
   const names = Object.keys(parameters);
   return {
