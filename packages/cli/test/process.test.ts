@@ -50,6 +50,7 @@ describe('each command', () => {
     ['jobs', 'get', '@last'],
     ['jobs', 'watch', '@last'],
     ['jobs', 'wait', '@last'],
+    ['tail', '--count=1'],
     ['jobs', 'attempts', '@last'],
     ['jobs', 'why', '@last'],
     ['jobs', 'logs', '@last'],
