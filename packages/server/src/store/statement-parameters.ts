@@ -105,7 +105,7 @@ export interface StatementParameters {
     await_children: 'checkpoint' | 'id' | 'names' | 'pending';
     ends_of_children: 'names' | 'id' | 'max_bytes';
     end_of_wait: 'tenant' | 'id' | 'checkpoint';
-    is_awaiting: 'id' | 'checkpoint';
+    is_awaiting: 'id' | 'checkpoint' | 'tenant';
     end_waiting: 'id';
     parents_of: 'ids';
     forgotten_parents: 'after_id' | 'max_rows';

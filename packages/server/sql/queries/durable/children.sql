@@ -81,8 +81,11 @@ FROM millrace.waits w, LATERAL (
 WHERE w.job_id = :id AND w.checkpoint = :checkpoint AND w.children IS NOT NULL;
 
 -- name: is_awaiting
--- Whether that wait is still there.
-SELECT EXISTS (SELECT FROM millrace.waits w WHERE w.job_id = :id AND w.checkpoint = :checkpoint) AS waits;
+-- Whether that wait is still there, and the parent too: waits of jobs that have ended stay for a while.
+SELECT EXISTS (SELECT FROM millrace.waits w WHERE w.job_id = :id AND w.checkpoint = :checkpoint) AND (
+         EXISTS (SELECT FROM millrace.ready r WHERE r.tenant = :tenant AND r.id = :id)
+         OR EXISTS (SELECT FROM millrace.leases l WHERE l.id = :id)
+       ) AS waits;
 
 -- name: end_waiting
 -- The parent waits for its children no longer.

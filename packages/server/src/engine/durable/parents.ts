@@ -168,7 +168,7 @@ export class Parents {
       const { tenant, awaits: checkpoint, pending } = parent ?? NOBODY;
       if (checkpoint === null || pending > 0) return 'nothing to do';
       const [wait] = await execute<{ names: string }>(sql.end_of_wait({ tenant, id, checkpoint }));
-      if (!wait) return this.#missed(execute, id, checkpoint);
+      if (!wait) return this.#missed(execute, { tenant, id, checkpoint });
       const answer = await endsOf(execute, id, JSON.parse(wait.names) as string[], this.maxBytes);
       const woken = await wakeJob(execute, { tenant, id }, checkpoint, answer);
       await execute(sql.end_waiting({ id }));
@@ -178,11 +178,14 @@ export class Parents {
     return outcome;
   }
 
-  /** The wait is over, by its deadline; or somebody else has the parent just now. */
-  async #missed(execute: Execute, id: string, checkpoint: string): Promise<Wake> {
-    const [row] = await execute<{ waits: boolean }>(sql.is_awaiting({ id, checkpoint }));
+  /** The wait is over, by its deadline or with the parent; or somebody else has the parent just now. */
+  async #missed(
+    execute: Execute,
+    wait: { readonly tenant: string; readonly id: string; readonly checkpoint: string },
+  ): Promise<Wake> {
+    const [row] = await execute<{ waits: boolean }>(sql.is_awaiting(wait));
     if (row?.waits) return 'not to be had';
-    await execute(sql.end_waiting({ id }));
+    await execute(sql.end_waiting({ id: wait.id }));
     return 'nothing to do';
   }
 }
