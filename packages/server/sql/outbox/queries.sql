@@ -3,36 +3,68 @@
 -- in between.
 
 -- name: claim
--- Takes the oldest entries that nobody holds, in the order of writing, up to :max_entries and :max_bytes, but at least
--- one. A relay that has not answered for :hold_secs is dead. Rows that another relay is taking are passed over. The
--- walk begins at :floor: what was deleted before it costs nothing, and now and then it begins at 0, because entries
--- become visible in the order of commits.
-WITH free AS MATERIALIZED (
-  SELECT e.seq, e.size FROM millrace_outbox.entries e
-  WHERE e.seq >= :floor::bigint
-    AND (e.taken_at IS NULL OR e.taken_at < now() - :hold_secs::float8 * interval '1 second')
-  ORDER BY e.seq LIMIT :max_entries::int FOR UPDATE SKIP LOCKED
-), cut AS (
-  SELECT seq FROM (
-    SELECT seq, sum(size) OVER (ORDER BY seq) AS bytes, row_number() OVER (ORDER BY seq) AS rank FROM free
-  ) AS summed WHERE bytes <= :max_bytes::bigint OR rank = 1
-)
-UPDATE millrace_outbox.entries e SET tried_at = coalesce(e.tried_at, now()), taken_at = now()
-WHERE e.seq = ANY (ARRAY(SELECT seq FROM cut))
-RETURNING e.seq, coalesce(e.key, e.id::text) AS key, e.task, e.payload::text AS payload, e.queue,
-          e.config::text AS config, e.metadata::text AS metadata, to_json(e.run_at) #>> '{}' AS run_at,
-          CASE WHEN e.tried_at < now() THEN extract(epoch FROM now() - e.tried_at)::float8 END AS tried_secs;
+SELECT claim, entries, last, oldest
+FROM millrace_outbox.claim(:from_seq, :from_claim, :hold_secs, :max_entries, :max_bytes);
+
+-- fragment: claimed
+FROM millrace_outbox.entries e
+WHERE e.seq = ANY (ARRAY(SELECT unnest(c.seqs) FROM millrace_outbox.claims c WHERE c.id = :claim::bigint))
+
+-- fragment: job_text
+-- An entry as an item of POST /jobs/batch; null for a workflow. What the application wrote is passed on as it stands.
+-- A configuration beside a queue names none: enqueue has seen to that.
+'{"task_name":' || to_json(e.task)
+  || ',"idempotency_key":' || coalesce(to_json(e.key)::text, '"' || e.id || '"')
+  || ',"payload":' || e.payload
+  || CASE
+       WHEN e.queue IS NULL THEN coalesce(',"config":' || e.config, '')
+       WHEN e.config::text ~ '^\s*\{\s*"' THEN
+         ',"config":{"queue":' || to_json(e.queue) || ',' || substr(ltrim(e.config::text, E' \t\r\n'), 2)
+       ELSE ',"config":{"queue":' || to_json(e.queue) || '}'
+     END
+  || coalesce(',"metadata":' || e.metadata, '') || coalesce(',"run_at":' || to_json(e.run_at), '') || '}'
+
+-- name: batch
+-- What was claimed, as one text. Workflows are not in it: they are sent one by one.
+SELECT count(*)::int AS entries, count(*) FILTER (WHERE e.task IS NULL)::int AS workflows,
+       coalesce(extract(epoch FROM now() - min(e.tried_at)), 0)::float8 AS tried_secs,
+       string_agg(
+-- include: job_text
+       , ',' ORDER BY e.seq) AS jobs
+-- include: claimed
+
+-- name: entries
+-- The same, one by one.
+SELECT e.seq, coalesce(e.key, e.id::text) AS key, e.task,
+       coalesce(extract(epoch FROM now() - e.tried_at), 0)::float8 AS tried_secs,
+       coalesce(
+-- include: job_text
+       , e.payload::text) AS text
+-- include: claimed
+ORDER BY e.seq;
 
 -- name: delivered
--- Need not be on disk before we go on: an entry that a crash brings back is sent again, and its key finds its job.
+-- All that was claimed. Need not be on disk before we go on: an entry that a crash brings back is sent again, and its
+-- key finds its job.
+WITH ended AS (
+  DELETE FROM millrace_outbox.claims
+  WHERE id = :claim::bigint AND (SELECT set_config('synchronous_commit', 'off', true)) = 'off' RETURNING seqs
+)
+DELETE FROM millrace_outbox.entries WHERE seq = ANY (ARRAY(SELECT unnest(seqs) FROM ended));
+
+-- name: delivered_some
+-- Likewise, and the claim goes on.
 DELETE FROM millrace_outbox.entries
 WHERE seq = ANY (:seqs::bigint[]) AND (SELECT set_config('synchronous_commit', 'off', true)) = 'off';
 
 -- name: release
--- Puts entries back that were not delivered. If they cannot have been sent (:unsent), a first try was none.
-UPDATE millrace_outbox.entries
-SET taken_at = NULL, tried_at = CASE WHEN :unsent::boolean AND tried_at = taken_at THEN NULL ELSE tried_at END
-WHERE seq = ANY (:seqs::bigint[]);
+-- Ends a claim: what is left of it is free, and was tried unless it cannot have been sent (:unsent).
+WITH ended AS (
+  DELETE FROM millrace_outbox.claims WHERE id = :claim::bigint RETURNING taken_at, seqs
+), tried AS (
+  SELECT taken_at, unnest(seqs) AS seq FROM ended WHERE NOT :unsent::boolean
+)
+UPDATE millrace_outbox.entries e SET tried_at = least(e.tried_at, t.taken_at) FROM tried t WHERE e.seq = t.seq;
 
 -- name: refuse
 WITH gone AS (

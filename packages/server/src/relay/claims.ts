@@ -1,11 +1,10 @@
 import type { OutboxDatabase } from '../store/outbox/outbox-database.js';
-import type { Entry } from './entry-text.js';
 
 /**
- * Takes entries from the outbox. Deleted entries lie in front of the live ones until they are vacuumed, which a long
- * transaction of the application can put off for hours, so a claim begins where the last one ended. But entries become
- * visible in the order of commits, not of their numbers: so it begins at the start whenever that is cheap, and at least
- * every five seconds.
+ * Takes entries from the outbox. Deleted entries and claims lie in front of the live ones until they are vacuumed,
+ * which a long transaction of the application can put off for hours, so a claim begins where the last one ended. But
+ * entries become visible in the order of commits, not of their numbers: so it begins at the start whenever that is
+ * cheap, and at least every five seconds.
  */
 export const MOST_ENTRIES = 1_000;
 const MOST_BYTES = 4 * 1024 * 1024;
@@ -16,8 +15,24 @@ const MOST_BETWEEN_MS = 5_000;
 /** Of all time, at most a tenth is spent on claims from the start. */
 const SHARE = 10;
 
+/** Entries that are ours until we say what became of them. */
+export interface Claim {
+  /** A bigint as text, as all numbers of the outbox. */
+  readonly id: string;
+  readonly entries: number;
+}
+
+interface ClaimRow {
+  readonly claim: string;
+  readonly entries: number;
+  readonly last: string;
+  readonly oldest: string;
+}
+
+const START = { seq: '0', claim: '0' } as const;
+
 export class Claims {
-  #floor = '0';
+  #from: { readonly seq: string; readonly claim: string } = START;
   #wholeDueAt = -Infinity;
   #last: Promise<unknown> = Promise.resolve();
 
@@ -28,50 +43,34 @@ export class Claims {
     return this.#wholeDueAt;
   }
 
-  /** One at a time: claims side by side would walk over what each other has locked, which costs more than they win. */
-  take(): Promise<Entry[]> {
+  /** Null: nothing is free. One at a time: the database lets one claim in after another anyway. */
+  take(): Promise<Claim | null> {
     const taken = this.#last.then(() => this.#claim());
     this.#last = taken.catch(() => undefined);
     return taken;
   }
 
-  async #claim(): Promise<Entry[]> {
+  async #claim(): Promise<Claim | null> {
     const startedAt = performance.now();
     const isWhole = startedAt >= this.#wholeDueAt;
-    const rows = await this.outbox.texts('claim', {
-      floor: isWhole ? '0' : this.#floor,
+    const { seq, claim } = isWhole ? START : this.#from;
+    const [row] = await this.outbox.run<ClaimRow>('claim', {
+      from_seq: seq,
+      from_claim: claim,
       hold_secs: HOLD_SECS,
       max_entries: MOST_ENTRIES,
       max_bytes: MOST_BYTES,
     });
-    const entries = rows.map(entryOf);
     const endedAt = performance.now();
     if (isWhole) this.#wholeDueAt = endedAt + Math.min(MOST_BETWEEN_MS, SHARE * (endedAt - startedAt));
-    entries.sort(bySeq);
-    const last = entries.at(-1);
-    if (last !== undefined) this.#floor = last.seq;
-    return entries;
+    if (row === undefined) return null;
+    this.#from = { seq: row.last, claim: row.oldest };
+    return { id: row.claim, entries: row.entries };
   }
 
   /** Entries were put back, which may lie before where the next claim would begin. */
   rewind(): void {
-    this.#floor = '0';
+    this.#from = START;
     this.#wholeDueAt = -Infinity;
   }
 }
-
-/** The columns of `claim`, in their order. */
-const entryOf = ([seq, key, task, payload, queue, config, metadata, runAt, triedSecs]: (string | null)[]): Entry => ({
-  seq: seq!,
-  key: key!,
-  task: task!,
-  payload: payload!,
-  queue: queue!,
-  config: config!,
-  metadata: metadata!,
-  runAt: runAt!,
-  triedSecs: triedSecs === null ? 0 : Number(triedSecs),
-});
-
-/** Numbers without a sign, as text. */
-const bySeq = ({ seq: a }: Entry, { seq: b }: Entry): number => a.length - b.length || (a < b ? -1 : a > b ? 1 : 0);

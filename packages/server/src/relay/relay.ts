@@ -4,9 +4,9 @@ import { OutboxDatabase } from '../store/outbox/outbox-database.js';
 import { OutboxError } from '../store/outbox/outbox-error.js';
 import { OutboxListener } from '../store/outbox/outbox-listener.js';
 import { checkVersion, outboxGauge, pruneHandled, type Gauge } from '../store/outbox/upkeep.js';
-import { Claims, MOST_ENTRIES } from './claims.js';
-import { Delivery, type KeyLives } from './delivery.js';
-import type { Entry } from './entry-text.js';
+import { Claims, MOST_ENTRIES, type Claim } from './claims.js';
+import { Delivery } from './delivery.js';
+import type { Entry, KeyLives } from './one-by-one.js';
 import { Pauses } from './pauses.js';
 import { introduce } from './service-check.js';
 import { ServiceClient, type ServiceOptions } from './service-client.js';
@@ -150,18 +150,18 @@ export class Relay {
     if (this.#flights.size >= FLIGHTS) return void (await Promise.race(this.#flights));
     // Where plenty waits, flights take their entries themselves, while others are sent.
     if (this.#plenty) return this.#launch(async () => this.#fly(await this.#take(), lives));
-    const entries = await this.#take();
-    if (entries.length === 0) return this.#rest();
+    const claim = await this.#take();
+    if (claim === null) return this.#rest();
     this.#restMs = FIRST_REST_MS;
-    if (entries.length >= MANY) await this.#say(false);
-    this.#launch(() => this.#fly(entries, lives));
+    if (claim.entries >= MANY) await this.#say(false);
+    this.#launch(() => this.#fly(claim, lives));
   }
 
-  async #take(): Promise<Entry[]> {
-    const entries = await this.#claims.take();
-    this.#plenty = entries.length === MOST_ENTRIES;
+  async #take(): Promise<Claim | null> {
+    const claim = await this.#claims.take();
+    this.#plenty = claim?.entries === MOST_ENTRIES;
     this.#pauses.worked('database');
-    return entries;
+    return claim;
   }
 
   #launch(fly: () => Promise<void>): void {
@@ -183,8 +183,8 @@ export class Relay {
     this.#pauses.worked('service');
   }
 
-  async #fly(entries: readonly Entry[], lives: KeyLives): Promise<void> {
-    const end = await this.#delivery.deliver(entries, lives);
+  async #fly(claim: Claim | null, lives: KeyLives): Promise<void> {
+    const end = claim && (await this.#delivery.deliver(claim, lives));
     if (end === null) return this.#pauses.worked('service');
     this.#plenty = false;
     this.#claims.rewind();

@@ -1,5 +1,5 @@
 import { verdictOf, type Again, type Stop } from './verdict.js';
-import type { KeyLives } from './delivery.js';
+import type { KeyLives } from './one-by-one.js';
 import type { ServiceClient } from './service-client.js';
 
 /**

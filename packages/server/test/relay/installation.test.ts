@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { afterAll, describe, expect, it } from 'vitest';
 import { installOutbox, OUTBOX_VERSION, outboxSql, uninstallOutbox } from '../../src/store/outbox/installation.js';
 import { outboxStatus, pruneOutbox } from '../../src/store/outbox/upkeep.js';
@@ -30,7 +31,9 @@ async function refusal(role: string, statement: string): Promise<string | null> 
 }
 
 const enqueue = `SELECT millrace_outbox.enqueue('t', '{"n": 1}')`;
+const claim = 'SELECT * FROM millrace_outbox.claim(0, 0, 30, 1000, 1000000)';
 const DENIED = '42501';
+const first = readFileSync(new URL('../../sql/outbox/0001_init.sql', import.meta.url), 'utf8');
 
 describe('installing', () => {
   it('can be repeated, and keeps what waits', async () => {
@@ -43,8 +46,29 @@ describe('installing', () => {
   it('lets two install at once', async () => {
     const empty = await emptyDatabase();
     const both = await Promise.all([1, 2].map(() => installOutbox(empty.url, NOBODY)));
-    expect(both.flat()).toEqual([1]);
+    expect(both.flat()).toEqual([1, 2]);
     await empty.drop();
+  });
+
+  it('upgrades what an older program installed, with what waits there and who may relay it', async () => {
+    const old = await emptyDatabase();
+    await old.query(first);
+    await old.query(`GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA millrace_outbox TO ${quoted(relay)}`);
+    for (let n = 0; n < 3; n++) await old.query(enqueue);
+    // One is held by a relay of the older program, which is still running.
+    await old.query('UPDATE millrace_outbox.entries SET tried_at = now(), taken_at = now() WHERE seq = 2');
+    await expect(outboxStatus(old.url)).rejects.toThrow(/version 1, this program needs 2: millrace outbox install/);
+    expect(await installOutbox(old.url, NOBODY)).toEqual([2]);
+    expect(await outboxStatus(old.url)).toMatchObject({ version: 2, waiting: 3 });
+    const client = await session(old);
+    await client.query(`SET ROLE ${quoted(relay)}`);
+    const { rows } = await client.query<{ id: string }>(`SELECT claim AS id FROM (${claim}) AS taken`);
+    await client.end();
+    expect(await old.query('SELECT seqs FROM millrace_outbox.claims WHERE id = $1', [rows[0]?.id])).toEqual([
+      { seqs: ['1', '3'] },
+    ]);
+    await old.query(`DROP OWNED BY ${quoted(relay)}`);
+    await old.drop();
   });
 
   it('says what to do where there is no outbox, and where the address is wrong', async () => {
@@ -76,12 +100,13 @@ describe("the application's role", () => {
       ),
     ).toBeNull();
     expect(await refusal(app, `SELECT millrace_outbox.first_time('x')`)).toBeNull();
-    for (const table of ['entries', 'refused', 'handled', 'relays', 'versions']) {
+    for (const table of ['entries', 'claims', 'refused', 'handled', 'relays', 'versions']) {
       for (const statement of [`SELECT * FROM`, `DELETE FROM`, `TRUNCATE`])
         expect([table, await refusal(app, `${statement} millrace_outbox.${table}`)]).toEqual([table, DENIED]);
     }
     expect(await refusal(app, `UPDATE millrace_outbox.entries SET task = 'other'`)).toBe(DENIED);
     expect(await refusal(app, `SELECT millrace_outbox.new_id()`)).toBe(DENIED);
+    expect(await refusal(app, claim)).toBe(DENIED);
     expect(await refusal(app, 'CREATE TABLE millrace_outbox.mine ()')).toBe(DENIED);
   });
 
@@ -100,6 +125,56 @@ describe("the application's role", () => {
     await client.query(enqueue);
     await client.query('RESET ROLE; DROP SCHEMA trap CASCADE');
     await client.end();
+  });
+});
+
+describe('a claim', () => {
+  const put = (count: number): Promise<unknown> =>
+    database.query(`SELECT millrace_outbox.enqueue('t', '{"n":1}') FROM generate_series(1, $1::int)`, [count]);
+  const take = (entries: number, bytes: number): Promise<unknown> =>
+    database.query('SELECT FROM millrace_outbox.claim(0, 0, 30, $1::int, $2::int)', [entries, bytes]);
+
+  it('takes the oldest, no more than asked for in number and in bytes, and at least one', async () => {
+    await database.query('TRUNCATE millrace_outbox.entries, millrace_outbox.claims RESTART IDENTITY');
+    await put(10);
+    const taken: number[][] = [];
+    for (const [entries, bytes] of [
+      [3, 1_000],
+      [100, 14],
+      [100, 1],
+      [100, 1_000],
+      [100, 1_000],
+    ] as const) {
+      await take(entries, bytes);
+      const [newest] = await database.query<{ seqs: string[] }>(
+        'SELECT seqs FROM millrace_outbox.claims ORDER BY id DESC LIMIT 1',
+      );
+      taken.push(newest!.seqs.map(Number));
+    }
+    // The last found nothing, and left the one before it as the newest.
+    expect(taken).toEqual([[1, 2, 3], [4, 5], [6], [7, 8, 9, 10], [7, 8, 9, 10]]);
+  });
+
+  it('takes what no other takes at the same time', async () => {
+    await database.query('TRUNCATE millrace_outbox.entries, millrace_outbox.claims');
+    await put(200);
+    await Promise.all(Array.from({ length: 20 }, () => take(10, 1_000_000)));
+    const rows = await database.query<{ seqs: string[] }>('SELECT seqs FROM millrace_outbox.claims');
+    expect(new Set(rows.flatMap(({ seqs }) => seqs)).size).toBe(200);
+  });
+
+  it('frees what a dead relay held, and remembers that it was tried', async () => {
+    await database.query('TRUNCATE millrace_outbox.entries, millrace_outbox.claims RESTART IDENTITY');
+    await put(3);
+    await take(2, 1_000);
+    await database.query(`UPDATE millrace_outbox.claims SET taken_at = now() - interval '1 hour'`);
+    await take(100, 1_000);
+    expect(await database.query('SELECT seqs FROM millrace_outbox.claims')).toEqual([{ seqs: ['1', '2', '3'] }]);
+    const tried = await database.query(
+      `SELECT seq FROM millrace_outbox.entries WHERE tried_at < now() - interval '59 minutes' ORDER BY seq`,
+    );
+    expect(tried).toEqual([{ seq: '1' }, { seq: '2' }]);
+    await database.query('TRUNCATE millrace_outbox.entries, millrace_outbox.claims');
   });
 });
 

@@ -156,10 +156,11 @@ describe('a relay', () => {
     const queue = newQueue();
     await many(queue, 3);
     await application.query(`UPDATE millrace_outbox.entries SET written_at = now() - interval '90 days'`);
+    // Relays that died in the middle of a call.
     await application.query(
-      `UPDATE millrace_outbox.entries SET taken_at = now() - interval '1 day',
-         tried_at = now() - (CASE payload ->> 'n' WHEN '1' THEN 8 ELSE 6 END) * interval '1 day'
-       WHERE payload ->> 'n' <> '3'`,
+      `INSERT INTO millrace_outbox.claims (taken_at, last, seqs)
+       SELECT now() - (CASE payload ->> 'n' WHEN '1' THEN 8 ELSE 6 END) * interval '1 day', seq, ARRAY[seq]
+       FROM millrace_outbox.entries WHERE payload ->> 'n' <> '3'`,
     );
     const relay = await startTestRelay(application.url, url);
     await drained(application);
@@ -180,7 +181,8 @@ describe('a relay', () => {
     expect((await relay.relay.ended())?.message).toMatch(reason);
     expect(relay.log().some(({ level }) => level === 'fatal')).toBe(true);
     expect(JSON.stringify(relay.log())).not.toContain(token);
-    expect(await application.query('SELECT FROM millrace_outbox.entries WHERE taken_at IS NULL')).toHaveLength(3);
+    expect(await application.query('SELECT FROM millrace_outbox.entries WHERE tried_at IS NULL')).toHaveLength(3);
+    expect(await application.query('SELECT FROM millrace_outbox.claims')).toEqual([]);
     await application.query('DELETE FROM millrace_outbox.entries');
   });
 

@@ -11,7 +11,8 @@ const SESSION = 'server/dist/store/connection/session.js';
 const QUEUE_DEPTHS_SQL = 'server/sql/queries/jobs/queue-depths.sql';
 const ADMISSION = 'server/dist/http/access/admission.js';
 const JSON_OUTLINE = 'server/dist/domain/json-outline.js';
-const ENTRY_TEXT = 'server/dist/relay/entry-text.js';
+const OUTBOX_SQL = 'server/sql/outbox/queries.sql';
+const DELIVERY = 'server/dist/relay/delivery.js';
 const ENQUEUE = 'server/dist/engine/jobs/enqueue.js';
 const WORKER_POOL = 'server/dist/pool/worker-pool.js';
 const START_GATE = 'server/dist/pool/start-gate.js';
@@ -187,9 +188,21 @@ SELECT fired_at, priority, 0, 0, job_id, tenant, queue FROM fired;
   },
   {
     name: 'a relay invents a new key for each call',
-    patches: [{ file: ENTRY_TEXT, find: /JSON\.stringify\(key\)/, replace: 'JSON.stringify(String(Math.random()))' }],
+    patches: [{ file: OUTBOX_SQL, find: /"' \|\| e\.id \|\| '"/, replace: `"' || gen_random_uuid() || '"` }],
     rows: [43],
     sign: /order \d+ has \d+ jobs/,
+  },
+  {
+    name: 'a relay deletes what it takes before the service has it',
+    patches: [
+      {
+        file: DELIVERY,
+        find: /(const verdict = verdictOf)/,
+        replace: `await this.outbox.run('delivered', { claim: claim.id }); ${pause(100)} $1`,
+      },
+    ],
+    rows: [42],
+    sign: /was committed and has no job/,
   },
   ...DURABLE_MUTANTS,
   ...SCHEDULE_MUTANTS,

@@ -116,7 +116,7 @@ function startRelay(stage: Stage, database: Database, url: string, all: ManagedP
 async function drained(stage: Stage, database: Database): Promise<void> {
   const probe = async (): Promise<true | string> => {
     await database.query(
-      `UPDATE millrace_outbox.entries SET taken_at = now() - interval '1 minute' WHERE taken_at < now() - interval '5 seconds'`,
+      `UPDATE millrace_outbox.claims SET taken_at = now() - interval '1 minute' WHERE taken_at < now() - interval '5 seconds'`,
     );
     const left = await database.count('millrace_outbox.entries');
     return left === 0 || `${left} entries left`;

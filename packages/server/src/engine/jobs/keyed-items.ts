@@ -87,8 +87,9 @@ export class KeyedItems {
   /** The tenant must be registered. */
   async store(tenant: string, items: readonly BatchItem[]): Promise<StoredItems> {
     const { unique, positions } = onePerKey(tenant, items);
-    const { stored, limited } =
-      (await this.#storeFresh(unique)) ?? (await this.db.transaction((execute) => storeAll(execute, unique)));
+    const fresh = await this.#storeFresh(unique);
+    if (fresh !== null) return storedFresh(fresh, unique, positions, items);
+    const { stored, limited } = await this.db.transaction((execute) => storeAll(execute, unique));
     const replayed: number[] = [];
     const found: number[] = [];
     let differ = false;
@@ -104,15 +105,13 @@ export class KeyedItems {
     return { ids, replayed, mismatch: differ, existing: found, plain, limited };
   }
 
-  /** Null: some are not keyed, or a key was taken. */
-  async #storeFresh(items: readonly Item[]): Promise<StoredAll | null> {
+  /** The prefix of their ids. Null: some are not keyed, or a key was taken. */
+  async #storeFresh(items: readonly Item[]): Promise<string | null> {
     if (!items.every(isKeyed) || performance.now() < this.#looksUntil) return null;
     if (items.some(({ spec }) => isLimited(spec))) return null;
     try {
       const [row] = await this.db.run<{ prefix: string }>(freshInsert(items));
-      const idOf = idsWith(row!.prefix);
-      const stored = new Map<Item, Stored>(items.map((item) => [item, { id: idOf(item.suffix), isNew: true }]));
-      return { stored, limited: [] };
+      return row!.prefix;
     } catch (error) {
       if (!isTaken(error)) throw error;
       this.#looksUntil = performance.now() + LOOK_MS;
@@ -124,25 +123,43 @@ export class KeyedItems {
 /** Items of one key are one job, and the first says which. `positions`: where each item is among the unique ones. */
 function onePerKey(tenant: string, items: readonly BatchItem[]): { unique: Item[]; positions: number[] } {
   const places = new Map<string, number>();
-  const firsts: { readonly item: BatchItem; readonly index: number }[] = [];
-  const positions = items.map((item, index) => {
-    const known = item.key === null ? undefined : places.get(item.key.key);
+  const firsts: number[] = [];
+  const positions = items.map(({ key }, index) => {
+    const known = key === null ? undefined : places.get(key.key);
     if (known !== undefined) return known;
-    const place = firsts.push({ item, index }) - 1;
-    if (item.key !== null) places.set(item.key.key, place);
+    const place = firsts.push(index) - 1;
+    if (key !== null) places.set(key.key, place);
     return place;
   });
-  const jobs = firsts.map(({ item }) => ({ tenant, spec: item.spec }));
-  const suffixes = suffixesFor(jobs);
-  const unique = firsts.map(({ item: { spec, key }, index }, n) => ({
-    tenant,
-    spec,
-    key: null,
-    ...key,
-    suffix: suffixes[n]!,
-    index,
-  }));
+  const suffixes = suffixesFor(firsts.map((index) => ({ tenant, spec: items[index]!.spec })));
+  const unique = firsts.map((index, n): Item => {
+    const { spec, key } = items[index]!;
+    const suffix = suffixes[n]!;
+    if (key === null) return { tenant, spec, key, suffix, index };
+    return { tenant, spec, key: key.key, digest: key.digest, suffix, index };
+  });
   return { unique, positions };
+}
+
+/** What there is to say where every key was free, as the keys of an outbox are. */
+function storedFresh(
+  prefix: string,
+  unique: readonly Item[],
+  positions: readonly number[],
+  items: readonly BatchItem[],
+): StoredItems {
+  const idOf = idsWith(prefix);
+  const replayed: number[] = [];
+  let mismatch = false;
+  const ids = positions.map((position, index) => {
+    const item = unique[position]!;
+    if (item.index !== index) {
+      replayed.push(index);
+      mismatch ||= item.digest !== items[index]!.key?.digest;
+    }
+    return idOf(item.suffix);
+  });
+  return { ids, replayed, mismatch, existing: [], plain: unique, limited: [] };
 }
 
 const isKeyed = (item: Item): item is KeyedItem => item.key !== null;

@@ -21,7 +21,7 @@ import { keptCheckpoints } from '../../domain/kept-checkpoints.js';
 import type { JobSpec } from '../../domain/records.js';
 import type { HttpContext } from '../context.js';
 import { idempotencyKey, itemKeys } from '../requests/idempotency-key.js';
-import { digestOf, jobDigest } from '../requests/digest.js';
+import { digestOf, jobDigests } from '../requests/digest.js';
 import { CALLER_FIELDS, jobSpec } from '../requests/job-input.js';
 import { jobListQuery, waitSecs, wantsSummary, type QueryParameters } from '../requests/list-parameters.js';
 import { fieldsOfItems, rawFields } from '../../domain/raw-json.js';
@@ -57,7 +57,7 @@ export function jobRoutes(app: FastifyInstance, context: HttpContext): void {
     const key = idempotencyKey(request, request.body.idempotency_key);
     const texts = rawFields(request.rawBody, CALLER_FIELDS);
     const spec = jobSpec(request.body, texts, tracedSettings(request, context));
-    const use = key === null ? null : { key, digest: jobDigest(spec, texts[1]) };
+    const use = key === null ? null : { key, digest: jobDigests()(spec, texts[1]) };
     const created = await engine.jobs.create(request.tenant, spec, use);
     await warnOfUnregistered(request, context, [spec]);
     if (created.existing !== true) return sendCreated(reply, created, 'job_id', 'jobs');
@@ -74,9 +74,10 @@ export function jobRoutes(app: FastifyInstance, context: HttpContext): void {
       const specs = request.body.jobs.map((body, i) => jobSpec(body, texts[i] ?? [], settings, `jobs[${i}].`));
       const keys = itemKeys(request, request.body.jobs);
       if (keys !== null) {
+        const digestFor = jobDigests();
         const items = specs.map((spec, n) => {
           const key = keys[n] ?? null;
-          return { spec, key: key === null ? null : { key, digest: jobDigest(spec, texts[n]?.[1]) } };
+          return { spec, key: key === null ? null : { key, digest: digestFor(spec, texts[n]?.[1]) } };
         });
         const { ids, replayed, existing, mismatch } = await engine.jobs.createItems(request.tenant, items);
         if (mismatch) noteMismatch(reply);

@@ -33,7 +33,8 @@ export interface OutboxRoles {
   readonly relay: readonly string[];
 }
 
-const FUNCTIONS = ['enqueue', 'enqueue_workflow', 'first_time'];
+const APP_FUNCTIONS = ['enqueue', 'enqueue_workflow', 'first_time'];
+const RELAY_FUNCTIONS = ['claim'];
 
 /** Everything as one script, for a migration of the application's own. It needs no transaction of its own. */
 export function outboxSql({ app, relay }: OutboxRoles): string {
@@ -42,16 +43,19 @@ export function outboxSql({ app, relay }: OutboxRoles): string {
   return `${[...parts, ...(grants.length > 0 ? [grants.join('\n')] : [])].join('\n\n')}\n`;
 }
 
-const appGrants = (role: string): string[] =>
-  FUNCTIONS.map((name) => `GRANT EXECUTE ON FUNCTION millrace_outbox.${name} TO ${pg.escapeIdentifier(role)};`);
+const appGrants = (role: string): string[] => executeGrants(APP_FUNCTIONS, `TO ${pg.escapeIdentifier(role)};`);
 
 const relayGrants = (role: string): string[] => {
   const to = `TO ${pg.escapeIdentifier(role)};`;
   return [
     `GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA millrace_outbox ${to}`,
     `GRANT USAGE ON ALL SEQUENCES IN SCHEMA millrace_outbox ${to}`,
+    ...executeGrants(RELAY_FUNCTIONS, to),
   ];
 };
+
+const executeGrants = (functions: readonly string[], to: string): string[] =>
+  functions.map((name) => `GRANT EXECUTE ON FUNCTION millrace_outbox.${name} ${to}`);
 
 /** Returns the versions that were applied. An outbox that is there is upgraded in place; grants are made each time. */
 export async function installOutbox(url: string, roles: OutboxRoles): Promise<readonly number[]> {
