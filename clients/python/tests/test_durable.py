@@ -391,6 +391,52 @@ def test_an_older_server_keeps_the_job(client: Millrace, start_worker: StartWork
     assert job.get()["error_message"] == "this server knows no durable jobs; it is older than this package"
 
 
+def test_what_a_worker_may_not_create_its_client_creates(
+    client: Millrace, start_worker: StartWorker, queue: str, stage: Stage
+) -> None:
+    asked: list[str] = []
+
+    def limited(method: str, path: str, call: Callable[[], RawAnswer]) -> RawAnswer:
+        if path.endswith("/children"):
+            asked.append(path)
+            return RawAnswer(403, "", {}, b'{"error":"not on this queue","code":"forbidden"}')
+        return call()
+
+    quiet = double.using(queue=f"{queue}-nobody")
+
+    @task(queue=queue, context=True, retries=Retries(max=1, delay=0))
+    def parent(ctx: JobContext) -> dict[str, Any]:
+        made = ctx.enqueue(quiet.call(1))
+        if ctx.job.attempt == 1:
+            raise RuntimeError("again")
+        return {"made": made.id}
+
+    start_worker(parent, queues={queue: 1}, client=client, exchange=Between(stage, limited))
+    job = parent.enqueue()
+    made = client.jobs.get(job.result(timeout=60)["made"])
+    assert len(asked) == 2
+    assert (made["idempotency_key"], made.get("parent_job_id")) == (f"{job.id}:1", None)
+
+
+def test_an_older_server_creates_through_the_client(
+    client: Millrace, start_worker: StartWorker, queue: str, stage: Stage
+) -> None:
+    def older(method: str, path: str, call: Callable[[], RawAnswer]) -> RawAnswer:
+        assert not path.endswith("/children")
+        answer = call()
+        if not path.endswith("/whoami"):
+            return answer
+        return RawAnswer(answer.status, answer.reason, answer.headers, answer.body.replace(b'"durable"', b'"other"'))
+
+    @task(queue=queue, context=True)
+    def parent(ctx: JobContext) -> dict[str, Any]:
+        return {"made": ctx.enqueue(double.using(queue=f"{queue}-nobody").call(1)).id}
+
+    start_worker(parent, queues={queue: 1}, client=client, exchange=Between(stage, older))
+    job = parent.enqueue()
+    assert client.jobs.get(job.result(timeout=60)["made"])["idempotency_key"] == f"{job.id}:1"
+
+
 def test_jobs_that_a_step_creates_are_counted_within_it(
     client: Millrace, start_worker: StartWorker, queue: str
 ) -> None:

@@ -360,10 +360,12 @@ def test_children_are_created_once(client: Millrace, start_worker: StartWorker, 
         return {"made": [(await ctx.aenqueue(child.call(7))).id]}
 
     start_worker(parent, aparent, child, queues={queue: 4}, client=client)
-    made = parent.enqueue().result(timeout=60)["made"]
+    job = parent.enqueue()
+    made = job.result(timeout=60)["made"]
     more = aparent.enqueue().result(timeout=60)["made"]
     created = {job["id"] for job in client.jobs.list(queue=queue, task=child)}
     assert created == {*made, *more}
+    assert {client.jobs.get(each).get("parent_job_id") for each in made} == {job.id}
 
 
 def test_sync_and_async_handlers_see_their_job(client: Millrace, start_worker: StartWorker, queue: str) -> None:

@@ -64,14 +64,30 @@ def test_a_handler_that_holds_the_interpreters_lock_for_three_leases_keeps_its_j
     assert hold.enqueue(6000).result(timeout=120) == {"attempt": 1, "leased": True}
 
 
-def test_children_need_a_client(client: Millrace, start_worker: StartWorker, queue: str) -> None:
-    @task(queue=queue, context=True, retries=ONCE)
-    def parent(ctx: JobContext) -> None:
-        ctx.enqueue(parent.call())
+def test_children_are_looked_at_and_found_by_keys_through_a_client(
+    client: Millrace, start_worker: StartWorker, queue: str
+) -> None:
+    quiet = pool_tasks.compute.using(queue=f"{queue}-nobody")
 
-    start_worker(parent, queues={queue: 1})
-    with pytest.raises(JobFailedError, match="needs a client"):
-        parent.enqueue().result(timeout=60)
+    @task(queue=queue, context=True, retries=ONCE)
+    def parent(ctx: JobContext, what: str) -> dict[str, Any]:
+        if what == "key":
+            ctx.enqueue(pool_tasks.compute.using(queue=f"{queue}-nobody", key=f"{queue}-key").call(1))
+        child = ctx.enqueue(quiet.call(1))
+        if what == "look":
+            child.get()
+        return {"child": child.id}
+
+    @task(queue=queue, context=True, retries=ONCE)
+    async def aparent(ctx: JobContext) -> None:
+        await (await ctx.aenqueue(quiet.call(1))).aresult()
+
+    start_worker(parent, aparent, queues={queue: 1})
+    job = parent.enqueue("create")
+    assert client.jobs.get(job.result(timeout=60)["child"]).get("parent_job_id") == job.id
+    for failing in [parent.enqueue("key"), parent.enqueue("look"), aparent.enqueue()]:
+        with pytest.raises(JobFailedError, match="needs a client"):
+            failing.result(timeout=60)
 
 
 def test_steps_use_the_results_of_others(client: Millrace, start_worker: StartWorker, queue: str) -> None:

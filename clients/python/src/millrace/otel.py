@@ -30,14 +30,7 @@ _FIELDS = ("traceparent", "tracestate")
 
 def client_hooks() -> Hooks:
     """Every job that is created carries the trace of its creator."""
-    tracer = trace.get_tracer("millrace")
-
-    def on_enqueue(task: str, _: Mapping[str, Any]) -> Mapping[str, Any]:
-        attributes = {"messaging.system": "millrace", "messaging.operation.type": "send", "millrace.task": task}
-        with tracer.start_as_current_span(f"enqueue {task}", kind=SpanKind.PRODUCER, attributes=attributes):
-            return _current()
-
-    return Hooks(on_request=_add_to_headers, on_enqueue=on_enqueue)
+    return Hooks(on_request=_add_to_headers, on_enqueue=_on_enqueue)
 
 
 def worker_hooks() -> JobHooks:
@@ -71,7 +64,14 @@ def worker_hooks() -> JobHooks:
     def on_report(job: RunningJob) -> str | None:
         return spans.pop(job, None) or None
 
-    return JobHooks(around_job=around_job, on_report=on_report)
+    return JobHooks(around_job=around_job, on_report=on_report, on_enqueue=_on_enqueue)
+
+
+def _on_enqueue(task: str, _: Mapping[str, Any]) -> Mapping[str, Any]:
+    attributes = {"messaging.system": "millrace", "messaging.operation.type": "send", "millrace.task": task}
+    tracer = trace.get_tracer("millrace")
+    with tracer.start_as_current_span(f"enqueue {task}", kind=SpanKind.PRODUCER, attributes=attributes):
+        return _current()
 
 
 def _current() -> dict[str, str]:

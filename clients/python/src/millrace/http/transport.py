@@ -73,6 +73,10 @@ class Exchange:
         """Lets go of what is idle."""
 
 
+#: Called with the task and the metadata of a job; what it returns is added to the metadata.
+OnEnqueue = Callable[[str, Mapping[str, Any]], Mapping[str, Any] | None]
+
+
 @dataclass(frozen=True)
 class Hooks:
     """What is told of calls and jobs as they are made. A hook that raises spoils the call: keep them simple."""
@@ -82,7 +86,7 @@ class Hooks:
     #: After every try, with method, path and status; the status is None if nothing answered.
     on_response: Callable[[str, str, int | None, float], None] | None = None
     #: Before a job is created, with its task and metadata; what it returns is added to the metadata.
-    on_enqueue: Callable[[str, Mapping[str, Any]], Mapping[str, Any] | None] | None = None
+    on_enqueue: OnEnqueue | None = None
 
 
 class Transport:

@@ -89,10 +89,11 @@ class JobContext(DurableContext, Protocol):
         ...
 
     def enqueue(self, call: Call[R]) -> JobHandle[R]:
-        """Creates a job once, however often this one is tried.
+        """Creates a job once, however often this one is tried: a child of this one, which nobody waits for.
 
-        Its key is made of this job's id and the ordinal of the call, within its step if it is made in one. Refused if
-        the job is another tenant's than the worker's client.
+        What tells it from others is the ordinal of the call, within its step if it is made in one. With a key or
+        `unique`, and where the worker's token may not create it, the worker's client does, under a key that is made of
+        this job's id and the same ordinal; refused if the job is another tenant's than the client.
         """
         ...
 

@@ -29,7 +29,7 @@ from .fake.exchange import FakeRequest, Reply, Route
 from .fake.job_routes import JOB_ROUTES
 from .fake.logs import keep_lines
 from .fake.problem import Problem, invalid
-from .fake.settle import claim, complete, expire_leases, fail
+from .fake.settle import claim, complete, expire_jobs, expire_leases, fail
 from .fake.step_waits import end_waits, first_wait_due
 from .fake.store import Store, StoredJob
 from .fake.streams import stream
@@ -89,6 +89,7 @@ class FakeServer(Exchange):
                 end_waits(store)
             store.clock.now = end
             expire_leases(store)
+            expire_jobs(store)
             end_waits(store)
             store.changed.notify_all()
 

@@ -168,7 +168,7 @@ class Worker:
                 self._logger,
             ),
         )
-        self._runner.checkpoints = Checkpoints(transport, self._features)
+        self._runner.checkpoints = Checkpoints(transport, self._features, self._settings.hooks.on_enqueue)
         self._runner.reporter = Reporter(
             ReportCalls(transport, self._features),
             self._jobs,

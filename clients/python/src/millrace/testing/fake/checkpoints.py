@@ -12,8 +12,8 @@ from ...tasks.conversion import to_json
 from ...wire.types import ChildJob
 from ...worker.durable.state import Stored
 from .children import add_children
-from .job_routes import add_job
 from .keeping import keep
+from .new_job import add_job
 from .problem import Problem
 from .store import Store, StoredJob
 
@@ -44,12 +44,18 @@ class FakeCheckpoints:
                 raise NonRetryableError(f'the step "{name}" cannot be kept: {problem}') from problem
 
     def create(self, children: Sequence[ChildJob]) -> None:
+        self._create(children)
+
+    def enqueue(self, child: ChildJob) -> str | None:
+        return self._create([child])[0]
+
+    def _create(self, children: Sequence[ChildJob]) -> list[str]:
         with self._store.changed:
             if self._job.token != self._token:
                 raise LeaseLost("the job was given to another worker")
             try:
                 jobs = _through_json(children)
-                add_children(self._store, self._job, jobs, lambda job: add_job(self._store, job, None))
+                return add_children(self._store, self._job, jobs, lambda job: add_job(self._store, job, None).id)
             except Problem as problem:
                 raise NonRetryableError(f'"{children[0]["name"]}" cannot be called: {problem}') from problem
 
@@ -80,6 +86,9 @@ class GivenCheckpoints:
 
     def create(self, children: Sequence[ChildJob]) -> None:
         """They have timed out already."""
+
+    def enqueue(self, child: ChildJob) -> str | None:  # noqa: ARG002 - the test's client creates it, if there is one
+        return None
 
 
 def _ends(results: Any) -> list[dict[str, Any]]:

@@ -8,9 +8,10 @@ from ...wire.types import CheckpointRequest, ChildrenRequest, JobSignalRequest, 
 from .children import add_children
 from .durable import send_signal, suspend_job
 from .exchange import FakeRequest, Reply, Route, once
-from .job_routes import add_job, job_at
+from .job_routes import job_at
 from .keeping import keep
 from .logs import keep_lines
+from .new_job import add_job
 from .problem import Problem, invalid
 from .settle import held
 from .shapes import checked
@@ -69,7 +70,7 @@ def _children(request: FakeRequest) -> Reply:
     parent = held(store, request.params[0], given["lease_token"])
     if parent is None:
         raise _lease_lost()
-    return 201, {"job_ids": add_children(store, parent, given["jobs"], lambda job: add_job(store, job, None))}
+    return 201, {"job_ids": add_children(store, parent, given["jobs"], lambda job: add_job(store, job, None).id)}
 
 
 def _accepted(request: FakeRequest, signal: StoredSignal) -> Reply:

@@ -8,33 +8,23 @@ from ...shared.uuid7 import uuid7
 from ...wire.types import CreateJob, CreateJobBatch, ReplayRequest, WaitRequest
 from .exchange import FakeRequest, Reply, Route, once, page, same
 from .logs import has_more, log_page
+from .new_job import Added, add_job
 from .problem import Problem, invalid, not_found
 from .settle import cancel
 from .shapes import checked
-from .store import DEFAULT_QUEUE, Store, StoredJob, instant
-
-
-def add_job(store: Store, given: dict[str, Any], key: str | None) -> str:
-    run_at, delay = given.get("run_at"), given.get("delay_secs")
-    if run_at is not None and delay is not None:
-        raise invalid("delay_secs must not be given together with run_at")
-    if given["task_name"] == "":
-        raise invalid("task_name must not be empty")
-    due = store.clock.now + (delay or 0) * 1_000_000 if run_at is None else instant(run_at)
-    config = given.get("config") or {}
-    fields = {
-        "task_name": given["task_name"],
-        "queue_name": config.get("queue") or DEFAULT_QUEUE,
-        "payload": given.get("payload") or {},
-        "metadata": given.get("metadata") or {},
-        "idempotency_key": key,
-    }
-    return str(store.add_job(fields, config, due).record["id"])
+from .store import Store, StoredJob
 
 
 def _create(request: FakeRequest) -> Reply:
     body = checked(request.body, CreateJob)
-    return once(request, "job", lambda key: {"job_id": add_job(request.store, body, key)})
+    found: list[Added] = []
+
+    def make(key: str | None) -> Any:
+        found.append(add_job(request.store, body, key))
+        return {"job_id": found[0].id}
+
+    status, answer = once(request, "job", make)
+    return (200 if any(each.existing for each in found) else status), answer
 
 
 def _create_batch(request: FakeRequest) -> Reply:
@@ -45,8 +35,8 @@ def _create_batch(request: FakeRequest) -> Reply:
         return _create_items(request, jobs)
 
     def make(_: str | None) -> Any:
-        ids = [add_job(request.store, job, None) for job in jobs]
-        return {"job_ids": ids, "count": len(ids)}
+        added = [add_job(request.store, job, None) for job in jobs]
+        return {"job_ids": [each.id for each in added], "count": len(added), **_existing(jobs, added)}
 
     return once(request, "batch", make)
 
@@ -58,16 +48,25 @@ def _create_items(request: FakeRequest, jobs: list[dict[str, Any]]) -> Reply:
         raise invalid("idempotency_key must not be given together with the header Idempotency-Key")
     if any(keys.get(job.get("idempotency_key") or "", ("job",))[0] != "job" for job in jobs):
         raise Problem(409, "conflict", "a key was used for another kind of request")
-    ids: list[str] = []
+    added: list[Added] = []
     replayed: list[int] = []
     for number, job in enumerate(jobs):
         key = job.get("idempotency_key") or uuid7()
         if key in keys:
             replayed.append(number)
+            added.append(Added(keys[key][1]["job_id"], False))
         else:
-            keys[key] = ("job", {"job_id": add_job(request.store, job, key)})
-        ids.append(keys[key][1]["job_id"])
-    return 201, {"job_ids": ids, "count": len(ids), "replayed": replayed}
+            added.append(add_job(request.store, job, key))
+            keys[key] = ("job", {"job_id": added[-1].id})
+    ids = [each.id for each in added]
+    return 201, {"job_ids": ids, "count": len(ids), "replayed": replayed, **_existing(jobs, added)}
+
+
+def _existing(jobs: list[dict[str, Any]], added: list[Added]) -> dict[str, Any]:
+    """The positions of unique jobs that were there."""
+    if all((job.get("config") or {}).get("unique") is None for job in jobs):
+        return {}
+    return {"existing": [number for number, each in enumerate(added) if each.existing]}
 
 
 def job_at(request: FakeRequest) -> StoredJob:
@@ -138,7 +137,8 @@ def _copy(store: Store, job: StoredJob, kept: bool | list[str] | None, **origin:
     # So the worker knows that there is something to read at the first delivery.
     mark = {"kept_checkpoints": True} if kept else {}
     given = {**fields, "metadata": {**metadata, **origin, **mark}}
-    copied = store.add_job(given, record["config"], store.clock.now)
+    config = {name: value for name, value in record["config"].items() if name not in ("expires_at", "unique")}
+    copied = store.add_job(given, config, store.clock.now)
     if kept:
         names = job.checkpoints if kept is True else [name for name in job.checkpoints if name in kept]
         copied.checkpoints = {name: job.checkpoints[name] for name in names}

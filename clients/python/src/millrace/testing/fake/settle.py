@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import uuid
 from collections.abc import Collection, Mapping
@@ -10,8 +11,9 @@ from typing import Any
 
 from .children import family_ended
 from .keeping import keep
+from .limits import has_room, take_tokens
 from .problem import Problem, not_found
-from .store import Store, StoredJob
+from .store import Store, StoredJob, instant
 from .workflows import mark_started, step_ended
 
 _NOT_RUNNING: dict[str, Any] = {"worker_id": None, "lease_expires_at": None, "progress": None}
@@ -26,11 +28,18 @@ def claim(
     queue: str | None = None,
     tasks: Collection[str] | None = None,
 ) -> list[StoredJob]:
-    """Hands out due jobs: by priority, then by when they were due, then by age."""
+    """Hands out due jobs whose limits have room: by priority, then by when they were due, then by age."""
     now = store.clock.now
-    due = [job for job in store.jobs.values() if job.waits and job.due_at <= now and _is_wanted(job, queue, tasks)]
+    due = _due(store, queue, tasks)
     due.sort(key=lambda job: (-job.record["config"]["priority"], job.due_at, job.ordinal))
-    for job in due[:most]:
+    claimed: list[StoredJob] = []
+    for job in due:
+        if len(claimed) == most:
+            break
+        if not has_room(store, job):
+            continue
+        claimed.append(job)
+        take_tokens(store, job)
         job.token = str(uuid.uuid4())
         job.lease_ends = now + lease_secs * 1_000_000
         _show_wait(job, None)
@@ -44,7 +53,17 @@ def claim(
             lease_expires_at=store.clock.text(job.lease_ends),
         )
         mark_started(store, job)
-    return due[:most]
+    return claimed
+
+
+def is_claimable(store: Store, queue: str) -> bool:
+    """Whether there is a job to hand out."""
+    return any(has_room(store, job) for job in _due(store, queue, None))
+
+
+def _due(store: Store, queue: str | None, tasks: Collection[str] | None) -> list[StoredJob]:
+    now = store.clock.now
+    return [job for job in store.jobs.values() if job.waits and job.due_at <= now and _is_wanted(job, queue, tasks)]
 
 
 def _is_wanted(job: StoredJob, queue: str | None, tasks: Collection[str] | None) -> bool:
@@ -114,6 +133,22 @@ def _show(job: StoredJob, **fields: Any) -> None:
 
 def cancel(store: Store, job: StoredJob) -> None:
     _end(store, job, status="cancelled")
+
+
+def expire_jobs(store: Store) -> None:
+    """Jobs that nobody began in time are cancelled."""
+    for job in list(store.jobs.values()):
+        record = job.record
+        if record["status"] == "pending" and record["delivery_count"] == 0 and _expiry_of(record) <= store.clock.now:
+            _end(store, job, status="cancelled", error_message="expired before it started")
+
+
+def _expiry_of(record: Mapping[str, Any]) -> float:
+    config = record["config"]
+    if config.get("expires_at") is not None:
+        return instant(config["expires_at"])
+    secs = config.get("expires_secs")
+    return math.inf if secs is None else instant(record["created_at"]) + secs * 1_000_000
 
 
 def expire_leases(store: Store) -> None:

@@ -141,6 +141,12 @@ class StoredCron:
         self.firings: list[dict[str, Any]] = []
 
 
+def full_config(config: Mapping[str, Any]) -> dict[str, Any]:
+    """As a record shows it."""
+    given = {name: value for name, value in config.items() if value is not None and name != "queue"}
+    return {**_DEFAULT_CONFIG, **given}
+
+
 class Store:
     """The state. Whoever reads or changes it holds `changed`."""
 
@@ -155,6 +161,8 @@ class Store:
         self.signals: list[StoredSignal] = []
         #: What a key was used for, and the answer that it got.
         self.keys: dict[str, tuple[str, Any]] = {}
+        #: What is left of rates, by queue and key, and since when.
+        self.tokens: dict[tuple[str, str], tuple[float, int]] = {}
 
     def new_id(self) -> str:
         milliseconds = self.clock.now // 1000 & (1 << 48) - 1
@@ -166,7 +174,6 @@ class Store:
         self.changed.notify_all()
 
     def add_job(self, fields: Mapping[str, Any], config: Mapping[str, Any], due_at: int) -> StoredJob:
-        given = {name: value for name, value in config.items() if value is not None and name != "queue"}
         record: dict[str, Any] = {
             **dict.fromkeys(_EMPTY),
             "id": self.new_id(),
@@ -176,7 +183,7 @@ class Store:
             "created_at": self.clock.text(),
             "scheduled_at": self.clock.text(due_at),
             "tenant_id": TENANT,
-            "config": {**_DEFAULT_CONFIG, **given},
+            "config": full_config(config),
             **fields,
         }
         job = self.jobs[record["id"]] = StoredJob(record, len(self.jobs), due_at)

@@ -18,7 +18,7 @@ from .durable import suspend_job
 from .exchange import FakeRequest, Reply, Route
 from .logs import keep_lines
 from .problem import Problem, invalid
-from .settle import claim, complete, fail, held, release
+from .settle import claim, complete, fail, held, is_claimable, release
 from .shapes import checked
 from .step_rules import WAITS_QUEUE
 from .store import TENANT, Store
@@ -38,11 +38,9 @@ def _lease(request: FakeRequest) -> Reply:
     if queue == WAITS_QUEUE:
         raise invalid(f"queue must not be {queue}: nobody leases from it")
 
-    def is_due() -> bool:
-        jobs = store.jobs.values()
-        return any(job.waits and job.record["queue_name"] == queue and job.due_at <= store.clock.now for job in jobs)
-
-    store.wait(is_due, _clamped(given.get("wait_secs"), 0, 30, 0), request.timeout, request.line)
+    store.wait(
+        lambda: is_claimable(store, queue), _clamped(given.get("wait_secs"), 0, 30, 0), request.timeout, request.line
+    )
     claimed = claim(
         store,
         queue=queue,

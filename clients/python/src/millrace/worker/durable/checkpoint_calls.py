@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from ...errors.call_errors import MillraceError
 from ...errors.handler_errors import LeaseLost, NonRetryableError
-from ...http.transport import Request, Transport
+from ...http.transport import OnEnqueue, Request, Transport
 from ...wire.types import Checkpoints as Page
 from ...wire.types import ChildJob
 from ..calls.calls import AssumedFeatures
@@ -27,6 +27,8 @@ class Checkpoints:
 
     transport: Transport
     features: AssumedFeatures
+    #: What is added to the metadata of a job that a job creates.
+    on_enqueue: OnEnqueue | None = None
 
 
 class CheckpointCalls:
@@ -64,9 +66,28 @@ class CheckpointCalls:
             raise NonRetryableError(f'the step "{name}" cannot be kept: {error}') from error
 
     def create(self, children: Sequence[ChildJob]) -> None:
+        self._create(children)
+
+    def enqueue(self, child: ChildJob) -> str | None:
+        """A token that is limited to queues creates on those only."""
+        if not self._worker.features.is_known("durable"):
+            return None
+        if self._worker.on_enqueue is not None:
+            metadata = child.get("metadata") or {}
+            child["metadata"] = {**metadata, **(self._worker.on_enqueue(child["task_name"], metadata) or {})}
+        try:
+            return self._create([child])[0]
+        except MillraceError as error:
+            if error.status != 403:
+                raise
+            return None
+
+    def _create(self, children: Sequence[ChildJob]) -> list[str]:
         body = {"lease_token": self._held.lease.token, "jobs": children}
         try:
-            self._call(Request("POST", f"/jobs/{quote(self._held.lease.job_id, safe='')}/children", body=body))
+            path = f"/jobs/{quote(self._held.lease.job_id, safe='')}/children"
+            ids: list[str] = self._call(Request("POST", path, body=body))["job_ids"]
+            return ids
         except MillraceError as error:
             if error.code not in ("payload_too_large", "invalid_request"):
                 raise

@@ -43,6 +43,14 @@ def called(state: DurableState, name: str, calls: Sequence[NamedCall], timeout: 
     return state.suspend(Suspension(name, delay_secs=whole_seconds(timeout), wait=wait))
 
 
+def enqueued(state: DurableState, ordinal: str, call: Call[Any]) -> str | None:
+    """The id of a job that nobody waits for, created once per ordinal. None: the worker may not create it."""
+    job = _child_job(f"enqueue {ordinal}", call)
+    job["detached"] = True
+    with state.running():
+        return state.store.enqueue(job)
+
+
 def _child_job(name: str, call: Call[Any]) -> ChildJob:
     """Arguments are sent as they were given: the worker applies defaults."""
     options = call.merged

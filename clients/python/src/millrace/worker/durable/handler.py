@@ -131,12 +131,15 @@ class DurableCalls:
         return off_loop(lambda: called(state, name, named, timeout))
 
     def _use(self, name: str, calls: Sequence[str] = ()) -> DurableState:
-        state = self._state
-        if state is None:
-            with _making:
-                state = self._state = self._state or self._make_state()
+        state = self._made_state()
         state.use(name, calls)
         return state
+
+    def _made_state(self) -> DurableState:
+        if self._state is None:
+            with _making:
+                self._state = self._state or self._make_state()
+        return self._state
 
 
 def _numbered(name: str, calls: Sequence[Call[Any]]) -> list[NamedCall]:

@@ -43,6 +43,10 @@ class CheckpointStore(Protocol):
         """Creates jobs in the name of this one, once per name."""
         ...
 
+    def enqueue(self, child: ChildJob) -> str | None:
+        """The same for one that nobody waits for; returns its id. None: a worker may not create it here."""
+        ...
+
 
 class DurableState:
     """Nothing is done again that was done before, by name and never by position. Handlers may have threads."""

@@ -14,11 +14,13 @@ from ...tasks.call import Call
 from ...tasks.context import RunningJob
 from ...tasks.handles import JobHandle
 from ...wire.types import NewLogLine
+from ..durable.child_calls import enqueued
 from ..durable.current_step import ordinal_of_call
 from ..durable.handler import DurableCalls
 from ..durable.state import DurableState
 from ..leases.stop_switch import StopSwitch
 from ..logs.job_log import JobLog
+from .unreadable_job import CLIENT, UnreadableJob
 
 R = TypeVar("R")
 
@@ -27,7 +29,10 @@ _PROGRESS_MAX_BYTES = 16_384
 
 
 class ChildClient(Protocol):
-    """What `ctx.enqueue` needs of a client: a `Millrace` with a tenant's token is one."""
+    """What `ctx.enqueue` needs of a client: a `Millrace` with a tenant's token is one.
+
+    If it has `jobs`, as a `Millrace` has, jobs that were created are looked at through `jobs.handle`.
+    """
 
     def enqueue(self, call: Call[R]) -> JobHandle[R]: ...
 
@@ -110,16 +115,26 @@ class Context(DurableCalls):
         return await off_loop(lambda: self._child(call, ordinal))
 
     def _child(self, call: Call[R], ordinal: str) -> JobHandle[R]:
-        """Another attempt that makes the same calls in the same order creates none of them twice."""
+        """Another attempt that makes the same calls in the same order creates none of them twice.
+
+        What the worker may not create in the job's name, and what is found by a key of its own, go through the client:
+        then the key is made of this job's id and the same ordinal.
+        """
         client = self._client
+        options = call.merged
+        if options.key is None and options.unique is None:
+            job_id = enqueued(self._made_state(), ordinal, call)
+            if job_id is not None:
+                jobs: Any = getattr(client, "jobs", None)
+                return UnreadableJob(job_id) if jobs is None else jobs.handle(call.task, job_id)
         if client is None:
-            raise RuntimeError("ctx.enqueue needs a client with the token of a tenant: Worker(..., client=Millrace())")
+            raise RuntimeError(f"ctx.enqueue needs a client here: {CLIENT}")
         if not self._allowed:
             if client.whoami()["tenant_id"] != self._job.tenant:
                 tenant = self._job.tenant
                 raise RuntimeError(f"the job belongs to the tenant {tenant}, the worker's client to another")
             self._allowed = True
-        key = call.options.key or f"{self._job.id}:{ordinal}"
+        key = options.key or f"{self._job.id}:{ordinal}"
         return client.enqueue(replace(call, options=replace(call.options, key=key)))
 
 

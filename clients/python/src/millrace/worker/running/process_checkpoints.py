@@ -29,7 +29,7 @@ class Question:
     """A call of a CheckpointStore."""
 
     number: int
-    method: Literal["load", "store", "create"]
+    method: Literal["load", "store", "create", "enqueue"]
     arguments: tuple[Any, ...]
 
     def answered_by(self, store: CheckpointStore) -> Reply:
@@ -61,13 +61,17 @@ class AskedCheckpoints:
     def create(self, children: Sequence[ChildJob]) -> None:
         self._answer_to("create", children)
 
+    def enqueue(self, child: ChildJob) -> str | None:
+        job_id: str | None = self._answer_to("enqueue", child)
+        return job_id
+
     def take(self, reply: Reply) -> None:
         with self._lock:
             waiting = self._waiting.pop(reply.number, None)
         if waiting is not None:
             waiting.put(reply)
 
-    def _answer_to(self, method: Literal["load", "store", "create"], *arguments: Any) -> Any:
+    def _answer_to(self, method: Literal["load", "store", "create", "enqueue"], *arguments: Any) -> Any:
         waiting: SimpleQueue[Reply] = SimpleQueue()
         with self._lock:
             question = Question(next(self._numbers), method, arguments)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
+from ...http.transport import OnEnqueue
 from ...tasks.context import RunningJob
 
 
@@ -17,6 +18,8 @@ class JobHooks:
     around_job: Callable[[RunningJob], AbstractContextManager[object]] | None = None
     #: Before the end of a run is reported: the traceparent of the span that the run was.
     on_report: Callable[[RunningJob], str | None] | None = None
+    #: What is added to the metadata of a job that a job creates, as in `Hooks`.
+    on_enqueue: OnEnqueue | None = None
     #: Before and after every call to the server, as in `Hooks`.
     on_request: Callable[[str, str, dict[str, str]], None] | None = None
     on_response: Callable[[str, str, int | None, float], None] | None = None
