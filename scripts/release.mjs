@@ -1,6 +1,6 @@
 /**
- * Makes a release: version, changelog, tarballs, bill of materials, chart, container context, checksums; and keeps what
- * of it runs, for the next release to be tested against.
+ * Makes a release: version, changelog, tarballs, the wheel and source of the Python package, bill of materials, chart,
+ * container context, checksums; and keeps what of it runs, for the next release to be tested against.
  *
  *   npm run release -- --version 0.3.0              changes the version, commits, tags, and writes release/
  *   npm run release -- --version 0.3.0 --dry-run    writes the same files and changes nothing else; any version will do
@@ -16,6 +16,7 @@ import { dirname, join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { PUBLISHED, shippedPackages } from './lib/lockfile.mjs';
 import { keepRelease } from './lib/kept-release.mjs';
+import { packPython } from './lib/python-package.mjs';
 import { billOfMaterials } from './lib/sbom.mjs';
 import { buildAll, installed } from './lib/setup.mjs';
 import { npmCommand, root } from './lib/tools.mjs';
@@ -41,6 +42,7 @@ const changed = prepareStage();
 rmSync(out, { recursive: true, force: true });
 mkdirSync(out, { recursive: true });
 packPackages();
+await packClient();
 const kept = keepRelease({ tarballs: out, version, to: out });
 writeDocuments();
 archive(`millrace-chart-${version}.tgz`, join(stage, 'deploy/helm'), ['millrace']);
@@ -91,6 +93,15 @@ function packPackages() {
   run(program, [...first, 'pack', '--ignore-scripts', '--pack-destination', out, ...workspaces], stage);
 }
 
+/** A dry run shows what can be shown here. */
+async function packClient() {
+  const options = { source: join(stage, 'clients/python'), out, scratch: stage };
+  const missing = await packPython(options).catch((error) => fail(`the Python package: ${error.message}`));
+  if (missing === null) return;
+  if (!isDry) fail(`the Python package cannot be built: ${missing}`);
+  console.log(`dry run: WITHOUT the Python package: ${missing}`);
+}
+
 function writeDocuments() {
   const packages = shippedPackages(root);
   const bill = billOfMaterials({ version, date, packages });
@@ -129,7 +140,7 @@ function commit() {
   const tarballs = PUBLISHED.map((name) => (name === 'cli' ? 'millrace' : `millrace-${name}`));
   const publish = tarballs.map((name) => `  npm publish --access public ${join(out, `${name}-${version}.tgz`)}`);
   const image = `  docker build -f deploy/docker/Dockerfile -t millrace:${version} .`;
-  const python = '  python3 -m build clients/python && python3 -m twine upload clients/python/dist/*';
+  const python = `  python3 -m twine upload ${join(out, 'millrace_client-*')}`;
   console.log(['', 'to publish it:', '  git push --follow-tags', ...publish, python, image].join('\n'));
 }
 

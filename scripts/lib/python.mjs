@@ -36,6 +36,14 @@ export async function python() {
   return 0;
 }
 
+/** An interpreter with the tools of the tests, the builder among them, or why there is none (`missing`). */
+export async function pythonTools() {
+  const reason = whatIsMissing();
+  if (reason !== null) return { program: null, missing: reason };
+  const program = await environment();
+  return { program, missing: program === null ? 'its tools could not be installed' : null };
+}
+
 export function warnWithoutPython(command) {
   if (missing !== null) console.error(`\n${command}: WITHOUT the tests of clients/python: ${missing}.`);
 }

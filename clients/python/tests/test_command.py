@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+import millrace
 from millrace import Millrace
 from millrace.commands.main import run
 
@@ -134,6 +135,9 @@ def test_usage(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPat
         with pytest.raises(SystemExit) as refused:
             run(wrong)
         assert refused.value.code == 2
+    with pytest.raises(SystemExit) as told:
+        run(["--version"])
+    assert (told.value.code, capsys.readouterr().out.strip()) == (0, millrace.__version__)
     monkeypatch.setenv("TEST_FILE", "")
     assert run(["worker", "tests.support.load_tasks", "--queue", "a=0"]) == 2
     assert "slots" in capsys.readouterr().err

@@ -8,6 +8,7 @@ import { readRepositoryFile, repositoryFile } from '../docs/generated.js';
 
 const ROOT = repositoryFile('.');
 const VERSION = '9.8.7';
+const PYTHON = [`millrace_client-${VERSION}-py3-none-any.whl`, `millrace_client-${VERSION}.tar.gz`];
 const home = mkdtempSync(join(tmpdir(), 'millrace-release-test-'));
 const out = join(home, 'release');
 afterAll(() => rmSync(home, { recursive: true, force: true }));
@@ -15,6 +16,8 @@ afterAll(() => rmSync(home, { recursive: true, force: true }));
 const run = (program: string, args: readonly string[], cwd = ROOT) =>
   spawnSync(program, args, { cwd, encoding: 'utf8', maxBuffer: 2 ** 26 });
 const script = (name: string, ...args: string[]) => run(process.execPath, [repositoryFile(`scripts/${name}`), ...args]);
+const hasPython =
+  run('python3', ['-c', 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10))']).status === 0;
 const lock = JSON.parse(readRepositoryFile('package-lock.json')) as { packages: Record<string, any> };
 
 describe('npm run release -- --dry-run', () => {
@@ -37,14 +40,16 @@ describe('npm run release -- --dry-run', () => {
       `millrace-dashboard-${VERSION}.tgz`,
       `millrace-sdk-${VERSION}.tgz`,
       `millrace-server-${VERSION}.tgz`,
+      ...(hasPython ? PYTHON : []),
     ]);
+    expect(stdout.includes('WITHOUT the Python package')).toBe(!hasPython);
     expect(stdout).toContain('packages/server/package.json');
     expect(status()).toBe(before);
   });
 
   it('writes checksums of all of them', () => {
     const lines = readFileSync(join(out, 'SHA256SUMS'), 'utf8').trim().split('\n');
-    expect(lines).toHaveLength(11);
+    expect(lines).toHaveLength(hasPython ? 13 : 11);
     for (const line of lines) {
       const [sum, name] = line.split('  ');
       expect(

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+from .. import __version__
 from ..client.millrace import Millrace
 from ..errors.call_errors import AuthError
 from ..tasks.task import BaseTask
@@ -78,6 +79,7 @@ def find_tasks(modules: Sequence[str]) -> list[BaseTask[..., Any]]:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m millrace", description="Millrace for Python")
+    parser.add_argument("--version", action="version", version=__version__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     worker = commands.add_parser(
         "worker",
