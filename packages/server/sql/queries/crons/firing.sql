@@ -23,7 +23,7 @@ SELECT
 -- recording the firing are one statement: no crash can come between them, and all of them act on exactly the rows that
 -- were advanced. A job with limits joins the line of its first one. A key that already exists means that the occurrence
 -- has its job (the schedule was set back, by hand or by restoring a backup): then the schedule only advances. A skipped
--- occurrence is recorded without a job, and takes no key. A schedule that was triggered by hand between this statement's
+-- occurrence is recorded without a job, and takes no key. A schedule that was triggered by hand between the statement's
 -- snapshot and its lock is not found where `taken` saw it, and stays due: whether what was triggered has ended is not
 -- visible here.
 WITH given AS MATERIALIZED (
