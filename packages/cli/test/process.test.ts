@@ -54,6 +54,7 @@ describe('each command', () => {
     ['jobs', 'attempts', '@last'],
     ['jobs', 'why', '@last'],
     ['jobs', 'logs', '@last'],
+    ['tail', '--task=echo', '--lines=1', '--count=1'],
     ['jobs', 'checkpoints', '@last'],
     ['signal', 'paid', '{"cents":1}', '--key=order-7', '--ttl=1h'],
     ['waits', '--ask'],
