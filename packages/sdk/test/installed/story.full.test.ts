@@ -50,7 +50,7 @@ describe('from the README to an own application', () => {
 
     // The application compiles, and passes its own tests without a server.
     await node([tool('tsc')], folder);
-    expect((await node(['--test', 'dist/'], folder)).stdout).toMatch(/^# pass 3$/m);
+    expect((await node(['--test', 'dist/test-thumbnails.js'], folder)).stdout).toMatch(/^# pass 3$/m);
 
     const worker = runProgram('dist/worker.js', env, folder);
     const web = runProgram('dist/app.js', env, folder, ['serve']);
@@ -95,6 +95,7 @@ describe('from the README to an own application', () => {
     expect((await cli('jobs', 'logs', resized!.id)).stdout).toContain('resized');
     const misplaced = await cli('run', 'resize', '{"image":"dog","width":1}');
     expect(misplaced.stderr).toContain('no server process has registered the task resize');
+    expect(misplaced.stderr).toContain('--queue=images');
 
     for (const { child, ended } of [web, worker, server]) {
       child.kill('SIGTERM');
