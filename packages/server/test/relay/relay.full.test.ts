@@ -1,4 +1,8 @@
+import { randomBytes } from 'node:crypto';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { describe, expect, it } from 'vitest';
+import { installOutbox } from '../../src/store/outbox/installation.js';
 import { outboxStatus } from '../../src/store/outbox/upkeep.js';
 import { lease, newQueue } from '../engine/kit.js';
 import { startProxy } from '../support/proxy.js';
@@ -81,6 +85,50 @@ describe('a relay', () => {
     await relay.stop();
     await proxy.close();
     expect(payloadNumbers(await jobsOf(a, queue))).toEqual(upTo(10));
+  });
+
+  it('sends again what a busy service did not take', async () => {
+    const queue = newQueue();
+    let refused = 0;
+    const busy = createServer((request, response) => {
+      const chunks: Buffer[] = [];
+      request.on('data', (chunk: Buffer) => chunks.push(chunk));
+      request.on('end', () => {
+        if (request.method === 'POST' && ++refused <= 2)
+          return void response.writeHead(503, { 'retry-after': '0' }).end('{"error":"busy","code":"unavailable"}');
+        void fetch(new URL(request.url!, url), {
+          method: request.method!,
+          headers: { authorization: request.headers.authorization!, 'content-type': 'application/json' },
+          ...(request.method === 'POST' && { body: Buffer.concat(chunks) }),
+        }).then(async (answer) => response.writeHead(answer.status).end(await answer.text()));
+      });
+    });
+    await new Promise<void>((resolve) => busy.listen(0, '127.0.0.1', resolve));
+    await many(queue, 5);
+    const { port } = busy.address() as AddressInfo;
+    const relay = await startTestRelay(application.url, `http://127.0.0.1:${port}`);
+    await drained(application);
+    await relay.stop();
+    busy.close();
+    busy.closeAllConnections();
+    expect(refused).toBeGreaterThan(2);
+    expect(relay.counts).toEqual({ relayed: 5, refused: 0 });
+    expect(payloadNumbers(await jobsOf(a, queue))).toEqual(upTo(5));
+  });
+
+  it('needs no more rights than its role is given', async () => {
+    const [queue, role] = [newQueue(), `relay_${randomBytes(4).toString('hex')}`];
+    await application.query(`CREATE ROLE ${role}`);
+    await installOutbox(application.url, { app: [], relay: [role] });
+    const from = new URL(application.url);
+    from.searchParams.set('options', `-c role=${role}`);
+    await many(queue, 3);
+    await put(`enqueue('t', queue => $1, config => '{"max_retries": 1001}')`, [queue]);
+    const relay = await startTestRelay(from.href, url);
+    await drained(application);
+    await relay.stop();
+    expect([relay.counts, await relay.relay.ended()]).toEqual([{ relayed: 3, refused: 1 }, null]);
+    await application.query(`DELETE FROM millrace_outbox.refused; DROP OWNED BY ${role}; DROP ROLE ${role}`);
   });
 
   it('belongs to the tenant of its token', async () => {
