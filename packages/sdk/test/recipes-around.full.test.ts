@@ -129,7 +129,10 @@ it('logs go to a collector as JSON, and to the job', async () => {
 it('tests run in CI', async () => {
   const folder = await programs('receipts.test.ts', 'receipts.e2e.test.ts');
   const files = ['receipts.test.js', 'receipts.e2e.test.js'].map((name) => join(folder, name));
-  const { stdout } = await node(['--test', ...files], fileURLToPath(new URL('..', import.meta.url)));
+  const { stdout } = await node(
+    ['--test', '--test-reporter=tap', ...files],
+    fileURLToPath(new URL('..', import.meta.url)),
+  );
   expect(stdout).toMatch(/^# pass 2$/m);
   const workflow = parse(textOf('.github/workflows/test.yml')) as { jobs: { test: { steps: { run?: string }[] } } };
   const runs = workflow.jobs.test.steps.flatMap(({ run }) => run ?? []);

@@ -50,7 +50,9 @@ describe('from the README to an own application', () => {
 
     // The application compiles, and passes its own tests without a server.
     await node([tool('tsc')], folder);
-    expect((await node(['--test', 'dist/test-thumbnails.js'], folder)).stdout).toMatch(/^# pass 3$/m);
+    expect((await node(['--test', '--test-reporter=tap', 'dist/test-thumbnails.js'], folder)).stdout).toMatch(
+      /^# pass 3$/m,
+    );
 
     const worker = runProgram('dist/worker.js', env, folder);
     const web = runProgram('dist/app.js', env, folder, ['serve']);
