@@ -136,7 +136,7 @@ module.exports = {
       to: { path: `${server}/engine/`, pathNot: `${server}/engine/api\\.ts$` },
     },
     ...stack('http', ['routes', 'answers', 'requests', 'access']),
-    layer('pool', ['engine', 'domain', 'handlers', 'telemetry'], [durable]),
+    layer('pool', ['engine', 'domain', 'handlers', 'telemetry'], [durable, rules]),
     ...['start-gate', 'executor', 'outcome-writer', 'completion-buffer', 'single-outcomes'].map(
       (stage, index, stages) => ({
         name: `pool-${stage}-hands-on`,

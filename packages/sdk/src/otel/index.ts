@@ -8,7 +8,7 @@
  * const millrace = new Millrace({ hooks });
  * await new Worker({ queues: { emails: 20 }, handlers, hooks }).run();
  */
-import { thrownText } from '../shared/thrown.js';
+import { thrownText } from '../rules/thrown.js';
 import type { Hooks } from '../client/options.js';
 import type { JsonObject } from '../json/object.js';
 import type { RunningJob } from '../task/types.js';

@@ -1,6 +1,6 @@
 import { Millrace } from '../client/millrace.js';
 import { milliseconds, type Duration } from '../shared/duration.js';
-import { thrownText } from '../shared/thrown.js';
+import { thrownText } from '../rules/thrown.js';
 import { NonRetryableError, RetryAfterError } from '../errors/handler-errors.js';
 import { JobCancelled, LeaseLost } from '../errors/handler-errors.js';
 import type { JsonObject } from '../json/object.js';

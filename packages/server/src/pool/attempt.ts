@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import { NonRetryableError, type EnqueueOptions } from '@millrace/sdk/durable';
+import { thrownText } from '@millrace/sdk/rules';
 import type { JobRecord, Suspension } from '../domain/records.js';
 import type { HeldJob } from '../engine/leases/bundle.js';
 import {
@@ -81,7 +82,7 @@ export class Attempt {
     try {
       this.#finish({ kind: 'suspended', suspension: durableJobs.suspensionOf(ended) });
     } catch (error) {
-      this.#fail(new NonRetryableError(`the job cannot wait: ${messageOf(error)}`, { cause: error }));
+      this.#fail(new NonRetryableError(`the job cannot wait: ${thrownText(error)}`, { cause: error }));
     }
   }
 
@@ -124,7 +125,7 @@ export class Attempt {
 
   #fail(error: unknown): void {
     const retryable = !(error instanceof NonRetryableError);
-    this.#finish({ kind: 'failed', error: messageOf(error), retryable, how: 'failed', cause: error });
+    this.#finish({ kind: 'failed', error: thrownText(error), retryable, how: 'failed', cause: error });
   }
 
   #stop(reason: Error, end: AttemptEnd): void {
@@ -257,11 +258,8 @@ function resultText(result: HandlerResult, maxBytes: number): string {
 function objectText(result: Exclude<HandlerResult, RawJson>): string {
   if (result === undefined || result === null) return '{}';
   const text = JSON.stringify(result) as string | undefined;
-  if (text?.[0] !== '{') throw new TypeError('a handler must return an object or nothing');
+  // A map or a set is an object of which JSON has nothing to say.
+  const isEmptied = result instanceof Map || result instanceof Set;
+  if (text?.[0] !== '{' || isEmptied) throw new TypeError('a handler must return an object or nothing');
   return text;
-}
-
-function messageOf(error: unknown): string {
-  if (error instanceof Error) return error.message === '' ? error.name : error.message;
-  return String(error);
 }

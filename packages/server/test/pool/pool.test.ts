@@ -18,11 +18,16 @@ const handlers: Handlers = {
   nothing: () => undefined,
   list: () => [1, 2] as never,
   number: () => 5 as never,
+  map: () => new Map([['a', 1]]) as never,
   raw: () => new RawJson('{"big":12345678901234567890}'),
   odd: () => ({ nul: '\0', half: '\ud800' }),
   throws_text: () => {
     // eslint-disable-next-line @typescript-eslint/only-throw-error
     throw 'just text\0';
+  },
+  throws_object: () => {
+    // eslint-disable-next-line @typescript-eslint/only-throw-error
+    throw { code: 7 };
   },
   throws_empty: () => {
     throw new TypeError();
@@ -137,7 +142,7 @@ describe('the in-process pool', async () => {
     await waitFor(a, raw, 'completed');
     expect((await a.get(`/api/v1/jobs/${raw}`)).text).toContain('"result":{"big":12345678901234567890}');
     expect((await waitFor(a, await run('odd'), 'completed')).result).toEqual({ nul: '\0', half: '\ud800' });
-    for (const task of ['list', 'number']) {
+    for (const task of ['list', 'number', 'map']) {
       const job = await waitFor(a, await run(task, { config: { max_retries: 0 } }), 'failed');
       expect(job.error_message).toContain('must return an object');
     }
@@ -148,6 +153,7 @@ describe('the in-process pool', async () => {
     const thrown = async (task: string) => (await waitFor(a, await run(task, { config }), 'failed')).error_message;
     expect(await thrown('throws_text')).toBe('just text\ufffd');
     expect(await thrown('throws_empty')).toBe('TypeError');
+    expect(await thrown('throws_object')).toBe('{"code":7}');
     const job = await waitFor(a, await run('gives_up', { config: { max_retries: 5 } }), 'failed');
     expect(job).toMatchObject({ error_message: 'no use', delivery_count: 1 });
   });

@@ -1,7 +1,7 @@
 import { NonRetryableError, RetryAfterError } from '../../errors/handler-errors.js';
 import type { Suspension } from '../../durable/suspension.js';
 import { JsonText } from '../../shared/json-text.js';
-import { thrownText } from '../../shared/thrown.js';
+import { thrownText } from '../../rules/thrown.js';
 import type { JsonObject } from '../../json/object.js';
 import type { ErrorDetails } from '../../wire/index.js';
 
