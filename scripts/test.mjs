@@ -8,8 +8,9 @@ process.chdir(root);
 await installed();
 await runStages('npm test', [
   ['browser', browser],
-  ['types and imports', together(types, imports)],
-  ['format and lint of what has changed', style],
+  ['types', types],
+  // What is imported has to be built.
+  ['imports, and the style of what has changed', together(imports, style)],
   ['tests', tests(['quick', 'alone'], process.argv.slice(2))],
   // Without other tests: it measures how fast the service comes back.
   ['faults', kills],
