@@ -16,8 +16,8 @@ describe('a workflow of a thousand steps', async () => {
   }
 
   it('is resumed from the first step in at most twice the time of starting it', async () => {
-    // The shortest of ten: what else happens on the machine only ever adds to a time.
-    const times = { start: Infinity, resume: Infinity };
+    // The middle of ten pairs: a moment in which the machine is busy with something else tips one of them, either way.
+    const ratios: number[] = [];
     for (let round = 0; round < 10; round++) {
       let id = '';
       const started = await seconds(async () => {
@@ -32,9 +32,8 @@ describe('a workflow of a thousand steps', async () => {
       const steps = await workflows.steps(id);
       expect(steps.filter((each) => each.job_id !== null)).toHaveLength(1000);
       await workflows.cancel(id);
-      times.start = Math.min(times.start, started);
-      times.resume = Math.min(times.resume, resumed);
+      ratios.push(resumed / started);
     }
-    expect(times.resume / times.start).toBeLessThan(2);
+    expect(ratios.sort((one, other) => one - other)[5]).toBeLessThan(2);
   });
 });
