@@ -3,6 +3,8 @@ import type { JsonObject } from '../json/object.js';
 import type { PageFields } from './common.js';
 import type { WaitingFor } from './durable.js';
 
+export type { Why } from '../rules/why.js';
+
 /** The states of a job. */
 export type JobStatus = 'pending' | 'running' | 'retrying' | 'completed' | 'failed' | 'cancelled';
 export type TerminalJobStatus = 'completed' | 'failed' | 'cancelled';
@@ -169,27 +171,4 @@ export interface Attempt {
 export interface Attempts {
   attempts: Attempt[];
   omitted: number;
-}
-
-export interface Why {
-  reason:
-    | 'due_later'
-    | 'retry_backoff'
-    | 'sleeping'
-    | 'waiting_for_signal'
-    | 'waiting_for_children'
-    | 'behind'
-    | 'no_worker'
-    | 'no_handler'
-    | 'queue_paused'
-    | 'limited'
-    | 'rate_limited'
-    | 'waiting_for_its_turn'
-    | 'running'
-    | 'ended';
-  message: string;
-  until?: string;
-  ahead?: number;
-  limit?: { key: string; running: number; limit: number };
-  last_lease_at?: string;
 }

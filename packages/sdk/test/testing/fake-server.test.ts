@@ -185,7 +185,8 @@ describe('data', () => {
   it('that threw what is no error says what it was', async () => {
     const fake = new FakeServer();
     const job = await client(fake).enqueue(double, { n: 1 }, { retries: { max: 0 } });
-    await fake.drain([double.handle(() => Promise.reject({ code: 7 }))]); // eslint-disable-line @typescript-eslint/prefer-promise-reject-errors
+    // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors
+    await fake.drain([double.handle(() => Promise.reject({ code: 7 }))]);
     expect((await job.get()).errorMessage).toBe('{"code":7}');
   });
 

@@ -324,7 +324,8 @@ describe('jobs of a worker', async () => {
 
   it('say what was thrown, although it is no error', async () => {
     const odd = freshTask('odd');
-    start([odd.handle(() => Promise.reject({ code: 7 }))]); // eslint-disable-line @typescript-eslint/prefer-promise-reject-errors
+    // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors
+    start([odd.handle(() => Promise.reject({ code: 7 }))]);
     const job = await millrace.enqueue(odd, {}, { retries: { max: 0 } });
     await expect(job.result()).rejects.toMatchObject({ job: { errorMessage: '{"code":7}' } });
   });

@@ -119,7 +119,8 @@ export function findExcess(graph: Graph): GraphProblem | null {
 export function findStray(graph: Graph, refs: readonly (string | null)[]): GraphProblem | null {
   for (const [step, ref] of refs.entries()) {
     if (ref === null || isBefore(graph, ref, step)) continue;
-    const message = `the condition of step ${quote(graph[step]!.name)} refers to ${quote(ref)}, which it does not depend on`;
+    const condition = `the condition of step ${quote(graph[step]!.name)}`;
+    const message = `${condition} refers to ${quote(ref)}, which it does not depend on`;
     return { step, field: 'when.ref.$step', message };
   }
   return null;

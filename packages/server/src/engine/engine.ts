@@ -33,7 +33,6 @@ import { Rerunner } from './jobs/rerun.js';
 import { Counts } from './insight/counts.js';
 import { AllTenants } from './insight/all-tenants.js';
 import { QueueDetails } from './insight/queue-detail.js';
-import { endsByTenant } from './insight/ends-by-tenant.js';
 import { Series } from './insight/series.js';
 import { SeriesRecorder } from './shared/series-recorder.js';
 import { WorkerRecorder } from './shared/worker-recorder.js';
@@ -244,7 +243,7 @@ export function createEngine({
       queues: () => allTenants.queues(),
       tenants: (query) => allTenants.tenants(query),
       workers: () => workers.all(),
-      series: (query) => endsByTenant(db, query),
+      series: (query) => series.endsByTenant(query),
       limits: (query) => limitReads.pageOfAll(query),
       settings: (queue) => gates.settings(queue),
       set: (queue, settings) => gates.set(queue, settings),

@@ -144,9 +144,6 @@ export interface StatementParameters {
   'insight/counts.sql': {
     counts: 'tenant' | 'max_rows' | 'sample' | 'queue';
   };
-  'insight/ends-by-tenant.sql': {
-    ends_by_tenant: 'until' | 'since' | 'max_rows' | 'queue' | 'max_tenants';
-  };
   'insight/queue-detail.sql': {
     queue_known: 'queue';
     queue_by_task: 'tenant' | 'max_rows' | 'queue' | 'max_tasks';
@@ -175,6 +172,7 @@ export interface StatementParameters {
     forget_series: 'step' | 'keep_secs' | 'max_rows';
     forget_series_names: 'max_names';
     series_of: 'until' | 'since' | 'tenant' | 'task' | 'queue';
+    ends_by_tenant: 'until' | 'since' | 'max_rows' | 'queue' | 'max_tenants';
   };
   'insight/workers.sql': {
     add_workers:

@@ -26,7 +26,8 @@ export function checkReferences(steps: readonly WorkflowStepInput[]): void {
   steps.forEach(({ name, when }, index) => {
     const step = when?.ref.$step ?? null;
     if (step === null || isBehind(name, step)) return;
-    const message = `the condition of step ${JSON.stringify(name)} refers to ${JSON.stringify(step)}, which it does not depend on`;
+    const condition = `the condition of step ${JSON.stringify(name)}`;
+    const message = `${condition} refers to ${JSON.stringify(step)}, which it does not depend on`;
     throw invalid(`steps[${index}].when.ref.$step`, message);
   });
 }

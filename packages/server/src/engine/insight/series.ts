@@ -1,9 +1,16 @@
-import { SERIES_OTHER, SERIES_PER_TENANT, SERIES_STEPS, type Series as SeriesAnswer } from '@millrace/contract';
+import {
+  SERIES_OTHER,
+  SERIES_PER_TENANT,
+  SERIES_STEPS,
+  SERIES_TENANTS_SHOWN,
+  type Series as SeriesAnswer,
+} from '@millrace/contract';
+import { plotOf, type Ended, type EndsByTenant, type PlotSteps } from '../../domain/ends-by-tenant.js';
 import { addCounts, percentile, type BucketCounts } from '../../domain/latency-buckets.js';
 import { int4Array, textArray } from '../../store/arrays.js';
 import type { Database } from '../../store/connection/database.js';
 import { loadStatements } from '../../store/sql.js';
-import type { SeriesQuery } from '../api.js';
+import type { AdminSeriesQuery, SeriesQuery } from '../api.js';
 import { newTally, type Origin, type SeriesRecorder, type Tally } from '../shared/series-recorder.js';
 
 /** What happened over time: written from what processes note in memory, read as columns of a plot. */
@@ -16,6 +23,11 @@ const WRITE_BATCH = 2_000;
 /** Names that were looked up are remembered, so many at most. */
 const MAX_NAMES = 20_000;
 const FORGET_BATCH = 5_000;
+
+/** Reads of operators take turns with each other, not with those of tenants, none of whom has a name with a NUL. */
+const OPERATORS_TURN = '\0ends';
+/** How many rows of all tenants and tasks one answer looks at. */
+const MAX_WALKED = 200_000;
 
 interface SeriesRow {
   readonly first: number;
@@ -30,6 +42,12 @@ interface SeriesRow {
   /** Arrays themselves, with semicolons between them. */
   readonly waits: string | null;
   readonly runs: string | null;
+}
+
+interface EndsRow extends PlotSteps {
+  readonly counted_from: number | null;
+  /** In JSON. */
+  readonly ended: string;
 }
 
 export class Series {
@@ -67,6 +85,14 @@ export class Series {
     const statement = sql.series_of({ tenant, queue: queue ?? ALL, task: task ?? ALL, since: from, until: to });
     const [row] = await this.db.read<SeriesRow>({ tenant, statement, isBounded: true });
     return toColumns(row!);
+  }
+
+  /** Whose jobs ended, for operators: do the tenants of a queue get their share? */
+  async endsByTenant({ queue, from, to }: AdminSeriesQuery): Promise<EndsByTenant> {
+    const bounds = { max_rows: MAX_WALKED, max_tenants: SERIES_TENANTS_SHOWN };
+    const statement = sql.ends_by_tenant({ queue: queue ?? ALL, since: from, until: to, ...bounds });
+    const [row] = await this.db.count<EndsRow>({ tenant: OPERATORS_TURN, statement });
+    return plotOf(row!, JSON.parse(row!.ended) as Ended[], row!.counted_from);
   }
 
   async #add(tallies: readonly Tally[]): Promise<void> {
