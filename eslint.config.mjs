@@ -23,6 +23,15 @@ const secureOnly = [
   },
 ];
 
+/** Databases of one PostgreSQL serve many test files at once; what one asks about must not be another's. */
+const ownDatabase = ['Literal[value=%]', 'TemplateElement[value.raw=%]'].map((selector) => ({
+  selector: selector.replace(
+    '%',
+    String.raw`/pg_(stat_activity|locks|stat_database|stat_wal)(?![^]*(datname|database) = )/`,
+  ),
+  message: 'Ask about this database only: WHERE datname = current_database().',
+}));
+
 const enumerations = [
   {
     selector: 'TSEnumDeclaration',
@@ -84,6 +93,7 @@ export default tseslint.config(
     files: testFiles,
     linterOptions: { reportUnusedDisableDirectives: 'off' },
     rules: {
+      'no-restricted-syntax': ['error', ...enumerations, ...ownDatabase],
       '@typescript-eslint/no-explicit-any': 'off',
       '@typescript-eslint/no-non-null-assertion': 'off',
       '@typescript-eslint/no-unsafe-argument': 'off',

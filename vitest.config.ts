@@ -9,12 +9,12 @@ const source = (path: string): string => fileURLToPath(new URL(path, import.meta
 
 const CORES = availableParallelism();
 
-/** Files that check properties run again in `npm run test:full`, with many more cases. */
+/** Files that check properties or race run again in `npm run test:full`, with many more cases. */
 const propertyTests = ['packages', 'tools'].flatMap((folder) =>
   readdirSync(source(folder), { recursive: true, encoding: 'utf8' })
     .map((path) => `${folder}/${path.replaceAll('\\', '/')}`)
     .filter((path) => /^[^/]+\/[^/]+\/test\/.*(?<!\.full)\.test\.ts$/.test(path))
-    .filter((path) => readFileSync(source(path), 'utf8').includes("'fast-check'")),
+    .filter((path) => /'fast-check'|\/cases\.js'/.test(readFileSync(source(path), 'utf8'))),
 );
 
 /**
@@ -52,7 +52,8 @@ export default defineConfig({
     globalSetup: ['packages/server/test/support/global-setup.ts'],
     setupFiles: ['packages/server/test/support/cases.ts', 'packages/server/test/support/validators.ts'],
     pool: 'forks',
-    maxWorkers: CORES,
+    // A worker waits for PostgreSQL or for a timer nearly half of the time.
+    maxWorkers: CORES + 1,
     // Files that run in one worker share the modules: loading them anew for each file took a third of the run.
     isolate: false,
     sequence: { sequencer: FileOrder },
@@ -67,7 +68,7 @@ export default defineConfig({
       project('quick', 0, [every('')], { exclude: [every('.alone'), every('.full'), every('.full-alone')] }),
       // Tests that block the event loop, or must not be stalled themselves, have the machine to themselves.
       project('alone', 1, [every('.alone')], { maxWorkers: 1 }),
-      project('full', 2, [every('.full')]),
+      project('full', 2, [every('.full')], { env: { MILLRACE_TEST_CASES: '1' } }),
       project('properties', 3, propertyTests, { env: { MILLRACE_TEST_CASES: '10' } }),
       project('full-alone', 4, [every('.full-alone')], { maxWorkers: 1 }),
     ],

@@ -1,5 +1,5 @@
 // `npm run test:full`: what `npm test` leaves out because it takes long. Arguments go to vitest.
-import { browser, faults, format, lint, tests, types, warnWithoutBrowser } from './lib/checks.mjs';
+import { browser, faults, format, imports, lint, tests, types, warnWithoutBrowser } from './lib/checks.mjs';
 import { python, warnWithoutPython } from './lib/python.mjs';
 import { installed } from './lib/setup.mjs';
 import { runStages, together } from './lib/stages.mjs';
@@ -10,7 +10,7 @@ await installed();
 await runStages('npm run test:full', [
   ['browser', browser],
   ['types', types],
-  ['lint and format', together(lint, format)],
+  ['lint, format and imports', together(lint, format, imports)],
   ['long tests', tests(['full', 'properties', 'full-alone'], process.argv.slice(2))],
   ['faults', faults],
   ['python', python],

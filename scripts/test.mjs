@@ -1,7 +1,7 @@
 // `npm test`: what a change can break, in a few minutes. Arguments go to vitest.
-import { browser, imports, kills, style, tests, types, warnWithoutBrowser } from './lib/checks.mjs';
+import { browser, kills, style, tests, types, warnWithoutBrowser } from './lib/checks.mjs';
 import { installed } from './lib/setup.mjs';
-import { runStages, together } from './lib/stages.mjs';
+import { runStages } from './lib/stages.mjs';
 import { root } from './lib/tools.mjs';
 
 process.chdir(root);
@@ -9,8 +9,7 @@ await installed();
 await runStages('npm test', [
   ['browser', browser],
   ['types', types],
-  // What is imported has to be built.
-  ['imports, and the style of what has changed', together(imports, style)],
+  ['style of what has changed', style],
   ['tests', tests(['quick', 'alone'], process.argv.slice(2))],
   // Without other tests: it measures how fast the service comes back.
   ['faults', kills],

@@ -1,21 +1,10 @@
-import { createHmac } from 'node:crypto';
-import { readdirSync, readFileSync, statSync } from 'node:fs';
-import { createServer, request as forward } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { JWT_SECRET, KEY_A, KEY_B, startTestServer, TENANT_A } from '../../../server/test/support/server.js';
-import { DIST, hasBrowser, useStage } from '../support/browser.js';
+import { afterEach, describe, expect, test } from 'vitest';
+import { KEY_A, KEY_B, startTestServer, TENANT_A } from '../../../server/test/support/server.js';
+import { hasBrowser, useStage } from '../support/browser.js';
 
 const READ_KEY = 'read-key-of-tenant-a-77c0';
 /** What the browser itself says when the server refuses a credential. */
 const REFUSED = /status of 401/;
-
-const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');
-function jwt(claims: object): string {
-  const text = `${part({ alg: 'HS256' })}.${part(claims)}`;
-  return `${text}.${createHmac('sha256', JWT_SECRET).update(text).digest('base64url')}`;
-}
-const inSeconds = (seconds: number): number => Math.floor(Date.now() / 1000) + seconds;
 
 describe.skipIf(!hasBrowser)('the shell of the dashboard', async () => {
   const stage = await useStage({ config: { readKeys: new Map([[READ_KEY, TENANT_A]]) } });
@@ -43,37 +32,11 @@ describe.skipIf(!hasBrowser)('the shell of the dashboard', async () => {
     expect(await page.evaluate(() => sessionStorage.getItem('millrace.token'))).toBeNull();
   });
 
-  test('has the page that was asked for at hand by the time somebody signs in', async () => {
-    const page = await stage.visit('/jobs', { token: null });
-    await page.waitForLoadState('networkidle');
-    await page.route('**/assets/**', (route) => route.abort());
-    await page.getByLabel('API key or JWT').fill(KEY_A);
-    await page.getByRole('button', { name: 'Sign in' }).click();
-    await page.getByRole('heading', { name: 'Jobs' }).waitFor();
-  });
-
   test('refuses the token of the workers with a reason', async () => {
     const page = await stage.visit('/', { token: null });
     await page.getByLabel('API key or JWT').fill('token-of-the-workers-71aa');
     await page.getByRole('button', { name: 'Sign in' }).click();
     await page.getByText('this is the worker token').waitFor();
-  });
-
-  test('asks again in place when a JWT expires', async () => {
-    const page = await stage.visit('/jobs?queue=mail', {
-      token: jwt({ sub: TENANT_A, exp: inSeconds(300) }),
-      expected: REFUSED,
-    });
-    await page.getByRole('heading', { name: 'Jobs' }).waitFor();
-    // The clock that the server, in this process, looks at: its tests need not wait for an expiry.
-    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 301_000 });
-    onTestFinished(() => void vi.useRealTimers());
-    const dialog = page.getByRole('dialog', { name: 'Sign in again' });
-    await dialog.waitFor();
-    await dialog.getByLabel('API key or JWT').fill(jwt({ sub: TENANT_A, exp: inSeconds(600) }));
-    await dialog.getByRole('button', { name: 'Sign in' }).click();
-    await dialog.waitFor({ state: 'detached' });
-    expect(page.url()).toContain('/ui/jobs?queue=mail');
   });
 
   test('hides from a read-only credential what it cannot do', async () => {
@@ -104,88 +67,5 @@ describe.skipIf(!hasBrowser)('the shell of the dashboard', async () => {
     } finally {
       await dev.stop();
     }
-  });
-
-  test('leads to a pasted id with the keys alone', async () => {
-    const { body } = await server.a.post('/api/v1/jobs', { task_name: 'find-me', config: { queue: 'nobody' } });
-    const page = await stage.visit('/');
-    await page.getByRole('heading', { name: 'Overview' }).waitFor();
-    await page.keyboard.press('Control+k');
-    await page.getByRole('combobox').fill(body.job_id);
-    await page.keyboard.press('Enter');
-    await page.getByRole('heading', { name: 'find-me' }).waitFor();
-
-    await page.keyboard.press('?');
-    await page.getByRole('dialog', { name: 'Keys' }).waitFor();
-    await page.keyboard.press('Escape');
-    await page.getByRole('link', { name: 'Jobs', exact: true }).click();
-    await page.getByRole('link', { name: 'find-me' }).first().waitFor();
-    await page.keyboard.press('/');
-    expect(await page.evaluate(() => document.activeElement?.getAttribute('aria-label'))).toBe('Queue');
-    await page.keyboard.press('Escape');
-    await page.getByRole('heading', { name: 'Jobs' }).click();
-    await page.keyboard.press('j');
-    await page.keyboard.press('Enter');
-    await page.waitForURL(/\/ui\/jobs\/[0-9a-f-]{36}$/);
-  });
-
-  test('remembers the theme and the zone of times', async () => {
-    const page = await stage.visit('/', { alone: true });
-    await page.getByText('tenant-a ▾').click();
-    await page.getByLabel('Theme').selectOption('dark');
-    const ground = (): Promise<string> =>
-      page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);
-    expect(await ground()).toBe('rgb(14, 17, 22)');
-    await page.reload();
-    await page.getByRole('heading', { name: 'Overview' }).waitFor();
-    expect(await ground()).toBe('rgb(14, 17, 22)');
-  });
-
-  test('works under the prefix of a proxy, on every depth', async () => {
-    const { hostname, port } = new URL(server.url);
-    const proxy = createServer((incoming, outgoing) => {
-      const path = incoming.url?.replace(/^\/some\/prefix/, '') ?? '/';
-      const onward = forward({ hostname, port, path, method: incoming.method, headers: incoming.headers }, (answer) => {
-        outgoing.writeHead(answer.statusCode ?? 500, answer.headers);
-        answer.pipe(outgoing);
-      });
-      onward.on('error', () => outgoing.destroy());
-      incoming.pipe(onward);
-    });
-    await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
-    const url = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}/some/prefix`;
-    const { body } = await server.a.post('/api/v1/jobs', { task_name: 'behind-a-proxy', config: { queue: 'nobody' } });
-    const page = await stage.visit(`/jobs/${body.job_id}`, { url });
-    await page.getByRole('heading', { name: 'behind-a-proxy' }).waitFor();
-    await page.getByRole('link', { name: 'Jobs', exact: true }).click();
-    await page.waitForURL(`${url}/ui/jobs`);
-    await page.goto(`${url}/`);
-    await page.waitForURL(`${url}/ui/`);
-    await page.getByRole('heading', { name: 'Overview' }).waitFor();
-    await stage.quiet();
-    proxy.close();
-    proxy.closeAllConnections();
-  });
-
-  test('stays small: the first page below 150 kB, everything below 200 kB, gzipped', async () => {
-    const page = await stage.visit('/', { token: null });
-    const loaded = new Set<string>();
-    page.on('response', (response) => loaded.add(new URL(response.url()).pathname));
-    await page.evaluate((token) => sessionStorage.setItem('millrace.token', token), KEY_A);
-    await page.reload();
-    await page
-      .getByText('Nothing needs attention.')
-      .or(page.getByRole('list', { name: 'Needs attention' }))
-      .waitFor();
-    await page.getByRole('img', { name: /^Waiting time/ }).waitFor();
-    const gzipped = (name: string): number => {
-      const path = `${DIST}/assets/${name}`;
-      return statSync(`${path}.gz`, { throwIfNoEntry: false })?.size ?? readFileSync(path).length;
-    };
-    const sum = (names: readonly string[]): number => names.reduce((total, name) => total + gzipped(name), 0);
-    const first = [...loaded].filter((path) => path.includes('/assets/')).map((path) => path.split('/').at(-1) ?? '');
-    expect(first.length).toBeGreaterThan(1);
-    expect(sum(first)).toBeLessThan(150_000);
-    expect(sum(readdirSync(`${DIST}/assets`).filter((name) => !/\.(br|gz)$/.test(name)))).toBeLessThan(200_000);
   });
 });

@@ -249,7 +249,7 @@ const SAME: {
 describe('the shapes on the wire', () => {
   it('are those of the contract, every one that has a namesake there', () => {
     const own = readdirSync(new URL('../../src/wire/', import.meta.url)).flatMap((file) =>
-      namesIn(`../../src/wire/${file}`, /^export (?:interface|type) (\w+)/gm),
+      namesIn(`../../src/wire/${file}`, /^export (?:interface|type)(?: \{)? (\w+)/gm),
     );
     const files = [
       'admin',

@@ -1,6 +1,6 @@
 import pg from 'pg';
 import type { TestDatabase } from '../support/database.js';
-import { until } from '../support/until.js';
+import { lockWaits } from '../support/lock-waits.js';
 
 /**
  * Blocks the server's statements at a point of the test's choosing, by locks: races become a matter of order, not luck.
@@ -48,18 +48,7 @@ async function block(database: TestDatabase, text: string, values: unknown[]): P
   await client.query('BEGIN');
   await client.query(text, values);
   return {
-    held: async (statements = 1) => {
-      await until(
-        async () => {
-          const [row] = await database.query<{ n: number }>(
-            `SELECT count(*)::int AS n FROM pg_stat_activity
-             WHERE datname = current_database() AND application_name = 'millrace' AND wait_event_type = 'Lock'`,
-          );
-          return row!.n >= statements;
-        },
-        { what: `${statements} statements to wait for a lock` },
-      );
-    },
+    held: (statements = 1) => lockWaits(database, { statements }),
     release: async () => {
       await client.query('ROLLBACK');
       await client.end();

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { until } from '../support/until.js';
 import { job, OTHERS, POOL_QUEUE, together, useCosts } from './cost-kit.js';
+import { completeJob, hand, step, workflowsOf } from './workflows/kit.js';
 import { complete, createJob, heartbeat, idsOf, lease, report } from './kit.js';
 
 /**
@@ -134,6 +135,26 @@ describe('the cost of', async () => {
     });
     expect(cost.statements / 20, cost.detail).toBeLessThan(24);
     expect(cost.bytes / 20, cost.detail).toBeLessThan(7000);
+  });
+
+  it('a result that three hundred steps receive: what three receiving it cost, but for their rows', async () => {
+    const steps = hand(worker, 'fan');
+    const costFor = async (width: number): Promise<number> => {
+      const names = Array.from({ length: width }, (_, n) => `n${n}`);
+      const id = await workflowsOf(a).create(
+        ['root', ...names].map((name) => step(name, name === 'root' ? [] : ['root'], { queue: 'fan' })),
+      );
+      const { job: root, lease_token: token } = await steps.take(id, 'root');
+      // What does not compress, so that bytes are bytes.
+      const noise = Array.from({ length: 100_000 }, () => Math.floor(Math.random() * 36).toString(36)).join('');
+      const { bytes } = await costOf(async () => {
+        expect((await completeJob(worker, root.id, token, { noise })).status).toBe(204);
+      });
+      await workflowsOf(a).cancel(id);
+      return bytes;
+    };
+    await costFor(3);
+    expect(await costFor(300)).toBeLessThan(3 * (await costFor(3)));
   });
 
   it('polling idle queues again and again: a few statements for all of them together', async () => {

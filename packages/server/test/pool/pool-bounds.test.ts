@@ -3,6 +3,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { MAX_IN_HAND } from '../../src/pool/worker-pool.js';
 import type { Handlers } from '../../src/index.js';
 import { cloneDatabase } from '../support/database.js';
+import { lockWaits } from '../support/lock-waits.js';
 import { startTestServer } from '../support/server.js';
 import { until } from '../support/until.js';
 import { createJob, waitFor } from '../engine/kit.js';
@@ -46,8 +47,7 @@ describe('a pool whose outcomes cannot be stored', () => {
     await locker.query('LOCK TABLE millrace.done IN EXCLUSIVE MODE');
     await createMany(server.a, jobs, 'bounded', 'count_runs');
     const waiting = (): Promise<number> => count(database, 'millrace.ready', `queue = 'bounded'`);
-    const stuck = `wait_event_type = 'Lock' AND datname = current_database()`;
-    await until(async () => (await count(database, 'pg_stat_activity', stuck)) > 0, { what: 'an outcome to wait' });
+    await lockWaits(database);
     // Each of these wakes the pool, which claims at once if it has room.
     for (let n = 0; n < 50; n++) await createJob(server.a, 'bounded', { task_name: 'count_runs' });
     expect(await waiting()).toBeGreaterThanOrEqual(jobs + 50 - MAX_IN_HAND);

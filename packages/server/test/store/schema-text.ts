@@ -7,6 +7,7 @@ import type { TestDatabase } from '../support/database.js';
  */
 export async function schemaText(database: TestDatabase): Promise<string> {
   await database.query(QUALIFIED_NAMES);
+  await database.reconnect();
   await refuseUnknownKinds(database);
   const parts: string[] = [];
   for (const query of [TYPES, FUNCTIONS, TABLES, FOREIGN_KEYS, INDEXES, VIEWS, TRIGGERS]) {

@@ -31,6 +31,9 @@ export async function cloneCells(count: number): Promise<TestCells> {
     url: PREFIX + file,
     query: async <R extends pg.QueryResultRow>(text: string, values?: readonly unknown[]) =>
       (await Promise.all(cells.map((cell) => cell.query<R>(text, values)))).flat(),
+    reconnect: async () => {
+      await Promise.all(cells.map((cell) => cell.reconnect()));
+    },
     drop: async (options) => {
       await Promise.all(cells.map((cell) => cell.drop(options)));
       rmSync(dir, { recursive: true });

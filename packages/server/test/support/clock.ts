@@ -27,6 +27,7 @@ const INSTALL = `
 
 export async function controlClock(database: TestDatabase): Promise<Clock> {
   await database.query(INSTALL);
+  await database.reconnect();
   return {
     advance: async (seconds) => {
       await database.query('UPDATE test_clock.shift SET secs = secs + $1', [seconds]);

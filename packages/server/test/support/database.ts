@@ -7,8 +7,10 @@ import { until } from './until.js';
 
 export interface TestDatabase {
   readonly url: string;
-  /** The rows of one statement, on a connection that is closed afterwards. */
+  /** The rows of one statement. */
   query<R extends pg.QueryResultRow = Record<string, unknown>>(text: string, values?: readonly unknown[]): Promise<R[]>;
+  /** From here on `query` uses new connections, which heed what has been set for the database. */
+  reconnect(): Promise<void>;
   /** Gives it up. Fails if anybody still holds a connection: a stopped server must have closed all of its own. */
   drop(options?: { readonly patienceMs?: number }): Promise<void>;
 }
@@ -24,10 +26,17 @@ async function createDatabase(template: string): Promise<TestDatabase> {
   const adminUrl = inject('adminUrl');
   await administer(`CREATE DATABASE ${name} TEMPLATE ${template}`);
   const url = databaseUrl(adminUrl, name);
+  const open = (): pg.Pool => openPool(url, { max: 4 });
+  let connections = open();
   return {
     url,
-    query: (text, values) => runOn(url, text, values),
+    query: (text, values) => runOn(connections, text, values),
+    reconnect: async () => {
+      await connections.end();
+      connections = open();
+    },
     drop: async ({ patienceMs = PATIENCE_MS } = {}) => {
+      await connections.end();
       try {
         await expectNoConnections(name, patienceMs);
       } finally {
@@ -72,31 +81,30 @@ let pool: pg.Pool | undefined;
  * one has to map the shared memory again, which makes creating and dropping a database twice as dear.
  */
 async function administer(text: string, values: readonly unknown[] = []): Promise<Record<string, unknown>[]> {
-  if (pool === undefined) {
-    const connectionString = inject('adminUrl');
-    pool = new pg.Pool({
-      connectionString,
-      application_name: 'test kit',
-      max: 1,
-      idleTimeoutMillis: 0,
-      allowExitOnIdle: true,
-    });
-    // PostgreSQL stops before this process does.
-    pool.on('error', () => undefined);
-  }
-  return (await pool.query<Record<string, unknown>>(text, [...values])).rows;
+  pool ??= openPool(inject('adminUrl'), { max: 1, idleTimeoutMillis: 0 });
+  return runOn(pool, text, values);
+}
+
+function openPool(connectionString: string, options: pg.PoolConfig): pg.Pool {
+  const opened = new pg.Pool({ connectionString, application_name: 'test kit', allowExitOnIdle: true, ...options });
+  // PostgreSQL stops before this process does, and some tests cut connections.
+  opened.on('error', () => undefined);
+  return opened;
 }
 
 async function runOn<R extends pg.QueryResultRow>(
-  url: string,
+  connections: pg.Pool,
   text: string,
   values: readonly unknown[] = [],
 ): Promise<R[]> {
-  const client = new pg.Client({ connectionString: url, application_name: 'test kit' });
-  await client.connect();
+  const client = await connections.connect();
   try {
-    return (await client.query<R>(text, [...values])).rows;
-  } finally {
-    await client.end();
+    const { rows } = await client.query<R>(text, [...values]);
+    client.release();
+    return rows;
+  } catch (error) {
+    // It may be in the middle of a transaction.
+    client.release(true);
+    throw error;
   }
 }

@@ -31,7 +31,7 @@ export class SchemaError extends Error {
   override readonly name = 'SchemaError';
 }
 
-interface Migration {
+export interface Migration {
   readonly version: number;
   readonly name: string;
   readonly sql: string;

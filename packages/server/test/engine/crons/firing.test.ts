@@ -98,6 +98,8 @@ describe('a firing', () => {
     const occurrence = await fireNext(id);
     const after = await polls.get(id);
     await database.query('UPDATE millrace.crons SET next_run_at = $2 WHERE id = $1', [id, occurrence]);
+    // Wakes the scheduler, which nobody tells of this.
+    await clock.advance(0);
     const again = await until(async () => {
       const cron = await polls.get(id);
       return cron.next_run_at === after.next_run_at && cron;

@@ -1,6 +1,7 @@
 import pg from 'pg';
 import { afterAll, describe, expect, it } from 'vitest';
 import { cloneDatabase } from '../../support/database.js';
+import { lockWaits } from '../../support/lock-waits.js';
 import { startTestServer, TENANT_A } from '../../support/server.js';
 import { until } from '../../support/until.js';
 import { startAnotherServer } from '../another-server.js';
@@ -64,8 +65,7 @@ describe.each([
       text,
       parameters.map((name) => values[name]),
     );
-    const waits = `SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted`;
-    await until(async () => (await database.query(waits)).length > 0, { what: 'the scheduler to wait' });
+    await lockWaits(database, { by: 'test kit' });
     await desk.trigger(id);
     await lock.query(`SELECT pg_advisory_unlock(${LOCK})`);
     expect((await firing).rows).toEqual([]);

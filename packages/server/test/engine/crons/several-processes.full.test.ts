@@ -13,8 +13,9 @@ import { advanceTo, createFirer, cronsOf, type TestFirer } from './harness.js';
 const connectionsOf = (database: TestDatabase, count: number): Promise<boolean> =>
   until(async () => {
     if (inject('poolerPort') !== null) return true;
-    const ours = `datname = current_database() AND application_name LIKE 'millrace%'`;
-    return (await database.query(`SELECT FROM pg_stat_activity WHERE ${ours}`)).length === count;
+    const ours = `SELECT FROM pg_stat_activity
+      WHERE datname = current_database() AND application_name LIKE 'millrace%'`;
+    return (await database.query(ours)).length === count;
   });
 
 /** What anybody says about schedules on the channel of the servers: when the next one is due, in milliseconds. */

@@ -9,6 +9,7 @@ import { Metrics } from '../../../src/telemetry/metrics.js';
 import type { Client } from '../../support/client.js';
 import { controlClock } from '../../support/clock.js';
 import { cloneDatabase } from '../../support/database.js';
+import { lockWaits } from '../../support/lock-waits.js';
 import { connectionOf } from '../../support/pooled.js';
 import { startTestServer, TENANT_B } from '../../support/server.js';
 import { until } from '../../support/until.js';
@@ -136,8 +137,7 @@ describe('jobs in the order in which they ended', () => {
     try {
       await lock.query('SELECT pg_advisory_lock(4711)');
       const failing = fail(worker, byId(slow), { retryable: false });
-      const waits = `SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted`;
-      await until(async () => (await database.query(waits)).length > 0, { what: 'the statement to wait' });
+      await lockWaits(database);
       await complete(worker, byId(quick));
       const before = await readOn(after);
       expect(before.ids).toEqual([quick]);

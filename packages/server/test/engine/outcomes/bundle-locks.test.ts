@@ -4,7 +4,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { boolArray, int4Array, jsonArray, textArray, uuidArray } from '../../../src/store/arrays.js';
 import { loadStatements, type Statement } from '../../../src/store/sql.js';
 import { cloneDatabase } from '../../support/database.js';
-import { until } from '../../support/until.js';
+import { lockWaits } from '../../support/lock-waits.js';
 
 const { settle_bundled } = loadStatements('outcomes/settle.sql');
 const { unbundle } = loadStatements('leases/bundles.sql');
@@ -83,15 +83,7 @@ describe('a statement that waits for the first of its bundles', async () => {
     await holder.query('BEGIN');
     await holder.query(lock, [bundles.first]);
     const acting = act(waiter, bundles);
-    await until(
-      async () =>
-        (
-          await database.query(
-            `SELECT FROM pg_stat_activity WHERE application_name = 'waiter' AND wait_event_type = 'Lock'`,
-          )
-        ).length === 1,
-      { what: 'the statement to wait' },
-    );
+    await lockWaits(database, { by: 'waiter' });
     expect((await holder.query(lock, [bundles.second])).rowCount).toBe(1);
     await holder.query('COMMIT');
     expect((await acting).rowCount).toBeGreaterThan(0);

@@ -1,5 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
+import { cases } from '../../support/cases.js';
 import { expectLegal } from './invariants.js';
 import { chain, completeJob, workflowsOf, hand, ok, step, TERMINAL, type Leased } from './kit.js';
 import { usePair } from './pair.js';
@@ -105,7 +106,7 @@ describe('cancelling while steps end', () => {
 
   it('leaves a legal end, whoever comes first', async () => {
     const outcomes = new Set<string>();
-    for (let round = 0; round < 60; round++) {
+    for (let round = 0; round < Math.min(cases(60), 60); round++) {
       const id = await workflows.create(GRAPH);
       const roots = await Promise.all(['a', 'b', 'e'].map((name) => remote.take(id, name)));
       // Reports and cancellation start some turns of the event loop apart, so that each gets ahead of the others now
@@ -150,7 +151,7 @@ describe('cancelling while steps end', () => {
     };
     const workers = [restless(worker), restless(two.worker), restless(two.worker)];
     try {
-      for (let round = 0; round < 30; round++) {
+      for (let round = 0; round < Math.min(cases(20), 30); round++) {
         const id = await workflows.create([
           step('x', [], { config }),
           step('y', [], { config, on_failure: 'continue' }),

@@ -113,25 +113,6 @@ describe('a context that several steps receive', () => {
     const { body } = await a.get('/api/v1/workflows?limit=1');
     expect(body.workflows[0]).toMatchObject({ id, context });
   });
-
-  it('writes as much to the log for three hundred steps as for three, but for their rows', async () => {
-    const position = async (): Promise<string> =>
-      String((await database.query('SELECT pg_current_wal_insert_lsn()::text AS lsn'))[0]!.lsn);
-    const written = async (width: number): Promise<number> => {
-      const names = Array.from({ length: width }, (_, n) => `n${n}`);
-      const id = await workflows.create([step('root'), ...names.map((name) => step(name, ['root']))]);
-      const { job, lease_token: token } = await remote.take(id, 'root');
-      // What does not compress, so that bytes are bytes.
-      const noise = Array.from({ length: 100_000 }, () => Math.floor(Math.random() * 36).toString(36)).join('');
-      const before = await position();
-      ok(await completeJob(worker, job.id, token, { noise }));
-      const [row] = await database.query('SELECT pg_wal_lsn_diff($1, $2)::float8 AS bytes', [await position(), before]);
-      await workflows.cancel(id);
-      return Number(row!.bytes);
-    };
-    await written(3);
-    expect(await written(300)).toBeLessThan(3 * (await written(3)));
-  });
 });
 
 describe('a payload with a context that is stored apart', () => {
