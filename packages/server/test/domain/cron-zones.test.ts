@@ -218,7 +218,8 @@ function holds(zone: string, start: number, tries: readonly Fields[]): void {
 
 it('agrees with the clock of every zone around a change of some year', () => {
   const years = fc.integer({ min: 1975, max: 2040 });
-  for (const zone of ZONES) {
+  const every = Math.max(1, Math.round(ZONES.length / cases(ZONES.length)));
+  for (const zone of ZONES.filter((_, n) => n % every === 0)) {
     fc.assert(
       fc.property(
         years,
