@@ -1,7 +1,7 @@
 import type { JobStatus } from '@millrace/contract';
-import type { MillraceError } from '../domain/errors.js';
-import type { LogLine } from '../domain/log-lines.js';
-import type { ChildSpec, JsonText, LeasedJob, Suspension } from '../domain/records.js';
+import type { MillraceError } from '../../domain/errors.js';
+import type { LogLine } from '../../domain/log-lines.js';
+import type { ChildSpec, JsonText, LeasedJob, Suspension } from '../../domain/records.js';
 
 /** What the layers above see of the protocol of remote workers. */
 export interface WorkerApi {
