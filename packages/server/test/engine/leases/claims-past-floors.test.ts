@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { useTestServer } from '../../support/server.js';
 import { until } from '../../support/until.js';
 import { blockClaimOf } from '../blocking.js';
@@ -12,6 +12,10 @@ import { createSilently } from '../silent.js';
 describe('a queue whose claims are slow', async () => {
   const { a, worker, database } = await useTestServer({ config: { mode: 'api' } });
 
+  // How long claims take, and how long floors hold, is measured with this clock. It moves when it is told to.
+  beforeEach(() => void vi.useFakeTimers({ toFake: ['performance'] }));
+  afterEach(() => void vi.useRealTimers());
+
   /** Two claims in a row that take long, so that the next one starts from a floor. */
   async function slowDown(queue: string): Promise<void> {
     for (let i = 0; i < 2; i++) {
@@ -19,6 +23,7 @@ describe('a queue whose claims are slow', async () => {
       const block = await blockClaimOf(database, id);
       const claiming = lease(worker, queue);
       await block.held();
+      vi.advanceTimersByTime(200);
       await block.release();
       expect(idsOf(await claiming)).toEqual([id]);
     }
@@ -41,6 +46,7 @@ describe('a queue whose claims are slow', async () => {
     await until(
       async () => {
         await createJob(a, queue);
+        vi.advanceTimersByTime(100);
         return idsOf(await lease(worker, queue)).includes(old);
       },
       { what: 'a claim that looks behind the floor', everyMs: 0 },
