@@ -69,7 +69,7 @@ export default defineConfig({
       // Tests that block the event loop, or must not be stalled themselves, have the machine to themselves.
       project('alone', 1, [every('.alone')], { maxWorkers: 1 }),
       project('full', 2, [every('.full')], { env: { MILLRACE_TEST_CASES: '1' } }),
-      project('properties', 3, propertyTests, { env: { MILLRACE_TEST_CASES: '10' } }),
+      project('properties', 3, propertyTests, { env: { MILLRACE_TEST_CASES: '4' } }),
       project('full-alone', 4, [every('.full-alone')], { maxWorkers: 1 }),
     ],
   },

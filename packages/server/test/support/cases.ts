@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 
-/** Of the cases of a property, a quarter is tried in `npm test`, ten times as many in `npm run test:full`. */
+/** Of the cases of a property, a quarter is tried in `npm test`, four times as many in `npm run test:full`. */
 const FACTOR = Number(process.env.MILLRACE_TEST_CASES ?? 0.25);
 
 fc.configureGlobal({ numRuns: cases(100) });
