@@ -182,7 +182,8 @@ describe('Ctrl-C in a terminal', () => {
     expect(await query(url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
     const [row] = await query(
       url,
-      'SELECT pg_postmaster_start_time() < now() AS untouched, count(*) FROM pg_stat_activity WHERE datname = current_database() GROUP BY 1',
+      `SELECT pg_postmaster_start_time() < now() AS untouched, count(*) FROM pg_stat_activity
+       WHERE datname = current_database() GROUP BY 1`,
     );
     expect(row).toMatchObject({ untouched: true });
     expect(readFileSync(join(dir, 'postgres.log'), 'utf8')).not.toContain('shutdown request');

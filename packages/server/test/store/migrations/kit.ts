@@ -20,7 +20,8 @@ export async function migratedTo(n: number): Promise<TestDatabase> {
   const old = await database();
   await old.query('CREATE SCHEMA millrace');
   await old.query(
-    'CREATE TABLE millrace.migrations (version integer PRIMARY KEY, name text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())',
+    `CREATE TABLE millrace.migrations
+       (version integer PRIMARY KEY, name text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())`,
   );
   for (const { version, name, sql } of MIGRATIONS.slice(0, n)) {
     await old.query(sql);

@@ -144,7 +144,8 @@ describe('a migration that has to wait for others', () => {
 });
 
 describe('a schema that is ahead of the program', () => {
-  const SENTENCE = `the database schema is at version 9999, newer than the ${NEWEST} this program knows: run a newer millrace`;
+  const SENTENCE =
+    `the database schema is at version 9999, newer than the ${NEWEST} this program knows: ` + 'run a newer millrace';
 
   it('is refused by the migrations, which change nothing', async () => {
     const db = await migratedTo(1);
