@@ -89,6 +89,7 @@ export function enqueuing(database: TestDatabase) {
   };
 }
 
-export const payloadNumbers = (jobs: readonly any[]): number[] => jobs.map((job) => job.payload.n as number);
+/** In their own order: entries that are sent in several calls may arrive in any. */
+export const payloadNumbers = (jobs: readonly any[]): number[] =>
+  jobs.map((job) => job.payload.n as number).sort((a, b) => a - b);
 export const upTo = (n: number): number[] => Array.from({ length: n }, (_, index) => index + 1);
-export const byValue = (a: number, b: number): number => a - b;

@@ -6,7 +6,6 @@ import { newQueue } from '../engine/kit.js';
 import { useTestServer, WORKER_TOKEN } from '../support/server.js';
 import { until } from '../support/until.js';
 import {
-  byValue,
   drained,
   enqueuing,
   jobsOf,
@@ -39,7 +38,7 @@ describe('a relay', () => {
     await client.end();
     await drained(application);
     await relay.stop();
-    expect(payloadNumbers(await jobsOf(a, queue)).sort(byValue)).toEqual(upTo(20).filter((n) => n % 4 !== 0));
+    expect(payloadNumbers(await jobsOf(a, queue))).toEqual(upTo(20).filter((n) => n % 4 !== 0));
     expect(relay.counts).toEqual({ relayed: 15, refused: 0 });
   });
 
