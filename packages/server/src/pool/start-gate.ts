@@ -67,7 +67,8 @@ export const marked = ({ mark, number }: HeldJob): number => (mark === null ? 1 
 /** Stops before a suspect, unless it is at the head; covers the whole claim if nothing more of it follows. */
 function reachFor(buffer: readonly HeldJob[], mark: ClaimMark, ahead: number): number {
   let reach = 0;
-  for (let i = 0; i < buffer.length && i < ahead; i++) {
+  let i = 0;
+  for (; i < buffer.length && i < ahead; i++) {
     const held = buffer[i]!;
     if (held.mark !== mark) continue;
     if (i > 0 && isSuspect(held.job)) return reach;
@@ -75,5 +76,6 @@ function reachFor(buffer: readonly HeldJob[], mark: ClaimMark, ahead: number): n
     reach = Math.max(reach, held.number);
     if (i === 0 && isSuspect(held.job)) break;
   }
-  return buffer.some((held) => held.mark === mark && held.number > reach) ? reach : mark.size;
+  for (; i < buffer.length; i++) if (buffer[i]!.mark === mark && buffer[i]!.number > reach) return reach;
+  return mark.size;
 }

@@ -13,7 +13,7 @@ export interface Created {
 /** An idempotency key, and what the request asks for under it (http/requests/digest.ts). */
 export interface CreateKey {
   readonly key: string;
-  readonly digest: bigint;
+  readonly digest: number;
 }
 
 export interface CreatedBatch {

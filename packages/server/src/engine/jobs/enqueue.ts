@@ -36,7 +36,7 @@ const sql = loadStatements('jobs/enqueue.sql');
 
 export interface KeyedJob extends NewJob {
   readonly key: string;
-  readonly digest: bigint;
+  readonly digest: number;
 }
 
 interface KeyedRow {
@@ -260,10 +260,10 @@ export class Enqueuer {
 
 interface LimitedRequest extends NewJob {
   readonly key: string | null;
-  readonly digest?: bigint;
+  readonly digest?: number;
 }
 
-const toKeyed = ({ tenant, spec, key, digest = 0n }: LimitedRequest): KeyedJob => ({
+const toKeyed = ({ tenant, spec, key, digest = 0 }: LimitedRequest): KeyedJob => ({
   ...{ tenant, spec, key: key ?? '', digest },
 });
 

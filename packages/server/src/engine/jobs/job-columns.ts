@@ -25,7 +25,7 @@ export function insertOf(suffixes: readonly string[], jobs: readonly NewJob[]): 
 }
 
 /** Idempotency keys, and what is asked for under them. */
-export const keyColumns = (jobs: readonly { readonly key: string; readonly digest: bigint }[]) => ({
+export const keyColumns = (jobs: readonly { readonly key: string; readonly digest: number }[]) => ({
   keys: textArray(jobs.map(({ key }) => key)),
   digests: int8Array(jobs.map(({ digest }) => digest)),
 });

@@ -35,13 +35,13 @@ const LOOK_MS = 60_000;
 
 interface Item extends NewJob {
   readonly key: string | null;
-  readonly digest?: bigint;
+  readonly digest?: number;
   readonly suffix: string;
   /** Where it stands in the request. */
   readonly index: number;
 }
 
-type KeyedItem = Item & { readonly key: string; readonly digest: bigint };
+type KeyedItem = Item & { readonly key: string; readonly digest: number };
 
 /** Whose a key that was taken is. */
 export interface WinnerRow {

@@ -107,7 +107,9 @@ export class ClaimedJob implements JobRecord {
 
   /** Since when it could be claimed: a job may be created with an instant that has passed. */
   get dueMs(): number {
-    return Math.max(this.scheduledMs, createdMsOf(this.id));
+    const { scheduled_at: at } = this.optional;
+    const createdMs = createdMsOf(this.id);
+    return at === null ? createdMs : Math.max(createdMs, Date.parse(toInstant(at)));
   }
 
   get error_message(): string | null {

@@ -9,7 +9,7 @@ export interface LimitedJob {
   /** Its idempotency key. */
   readonly key: string | null;
   /** Of the request, if it has a key. */
-  readonly digest?: bigint;
+  readonly digest?: number;
 }
 
 /**

@@ -114,11 +114,22 @@ const bundleColumns = (bundles: readonly BundleCompletions[]) => ({
   are_last: boolArray(bundles.map(({ last }) => last)),
 });
 
-const memberColumns = (bundles: readonly BundleCompletions[]) => ({
-  member_bundles: int4Array(bundles.flatMap(({ positions }, index) => positions.map(() => index + 1))),
-  member_positions: int4Array(bundles.flatMap(({ positions }) => positions)),
-  member_results: jsonArray(bundles.flatMap(({ results }) => results)),
-});
+/** In one walk: every job that the pool completes passes through here. */
+function memberColumns(bundles: readonly BundleCompletions[]) {
+  const [numbers, places, texts]: [number[], number[], JsonText[]] = [[], [], []];
+  bundles.forEach(({ positions, results }, index) => {
+    for (let n = 0; n < positions.length; n++) {
+      numbers.push(index + 1);
+      places.push(positions[n]!);
+      texts.push(results[n]!);
+    }
+  });
+  return {
+    member_bundles: int4Array(numbers),
+    member_positions: int4Array(places),
+    member_results: jsonArray(texts),
+  };
+}
 
 function maskOf({ size, positions }: BundleCompletions): string {
   const mask = Buffer.alloc(size, '0');

@@ -25,7 +25,7 @@ export interface KeyUse {
   readonly key: string;
   readonly kind: string;
   /** What the request asks for; absent where its path says all of it. */
-  readonly digest?: bigint;
+  readonly digest?: number;
 }
 
 export interface Effect {
@@ -44,7 +44,7 @@ export interface Done {
 }
 
 /** Whether a repeat asks for something else than what its key was used for; of keys from before nobody knows. */
-export const differs = (stored: string | null, asked: bigint | undefined): boolean =>
+export const differs = (stored: string | null, asked: number | undefined): boolean =>
   stored !== null && asked !== undefined && stored !== String(asked);
 
 export const otherKind = (): MillraceError =>
