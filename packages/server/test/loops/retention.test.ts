@@ -1,5 +1,5 @@
 import { pino } from 'pino';
-import { describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Maintenance } from '../../src/engine/jobs/maintenance.js';
 import { createRetention } from '../../src/loops/retention.js';
 
@@ -52,6 +52,10 @@ function stage(passes: readonly Passing[]) {
 }
 
 describe('the retention loop', () => {
+  // How long it rests follows from how long the pass took, and here that is no time at all.
+  beforeEach(() => void vi.useFakeTimers({ toFake: ['performance'] }));
+  afterEach(() => void vi.useRealTimers());
+
   it('makes one pass to its end, and rests at least until the next minute', async () => {
     const { loop, said } = stage([{ steps: 3 }]);
     await loop.runOnce();

@@ -95,7 +95,9 @@ describe('a relay', () => {
       'payload_too_large',
     ]);
     expect(refusals.map(({ error }) => error).join()).toContain('config.max_retries');
-    expect(relay.log().filter(({ level }) => level === 'error')).toHaveLength(4);
+    const errors = (): unknown[] => relay.log().filter(({ level }) => level === 'error');
+    await until(() => errors().length >= 4, { what: 'the relay to say so' });
+    expect(errors()).toHaveLength(4);
     await application.query(`UPDATE millrace_outbox.refused SET config = NULL`);
     const { id } = refusals.find(({ error }) => error.includes('max_retries'))!;
     expect(await retryRefused(application.url, [id])).toBe(1);

@@ -128,7 +128,7 @@ describe('children', async () => {
   it('end in every way, and their parent goes on with all of it when the last has', async () => {
     const { parent, queue, below } = await begin();
     const once = { config: { max_retries: 0 } };
-    const soon = { config: { expires_secs: 1 } };
+    const soon = { config: { expires_secs: HOUR } };
     const names = ['done', 'failed', 'dead', 'expired', 'cancelled', 'bulk', 'running', 'too late'];
     const ids = await made(
       parent,
@@ -147,6 +147,7 @@ describe('children', async () => {
     const bulk = await a.post('/api/v1/operations', { action: 'cancel_jobs', ids: [ids[5]] });
     expect(bulk.status, bulk.text).toBe(202);
     await waitFor(a, ids[5]!, 'cancelled');
+    await database.query(`UPDATE millrace.ready SET expires_at = now() - interval '1 second' WHERE id = $1`, [ids[7]]);
     await waitFor(a, ids[7]!, 'cancelled');
     const leased = new Map((await lease(worker, below, { max_jobs: 10 })).map((each) => [each.job.id, each]));
     const held = (n: number): Leased => leased.get(ids[n]!)!;
@@ -306,11 +307,11 @@ describe('children', async () => {
     const { parent, queue, below } = await begin();
     const [id] = await made(parent, [child(below, 'x')]);
     await awaitAll(parent, ['x']);
-    // As a process does it that knows nothing of parents.
-    await database.query(`DELETE FROM millrace.ready WHERE id = $1`, [id]);
+    // As a process does it that knows nothing of parents. In one statement: a sweep in between would find no job at all.
     await database.query(
-      `INSERT INTO millrace.done (completed_at, retry_count, delivery_count, status, id, tenant, result)
-       VALUES (now(), 0, 1, 'completed', $1, 'tenant-a', '{"n":1}')`,
+      `WITH gone AS (DELETE FROM millrace.ready WHERE id = $1 RETURNING id, tenant)
+       INSERT INTO millrace.done (completed_at, retry_count, delivery_count, status, id, tenant, result)
+       SELECT now(), 0, 1, 'completed', id, tenant, '{"n":1}' FROM gone`,
       [id],
     );
     await again(queue);
@@ -322,9 +323,8 @@ describe('children', async () => {
     const [id] = await made(parent, [child(below, 'x')]);
     await awaitAll(parent, ['x']);
     // As if the process had died right after the commit that ended the last child.
-    await database.query(`DELETE FROM millrace.ready WHERE id = $1`, [id]);
     await database.query(`
-      WITH ended AS (
+      WITH gone AS (DELETE FROM millrace.ready WHERE id = '${id}'), ended AS (
         UPDATE millrace.children SET status = 'cancelled' WHERE child_id = '${id}' RETURNING parent_id
       )
       UPDATE millrace.parents p SET pending = 0 FROM ended WHERE p.parent_id = ended.parent_id`);

@@ -4,6 +4,7 @@ import { controlClock } from '../../support/clock.js';
 import { createClient } from '../../support/client.js';
 import { cloneDatabase } from '../../support/database.js';
 import { KEY_A, startTestServer, WORKER_TOKEN } from '../../support/server.js';
+import { until } from '../../support/until.js';
 import { startAnotherServer } from '../another-server.js';
 import {
   cancel,
@@ -26,9 +27,12 @@ const database = await cloneDatabase();
 const clock = await controlClock(database);
 await clock.freeze();
 const peak = { now: 0, most: 0 };
+let begin = (): void => undefined;
+const begun = new Promise<void>((resolve) => (begin = resolve));
 const handlers = {
   busy: async () => {
     peak.most = Math.max(peak.most, ++peak.now);
+    await begun;
     await new Promise((resolve) => setTimeout(resolve, 5));
     peak.now--;
   },
@@ -81,6 +85,8 @@ describe('how many jobs of a queue run', () => {
   it('holds for the pool, which takes its jobs one by one', async () => {
     await set('default', { running: 3 });
     const ids = await Promise.all(Array.from({ length: 30 }, () => createJob(a, 'default', { task_name: 'busy' })));
+    await until(() => peak.now === 3, { what: 'as many as may' });
+    begin();
     for (const id of ids) await waitFor(a, id, 'completed');
     expect(peak.most).toBe(3);
     await set('default', { running: null });

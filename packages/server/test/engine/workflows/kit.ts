@@ -83,8 +83,13 @@ export function hand(worker: Client, queue = 'default'): Hand {
       more = leased.length === 100;
     }
   };
+  /** One at a time: of two that ask at once, the one that gets nothing may be answered before the one that gets all. */
+  let gathering: Promise<void> = Promise.resolve();
+  const inTurn = (body: () => Promise<void>): Promise<void> =>
+    (gathering = gathering.catch(() => undefined).then(body));
   const take = async (workflow: string, step: string): Promise<Leased> => {
-    if (!jobs.has(key(workflow, step))) await gather();
+    const isHere = (): boolean => jobs.has(key(workflow, step));
+    if (!isHere()) await inTurn(async () => void (isHere() || (await gather())));
     const leased = jobs.get(key(workflow, step));
     expect(leased, `${step} is on the queue`).toBeDefined();
     jobs.delete(key(workflow, step));
@@ -93,7 +98,7 @@ export function hand(worker: Client, queue = 'default'): Hand {
   return {
     take,
     held: async (workflow) => {
-      await gather();
+      await inTurn(gather);
       const prefix = key(workflow, '');
       return [...jobs.keys()].filter((each) => each.startsWith(prefix)).map((each) => each.slice(prefix.length));
     },

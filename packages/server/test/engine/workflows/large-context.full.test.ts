@@ -42,7 +42,7 @@ describe.each([
   const result = `{"text":"${text}"}`;
 
   const leaseFrom = async (server: ServingProcess, max_jobs: number): Promise<Leased[]> => {
-    const reply = await server.as('a worker').post('/api/v1/queues/default/lease', { max_jobs, lease_secs: 30 });
+    const reply = await server.as('a worker').post('/api/v1/queues/default/lease', { max_jobs, lease_secs: 600 });
     return ok(reply).body.jobs as Leased[];
   };
 
@@ -71,7 +71,8 @@ describe.each([
       expect(Object.keys(_context)).toEqual(['text', 'root']);
       ok(await completeJob(first.as('a worker'), job.id, token, { by: 'hand' }));
     }
-    expect((await leaseFrom(first, 1)).length).toBe(1);
+    // These two stay with a worker that is gone: however fast the pool is, it cannot come to the end before the kill.
+    for (let n = 0; n < 2; n++) expect((await leaseFrom(first, 1)).length).toBe(1);
 
     const completed = async (): Promise<number> =>
       Number((await database.query('SELECT count(*)::int AS n FROM millrace.done'))[0]!.n);
@@ -87,7 +88,7 @@ describe.each([
     const then = await completed();
     expect(then).toBeLessThan(dependents);
     // What the dead processes held is held until its lease runs out.
-    await clock.advance(60);
+    await clock.advance(660);
     const third = await start('all');
     const after = workflowsOf(third.as('anybody'));
     await untilCompleted(share === 1 ? dependents + 1 : then + (share * dependents) / 4);

@@ -4,9 +4,9 @@ import { useTestServer } from '../../support/server.js';
 import { until } from '../../support/until.js';
 import { chain, completeJob, workflowsOf, hand, ok, step, type Leased } from './kit.js';
 
-/** Connections to this database that wait for a lock. */
+/** Connections to this database that wait for the one that holds the lock. */
 const WAITING = `
-  SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
+  SELECT FROM pg_stat_activity WHERE datname = current_database() AND $1 = ANY (pg_blocking_pids(pid))`;
 
 describe('a workflow that somebody has locked', async () => {
   const { a, worker, database } = await useTestServer({ config: { mode: 'api' } });
@@ -14,13 +14,14 @@ describe('a workflow that somebody has locked', async () => {
   const remote = hand(worker);
 
   /** Holds the lock that every ending takes, while `body` runs. */
-  async function holding<T>(id: string, body: () => Promise<T>): Promise<T> {
+  async function holding<T>(id: string, body: (holder: number) => Promise<T>): Promise<T> {
     const client = new pg.Client({ connectionString: database.url });
     await client.connect();
     try {
       await client.query('BEGIN');
       await client.query('SELECT FROM millrace.workflow_runs WHERE id = $1 FOR UPDATE', [id]);
-      return await body();
+      const { rows } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+      return await body(rows[0]!.pid);
     } finally {
       await client.end();
     }
@@ -29,11 +30,11 @@ describe('a workflow that somebody has locked', async () => {
   it('has its steps claimed all the same', async () => {
     const id = await workflows.create(chain('x', 'y'));
     const other = await workflows.create(chain('x'));
-    const leased = await holding(id, async () => {
+    const leased = await holding(id, async (holder) => {
       let taken: Leased | undefined;
       const taking = remote.take(id, 'x').then((each) => (taken = each));
       // Until the claim is answered, or is seen to wait.
-      await until(async () => taken !== undefined || (await database.query(WAITING)).length > 0);
+      await until(async () => taken !== undefined || (await database.query(WAITING, [holder])).length > 0);
       expect(taken).toBeDefined();
       return taking;
     });

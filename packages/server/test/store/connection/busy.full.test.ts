@@ -16,7 +16,7 @@ import { until } from '../../support/until.js';
 const AWAY = 'the database is out of reach';
 
 describe('a statement that takes too long', () => {
-  async function open(): Promise<{ db: Database; messages: string[] }> {
+  async function open(): Promise<{ database: TestDatabase; db: Database; messages: string[] }> {
     const database = await cloneDatabase();
     const messages: string[] = [];
     const logger = pino({}, { write: (line: string) => void messages.push((JSON.parse(line) as { msg: string }).msg) });
@@ -25,7 +25,7 @@ describe('a statement that takes too long', () => {
       await db.close();
       await database.drop();
     });
-    return { db, messages };
+    return { database, db, messages };
   }
   const backend = { name: 'backend', text: 'SELECT pg_backend_pid() AS pid', values: [] };
 
@@ -46,15 +46,16 @@ describe('a statement that takes too long', () => {
   });
 
   it('makes the service busy, not the database away, and keeps its connection', async () => {
-    const { db, messages } = await open();
-    // There is one connection for the queue, so the next statement meets this setting.
+    const { database, db, messages } = await open();
+    // There is one connection for the queue, so the next statement meets this setting; and only one that is to fail may.
+    const [before] = await db.run<{ pid: number }>(backend);
     await db.run({ name: 'hurry', text: `SELECT set_config('statement_timeout', '20', false)`, values: [] });
-    const before = await db.run(backend);
     await expect(db.run({ name: 'slow', text: 'SELECT pg_sleep(60)', values: [] })).rejects.toMatchObject({
       code: 'unavailable',
       message: 'the service is busy: the database did not finish this in time; try again shortly',
     });
-    expect(await db.run(backend)).toEqual(before);
+    const there = 'SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND pid = $1';
+    expect(await database.query(there, [before!.pid])).toEqual([before]);
     expect(messages).toEqual(['the database is busy: a statement took or waited too long']);
   });
 });
